@@ -12,7 +12,7 @@ use coretalk::report::{ColorDepth, Screen, Style, latency_screen};
 use coretalk::store::{NewRun, RunWriter};
 use coretalk::{LatencyReport, RunHeader, RunReport, RunSettings};
 use coretalk_measure::machine::{Allowance, Granted, MachineError, RoundOutcome};
-use coretalk_measure::session::latency::{self, Past};
+use coretalk_measure::session::latency::{self, ResumedState};
 use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
 use coretalk_measure::{Machine, Round, Scenario, SimMachine, Stop, TrialOrder, WorkerSettings};
 use coretalk_model::latency::*;
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begun = Cost::now();
     let mut sink = TimedSink { writer, store: Cost::ZERO, analysis: Cost::ZERO, left: begun };
     let (result, ended) =
-        latency::run(&mut machine, &settings, Past::default(), &mut sink, &mut (), &Stop::new())?;
+        latency::run(&mut machine, &settings, ResumedState::default(), &mut sink, &mut (), &Stop::new())?;
     let run = Cost::now() - begun;
     let (store, analysis, simulation) = (sink.store, sink.analysis, machine.simulation);
     let file = sink.writer.close()?;

@@ -35,7 +35,7 @@ mod tests;
 pub use directory::{Directory, Listed, Surroundings};
 pub use error::{FailureClass, StoreError};
 pub use reader::RawTicks;
-pub use resume::{Conditions, ResumeError, ResumeRefusal, Resumed, compatible};
+pub use resume::{Conditions, ResumeError, ResumeRefusal, ResumedRun, compatible};
 pub use run_file::{RunFile, Segment};
 pub use schema::{APPLICATION_ID, VERSION};
 pub use selector::{Found, find, short_name};

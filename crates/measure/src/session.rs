@@ -6,7 +6,7 @@ mod run_loop;
 pub mod series;
 pub mod sink;
 
-pub use run_loop::{Earlier, Ended, Past, RunError};
+pub use run_loop::{Earlier, Ended, ResumedState, RunError};
 pub use sink::{Decision, Event, Kept, Observer, RecordedRound, RecordedTrial, Sink, SinkError, Slot};
 
 use coretalk_model::Picos;

@@ -5,7 +5,7 @@
 
 use coretalk_measure::probes;
 use coretalk_measure::series::{SeriesRequest, headlines};
-use coretalk_measure::session::series::{SeriesPast, plan, run};
+use coretalk_measure::session::series::{SeriesResumedState, plan, run};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings};
 use coretalk_model::latency::Regime;
 use coretalk_model::queue::names;
@@ -51,8 +51,8 @@ fn settings(
 fn measure(machine: &mut SimMachine, settings: &SeriesSettings) -> (SeriesResult, f64) {
     machine.engage(&WorkerSettings { cpus: settings.cpus.clone(), ..WorkerSettings::default() }).unwrap();
     let began = machine.now();
-    let past = SeriesPast::default();
-    let (result, _) = run(machine, settings, past, &mut (), &mut (), &Stop::new()).unwrap();
+    let resumed = SeriesResumedState::default();
+    let (result, _) = run(machine, settings, resumed, &mut (), &mut (), &Stop::new()).unwrap();
     (result, (machine.now() - began).secs())
 }
 

@@ -4,7 +4,7 @@
 
 use coretalk_measure::probes;
 use coretalk_measure::series::{SeriesRequest, TrialOrder, headlines};
-use coretalk_measure::session::series::{SeriesPast, plan, run};
+use coretalk_measure::session::series::{SeriesResumedState, plan, run};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings};
 use coretalk_model::queue::{matrices, rates};
 use coretalk_model::series::{Headline, Parameters, SeriesResult, SeriesSettings, TrialResult};
@@ -14,7 +14,8 @@ use coretalk_model::{CpuId, Flag, Level, Picos, Relation};
 fn measure(machine: &mut SimMachine, settings: &SeriesSettings) -> (SeriesResult, Picos) {
     machine.engage(&WorkerSettings { cpus: settings.cpus.clone(), ..WorkerSettings::default() }).unwrap();
     let began = machine.now();
-    let (result, _) = run(machine, settings, SeriesPast::default(), &mut (), &mut (), &Stop::new()).unwrap();
+    let (result, _) =
+        run(machine, settings, SeriesResumedState::default(), &mut (), &mut (), &Stop::new()).unwrap();
     (result, machine.now() - began)
 }
 

@@ -8,7 +8,7 @@ use coretalk_measure::probes::wait::trials::{Mode, Trial};
 use coretalk_measure::probes::wake::{PrimitiveKind, Variant};
 use coretalk_measure::series::{SeriesRequest, TrialOrder, headlines, representative_pairs};
 use coretalk_measure::session::latency::{Ended, RunError};
-use coretalk_measure::session::series::{SeriesPast, run};
+use coretalk_measure::session::series::{SeriesResumedState, run};
 use coretalk_measure::session::{Decision, Kept, Sink, SinkError, Slot};
 use coretalk_measure::sim::{wait, wake};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings};
@@ -55,11 +55,11 @@ fn settings(machine: &dyn Machine, probe: &str, options: Parameters, budget: Pic
 fn measure(
     machine: &mut SimMachine,
     settings: &SeriesSettings,
-    past: SeriesPast,
+    resumed: SeriesResumedState,
 ) -> (Result<(SeriesResult, Ended), RunError>, Slots) {
     machine.engage(&WorkerSettings { cpus: settings.cpus.clone(), ..WorkerSettings::default() }).unwrap();
     let mut slots = Slots::default();
-    let ended = run(machine, settings, past, &mut slots, &mut (), &Stop::new());
+    let ended = run(machine, settings, resumed, &mut slots, &mut (), &Stop::new());
     (ended, slots)
 }
 
@@ -74,7 +74,7 @@ fn wake_ups_are_recovered_within_three_percent() {
         let names = "semaphore,std-mutex,condvar-one-locked,pipe,ticket,uncontended:tas,notify-idle:park,notify-all:5,sleep-1ms";
         let options = Parameters::default().with("primitive", names);
         let settings = settings(&machine, "wake", options, Picos::from_ms(600_000));
-        let (ended, _) = measure(&mut machine, &settings, SeriesPast::default());
+        let (ended, _) = measure(&mut machine, &settings, SeriesResumedState::default());
         let (result, ended) = ended.unwrap();
         assert_eq!(ended, Ended::Complete, "{scenario}");
         for trial in &result.trials {
@@ -137,7 +137,7 @@ fn ways_of_waiting_are_recovered_within_three_percent() {
             };
             let mut machine = open(scenario);
             let settings = settings(&machine, "wait", options, Picos::from_ms(600_000));
-            let (ended, _) = measure(&mut machine, &settings, SeriesPast::default());
+            let (ended, _) = measure(&mut machine, &settings, SeriesResumedState::default());
             let (result, ended) = ended.unwrap();
             assert_eq!(ended, Ended::Complete, "{scenario}");
             for trial in &result.trials {
@@ -188,7 +188,7 @@ fn slots_lie_at_most_half_a_second_apart_and_the_budget_holds() {
     let options = Parameters::default().with("samples", 1e9);
     let budget = Picos::from_ms(5_000);
     let settings = settings(&machine, "wake", options, budget);
-    let (ended, slots) = measure(&mut machine, &settings, SeriesPast::default());
+    let (ended, slots) = measure(&mut machine, &settings, SeriesResumedState::default());
     let (result, ended) = ended.unwrap();
     assert_eq!((ended, result.complete, result.budget_ended), (Ended::Budget, true, true));
     assert!(machine.now() < budget + Picos::from_ms(300), "{}", machine.now());
@@ -207,13 +207,14 @@ fn a_sitting_goes_on_without_repeating_a_pass() {
     let mut machine = SimMachine::open(Scenario::from_toml(scenario).unwrap(), 1);
     let settings =
         settings(&machine, "wake", Parameters::default().with("primitive", "park"), Picos::from_ms(120_000));
-    let (ended, first) = measure(&mut machine, &settings, SeriesPast::default());
+    let (ended, first) = measure(&mut machine, &settings, SeriesResumedState::default());
     assert!(matches!(ended, Err(RunError::Interrupted)));
     let mut record = SeriesRecord::new();
     let before: Vec<SeriesEntry> = first.0.into_iter().flatten().collect();
     before.iter().cloned().for_each(|entry| record.push(entry));
     let mut machine = open("chiplet-16");
-    let (ended, second) = measure(&mut machine, &settings, SeriesPast { record, segments: 1, earlier: None });
+    let (ended, second) =
+        measure(&mut machine, &settings, SeriesResumedState { record, segments: 1, earlier: None });
     assert_eq!(ended.unwrap().1, Ended::Complete);
     let mut made = BTreeSet::new();
     for entry in before.iter().chain(second.0.iter().flatten()) {
@@ -228,7 +229,7 @@ fn the_seed_decides_everything() {
         let mut machine = SimMachine::open(Scenario::builtin("noisy-vm").unwrap(), seed);
         let options = Parameters::default().with("primitive", "std-mutex,pipe");
         let settings = SeriesSettings { seed, ..settings(&machine, "wake", options, Picos::from_ms(3_000)) };
-        measure(&mut machine, &settings, SeriesPast::default()).0.unwrap().0
+        measure(&mut machine, &settings, SeriesResumedState::default()).0.unwrap().0
     };
     assert_eq!(result(1), result(1));
     assert_ne!(result(1).trials[0].histograms, result(2).trials[0].histograms);

@@ -4,7 +4,7 @@
 
 use coretalk_measure::probes;
 use coretalk_measure::series::{SeriesRequest, headlines, representative_pairs};
-use coretalk_measure::session::series::{SeriesPast, run};
+use coretalk_measure::session::series::{SeriesResumedState, run};
 use coretalk_measure::session::{Decision, Kept, Sink, SinkError, Slot};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, WorkerSettings};
 use coretalk_model::Picos;
@@ -61,8 +61,8 @@ fn measure(scenario: &str, probe: &str, options: Parameters, seed: u64, budget_s
     };
     machine.engage(&WorkerSettings { cpus: settings.cpus.clone(), ..WorkerSettings::default() }).unwrap();
     let mut passes = Passes::default();
-    let past = SeriesPast::default();
-    let (result, _) = run(&mut machine, &settings, past, &mut passes, &mut (), &Stop::new()).unwrap();
+    let resumed = SeriesResumedState::default();
+    let (result, _) = run(&mut machine, &settings, resumed, &mut passes, &mut (), &Stop::new()).unwrap();
     Run { machine, settings, passes: passes.0, result }
 }
 

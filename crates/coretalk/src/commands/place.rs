@@ -13,7 +13,7 @@ use crate::run::outputs::{Measured, Outputs};
 use crate::run::placement::perform;
 use crate::run::segment::Opening;
 use crate::run::{resume, signals};
-use coretalk_measure::session::series::SeriesPast;
+use coretalk_measure::session::series::SeriesResumedState;
 
 /// Compares placements, or goes on with a comparison.
 ///
@@ -33,7 +33,7 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
     let settings = RunSettings { place: Some(&requested.settings), ..RunSettings::default() };
     let opening = Opening { invocation, options: &options, settings, stop: &stop };
     let segment = opening.open(&mut *machine)?;
-    perform(&mut *machine, segment, requested, SeriesPast::default(), &options.output, outputs, &stop)
+    perform(&mut *machine, segment, requested, SeriesResumedState::default(), &options.output, outputs, &stop)
 }
 
 /// `plan` of a comparison.

@@ -11,8 +11,8 @@ use crate::run::settings_text::{settings_of_map, settings_of_trials};
 use crate::run::watcher::{Watched, Watcher};
 use crate::{LatencyReport, RunReport, RunSettings, SeriesReport};
 use coretalk_measure::session::Sink;
-use coretalk_measure::session::latency::{self, Ended, Past, RunError};
-use coretalk_measure::session::series::{self, Earlier, SeriesPast};
+use coretalk_measure::session::latency::{self, Ended, ResumedState, RunError};
+use coretalk_measure::session::series::{self, Earlier, SeriesResumedState};
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::latency::{Cell, Choices, Imitated, LatencyMap, LatencySettings, analyse, cells};
 use coretalk_model::series::{Gathering, SeriesSettings, analyse_series};
@@ -22,17 +22,17 @@ use std::path::Path;
 /// Everything that a run measures, and what earlier segments said of it.
 pub struct RunPlan {
     /// The latency between CPUs.
-    pub latency: Option<(LatencySettings, Past)>,
+    pub latency: Option<(LatencySettings, ResumedState)>,
     /// The trials.
-    pub series: Option<(SeriesSettings, SeriesPast)>,
+    pub series: Option<(SeriesSettings, SeriesResumedState)>,
 }
 
 impl RunPlan {
     /// A run that begins.
     pub fn fresh(latency: Option<LatencySettings>, series: Option<SeriesSettings>) -> RunPlan {
         RunPlan {
-            latency: latency.map(|settings| (settings, Past::default())),
-            series: series.map(|settings| (settings, SeriesPast::default())),
+            latency: latency.map(|settings| (settings, ResumedState::default())),
+            series: series.map(|settings| (settings, SeriesResumedState::default())),
         }
     }
 
@@ -46,8 +46,8 @@ impl RunPlan {
     }
 
     fn segments(&self) -> u32 {
-        let latency = self.latency.as_ref().map(|(_, past)| past.segments);
-        latency.or(self.series.as_ref().map(|(_, past)| past.segments)).unwrap_or_default()
+        let latency = self.latency.as_ref().map(|(_, resumed)| resumed.segments);
+        latency.or(self.series.as_ref().map(|(_, resumed)| resumed.segments)).unwrap_or_default()
     }
 }
 
@@ -144,28 +144,28 @@ fn measured(
     let (has_latency, mut ended) = (latency.is_some(), Ended::Complete);
     let latency = match latency {
         None => None,
-        Some((settings, past)) if series.is_some() && is_settled(&past) => {
+        Some((settings, resumed)) if series.is_some() && is_settled(&resumed) => {
             // Trials were left, and no time is to be spent on the map again; its tables are derived anew.
             let rate = TickRate { hz: segment.environment.clock.hz };
-            let result = analyse(&segment.topology, &settings, rate, &past.record);
+            let result = analyse(&segment.topology, &settings, rate, &resumed.record);
             segment.sink.finish(&result)?;
             Some(LatencyReport { settings, result })
         }
-        Some((settings, past)) => {
-            let (result, end) = latency::run(machine, &settings, past, &mut segment.sink, watcher, stop)?;
+        Some((settings, resumed)) => {
+            let (result, end) = latency::run(machine, &settings, resumed, &mut segment.sink, watcher, stop)?;
             ended = end;
             Some(LatencyReport { settings, result })
         }
     };
-    let Some((settings, mut past)) = series else { return Ok(((latency, None), ended)) };
+    let Some((settings, mut resumed)) = series else { return Ok(((latency, None), ended)) };
     if ended == Ended::Interrupted {
-        let result = analyse_series(machine.topology(), &settings, &past.record);
+        let result = analyse_series(machine.topology(), &settings, &resumed.record);
         return Ok(((latency, Some(SeriesReport { settings, result })), ended));
     }
     if has_latency || settings.gathering().is_some() {
-        past.earlier = Some(Earlier { began, departed: watcher.departed().to_vec() });
+        resumed.earlier = Some(Earlier { began, departed: watcher.departed().to_vec() });
     }
-    let (result, end) = series::run(machine, &settings, past, &mut segment.sink, watcher, stop)?;
+    let (result, end) = series::run(machine, &settings, resumed, &mut segment.sink, watcher, stop)?;
     if end != Ended::Complete {
         ended = end;
     }
@@ -173,8 +173,8 @@ fn measured(
 }
 
 /// Whether a map of earlier segments needs nothing more.
-fn is_settled(past: &Past) -> bool {
-    let choices = Choices::of(&past.record);
+fn is_settled(resumed: &ResumedState) -> bool {
+    let choices = Choices::of(&resumed.record);
     choices.complete && !choices.budget_ended
 }
 

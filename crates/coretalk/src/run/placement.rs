@@ -14,7 +14,7 @@ use crate::run::watcher::{Watched, Watcher};
 use crate::{PlaceReport, RunReport, RunSettings};
 use coretalk_measure::session::Kept;
 use coretalk_measure::session::place::{self, PlaceEnded, PlaceJob, Unfinished};
-use coretalk_measure::session::series::SeriesPast;
+use coretalk_measure::session::series::SeriesResumedState;
 use coretalk_measure::{Machine, Stop, Work};
 use coretalk_model::TrialFailure;
 use coretalk_model::place::COMMAND;
@@ -28,7 +28,7 @@ pub fn perform(
     machine: &mut dyn Machine,
     segment: Segment,
     requested: Requested,
-    past: SeriesPast,
+    resumed: SeriesResumedState,
     options: &OutputOptions,
     mut outputs: Outputs,
     stop: &Stop,
@@ -41,7 +41,7 @@ pub fn perform(
     let lines = outputs.lines(options);
     let mut watcher = Watcher::new(options, &topology, watched, 0, lines, stop);
     let job = PlaceJob { settings: &settings, works: &works };
-    let measured = place::go_on(machine, job, past, &mut sink, &mut watcher, stop);
+    let measured = place::go_on(machine, job, resumed, &mut sink, &mut watcher, stop);
     let told = watcher.end();
     let name = path.as_ref().map(|path| saved::name_of(&header.id, path));
     let say_where = |failure: &Failure| {

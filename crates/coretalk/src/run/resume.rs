@@ -14,10 +14,10 @@ use crate::run::measure::{RunPlan, perform};
 use crate::run::outputs::{Measured, Outputs};
 use crate::run::saved;
 use crate::run::segment::{Keeper, Segment};
-use crate::store::{Conditions, Resumed, RunFile, RunWriter};
+use crate::store::{Conditions, ResumedRun, RunFile, RunWriter};
 use crate::{RunHeader, RunSettings};
-use coretalk_measure::session::latency::Past;
-use coretalk_measure::session::series::SeriesPast;
+use coretalk_measure::session::latency::ResumedState;
+use coretalk_measure::session::series::SeriesResumedState;
 use coretalk_measure::sim::Scenario;
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::latency::LatencySettings;
@@ -161,7 +161,7 @@ impl Found {
             environment: machine.environment().clone(),
             allowed: machine.allowance().cpuset.clone(),
         };
-        let Resumed { mut writer, header, settings, series, topology, environment, record } =
+        let ResumedRun { mut writer, header, settings, series, topology, environment, record } =
             RunWriter::resume(&path, &here, global.budget)?;
         writer.heed(stop);
         let options = RunOptions::of(global, cpus);
@@ -172,8 +172,9 @@ impl Found {
         let sink = Keeper::File(Box::new(writer));
         let segment = Segment { header, environment, findings, topology, sink, path: Some(path) };
         let plan = RunPlan {
-            latency: settings.map(|settings| (settings, Past { record, segments, earlier: None })),
-            series: series.map(|(series, record)| (series, SeriesPast { record, segments, earlier: None })),
+            latency: settings.map(|settings| (settings, ResumedState { record, segments, earlier: None })),
+            series: series
+                .map(|(series, record)| (series, SeriesResumedState { record, segments, earlier: None })),
         };
         Ok((options, GoingOn { segment, plan }))
     }

@@ -10,7 +10,7 @@ use crate::resolve::map::{self, Measuring, Request};
 use crate::run::segment::Keeper;
 use crate::run::signals;
 use crate::run::watcher::{Watched, Watcher};
-use coretalk_measure::session::latency::{self, Past};
+use coretalk_measure::session::latency::{self, ResumedState};
 use coretalk_model::latency::LatencyResult;
 use coretalk_model::{CpuId, Environment, Picos, Topology};
 
@@ -78,8 +78,14 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
     let began = machine.now();
     let watched = Watched::of(&topology, RunSettings { latency: Some(&settings), ..RunSettings::default() });
     let mut watcher = Watcher::new(&options.output, &topology, watched, 0, Vec::new(), &stop);
-    let measured =
-        latency::run(&mut *machine, &settings, Past::default(), &mut Keeper::Nothing, &mut watcher, &stop);
+    let measured = latency::run(
+        &mut *machine,
+        &settings,
+        ResumedState::default(),
+        &mut Keeper::Nothing,
+        &mut watcher,
+        &stop,
+    );
     watcher.end()?;
     let (result, ended) = measured?;
     if ended == latency::Ended::Interrupted {

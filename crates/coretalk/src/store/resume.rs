@@ -61,7 +61,7 @@ pub fn compatible(was: &Conditions, here: &Conditions) -> Result<(), ResumeRefus
 
 /// A run that goes on.
 #[derive(Debug)]
-pub struct Resumed {
+pub struct ResumedRun {
     /// Writes the new segment.
     pub writer: RunWriter,
     /// What the run is called; its segments count the new one.
@@ -105,7 +105,7 @@ impl RunWriter {
     ///
     /// # Errors
     /// [`ResumeError`]; the file is then as it was.
-    pub fn resume(path: &Path, here: &Conditions, budget: Option<Picos>) -> Result<Resumed, ResumeError> {
+    pub fn resume(path: &Path, here: &Conditions, budget: Option<Picos>) -> Result<ResumedRun, ResumeError> {
         let file = RunFile::open(path)?;
         let was = Conditions { environment: file.environment()?, allowed: file.allowed()? };
         compatible(&was, here)?;
@@ -134,6 +134,6 @@ impl RunWriter {
         writer.map_of_both = series.as_ref().map(|_| NO_MAP);
         header.segments += 1;
         header.complete = false;
-        Ok(Resumed { writer, header, settings, series, topology, environment: was.environment, record })
+        Ok(ResumedRun { writer, header, settings, series, topology, environment: was.environment, record })
     }
 }

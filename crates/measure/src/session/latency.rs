@@ -16,7 +16,7 @@ mod tails;
 mod visit_log;
 mod visit_plan;
 
-pub use super::run_loop::{Ended, Past, RunError};
+pub use super::run_loop::{Ended, ResumedState, RunError};
 pub use estimate::{PlanReport, plan};
 
 use super::{Observer, Sink};
@@ -27,7 +27,7 @@ use coretalk_model::latency::{LatencyResult, LatencySettings, Purpose};
 use driver::Driver;
 use std::sync::Arc;
 
-/// Measures what the settings ask for, on a machine whose workers are engaged. `past` is what earlier segments of the
+/// Measures what the settings ask for, on a machine whose workers are engaged. `resumed` is what earlier segments of the
 /// same run said (empty for a new run): finished visits are not repeated.
 ///
 /// # Errors
@@ -36,12 +36,12 @@ use std::sync::Arc;
 pub fn run(
     machine: &mut dyn Machine,
     settings: &LatencySettings,
-    past: Past,
+    resumed: ResumedState,
     sink: &mut dyn Sink,
     observer: &mut dyn Observer,
     stop: &Stop,
 ) -> Result<(LatencyResult, Ended), RunError> {
-    let mut driver = Driver::new(machine, settings, past, sink, observer, stop)?;
+    let mut driver = Driver::new(machine, settings, resumed, sink, observer, stop)?;
     let ended = measure(&mut driver)?;
     driver.finish(ended)
 }

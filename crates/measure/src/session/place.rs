@@ -1,7 +1,7 @@
 //! Driving a comparison of placements: repetitions in balanced order, until the differences are known or the budget ends.
 
 use super::run_loop::{Ended, RunError, RunLoop, Suspicion};
-use super::series::SeriesPast;
+use super::series::SeriesResumedState;
 use super::{Kept, Observer, Sink, Slot};
 use crate::machine::Machine;
 use crate::stop::Stop;
@@ -97,7 +97,7 @@ pub fn run(
     observer: &mut dyn Observer,
     stop: &Stop,
 ) -> Result<(PlaceResult, PlaceEnded), RunError> {
-    go_on(machine, job, SeriesPast::default(), sink, observer, stop)
+    go_on(machine, job, SeriesResumedState::default(), sink, observer, stop)
 }
 
 /// [`run`], where earlier segments have left off: repetitions that were made are not made again, and one that was
@@ -108,7 +108,7 @@ pub fn run(
 pub fn go_on(
     machine: &mut dyn Machine,
     job: PlaceJob<'_>,
-    past: SeriesPast,
+    resumed: SeriesResumedState,
     sink: &mut dyn Sink,
     observer: &mut dyn Observer,
     stop: &Stop,
@@ -116,12 +116,12 @@ pub fn go_on(
     let around: CpuSet =
         job.settings.placements.iter().flat_map(|placement| placement.cpus.iter().copied()).collect();
     let mut driver = Driver {
-        run: RunLoop::new(machine, around.clone(), job.settings.budget, &past, sink, observer, stop),
+        run: RunLoop::new(machine, around.clone(), job.settings.budget, &resumed, sink, observer, stop),
         job,
         around,
         known: BTreeMap::new(),
-        record: past.record,
-        segment: past.segments,
+        record: resumed.record,
+        segment: resumed.segments,
         pending: Slot::default(),
     };
     let ended = match driver.repetitions()? {

@@ -40,9 +40,9 @@ pub enum Ended {
     Interrupted,
 }
 
-/// What earlier segments of a run said.
+/// What a resumed segment goes on from: the earlier segments of its run; a default is a run that begins.
 #[derive(Debug, Clone, Default)]
-pub struct Past<R = Record> {
+pub struct ResumedState<R = Record> {
     /// What they measured.
     pub record: R,
     /// How many there were: the number of the new one.
@@ -96,20 +96,20 @@ impl<'a> RunLoop<'a> {
         machine: &'a mut dyn Machine,
         cpus: CpuSet,
         budget: Picos,
-        past: &Past<R>,
+        resumed: &ResumedState<R>,
         sink: &'a mut dyn Sink,
         observer: &'a mut dyn Observer,
         stop: &'a Stop,
     ) -> RunLoop<'a> {
         let began = machine.now();
         RunLoop {
-            segment: past.segments,
+            segment: resumed.segments,
             budget,
             began,
             committed: began,
             here: cpus,
             gone: CpuSet::new(),
-            earlier: past.earlier.clone().unwrap_or(Earlier { began, departed: Vec::new() }),
+            earlier: resumed.earlier.clone().unwrap_or(Earlier { began, departed: Vec::new() }),
             looked: None,
             machine,
             sink,

@@ -10,7 +10,7 @@ use self::concurrency::Concurrency;
 use self::plan::{LONGEST_PASS, MESSAGES, SHORTEST_PASS, Shares, late_span};
 use self::sentinel::Sentinel;
 pub use super::run_loop::Earlier;
-use super::run_loop::{Ended, Past, RunError, RunLoop, Suspicion};
+use super::run_loop::{Ended, ResumedState, RunError, RunLoop, Suspicion};
 use super::{Event, Observer, PASS_GAP, Sink, Slot};
 use crate::machine::Machine;
 use crate::probes;
@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 const PATIENCE: u32 = 3;
 
 /// What earlier segments of a run of series said.
-pub type SeriesPast = Past<SeriesRecord>;
+pub type SeriesResumedState = ResumedState<SeriesRecord>;
 
 /// Measures what the settings ask for, on a machine whose workers are engaged.
 ///
@@ -39,12 +39,12 @@ pub type SeriesPast = Past<SeriesRecord>;
 pub fn run(
     machine: &mut dyn Machine,
     settings: &SeriesSettings,
-    past: SeriesPast,
+    resumed: SeriesResumedState,
     sink: &mut dyn Sink,
     observer: &mut dyn Observer,
     stop: &Stop,
 ) -> Result<(SeriesResult, Ended), RunError> {
-    let mut driver = Driver::new(machine, settings, past, sink, observer, stop)?;
+    let mut driver = Driver::new(machine, settings, resumed, sink, observer, stop)?;
     let ended = driver.passes()?;
     driver.finish(ended)
 }
@@ -92,7 +92,7 @@ impl<'a> Driver<'a> {
     fn new(
         machine: &'a mut dyn Machine,
         settings: &'a SeriesSettings,
-        past: SeriesPast,
+        resumed: SeriesResumedState,
         sink: &'a mut dyn Sink,
         observer: &'a mut dyn Observer,
         stop: &'a Stop,
@@ -116,7 +116,7 @@ impl<'a> Driver<'a> {
         let sentinel = Sentinel::of(machine);
         let needed = cpus.iter().flatten().copied().collect();
         Ok(Driver {
-            run: RunLoop::new(machine, needed, settings.budget, &past, sink, observer, stop),
+            run: RunLoop::new(machine, needed, settings.budget, &resumed, sink, observer, stop),
             topology,
             settings,
             shares,
@@ -126,9 +126,9 @@ impl<'a> Driver<'a> {
             sentinel,
             cpus,
             probes,
-            record: past.record,
+            record: resumed.record,
             failures: vec![0; settings.trials.len()],
-            segment: past.segments,
+            segment: resumed.segments,
             pending: Slot::default(),
             pace: 1.0,
         })

@@ -7,7 +7,7 @@
 #[path = "../session/vocabulary.rs"]
 mod vocabulary;
 
-use coretalk_measure::session::latency::Past;
+use coretalk_measure::session::latency::ResumedState;
 use coretalk_measure::{Machine, Scenario};
 use coretalk_model::latency::{Counts, Parallel, Purpose, Regime};
 use coretalk_model::stats::median;
@@ -177,7 +177,7 @@ fn large_machines_are_measured_in_seconds_of_their_own_time() {
     }
     let machine = open(builtin("mesh-64"), 3);
     let settings = defaults(&machine, 3);
-    let run = measure(machine, settings, Past::default());
+    let run = measure(machine, settings, ResumedState::default());
     let mut left = run.pairs().len();
     let mut seen = vec![false; left];
     let first = run.kept.rounds.iter().filter(|round| round.purpose == Purpose::Map).find_map(|round| {

@@ -2,7 +2,7 @@
 
 use crate::vocabulary::{Run, builtin, defaults, measure, open, run, toml};
 use coretalk_measure::Machine;
-use coretalk_measure::session::latency::Past;
+use coretalk_measure::session::latency::ResumedState;
 use coretalk_model::latency::{
     Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Purpose, Regime, Spacing, Tails,
 };
@@ -17,7 +17,7 @@ fn base() -> LatencySettings {
 }
 
 fn performed(settings: &LatencySettings) -> Run {
-    measure(open(builtin("epyc-2s-192"), 3), settings.clone(), Past::default())
+    measure(open(builtin("epyc-2s-192"), 3), settings.clone(), ResumedState::default())
 }
 
 /// The settings with one field changed, for every field: a new one does not compile without its line here.

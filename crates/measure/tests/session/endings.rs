@@ -2,7 +2,7 @@
 
 use crate::vocabulary::{Kept, Run, builtin, defaults, measure, open, run, toml};
 use coretalk_measure::Stop;
-use coretalk_measure::session::latency::{Ended, Past, RunError};
+use coretalk_measure::session::latency::{Ended, ResumedState, RunError};
 use coretalk_measure::session::{self, Decision, Sink, SinkError, Slot};
 use coretalk_model::latency::{Cell, Counts, LatencyResult, LatencySettings, Parallel, Purpose};
 use coretalk_model::{Flag, Picos};
@@ -54,7 +54,7 @@ fn stopped(base: &str, at_ms: u32, change: impl Fn(&mut LatencySettings)) -> Run
 
 /// Goes on with a run on a machine that nobody stops.
 fn resume(base: &str, seed: u64, settings: &LatencySettings, segments: &[&Kept]) -> Run {
-    measure(open(builtin(base), seed), settings.clone(), Kept::past(segments))
+    measure(open(builtin(base), seed), settings.clone(), Kept::resumed(segments))
 }
 
 /// Trials of several segments together: none of the finished ones may be made again.
@@ -98,7 +98,7 @@ fn a_run_of_fixed_counts_stays_exact_over_three_sittings() {
     };
     let first = stopped("laptop-smt", 300, exact);
     let scenario = toml("based_on = 'laptop-smt'\n[failures]\nstop_at_ms = 450");
-    let second = measure(open(scenario, 4), first.settings.clone(), Kept::past(&[&first.kept]));
+    let second = measure(open(scenario, 4), first.settings.clone(), Kept::resumed(&[&first.kept]));
     assert_eq!(second.ended, Ended::Interrupted);
     let third = resume("laptop-smt", 5, &first.settings, &[&first.kept, &second.kept]);
     assert_eq!(third.ended, Ended::Complete);
@@ -133,11 +133,11 @@ fn a_complete_run_that_goes_on_makes_no_trial_and_says_the_same() {
     let mut machine = open(builtin("laptop-smt"), 4);
     let settings = first.settings.clone();
     let mut kept = Kept::default();
-    let past: Past = Kept::past(&[&first.kept]);
+    let resumed: ResumedState = Kept::resumed(&[&first.kept]);
     let (result, ended) = coretalk_measure::session::latency::run(
         &mut machine,
         &settings,
-        past,
+        resumed,
         &mut kept,
         &mut (),
         &coretalk_measure::Stop::new(),
@@ -155,7 +155,7 @@ fn nothing_to_measure_is_refused_in_words() {
     let ended = coretalk_measure::session::latency::run(
         &mut machine,
         &settings,
-        Past::default(),
+        ResumedState::default(),
         &mut Kept::default(),
         &mut (),
         &coretalk_measure::Stop::new(),
@@ -218,8 +218,8 @@ fn whoever_wishes_to_end_waits_for_nothing_that_can_be_had_later() {
         let stop = Stop::new();
         let (kept, interrupts) = (Kept::default(), 0);
         let mut sink = Impatient { kept, stop: stop.clone(), during, keeps, interrupts };
-        let past = Past::default();
-        let ended = session::latency::run(&mut machine, &settings, past, &mut sink, &mut (), &stop);
+        let resumed = ResumedState::default();
+        let ended = session::latency::run(&mut machine, &settings, resumed, &mut sink, &mut (), &stop);
         assert_eq!(sink.interrupts, 1);
         let said_complete = sink.kept.decisions.iter().rfind(|decision| decision.key == "complete");
         let said_complete = said_complete.map(|decision| decision.value.as_str());

@@ -1,7 +1,7 @@
 //! A CPU that hangs, dies, goes away, refuses or miscounts costs its own cells and no others.
 
 use crate::vocabulary::{Kept, Run, builtin, defaults, measure, run, toml};
-use coretalk_measure::session::latency::{Ended, Past};
+use coretalk_measure::session::latency::{Ended, ResumedState};
 use coretalk_measure::{Machine, SimMachine, WorkerSettings};
 use coretalk_model::CpuId;
 use coretalk_model::latency::{Cell, Purpose};
@@ -44,7 +44,7 @@ fn a_cpu_outside_the_crew_refuses_its_cells_only() {
     let cpus: Vec<CpuId> = machine.topology().cpus().iter().filter(|&cpu| cpu != CpuId(5)).collect();
     machine.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
     let settings = defaults(&machine, 3);
-    check(&measure(machine, settings, Past::default()), 5, "refused the pin (errno 22)");
+    check(&measure(machine, settings, ResumedState::default()), 5, "refused the pin (errno 22)");
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn a_failing_cell_is_not_tried_again_by_a_resumed_run() {
     let first = failing("die = '3'\nstop_at_ms = 300");
     assert_eq!(first.ended, Ended::Interrupted);
     let scenario = toml("based_on = 'laptop-smt'\n[failures]\ndie = '3'");
-    let past = Kept::past(&[&first.kept]);
-    let second = measure(crate::vocabulary::open(scenario, 4), first.settings.clone(), past);
+    let resumed = Kept::resumed(&[&first.kept]);
+    let second = measure(crate::vocabulary::open(scenario, 4), first.settings.clone(), resumed);
     check(&second, 3, "stopped answering");
     assert!(second.kept.rounds.iter().flat_map(|round| &round.trials).all(|trial| trial.outcome.is_ok()));
 }

@@ -1,7 +1,7 @@
 //! Every scenario completes close to its truth, and the same seed says the same.
 
 use crate::vocabulary::{Kept, builtin, defaults, measure, open, run, toml};
-use coretalk_measure::session::latency::{Ended, Past};
+use coretalk_measure::session::latency::{Ended, ResumedState};
 use coretalk_measure::{Machine, Scenario};
 use coretalk_model::Flag;
 use coretalk_model::latency::{Entry, LatencyResult, PairChoice, Purpose, Record, analyse};
@@ -69,7 +69,7 @@ fn the_number_of_simulation_threads_changes_no_byte_of_the_result() {
         let mut settings = defaults(&machine, seed);
         // In parallel, so that there is something to spread over threads.
         settings.parallel = coretalk_model::latency::Parallel::AtMost(16);
-        measure(machine, settings, Past::default())
+        measure(machine, settings, ResumedState::default())
     };
     let one = with(1, 7);
     for threads in [4, 16] {
@@ -126,5 +126,5 @@ fn every_trial_is_told_once_and_in_slots_of_half_a_second() {
         since = last.started + last.elapsed;
         begin = end;
     }
-    assert!(Kept::past(&[&run.kept]).record.watched() == run.result.watched);
+    assert!(Kept::resumed(&[&run.kept]).record.watched() == run.result.watched);
 }

@@ -2,7 +2,7 @@
 //! truth of the simulated machine.
 
 use coretalk_measure::probes::kernel_by_id;
-use coretalk_measure::session::latency::{self, Ended, Past, PlanReport};
+use coretalk_measure::session::latency::{self, Ended, PlanReport, ResumedState};
 use coretalk_measure::session::{Decision, Event, Observer, RecordedRound, Sink, SinkError, Slot};
 use coretalk_measure::{
     Allowance, Granted, Kernel, Machine, MachineError, Round, RoundOutcome, Scenario, SimMachine, Stop,
@@ -45,7 +45,7 @@ impl Sink for Kept {
 
 impl Kept {
     /// What a run file would say of these segments: trials and decisions only.
-    pub fn past(segments: &[&Kept]) -> Past {
+    pub fn resumed(segments: &[&Kept]) -> ResumedState {
         let mut record = Record::new();
         for (segment, kept) in (0..).zip(segments) {
             for round in &kept.rounds {
@@ -64,7 +64,7 @@ impl Kept {
                 record.decide(&decision.key, &decision.value);
             }
         }
-        Past { record, segments: segments.len() as u32, earlier: None }
+        ResumedState { record, segments: segments.len() as u32, earlier: None }
     }
 
     /// Trials of a purpose.
@@ -163,27 +163,32 @@ pub fn run(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettin
     let machine = open(scenario, seed);
     let mut settings = defaults(&machine, seed);
     change(&mut settings);
-    measure(machine, settings, Past::default())
+    measure(machine, settings, ResumedState::default())
 }
 
 /// Measures on a machine, after what earlier segments said.
-pub fn measure(machine: SimMachine, settings: LatencySettings, past: Past) -> Run {
+pub fn measure(machine: SimMachine, settings: LatencySettings, resumed: ResumedState) -> Run {
     let mut kept = Kept::default();
-    let run = measure_into(machine, settings, past, &mut kept);
+    let run = measure_into(machine, settings, resumed, &mut kept);
     Run { kept, ..run }
 }
 
 /// Measures and keeps the result alone: for large machines.
 pub fn measure_briefly(machine: SimMachine, settings: LatencySettings) -> Run {
-    measure_into(machine, settings, Past::default(), &mut ())
+    measure_into(machine, settings, ResumedState::default(), &mut ())
 }
 
-fn measure_into(machine: SimMachine, settings: LatencySettings, past: Past, sink: &mut dyn Sink) -> Run {
+fn measure_into(
+    machine: SimMachine,
+    settings: LatencySettings,
+    resumed: ResumedState,
+    sink: &mut dyn Sink,
+) -> Run {
     let phase = Rc::new(Shared::new(Purpose::Pilot));
     let mut watched = Watched { machine, phase: Rc::clone(&phase), bad: BTreeSet::new() };
     let began = watched.now();
     let (result, ended) =
-        latency::run(&mut watched, &settings, past, sink, &mut Phases(phase), &Stop::new()).unwrap();
+        latency::run(&mut watched, &settings, resumed, sink, &mut Phases(phase), &Stop::new()).unwrap();
     let took = watched.now() - began;
     let Watched { machine, bad, .. } = watched;
     Run { result, ended, kept: Kept::default(), machine, settings, took, bad }

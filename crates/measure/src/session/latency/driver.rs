@@ -3,7 +3,7 @@
 use super::reducer::{self, Batch, slowest};
 use super::visit_log::VisitLog;
 use super::visit_plan::VisitPlan;
-use super::{Ended, Past, RunError};
+use super::{Ended, ResumedState, RunError};
 use crate::machine::{Assignment, Machine, Round, SpanOrder};
 use crate::schedule::CellRound;
 use crate::series::TrialOrder;
@@ -49,7 +49,7 @@ impl<'a> Driver<'a> {
     pub fn new(
         machine: &'a mut dyn Machine,
         settings: &'a LatencySettings,
-        past: Past,
+        resumed: ResumedState,
         sink: &'a mut dyn Sink,
         observer: &'a mut dyn Observer,
         stop: &'a Stop,
@@ -65,15 +65,15 @@ impl<'a> Driver<'a> {
         let clock = &machine.environment().clock;
         let scale = Scale { rate: machine.rate(), step_ns: clock.step_ns };
         let visit_plan = VisitPlan::new(settings, &topology, &pairs, clock);
-        let mut choices = Choices::of(&past.record);
+        let mut choices = Choices::of(&resumed.record);
         choices.guest = machine.environment().hypervisor.is_some();
         choices.clock_ns = clock.cost_ns;
         choices.complete = false;
         choices.budget_ended = false;
         let cpus = settings.cpus.iter().copied().collect();
         Ok(Driver {
-            run: RunLoop::new(machine, cpus, settings.budget, &past, sink, observer, stop),
-            log: VisitLog::new(settings, scale, past.record, past.segments, pairs.len()),
+            run: RunLoop::new(machine, cpus, settings.budget, &resumed, sink, observer, stop),
+            log: VisitLog::new(settings, scale, resumed.record, resumed.segments, pairs.len()),
             topology,
             pairs,
             relations,

@@ -4,7 +4,7 @@ use super::driver::Driver;
 use super::map::{
     FEW, LATE_GAP, MAP_SHARE, Target, gap, has_further_analyses, prepare, regime, rounds, surveys, target,
 };
-use super::{Ended, Past, RunError, pilot};
+use super::{Ended, ResumedState, RunError, pilot};
 use crate::machine::Machine;
 use crate::schedule;
 use crate::stop::Stop;
@@ -55,7 +55,7 @@ pub fn plan(
     stop: &Stop,
 ) -> Result<PlanReport, RunError> {
     let (mut sink, mut observer) = ((), ());
-    let mut driver = Driver::new(machine, settings, Past::default(), &mut sink, &mut observer, stop)?;
+    let mut driver = Driver::new(machine, settings, ResumedState::default(), &mut sink, &mut observer, stop)?;
     if pilot::perform(&mut driver)? == Ended::Interrupted {
         return Err(RunError::Settings("plan: interrupted before the pilot ended".into()));
     }
