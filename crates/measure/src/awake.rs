@@ -11,7 +11,7 @@ const LIMIT: &str = "/dev/cpu_dma_latency";
 /// While it lives, no CPU enters an idle state that takes time to leave: idle loops poll.
 #[derive(Debug)]
 pub struct Awake {
-    /// The wish ends where the file is closed.
+    /// The request ends where the file is closed.
     _held: File,
 }
 

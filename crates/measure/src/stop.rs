@@ -1,9 +1,9 @@
-//! [`Stop`]: the wish to end, raised by a signal and looked at by everything that waits.
+//! [`Stop`]: the request to end, raised by a signal and looked at by everything that waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// A wish to end that can be shared, cloned and raised from anywhere, a signal handler included.
+/// A request to end that can be shared, cloned and raised from anywhere, a signal handler included.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 

@@ -27,7 +27,7 @@ pub trait Executor: Sync {
     fn cpu_ns(&self) -> Option<u64>;
 }
 
-/// How often the coordinating thread looks at the wish to stop while roles run.
+/// How often the coordinating thread looks at the request to stop while roles run.
 const LOOK: Picos = Picos::from_ms(20);
 
 /// What an [`Executor`] is asked to run.
@@ -40,7 +40,7 @@ pub struct RoleOrder<'a> {
     pub body: &'a (dyn Fn(&RoleContext<'_>) + Sync),
     /// Wakes whoever sleeps.
     pub unblock: &'a (dyn Fn() + Sync),
-    /// How long the coordinating thread may sleep between two looks at the wish to end.
+    /// How long the coordinating thread may sleep between two looks at the request to end.
     pub nap: Picos,
 }
 
@@ -146,7 +146,7 @@ impl<'a> TrialContext<'a> {
         self.run_looking(limit, LOOK, run_role, unblock)
     }
 
-    /// The same while the coordinating thread sleeps all the time, so that it disturbs nobody: a wish to end is seen
+    /// The same while the coordinating thread sleeps all the time, so that it disturbs nobody: a request to end is seen
     /// when the roles have left.
     ///
     /// # Errors

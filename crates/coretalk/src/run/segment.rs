@@ -28,7 +28,7 @@ pub struct Opening<'a> {
     pub options: &'a RunOptions,
     /// What it is to measure.
     pub settings: RunSettings<'a>,
-    /// The wish to end.
+    /// The request to end.
     pub stop: &'a Stop,
 }
 
@@ -268,7 +268,7 @@ impl Guard {
                 }
             }
         };
-        // Without a thread the wish is heard at the end of the drawing.
+        // Without a thread the request is heard at the end of the drawing.
         let thread = thread::Builder::new().name("guard".into()).spawn(watch).ok();
         Guard { over, working: Some(working), thread }
     }

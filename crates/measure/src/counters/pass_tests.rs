@@ -61,7 +61,7 @@ impl Counter for Slow {
 
 fn pass<C: Counter>(method: &str, threads: usize) -> Observed {
     let stop = Stop::new();
-    let executor = HostExecutor { rate: TickRate { hz: 1e9 }, wish: Priority::Inherited, stop: &stop };
+    let executor = HostExecutor { rate: TickRate { hz: 1e9 }, priority: Priority::Inherited, stop: &stop };
     let here: Vec<CpuId> = affinity::current_mask().expect("a mask").iter().take(2).collect();
     let cpus: Vec<CpuId> = here.iter().copied().cycle().take(threads).collect();
     let context = TrialContext::new(&executor, &cpus, executor.rate, 0.0);

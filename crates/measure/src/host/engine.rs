@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the coordinating thread looks at the wish to stop while workers run.
+/// How often the coordinating thread looks at the request to stop while workers run.
 const LOOK: Duration = Duration::from_millis(20);
 /// The same where it has to share a CPU with them.
 const RARE_LOOK: Duration = Duration::from_millis(40);

@@ -27,8 +27,8 @@ pub struct HostExecutor<'a> {
     /// The rate of the counter.
     pub rate: TickRate,
     /// What priority each thread asks for.
-    pub wish: Priority,
-    /// The wish to end.
+    pub priority: Priority,
+    /// The request to end.
     pub stop: &'a Stop,
 }
 
@@ -110,7 +110,7 @@ impl HostExecutor<'_> {
         affinity::pin_current_thread(cpu)
             .map_err(|error| TrialFailure::NotPinned { cpu, errno: error.errno() })?;
         // A refusal was an error when the workers were engaged; here the thread takes what it gets.
-        let _ = priority::apply(self.wish);
+        let _ = priority::apply(self.priority);
         // Roles that share a CPU would probe each other's time slices.
         let probe = || core_clock::probe(self.rate).filter(|_| alone).map(|ghz| ghz as f32);
         let ghz_before = probe();
@@ -129,7 +129,7 @@ impl HostExecutor<'_> {
         })
     }
 
-    /// Sleeps until everybody has left; tells them to where the wish to end or the limit says so.
+    /// Sleeps until everybody has left; tells them to where the request to end or the limit says so.
     fn watch(&self, order: &RoleOrder<'_>, guard: &Guard<'_>, left: &Departures, roles: usize) {
         let mut nap = Duration::from_nanos(order.nap.ns() as u64);
         while !left.are_all(roles, nap) {
@@ -198,7 +198,7 @@ mod tests {
         limit: Picos,
         run_role: impl Fn(&RoleContext<'_>) -> Result<R, Halt> + Sync,
     ) -> Result<Vec<R>, TrialFailure> {
-        let executor = HostExecutor { rate: TickRate { hz: 1e9 }, wish: Priority::Inherited, stop };
+        let executor = HostExecutor { rate: TickRate { hz: 1e9 }, priority: Priority::Inherited, stop };
         TrialContext::new(&executor, cpus, executor.rate, 0.0).run(limit, run_role, || ())
     }
 

@@ -27,7 +27,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The longest sleep before the wish to stop is looked at again.
+/// The longest sleep before the request to stop is looked at again.
 const NAP: Duration = Duration::from_millis(20);
 
 /// The machine that this process runs on.
@@ -116,9 +116,9 @@ impl HostMachine {
         TrialRunner {
             rate: self.clock.rate,
             clock_ns: self.clock.rate.ns(self.clock.cost_ticks as f64),
-            // The wish was granted when the workers were engaged; if it makes no sense any more, threads take what they
+            // The priority was granted when the workers were engaged; if it makes no sense any more, threads take what they
             // get.
-            wish: Priority::of(&self.worker_settings, &self.usable()).unwrap_or(Priority::Best),
+            priority: Priority::of(&self.worker_settings, &self.usable()).unwrap_or(Priority::Best),
             guest: self.environment.hypervisor.is_some(),
             opened: self.opened,
             coordinator_shared: self.coordinator_mask.is_none(),

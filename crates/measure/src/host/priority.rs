@@ -21,7 +21,7 @@ impl Priority {
     /// What workers ask for.
     ///
     /// # Errors
-    /// [`MachineError::Priority`] where the wish is out of range, or where real-time threads would take every CPU: one
+    /// [`MachineError::Priority`] where the priority is out of range, or where real-time threads would take every CPU: one
     /// that spins there would stop the machine, and nothing could stop it.
     pub fn of(settings: &WorkerSettings, usable: &CpuSet) -> Result<Priority, MachineError> {
         let refuse =
@@ -59,8 +59,8 @@ impl std::fmt::Display for Priority {
 ///
 /// # Errors
 /// The system's reason, for a priority that was asked for by name; [`Priority::Best`] takes what it gets.
-pub fn apply(wish: Priority) -> io::Result<String> {
-    match wish {
+pub fn apply(priority: Priority) -> io::Result<String> {
+    match priority {
         Priority::Inherited => {}
         // Refused without CAP_SYS_NICE, which is the usual case: the name of what is in force says so.
         Priority::Best => drop(set_nice(-20)),

@@ -300,7 +300,7 @@ fn a_stop_ends_a_batch_soon() {
     assert!(raised.elapsed() < Duration::from_secs(3), "{:?}", raised.elapsed());
     assert_eq!(outcomes.len(), 1, "completed rounds only");
     assert!(outcomes[0].trials[0].is_ok());
-    assert!(machine.perform(&batch, &stop).unwrap().is_empty(), "the wish lasts");
+    assert!(machine.perform(&batch, &stop).unwrap().is_empty(), "the request lasts");
     let begun = Instant::now();
     machine.pause(Picos::from_secs(60.0), &stop);
     assert!(begun.elapsed() < Duration::from_secs(10));

@@ -226,7 +226,7 @@ impl Trial {
     ///
     /// # Errors
     /// The reason, in the order in which one explains the other: a CPU that is gone, a thread that is, the deadline,
-    /// the wish to stop, counts that differ.
+    /// the request to stop, counts that differ.
     pub fn outcome(&self, around: Surroundings) -> Result<Recording, TrialFailure> {
         let mut logs = Vec::with_capacity(self.logs.len());
         for (role, log) in self.logs.iter().enumerate() {

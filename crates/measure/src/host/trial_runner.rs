@@ -19,7 +19,7 @@ pub struct TrialRunner {
     /// What a start-stop pair of its reads costs.
     pub clock_ns: f64,
     /// What priority each role asks for.
-    pub wish: Priority,
+    pub priority: Priority,
     /// Whether a hypervisor runs this machine.
     pub guest: bool,
     /// When the machine was opened.
@@ -33,7 +33,7 @@ pub struct TrialRunner {
 impl TrialRunner {
     /// One pass of one trial, coordinated by the calling thread.
     pub fn perform(&self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
-        let executor = HostExecutor { rate: self.rate, wish: self.wish, stop };
+        let executor = HostExecutor { rate: self.rate, priority: self.priority, stop };
         let cpus = &order.spec.placement;
         let context = TrialContext::new(&executor, cpus, self.rate, self.clock_ns).in_guest(self.guest);
         let (started, before) = (self.now(), evidence::cpu_times());

@@ -67,7 +67,7 @@ impl Worker {
     ///
     /// # Errors
     /// [`Unavailable`] says why there is no such worker.
-    pub fn start(cpu: CpuId, wish: Priority) -> Result<(Worker, String), Unavailable> {
+    pub fn start(cpu: CpuId, priority: Priority) -> Result<(Worker, String), Unavailable> {
         let mailbox = Arc::new(Mailbox::default());
         let (ready, first_word) = mpsc::sync_channel(1);
         let of_thread = Arc::clone(&mailbox);
@@ -76,7 +76,7 @@ impl Worker {
             .spawn(move || {
                 let granted = affinity::pin_current_thread(cpu)
                     .map_err(Unavailable::Pin)
-                    .and_then(|()| priority::apply(wish).map_err(Unavailable::Priority));
+                    .and_then(|()| priority::apply(priority).map_err(Unavailable::Priority));
                 let failed = granted.is_err();
                 let granted = granted.map(|granted| (granted, affinity::current_thread()));
                 // Who started the thread is waiting for exactly this word; if it is gone, there is nothing to do.

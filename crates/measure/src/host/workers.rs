@@ -30,14 +30,14 @@ impl Workers {
         usable: &CpuSet,
         rate: TickRate,
     ) -> Result<Workers, MachineError> {
-        let wish = Priority::of(settings, usable)?;
+        let priority = Priority::of(settings, usable)?;
         let mut all = Workers { workers: BTreeMap::new(), priority: "normal".to_owned() };
         let mut refused = None;
         for &cpu in &settings.cpus {
             if all.workers.contains_key(&cpu) {
                 continue;
             }
-            match Worker::start(cpu, wish) {
+            match Worker::start(cpu, priority) {
                 Ok((worker, granted)) => {
                     all.workers.insert(cpu, worker);
                     all.priority = granted;
@@ -47,7 +47,7 @@ impl Workers {
                 Err(Unavailable::Spawn(source)) => return Err(MachineError::Spawn { cpu, source }),
                 Err(Unavailable::Priority(reason)) => {
                     return Err(MachineError::Priority {
-                        priority: wish.to_string(),
+                        priority: priority.to_string(),
                         reason: format!("{reason}; it needs CAP_SYS_NICE or a higher resource limit"),
                     });
                 }

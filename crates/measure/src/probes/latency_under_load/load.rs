@@ -73,7 +73,7 @@ fn run_phase(
                 // Release: whoever counts all neighbours also sees that they have touched their memory.
                 shared.working.fetch_add(1, Release);
             };
-            // Relaxed: nothing is handed over but the wish to end.
+            // Relaxed: nothing is handed over but the request to end.
             let over = || shared.over.load(Relaxed) != 0;
             neighbour::work(role, load, number - 2, field, begun, over).map(|()| None)
         }

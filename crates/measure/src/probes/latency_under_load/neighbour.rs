@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 256 << 20;
 const UNKNOWN_CACHE_BYTES: u64 = 32 << 20;
 /// All neighbours together take no more than this part of the memory that is free.
 const SHARE_OF_MEMORY: u64 = 4;
-/// Multiplications between two looks at the wish to end: some microseconds.
+/// Multiplications between two looks at the request to end: some microseconds.
 const STEPS: u32 = 4096;
 /// Words between two looks: 32 KiB.
 const WORDS: usize = 4096;
