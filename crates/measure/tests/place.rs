@@ -4,8 +4,8 @@
 use coretalk_measure::session::place::{PlaceEnded, PlaceJob, run};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, Work};
 use coretalk_model::place::{
-    Binding, Comparison, Outcome, PlaceResult, PlaceSettings, Placement, Preset, Reason, Talk, Why, Workload,
-    WorkloadKind, derive, why,
+    Binding, Communication, Comparison, Outcome, PlaceResult, PlaceSettings, Placement, Preset, Reason, Why,
+    Workload, WorkloadKind, derive, why,
 };
 use coretalk_model::quantity::Better;
 use coretalk_model::{CpuId, Level, Picos};
@@ -136,14 +136,14 @@ fn message_ns(machine: &SimMachine, (a, b): (CpuId, CpuId)) -> f64 {
 }
 
 /// What the messages of a piece of work take: the sum, or of what happens at the same time the longest.
-fn messages_ns(machine: &SimMachine, talk: Talk, roles: &[CpuId]) -> f64 {
-    let told = talk.talking_pairs(roles);
+fn messages_ns(machine: &SimMachine, communication: Communication, roles: &[CpuId]) -> f64 {
+    let told = communication.communicating_pairs(roles);
     let each = |pairs: &Vec<(CpuId, CpuId)>| -> Vec<f64> {
         pairs.iter().map(|pair| message_ns(machine, *pair)).collect()
     };
     let longest = |values: Vec<f64>| values.into_iter().fold(0.0, f64::max);
-    match talk {
-        Talk::Along => longest(told.iter().flat_map(each).collect()),
+    match communication {
+        Communication::Along => longest(told.iter().flat_map(each).collect()),
         _ => longest(told.iter().map(|pairs| each(pairs).into_iter().sum()).collect()),
     }
 }
@@ -169,17 +169,17 @@ fn is_true(machine: &SimMachine, reason: &Reason, sides: [&[CpuId]; 2]) -> bool 
             // Two threads on one core do less than on two; slower cores may eat that up, and are another difference.
             more(&|roles| topology.one_per_core(&roles.iter().copied().collect()).len(), mine, theirs)
         }
-        Reason::Crossings { level, talk, mine, theirs, of } => {
+        Reason::Crossings { level, communication, mine, theirs, of } => {
             let apart = |(a, b): &(CpuId, CpuId)| {
                 let group = |cpu| topology.domain_of(cpu, level).map(|domain| domain.cpus.clone());
                 a != b && (group(*a) != group(*b) || group(*a).is_none())
             };
             let counts = sides.map(|roles| {
-                let told = talk.talking_pairs(roles);
+                let told = communication.communicating_pairs(roles);
                 assert!(told.iter().all(|pairs| pairs.len() == of), "{reason:?}");
                 told.iter().map(|pairs| pairs.iter().filter(|pair| apart(pair)).count()).max()
             });
-            let [near, far] = sides.map(|roles| messages_ns(machine, talk, roles));
+            let [near, far] = sides.map(|roles| messages_ns(machine, communication, roles));
             counts == [Some(mine), Some(theirs)] && mine < theirs && near < far
         }
         Reason::Groups { .. } => false,
@@ -279,7 +279,7 @@ fn the_order_of_threads_is_a_reason_and_clusters_are_one() {
         why(machine.topology(), &WorkloadKind::Ring.habit(threads), &winner, &next)
     };
     let crossings = |level, mine, theirs, of| {
-        Why::Could(vec![Reason::Crossings { level, talk: Talk::Round, mine, theirs, of }])
+        Why::Could(vec![Reason::Crossings { level, communication: Communication::Round, mine, theirs, of }])
     };
     // The same CPUs in another order.
     let found = why_ring("chiplet-16-smt", [Preset::AcrossL3, Preset::Spread], 6);

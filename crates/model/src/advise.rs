@@ -23,7 +23,7 @@ pub use proof::{ADVISED, Against, Claim, ClaimArm, Held, Proof, stand_in};
 use crate::CpuId;
 use crate::stats::Key;
 use placement::Assignment;
-use price::Talk;
+use price::Traffic;
 use refine::{Effort, refine};
 
 /// A placement and what it is worth.
@@ -120,22 +120,23 @@ pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
         (starts::in_order(n, &distances.spread()), false)
     };
     let best = plainest(graph, distances, &cheapest, &simple);
-    let talk = Talk::of(graph, distances, &best);
-    let mean = talk.as_ref().map(|talk| talk.price(distances));
-    let least = Talk::of(graph, distances, &cheapest).map(|talk| talk.price(distances).point);
-    let baseline = |name, cpus: Vec<CpuId>, other: Option<Talk>| {
-        let excess = talk.as_ref().zip(other.as_ref()).map(|(talk, other)| talk.excess(other, distances));
+    let traffic = Traffic::of(graph, distances, &best);
+    let mean = traffic.as_ref().map(|traffic| traffic.price(distances));
+    let least = Traffic::of(graph, distances, &cheapest).map(|traffic| traffic.price(distances).point);
+    let baseline = |name, cpus: Vec<CpuId>, other: Option<Traffic>| {
+        let excess =
+            traffic.as_ref().zip(other.as_ref()).map(|(traffic, other)| traffic.excess(other, distances));
         Baseline { name, cpus, mean: other.map(|other| other.price(distances)), excess }
     };
     let mut baselines: Vec<Baseline> = simple
         .iter()
-        .map(|(name, cpu_of)| baseline(name, ids(cpu_of), Talk::of(graph, distances, cpu_of)))
+        .map(|(name, cpu_of)| baseline(name, ids(cpu_of), Traffic::of(graph, distances, cpu_of)))
         .collect();
-    baselines.push(baseline("anywhere", Vec::new(), talk.as_ref().map(|_| Talk::anywhere(distances))));
+    baselines.push(baseline("anywhere", Vec::new(), traffic.as_ref().map(|_| Traffic::anywhere(distances))));
     let pairs = graph.edges().map(|(a, b, _)| distances.ns(best[a] as usize, best[b] as usize));
     let worst = pairs.reduce(f64::max);
     let slack = mean.zip(least).map(|(mean, least)| slack(graph, distances, &mean, optimal.then_some(least)));
-    let ground = match talk {
+    let ground = match traffic {
         Some(_) if baselines.iter().any(Baseline::is_worse) => Ground::Latency,
         None if distances.has_groups() && n < distances.len() => Ground::Structure,
         _ => Ground::Nothing,
@@ -202,23 +203,23 @@ fn plainest(
     best: &[u32],
     simple: &[(&'static str, Vec<u32>)],
 ) -> Vec<u32> {
-    let Some(cheapest) = Talk::of(graph, distances, best) else { return best.to_vec() };
-    let beats = |talk: &Talk, other: &Talk| talk.excess(other, distances).low > SHOWN;
-    let talks: Vec<Talk> =
-        simple.iter().filter_map(|(_, cpu_of)| Talk::of(graph, distances, cpu_of)).collect();
-    let anywhere = Talk::anywhere(distances);
-    let beaten: Vec<&Talk> =
-        talks.iter().chain([&anywhere]).filter(|other| beats(&cheapest, other)).collect();
+    let Some(cheapest) = Traffic::of(graph, distances, best) else { return best.to_vec() };
+    let beats = |traffic: &Traffic, other: &Traffic| traffic.excess(other, distances).low > SHOWN;
+    let all_traffic: Vec<Traffic> =
+        simple.iter().filter_map(|(_, cpu_of)| Traffic::of(graph, distances, cpu_of)).collect();
+    let anywhere = Traffic::anywhere(distances);
+    let beaten: Vec<&Traffic> =
+        all_traffic.iter().chain([&anywhere]).filter(|other| beats(&cheapest, other)).collect();
     let mut in_order = best.to_vec();
     in_order.sort_unstable_by_key(|&cpu| distances.cpus()[cpu as usize]);
     let first_cpus = (0..distances.levels().len()).rev().map(|level| first_of_groups(distances, level, best));
     let plain = simple.iter().map(|(_, cpu_of)| cpu_of.clone()).chain(first_cpus).chain([in_order]);
     let as_good = |cpu_of: &Vec<u32>| {
-        let Some(talk) = Talk::of(graph, distances, cpu_of) else { return false };
-        let excess = cheapest.excess(&talk, distances);
+        let Some(traffic) = Traffic::of(graph, distances, cpu_of) else { return false };
+        let excess = cheapest.excess(&traffic, distances);
         excess.low <= SHOWN
             && excess.point <= MOST_FOR_PLAINNESS
-            && beaten.iter().all(|other| beats(&talk, other))
+            && beaten.iter().all(|other| beats(&traffic, other))
     };
     plain.into_iter().find(as_good).unwrap_or_else(|| best.to_vec())
 }

@@ -20,23 +20,23 @@ pub struct Bracket {
 
 /// Which share of everything that is said each pair of CPUs carries; below the diagonal, row by row.
 #[derive(Debug, Clone)]
-pub(super) struct Talk(Vec<f64>);
+pub(super) struct Traffic(Vec<f64>);
 
-impl Talk {
+impl Traffic {
     /// Threads on CPUs; `None` where nobody talks.
-    pub fn of(graph: &Graph, distances: &CpuDistances, cpu_of: &[u32]) -> Option<Talk> {
+    pub fn of(graph: &Graph, distances: &CpuDistances, cpu_of: &[u32]) -> Option<Traffic> {
         let mut shares = vec![0.0; distances.len() * distances.len().saturating_sub(1) / 2];
         for (a, b, weight) in graph.edges() {
             let (a, b) = (cpu_of[a] as usize, cpu_of[b] as usize);
             shares[pair_index(a.max(b), a.min(b))] += weight / graph.total();
         }
-        (graph.total() > 0.0).then_some(Talk(shares))
+        (graph.total() > 0.0).then_some(Traffic(shares))
     }
 
     /// Every pair alike: the mean over all placements, which is what threads can expect that live just anywhere.
-    pub fn anywhere(distances: &CpuDistances) -> Talk {
+    pub fn anywhere(distances: &CpuDistances) -> Traffic {
         let pairs = distances.len() * distances.len().saturating_sub(1) / 2;
-        Talk(vec![1.0 / pairs as f64; pairs])
+        Traffic(vec![1.0 / pairs as f64; pairs])
     }
 
     /// What is said, in the unit of the distances.
@@ -49,7 +49,7 @@ impl Talk {
     }
 
     /// How much more `other` costs, as a share: 0.5 is half as much again. Cells that both use move both.
-    pub fn excess(&self, other: &Talk, distances: &CpuDistances) -> Bracket {
+    pub fn excess(&self, other: &Traffic, distances: &CpuDistances) -> Bracket {
         let point = other.sum(distances, CpuDistances::ns) / self.sum(distances, CpuDistances::ns);
         let most = other.extreme(self, distances, point, CpuDistances::high, CpuDistances::low);
         let least = other.extreme(self, distances, point, CpuDistances::low, CpuDistances::high);
@@ -58,7 +58,7 @@ impl Talk {
 
     /// The extreme of `self ÷ other` while every cell lies in its interval: cells that push the quotient are at one end
     /// of theirs, the others at the other (a fractional programme, Dinkelbach 1967).
-    fn extreme(&self, other: &Talk, distances: &CpuDistances, start: f64, pushes: End, pulls: End) -> f64 {
+    fn extreme(&self, other: &Traffic, distances: &CpuDistances, start: f64, pushes: End, pulls: End) -> f64 {
         let mut quotient = start;
         for _ in 0..20 {
             let (mut above, mut below) = (0.0, 0.0);
@@ -123,24 +123,24 @@ mod tests {
     #[test]
     fn a_price_reaches_as_far_as_its_cells() {
         let (distances, graph) = (distances(), Graph::new(3, [(0, 1, 3.0), (1, 2, 1.0)]));
-        let price = Talk::of(&graph, &distances, &[0, 1, 2]).unwrap().price(&distances);
+        let price = Traffic::of(&graph, &distances, &[0, 1, 2]).unwrap().price(&distances);
         for (found, expected) in [(price.point, 35.0), (price.low, 31.5), (price.high, 38.5)] {
             assert!((found - expected).abs() < 1e-9, "{price:?}");
         }
-        assert!((Talk::anywhere(&distances).price(&distances).point - 60.0).abs() < 1e-9);
-        assert!(Talk::of(&Graph::new(2, []), &distances, &[0, 1]).is_none());
+        assert!((Traffic::anywhere(&distances).price(&distances).point - 60.0).abs() < 1e-9);
+        assert!(Traffic::of(&Graph::new(2, []), &distances, &[0, 1]).is_none());
     }
 
     #[test]
     fn cells_that_both_use_cancel() {
         let (distances, graph) = (distances(), Graph::new(3, [(0, 1, 1.0), (1, 2, 1.0)]));
-        let talk = |cpus: &[u32]| Talk::of(&graph, &distances, cpus).unwrap();
-        let same = talk(&[0, 1, 2]).excess(&talk(&[2, 1, 0]), &distances);
+        let traffic = |cpus: &[u32]| Traffic::of(&graph, &distances, cpus).unwrap();
+        let same = traffic(&[0, 1, 2]).excess(&traffic(&[2, 1, 0]), &distances);
         assert_eq!((same.point, same.low, same.high), (0.0, 0.0, 0.0));
         // 0–1 in both; 1–2 at 80 against 1–3 at 80: apart by 16 of about 100 either way.
-        let near = talk(&[0, 1, 2]).excess(&talk(&[0, 1, 3]), &distances);
+        let near = traffic(&[0, 1, 2]).excess(&traffic(&[0, 1, 3]), &distances);
         assert!(near.point == 0.0 && near.low < -0.1 && near.high > 0.1, "{near:?}");
-        let only_far = talk(&[0, 1, 2]).excess(&talk(&[0, 2, 1]), &distances);
+        let only_far = traffic(&[0, 1, 2]).excess(&traffic(&[0, 2, 1]), &distances);
         assert!((only_far.point - 0.6).abs() < 1e-9 && only_far.low > 0.4, "{only_far:?}");
     }
 }

@@ -4,7 +4,7 @@
 //! nothing from a shared cache, and a token that goes round gains nothing from cores of its own.
 
 use super::placement::{Binding, Placement, Structure, touched};
-use super::workload::{Habit, Talk};
+use super::workload::{Communication, Habit};
 use crate::{CpuId, CpuSet, Level, Relation, Topology};
 
 /// Why one placement could be better than another. That any of it is the cause is not shown.
@@ -47,7 +47,7 @@ pub enum Reason {
         /// The groups.
         level: Level,
         /// What is counted.
-        talk: Talk,
+        communication: Communication,
         /// Crossings of the winner.
         mine: usize,
         /// Crossings of the next best.
@@ -195,42 +195,49 @@ fn far_levels(topology: &Topology) -> impl Iterator<Item = Level> + use<'_> {
 
 /// Where the winner's messages cross fewer borders: at the outermost that the two differ at, and between cores.
 fn crossings(topology: &Topology, habit: &Habit, roles: [&[CpuId]; 2]) -> Vec<Reason> {
-    let talk = habit.talk;
+    let communication = habit.communication;
     let count = |level: Level| {
         let border = topology.nearness(Relation::of(level));
         let far = |&(a, b): &(CpuId, CpuId)| topology.nearness(topology.relation(a, b)) > border;
         roles.map(|roles| {
-            talk.talking_pairs(roles)
+            communication
+                .communicating_pairs(roles)
                 .iter()
                 .map(|pairs| pairs.iter().filter(|pair| far(pair)).count())
                 .max()
                 .unwrap_or(0)
         })
     };
-    let of = talk.talking_pairs(roles[0]).first().map_or(0, Vec::len);
+    let of = communication.communicating_pairs(roles[0]).first().map_or(0, Vec::len);
     let levels: Vec<Level> =
         far_levels(topology).chain(topology.has_smt(topology.cpus()).then_some(Level::Core)).collect();
     let counts: Vec<(Level, [usize; 2])> = levels.into_iter().map(|level| (level, count(level))).collect();
     // A border that the winner crosses more often speaks against it. Where messages are all there is the outermost border
     // decides nevertheless; where they are not, the winner may have won by its own work.
     let never_more = counts.iter().all(|(_, [mine, theirs])| mine <= theirs);
-    let is_reason = |[mine, theirs]: [usize; 2]| mine < theirs && (mine == 0 || talk != Talk::Along);
-    let Some(first) = counts.iter().position(|(_, [mine, theirs])| match talk {
+    let is_reason =
+        |[mine, theirs]: [usize; 2]| mine < theirs && (mine == 0 || communication != Communication::Along);
+    let Some(first) = counts.iter().position(|(_, [mine, theirs])| match communication {
         // The slowest link decides, so that what lies inside one that both cross says nothing.
-        Talk::Along => *mine > 0 || *theirs > 0,
+        Communication::Along => *mine > 0 || *theirs > 0,
         _ => mine != theirs,
     }) else {
         return Vec::new();
     };
-    let mixed = habit.computes && talk != Talk::Along;
+    let mixed = habit.computes && communication != Communication::Along;
     if !is_reason(counts[first].1) || (mixed && !never_more) {
         return Vec::new();
     }
     let inside = counts.last().filter(|(level, found)| {
         *level == Level::Core && first + 1 < counts.len() && never_more && is_reason(*found)
     });
-    let reason =
-        |(level, [mine, theirs]): (Level, [usize; 2])| Reason::Crossings { level, talk, mine, theirs, of };
+    let reason = |(level, [mine, theirs]): (Level, [usize; 2])| Reason::Crossings {
+        level,
+        communication,
+        mine,
+        theirs,
+        of,
+    };
     std::iter::once(counts[first]).chain(inside.copied()).map(reason).collect()
 }
 

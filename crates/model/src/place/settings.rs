@@ -89,7 +89,8 @@ impl PlaceSettings {
     pub fn roles_in_order(&self) -> Option<usize> {
         let kinds = self.works.iter().filter_map(|work| Some(work.name.parse::<Workload>().ok()?.kind));
         let habits = kinds.filter_map(|kind| Some(kind.habit(self.threads?)));
-        let roles = habits.filter(|habit| habit.talk.has_order()).filter_map(|habit| habit.roles).max()?;
+        let roles =
+            habits.filter(|habit| habit.communication.has_order()).filter_map(|habit| habit.roles).max()?;
         let bound = || self.placements.iter().filter(|placement| placement.binding == Binding::Bound);
         let in_order = |placement: &Placement| placement.cpus.is_sorted() && placement.cpus.len() <= roles;
         let twins =

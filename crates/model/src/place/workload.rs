@@ -178,13 +178,13 @@ impl WorkloadKind {
     /// How its threads meet, by so many threads.
     pub fn habit(self, threads: usize) -> Habit {
         let roles = self.roles(threads);
-        let talk = match self {
-            Ring => Talk::Round,
-            Pipeline => Talk::Along,
-            AllToAll => Talk::Phases,
-            Barrier | SharedCounter | Pipe | ThreadsYield | MutexArray => Talk::All,
+        let communication = match self {
+            Ring => Communication::Round,
+            Pipeline => Communication::Along,
+            AllToAll => Communication::Phases,
+            Barrier | SharedCounter | Pipe | ThreadsYield | MutexArray => Communication::All,
             NQueens | Integer | MemoryRead | MemoryWrite | StreamCopy | StreamScale | StreamAdd
-            | StreamTriad | Execl | Process | Shell => Talk::Nobody,
+            | StreamTriad | Execl | Process | Shell => Communication::Nobody,
         };
         // Each thread of `process` waits for a process of its own; a pipeline of `shell` has six.
         let parties = match self {
@@ -195,7 +195,7 @@ impl WorkloadKind {
         Habit {
             roles,
             several: parties > 1,
-            talk,
+            communication,
             computes: !matches!(self, Ring | AllToAll | Pipe),
             // Own work beside a counter or in a stage counts only where messages do not take longer.
             adds: !matches!(self, SharedCounter | Pipeline),
@@ -224,7 +224,7 @@ pub struct Habit {
     /// Several threads or processes work at a time, as far as is known.
     pub several: bool,
     /// Who talks to whom.
-    pub talk: Talk,
+    pub communication: Communication,
     /// They do work of their own, which takes longer beside a busy thread of the same core.
     pub computes: bool,
     /// That work comes on top of the messages; else the longer of the two counts.
@@ -238,14 +238,14 @@ pub struct Habit {
 impl Habit {
     /// A command, of which nothing is known but how many threads were seen.
     pub fn of_command(several: bool) -> Habit {
-        let (roles, talk) = (None, Talk::Nobody);
-        Habit { roles, several, talk, computes: true, adds: true, streams: true, sleeps: true }
+        let (roles, communication) = (None, Communication::Nobody);
+        Habit { roles, several, communication, computes: true, adds: true, streams: true, sleeps: true }
     }
 }
 
 /// Who talks to whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Talk {
+pub enum Communication {
     /// Nobody, or it is not known who.
     Nobody,
     /// Each role to the next and the last to the first, one after the other.
@@ -258,27 +258,27 @@ pub enum Talk {
     Phases,
 }
 
-impl Talk {
+impl Communication {
     /// Whether it matters which role stands on which of the CPUs.
     pub fn has_order(self) -> bool {
-        matches!(self, Talk::Round | Talk::Along)
+        matches!(self, Communication::Round | Communication::Along)
     }
 
     /// The pairs of CPUs that something is said between, in lists of which the one that takes longest counts.
-    pub fn talking_pairs(self, roles: &[CpuId]) -> Vec<Vec<(CpuId, CpuId)>> {
+    pub fn communicating_pairs(self, roles: &[CpuId]) -> Vec<Vec<(CpuId, CpuId)>> {
         let n = roles.len();
         let next = |count: usize| (0..count).map(|role| (roles[role], roles[(role + 1) % n])).collect();
         let others = |role: usize| (0..n).filter(move |other| *other != role).map(move |other| (role, other));
         let on = |(a, b): (usize, usize)| (roles[a], roles[b]);
         match self {
-            Talk::Nobody => Vec::new(),
-            Talk::Round => vec![next(n)],
-            Talk::Along => vec![next(n.saturating_sub(1))],
-            Talk::All => {
+            Communication::Nobody => Vec::new(),
+            Communication::Round => vec![next(n)],
+            Communication::Along => vec![next(n.saturating_sub(1))],
+            Communication::All => {
                 let pairs = (0..n).flat_map(others).filter(|(a, b)| a < b);
                 vec![pairs.map(on).collect()]
             }
-            Talk::Phases => (0..n).map(|role| others(role).map(on).collect()).collect(),
+            Communication::Phases => (0..n).map(|role| others(role).map(on).collect()).collect(),
         }
     }
 }

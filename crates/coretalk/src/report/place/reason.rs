@@ -1,7 +1,7 @@
 //! The words of [`Why`]: what a placement has that could make it the better one, and what placements have at all.
 
 use crate::report::text::{count, plain};
-use coretalk_model::place::{Placement, Reason, Structure, Talk, Why};
+use coretalk_model::place::{Communication, Placement, Reason, Structure, Why};
 use coretalk_model::{Level, Topology};
 
 /// `6 CPUs, 3 cores, 1 L3`: what is reported, and only that.
@@ -58,25 +58,27 @@ fn words(topology: &Topology, reason: &Reason, next: &str) -> String {
         Reason::Cores { mine, theirs } => {
             format!("it has {} to compute on, where {next} has {theirs}", count(mine as u64, "core"))
         }
-        Reason::Crossings { level, talk, of, .. } if of == if talk == Talk::Round { 2 } else { 1 } => {
+        Reason::Crossings { level, communication, of, .. }
+            if of == if communication == Communication::Round { 2 } else { 1 } =>
+        {
             let article = if is_cache(level) { "an" } else { "a" };
             format!("its two threads share {article} {}, those of {next} do not", noun(level))
         }
-        Reason::Crossings { level, talk, mine, theirs, of } => {
+        Reason::Crossings { level, communication, mine, theirs, of } => {
             let thing = noun(level);
             let [mine, theirs] = [mine, theirs].map(|number| match number {
                 0 => "none".to_owned(),
                 all if all == of => "all".to_owned(),
                 some => some.to_string(),
             });
-            match talk {
-                Talk::Round => {
+            match communication {
+                Communication::Round => {
                     format!("{mine} of its {of} hops go from {thing} to {thing}, on {next} {theirs}")
                 }
-                Talk::Along => {
+                Communication::Along => {
                     format!("{mine} of its {of} links go from {thing} to {thing}, on {next} {theirs}")
                 }
-                Talk::Phases => {
+                Communication::Phases => {
                     let [most, up_to] = if mine == "none" { ["", "up to "] } else { ["at most ", ""] };
                     format!(
                         "{most}{mine} of the {of} others that a thread talks to run {} another {thing}, on {next} \
@@ -84,7 +86,7 @@ fn words(topology: &Topology, reason: &Reason, next: &str) -> String {
                         within(level)
                     )
                 }
-                Talk::All | Talk::Nobody => format!(
+                Communication::All | Communication::Nobody => format!(
                     "{mine} of its {of} pairs of threads run {} different {thing}s, on {next} {theirs}",
                     within(level)
                 ),
