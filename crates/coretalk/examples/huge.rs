@@ -41,9 +41,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let command = vec!["latency".into(), "--machine".into(), format!("sim:{name}")];
     let new = RunHeader { simulated: true, ..RunHeader::new(command, settings.seed) };
     let header = RunHeader { id: "huge".into(), started: "2026-01-01T00:00:00Z".into(), ..new.clone() };
-    let place = std::env::temp_dir().join(format!("coretalk-huge-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("coretalk-huge-{}", std::process::id()));
     let writer = RunWriter::create(
-        &place,
+        &folder,
         &NewRun {
             header: &new,
             environment: machine.environment(),
@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (store, analysis, simulation) = (sink.store, sink.analysis, machine.simulation);
     let file = sink.writer.close()?;
     let bytes = std::fs::metadata(&file)?.len();
-    std::fs::remove_dir_all(&place)?;
+    std::fs::remove_dir_all(&folder)?;
 
     let (passes, watched, machine_time) = (result.passes, result.watched, machine.now());
     let report = RunReport {

@@ -33,8 +33,8 @@ enum Raw {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let place = match std::env::args_os().nth(1) {
-        Some(place) => place.into(),
+    let folder = match std::env::args_os().nth(1) {
+        Some(folder) => folder.into(),
         None => std::env::temp_dir().join(format!("coretalk-size-{}", std::process::id())),
     };
     println!(
@@ -58,13 +58,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             limit_bytes: 300_000_000,
         },
     ] {
-        one(&place, &shape)?;
+        one(&folder, &shape)?;
     }
-    std::fs::remove_dir(&place)?;
+    std::fs::remove_dir(&folder)?;
     Ok(())
 }
 
-fn one(place: &Path, shape: &Shape) -> Result<(), Box<dyn std::error::Error>> {
+fn one(folder: &Path, shape: &Shape) -> Result<(), Box<dyn std::error::Error>> {
     let cpus: CpuSet = (0..shape.cpus).map(CpuId).collect();
     let topology = Topology::flat(cpus.clone());
     let settings = LatencySettings::of(cpus.iter().collect());
@@ -78,7 +78,7 @@ fn one(place: &Path, shape: &Shape) -> Result<(), Box<dyn std::error::Error>> {
         settings: RunSettings { latency: Some(&settings), ..RunSettings::default() },
         allowed: &cpus,
     };
-    let mut writer = RunWriter::create(place, &run)?;
+    let mut writer = RunWriter::create(folder, &run)?;
     let pairs = u64::from(shape.cpus) * u64::from(shape.cpus - 1) / 2;
     let mut noise = Noise(7);
     let mut visits = 0u64;
@@ -200,13 +200,13 @@ impl Noise {
 
     /// Three spans: the headline's kernel on both homes, and the kernel that sees every state.
     fn visit(&mut self, cell: u32, started: Picos) -> Visit {
-        let place = 20.0 + f64::from(cell % 251);
+        let location = 20.0 + f64::from(cell % 251);
         let homes = [Home(cell % 8), Home(cell / 8 % 8)];
         let kernels = [(Hint::Pause, homes[0]), (Hint::Pause, homes[1]), (Hint::None, homes[0])];
         let spans = kernels
             .into_iter()
             .map(|(hint, home)| {
-                let location_ns = place * (1.0 + 0.02 * self.normal());
+                let location_ns = location * (1.0 + 0.02 * self.normal());
                 SpanSummary {
                     kernel: KernelId::of(Protocol::Cas, hint),
                     home,

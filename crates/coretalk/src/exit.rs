@@ -199,9 +199,9 @@ pub fn end_on_panic() {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
         let text = text.unwrap_or("a panic without words");
-        let place =
+        let location =
             panic.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
-        Failure::Internal(format!("{text}{place}")).tell();
+        Failure::Internal(format!("{text}{location}")).tell();
         std::process::exit(i32::from(ExitCode::Internal as u8));
     }));
 }

@@ -57,9 +57,9 @@ mod tests {
     use super::*;
 
     fn room(limit: &str, available: &str) -> Option<Room> {
-        let place = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let write = |file: &str, text: String| {
-            let path = place.path().join(file);
+            let path = folder.path().join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         };
@@ -69,7 +69,7 @@ mod tests {
         );
         write("proc/self/status", "Name: x\nVmSize:\t  1000 kB\n".into());
         write("proc/meminfo", format!("MemTotal: 9000 kB\n{available}\n"));
-        Room::of(&SystemRoot::new(place.path()))
+        Room::of(&SystemRoot::new(folder.path()))
     }
 
     #[test]

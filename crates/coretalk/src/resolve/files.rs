@@ -58,11 +58,11 @@ mod tests {
 
     #[test]
     fn only_ordinary_files_are_read() {
-        let place = tempfile::tempdir().unwrap();
-        let file = place.path().join("some");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("some");
         std::fs::write(&file, "text").unwrap();
         assert_eq!(read(&file).unwrap(), b"text");
-        for path in [place.path(), Path::new("/dev/zero"), &place.path().join("missing")] {
+        for path in [folder.path(), Path::new("/dev/zero"), &folder.path().join("missing")] {
             assert!(matches!(read(path), Err(Failure::Input(_))), "{path:?} was read");
         }
     }

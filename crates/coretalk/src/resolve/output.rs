@@ -75,22 +75,22 @@ pub fn options(global: &Global) -> OutputOptions {
 pub fn in_files_of_their_own(options: &OutputOptions) -> Result<(), Failure> {
     let mut taken: Vec<PathBuf> = Vec::new();
     for path in options.output.iter().chain(options.exports.iter().map(|(_, path)| path)) {
-        let place = place_of(path);
+        let real_path = real_path_of(path);
         // A terminal, a pipe or `/dev/null` holds nothing that could be lost.
-        let holds = std::fs::metadata(&place).map_or(true, |there| there.is_file() || there.is_dir());
-        if holds && taken.contains(&place) {
+        let holds = std::fs::metadata(&real_path).map_or(true, |there| there.is_file() || there.is_dir());
+        if holds && taken.contains(&real_path) {
             return Err(Failure::Usage(format!(
                 "two results would be written to {}, and one would be lost; give each a file of its own",
                 path.display()
             )));
         }
-        taken.push(place);
+        taken.push(real_path);
     }
     Ok(())
 }
 
 /// Where a file is or will be, without links and detours.
-fn place_of(path: &Path) -> PathBuf {
+fn real_path_of(path: &Path) -> PathBuf {
     let below = || {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Some(folder.canonicalize().ok()?.join(path.file_name()?))

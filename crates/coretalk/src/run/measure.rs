@@ -115,8 +115,8 @@ fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<String> {
     let mut reasons: Vec<String> = Vec::new();
     for map in &result.maps {
         for &[a, b] in &pairs {
-            let place = |cpu| map.cells.position(cpu);
-            match place(b).zip(place(a)).and_then(|(row, column)| map.cells.get(row, column)) {
+            let position = |cpu| map.cells.position(cpu);
+            match position(b).zip(position(a)).and_then(|(row, column)| map.cells.get(row, column)) {
                 Some(Cell::Missing { reason }) => reasons.push(reason.clone()),
                 Some(_) => return None,
                 None => {}
@@ -238,13 +238,13 @@ fn doubted(report: &RunReport) -> usize {
 fn doubted_cells(report: &RunReport, latency: &LatencyReport) -> usize {
     let pairs = cells(&report.topology, &latency.settings);
     let of_map = |map: &LatencyMap| {
-        let place = |cpu| map.cells.position(cpu);
-        let cell = |[a, b]: [CpuId; 2]| map.cells.get(place(b)?, place(a)?)?.value();
+        let position = |cpu| map.cells.position(cpu);
+        let cell = |[a, b]: [CpuId; 2]| map.cells.get(position(b)?, position(a)?)?.value();
         pairs.iter().filter(|&&pair| cell(pair).is_none_or(|value| value.grade >= Grade::C)).count()
     };
     let of_tool = |imitated: &Imitated| {
-        let place = |cpu| imitated.cells.position(cpu);
-        let cell = |[a, b]: [CpuId; 2]| imitated.cells.get(place(b)?, place(a)?)?.as_ref().ok();
+        let position = |cpu| imitated.cells.position(cpu);
+        let cell = |[a, b]: [CpuId; 2]| imitated.cells.get(position(b)?, position(a)?)?.as_ref().ok();
         pairs.iter().filter(|&&pair| cell(pair).is_none()).count()
     };
     let result = &latency.result;

@@ -19,15 +19,15 @@ use std::time::Duration;
 /// Long enough to cost nothing, short enough that nobody notices.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// One place that a result is written to.
+/// A destination that a result is written to.
 #[derive(Debug)]
 pub struct Out {
     path: Option<PathBuf>,
-    place: Place,
+    destination: Destination,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Destination {
     Stdout,
     /// An ordinary file, which is another as soon as the result is whole: a failure leaves it as it was, or not there.
     Replaced(PathBuf),
@@ -51,7 +51,7 @@ impl Out {
     /// # Errors
     /// As [`Out::open`], or [`Failure::Interrupted`].
     pub fn open_unless(path: Option<&Path>, stop: Option<&Stop>) -> Result<Out, Failure> {
-        let Some(path) = path else { return Ok(Out { path: None, place: Place::Stdout }) };
+        let Some(path) = path else { return Ok(Out { path: None, destination: Destination::Stdout }) };
         let failed = |source| Failure::Write { to: Some(path.to_owned()), source };
         let (file, is_new) = match open_now(path, true) {
             Ok(file) => (file, true),
@@ -62,14 +62,14 @@ impl Out {
         };
         // A link stays one, and the file that it names is replaced.
         let target = path.canonicalize().map_err(failed)?;
-        let place = match file.metadata().is_ok_and(|it| it.is_file()) && Part::may_replace(&target) {
-            true => Place::Replaced(target),
-            false => Place::Opened(file),
+        let destination = match file.metadata().is_ok_and(|it| it.is_file()) && Part::may_replace(&target) {
+            true => Destination::Replaced(target),
+            false => Destination::Opened(file),
         };
-        if let (Place::Replaced(target), true) = (&place, is_new) {
+        if let (Destination::Replaced(target), true) = (&destination, is_new) {
             std::fs::remove_file(target).map_err(failed)?;
         }
-        Ok(Out { path: Some(path.to_owned()), place })
+        Ok(Out { path: Some(path.to_owned()), destination })
     }
 
     /// Writes the whole result.
@@ -80,7 +80,7 @@ impl Out {
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
     ) -> Result<(), Failure> {
-        let Place::Replaced(target) = &self.place else { return self.stream(write) };
+        let Destination::Replaced(target) = &self.destination else { return self.stream(write) };
         let mut part = Part::begin(target).map_err(|error| self.failure(error.into()))?;
         let written = write(&mut part).and_then(|()| Ok(part.finish()?));
         written.map_err(|error| match part.is_interrupted() {
@@ -100,8 +100,8 @@ impl Out {
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
     ) -> Result<(), Failure> {
-        let outcome = self.begin().map_err(ExportError::Io).and_then(|()| match &mut self.place {
-            Place::Begun(file) => {
+        let outcome = self.begin().map_err(ExportError::Io).and_then(|()| match &mut self.destination {
+            Destination::Begun(file) => {
                 write(file)?;
                 Ok(file.flush()?)
             }
@@ -123,10 +123,10 @@ impl Out {
     }
 
     fn begin(&mut self) -> io::Result<()> {
-        let file = match &self.place {
-            Place::Stdout | Place::Begun(_) => return Ok(()),
-            Place::Opened(file) => file.try_clone()?,
-            Place::Replaced(target) => {
+        let file = match &self.destination {
+            Destination::Stdout | Destination::Begun(_) => return Ok(()),
+            Destination::Opened(file) => file.try_clone()?,
+            Destination::Replaced(target) => {
                 File::options().create(true).write(true).truncate(false).open(target)?
             }
         };
@@ -134,7 +134,7 @@ impl Out {
         if file.metadata()?.is_file() {
             file.set_len(0)?;
         }
-        self.place = Place::Begun(BufWriter::new(file));
+        self.destination = Destination::Begun(BufWriter::new(file));
         Ok(())
     }
 

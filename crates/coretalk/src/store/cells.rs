@@ -39,13 +39,13 @@ pub(super) fn write_cells(db: &Connection, result: &LatencyResult, stop: &Stop) 
             }
             // A symmetric map keeps the cell of a pair where the row stands after the column.
             let (from, to) = if map.cells.is_symmetric() { (column, row) } else { (row, column) };
-            let place = [number as u32, cpus[from].0, cpus[to].0];
+            let key = [number as u32, cpus[from].0, cpus[to].0];
             match cell {
-                Cell::Measured(value) => write_value(&mut cell_row, place, value)?,
+                Cell::Measured(value) => write_value(&mut cell_row, key, value)?,
                 Cell::Missing { reason } => {
                     // On the diagonal of a directed map there is nothing to miss.
                     if from != to {
-                        write_missing(&mut cell_row, place, reason)?;
+                        write_missing(&mut cell_row, key, reason)?;
                     }
                 }
             }

@@ -184,12 +184,12 @@ pub enum StoreError {
         limit: u64,
     },
     /// A run that was written elsewhere could not be brought to its place.
-    #[error("move {local} to {place}: {source}; the run is kept at the former")]
+    #[error("move {local} to {destination}: {source}; the run is kept at the former")]
     NotMoved {
         /// Where it is.
         local: PathBuf,
         /// Where it should be.
-        place: PathBuf,
+        destination: PathBuf,
         /// Why it is not there.
         source: Box<StoreError>,
     },

@@ -113,11 +113,11 @@ fn by_tag(directory: &Directory, tag: &str) -> Result<Option<Found>, StoreError>
 }
 
 fn what_there_is(directory: &Directory, files: &[PathBuf]) -> String {
-    let place = directory.path().display();
+    let folder = directory.path().display();
     match files {
-        [] => format!("there are no runs in {place} yet; `coretalk` makes one"),
+        [] => format!("there are no runs in {folder} yet; `coretalk` makes one"),
         [newest, ..] => format!(
-            "there {} in {place}, the newest is {}; `coretalk runs list` shows ids and tags",
+            "there {} in {folder}, the newest is {}; `coretalk runs list` shows ids and tags",
             if files.len() == 1 { "is 1 run".to_owned() } else { format!("are {} runs", files.len()) },
             id_of(newest)
         ),

@@ -196,8 +196,8 @@ fn every_name_code_and_table_stands_in_the_format_document() {
     super::schema::TABLES.iter().for_each(|table| stands(format!("**{table}**")));
     stands(format!("at present **{}**", super::schema::VERSION));
     for key in ["environment", "settings"] {
-        let place = tempfile::tempdir().unwrap();
-        let writer = sample("0193-a").create(place.path());
+        let folder = tempfile::tempdir().unwrap();
+        let writer = sample("0193-a").create(folder.path());
         let mut keys = writer.db.prepare(&format!("SELECT key FROM {key}")).unwrap();
         for key in keys.query_map([], |row| row.get::<_, String>(0)).unwrap() {
             stands(format!("`{}`", key.unwrap()));

@@ -69,7 +69,7 @@ pub struct RunWriter {
     /// Where it is written.
     path: PathBuf,
     /// Where it will be, where that is another place.
-    place: Option<PathBuf>,
+    destination: Option<PathBuf>,
     pub(super) db: Connection,
     shapes: Shapes,
     segment: u32,
@@ -119,7 +119,7 @@ impl RunWriter {
 
     fn create_in(
         directory: &Path,
-        place: Option<PathBuf>,
+        destination: Option<PathBuf>,
         run: &NewRun<'_>,
     ) -> Result<RunWriter, StoreError> {
         let path = file_of(directory, &run.header.id);
@@ -135,7 +135,7 @@ impl RunWriter {
             .inspect_err(|_| discard(&new))?;
         let clock = scale(&run.environment.clock);
         let counts = run.settings.latency.map_or(Counts::Adaptive, |settings| settings.counts);
-        let mut writer = RunWriter::on(path, place, Shapes::default(), 0, clock, counts)?;
+        let mut writer = RunWriter::on(path, destination, Shapes::default(), 0, clock, counts)?;
         writer.map_of_both = run.settings.has_trials().then_some(NO_MAP);
         Ok(writer)
     }
@@ -143,7 +143,7 @@ impl RunWriter {
     /// Writes on in a file that is there.
     pub(super) fn on(
         path: PathBuf,
-        place: Option<PathBuf>,
+        destination: Option<PathBuf>,
         shapes: Shapes,
         segment: u32,
         clock: Scale,
@@ -156,7 +156,7 @@ impl RunWriter {
         let (map_of_both, stop) = (None, Stop::new());
         Ok(RunWriter {
             path,
-            place,
+            destination,
             db,
             shapes,
             segment,
@@ -175,15 +175,15 @@ impl RunWriter {
 
     /// Where the run is, or will be once it is closed.
     pub fn path(&self) -> &Path {
-        self.place.as_deref().unwrap_or(&self.path)
+        self.destination.as_deref().unwrap_or(&self.path)
     }
 
     /// What the user should know: that the run is written elsewhere first.
     pub fn notice(&self) -> Option<String> {
-        let place = self.place.as_ref()?;
+        let destination = self.destination.as_ref()?;
         Some(format!(
             "the file system of {} refuses locks: the run is written to {} and moved at the end",
-            place.display(),
+            destination.display(),
             self.path.display()
         ))
     }
@@ -203,13 +203,13 @@ impl RunWriter {
     /// [`StoreError::NotMoved`] names where the run is instead.
     pub fn close(mut self) -> Result<PathBuf, StoreError> {
         self.settle();
-        let Some(place) = self.place.take() else { return Ok(self.path.clone()) };
-        move_to(&self.path, &place).map_err(|source| StoreError::NotMoved {
+        let Some(destination) = self.destination.take() else { return Ok(self.path.clone()) };
+        move_to(&self.path, &destination).map_err(|source| StoreError::NotMoved {
             local: self.path.clone(),
-            place: place.clone(),
+            destination: destination.clone(),
             source: Box::new(source),
         })?;
-        Ok(place)
+        Ok(destination)
     }
 
     /// Notes that this segment begins, with its own time line; what followed from the earlier ones is derived anew at
@@ -371,9 +371,9 @@ fn write_end(db: &Connection, segment: u32, complete: bool, budget_ended: bool) 
 impl Drop for RunWriter {
     fn drop(&mut self) {
         self.settle();
-        if let Some(place) = self.place.take() {
+        if let Some(destination) = self.destination.take() {
             // Whoever wants to know how this went calls `close`.
-            let _ = move_to(&self.path, &place);
+            let _ = move_to(&self.path, &destination);
         }
     }
 }
@@ -518,14 +518,14 @@ fn into_place(new: &Path, path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn move_to(local: &Path, place: &Path) -> Result<(), StoreError> {
-    let directory = place.parent().unwrap_or(Path::new("."));
-    let id = place.file_stem().unwrap_or_default().to_string_lossy();
+fn move_to(local: &Path, destination: &Path) -> Result<(), StoreError> {
+    let directory = destination.parent().unwrap_or(Path::new("."));
+    let id = destination.file_stem().unwrap_or_default().to_string_lossy();
     let new = temporary(directory, &id);
     let copied = fs::copy(local, &new)
         .and_then(|_| File::open(&new)?.sync_all())
         .map_err(io_error("write", &new))
-        .and_then(|()| into_place(&new, place));
+        .and_then(|()| into_place(&new, destination));
     copied.inspect_err(|_| discard(&new))?;
     let _ = fs::remove_file(local);
     let _ = local.parent().map(fs::remove_dir);

@@ -59,11 +59,11 @@ fn threads_that_cannot_be_had_are_the_environments_refusal() {
         println!("skipped: user and limit cannot be changed here");
         return;
     }
-    let place = std::env::temp_dir().join(format!("coretalk-limits-{}", std::process::id()));
-    std::fs::copy(assert_cmd::cargo::cargo_bin("coretalk"), &place).unwrap();
+    let copy = std::env::temp_dir().join(format!("coretalk-limits-{}", std::process::id()));
+    std::fs::copy(assert_cmd::cargo::cargo_bin("coretalk"), &copy).unwrap();
     let words = ["latency", "--no-save", "--budget", "1s", "-q"];
-    let output = as_nobody(&place).args(words).current_dir(std::env::temp_dir()).output();
-    std::fs::remove_file(&place).unwrap();
+    let output = as_nobody(&copy).args(words).current_dir(std::env::temp_dir()).output();
+    std::fs::remove_file(&copy).unwrap();
     let said = said(output.unwrap());
     assert_eq!((said.code, said.err.lines().count()), (3, 1), "{}", said.err);
     assert!(!said.err.contains("internal error"), "{}", said.err);
@@ -73,13 +73,13 @@ fn threads_that_cannot_be_had_are_the_environments_refusal() {
 #[test]
 fn a_user_without_rights_measures_and_is_told_what_cannot_be_written() {
     use std::os::unix::fs::PermissionsExt;
-    let place = tempfile::tempdir().unwrap();
-    let (open, closed) = (place.path().join("open"), place.path().join("closed"));
-    for (path, mode) in [(place.path(), 0o755), (&open, 0o777), (&closed, 0o555)] {
+    let folder = tempfile::tempdir().unwrap();
+    let (open, closed) = (folder.path().join("open"), folder.path().join("closed"));
+    for (path, mode) in [(folder.path(), 0o755), (&open, 0o777), (&closed, 0o555)] {
         std::fs::create_dir_all(path).unwrap();
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
-    let tool = place.path().join("coretalk");
+    let tool = folder.path().join("coretalk");
     std::fs::copy(assert_cmd::cargo::cargo_bin("coretalk"), &tool).unwrap();
     let as_nobody = |words: &[&str]| {
         let mut command = Command::new("setpriv");

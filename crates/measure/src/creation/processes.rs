@@ -45,8 +45,8 @@ struct Shared(NonNull<Board>);
 
 impl Shared {
     fn new() -> io::Result<Shared> {
-        let place = map(size_of::<Board>(), libc::MAP_SHARED)?;
-        Ok(Shared(place.cast()))
+        let memory = map(size_of::<Board>(), libc::MAP_SHARED)?;
+        Ok(Shared(memory.cast()))
     }
 
     fn board(&self) -> &Board {
@@ -65,7 +65,7 @@ impl Drop for Shared {
 /// Fresh zeroed memory, every page of which is there.
 fn map(bytes: usize, kind: i32) -> io::Result<NonNull<u8>> {
     // SAFETY: a mapping at an address that the kernel chooses touches nothing that exists.
-    let place = unsafe {
+    let memory = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
             bytes,
@@ -75,10 +75,10 @@ fn map(bytes: usize, kind: i32) -> io::Result<NonNull<u8>> {
             0,
         )
     };
-    if place == libc::MAP_FAILED {
+    if memory == libc::MAP_FAILED {
         Err(io::Error::last_os_error())
     } else {
-        NonNull::new(place.cast()).ok_or_else(io::Error::last_os_error)
+        NonNull::new(memory.cast()).ok_or_else(io::Error::last_os_error)
     }
 }
 
@@ -232,8 +232,8 @@ fn help(orders: &Orders<'_>) -> i32 {
             return failed(libc::ENOEXEC as u64);
         }
         let stamps = &orders.board.stamps[count];
-        for (place, stamp) in stamps.iter().zip([before, returned, began, ended]) {
-            place.store(stamp, Relaxed);
+        for (slot, stamp) in stamps.iter().zip([before, returned, began, ended]) {
+            slot.store(stamp, Relaxed);
         }
         // Release pairs with the Acquire of the tool.
         orders.board.count.store(count + 1, Release);

@@ -39,7 +39,7 @@ pub struct Runner<'a> {
 
 /// Where the coordinating thread stays while work runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct CoordinatorPlace {
+struct CoordinatorCpus {
     cpus: CpuSet,
     /// It is on a CPU of the work.
     shared: bool,
@@ -48,13 +48,13 @@ struct CoordinatorPlace {
 /// The same place for every placement of a comparison, or what starts on a CPU that is free would be held against what
 /// starts on one that is not. Off the CPUs of all placements where there is room, off their cores too where there is
 /// even that; else on the first CPU of each.
-fn coordinator_place(order: &WorkOrder<'_>, usable: &CpuSet, topology: &Topology) -> CoordinatorPlace {
+fn coordinator_cpus(order: &WorkOrder<'_>, usable: &CpuSet, topology: &Topology) -> CoordinatorCpus {
     let siblings = order.around.iter().flat_map(|cpu| topology.siblings(cpu).iter().collect::<Vec<_>>());
     let cores: CpuSet = siblings.chain(order.around.iter()).collect();
     let apart = [&cores, order.around].map(|taken| usable.difference(taken));
     match apart.into_iter().find(|cpus| !cpus.is_empty()) {
-        Some(cpus) => CoordinatorPlace { cpus, shared: false },
-        None => CoordinatorPlace {
+        Some(cpus) => CoordinatorCpus { cpus, shared: false },
+        None => CoordinatorCpus {
             cpus: order.placement.cpus.first().copied().into_iter().collect(),
             shared: true,
         },
@@ -140,10 +140,10 @@ impl Runner<'_> {
         stop: &Stop,
     ) -> Result<(Finished, PassOutcome), TrialFailure> {
         let cpus = &order.placement.set();
-        let place = coordinator_place(order, self.usable, self.topology);
+        let coordinator = coordinator_cpus(order, self.usable, self.topology);
         // Where it may not go it stays, and shares.
-        let moved = CoordinatorMask::move_to(&place.cpus);
-        let coordinator_shared = place.shared || moved.is_none();
+        let moved = CoordinatorMask::move_to(&coordinator.cpus);
+        let coordinator_shared = coordinator.shared || moved.is_none();
         // This program by another word: small where this process is not.
         let launcher = std::env::current_exe().ok();
         let before = evidence::cpu_times();
@@ -326,8 +326,8 @@ mod tests {
                     limit: Picos::from_ms(1),
                     key: 0,
                 };
-                let place = coordinator_place(&order, &usable.parse().unwrap(), &topology);
-                (place.cpus.to_string(), place.shared)
+                let coordinator = coordinator_cpus(&order, &usable.parse().unwrap(), &topology);
+                (coordinator.cpus.to_string(), coordinator.shared)
             })
         };
         let at = |cpus: &str, shared| (cpus.to_owned(), shared);

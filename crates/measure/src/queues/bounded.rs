@@ -75,7 +75,7 @@ struct Core<M, P: Permits> {
 #[derive(Debug)]
 pub struct BoundedSender<M, P: Permits> {
     core: Arc<Core<M, P>>,
-    place: usize,
+    position: usize,
     sent: usize,
 }
 
@@ -83,7 +83,7 @@ pub struct BoundedSender<M, P: Permits> {
 #[derive(Debug)]
 pub struct BoundedReceiver<M, P: Permits> {
     core: Arc<Core<M, P>>,
-    place: usize,
+    position: usize,
     received: usize,
 }
 
@@ -111,8 +111,8 @@ impl<P: Permits> Implementation for Bounded<P> {
             sender_gone: AtomicBool::new(false),
             receiver_gone: AtomicBool::new(false),
         });
-        let sender = BoundedSender { core: Arc::clone(&core), place: 0, sent: 0 };
-        Ok((sender, BoundedReceiver { core, place: 0, received: 0 }))
+        let sender = BoundedSender { core: Arc::clone(&core), position: 0, sent: 0 };
+        Ok((sender, BoundedReceiver { core, position: 0, received: 0 }))
     }
 }
 
@@ -127,8 +127,8 @@ impl<M, P: Permits> BoundedSender<M, P> {
         }
         // SAFETY: the permit says that this place was never filled or has been emptied, and taking it orders that
         // before us; no other thread touches the place until the item is given.
-        unsafe { self.core.slots.write(self.place, message) };
-        self.place = if self.place + 1 == self.core.slots.len() { 0 } else { self.place + 1 };
+        unsafe { self.core.slots.write(self.position, message) };
+        self.position = if self.position + 1 == self.core.slots.len() { 0 } else { self.position + 1 };
         self.sent += 1;
         self.core.items.give();
         Ok(())
@@ -163,8 +163,8 @@ impl<M, P: Permits> BoundedReceiver<M, P> {
         }
         // SAFETY: the permit says that this place has been filled, and taking it orders that before us; no other
         // thread touches the place until it is given back.
-        let message = unsafe { self.core.slots.take(self.place) };
-        self.place = if self.place + 1 == self.core.slots.len() { 0 } else { self.place + 1 };
+        let message = unsafe { self.core.slots.take(self.position) };
+        self.position = if self.position + 1 == self.core.slots.len() { 0 } else { self.position + 1 };
         self.received += 1;
         self.core.free.give();
         Some(message)

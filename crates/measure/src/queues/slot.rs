@@ -46,8 +46,8 @@ impl<M> Slots<M> {
     /// # Safety
     /// The place is empty, and no other thread touches it before something orders that after this call.
     #[inline(always)]
-    pub unsafe fn write(&self, place: usize, message: M) {
-        let slot = &self.0[place];
+    pub unsafe fn write(&self, position: usize, message: M) {
+        let slot = &self.0[position];
         #[cfg(not(loom))]
         // SAFETY: the caller is alone with the place.
         unsafe {
@@ -65,8 +65,8 @@ impl<M> Slots<M> {
     /// # Safety
     /// The place was filled, that is ordered before this call, and no other thread touches it.
     #[inline(always)]
-    pub unsafe fn take(&self, place: usize) -> M {
-        let slot = &self.0[place];
+    pub unsafe fn take(&self, position: usize) -> M {
+        let slot = &self.0[position];
         #[cfg(not(loom))]
         // SAFETY: the caller is alone with the place, and it holds a message.
         unsafe {

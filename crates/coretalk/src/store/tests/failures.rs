@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 fn bytes() -> &'static [u8] {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
     BYTES.get_or_init(|| {
-        let place = tempfile::tempdir().unwrap();
-        let mut writer = sample("0193-a").create(place.path());
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = sample("0193-a").create(folder.path());
         for number in 0..6 {
             writer.commit(&slot(number)).unwrap();
         }
@@ -22,8 +22,8 @@ fn bytes() -> &'static [u8] {
     })
 }
 
-fn file_with(place: &Path, bytes: &[u8]) -> PathBuf {
-    let path = place.join("0193-a.coretalk");
+fn file_with(folder: &Path, bytes: &[u8]) -> PathBuf {
+    let path = folder.join("0193-a.coretalk");
     std::fs::write(&path, bytes).unwrap();
     path
 }
@@ -42,13 +42,13 @@ fn read_all(path: &Path) -> Result<Vec<RecordedRound>, StoreError> {
 }
 
 fn check(bytes: &[u8], class: FailureClass, word: &str) {
-    let place = tempfile::tempdir().unwrap();
-    let path = file_with(place.path(), bytes);
+    let folder = tempfile::tempdir().unwrap();
+    let path = file_with(folder.path(), bytes);
     let error = read_all(&path).unwrap_err();
     assert_eq!(error.class(), class, "{error}");
     let text = error.to_string();
     assert!(text.contains(word) && text.contains("0193-a.coretalk") && !text.contains('\n'), "{text}");
-    assert_eq!(names(place.path()), ["0193-a.coretalk"], "nothing is left beside it");
+    assert_eq!(names(folder.path()), ["0193-a.coretalk"], "nothing is left beside it");
     assert_eq!(std::fs::read(&path).unwrap(), bytes, "it is left alone");
 }
 
@@ -81,10 +81,10 @@ fn a_newer_file_is_refused_with_both_versions() {
 
 #[test]
 fn a_file_that_is_not_there_and_a_folder_are_named() {
-    let place = tempfile::tempdir().unwrap();
-    let error = RunFile::open(&place.path().join("none.coretalk")).unwrap_err();
+    let folder = tempfile::tempdir().unwrap();
+    let error = RunFile::open(&folder.path().join("none.coretalk")).unwrap_err();
     assert!(matches!(error, StoreError::Missing { .. }), "{error}");
-    let error = RunFile::open(place.path()).unwrap_err();
+    let error = RunFile::open(folder.path()).unwrap_err();
     assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
 }
 
@@ -110,8 +110,8 @@ fn rows_that_contradict_the_run_are_damage() {
         ("UPDATE cpus SET cpu = 4000000000 WHERE cpu = 3", "4000000000"),
         ("UPDATE domains SET cpus = '0-4294967295'", "damaged"),
     ] {
-        let place = tempfile::tempdir().unwrap();
-        let path = file_with(place.path(), bytes());
+        let folder = tempfile::tempdir().unwrap();
+        let path = file_with(folder.path(), bytes());
         rusqlite::Connection::open(&path).unwrap().execute_batch(change).unwrap();
         let error = read_all(&path).unwrap_err();
         assert_eq!(error.class(), FailureClass::Input, "{change}: {error}");
@@ -121,8 +121,8 @@ fn rows_that_contradict_the_run_are_damage() {
 
 #[test]
 fn settings_that_would_ask_for_billions_of_pairs_are_refused() {
-    let place = tempfile::tempdir().unwrap();
-    let path = file_with(place.path(), bytes());
+    let folder = tempfile::tempdir().unwrap();
+    let path = file_with(folder.path(), bytes());
     let cpus = serde_json::Value::from((0..100_000).collect::<Vec<u32>>()).to_string();
     let db = rusqlite::Connection::open(&path).unwrap();
     db.execute("UPDATE settings SET value = ?1 WHERE key = 'cpus'", [cpus]).unwrap();
@@ -131,8 +131,8 @@ fn settings_that_would_ask_for_billions_of_pairs_are_refused() {
 
 #[test]
 fn another_numbering_of_pairs_is_refused() {
-    let place = tempfile::tempdir().unwrap();
-    let path = file_with(place.path(), bytes());
+    let folder = tempfile::tempdir().unwrap();
+    let path = file_with(folder.path(), bytes());
     let db = rusqlite::Connection::open(&path).unwrap();
     db.execute("UPDATE settings SET value = '[0,1,2,3]' WHERE key = 'cpus'", []).unwrap();
     let error = read_all(&path).unwrap_err();
@@ -149,8 +149,8 @@ proptest! {
             let at = at.index(damaged.len());
             damaged[at] ^= 1 << (bit % 8);
         }
-        let place = tempfile::tempdir().unwrap();
-        let path = file_with(place.path(), &damaged);
+        let folder = tempfile::tempdir().unwrap();
+        let path = file_with(folder.path(), &damaged);
         if let Ok(rounds) = read_all(&path) {
             let known: Vec<RecordedRound> = (0..6).flat_map(|number| slot(number).rounds).collect();
             for round in rounds {
@@ -169,20 +169,20 @@ proptest! {
 
     #[test]
     fn a_cut_or_scrambled_file_is_an_error_and_no_panic(cut: proptest::sample::Index, noise in proptest::collection::vec(any::<u8>(), 0..600)) {
-        let place = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let cut = cut.index(bytes().len());
         let mut damaged = bytes().to_vec();
         let end = (cut + noise.len()).min(damaged.len());
         damaged[cut..end].copy_from_slice(&noise[..end - cut]);
-        let _ = read_all(&file_with(place.path(), &damaged));
-        prop_assert!(read_all(&file_with(place.path(), &bytes()[..cut])).is_err());
+        let _ = read_all(&file_with(folder.path(), &damaged));
+        prop_assert!(read_all(&file_with(folder.path(), &bytes()[..cut])).is_err());
     }
 }
 
 #[test]
 fn a_full_disk_keeps_every_slot_before_it_and_says_what_to_do() {
-    let place = tempfile::tempdir().unwrap();
-    let mut writer = sample("0193-a").create(place.path());
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = sample("0193-a").create(folder.path());
     writer.commit(&slot(0)).unwrap();
     let pages: u32 = writer.db.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
     writer.db.execute_batch(&format!("PRAGMA max_page_count = {}", pages + 2)).unwrap();
@@ -223,16 +223,16 @@ fn a_file_system_without_room_refuses_a_new_run_and_keeps_an_old_one() {
 
 #[test]
 fn a_read_only_place_refuses_new_runs_and_shows_old_ones() {
-    let Some(place) = Mounted::tmpfs("size=1m") else { return };
-    let mut writer = sample("0193-a").create(&place.0);
+    let Some(folder) = Mounted::tmpfs("size=1m") else { return };
+    let mut writer = sample("0193-a").create(&folder.0);
     writer.commit(&slot(0)).unwrap();
     let path = writer.close().unwrap();
-    if !place.remount("ro") {
+    if !folder.remount("ro") {
         return;
     }
     assert_eq!(read_all(&path).unwrap(), slot(0).rounds);
     for error in [
-        RunWriter::create(&place.0, &sample("0193-b").new_run()).unwrap_err(),
+        RunWriter::create(&folder.0, &sample("0193-b").new_run()).unwrap_err(),
         RunFile::open(&path).unwrap().tag("again").unwrap_err(),
     ] {
         assert_eq!(error.class(), FailureClass::Store);
@@ -242,8 +242,8 @@ fn a_read_only_place_refuses_new_runs_and_shows_old_ones() {
 
 #[test]
 fn a_slot_that_a_crash_left_half_written_is_taken_back_where_that_is_possible() {
-    let place = tempfile::tempdir().unwrap();
-    let path = file_with(place.path(), bytes());
+    let folder = tempfile::tempdir().unwrap();
+    let path = file_with(folder.path(), bytes());
     let db = rusqlite::Connection::open(&path).unwrap();
     // A cache of one page: the unfinished transaction reaches the file, as in a crash between two writes.
     db.execute_batch(
@@ -275,8 +275,8 @@ fn a_slot_that_a_crash_left_half_written_is_taken_back_where_that_is_possible() 
 
 #[test]
 fn a_store_under_a_file_is_an_error_of_the_store() {
-    let place = tempfile::NamedTempFile::new().unwrap();
-    let error = RunWriter::create(&place.path().join("runs"), &sample("0193-a").new_run()).unwrap_err();
+    let folder = tempfile::NamedTempFile::new().unwrap();
+    let error = RunWriter::create(&folder.path().join("runs"), &sample("0193-a").new_run()).unwrap_err();
     assert_eq!(error.class(), FailureClass::Store, "{error}");
 }
 

@@ -13,8 +13,8 @@ const CHILD: &str = "store::tests::kill::the_child_commits_until_it_is_killed";
 
 #[test]
 fn the_child_commits_until_it_is_killed() {
-    let Some(place) = std::env::var_os(PLACE) else { return };
-    let mut writer = sample("0193-a").create(Path::new(&place));
+    let Some(folder) = std::env::var_os(PLACE) else { return };
+    let mut writer = sample("0193-a").create(Path::new(&folder));
     for number in 0..100_000 {
         writer.commit(&slot(number)).unwrap();
         println!("\nkept {number}");
@@ -39,10 +39,10 @@ fn every_slot_that_was_said_to_be_kept_is_there_after_a_kill() {
         (13, 2_600),
         (21, 90),
     ] {
-        let place = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", CHILD, "--nocapture"])
-            .env(PLACE, place.path())
+            .env(PLACE, folder.path())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -54,7 +54,7 @@ fn every_slot_that_was_said_to_be_kept_is_there_after_a_kill() {
         let said = waited_for + lines.filter(|line| line.starts_with("kept")).count();
         assert!(said >= slots);
 
-        let path = place.path().join("0193-a.coretalk");
+        let path = folder.path().join("0193-a.coretalk");
         if !path.exists() {
             assert_eq!(said, 0, "killed {delay_us} µs after slot {slots}");
             continue;

@@ -12,9 +12,9 @@ fn conditions(sample: &Sample) -> Conditions {
 
 #[test]
 fn a_resumed_run_goes_on_in_a_new_segment_with_a_new_budget() {
-    let place = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let sample = sample("0193-a");
-    let mut writer = sample.create(place.path());
+    let mut writer = sample.create(folder.path());
     writer.commit(&slot(0)).unwrap();
     writer.decide(&decision("hint", "1")).unwrap();
     writer.finish(&LatencyResult::default()).unwrap();
@@ -45,9 +45,9 @@ fn a_resumed_run_goes_on_in_a_new_segment_with_a_new_budget() {
 
 #[test]
 fn the_last_slot_says_that_the_sitting_was_interrupted_unless_it_was_not() {
-    let place = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let stop = Stop::new();
-    let mut writer = sample("0193-a").create(place.path());
+    let mut writer = sample("0193-a").create(folder.path());
     writer.heed(&stop);
     let ended =
         |writer: &RunWriter| RunFile::open(writer.path()).unwrap().segments().unwrap().pop().unwrap().ended;
@@ -81,8 +81,8 @@ fn another_machine_is_refused_and_the_file_stays_as_it_was() {
     ] {
         let refusal = compatible(&conditions(&was), &here).unwrap_err();
         assert!(refusal.to_string().contains(word), "{refusal}");
-        let place = tempfile::tempdir().unwrap();
-        let path = was.create(place.path()).close().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = was.create(folder.path()).close().unwrap();
         let before = std::fs::read(&path).unwrap();
         let error = RunWriter::resume(&path, &here, None).unwrap_err();
         assert!(matches!(error, ResumeError::Refused(_)) && error.class() == FailureClass::Environment);
@@ -96,9 +96,9 @@ fn another_machine_is_refused_and_the_file_stays_as_it_was() {
 
 #[test]
 fn of_two_that_resume_one_run_the_earlier_is_told_to_stop() {
-    let place = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let sample = sample("0193-a");
-    let path = sample.create(place.path()).close().unwrap();
+    let path = sample.create(folder.path()).close().unwrap();
     let mut first = RunWriter::resume(&path, &conditions(&sample), None).unwrap().writer;
     first.commit(&slot(0)).unwrap();
     let mut second = RunWriter::resume(&path, &conditions(&sample), None).unwrap().writer;

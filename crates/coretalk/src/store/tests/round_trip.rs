@@ -9,9 +9,9 @@ use proptest::prelude::*;
 
 #[test]
 fn a_run_without_rounds_is_whole() {
-    let place = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let sample = sample("0193-a");
-    let writer = sample.create(place.path());
+    let writer = sample.create(folder.path());
     let file = RunFile::open(writer.path()).unwrap();
     assert_eq!(file.header().unwrap(), sample.header);
     assert_eq!(file.environment().unwrap(), sample.environment);
@@ -23,12 +23,12 @@ fn a_run_without_rounds_is_whole() {
     assert!(file.record().unwrap().is_empty());
     assert_eq!(file.segments().unwrap()[0].ended, None);
     let path = writer.close().unwrap();
-    assert_eq!(names(place.path()), ["0193-a.coretalk"], "beside {}", path.display());
+    assert_eq!(names(folder.path()), ["0193-a.coretalk"], "beside {}", path.display());
 }
 
 #[test]
 fn what_stands_beside_the_groups_is_kept_and_unknown_in_older_files() {
-    let place = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let mut sample = sample("0193-a");
     let l2 = topology::Domain { level: Level::L2, cpus: "0-1".parse().unwrap(), os_id: None };
     let domains = sample.topology.domains().iter().cloned().chain([l2]).collect();
@@ -44,7 +44,7 @@ fn what_stands_beside_the_groups_is_kept_and_unknown_in_older_files() {
     };
     sample.topology =
         Topology::new(sample.topology.cpus().clone(), domains, Default::default()).with(Some(beside));
-    let writer = sample.create(place.path());
+    let writer = sample.create(folder.path());
     assert_eq!(RunFile::open(writer.path()).unwrap().topology().unwrap(), sample.topology);
     // As a file of schema 3 is after its migration.
     writer.db.execute("DELETE FROM beside", []).unwrap();
@@ -55,8 +55,8 @@ fn what_stands_beside_the_groups_is_kept_and_unknown_in_older_files() {
 
 #[test]
 fn slots_and_decisions_read_back_in_order_with_their_raw_ticks() {
-    let place = tempfile::tempdir().unwrap();
-    let mut writer = sample("0193-a").create(place.path());
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = sample("0193-a").create(folder.path());
     for number in 0..5 {
         writer.commit(&slot(number)).unwrap();
     }
@@ -82,12 +82,12 @@ fn slots_and_decisions_read_back_in_order_with_their_raw_ticks() {
 
 #[test]
 fn finishing_fills_the_tables_for_people_and_leaves_no_journal() {
-    let place = tempfile::tempdir().unwrap();
-    let mut writer = sample("0193-a").create(place.path());
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = sample("0193-a").create(folder.path());
     writer.commit(&slot(0)).unwrap();
-    assert!(names(place.path()).contains(&"0193-a.coretalk-journal".to_owned()), "the mode is TRUNCATE");
+    assert!(names(folder.path()).contains(&"0193-a.coretalk-journal".to_owned()), "the mode is TRUNCATE");
     writer.finish(&result()).unwrap();
-    assert_eq!(names(place.path()), ["0193-a.coretalk"]);
+    assert_eq!(names(folder.path()), ["0193-a.coretalk"]);
     let file = RunFile::open(writer.path()).unwrap();
     assert!(file.header().unwrap().complete);
     assert_eq!(file.segments().unwrap()[0].ended.as_deref(), Some("complete"));
@@ -142,16 +142,16 @@ fn result() -> LatencyResult {
 
 #[test]
 fn a_run_kept_elsewhere_is_moved_at_the_end_and_that_is_said() {
-    let place = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let sample = sample(&format!("0193-apart-{}", std::process::id()));
-    let mut writer = RunWriter::create_apart(place.path(), &sample.new_run()).unwrap();
+    let mut writer = RunWriter::create_apart(folder.path(), &sample.new_run()).unwrap();
     assert!(writer.notice().unwrap().contains("refuses locks"));
     writer.commit(&slot(3)).unwrap();
-    assert!(names(place.path()).is_empty());
+    assert!(names(folder.path()).is_empty());
     let local = writer.notice().unwrap();
     let path = writer.close().unwrap();
-    assert_eq!(path.parent(), Some(place.path()));
-    assert_eq!(names(place.path()), [format!("{}.coretalk", sample.header.id)]);
+    assert_eq!(path.parent(), Some(folder.path()));
+    assert_eq!(names(folder.path()), [format!("{}.coretalk", sample.header.id)]);
     assert_eq!(RunFile::open(&path).unwrap().rounds().unwrap(), 2);
     let left = std::env::temp_dir().join(format!("coretalk-{}", sample.header.id));
     assert!(!left.exists(), "{local}");
@@ -159,17 +159,17 @@ fn a_run_kept_elsewhere_is_moved_at_the_end_and_that_is_said() {
 
 #[test]
 fn what_a_crash_left_half_made_is_swept_away_by_the_next_run_an_hour_later() {
-    let place = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     let make = |name: &str, age_s| {
-        let file = std::fs::File::create(place.path().join(name)).unwrap();
+        let file = std::fs::File::create(folder.path().join(name)).unwrap();
         file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(age_s)).unwrap();
     };
     make(".0192-x.coretalk-new", 4000);
     make(".0192-x.coretalk-new-journal", 4000);
     make(".0192-y.coretalk-new", 60);
     make(".other", 4000);
-    sample("0193-a").create(place.path()).close().unwrap();
-    assert_eq!(names(place.path()), [".0192-y.coretalk-new", ".other", "0193-a.coretalk"]);
+    sample("0193-a").create(folder.path()).close().unwrap();
+    assert_eq!(names(folder.path()), [".0192-y.coretalk-new", ".other", "0193-a.coretalk"]);
 }
 
 fn a_kernel() -> impl Strategy<Value = KernelId> {
@@ -292,8 +292,8 @@ proptest! {
     fn whatever_a_session_says_reads_back_to_the_bit(
         slots in proptest::collection::vec(proptest::collection::vec(a_round(), 0..4), 1..4),
     ) {
-        let place = tempfile::tempdir().unwrap();
-        let mut writer = sample("0193-a").create(place.path());
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = sample("0193-a").create(folder.path());
         for rounds in &slots {
             writer.commit(&Slot { rounds: rounds.clone(), ..Slot::default() }).unwrap();
         }

@@ -10,15 +10,15 @@ const NEW: &str = "0193a5c0-0000-7000-8000-00000000cccc";
 
 /// A store of three runs, with a file in between that is none.
 fn store() -> (tempfile::TempDir, Directory) {
-    let place = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     for id in [OLD, MIDDLE, NEW] {
-        sample(id).create(place.path()).close().unwrap();
+        sample(id).create(folder.path()).close().unwrap();
     }
-    std::fs::write(place.path().join("0193a5b9-broken.coretalk"), "no run").unwrap();
-    std::fs::write(place.path().join("notes.txt"), "").unwrap();
-    std::fs::write(place.path().join(".half.coretalk-new"), "").unwrap();
-    let directory = Directory::at(place.path());
-    (place, directory)
+    std::fs::write(folder.path().join("0193a5b9-broken.coretalk"), "no run").unwrap();
+    std::fs::write(folder.path().join("notes.txt"), "").unwrap();
+    std::fs::write(folder.path().join(".half.coretalk-new"), "").unwrap();
+    let directory = Directory::at(folder.path());
+    (folder, directory)
 }
 
 #[test]
@@ -32,9 +32,9 @@ fn runs_are_listed_newest_first_and_a_broken_file_hides_none() {
 
 #[test]
 fn a_run_is_found_by_what_users_type() {
-    let (place, directory) = store();
-    RunFile::open(&place.path().join(format!("{OLD}.coretalk"))).unwrap().tag("0193a5c").unwrap();
-    let path = place.path().join(format!("{MIDDLE}.coretalk"));
+    let (folder, directory) = store();
+    RunFile::open(&folder.path().join(format!("{OLD}.coretalk"))).unwrap().tag("0193a5c").unwrap();
+    let path = folder.path().join(format!("{MIDDLE}.coretalk"));
     for (selector, id) in [
         ("latest", NEW),
         ("latest~0", NEW),
@@ -49,7 +49,7 @@ fn a_run_is_found_by_what_users_type() {
         (path.to_str().unwrap(), MIDDLE),
     ] {
         let found = find(&directory, selector).unwrap();
-        assert_eq!(found.path, place.path().join(format!("{id}.coretalk")), "{selector}");
+        assert_eq!(found.path, folder.path().join(format!("{id}.coretalk")), "{selector}");
     }
 }
 
@@ -77,17 +77,17 @@ fn a_run_that_is_not_there_is_a_usage_error_that_says_what_is() {
 
 #[test]
 fn the_names_that_output_gives_runs_find_them() {
-    let place = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
     // The first two end alike, and the end of the third is how all begin.
     let ids = [OLD, "0193a5b2-1111-7000-8000-00000001aaaa", "0193a5b2-2222-7000-8000-000000000193"];
     for id in ids {
-        sample(id).create(place.path()).close().unwrap();
+        sample(id).create(folder.path()).close().unwrap();
     }
-    let directory = Directory::at(place.path());
+    let directory = Directory::at(folder.path());
     let names = ids.map(|id| short_name(id, ids.into_iter()));
     assert_eq!(names, ["0aaaa", "1aaaa", "00193"]);
     for (id, name) in ids.into_iter().zip(names) {
-        assert_eq!(find(&directory, name).unwrap().path, place.path().join(format!("{id}.coretalk")));
+        assert_eq!(find(&directory, name).unwrap().path, folder.path().join(format!("{id}.coretalk")));
     }
     let StoreError::AmbiguousRun { fitting, .. } = find(&directory, "aaaa").unwrap_err() else {
         panic!("two runs end with it")
@@ -111,9 +111,9 @@ fn what_is_no_file_is_refused_without_being_opened() {
 
 #[test]
 fn of_equal_tags_the_one_given_last_wins_and_that_is_said() {
-    let (place, directory) = store();
+    let (folder, directory) = store();
     let tag = |id: &str| {
-        RunFile::open(&place.path().join(format!("{id}.coretalk"))).unwrap().tag("base").unwrap();
+        RunFile::open(&folder.path().join(format!("{id}.coretalk"))).unwrap().tag("base").unwrap();
         // Tags are told apart to the millisecond.
         std::thread::sleep(std::time::Duration::from_millis(3));
     };
@@ -130,8 +130,8 @@ fn of_equal_tags_the_one_given_last_wins_and_that_is_said() {
 
 #[test]
 fn tags_that_could_not_be_typed_again_are_refused() {
-    let (place, _) = store();
-    let file = RunFile::open(&place.path().join(format!("{OLD}.coretalk"))).unwrap();
+    let (folder, _) = store();
+    let file = RunFile::open(&folder.path().join(format!("{OLD}.coretalk"))).unwrap();
     for tag in ["", "latest", "latest~1", "a/b", "a b", "-x", "tab\t", &"x".repeat(101)] {
         assert!(matches!(file.tag(tag), Err(StoreError::BadTag { .. })), "{tag:?}");
     }
@@ -141,9 +141,9 @@ fn tags_that_could_not_be_typed_again_are_refused() {
 
 #[test]
 fn a_removed_run_leaves_nothing() {
-    let (place, directory) = store();
+    let (folder, directory) = store();
     Directory::remove(&find(&directory, "cccc").unwrap().path).unwrap();
-    assert!(!names(place.path()).iter().any(|name| name.contains(NEW)));
+    assert!(!names(folder.path()).iter().any(|name| name.contains(NEW)));
     assert!(find(&directory, "cccc").is_err());
 }
 

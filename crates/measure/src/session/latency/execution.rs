@@ -114,8 +114,8 @@ fn seen(driver: &Driver<'_>) -> Matrix<Option<Observation>> {
 }
 
 fn value(seen: &Matrix<Option<Observation>>, [a, b]: [CpuId; 2]) -> Option<f64> {
-    let place = |cpu| seen.position(cpu);
-    Some(seen.get(place(a)?, place(b)?)?.as_ref()?.value)
+    let position = |cpu| seen.position(cpu);
+    Some(seen.get(position(a)?, position(b)?)?.as_ref()?.value)
 }
 
 /// The nearest two of some CPUs, the lower number first.
