@@ -153,10 +153,10 @@ impl Environment {
 
     /// Takes over what is known only once everything is measured: what other programs took in the segment that has ended,
     /// where that is more than in earlier ones, and what a quota did in it.
-    pub fn note_surroundings(&mut self, of_sitting: &Environment) {
-        let shares = [self.others_share, of_sitting.others_share];
+    pub fn note_surroundings(&mut self, of_segment: &Environment) {
+        let shares = [self.others_share, of_segment.others_share];
         self.others_share = shares.into_iter().flatten().max_by(f64::total_cmp);
-        self.throttled = match (self.throttled, of_sitting.throttled) {
+        self.throttled = match (self.throttled, of_segment.throttled) {
             (Some(earlier), Some(now)) => Some(earlier.and(now)),
             (earlier, now) => earlier.or(now),
         };

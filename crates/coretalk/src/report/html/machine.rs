@@ -170,7 +170,7 @@ fn again(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
         ("watched for", result.map(|it| it.watched.secs()).filter(|&secs| secs > 0.0).map(duration)),
         (
             "sittings",
-            Some(header.segments).filter(|&sittings| sittings > 1).map(|sittings| sittings.to_string()),
+            Some(header.segments).filter(|&segments| segments > 1).map(|segments| segments.to_string()),
         ),
         (
             "tags",

@@ -175,8 +175,8 @@ pub fn read_environment(db: &Connection) -> rusqlite::Result<Environment> {
         },
         isolated: row.isolated.parse().map_err(|error| super::conversion(1, error))?,
         load_1min: row.load_1min,
-        others_share: most(row.others_share, others_of_sittings(db)?),
-        throttled: throttled_of_sittings(db)?,
+        others_share: most(row.others_share, others_of_segments(db)?),
+        throttled: throttled_of_segments(db)?,
         compiler: row.compiler,
         build: row.build,
         tool_version: row.tool_version,
@@ -187,7 +187,7 @@ pub fn read_environment(db: &Connection) -> rusqlite::Result<Environment> {
 }
 
 /// The most that others took in a segment, each of which notes it at its end.
-fn others_of_sittings(db: &Connection) -> rusqlite::Result<Option<f64>> {
+fn others_of_segments(db: &Connection) -> rusqlite::Result<Option<f64>> {
     let mut select = db.prepare("SELECT value FROM decisions WHERE key LIKE 'others-share:%'")?;
     let shares = select.query_map([], |row| row.get::<_, String>(0))?;
     let mut all = None;
@@ -198,13 +198,13 @@ fn others_of_sittings(db: &Connection) -> rusqlite::Result<Option<f64>> {
 }
 
 /// What a quota did in all segments, each of which notes it at its end.
-fn throttled_of_sittings(db: &Connection) -> rusqlite::Result<Option<Throttled>> {
+fn throttled_of_segments(db: &Connection) -> rusqlite::Result<Option<Throttled>> {
     let mut select =
         db.prepare("SELECT value FROM decisions WHERE key LIKE 'throttled:%' ORDER BY segment")?;
     let mut all: Option<Throttled> = None;
     for text in select.query_map([], |row| row.get::<_, String>(0))? {
-        if let Some(of_sitting) = Throttled::from_json(&text?) {
-            all = Some(all.map_or(of_sitting, |earlier| earlier.and(of_sitting)));
+        if let Some(of_segment) = Throttled::from_json(&text?) {
+            all = Some(all.map_or(of_segment, |earlier| earlier.and(of_segment)));
         }
     }
     Ok(all)

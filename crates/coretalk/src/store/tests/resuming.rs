@@ -44,7 +44,7 @@ fn a_resumed_run_goes_on_in_a_new_segment_with_a_new_budget() {
 }
 
 #[test]
-fn the_last_slot_says_that_the_sitting_was_interrupted_unless_it_was_not() {
+fn the_last_slot_says_that_the_segment_was_interrupted_unless_it_was_not() {
     let folder = tempfile::tempdir().unwrap();
     let stop = Stop::new();
     let mut writer = sample("0193-a").create(folder.path());
