@@ -54,7 +54,7 @@ use trial::Performed;
 /// Samples below which a round is not worth a thread: about 200 µs of work, against 20 to 50 for starting one.
 const SAMPLES_PER_THREAD: u64 = 40_000;
 /// How often whoever watches a program looks whether its CPUs are there.
-const LOOK: Picos = Picos::from_ms(100);
+const POLL_INTERVAL: Picos = Picos::from_ms(100);
 
 /// A simulated machine.
 ///
@@ -398,7 +398,7 @@ impl Machine for SimMachine {
         };
         if let Some((cpu, at)) = self.sim.first_away(cpus, started, started + elapsed) {
             // Whoever watches looks now and then: the CPU may be back by then, and what ran meanwhile says nothing.
-            self.now = (at + LOOK).min(started + elapsed);
+            self.now = (at + POLL_INTERVAL).min(started + elapsed);
             return Err(TrialFailure::CpuLost { cpu });
         }
         self.now += elapsed;

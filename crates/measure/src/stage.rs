@@ -141,19 +141,19 @@ impl Guard<'_> {
 /// within milliseconds, and within the time slice in which a partner on the same CPU is not running.
 ///
 /// Loom explores every look as a branch of its own, and Miri takes microseconds for each.
-pub(crate) const LOOKS: u32 = if cfg!(any(loom, miri)) { 1 } else { 1 << 16 };
+pub(crate) const POLLS: u32 = if cfg!(any(loom, miri)) { 1 } else { 1 << 16 };
 
-/// Looks until `look` is content, executing `W` between two looks.
+/// Looks until `poll` is content, executing `W` between two looks.
 ///
 /// # Errors
 /// The reason why the wait was given up.
 #[inline(always)]
-pub fn wait_until<W: WaitAction>(guard: &Guard<'_>, mut look: impl FnMut() -> bool) -> Result<(), Halt> {
+pub fn wait_until<W: WaitAction>(guard: &Guard<'_>, mut poll: impl FnMut() -> bool) -> Result<(), Halt> {
     loop {
         // Counted down, so that the only additions to the bare spin are a decrement and its branch.
-        let mut left = const { LOOKS.div_ceil(if W::HINTS == 0 { 1 } else { W::HINTS }) };
+        let mut left = const { POLLS.div_ceil(if W::HINTS == 0 { 1 } else { W::HINTS }) };
         while left != 0 {
-            if look() {
+            if poll() {
                 return Ok(());
             }
             W::wait();

@@ -27,7 +27,7 @@ pub trait Strategy: Copy + Send + Sync {
     ///
     /// # Errors
     /// The reason to leave.
-    fn wait(&self, turn: &Turn, wanted: u32, looks: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt>;
+    fn wait(&self, turn: &Turn, wanted: u32, polls: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt>;
 
     /// What it does between two looks, once, for a turn that does not come: what `--cost` times. Where it looks often
     /// before it sleeps, that is everything before the sleep.
@@ -47,12 +47,12 @@ impl<A: Strategy, B: Strategy> Strategy for Alternating<A, B> {
     const SLEEPS: bool = A::SLEEPS || B::SLEEPS;
 
     #[inline(always)]
-    fn wait(&self, turn: &Turn, wanted: u32, looks: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt> {
+    fn wait(&self, turn: &Turn, wanted: u32, polls: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt> {
         // The word before the wanted one began the trip, or is the first half of it.
         if trip_is_even(wanted.wrapping_sub(1)) {
-            self.even.wait(turn, wanted, looks, guard)
+            self.even.wait(turn, wanted, polls, guard)
         } else {
-            self.odd.wait(turn, wanted, looks, guard)
+            self.odd.wait(turn, wanted, polls, guard)
         }
     }
 

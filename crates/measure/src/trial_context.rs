@@ -28,7 +28,7 @@ pub trait Executor: Sync {
 }
 
 /// How often the coordinating thread looks at the request to stop while roles run.
-const LOOK: Picos = Picos::from_ms(20);
+const POLL_INTERVAL: Picos = Picos::from_ms(20);
 
 /// What an [`Executor`] is asked to run.
 pub struct RoleOrder<'a> {
@@ -143,7 +143,7 @@ impl<'a> TrialContext<'a> {
         run_role: impl Fn(&RoleContext<'_>) -> Result<R, Halt> + Sync,
         unblock: impl Fn() + Sync,
     ) -> Result<Vec<R>, TrialFailure> {
-        self.run_looking(limit, LOOK, run_role, unblock)
+        self.run_looking(limit, POLL_INTERVAL, run_role, unblock)
     }
 
     /// The same while the coordinating thread sleeps all the time, so that it disturbs nobody: a request to end is seen
@@ -244,15 +244,15 @@ impl<'a> RoleContext<'a> {
         self.wait_until(|| self.line.is_full())
     }
 
-    /// Looks until `look` is content; where roles share a CPU the others get it in between.
+    /// Looks until `poll` is content; where roles share a CPU the others get it in between.
     ///
     /// # Errors
     /// The reason to leave.
-    pub fn wait_until(&self, mut look: impl FnMut() -> bool) -> Result<(), Halt> {
+    pub fn wait_until(&self, mut poll: impl FnMut() -> bool) -> Result<(), Halt> {
         if !self.shared {
-            return wait_until::<Pause>(self.guard, look);
+            return wait_until::<Pause>(self.guard, poll);
         }
-        while !look() {
+        while !poll() {
             self.give_way();
             self.guard.check()?;
         }

@@ -17,7 +17,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Long enough to cost nothing, short enough that nobody notices.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A destination that a result is written to.
 #[derive(Debug)]
@@ -164,7 +164,7 @@ fn open_in_time(path: &Path, stop: &Stop) -> Result<File, Failure> {
     };
     thread::Builder::new().name("open".into()).spawn(open).map_err(failed)?;
     loop {
-        match opened.recv_timeout(LOOK) {
+        match opened.recv_timeout(POLL_INTERVAL) {
             Ok(file) => return file.map_err(failed),
             Err(_) if stop.is_raised() => {
                 return Err(Failure::Interrupted(format!(

@@ -251,7 +251,7 @@ struct Guard {
 }
 
 /// Long enough to cost nothing, short enough that nobody notices.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Guard {
     fn begin(stop: &Stop, last_words: Failure) -> Guard {
@@ -259,7 +259,7 @@ impl Guard {
         let (working, ended) = mpsc::channel();
         let (seen, stop) = (Arc::clone(&over), stop.clone());
         let watch = move || {
-            while ended.recv_timeout(LOOK) == Err(mpsc::RecvTimeoutError::Timeout) {
+            while ended.recv_timeout(POLL_INTERVAL) == Err(mpsc::RecvTimeoutError::Timeout) {
                 // One swap of two sees false: that side goes on and the other does not. Nothing else is handed over.
                 if stop.is_raised() && !seen.swap(true, AcqRel) {
                     last_words.tell();

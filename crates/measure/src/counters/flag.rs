@@ -5,7 +5,7 @@
 //! that is only waited for and set would let two in, and one that is set and never cleared would let all in.
 
 use super::guarded::Lock;
-use crate::primitives::waiters::{Waiters, looks};
+use crate::primitives::waiters::{Waiters, poll_briefly};
 use crate::queues::futex::Futex;
 use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU32;
@@ -79,7 +79,7 @@ impl Bucket {
             let version = self.version.word.load(SeqCst);
             // Acquire would do here: the version alone says whether to sleep.
             let is_clear = || flag.load(SeqCst) == FREE;
-            if looks(is_clear) {
+            if poll_briefly(is_clear) {
                 return Ok(());
             }
             // Sleeps only while no release has raised the version since we looked at the flag: none is missed.

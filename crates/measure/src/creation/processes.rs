@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Creations of a pass at most: one each 15 µs of the longest.
 const MOST: usize = 1 << 14;
 /// How often the thread that made the helper looks after it.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// What helper, children and tool share.
 #[repr(C)]
@@ -181,7 +181,7 @@ fn look_after(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), 
             }
             return Err(halt);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

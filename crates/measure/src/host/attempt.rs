@@ -18,7 +18,7 @@ pub enum Attempt {
 /// How long an attempt may take.
 const LIMIT: Duration = Duration::from_secs(2);
 /// Between two looks at it.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Does something in a copy of this process. It must not allocate, lock or print: other threads may have held whatever
 /// it would wait for.
@@ -73,7 +73,7 @@ fn wait_for(child: libc::pid_t) -> Attempt {
             }
             return Attempt::Unknown;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

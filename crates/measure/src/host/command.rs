@@ -27,12 +27,12 @@ use std::process::{ChildStderr, ChildStdout, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// How often a program that runs is looked at: whether somebody wishes to end, and whether it stays on its CPUs.
-const LOOK: Duration = Duration::from_millis(100);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 /// When it is looked at first, and the pause before the second look; each pause after is twice the one before, until they
-/// are as long as [`LOOK`]: what programs start they start early, and much of it is gone soon.
+/// are as long as [`SAMPLE_INTERVAL`]: what programs start they start early, and much of it is gone soon.
 const EARLY: Duration = Duration::from_millis(2);
 /// A look at hundreds of processes takes milliseconds, perhaps on a CPU of theirs: at most a part in so many of the time.
-const LOOK_SHARE: u32 = 100;
+const SAMPLE_SHARE: u32 = 100;
 /// How long the end of what was killed may take: a process in an uninterruptible wait does not die at once.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
@@ -225,10 +225,10 @@ impl<'a> Watched<'a> {
     ) -> io::Result<Ended> {
         let (mut due, mut pause) = (Instant::now() + EARLY, EARLY);
         loop {
-            if self.wait(due.min(limit).saturating_duration_since(Instant::now()).min(LOOK))? {
+            if self.wait(due.min(limit).saturating_duration_since(Instant::now()).min(SAMPLE_INTERVAL))? {
                 let at = Instant::now();
                 // A zombie still says where it was allowed to run.
-                self.look();
+                self.sample();
                 return Ok(Ended::ByItself(at));
             }
             if stop.is_raised() {
@@ -239,13 +239,13 @@ impl<'a> Watched<'a> {
                 return Ok(Ended::TimedOut);
             }
             if now >= due {
-                self.look();
+                self.sample();
                 if let Some(cpu) = lost() {
                     return Ok(Ended::LostCpu(cpu));
                 }
                 let looked = Instant::now();
-                pause = LOOK.min(2 * pause);
-                due = looked + pause.max(LOOK_SHARE * (looked - now));
+                pause = SAMPLE_INTERVAL.min(2 * pause);
+                due = looked + pause.max(SAMPLE_SHARE * (looked - now));
             }
         }
     }
@@ -275,7 +275,7 @@ impl<'a> Watched<'a> {
     }
 
     /// Looks where it may run: the program, what it has started, and whoever was orphaned and became a child of ours.
-    fn look(&mut self) {
+    fn sample(&mut self) {
         let adopted = tree::children().into_iter().filter(|child| !self.others.contains(child));
         let seen = tree::threads(adopted.chain([self.parent.pid()]));
         self.stay.tasks = self.stay.tasks.max(seen.len());

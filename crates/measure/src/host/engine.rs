@@ -18,9 +18,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How often the coordinating thread looks at the request to stop while workers run.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The same where it has to share a CPU with them.
-const RARE_LOOK: Duration = Duration::from_millis(40);
+const RARE_POLL_INTERVAL: Duration = Duration::from_millis(40);
 /// A round that takes longer may have lost a CPU: then its threads share another one, and each hand-over takes a time
 /// slice, until the limit of each round of the batch has passed.
 const LONG: Picos = Picos::from_ms(100);
@@ -165,10 +165,10 @@ impl Engine<'_> {
             }
         }
         batch.begin();
-        let look = if self.coordinator_shared { RARE_LOOK } else { LOOK };
+        let interval = if self.coordinator_shared { RARE_POLL_INTERVAL } else { POLL_INTERVAL };
         let mut told_to_stop = false;
         while !batch.is_over() {
-            batch.sleep(look);
+            batch.sleep(interval);
             if stop.is_raised() && !told_to_stop {
                 batch.give_up(Halt::Stopped);
                 told_to_stop = true;

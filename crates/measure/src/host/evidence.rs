@@ -105,7 +105,7 @@ impl QuotaWatch {
     }
 
     /// Looks at the counters; gives whether the process was stopped since the last look.
-    pub fn look(&mut self) -> bool {
+    pub fn sample(&mut self) -> bool {
         let at = os::monotonic();
         // Where nothing counts something will once a quota is set: asked now and then.
         if self.latest.is_none() && at.saturating_sub(self.looked) < UNCOUNTED {
@@ -199,7 +199,7 @@ impl Others {
     }
 
     /// Looks at the accounts; ends the window where it is long enough.
-    pub fn look(&mut self) {
+    pub fn sample(&mut self) {
         let Some(begun) = &self.latest else { return };
         // Reading the accounts of many CPUs takes a millisecond.
         if os::monotonic().saturating_sub(begun.at) < WINDOW {

@@ -128,14 +128,14 @@ impl HostMachine {
 
     /// Looks at what others take. Gives whether it disturbs what was just measured.
     fn look_at_others(&mut self) -> bool {
-        self.others.look();
+        self.others.sample();
         self.environment.others_share = self.others.share().or(self.environment.others_share);
         self.others.disturb()
     }
 
     /// Looks at what a quota does. Gives whether it stopped what was just measured.
     fn look_at_quota(&mut self) -> bool {
-        let stopped = self.quota.look();
+        let stopped = self.quota.sample();
         self.environment.throttled = self.quota.throttled();
         stopped
     }

@@ -16,7 +16,7 @@ use crate::trial_context::Apart;
 use crate::wait::{Pause, WaitAction};
 
 /// Looks before a sleep. One is enough for loom, which explores each as a branch of its own.
-const LOOKS: u32 = if cfg!(loom) { 1 } else { 16 };
+const POLLS: u32 = if cfg!(loom) { 1 } else { 16 };
 /// So many of them are followed by a wait hint, the others by a yield.
 const HINTED: u32 = 12;
 
@@ -58,10 +58,10 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Looks as often as libstdc++ does before it sleeps; whether `look` was content.
-pub fn looks(mut look: impl FnMut() -> bool) -> bool {
-    (0..LOOKS).any(|index| {
-        let content = look();
+/// Looks as often as libstdc++ does before it sleeps; whether `poll` was content.
+pub fn poll_briefly(mut poll: impl FnMut() -> bool) -> bool {
+    (0..POLLS).any(|index| {
+        let content = poll();
         if !content {
             // GCC 12 has a hint for x86 alone and yields elsewhere.
             if index < HINTED && cfg!(target_arch = "x86_64") {
@@ -92,12 +92,12 @@ mod tests {
     #[test]
     fn sixteen_looks_and_none_after_one_that_is_content() {
         let mut looked = 0;
-        assert!(!looks(|| {
+        assert!(!poll_briefly(|| {
             looked += 1;
             false
         }));
         assert_eq!(looked, 16);
-        assert!(looks(|| {
+        assert!(poll_briefly(|| {
             looked += 1;
             looked == 19
         }));

@@ -1,7 +1,7 @@
 //! Waiting for a word to change, as `wait` and `notify_one` of C++ atomics do over a futex.
 
 use super::Primitive;
-use super::waiters::{Waiters, looks};
+use super::waiters::{Waiters, poll_briefly};
 use crate::host::futex;
 use crate::stage::{Guard, Halt};
 use std::io;
@@ -44,7 +44,7 @@ impl<const SET: bool, const ALWAYS: bool> Primitive for AtomicWait<SET, ALWAYS> 
 
     fn wait(&self, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         let _counted = (!ALWAYS).then(|| self.waiters.enter());
-        while !(if ALWAYS { self.goes() } else { looks(|| self.goes()) }) {
+        while !(if ALWAYS { self.goes() } else { poll_briefly(|| self.goes()) }) {
             futex::wait(&self.word, Self::STAY, None);
             if !self.goes() {
                 guard.check()?;

@@ -188,12 +188,12 @@ pub const DEFAULT_SPINS: u32 = 256;
 /// [`RequestError`]: there is no such queue, or its number of looks is out of range.
 pub fn kind(name: &str) -> Result<(&'static Kind, u32), RequestError> {
     let (id, spins) = match name.split_once(':') {
-        Some(("semaphore-spin", looks)) => {
-            let looks = looks.parse().ok().filter(|looks| (1..=1_000_000).contains(looks));
-            let looks = looks.ok_or_else(|| {
+        Some(("semaphore-spin", polls)) => {
+            let polls = polls.parse().ok().filter(|polls| (1..=1_000_000).contains(polls));
+            let polls = polls.ok_or_else(|| {
                 RequestError::out_of_range(format!("`{name}`"), "N is a number of looks from 1 to 1000000")
             })?;
-            ("semaphore-spin", looks)
+            ("semaphore-spin", polls)
         }
         _ => (name, if name == "semaphore-spin" { DEFAULT_SPINS } else { 0 }),
     };

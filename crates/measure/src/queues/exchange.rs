@@ -118,8 +118,8 @@ pub fn produce<M: Message, S: Sender<M>>(
         if now > course.until_ticks {
             break;
         }
-        let look = stamps.take(made, now).min(course.messages);
-        while made < look {
+        let next_stamp = stamps.take(made, now).min(course.messages);
+        while made < next_stamp {
             match sender.try_send(M::make(base | made)) {
                 Ok(()) => {}
                 Err(Refused::Full(message)) => {
@@ -237,8 +237,8 @@ fn take_all<M: Message, R: Receiver<M>>(
     'course: loop {
         let now = (course.guard.now_ticks)();
         course.guard.glance(now)?;
-        let look = stamps.take(taken, now);
-        while taken < look {
+        let next_stamp = stamps.take(taken, now);
+        while taken < next_stamp {
             let message = match receiver.try_receive() {
                 Ok(message) => message,
                 Err(Nothing::Ever) => break 'course,

@@ -12,7 +12,7 @@ pub trait Message: Send + Sized + 'static {
     fn read(self) -> Option<u64>;
 
     /// Shows it as bytes, for queues that carry nothing else.
-    fn with_bytes<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R;
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R;
 
     /// The same message out of its bytes; `None` where they are not one.
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
@@ -31,8 +31,8 @@ impl Message for u64 {
         Some(self)
     }
 
-    fn with_bytes<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
-        look(&self.to_ne_bytes())
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        read(&self.to_ne_bytes())
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<u64> {
@@ -62,8 +62,8 @@ impl<const WORDS: usize> Message for Block<WORDS> {
         (off == 0).then_some(value)
     }
 
-    fn with_bytes<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
-        look(self.0.map(u64::to_ne_bytes).as_flattened())
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        read(self.0.map(u64::to_ne_bytes).as_flattened())
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Block<WORDS>> {
@@ -87,8 +87,8 @@ impl Message for String {
         self.parse().ok()
     }
 
-    fn with_bytes<R>(&self, look: impl FnOnce(&[u8]) -> R) -> R {
-        look(self.as_bytes())
+    fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
+        read(self.as_bytes())
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<String> {

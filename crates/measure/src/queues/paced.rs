@@ -104,7 +104,7 @@ pub fn consume<M: Message, R: Receiver<M>>(
 ) -> Result<Received, Halt> {
     let mut stamps = Stamps::new(course.apart_ticks);
     let mut received = Received::default();
-    let mut look = 0;
+    let mut next_stamp = 0;
     loop {
         let message = match receiver.try_receive() {
             Ok(message) => message,
@@ -119,9 +119,9 @@ pub fn consume<M: Message, R: Receiver<M>>(
         };
         let number = message.read();
         let now = counter::stop();
-        if received.messages == look {
+        if received.messages == next_stamp {
             course.guard.glance(now)?;
-            look = stamps.take(received.messages, now);
+            next_stamp = stamps.take(received.messages, now);
         }
         let value = number.unwrap_or(u64::MAX);
         received.wrong += u64::from(number.is_none() || value & SEQUENCE != received.messages);

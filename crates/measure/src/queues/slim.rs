@@ -34,7 +34,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// Looks at a count of zero before the lock is taken for a sleep.
-pub const LOOKS: u32 = 140;
+pub const POLLS: u32 = 140;
 /// So many rests are hints alone; of the later ones every other is a yield.
 const HINTED: u32 = 10;
 /// What a unit of rest is meant to take.
@@ -68,10 +68,10 @@ impl Rests {
     }
 
     /// What follows the look of this number, counted from 0, that found nothing.
-    pub fn after(self, look: u32) -> Rest {
-        match look {
-            HINTED.. if (look - HINTED).is_multiple_of(2) => Rest::Yield,
-            _ => Rest::Hints(self.unit * self.most.min(1 << look.min(30))),
+    pub fn after(self, poll: u32) -> Rest {
+        match poll {
+            HINTED.. if (poll - HINTED).is_multiple_of(2) => Rest::Yield,
+            _ => Rest::Hints(self.unit * self.most.min(1 << poll.min(30))),
         }
     }
 
@@ -135,12 +135,12 @@ impl SlimSemaphore {
     }
 
     /// Looks until there is a permit, as often as is worth it.
-    fn look(&self) {
-        for look in 0..LOOKS {
+    fn poll(&self) {
+        for poll in 0..POLLS {
             if !self.is_empty() {
                 return;
             }
-            match self.rests.after(look) {
+            match self.rests.after(poll) {
                 Rest::Hints(hints) => (0..hints).for_each(|_| Pause::wait()),
                 Rest::Yield => std::thread::yield_now(),
             }
@@ -185,7 +185,7 @@ impl Permits for SlimSemaphore {
     }
 
     fn take(&self) -> bool {
-        self.look();
+        self.poll();
         self.enter::<true>()
     }
 
@@ -215,7 +215,7 @@ mod tests {
             assert_eq!(Rests::of(hint_ns).unit, unit, "{hint_ns} ns");
         }
         let rests = Rests::of(10.0);
-        let first: Vec<Rest> = (0..14).map(|look| rests.after(look)).collect();
+        let first: Vec<Rest> = (0..14).map(|poll| rests.after(poll)).collect();
         let units = [1, 2, 4, 7, 7, 7, 7, 7, 7, 7].map(|units| Rest::Hints(4 * units));
         assert_eq!(first[..10], units);
         assert_eq!(first[10..], [Rest::Yield, Rest::Hints(28), Rest::Yield, Rest::Hints(28)]);

@@ -2,7 +2,7 @@
 
 use super::ends::{Leave, Nothing, Receiver, Refused, Sender, Watch};
 use super::message::Message;
-use crate::stage::{Guard, Halt, LOOKS};
+use crate::stage::{Guard, Halt, POLLS};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::{Arc, AtomicUsize};
 use crate::wait::{Pause, WaitAction};
@@ -64,7 +64,7 @@ impl<M: Message, T: Push<M>> Sender<M> for Spinning<T, true> {
     fn send(&mut self, message: M, watch: &Watch<'_>) -> Result<(), Leave> {
         let mut message = message;
         loop {
-            for _ in 0..LOOKS {
+            for _ in 0..POLLS {
                 match self.end.push(message) {
                     Ok(()) => return Ok(()),
                     Err(back) => message = back,
@@ -96,7 +96,7 @@ impl<M: Message, T: Pop<M>> Receiver<M> for Spinning<T, false> {
     #[inline(always)]
     fn receive(&mut self, guard: &Guard<'_>) -> Result<Option<M>, Halt> {
         loop {
-            for _ in 0..LOOKS {
+            for _ in 0..POLLS {
                 if let Some(message) = self.end.pop() {
                     return Ok(Some(message));
                 }

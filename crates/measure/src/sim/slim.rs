@@ -5,7 +5,7 @@
 //! takes it away; requests for one line are served one after another.
 
 use super::stream::{Begun, Passed, Schedule};
-use crate::queues::slim::{LOOKS, Rest, Rests};
+use crate::queues::slim::{POLLS, Rest, Rests};
 
 /// What the machine does for one step.
 #[derive(Debug, Clone, Copy)]
@@ -30,8 +30,8 @@ pub struct SlimFlow {
 
 impl SlimFlow {
     /// What a rest takes.
-    pub fn rest_ns(&self, look: u32) -> f64 {
-        match Rests::of(self.hint_ns).after(look) {
+    pub fn rest_ns(&self, poll: u32) -> f64 {
+        match Rests::of(self.hint_ns).after(poll) {
             Rest::Hints(hints) => f64::from(hints) * self.hint_ns,
             Rest::Yield => self.yield_ns,
         }
@@ -40,12 +40,12 @@ impl SlimFlow {
     /// From the first look at nothing to the first yield.
     pub fn unyielding_ns(&self) -> f64 {
         let rests = Rests::of(self.hint_ns);
-        (0..LOOKS).take_while(|&look| rests.after(look) != Rest::Yield).map(|look| self.rest_ns(look)).sum()
+        (0..POLLS).take_while(|&poll| rests.after(poll) != Rest::Yield).map(|poll| self.rest_ns(poll)).sum()
     }
 
     /// All looks, until the sleep.
     pub fn looks_ns(&self) -> f64 {
-        (0..LOOKS).map(|look| self.rest_ns(look)).sum()
+        (0..POLLS).map(|poll| self.rest_ns(poll)).sum()
     }
 }
 
@@ -203,7 +203,7 @@ impl Simulation<'_> {
                 if semaphore.permits == 0 && looked == 0 {
                     *if role == 0 { &mut self.passed.full } else { &mut self.passed.empty } += 1;
                 }
-                if semaphore.permits > 0 || looked == LOOKS {
+                if semaphore.permits > 0 || looked == POLLS {
                     (seen_ns, Step::Lock { releases: false })
                 } else {
                     (seen_ns + factor * flow.rest_ns(looked), Step::Look(looked + 1))

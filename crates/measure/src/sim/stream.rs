@@ -264,10 +264,10 @@ fn alternate(
     passed
 }
 
-/// A role that cannot go on gives the shared CPU away, or keeps it to the end of its time slice. It looks first (`looks`)
+/// A role that cannot go on gives the shared CPU away, or keeps it to the end of its time slice. It looks first (`polls`)
 /// where the queue is what it waits for, and not the time.
-fn hand_over(flow: &Flow, role: usize, worked_ns: f64, looks: bool, passed: &mut Passed) {
-    let looked_ns = |looks_ns: f64| if looks { looks_ns.min(flow.slice_ns) } else { 0.0 };
+fn hand_over(flow: &Flow, role: usize, worked_ns: f64, polls: bool, passed: &mut Passed) {
+    let looked_ns = |looks_ns: f64| if polls { looks_ns.min(flow.slice_ns) } else { 0.0 };
     let spent_ns = match flow.waiting {
         Waiting::Awake => {
             passed.preempted[role] += 1;

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// How long a neighbour stays busy.
 const SIBLING_PS: u64 = 50_000_000_000;
 /// How often clocks, states and drift are looked at inside a trial: they move over milliseconds.
-const LOOK_NS: f64 = 250_000.0;
+const UPDATE_NS: f64 = 250_000.0;
 /// Single events up to this many ticks are counted in a table.
 const TABLE: usize = 1 << 16;
 
@@ -80,7 +80,7 @@ pub struct Trial<'a> {
     /// Clocks, drift and neighbours together: how many times slower than nominal.
     pub slowness: f64,
     /// When state and slowness have to be looked at again.
-    pub look_ns: f64,
+    pub update_ns: f64,
     pub sibling_busy: bool,
 }
 
@@ -102,10 +102,10 @@ impl<'a> Trial<'a> {
             crowd: 1.0 + spec.noise.parallel_bias * active.saturating_sub(1) as f64,
             state: 0,
             slowness: 1.0,
-            look_ns: 0.0,
+            update_ns: 0.0,
             sibling_busy: false,
         };
-        trial.look();
+        trial.update();
         trial
     }
 
@@ -242,7 +242,7 @@ impl<'a> Trial<'a> {
 
     /// Until when nothing happens: one comparison for almost every sample.
     fn horizon_ns(&self) -> f64 {
-        self.look_ns.min(self.stalls.next_ns())
+        self.update_ns.min(self.stalls.next_ns())
     }
 
     /// What stalls add to the sample in which they fall.
@@ -257,12 +257,12 @@ impl<'a> Trial<'a> {
     }
 
     /// Looks at everything that moves with time.
-    pub fn look(&mut self) {
+    pub fn update(&mut self) {
         let (sim, noise) = (self.sim, &self.sim.spec.noise);
         let now = self.started + Picos::from_ns(self.elapsed_ns);
         let stretch = sim.states.at(now);
         self.state = stretch.state;
-        self.look_ns = (self.elapsed_ns + LOOK_NS).min((stretch.until - self.started).ns());
+        self.update_ns = (self.elapsed_ns + UPDATE_NS).min((stretch.until - self.started).ns());
         let clocks = sim.clocks.relative(self.from, now) + sim.clocks.relative(self.to, now);
         self.slowness = self.crowd * 2.0 / clocks;
         if noise.drift_sd > 0.0 {
@@ -346,8 +346,8 @@ impl<'a> LineCosts<'a> {
 
     /// One operation on a place, now.
     pub fn operation_ns(&mut self, trial: &mut Trial<'_>, place: u32) -> f64 {
-        if trial.elapsed_ns >= trial.look_ns {
-            trial.look();
+        if trial.elapsed_ns >= trial.update_ns {
+            trial.update();
         }
         let sim = trial.sim;
         if self.state != Some(trial.state) {

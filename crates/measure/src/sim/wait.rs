@@ -16,7 +16,7 @@ pub struct WaitCost {
     /// Core cycles of a look and whatever else is between two.
     pub cycles: f64,
     /// Looks before it sleeps; endless for one that never does.
-    pub looks: f64,
+    pub polls: f64,
     /// Whether what it does between two looks ends when the line is written; the cycles are then those of leaving it.
     pub waits_for_line: bool,
 }
@@ -61,13 +61,13 @@ pub fn price(stage: &dyn Pricing<'_>, costs: [&WaitCost; 2]) -> Trip {
     });
     let spins = [0, 1].map(|side| {
         let looked_ns = looks_ns(stage, costs[side], side).min(ns);
-        if costs[side].waits_for_line { 1.0 } else { looked_ns / look_ns(stage, costs[side], side) }
+        if costs[side].waits_for_line { 1.0 } else { looked_ns / poll_ns(stage, costs[side], side) }
     });
     Trip { ns, slept, cpu_ns, spins: spins[0] + spins[1] }
 }
 
 /// What one look and what comes after it take.
-pub fn look_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize) -> f64 {
+pub fn poll_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize) -> f64 {
     cost.hints * stage.costs().hint_ns
         + cost.calls * stage.costs().syscall_ns
         + cost.cycles * stage.cycle_ns(stage.placement()[side])
@@ -76,10 +76,10 @@ pub fn look_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize) -> f64 {
 /// What one call of its wait action takes, as `--cost` times it: everything before a sleep where it looks often; where
 /// it sleeps at once, the system call that finds that it may not.
 pub fn act_ns(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
-    match cost.looks {
-        looks if looks.is_infinite() => look_ns(stage, cost, 0),
-        0.0 => look_ns(stage, cost, 0) + stage.costs().syscall_ns,
-        looks => looks * look_ns(stage, cost, 0),
+    match cost.polls {
+        polls if polls.is_infinite() => poll_ns(stage, cost, 0),
+        0.0 => poll_ns(stage, cost, 0) + stage.costs().syscall_ns,
+        polls => polls * poll_ns(stage, cost, 0),
     }
 }
 
@@ -88,15 +88,15 @@ pub fn act_ns(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
 pub fn slowdown(stage: &dyn Pricing<'_>, cost: &WaitCost) -> f64 {
     let [low, high] = stage.sibling_factor();
     let most = (low + high) / 2.0;
-    let asleep = cost.looks.is_finite() || cost.waits_for_line;
+    let asleep = cost.polls.is_finite() || cost.waits_for_line;
     let busy_ns = 5.0 * stage.cycle_ns(stage.placement()[0]);
-    let duty = if asleep { 0.0 } else { busy_ns / look_ns(stage, cost, 0) };
+    let duty = if asleep { 0.0 } else { busy_ns / poll_ns(stage, cost, 0) };
     1.0 + (most - 1.0) * duty.min(1.0)
 }
 
 /// How long a side looks before it sleeps.
 fn looks_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize) -> f64 {
-    if cost.looks.is_infinite() { f64::INFINITY } else { cost.looks * look_ns(stage, cost, side) }
+    if cost.polls.is_infinite() { f64::INFINITY } else { cost.polls * poll_ns(stage, cost, side) }
 }
 
 /// From one side's hand-over until the other, `side`, goes on.
@@ -113,7 +113,7 @@ fn hop_ns(stage: &dyn Pricing<'_>, cost: &WaitCost, side: usize, asleep: bool) -
     }
     let transfer_ns =
         if cost.eager { stage.eager_transfer_ns(from, to) } else { stage.transfer_ns(from, to) };
-    let between_ns = look_ns(stage, cost, side);
+    let between_ns = poll_ns(stage, cost, side);
     // The line arrives at any moment of what is between two looks: on average half of it is left. What waits for the
     // line has just ended, and has to be left.
     let late_ns = match cost {

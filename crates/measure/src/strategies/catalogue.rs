@@ -110,7 +110,7 @@ impl fmt::Display for StrategyKind {
             StrategyKind::Pauses(hints) => write!(f, "pause:{hints}"),
             StrategyKind::Fence => f.write_str("fence"),
             StrategyKind::Yield => f.write_str("yield"),
-            StrategyKind::SpinFutex(looks) => write!(f, "spin-futex:{looks}"),
+            StrategyKind::SpinFutex(polls) => write!(f, "spin-futex:{polls}"),
             StrategyKind::Futex => f.write_str("futex"),
             StrategyKind::Backoff => f.write_str("backoff"),
             StrategyKind::Umwait => f.write_str("umwait"),
@@ -162,8 +162,8 @@ impl StrategyKind {
             StrategyKind::Pauses(hints) => format!("{hints} wait hints between two looks"),
             StrategyKind::Fence => "a full memory fence between two looks".into(),
             StrategyKind::Yield => "gives its CPU away between two looks (sched_yield)".into(),
-            StrategyKind::SpinFutex(looks) => {
-                format!("up to {looks} looks with a hint after each, then sleeps on a futex")
+            StrategyKind::SpinFutex(polls) => {
+                format!("up to {polls} looks with a hint after each, then sleeps on a futex")
             }
             StrategyKind::Futex => "looks once, then sleeps on a futex until it is woken".into(),
             StrategyKind::Backoff => {
@@ -189,7 +189,7 @@ impl StrategyKind {
             hints: 0.0,
             calls: 0.0,
             cycles: 5.0,
-            looks: f64::INFINITY,
+            polls: f64::INFINITY,
             waits_for_line: false,
         };
         match self {
@@ -201,12 +201,12 @@ impl StrategyKind {
             // Through the scheduler, which finds nobody else: two plain calls.
             StrategyKind::Yield => WaitCost { calls: 2.0, ..hinted },
             // The word, and the kernel's queue of it.
-            StrategyKind::SpinFutex(looks) => {
-                WaitCost { transfers: 1.0, hints: 1.0, looks: f64::from(looks), ..hinted }
+            StrategyKind::SpinFutex(polls) => {
+                WaitCost { transfers: 1.0, hints: 1.0, polls: f64::from(polls), ..hinted }
             }
-            StrategyKind::Futex => WaitCost { looks: 0.0, ..hinted },
+            StrategyKind::Futex => WaitCost { polls: 0.0, ..hinted },
             // 8 × (1 + 2 + … + 64) hints, and 16 yields: more looks than a trip takes on any machine.
-            StrategyKind::Backoff => WaitCost { hints: 127.0 / 7.0, looks: 56.0, ..hinted },
+            StrategyKind::Backoff => WaitCost { hints: 127.0 / 7.0, polls: 56.0, ..hinted },
             StrategyKind::Tpause => WaitCost { cycles: 300.0, ..hinted },
             // Leaving C0.1 or C1 takes about 100 ns; the line arrives meanwhile.
             StrategyKind::Umwait | StrategyKind::Mwaitx | StrategyKind::Wfe => {

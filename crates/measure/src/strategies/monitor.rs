@@ -9,7 +9,7 @@ use super::turn::Turn;
 #[cfg(target_arch = "x86_64")]
 use crate::counter;
 #[cfg(target_arch = "x86_64")]
-use crate::stage::LOOKS;
+use crate::stage::POLLS;
 
 /// Ticks that a wait for a line lasts at most: Linux lets UMWAIT last 100,000 cycles, and whoever waits has to look at
 /// its guard.
@@ -39,14 +39,14 @@ impl Idle for Umwait {
     #[inline(always)]
     fn patience(&self) -> u32 {
         // Each lasts up to 40 µs.
-        LOOKS.div_ceil(1 << 10)
+        POLLS.div_ceil(1 << 10)
     }
 
     #[inline(always)]
     fn idle(&self, turn: &Turn, word: u32) {
         instructions::umonitor(turn.address());
         // A write between the look and UMONITOR would not be seen.
-        if turn.look() == word {
+        if turn.poll() == word {
             instructions::umwait(counter::now_ticks() + LONGEST_TICKS);
         }
     }
@@ -56,7 +56,7 @@ impl Idle for Umwait {
 impl Idle for Tpause {
     #[inline(always)]
     fn patience(&self) -> u32 {
-        LOOKS.div_ceil(1 << 4)
+        POLLS.div_ceil(1 << 4)
     }
 
     #[inline(always)]
@@ -69,13 +69,13 @@ impl Idle for Tpause {
 impl Idle for Mwaitx {
     #[inline(always)]
     fn patience(&self) -> u32 {
-        LOOKS.div_ceil(1 << 10)
+        POLLS.div_ceil(1 << 10)
     }
 
     #[inline(always)]
     fn idle(&self, turn: &Turn, word: u32) {
         instructions::monitorx(turn.address());
-        if turn.look() == word {
+        if turn.poll() == word {
             instructions::mwaitx(LONGEST_TICKS as u32);
         }
     }
@@ -90,7 +90,7 @@ pub struct Wfe;
 impl super::spinning::Idle for Wfe {
     #[inline(always)]
     fn patience(&self) -> u32 {
-        crate::stage::LOOKS.div_ceil(1 << 10)
+        crate::stage::POLLS.div_ceil(1 << 10)
     }
 
     #[inline(always)]

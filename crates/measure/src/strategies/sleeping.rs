@@ -15,7 +15,7 @@ pub struct SpinFutex(pub u32);
 pub struct Backoff;
 
 /// Looks of each number of hints.
-const LOOKS_OF_A_STEP: u32 = 8;
+const POLLS_OF_A_STEP: u32 = 8;
 /// The most hints between two looks.
 const MOST_HINTS: u32 = 64;
 /// Looks with a yield in between.
@@ -24,11 +24,11 @@ const YIELDS: u32 = 16;
 impl SpinFutex {
     /// Looks until it is the turn of `wanted` or there were enough looks; the last word found.
     #[inline(always)]
-    fn spin(self, turn: &Turn, wanted: u32, looks: &mut u64) -> Result<u32, u32> {
+    fn spin(self, turn: &Turn, wanted: u32, polls: &mut u64) -> Result<u32, u32> {
         let mut left = self.0;
         loop {
-            let word = turn.look();
-            *looks += 1;
+            let word = turn.poll();
+            *polls += 1;
             if is_mine(word, wanted) {
                 return Ok(word);
             }
@@ -45,15 +45,15 @@ impl Strategy for SpinFutex {
     const SLEEPS: bool = true;
 
     #[inline(always)]
-    fn wait(&self, turn: &Turn, wanted: u32, looks: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt> {
-        let mut found = self.spin(turn, wanted, looks);
+    fn wait(&self, turn: &Turn, wanted: u32, polls: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt> {
+        let mut found = self.spin(turn, wanted, polls);
         loop {
             match found {
                 Ok(word) => return Ok(word),
                 Err(word) => turn.sleep(word),
             }
             // Woken, or for nothing: then its guard may know more.
-            found = SpinFutex(0).spin(turn, wanted, looks);
+            found = SpinFutex(0).spin(turn, wanted, polls);
             if found.is_err() {
                 guard.check()?;
             }
@@ -61,10 +61,10 @@ impl Strategy for SpinFutex {
     }
 
     fn act(&self, turn: &Turn) {
-        let mut looks = 0;
+        let mut polls = 0;
         // Of the other parity, so that it never comes.
-        let word = turn.look();
-        let _ = std::hint::black_box(self.spin(turn, word ^ 1, &mut looks));
+        let word = turn.poll();
+        let _ = std::hint::black_box(self.spin(turn, word ^ 1, &mut polls));
         if self.0 == 0 {
             turn.sleep_in_vain(word);
         }
@@ -73,12 +73,12 @@ impl Strategy for SpinFutex {
 
 impl Backoff {
     #[inline(always)]
-    fn spin(turn: &Turn, wanted: u32, looks: &mut u64) -> Result<u32, u32> {
+    fn spin(turn: &Turn, wanted: u32, polls: &mut u64) -> Result<u32, u32> {
         let mut hints = 1;
         while hints <= MOST_HINTS {
-            for _ in 0..LOOKS_OF_A_STEP {
-                let word = turn.look();
-                *looks += 1;
+            for _ in 0..POLLS_OF_A_STEP {
+                let word = turn.poll();
+                *polls += 1;
                 if is_mine(word, wanted) {
                     return Ok(word);
                 }
@@ -89,14 +89,14 @@ impl Backoff {
             hints *= 2;
         }
         for _ in 0..YIELDS {
-            let word = turn.look();
-            *looks += 1;
+            let word = turn.poll();
+            *polls += 1;
             if is_mine(word, wanted) {
                 return Ok(word);
             }
             yield_now();
         }
-        SpinFutex(0).spin(turn, wanted, looks)
+        SpinFutex(0).spin(turn, wanted, polls)
     }
 }
 
@@ -104,14 +104,14 @@ impl Strategy for Backoff {
     const SLEEPS: bool = true;
 
     #[inline(always)]
-    fn wait(&self, turn: &Turn, wanted: u32, looks: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt> {
-        let mut found = Backoff::spin(turn, wanted, looks);
+    fn wait(&self, turn: &Turn, wanted: u32, polls: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt> {
+        let mut found = Backoff::spin(turn, wanted, polls);
         loop {
             match found {
                 Ok(word) => return Ok(word),
                 Err(word) => turn.sleep(word),
             }
-            found = SpinFutex(0).spin(turn, wanted, looks);
+            found = SpinFutex(0).spin(turn, wanted, polls);
             if found.is_err() {
                 guard.check()?;
             }
@@ -119,8 +119,8 @@ impl Strategy for Backoff {
     }
 
     fn act(&self, turn: &Turn) {
-        let mut looks = 0;
-        let _ = Backoff::spin(turn, turn.look() ^ 1, &mut looks);
+        let mut polls = 0;
+        let _ = Backoff::spin(turn, turn.poll() ^ 1, &mut polls);
     }
 }
 
@@ -140,9 +140,9 @@ mod loom_tests {
             let responder = loom::thread::spawn(move || {
                 let halt = AtomicU64::new(0);
                 let guard = Guard { halt: &halt, deadline_ticks: 1, now_ticks: || 0 };
-                let (mut looks, mut wanted, mut turns) = (0, 1, 0);
+                let (mut polls, mut wanted, mut turns) = (0, 1, 0);
                 loop {
-                    let word = SpinFutex(SPINS).wait(&other, wanted, &mut looks, &guard).unwrap();
+                    let word = SpinFutex(SPINS).wait(&other, wanted, &mut polls, &guard).unwrap();
                     if is_end(word) {
                         return turns;
                     }
@@ -153,9 +153,9 @@ mod loom_tests {
             });
             let halt = AtomicU64::new(0);
             let guard = Guard { halt: &halt, deadline_ticks: 1, now_ticks: || 0 };
-            let (mut looks, mut word) = (0, 0);
+            let (mut polls, mut word) = (0, 0);
             turn.pass_waking(word);
-            word = SpinFutex(SPINS).wait(&turn, after(after(word)), &mut looks, &guard).unwrap();
+            word = SpinFutex(SPINS).wait(&turn, after(after(word)), &mut polls, &guard).unwrap();
             turn.end(word);
             assert_eq!(responder.join().unwrap(), 1);
         });

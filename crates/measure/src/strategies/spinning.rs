@@ -2,7 +2,7 @@
 
 use super::Strategy;
 use super::turn::{Turn, is_mine};
-use crate::stage::{Guard, Halt, LOOKS};
+use crate::stage::{Guard, Halt, POLLS};
 use crate::wait::{self, WaitAction};
 
 /// What is done between two looks.
@@ -42,7 +42,7 @@ pub struct Yield;
 impl Idle for Busy {
     #[inline(always)]
     fn patience(&self) -> u32 {
-        LOOKS
+        POLLS
     }
 
     #[inline(always)]
@@ -54,7 +54,7 @@ impl Idle for Busy {
 impl Idle for Pause {
     #[inline(always)]
     fn patience(&self) -> u32 {
-        LOOKS
+        POLLS
     }
 
     #[inline(always)]
@@ -66,7 +66,7 @@ impl Idle for Pause {
 impl Idle for Pauses {
     #[inline(always)]
     fn patience(&self) -> u32 {
-        LOOKS.div_ceil(self.0)
+        POLLS.div_ceil(self.0)
     }
 
     #[inline(always)]
@@ -80,7 +80,7 @@ impl Idle for Pauses {
 impl Idle for Fence {
     #[inline(always)]
     fn patience(&self) -> u32 {
-        LOOKS
+        POLLS
     }
 
     #[inline(always)]
@@ -93,7 +93,7 @@ impl Idle for Yield {
     #[inline(always)]
     fn patience(&self) -> u32 {
         // A yield takes about 2⁹ looks, and a time slice where the CPU is shared.
-        LOOKS.div_ceil(1 << 9)
+        POLLS.div_ceil(1 << 9)
     }
 
     #[inline(always)]
@@ -106,21 +106,21 @@ impl<I: Idle> Strategy for Spinning<I> {
     const SLEEPS: bool = false;
 
     #[inline(always)]
-    fn wait(&self, turn: &Turn, wanted: u32, looks: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt> {
+    fn wait(&self, turn: &Turn, wanted: u32, polls: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt> {
         let patience = self.0.patience();
         loop {
             // Counted down, so that counting the looks costs the loop nothing more.
             let mut left = patience;
             while left != 0 {
-                let word = turn.look();
+                let word = turn.poll();
                 if is_mine(word, wanted) {
-                    *looks += u64::from(patience - left) + 1;
+                    *polls += u64::from(patience - left) + 1;
                     return Ok(word);
                 }
                 self.0.idle(turn, word);
                 left -= 1;
             }
-            *looks += u64::from(patience);
+            *polls += u64::from(patience);
             guard.check()?;
         }
     }
@@ -128,7 +128,7 @@ impl<I: Idle> Strategy for Spinning<I> {
     #[inline(always)]
     fn act(&self, turn: &Turn) {
         // The word is of no use here, and a look that is of no use could be left out.
-        let word = std::hint::black_box(turn.look());
+        let word = std::hint::black_box(turn.poll());
         self.0.idle(turn, word);
     }
 }

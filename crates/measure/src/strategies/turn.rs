@@ -29,7 +29,7 @@ impl Turn {
 
     /// The word.
     #[inline(always)]
-    pub fn look(&self) -> u32 {
+    pub fn poll(&self) -> u32 {
         // Acquire pairs with the Release of whoever handed over: what it wrote before is seen.
         self.futex.word.load(Acquire)
     }
@@ -37,7 +37,7 @@ impl Turn {
     /// Hands over to one that never sleeps. Only for the role whose turn it is; `word` is what it found.
     #[inline(always)]
     pub fn pass(&self, word: u32) {
-        // Release pairs with the Acquire in `look`.
+        // Release pairs with the Acquire in `poll`.
         self.futex.word.store(after(word), Release);
     }
 

@@ -61,11 +61,11 @@ pub fn together_by<R: Send>(
 
 /// Looks at something again and again; gives the CPU away after a while, since the one that it waits for may need it.
 pub fn spin_until(mut done: impl FnMut() -> bool) {
-    const LOOKS: u32 = 200;
-    let mut looks = 0;
+    const POLLS: u32 = 200;
+    let mut polls = 0;
     while !done() {
-        looks += 1;
-        if looks < LOOKS {
+        polls += 1;
+        if polls < POLLS {
             std::hint::spin_loop();
         } else {
             std::thread::yield_now();

@@ -187,7 +187,7 @@ fn act<C: Counter, const STAMPED: bool>(
     let mut last = counter::now_ticks();
     while last < warm_until {
         hand.work::<false>(batch, &mut observation)?;
-        last = hand.look(last, &mut batch, plan.batch_ticks)?;
+        last = hand.choose_batch(last, &mut batch, plan.batch_ticks)?;
     }
     let (cpu_ns, switches) = (role.cpu_ns(), role.switches());
     observation.window[0] = counter::now_ticks();
@@ -196,7 +196,7 @@ fn act<C: Counter, const STAMPED: bool>(
         hand.work::<STAMPED>(batch, &mut observation)?;
         observation.operations += u64::from(batch);
         let made = batch;
-        last = hand.look(last, &mut batch, plan.batch_ticks)?;
+        last = hand.choose_batch(last, &mut batch, plan.batch_ticks)?;
         let index = ((last - observation.window[0]) / plan.part_ticks) as usize;
         if index < observation.parts.capacity() {
             if index >= observation.parts.len() {
@@ -213,7 +213,7 @@ fn act<C: Counter, const STAMPED: bool>(
     shared.over.fetch_add(1, AcqRel);
     while shared.over.load(Acquire) < threads {
         hand.work::<false>(batch, &mut observation)?;
-        last = hand.look(last, &mut batch, plan.batch_ticks)?;
+        last = hand.choose_batch(last, &mut batch, plan.batch_ticks)?;
         // Whoever has the same CPU may not have had its window yet.
         role.give_way();
     }
@@ -273,7 +273,7 @@ impl<C: Counter> Hand<'_, '_, C> {
 
     /// Looks at the clock and chooses how much to do until the next look.
     #[inline(always)]
-    fn look(&self, last: u64, batch: &mut u32, batch_ticks: u64) -> Result<u64, Halt> {
+    fn choose_batch(&self, last: u64, batch: &mut u32, batch_ticks: u64) -> Result<u64, Halt> {
         let now = counter::now_ticks();
         self.role.guard.glance(now)?;
         let took = now.saturating_sub(last);

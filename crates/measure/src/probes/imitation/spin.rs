@@ -3,7 +3,7 @@
 //! How fast a receiver looks decides how many loads are on their way when the line is taken from it, and with that what a
 //! trip takes. A countdown beside each look makes the spin of `wait_until` read 0.68 times the bare loop of
 //! `coherency-latency` and 0.95 times that of `c2clat`; looks laid out one behind the other, two of which fit into a
-//! cycle, 1.00 and 1.12. Here each look ends in a taken branch to the next, as in the bare loop, and `LOOKS_PER_TURN` of
+//! cycle, 1.00 and 1.12. Here each look ends in a taken branch to the next, as in the bare loop, and `POLLS_PER_TURN` of
 //! them share one countdown. The best number of them differs between the two loops: of 16, 64 and 256 the nearest one is
 //! taken for each (*measured*: `--example bare_tools`, AMD EPYC guest; why they differ was not found out).
 
@@ -16,19 +16,19 @@ use crate::sync::AtomicU64;
 /// The reason why the wait was given up.
 #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
 #[inline(always)]
-pub(super) fn spin_until<const LOOKS_PER_TURN: u32>(
+pub(super) fn spin_until<const POLLS_PER_TURN: u32>(
     word: &AtomicU64,
     wanted: u64,
     guard: &Guard<'_>,
 ) -> Result<(), Halt> {
     loop {
-        let mut turns = crate::stage::LOOKS / LOOKS_PER_TURN;
+        let mut turns = crate::stage::POLLS / POLLS_PER_TURN;
         // A load is an acquire on x86, and without `nomem` the compiler moves no access across.
         // SAFETY: each look is a load of eight bytes from an atomic that is borrowed; nothing is written but two registers.
         unsafe {
             std::arch::asm!(
                 "2:",
-                ".rept {looks}",
+                ".rept {polls}",
                 "mov {seen}, qword ptr [{word}]",
                 "cmp {seen}, {wanted}",
                 "jne 3f",
@@ -38,7 +38,7 @@ pub(super) fn spin_until<const LOOKS_PER_TURN: u32>(
                 "dec {turns:e}",
                 "jne 2b",
                 "4:",
-                looks = const LOOKS_PER_TURN,
+                polls = const POLLS_PER_TURN,
                 seen = out(reg) _,
                 word = in(reg) word.as_ptr(),
                 wanted = in(reg) wanted,
@@ -59,7 +59,7 @@ pub(super) fn spin_until<const LOOKS_PER_TURN: u32>(
 /// The reason why the wait was given up.
 #[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
 #[inline(always)]
-pub(super) fn spin_until<const LOOKS_PER_TURN: u32>(
+pub(super) fn spin_until<const POLLS_PER_TURN: u32>(
     word: &AtomicU64,
     wanted: u64,
     guard: &Guard<'_>,

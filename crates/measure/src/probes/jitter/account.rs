@@ -22,7 +22,7 @@ pub struct Account {
     /// Ticks that were watched, looks among them.
     pub watched: u64,
     /// Looks at the counter.
-    pub looks: u64,
+    pub polls: u64,
     /// Ticks that counting took, which are no gap and are not watched.
     pub aside: u64,
 }
@@ -44,7 +44,7 @@ impl Account {
             switches: Vec::with_capacity(MOST_SWITCHES),
             others: Vec::with_capacity(MOST_KEPT),
             watched: 0,
-            looks: 0,
+            polls: 0,
             aside: 0,
         }
     }
@@ -74,7 +74,7 @@ impl Account {
         let share = |ns: f64| ns / watched_ns;
         value(names::LOST, share(lost_ns));
         value(names::RATE, gaps as f64 / watched_ns * 1e9);
-        value(names::LOOK_NS, (watched_ns - lost_ns) / self.looks.max(1) as f64);
+        value(names::LOOK_NS, (watched_ns - lost_ns) / self.polls.max(1) as f64);
         let switched_ns = rate.ns(self.switched as f64);
         let mut stopped_ns = 0.0;
         if let Some(throttled_ms) = evidence.throttled_ms {

@@ -41,7 +41,7 @@ fn watch(role: &RoleContext<'_>, span_ticks: u64, gap_ticks: u64) -> Result<Acco
     while last - began < span_ticks {
         let now = counter::now_ticks();
         let apart = now.saturating_sub(last);
-        account.looks += 1;
+        account.polls += 1;
         if apart > gap_ticks {
             let count = switches(role);
             account.gap(apart, count != known);

@@ -8,7 +8,7 @@ use crate::series::TrialOrder;
 use coretalk_model::series::Observed;
 
 /// Between two looks.
-const LOOK_NS: f64 = 10.0;
+const POLL_NS: f64 = 10.0;
 
 /// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
@@ -30,7 +30,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed
             }
         }
         account.watched = stage.rate().ticks(span_ns) as u64;
-        account.looks = ((span_ns - lost_ns) / LOOK_NS) as u64;
+        account.polls = ((span_ns - lost_ns) / POLL_NS) as u64;
         account.observe(&mut observed, role, stage.rate(), &evidence);
         stage.spend(role, span_ns, 0);
     }

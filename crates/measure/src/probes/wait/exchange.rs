@@ -46,7 +46,7 @@ pub struct Led {
     /// Time of the timed ones, with everything that the loop does.
     pub ticks: u64,
     /// How often it looked, in all trips.
-    pub looks: u64,
+    pub polls: u64,
 }
 
 /// What the other one has counted.
@@ -55,7 +55,7 @@ pub struct Followed {
     /// Hand-overs that came in order.
     pub verified: u64,
     /// How often it looked.
-    pub looks: u64,
+    pub polls: u64,
 }
 
 /// One side's end of a hand-over: its partner has to be woken, or not.
@@ -80,12 +80,12 @@ pub fn lead<S: Strategy, const WAKES: bool>(
     let mut led = Led::default();
     let mut batch = FIRST_BATCH;
     for (index, turn) in lines.iter().enumerate() {
-        let mut word = turn.look();
+        let mut word = turn.poll();
         let warm_until = counter::now_ticks() + if index == 0 { plan.warm_up_ticks } else { 0 };
         let mut untimed = 0;
         while untimed < LEAD_IN || counter::now_ticks() < warm_until {
             pass::<WAKES>(turn, word);
-            word = strategy.wait(turn, after(after(word)), &mut led.looks, guard)?;
+            word = strategy.wait(turn, after(after(word)), &mut led.polls, guard)?;
             untimed += 1;
         }
         let end = counter::now_ticks() + plan.spell_ticks;
@@ -126,7 +126,7 @@ fn timed<S: Strategy, const WAKES: bool>(
     loop {
         let trip = *word >> 1;
         pass::<WAKES>(turn, *word);
-        *word = strategy.wait(turn, after(after(*word)), &mut led.looks, guard)?;
+        *word = strategy.wait(turn, after(after(*word)), &mut led.polls, guard)?;
         let seen = counter::stop();
         tallies[(trip & mask) as usize].count(seen - previous);
         trips += 1;
@@ -158,7 +158,7 @@ fn batched<S: Strategy, const WAKES: bool>(
         let now = (*batch).min(plan.trips - trips);
         for _ in 0..now {
             pass::<WAKES>(turn, *word);
-            *word = strategy.wait(turn, after(after(*word)), &mut led.looks, guard)?;
+            *word = strategy.wait(turn, after(after(*word)), &mut led.polls, guard)?;
         }
         let seen = counter::stop();
         trips += now;
@@ -188,7 +188,7 @@ pub fn follow<S: Strategy, const WAKES: bool>(
     for turn in lines {
         let mut wanted = after(0);
         loop {
-            let word = strategy.wait(turn, wanted, &mut followed.looks, guard)?;
+            let word = strategy.wait(turn, wanted, &mut followed.polls, guard)?;
             if is_end(word) {
                 break;
             }

@@ -251,8 +251,8 @@ fn observe(context: &TrialContext<'_>, mode: Mode, first: Observation, second: O
         observed.count(names::NEGATIVE, every.count_below(clock_ticks));
     }
     // The last look of a wait finds the turn.
-    let looks = (led.looks + followed.looks) as f64;
-    observed.value(names::SPINS, looks / all - 2.0);
+    let polls = (led.polls + followed.polls) as f64;
+    observed.value(names::SPINS, polls / all - 2.0);
     if let Some((a, b)) = first.cpu_ns.zip(second.cpu_ns) {
         observed.value(names::CPU_NS, (a + b) as f64 / all);
     }

@@ -53,9 +53,9 @@ impl Task for Beside<'_> {
 
 /// Role 0: hands every turn back at once, and waits for the next.
 fn stand_by<S: Strategy>(role: &RoleContext<'_>, waits: &S, turn: &Turn) -> Result<(), Halt> {
-    let (mut wanted, mut looks) = (after(0), 0);
+    let (mut wanted, mut polls) = (after(0), 0);
     loop {
-        let word = waits.wait(turn, wanted, &mut looks, role.guard)?;
+        let word = waits.wait(turn, wanted, &mut polls, role.guard)?;
         if is_end(word) {
             return Ok(());
         }
@@ -68,7 +68,7 @@ fn stand_by<S: Strategy>(role: &RoleContext<'_>, waits: &S, turn: &Turn) -> Resu
 fn work(role: &RoleContext<'_>, turn: &Turn, span: u64, settle: u64) -> Result<[Vec<f64>; 2], Halt> {
     let mut times = [Vec::new(), Vec::new()];
     let end = counter::now_ticks() + span;
-    let mut word = turn.look();
+    let mut word = turn.poll();
     loop {
         role.linger(settle)?;
         let began = counter::start();
@@ -81,7 +81,7 @@ fn work(role: &RoleContext<'_>, turn: &Turn, span: u64, settle: u64) -> Result<[
         }
         turn.pass_waking(word);
         let wanted = after(after(word));
-        role.wait_until(|| is_turn(turn.look(), wanted))?;
+        role.wait_until(|| is_turn(turn.poll(), wanted))?;
         word = wanted;
     }
 }

@@ -32,7 +32,7 @@ pub fn with<T: Task>(strategy: StrategyKind, task: T) -> Option<T::Output> {
         StrategyKind::Pauses(hints) => task.with(Spinning(Pauses(hints))),
         StrategyKind::Fence => task.with(Spinning(Fence)),
         StrategyKind::Yield => task.with(Spinning(Yield)),
-        StrategyKind::SpinFutex(looks) => task.with(SpinFutex(looks)),
+        StrategyKind::SpinFutex(polls) => task.with(SpinFutex(polls)),
         StrategyKind::Futex => task.with(SpinFutex(0)),
         StrategyKind::Backoff => task.with(Backoff),
         #[cfg(target_arch = "x86_64")]
