@@ -27,7 +27,7 @@ mod tests;
 mod tree;
 
 pub use agreement::{Agreement, Evidence, Standing, agreement};
-pub use findings::{Beside, Findings, Refusal, levels_changed};
+pub use findings::{Findings, LoneCpu, Refusal, levels_changed};
 pub use layout::Layout;
 pub use structure::{InferredLevel, LoneGroup, Shape, Structure, repeatability};
 pub use suspects::{Doubt, Suspect};

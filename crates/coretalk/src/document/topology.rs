@@ -2,7 +2,7 @@
 
 use super::{Ci, ci, known};
 use crate::RunReport;
-use coretalk_model::infer::{Agreement, Beside, Findings, InferredLevel, Shape, Structure};
+use coretalk_model::infer::{Agreement, Findings, InferredLevel, LoneCpu, Shape, Structure};
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Unit, verdicts};
 use coretalk_model::lint::Doubt;
 use coretalk_model::topology::{MemoryNode, Same};
@@ -384,7 +384,7 @@ impl InferredDoc {
             scatter,
             too_few: matches!(structure.shape, Shape::TooFew),
             hints: structure.hints.iter().map(|hint| hint.cpus.to_string()).collect(),
-            all_but_one: findings.beside().iter().map(|beside| AllButOneDoc::of(beside, unit)).collect(),
+            all_but_one: findings.lone_cpus().iter().map(|lone| AllButOneDoc::of(lone, unit)).collect(),
             left_out: structure.left_out.iter().map(|cpu| cpu.0).collect(),
             suspects: suspects.collect(),
         })
@@ -392,15 +392,15 @@ impl InferredDoc {
 }
 
 impl AllButOneDoc {
-    fn of(beside: &Beside<'_>, unit: &'static str) -> AllButOneDoc {
+    fn of(lone: &LoneCpu<'_>, unit: &'static str) -> AllButOneDoc {
         AllButOneDoc {
-            cpu: beside.cpu.0,
-            group: beside.group.cpus.to_string(),
-            inside: beside.group.inside.and_then(known),
-            far_inside: beside.group.far_inside().and_then(known),
-            across: beside.group.across.and_then(known),
+            cpu: lone.cpu.0,
+            group: lone.group.cpus.to_string(),
+            inside: lone.group.inside.and_then(known),
+            far_inside: lone.group.far_inside().and_then(known),
+            across: lone.group.across.and_then(known),
             unit,
-            reported: beside.reported.iter().map(|level| level.name()).collect(),
+            reported: lone.reported.iter().map(|level| level.name()).collect(),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::ladder::level_words;
 use super::text::{count, flow, ns, percent};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::infer::{
-    Agreement, Beside, Findings, InferError, InferredLevel, Refusal, Shape, Standing, Structure, Suspect,
+    Agreement, Findings, InferError, InferredLevel, LoneCpu, Refusal, Shape, Standing, Structure, Suspect,
 };
 use coretalk_model::latency::Execution;
 use coretalk_model::{CpuSet, Level};
@@ -55,19 +55,19 @@ fn found(structure: &Structure, findings: &Findings) -> String {
 
 /// A CPU that is far from all others, or slow: what the system reports may tell which.
 fn all_but_one(findings: &Findings, unit: &str) -> Vec<String> {
-    let one = |beside: &Beside<'_>| {
+    let one = |lone: &LoneCpu<'_>| {
         let value = |value: Option<f64>| value.map_or("?".to_owned(), ns);
         format!(
             "CPU {} takes {} {unit} to CPUs {}, which take {} to each other (medians{}): {}",
-            beside.cpu,
-            value(beside.group.across),
-            beside.group.cpus,
-            value(beside.group.inside),
-            far_inside(beside.group.far_inside()),
-            why_alone(&beside.reported),
+            lone.cpu,
+            value(lone.group.across),
+            lone.group.cpus,
+            value(lone.group.inside),
+            far_inside(lone.group.far_inside()),
+            why_alone(&lone.reported),
         )
     };
-    findings.beside().iter().map(one).collect()
+    findings.lone_cpus().iter().map(one).collect()
 }
 
 /// What the median of a group hides.

@@ -50,7 +50,7 @@ pub struct Findings {
 
 /// A CPU beside a group that all others form.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Beside<'a> {
+pub struct LoneCpu<'a> {
     /// The CPU.
     pub cpu: CpuId,
     /// The group.
@@ -62,11 +62,11 @@ pub struct Beside<'a> {
 
 impl Findings {
     /// Every CPU beside a group that all others form: of the matrix, or of the group of the next coarser level.
-    pub fn beside(&self) -> Vec<Beside<'_>> {
+    pub fn lone_cpus(&self) -> Vec<LoneCpu<'_>> {
         let Ok(structure) = &self.structure else { return Vec::new() };
         let settled = |held: &&Agreement| held.standing == Standing::Agree && held.against.is_none();
         let settled: Vec<Level> = self.agreement.iter().filter(settled).map(|held| held.level).collect();
-        let beside = structure.all_but_one().map(|(group, cpu)| Beside {
+        let lone = structure.all_but_one().map(|(group, cpu)| LoneCpu {
             cpu,
             group,
             // A level says it of the whole matrix.
@@ -75,7 +75,7 @@ impl Findings {
                 false => Vec::new(),
             },
         });
-        beside.collect()
+        lone.collect()
     }
 
     /// Of a matrix.

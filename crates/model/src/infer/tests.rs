@@ -109,7 +109,7 @@ fn what_one_cpu_leaves_open_a_report_of_the_whole_matrix_settles() {
     };
     let settled = |groups: &[&str]| {
         let findings = Findings::of_matrix(&observed, &report(groups));
-        let [beside] = &findings.beside()[..] else { panic!("{findings:?}") };
+        let [beside] = &findings.lone_cpus()[..] else { panic!("{findings:?}") };
         (beside.cpu, beside.reported.clone())
     };
     assert_eq!(settled(&["0-3", "4"]), (CpuId(4), vec![Level::L3]));

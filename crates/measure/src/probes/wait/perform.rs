@@ -45,7 +45,7 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
         (Mode::Clock, _) => call::clock(context, order)?,
         (Mode::Cost, [Some(of), _]) => with(of, call::Calls { context, order }).ok_or_else(unknown)??,
         (Mode::Sibling, [Some(of), _]) => {
-            with(of, sibling::Beside { context, order }).ok_or_else(unknown)??
+            with(of, sibling::SiblingTask { context, order }).ok_or_else(unknown)??
         }
         (_, [Some(first), Some(second)]) => trips(context, order, trial.mode, [first, second], shared)?,
         _ => return Err(unknown()),

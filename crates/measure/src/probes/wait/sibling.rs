@@ -19,16 +19,16 @@ const SETTLE_NS: f64 = 50_000.0;
 const WORK: u64 = 16_384;
 
 /// Role 0 waits, in turn with the strategy and asleep; role 1 works on the sibling and times its work.
-pub struct Beside<'a> {
+pub struct SiblingTask<'a> {
     pub context: &'a TrialContext<'a>,
     pub order: &'a TrialOrder<'a>,
 }
 
-impl Task for Beside<'_> {
+impl Task for SiblingTask<'_> {
     type Output = Result<Observed, TrialFailure>;
 
     fn with<S: Strategy>(self, strategy: S) -> Result<Observed, TrialFailure> {
-        let Beside { context, order } = self;
+        let SiblingTask { context, order } = self;
         let rate = context.rate();
         let (span, settle) = (rate.ticks(order.span.ns()) as u64, rate.ticks(SETTLE_NS) as u64);
         let turn = Turn::new();
