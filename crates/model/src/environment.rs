@@ -37,7 +37,7 @@ pub struct Environment {
     pub boost: Option<bool>,
     /// Idle driver.
     pub idle_driver: Option<String>,
-    /// Hypervisor (`kvm`, `vmware` …); `None` where nothing points to one, see [`ground`](Environment::ground).
+    /// Hypervisor (`kvm`, `vmware` …); `None` where nothing points to one, see [`virtualization`](Environment::ground).
     pub hypervisor: Option<String>,
     /// Whether nothing stands between the system and the hardware; `None` where nothing says so.
     pub bare_metal: Option<bool>,
@@ -119,9 +119,9 @@ impl Throttled {
     }
 }
 
-/// What the system stands on.
+/// What the system runs on: the hardware or a hypervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ground<'a> {
+pub enum Virtualization<'a> {
     /// The hardware, by evidence.
     BareMetal,
     /// A hypervisor of this name, which may move virtual CPUs and invent their structure.
@@ -143,11 +143,11 @@ impl Environment {
     /// assert_eq!(arm.ground(), Ground::Unknown);
     /// assert_eq!(Environment { bare_metal: Some(true), ..arm }.ground(), Ground::BareMetal);
     /// ```
-    pub fn ground(&self) -> Ground<'_> {
+    pub fn virtualization(&self) -> Virtualization<'_> {
         match &self.hypervisor {
-            Some(name) => Ground::Guest(name),
-            None if self.bare_metal == Some(true) => Ground::BareMetal,
-            None => Ground::Unknown,
+            Some(name) => Virtualization::Guest(name),
+            None if self.bare_metal == Some(true) => Virtualization::BareMetal,
+            None => Virtualization::Unknown,
         }
     }
 

@@ -235,7 +235,7 @@ impl<'a> ReportInput<'a> {
         }
         parts.push(words::size(&report.topology));
         if !report.header.simulated {
-            parts.push(words::ground(environment));
+            parts.push(words::virtualization(environment));
             parts.extend(environment.kernel.as_deref().map(plain));
         }
         parts.push(started(&report.header.started));

@@ -6,7 +6,7 @@ use super::saved::Screen;
 use super::text::{count, duration, grouped, ns, percent, plain, short_ns, signed_percent, started};
 use crate::RunReport;
 use crate::blocks::{Block, Cell, Column, Table};
-use coretalk_model::environment::Ground;
+use coretalk_model::environment::Virtualization;
 use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
 use coretalk_model::latency::{Counts, LatencyMap, LatencySettings, Regime};
 use coretalk_model::stats::Estimate;
@@ -39,7 +39,7 @@ pub fn title(report: &RunReport) -> Vec<String> {
     }
     parts.push(size(&report.topology));
     if !report.header.simulated {
-        parts.push(ground(environment));
+        parts.push(virtualization(environment));
         parts.extend(environment.kernel.as_deref().map(plain));
     }
     // A run of series says with each number from how many events it is.
@@ -77,11 +77,11 @@ fn times(count: u64) -> String {
 }
 
 /// What the system stands on: only what there is evidence of.
-pub fn ground(environment: &Environment) -> String {
-    match environment.ground() {
-        Ground::Guest(hypervisor) => format!("guest of {}", plain(hypervisor)),
-        Ground::BareMetal => "bare metal".to_owned(),
-        Ground::Unknown => "hypervisor unknown".to_owned(),
+pub fn virtualization(environment: &Environment) -> String {
+    match environment.virtualization() {
+        Virtualization::Guest(hypervisor) => format!("guest of {}", plain(hypervisor)),
+        Virtualization::BareMetal => "bare metal".to_owned(),
+        Virtualization::Unknown => "hypervisor unknown".to_owned(),
     }
 }
 

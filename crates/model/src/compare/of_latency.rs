@@ -1,7 +1,7 @@
 //! A latency run as a [`Side`].
 
 use super::{Dataset, Fact, Reading, ReadingKey, Series, Side, Value};
-use crate::environment::Ground;
+use crate::environment::Virtualization;
 use crate::latency::summary::counts_total;
 use crate::latency::{Cell, Counts, HomeSetting, LatencyMap, LatencyResult, LatencySettings, TailSeries};
 use crate::quantity::Better;
@@ -59,10 +59,10 @@ pub fn of_latency(
 /// What an environment says of the conditions; what it does not know is left out.
 pub fn facts(environment: &Environment) -> BTreeMap<Fact, String> {
     let simulated = if environment.simulated.is_some() { "yes" } else { "no" };
-    let hypervisor = match environment.ground() {
-        Ground::Guest(name) => Some(name.to_owned()),
-        Ground::BareMetal => Some("none".to_owned()),
-        Ground::Unknown => None,
+    let hypervisor = match environment.virtualization() {
+        Virtualization::Guest(name) => Some(name.to_owned()),
+        Virtualization::BareMetal => Some("none".to_owned()),
+        Virtualization::Unknown => None,
     };
     let known = [
         (Fact::Simulated, Some(simulated.to_owned())),
