@@ -18,7 +18,7 @@ pub use candidates::{CandidateError, Constraints, Sharing, candidates, siblings_
 pub use distances::CpuDistances;
 pub use graph::{Graph, GraphError, MOST_THREADS, Pattern};
 pub use price::Bracket;
-pub use proof::{ADVISED, Against, Claim, ClaimArm, Held, Proof, stand_in};
+pub use proof::{ADVISED, Against, Claim, ClaimArm, Proof, ProofVerdict, stand_in};
 
 use crate::CpuId;
 use crate::stats::Key;

@@ -69,8 +69,8 @@ impl<'a> Stalls<'a> {
     }
 
     /// What happened up to this time: how long the CPUs stood still, and by how much the counter jumped besides.
-    pub fn take(&mut self, elapsed_ns: f64) -> Held {
-        let mut held = Held { ns: 0.0, jump_ns: 0.0 };
+    pub fn take(&mut self, elapsed_ns: f64) -> StallEffect {
+        let mut held = StallEffect { ns: 0.0, jump_ns: 0.0 };
         if let Some((_, by_ns)) = self.jump.take_if(|(at_ns, _)| *at_ns <= elapsed_ns) {
             held.jump_ns = by_ns;
         }
@@ -139,7 +139,7 @@ impl<'a> Stalls<'a> {
 
 /// What a stall did.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Held {
+pub struct StallEffect {
     pub ns: f64,
     pub jump_ns: f64,
 }

@@ -96,7 +96,7 @@ impl Claim {
             let found = shift(arm);
             let p_value = found.and_then(|pair| pair.p_value);
             let measured = found.and_then(|pair| Some(as_times(&pair.share?)));
-            let verdict = Held::of(&self.arms[arm].predicted, measured.as_ref(), p_value);
+            let verdict = ProofVerdict::of(&self.arms[arm].predicted, measured.as_ref(), p_value);
             Against { arm: self.arms[arm].clone(), measured, p_value, verdict }
         });
         Proof { work: self.work, held: held.collect() }
@@ -122,12 +122,12 @@ pub struct Against {
     /// Of the test that there is no difference, corrected for all placements.
     pub p_value: Option<f64>,
     /// What follows.
-    pub verdict: Held,
+    pub verdict: ProofVerdict,
 }
 
 /// How a prediction fared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Held {
+pub enum ProofVerdict {
     /// What was measured is what was predicted.
     AsPredicted,
     /// The advised placement is faster, by less than predicted.
@@ -142,39 +142,45 @@ pub enum Held {
     CannotTell,
 }
 
-impl Held {
+impl ProofVerdict {
     /// Every verdict.
-    pub const ALL: [Held; 6] =
-        [Held::AsPredicted, Held::Less, Held::More, Held::Absent, Held::Contradicted, Held::CannotTell];
+    pub const ALL: [ProofVerdict; 6] = [
+        ProofVerdict::AsPredicted,
+        ProofVerdict::Less,
+        ProofVerdict::More,
+        ProofVerdict::Absent,
+        ProofVerdict::Contradicted,
+        ProofVerdict::CannotTell,
+    ];
 
     /// The stable name used in JSON.
     pub fn name(self) -> &'static str {
         match self {
-            Held::AsPredicted => "as-predicted",
-            Held::Less => "less",
-            Held::More => "more",
-            Held::Absent => "absent",
-            Held::Contradicted => "contradicted",
-            Held::CannotTell => "cannot-tell",
+            ProofVerdict::AsPredicted => "as-predicted",
+            ProofVerdict::Less => "less",
+            ProofVerdict::More => "more",
+            ProofVerdict::Absent => "absent",
+            ProofVerdict::Contradicted => "contradicted",
+            ProofVerdict::CannotTell => "cannot-tell",
         }
     }
 
     /// A difference is shown where the test says so at the level of comparisons and the interval leaves 1 out.
-    fn of(predicted: &Bracket, measured: Option<&Estimate>, p_value: Option<f64>) -> Held {
-        let (Some(measured), Some(p_value)) = (measured, p_value) else { return Held::CannotTell };
+    fn of(predicted: &Bracket, measured: Option<&Estimate>, p_value: Option<f64>) -> ProofVerdict {
+        let (Some(measured), Some(p_value)) = (measured, p_value) else { return ProofVerdict::CannotTell };
         let is_shown = p_value <= ALPHA && !(measured.low <= 1.0 && measured.high >= 1.0);
         let below = measured.high < predicted.low / (1.0 + TOLERANCE);
         let above = measured.low > predicted.high * (1.0 + TOLERANCE);
         let promised = predicted.low > 1.0;
         match (is_shown, measured.point > 1.0) {
-            (true, false) if promised || (below && predicted.high >= 1.0) => Held::Contradicted,
-            (true, _) if below => Held::Less,
-            (_, _) if above && is_shown => Held::More,
-            (true, _) => Held::AsPredicted,
-            (false, _) if promised && below => Held::Absent,
-            (false, _) if promised || below || above => Held::CannotTell,
+            (true, false) if promised || (below && predicted.high >= 1.0) => ProofVerdict::Contradicted,
+            (true, _) if below => ProofVerdict::Less,
+            (_, _) if above && is_shown => ProofVerdict::More,
+            (true, _) => ProofVerdict::AsPredicted,
+            (false, _) if promised && below => ProofVerdict::Absent,
+            (false, _) if promised || below || above => ProofVerdict::CannotTell,
             // No difference was predicted, and none is shown.
-            (false, _) => Held::AsPredicted,
+            (false, _) => ProofVerdict::AsPredicted,
         }
     }
 }
@@ -324,27 +330,27 @@ mod tests {
             let [from, to] = measured;
             let measured =
                 Estimate { point: point(measured), low: from, high: to, confidence: 0.95, effective_n: 10.0 };
-            Held::of(&Bracket { point: point(predicted), low, high }, Some(&measured), Some(p))
+            ProofVerdict::of(&Bracket { point: point(predicted), low, high }, Some(&measured), Some(p))
         };
         for (predicted, measured, p, expected) in [
-            ([3.8, 4.2], [3.9, 4.1], 0.001, Held::AsPredicted),
-            ([3.8, 4.2], [4.4, 4.5], 0.001, Held::AsPredicted),
-            ([3.8, 4.2], [1.9, 2.1], 0.001, Held::Less),
-            ([3.8, 4.2], [5.9, 6.1], 0.001, Held::More),
-            ([3.8, 4.2], [0.9, 1.1], 0.6, Held::Absent),
-            ([3.8, 4.2], [0.5, 4.1], 0.6, Held::CannotTell),
-            ([3.8, 4.2], [3.5, 4.1], 0.06, Held::CannotTell),
-            ([3.8, 4.2], [0.7, 0.8], 0.001, Held::Contradicted),
-            ([1.01, 1.05], [0.97, 0.98], 0.001, Held::Contradicted),
-            ([0.97, 1.03], [0.98, 1.01], 0.6, Held::AsPredicted),
-            ([0.97, 1.03], [0.6, 0.7], 0.001, Held::Contradicted),
-            ([0.97, 1.03], [1.4, 1.5], 0.001, Held::More),
-            ([0.5, 0.6], [0.5, 0.6], 0.001, Held::AsPredicted),
-            ([0.5, 0.6], [0.3, 0.4], 0.001, Held::Less),
+            ([3.8, 4.2], [3.9, 4.1], 0.001, ProofVerdict::AsPredicted),
+            ([3.8, 4.2], [4.4, 4.5], 0.001, ProofVerdict::AsPredicted),
+            ([3.8, 4.2], [1.9, 2.1], 0.001, ProofVerdict::Less),
+            ([3.8, 4.2], [5.9, 6.1], 0.001, ProofVerdict::More),
+            ([3.8, 4.2], [0.9, 1.1], 0.6, ProofVerdict::Absent),
+            ([3.8, 4.2], [0.5, 4.1], 0.6, ProofVerdict::CannotTell),
+            ([3.8, 4.2], [3.5, 4.1], 0.06, ProofVerdict::CannotTell),
+            ([3.8, 4.2], [0.7, 0.8], 0.001, ProofVerdict::Contradicted),
+            ([1.01, 1.05], [0.97, 0.98], 0.001, ProofVerdict::Contradicted),
+            ([0.97, 1.03], [0.98, 1.01], 0.6, ProofVerdict::AsPredicted),
+            ([0.97, 1.03], [0.6, 0.7], 0.001, ProofVerdict::Contradicted),
+            ([0.97, 1.03], [1.4, 1.5], 0.001, ProofVerdict::More),
+            ([0.5, 0.6], [0.5, 0.6], 0.001, ProofVerdict::AsPredicted),
+            ([0.5, 0.6], [0.3, 0.4], 0.001, ProofVerdict::Less),
         ] {
             assert_eq!(held(predicted, measured, p), expected, "{predicted:?} {measured:?}");
         }
         let predicted = Bracket { point: 4.0, low: 3.8, high: 4.2 };
-        assert_eq!(Held::of(&predicted, None, None), Held::CannotTell);
+        assert_eq!(ProofVerdict::of(&predicted, None, None), ProofVerdict::CannotTell);
     }
 }

@@ -23,7 +23,7 @@ pub struct Alignment {
 
 /// A level where no pair is held against a pair.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Held {
+pub(super) struct UnpairedLevel {
     /// Nearest first.
     pub rank: u32,
     /// Its name.
@@ -234,7 +234,7 @@ impl Alignment {
         &self,
         side: usize,
         keys: impl Iterator<Item = &'a ReadingKey>,
-    ) -> BTreeMap<Held, Vec<usize>> {
+    ) -> BTreeMap<UnpairedLevel, Vec<usize>> {
         let same = self.same_relations();
         let levels = &self.levels[side];
         let means_the_same = |level: &str| match (&self.pairing, &same) {
@@ -245,18 +245,18 @@ impl Alignment {
         };
         let has_kinds =
             |levels: &Levels| levels.topology().is_some_and(|topology| topology.classes().len() > 1);
-        let mut held: BTreeMap<Held, Vec<usize>> = BTreeMap::new();
+        let mut held: BTreeMap<UnpairedLevel, Vec<usize>> = BTreeMap::new();
         for (position, key) in keys.enumerate() {
             let (rank, name) = levels.of_key(key);
             let of = match key {
-                ReadingKey::Pair(_) => Held { rank, is_known: means_the_same(&name), name },
+                ReadingKey::Pair(_) => UnpairedLevel { rank, is_known: means_the_same(&name), name },
                 ReadingKey::Series(series) => {
                     let [relations, _] = levels.lie(series);
                     let is_known = match series.cpus.len() {
                         1 => !self.levels.iter().any(has_kinds),
                         _ => relations.keys().all(|(_, level)| means_the_same(level)),
                     };
-                    Held {
+                    UnpairedLevel {
                         rank,
                         name: if is_known { levels.name_by_relation(series) } else { name },
                         is_known,

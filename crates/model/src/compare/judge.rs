@@ -8,7 +8,7 @@
 //! cells after Benjamini and Hochberg (false discovery rate 5 %), and a difference has to be large enough to matter.
 //! Where pairs are not the same pairs, medians of levels are held against each other, and no pair against a pair.
 
-use super::alignment::Held;
+use super::alignment::UnpairedLevel;
 use super::apart::{Members, comparable, judge_apart};
 use super::dataset::pair_up;
 use super::judged::Judged;
@@ -171,7 +171,7 @@ impl<'a> Draft<'a> {
             median: median(&members.iter().map(|(_, reading)| reading.value.point).collect::<Vec<_>>())
                 .unwrap_or(f64::NAN),
         };
-        for (Held { name: level, is_known, .. }, positions) in of_a {
+        for (UnpairedLevel { name: level, is_known, .. }, positions) in of_a {
             let mine = of(0, &positions);
             let same = is_known.then(|| take(&mut of_b, &level)).flatten();
             let Some(theirs) = same.map(|positions| of(1, &positions)) else {
@@ -183,7 +183,7 @@ impl<'a> Draft<'a> {
             draft.levels.push(found.judged);
             draft.names.push(Named { level, pairs: [mine.len(), theirs.len()], moved: found.moved, as_read });
         }
-        for (Held { name: level, .. }, positions) in of_b {
+        for (UnpairedLevel { name: level, .. }, positions) in of_b {
             draft.alone.push(alone(Letter::B, level, &of(1, &positions)));
         }
         draft
@@ -225,7 +225,7 @@ impl<'a> Draft<'a> {
 }
 
 /// Takes the level of a name that means the same on both sides out of others.
-fn take(levels: &mut BTreeMap<Held, Vec<usize>>, name: &str) -> Option<Vec<usize>> {
+fn take(levels: &mut BTreeMap<UnpairedLevel, Vec<usize>>, name: &str) -> Option<Vec<usize>> {
     let key = levels.keys().find(|held| held.is_known && held.name == name)?.clone();
     levels.remove(&key)
 }

@@ -3,7 +3,7 @@
 use super::super::text::{count, plain};
 use crate::advice::ProofView;
 use crate::blocks::{Block, Cell, Column, Table};
-use coretalk_model::advise::{Against, Bracket, Held, Proof};
+use coretalk_model::advise::{Against, Bracket, Proof, ProofVerdict};
 
 /// The part of the screen, from its heading to what follows.
 pub(super) fn blocks(view: &ProofView, threads: usize) -> Vec<Block<'static>> {
@@ -46,25 +46,31 @@ fn digits(ratio: f64) -> String {
     if ratio >= 9.95 { format!("{ratio:.1}") } else { format!("{ratio:.2}") }
 }
 
-fn verdict(held: Held) -> &'static str {
+fn verdict(held: ProofVerdict) -> &'static str {
     match held {
-        Held::AsPredicted => "as predicted",
-        Held::Less => "less than predicted",
-        Held::More => "more than predicted",
-        Held::Absent => "no gain",
-        Held::Contradicted => "contradicted",
-        Held::CannotTell => "cannot tell",
+        ProofVerdict::AsPredicted => "as predicted",
+        ProofVerdict::Less => "less than predicted",
+        ProofVerdict::More => "more than predicted",
+        ProofVerdict::Absent => "no gain",
+        ProofVerdict::Contradicted => "contradicted",
+        ProofVerdict::CannotTell => "cannot tell",
     }
 }
 
 /// The worst news first.
 fn conclusion(proof: &Proof) -> String {
-    let of = |wanted: Held| {
+    let of = |wanted: ProofVerdict| {
         let found = proof.held.iter().filter(move |against| against.verdict == wanted);
         found.map(named).collect::<Vec<String>>()
     };
-    let [contradicted, absent, less, more, unclear] =
-        [Held::Contradicted, Held::Absent, Held::Less, Held::More, Held::CannotTell].map(of);
+    let [contradicted, absent, less, more, unclear] = [
+        ProofVerdict::Contradicted,
+        ProofVerdict::Absent,
+        ProofVerdict::Less,
+        ProofVerdict::More,
+        ProofVerdict::CannotTell,
+    ]
+    .map(of);
     if !contradicted.is_empty() {
         return format!(
             "Prediction and measurement disagree: the work ran faster on {} than where it was advised. Latency does not \
