@@ -463,11 +463,11 @@ fn small_views_read_well() {
         command: "latency --cpus 0-31".into(),
         machine: "AMD Ryzen 9 5950X".into(),
         cpus: Some(32),
-        standing: runs::Standing::Complete,
+        status: runs::RunStatus::Complete,
         bytes: 730_000,
     };
     let partial =
-        runs::RunRow { id: "7hq2".into(), tags: vec![], standing: runs::Standing::Partial, ..row.clone() };
+        runs::RunRow { id: "7hq2".into(), tags: vec![], status: runs::RunStatus::Partial, ..row.clone() };
     insta::assert_snapshot!("runs", terminal::screen(&runs::blocks(&[row, partial]), &at(100)));
     assert!(narrow(&runs::blocks(&[])).starts_with("No runs here yet"));
     let probe = facts::ProbeRow {

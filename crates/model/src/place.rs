@@ -9,7 +9,7 @@ mod reason;
 mod settings;
 mod workload;
 
-pub use analyse::{ALPHA, MOST_REPETITIONS, Standing, analyse_places, least_repetitions, standing};
+pub use analyse::{ALPHA, Completion, MOST_REPETITIONS, analyse_places, completion, least_repetitions};
 pub use comparison::{Arm, Comparison, Difference, Doubt, Failed, Open, Outcome, PlaceResult, effect};
 pub use derive::{PresetError, cores_first, derive};
 pub use metric::{COMMAND_METRICS, Metric, OTHERS, Role, WAITED};

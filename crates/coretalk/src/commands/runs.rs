@@ -5,7 +5,7 @@ use crate::args::options::Global;
 use crate::args::words::FormatWord;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
-use crate::report::runs::{RunRow, Standing, blocks};
+use crate::report::runs::{RunRow, RunStatus, blocks};
 use crate::run::out::Out;
 use crate::run::saved::{Chosen, directory, locate, name_of, open, read, write};
 use crate::store::{Directory, Listed, RunFile};
@@ -70,7 +70,7 @@ fn row(listed: &Listed) -> RunRow {
             command: if header.command.is_empty() { "quick look".into() } else { header.command.join(" ") },
             machine: machine.unwrap_or_else(|| "unknown machine".into()),
             cpus: cpus.map(|cpus| cpus.len()),
-            standing: if header.complete { Standing::Complete } else { Standing::Partial },
+            status: if header.complete { RunStatus::Complete } else { RunStatus::Partial },
             bytes,
         },
         Err(error) => RunRow {
@@ -80,7 +80,7 @@ fn row(listed: &Listed) -> RunRow {
             command: format!("failed to {error}"),
             machine: "unknown machine".into(),
             cpus: None,
-            standing: Standing::Unreadable,
+            status: RunStatus::Unreadable,
             bytes,
         },
     }

@@ -19,14 +19,14 @@ pub struct RunRow {
     /// CPUs measured; `None` where that cannot be read.
     pub cpus: Option<usize>,
     /// How it stands.
-    pub standing: Standing,
+    pub status: RunStatus,
     /// Size of the file in bytes.
     pub bytes: u64,
 }
 
 /// How a run stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum RunStatus {
     /// Everything planned has an outcome.
     Complete,
     /// Can be resumed.
@@ -43,17 +43,17 @@ pub fn blocks(rows: &[RunRow]) -> Vec<Block<'static>> {
     let row = |row: &RunRow| {
         let mut words: Vec<String> = row.tags.iter().map(|tag| format!("#{}", plain(tag))).collect();
         words.push(plain(&row.command));
-        let standing = match row.standing {
-            Standing::Complete => "complete",
-            Standing::Partial => "partial",
-            Standing::Unreadable => "unreadable",
+        let status = match row.status {
+            RunStatus::Complete => "complete",
+            RunStatus::Partial => "partial",
+            RunStatus::Unreadable => "unreadable",
         };
         [
             plain(&row.id).into(),
             started(&row.started).into(),
             Cell::known(row.cpus.map(|cpus| cpus.to_string())),
             bytes(row.bytes).into(),
-            standing.into(),
+            status.into(),
             format!("{} · {}", words.join(" "), plain(&row.machine)).into(),
         ]
     };

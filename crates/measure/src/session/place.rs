@@ -7,7 +7,7 @@ use crate::machine::Machine;
 use crate::stop::Stop;
 use crate::work::{Work, WorkOrder};
 use coretalk_model::place::{
-    PlaceResult, PlaceSettings, Standing, analyse_places, least_repetitions, standing,
+    Completion, PlaceResult, PlaceSettings, analyse_places, completion, least_repetitions,
 };
 use coretalk_model::series::{PassOutcome, SeriesEntry, SeriesRecord};
 use coretalk_model::stats::{Key, latin};
@@ -183,7 +183,7 @@ impl Driver<'_> {
 
     fn is_open(&self, work: usize) -> bool {
         let here = self.here();
-        here.len() > 1 && standing(self.job.settings, &self.record, work, &here) == Standing::Open
+        here.len() > 1 && completion(self.job.settings, &self.record, work, &here) == Completion::Open
     }
 
     /// The placements of which every CPU is there.

@@ -38,7 +38,7 @@ const STATES: Detector = Detector { ratio: 1.10, fewest: 3 };
 
 /// How far the comparison of one piece of work has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Completion {
     /// More runs are due.
     Open,
     /// More runs would tell more, but what was asked for is there.
@@ -62,13 +62,18 @@ pub fn analyse_places(settings: &PlaceSettings, record: &SeriesRecord) -> PlaceR
 /// Whether one piece of work has run often enough: as often as asked, often enough that its tests can reach
 /// [`ALPHA`] at all, and until every difference of its headline is known to the precision asked for. `here` are the
 /// placements that can still be run.
-pub fn standing(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[usize]) -> Standing {
+pub fn completion(
+    settings: &PlaceSettings,
+    record: &SeriesRecord,
+    work: usize,
+    here: &[usize],
+) -> Completion {
     let made = whole(settings, record, work, here).len() as u32;
     if made < least_repetitions(settings, work) {
-        return Standing::Open;
+        return Completion::Open;
     }
     if made >= MOST_REPETITIONS {
-        return Standing::Done;
+        return Completion::Done;
     }
     let headline = &settings.works[work].metrics[0];
     let wide = pairs(here.len()).any(|(a, b)| {
@@ -77,7 +82,7 @@ pub fn standing(settings: &PlaceSettings, record: &SeriesRecord, work: usize, he
             .and_then(|ratios| paired_shift(&ratios, SHOWN_ALPHA))
             .is_some_and(|shift| shift.half_width() > settings.precision)
     });
-    if wide { Standing::Open } else { Standing::Done }
+    if wide { Completion::Open } else { Completion::Done }
 }
 
 /// Runs on each placement that a piece of work gets at least: as many as asked, and so many that its tests, corrected for
