@@ -32,7 +32,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use directory::{Directory, Listed, Surroundings};
+pub use directory::{Directory, DirectorySources, Listed};
 pub use error::{FailureClass, StoreError};
 pub use reader::RawTicks;
 pub use resume::{Conditions, ResumeError, ResumeRefusal, ResumedRun, compatible};

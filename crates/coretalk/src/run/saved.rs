@@ -9,7 +9,7 @@ use crate::resolve::output;
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::out::{self, Out};
 use crate::run::outputs::{is_folder, write_folder};
-use crate::store::{Directory, RunFile, Surroundings, find, short_name};
+use crate::store::{Directory, DirectorySources, RunFile, find, short_name};
 use coretalk_model::Protocol;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// There is no place for runs.
 pub fn directory(option: Option<&PathBuf>) -> Result<Directory, Failure> {
-    Ok(Directory::resolve(&Surroundings::of_process(option.cloned()))?)
+    Ok(Directory::resolve(&DirectorySources::of_process(option.cloned()))?)
 }
 
 /// The file of a run that was named; says so where the name is ambiguous.

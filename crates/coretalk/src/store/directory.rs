@@ -19,7 +19,7 @@ pub struct Directory {
 
 /// What decides where runs are kept, handed in so that nothing here reaches for the process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct DirectorySources {
     /// `--store`.
     pub option: Option<PathBuf>,
     /// `CORETALK_STORE`; an empty one counts as unset.
@@ -30,10 +30,10 @@ pub struct Surroundings {
     pub data_home: Option<PathBuf>,
 }
 
-impl Surroundings {
+impl DirectorySources {
     /// Those of this process.
-    pub fn of_process(option: Option<PathBuf>) -> Surroundings {
-        Surroundings {
+    pub fn of_process(option: Option<PathBuf>) -> DirectorySources {
+        DirectorySources {
             option,
             variable: std::env::var_os("CORETALK_STORE"),
             working_directory: std::env::current_dir().ok(),
@@ -58,7 +58,7 @@ impl Directory {
     ///
     /// # Errors
     /// [`StoreError::NoPlace`] where none of them is known.
-    pub fn resolve(from: &Surroundings) -> Result<Directory, StoreError> {
+    pub fn resolve(from: &DirectorySources) -> Result<Directory, StoreError> {
         let given = from.option.clone();
         let variable = || from.variable.clone().filter(|value| !value.is_empty()).map(PathBuf::from);
         let above = || {

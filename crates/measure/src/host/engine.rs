@@ -7,7 +7,7 @@ use super::evidence::{Throttles, cpu_times};
 use super::facts::CpuTimes;
 use super::random::Draws;
 use super::root::SystemRoot;
-use super::trial::{Prepared, Surroundings, Trial};
+use super::trial::{Prepared, Trial, TrialConditions};
 use super::workers::Workers;
 use crate::machine::{Assignment, HomeChoice, MachineError, Round, RoundOutcome, SpanOrder};
 use crate::stage::Halt;
@@ -220,7 +220,7 @@ impl Around<'_> {
             .iter()
             .map(|trial| {
                 let trial = trial.as_ref().map_err(Clone::clone)?;
-                let mut recording = trial.outcome(self.surroundings(trial))?;
+                let mut recording = trial.outcome(self.conditions(trial))?;
                 recording.started = recording.started.saturating_sub(opened);
                 Ok(recording)
             })
@@ -234,13 +234,13 @@ impl Around<'_> {
 
     /// The accounts of the system are too coarse for one trial, so the loss of a batch is spread over its trials by
     /// the time that each took: exact where it is zero, and right in sum where it is not.
-    fn surroundings(&self, trial: &Trial) -> Surroundings {
+    fn conditions(&self, trial: &Trial) -> TrialConditions {
         let share = trial.times().map_or(0.0, |(started, ended)| {
             ended.saturating_sub(started).secs() / self.elapsed.max(Picos(1)).secs()
         });
         let cpus: CpuSet = trial.placement().iter().copied().collect();
         let in_batch = self.spent.as_ref().and_then(|spent| spent.stolen_ms(&cpus));
-        Surroundings {
+        TrialConditions {
             lost_ms: in_batch.map(|ms| (ms * share) as f32),
             coordinator_shared: self.engine.coordinator_shared,
             sibling_busy: trial.placement().iter().any(|&cpu| self.has_busy_sibling(cpu)),

@@ -85,7 +85,7 @@ enum Ending {
 
 /// What is known of the surroundings of a trial, for its recording.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Surroundings {
+pub struct TrialConditions {
     /// Time that its CPUs lost to the host and to interrupts.
     pub lost_ms: Option<f32>,
     /// Whether the coordinating thread shares a CPU with it.
@@ -227,7 +227,7 @@ impl Trial {
     /// # Errors
     /// The reason, in the order in which one explains the other: a CPU that is gone, a thread that is, the deadline,
     /// the request to stop, counts that differ.
-    pub fn outcome(&self, around: Surroundings) -> Result<Recording, TrialFailure> {
+    pub fn outcome(&self, conditions: TrialConditions) -> Result<Recording, TrialFailure> {
         let mut logs = Vec::with_capacity(self.logs.len());
         for (role, log) in self.logs.iter().enumerate() {
             let cpu = self.placement[role];
@@ -266,10 +266,10 @@ impl Trial {
         if let Some(role) = first(Ending::Halted(Halt::Partner)) {
             return Err(TrialFailure::PartnerLost { cpu: self.placement[role] });
         }
-        Ok(self.recording(&mut logs, around))
+        Ok(self.recording(&mut logs, conditions))
     }
 
-    fn recording(&self, logs: &mut [MutexGuard<'_, Log>], around: Surroundings) -> Recording {
+    fn recording(&self, logs: &mut [MutexGuard<'_, Log>], conditions: TrialConditions) -> Recording {
         let started = logs.iter().map(|log| log.started).min().unwrap_or_default();
         let ended = logs.iter().map(|log| log.ended).max().unwrap_or_default();
         let switches: Option<Vec<Switches>> = logs.iter().map(|log| log.switches).collect();
@@ -278,10 +278,10 @@ impl Trial {
             involuntary_switches: sum(|switches| switches.involuntary),
             voluntary_switches: sum(|switches| switches.voluntary),
             migrated: logs.iter().any(|log| log.migrated),
-            steal_ms: around.lost_ms,
-            coordinator_shared: around.coordinator_shared,
-            sibling_busy: around.sibling_busy,
-            throttled: around.throttled,
+            steal_ms: conditions.lost_ms,
+            coordinator_shared: conditions.coordinator_shared,
+            sibling_busy: conditions.sibling_busy,
+            throttled: conditions.throttled,
             // Known once the window of the accounts ends that it lies in: see `HostMachine`.
             others_busy: false,
             quota: false,

@@ -1,7 +1,7 @@
 //! Which directory, which run.
 
 use super::*;
-use crate::store::{Directory, FailureClass, RunFile, StoreError, Surroundings, find, short_name};
+use crate::store::{Directory, DirectorySources, FailureClass, RunFile, StoreError, find, short_name};
 use std::path::PathBuf;
 
 const OLD: &str = "0193a5b2-0000-7000-8000-00000000aaaa";
@@ -153,22 +153,22 @@ fn the_first_place_that_is_named_wins() {
     let below = tree.path().join("a/b");
     std::fs::create_dir_all(&below).unwrap();
     std::fs::create_dir(tree.path().join(".coretalk")).unwrap();
-    let all = Surroundings {
+    let all = DirectorySources {
         option: Some("/option".into()),
         variable: Some("/variable".into()),
         working_directory: Some(below),
         data_home: Some("/data".into()),
     };
-    let check = |from: &Surroundings, expected: PathBuf| {
+    let check = |from: &DirectorySources, expected: PathBuf| {
         assert_eq!(Directory::resolve(from).unwrap().path(), expected, "{from:?}");
     };
     check(&all, "/option".into());
-    let all = Surroundings { option: None, ..all };
+    let all = DirectorySources { option: None, ..all };
     check(&all, "/variable".into());
-    let all = Surroundings { variable: Some("".into()), ..all };
+    let all = DirectorySources { variable: Some("".into()), ..all };
     check(&all, tree.path().join(".coretalk"));
-    let all = Surroundings { working_directory: Some("/".into()), ..all };
+    let all = DirectorySources { working_directory: Some("/".into()), ..all };
     check(&all, "/data/coretalk/runs".into());
-    let error = Directory::resolve(&Surroundings { data_home: None, ..all }).unwrap_err();
+    let error = Directory::resolve(&DirectorySources { data_home: None, ..all }).unwrap_err();
     assert_eq!(error.class(), FailureClass::Store);
 }
