@@ -59,7 +59,7 @@ pub trait SeriesProbe: Probe {
     ///
     /// # Errors
     /// As [`trials`](SeriesProbe::trials).
-    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
+    fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         self.trials(request)
     }
 

@@ -83,7 +83,7 @@ pub fn everything(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, Reque
     let (pairs, options) = (representative_pairs(topology, cpus), Gathering::Suite.options());
     let request = SeriesRequest { topology, cpus, pairs: &pairs, options: &options };
     for probe in probes::REGISTRY.iter().filter_map(|probe| probe.series()) {
-        let trials = probe.brief(&request)?;
+        let trials = probe.suite_trials(&request)?;
         if !trials.is_empty() {
             gathered.add(probe, trials);
         }

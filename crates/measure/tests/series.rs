@@ -257,7 +257,7 @@ fn what_probes_say_is_declared() {
                 parameter.id
             );
         }
-        for spec in probe.brief(&request).unwrap() {
+        for spec in probe.suite_trials(&request).unwrap() {
             for (name, _) in spec.parameters.iter() {
                 assert!(probe.parameters().iter().any(|parameter| parameter.id == name), "{id}: {name}");
             }

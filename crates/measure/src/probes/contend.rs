@@ -87,7 +87,7 @@ impl SeriesProbe for Contend {
     }
 
     /// One thread, two, one on each CPU, and twice as many.
-    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
+    fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let all = request.cpus.len().min(trials::MOST_THREADS as usize / 2);
         let mut counts = vec![1, 2, all, 2 * all];
         counts.sort_unstable();

@@ -99,8 +99,8 @@ impl SeriesProbe for Latency {
     }
 
     /// Three idle gaps, and whatever neighbours can be had, on one pair of each relation.
-    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
-        trials::brief(request)
+    fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
+        trials::suite_trials(request)
     }
 
     /// A pass holds so many idle gaps at least, however long they are.

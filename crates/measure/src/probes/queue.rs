@@ -74,7 +74,7 @@ impl SeriesProbe for Queue {
     }
 
     /// One pair of each relation, and both threads on one CPU.
-    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
+    fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let one = request.cpus.first().map(|&cpu| [cpu; 2]);
         let pairs: Vec<[CpuId; 2]> = one.into_iter().chain(request.pairs.iter().copied()).collect();
         let options = request.options.clone().with("pairs", "listed");

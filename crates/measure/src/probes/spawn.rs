@@ -71,7 +71,7 @@ impl SeriesProbe for Spawn {
     }
 
     /// Paced: what a program pays that starts one now and then.
-    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
+    fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let mut trials = catalogue::trials(request)?;
         trials.retain(|trial| trial.parameters.number("pause_ns") != Some(0.0));
         Ok(trials)

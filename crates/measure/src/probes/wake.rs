@@ -125,7 +125,7 @@ impl SeriesProbe for Wake {
     }
 
     /// After a gap that idle loops poll through, and after one that they do not.
-    fn brief(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
+    fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let mut trials = catalogue::trials(request)?;
         trials.retain(|trial| trial.parameters.number(names::GAP_NS) != Some(GAPS_NS[2]));
         Ok(trials)

@@ -153,7 +153,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
 }
 
 /// The trials of a suite: no loads where there are no neighbours.
-pub fn brief(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
+pub fn suite_trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let options = request.options.clone().with(names::GAP_NS, BRIEF_GAPS_NS);
     let loaded = options.clone().with(names::LOAD, "compute,stream");
     let first = request.pairs.first();
