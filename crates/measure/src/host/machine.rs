@@ -177,7 +177,7 @@ impl HostMachine {
                     region
                 };
                 workers
-                    .ask(cpu, touch)
+                    .run_on(cpu, touch)
                     .ok_or_else(|| failed(format!("the thread on CPU {cpu} does not answer")))?
             }
             None => {

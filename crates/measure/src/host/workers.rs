@@ -87,7 +87,11 @@ impl Workers {
     }
 
     /// Has a small task done on a CPU; `None` where there is no idle worker or no answer. Afterwards the worker is idle.
-    pub fn ask<T: Send + 'static>(&self, cpu: CpuId, task: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    pub fn run_on<T: Send + 'static>(
+        &self,
+        cpu: CpuId,
+        task: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
         let worker = self.worker(cpu)?;
         worker.wait_idle(PATIENCE);
         let (tell, told) = mpsc::sync_channel(1);
@@ -147,7 +151,7 @@ mod tests {
         let settings = WorkerSettings { cpus: vec![cpu], ..WorkerSettings::default() };
         let workers = Workers::start(&settings, &here, TickRate { hz: 1e9 }).unwrap();
         for number in 0..2_000 {
-            assert_eq!(workers.ask(cpu, move || number), Some(number));
+            assert_eq!(workers.run_on(cpu, move || number), Some(number));
             assert!(workers.worker(cpu).is_some_and(Worker::is_idle), "after {number} answers");
         }
     }

@@ -34,7 +34,7 @@ fn capacity_of<M>(shape: &Shape) -> Result<usize, Refusal> {
         return Err(Refusal::Capacity { capacity, reason });
     }
     // Libraries abort where memory is refused: ask first for what they will ask for, a stamp beside each message.
-    memory::ask(capacity, size_of::<(M, usize)>())?;
+    memory::ensure(capacity, size_of::<(M, usize)>())?;
     let mut trial: Vec<(M, usize)> = Vec::new();
     trial.try_reserve_exact(capacity).map_err(|_| Refusal::Memory { capacity })?;
     Ok(capacity)

@@ -12,7 +12,7 @@ const SHARE: usize = 4;
 ///
 /// # Errors
 /// [`Refusal::Memory`].
-pub fn ask(places: usize, bytes: usize) -> Result<(), Refusal> {
+pub fn ensure(places: usize, bytes: usize) -> Result<(), Refusal> {
     let refusal = Refusal::Memory { capacity: places };
     let Some(wanted) = places.checked_mul(bytes) else { return Err(refusal) };
     if wanted > SMALL && available().is_some_and(|available| wanted > available / SHARE) {
@@ -34,10 +34,10 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_before_it_is_taken() {
-        assert!(ask(1_000, 8).is_ok());
-        assert!(ask(usize::MAX / 4, 1).is_err() || available().is_none());
+        assert!(ensure(1_000, 8).is_ok());
+        assert!(ensure(usize::MAX / 4, 1).is_err() || available().is_none());
         assert_eq!(
-            ask(usize::MAX, 2).unwrap_err().to_string(),
+            ensure(usize::MAX, 2).unwrap_err().to_string(),
             format!("no memory for {} messages", usize::MAX)
         );
     }

@@ -42,7 +42,7 @@ impl Implementation for Locked {
         if capacity == 0 {
             return Err(Refusal::Capacity { capacity, reason: "it holds at least one message".into() });
         }
-        memory::ask(capacity, size_of::<M>())?;
+        memory::ensure(capacity, size_of::<M>())?;
         let mut messages = VecDeque::new();
         messages.try_reserve_exact(capacity).map_err(|_| Refusal::Memory { capacity })?;
         let state = State {

@@ -23,7 +23,7 @@ impl<M> Slots<M> {
     /// # Errors
     /// [`Refusal::Memory`].
     pub fn new(places: usize) -> Result<Slots<M>, Refusal> {
-        memory::ask(places, size_of::<M>())?;
+        memory::ensure(places, size_of::<M>())?;
         let mut slots = Vec::new();
         slots.try_reserve_exact(places).map_err(|_| Refusal::Memory { capacity: places })?;
         // Writing zeros is what touches the pages; a first lap of page faults would be timed otherwise.

@@ -63,7 +63,7 @@ pub fn measure(from: CpuId, to: CpuId) -> Option<Offset> {
         let ask = move || {
             let agreed = affinity::pin_current_thread(from).is_ok() && in_place.recv() == Ok(true);
             let _ = begin.send(agreed);
-            if agreed { answering.ask(from, to) } else { None }
+            if agreed { answering.initiate(from, to) } else { None }
         };
         // Where one thread cannot be had its ends of the channels are gone, and the other leaves.
         std::thread::Builder::new().spawn_scoped(scope, answer).ok()?;
@@ -87,9 +87,9 @@ struct StampLine {
 }
 
 impl Exchange {
-    /// The asking side, to be run on `from`, at the same time as [`answer`](Exchange::answer) on `to`. `None` where
+    /// The initiating side, to be run on `from`, at the same time as [`answer`](Exchange::answer) on `to`. `None` where
     /// the other side does not answer.
-    pub fn ask(&self, from: CpuId, to: CpuId) -> Option<Offset> {
+    pub fn initiate(&self, from: CpuId, to: CpuId) -> Option<Offset> {
         let mut best: Option<(u64, f64)> = None;
         let mut warps = 0;
         for number in 1..=EXCHANGES {
@@ -164,7 +164,7 @@ mod tests {
         let exchange = Exchange::default();
         let offset = std::thread::scope(|scope| {
             scope.spawn(|| exchange.answer());
-            exchange.ask(CpuId(0), CpuId(1))
+            exchange.initiate(CpuId(0), CpuId(1))
         });
         let offset = offset.unwrap();
         assert_eq!(offset.bound_ticks, offset.round_trip_ticks as f64 / 2.0);
