@@ -120,7 +120,7 @@ impl Guard<'_> {
     /// # Errors
     /// The reason to leave the loop.
     #[inline(always)]
-    pub fn glance(&self, now_ticks: u64) -> Result<(), Halt> {
+    pub fn check_at(&self, now_ticks: u64) -> Result<(), Halt> {
         // Relaxed: only whether to look closer, and `check` acquires. The line is shared and in our cache.
         if self.halt.load(Relaxed) != 0 || now_ticks > self.deadline_ticks { self.check() } else { Ok(()) }
     }

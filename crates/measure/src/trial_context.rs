@@ -239,7 +239,7 @@ impl<'a> RoleContext<'a> {
     ///
     /// # Errors
     /// The reason to leave.
-    pub fn line_up(&self) -> Result<(), Halt> {
+    pub fn wait_for_all(&self) -> Result<(), Halt> {
         self.line.arrive();
         self.wait_until(|| self.line.is_full())
     }
@@ -270,14 +270,14 @@ impl<'a> RoleContext<'a> {
     ///
     /// # Errors
     /// The reason to leave.
-    pub fn linger(&self, ticks: u64) -> Result<(), Halt> {
+    pub fn spin_for(&self, ticks: u64) -> Result<(), Halt> {
         let until = (self.guard.now_ticks)() + ticks;
         loop {
             let now = (self.guard.now_ticks)();
             if now >= until {
                 return Ok(());
             }
-            self.guard.glance(now)?;
+            self.guard.check_at(now)?;
             Pause::wait();
         }
     }

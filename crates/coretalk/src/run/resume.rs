@@ -163,7 +163,7 @@ impl Found {
         };
         let ResumedRun { mut writer, header, settings, series, topology, environment, record } =
             RunWriter::resume(&path, &here, global.budget)?;
-        writer.heed(stop);
+        writer.set_stop(stop);
         let options = RunOptions::of(global, cpus);
         if let Some(workers) = &options.workers {
             machine.engage(workers)?;

@@ -95,7 +95,7 @@ fn keeper(
 ) -> Result<(Keeper, Option<PathBuf>), Failure> {
     let SaveTarget::Store { directory, .. } = target else { return Ok((Keeper::Nothing, None)) };
     let mut writer = RunWriter::create(saved::directory(directory.as_ref())?.path(), new)?;
-    writer.heed(stop);
+    writer.set_stop(stop);
     if let Some(notice) = writer.notice() {
         verbosity::remark(verbosity, Verbosity::Normal, &notice);
     }

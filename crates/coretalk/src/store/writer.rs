@@ -169,7 +169,7 @@ impl RunWriter {
     }
 
     /// Derived tables are given up when somebody wishes to end: they say nothing that the rounds do not.
-    pub fn heed(&mut self, stop: &Stop) {
+    pub fn set_stop(&mut self, stop: &Stop) {
         self.stop = stop.clone();
     }
 

@@ -79,7 +79,7 @@ fn hand_over(
     key: Key,
 ) -> Result<Tallies, Halt> {
     let mut tallies = Tallies::new();
-    role.line_up()?;
+    role.wait_for_all()?;
     let end = counter::now_ticks() + span_ticks;
     for task in 1..LAST {
         let before = counter::start();
@@ -92,7 +92,7 @@ fn hand_over(
             break;
         }
         if pause_ticks > 0.0 {
-            role.linger(pause(pause_ticks, key, tallies.samples()))?;
+            role.spin_for(pause(pause_ticks, key, tallies.samples()))?;
         }
     }
     Mailbox::tell(&mailbox.task, LAST);
@@ -100,7 +100,7 @@ fn hand_over(
 }
 
 fn work(role: &RoleContext<'_>, mailbox: &Mailbox) -> Result<(), Halt> {
-    role.line_up()?;
+    role.wait_for_all()?;
     let mut known = 0;
     loop {
         known = Mailbox::await_change(role, &mailbox.task, known)?;

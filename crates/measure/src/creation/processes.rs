@@ -123,7 +123,7 @@ pub fn perform(
         path,
     };
     let run_role = |role: &RoleContext<'_>| -> Result<Option<Result<(), i32>>, Halt> {
-        role.line_up()?;
+        role.wait_for_all()?;
         if role.number > 0 { Ok(None) } else { look_after(role, &orders).map(Some) }
     };
     let said = context.run(order.span + PATIENCE, run_role, || ())?;

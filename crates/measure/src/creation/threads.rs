@@ -105,7 +105,7 @@ pub fn perform(
     let target: CpuSet = context.cpus().iter().rev().take(1).copied().collect();
     let run_role = |role: &RoleContext<'_>| -> Result<Option<Result<Tallies, i32>>, Halt> {
         let mut tallies = Tallies::new();
-        role.line_up()?;
+        role.wait_for_all()?;
         if role.number > 0 {
             // Its CPU is for the new threads.
             return Ok(None);
@@ -199,12 +199,12 @@ fn create_all(
             return Ok(Err(if joined != 0 { joined } else { errno }));
         }
         tallies.count([before, returned, child.began.load(Acquire), ended]);
-        role.guard.glance(ended)?;
+        role.guard.check_at(ended)?;
         if ended > end && tallies.samples() >= FEWEST {
             return Ok(Ok(()));
         }
         if pause_ticks > 0.0 {
-            role.linger(pause(pause_ticks, key, tallies.samples()))?;
+            role.spin_for(pause(pause_ticks, key, tallies.samples()))?;
         }
     }
 }

@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn roles_meet_even_on_one_cpu_and_answer_in_order() {
         let said = run(&[here(); 3], &Stop::new(), Picos::from_ms(60_000), |role| {
-            role.line_up()?;
+            role.wait_for_all()?;
             Ok((role.number, affinity::current_cpu().unwrap()))
         });
         assert_eq!(said.unwrap(), [0, 1, 2].map(|number| (number, here())));
@@ -219,7 +219,7 @@ mod tests {
     fn a_role_whose_partner_never_comes_leaves_at_the_limit() {
         let limit = Picos::from_ms(50);
         let waiting = run(&[here(); 2], &Stop::new(), limit, |role| match role.number {
-            0 => role.line_up(),
+            0 => role.wait_for_all(),
             _ => Ok(()),
         });
         assert_eq!(waiting, Err(TrialFailure::TimedOut { limit }));
@@ -236,7 +236,7 @@ mod tests {
         });
         assert_eq!(interrupted, Err::<Vec<()>, _>(TrialFailure::Interrupted));
         let refused =
-            run(&[here(), CpuId(9999)], &Stop::new(), Picos::from_ms(60_000), |role| role.line_up());
+            run(&[here(), CpuId(9999)], &Stop::new(), Picos::from_ms(60_000), |role| role.wait_for_all());
         assert!(matches!(refused, Err(TrialFailure::NotPinned { cpu: CpuId(9999), .. })), "{refused:?}");
     }
 
@@ -274,7 +274,7 @@ mod tests {
         let said = run(&[here(); 2], &Stop::new(), Picos::from_ms(60_000), |role| {
             let course =
                 Course { guard: role.guard, until_ticks: u64::MAX, messages: u64::MAX, apart_ticks: 1 };
-            role.line_up()?;
+            role.wait_for_all()?;
             match role.number {
                 0 => producer.lock().unwrap().take().unwrap()(&course).map(|sent| sent.messages),
                 _ => consumer.lock().unwrap().take().unwrap()(&course).map(|received| received.messages),

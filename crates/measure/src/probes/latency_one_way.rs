@@ -58,7 +58,7 @@ fn receive(line: &Line, sequence: u64, guard: &Guard<'_>) -> Result<u64, Halt> {
 fn trip(line: &Line, number: u64, guard: &Guard<'_>) -> Result<[i64; 2], Halt> {
     let sent = send(line, 2 * number + 1, 0);
     let back_seen = receive(line, 2 * number + 2, guard)?;
-    guard.glance(back_seen)?;
+    guard.check_at(back_seen)?;
     // Relaxed: acquired by `receive`.
     let (out_seen, back_sent) = (line.words[2].load(Relaxed), line.words[1].load(Relaxed));
     Ok([out_seen.wrapping_sub(sent) as i64, back_seen.wrapping_sub(back_sent) as i64])

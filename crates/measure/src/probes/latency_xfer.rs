@@ -130,7 +130,7 @@ fn ask(mailbox: &AtomicU64, round: u64, guard: &Guard<'_>) -> Result<u64, Halt> 
     mailbox.store(2 * round + 1, Release);
     // Acquire pairs with the Release in `answer`: the new values stand in every line of the leg.
     wait_until::<Pause>(guard, || mailbox.load(Acquire) == 2 * round + 2)?;
-    guard.glance(counter::now_ticks())?;
+    guard.check_at(counter::now_ticks())?;
     Ok(round + 1)
 }
 

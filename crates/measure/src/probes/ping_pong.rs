@@ -84,7 +84,7 @@ pub fn initiator<H: HandOver>(stage: &mut Stage<'_>) -> Result<(), Halt> {
                         *slot = saturated(ended.wrapping_sub(begun));
                     }
                     begun = ended;
-                    guard.glance(ended)?;
+                    guard.check_at(ended)?;
                 }
                 // The partner's last turn has to be seen before the line is left: a partner that is still to take it
                 // would otherwise be waited for on the next place, sooner or later for ever.
@@ -103,7 +103,7 @@ pub fn initiator<H: HandOver>(stage: &mut Stage<'_>) -> Result<(), Halt> {
                     let ended = counter::stop();
                     count_event(buckets, beyond, ended.wrapping_sub(begun));
                     begun = ended;
-                    guard.glance(ended)?;
+                    guard.check_at(ended)?;
                 }
                 H::see(&mut ends, 2 * trip, guard)?;
                 stage.verified += trip;

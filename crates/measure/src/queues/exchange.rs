@@ -114,7 +114,7 @@ pub fn produce<M: Message, S: Sender<M>>(
     let (mut made, mut full) = (0, 0);
     'course: while made < course.messages {
         let now = (course.guard.now_ticks)();
-        course.guard.glance(now)?;
+        course.guard.check_at(now)?;
         if now > course.until_ticks {
             break;
         }
@@ -236,7 +236,7 @@ fn take_all<M: Message, R: Receiver<M>>(
     let (mut taken, mut empty, mut wrong) = (0, 0, 0);
     'course: loop {
         let now = (course.guard.now_ticks)();
-        course.guard.glance(now)?;
+        course.guard.check_at(now)?;
         let next_stamp = stamps.take(taken, now);
         while taken < next_stamp {
             let message = match receiver.try_receive() {

@@ -66,12 +66,12 @@ pub fn produce<M: Message, S: Sender<M>>(
                 Pause::wait();
             }
             now = counter::now_ticks();
-            course.guard.glance(now)?;
+            course.guard.check_at(now)?;
         }
         if now > course.until_ticks {
             break;
         }
-        course.guard.glance(now)?;
+        course.guard.check_at(now)?;
         let late = (now - intended).min(u64::from(u32::MAX));
         let number = late << LATE_SHIFT | sent.messages;
         match sender.try_send(M::make(number)) {
@@ -120,7 +120,7 @@ pub fn consume<M: Message, R: Receiver<M>>(
         let number = message.read();
         let now = counter::stop();
         if received.messages == next_stamp {
-            course.guard.glance(now)?;
+            course.guard.check_at(now)?;
             next_stamp = stamps.take(received.messages, now);
         }
         let value = number.unwrap_or(u64::MAX);

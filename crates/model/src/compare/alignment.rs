@@ -251,7 +251,7 @@ impl Alignment {
             let of = match key {
                 ReadingKey::Pair(_) => UnpairedLevel { rank, is_known: means_the_same(&name), name },
                 ReadingKey::Series(series) => {
-                    let [relations, _] = levels.lie(series);
+                    let [relations, _] = levels.level_counts(series);
                     let is_known = match series.cpus.len() {
                         1 => !self.levels.iter().any(has_kinds),
                         _ => relations.keys().all(|(_, level)| means_the_same(level)),

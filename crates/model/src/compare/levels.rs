@@ -147,7 +147,7 @@ impl Levels {
 
     /// How the CPUs of a series lie to each other: how many of their pairs there are at each level, among all and with the
     /// first, which has a role of its own.
-    pub(super) fn lie(&self, series: &Series) -> [BTreeMap<(u32, String), usize>; 2] {
+    pub(super) fn level_counts(&self, series: &Series) -> [BTreeMap<(u32, String), usize>; 2] {
         let mut counts = [BTreeMap::new(), BTreeMap::new()];
         for (index, first) in series.cpus.iter().enumerate() {
             for second in &series.cpus[index + 1..] {
@@ -163,7 +163,7 @@ impl Levels {
 
     /// The name of a series that tells how its CPUs lie to each other instead of their numbers: `kind=mutex relation=l3`.
     pub(super) fn name_by_relation(&self, series: &Series) -> String {
-        let [all, first] = self.lie(series);
+        let [all, first] = self.level_counts(series);
         let words = |counts: &BTreeMap<(u32, String), usize>| {
             let words = counts.iter().map(|((_, level), count)| match series.cpus.len() {
                 2 => level.clone(),

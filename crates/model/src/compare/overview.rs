@@ -72,8 +72,11 @@ pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
                 let (rank, name) = levels.of_key(key);
                 let (name, of) = match key {
                     ReadingKey::Series(series) if !by_number => {
-                        let [lie, _] = levels.lie(series);
-                        (levels.name_by_relation(series), lie.into_keys().map(|(_, level)| level).collect())
+                        let [counts, _] = levels.level_counts(series);
+                        (
+                            levels.name_by_relation(series),
+                            counts.into_keys().map(|(_, level)| level).collect(),
+                        )
                     }
                     ReadingKey::Series(_) => (name, BTreeSet::new()),
                     ReadingKey::Pair(_) => (name.clone(), BTreeSet::from([name])),

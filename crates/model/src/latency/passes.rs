@@ -161,7 +161,7 @@ impl PassTable {
     }
 
     /// Forgets such failures of all cells.
-    pub fn forgive(&mut self, which: impl Fn(&TrialFailure) -> bool) {
+    pub fn forget(&mut self, which: impl Fn(&TrialFailure) -> bool) {
         self.failures.retain(|_, failure| !which(failure));
     }
 

@@ -187,7 +187,7 @@ impl Record {
     pub fn begin_segment(&mut self, segment: u32) {
         if segment > self.segment {
             self.segment = segment;
-            self.map.forgive(TrialFailure::missed_a_cpu);
+            self.map.forget(TrialFailure::missed_a_cpu);
         }
     }
 

@@ -48,7 +48,7 @@ fn the_last_slot_says_that_the_segment_was_interrupted_unless_it_was_not() {
     let folder = tempfile::tempdir().unwrap();
     let stop = Stop::new();
     let mut writer = sample("0193-a").create(folder.path());
-    writer.heed(&stop);
+    writer.set_stop(&stop);
     let ended =
         |writer: &RunWriter| RunFile::open(writer.path()).unwrap().segments().unwrap().pop().unwrap().ended;
     writer.commit(&slot(0)).unwrap();

@@ -55,10 +55,10 @@ fn write(
     pause_ticks: impl Fn(u64) -> u64,
 ) -> Result<Sights, Halt> {
     let mut sights = Sights::default();
-    role.line_up()?;
+    role.wait_for_all()?;
     let end = counter::now_ticks() + span_ticks;
     for round in 1.. {
-        role.linger(pause_ticks(round))?;
+        role.spin_for(pause_ticks(round))?;
         let began = counter::start();
         // Release: a reader that sees the round also sees that its own answer to the last one was read.
         word.store(round, Release);
@@ -81,7 +81,7 @@ fn write(
 }
 
 fn read(role: &RoleContext<'_>, word: &AtomicU64, seen: &Seen) -> Result<(), Halt> {
-    role.line_up()?;
+    role.wait_for_all()?;
     let mut known = 0;
     loop {
         let mut found = known;

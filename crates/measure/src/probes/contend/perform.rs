@@ -178,7 +178,7 @@ fn act<C: Counter, const STAMPED: bool>(
         parts: Vec::with_capacity(2 * (plan.span_ticks / plan.part_ticks) as usize + 16),
         ..Observation::default()
     };
-    role.line_up()?;
+    role.wait_for_all()?;
     let [critical, parallel] = [0, 1].map(|section| shared.steps[section].load(Relaxed) as u32);
     let mut hand: Hand<'_, '_, C> =
         Hand { role, counter, handle: counter.handle(role.number), critical, parallel, next: 0 };
@@ -275,7 +275,7 @@ impl<C: Counter> Hand<'_, '_, C> {
     #[inline(always)]
     fn choose_batch(&self, last: u64, batch: &mut u32, batch_ticks: u64) -> Result<u64, Halt> {
         let now = counter::now_ticks();
-        self.role.guard.glance(now)?;
+        self.role.guard.check_at(now)?;
         let took = now.saturating_sub(last);
         if took < batch_ticks / 2 {
             // Threads that share CPUs may have to wait for time slices with every single operation.

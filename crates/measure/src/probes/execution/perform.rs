@@ -35,7 +35,7 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
             if WORKING[phase][role.number % 2] {
                 work(role, span_ticks)
             } else {
-                role.line_up().map(|()| Rates::default())
+                role.wait_for_all().map(|()| Rates::default())
             }
         };
         let said = context.run(order.span + PATIENCE, run_role, || ())?;
@@ -54,7 +54,7 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
 /// Keeps one unit busy after the other, and says how fast. Spans end at times that are fixed beforehand, so that two CPUs
 /// that began together keep the same unit busy all the time.
 fn work(role: &RoleContext<'_>, span_ticks: u64) -> Result<Rates, Halt> {
-    role.line_up()?;
+    role.wait_for_all()?;
     let mut until = counter::now_ticks();
     for unit in Unit::ALL {
         until += (span_ticks as f64 * WARM_UP / Unit::ALL.len() as f64) as u64;
@@ -84,7 +84,7 @@ fn busy(role: &RoleContext<'_>, unit: Unit, until: u64) -> Result<f64, Halt> {
         if now >= until {
             return Ok(blocks as f64 / now.saturating_sub(began).max(1) as f64);
         }
-        role.guard.glance(now)?;
+        role.guard.check_at(now)?;
         role.give_way();
     }
 }

@@ -200,7 +200,7 @@ fn clock_side<E: Exchange>(stage: &mut Stage<'_>) -> Result<(), Halt> {
                     if let Some(slot) = ticks.get_mut(index * *visits as usize + visit) {
                         *slot = saturated(ended.wrapping_sub(begun));
                     }
-                    guard.glance(ended)?;
+                    guard.check_at(ended)?;
                 }
             }
             Recorder::Events { round_trips, buckets, beyond } => {
@@ -210,7 +210,7 @@ fn clock_side<E: Exchange>(stage: &mut Stage<'_>) -> Result<(), Halt> {
                     total = sample::<E>(place, total, 1, guard)?;
                     let ended = counter::stop();
                     count_event(buckets, beyond, ended.wrapping_sub(begun));
-                    guard.glance(ended)?;
+                    guard.check_at(ended)?;
                 }
             }
         }

@@ -34,7 +34,7 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
 fn watch(role: &RoleContext<'_>, span_ticks: u64, gap_ticks: u64) -> Result<Account, Halt> {
     let mut account = Account::new();
     let switches = |role: &RoleContext<'_>| role.switches().map_or(0, |[given, taken]| given + taken);
-    role.line_up()?;
+    role.wait_for_all()?;
     let mut known = switches(role);
     let began = counter::now_ticks();
     let mut last = began;
@@ -46,7 +46,7 @@ fn watch(role: &RoleContext<'_>, span_ticks: u64, gap_ticks: u64) -> Result<Acco
             let count = switches(role);
             account.gap(apart, count != known);
             known = count;
-            role.guard.glance(now)?;
+            role.guard.check_at(now)?;
             // Counting took a moment that is nobody's gap.
             last = counter::now_ticks();
             account.aside += last - now;

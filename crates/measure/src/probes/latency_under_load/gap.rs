@@ -30,7 +30,7 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     let limit = order.span + Picos::from_ns(2.0 * FEWEST as f64 * gap_ns) + PATIENCE;
     let run_role = |role: &RoleContext<'_>| match role.number {
         0 => ask(role, &word, span_ticks, gap).map(Some),
-        _ => role.line_up().and_then(|()| word.answer(role)).map(|()| None),
+        _ => role.wait_for_all().and_then(|()| word.answer(role)).map(|()| None),
     };
     let said = context.run(limit, run_role, || ())?;
     let trips = said.into_iter().flatten().next().unwrap_or_default();
@@ -45,10 +45,10 @@ fn ask(
     gap: impl Fn(u64) -> u64,
 ) -> Result<Tally, Halt> {
     let mut trips = Tally::new();
-    role.line_up()?;
+    role.wait_for_all()?;
     let end = counter::now_ticks() + span_ticks;
     for round in 0.. {
-        role.linger(gap(round))?;
+        role.spin_for(gap(round))?;
         let (mine, theirs) = (2 * round, 2 * round + 1);
         let began = counter::start();
         // It cannot fail: the turn is ours, and the partner changes only odd values.

@@ -65,9 +65,9 @@ fn run_phase(
     let neighbours = load.map_or(0, |_| context.cpus().len() as u64 - 2);
     let run_role = |role: &RoleContext<'_>| match (role.number, load) {
         (0, _) => ask(role, &shared, neighbours, span_ticks).map(Some),
-        (1, _) => role.line_up().and_then(|()| shared.word.answer(role)).map(|()| None),
+        (1, _) => role.wait_for_all().and_then(|()| shared.word.answer(role)).map(|()| None),
         // One that has nothing to do leaves at once: waiting awake would be a load too.
-        (_, None) => role.line_up().map(|()| None),
+        (_, None) => role.wait_for_all().map(|()| None),
         (number, Some(load)) => {
             let begun = || {
                 // Release: whoever counts all neighbours also sees that they have touched their memory.
@@ -84,7 +84,7 @@ fn run_phase(
 
 fn ask(role: &RoleContext<'_>, shared: &Shared, neighbours: u64, span_ticks: u64) -> Result<Tally, Halt> {
     let mut batches = Tally::new();
-    role.line_up()?;
+    role.wait_for_all()?;
     // Acquire pairs with the Release of each neighbour.
     role.wait_until(|| shared.working.load(Acquire) >= neighbours)?;
     let end = counter::now_ticks() + span_ticks;
@@ -102,7 +102,7 @@ fn ask(role: &RoleContext<'_>, shared: &Shared, neighbours: u64, span_ticks: u64
         } else {
             batches.count(ended - began);
         }
-        role.guard.glance(ended)?;
+        role.guard.check_at(ended)?;
         if ended >= end && !batches.is_empty() {
             // The partner's last turn, then the end.
             role.wait_until(|| shared.word.end(turn))?;

@@ -58,7 +58,7 @@ pub fn work(
 ) -> Result<(), Halt> {
     // All memory is taken, and touched, before anybody begins.
     let mut array = if load == Load::Stream { vec![1u64; field.words_each.max(WORDS)] } else { Vec::new() };
-    role.line_up()?;
+    role.wait_for_all()?;
     begun();
     match load {
         Load::Nothing => Ok(()),
@@ -74,7 +74,7 @@ fn compute(role: &RoleContext<'_>, over: impl Fn() -> bool) -> Result<(), Halt> 
         for _ in 0..STEPS {
             value = black_box(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         }
-        role.guard.glance(counter::now_ticks())?;
+        role.guard.check_at(counter::now_ticks())?;
         role.give_way();
     }
     black_box(value);
@@ -91,7 +91,7 @@ fn stream(role: &RoleContext<'_>, array: &mut [u64], over: impl Fn() -> bool) ->
                 *word = word.wrapping_mul(3);
             }
             black_box(&mut *chunk);
-            role.guard.glance(counter::now_ticks())?;
+            role.guard.check_at(counter::now_ticks())?;
             role.give_way();
         }
     }
@@ -119,6 +119,6 @@ fn pass_on(
         if left {
             return Ok(());
         }
-        role.guard.glance(counter::now_ticks())?;
+        role.guard.check_at(counter::now_ticks())?;
     }
 }

@@ -124,7 +124,7 @@ fn act(
     let Some(waiting) = waiting.lock().unwrap_or_else(PoisonError::into_inner).take() else {
         return Ok(None);
     };
-    role.line_up()?;
+    role.wait_for_all()?;
     let (cpu_ns, switches) = (role.cpu_ns(), role.switches());
     let course = Course {
         guard: role.guard,

@@ -43,7 +43,7 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     let run_role = |role: &RoleContext<'_>| match role.number {
         0 => write(role, words[0], alone_ticks),
         // It leaves at once: a sibling that waits would slow the writer down too.
-        _ => role.line_up().map(|()| Written::default()),
+        _ => role.wait_for_all().map(|()| Written::default()),
     };
     let alone = context.run(limit, run_role, || ())?;
     let ns = |written: &Written| rate.ns(written.ticks as f64) / written.writes as f64;
@@ -58,7 +58,7 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
 }
 
 fn write(role: &RoleContext<'_>, word: &AtomicU64, span_ticks: u64) -> Result<Written, Halt> {
-    role.line_up()?;
+    role.wait_for_all()?;
     let began = counter::now_ticks();
     let mut writes = 0;
     loop {
@@ -72,7 +72,7 @@ fn write(role: &RoleContext<'_>, word: &AtomicU64, span_ticks: u64) -> Result<Wr
         if now - began >= span_ticks {
             return Ok(Written { writes, ticks: now - began });
         }
-        role.guard.glance(now)?;
+        role.guard.check_at(now)?;
         role.give_way();
     }
 }

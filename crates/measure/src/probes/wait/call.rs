@@ -36,7 +36,7 @@ impl Task for Calls<'_> {
         let batch_ticks = rate.ticks(BATCH_NS) as u64;
         let run_role = |role: &RoleContext<'_>| -> Result<(Vec<f64>, u64), Halt> {
             let turn = Turn::new();
-            role.line_up()?;
+            role.wait_for_all()?;
             let end = counter::now_ticks() + span_ticks;
             let (mut means, mut calls, mut batch) = (Vec::new(), 0, 1);
             loop {
@@ -52,7 +52,7 @@ impl Task for Calls<'_> {
                     means.push((ended - began) as f64 / batch as f64);
                     calls += batch;
                 }
-                role.guard.glance(ended)?;
+                role.guard.check_at(ended)?;
                 if ended > end && !means.is_empty() {
                     return Ok((means, calls));
                 }
@@ -80,13 +80,13 @@ pub fn clock(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obser
     let most = requested.unwrap_or(CLOCK_READS).clamp(1, CLOCK_READS);
     let run_role = |role: &RoleContext<'_>| -> Result<Tally, Halt> {
         let mut tally = Tally::new();
-        role.line_up()?;
+        role.wait_for_all()?;
         let end = counter::now_ticks() + span_ticks;
         loop {
             let began = counter::start();
             let ended = counter::stop();
             tally.count(ended - began);
-            role.guard.glance(ended)?;
+            role.guard.check_at(ended)?;
             if ended > end || tally.len() >= most {
                 return Ok(tally);
             }

@@ -134,7 +134,7 @@ fn timed<S: Strategy, const WAKES: bool>(
             led.ticks += seen - began;
             return Ok(trips);
         }
-        guard.glance(seen)?;
+        guard.check_at(seen)?;
         previous = counter::start();
     }
 }
@@ -166,7 +166,7 @@ fn batched<S: Strategy, const WAKES: bool>(
             led.ticks += seen - began;
             return Ok(trips);
         }
-        guard.glance(seen)?;
+        guard.check_at(seen)?;
         if seen - previous < plan.batch_ticks && *batch < LARGEST_BATCH {
             *batch *= 2;
         }

@@ -162,7 +162,7 @@ fn trips(
             tallies = (0..views).map(|_| Tally::new()).collect();
             clock_ticks = clock_cost();
         }
-        role.line_up()?;
+        role.wait_for_all()?;
         let all = lines.get().ok_or(Halt::Partner)?;
         let lines: Vec<&Turn> = drawn.iter().map(|&line| &all[line]).collect();
         let (cpu_ns, switches) = (role.cpu_ns(), role.switches());

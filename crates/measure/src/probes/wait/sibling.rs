@@ -33,7 +33,7 @@ impl Task for SiblingTask<'_> {
         let (span, settle) = (rate.ticks(order.span.ns()) as u64, rate.ticks(SETTLE_NS) as u64);
         let turn = Turn::new();
         let run_role = |role: &RoleContext<'_>| -> Result<[Vec<f64>; 2], Halt> {
-            role.line_up()?;
+            role.wait_for_all()?;
             if role.number == 0 {
                 let waits = Alternating { even: strategy, odd: SpinFutex(0) };
                 return stand_by(role, &waits, &turn).map(|()| [Vec::new(), Vec::new()]);
@@ -70,7 +70,7 @@ fn work(role: &RoleContext<'_>, turn: &Turn, span: u64, settle: u64) -> Result<[
     let end = counter::now_ticks() + span;
     let mut word = turn.poll();
     loop {
-        role.linger(settle)?;
+        role.spin_for(settle)?;
         let began = counter::start();
         fixed_work();
         let ended = counter::stop();

@@ -22,7 +22,7 @@ pub fn perform<P: Primitive>(
     let primitive = make::<P>(context)?;
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
     let run_role = |role: &RoleContext<'_>| -> Result<Vec<f64>, Halt> {
-        role.line_up()?;
+        role.wait_for_all()?;
         // Round 0 is over before it begins: whoever has to be known to be told is known now.
         primitive.register(role.guard);
         let end = counter::now_ticks() + span_ticks;
@@ -35,7 +35,7 @@ pub fn perform<P: Primitive>(
             }
             let ended = counter::stop();
             batches.push((ended - began) as f64 / f64::from(BATCH));
-            role.guard.glance(ended)?;
+            role.guard.check_at(ended)?;
             if ended > end {
                 return Ok(batches);
             }
@@ -55,14 +55,14 @@ pub fn sleeps(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obse
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
     let run_role = |role: &RoleContext<'_>| -> Result<Tally, Halt> {
         let mut tally = Tally::new();
-        role.line_up()?;
+        role.wait_for_all()?;
         let end = counter::now_ticks() + span_ticks;
         loop {
             let began = counter::start();
             sleep(SLEEP_NS);
             let ended = counter::stop();
             tally.count(ended - began);
-            role.guard.glance(ended)?;
+            role.guard.check_at(ended)?;
             if ended > end {
                 return Ok(tally);
             }

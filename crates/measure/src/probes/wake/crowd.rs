@@ -73,13 +73,13 @@ fn wake(
     key: Key,
 ) -> Result<Counted, Halt> {
     let [mut first, mut last, mut waker] = [Tally::new(), Tally::new(), Tally::new()];
-    role.line_up()?;
+    role.wait_for_all()?;
     let end = counter::now_ticks() + span_ticks;
     for round in 1.. {
         crowd.armed.store(round, Release);
         // Acquire pairs with the Release of each waiter.
         role.wait_until(|| crowd.waiting.load(Acquire) == waiters * round)?;
-        role.linger((gap_ticks * (1.0 + GAP_JITTER * (2.0 * key.uniform(round) - 1.0))) as u64)?;
+        role.spin_for((gap_ticks * (1.0 + GAP_JITTER * (2.0 * key.uniform(round) - 1.0))) as u64)?;
         let began = counter::start();
         *crowd.lock() = round;
         crowd.changed.notify_all();
@@ -101,7 +101,7 @@ fn wake(
 }
 
 fn wait(role: &RoleContext<'_>, crowd: &Crowd, number: usize) -> Result<(), Halt> {
-    role.line_up()?;
+    role.wait_for_all()?;
     for round in 1.. {
         // Acquire pairs with the Release of the waker.
         role.wait_until(|| crowd.armed.load(Acquire) >= round)?;

@@ -155,7 +155,7 @@ fn wake_all<P: Primitive>(
     plan: &Plan,
 ) -> Result<Tallies, Halt> {
     let mut tallies = Tallies::default();
-    role.line_up()?;
+    role.wait_for_all()?;
     let end = counter::now_ticks() + plan.span_ticks;
     for round in NO_ROUND + 1.. {
         let held = primitive.arm();
@@ -170,7 +170,7 @@ fn wake_all<P: Primitive>(
             return Err(halt);
         }
         let jitter = 1.0 + GAP_JITTER * (2.0 * plan.key.uniform(round) - 1.0);
-        if let Err(halt) = role.linger((plan.gap_ticks * jitter) as u64) {
+        if let Err(halt) = role.spin_for((plan.gap_ticks * jitter) as u64) {
             // The waiter has announced itself and may sleep where nothing else can wake it.
             primitive.wake(held, round);
             return Err(halt);
@@ -197,7 +197,7 @@ fn wake_all<P: Primitive>(
 
 /// Role 1.
 fn wait_all<P: Primitive>(role: &RoleContext<'_>, primitive: &P, shared: &Shared) -> Result<(), Halt> {
-    role.line_up()?;
+    role.wait_for_all()?;
     for round in NO_ROUND + 1.. {
         // Acquire pairs with the Release of the waker.
         role.wait_until(|| shared.armed.load(Acquire) >= round)?;

@@ -28,7 +28,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         }
     }
     let seen = round_trips(driver);
-    driver.visit_plan.learn(seen);
+    driver.visit_plan.set_round_trips(seen);
     if !driver.visit_plan.tiny {
         for &protocol in &driver.settings.protocols {
             if !driver.choices.hints.contains_key(&protocol) {

@@ -74,7 +74,7 @@ fn known(id: &KernelId) -> &'static Kernel {
 const BRIEF_ROUND_TRIPS: u32 = 20_000;
 
 /// A tool's own order with fewer samples.
-fn brief(tool: Tool) -> SpanOrder {
+fn short_span(tool: Tool) -> SpanOrder {
     let mut order = Imitation::of(tool).order();
     if let Sampling::Batches { visits, round_trips } = &mut order.sampling {
         *visits = (*visits).min((BRIEF_ROUND_TRIPS / *round_trips).max(1));
@@ -115,7 +115,7 @@ impl VisitPlan {
     }
 
     /// Notes how long a round trip takes in each relation.
-    pub fn learn(&mut self, round_trip_ns: BTreeMap<Relation, f64>) {
+    pub fn set_round_trips(&mut self, round_trip_ns: BTreeMap<Relation, f64>) {
         self.round_trip_ns = round_trip_ns;
     }
 
@@ -153,7 +153,7 @@ impl VisitPlan {
         warm_up: u32,
     ) -> Vec<SpanOrder> {
         if let Some(tool) = Tool::ALL.into_iter().find(|&tool| KernelId::imitating(tool) == *id) {
-            return vec![brief(tool)];
+            return vec![short_span(tool)];
         }
         let kernel = known(id);
         let lines = if id.as_str() == "xfer" { CHASE_PLACES } else { lines };
