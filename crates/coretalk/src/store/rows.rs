@@ -1,13 +1,11 @@
 //! Stored rows: their own types, so that a change of the domain types is a decision about the format and not an
 //! accident.
 
-mod departed;
 mod environment;
 mod series;
 mod settings;
 mod topology;
 
-pub(super) use departed::read_departed;
 pub(super) use environment::{read_environment, read_findings, write_environment, write_findings};
 pub(super) use series::{
     read_pass, read_series_settings, write_pass, write_series_budget, write_series_settings,
@@ -15,6 +13,7 @@ pub(super) use series::{
 pub(super) use settings::{read_settings, write_budget, write_settings};
 pub(super) use topology::{read_topology, write_topology};
 
+use coretalk_model::Departure;
 use rusqlite::Connection;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -39,6 +38,21 @@ fn read_keys<T: DeserializeOwned>(db: &Connection, table: &str) -> rusqlite::Res
         fields.insert(row.get(0)?, json(row, 1)?);
     }
     serde_json::from_value(Value::Object(fields)).map_err(|error| conversion(0, error))
+}
+
+/// The CPUs that went away in the last segment, in the order in which they were missed, which stand among the decisions
+/// of a run: what earlier segments missed was measured since, or is missed again.
+pub(super) fn read_departed(db: &Connection) -> rusqlite::Result<Vec<Departure>> {
+    let last: u32 = db.query_row("SELECT ifnull(max(segment), 0) FROM segments", [], |row| row.get(0))?;
+    let mut select = db.prepare("SELECT key, value FROM decisions WHERE key LIKE 'departed:%'")?;
+    let rows = select.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+    let mut departed = Vec::new();
+    for row in rows {
+        let (key, value) = row?;
+        departed.extend(Departure::of_decision(&key, &value).filter(|(segment, _)| *segment == last));
+    }
+    departed.sort_by_key(|(_, departure)| (departure.after, departure.cpu));
+    Ok(departed.into_iter().map(|(_, departure)| departure).collect())
 }
 
 /// A column that holds JSON.
