@@ -1,0 +1,168 @@
+//! [`NewRun`]: what is known of a run before its first round, and the file that is made of it under a temporary name
+//! and given its own.
+
+use super::error::{StoreError, io_error, sqlite_error};
+use super::run_file::journal;
+use super::schema::{self, APPLICATION_ID, MIGRATIONS};
+use super::{BLOB_LIMIT_BYTES, ENDING, rows};
+use crate::{RunHeader, RunSettings};
+use coretalk_model::latency::Purpose;
+use coretalk_model::place::PlaceSettings;
+use coretalk_model::{CpuSet, Environment, Finding, Topology};
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Everything that is known of a run before its first round.
+#[derive(Debug, Clone, Copy)]
+pub struct NewRun<'a> {
+    /// What it is called; `complete`, `segments` and `tags` are the file's to keep.
+    pub header: &'a RunHeader,
+    /// What it is measured under.
+    pub environment: &'a Environment,
+    /// What `doctor` said.
+    pub findings: &'a [Finding],
+    /// What the machine reported of its structure.
+    pub topology: &'a Topology,
+    /// What it is to measure.
+    pub settings: RunSettings<'a>,
+    /// Which CPUs the process may use.
+    pub allowed: &'a CpuSet,
+}
+
+/// The file of a run in a directory.
+pub fn file_of(directory: &Path, id: &str) -> PathBuf {
+    directory.join(format!("{id}.{ENDING}"))
+}
+
+/// Makes the file of a new run, which has its name once it is whole.
+pub fn create_file(
+    directory: &Path,
+    path: &Path,
+    run: &NewRun<'_>,
+    plan: (u32, u32),
+) -> Result<(), StoreError> {
+    sweep(directory);
+    let new = temporary(directory, &run.header.id);
+    write_new(&new, run, plan).and_then(|()| rename_synced(&new, path)).inspect_err(|_| discard(&new))
+}
+
+/// Copies a file that was written elsewhere to its destination, where it has its name once it is whole.
+pub fn move_to(local: &Path, destination: &Path) -> Result<(), StoreError> {
+    let directory = destination.parent().unwrap_or(Path::new("."));
+    let id = destination.file_stem().unwrap_or_default().to_string_lossy();
+    let new = temporary(directory, &id);
+    let copied = fs::copy(local, &new)
+        .and_then(|_| File::open(&new)?.sync_all())
+        .map_err(io_error("write", &new))
+        .and_then(|()| rename_synced(&new, destination));
+    copied.inspect_err(|_| discard(&new))?;
+    let _ = fs::remove_file(local);
+    let _ = local.parent().map(fs::remove_dir);
+    Ok(())
+}
+
+/// Writes the file of a new run in one transaction.
+fn write_new(path: &Path, run: &NewRun<'_>, plan: (u32, u32)) -> Result<(), StoreError> {
+    let error = sqlite_error("create", path);
+    // Makes the file here, so that the system's own reason for a refusal is heard.
+    File::create_new(path).map_err(io_error("create", path))?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut db = Connection::open_with_flags(path, flags).map_err(error.clone())?;
+    write_first_rows(&mut db, run, plan).map_err(error.clone())?;
+    db.close().map_err(|(_, reason)| error(reason))
+}
+
+fn write_first_rows(
+    db: &mut Connection,
+    run: &NewRun<'_>,
+    (cells, check): (u32, u32),
+) -> rusqlite::Result<()> {
+    db.set_limit(Limit::SQLITE_LIMIT_LENGTH, BLOB_LIMIT_BYTES)?;
+    db.execute_batch("PRAGMA synchronous = FULL")?;
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Exclusive)?;
+    transaction.execute_batch(&format!("PRAGMA application_id = {APPLICATION_ID}"))?;
+    for migration in MIGRATIONS {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.execute_batch(&format!("PRAGMA user_version = {}", schema::VERSION))?;
+    let header = run.header;
+    transaction.execute(
+        "INSERT INTO run (id, started, kind, command, seed, simulated, complete, tool_version, allowed, cells,
+                          cells_check)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8, ?9, ?10)",
+        (
+            &header.id,
+            &header.started,
+            match (run.settings.latency, run.settings.has_trials()) {
+                (None, _) => "series",
+                (Some(_), true) => "both",
+                (Some(_), false) => "latency",
+            },
+            serde_json::Value::from(header.command.clone()).to_string(),
+            header.seed.to_string(),
+            header.simulated,
+            &header.tool_version,
+            run.allowed.to_string(),
+            cells,
+            check,
+        ),
+    )?;
+    for (code, purpose) in Purpose::ALL.iter().enumerate() {
+        transaction.execute("INSERT INTO purposes VALUES (?1, ?2)", (code as u32, purpose.name()))?;
+    }
+    rows::write_environment(&transaction, run.environment)?;
+    rows::write_findings(&transaction, run.findings)?;
+    rows::write_topology(&transaction, run.topology)?;
+    // Comparisons are kept as series are: a trial is a piece of work on a placement.
+    let placed = run.settings.place.map(PlaceSettings::to_series);
+    let series = run.settings.series.or(placed.as_ref());
+    rows::write_settings(&transaction, run.settings.latency, series)?;
+    if let Some(series) = series {
+        rows::write_series_settings(&transaction, series)?;
+    }
+    for tag in &header.tags {
+        transaction.execute("INSERT OR IGNORE INTO tags VALUES (?1, ?2)", (tag, &header.started))?;
+    }
+    transaction.execute(
+        "INSERT INTO segments (segment, started, clock_hz, step_ns) VALUES (0, ?1, ?2, ?3)",
+        (&header.started, run.environment.clock.hz, run.environment.clock.step_ns),
+    )?;
+    transaction.commit()
+}
+
+/// A name that no listing shows.
+fn temporary(directory: &Path, id: &str) -> PathBuf {
+    directory.join(format!(".{id}.{ENDING}-new"))
+}
+
+/// Removes what crashes left half made: making a file takes a moment, an hour later nobody is at it any more.
+fn sweep(directory: &Path) {
+    const OLD: Duration = Duration::from_secs(3600);
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let half_made = name.starts_with('.') && name.ends_with(&format!(".{ENDING}-new"));
+        let old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if half_made && old().is_some_and(|age| age > OLD) {
+            discard(&entry.path());
+        }
+    }
+}
+
+/// Gives a finished file its name, so that a crash leaves it under either and never in part.
+fn rename_synced(new: &Path, path: &Path) -> Result<(), StoreError> {
+    fs::rename(new, path).map_err(io_error("create", path))?;
+    // The name itself is data of the directory. Not every system can sync one; those order names by themselves.
+    if let Some(Ok(directory)) = path.parent().map(File::open) {
+        let _ = directory.sync_all();
+    }
+    Ok(())
+}
+
+fn discard(new: &Path) {
+    let _ = fs::remove_file(new);
+    let _ = fs::remove_file(journal(new));
+}
