@@ -71,13 +71,13 @@ fn known(id: &KernelId) -> &'static Kernel {
 
 /// Round trips of another tool's kernel in one visit of the ladder: 1 to 10 ms, where the tool itself takes 20 to
 /// 1,000 ms.
-const BRIEF_ROUND_TRIPS: u32 = 20_000;
+const SHORT_ROUND_TRIPS: u32 = 20_000;
 
 /// A tool's own order with fewer samples.
 fn short_span(tool: Tool) -> SpanOrder {
     let mut order = Imitation::of(tool).order();
     if let Sampling::Batches { visits, round_trips } = &mut order.sampling {
-        *visits = (*visits).min((BRIEF_ROUND_TRIPS / *round_trips).max(1));
+        *visits = (*visits).min((SHORT_ROUND_TRIPS / *round_trips).max(1));
     }
     order
 }
