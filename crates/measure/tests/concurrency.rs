@@ -184,7 +184,7 @@ fn two_trials_on_real_threads_end_together_and_every_message_arrives() {
     assert_eq!(outcomes.len(), cpus.len());
     for outcome in outcomes {
         let outcome = outcome.unwrap();
-        assert_eq!(outcome.company as usize, cpus.len() - 1);
+        assert_eq!(outcome.concurrent as usize, cpus.len() - 1);
         assert!(
             outcome.observed.numbers.counts[names::MESSAGES] > 0
                 && outcome.observed.numbers.values[names::RATE] > 0.0

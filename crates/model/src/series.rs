@@ -5,7 +5,7 @@
 mod alike;
 mod analyse;
 mod common;
-mod company;
+mod concurrency;
 mod headline;
 mod judge;
 mod load;
@@ -20,7 +20,7 @@ mod trial;
 pub use alike::{Alike, MapUnit, alike};
 pub use analyse::{analyse_series, is_done};
 pub use common::side_by_side;
-pub use company::{CompanyGate, Counted, company_margin};
+pub use concurrency::{ConcurrencyGate, Counted, concurrency_margin};
 pub use headline::{Headline, TimeUnit, displayed_value, named_headline};
 pub use load::{LoadCurve, load_curve};
 pub use record::{Numbers, Observed, PassOutcome, RoleEvidence, SeriesEntry, SeriesRecord};

@@ -141,7 +141,7 @@ pub fn pass_line(entry: &SeriesEntry, trials: &[TrialSpec]) -> serde_json::Resul
         placement: spec.map_or(Vec::new(), |spec| spec.placement.iter().map(|cpu| cpu.0).collect()),
         started_s: outcome.ok().map(|outcome| outcome.started.secs()),
         elapsed_s: outcome.ok().map(|outcome| outcome.elapsed.secs()),
-        company: said.company,
+        company: said.concurrent,
         cas_ns: said.sentinel_ns,
         values: numbers.values.iter().map(|(name, &value)| (name.as_str(), known(value))).collect(),
         counts: numbers.counts.iter().map(|(name, &count)| (name.as_str(), count)).collect(),

@@ -14,7 +14,7 @@ use coretalk_model::queue::{
     Balance, QueueCell, QueueMatrix, ShapeRates, SwitchRate, best, both, matrices, rates, switch_rate,
     verification,
 };
-use coretalk_model::series::company_margin;
+use coretalk_model::series::concurrency_margin;
 
 /// Everything about the matrices of a run; nothing where it has none.
 pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec<Block<'a>> {
@@ -116,7 +116,7 @@ fn conclusions(
             percent(checked.bound),
         )
     }));
-    let margin = company_margin(&series.settings);
+    let margin = concurrency_margin(&series.settings);
     let regime = words::regime(&series.result.regime, margin, &report.topology);
     regime.into_iter().chain(sentences.into_iter().map(Block::Prose)).collect()
 }

@@ -47,7 +47,7 @@ impl TrialRunner {
             roles: context.evidence(),
             steal_ms: stolen.map(|ms| ms as f32),
             coordinator_shared: self.coordinator_shared,
-            company: self.others,
+            concurrent: self.others,
             others_busy: false,
             quota: false,
             sentinel_ns: None,

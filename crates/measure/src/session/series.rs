@@ -17,7 +17,7 @@ use crate::probes;
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use coretalk_model::series::{
-    CompanyGate, Gathering, PassOutcome, SentinelWatch, SeriesEntry, SeriesRecord, SeriesResult,
+    ConcurrencyGate, Gathering, PassOutcome, SentinelWatch, SeriesEntry, SeriesRecord, SeriesResult,
     SeriesSettings, TrialSpec, analyse_series, is_done,
 };
 use coretalk_model::stats::{ANALYSES, Key};
@@ -73,7 +73,7 @@ struct Driver<'a> {
     shares: Shares,
     concurrency: Concurrency,
     /// What passes so far say of concurrency.
-    gate: CompanyGate,
+    gate: ConcurrencyGate,
     /// What visits around passes so far say of the states of the machine.
     watch: SentinelWatch,
     sentinel: Sentinel,
@@ -121,7 +121,7 @@ impl<'a> Driver<'a> {
             settings,
             shares,
             concurrency,
-            gate: CompanyGate::default(),
+            gate: ConcurrencyGate::default(),
             watch: SentinelWatch::default(),
             sentinel,
             cpus,
@@ -138,7 +138,7 @@ impl<'a> Driver<'a> {
         let lost = self.run.look_for_cpus(Suspicion::None)?;
         self.give_up(&lost);
         loop {
-            self.gate = CompanyGate::of(&self.topology, self.settings, &self.record);
+            self.gate = ConcurrencyGate::of(&self.topology, self.settings, &self.record);
             self.watch = SentinelWatch::of(self.settings, &self.record);
             let open: Vec<usize> =
                 (0..self.settings.trials.len()).filter(|&trial| self.is_open(trial)).collect();
@@ -194,7 +194,7 @@ impl<'a> Driver<'a> {
             let span = if fewest as usize >= ANALYSES[0] {
                 late_span(first, left, self.owed(open, ANALYSES[1]) / pace)
             } else if open.iter().any(|&trial| self.is_repeated_alone(trial)) {
-                // The first analysis once more, alone: as long as it would have been without company, where that fits.
+                // The first analysis once more, alone: as long as it would have been without others, where that fits.
                 late_span(first, left, self.owed(open, ANALYSES[0])).min(self.shares.alone(probe))
             } else {
                 first
@@ -331,7 +331,7 @@ impl<'a> Driver<'a> {
         if !self.is_repeated_alone(trial) {
             return self.made(trial);
         }
-        let concurrent = |entry: &&SeriesEntry| entry.outcome.as_ref().is_ok_and(|pass| pass.company > 0);
+        let concurrent = |entry: &&SeriesEntry| entry.outcome.as_ref().is_ok_and(|pass| pass.concurrent > 0);
         self.made(trial) - self.record.passes(trial).iter().filter(concurrent).count() as u32
     }
 

@@ -68,7 +68,7 @@ pub fn perform(
         roles,
         steal_ms: evidence.steal_ms,
         coordinator_shared: false,
-        company: active.saturating_sub(1) as u32,
+        concurrent: active.saturating_sub(1) as u32,
         others_busy: sim.spec.failures.others > DISTURBED_SHARE,
         quota: evidence.quota || sim.is_stopped_between(now, now + elapsed),
         sentinel_ns: None,

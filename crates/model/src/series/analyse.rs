@@ -4,7 +4,7 @@ use super::headline::{headline, named_headline_of_passes};
 use super::judge::{FEWEST_PASSES, judge, widen};
 use super::states::{Part, SentinelWatch, split};
 use super::{
-    CompanyGate, Counted, Numbers, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult,
+    ConcurrencyGate, Counted, Numbers, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult,
     TrialSpec, TrialState, load_curve,
 };
 use crate::latency::cell::TAINTED_SHARE;
@@ -24,7 +24,7 @@ const MUCH_LONGER: f64 = 1.5;
 
 /// What follows from a record. Pure: the same for the run that has just ended and for its file read back later.
 pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &SeriesRecord) -> SeriesResult {
-    let gate = CompanyGate::of(topology, settings, record);
+    let gate = ConcurrencyGate::of(topology, settings, record);
     let watch = SentinelWatch::of(settings, record);
     let trials = settings.trials.iter().enumerate();
     SeriesResult {
@@ -39,10 +39,10 @@ pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &S
 }
 
 /// Whether a trial has enough passes, at one of the two analyses (8 and 24 passes): its headline is as narrow as asked
-/// for, or more passes would not help. Passes in company count where the gate lets them, and those of the largest state.
+/// for, or more passes would not help. Concurrent passes count where the gate lets them, and those of the largest state.
 pub fn is_done(
     settings: &SeriesSettings,
-    gate: &CompanyGate,
+    gate: &ConcurrencyGate,
     watch: &SentinelWatch,
     record: &SeriesRecord,
     trial: usize,
@@ -95,7 +95,7 @@ impl Speaker {
 /// What follows for a trial; for each of its roles where these say something of their CPUs for themselves.
 fn trial(
     settings: &SeriesSettings,
-    gate: &CompanyGate,
+    gate: &ConcurrencyGate,
     watch: &SentinelWatch,
     record: &SeriesRecord,
     index: usize,
@@ -426,8 +426,8 @@ mod tests {
         assert_eq!((trial.counts["samples"], trial.histograms["wake"].count(), trial.passes), (24, 24, 8));
         assert_eq!((trial.grade, trial.flags.is_empty()), (Some(Grade::B), true));
         assert!(
-            is_done(&settings(), &CompanyGate::default(), &SentinelWatch::default(), &record, 0)
-                && !is_done(&settings(), &CompanyGate::default(), &SentinelWatch::default(), &record, 1)
+            is_done(&settings(), &ConcurrencyGate::default(), &SentinelWatch::default(), &record, 0)
+                && !is_done(&settings(), &ConcurrencyGate::default(), &SentinelWatch::default(), &record, 1)
         );
     }
 
@@ -522,7 +522,7 @@ mod tests {
         let wide = record_of(&[100.0, 140.0, 80.0, 100.0, 120.0, 90.0, 100.0, 110.0]);
         assert!(analyse_series(&flat(), &settings(), &wide).trials[0].flags.contains(Flag::WideCi));
         assert!(
-            !is_done(&settings(), &CompanyGate::default(), &SentinelWatch::default(), &wide, 0),
+            !is_done(&settings(), &ConcurrencyGate::default(), &SentinelWatch::default(), &wide, 0),
             "a second analysis is due"
         );
     }

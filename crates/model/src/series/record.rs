@@ -209,7 +209,7 @@ pub struct PassOutcome {
     /// The coordinating thread had to share a measured CPU.
     pub coordinator_shared: bool,
     /// Trials on other cores that were made at the same time; 0 is alone.
-    pub company: u32,
+    pub concurrent: u32,
     /// Other programs took more than a tenth of the CPUs around it.
     pub others_busy: bool,
     /// The quota of the control group stopped the process meanwhile.

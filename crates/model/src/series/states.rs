@@ -274,7 +274,7 @@ fn step(settings: &SeriesSettings, probe: &str, name: &str, passes: &[&PassOutco
 #[cfg(test)]
 mod tests {
     use super::super::{
-        CompanyGate, Parameters, SeriesEntry, SeriesResult, TrialResult, analyse_series, is_done,
+        ConcurrencyGate, Parameters, SeriesEntry, SeriesResult, TrialResult, analyse_series, is_done,
     };
     use super::*;
     use crate::quantity::{Quantities, Quantity};
@@ -447,7 +447,7 @@ mod tests {
         let done = |of: &[(usize, f64, f64)]| {
             let record = record(&[states(of, 0.001, 9)]);
             let watch = SentinelWatch::of(&settings, &record);
-            is_done(&settings, &CompanyGate::default(), &watch, &record, 0)
+            is_done(&settings, &ConcurrencyGate::default(), &watch, &record, 0)
         };
         assert!(done(&[(8, 50.0, 25.0)]) && !done(&[(5, 50.0, 25.0), (3, 240.0, 124.0)]));
         assert!(done(&[(6, 50.0, 25.0), (2, 240.0, 124.0)]), "six passes have one");

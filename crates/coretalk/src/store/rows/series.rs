@@ -181,7 +181,7 @@ pub fn read_pass(row: &Row<'_>) -> rusqlite::Result<Result<SeriesEntry, Damage>>
             roles: said.roles.into_iter().map(RoleEvidence::from).collect(),
             steal_ms: said.steal_ms,
             coordinator_shared: said.coordinator_shared,
-            company: said.company,
+            concurrent: said.company,
             others_busy: said.others_busy,
             quota: said.quota,
             sentinel_ns: said.sentinel_ns,
@@ -198,7 +198,7 @@ fn observation(outcome: &PassOutcome, numbers: &Numbers) -> ObservationRow {
         roles,
         steal_ms,
         coordinator_shared,
-        company,
+        concurrent,
         others_busy,
         quota,
         sentinel_ns,
@@ -212,7 +212,7 @@ fn observation(outcome: &PassOutcome, numbers: &Numbers) -> ObservationRow {
         roles: roles.iter().copied().map(RoleRow::from).collect(),
         steal_ms: *steal_ms,
         coordinator_shared: *coordinator_shared,
-        company: *company,
+        company: *concurrent,
         others_busy: *others_busy,
         quota: *quota,
         sentinel_ns: *sentinel_ns,
@@ -226,8 +226,8 @@ fn is_calm(disturbed: &bool) -> bool {
 }
 
 /// Most passes are, and say nothing of it.
-fn is_alone(company: &u32) -> bool {
-    *company == 0
+fn is_alone(concurrent: &u32) -> bool {
+    *concurrent == 0
 }
 
 /// What the check sum of the blob covers besides the blob: the rest of the row.

@@ -3,7 +3,7 @@
 use crate::machine::Machine;
 use crate::schedule;
 use crate::series::{Concurrent, SeriesProbe};
-use coretalk_model::series::{CompanyGate, SeriesSettings};
+use coretalk_model::series::{ConcurrencyGate, SeriesSettings};
 use coretalk_model::stats::gate::GATE_CELLS;
 use coretalk_model::stats::{ANALYSES, Key};
 use coretalk_model::{CpuId, Picos, Relation, Topology};
@@ -16,7 +16,7 @@ pub const LONG_ENOUGH: Picos = Picos::from_ms(10);
 /// Relations of fewer trials are made alone: so many with passes that scatter by 4 % are proven equal within 2 % nine
 /// times in ten, and fewer would seldom be, after all their time.
 const FEWEST: usize = 32;
-/// Passes of the first analysis that a trial of the gate makes alone, as bits: two of eight, the others in company, are
+/// Passes of the first analysis that a trial of the gate makes alone, as bits: two of eight, the others concurrent, are
 /// nearly as good as half of them and cost half as much.
 const ALONE: u8 = 0b0001_0001;
 /// What tells the random choices of concurrency from all others.
@@ -143,7 +143,7 @@ impl Concurrency {
         &self,
         due: &[usize],
         made: impl Fn(usize) -> u32,
-        gate: &CompanyGate,
+        gate: &ConcurrencyGate,
         key: Key,
     ) -> Vec<Vec<usize>> {
         if !self.is_any() {
@@ -176,7 +176,7 @@ impl Concurrency {
         if !self.is_any() || all.is_empty() {
             return 1.0;
         }
-        let gate = CompanyGate::default();
+        let gate = ConcurrencyGate::default();
         let sweep =
             |pass: usize| self.rounds(&all, |_| pass as u32, &gate, Key::of(&[CHOICES, pass as u64])).len();
         (ANALYSES[0] * all.len()) as f64 / (0..ANALYSES[0]).map(sweep).sum::<usize>() as f64
@@ -229,7 +229,7 @@ mod tests {
                 (0..settings.trials.len()).filter(|trial| trial % 7 != seed as usize % 7).collect();
             for pass in 0..ANALYSES[0] as u32 {
                 let key = Key::of(&[seed, u64::from(pass)]);
-                let rounds = concurrency.rounds(&due, |_| pass, &CompanyGate::default(), key);
+                let rounds = concurrency.rounds(&due, |_| pass, &ConcurrencyGate::default(), key);
                 let mut seen: Vec<usize> = rounds.iter().flatten().copied().collect();
                 seen.sort_unstable();
                 assert_eq!(seen, due, "every trial once");

@@ -54,7 +54,7 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
         Picos(sweep.max(PASS_GAP).0 * passes as u64)
     };
     let first = sweeps(ANALYSES[0], shares.pace, &|probe| shares.first(probe));
-    // Where company turns out to change what is measured, nothing more is made in company.
+    // Where concurrency turns out to change what is measured, nothing more is made at the same time.
     let second =
         sweeps(ANALYSES[1] - ANALYSES[0], 1.0, &|probe| late_span(shares.first(probe), settings.budget, 1.0));
     let times = [first, Picos(first.0 + second.0)].map(|time| time.min(settings.budget));

@@ -1,4 +1,4 @@
-//! [`CompanyGate`]: which passes made beside other trials count, relation by relation.
+//! [`ConcurrencyGate`]: which passes made beside other trials count, relation by relation.
 
 use super::headline::headline_of_pass;
 use super::{PassOutcome, SeriesRecord, SeriesSettings};
@@ -9,19 +9,19 @@ use crate::stats::{ANALYSES, median};
 use crate::{Flag, Relation, Topology};
 use std::collections::BTreeMap;
 
-/// How far passes in company may lie from passes alone: what is asked of the values, and no less than the gate of a
+/// How far concurrent passes may lie from passes alone: what is asked of the values, and no less than the gate of a
 /// map asks, which takes evidence that trials of milliseconds do not give.
-pub fn company_margin(settings: &SeriesSettings) -> f64 {
+pub fn concurrency_margin(settings: &SeriesSettings) -> f64 {
     settings.precision.max(GATE_MARGIN)
 }
 
-/// What is known of company: whether passes made beside other trials say what passes made alone say.
+/// What is known of concurrency: whether passes made beside other trials say what passes made alone say.
 ///
 /// Only passes of the first analysis judge, so that a verdict holds from then on.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct CompanyGate {
-    /// The relation of each trial of two roles; none where a trial hangs on time slices, which is no number that company
-    /// could spoil.
+pub struct ConcurrencyGate {
+    /// The relation of each trial of two roles; none where a trial hangs on time slices, which is no number that
+    /// concurrency could spoil.
     relations: Vec<Option<Relation>>,
     outcomes: Vec<GateOutcome>,
     /// Most trials at the same time.
@@ -33,17 +33,18 @@ pub struct CompanyGate {
 pub struct Counted<'a> {
     /// In the order made.
     pub passes: Vec<&'a PassOutcome>,
-    /// They were made in company that is not proven harmless: too few were made alone.
+    /// They were made concurrently, which is not proven harmless: too few were made alone.
     pub biased: bool,
 }
 
-impl CompanyGate {
-    /// What a record says of company.
-    pub fn of(topology: &Topology, settings: &SeriesSettings, record: &SeriesRecord) -> CompanyGate {
-        let company_of = |trial: usize| record.outcomes(trial).map(|pass| pass.company).max().unwrap_or(0);
-        let company: Vec<u32> = (0..settings.trials.len()).map(company_of).collect();
-        if company.iter().all(|&others| others == 0) {
-            return CompanyGate::default();
+impl ConcurrencyGate {
+    /// What a record says of concurrency.
+    pub fn of(topology: &Topology, settings: &SeriesSettings, record: &SeriesRecord) -> ConcurrencyGate {
+        let concurrent_of =
+            |trial: usize| record.outcomes(trial).map(|pass| pass.concurrent).max().unwrap_or(0);
+        let concurrent: Vec<u32> = (0..settings.trials.len()).map(concurrent_of).collect();
+        if concurrent.iter().all(|&others| others == 0) {
+            return ConcurrencyGate::default();
         }
         let relation = |trial: usize| match *settings.trials[trial].placement {
             [from, to] if !hangs_on_slices(record, trial) => Some(topology.relation(from, to)),
@@ -56,13 +57,13 @@ impl CompanyGate {
                 groups.entry(*of).or_default().push(trial);
             }
         }
-        let met = |trials: &Vec<usize>| trials.iter().map(|&trial| company[trial]).max().unwrap_or(0);
+        let met = |trials: &Vec<usize>| trials.iter().map(|&trial| concurrent[trial]).max().unwrap_or(0);
         let outcomes = groups
             .iter()
             .filter(|(_, trials)| met(trials) > 0)
             .map(|(&relation, trials)| judge(settings, record, relation, trials, met(trials)))
             .collect();
-        CompanyGate { relations, outcomes, most: 1 + company.iter().max().unwrap_or(&0) }
+        ConcurrencyGate { relations, outcomes, most: 1 + concurrent.iter().max().unwrap_or(&0) }
     }
 
     /// How trials were made.
@@ -79,18 +80,18 @@ impl CompanyGate {
         self.outcomes.iter().any(|outcome| outcome.relation == relation && !outcome.equivalent)
     }
 
-    /// The passes of a trial that count: all of them where company is proven harmless; else those made alone, once there
-    /// is a first analysis of them, and those in company until then.
+    /// The passes of a trial that count: all of them where concurrency is proven harmless; else those made alone, once
+    /// there is a first analysis of them, and the concurrent ones until then.
     pub fn counted<'a>(&self, record: &'a SeriesRecord, trial: usize) -> Counted<'a> {
         let passes: Vec<&PassOutcome> = record.outcomes(trial).collect();
         if !self.refuses(trial) {
             return Counted { passes, biased: false };
         }
-        let (alone, company): (Vec<_>, Vec<_>) = passes.into_iter().partition(|pass| pass.company == 0);
-        if alone.len() >= ANALYSES[0] || company.is_empty() {
+        let (alone, concurrent): (Vec<_>, Vec<_>) = passes.into_iter().partition(|pass| pass.concurrent == 0);
+        if alone.len() >= ANALYSES[0] || concurrent.is_empty() {
             Counted { passes: alone, biased: false }
         } else {
-            Counted { passes: company, biased: true }
+            Counted { passes: concurrent, biased: true }
         }
     }
 }
@@ -102,7 +103,7 @@ fn hangs_on_slices(record: &SeriesRecord, trial: usize) -> bool {
 /// Compares the trials of a relation that were made both ways, trial by trial.
 ///
 /// Trials of a relation may differ in more than their pair (another queue, another capacity). Where most of them do not
-/// mind company and some kind of them does, the whole would pass: so no kind may be *shown* to differ either.
+/// mind concurrency and some kind of them does, the whole would pass: so no kind may be *shown* to differ either.
 fn judge(
     settings: &SeriesSettings,
     record: &SeriesRecord,
@@ -110,7 +111,7 @@ fn judge(
     trials: &[usize],
     met: u32,
 ) -> GateOutcome {
-    let margin = company_margin(settings);
+    let margin = concurrency_margin(settings);
     let mut kinds: BTreeMap<String, [Vec<f64>; 2]> = BTreeMap::new();
     for &trial in trials {
         let Some(both) = both_ways(settings, record, trial) else { continue };
@@ -120,10 +121,10 @@ fn judge(
         }
     }
     let all = |way: usize| kinds.values().flat_map(|kind| kind[way].iter().copied()).collect::<Vec<f64>>();
-    let company = all(0);
-    let bias = parallel_bias(&company, &all(1), margin);
-    let differs = |[company, alone]: &[Vec<f64>; 2]| {
-        parallel_bias(company, alone, margin).is_some_and(|bias| bias.verdict == Equivalence::Different)
+    let concurrent = all(0);
+    let bias = parallel_bias(&concurrent, &all(1), margin);
+    let differs = |[concurrent, alone]: &[Vec<f64>; 2]| {
+        parallel_bias(concurrent, alone, margin).is_some_and(|bias| bias.verdict == Equivalence::Different)
     };
     let equivalent =
         bias.is_some_and(|bias| bias.verdict == Equivalence::Equivalent) && !kinds.values().any(differs);
@@ -131,18 +132,18 @@ fn judge(
         relation,
         pairs: if equivalent { 1 + met } else { 1 },
         bias: bias.map_or(GateOutcome::UNKNOWN, |bias| bias.log_ratio),
-        cells: company.len() as u32,
+        cells: concurrent.len() as u32,
         equivalent,
     }
 }
 
-/// What a trial is judged by, as the median over passes of the first analysis in company and alone.
+/// What a trial is judged by, as the median over passes of the first analysis concurrently and alone.
 fn both_ways(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -> Option<[f64; 2]> {
     let first = record.passes(trial).iter().filter(|entry| (entry.pass as usize) < ANALYSES[0]);
     let passes: Vec<&PassOutcome> = first.filter_map(|entry| entry.outcome.as_ref().ok()).collect();
     let probe = settings.trials.get(trial)?.probe.as_str();
     let of = |alone: bool| {
-        let passes = passes.iter().filter(|pass| (pass.company == 0) == alone);
+        let passes = passes.iter().filter(|pass| (pass.concurrent == 0) == alone);
         let values: Vec<f64> = passes.filter_map(|pass| headline_of_pass(settings, probe, pass)).collect();
         median(&values)
     };
@@ -178,17 +179,17 @@ mod tests {
         Topology::flat((0..2 * PAIRS).map(CpuId).collect())
     }
 
-    /// So many passes of each trial, of which these are made alone; company changes trials of a capacity by a factor.
+    /// So many passes of each trial, of which these are made alone; concurrency changes trials of a capacity by a factor.
     fn record(passes: u32, alone: impl Fn(u32) -> bool, factor: impl Fn(f64) -> f64) -> SeriesRecord {
         let mut record = SeriesRecord::new();
         for pass in 0..passes {
             for (index, trial) in settings().trials.iter().enumerate() {
-                let company = if alone(pass) { 0 } else { 7 };
+                let concurrent = if alone(pass) { 0 } else { 7 };
                 let capacity = trial.parameters.number("capacity").unwrap_or_default();
                 let noise = 1.0 + 0.01 * Key::of(&[3, u64::from(pass)]).normal(index as u64);
-                let rate = 1e6 * noise * if company > 0 { factor(capacity) } else { 1.0 };
+                let rate = 1e6 * noise * if concurrent > 0 { factor(capacity) } else { 1.0 };
                 let mut outcome =
-                    PassOutcome { company, elapsed: Picos::from_ms(9), ..PassOutcome::default() };
+                    PassOutcome { concurrent, elapsed: Picos::from_ms(9), ..PassOutcome::default() };
                 outcome.observed.value("messages_per_s", rate);
                 record.push(SeriesEntry { segment: 0, pass, trial: index as u32, outcome: Ok(outcome) });
             }
@@ -201,9 +202,9 @@ mod tests {
     }
 
     #[test]
-    fn company_that_changes_nothing_counts() {
+    fn concurrency_that_changes_nothing_counts() {
         let record = record(8, two_of_eight, |_| 1.0);
-        let gate = CompanyGate::of(&topology(), &settings(), &record);
+        let gate = ConcurrencyGate::of(&topology(), &settings(), &record);
         let Regime::Parallel { pairs: 8, gate: outcomes } = gate.regime() else { panic!("{gate:?}") };
         assert!(matches!(outcomes[..], [GateOutcome { pairs: 8, cells: 80, equivalent: true, .. }]));
         assert_eq!(gate.counted(&record, 0).passes.len(), 8);
@@ -213,16 +214,16 @@ mod tests {
     }
 
     #[test]
-    fn company_that_slows_stands_flagged_until_there_is_a_first_look_alone() {
+    fn concurrency_that_slows_stands_flagged_until_there_is_a_first_look_alone() {
         let slower = |_| 0.9;
         let early = record(8, two_of_eight, slower);
-        let gate = CompanyGate::of(&topology(), &settings(), &early);
+        let gate = ConcurrencyGate::of(&topology(), &settings(), &early);
         assert!(gate.refuses(0) && !is_done(&settings(), &gate, &SentinelWatch::default(), &early, 0));
         let flagged = &analyse_series(&topology(), &settings(), &early).trials[0];
         assert_eq!((flagged.passes, flagged.flags.contains(Flag::ParBias)), (6, true));
         assert!((flagged.values["messages_per_s"].point / 0.9e6 - 1.0).abs() < 0.02);
         let late = record(14, |pass| two_of_eight(pass) || pass >= 8, slower);
-        let gate = CompanyGate::of(&topology(), &settings(), &late);
+        let gate = ConcurrencyGate::of(&topology(), &settings(), &late);
         assert!(is_done(&settings(), &gate, &SentinelWatch::default(), &late, 0));
         let alone = &analyse_series(&topology(), &settings(), &late).trials[0];
         assert_eq!((alone.passes, alone.flags.contains(Flag::ParBias)), (8, false));
@@ -230,10 +231,10 @@ mod tests {
     }
 
     #[test]
-    fn one_kind_of_trial_that_minds_company_refuses_its_relation() {
+    fn one_kind_of_trial_that_minds_concurrency_refuses_its_relation() {
         let factor = |capacity| if capacity > 5e3 { 0.9 } else { 1.0 };
         let record = record(8, two_of_eight, factor);
-        let gate = CompanyGate::of(&topology(), &settings(), &record);
+        let gate = ConcurrencyGate::of(&topology(), &settings(), &record);
         let Regime::Parallel { gate: outcomes, .. } = gate.regime() else { panic!("{gate:?}") };
         assert!(outcomes[0].bias.low > -0.02, "the others hide it: {:?}", outcomes[0].bias);
         assert!(gate.refuses(0));
@@ -242,11 +243,11 @@ mod tests {
     #[test]
     fn what_was_never_alone_cannot_be_told_and_what_always_was_needs_no_gate() {
         let never = record(8, |_| false, |_| 1.0);
-        let gate = CompanyGate::of(&topology(), &settings(), &never);
+        let gate = ConcurrencyGate::of(&topology(), &settings(), &never);
         let Regime::Parallel { gate: outcomes, .. } = gate.regime() else { panic!("{gate:?}") };
         assert_eq!((outcomes[0].bias, outcomes[0].cells), (GateOutcome::UNKNOWN, 0));
         assert!(gate.refuses(0));
         let always = record(8, |_| true, |_| 1.0);
-        assert_eq!(CompanyGate::of(&topology(), &settings(), &always).regime(), Regime::Serial);
+        assert_eq!(ConcurrencyGate::of(&topology(), &settings(), &always).regime(), Regime::Serial);
     }
 }
