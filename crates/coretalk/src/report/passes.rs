@@ -47,13 +47,15 @@ pub fn passes(input: &ReportInput<'_>, record: &Record) -> Vec<PairPasses> {
 
 /// Seconds since the first pass and values, on the home that the cell reports.
 fn values(said: CellPasses<'_>, record: &Record, kernel: &KernelId, second: bool) -> Vec<(f64, f64)> {
-    let slot = |home| record.slot(kernel, home);
-    let Some(slot) = (if second { slot(1).or_else(|| slot(0)) } else { slot(0) }) else { return Vec::new() };
+    let column = |home| record.column(kernel, home);
+    let Some(column) = (if second { column(1).or_else(|| column(0)) } else { column(0) }) else {
+        return Vec::new();
+    };
     let step = said.passes.len().div_ceil(MOST_PASSES).max(1);
     let passes = said.passes.iter().enumerate().step_by(step);
     passes
         .filter_map(|(index, head)| {
-            Some((head.started.secs(), f64::from(said.slot(index, slot)?.location_ns)))
+            Some((head.started.secs(), f64::from(said.column(index, column)?.location_ns)))
         })
         .collect()
 }

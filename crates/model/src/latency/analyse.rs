@@ -133,10 +133,10 @@ impl<'a> Survey<'a> {
         pairs: &[[CpuId; 2]],
         kernel: &KernelId,
     ) -> Survey<'a> {
-        let columns = record.slot(kernel, 0).map(|first| Columns {
+        let columns = record.column(kernel, 0).map(|first| Columns {
             first,
-            second: record.slot(kernel, 1),
-            sentinel: record.slot(&KernelId::of(Protocol::Cas, Hint::None), 0),
+            second: record.column(kernel, 1),
+            sentinel: record.column(&KernelId::of(Protocol::Cas, Hint::None), 0),
         });
         let kinds = |pair: &[CpuId; 2]| {
             let mut ranks = pair.map(|cpu| topology.class_of(cpu).map(|class| class.rank));
@@ -317,7 +317,7 @@ fn missing(survey: &Survey<'_>, cell: usize) -> String {
 fn again(survey: &Survey<'_>, wanted: impl Fn(&Entry) -> bool) -> BTreeMap<usize, Vec<Pass>> {
     let mut values: BTreeMap<usize, Vec<Pass>> = BTreeMap::new();
     let Some(columns) = survey.columns else { return values };
-    let kernel = &survey.record.slots()[columns.first].kernel;
+    let kernel = &survey.record.columns()[columns.first].kernel;
     for entry in survey.record.others(Purpose::Again).filter(|entry| wanted(entry)) {
         let Ok(visit) = &entry.outcome else { continue };
         let of_kernel = visit.spans.iter().filter(|span| span.kernel == *kernel);

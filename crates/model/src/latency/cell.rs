@@ -1,6 +1,6 @@
 //! What follows for one pair from its passes: location, interval, states, flags, grade.
 
-use super::record::{CellPasses, PassHead, SlotValue};
+use super::record::{CellPasses, ColumnValue, PassHead};
 use super::{CellState, CellValue, Counts, LatencySettings};
 use crate::stats::{
     self, Analysis, Correlation, Detector, Estimate, Pass, Pool, drift_interval, holds_still,
@@ -83,26 +83,32 @@ pub struct Scratch {
 }
 
 /// The location of a cell over its passes on one home, for judging others by it; `None` without passes.
-fn location(passes: CellPasses<'_>, slot: usize, valid_from: u32, numbers: &mut Vec<f64>) -> Option<f64> {
+fn location(passes: CellPasses<'_>, column: usize, valid_from: u32, numbers: &mut Vec<f64>) -> Option<f64> {
     numbers.clear();
-    numbers.extend(valid_values(passes, slot, valid_from).map(|value| f64::from(value.location_ns)));
+    numbers.extend(valid_values(passes, column, valid_from).map(|value| f64::from(value.location_ns)));
     stats::median_in_place(numbers)
 }
 
 /// Logarithms of the passes against the location of their cell: what [`Context::pass_scale`] is made from.
-pub fn pass_residuals(passes: CellPasses<'_>, slot: usize, valid_from: u32, into: &mut Vec<f64>) {
-    let Some(location) = location(passes, slot, valid_from, &mut Vec::new()) else { return };
+pub fn pass_residuals(passes: CellPasses<'_>, column: usize, valid_from: u32, into: &mut Vec<f64>) {
+    let Some(location) = location(passes, column, valid_from, &mut Vec::new()) else { return };
     into.extend(
-        valid_values(passes, slot, valid_from).map(|value| (f64::from(value.location_ns) / location).ln()),
+        valid_values(passes, column, valid_from).map(|value| (f64::from(value.location_ns) / location).ln()),
     );
 }
 
 /// Adds the passes of a cell to what tells how far they resemble their neighbours: in nanoseconds, and in core cycles
 /// where the clock is known.
-pub fn pool_passes(passes: CellPasses<'_>, slot: usize, valid_from: u32, limit: f64, pools: &mut [Pool; 2]) {
+pub fn pool_passes(
+    passes: CellPasses<'_>,
+    column: usize,
+    valid_from: u32,
+    limit: f64,
+    pools: &mut [Pool; 2],
+) {
     let of = |clock: fn(&PassHead) -> f32| -> Vec<f64> {
         let known = valid(passes, valid_from).filter_map(|(index, head)| {
-            Some(f64::from(passes.slot(index, slot)?.location_ns) * f64::from(clock(head)))
+            Some(f64::from(passes.column(index, column)?.location_ns) * f64::from(clock(head)))
         });
         known.map(f64::ln).collect()
     };
@@ -119,9 +125,9 @@ fn valid(passes: CellPasses<'_>, from: u32) -> impl Iterator<Item = (usize, &Pas
     passes.passes.iter().enumerate().filter(move |(_, head)| head.pass >= from)
 }
 
-/// The values in a slot of the passes that count.
-fn valid_values(passes: CellPasses<'_>, slot: usize, valid_from: u32) -> impl Iterator<Item = SlotValue> {
-    valid(passes, valid_from).filter_map(move |(index, _)| passes.slot(index, slot))
+/// The values in a column of the passes that count.
+fn valid_values(passes: CellPasses<'_>, column: usize, valid_from: u32) -> impl Iterator<Item = ColumnValue> {
+    valid(passes, valid_from).filter_map(move |(index, _)| passes.column(index, column))
 }
 
 /// Tells passes that were disturbed: far from the others of the cell, yet no state of their own.
@@ -134,20 +140,20 @@ fn disturbance(values: &[f64], pass_scale: f64) -> impl Fn(f64) -> bool + use<> 
 /// Judges one cell by its passes. `None` where no pass has a value.
 pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratch) -> Option<CellValue> {
     let Scratch { numbers, others, values, kept, passes: timed } = scratch;
-    let mut home_of = |slot: Option<usize>, home: Home| {
-        Some((slot?, home, location(passes, slot?, context.valid_from, numbers)?))
+    let mut home_of = |column: Option<usize>, home: Home| {
+        Some((column?, home, location(passes, column?, context.valid_from, numbers)?))
     };
     let first = home_of(Some(context.columns.first), context.homes[0]);
     let second = home_of(context.columns.second, context.homes[1]);
-    let (slot, home, best) = match (first, second) {
+    let (column, home, best) = match (first, second) {
         (Some(first), Some(second)) if second.2.total_cmp(&first.2).is_lt() => second,
         (first, second) => first.or(second)?,
     };
     let penalty = first.zip(second).map(|(first, second)| first.2.max(second.2) / best);
     values.clear();
     values.extend(valid(passes, context.valid_from).filter_map(|(index, head)| {
-        let sentinel = context.columns.sentinel.and_then(|slot| passes.slot(index, slot));
-        let value = passes.slot(index, slot)?;
+        let sentinel = context.columns.sentinel.and_then(|column| passes.column(index, column));
+        let value = passes.column(index, column)?;
         Some(PassValue {
             head: *head,
             ns: f64::from(value.location_ns),
@@ -218,7 +224,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     }
     let (mut batches, mut dropped, mut floor) = (0, 0, f64::INFINITY);
     numbers.clear();
-    for value in valid_values(passes, slot, context.valid_from) {
+    for value in valid_values(passes, column, context.valid_from) {
         batches += u64::from(value.kept);
         dropped += u64::from(value.dropped);
         floor = floor.min(f64::from(value.floor_ns));

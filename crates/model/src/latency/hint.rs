@@ -51,12 +51,12 @@ fn gains(record: &Record, protocol: Protocol) -> Vec<f64> {
             ratios.entry(entry.cell).or_default().push(plain / pause);
         }
     }
-    if let (Some(plain), Some(pause)) = (record.slot(&plain, 0), record.slot(&pause, 0)) {
+    if let (Some(plain), Some(pause)) = (record.column(&plain, 0), record.column(&pause, 0)) {
         // Only tiny machines time both kernels in the passes of their map.
         let mut cell = 0;
         while let Some(passes) = record.passes(cell) {
             for pass in 0..passes.passes.len() {
-                if let (Some(plain), Some(pause)) = (passes.slot(pass, plain), passes.slot(pass, pause)) {
+                if let (Some(plain), Some(pause)) = (passes.column(pass, plain), passes.column(pass, pause)) {
                     let ratio = f64::from(plain.location_ns) / f64::from(pause.location_ns);
                     ratios.entry(cell as u32).or_default().push(ratio);
                 }

@@ -2,7 +2,7 @@
 //! are of several kinds, per relation and combination of kinds: no median mixes them. Nor does a row mix states of the
 //! machine: every visit says what CAS without pause took then, and counts where that fits what the pair's cell is from.
 
-use super::record::SlotId;
+use super::record::SpanColumn;
 use super::{CellValue, Kinds, LadderRow, LatencyMap, Purpose, Record, SpanSummary, Visit};
 use crate::stats::{self, Analysis, Detector, Estimate, passes_interval};
 use crate::{CpuId, Hint, Home, KernelId, Protocol, Relation, Topology};
@@ -35,7 +35,7 @@ pub fn ladder(
     let headlines: Vec<Option<&CellValue>> = pairs.iter().map(|&pair| value_of(maps.first(), pair)).collect();
     let sentinel = KernelId::of(Protocol::Cas, Hint::None);
     // A tiny machine climbs the whole ladder in every pass of its map: beside other tools CAS only watches there.
-    let climbs_in_map = record.slots().len() > 2 && pairs.len() <= TINY_CELLS;
+    let climbs_in_map = record.columns().len() > 2 && pairs.len() <= TINY_CELLS;
     for entry in record.others(Purpose::Ladder) {
         let Ok(visit) = &entry.outcome else { continue };
         let cell = entry.cell as usize;
@@ -47,21 +47,21 @@ pub fn ladder(
         }
     }
     if climbs_in_map {
-        let telling = record.slot(&sentinel, 0);
+        let telling = record.column(&sentinel, 0);
         for (cell, headline) in headlines.iter().enumerate() {
             let Some(passes) = record.passes(cell) else { continue };
             let of_state = |pass: usize| {
                 let ns = telling
-                    .and_then(|slot| passes.slot(pass, slot))
+                    .and_then(|column| passes.column(pass, column))
                     .map(|value| f64::from(value.location_ns));
                 let range = headline.and_then(|value| value.cas_ns);
                 ns.zip(range).is_none_or(|(ns, [low, high])| (low..=high).contains(&ns))
             };
-            for (slot, SlotId { kernel, .. }) in
-                record.slots().iter().enumerate().filter(|(_, slot)| slot.home == 0)
+            for (column, SpanColumn { kernel, .. }) in
+                record.columns().iter().enumerate().filter(|(_, column)| column.home == 0)
             {
                 for pass in 0..passes.passes.len() {
-                    if let Some(value) = passes.slot(pass, slot) {
+                    if let Some(value) = passes.column(pass, column) {
                         see(cell, kernel, Some(f64::from(value.location_ns)).filter(|_| of_state(pass)));
                     }
                 }

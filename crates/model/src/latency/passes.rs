@@ -19,7 +19,7 @@ pub(super) struct PassTable {
     line_errors: Vec<f32>,
     /// Batches kept and dropped, of the values that have too many for [`Stored`], by position in `values`.
     many: BTreeMap<usize, [u32; 2]>,
-    /// The run's slots.
+    /// The run's columns.
     width: usize,
     /// Cells whose last visit gave nothing.
     failures: BTreeMap<usize, TrialFailure>,
@@ -40,7 +40,7 @@ struct Rows {
 pub struct CellPasses<'a> {
     /// One for each pass.
     pub passes: &'a [PassHead],
-    /// Pass by pass, as many as `width` each; see [`CellPasses::slot`].
+    /// Pass by pass, as many as `width` each; see [`CellPasses::column`].
     values: &'a [Stored],
     /// Beside `values`, or empty.
     line_errors: &'a [f32],
@@ -70,10 +70,10 @@ pub struct PassHead {
     pub flags: Flags,
 }
 
-/// What one pass said in one slot.
+/// What one pass said in one column.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SlotValue {
-    /// Half round trip in nanoseconds; not a number where the slot was not measured in this pass.
+pub struct ColumnValue {
+    /// Half round trip in nanoseconds; not a number where the column was not measured in this pass.
     pub location_ns: f32,
     /// Standard error of the location from the spread over lines, in nanoseconds; not a number where unknown.
     pub line_error_ns: f32,
@@ -87,7 +87,7 @@ pub struct SlotValue {
     pub dropped: u32,
 }
 
-/// A [`SlotValue`] as it is kept: 16 bytes, 12 million times on a machine with 1,024 CPUs.
+/// A [`ColumnValue`] as it is kept: 16 bytes, 12 million times on a machine with 1,024 CPUs.
 #[derive(Debug, Clone, Copy)]
 struct Stored {
     location_ns: f32,
@@ -107,18 +107,18 @@ impl Stored {
 }
 
 impl CellPasses<'_> {
-    /// What a pass (by position in `passes`) said in a slot; `None` where it said nothing.
-    pub fn slot(&self, pass: usize, slot: usize) -> Option<SlotValue> {
-        if slot >= self.width {
+    /// What a pass (by position in `passes`) said in a column; `None` where it said nothing.
+    pub fn column(&self, pass: usize, column: usize) -> Option<ColumnValue> {
+        if column >= self.width {
             return None;
         }
-        let at = pass * self.width + slot;
+        let at = pass * self.width + column;
         let value = self.values.get(at).filter(|value| value.location_ns.is_finite())?;
         let [kept, dropped] = match value.batches {
             Stored::MANY => self.many.get(&(self.first + at)).copied().unwrap_or_default(),
             few => few.map(u32::from),
         };
-        Some(SlotValue {
+        Some(ColumnValue {
             location_ns: value.location_ns,
             line_error_ns: self.line_errors.get(at).copied().unwrap_or(f32::NAN),
             floor_ns: value.floor_ns,
@@ -181,12 +181,12 @@ impl PassTable {
         row
     }
 
-    /// Says something in a slot of a row.
-    pub fn set(&mut self, row: usize, slot: usize, value: SlotValue) {
-        if slot >= self.width {
-            self.widen(slot + 1);
+    /// Says something in a column of a row.
+    pub fn set(&mut self, row: usize, column: usize, value: ColumnValue) {
+        if column >= self.width {
+            self.widen(column + 1);
         }
-        let at = row * self.width + slot;
+        let at = row * self.width + column;
         if value.line_error_ns.is_finite() && self.line_errors.is_empty() {
             self.line_errors.resize(self.values.len(), f32::NAN);
         }
@@ -241,7 +241,7 @@ impl PassTable {
         self.cells[cell] = Rows { first: to as u32, made, room: room as u32 };
     }
 
-    /// Makes room for as many slots. Rare beyond the first round: a run times the same kernels in each.
+    /// Makes room for as many columns. Rare beyond the first round: a run times the same kernels in each.
     fn widen(&mut self, width: usize) {
         let old = self.width;
         let wider = |row: usize| (row * old..(row + 1) * old, row * width);
@@ -274,8 +274,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn value(location_ns: f32, line_error_ns: f32, [kept, dropped]: [u32; 2]) -> SlotValue {
-        SlotValue { location_ns, line_error_ns, floor_ns: 1.0, line_spread: 1.1, kept, dropped }
+    fn value(location_ns: f32, line_error_ns: f32, [kept, dropped]: [u32; 2]) -> ColumnValue {
+        ColumnValue { location_ns, line_error_ns, floor_ns: 1.0, line_spread: 1.1, kept, dropped }
     }
 
     /// Few, as adaptive passes have, and as many as can be asked for.
@@ -292,28 +292,28 @@ mod tests {
     }
 
     proptest! {
-        /// Cells in any order, slots that appear late, line errors that some visits have, and counts of any size.
+        /// Cells in any order, columns that appear late, line errors that some visits have, and counts of any size.
         #[test]
         fn every_cell_keeps_what_was_said_of_it(
             visits in proptest::collection::vec((0usize..5, 0usize..4, any::<bool>(), 0usize..5), 0..200),
         ) {
             let mut table = PassTable::default();
-            let mut said: BTreeMap<usize, Vec<(usize, SlotValue)>> = BTreeMap::new();
-            for (index, (cell, slot, has_error, batches)) in visits.into_iter().enumerate() {
+            let mut said: BTreeMap<usize, Vec<(usize, ColumnValue)>> = BTreeMap::new();
+            for (index, (cell, column, has_error, batches)) in visits.into_iter().enumerate() {
                 let row = table.begin(cell, PassHead { pass: index as u32, ..PassHead::NONE });
                 let line_error_ns = if has_error { 0.5 } else { f32::NAN };
                 let value = value(index as f32, line_error_ns, BATCHES[batches]);
-                table.set(row, slot, value);
-                said.entry(cell).or_default().push((slot, value));
+                table.set(row, column, value);
+                said.entry(cell).or_default().push((column, value));
             }
             for (cell, said) in said {
                 let passes = table.cell(cell).unwrap();
                 prop_assert_eq!(passes.passes.len(), said.len());
-                for (pass, (slot, value)) in said.into_iter().enumerate() {
+                for (pass, (column, value)) in said.into_iter().enumerate() {
                     prop_assert_eq!(passes.passes[pass].pass as f32, value.location_ns);
                     for other in 0..5 {
-                        let found = passes.slot(pass, other);
-                        prop_assert_eq!(found.is_some(), other == slot);
+                        let found = passes.column(pass, other);
+                        prop_assert_eq!(found.is_some(), other == column);
                         if let Some(found) = found {
                             prop_assert_eq!(found.location_ns, value.location_ns);
                             prop_assert_eq!(found.line_error_ns.to_bits(), value.line_error_ns.to_bits());

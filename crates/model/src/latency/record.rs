@@ -2,7 +2,7 @@
 //! kinds of cores of a pair, on a machine that has several.
 
 use super::passes::PassTable;
-pub use super::passes::{CellPasses, PassHead, SlotValue};
+pub use super::passes::{CellPasses, ColumnValue, PassHead};
 use super::{LatencySettings, PairChoice, Purpose, Visit};
 use crate::{CpuId, KernelId, Picos, Recording, Relation, Topology, TrialFailure};
 use std::cmp::Reverse;
@@ -50,7 +50,7 @@ pub fn representatives(topology: &Topology, pairs: impl Iterator<Item = [CpuId; 
 #[derive(Debug, Clone, Default)]
 pub struct Record {
     /// What the columns of [`CellPasses`] mean.
-    slots: Vec<SlotId>,
+    columns: Vec<SpanColumn>,
     map: PassTable,
     /// Working memory: the rows of the trials that are being added.
     rows: Vec<usize>,
@@ -91,7 +91,7 @@ pub struct KeptRecording {
 /// A column: the n-th span of a kernel within a visit. A cell whose CPUs live on two nodes has two spans of a kernel,
 /// the first on the node of its `from`, the second on that of its `to`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SlotId {
+pub struct SpanColumn {
     /// The code.
     pub kernel: KernelId,
     /// 0 for the home of the first role (or the only home), 1 for that of the second.
@@ -162,8 +162,8 @@ impl Record {
     fn say(&mut self, row: usize, visit: &Visit) {
         for (index, span) in visit.spans.iter().enumerate() {
             let before = visit.spans[..index].iter().filter(|earlier| earlier.kernel == span.kernel).count();
-            let slot = self.slot_or_new(&span.kernel, before as u8);
-            let value = SlotValue {
+            let column = self.column_or_new(&span.kernel, before as u8);
+            let value = ColumnValue {
                 location_ns: span.location_ns,
                 line_error_ns: span.line_error_ns.unwrap_or(f32::NAN),
                 floor_ns: span.floor_ns,
@@ -171,14 +171,14 @@ impl Record {
                 kept: span.kept,
                 dropped: span.dropped,
             };
-            self.map.set(row, slot, value);
+            self.map.set(row, column, value);
         }
     }
 
-    fn slot_or_new(&mut self, kernel: &KernelId, home: u8) -> usize {
-        self.slot(kernel, home).unwrap_or_else(|| {
-            self.slots.push(SlotId { kernel: kernel.clone(), home });
-            self.slots.len() - 1
+    fn column_or_new(&mut self, kernel: &KernelId, home: u8) -> usize {
+        self.column(kernel, home).unwrap_or_else(|| {
+            self.columns.push(SpanColumn { kernel: kernel.clone(), home });
+            self.columns.len() - 1
         })
     }
 
@@ -202,13 +202,13 @@ impl Record {
     }
 
     /// The column of a kernel on the first (0) or second (1) home.
-    pub fn slot(&self, kernel: &KernelId, home: u8) -> Option<usize> {
-        self.slots.iter().position(|slot| slot.kernel == *kernel && slot.home == home)
+    pub fn column(&self, kernel: &KernelId, home: u8) -> Option<usize> {
+        self.columns.iter().position(|column| column.kernel == *kernel && column.home == home)
     }
 
     /// The columns of the map.
-    pub fn slots(&self) -> &[SlotId] {
-        &self.slots
+    pub fn columns(&self) -> &[SpanColumn] {
+        &self.columns
     }
 
     /// The passes of the map over a cell; `None` for a cell that nothing was said about.

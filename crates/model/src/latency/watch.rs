@@ -17,7 +17,7 @@ pub fn watch(
     map: &LatencyMap,
 ) -> Option<StateWatch> {
     let telling = KernelId::of(Protocol::Cas, Hint::None);
-    let slot = record.slot(&telling, 0).or_else(|| record.slot(&map.kernel, 0))?;
+    let column = record.column(&telling, 0).or_else(|| record.column(&map.kernel, 0))?;
     let mut judged = 0;
     let mut changed = 0;
     let mut shown: Option<(usize, Vec<State>, f64)> = None;
@@ -25,7 +25,7 @@ pub fn watch(
     for cell in 0..pairs.len() {
         let Some(passes) = record.passes(cell) else { continue };
         values.clear();
-        values.extend(series(passes, slot).map(|value| value.1));
+        values.extend(series(passes, column).map(|value| value.1));
         if values.len() < FEWEST_PASSES {
             continue;
         }
@@ -54,15 +54,15 @@ pub fn watch(
     if let Some((cell, states, _)) = shown
         && let Some(passes) = record.passes(cell)
     {
-        describe(&mut watch, record, settings, passes, slot, states, &map.kernel);
+        describe(&mut watch, record, settings, passes, column, states, &map.kernel);
     }
     Some(watch)
 }
 
-/// (position of the pass, value) where the slot has one.
-fn series(passes: CellPasses<'_>, slot: usize) -> impl Iterator<Item = (usize, f64)> {
+/// (position of the pass, value) where the column has one.
+fn series(passes: CellPasses<'_>, column: usize) -> impl Iterator<Item = (usize, f64)> {
     (0..passes.passes.len())
-        .filter_map(move |pass| Some((pass, f64::from(passes.slot(pass, slot)?.location_ns))))
+        .filter_map(move |pass| Some((pass, f64::from(passes.column(pass, column)?.location_ns))))
 }
 
 fn range(values: &[f64]) -> f64 {
@@ -76,13 +76,13 @@ fn describe(
     record: &Record,
     settings: &LatencySettings,
     passes: CellPasses<'_>,
-    slot: usize,
+    column: usize,
     mut states: Vec<State>,
     headline: &KernelId,
 ) {
-    let values: Vec<(usize, f64)> = series(passes, slot).collect();
+    let values: Vec<(usize, f64)> = series(passes, column).collect();
     states.sort_by(|a, b| b.share.total_cmp(&a.share));
-    let shown = record.slot(headline, 0);
+    let shown = record.column(headline, 0);
     let begin = passes.passes.first().map_or(Picos::ZERO, |head| head.started);
     let mut label = vec![0u8; values.len()];
     for (index, state) in states.iter().enumerate() {
@@ -94,7 +94,7 @@ fn describe(
         .iter()
         .zip(&label)
         .map(|(&(pass, telling), &state)| {
-            let value = shown.and_then(|slot| passes.slot(pass, slot));
+            let value = shown.and_then(|column| passes.column(pass, column));
             let ns = value.map_or(telling, |value| f64::from(value.location_ns));
             (passes.passes[pass].started - begin, ns, state)
         })
@@ -140,24 +140,24 @@ fn kernels(
     headline: &KernelId,
 ) -> Vec<(KernelId, crate::stats::Estimate)> {
     let mut kernels: Vec<_> = record
-        .slots()
+        .columns()
         .iter()
         .enumerate()
-        .filter(|(_, slot)| slot.home == 0)
-        .filter_map(|(index, slot)| {
+        .filter(|(_, column)| column.home == 0)
+        .filter_map(|(index, column)| {
             let ns: Vec<Pass> = state
                 .passes
                 .iter()
                 .filter_map(|&member| {
                     let pass = values[member].0;
-                    let value = passes.slot(pass, index)?;
+                    let value = passes.column(pass, index)?;
                     let line_error =
                         if value.line_error_ns.is_finite() { f64::from(value.line_error_ns) } else { 0.0 };
                     let at_s = passes.passes[pass].started.secs();
                     Some(Pass { at_s, value: f64::from(value.location_ns), line_error })
                 })
                 .collect();
-            Some((slot.kernel.clone(), interval(&ns, settings)?))
+            Some((column.kernel.clone(), interval(&ns, settings)?))
         })
         .collect();
     kernels.sort_by_key(|(kernel, _)| kernel != headline);

@@ -290,12 +290,12 @@ fn last_analysis(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -
 /// and deviates by nothing.
 fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -> f64 {
     let kernels = driver.choices.hints.iter().map(|(&protocol, chosen)| KernelId::of(protocol, chosen.hint));
-    let Some(slot) = kernels.filter_map(|kernel| driver.log.record.slot(&kernel, 0)).next() else {
+    let Some(column) = kernels.filter_map(|kernel| driver.log.record.column(&kernel, 0)).next() else {
         return 0.0;
     };
     let mut residuals = Vec::new();
     for passes in cells.filter_map(|&cell| driver.log.record.passes(cell as usize)) {
-        cell::pass_residuals(passes, slot, 0, &mut residuals);
+        cell::pass_residuals(passes, column, 0, &mut residuals);
     }
     let beyond = residuals.iter().filter(|residual| residual.abs() > driver.settings.precision).count();
     let others = f64::from(TRIED_TIMES) / f64::from(TRIED_TIMES - 1);

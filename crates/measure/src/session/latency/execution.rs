@@ -99,12 +99,13 @@ fn candidates(driver: &Driver<'_>) -> Vec<([CpuId; 2], Reason)> {
 fn seen(driver: &Driver<'_>) -> Matrix<Option<Observation>> {
     let record = &driver.log.record;
     let chosen = driver.choices.hints.iter().find(|(protocol, _)| **protocol != Protocol::OneWay);
-    let slot = chosen.and_then(|(&protocol, chosen)| record.slot(&KernelId::of(protocol, chosen.hint), 0));
+    let column =
+        chosen.and_then(|(&protocol, chosen)| record.column(&KernelId::of(protocol, chosen.hint), 0));
     let mut scratch = Vec::new();
     let mut value = |cell: usize| {
         let passes = record.passes(cell)?;
         scratch.clear();
-        let said = (0..passes.passes.len()).filter_map(|pass| passes.slot(pass, slot?));
+        let said = (0..passes.passes.len()).filter_map(|pass| passes.column(pass, column?));
         scratch.extend(said.map(|said| f64::from(said.location_ns)));
         stats::median_in_place(&mut scratch).map(Observation::bare)
     };
