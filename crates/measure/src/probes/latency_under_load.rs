@@ -27,7 +27,7 @@ use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
 
 pub use price::price_load;
-pub use trials::{Load, Where, decades, gaps};
+pub use trials::{Load, NeighbourCpus, decades, gaps};
 
 /// Names of what trials are and say.
 pub mod names {

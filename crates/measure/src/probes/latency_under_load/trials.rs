@@ -26,7 +26,7 @@ pub enum Load {
 
 /// Where neighbours are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Where {
+pub enum NeighbourCpus {
     /// On the other threads of the pair's cores.
     Siblings,
     /// In the last-level cache of the pair's first CPU.
@@ -56,14 +56,14 @@ impl Load {
     }
 }
 
-impl Where {
-    const ALL: [Where; 3] = [Where::Siblings, Where::L3, Where::All];
+impl NeighbourCpus {
+    const ALL: [NeighbourCpus; 3] = [NeighbourCpus::Siblings, NeighbourCpus::L3, NeighbourCpus::All];
 
     fn name(self) -> &'static str {
         match self {
-            Where::Siblings => "siblings",
-            Where::L3 => "same-l3",
-            Where::All => "all-cpus",
+            NeighbourCpus::Siblings => "siblings",
+            NeighbourCpus::L3 => "same-l3",
+            NeighbourCpus::All => "all-cpus",
         }
     }
 
@@ -76,14 +76,14 @@ impl Where {
             domain.map(|domain| domain.cpus.clone()).unwrap_or_default()
         };
         match self {
-            Where::Siblings => others
+            NeighbourCpus::Siblings => others
                 .filter(|&cpu| topology.siblings(a).contains(cpu) || topology.siblings(b).contains(cpu))
                 .collect(),
-            Where::L3 => {
+            NeighbourCpus::L3 => {
                 let l3 = near(Level::L3);
                 others.filter(|&cpu| l3.contains(cpu)).collect()
             }
-            Where::All => others.collect(),
+            NeighbourCpus::All => others.collect(),
         }
     }
 }
@@ -122,16 +122,17 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
             trials.push(spec(parameters, pair.to_vec()));
         }
         let mut known: Vec<Vec<CpuId>> = Vec::new();
-        for place in Where::ALL {
-            let neighbours = place.cpus(request.topology, request.cpus, pair);
+        for neighbours_on in NeighbourCpus::ALL {
+            let neighbours = neighbours_on.cpus(request.topology, request.cpus, pair);
             // A larger place that holds no more CPUs is the same experiment.
             if neighbours.is_empty() || known.contains(&neighbours) {
                 continue;
             }
             let fits = |load: &Load| *load != Load::PingPong || neighbours.len() > 1;
             for &load in busy.iter().filter(|load| fits(load)) {
-                let parameters =
-                    Parameters::default().with(names::LOAD, load.name()).with(names::WHERE, place.name());
+                let parameters = Parameters::default()
+                    .with(names::LOAD, load.name())
+                    .with(names::WHERE, neighbours_on.name());
                 trials.push(spec(parameters, pair.iter().chain(&neighbours).copied().collect()));
                 placed.push(load);
             }
@@ -158,7 +159,9 @@ pub fn suite_trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, Reque
     let loaded = options.clone().with(names::LOAD, "compute,stream");
     let first = request.pairs.first();
     let has_neighbours = first.is_some_and(|&pair| {
-        Where::ALL.iter().any(|place| !place.cpus(request.topology, request.cpus, pair).is_empty())
+        NeighbourCpus::ALL
+            .iter()
+            .any(|neighbours_on| !neighbours_on.cpus(request.topology, request.cpus, pair).is_empty())
     });
     trials(&SeriesRequest { options: if has_neighbours { &loaded } else { &options }, ..*request })
 }
