@@ -19,7 +19,7 @@ fn main() {
         program: &program,
         arguments: &[],
         cpus: &cpus,
-        guard: None,
+        watchdog: None,
         launcher: None,
         limit: Duration::from_secs(10),
         lost: &|| None,

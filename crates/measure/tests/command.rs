@@ -28,12 +28,12 @@ fn stay(script: &str) -> Option<Stay> {
     let arguments = ["-c".into(), script.replace("ALL", &all.to_string()).into()];
     let program = "/bin/sh".into();
     let limit = Duration::from_secs(20);
-    let (guard, launcher) = (None, None);
+    let (watchdog, launcher) = (None, None);
     let launch = Launch {
         program: &program,
         arguments: &arguments,
         cpus: &cpus,
-        guard,
+        watchdog,
         launcher,
         limit,
         lost: &|| None,
@@ -51,7 +51,7 @@ fn a_program_ends_once_one_of_its_cpus_has_gone() {
         program: &program,
         arguments: &arguments,
         cpus: &cpus,
-        guard: None,
+        watchdog: None,
         launcher: None,
         limit: Duration::from_secs(600),
         lost: &|| {

@@ -3,8 +3,8 @@
 
 use crate::exit::{ExitCode, Failure};
 use crate::run::out::Out;
-use coretalk_measure::host::command::guard::{GUARD, keep};
 use coretalk_measure::host::command::launcher::{LAUNCH, serve};
+use coretalk_measure::host::command::watchdog::{GUARD, keep};
 use coretalk_measure::workloads::{CHAIN, Job, go_on_with_chain, perform};
 use coretalk_model::CpuId;
 use std::ffi::OsString;

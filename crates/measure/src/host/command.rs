@@ -5,17 +5,16 @@
 //! whoever is orphaned becomes a child of this process, which ends it.
 
 mod capture;
-pub mod guard;
 pub mod launcher;
 mod migrations;
 mod parent;
 mod tree;
+pub mod watchdog;
 
 use crate::stop::Stop;
 use capture::Capture;
 pub use capture::Printed;
 use coretalk_model::{CpuId, CpuSet};
-use guard::Guard;
 use launcher::Reaped;
 use parent::Parent;
 use std::collections::BTreeMap;
@@ -25,6 +24,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ChildStderr, ChildStdout, ExitStatus};
 use std::time::{Duration, Instant};
+use watchdog::Watchdog;
 
 /// How often a program that runs is looked at: whether somebody wishes to end, and whether it stays on its CPUs.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
@@ -46,7 +46,7 @@ pub struct Launch<'a> {
     /// Where it may run.
     pub cpus: &'a CpuSet,
     /// Who ends what it leaves, should this process be killed.
-    pub guard: Option<&'a Guard>,
+    pub watchdog: Option<&'a Watchdog>,
     /// The program that is a launcher by the word [`launcher::LAUNCH`]; without one this process forks.
     pub launcher: Option<&'a Path>,
     /// When it is given up.

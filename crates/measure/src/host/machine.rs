@@ -3,7 +3,7 @@
 use super::affinity;
 use super::arena::Arena;
 use super::clock::{ClockReport, offset, os};
-use super::command::guard::Guard;
+use super::command::watchdog::Watchdog;
 use super::engine::{Engine, nodes_of};
 use super::evidence::{self, Others, QuotaWatch};
 use super::memory::{Region, Residence};
@@ -49,7 +49,7 @@ pub struct HostMachine {
     /// What a CPU quota does meanwhile.
     quota: QuotaWatch,
     /// Who ends what programs leave, should this process be killed: asked for with the first program.
-    guard: Option<Option<Guard>>,
+    watchdog: Option<Option<Watchdog>>,
     /// CPUs that were away while work ran, and since when, on the clock of the system.
     missed: BTreeMap<CpuId, Picos>,
 }
@@ -78,7 +78,7 @@ impl HostMachine {
             worker_settings: WorkerSettings::default(),
             others: Others::default(),
             quota: QuotaWatch::begin(),
-            guard: None,
+            watchdog: None,
             missed: BTreeMap::new(),
         })
     }
@@ -336,10 +336,10 @@ impl Machine for HostMachine {
     fn perform_work(&mut self, order: &WorkOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         let started = self.now();
         let room = self.usable();
-        let guard = self.guard.get_or_insert_with(Guard::start).as_ref();
+        let watchdog = self.watchdog.get_or_insert_with(Watchdog::start).as_ref();
         let missed = RefCell::new(std::mem::take(&mut self.missed));
         let (rate, topology) = (self.clock.rate, &self.topology);
-        let runner = Runner { rate, usable: &room, topology, guard, missed: &missed };
+        let runner = Runner { rate, usable: &room, topology, watchdog, missed: &missed };
         let done = runner.run(order, stop);
         self.missed = missed.into_inner();
         let done = done?;

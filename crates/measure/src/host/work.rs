@@ -1,7 +1,7 @@
 //! [`Runner`]: one run of a piece of work on this machine, as the outcome of a pass.
 
 use super::clock::os;
-use super::command::guard::Guard;
+use super::command::watchdog::Watchdog;
 use super::command::{self, Finished, Launch, Printed, RunFailure};
 use super::surroundings::Present;
 use super::workers::CoordinatorMask;
@@ -32,7 +32,7 @@ pub struct Runner<'a> {
     /// Which of them share cores.
     pub topology: &'a Topology,
     /// Who ends what is left, should this process be killed.
-    pub guard: Option<&'a Guard>,
+    pub watchdog: Option<&'a Watchdog>,
     /// CPUs of the comparison that are away, and since when, on the clock of the system.
     pub missed: &'a RefCell<BTreeMap<CpuId, Picos>>,
 }
@@ -151,7 +151,7 @@ impl Runner<'_> {
             program: &line.program,
             arguments: &line.arguments,
             cpus,
-            guard: self.guard,
+            watchdog: self.watchdog,
             launcher: launcher.as_deref(),
             limit: limit.duration(),
             lost: &|| {

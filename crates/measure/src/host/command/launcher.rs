@@ -4,8 +4,8 @@
 //! is counted for whatever it becomes (`setmax_mm_hiwater_rss` in Linux's fs/exec.c). The child of a
 //! process of this program that has just begun holds two megabytes; a child of this process would hold many.
 
-use super::guard::Guard;
 use super::migrations::Migrations;
+use super::watchdog::Watchdog;
 use super::{Usage, tree};
 use crate::host::affinity;
 use coretalk_model::CpuSet;
@@ -73,21 +73,21 @@ impl Launched {
     /// [`Refused`]; nothing runs then.
     pub(super) fn start(
         launcher: &Path,
-        guard: Option<&Guard>,
+        watchdog: Option<&Watchdog>,
         program: &Program<'_>,
     ) -> Result<(Launched, ChildStdout, ChildStderr), Refused> {
-        Launched::begin(launcher, guard, program).map_err(|_| Refused::Launcher)?.map_err(Refused::Program)
+        Launched::begin(launcher, watchdog, program).map_err(|_| Refused::Launcher)?.map_err(Refused::Program)
     }
 
     fn begin(
         launcher: &Path,
-        guard: Option<&Guard>,
+        watchdog: Option<&Watchdog>,
         program: &Program<'_>,
     ) -> io::Result<io::Result<(Launched, ChildStdout, ChildStderr)>> {
         let (mut line, theirs) = UnixStream::pair()?;
         let mut command = Command::new(launcher);
         command.args(["work", LAUNCH]).stdin(Stdio::from(OwnedFd::from(theirs)));
-        command.envs(guard.map(Guard::mark));
+        command.envs(watchdog.map(Watchdog::mark));
         let mut helper = prepare(command, None).spawn()?;
         line.set_read_timeout(Some(ANSWER))?;
         let cpus = program.cpus.to_string();

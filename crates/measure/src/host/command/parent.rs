@@ -1,8 +1,8 @@
 //! [`Parent`]: whose child a program is: of this process, or of a small one that was started for it.
 
-use super::guard::Guard;
 use super::launcher::{Launched, Program, Reaped, Refused, prepare};
 use super::migrations::Migrations;
+use super::watchdog::Watchdog;
 use super::{Launch, RunFailure, tree};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -34,7 +34,7 @@ impl Parent {
             |source| RunFailure::NotStarted { program: program.to_string_lossy().into_owned(), source };
         if let Some(launcher) = launch.launcher {
             let program = Program { name: program, arguments, cpus };
-            match Launched::start(launcher, launch.guard, &program) {
+            match Launched::start(launcher, launch.watchdog, &program) {
                 Ok((launched, stdout, stderr)) => return Ok((Parent::Launcher(launched), stdout, stderr)),
                 Err(Refused::Program(source)) => return Err(not_started(source)),
                 // The file of this program may be gone, as after an update: then memory is not known, and all else is.
@@ -42,7 +42,7 @@ impl Parent {
             }
         }
         let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null()).envs(launch.guard.map(Guard::mark));
+        command.args(arguments).stdin(Stdio::null()).envs(launch.watchdog.map(Watchdog::mark));
         let (migrations, floor_bytes) = (Migrations::watch(), own_memory());
         let mut child = prepare(command, Some(cpus)).spawn().map_err(not_started)?;
         let missing = || RunFailure::Watch(io::Error::other("a pipe is missing"));

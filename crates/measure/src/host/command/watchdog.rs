@@ -1,4 +1,4 @@
-//! [`Guard`]: a process that ends what is left of programs, should this one be killed.
+//! [`Watchdog`]: a process that ends what is left of programs, should this one be killed.
 //!
 //! A program ends with its parent. Nothing ties to us what it has started, once both are gone: daemons have left its group,
 //! and orphans go to whoever adopts them. A second process, asleep until then, finds them by a word in their environment.
@@ -19,21 +19,21 @@ const BETWEEN: Duration = Duration::from_millis(1);
 
 /// A process that ends what is left, while this lives and when this process is killed.
 #[derive(Debug)]
-pub struct Guard {
+pub struct Watchdog {
     child: Child,
     word: String,
 }
 
-impl Guard {
+impl Watchdog {
     /// Starts a process of this program that sleeps until this one is gone; `None` where that is refused.
-    pub fn start() -> Option<Guard> {
+    pub fn start() -> Option<Watchdog> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let word = format!("{}-{}", std::process::id(), since.as_nanos());
         let mut command = Command::new(std::env::current_exe().ok()?);
         // In a group of its own, so that what a terminal sends to ours does not end it first. The pipe ends with us.
         command.args(["work", GUARD, &word]).env_clear().current_dir("/").process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        Some(Guard { child: command.spawn().ok()?, word })
+        Some(Watchdog { child: command.spawn().ok()?, word })
     }
 
     /// A variable of the environment that tells a program and whatever it starts from all others.
@@ -42,7 +42,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for Watchdog {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
         // It has ended itself, or somebody has ended it.
