@@ -18,7 +18,7 @@ mod linux {
     use coretalk_measure::host::affinity;
     use coretalk_measure::queues::course::{Course, Received, Sent};
     use coretalk_measure::queues::ends::{
-        Implementation, Leave, Nothing, Receiver, Refused, Sender, Shape, Watch,
+        Implementation, Leave, NoMessage, Receiver, Refused, Sender, Shape, Watch,
     };
     use coretalk_measure::queues::exchange::{
         Consume, Order, Produce, RoleSettings, Roles, consume, produce, roles,
@@ -173,9 +173,9 @@ mod linux {
 
     impl Receiver<u64> for Endless {
         #[inline(always)]
-        fn try_receive(&mut self) -> Result<u64, Nothing> {
+        fn try_receive(&mut self) -> Result<u64, NoMessage> {
             if self.left == 0 {
-                return Err(Nothing::Ever);
+                return Err(NoMessage::Ever);
             }
             self.left -= 1;
             let message = std::hint::black_box(self.next);

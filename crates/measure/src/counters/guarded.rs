@@ -1,7 +1,7 @@
 //! [`Guarded`]: a plain number that a lock keeps for one thread at a time.
 
 use super::{Counter, Setup, Step};
-use crate::primitives::spin::{Taken, TasLock, TicketLock};
+use crate::primitives::spin::{SpinGuard, TasLock, TicketLock};
 use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
@@ -77,7 +77,7 @@ impl<L: Lock> Counter for Guarded<L> {
 
 impl<const TEST: bool> Lock for TasLock<TEST> {
     type Handle<'a> = ();
-    type Held<'a> = Taken<'a>;
+    type Held<'a> = SpinGuard<'a>;
 
     fn new(_: usize) -> Self {
         TasLock::default()
@@ -86,14 +86,14 @@ impl<const TEST: bool> Lock for TasLock<TEST> {
     fn handle(&self, _: usize) {}
 
     #[inline(always)]
-    fn lock<'a>(&'a self, (): &mut (), guard: &Guard<'_>) -> Result<Taken<'a>, Halt> {
+    fn lock<'a>(&'a self, (): &mut (), guard: &Guard<'_>) -> Result<SpinGuard<'a>, Halt> {
         TasLock::lock(self, guard)
     }
 }
 
 impl Lock for TicketLock {
     type Handle<'a> = ();
-    type Held<'a> = Taken<'a>;
+    type Held<'a> = SpinGuard<'a>;
 
     fn new(_: usize) -> Self {
         TicketLock::default()
@@ -102,7 +102,7 @@ impl Lock for TicketLock {
     fn handle(&self, _: usize) {}
 
     #[inline(always)]
-    fn lock<'a>(&'a self, (): &mut (), guard: &Guard<'_>) -> Result<Taken<'a>, Halt> {
+    fn lock<'a>(&'a self, (): &mut (), guard: &Guard<'_>) -> Result<SpinGuard<'a>, Halt> {
         TicketLock::lock(self, guard)
     }
 }

@@ -60,11 +60,11 @@ type RunId = (usize, usize);
 
 /// Which runs the spans of one round have, so that none is given twice.
 #[derive(Debug, Default)]
-pub struct Taken(HashSet<(u32, RunId)>);
+pub struct UsedRuns(HashSet<(u32, RunId)>);
 
 /// What a span wants.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct LineRequest {
     /// The node that holds the lines.
     pub node: u32,
     /// Which of the concurrent pairs of the round wants it, counted from 0.
@@ -77,7 +77,7 @@ pub struct Wanted {
     pub walk: Walk,
 }
 
-impl Wanted {
+impl LineRequest {
     /// Runs that it takes.
     pub fn runs(&self) -> usize {
         match self.walk {
@@ -117,16 +117,16 @@ impl Arena {
     }
 
     /// Draws the lines of a span. `None` where the node has no memory left for them.
-    pub fn draw(&self, wanted: Wanted, draws: &mut Draws, taken: &mut Taken) -> Option<Places> {
+    pub fn draw(&self, wanted: LineRequest, draws: &mut Draws, used: &mut UsedRuns) -> Option<Places> {
         match wanted.walk {
-            Walk::FreshRuns => self.fresh_runs(wanted, draws, taken),
+            Walk::FreshRuns => self.fresh_runs(wanted, draws, used),
             Walk::OnePlace => self.one_place(wanted),
         }
     }
 
-    fn fresh_runs(&self, wanted: Wanted, draws: &mut Draws, taken: &mut Taken) -> Option<Places> {
+    fn fresh_runs(&self, wanted: LineRequest, draws: &mut Draws, used: &mut UsedRuns) -> Option<Places> {
         let regions = self.regions.get(&wanted.node)?;
-        let runs = self.distinct_runs(wanted, draws, taken)?;
+        let runs = self.distinct_runs(wanted, draws, used)?;
         // With two lines a place, first lines are the even ones of each run and second lines the odd ones, and those of
         // one place lie half of the runs apart: so neither do the two lines of a place share a pair of lines, which
         // the prefetcher brings together, nor the first lines of two places.
@@ -142,7 +142,12 @@ impl Arena {
         Places::of(regions, at)
     }
 
-    fn distinct_runs(&self, wanted: Wanted, draws: &mut Draws, taken: &mut Taken) -> Option<Vec<RunId>> {
+    fn distinct_runs(
+        &self,
+        wanted: LineRequest,
+        draws: &mut Draws,
+        used: &mut UsedRuns,
+    ) -> Option<Vec<RunId>> {
         let regions = self.regions.get(&wanted.node)?;
         let kept = FRAMES_KEPT * self.runs_per_frame();
         let usable = self.runs_per_region() - kept;
@@ -156,16 +161,16 @@ impl Arena {
                 let run = (draws.below(regions.len()), kept + draws.below(usable));
                 let frame = (run.0, run.1 / self.runs_per_frame());
                 let new_frame = attempt >= 64 || !frames.contains(&frame);
-                if new_frame && !taken.0.contains(&(wanted.node, run)) {
+                if new_frame && !used.0.contains(&(wanted.node, run)) {
                     found = Some(run);
                     break;
                 }
             }
             let run = found.or_else(|| {
                 let all = (0..regions.len()).flat_map(|r| (kept..kept + usable).map(move |run| (r, run)));
-                all.into_iter().find(|&run| !taken.0.contains(&(wanted.node, run)))
+                all.into_iter().find(|&run| !used.0.contains(&(wanted.node, run)))
             })?;
-            taken.0.insert((wanted.node, run));
+            used.0.insert((wanted.node, run));
             frames.insert((run.0, run.1 / self.runs_per_frame()));
             runs.push(run);
         }
@@ -174,7 +179,7 @@ impl Arena {
 
     /// The same place at every visit and in every round; with several pairs at once, one place for each. Two places
     /// never share a pair of lines, and neither do the two lines of one place.
-    fn one_place(&self, wanted: Wanted) -> Option<Places> {
+    fn one_place(&self, wanted: LineRequest) -> Option<Places> {
         let regions = self.regions.get(&wanted.node)?;
         let apart = 4 * self.stride;
         let slots = FRAMES_KEPT * FRAME_BYTES / size_of::<Line>() / apart;
@@ -217,11 +222,11 @@ mod tests {
             key in any::<u64>(), places in 1usize..130, lines_per_place in 1usize..7, line_bytes in prop::sample::select(vec![64, 128, 256]),
         ) {
             let arena = arena(line_bytes);
-            let mut taken = Taken::default();
-            let wanted = Wanted { node: 0, pair: 0, places, lines_per_place, walk: Walk::FreshRuns };
+            let mut used = UsedRuns::default();
+            let wanted = LineRequest { node: 0, pair: 0, places, lines_per_place, walk: Walk::FreshRuns };
             let mut seen = HashSet::new();
             for pair in 0..4 {
-                let drawn = arena.draw(wanted, &mut Draws::new(key, pair), &mut taken).unwrap();
+                let drawn = arena.draw(wanted, &mut Draws::new(key, pair), &mut used).unwrap();
                 let lines = addresses(&drawn);
                 prop_assert_eq!(lines.len(), places * lines_per_place);
                 let blocks: HashSet<usize> = lines.iter().map(|line| line / line_bytes.max(128)).collect();
@@ -240,8 +245,8 @@ mod tests {
 
         #[test]
         fn sixty_four_places_lie_in_four_frames_or_more(key in any::<u64>()) {
-            let wanted = Wanted { node: 0, pair: 0, places: 64, lines_per_place: 1, walk: Walk::FreshRuns };
-            let drawn = arena(64).draw(wanted, &mut Draws::new(key, 0), &mut Taken::default()).unwrap();
+            let wanted = LineRequest { node: 0, pair: 0, places: 64, lines_per_place: 1, walk: Walk::FreshRuns };
+            let drawn = arena(64).draw(wanted, &mut Draws::new(key, 0), &mut UsedRuns::default()).unwrap();
             let frames: HashSet<usize> = addresses(&drawn).iter().map(|line| line / FRAME_BYTES).collect();
             prop_assert!(frames.len() >= 4, "{} frames", frames.len());
         }
@@ -250,9 +255,9 @@ mod tests {
     #[test]
     fn the_key_decides_the_lines() {
         let arena = arena(64);
-        let wanted = Wanted { node: 0, pair: 0, places: 64, lines_per_place: 1, walk: Walk::FreshRuns };
+        let wanted = LineRequest { node: 0, pair: 0, places: 64, lines_per_place: 1, walk: Walk::FreshRuns };
         let draw = |key| {
-            let drawn = arena.draw(wanted, &mut Draws::new(key, 0), &mut Taken::default()).unwrap();
+            let drawn = arena.draw(wanted, &mut Draws::new(key, 0), &mut UsedRuns::default()).unwrap();
             addresses(&drawn)
         };
         assert_eq!(draw(1), draw(1));
@@ -263,8 +268,8 @@ mod tests {
     fn one_place_is_the_same_place_in_every_round() {
         let arena = arena(64);
         let draw = |pair, key| {
-            let wanted = Wanted { node: 0, pair, places: 5, lines_per_place: 2, walk: Walk::OnePlace };
-            addresses(&arena.draw(wanted, &mut Draws::new(key, 0), &mut Taken::default()).unwrap())
+            let wanted = LineRequest { node: 0, pair, places: 5, lines_per_place: 2, walk: Walk::OnePlace };
+            addresses(&arena.draw(wanted, &mut Draws::new(key, 0), &mut UsedRuns::default()).unwrap())
         };
         let first = draw(0, 1);
         assert_eq!(first.len(), 10);
@@ -276,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_node_without_memory_gives_none() {
-        let wanted = Wanted { node: 7, pair: 0, places: 1, lines_per_place: 1, walk: Walk::FreshRuns };
-        assert!(arena(64).draw(wanted, &mut Draws::new(0, 0), &mut Taken::default()).is_none());
+        let wanted = LineRequest { node: 7, pair: 0, places: 1, lines_per_place: 1, walk: Walk::FreshRuns };
+        assert!(arena(64).draw(wanted, &mut Draws::new(0, 0), &mut UsedRuns::default()).is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! Performing rounds: preparing a [`Batch`], watching over it asleep, and collecting what it produced.
 
-use super::arena::{Arena, Taken, Wanted};
+use super::arena::{Arena, LineRequest, UsedRuns};
 use super::batch::Batch;
 use super::clock::os;
 use super::evidence::{Throttles, cpu_times};
@@ -99,12 +99,12 @@ impl Engine<'_> {
     }
 
     fn prepare(&self, round: &Round) -> Result<Vec<Result<Trial, TrialFailure>>, MachineError> {
-        let (mut taken, mut busy) = (Taken::default(), CpuSet::new());
+        let (mut used, mut busy) = (UsedRuns::default(), CpuSet::new());
         let mut trials = Vec::with_capacity(round.assignments.len());
         for (pair, assignment) in round.assignments.iter().enumerate() {
             trials.push(match self.refusal(assignment, &mut busy) {
                 Some(failure) => Err(failure),
-                None => Ok(self.trial(pair, assignment, &mut taken)?),
+                None => Ok(self.trial(pair, assignment, &mut used)?),
             });
         }
         Ok(trials)
@@ -129,12 +129,17 @@ impl Engine<'_> {
         None
     }
 
-    fn trial(&self, pair: usize, assignment: &Assignment, taken: &mut Taken) -> Result<Trial, MachineError> {
+    fn trial(
+        &self,
+        pair: usize,
+        assignment: &Assignment,
+        used: &mut UsedRuns,
+    ) -> Result<Trial, MachineError> {
         let mut spans = Vec::with_capacity(assignment.orders.len());
         for (index, order) in assignment.orders.iter().enumerate() {
             let mut draws = Draws::new(assignment.key, index as u64);
             let wanted = wanted(order, pair, &assignment.placement, self.topology);
-            let places = self.arena.draw(wanted, &mut draws, taken).ok_or_else(|| MachineError::Memory {
+            let places = self.arena.draw(wanted, &mut draws, used).ok_or_else(|| MachineError::Memory {
                 node: wanted.node,
                 reason: "the pairs of one round want more than there is".to_owned(),
             })?;
@@ -258,7 +263,7 @@ impl Around<'_> {
     }
 }
 
-fn wanted(order: &SpanOrder, pair: usize, placement: &[CpuId], topology: &Topology) -> Wanted {
+fn wanted(order: &SpanOrder, pair: usize, placement: &[CpuId], topology: &Topology) -> LineRequest {
     let node = match order.home {
         HomeChoice::Node(home) => home.0,
         HomeChoice::OfRole(role) => {
@@ -270,7 +275,13 @@ fn wanted(order: &SpanOrder, pair: usize, placement: &[CpuId], topology: &Topolo
         // One place, visited as often as the lines of the order say.
         crate::machine::Walk::OnePlace => 1,
     };
-    Wanted { node, pair, places, lines_per_place: order.kernel.lines_per_place as usize, walk: order.walk }
+    LineRequest {
+        node,
+        pair,
+        places,
+        lines_per_place: order.kernel.lines_per_place as usize,
+        walk: order.walk,
+    }
 }
 
 /// The nodes of some CPUs; node 0 on machines that report none.

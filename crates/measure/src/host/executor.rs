@@ -185,7 +185,7 @@ fn thread_cpu_ns() -> Option<u64> {
 mod tests {
     use super::*;
     use crate::queues::course::Course;
-    use crate::queues::ends::{Ends, Implementation, Nothing, Receiver, Refusal, Shape};
+    use crate::queues::ends::{Ends, Implementation, NoMessage, Receiver, Refusal, Shape};
     use crate::queues::exchange::{RoleSettings, roles};
     use crate::queues::message::Message;
     use crate::queues::spsc::Spsc;
@@ -255,7 +255,7 @@ mod tests {
     }
 
     impl<M, R: Receiver<M>> Receiver<M> for Breaking<R> {
-        fn try_receive(&mut self) -> Result<M, Nothing> {
+        fn try_receive(&mut self) -> Result<M, NoMessage> {
             self.1 += 1;
             assert!(self.1 < 10, "on purpose");
             self.0.try_receive()

@@ -225,18 +225,18 @@ fn observe(finished: &Finished, core_ghz: Option<f64>) -> Observed {
 
 /// Why a pattern has no number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Nothing {
+enum NoNumber {
     /// It finds none.
     Found,
     /// It finds none in the lines at the end, and of a stream that comes before them so many bytes were not kept.
     Kept(u64),
 }
 
-impl Nothing {
+impl NoNumber {
     fn reason(self, metric: &str) -> String {
         match self {
-            Nothing::Found => format!("it printed no number that the pattern of metric {metric} finds"),
-            Nothing::Kept(bytes) => format!(
+            NoNumber::Found => format!("it printed no number that the pattern of metric {metric} finds"),
+            NoNumber::Kept(bytes) => format!(
                 "the pattern of metric {metric} finds no number in the last lines that it printed, and the number may be \
                  among {bytes} bytes before them, which were not kept; let it print less, or the number last"
             ),
@@ -246,16 +246,16 @@ impl Nothing {
 
 /// The number that a pattern finds in standard output, else in standard error: of the last match, since programs sum up
 /// at the end. Where bytes are missing, a match before them is not known to be the last.
-fn number(pattern: &Regex, streams: [&Printed; 2]) -> Result<f64, Nothing> {
+fn number(pattern: &Regex, streams: [&Printed; 2]) -> Result<f64, NoNumber> {
     for printed in streams {
         let found = pattern.captures_iter(printed.last_lines()).last();
         match (found.as_ref().and_then(read), printed.whole()) {
             (Some(number), _) => return Ok(number),
-            (None, Err(missing)) => return Err(Nothing::Kept(missing)),
+            (None, Err(missing)) => return Err(NoNumber::Kept(missing)),
             (None, Ok(_)) => {}
         }
     }
-    Err(Nothing::Found)
+    Err(NoNumber::Found)
 }
 
 /// The number of a match: of its first group that took part, since alternatives have a group each, or of the whole.
@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(places("0-1", [&[1], &[0]]), [at("1", true), at("0", true)]);
     }
 
-    fn find(pattern: &str, text: &str) -> Result<f64, Nothing> {
+    fn find(pattern: &str, text: &str) -> Result<f64, NoNumber> {
         number(&Regex::new(pattern).unwrap(), [&Printed::from(text), &Printed::default()])
     }
 
@@ -346,8 +346,8 @@ mod tests {
     fn a_metric_is_the_last_number_that_its_pattern_finds() {
         assert_eq!(find(r"rate: ([0-9.]+)", "rate: 1.5\nrate: 2.5 MB/s"), Ok(2.5));
         assert_eq!(find(r"[0-9]+", "7 of 9"), Ok(9.0));
-        assert_eq!(find(r"rate: (\w+)", "rate: fast"), Err(Nothing::Found));
-        assert_eq!(find(r"x(\d+)", ""), Err(Nothing::Found));
+        assert_eq!(find(r"rate: (\w+)", "rate: fast"), Err(NoNumber::Found));
+        assert_eq!(find(r"x(\d+)", ""), Err(NoNumber::Found));
         let streams = [&Printed::from("no number"), &Printed::from("rate: 3")];
         assert_eq!(number(&Regex::new("rate: (.)").unwrap(), streams), Ok(3.0));
     }
@@ -365,11 +365,11 @@ mod tests {
             let printed = Printed::with_a_gap("rate: 1 and 1", 77, tail);
             number(&Regex::new(pattern).unwrap(), [&printed, &Printed::from("77 rate: 5")])
         };
-        assert_eq!(find(r"(\d+) bytes left out", "234 b\nthe end"), Err(Nothing::Kept(77)));
-        assert_eq!(find(r"(\d+)", "234 b\nthe end"), Err(Nothing::Kept(77)), "cut by the gap");
-        assert_eq!(find(r"1([^x]*)2", "2\nthe end"), Err(Nothing::Kept(77)), "across the gap");
+        assert_eq!(find(r"(\d+) bytes left out", "234 b\nthe end"), Err(NoNumber::Kept(77)));
+        assert_eq!(find(r"(\d+)", "234 b\nthe end"), Err(NoNumber::Kept(77)), "cut by the gap");
+        assert_eq!(find(r"1([^x]*)2", "2\nthe end"), Err(NoNumber::Kept(77)), "across the gap");
         assert_eq!(find(r"rate: (\d+)", "b\nrate: 9\n"), Ok(9.0));
-        let said = Nothing::Kept(77).reason("x");
+        let said = NoNumber::Kept(77).reason("x");
         assert!(said.contains("the pattern of metric x") && said.contains("77 bytes"), "{said}");
     }
 }

@@ -29,9 +29,9 @@ pub struct TicketLock {
 
 /// A lock that is held, released when it is dropped.
 #[derive(Debug)]
-pub struct Taken<'a>(&'a AtomicU64, u64);
+pub struct SpinGuard<'a>(&'a AtomicU64, u64);
 
-impl Drop for Taken<'_> {
+impl Drop for SpinGuard<'_> {
     fn drop(&mut self) {
         // Release pairs with the Acquire of who takes the lock next.
         if cfg!(loom) {
@@ -45,20 +45,20 @@ impl Drop for Taken<'_> {
 
 impl<const TEST: bool> TasLock<TEST> {
     /// Takes the lock if it is free.
-    pub fn try_lock(&self) -> Option<Taken<'_>> {
+    pub fn try_lock(&self) -> Option<SpinGuard<'_>> {
         // Relaxed: only whether to try; the exchange below acquires.
         if TEST && self.taken.load(Relaxed) != 0 {
             return None;
         }
         // Acquire pairs with the Release of whoever held it before.
-        (self.taken.swap(1, Acquire) == 0).then(|| Taken(&self.taken, 0))
+        (self.taken.swap(1, Acquire) == 0).then(|| SpinGuard(&self.taken, 0))
     }
 
     /// Takes the lock as soon as it is free.
     ///
     /// # Errors
     /// The reason to leave.
-    pub fn lock(&self, guard: &Guard<'_>) -> Result<Taken<'_>, Halt> {
+    pub fn lock(&self, guard: &Guard<'_>) -> Result<SpinGuard<'_>, Halt> {
         let mut taken = None;
         wait_until::<Pause>(guard, || {
             taken = self.try_lock();
@@ -70,13 +70,13 @@ impl<const TEST: bool> TasLock<TEST> {
 }
 
 impl<const TEST: bool> Primitive for TasLock<TEST> {
-    type Held<'a> = Taken<'a>;
+    type Held<'a> = SpinGuard<'a>;
 
     fn new() -> io::Result<Self> {
         Ok(TasLock::default())
     }
 
-    fn arm(&self) -> Taken<'_> {
+    fn arm(&self) -> SpinGuard<'_> {
         loop {
             // The waiter of the round before has it for a moment.
             if let Some(taken) = self.try_lock() {
@@ -90,7 +90,7 @@ impl<const TEST: bool> Primitive for TasLock<TEST> {
         self.lock(guard).map(drop)
     }
 
-    fn wake(&self, held: Taken<'_>, _: u64) {
+    fn wake(&self, held: SpinGuard<'_>, _: u64) {
         drop(held);
     }
 
@@ -102,10 +102,10 @@ impl TicketLock {
     ///
     /// # Errors
     /// The reason to leave: whoever drew a later number then waits for ever, and leaves for the same reason.
-    pub fn lock(&self, guard: &Guard<'_>) -> Result<Taken<'_>, Halt> {
+    pub fn lock(&self, guard: &Guard<'_>) -> Result<SpinGuard<'_>, Halt> {
         let ticket = self.draw();
         wait_until::<Pause>(guard, || self.is_turn(ticket))?;
-        Ok(Taken(&self.serving, ticket + 1))
+        Ok(SpinGuard(&self.serving, ticket + 1))
     }
 
     fn draw(&self) -> u64 {
@@ -120,26 +120,26 @@ impl TicketLock {
 }
 
 impl Primitive for TicketLock {
-    type Held<'a> = Taken<'a>;
+    type Held<'a> = SpinGuard<'a>;
 
     fn new() -> io::Result<TicketLock> {
         Ok(TicketLock::default())
     }
 
-    fn arm(&self) -> Taken<'_> {
+    fn arm(&self) -> SpinGuard<'_> {
         let ticket = self.draw();
         while !self.is_turn(ticket) {
             // The waiter of the round before has it for a moment.
             std::hint::spin_loop();
         }
-        Taken(&self.serving, ticket + 1)
+        SpinGuard(&self.serving, ticket + 1)
     }
 
     fn wait(&self, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         self.lock(guard).map(drop)
     }
 
-    fn wake(&self, held: Taken<'_>, _: u64) {
+    fn wake(&self, held: SpinGuard<'_>, _: u64) {
         drop(held);
     }
 

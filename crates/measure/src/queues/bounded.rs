@@ -1,7 +1,7 @@
 //! [`Bounded`]: a ring between two counting semaphores, free places and items: the reference among queues, over
 //! semaphores of four makers.
 
-use super::ends::{Implementation, Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch};
+use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::message::Message;
 use super::slot::Slots;
 use crate::stage::{Guard, Halt};
@@ -173,11 +173,11 @@ impl<M, P: Permits> BoundedReceiver<M, P> {
 
 impl<M: Message, P: Permits> Receiver<M> for BoundedReceiver<M, P> {
     #[inline(always)]
-    fn try_receive(&mut self) -> Result<M, Nothing> {
+    fn try_receive(&mut self) -> Result<M, NoMessage> {
         if !self.core.items.try_take() {
-            return Err(Nothing::Yet);
+            return Err(NoMessage::Yet);
         }
-        self.get().ok_or(Nothing::Ever)
+        self.get().ok_or(NoMessage::Ever)
     }
 
     fn receive(&mut self, guard: &Guard<'_>) -> Result<Option<M>, Halt> {

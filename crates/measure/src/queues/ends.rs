@@ -78,7 +78,7 @@ pub enum Refused<M> {
 
 /// Why there is no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Nothing {
+pub enum NoMessage {
     /// The queue is empty.
     Yet,
     /// The queue is empty and the other end has gone.
@@ -146,7 +146,7 @@ pub trait Receiver<M>: Send + Sized + 'static {
     ///
     /// # Errors
     /// Whether one may come.
-    fn try_receive(&mut self) -> Result<M, Nothing>;
+    fn try_receive(&mut self) -> Result<M, NoMessage>;
 
     /// Takes a message; waits for one as this kind of queue does. `None` once there will be none.
     ///

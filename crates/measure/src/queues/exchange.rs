@@ -5,7 +5,7 @@
 
 use super::course::Delays;
 use super::course::{Course, Received, Sent};
-use super::ends::{Implementation, Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch};
+use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::message::Message;
 use super::paced::{self, Pace};
 use super::stamps::Stamps;
@@ -241,8 +241,8 @@ fn take_all<M: Message, R: Receiver<M>>(
         while taken < next_stamp {
             let message = match receiver.try_receive() {
                 Ok(message) => message,
-                Err(Nothing::Ever) => break 'course,
-                Err(Nothing::Yet) => {
+                Err(NoMessage::Ever) => break 'course,
+                Err(NoMessage::Yet) => {
                     empty += 1;
                     match receiver.receive(course.guard)? {
                         Some(message) => message,

@@ -1,6 +1,6 @@
 //! [`Locked`]: a queue behind a mutex and two condition variables, as textbooks write it.
 
-use super::ends::{Implementation, Leave, NAP, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch};
+use super::ends::{Implementation, Leave, NAP, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::memory;
 use super::message::Message;
 use crate::stage::{Guard, Halt};
@@ -129,15 +129,15 @@ impl<M: Message> Sender<M> for LockedEnd<M, true> {
 
 impl<M: Message> Receiver<M> for LockedEnd<M, false> {
     #[inline]
-    fn try_receive(&mut self) -> Result<M, Nothing> {
+    fn try_receive(&mut self) -> Result<M, NoMessage> {
         let mut state = self.0.lock();
         match state.messages.pop_front() {
             Some(message) => {
                 self.0.took(state);
                 Ok(message)
             }
-            None if state.senders == 0 => Err(Nothing::Ever),
-            None => Err(Nothing::Yet),
+            None if state.senders == 0 => Err(NoMessage::Ever),
+            None => Err(NoMessage::Yet),
         }
     }
 

@@ -5,7 +5,7 @@
 //! (coordinated omission); the delay that it sees from the actual sending stands beside the corrected one.
 
 use super::course::{Course, Delays, Received, Sent};
-use super::ends::{Leave, Nothing, Receiver, Refused, Sender, Watch};
+use super::ends::{Leave, NoMessage, Receiver, Refused, Sender, Watch};
 use super::message::Message;
 use super::stamps::Stamps;
 use crate::counter;
@@ -108,8 +108,8 @@ pub fn consume<M: Message, R: Receiver<M>>(
     loop {
         let message = match receiver.try_receive() {
             Ok(message) => message,
-            Err(Nothing::Ever) => break,
-            Err(Nothing::Yet) => {
+            Err(NoMessage::Ever) => break,
+            Err(NoMessage::Yet) => {
                 received.empty += 1;
                 match receiver.receive(course.guard)? {
                     Some(message) => message,

@@ -1,6 +1,6 @@
 //! [`Spinning`]: the ends of a queue that cannot wait: they look again until it works, with a wait hint in between.
 
-use super::ends::{Leave, Nothing, Receiver, Refused, Sender, Watch};
+use super::ends::{Leave, NoMessage, Receiver, Refused, Sender, Watch};
 use super::message::Message;
 use crate::stage::{Guard, Halt, POLLS};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
@@ -89,8 +89,8 @@ impl<M: Message, T: Push<M>> Sender<M> for Spinning<T, true> {
 
 impl<M: Message, T: Pop<M>> Receiver<M> for Spinning<T, false> {
     #[inline(always)]
-    fn try_receive(&mut self) -> Result<M, Nothing> {
-        self.end.pop().ok_or(Nothing::Yet)
+    fn try_receive(&mut self) -> Result<M, NoMessage> {
+        self.end.pop().ok_or(NoMessage::Yet)
     }
 
     #[inline(always)]

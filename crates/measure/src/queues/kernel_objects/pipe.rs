@@ -1,7 +1,9 @@
 //! [`Pipe`]: a pipe in packet mode, where every write is a message of its own in a buffer of its own, so that the
 //! number of messages it holds is known. The kernel rounds that number to a power of two.
 
-use super::super::ends::{Implementation, Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch};
+use super::super::ends::{
+    Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,
+};
 use super::super::message::Message;
 use crate::stage::{Guard, Halt};
 use std::fs::File;
@@ -82,14 +84,14 @@ impl<M: Message> Sender<M> for PipeEnd<M> {
 }
 
 impl<M: Message> Receiver<M> for PipeEnd<M> {
-    fn try_receive(&mut self) -> Result<M, Nothing> {
+    fn try_receive(&mut self) -> Result<M, NoMessage> {
         let mut bytes = [0; libc::PIPE_BUF];
         loop {
             match self.file.read(&mut bytes[..M::MOST_BYTES]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // End of file: all writers have gone and nothing is left.
-                Ok(0) | Err(_) => return Err(Nothing::Ever),
-                Ok(count) => return M::from_bytes(&bytes[..count]).ok_or(Nothing::Ever),
+                Ok(0) | Err(_) => return Err(NoMessage::Ever),
+                Ok(count) => return M::from_bytes(&bytes[..count]).ok_or(NoMessage::Ever),
             }
         }
     }

@@ -2,7 +2,9 @@
 //! memory and not by number, so the size of its buffer is sought that holds exactly the number asked for, by filling
 //! it.
 
-use super::super::ends::{Implementation, Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch};
+use super::super::ends::{
+    Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,
+};
 use super::super::message::Message;
 use crate::stage::{Guard, Halt};
 use std::collections::BTreeMap;
@@ -153,16 +155,16 @@ impl<M: Message> SocketEnd<M> {
         })
     }
 
-    fn get(&self, flags: i32) -> Result<M, Nothing> {
+    fn get(&self, flags: i32) -> Result<M, NoMessage> {
         // The longest block; a message on the heap is shorter.
         let mut bytes = [0; 4096];
         loop {
             match receive(&self.socket, &mut bytes[..M::MOST_BYTES], flags) {
-                Ok(0) => return Err(Nothing::Ever),
-                Ok(count) => return M::from_bytes(&bytes[..count]).ok_or(Nothing::Ever),
+                Ok(0) => return Err(NoMessage::Ever),
+                Ok(count) => return M::from_bytes(&bytes[..count]).ok_or(NoMessage::Ever),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(Nothing::Yet),
-                Err(_) => return Err(Nothing::Ever),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(NoMessage::Yet),
+                Err(_) => return Err(NoMessage::Ever),
             }
         }
     }
@@ -186,7 +188,7 @@ impl<M: Message> Sender<M> for SocketEnd<M> {
 }
 
 impl<M: Message> Receiver<M> for SocketEnd<M> {
-    fn try_receive(&mut self) -> Result<M, Nothing> {
+    fn try_receive(&mut self) -> Result<M, NoMessage> {
         self.get(libc::MSG_DONTWAIT)
     }
 

@@ -1,7 +1,7 @@
 //! crossbeam's bounded channel, and its array queue, which cannot wait.
 
 use super::super::ends::{
-    Ends, Implementation, Leave, NAP, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch,
+    Ends, Implementation, Leave, NAP, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,
 };
 use super::super::message::Message;
 use super::super::spinning::{self, Pop, Push, Spinning};
@@ -52,10 +52,10 @@ impl<M: Message> Sender<M> for crossbeam_channel::Sender<M> {
 
 impl<M: Message> Receiver<M> for crossbeam_channel::Receiver<M> {
     #[inline(always)]
-    fn try_receive(&mut self) -> Result<M, Nothing> {
+    fn try_receive(&mut self) -> Result<M, NoMessage> {
         self.try_recv().map_err(|error| match error {
-            TryRecvError::Empty => Nothing::Yet,
-            TryRecvError::Disconnected => Nothing::Ever,
+            TryRecvError::Empty => NoMessage::Yet,
+            TryRecvError::Disconnected => NoMessage::Ever,
         })
     }
 

@@ -1,7 +1,7 @@
 //! flume's bounded channel.
 
 use super::super::ends::{
-    Ends, Implementation, Leave, NAP, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch,
+    Ends, Implementation, Leave, NAP, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,
 };
 use super::super::message::Message;
 use super::capacity_of;
@@ -49,10 +49,10 @@ impl<M: Message> Sender<M> for ::flume::Sender<M> {
 
 impl<M: Message> Receiver<M> for ::flume::Receiver<M> {
     #[inline(always)]
-    fn try_receive(&mut self) -> Result<M, Nothing> {
+    fn try_receive(&mut self) -> Result<M, NoMessage> {
         self.try_recv().map_err(|error| match error {
-            TryRecvError::Empty => Nothing::Yet,
-            TryRecvError::Disconnected => Nothing::Ever,
+            TryRecvError::Empty => NoMessage::Yet,
+            TryRecvError::Disconnected => NoMessage::Ever,
         })
     }
 

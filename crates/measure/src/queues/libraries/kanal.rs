@@ -1,7 +1,7 @@
 //! kanal's bounded channel.
 
 use super::super::ends::{
-    Ends, Implementation, Leave, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch,
+    Ends, Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,
 };
 use super::super::message::Message;
 use super::capacity_of;
@@ -43,11 +43,11 @@ impl<M: Message> Sender<M> for ::kanal::Sender<M> {
 
 impl<M: Message> Receiver<M> for ::kanal::Receiver<M> {
     #[inline(always)]
-    fn try_receive(&mut self) -> Result<M, Nothing> {
+    fn try_receive(&mut self) -> Result<M, NoMessage> {
         match self.try_recv() {
             Ok(Some(message)) => Ok(message),
-            Ok(None) => Err(Nothing::Yet),
-            Err(_) => Err(Nothing::Ever),
+            Ok(None) => Err(NoMessage::Yet),
+            Err(_) => Err(NoMessage::Ever),
         }
     }
 

@@ -1,7 +1,7 @@
 //! `std::sync::mpsc::sync_channel`.
 
 use super::super::ends::{
-    Implementation, Leave, NAP, Nothing, Receiver, Refusal, Refused, Sender, Shape, Watch,
+    Implementation, Leave, NAP, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,
 };
 use super::super::message::Message;
 use super::capacity_of;
@@ -42,10 +42,10 @@ impl<M: Message> Sender<M> for SyncSender<M> {
 
 impl<M: Message> Receiver<M> for mpsc::Receiver<M> {
     #[inline(always)]
-    fn try_receive(&mut self) -> Result<M, Nothing> {
+    fn try_receive(&mut self) -> Result<M, NoMessage> {
         self.try_recv().map_err(|error| match error {
-            TryRecvError::Empty => Nothing::Yet,
-            TryRecvError::Disconnected => Nothing::Ever,
+            TryRecvError::Empty => NoMessage::Yet,
+            TryRecvError::Disconnected => NoMessage::Ever,
         })
     }
 
