@@ -219,9 +219,9 @@ fn reasons_of(scenario: &str, threads: usize, seed: u64) -> (usize, usize) {
             for (workload, headline) in workloads.iter().zip(headlines(&result)) {
                 let Outcome::Winner { winner, runner_up, .. } = headline.outcome else { continue };
                 let sides = [winner, runner_up].map(|arm| &headline.arms[arm].placement);
-                let habit = workload.kind.habit(threads);
-                let roles = sides.map(|side| side.roles(habit.roles.unwrap()));
-                match why(machine.topology(), &habit, sides[0], sides[1]) {
+                let behaviour = workload.kind.behaviour(threads);
+                let roles = sides.map(|side| side.roles(behaviour.roles.unwrap()));
+                match why(machine.topology(), &behaviour, sides[0], sides[1]) {
                     Why::Could(reasons) => {
                         assert!(!reasons.is_empty());
                         for reason in &reasons {
@@ -276,7 +276,7 @@ fn the_order_of_threads_is_a_reason_and_clusters_are_one() {
     let why_ring = |scenario, [a, b]: [Preset; 2], threads| {
         let machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), 1);
         let [winner, next] = [a, b].map(|preset| derive(preset, machine.topology(), threads).unwrap());
-        why(machine.topology(), &WorkloadKind::Ring.habit(threads), &winner, &next)
+        why(machine.topology(), &WorkloadKind::Ring.behaviour(threads), &winner, &next)
     };
     let crossings = |level, mine, theirs, of| {
         Why::Could(vec![Reason::Crossings { level, communication: Communication::Round, mine, theirs, of }])
@@ -292,7 +292,7 @@ fn the_order_of_threads_is_a_reason_and_clusters_are_one() {
     let hybrid = SimMachine::open(Scenario::builtin("hybrid").unwrap(), 1);
     let [slow, packed] =
         [Preset::ECores, Preset::Compact].map(|preset| derive(preset, hybrid.topology(), 6).unwrap());
-    let found = why(hybrid.topology(), &WorkloadKind::Integer.habit(6), &slow, &packed);
+    let found = why(hybrid.topology(), &WorkloadKind::Integer.behaviour(6), &slow, &packed);
     assert_eq!(found, Why::Could(vec![Reason::Cores { mine: 6, theirs: 3 }]));
 }
 

@@ -6,7 +6,7 @@ use coretalk_measure::{
     Assignment, Cost, HomeChoice, Kernel, Machine, MachineError, Round, RoundOutcome, Sampling, Scenario,
     SimMachine, SpanOrder, Spin, Stop, Walk, WorkerSettings,
 };
-use coretalk_model::latency::one_way::{OneWay, Way};
+use coretalk_model::latency::one_way::{Direction, OneWay};
 use coretalk_model::{CpuId, Home, KernelId, Level, Matrix, Picos, Relation, Samples, Span, TrialFailure};
 use proptest::prelude::*;
 use std::borrow::Cow;
@@ -333,7 +333,7 @@ fn one_way_differences_cancel_their_clocks_in_the_sum() {
             spans(&mut machine, trial(a, b, 1, vec![SpanOrder { lines: 16, sampling, ..order(&ONE_WAY) }]))
                 .remove(0);
         let Samples::Counts { counts } = span.samples else { panic!("no counts") };
-        [Way::Out, Way::Back].map(|way| {
+        [Direction::Out, Direction::Back].map(|way| {
             let of_way = counts.iter().map(|&(code, count)| (OneWay::unpack(code), count));
             let of_way = of_way.filter(|(message, _)| message.way == way);
             of_way.map(|(message, count)| message.ticks as f64 * count as f64).sum::<f64>() / 16_000.0

@@ -16,4 +16,4 @@ pub use metric::{COMMAND_METRICS, Metric, OTHERS, Role, WAITED};
 pub use placement::{Binding, Placement, PlacementName, Preset, Structure};
 pub use reason::{Reason, Why, why};
 pub use settings::{BUDGET, COMMAND, MIN_EFFECT, PRECISION, PROBE, PlaceSettings, REPEAT, WorkSettings};
-pub use workload::{Communication, Habit, Workload, WorkloadError, WorkloadKind};
+pub use workload::{Behaviour, Communication, Workload, WorkloadError, WorkloadKind};

@@ -112,7 +112,7 @@ impl ComparisonDoc {
         let of_share = |share: Estimate| share.scaled(100.0);
         let threads = place.settings.threads;
         let kind = comparison.work.parse::<Workload>().ok().map(|workload| workload.kind);
-        let roles = threads.and_then(|threads| kind?.habit(threads).roles);
+        let roles = threads.and_then(|threads| kind?.behaviour(threads).roles);
         let ids = |cpus: &[CpuId]| cpus.iter().map(|cpu| cpu.0).collect::<Vec<u32>>();
         let arms = comparison.arms.iter().map(|arm| ArmDoc {
             name: arm.placement.name.clone(),

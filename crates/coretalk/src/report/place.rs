@@ -10,7 +10,7 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::snippets::snippets;
 use crate::{PlaceReport, RunHeader, RunReport};
 use coretalk_model::place::{
-    Binding, COMMAND, Comparison, Habit, Open, Outcome, PlaceSettings, Placement, Preset, WorkSettings,
+    Behaviour, Binding, COMMAND, Comparison, Open, Outcome, PlaceSettings, Placement, Preset, WorkSettings,
     Workload, effect, least_repetitions, why,
 };
 use coretalk_model::quantity::Better;
@@ -281,7 +281,7 @@ fn sentence(report: &RunReport, place: &PlaceReport, headline: &Comparison) -> S
                 }
             };
             let p = format!("p {}", words::p_value(*p_value));
-            let why = why(&report.topology, &habit(place, headline), best, next);
+            let why = why(&report.topology, &behaviour(place, headline), best, next);
             let why = reasons(&report.topology, &why, &next.name);
             format!("{mine} wins in {what}: {behind} ({p}). {why}")
         }
@@ -351,13 +351,13 @@ fn shown_pairs(comparison: &Comparison, min_effect: f64) -> Vec<String> {
 }
 
 /// How the work behaves, as far as it is known.
-fn habit(place: &PlaceReport, headline: &Comparison) -> Habit {
+fn behaviour(place: &PlaceReport, headline: &Comparison) -> Behaviour {
     match headline.work.parse::<Workload>() {
-        Ok(workload) => workload.kind.habit(place.settings.threads.unwrap_or(1)),
+        Ok(workload) => workload.kind.behaviour(place.settings.threads.unwrap_or(1)),
         // A command: by what was seen of it.
         Err(_) => {
             let doubts = place.result.doubts.iter().filter(|doubt| doubt.work == headline.work);
-            Habit::of_command(doubts.filter_map(|doubt| doubt.tasks).any(|tasks| tasks > 1))
+            Behaviour::of_command(doubts.filter_map(|doubt| doubt.tasks).any(|tasks| tasks > 1))
         }
     }
 }

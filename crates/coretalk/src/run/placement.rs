@@ -9,7 +9,7 @@ use crate::resolve::placement::Requested;
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::outputs::Outputs;
 use crate::run::saved;
-use crate::run::segment::{Keeper, Segment};
+use crate::run::segment::{Segment, SegmentSink};
 use crate::run::watcher::{Watched, Watcher};
 use crate::{PlaceReport, RunReport, RunSettings};
 use coretalk_measure::session::Kept;
@@ -63,7 +63,7 @@ pub fn perform(
             );
         }
     };
-    if let Keeper::File(writer) = sink {
+    if let SegmentSink::File(writer) = sink {
         writer.close().map_err(Failure::from).inspect_err(say_where)?;
     }
     let (result, ended) = measured.map_err(Failure::from).inspect_err(say_where)?;

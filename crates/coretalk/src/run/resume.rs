@@ -13,7 +13,7 @@ use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::measure::{RunPlan, perform};
 use crate::run::outputs::{Measured, Outputs};
 use crate::run::saved;
-use crate::run::segment::{Keeper, Segment};
+use crate::run::segment::{Segment, SegmentSink};
 use crate::store::{Conditions, ResumedRun, RunFile, RunWriter};
 use crate::{RunHeader, RunSettings};
 use coretalk_measure::session::latency::ResumedState;
@@ -67,7 +67,8 @@ pub fn act(
     }
     let outputs = Outputs::open(&found.options.output, Measured::of(measuring, trials.as_ref()), stop)?;
     let workers = Some(found.file.cpus()?);
-    let (options, GoingOn { segment, plan }) = found.go_on(invocation, &mut *machine, workers, stop)?;
+    let (options, ResumedSegment { segment, plan }) =
+        found.go_on(invocation, &mut *machine, workers, stop)?;
     perform(&mut *machine, segment, plan, outputs, &options, stop)
 }
 
@@ -86,7 +87,7 @@ pub(super) struct Found {
 }
 
 /// A run that goes on.
-pub(super) struct GoingOn {
+pub(super) struct ResumedSegment {
     /// Its new segment.
     pub segment: Segment,
     /// What it measures, and what the segments before have said of it.
@@ -152,7 +153,7 @@ impl Found {
         machine: &mut dyn Machine,
         cpus: Option<Vec<CpuId>>,
         stop: &Stop,
-    ) -> Result<(RunOptions, GoingOn), Failure> {
+    ) -> Result<(RunOptions, ResumedSegment), Failure> {
         let Found { file, path, .. } = self;
         drop(file);
         let global = &invocation.cli.global;
@@ -169,14 +170,14 @@ impl Found {
             machine.engage(workers)?;
         }
         let segments = header.segments - 1;
-        let sink = Keeper::File(Box::new(writer));
+        let sink = SegmentSink::File(Box::new(writer));
         let segment = Segment { header, environment, findings, topology, sink, path: Some(path) };
         let plan = RunPlan {
             latency: settings.map(|settings| (settings, ResumedState { record, segments, earlier: None })),
             series: series
                 .map(|(series, record)| (series, SeriesResumedState { record, segments, earlier: None })),
         };
-        Ok((options, GoingOn { segment, plan }))
+        Ok((options, ResumedSegment { segment, plan }))
     }
 }
 

@@ -43,7 +43,7 @@ pub struct Segment {
     /// What the machine reports.
     pub topology: Topology,
     /// Where rounds go.
-    pub sink: Keeper,
+    pub sink: SegmentSink,
     /// The run file, where there is one.
     pub path: Option<PathBuf>,
 }
@@ -92,54 +92,54 @@ fn keeper(
     target: &SaveTarget,
     verbosity: Verbosity,
     stop: &Stop,
-) -> Result<(Keeper, Option<PathBuf>), Failure> {
-    let SaveTarget::Store { directory, .. } = target else { return Ok((Keeper::Nothing, None)) };
+) -> Result<(SegmentSink, Option<PathBuf>), Failure> {
+    let SaveTarget::Store { directory, .. } = target else { return Ok((SegmentSink::Nothing, None)) };
     let mut writer = RunWriter::create(saved::directory(directory.as_ref())?.path(), new)?;
     writer.set_stop(stop);
     if let Some(notice) = writer.notice() {
         verbosity::remark(verbosity, Verbosity::Normal, &notice);
     }
     let path = writer.path().to_owned();
-    Ok((Keeper::File(Box::new(writer)), Some(path)))
+    Ok((SegmentSink::File(Box::new(writer)), Some(path)))
 }
 
 /// A run file, or nothing.
-pub enum Keeper {
+pub enum SegmentSink {
     /// A file.
     File(Box<RunWriter>),
     /// `--no-save`.
     Nothing,
 }
 
-impl Sink for Keeper {
+impl Sink for SegmentSink {
     fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
         match self {
-            Keeper::File(writer) => writer.commit(slot),
-            Keeper::Nothing => Ok(()),
+            SegmentSink::File(writer) => writer.commit(slot),
+            SegmentSink::Nothing => Ok(()),
         }
     }
     fn decide(&mut self, decision: &Decision) -> Result<(), SinkError> {
         match self {
-            Keeper::File(writer) => writer.decide(decision),
-            Keeper::Nothing => Ok(()),
+            SegmentSink::File(writer) => writer.decide(decision),
+            SegmentSink::Nothing => Ok(()),
         }
     }
     fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
         match self {
-            Keeper::File(writer) => writer.finish(result),
-            Keeper::Nothing => Ok(()),
+            SegmentSink::File(writer) => writer.finish(result),
+            SegmentSink::Nothing => Ok(()),
         }
     }
     fn finish_trials(&mut self, end: PartEnd) -> Result<(), SinkError> {
         match self {
-            Keeper::File(writer) => writer.finish_trials(end),
-            Keeper::Nothing => Ok(()),
+            SegmentSink::File(writer) => writer.finish_trials(end),
+            SegmentSink::Nothing => Ok(()),
         }
     }
     fn interrupt(&mut self) -> Result<Kept, SinkError> {
         match self {
-            Keeper::File(writer) => writer.interrupt(),
-            Keeper::Nothing => Ok(Kept::Nothing),
+            SegmentSink::File(writer) => writer.interrupt(),
+            SegmentSink::Nothing => Ok(Kept::Nothing),
         }
     }
 }
@@ -179,8 +179,8 @@ impl Segment {
     ) -> Result<(Closed, R), Failure> {
         let Segment { mut header, environment, findings, topology, sink, path: _ } = self;
         let path = match sink {
-            Keeper::File(writer) => Some(writer.close()?),
-            Keeper::Nothing => None,
+            SegmentSink::File(writer) => Some(writer.close()?),
+            SegmentSink::Nothing => None,
         };
         let name = path.as_ref().map(|path| saved::name_of(&header.id, path));
         let mut end = End { name, ended: Ended::Complete, verbosity };

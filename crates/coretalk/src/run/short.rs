@@ -7,7 +7,7 @@ use crate::args::options::Global;
 use crate::exit::Failure;
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring, Request};
-use crate::run::segment::Keeper;
+use crate::run::segment::SegmentSink;
 use crate::run::signals;
 use crate::run::watcher::{Watched, Watcher};
 use coretalk_measure::session::latency::{self, ResumedState};
@@ -82,7 +82,7 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
         &mut *machine,
         &settings,
         ResumedState::default(),
-        &mut Keeper::Nothing,
+        &mut SegmentSink::Nothing,
         &mut watcher,
         &stop,
     );

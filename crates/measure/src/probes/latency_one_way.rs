@@ -19,7 +19,7 @@ use crate::stage::{Guard, Halt, Line, Recorder, Stage, count_event, wait_until};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::wait::Busy;
 use coretalk_model::KernelId;
-pub use coretalk_model::latency::one_way::{OneWay, Way};
+pub use coretalk_model::latency::one_way::{Direction, OneWay};
 use std::borrow::Cow;
 
 /// The initiator records both directions.
@@ -94,8 +94,8 @@ fn initiator(stage: &mut Stage<'_>) -> Result<(), Halt> {
                 for _ in 0..share(*round_trips, places, index) {
                     let [out, back] = trip(line, number, guard)?;
                     number += 1;
-                    count_event(buckets, beyond, OneWay { way: Way::Out, ticks: out }.pack());
-                    count_event(buckets, beyond, OneWay { way: Way::Back, ticks: back }.pack());
+                    count_event(buckets, beyond, OneWay { way: Direction::Out, ticks: out }.pack());
+                    count_event(buckets, beyond, OneWay { way: Direction::Back, ticks: back }.pack());
                 }
             }
         }

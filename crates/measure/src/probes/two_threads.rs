@@ -57,7 +57,7 @@ fn act(
 mod threads {
     use super::*;
     use crate::probes::kernels;
-    use crate::probes::latency_one_way::{OneWay, Way};
+    use crate::probes::latency_one_way::{Direction, OneWay};
     use std::time::Duration;
 
     /// Enough for threads that share one CPU with others; nothing waits that long unless it hangs.
@@ -122,7 +122,9 @@ mod threads {
             assert!(other.buckets.is_empty() && other.beyond.is_empty());
             if kernel.id.as_str() == "one-way" {
                 let ways = own.beyond.iter().map(|&code| OneWay::unpack(code).way);
-                assert!(ways.eq([Way::Out, Way::Back].into_iter().cycle().take(expected as usize)));
+                assert!(
+                    ways.eq([Direction::Out, Direction::Back].into_iter().cycle().take(expected as usize))
+                );
             }
         }
     }

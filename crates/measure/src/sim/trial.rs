@@ -9,7 +9,7 @@ use crate::machine::{Assignment, Sampling, SpanOrder, Walk};
 use crate::sim::true_costs::SLICES;
 use crate::stop::Stop;
 use coretalk_model::environment::DISTURBED_SHARE;
-use coretalk_model::latency::one_way::{OneWay, Way};
+use coretalk_model::latency::one_way::{Direction, OneWay};
 use coretalk_model::{CpuId, Home, Picos, Recording, Samples, Span, TrialFailure};
 use std::collections::BTreeMap;
 
@@ -221,7 +221,7 @@ impl<'a> Trial<'a> {
                 let ticks = counter.ticks(ns, phase(bits));
                 let code = match ways {
                     1 => ticks as u64,
-                    _ => OneWay { way: if back { Way::Back } else { Way::Out }, ticks }.pack(),
+                    _ => OneWay { way: if back { Direction::Back } else { Direction::Out }, ticks }.pack(),
                 };
                 let index = usize::try_from(code).unwrap_or(usize::MAX);
                 match table.get_mut(index) {

@@ -19,22 +19,22 @@ pub const PRECISION: f64 = 0.5;
 /// into the buckets, large ones go beyond them unharmed.
 ///
 /// ```
-/// use coretalk_model::latency::one_way::{OneWay, Way};
-/// let back = OneWay { way: Way::Back, ticks: -7 };
+/// use coretalk_model::latency::one_way::{OneWay, Direction};
+/// let back = OneWay { way: Direction::Back, ticks: -7 };
 /// assert_eq!(back.pack(), 27);
 /// assert_eq!(OneWay::unpack(27), back);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OneWay {
     /// Which way.
-    pub way: Way,
+    pub way: Direction,
     /// Receiver's clock on sight − sender's clock on sending, in ticks; between −2⁶² and 2⁶².
     pub ticks: i64,
 }
 
 /// The direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum Direction {
     /// From the initiator to the responder.
     Out,
     /// From the responder to the initiator.
@@ -46,14 +46,14 @@ impl OneWay {
     #[inline(always)]
     pub fn pack(self) -> u64 {
         let zigzag = (self.ticks << 1 ^ self.ticks >> 63) as u64;
-        zigzag << 1 | u64::from(self.way == Way::Back)
+        zigzag << 1 | u64::from(self.way == Direction::Back)
     }
 
     /// From a bucket's index, or a value beyond the buckets.
     pub fn unpack(code: u64) -> OneWay {
         let zigzag = code >> 1;
         OneWay {
-            way: if code & 1 == 0 { Way::Out } else { Way::Back },
+            way: if code & 1 == 0 { Direction::Out } else { Direction::Back },
             ticks: (zigzag >> 1) as i64 ^ -((zigzag & 1) as i64),
         }
     }
@@ -65,7 +65,7 @@ pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &
     let mut passes: BTreeMap<[CpuId; 2], Vec<Delays>> = BTreeMap::new();
     for kept in record.kept(Purpose::Tails) {
         let [from, to] = pairs[kept.cell as usize];
-        for (way, placement) in [(Way::Out, [from, to]), (Way::Back, [to, from])] {
+        for (way, placement) in [(Direction::Out, [from, to]), (Direction::Back, [to, from])] {
             passes.entry(placement).or_default().extend(Delays::of(kept, way, rate));
         }
     }
@@ -113,7 +113,7 @@ struct Delays {
 }
 
 impl Delays {
-    fn of(kept: &KeptRecording, way: Way, rate: TickRate) -> Option<Delays> {
+    fn of(kept: &KeptRecording, way: Direction, rate: TickRate) -> Option<Delays> {
         let one_way = |kernel: &KernelId| *kernel == KernelId::of(Protocol::OneWay, Hint::None);
         let span = kept.recording.spans.iter().find(|span| one_way(&span.kernel))?;
         let Samples::Counts { counts } = &span.samples else { return None };
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn small_differences_of_either_sign_are_small_numbers() {
-        let packed = [0, -1, 1, -2, 2].map(|ticks| OneWay { way: Way::Out, ticks }.pack());
+        let packed = [0, -1, 1, -2, 2].map(|ticks| OneWay { way: Direction::Out, ticks }.pack());
         assert_eq!(packed, [0, 2, 4, 6, 8]);
     }
 
@@ -235,7 +235,7 @@ mod tests {
     proptest! {
         #[test]
         fn signed_differences_survive_packing(ticks in -(1_i64 << 62)..1 << 62, back: bool) {
-            let message = OneWay { way: if back { Way::Back } else { Way::Out }, ticks };
+            let message = OneWay { way: if back { Direction::Back } else { Direction::Out }, ticks };
             prop_assert_eq!(OneWay::unpack(message.pack()), message);
         }
     }

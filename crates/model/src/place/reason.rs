@@ -4,7 +4,7 @@
 //! nothing from a shared cache, and a token that goes round gains nothing from cores of its own.
 
 use super::placement::{Binding, Placement, Structure, touched};
-use super::workload::{Communication, Habit};
+use super::workload::{Behaviour, Communication};
 use crate::{CpuId, CpuSet, Level, Relation, Topology};
 
 /// Why one placement could be better than another. That any of it is the cause is not shown.
@@ -85,14 +85,14 @@ pub enum Reason {
 }
 
 /// What speaks for `winner` against `next` in work of this habit.
-pub fn why(topology: &Topology, habit: &Habit, winner: &Placement, next: &Placement) -> Why {
+pub fn why(topology: &Topology, behaviour: &Behaviour, winner: &Placement, next: &Placement) -> Why {
     if [winner, next].iter().any(|placement| placement.binding == Binding::Free) {
         return Why::Unbound;
     }
-    let [mine, theirs] = [winner, next].map(|placement| Side::of(topology, habit, placement));
-    let reasons = match habit.roles {
-        Some(_) => of_roles(topology, habit, &mine, &theirs),
-        None => of_sets(topology, habit, &mine, &theirs),
+    let [mine, theirs] = [winner, next].map(|placement| Side::of(topology, behaviour, placement));
+    let reasons = match behaviour.roles {
+        Some(_) => of_roles(topology, behaviour, &mine, &theirs),
+        None => of_sets(topology, behaviour, &mine, &theirs),
     };
     if reasons.is_empty() { Why::Nothing } else { Why::Could(reasons) }
 }
@@ -105,8 +105,8 @@ struct Side {
 }
 
 impl Side {
-    fn of(topology: &Topology, habit: &Habit, placement: &Placement) -> Side {
-        let roles = placement.roles(habit.roles.unwrap_or(placement.cpus.len()));
+    fn of(topology: &Topology, behaviour: &Behaviour, placement: &Placement) -> Side {
+        let roles = placement.roles(behaviour.roles.unwrap_or(placement.cpus.len()));
         // CPUs that nobody works on are no reason.
         let has = Structure::of_set(topology, &roles.iter().copied().collect());
         Side { roles, has }
@@ -114,26 +114,26 @@ impl Side {
 }
 
 /// Roles stand on CPUs in turn: it is known who talks to whom from where.
-fn of_roles(topology: &Topology, habit: &Habit, mine: &Side, theirs: &Side) -> Vec<Reason> {
+fn of_roles(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs: &Side) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if mine.has.cpus != theirs.has.cpus {
         // Threads that share CPUs with each other lose more by that than by all else, unless they take turns sleeping.
-        let (more, sleeps) = (mine.has.cpus > theirs.has.cpus, habit.sleeps);
+        let (more, sleeps) = (mine.has.cpus > theirs.has.cpus, behaviour.sleeps);
         if more && !sleeps {
             reasons.push(Reason::MoreCpus { mine: mine.has.cpus, theirs: theirs.has.cpus });
         } else if !more && sleeps {
-            reasons.push(Reason::FewerCpus { mine: mine.has.cpus, several: habit.several });
+            reasons.push(Reason::FewerCpus { mine: mine.has.cpus, several: behaviour.several });
         }
         return reasons;
     }
-    let nearer = crossings(topology, habit, [&mine.roles, &theirs.roles]);
+    let nearer = crossings(topology, behaviour, [&mine.roles, &theirs.roles]);
     // Where the slower of two things counts, cores are told only if the way of the messages is no shorter.
-    let by_cores = habit.computes && (habit.adds || nearer.is_empty());
+    let by_cores = behaviour.computes && (behaviour.adds || nearer.is_empty());
     reasons.extend(nearer);
-    if habit.streams {
+    if behaviour.streams {
         reasons.extend(room(&mine.has, &theirs.has));
     }
-    if by_cores && habit.several {
+    if by_cores && behaviour.several {
         reasons.extend(cores(&mine.has, &theirs.has));
     }
     reasons.extend(faster(topology, mine, theirs));
@@ -141,15 +141,15 @@ fn of_roles(topology: &Topology, habit: &Habit, mine: &Side, theirs: &Side) -> V
 }
 
 /// A command, or processes that the system places among the CPUs: anything that CPUs share may matter.
-fn of_sets(topology: &Topology, habit: &Habit, mine: &Side, theirs: &Side) -> Vec<Reason> {
+fn of_sets(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs: &Side) -> Vec<Reason> {
     let mut reasons = Vec::new();
-    if habit.several && mine.has.cpus > theirs.has.cpus {
+    if behaviour.several && mine.has.cpus > theirs.has.cpus {
         reasons.push(Reason::MoreCpus { mine: mine.has.cpus, theirs: theirs.has.cpus });
     }
     if mine.has.cpus < theirs.has.cpus {
-        reasons.push(Reason::FewerCpus { mine: mine.has.cpus, several: habit.several });
+        reasons.push(Reason::FewerCpus { mine: mine.has.cpus, several: behaviour.several });
     }
-    if habit.several {
+    if behaviour.several {
         reasons.extend(cores(&mine.has, &theirs.has));
         let differ = |level| {
             let of = |side: &Side| touched(topology, level, &side.roles.iter().copied().collect());
@@ -194,8 +194,8 @@ fn far_levels(topology: &Topology) -> impl Iterator<Item = Level> + use<'_> {
 }
 
 /// Where the winner's messages cross fewer borders: at the outermost that the two differ at, and between cores.
-fn crossings(topology: &Topology, habit: &Habit, roles: [&[CpuId]; 2]) -> Vec<Reason> {
-    let communication = habit.communication;
+fn crossings(topology: &Topology, behaviour: &Behaviour, roles: [&[CpuId]; 2]) -> Vec<Reason> {
+    let communication = behaviour.communication;
     let count = |level: Level| {
         let border = topology.nearness(Relation::of(level));
         let far = |&(a, b): &(CpuId, CpuId)| topology.nearness(topology.relation(a, b)) > border;
@@ -224,7 +224,7 @@ fn crossings(topology: &Topology, habit: &Habit, roles: [&[CpuId]; 2]) -> Vec<Re
     }) else {
         return Vec::new();
     };
-    let mixed = habit.computes && communication != Communication::Along;
+    let mixed = behaviour.computes && communication != Communication::Along;
     if !is_reason(counts[first].1) || (mixed && !never_more) {
         return Vec::new();
     }

@@ -88,9 +88,11 @@ impl PlaceSettings {
     /// the same set as another. `None` where a set says it all.
     pub fn roles_in_order(&self) -> Option<usize> {
         let kinds = self.works.iter().filter_map(|work| Some(work.name.parse::<Workload>().ok()?.kind));
-        let habits = kinds.filter_map(|kind| Some(kind.habit(self.threads?)));
-        let roles =
-            habits.filter(|habit| habit.communication.has_order()).filter_map(|habit| habit.roles).max()?;
+        let behaviours = kinds.filter_map(|kind| Some(kind.behaviour(self.threads?)));
+        let roles = behaviours
+            .filter(|behaviour| behaviour.communication.has_order())
+            .filter_map(|behaviour| behaviour.roles)
+            .max()?;
         let bound = || self.placements.iter().filter(|placement| placement.binding == Binding::Bound);
         let in_order = |placement: &Placement| placement.cpus.is_sorted() && placement.cpus.len() <= roles;
         let twins =

@@ -176,7 +176,7 @@ impl WorkloadKind {
     }
 
     /// How its threads meet, by so many threads.
-    pub fn habit(self, threads: usize) -> Habit {
+    pub fn behaviour(self, threads: usize) -> Behaviour {
         let roles = self.roles(threads);
         let communication = match self {
             Ring => Communication::Round,
@@ -192,7 +192,7 @@ impl WorkloadKind {
             Shell => 6,
             _ => roles.unwrap_or(threads),
         };
-        Habit {
+        Behaviour {
             roles,
             several: parties > 1,
             communication,
@@ -218,7 +218,7 @@ impl WorkloadKind {
 
 /// How the threads of a piece of work meet: what of a placement can matter to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Habit {
+pub struct Behaviour {
     /// How many roles it has, which stand on the CPUs of a placement in turn; `None` where it may use all of them.
     pub roles: Option<usize>,
     /// Several threads or processes work at a time, as far as is known.
@@ -235,11 +235,11 @@ pub struct Habit {
     pub sleeps: bool,
 }
 
-impl Habit {
+impl Behaviour {
     /// A command, of which nothing is known but how many threads were seen.
-    pub fn of_command(several: bool) -> Habit {
+    pub fn of_command(several: bool) -> Behaviour {
         let (roles, communication) = (None, Communication::Nobody);
-        Habit { roles, several, communication, computes: true, adds: true, streams: true, sleeps: true }
+        Behaviour { roles, several, communication, computes: true, adds: true, streams: true, sleeps: true }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::exit::{ExitCode, Failure};
 use crate::resolve::placement::{Requested, request};
 use crate::run::outputs::{Measured, Outputs};
 use crate::run::placement::perform;
-use crate::run::resume::{Found, GoingOn};
+use crate::run::resume::{Found, ResumedSegment};
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::place::PlaceSettings;
 use coretalk_model::series::SeriesSettings;
@@ -47,7 +47,7 @@ pub fn act(
         return Ok(ExitCode::Done);
     }
     let outputs = Outputs::open(&found.options.output, Measured::Placements(&requested.works), stop)?;
-    let (options, GoingOn { segment, plan }) = found.go_on(invocation, &mut *machine, None, stop)?;
+    let (options, ResumedSegment { segment, plan }) = found.go_on(invocation, &mut *machine, None, stop)?;
     let Some((SeriesSettings { budget, .. }, past)) = plan.series else {
         return Err(Failure::Internal("a comparison has lost its settings".into()));
     };

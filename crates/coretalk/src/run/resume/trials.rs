@@ -8,7 +8,7 @@ use crate::exit::{ExitCode, Failure};
 use crate::resolve::trials::{self, request};
 use crate::run::measure::perform;
 use crate::run::outputs::{Measured, Outputs};
-use crate::run::resume::{Found, GoingOn, placement};
+use crate::run::resume::{Found, ResumedSegment, placement};
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::place::PROBE;
 use coretalk_model::series::SeriesSettings;
@@ -46,7 +46,8 @@ pub fn act(
     }
     let outputs = Outputs::open(&found.options.output, Measured::Trials(&settings), stop)?;
     let workers = Some(trials::workers(&settings, &found.file.topology()?));
-    let (options, GoingOn { segment, plan }) = found.go_on(invocation, &mut *machine, workers, stop)?;
+    let (options, ResumedSegment { segment, plan }) =
+        found.go_on(invocation, &mut *machine, workers, stop)?;
     perform(&mut *machine, segment, plan, outputs, &options, stop)
 }
 
