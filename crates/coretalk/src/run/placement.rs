@@ -8,11 +8,10 @@ use crate::resolve::output::OutputOptions;
 use crate::resolve::placement::Requested;
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::outputs::Outputs;
-use crate::run::saved;
-use crate::run::segment::{Segment, SegmentSink};
+use crate::run::segment::{Closed, Segment};
 use crate::run::watcher::{Watched, Watcher};
 use crate::{PlaceReport, RunReport, RunSettings};
-use coretalk_measure::session::Kept;
+use coretalk_measure::session::latency::Ended;
 use coretalk_measure::session::place::{self, PlaceEnded, PlaceJob, Unfinished};
 use coretalk_measure::session::series::SeriesResumedState;
 use coretalk_measure::{Machine, Stop, Work};
@@ -26,84 +25,51 @@ use std::path::Path;
 /// [`Failure`]; the runs made until then are saved.
 pub fn perform(
     machine: &mut dyn Machine,
-    segment: Segment,
+    mut segment: Segment,
     requested: Requested,
     resumed: SeriesResumedState,
     options: &OutputOptions,
     mut outputs: Outputs,
     stop: &Stop,
 ) -> Result<ExitCode, Failure> {
-    let Segment { mut header, mut environment, findings, topology, mut sink, path } = segment;
     let Requested { settings, works } = requested;
-    announce(&settings, options, path.as_deref());
+    announce(&settings, options, segment.path.as_deref());
     let budget = duration(settings.budget.secs());
-    let watched = Watched::of(&topology, RunSettings { place: Some(&settings), ..RunSettings::default() });
     let lines = outputs.lines(options);
-    let mut watcher = Watcher::new(options, &topology, watched, 0, lines, stop);
+    let asked = RunSettings { place: Some(&settings), ..RunSettings::default() };
+    let watched = Watched::of(&segment.topology, asked);
+    let mut watcher = Watcher::new(options, &segment.topology, watched, 0, lines, stop);
     let job = PlaceJob { settings: &settings, works: &works };
-    let measured = place::go_on(machine, job, resumed, &mut sink, &mut watcher, stop);
-    let told = watcher.end();
-    let name = path.as_ref().map(|path| saved::name_of(&header.id, path));
-    let say_where = |failure: &Failure| {
-        // A closed pipe ends quietly.
-        if let (Some(name), true) = (&name, failure.code() != ExitCode::Done) {
-            verbosity::remark(
-                options.verbosity,
-                Verbosity::Normal,
-                &match failure {
-                    Failure::Command(_) => format!(
-                        "the runs made until the failure are saved as {name}; `coretalk runs show {name}` prints them, \
-                         and what the command that failed wrote"
-                    ),
-                    _ => format!(
-                        "the runs made until the failure are saved as {name}; see them with `coretalk runs show {name}`, go on with \
-                         `coretalk --resume {name}`"
-                    ),
-                },
-            );
-        }
-    };
-    if let SegmentSink::File(writer) = sink {
-        writer.close().map_err(Failure::from).inspect_err(say_where)?;
-    }
-    let (result, ended) = measured.map_err(Failure::from).inspect_err(say_where)?;
-    header.departed = told.inspect_err(say_where)?;
+    let measured = place::go_on(machine, job, resumed, &mut segment.sink, &mut watcher, stop);
+    let measured = measured.map(|(result, ended)| {
+        let whole = match ended {
+            PlaceEnded::Interrupted(_) => Ended::Interrupted,
+            _ => Ended::Complete,
+        };
+        ((result, ended), whole)
+    });
+    let (closed, (result, ended)) = segment.close(measured, watcher.end(), options.verbosity)?;
+    let Closed { mut header, mut environment, findings, topology, end } = closed;
     environment.note_surroundings(machine.environment());
     header.complete = result.complete;
-    let report = RunReport {
-        header,
-        environment,
-        findings,
-        topology,
-        latency: None,
-        series: None,
-        place: Some(PlaceReport { settings, result }),
-    };
+    let place = Some(PlaceReport { settings, result });
+    let report = RunReport { header, environment, findings, topology, latency: None, series: None, place };
     // A comparison that failed has no result to be read; programs are told how the command ended.
     if let PlaceEnded::Failed { placement, failure } = &ended {
         let refused = matches!(failure, TrialFailure::NotPinned { .. });
         let failure = explain(&works, placement, failure);
         let failure = if refused { Failure::Environment(failure) } else { Failure::Command(failure) };
-        say_where(&failure);
+        end.say_where(&failure);
         if options.format != FormatWord::Text {
-            outputs.write(&report, name.as_deref(), options)?;
+            end.write(stop, |name| outputs.write(&report, name, options))?;
         }
         return Err(failure);
     }
     for text in of_the_budget(&ended, &budget) {
         verbosity::remark(options.verbosity, Verbosity::Normal, &text);
     }
-    outputs.write(&report, name.as_deref(), options).inspect_err(say_where)?;
-    match (ended, &name) {
-        (PlaceEnded::Interrupted(Kept::Everything), Some(name)) => Err(Failure::Interrupted(format!(
-            "interrupted; the runs so far are saved as {name}: see them with `coretalk runs show {name}`, go on with \
-             `coretalk --resume {name}`"
-        ))),
-        (PlaceEnded::Interrupted(_), _) => {
-            Err(Failure::Interrupted("interrupted; nothing was saved, as --no-save asks".into()))
-        }
-        _ => Ok(ExitCode::Done),
-    }
+    end.write(stop, |name| outputs.write(&report, name, options))?;
+    Ok(ExitCode::Done)
 }
 
 fn announce(settings: &coretalk_model::place::PlaceSettings, options: &OutputOptions, path: Option<&Path>) {

@@ -189,10 +189,7 @@ impl Segment {
             (Err(RunError::Interrupted), Some(name)) => {
                 // An output that failed is what ended the run then.
                 told.inspect_err(say_where)?;
-                return Err(Failure::Interrupted(format!(
-                    "interrupted; what was measured is saved as {name}: go on with `coretalk --resume {name}`, or see \
-                     it with `coretalk runs show {name}`"
-                )));
+                return Err(Failure::Interrupted(interrupted(name)));
             }
             (measured, _) => measured.map_err(Failure::from).inspect_err(say_where)?,
         };
@@ -214,31 +211,47 @@ impl End {
         write: impl FnOnce(Option<&str>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let name = self.name.as_deref();
+        let was_interrupted = self.ended == Ended::Interrupted;
         let sentence = || match name {
+            Some(name) if was_interrupted => interrupted(name),
             Some(name) => format!(
                 "interrupted; the run is complete and saved as {name}: see it with `coretalk runs show {name}`"
             ),
             None => "interrupted; nothing was saved, as --no-save asks".into(),
         };
         // What is not saved would be lost.
-        let guard = name.map(|_| Guard::begin(stop, Failure::Interrupted(sentence())));
+        let guard =
+            name.filter(|_| !was_interrupted).map(|_| Guard::begin(stop, Failure::Interrupted(sentence())));
         let written = write(name);
         drop(guard);
         written.inspect_err(|failure| self.say_where(failure))?;
-        match self.ended == Ended::Interrupted || stop.is_raised() {
+        match was_interrupted || stop.is_raised() {
             true => Err(Failure::Interrupted(sentence())),
             false => Ok(()),
         }
     }
 
     /// Whatever fails once a run is measured, it is not lost, and nobody should have to look for it.
-    fn say_where(&self, failure: &Failure) {
+    pub(super) fn say_where(&self, failure: &Failure) {
         // A closed pipe ends quietly.
-        if let (Some(name), true) = (&self.name, failure.code() != ExitCode::Done) {
-            let text = format!("what was measured until the failure is saved as {name}");
-            verbosity::remark(self.verbosity, Verbosity::Normal, &text);
-        }
+        let (Some(name), true) = (&self.name, failure.code() != ExitCode::Done) else { return };
+        let saved = format!("what was measured until the failure is saved as {name}");
+        let text = match failure {
+            Failure::Command(_) => format!(
+                "{saved}; `coretalk runs show {name}` prints it, and what the command that failed wrote"
+            ),
+            _ => saved,
+        };
+        verbosity::remark(self.verbosity, Verbosity::Normal, &text);
     }
+}
+
+/// What is said of a run that somebody ended, and that is saved.
+fn interrupted(name: &str) -> String {
+    format!(
+        "interrupted; what was measured is saved as {name}: go on with `coretalk --resume {name}`, or see it with \
+         `coretalk runs show {name}`"
+    )
 }
 
 /// Ends the process when somebody wishes so, while nothing is left to measure and nothing to save.

@@ -150,7 +150,7 @@ fn a_full_disk_ends_a_comparison_and_keeps_its_runs() {
     );
     let said = tool.call(&words.split(' ').collect::<Vec<_>>());
     refused(&said, 6, small.name(), &["the disk is full", "--store DIR"]);
-    assert!(said.err.contains("the runs made until the failure are saved as "), "{}", said.err);
+    assert!(said.err.contains("what was measured until the failure is saved as "), "{}", said.err);
     let kept = tool.done(&["export", "latest", "--store", small.name(), "--format", "jsonl"]).out;
     assert!(kept.lines().count() > 100, "{} lines", kept.lines().count());
     assert!(tool.done(&["runs", "show", "latest", "--store", small.name()]).out.contains("Ended early"));

@@ -148,7 +148,7 @@ fn a_comparison_that_is_interrupted_keeps_its_runs_and_ends_everything_that_it_s
     send("INT", &running);
     let (code, said) = end(&mut running);
     assert_eq!((code, said.lines().count()), (Some(5), 1), "{said}");
-    assert!(said.contains("the runs so far are saved as") && said.contains("`coretalk --resume "), "{said}");
+    assert!(said.contains("what was measured is saved as") && said.contains("`coretalk --resume "), "{said}");
     let lines = running.lines();
     nobody_is_left(&tool);
     let exported = tool.done(&["export", "latest", "--format", "jsonl"]).out;
