@@ -330,7 +330,11 @@ fn documents_that_are_named_exist() {
     for (path, text) in text_files() {
         for (number, line) in numbered(&text) {
             for name in named_documents(line) {
-                assert!(root().join(&name).exists(), "{path}:{number} names {name}, which does not exist");
+                let beside = root().join(&path).with_file_name(&name);
+                assert!(
+                    root().join(&name).exists() || beside.exists(),
+                    "{path}:{number} names {name}, which does not exist"
+                );
             }
         }
     }
@@ -426,14 +430,15 @@ fn anchor_of(heading: &str) -> String {
         .replace(' ', "-")
 }
 
-/// Documents that a line names: `FORMAT.md` and its like, and working notes, which do not travel with the project.
+/// Documents that a line names: `FORMAT.md` and its like, pages of `docs`, and working notes, which do not travel with
+/// the project.
 fn named_documents(line: &str) -> Vec<String> {
     const NOTES: [&str; 6] = ["spec", "interface", "method", "measured", "screens", "style"];
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '/' | '_' | '-');
     let capital = |stem: &str| stem.len() > 1 && stem.chars().all(|c| c.is_uppercase() || c == '-');
     line.split(|c| !is_part(c))
         .filter_map(|word| Some((word, word.trim_end_matches('.').strip_suffix(".md")?)))
-        .filter(|(_, stem)| capital(stem) || NOTES.contains(stem))
+        .filter(|(_, stem)| capital(stem) || stem.starts_with("docs/") || NOTES.contains(stem))
         .map(|(word, _)| word.trim_end_matches('.').to_owned())
         .collect()
 }
