@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const README: &str = include_str!("../../../README.md");
-const METHODOLOGY: &str = include_str!("../../../METHODOLOGY.md");
+const METHOD: &str = include_str!("../../../docs/method.md");
+const LATENCY: &str = include_str!("../../../docs/probes/latency.md");
 const ARCHITECTURE: &str = include_str!("../../../ARCHITECTURE.md");
 const FORMAT: &str = include_str!("../../../FORMAT.md");
 const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
@@ -37,21 +38,24 @@ const LICENCES: [&str; 9] = [
 const REGISTRY_OF_CRATES: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 #[test]
-fn every_probe_has_a_section_in_the_methodology() {
+fn every_probe_has_a_page_that_the_method_links_to() {
     for probe in REGISTRY {
-        let heading = format!("## {}", probe.spec().title);
-        assert!(METHODOLOGY.lines().any(|line| line == heading), "add `{heading}` to METHODOLOGY.md");
+        let page = format!("probes/{}.md", probe.spec().id);
+        let heading = format!("# {}", probe.spec().title);
+        assert!(METHOD.contains(&format!("]({page})")), "link to {page} in docs/method.md");
+        let text = read(&format!("docs/{page}"));
+        assert_eq!(text.lines().next(), Some(heading.as_str()), "the title of docs/{page}");
     }
 }
 
 #[test]
-fn the_methodology_explains_every_protocol_and_imitated_tool() {
+fn the_page_of_latency_explains_every_protocol_and_imitated_tool() {
     for protocol in Protocol::ALL {
         let heading = format!("### `{}`", protocol.name());
-        assert!(METHODOLOGY.lines().any(|line| line.starts_with(&heading)), "add `{heading}`");
+        assert!(LATENCY.lines().any(|line| line.starts_with(&heading)), "add `{heading}`");
     }
     for tool in Tool::ALL {
-        assert!(METHODOLOGY.contains(&format!("`{}`", tool.name())), "explain `{}`", tool.name());
+        assert!(LATENCY.contains(&format!("`{}`", tool.name())), "explain `{}`", tool.name());
     }
 }
 

@@ -36,7 +36,7 @@ pub trait Probe: Sync {
 pub struct ProbeSpec {
     /// Stable name, as in documents and on the command line.
     pub id: &'static str,
-    /// Heading of its section in the methodology.
+    /// Heading of its page in `docs/probes`.
     pub title: &'static str,
     /// The question it answers, as a person would ask it.
     pub question: &'static str,

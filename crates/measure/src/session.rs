@@ -12,5 +12,5 @@ pub use sink::{Decision, Event, Kept, Observer, RecordedRound, RecordedTrial, Si
 use coretalk_model::Picos;
 
 /// Passes over one cell or trial begin at least so far apart: closer ones add little, their autocorrelation is 0.43 at
-/// 20 ms and 0.24 at 100 (measured; METHODOLOGY.md, "The interval").
+/// 20 ms and 0.24 at 100 (measured; docs/evidence.md, "Machine and effects").
 const PASS_GAP: Picos = Picos::from_ms(60);

@@ -174,7 +174,7 @@ fn over(scenario: &str, seeds: std::ops::RangeInclusive<u64>, left_out: &[&str])
     all
 }
 
-/// METHODOLOGY.md has the rates over 40 seeds.
+/// docs/evidence.md has the rates over 40 seeds.
 fn seeds(reduced: u64) -> std::ops::RangeInclusive<u64> {
     1..=if cfg!(feature = "acceptance") { 40 } else { reduced }
 }

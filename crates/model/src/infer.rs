@@ -1,6 +1,6 @@
 //! Inference: which CPUs belong together, from the latencies alone.
 //!
-//! The steps are those of METHODOLOGY.md, one file each: `distances` (logarithms, one value per pair), `tree` (average
+//! The steps are those of docs/topology.md, one file each: `distances` (logarithms, one value per pair), `tree` (average
 //! linkage), `solid` (groups judged one by one), `levels` (groups that belong together), `clear` (cuts of which the whole
 //! matrix speaks), `repair` (leftovers divided again), `guard` (against the scatter of the outside), `blocks` (what the
 //! levels do not explain), `agreement` (what a source reports beside it), `findings` (what the finest level is, where a

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How two CPUs hand a cache line to each other (METHODOLOGY.md has a section for each).
+/// How two CPUs hand a cache line to each other (docs/probes/latency.md has a section for each).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Protocol {

@@ -2,7 +2,7 @@
 //!
 //! Rebuilt from their published behaviour: what is written between two clock reads, who begins, how often, and which
 //! statistic is printed. Where a tool's source says more than its documents, the kernel says so. The words here are 64
-//! bits wide and the waits can be given up, which spins of plain loads feel (METHODOLOGY.md, "Other tools").
+//! bits wide and the waits can be given up, which spins of plain loads feel (docs/evidence.md, "Other tools").
 
 mod kernels;
 mod layout;
@@ -64,7 +64,7 @@ impl Imitation {
                 output: "a lower triangle of comma rows without a header, six digits",
             },
             // 5 × 250 ms there; counts here, so that a plan knows what it asks for: 1,000,000 trips take 250 ms at
-            // the 125 ns that ten pauses cost (METHODOLOGY.md, "Other tools").
+            // the 125 ns that ten pauses cost (docs/evidence.md, "Other tools").
             Tool::Multichase => Imitation {
                 tool,
                 kernel: &MULTICHASE,

@@ -305,7 +305,7 @@ impl Default for Homes {
 
 impl Default for Counter {
     fn default() -> Counter {
-        // The guest of METHODOLOGY.md, "Ground": TSC at 2.596 GHz, a fenced pair of reads 18 ns.
+        // The guest of docs/evidence.md: TSC at 2.596 GHz, a fenced pair of reads 18 ns.
         Counter { hz: 2.596e9, step_ticks: 1, cost_ns: 18.0, offset_sd_ns: 5.0 }
     }
 }

@@ -7,7 +7,7 @@ use crate::kernel::Spin;
 use coretalk_model::{CpuId, Home, Level, Relation, Topology};
 use std::collections::BTreeMap;
 
-/// Slices of the last-level cache; every aligned run of as many lines hits each once (METHODOLOGY, line placement).
+/// Slices of the last-level cache; every aligned run of as many lines hits each once (docs/probes/latency.md, "Lines and homes").
 pub const SLICES: usize = 16;
 
 /// What the keys of hardware values belong to, so that no two kinds share a value.

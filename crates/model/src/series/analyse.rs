@@ -299,7 +299,7 @@ fn second_analysis<'a>(all: &[&PassOutcome], some: &'a [usize]) -> &'a [usize] {
     }
 }
 
-/// The median over passes with the interval that the latency map uses too (METHODOLOGY.md, "The interval").
+/// The median over passes with the interval that the latency map uses too (docs/method.md, "From ticks to a cell").
 fn estimate(values: &[f64], precision: f64) -> Option<Estimate> {
     // Values that never change need no floor: a ratio of 0 or a count is exact.
     let floor = if values.windows(2).all(|pair| pair[0] == pair[1]) { 0.0 } else { precision.min(0.02) };

@@ -130,7 +130,7 @@ fn method(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
     if input.is_simulated() {
         lines.push("The machine is simulated: its numbers say nothing about any computer.");
     }
-    lines.push("METHODOLOGY.md of coretalk has the formulas, their coverage, and what can mislead.");
+    lines.push("docs/method.md of coretalk has the formulas, docs/probes what can mislead, docs/evidence.md the coverage.");
     let mut body: String = lines.iter().map(|line| format!("<p>{}</p>\n", escaped(line))).collect();
     let hints = input.maps.iter().filter_map(|map| {
         let reason = map.about.parameters.get("hint_reason")?.as_str()?;

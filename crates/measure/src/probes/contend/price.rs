@@ -21,7 +21,7 @@ const STAMPED_SHARE: f64 = 0.25;
 ///
 /// Beside each stands what was measured on two CPUs of an AMD EPYC guest (3.2 GHz, a transfer of some 35 ns), without
 /// sections, in nanoseconds an operation of a thread: alone, with two threads, and how many operations a thread made in a
-/// row (METHODOLOGY, "Contention on one counter"). Where it says *busy* other programs had the CPUs too, which makes runs
+/// row (docs/evidence.md, "Contention"). Where it says *busy* other programs had the CPUs too, which makes runs
 /// longer. What more than two threads do was not seen on hardware: it follows from the same numbers.
 pub fn cost(method: MethodKind) -> ContendCost {
     // 2.4, 9.8; runs of 20 to 49: the owner goes on while another's request is on its way.

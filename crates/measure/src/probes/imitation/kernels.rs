@@ -36,7 +36,7 @@ pub static CPU_LATENCY: Kernel = Kernel {
 pub static MULTICHASE: Kernel = Kernel {
     id: KernelId(Cow::Borrowed("as:multichase")),
     roles: &[clock_side::<Flag<Pauses<10>>>, other_side::<Flag<Pauses<10>>>],
-    // (125.7 − 22.6) ns for ten pauses instead of one, at 23.9 ns a pause (METHODOLOGY.md, "Other tools").
+    // (125.7 − 22.6) ns for ten pauses instead of one, at 23.9 ns a pause (docs/evidence.md, "Other tools").
     cost: Cost::PingPong { transfers_per_hop: 1.0, spin: Spin::Hinted, extra_hints_per_hop: 4.3 },
     lines_per_place: 1,
     symbol: "imitation",

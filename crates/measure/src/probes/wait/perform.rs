@@ -23,8 +23,8 @@ use std::sync::OnceLock;
 
 /// Lines that a pass draws from: 64 page frames.
 const LINES: usize = 4096;
-/// Lines that a pass uses one after the other: the address of a line moves what it costs by a third (METHODOLOGY.md,
-/// "Lines").
+/// Lines that a pass uses one after the other: the address of a line moves what it costs by a third
+/// (docs/evidence.md, "Machine and effects").
 const SPELLS: usize = 16;
 /// Warm-up of a pass: this, or a tenth of it where it is short.
 const WARM_UP: Picos = Picos::from_ms(5);
