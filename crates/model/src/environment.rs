@@ -138,10 +138,10 @@ impl Environment {
     /// What the system stands on. Silence about a hypervisor is no evidence of hardware.
     ///
     /// ```
-    /// # use coretalk_model::{Environment, environment::Ground};
+    /// # use coretalk_model::{Environment, environment::Virtualization};
     /// let arm = Environment::default();
-    /// assert_eq!(arm.ground(), Ground::Unknown);
-    /// assert_eq!(Environment { bare_metal: Some(true), ..arm }.ground(), Ground::BareMetal);
+    /// assert_eq!(arm.virtualization(), Virtualization::Unknown);
+    /// assert_eq!(Environment { bare_metal: Some(true), ..arm }.virtualization(), Virtualization::BareMetal);
     /// ```
     pub fn virtualization(&self) -> Virtualization<'_> {
         match &self.hypervisor {

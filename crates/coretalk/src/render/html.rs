@@ -30,7 +30,7 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
             Block::Remark(text) => html.push_str(&paragraph(NOTE, text)),
             Block::Item(text) => item(&mut html, "<ul>", &format!("<li>{}</li>", escaped(text))),
             Block::Doubt(text) => {
-                let text = format!("<li class=\"warn\">{}</li>", escaped(text));
+                let text = format!("<li class=\"warn\">! {}</li>", escaped(text));
                 item(&mut html, "<ul class=\"doubts\">", &text);
             }
             Block::Conclusion(text) => html.push_str(&paragraph("", &format!("→ {text}"))),
@@ -189,7 +189,7 @@ mod tests {
         }
         assert_eq!(blocks(&[Block::Table(Table::new([Column::words("x")]).about("y")), Block::Gap]), "");
         let list = [Block::Item("a".into()), Block::Doubt("b".into()), Block::Doubt("c".into())];
-        let doubts = "<ul class=\"doubts\"><li class=\"warn\">b</li><li class=\"warn\">c</li></ul>";
+        let doubts = "<ul class=\"doubts\"><li class=\"warn\">! b</li><li class=\"warn\">! c</li></ul>";
         assert_eq!(blocks(&list), format!("<ul><li>a</li></ul>\n{doubts}\n"));
     }
 }

@@ -162,7 +162,7 @@ fn step_heading((step, kernel): &(&str, &str)) -> String {
 }
 
 /// What the numbers are, those of other tools and those of a machine that changed its state.
-fn footnote(result: &LatencyResult) -> String {
+pub fn footnote(result: &LatencyResult) -> String {
     let rows = &result.ladder;
     let tools = rows.iter().any(|row| row.step.starts_with("as:"));
     let pairs = rows.iter().map(|row| u64::from(row.pairs)).max().unwrap_or(0);

@@ -217,7 +217,7 @@ fn verdict(comparison: &Comparison) -> String {
             Some(Open::BelowZero) => "not tested: below zero".to_owned(),
             _ => "cannot tell".to_owned(),
         },
-        Outcome::NotTested => String::new(),
+        Outcome::NotTested => "not tested".to_owned(),
     }
 }
 

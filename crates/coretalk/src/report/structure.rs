@@ -1,12 +1,13 @@
 //! What the latencies say about the structure of a machine: one sentence for the first screen, a table for `topology`.
 
 use super::ladder::level_words;
-use super::text::{count, flow, ns, percent};
+use super::text::{count, flow, ns, percent, plus_minus};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::infer::{
     Agreement, Findings, InferError, InferredLevel, LoneCpu, Refusal, Shape, Standing, Structure, Suspect,
 };
 use coretalk_model::latency::Execution;
+use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuSet, Level};
 
 /// Suspects that are listed one by one.
@@ -186,18 +187,24 @@ pub fn blocks<'a>(findings: &'a Findings, unit: &str) -> Vec<Block<'a>> {
     blocks
 }
 
+/// Terminals with fewer columns show no intervals of levels.
+const WITH_INTERVALS: usize = 100;
+
 fn level_table(structure: &Structure, unit: &str) -> Table {
     let columns = [
         Column::words("from the latencies"),
         Column::numbers(format!("inside, {unit}")),
+        Column::numbers("± (95 %)").from_width(WITH_INTERVALS),
         Column::numbers(format!("next out, {unit}")),
         Column::numbers("same again"),
         Column::words("groups"),
     ];
+    let half = |inside: &Estimate| inside.is_sure().then(|| plus_minus(inside.point, inside.reach()));
     let rows = structure.levels.iter().rev().map(|level| {
         [
             level.name.clone(),
             level.inside.map_or("?".into(), |inside| ns(inside.point)),
+            level.inside.as_ref().and_then(half).unwrap_or_default(),
             level.across.map_or("?".into(), ns),
             level.repeats.map_or(String::new(), percent),
             group_lists(level),

@@ -59,10 +59,10 @@ pub fn perform(
         let refused = matches!(failure, TrialFailure::NotPinned { .. });
         let failure = explain(&works, placement, failure);
         let failure = if refused { Failure::Environment(failure) } else { Failure::Command(failure) };
-        end.say_where(&failure);
         if options.format != FormatWord::Text {
-            end.write(stop, |name| outputs.write(&report, name, options))?;
+            outputs.write(&report, end.name(), options).inspect_err(|failure| end.say_where(failure))?;
         }
+        end.say_where(&failure);
         return Err(failure);
     }
     for text in of_the_budget(&ended, &budget) {

@@ -251,12 +251,14 @@ fn same_settings(
             (&["cpus", "smt"], sorted(&now.cpus) != sorted(&was.cpus)),
             (&["precision"], now.precision != was.precision),
             (&["seed"], now.seed != was.seed),
+            // Raw ticks are of maps.
+            (&["keep_raw"], true),
         ]
     };
     let differs = match (&now.latency, was, now.series.as_ref().zip(trials)) {
         (Some(now), Some(was), _) => of_latency(now, was),
-        (None, None, Some((now, was))) => of_trials(now, was),
-        // One of them has one CPU and no pair.
+        // The run was on one CPU, which has no pair.
+        (_, None, Some((now, was))) => of_trials(now, was),
         _ => vec![(&["cpus", "smt"] as &[&str], true)],
     };
     for (ids, differs) in differs {

@@ -231,6 +231,11 @@ impl End {
         }
     }
 
+    /// What output calls the run, where it is saved.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
     /// Whatever fails once a run is measured, it is not lost, and nobody should have to look for it.
     pub(super) fn say_where(&self, failure: &Failure) {
         // A closed pipe ends quietly.

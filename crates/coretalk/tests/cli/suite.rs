@@ -129,6 +129,14 @@ fn one_cpu_has_no_map_and_the_rest_is_measured() {
     let document = document(&tool, "one");
     assert!(document["ladder"].as_array().unwrap().is_empty());
     assert!(probes(&document).is_superset(&["wait", "spawn", "contend", "jitter"].into()));
+    for (option, value) in [("--seed", "9"), ("--precision", "9%")] {
+        let refused = tool.call(&["suite", "--resume", "one", option, value]);
+        let is_named = refused.err.contains(&format!("{option} differs"));
+        assert_eq!((refused.code, is_named), (2, true), "{}", refused.err);
+    }
+    tool.done(&words(&[], &["--cpus", "2", "--name", "glance", "-q"]));
+    let shown = tool.done(&["runs", "show", "glance"]).out;
+    assert!(!shown.contains("Interrupted"), "a run on one CPU is complete without a map: {shown}");
     let plan = tool.done(&words(&["plan", "suite"], &["--cpus", "2"])).out;
     assert!(plan.contains("jitter") && plan.contains("machine time"), "{plan}");
 }

@@ -27,7 +27,8 @@ pub struct Metric {
     pub role: Role,
 }
 
-const fn known(
+/// A metric that is known by name.
+pub(super) const fn known(
     name: &'static str,
     title: &'static str,
     unit: &'static str,
@@ -56,17 +57,6 @@ pub const WAITED: &str = "waited_s";
 pub const OTHERS: &str = "others_s";
 
 impl Metric {
-    /// A metric of a workload.
-    pub(super) const fn of_workload(
-        name: &'static str,
-        title: &'static str,
-        unit: &'static str,
-        better: Better,
-        role: Role,
-    ) -> Metric {
-        known(name, title, unit, better, role)
-    }
-
     /// A number that a user reads from the output of a command.
     pub fn own(name: &str, better: Better) -> Metric {
         let title = Cow::Owned(name.to_owned());

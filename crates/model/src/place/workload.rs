@@ -1,6 +1,6 @@
 //! [`Workload`]: work that the tool brings along, by name.
 
-use super::metric::{Metric, Role};
+use super::metric::{Metric, Role, known};
 use crate::CpuId;
 use crate::quantity::Better;
 use std::fmt;
@@ -55,11 +55,11 @@ use WorkloadKind::{
 };
 
 const fn rate(name: &'static str, unit: &'static str) -> Metric {
-    Metric::of_workload(name, unit, unit, Better::Higher, Role::Judged)
+    known(name, unit, unit, Better::Higher, Role::Judged)
 }
 
 const fn event(name: &'static str, title: &'static str, role: Role) -> Metric {
-    Metric::of_workload(name, title, "ms", Better::Lower, role)
+    known(name, title, "ms", Better::Lower, role)
 }
 
 static LOOPS: [Metric; 1] = [rate("loops_per_s", "loops/s")];
@@ -81,8 +81,8 @@ static EVENTS: [Metric; 5] = [
 ];
 /// The rate is the number of events over the time, as benchmarks of the field print both.
 static TIMED_EVENTS: [Metric; 6] = [
-    Metric::of_workload("time_s", "time s", "s", Better::Lower, Role::Judged),
-    Metric::of_workload("events_per_s", "events/s", "events/s", Better::Higher, Role::Descriptive),
+    known("time_s", "time s", "s", Better::Lower, Role::Judged),
+    known("events_per_s", "events/s", "events/s", Better::Higher, Role::Descriptive),
     event("event_ms_p95", "event p95 ms", Role::Judged),
     event("event_ms_min", "event min ms", Role::Descriptive),
     event("event_ms_avg", "event avg ms", Role::Descriptive),

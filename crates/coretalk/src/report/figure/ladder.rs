@@ -2,10 +2,11 @@
 
 use super::chart::Kind;
 use super::intervals::{Row, intervals};
+use crate::blocks::{Cell, Column, Table};
 use crate::report::ladder::{kind_words, relation_words};
 use crate::report::picture::Picture;
 use crate::report::states::interval;
-use crate::report::text::{count, plain};
+use crate::report::text::{count, ns, plain};
 use coretalk_model::Topology;
 use coretalk_model::latency::LadderRow;
 
@@ -36,6 +37,28 @@ pub fn ladder(rungs: &[LadderRow], topology: &Topology, width: f64) -> Option<Pi
         });
     }
     intervals("What one hop costs, step by step", "ns per hop, logarithmic", Kind::Log, &rows, width)
+}
+
+/// The same in numbers: each step with its interval, and the range of its pairs.
+pub fn table(rungs: &[LadderRow], topology: &Topology) -> Table {
+    let columns = [
+        Column::words("relation"),
+        Column::words("step"),
+        Column::numbers("ns (95 %)"),
+        Column::numbers("range of pairs"),
+        Column::numbers("pairs"),
+    ];
+    let rows = rungs.iter().map(|rung| {
+        let range = rung.range_ns.filter(|_| rung.pairs > 1);
+        [
+            heading(rung, topology).into(),
+            name(rung).into(),
+            Cell::known(rung.latency_ns.as_ref().map(interval)),
+            range.map_or(Cell::Blank, |[low, high]| format!("{} – {}", ns(low), ns(high)).into()),
+            rung.pairs.to_string().into(),
+        ]
+    });
+    Table::new(columns).with(rows)
 }
 
 /// What the pairs of a rung share: `across L3`, `P–E, same L3`.

@@ -199,8 +199,9 @@ fn states_body(input: &ReportInput<'_>) -> String {
 fn ladder_body(input: &ReportInput<'_>) -> String {
     let drawn = ladder::ladder(input.ladder(), input.topology(), WIDTH);
     let (Some(picture), Some(report)) = (drawn, input.run()) else { return String::new() };
-    let steps = report.latencies().map(|result| report::ladder::blocks(result, &report.topology));
-    figure(&picture) + &html::blocks(&steps.unwrap_or_default())
+    let steps = Block::Table(ladder::table(input.ladder(), input.topology()));
+    let footnote = report.latencies().map(|result| Block::Prose(report::ladder::footnote(result)));
+    figure(&picture) + &html::blocks(&[steps].into_iter().chain(footnote).collect::<Vec<_>>())
 }
 
 fn groups_body(input: &ReportInput<'_>) -> String {

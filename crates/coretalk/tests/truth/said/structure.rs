@@ -371,10 +371,19 @@ pub fn levels(reader: &mut Reader<'_>, table: &Table) {
         reader.holds("structure", level["name"] == row[0].as_str(), || {
             format!("the document has {}", level["name"])
         });
-        for (cell, key) in [(&row[1], "median"), (&row[2], "across")] {
-            if let Some(number) = Printed::read(cell) {
+        // A wide screen has the interval between the two.
+        let at = |title: &str| table.rows[0].iter().position(|heading| heading.starts_with(title));
+        for (title, key) in [("inside", "median"), ("next out", "across")] {
+            if let Some(number) = at(title).and_then(|column| Printed::read(&row[column])) {
                 reader.is("structure", number, level[key].as_f64(), key);
             }
+        }
+        if let Some(number) = at("±").and_then(|column| Printed::read(row[column].trim_start_matches('±')))
+        {
+            let end = |index: usize| level["ci"][index].as_f64();
+            let halves = level["median"].as_f64().zip(end(0)).zip(end(1));
+            let half = halves.map(|((median, low), high)| (high - median).max(median - low));
+            reader.is("structure", number, half, "half the interval");
         }
         let lists = row.last().cloned().unwrap_or_default();
         let (number, groups) = lists.split_once(':').unwrap_or(("", ""));
