@@ -104,7 +104,7 @@ const RESTARTS: u64 = 60;
 /// Where nobody talks, threads are spread.
 ///
 /// # Panics
-/// There are more threads than CPUs: [`candidates`] has refused that.
+/// There are more threads than CPUs: [`candidates()`] has refused that.
 pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
     let n = graph.len();
     assert!(n <= distances.len(), "{n} threads on {} CPUs", distances.len());

@@ -37,7 +37,7 @@ pub struct Environment {
     pub boost: Option<bool>,
     /// Idle driver.
     pub idle_driver: Option<String>,
-    /// Hypervisor (`kvm`, `vmware` …); `None` where nothing points to one, see [`virtualization`](Environment::ground).
+    /// Hypervisor (`kvm`, `vmware` …); `None` where nothing points to one, see `platform_evidence`.
     pub hypervisor: Option<String>,
     /// Whether nothing stands between the system and the hardware; `None` where nothing says so.
     pub bare_metal: Option<bool>,

@@ -33,7 +33,7 @@ pub use trials::{Load, NeighbourCpus, decades, gaps};
 pub mod names {
     /// The idle gap before a message, in nanoseconds.
     pub const GAP_NS: &str = "gap_ns";
-    /// How the receiver waits: [`POLLS`] or the name of a primitive.
+    /// How the receiver waits: [`LOOKS`] or the name of a primitive.
     pub const RECEIVER: &str = "receiver";
     /// It looks all the time.
     pub const LOOKS: &str = "looks";

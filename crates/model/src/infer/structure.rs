@@ -85,7 +85,7 @@ pub struct InferredLevel {
     pub inside: Option<Estimate>,
     /// Median over the pairs that leave a group and share the next coarser one, in the unit of the matrix.
     pub across: Option<f64>,
-    /// In how many of the repetitions of [`repeatability`](super::repeatability) the level came out exactly the same, as
+    /// In how many of the repetitions of [`repeatability`] the level came out exactly the same, as
     /// a share; `None` where that was not tried.
     pub repeats: Option<f64>,
     /// Pairs put together because nobody else was left, their own cell being missing.

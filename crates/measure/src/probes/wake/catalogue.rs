@@ -7,7 +7,7 @@ use crate::sim::wake::WakeCost;
 use coretalk_model::CpuId;
 use coretalk_model::series::{Parameters, TrialSpec};
 
-/// The primitives: each has a row in [`ENTRIES`], a loop and a price.
+/// The primitives: each has a row in `ENTRIES`, a loop and a price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrimitiveKind {
     /// `std-mutex`
