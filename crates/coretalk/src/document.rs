@@ -23,7 +23,7 @@ pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
 pub use latency::{LadderDoc, WatchDoc, WatchedKernelDoc, WatchedStateDoc};
 pub use line::{pass_line, trial_line};
 pub use matrix::{CellDoc, CellList, Columns, CyclesDoc, MatrixDoc, StateDoc};
-pub use series::{PercentilesDoc, SeriesDoc, TrialStateDoc};
+pub use series::{PercentilesDoc, SeriesDoc, TrialStateDoc, ValueDoc};
 pub use topology::{
     AgreementDoc, ClassDoc, EvidenceDoc, InferredDoc, InferredLevelDoc, LevelDoc, ReportedDoc, StructureView,
     SuspectDoc, TopologyDoc,
@@ -58,9 +58,9 @@ pub struct Document<'a> {
     /// `coretalk.run/1`.
     schema: &'static str,
     /// What it is called and how it went; null in documents that are about several runs or none.
-    run: Option<RunDoc>,
+    pub(crate) run: Option<RunDoc>,
     /// What it was measured under; null where no machine is spoken of.
-    environment: Option<EnvironmentDoc>,
+    pub(crate) environment: Option<EnvironmentDoc>,
     /// Reported structure; null where no machine is spoken of.
     topology: Option<TopologyDoc>,
     /// Every step on representative pairs, by relation.
@@ -68,7 +68,7 @@ pub struct Document<'a> {
     /// One for each protocol or imitated tool, in the order asked.
     matrices: Vec<MatrixDoc<'a>>,
     /// Distributions.
-    series: Vec<SeriesDoc>,
+    pub(crate) series: Vec<SeriesDoc>,
     /// What the machine did while it was watched; null where too few passes were made to say.
     watch: Option<WatchDoc<'a>>,
     /// How busy the measured threads kept each CPU while the run went on; filled by `queue`.
@@ -107,7 +107,7 @@ pub struct RunDoc {
     /// RFC 3339, UTC.
     started: String,
     /// The command line without program name; private parts replaced unless identity was asked for.
-    command: Vec<String>,
+    pub(crate) command: Vec<String>,
     /// Every random choice came from it.
     seed: u64,
     /// Whether the machine was simulated.

@@ -25,6 +25,7 @@ mod load;
 pub mod overview;
 mod padding;
 pub mod palette;
+pub mod parameters;
 pub mod passes;
 pub mod picture;
 pub mod place;
@@ -46,7 +47,6 @@ pub mod text;
 pub mod topology;
 mod trial_maps;
 mod trial_words;
-pub mod view;
 pub mod wait;
 pub mod words;
 

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 const DRAWING: Drawing = Drawing { order: Order::Topology, by: By::Core, scale: ScaleChoice::Fixed };
 
 fn input(report: &RunReport) -> ReportInput<'_> {
-    ReportInput::new(report, "k3f9", Identity::Hidden).unwrap()
+    ReportInput::new(report, "k3f9", Identity::Hidden)
 }
 
 fn page_of(report: &RunReport) -> String {
@@ -188,7 +188,7 @@ fn private_facts_need_a_wish() {
     for private in ["secret-host", "/home/me/", "secret"] {
         assert!(!hidden.contains(private), "{private}");
     }
-    let included = ReportInput::new(&report, "k3f9", Identity::Included).unwrap();
+    let included = ReportInput::new(&report, "k3f9", Identity::Included);
     assert!(page(&[included], DRAWING).unwrap().contains("secret-host"));
 }
 

@@ -64,8 +64,7 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
         let text = "names of files are private: they are numbered here; --with-identity shows them";
         verbosity::remark(options.verbosity, Verbosity::Normal, text);
     }
-    let inputs: Vec<ReportInput<'_>> =
-        opened.iter().map(|run| input(run, &options, kind)).collect::<Result<_, Failure>>()?;
+    let inputs: Vec<ReportInput<'_>> = opened.iter().map(|run| input(run, &options, kind)).collect();
     let simulated = inputs.iter().filter(|input| input.is_simulated()).count();
     if simulated > 0 && simulated < inputs.len() {
         let text =
@@ -102,23 +101,16 @@ fn open(global: &Global, word: &str, number: usize, options: &OutputOptions) -> 
     Ok(Opened::Run { report: Box::new(report), record: Box::new(record), name })
 }
 
-fn input<'a>(
-    opened: &'a Opened,
-    options: &OutputOptions,
-    kind: ReportFormat,
-) -> Result<ReportInput<'a>, Failure> {
+fn input<'a>(opened: &'a Opened, options: &OutputOptions, kind: ReportFormat) -> ReportInput<'a> {
     let identity = output::identity_of(options.identity);
     match opened {
-        Opened::File { file, .. } => {
-            ReportInput::of_file(file, identity).map_err(|error| contradiction(&error))
-        }
+        Opened::File { file, .. } => ReportInput::of_file(file, identity),
         Opened::Run { report, record, name } => {
-            let mut input =
-                ReportInput::new(report, name, identity).map_err(|error| contradiction(&error))?;
+            let mut input = ReportInput::new(report, name, identity);
             if kind == ReportFormat::Html {
                 input.passes = passes(&input, record);
             }
-            Ok(input)
+            input
         }
     }
 }

@@ -9,60 +9,60 @@ use std::collections::BTreeMap;
 /// What a run was measured under. Null is unknown.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EnvironmentDoc {
-    label: Option<String>,
+    pub(crate) label: Option<String>,
     /// Private: null unless identity was asked for.
-    host: Option<String>,
+    pub(crate) host: Option<String>,
     /// Scenario of a simulated machine.
-    simulated: Option<String>,
-    cpu_model: Option<String>,
-    microcode: Option<String>,
-    firmware: Option<String>,
-    kernel: Option<String>,
-    arch: Option<String>,
-    mitigations: BTreeMap<String, String>,
-    memory_bytes: Option<u64>,
-    page_bytes: Option<u64>,
-    governor: Option<String>,
-    frequency_driver: Option<String>,
-    boost: Option<bool>,
-    idle_driver: Option<String>,
+    pub(crate) simulated: Option<String>,
+    pub(crate) cpu_model: Option<String>,
+    pub(crate) microcode: Option<String>,
+    pub(crate) firmware: Option<String>,
+    pub(crate) kernel: Option<String>,
+    pub(crate) arch: Option<String>,
+    pub(crate) mitigations: BTreeMap<String, String>,
+    pub(crate) memory_bytes: Option<u64>,
+    pub(crate) page_bytes: Option<u64>,
+    pub(crate) governor: Option<String>,
+    pub(crate) frequency_driver: Option<String>,
+    pub(crate) boost: Option<bool>,
+    pub(crate) idle_driver: Option<String>,
     /// Null where nothing points to one: see `bare_metal`.
-    hypervisor: Option<String>,
+    pub(crate) hypervisor: Option<String>,
     /// Whether nothing stands between the system and the hardware; null where nothing says so.
-    bare_metal: Option<bool>,
+    pub(crate) bare_metal: Option<bool>,
     /// What says so.
-    platform_evidence: Option<String>,
-    libc: Option<String>,
-    clock: ClockDoc,
+    pub(crate) platform_evidence: Option<String>,
+    pub(crate) libc: Option<String>,
+    pub(crate) clock: ClockDoc,
     /// CPUs that the kernel keeps from its scheduler, as a list; empty where there are none.
-    isolated: String,
-    load_1min: Option<f64>,
+    pub(crate) isolated: String,
+    pub(crate) load_1min: Option<f64>,
     /// Share of the CPUs that other programs took while this was measured, 0 to 1.
-    others_share: Option<f64>,
+    pub(crate) others_share: Option<f64>,
     /// What the CPU quota of the control group did while this was measured; `null` where no group counts it.
-    throttled: Option<ThrottledDoc>,
-    compiler: Option<String>,
-    build: Option<String>,
+    pub(crate) throttled: Option<ThrottledDoc>,
+    pub(crate) compiler: Option<String>,
+    pub(crate) build: Option<String>,
     /// Libraries whose queues and locks are measured, with their versions, and the allocator; empty where simulated.
-    libraries: BTreeMap<String, String>,
-    priority: Option<String>,
+    pub(crate) libraries: BTreeMap<String, String>,
+    pub(crate) priority: Option<String>,
     /// What only the user knows.
-    notes: BTreeMap<String, String>,
-    doctor: Vec<FindingDoc>,
+    pub(crate) notes: BTreeMap<String, String>,
+    pub(crate) doctor: Vec<FindingDoc>,
 }
 
 /// The clock that measured.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ClockDoc {
-    source: Option<String>,
-    hz: Option<f64>,
-    hz_error_ppm: Option<f64>,
-    cost_ns: Option<f64>,
-    step_ns: Option<f64>,
-    invariant: Option<bool>,
-    kernel_source: Option<String>,
-    hint_ns: Option<f64>,
-    hint_cycles: Option<f64>,
+    pub(crate) source: Option<String>,
+    pub(crate) hz: Option<f64>,
+    pub(crate) hz_error_ppm: Option<f64>,
+    pub(crate) cost_ns: Option<f64>,
+    pub(crate) step_ns: Option<f64>,
+    pub(crate) invariant: Option<bool>,
+    pub(crate) kernel_source: Option<String>,
+    pub(crate) hint_ns: Option<f64>,
+    pub(crate) hint_cycles: Option<f64>,
 }
 
 /// One check of `doctor`.
@@ -77,13 +77,13 @@ pub struct FindingDoc {
 
 /// What a CPU quota did.
 #[derive(Debug, Serialize, JsonSchema)]
-struct ThrottledDoc {
+pub struct ThrottledDoc {
     /// Periods in which the process was stopped.
-    times: u64,
+    pub(crate) times: u64,
     /// For how long, in seconds, summed over CPUs.
-    seconds: Option<f64>,
+    pub(crate) seconds: Option<f64>,
     /// When it was first seen, in seconds since that part of the run began.
-    from_s: Option<f64>,
+    pub(crate) from_s: Option<f64>,
 }
 
 impl EnvironmentDoc {

@@ -11,6 +11,7 @@ use coretalk_model::latency::{
     self, Cell, CellValue, GateOutcome, Imitated, ImitatedCell, ImitationError, LatencyMap, Regime,
 };
 use coretalk_model::queue::{QueueCell, QueueMatrix, names};
+use coretalk_model::series::Parameters;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Flag, Matrix, Protocol};
 use schemars::JsonSchema;
@@ -22,17 +23,17 @@ use std::collections::BTreeMap;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MatrixDoc<'a> {
     /// `latency`, `queue`, `clock`, or `imported`.
-    probe: &'static str,
+    pub(crate) probe: &'static str,
     /// Null for another tool's numbers and for offsets of clocks.
-    protocol: Option<&'static str>,
-    kernel: String,
+    pub(crate) protocol: Option<&'static str>,
+    pub(crate) kernel: String,
     /// `serial` or `parallel`; null where it is not known.
-    regime: Option<&'static str>,
-    parameters: BTreeMap<&'static str, ValueDoc>,
+    pub(crate) regime: Option<&'static str>,
+    pub(crate) parameters: BTreeMap<&'static str, ValueDoc>,
     /// `half_round_trip`, `read`, `one_way_variation`, `throughput` from producer to consumer (the diagonal is one
     /// CPU), `as_printed` by another tool, or `clock_offset`: how far the counter of `from` is ahead of that of `to`, with its bounds as `ci`.
-    quantity: &'static str,
-    unit: &'static str,
+    pub(crate) quantity: &'static str,
+    pub(crate) unit: &'static str,
     /// One cell for each unordered pair, `from` before `to` in `cpus` order.
     symmetric: bool,
     /// What the equivalence gate said; empty where pairs were measured one at a time.
@@ -173,6 +174,12 @@ impl<'a> MatrixDoc<'a> {
             cpus: map.cells.cpus().iter().map(|cpu| cpu.0).collect(),
             cells: CellList::Map(&map.cells),
         }
+    }
+
+    /// What tells it from others of its probe.
+    pub(crate) fn parameters(&self) -> Parameters {
+        let named = self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.into()));
+        Parameters(named.collect())
     }
 
     pub(super) fn leave_out_cells(&mut self) {

@@ -18,43 +18,43 @@ use std::collections::BTreeMap;
 const CLOSED_LOOP: &str = "closed-loop";
 
 /// A distribution.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct SeriesDoc {
-    probe: String,
+    pub(crate) probe: String,
     /// Names and numbers by name; `view` tells the distributions of one trial apart.
-    parameters: BTreeMap<String, ValueDoc>,
+    pub(crate) parameters: BTreeMap<String, ValueDoc>,
     /// CPUs in role order.
-    placement: Vec<u32>,
+    pub(crate) placement: Vec<u32>,
     /// `event` or `batch-mean`.
-    kind: &'static str,
-    unit: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) unit: &'static str,
     /// What its trial is shown by: the `view` or the name among `values` that tables put first and pictures draw; null
     /// where the trial has nothing.
-    headline: Option<String>,
-    count: u64,
-    mean: Option<f64>,
-    percentiles: PercentilesDoc,
+    pub(crate) headline: Option<String>,
+    pub(crate) count: u64,
+    pub(crate) mean: Option<f64>,
+    pub(crate) percentiles: PercentilesDoc,
     /// HdrHistogram V2, not compressed; null where the values do not fit one.
-    histogram_v2_base64: Option<String>,
-    histogram_unit_ps: u64,
+    pub(crate) histogram_v2_base64: Option<String>,
+    pub(crate) histogram_unit_ps: u64,
     /// Quantities of the whole trial, the unit last in the name; they stand with the first distribution of a trial.
-    values: BTreeMap<String, Option<f64>>,
+    pub(crate) values: BTreeMap<String, Option<f64>>,
     /// The interval of each value, and of the median (`median_ns`), over passes.
-    intervals: BTreeMap<String, Option<Ci>>,
+    pub(crate) intervals: BTreeMap<String, Option<Ci>>,
     /// How often something happened, over all passes.
-    counts: BTreeMap<String, u64>,
+    pub(crate) counts: BTreeMap<String, u64>,
     /// Passes that said something; null where passes do not count.
-    passes: Option<u32>,
+    pub(crate) passes: Option<u32>,
     /// Plateaus by falling share; empty where the trial held still. Everything else is of the first.
-    states: Vec<TrialStateDoc>,
-    grade: Option<String>,
-    flags: Vec<&'static str>,
+    pub(crate) states: Vec<TrialStateDoc>,
+    pub(crate) grade: Option<String>,
+    pub(crate) flags: Vec<&'static str>,
     /// The gravest doubt, or why there is nothing.
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
 }
 
 /// A plateau of a trial.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct TrialStateDoc {
     /// Share of the passes that were made in one state, 0 to 1.
     share: Option<f64>,
@@ -88,7 +88,7 @@ impl TrialStateDoc {
 }
 
 /// A parameter.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ValueDoc {
     /// A number, in the unit that stands last in its name.
@@ -98,20 +98,20 @@ pub enum ValueDoc {
 }
 
 /// The usual percentiles; null in an empty series, and where no value lies beyond.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct PercentilesDoc {
     #[serde(rename = "50")]
-    p50: Option<f64>,
+    pub(crate) p50: Option<f64>,
     #[serde(rename = "90")]
-    p90: Option<f64>,
+    pub(crate) p90: Option<f64>,
     #[serde(rename = "99")]
-    p99: Option<f64>,
+    pub(crate) p99: Option<f64>,
     #[serde(rename = "99.9")]
-    p99_9: Option<f64>,
+    pub(crate) p99_9: Option<f64>,
     #[serde(rename = "99.99")]
-    p99_99: Option<f64>,
+    pub(crate) p99_99: Option<f64>,
     #[serde(rename = "100")]
-    max: Option<f64>,
+    pub(crate) max: Option<f64>,
 }
 
 impl SeriesDoc {
@@ -182,6 +182,42 @@ impl SeriesDoc {
             flags: Vec::new(),
             reason: None,
         }
+    }
+
+    /// Which of the distributions of its trial it is; empty where there is only one.
+    pub(crate) fn view(&self) -> &str {
+        match self.parameters.get("view") {
+            Some(ValueDoc::Text(view)) => view,
+            _ => "",
+        }
+    }
+
+    /// Whether it is the distribution that its trial is shown by.
+    pub(crate) fn is_headline(&self) -> bool {
+        self.headline.as_ref().is_some_and(|headline| headline == self.view())
+    }
+
+    /// Its parameters that are numbers.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.parameters.iter().filter_map(|(name, value)| match value {
+            ValueDoc::Number(number) => Some((name.as_str(), *number)),
+            ValueDoc::Text(_) => None,
+        })
+    }
+
+    /// A value of the whole trial; `None` where it is not known.
+    pub(crate) fn value(&self, name: &str) -> Option<f64> {
+        *self.values.get(name)?
+    }
+
+    /// The interval of a value; `None` where it has none.
+    pub(crate) fn interval(&self, name: &str) -> Option<Ci> {
+        *self.intervals.get(name)?
+    }
+
+    /// The median and its interval, where it has one.
+    pub(crate) fn median(&self) -> Option<(f64, Option<Ci>)> {
+        Some((self.percentiles.p50?, self.interval("median_ns").filter(|_| self.unit == "ns")))
     }
 
     /// One series for each distribution of a trial; one without a distribution where there is none.
@@ -257,7 +293,7 @@ impl SeriesDoc {
 }
 
 impl ValueDoc {
-    pub(super) fn of(value: &Value) -> ValueDoc {
+    pub(crate) fn of(value: &Value) -> ValueDoc {
         match value {
             Value::Number(number) => ValueDoc::Number(*number),
             Value::Text(text) => ValueDoc::Text(text.clone()),
@@ -265,7 +301,28 @@ impl ValueDoc {
     }
 }
 
+impl From<&ValueDoc> for Value {
+    fn from(value: &ValueDoc) -> Value {
+        match value {
+            ValueDoc::Number(number) => Value::Number(*number),
+            ValueDoc::Text(text) => Value::Text(text.clone()),
+        }
+    }
+}
+
 impl PercentilesDoc {
+    /// By the names that they have in JSON.
+    pub(crate) fn named(&self) -> [(&'static str, Option<f64>); 6] {
+        [
+            ("50", self.p50),
+            ("90", self.p90),
+            ("99", self.p99),
+            ("99.9", self.p99_9),
+            ("99.99", self.p99_99),
+            ("100", self.max),
+        ]
+    }
+
     fn of(counts_ps: &[(u64, u64)]) -> PercentilesDoc {
         let all = counts_total(counts_ps);
         let at = |share| {

@@ -3,8 +3,8 @@
 use super::alignment::{groups, pairing_words};
 use super::labels::Labels;
 use super::ladder::relation_words;
+use super::parameters::series_words;
 use super::text::{count, cut, figure, ns, percent, plain, signed_percent};
-use super::view::series_words;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::markdown::{self, escaped};
 use coretalk_model::compare::{

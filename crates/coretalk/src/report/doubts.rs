@@ -1,7 +1,7 @@
 //! Trials that cannot be trusted, reason by reason.
 
+use super::parameters::parameters;
 use super::text::{count, plain};
-use super::view::parameters;
 use crate::blocks::Block;
 use coretalk_model::series::{About, TrialResult};
 

@@ -118,7 +118,7 @@ fn document(input: &ReportInput<'_>) -> serde_json::Result<String> {
         return String::from_utf8(bytes).map_err(serde::ser::Error::custom);
     }
     let mut outline = serde_json::to_value(document.without_cells())?;
-    data::leave_out_distributions(&mut outline, &input.view);
+    data::leave_out_distributions(&mut outline, &input.outline.series);
     Ok(outline.to_string())
 }
 

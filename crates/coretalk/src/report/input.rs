@@ -4,11 +4,11 @@
 use super::heat_map::HeatMap;
 use super::imported::ImportedFile;
 use super::palette::Scale;
+use super::parameters::parameter;
 use super::text::{plain, started};
 use super::trial_maps::{map_words, maps, number_of_map};
-use super::view::{MatrixView, View, bare, json_parameter};
 use super::{By, Order, Style, words};
-use crate::document::{Columns, Document, Identity};
+use crate::document::{Columns, Document, Identity, MatrixDoc};
 use crate::{RunReport, SeriesReport};
 use coretalk_model::compare::Side;
 use coretalk_model::compare::of_latency::of_latency;
@@ -16,7 +16,7 @@ use coretalk_model::infer::Findings;
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::latency::{self, LadderRow, LatencyMap, StateWatch};
 use coretalk_model::queue::names;
-use coretalk_model::series::{self, Alike, TrialResult};
+use coretalk_model::series::{Alike, Parameters, TrialResult, Value};
 use coretalk_model::{CpuId, Matrix, Topology};
 use std::borrow::Cow;
 
@@ -57,8 +57,8 @@ pub struct ReportInput<'a> {
     pub name: &'a str,
     /// Whether private parts are shown.
     pub identity: Identity,
-    /// Everything but cells.
-    pub view: View,
+    /// Its document but for the cells, which its maps hold.
+    pub outline: Document<'a>,
     /// Its matrices.
     pub maps: Vec<Map>,
     /// The passes over the pairs of each map; empty where they are not at hand.
@@ -66,10 +66,18 @@ pub struct ReportInput<'a> {
 }
 
 /// A matrix with what is needed to draw it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Map {
-    /// What it is.
-    pub about: MatrixView,
+    /// Who made it.
+    pub probe: String,
+    /// The code; empty where parameters say everything.
+    pub kernel: String,
+    /// What tells it from others of its probe.
+    pub parameters: Parameters,
+    /// What a cell is.
+    pub quantity: String,
+    /// Its unit.
+    pub unit: String,
     /// The question in one line.
     pub question: String,
     /// Its cells.
@@ -91,37 +99,31 @@ pub struct PairPasses {
 
 impl<'a> ReportInput<'a> {
     /// Makes ready what reports draw.
-    ///
-    /// # Errors
-    /// Never for a document made from a run; a contradiction between the document and its reader.
-    pub fn new(
-        report: &'a RunReport,
-        name: &'a str,
-        identity: Identity,
-    ) -> serde_json::Result<ReportInput<'a>> {
+    pub fn new(report: &'a RunReport, name: &'a str, identity: Identity) -> ReportInput<'a> {
         ReportInput::of(Origin::Run(report), name, identity)
     }
 
     /// The same for a file of another tool.
-    ///
-    /// # Errors
-    /// As [`ReportInput::new`].
-    pub fn of_file(file: &'a ImportedFile, identity: Identity) -> serde_json::Result<ReportInput<'a>> {
+    pub fn of_file(file: &'a ImportedFile, identity: Identity) -> ReportInput<'a> {
         ReportInput::of(Origin::File(file), file.name(), identity)
     }
 
-    fn of(origin: Origin<'a>, name: &'a str, identity: Identity) -> serde_json::Result<ReportInput<'a>> {
+    fn of(origin: Origin<'a>, name: &'a str, identity: Identity) -> ReportInput<'a> {
         let document = origin.document(identity);
         let columns: Vec<Columns> = document.matrices().iter().map(|matrix| matrix.columns()).collect();
-        let view = View::of(serde_json::to_value(document.without_cells())?)?;
-        let maps = view.matrices.iter().zip(columns).enumerate().map(|(index, (about, columns))| Map {
-            question: origin.question(index, about),
-            about: about.clone(),
-            columns,
-            index: Some(index),
-        });
+        let maps =
+            document.matrices().iter().zip(columns).enumerate().map(|(index, (matrix, columns))| Map {
+                probe: matrix.probe.to_owned(),
+                kernel: matrix.kernel.clone(),
+                parameters: matrix.parameters(),
+                quantity: matrix.quantity.to_owned(),
+                unit: matrix.unit.to_owned(),
+                question: origin.question(index, matrix),
+                columns,
+                index: Some(index),
+            });
         let maps = maps.chain(origin.maps_of_series()).collect();
-        Ok(ReportInput { origin, name, identity, maps, view, passes: Vec::new() })
+        ReportInput { origin, name, identity, maps, outline: document.without_cells(), passes: Vec::new() }
     }
 
     /// The run; `None` of a file of another tool.
@@ -275,9 +277,9 @@ impl<'a> Origin<'a> {
         series.iter().flat_map(|series| maps(series).into_iter().map(|kind| map_of(series, &kind))).collect()
     }
 
-    fn question(self, index: usize, about: &MatrixView) -> String {
+    fn question(self, index: usize, matrix: &MatrixDoc<'_>) -> String {
         match self {
-            Origin::Run(report) => question(report, index, about),
+            Origin::Run(report) => question(report, index, matrix),
             Origin::File(file) => file.question(index),
         }
     }
@@ -302,22 +304,24 @@ impl Map {
 
     /// What the colours span.
     pub fn scale(&self, choice: ScaleChoice) -> Option<Scale> {
-        let fixed = Scale::fixed(&self.about.unit).filter(|_| choice == ScaleChoice::Fixed);
+        let fixed = Scale::fixed(&self.unit).filter(|_| choice == ScaleChoice::Fixed);
         fixed.or_else(|| Scale::fitted(self.columns.median.iter().copied().flatten()))
     }
 
     /// A short name among the maps of its run: `cas+pause`, `queue, capacity 100, payload u64, queue rtrb`.
     pub fn label(&self) -> String {
-        let about = &self.about;
-        if about.probe == latency::PROBE && !about.kernel.is_empty() {
-            return plain(&about.kernel);
+        if self.probe == latency::PROBE && !self.kernel.is_empty() {
+            return plain(&self.kernel);
         }
         // A queue stands among its parameters too.
-        let named =
-            about.kernel.is_empty() || about.parameters.values().any(|value| bare(value) == about.kernel);
-        let kernel = (!named).then(|| about.kernel.clone());
-        let parameters = about.parameters.iter().map(|(name, value)| json_parameter(name, value));
-        let parts: Vec<String> = [about.probe.clone()].into_iter().chain(kernel).chain(parameters).collect();
+        let named = self.kernel.is_empty()
+            || self
+                .parameters
+                .iter()
+                .any(|(_, value)| matches!(value, Value::Text(text) if *text == self.kernel));
+        let kernel = (!named).then(|| self.kernel.clone());
+        let parameters = self.parameters.iter().map(|(name, value)| parameter(name, value));
+        let parts: Vec<String> = [self.probe.clone()].into_iter().chain(kernel).chain(parameters).collect();
         plain(&parts.join(", "))
     }
 }
@@ -335,23 +339,13 @@ fn map_of(series: &SeriesReport, kind: &Alike<'_>) -> Map {
             columns.push_trial([from, to], trial, number_of_map(series, &unit, trial));
         }
     }
-    let parameters = spec.parameters.iter().map(|(name, value)| {
-        let value = match value {
-            series::Value::Number(number) => (*number).into(),
-            series::Value::Text(text) => text.as_str().into(),
-        };
-        (name.to_owned(), value)
-    });
-    let about = MatrixView {
+    Map {
         probe: spec.probe.clone(),
-        parameters: parameters.collect(),
+        kernel: String::new(),
+        parameters: spec.parameters.clone(),
         quantity: kind.displayed_value(&series.settings).unwrap_or_default().to_owned(),
         unit: unit.name,
-        ..MatrixView::default()
-    };
-    Map {
         question: format!("{}: {}", plain(&spec.probe), map_words(series, kind)),
-        about,
         columns,
         index: None,
     }
@@ -379,19 +373,19 @@ pub fn readings_of(columns: &Columns, of: impl Fn(usize) -> Option<(f64, bool)>)
 }
 
 /// What a matrix shows: the words of the screen where it has some, else those of its document.
-fn question(report: &RunReport, index: usize, about: &MatrixView) -> String {
-    if about.protocol.is_some()
+fn question(report: &RunReport, index: usize, matrix: &MatrixDoc<'_>) -> String {
+    if matrix.protocol.is_some()
         && let Some(map) = report.maps().get(index)
     {
         return words::question(map);
     }
-    let quantity = about.quantity.replace('_', " ");
-    let roles = if about.probe == names::PROBE { "; rows send, columns receive" } else { "" };
+    let quantity = matrix.quantity.replace('_', " ");
+    let roles = if matrix.probe == names::PROBE { "; rows send, columns receive" } else { "" };
     format!(
         "{}: {}, {quantity} in {}, {}{roles}",
-        about.probe,
-        plain(&about.kernel),
-        about.unit,
-        about.regime
+        matrix.probe,
+        plain(&matrix.kernel),
+        matrix.unit,
+        matrix.regime.unwrap_or_default()
     )
 }

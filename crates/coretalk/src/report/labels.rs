@@ -1,8 +1,8 @@
 //! [`Labels`]: what the series of a comparison are called beside each other. What all share is said once, and a row says
 //! what tells it from the others.
 
+use super::parameters::{parameter, series_words, telling};
 use super::text::{columns, plain};
-use super::view::{parameter, series_words, telling};
 use coretalk_model::series::Value;
 use std::collections::{BTreeMap, BTreeSet};
 

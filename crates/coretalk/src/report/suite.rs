@@ -228,7 +228,7 @@ fn parameters(trial: &TrialResult, which: impl Fn(&Value) -> bool) -> Vec<String
         trial.spec.parameters.iter().filter(|(name, value)| !NOT_IN_ROWS.contains(name) && which(value));
     told.map(|(name, value)| match (name, value) {
         ("pause_ns", Value::Number(ns)) => format!("{} apart", chosen_time(*ns)),
-        _ => plain(&super::view::telling(name, value)),
+        _ => plain(&super::parameters::telling(name, value)),
     })
     .collect()
 }

@@ -2,8 +2,8 @@
 
 use super::heat_map::HeatMap;
 use super::ladder::relation_words;
+use super::parameters::{parameters, title_of};
 use super::text::{count, ns, plain};
-use super::view::{parameters, title_of};
 use crate::blocks::Block;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::Probe;

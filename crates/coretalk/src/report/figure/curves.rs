@@ -6,9 +6,10 @@ mod over;
 
 use super::chart::Kind;
 use super::distribution::{self, MOST_CURVES, Steps};
+use crate::document::SeriesDoc;
+use crate::report::parameters::{arrows, title_of, words_of};
 use crate::report::picture::Picture;
 use crate::report::text::plain;
-use crate::report::view::{SeriesView, title_of};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
@@ -22,12 +23,12 @@ pub const VIEWS: [&str; 2] = ["view", "phase"];
 
 /// A distribution that was read back from its series.
 struct Distribution<'a> {
-    series: &'a SeriesView,
+    series: &'a SeriesDoc,
     histogram: Histogram<u64>,
 }
 
 impl<'a> Distribution<'a> {
-    fn of(series: &'a SeriesView) -> Option<Distribution<'a>> {
+    fn of(series: &'a SeriesDoc) -> Option<Distribution<'a>> {
         let bytes = STANDARD.decode(series.histogram_v2_base64.as_ref()?).ok()?;
         let histogram = Deserializer::new().deserialize(&mut bytes.as_slice()).ok()?;
         Some(Distribution { series, histogram })
@@ -64,7 +65,7 @@ impl Curves {
 }
 
 /// Drawings of series, probe by probe. [`chosen`] says which distributions are among them.
-pub fn curves(series: &[SeriesView], width: f64) -> Curves {
+pub fn curves(series: &[SeriesDoc], width: f64) -> Curves {
     let mut probes: Vec<&str> = Vec::new();
     for one in series {
         if !probes.contains(&one.probe.as_str()) {
@@ -73,7 +74,7 @@ pub fn curves(series: &[SeriesView], width: f64) -> Curves {
     }
     let mut curves = Curves::default();
     for probe in probes {
-        let of_probe: Vec<&SeriesView> = series.iter().filter(|one| one.probe == probe).collect();
+        let of_probe: Vec<&SeriesDoc> = series.iter().filter(|one| one.probe == probe).collect();
         over::draw(&of_probe, width, &mut curves);
         distributions(&of_probe, &mut curves);
     }
@@ -81,21 +82,21 @@ pub fn curves(series: &[SeriesView], width: f64) -> Curves {
 }
 
 /// What stands in one chart: whether it is no headline, the kind of events, and the view.
-type ChartKey<'a> = (bool, &'a str, String);
+type ChartKey<'a> = (bool, &'a str, &'a str);
 
 /// Percentiles and shares, a drawing for each kind of events and each view.
-fn distributions(series: &[&SeriesView], curves: &mut Curves) {
+fn distributions(series: &[&SeriesDoc], curves: &mut Curves) {
     let mut together: Vec<(ChartKey<'_>, Vec<Distribution<'_>>)> = Vec::new();
     let enough = |one: &Distribution<'_>| one.histogram.len() >= FEWEST_EVENTS;
     for one in chosen_of(series).into_iter().filter_map(Distribution::of).filter(enough) {
-        let key = (!one.series.is_headline(), one.series.kind.as_str(), one.series.view());
+        let key = (!one.series.is_headline(), one.series.kind, one.series.view());
         match together.iter_mut().find(|(known, _)| *known == key) {
             Some((_, alike)) => alike.push(one),
             None => together.push((key, vec![one])),
         }
     }
     for ((beside, kind, view), distributions) in together {
-        let series: Vec<&SeriesView> = distributions.iter().map(|one| one.series).collect();
+        let series: Vec<&SeriesDoc> = distributions.iter().map(|one| one.series).collect();
         let common = Common::of(&series, &[]);
         let what = if kind == "event" { "single events" } else { "means of batches" };
         let named = |one: &Distribution<'_>| distribution::curve(common.name(one.series), one.points());
@@ -103,7 +104,7 @@ fn distributions(series: &[&SeriesView], curves: &mut Curves) {
             Steps { curves: distributions.iter().map(named).collect(), what, unit: "ns", values: Kind::Log };
         let probe = plain(&series[0].probe);
         let of =
-            if view.is_empty() { probe } else { format!("{probe}, {}", title_of(&series[0].probe, &view)) };
+            if view.is_empty() { probe } else { format!("{probe}, {}", title_of(&series[0].probe, view)) };
         curves.add(!beside, steps.percentiles(&common.title(&format!("{of}: percentiles of {what}"))));
         curves.shares.extend(steps.shares(&common.title(&format!("{of}: share of {what} up to a value"))));
     }
@@ -115,12 +116,12 @@ struct Common<'a> {
     left_out: Vec<&'a str>,
     parameters: Vec<&'a str>,
     cpus: bool,
-    first: &'a SeriesView,
+    first: &'a SeriesDoc,
 }
 
 impl<'a> Common<'a> {
     /// Of at least one series; `axis` holds the parameters that the chart itself shows.
-    fn of(series: &[&'a SeriesView], axis: &[&'a str]) -> Common<'a> {
+    fn of(series: &[&'a SeriesDoc], axis: &[&'a str]) -> Common<'a> {
         let first = series[0];
         let left_out: Vec<&str> = VIEWS.iter().chain(axis).copied().collect();
         let same =
@@ -134,35 +135,35 @@ impl<'a> Common<'a> {
     }
 
     /// What tells a series from the others: its CPUs and parameters.
-    fn name(&self, one: &SeriesView) -> String {
+    fn name(&self, one: &SeriesDoc) -> String {
         let cpus = if self.cpus { String::new() } else { cpus_of(one) };
         joined([cpus, self.words(one)], " · ")
     }
 
     /// Parameters that tell a series from the others.
-    fn words(&self, one: &SeriesView) -> String {
+    fn words(&self, one: &SeriesDoc) -> String {
         let hidden: Vec<&str> = self.left_out.iter().chain(&self.parameters).copied().collect();
-        one.words_without(&hidden)
+        words_of(one, &hidden)
     }
 
     /// A title with what all have in common behind it.
     fn title(&self, what: &str) -> String {
         let told: Vec<&str> = self.parameters.clone();
         let others = self.first.parameters.keys().map(String::as_str).filter(|name| !told.contains(name));
-        let words = self.first.words_without(&others.collect::<Vec<_>>());
+        let words = words_of(self.first, &others.collect::<Vec<_>>());
         let cpus = if self.cpus { cpus_of(self.first) } else { String::new() };
         joined([what.to_owned(), joined([words, cpus], ", ")], "; ")
     }
 }
 
-fn cpus_of(one: &SeriesView) -> String {
+fn cpus_of(one: &SeriesDoc) -> String {
     match one.placement.as_slice() {
         [] => String::new(),
         [cpu] => format!("CPU {cpu}"),
         [from, to, others @ ..] if others.len() > 2 => {
             format!("CPUs {from} → {to} and {} more", others.len())
         }
-        _ => format!("CPUs {}", one.cpus()),
+        cpus => format!("CPUs {}", arrows(cpus)),
     }
 }
 
@@ -173,7 +174,7 @@ fn joined<const N: usize>(parts: [String; N], by: &str) -> String {
 /// The series whose curves are drawn. Of those that differ in their CPUs alone the quickest, the middle and the slowest
 /// at p99, or only the middle one where there is much else to draw; of those that differ in numbers, such as a gap, the
 /// first.
-pub fn chosen(series: &[SeriesView]) -> Vec<&SeriesView> {
+pub fn chosen(series: &[SeriesDoc]) -> Vec<&SeriesDoc> {
     let mut probes: Vec<&str> = series.iter().map(|one| one.probe.as_str()).collect();
     probes.sort_unstable();
     probes.dedup();
@@ -184,10 +185,9 @@ pub fn chosen(series: &[SeriesView]) -> Vec<&SeriesView> {
 
 /// The middle at p99 of the placements that every kind of series was measured on, by the first kind: curves beside each
 /// other are of the same CPUs where they can be.
-fn placed_everywhere<'a>(kinds: &[Vec<&'a SeriesView>]) -> Option<&'a [u32]> {
+fn placed_everywhere<'a>(kinds: &[Vec<&'a SeriesDoc>]) -> Option<&'a [u32]> {
     let (first, rest) = kinds.split_first()?;
-    let is_in =
-        |kind: &Vec<&SeriesView>, placement: &[u32]| kind.iter().any(|one| one.placement == placement);
+    let is_in = |kind: &Vec<&SeriesDoc>, placement: &[u32]| kind.iter().any(|one| one.placement == placement);
     let mut common = first.clone();
     common.retain(|one| rest.iter().all(|kind| is_in(kind, &one.placement)));
     common.sort_by(|a, b| p99(a).total_cmp(&p99(b)));
@@ -195,24 +195,24 @@ fn placed_everywhere<'a>(kinds: &[Vec<&'a SeriesView>]) -> Option<&'a [u32]> {
     common.get(common.len() / 2).map(|one| one.placement.as_slice())
 }
 
-fn p99(one: &SeriesView) -> f64 {
-    one.percentiles.get("99").copied().flatten().unwrap_or(f64::INFINITY)
+fn p99(one: &SeriesDoc) -> f64 {
+    one.percentiles.p99.unwrap_or(f64::INFINITY)
 }
 
-fn chosen_of<'a>(series: &[&'a SeriesView]) -> Vec<&'a SeriesView> {
-    let mut alike: BTreeMap<(&str, &str, String), Vec<&SeriesView>> = BTreeMap::new();
+fn chosen_of<'a>(series: &[&'a SeriesDoc]) -> Vec<&'a SeriesDoc> {
+    let mut alike: BTreeMap<(&str, &str, String), Vec<&SeriesDoc>> = BTreeMap::new();
     for one in series.iter().copied().filter(|one| one.histogram_v2_base64.is_some()) {
-        let numbers: Vec<&str> = one.numbers().into_iter().map(|(name, _)| name).collect();
-        alike.entry((&one.probe, &one.kind, one.words_without(&numbers))).or_default().push(one);
+        let numbers: Vec<&str> = one.numbers().map(|(name, _)| name).collect();
+        alike.entry((&one.probe, one.kind, words_of(one, &numbers))).or_default().push(one);
     }
     let much = alike.len() > MOST_CURVES;
-    let kinds: Vec<Vec<&SeriesView>> = alike.into_values().collect();
+    let kinds: Vec<Vec<&SeriesDoc>> = alike.into_values().collect();
     let everywhere = if much { placed_everywhere(&kinds) } else { None };
-    let mut chosen: Vec<&SeriesView> = kinds
+    let mut chosen: Vec<&SeriesDoc> = kinds
         .into_iter()
         .flat_map(|mut of| {
-            let first = of[0].numbers().into_iter().map(|(_, value)| value).collect::<Vec<_>>();
-            of.retain(|one| one.numbers().into_iter().map(|(_, value)| value).eq(first.iter().copied()));
+            let first = of[0].numbers().map(|(_, value)| value).collect::<Vec<_>>();
+            of.retain(|one| one.numbers().map(|(_, value)| value).eq(first.iter().copied()));
             of.sort_by(|a, b| p99(a).total_cmp(&p99(b)));
             let at_once =
                 everywhere.and_then(|placement| of.iter().copied().find(|one| one.placement == placement));
@@ -231,7 +231,9 @@ fn chosen_of<'a>(series: &[&'a SeriesView]) -> Vec<&'a SeriesView> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::{PercentilesDoc, ValueDoc};
     use crate::report::picture::Shape;
+    use coretalk_model::series::Value;
     use hdrhistogram::serialization::{Serializer, V2Serializer};
 
     fn titles(pictures: &[Picture]) -> Vec<String> {
@@ -245,17 +247,21 @@ mod tests {
         })
     }
 
-    fn series(values: &[u64], kind: &str) -> SeriesView {
+    fn at_p99(ns: f64) -> PercentilesDoc {
+        PercentilesDoc { p99: Some(ns), ..PercentilesDoc::default() }
+    }
+
+    fn series(values: &[u64], kind: &'static str) -> SeriesDoc {
         let mut histogram = Histogram::<u64>::new(3).unwrap();
         values.iter().for_each(|&value| histogram.record(value).unwrap());
         let mut bytes = Vec::new();
         V2Serializer::new().serialize(&histogram, &mut bytes).unwrap();
-        SeriesView {
-            kind: kind.into(),
+        SeriesDoc {
+            kind,
             histogram_v2_base64: Some(STANDARD.encode(bytes)),
             histogram_unit_ps: 10,
             placement: vec![0, 1],
-            ..SeriesView::default()
+            ..SeriesDoc::default()
         }
     }
 
@@ -285,14 +291,14 @@ mod tests {
     #[test]
     fn of_many_kinds_one_placement_is_drawn() {
         let some: Vec<u64> = (100..100 + FEWEST_EVENTS).collect();
-        let of = |kind: u32, cpu: u32| SeriesView {
-            parameters: [("primitive".to_owned(), format!("p{kind}").into())].into(),
+        let of = |kind: u32, cpu: u32| SeriesDoc {
+            parameters: [("primitive".to_owned(), ValueDoc::Text(format!("p{kind}")))].into(),
             placement: vec![0, cpu],
             // Which pair lies in the middle differs from kind to kind.
-            percentiles: [("99".to_owned(), Some(f64::from((cpu + kind) % 3)))].into(),
+            percentiles: at_p99(f64::from((cpu + kind) % 3)),
             ..series(&some, "event")
         };
-        let all: Vec<SeriesView> = (0..=MOST_CURVES as u32)
+        let all: Vec<SeriesDoc> = (0..=MOST_CURVES as u32)
             .flat_map(|kind| (1..4).map(move |cpu| (kind, cpu)))
             .map(|(k, c)| of(k, c))
             .collect();
@@ -303,13 +309,13 @@ mod tests {
 
     #[test]
     fn of_many_pairs_the_ends_and_the_middle_are_drawn() {
-        let many: Vec<SeriesView> = (1u32..=9)
-            .map(|index| SeriesView {
-                percentiles: [("99".to_owned(), Some(f64::from((index * 4) % 9)))].into(),
+        let many: Vec<SeriesDoc> = (1u32..=9)
+            .map(|index| SeriesDoc {
+                percentiles: at_p99(f64::from((index * 4) % 9)),
                 ..series(&[100 * u64::from(index)], "event")
             })
             .collect();
-        let mut p99: Vec<f64> = chosen(&many).iter().map(|one| one.percentiles["99"].unwrap()).collect();
+        let mut p99: Vec<f64> = chosen(&many).iter().map(|one| one.percentiles.p99.unwrap()).collect();
         p99.sort_by(f64::total_cmp);
         assert_eq!(p99, [0.0, 4.0, 8.0]);
     }
@@ -317,11 +323,11 @@ mod tests {
     #[test]
     fn what_tables_put_first_is_drawn_first_and_what_all_share_is_said_once() {
         let some: Vec<u64> = (100..100 + FEWEST_EVENTS).collect();
-        let of = |view: &str, primitive: &str| SeriesView {
+        let of = |view: &str, primitive: &str| SeriesDoc {
             probe: "wake".into(),
             headline: Some("slept".into()),
             parameters: [("gap_ns", 20_000.0.into()), ("primitive", primitive.into()), ("view", view.into())]
-                .map(|(name, value): (&str, serde_json::Value)| (name.to_owned(), value))
+                .map(|(name, value): (&str, Value)| (name.to_owned(), ValueDoc::of(&value)))
                 .into(),
             ..series(&some, "event")
         };
@@ -339,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_damaged_histogram_draws_nothing() {
-        let damaged = SeriesView { histogram_v2_base64: Some("AAAA".into()), ..series(&[1], "event") };
-        assert_eq!(curves(&[damaged, SeriesView::default()], 900.0), Curves::default());
+        let damaged = SeriesDoc { histogram_v2_base64: Some("AAAA".into()), ..series(&[1], "event") };
+        assert_eq!(curves(&[damaged, SeriesDoc::default()], 900.0), Curves::default());
     }
 }

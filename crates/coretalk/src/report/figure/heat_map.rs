@@ -112,7 +112,7 @@ pub fn heat_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, side: f64)
     let readings = map.readings();
     let rows = map.rows(&readings, input.topology(), drawing);
     let scale = map.scale(drawing.scale).unwrap_or(Scale { low: 1.0, high: 10.0 });
-    let fixed = drawing.scale == ScaleChoice::Fixed && Scale::fixed(&map.about.unit).is_some();
+    let fixed = drawing.scale == ScaleChoice::Fixed && Scale::fixed(&map.unit).is_some();
     let content = Content {
         title: &map.question,
         cells: table(&readings, &rows, &rows),
@@ -410,7 +410,7 @@ fn legend_words(map: &Map, scale: Scale, fixed: bool) -> String {
     };
     let number = |value: f64| if value < 1e5 { ns(value) } else { chart::number(value) };
     let (low, high) = (chart::number(scale.low), chart::number(scale.high));
-    let mut words = vec![format!("{}, logarithmic", map.about.unit), range.to_owned()];
+    let mut words = vec![format!("{}, logarithmic", map.unit), range.to_owned()];
     words.extend((!fixed).then(|| format!("{} to {}", number(scale.low), number(scale.high))));
     words.extend(map.columns.slices.contains(&true).then(|| format!("s: {SLICES}")));
     words.extend(beyond[0].then(|| format!("below {low}: the first colour")));
@@ -427,7 +427,7 @@ mod tests {
     fn words_below_a_map_say_where_colours_reach_further_than_its_values() {
         let words = |values: [f64; 2]| {
             let columns = Columns { median: values.map(Some).to_vec(), ..Columns::default() };
-            let map = Map { about: Default::default(), question: String::new(), columns, index: None };
+            let map = Map { columns, ..Map::default() };
             legend_words(&map, map.scale(ScaleChoice::Fit).unwrap(), false)
         };
         assert!(

@@ -3,9 +3,9 @@
 use super::BODY;
 use super::heat_map::heat_map;
 use crate::report::input::{Drawing, Map, ReportInput, ScaleChoice};
+use crate::report::parameters::parameter as words_of_parameter;
 use crate::report::picture::{Anchor, Picture};
 use crate::report::text::plain;
-use crate::report::view::{bare, json_parameter};
 use crate::report::{By, Order};
 use coretalk_model::queue::names;
 
@@ -20,7 +20,7 @@ const DRAWING: Drawing = Drawing { order: Order::Topology, by: By::Thread, scale
 /// A figure for each queue and payload that was measured at several capacities between most of its pairs.
 pub fn by_capacity(input: &ReportInput<'_>) -> Vec<Picture> {
     let mut queues: Vec<([String; 2], Vec<&Map>)> = Vec::new();
-    let is_rate = |map: &&Map| map.about.probe == names::PROBE && map.index.is_some();
+    let is_rate = |map: &&Map| map.probe == names::PROBE && map.index.is_some();
     for map in input.maps.iter().filter(is_rate).filter(|map| is_full(map)) {
         let key = ["queue", "payload"].map(|name| parameter(map, name));
         match queues.iter_mut().find(|(known, _)| *known == key) {
@@ -39,13 +39,14 @@ fn is_full(map: &Map) -> bool {
 }
 
 fn parameter(map: &Map, name: &str) -> String {
-    map.about.parameters.get(name).map_or_else(String::new, |value| plain(&bare(value)))
+    map.parameters.0.get(name).map_or_else(String::new, |value| plain(&value.to_string()))
 }
 
 fn figure(input: &ReportInput<'_>, what: &str, maps: &[&Map]) -> Picture {
     let tiles = maps.iter().map(|map| {
-        let capacity = map.about.parameters.get("capacity");
-        let capacity = plain(&capacity.map_or_else(String::new, |value| json_parameter("capacity", value)));
+        let capacity = map.parameters.0.get("capacity");
+        let capacity =
+            plain(&capacity.map_or_else(String::new, |value| words_of_parameter("capacity", value)));
         let drawn = heat_map(input, map, DRAWING, SIDE);
         Picture::stacked(capacity.clone(), vec![heading(&capacity, drawn.width), drawn], 4.0)
     });

@@ -86,7 +86,7 @@ fn main_figures(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<
     }
     let watch = input.watch().and_then(|watch| timeline::timeline(watch, side));
     let steps = || ladder::ladder(input.ladder(), input.topology(), side);
-    let series = curves::curves(&input.view.series, side).headline;
+    let series = curves::curves(&input.outline.series, side).headline;
     // The headline of each piece of work.
     let comparisons = input
         .run()
@@ -139,7 +139,7 @@ fn only_pair(map: &Map) -> Option<String> {
         }
         None => format!("{}, no interval", ns(median)),
     };
-    Some(format!("CPU {from} ↔ CPU {to}: {words} {}", map.about.unit))
+    Some(format!("CPU {from} ↔ CPU {to}: {words} {}", map.unit))
 }
 
 /// How many pairs, and how many of them are doubtful or missing.

@@ -1,5 +1,6 @@
 //! The data block of the heat maps: everything that is drawn and stands in no document: orders, groups, colours.
 
+use crate::document::SeriesDoc;
 use crate::report::difference::{DifferenceMap, Differing, PALE};
 use crate::report::figure::curves::chosen;
 use crate::report::figure::heat_map::SLICES;
@@ -8,7 +9,6 @@ use crate::report::input::{Drawing, Map, ReportInput, ScaleChoice};
 use crate::report::ladder::relation_words;
 use crate::report::palette::{Colors, DIVERGING, Scale, VIRIDIS};
 use crate::report::passes::EVERY_PAIR_UP_TO;
-use crate::report::view::View;
 use crate::report::{By, Order};
 use coretalk_model::{CpuId, Flag, Level, Relation};
 use serde_json::{Value, json};
@@ -20,12 +20,12 @@ pub fn is_exact(input: &ReportInput<'_>) -> bool {
 }
 
 /// Above 64 CPUs distributions travel only with the series that are drawn.
-pub(super) fn leave_out_distributions(document: &mut Value, view: &View) {
-    let drawn = chosen(&view.series);
+pub(super) fn leave_out_distributions(document: &mut Value, series: &[SeriesDoc]) {
+    let drawn = chosen(series);
     let Some(all) = document.get_mut("series").and_then(Value::as_array_mut) else { return };
-    for (series, seen) in all.iter_mut().zip(&view.series) {
+    for (held, seen) in all.iter_mut().zip(series) {
         if !drawn.iter().any(|one| std::ptr::eq(*one, seen)) {
-            series["histogram_v2_base64"] = Value::Null;
+            held["histogram_v2_base64"] = Value::Null;
         }
     }
 }
@@ -130,12 +130,12 @@ fn map_of(input: &ReportInput<'_>, map: &Map, index: usize, exact: bool) -> Stri
         "index": map.index,
         "label": map.label(),
         "question": map.question,
-        "measure": map.about.quantity.replace('_', " "),
-        "unit": map.about.unit,
-        "kernel": map.about.kernel,
+        "measure": map.quantity.replace('_', " "),
+        "unit": map.unit,
+        "kernel": map.kernel,
         "symmetric": map.columns.symmetric,
         "cpus": map.columns.cpus,
-        "fixed": Scale::fixed(&map.about.unit).map(|scale| [scale.low, scale.high]),
+        "fixed": Scale::fixed(&map.unit).map(|scale| [scale.low, scale.high]),
         "orders": orders(input, map),
         "passes": passes,
         "slices": (0..map.columns.slices.len()).filter(|&cell| map.columns.slices[cell]).collect::<Vec<_>>(),
@@ -179,7 +179,7 @@ fn difference_of(a: &ReportInput<'_>, difference: &DifferenceMap<'_>) -> String 
         "question": difference.question,
         "measure": "difference",
         "unit": "%",
-        "kernel": difference.of.about.kernel,
+        "kernel": difference.of.kernel,
         "symmetric": difference.columns.symmetric,
         "cpus": difference.columns.cpus,
         "fixed": null,

@@ -7,7 +7,7 @@ use crate::render::html::facts;
 use crate::report::input::ReportInput;
 use crate::report::text::{bytes, duration, percent, plain, started};
 use coretalk_model::Verdict;
-use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// These sections of a run; `of` tells several runs apart.
 pub(super) fn sections(input: &ReportInput<'_>, of: Of<'_>) -> Vec<Section> {
@@ -20,55 +20,54 @@ pub(super) fn sections(input: &ReportInput<'_>, of: Of<'_>) -> Vec<Section> {
 }
 
 fn environment(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
-    let environment = &input.view.environment;
-    let text = |path: &str| match environment.pointer(path)? {
-        Value::Null => None,
-        Value::String(text) if text.is_empty() => None,
-        Value::String(text) => Some(plain(text)),
-        Value::Bool(true) => Some("yes".into()),
-        Value::Bool(false) => Some("no".into()),
-        other => Some(other.to_string()),
+    let Some(environment) = &input.outline.environment else {
+        return Section::new("machine", "Machine and environment", of, String::new());
     };
-    let number = |path: &str| environment.pointer(path)?.as_f64();
-    let pairs = |path: &str| {
-        let known = environment.pointer(path)?.as_object()?;
-        let words = known.iter().map(|(name, value)| format!("{name}: {}", crate::report::view::bare(value)));
-        Some(words.collect::<Vec<_>>().join(" · ")).filter(|words| !words.is_empty())
+    let clock = &environment.clock;
+    let text = |text: &Option<String>| text.as_deref().filter(|text| !text.is_empty()).map(plain);
+    let answer = |known: Option<bool>| known.map(|yes| if yes { "yes" } else { "no" }.to_owned());
+    let pairs = |pairs: &BTreeMap<String, String>| {
+        let words =
+            pairs.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join(" · ");
+        Some(words).filter(|words| !words.is_empty())
     };
     let rows = [
-        ("label", text("/label")),
-        ("host", text("/host")),
-        ("simulated from", text("/simulated")),
-        ("CPU", text("/cpu_model")),
-        ("hypervisor", text("/hypervisor")),
-        ("bare metal", text("/bare_metal")),
-        ("as is known from", text("/platform_evidence")),
-        ("kernel", text("/kernel")),
-        ("architecture", text("/arch")),
-        ("microcode", text("/microcode")),
-        ("firmware", text("/firmware")),
-        ("memory", number("/memory_bytes").map(|size| bytes(size as u64))),
-        ("page", number("/page_bytes").map(|size| bytes(size as u64))),
-        ("governor", text("/governor")),
-        ("frequency driver", text("/frequency_driver")),
-        ("boost", text("/boost")),
-        ("idle driver", text("/idle_driver")),
-        ("isolated CPUs", text("/isolated")),
-        ("load before", text("/load_1min")),
-        ("other programs", number("/others_share").map(|share| format!("{} of the CPUs", percent(share)))),
-        ("stopped by a CPU quota", number("/throttled/times").map(|times| format!("{times} times"))),
-        ("mitigations", pairs("/mitigations")),
-        ("C library", text("/libc")),
-        ("clock", text("/clock/source")),
-        ("clock rate", number("/clock/hz").map(|hz| format!("{:.6} GHz", hz / 1e9))),
-        ("cost of a read", number("/clock/cost_ns").map(|ns| format!("{ns:.1} ns"))),
-        ("step", number("/clock/step_ns").map(|ns| format!("{ns:.2} ns"))),
-        ("wait hint", number("/clock/hint_ns").map(|ns| format!("{ns:.1} ns"))),
-        ("compiler", text("/compiler")),
-        ("build", text("/build")),
-        ("libraries", pairs("/libraries")),
-        ("priority", text("/priority")),
-        ("notes", pairs("/notes")),
+        ("label", text(&environment.label)),
+        ("host", text(&environment.host)),
+        ("simulated from", text(&environment.simulated)),
+        ("CPU", text(&environment.cpu_model)),
+        ("hypervisor", text(&environment.hypervisor)),
+        ("bare metal", answer(environment.bare_metal)),
+        ("as is known from", text(&environment.platform_evidence)),
+        ("kernel", text(&environment.kernel)),
+        ("architecture", text(&environment.arch)),
+        ("microcode", text(&environment.microcode)),
+        ("firmware", text(&environment.firmware)),
+        ("memory", environment.memory_bytes.map(bytes)),
+        ("page", environment.page_bytes.map(bytes)),
+        ("governor", text(&environment.governor)),
+        ("frequency driver", text(&environment.frequency_driver)),
+        ("boost", answer(environment.boost)),
+        ("idle driver", text(&environment.idle_driver)),
+        ("isolated CPUs", text(&Some(environment.isolated.clone()))),
+        ("load before", environment.load_1min.map(|load| load.to_string())),
+        ("other programs", environment.others_share.map(|share| format!("{} of the CPUs", percent(share)))),
+        (
+            "stopped by a CPU quota",
+            environment.throttled.as_ref().map(|quota| format!("{} times", quota.times)),
+        ),
+        ("mitigations", pairs(&environment.mitigations)),
+        ("C library", text(&environment.libc)),
+        ("clock", text(&clock.source)),
+        ("clock rate", clock.hz.map(|hz| format!("{:.6} GHz", hz / 1e9))),
+        ("cost of a read", clock.cost_ns.map(|ns| format!("{ns:.1} ns"))),
+        ("step", clock.step_ns.map(|ns| format!("{ns:.2} ns"))),
+        ("wait hint", clock.hint_ns.map(|ns| format!("{ns:.1} ns"))),
+        ("compiler", text(&environment.compiler)),
+        ("build", text(&environment.build)),
+        ("libraries", pairs(&environment.libraries)),
+        ("priority", text(&environment.priority)),
+        ("notes", pairs(&environment.notes)),
     ];
     let mut body = facts(&rows);
     if !report.findings.is_empty() {
@@ -99,7 +98,7 @@ pub(super) fn findings(report: &RunReport, least: Verdict) -> String {
 
 fn method(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
     let mut lines: Vec<&str> = Vec::new();
-    let has = |quantity: &str| input.maps.iter().any(|map| map.about.quantity == quantity);
+    let has = |quantity: &str| input.maps.iter().any(|map| map.quantity == quantity);
     if has("half_round_trip") {
         lines.push(
             "A cell is half a round trip: two pinned threads hand one cache line to each other, many times, on many \
@@ -118,7 +117,7 @@ fn method(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
     if has("as_printed") {
         lines.push("Numbers of other tools are reproduced with their kernels, counts and statistics; they are not ours.");
     }
-    if input.view.series.iter().any(|series| series.kind == "event") {
+    if input.outline.series.iter().any(|series| series.kind == "event") {
         lines.push(
             "Percentiles are of single events, with the cost of the clock inside unless they are said to be net of it. \
              Means of batches are another quantity and never shown as tail latency.",
@@ -133,7 +132,7 @@ fn method(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
     lines.push("docs/method.md of coretalk has the formulas, docs/probes what can mislead, docs/evidence.md the coverage.");
     let mut body: String = lines.iter().map(|line| format!("<p>{}</p>\n", escaped(line))).collect();
     let hints = input.maps.iter().filter_map(|map| {
-        let reason = map.about.parameters.get("hint_reason")?.as_str()?;
+        let reason = map.parameters.text("hint_reason")?;
         Some(format!("{}: {}", map.label(), plain(reason)))
     });
     let hints: Vec<String> = hints.collect();
@@ -158,7 +157,7 @@ fn elsewhere(of: Of<'_>) -> Section {
 fn again(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
     let header = &report.header;
     let mut words = vec!["coretalk".to_owned()];
-    words.extend(input.view.run.command.iter().map(|word| plain(word)));
+    words.extend(input.outline.run.iter().flat_map(|run| &run.command).map(|word| plain(word)));
     if !words.iter().any(|word| word.starts_with("--seed")) {
         words.push(format!("--seed {}", header.seed));
     }

@@ -41,7 +41,7 @@ pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Se
     parts.extend(section("ladder", "The ladder", ladder_body(input)));
     parts.extend(section("groups", "Groups and agreement", groups_body(input)));
     parts.extend(section("found", "What was found", found_body(input)));
-    parts.extend(section("distributions", "Distributions", series::body(&input.view.series)));
+    parts.extend(section("distributions", "Distributions", series::body(&input.outline.series)));
     parts.extend(section("placements", "Placements", placements_body(input)));
     if maps == Maps::Here && !square {
         parts.push(heat_maps(input, of));

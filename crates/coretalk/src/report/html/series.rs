@@ -3,20 +3,20 @@
 use super::escape::escaped;
 use super::section::WIDTH;
 use crate::blocks::{Cell, Column, Table};
+use crate::document::{PercentilesDoc, SeriesDoc};
 use crate::render::html::{figure, table};
 use crate::report::figure::chart::number;
 use crate::report::figure::curves::{self, VIEWS};
+use crate::report::parameters::{arrows, words_of};
 use crate::report::text::{grouped, ns, plain};
-use crate::report::view::SeriesView;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// The percentiles of a table, as documents name them.
-const PERCENTILES: [&str; 6] = ["50", "90", "99", "99.9", "99.99", "100"];
 /// Beyond so many rows a page would be nothing else.
 const MOST_ROWS: usize = 400;
 
 /// The part of each probe that left series; empty without one.
-pub(super) fn body(series: &[SeriesView]) -> String {
+pub(super) fn body(series: &[SeriesDoc]) -> String {
     let mut probes: Vec<&str> = Vec::new();
     for one in series {
         if !probes.contains(&one.probe.as_str()) {
@@ -25,7 +25,7 @@ pub(super) fn body(series: &[SeriesView]) -> String {
     }
     let mut body = String::new();
     for probe in probes {
-        let mut of_probe: Vec<SeriesView> = series.iter().filter(|one| one.probe == probe).cloned().collect();
+        let mut of_probe: Vec<SeriesDoc> = series.iter().filter(|one| one.probe == probe).cloned().collect();
         let _ = writeln!(body, "<h3>{}</h3>", escaped(probe));
         let common = set_apart(&mut of_probe);
         if !common.is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn body(series: &[SeriesView]) -> String {
 
 /// Takes the parameters that all series share out of them, and gives them as words: they need be said once. Which
 /// distribution one is stays with it: figures are made by that.
-fn set_apart(series: &mut [SeriesView]) -> String {
+fn set_apart(series: &mut [SeriesDoc]) -> String {
     let Some(first) = series.first().filter(|_| series.len() > 1) else { return String::new() };
     let mut common = first.clone();
     common.parameters.retain(|name, value| {
@@ -54,24 +54,25 @@ fn set_apart(series: &mut [SeriesView]) -> String {
     for one in series.iter_mut() {
         one.parameters.retain(|name, _| !common.parameters.contains_key(name));
     }
-    common.words()
+    words_of(&common, &[])
 }
 
 /// Percentiles, values and counts, a row for each series; of too many those with the greatest p99.
-fn whole_table(series: &[SeriesView]) -> String {
-    let mut shown: Vec<&SeriesView> = series.iter().collect();
+fn whole_table(series: &[SeriesDoc]) -> String {
+    let mut shown: Vec<&SeriesDoc> = series.iter().collect();
     if series.len() > MOST_ROWS {
-        let p99 = |one: &&SeriesView| percentile(one, "99").unwrap_or(f64::NEG_INFINITY);
+        let p99 = |one: &&SeriesDoc| one.percentiles.p99.unwrap_or(f64::NEG_INFINITY);
         shown.sort_by(|a, b| p99(b).total_cmp(&p99(a)));
         shown.truncate(MOST_ROWS);
     }
-    let percentiles: Vec<&str> = PERCENTILES
-        .into_iter()
-        .filter(|name| shown.iter().any(|one| percentile(one, name).is_some()))
-        .collect();
-    let values = names(shown.iter().flat_map(|one| one.values.keys()));
-    let counts = names(shown.iter().flat_map(|one| one.counts.keys()));
-    let unit = shown.first().map_or("", |one| one.unit.as_str());
+    let known = |one: &&SeriesDoc| one.percentiles.named().into_iter().filter(|(_, value)| value.is_some());
+    let known: BTreeSet<&str> = shown.iter().flat_map(known).map(|(name, _)| name).collect();
+    let percentiles = PercentilesDoc::default().named().map(|(name, _)| name);
+    let percentiles: Vec<&str> = percentiles.into_iter().filter(|name| known.contains(name)).collect();
+    let values = shown.iter().flat_map(|one| &one.values).filter(|(_, value)| value.is_some());
+    let values: BTreeSet<&String> = values.map(|(name, _)| name).collect();
+    let counts: BTreeSet<&String> = shown.iter().flat_map(|one| one.counts.keys()).collect();
+    let unit = shown.first().map_or("", |one| one.unit);
     let mut columns =
         vec![Column::words("what"), Column::numbers("CPUs"), Column::words("kind"), Column::numbers("count")];
     columns.extend(percentiles.iter().map(|name| match *name {
@@ -83,24 +84,20 @@ fn whole_table(series: &[SeriesView]) -> String {
     let mut rows = Table::new(columns);
     for one in shown {
         let mut row: Vec<Cell> = vec![
-            plain(&one.words()).into(),
-            one.cpus().into(),
+            plain(&words_of(one, &[])).into(),
+            arrows(&one.placement).into(),
             plain(&one.kind.replace('-', " ")).into(),
             grouped(one.count as i64).into(),
         ];
-        row.extend(percentiles.iter().map(|name| {
-            let interval = one.median().and_then(|(_, interval)| interval).filter(|_| *name == "50");
-            with_interval(percentile(one, name), interval)
-        }));
-        row.extend(values.iter().map(|name| {
-            let value = one.values.get(*name).copied().flatten();
-            with_interval(value, one.intervals.get(*name).copied())
-        }));
+        let median = one.median().and_then(|(_, interval)| interval);
+        let shown = one.percentiles.named().into_iter().filter(|(name, _)| percentiles.contains(name));
+        row.extend(shown.map(|(name, value)| with_interval(value, median.filter(|_| name == "50"))));
+        row.extend(values.iter().map(|name| with_interval(one.value(name), one.interval(name))));
         row.extend(
             counts.iter().map(|name| Cell::known(one.counts.get(*name).map(|count| grouped(*count as i64)))),
         );
         let grade = one.grade.as_ref().map(|grade| format!("grade {}", plain(grade)));
-        let doubts = one.flags.iter().chain(&one.reason).map(|doubt| plain(doubt));
+        let doubts = one.flags.iter().copied().chain(one.reason.as_deref()).map(plain);
         row.push(grade.into_iter().chain(doubts).collect::<Vec<_>>().join(", ").into());
         rows.row(row);
     }
@@ -112,17 +109,6 @@ fn whole_table(series: &[SeriesView]) -> String {
         false => "Percentiles and values, with the 95 % interval over passes where there is one".to_owned(),
     };
     table(&caption, &rows)
-}
-
-fn percentile(one: &SeriesView, name: &str) -> Option<f64> {
-    one.percentiles.get(name).copied().flatten()
-}
-
-fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<&'a str> {
-    let mut names: Vec<&str> = all.map(String::as_str).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
 }
 
 /// `2 150 [2 100 .. 2 200]`.

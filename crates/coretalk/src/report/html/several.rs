@@ -48,7 +48,7 @@ pub(super) fn mixed(inputs: &[ReportInput<'_>]) -> String {
     if differ(&|input| input.is_simulated().to_string()) {
         sentences.push("Simulated and real machines stand beside each other here: simulated numbers say nothing about any computer.");
     }
-    if differ(&|input| input.maps.first().map_or(String::new(), |map| map.about.kernel.clone())) {
+    if differ(&|input| input.maps.first().map_or(String::new(), |map| map.kernel.clone())) {
         sentences.push(
             "The first maps were measured with different kernels: their numbers are different quantities.",
         );

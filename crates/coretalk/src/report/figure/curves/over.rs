@@ -1,12 +1,13 @@
 //! Values of series over the number that they differ in most: threads, gap, bytes apart; as rows where they differ in none.
 
 use super::{Common, Curves};
+use crate::document::SeriesDoc;
 use crate::report::figure::chart::{Axis, Chart, Curve, Kind, Marks};
 use crate::report::figure::distribution::evenly;
 use crate::report::figure::intervals::{Row, intervals};
+use crate::report::parameters::{title_of, words_of};
 use crate::report::picture::Picture;
 use crate::report::text::{count, figure as number_of, ns, plain};
-use crate::report::view::{SeriesView, title_of};
 use coretalk_measure::probes;
 use coretalk_model::quantity;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +24,7 @@ const FAR_APART: f64 = 20.0;
 /// A number of a series: a value, or the median of its distribution.
 #[derive(Debug, Clone)]
 struct Reading<'a> {
-    series: &'a SeriesView,
+    series: &'a SeriesDoc,
     /// Its name: of a value or of a view.
     what: String,
     is_value: bool,
@@ -37,12 +38,12 @@ type ChartKey = (bool, String, Vec<String>);
 
 /// Draws what series say in numbers, each number over the parameter that varies most. Values by which trials are shown
 /// and which have no such chart stand in rows.
-pub(super) fn draw(series: &[&SeriesView], width: f64, curves: &mut Curves) {
+pub(super) fn draw(series: &[&SeriesDoc], width: f64, curves: &mut Curves) {
     let swept = swept(series);
     let mut groups: Vec<(ChartKey, Vec<Reading<'_>>)> = Vec::new();
     for reading in series.iter().copied().flat_map(readings) {
         // Those that differ in other numbers stand in charts of their own, as in tables of their own.
-        let others = reading.series.numbers().into_iter().filter(|(name, _)| Some(*name) != swept);
+        let others = reading.series.numbers().filter(|(name, _)| Some(*name) != swept);
         let others = others.map(|(name, value)| format!("{name}={value}")).collect();
         let key = (!reading.is_headline, reading.what.clone(), others);
         match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -68,20 +69,20 @@ pub(super) fn draw(series: &[&SeriesView], width: f64, curves: &mut Curves) {
 }
 
 /// What a series says: the value by which its trial is shown, where it holds that, and its median.
-fn readings(one: &SeriesView) -> Vec<Reading<'_>> {
+fn readings(one: &SeriesDoc) -> Vec<Reading<'_>> {
     let headline = one.headline.as_deref();
-    let value = headline.and_then(|name| Some((name, (*one.values.get(name)?)?)));
+    let value = headline.and_then(|name| Some((name, one.value(name)?)));
     let value = value.map(|(name, point)| Reading {
         series: one,
         what: name.to_owned(),
         is_value: true,
         is_headline: true,
         point,
-        interval: one.intervals.get(name).copied(),
+        interval: one.interval(name),
     });
     let median = one.median().map(|(point, interval)| Reading {
         series: one,
-        what: one.view(),
+        what: one.view().to_owned(),
         is_value: false,
         is_headline: one.is_headline(),
         point,
@@ -92,7 +93,7 @@ fn readings(one: &SeriesView) -> Vec<Reading<'_>> {
 
 /// The parameter that is a number and has most different values, of equals the first by name; `None` where that are too
 /// few for a curve.
-fn swept<'a>(series: &[&'a SeriesView]) -> Option<&'a str> {
+fn swept<'a>(series: &[&'a SeriesDoc]) -> Option<&'a str> {
     let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (name, value) in series.iter().flat_map(|one| one.numbers()) {
         let known = values.entry(name).or_default();
@@ -107,9 +108,9 @@ fn swept<'a>(series: &[&'a SeriesView]) -> Option<&'a str> {
 /// Charts over a parameter, as many as it takes to tell curves apart. Drawn for a few placements, of many for the first.
 fn over(alike: &[Reading<'_>], swept: &str) -> Vec<Picture> {
     let x = |reading: &Reading<'_>| {
-        reading.series.numbers().into_iter().find(|(name, _)| *name == swept).map(|(_, value)| value)
+        reading.series.numbers().find(|(name, _)| *name == swept).map(|(_, value)| value)
     };
-    let words = |reading: &Reading<'_>| reading.series.words_without(&[swept, "view", "phase"]);
+    let words = |reading: &Reading<'_>| words_of(reading.series, &[swept, "view", "phase"]);
     // CPUs come and go with the number of threads; they name a curve only where it would have two values at one point.
     let twice = |one: &Reading<'_>, other: &Reading<'_>| {
         one.series.placement != other.series.placement && x(one) == x(other) && words(one) == words(other)
@@ -141,7 +142,7 @@ fn chart(
     by_placement: bool,
     x: impl Fn(&Reading<'_>) -> Option<f64>,
 ) -> Option<Picture> {
-    let all: Vec<&SeriesView> = curves.iter().flatten().map(|reading| reading.series).collect();
+    let all: Vec<&SeriesDoc> = curves.iter().flatten().map(|reading| reading.series).collect();
     let reading = curves.first()?.first()?;
     let common = Common::of(&all, &[swept]);
     let unit = Unit::of(reading);
@@ -185,7 +186,7 @@ fn chart(
 
 /// A row for each series; of too many those with the greatest values.
 fn in_rows(what: &str, readings: &[Reading<'_>], width: f64) -> Option<Picture> {
-    let series: Vec<&SeriesView> = readings.iter().map(|reading| reading.series).collect();
+    let series: Vec<&SeriesDoc> = readings.iter().map(|reading| reading.series).collect();
     let reading = readings.first()?;
     let (common, unit) = (Common::of(&series, &[]), Unit::of(reading));
     let mut shown: Vec<&Reading<'_>> = readings.iter().collect();
@@ -246,7 +247,7 @@ impl Unit {
     fn of(reading: &Reading<'_>) -> Unit {
         match reading.is_value {
             true => Unit::of_value(&reading.series.probe, &reading.what),
-            false => Unit { name: reading.series.unit.clone(), factor: 1.0 },
+            false => Unit { name: reading.series.unit.to_owned(), factor: 1.0 },
         }
     }
 
@@ -270,29 +271,34 @@ impl Unit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::{PercentilesDoc, ValueDoc};
     use crate::report::picture::Shape;
+    use coretalk_model::series::Value;
 
-    fn series(probe: &str, headline: &str, parameters: &[(&str, serde_json::Value)]) -> SeriesView {
-        SeriesView {
+    fn series(probe: &str, headline: &str, parameters: &[(&str, Value)]) -> SeriesDoc {
+        SeriesDoc {
             probe: probe.into(),
-            unit: "ns".into(),
+            unit: "ns",
             headline: Some(headline.into()),
-            parameters: parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
-            ..SeriesView::default()
+            parameters: parameters
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), ValueDoc::of(value)))
+                .collect(),
+            ..SeriesDoc::default()
         }
     }
 
-    fn wake(view: &str, gap: f64, placement: [u32; 2], ns: f64) -> SeriesView {
-        SeriesView {
-            percentiles: [("50".to_owned(), Some(ns))].into(),
-            intervals: [("median_ns".to_owned(), [0.9 * ns, 1.1 * ns])].into(),
+    fn wake(view: &str, gap: f64, placement: [u32; 2], ns: f64) -> SeriesDoc {
+        SeriesDoc {
+            percentiles: PercentilesDoc { p50: Some(ns), ..PercentilesDoc::default() },
+            intervals: [("median_ns".to_owned(), Some([0.9 * ns, 1.1 * ns]))].into(),
             placement: placement.to_vec(),
             ..series("wake", "slept", &[("gap_ns", gap.into()), ("view", view.into())])
         }
     }
 
-    fn contend(method: &str, threads: usize, critical_ns: f64, ns: f64) -> SeriesView {
-        SeriesView {
+    fn contend(method: &str, threads: usize, critical_ns: f64, ns: f64) -> SeriesDoc {
+        SeriesDoc {
             values: [("ns_per_op_thread".to_owned(), Some(ns)), ("ns_per_op_wall".to_owned(), Some(1.0))]
                 .into(),
             placement: (0..threads as u32).collect(),
@@ -300,7 +306,7 @@ mod tests {
                 "contend",
                 "ns_per_op_thread",
                 &[
-                    ("threads", threads.into()),
+                    ("threads", (threads as f64).into()),
                     ("critical_ns", critical_ns.into()),
                     ("method", method.into()),
                 ],
@@ -308,7 +314,7 @@ mod tests {
         }
     }
 
-    fn drawn(series: &[SeriesView]) -> Curves {
+    fn drawn(series: &[SeriesDoc]) -> Curves {
         let mut curves = Curves::default();
         draw(&series.iter().collect::<Vec<_>>(), 900.0, &mut curves);
         curves
@@ -365,7 +371,7 @@ mod tests {
     fn placements_name_curves_where_one_point_would_have_two_values() {
         let gaps = [1e4, 1e5, 1e6];
         let pairs = [[0, 1], [0, 8]];
-        let all: Vec<SeriesView> =
+        let all: Vec<SeriesDoc> =
             pairs.iter().flat_map(|&pair| gaps.map(|gap| wake("slept", gap, pair, gap))).collect();
         let curves = drawn(&all);
         assert_eq!(titles(&curves.headline), ["wake: slept, median by gap"]);
@@ -374,7 +380,7 @@ mod tests {
 
     #[test]
     fn values_over_nothing_stand_in_rows() {
-        let jitter = |cpu: u32, lost: f64| SeriesView {
+        let jitter = |cpu: u32, lost: f64| SeriesDoc {
             values: [("lost_share".to_owned(), Some(lost))].into(),
             placement: vec![cpu],
             ..series("jitter", "lost_share", &[])

@@ -1,0 +1,89 @@
+//! Parameters and quantities as words, of trials and of the documents of their runs.
+
+use super::text::{chosen_time, plain};
+use crate::document::SeriesDoc;
+use coretalk_measure::probes;
+use coretalk_model::quantity::Unit;
+use coretalk_model::series::{self, TrialSpec};
+
+/// The parameters of a series as words, but for those that are hidden: `kernel cas, view at-rate`, `gap 20 µs`.
+pub fn words_of(series: &SeriesDoc, hidden: &[&str]) -> String {
+    let shown = series.parameters.iter().filter(|(name, _)| !hidden.contains(&name.as_str()));
+    shown.map(|(name, value)| parameter(name, &value.into())).collect::<Vec<_>>().join(", ")
+}
+
+/// CPUs in role order: `0 → 1`.
+pub fn arrows(cpus: &[u32]) -> String {
+    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(" → ")
+}
+
+/// What the tables of a probe call a distribution or a value; its own name in words where they have no column for it.
+pub fn title_of(probe: &str, name: &str) -> String {
+    let declared = probes::quantity(probe, name);
+    declared.map_or_else(|| plain(&name.replace(['_', '-'], " ")), |quantity| quantity.title.to_owned())
+}
+
+/// The parameters of a trial as words: `gap 20 µs, primitive pipe`.
+pub fn parameters(spec: &TrialSpec) -> String {
+    let words: Vec<String> = spec.parameters.iter().map(|(name, value)| parameter(name, value)).collect();
+    words.join(", ")
+}
+
+/// A parameter as words, as its probe declares it.
+pub(super) fn parameter(name: &str, value: &series::Value) -> String {
+    let declared = probes::parameter_by_id(name);
+    let words = declared.map_or_else(|| name.replace('_', " "), |parameter| parameter.words.to_owned());
+    match (declared.map(|parameter| parameter.unit), value) {
+        (Some(Unit::Ns), series::Value::Number(ns)) => format!("{words} {}", chosen_time(*ns)),
+        _ => format!("{words} {value}"),
+    }
+}
+
+/// The name of a series in a comparison as words: `gap 1 ms, receiver looks, CPUs 0-1` from
+/// `gap_ns=1000000 receiver=looks 0-1`. What holds no parameter stays as it is.
+pub fn series_words(name: &str) -> String {
+    if !name.contains('=') {
+        return plain(name);
+    }
+    let words = name.split(' ').map(|word| {
+        let is_places = !word.is_empty() && word.chars().all(|c| c.is_ascii_digit() || c == '-');
+        match word.split_once('=') {
+            Some((name, value)) => {
+                let number = value.trim_end_matches(',').parse().ok();
+                number.map_or_else(
+                    || format!("{} {}", name.replace('_', " "), value.trim_end_matches(',')),
+                    |number| parameter(name, &series::Value::Number(number)),
+                )
+            }
+            None if is_places && word.contains('-') => format!("CPUs {word}"),
+            None if is_places => format!("CPU {word}"),
+            None => word.to_owned(),
+        }
+    });
+    plain(&words.collect::<Vec<_>>().join(", "))
+}
+
+/// A parameter as it tells rows apart: a name alone (`std-mutex`), a number with what it is (`capacity 10`).
+pub fn telling(name: &str, value: &series::Value) -> String {
+    match value {
+        series::Value::Text(text) => text.clone(),
+        series::Value::Number(_) => parameter(name, value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_are_named_in_words() {
+        for (name, words) in [
+            ("gap_ns=1000000 receiver=looks 0-1", "gap 1 ms, receiver looks, CPUs 0-1"),
+            ("latency gap_ns=1500, half_net_ns", "latency, gap 1.5 µs, half_net_ns"),
+            ("readers=4 7", "readers 4, CPU 7"),
+            ("half a round trip", "half a round trip"),
+        ] {
+            assert_eq!(series_words(name), words);
+        }
+    }
+}
