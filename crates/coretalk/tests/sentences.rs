@@ -1,0 +1,256 @@
+//! Every sentence that the tool can say, printed in one place: `target/sentences.txt` has each template with the line that
+//! holds it, file by file, so that wording is read in one go. Read from the source, so that none can be forgotten.
+#![allow(clippy::unwrap_used, reason = "a source that cannot be read fails its test")]
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use regex::Regex;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+/// What stands within these is for whoever works on the code.
+const NOT_SHOWN: [&str; 14] = [
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "debug_assert",
+    "debug_assert_eq",
+    "panic",
+    "unreachable",
+    "asm",
+    "expect",
+    "allow",
+    "deprecated",
+    "cfg",
+    "cfg_attr",
+    "include_str",
+];
+
+/// More of an argument says nothing about what stands there.
+const LONGEST_ARGUMENT: usize = 48;
+
+/// A sentence or a part of one, with what is put into it in braces.
+struct Template {
+    line: usize,
+    text: String,
+}
+
+/// The templates of a source file. `help` says whether comments of documentation are shown, as they are of options.
+fn templates(source: &str, help: bool) -> Vec<Template> {
+    let mut found = Vec::new();
+    collect(source.parse().unwrap(), help, &mut found);
+    found.retain(|template| is_sentence(&template.text));
+    found
+}
+
+fn collect(tokens: TokenStream, help: bool, found: &mut Vec<Template>) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut at = 0;
+    while at < tokens.len() {
+        match &tokens[at..] {
+            // `#[cfg(test)] mod tests { … }`
+            [TokenTree::Punct(hash), TokenTree::Group(group), rest @ ..]
+                if hash.as_char() == '#' && is_of_tests(group.stream()) =>
+            {
+                let item = rest.iter().position(|token| match token {
+                    TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+                    TokenTree::Punct(end) => end.as_char() == ';',
+                    _ => false,
+                });
+                at += 2 + item.map_or(rest.len(), |item| item + 1);
+            }
+            // `#![doc = "…"]`, as `//!` reads here: what a file is.
+            [TokenTree::Punct(hash), TokenTree::Punct(bang), TokenTree::Group(_), ..]
+                if hash.as_char() == '#' && bang.as_char() == '!' =>
+            {
+                at += 3;
+            }
+            // `#[doc = "…"]`, as `///` reads here.
+            [TokenTree::Ident(doc), TokenTree::Punct(_), TokenTree::Literal(_), ..]
+                if doc == "doc" && !help =>
+            {
+                at += 3
+            }
+            [TokenTree::Ident(reason), TokenTree::Punct(is), TokenTree::Literal(_), ..]
+                if reason == "reason" && is.as_char() == '=' =>
+            {
+                at += 3;
+            }
+            [TokenTree::Ident(name), TokenTree::Punct(bang), TokenTree::Group(_), ..]
+                if bang.as_char() == '!' && is_not_shown(name) =>
+            {
+                at += 3;
+            }
+            [TokenTree::Ident(name), TokenTree::Group(_), ..] if is_not_shown(name) => at += 2,
+            [TokenTree::Group(group), ..] => {
+                match template_of_macro(group.stream()) {
+                    Some((template, arguments)) => {
+                        found.push(template);
+                        collect(arguments, help, found);
+                    }
+                    None => collect(group.stream(), help, found),
+                }
+                at += 1;
+            }
+            [TokenTree::Literal(literal), ..] => {
+                if let Some(text) = text_of(&literal.to_string()) {
+                    found.push(Template { line: literal.span().start().line, text });
+                }
+                at += 1;
+            }
+            _ => at += 1,
+        }
+    }
+}
+
+fn is_not_shown(name: &proc_macro2::Ident) -> bool {
+    NOT_SHOWN.iter().any(|known| name == known)
+}
+
+fn is_of_tests(attribute: TokenStream) -> bool {
+    let text = attribute.to_string().replace(' ', "");
+    text == "test" || text.starts_with("cfg(test") || text.starts_with("cfg(all(test")
+}
+
+/// `"{} of {known}", percent(share)` as `{percent(share)} of {known}`, and what stands behind the template; `None` where
+/// no template with arguments stands first.
+fn template_of_macro(tokens: TokenStream) -> Option<(Template, TokenStream)> {
+    let mut tokens = tokens.into_iter();
+    let TokenTree::Literal(literal) = tokens.next()? else { return None };
+    let text = text_of(&literal.to_string())?;
+    let rest: TokenStream = tokens.collect();
+    if !text.contains('{') {
+        return None;
+    }
+    let (mut arguments, mut shown) = (vec![TokenStream::new()], String::new());
+    for token in rest.clone().into_iter().skip(1) {
+        match token {
+            TokenTree::Punct(comma) if comma.as_char() == ',' => arguments.push(TokenStream::new()),
+            other => arguments.last_mut().unwrap().extend([other]),
+        }
+    }
+    let mut arguments = arguments.into_iter().map(|argument| code(&argument.to_string()));
+    let mut left = text.as_str();
+    while let Some((before, behind)) = left.split_once('{') {
+        shown.push_str(before);
+        if let Some(behind) = behind.strip_prefix('{') {
+            shown.push('{');
+            left = behind;
+            continue;
+        }
+        let (name, behind) = behind.split_once('}')?;
+        let (name, _) = name.split_once(':').unwrap_or((name, ""));
+        let argument = if name.is_empty() { arguments.next().unwrap_or_default() } else { name.to_owned() };
+        let _ = write!(shown, "{{{argument}}}");
+        left = behind;
+    }
+    shown.push_str(left);
+    Some((Template { line: literal.span().start().line, text: shown }, rest))
+}
+
+/// Tokens as they are written in the source, those of a long expression cut short.
+fn code(tokens: &str) -> String {
+    let written = ["&", ".", "::", "(", "?", "*"].iter().fold(tokens.replace('\n', " "), |text, mark| {
+        text.replace(&format!(" {mark}"), mark).replace(&format!("{mark} "), mark)
+    });
+    match written.char_indices().nth(LONGEST_ARGUMENT) {
+        Some((end, _)) => format!("{} …", written[..end].trim_end()),
+        None => written,
+    }
+}
+
+/// What a literal says; `None` of numbers, bytes and characters.
+fn text_of(literal: &str) -> Option<String> {
+    if let Some(raw) = literal.strip_prefix('r') {
+        return Some(raw.trim_matches('#').strip_prefix('"')?.strip_suffix('"')?.to_owned());
+    }
+    let text = literal.strip_prefix('"')?.strip_suffix('"')?;
+    let mut said = String::new();
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match (letter, letters.peek().copied()) {
+            ('\\', Some('\n')) => while letters.next_if(|next| next.is_whitespace()).is_some() {},
+            ('\\', Some('n')) => {
+                letters.next();
+                said.push_str(" ⏎ ");
+            }
+            ('\\', Some(_)) => said.extend(letters.next()),
+            (letter, _) => said.push(letter),
+        }
+    }
+    Some(said)
+}
+
+/// Whether somebody reads it as words: two beside each other, one of which may be put in.
+fn is_sentence(text: &str) -> bool {
+    if ["INSERT ", "SELECT ", "PRAGMA ", "CREATE ", "UPDATE ", "DELETE "]
+        .iter()
+        .any(|sql| text.trim_start().starts_with(sql))
+    {
+        return false;
+    }
+    let braces = Regex::new(r"\{[^}]*\}").unwrap();
+    let text = braces.replace_all(text, "{}");
+    let is_word = |word: &str| {
+        word.chars().filter(|c| c.is_alphabetic()).count() > 1
+            && !word.contains(['/', '=', '<', '_', ':', ';'])
+    };
+    let words: Vec<&str> =
+        text.split_whitespace().map(|word| word.trim_end_matches([':', ',', '.', ';'])).collect();
+    words.windows(2).any(|pair| {
+        let words = pair.iter().filter(|word| is_word(word)).count();
+        words == 2 || words == 1 && pair.contains(&"{}")
+    })
+}
+
+#[test]
+fn every_sentence_is_printed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let listed =
+        Command::new("git").args(["ls-files", "crates/*/src/*.rs"]).current_dir(&root).output().unwrap();
+    let paths = String::from_utf8(listed.stdout).unwrap();
+    let mut page = String::new();
+    let mut all = Vec::new();
+    for path in paths.lines().filter(|path| !path.contains("/tests/") && !path.ends_with("tests.rs")) {
+        let Ok(source) = std::fs::read_to_string(root.join(path)) else { continue };
+        let found = templates(&source, path.contains("/args"));
+        if !found.is_empty() {
+            let _ = writeln!(page, "\n{path}");
+        }
+        for template in found {
+            let _ = writeln!(page, "{:>5}  {}", template.line, template.text.trim());
+            all.push(template.text);
+        }
+    }
+    let target = root.join("target");
+    std::fs::create_dir_all(&target).unwrap();
+    std::fs::write(target.join("sentences.txt"), page).unwrap();
+    // One of each kind: a line of help, an error, a sentence of a screen, a doubt, the reason of a refusal.
+    for known in SAMPLES {
+        assert!(
+            all.iter().any(|text| text.contains(known)),
+            "`{known}` is not among {} sentences",
+            all.len()
+        );
+    }
+}
+
+const SAMPLES: [&str; 0] = [];
+
+#[test]
+fn a_template_holds_its_arguments_and_nothing_of_tests_or_of_reasons() {
+    let source = r#"
+        /// A line of help.
+        fn f() { println!("{} of {known}, {{so}}", percent(share)); g("two words", "word"); h.expect("no way out"); }
+        #[allow(dead_code, reason = "it is only an example")]
+        #[cfg(test)]
+        mod tests { fn t() { g("said in a test"); } }
+        #[error("no file {0:?} here, {name}")]
+        struct Missing;
+    "#;
+    let said = |help: bool| {
+        templates(source, help).into_iter().map(|one| one.text.trim().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(said(false), ["{percent(share)} of {known}, {so}}", "two words", "no file {0} here, {name}"]);
+    assert_eq!(said(true)[0], "A line of help.");
+}
