@@ -162,6 +162,9 @@ pub enum RunsCommand {
     Show {
         /// latest, latest~1, a tag, the beginning or end of an id, or a path
         run: String,
+        /// With every step of the ladder, which the quick look shows in short
+        #[arg(long)]
+        ladder: bool,
     },
     /// Print names that runs can be called by: what completion offers
     #[command(hide = true)]

@@ -30,6 +30,8 @@ pub enum Block<'a> {
     Conclusion(String),
     /// Facts in few words each, beside each other.
     Parts(Vec<String>),
+    /// A short label, and what there is to know of that. Several follow each other as one list.
+    Fact(&'static str, String),
     /// Rows and columns.
     Table(Table),
     /// Rows and columns, or what says the same where a terminal has no room for them.

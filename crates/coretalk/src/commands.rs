@@ -71,7 +71,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Some(Command::Runs(args)) => runs::act(global, args.command.as_ref().unwrap_or(&RunsCommand::List)),
         Some(Command::Export(args)) => {
             let saved = saved::read(global, &args.run)?;
-            let chosen = Chosen { protocol: args.protocol, probe: args.probe.as_deref() };
+            let chosen = Chosen { protocol: args.protocol, probe: args.probe.as_deref(), ladder: false };
             saved::write(global, &saved, global.format.unwrap_or(FormatWord::Json), chosen)?;
             Ok(ExitCode::Done)
         }

@@ -96,6 +96,8 @@ pub struct Export<'a> {
     pub name: &'a str,
     /// How `text` is drawn.
     pub style: Style,
+    /// Whether `text` has every step of the ladder.
+    pub ladder: bool,
 }
 
 /// Why a run cannot be written in a format.
@@ -199,7 +201,9 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
         Format::Markdown if series => series::write_markdown(what, out),
         Format::Hgrm => hgrm::write(what, out),
         Format::Text => {
-            let screen = screen::of(what.report, Screen::Shown(Saved::As(what.name)), &what.style);
+            let saved = Saved::As(what.name);
+            let shown = if what.ladder { Screen::Whole(saved) } else { Screen::Shown(saved) };
+            let screen = screen::of(what.report, shown, &what.style);
             Ok(out.write_all(screen.as_bytes())?)
         }
         Format::Json => Ok(Document::from_report(what.report, what.identity).write_to(out)?),

@@ -4,6 +4,7 @@
 
 pub mod advise;
 pub mod alignment;
+mod answer;
 pub mod compare;
 pub mod contend;
 pub mod depth;

@@ -21,8 +21,16 @@ fn json(report: &RunReport, identity: Identity) -> Value {
 fn exported(format: Format, report: &RunReport, protocol: Option<Protocol>) -> Result<String, ExportError> {
     let mut bytes = Vec::new();
     let identity = Identity::Hidden;
-    let what =
-        Export { report, file: None, protocol, probe: None, identity, name: "k3f9", style: Style::default() };
+    let what = Export {
+        report,
+        file: None,
+        protocol,
+        probe: None,
+        identity,
+        name: "k3f9",
+        style: Style::default(),
+        ladder: false,
+    };
     export(format, &what, &mut bytes)?;
     Ok(String::from_utf8(bytes).unwrap())
 }

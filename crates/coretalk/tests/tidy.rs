@@ -1,6 +1,8 @@
 //! The rules of the repository as tests: what would otherwise need a reviewer's memory.
 #![allow(clippy::unwrap_used, reason = "a rule that cannot be checked fails its test")]
 
+use clap::Parser;
+use coretalk::args::Cli;
 use coretalk::exit::ExitCode;
 use coretalk_measure::probes::REGISTRY;
 use coretalk_model::formats::FormatId;
@@ -20,6 +22,8 @@ const FORMAT: &str = include_str!("../../../FORMAT.md");
 const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
 const CI: &str = include_str!("../../../.ci/run");
 
+/// Somebody decides within a minute.
+const MOST_WORDS_OF_README: usize = 1_500;
 /// A file with more lines holds a second noun.
 const MOST_LINES: usize = 700;
 /// Licences that a program under `MIT OR Apache-2.0` may be linked with without another word to its users.
@@ -156,41 +160,71 @@ fn nothing_above_the_machine_asks_whether_it_is_real() {
 }
 
 #[test]
-fn the_output_in_the_readme_is_real() {
-    let path = root().join("README.md");
-    let blessing = std::env::var_os("UPDATE_README").is_some();
-    // Read now and not when this was compiled, so that it passes right after an update.
-    let readme = read("README.md");
-    let mut fresh = String::new();
+fn the_output_in_documents_is_real() {
+    for path in ["README.md", "docs/guide.md"] {
+        let blessing = std::env::var_os("UPDATE_README").is_some();
+        // Read now and not when this was compiled, so that it passes right after an update.
+        let document = read(path);
+        let mut fresh = String::new();
+        let mut commands = 0;
+        let mut rest = document.as_str();
+        while let Some((before, after)) = rest.split_once("```console\n") {
+            let (block, after) = after.split_once("```").unwrap();
+            let command = block.lines().next().unwrap();
+            let words = command.strip_prefix("$ coretalk ").unwrap().split_whitespace();
+            let output = Command::new(env!("CARGO_BIN_EXE_coretalk"))
+                .args(words)
+                .env_remove("COLUMNS")
+                .env("NO_COLOR", "1")
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+            let printed = String::from_utf8(output.stdout).unwrap();
+            let printed: String = printed.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+            fresh.push_str(&format!("{before}```console\n{command}\n{printed}```"));
+            commands += 1;
+            rest = after;
+        }
+        fresh.push_str(rest);
+        assert!(commands > 0, "{path} shows no output");
+        if blessing {
+            std::fs::write(root().join(path), fresh).unwrap();
+        } else {
+            assert!(
+                fresh == document,
+                "the output in {path} is not current: UPDATE_README=1 rewrites it\n{fresh}"
+            );
+        }
+    }
+}
+
+/// Each line of a block for a shell that calls the tool is parsed as it stands.
+#[test]
+fn commands_in_documents_are_understood() {
     let mut commands = 0;
-    let mut rest = readme.as_str();
-    while let Some((before, after)) = rest.split_once("```console\n") {
-        let (block, after) = after.split_once("```").unwrap();
-        let command = block.lines().next().unwrap();
-        let words = command.strip_prefix("$ coretalk ").unwrap().split_whitespace();
-        let output = Command::new(env!("CARGO_BIN_EXE_coretalk"))
-            .args(words)
-            .env_remove("COLUMNS")
-            .env("NO_COLOR", "1")
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
-        let printed = String::from_utf8(output.stdout).unwrap();
-        let printed: String = printed.lines().map(|line| format!("{}\n", line.trim_end())).collect();
-        fresh.push_str(&format!("{before}```console\n{command}\n{printed}```"));
-        commands += 1;
-        rest = after;
+    for (path, text) in text_files().into_iter().filter(|(path, _)| path.ends_with(".md")) {
+        for block in text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+            for line in block.lines().filter(|line| *line == "coretalk" || line.starts_with("coretalk ")) {
+                let command = line.split(" #").next().unwrap_or_default();
+                // What stands between quotes is one word.
+                let quoted = |(at, part): (usize, &str)| match at % 2 {
+                    1 => part.replace(' ', "_"),
+                    _ => part.to_owned(),
+                };
+                let command: String = command.split('\'').enumerate().map(quoted).collect();
+                let parsed = Cli::try_parse_from(command.split_whitespace());
+                assert!(parsed.is_ok(), "{path}: {line}\n{}", parsed.err().unwrap());
+                commands += 1;
+            }
+        }
     }
-    fresh.push_str(rest);
-    assert!(commands >= 3, "the README shows no output");
-    if blessing {
-        std::fs::write(path, fresh).unwrap();
-    } else {
-        assert!(
-            fresh == readme,
-            "the output in README.md is not current: UPDATE_README=1 rewrites it\n{fresh}"
-        );
-    }
+    assert!(commands > 30, "{commands} commands");
+}
+
+#[test]
+fn the_readme_is_short() {
+    let words = README.split_whitespace().count();
+    assert!(words <= MOST_WORDS_OF_README, "{words} words");
 }
 
 #[test]

@@ -17,9 +17,10 @@ use crate::store::{Directory, Listed, RunFile};
 pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> {
     match command {
         RunsCommand::List => list(global)?,
-        RunsCommand::Show { run } => {
+        RunsCommand::Show { run, ladder } => {
             let saved = read(global, run)?;
-            write(global, &saved, global.format.unwrap_or(FormatWord::Text), Chosen::default())?;
+            let chosen = Chosen { ladder: *ladder, ..Chosen::default() };
+            write(global, &saved, global.format.unwrap_or(FormatWord::Text), chosen)?;
         }
         RunsCommand::Names => names(global)?,
         RunsCommand::Tag { run, tag } => open(global, run)?.tag(tag)?,

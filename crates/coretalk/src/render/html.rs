@@ -29,6 +29,10 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
             Block::Prose(text) => html.push_str(&paragraph("", text)),
             Block::Remark(text) => html.push_str(&paragraph(NOTE, text)),
             Block::Item(text) => item(&mut html, "<ul>", &format!("<li>{}</li>", escaped(text))),
+            Block::Fact(label, text) => {
+                let text = format!("<dt>{label}</dt><dd>{}</dd>", escaped(text));
+                item(&mut html, "<dl>", &text);
+            }
             Block::Doubt(text) => {
                 let text = format!("<li class=\"warn\">! {}</li>", escaped(text));
                 item(&mut html, "<ul class=\"doubts\">", &text);
@@ -54,14 +58,14 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
 
 /// Items that follow each other are one list.
 fn item(html: &mut String, open: &str, item: &str) {
-    const END: &str = "</ul>\n";
-    let last = html.rfind("<ul").map_or("", |at| &html[at..]);
-    match last.starts_with(open) && last.ends_with(END) {
-        true => html.truncate(html.len() - END.len()),
+    let end = if open.starts_with("<dl") { "</dl>\n" } else { "</ul>\n" };
+    let last = html.rfind(&open[..3]).map_or("", |at| &html[at..]);
+    match last.starts_with(open) && last.ends_with(end) {
+        true => html.truncate(html.len() - end.len()),
         false => html.push_str(open),
     }
     html.push_str(item);
-    html.push_str(END);
+    html.push_str(end);
 }
 
 fn paragraph(class: &str, text: &str) -> String {

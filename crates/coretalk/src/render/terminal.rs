@@ -12,7 +12,7 @@ pub fn screen(blocks: &[Block<'_>], style: &Style) -> String {
 /// The lines of these blocks; none begins or ends with a blank line, and no two blank lines follow each other.
 pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
     let width = style.width;
-    let of = |block: &Block<'_>| match block {
+    let of = |(at, block): (usize, &Block<'_>)| match block {
         Block::Question(text) | Block::Headline(text) => wrap(text, width, 2),
         // A list of a thousand CPUs is no name.
         Block::Heading(text) => wrap(&cut(&format!(" {text}"), 3 * width.saturating_sub(4)), width, 1),
@@ -27,13 +27,37 @@ pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
             let rest = parts.iter().skip(1).map(String::as_str);
             flow(first.as_deref().into_iter().chain(rest), " · ", width, 1)
         }
+        Block::Fact(label, text) => {
+            let goes_on = at > 0 && matches!(&blocks[at - 1], Block::Fact(before, _) if before == label);
+            fact(if goes_on { "" } else { label }, text, width)
+        }
         Block::Table(table) => table_lines(&table.within(width), width),
         Block::Wide(table, _) if columns_of(table, width).is_within(width) => table_lines(table, width),
         Block::Wide(_, narrow) => lines(narrow, style),
         Block::Drawing(lines) | Block::Sketch(lines) => lines(style),
         Block::Gap => vec![String::new()],
     };
-    spaced(blocks.iter().flat_map(of).collect())
+    spaced(blocks.iter().enumerate().flat_map(of).collect())
+}
+
+/// Columns of the label of a fact.
+const LABEL: usize = 10;
+
+/// A label and its text, whose further lines stand below its first; parts beside each other stay whole where they can.
+fn fact(label: &str, text: &str, width: usize) -> Vec<String> {
+    let room = width.saturating_sub(LABEL + 1).max(20);
+    let mut lines: Vec<String> = Vec::new();
+    for part in text.split(" · ") {
+        match lines.last_mut() {
+            Some(line) if columns(line) + 3 + columns(part) <= room => line.push_str(&format!(" · {part}")),
+            _ => lines.extend(wrap(part, room, 0)),
+        }
+    }
+    for (at, line) in lines.iter_mut().enumerate() {
+        let label = if at == 0 { label } else { "" };
+        *line = format!(" {}{line}", left(label, LABEL));
+    }
+    lines
 }
 
 /// A table under its legend.

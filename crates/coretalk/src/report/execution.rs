@@ -19,7 +19,7 @@ pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<Bl
     for verdict in [Execution::Shared, Execution::Apart] {
         let pairs = with(verdict);
         if !pairs.is_empty() {
-            blocks.push(Block::Prose(verdict_words(&pairs, verdict, reported)));
+            blocks.push(Block::Fact("load test", verdict_words(&pairs, verdict, reported)));
         }
         blocks.extend(contradicted(&pairs, verdict, reported).map(Block::Doubt));
     }
@@ -29,8 +29,8 @@ pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<Bl
         if !told.contains(&why) {
             told.push(why);
             let pairs = pair_list(&with(*verdict));
-            let text = format!("Whether CPUs {pairs} are threads of one core cannot be told: {why}.");
-            blocks.push(Block::Prose(text));
+            let text = format!("cannot tell whether CPUs {pairs} are threads of one core: {why}");
+            blocks.push(Block::Fact("load test", text));
         }
     }
     blocks
@@ -40,19 +40,21 @@ fn verdict_words(pairs: &[&ExecutionTest], verdict: Execution, reported: Option<
     let is_confirmed = reported.is_some_and(|topology| {
         pairs.iter().all(|test| (relation(topology, test) == Relation::Smt) == (verdict == Execution::Shared))
     });
-    let confirmed = if is_confirmed { ", as the system reports" } else { "" };
     let kept = |of: fn(&ExecutionTest) -> Option<f64>, pick: fn(f64, f64) -> f64| {
         pairs.iter().filter_map(|test| of(test)).reduce(pick).unwrap_or(f64::NAN)
     };
-    let (what, kept) = match verdict {
-        Execution::Shared => ("Threads of one core", kept(most_shared, f64::max)),
-        _ => ("Separate cores", kept(least_kept, f64::min).min(1.0)),
-    };
-    format!(
-        "{what} by their work{confirmed}: CPUs {} (each runs at {:.0} % while both work).",
-        pair_list(pairs),
-        100.0 * kept
-    )
+    let verb = if is_confirmed { "confirms" } else { "shows" };
+    let list = pair_list(pairs);
+    match verdict {
+        Execution::Shared => format!(
+            "{verb} SMT siblings: CPUs {list} (each drops to {:.0} % of its speed when both are busy)",
+            100.0 * kept(most_shared, f64::max)
+        ),
+        _ => format!(
+            "{verb} separate cores: CPUs {list} (each keeps {:.0} % of its speed when both are busy)",
+            100.0 * kept(least_kept, f64::min).min(1.0)
+        ),
+    }
 }
 
 /// What is kept on the unit that shows sharing most, by the CPU that keeps more.
@@ -78,12 +80,12 @@ fn contradicted(pairs: &[&ExecutionTest], verdict: Execution, reported: Option<&
     let cpus = pair_list(&others);
     Some(match verdict {
         Execution::Shared => format!(
-            "CONFLICT: the system reports CPUs {cpus} as different cores, and they share one: a guest is not told \
-             what its virtual CPUs share"
+            "CONFLICT: the system reports CPUs {cpus} as different cores, but they share one: guests are often not \
+             told what their virtual CPUs share"
         ),
         _ => format!(
-            "CONFLICT: the system reports CPUs {cpus} as threads of one core, and they share no execution units: a \
-             guest is told what its host made up"
+            "CONFLICT: the system reports CPUs {cpus} as threads of one core, but they share no execution units: \
+             hosts may present a topology that they made up"
         ),
     })
 }
@@ -136,11 +138,11 @@ mod tests {
         assert_eq!(
             said(&tests, Some(&siblings())),
             [
-                " Threads of one core by their work, as the system reports: CPUs 0 and 2, 1 and 3 (each runs at 52 % while both work)."
+                " load test confirms SMT siblings: CPUs 0 and 2, 1 and 3 (each drops to 52 % of its speed when both are busy)"
             ]
         );
         let hidden = said(&tests, Some(&cores(&["0", "1", "2", "3"])));
-        assert!(hidden[0].starts_with(" Threads of one core by their work: CPUs 0 and 2"), "{hidden:?}");
+        assert!(hidden[0].starts_with(" load test shows SMT siblings: CPUs 0 and 2"), "{hidden:?}");
         assert!(
             hidden[1].starts_with(" ! CONFLICT: the system reports CPUs 0 and 2, 1 and 3 as different cores")
         );
@@ -150,20 +152,20 @@ mod tests {
         assert_eq!(
             untold,
             [
-                " Threads of one core by their work: CPUs 0 and 2, 1 and 3 (each runs at 52 % while both work)."
+                " load test shows SMT siblings: CPUs 0 and 2, 1 and 3 (each drops to 52 % of its speed when both are busy)"
             ]
         );
         let made_up = said(&[test([0, 2], 0.99)], Some(&siblings()));
         assert!(
-            made_up[0].starts_with(" Separate cores by their work: CPUs 0 and 2 (each runs at 99 %"),
+            made_up[0].starts_with(" load test shows separate cores: CPUs 0 and 2 (each keeps 99 %"),
             "{made_up:?}"
         );
-        assert!(made_up[1].contains("as threads of one core, and they share no execution units"));
+        assert!(made_up[1].contains("as threads of one core, but they share no execution units"));
         let fits = said(&[test([0, 1], 1.02)], Some(&siblings()));
         assert_eq!(
             fits,
             [
-                " Separate cores by their work, as the system reports: CPUs 0 and 1 (each runs at 100 % while both work)."
+                " load test confirms separate cores: CPUs 0 and 1 (each keeps 100 % of its speed when both are busy)"
             ]
         );
     }
@@ -173,11 +175,9 @@ mod tests {
         let tests = [test([0, 2], 0.75), test([1, 3], 0.75)];
         let told = said(&tests, None);
         assert_eq!(told.len(), 1);
-        assert!(
-            told[0].starts_with(
-                " Whether CPUs 0 and 2, 1 and 3 are threads of one core cannot be told: they slow"
-            )
-        );
+        assert!(told[0].starts_with(
+            " load test cannot tell whether CPUs 0 and 2, 1 and 3 are threads of one core: they slow"
+        ));
         assert!(said(&[], None).is_empty());
     }
 }

@@ -12,6 +12,8 @@ const MOST_ROWS: usize = 32;
 const MOST_NAMED: usize = 8;
 /// The same in one line among others.
 const MOST_NAMED_IN_A_LINE: usize = 4;
+/// A CPU that lost more of its time is not quiet.
+const DISTURBED: f64 = 0.02;
 /// From this width on a terminal shows the causes.
 const ROOMY: usize = 96;
 
@@ -23,8 +25,8 @@ pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
         // The quietest closes the table.
         sorted.first().filter(|_| left_out > 0),
     );
-    let about = "Every CPU looks at the counter all the time; looks more than 0.5 µs apart are a gap. Causes are shares \
-                 of the time lost, as far as the counters of the system tell them.";
+    let about = "Every CPU polls the counter all the time; polls more than 0.5 µs apart are a gap. Causes are shares of \
+                 the time lost, where the counters of the system show them.";
     let mut blocks = vec![Block::Prose(about.to_owned()), Block::Gap, Block::Table(table(trials, shown))];
     if left_out > 0 {
         let cpus = count(left_out as u64, "CPU");
@@ -57,20 +59,21 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
             percent(first.lost),
             duration(longest * 1e-9)
         )],
-        _ => vec![format!(
-            "{}: each lost {} of its time, longest gap {}",
-            match are_alike(&sorted) {
-                true => "no CPU is quieter than the others",
-                false => "cannot tell which CPUs are quieter",
-            },
-            from_to(first.lost, last.lost),
-            duration(longest * 1e-9)
-        )],
+        _ => vec![alike_words(&sorted, first, last), format!("longest gap {}", duration(longest * 1e-9))],
     };
     let watched = trials.iter().filter_map(|trial| trial.counts.get(names::WATCHED)).max();
     parts.extend(watched.map(|ms| format!("watched for {}", duration(*ms as f64 * 1e-3))));
-    parts.push("longer: coretalk jitter".to_owned());
-    Some(Block::Parts(parts))
+    Some(Block::Fact("noise", parts.join(" · ")))
+}
+
+/// No CPU stands out, or none is known to.
+fn alike_words(sorted: &[Quietness], first: &Quietness, last: &Quietness) -> String {
+    let verdict = match are_alike(sorted) {
+        true if first.lost > DISTURBED => "all CPUs are heavily disturbed",
+        true => "all CPUs are equally quiet",
+        false => "cannot tell which CPUs are quieter",
+    };
+    format!("{verdict}: each lost {} of its time", from_to(first.lost, last.lost))
 }
 
 fn table<'a>(trials: &[&TrialResult], shown: impl Iterator<Item = &'a Quietness>) -> Table {
@@ -130,11 +133,7 @@ fn words(sorted: &[Quietness]) -> Option<String> {
     let [quiet, noisy] = extremes(sorted, MOST_NAMED);
     let (first, last) = (sorted.first()?, sorted.last()?);
     if quiet.is_empty() {
-        return Some(format!(
-            "{}: each lost {} of its time.",
-            if are_alike(sorted) { "No CPU stands out" } else { "Cannot tell which CPUs are quieter" },
-            from_to(first.lost, last.lost)
-        ));
+        return Some(alike_words(sorted, first, last));
     }
     let worst = noisy.first().unwrap_or(last);
     Some(format!(

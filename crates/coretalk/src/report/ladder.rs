@@ -1,13 +1,13 @@
 //! The ladder: everything that one CPU can do to reach another, a row for each relation and, where cores are
 //! of several kinds, each combination of them; a column for each step.
 
-use super::text::{left, ns, plain, plus_minus, short_ns};
+use super::text::{duration, left, ns, plain, plus_minus, short_ns};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::probes::wake::LADDER_GAP_NS;
 use coretalk_model::latency::{LadderRow, LatencyResult};
 use coretalk_model::series::RUNGS;
 use coretalk_model::stats::Estimate;
-use coretalk_model::{KernelId, Level, Relation, Topology};
+use coretalk_model::{Hint, KernelId, Level, Relation, Topology};
 
 /// What the pairs of a relation share, in words that fit this machine: pairs that share a package but no L3 are
 /// `across L3` where the package has several.
@@ -31,6 +31,15 @@ pub fn relation_words(relation: Relation, topology: &Topology) -> String {
     split.map_or(same.into(), |level| format!("across {}", level_words(level, 1)))
 }
 
+/// The same as a place: `inside an L3`, `across L3`.
+pub fn distance_words(relation: Relation, topology: &Topology) -> String {
+    let words = relation_words(relation, topology);
+    match words.strip_prefix("same ") {
+        Some(thing) => format!("inside {} {thing}", if thing.starts_with('L') { "an" } else { "a" }),
+        None => words,
+    }
+}
+
 /// A level in words, for so many of them.
 pub fn level_words(level: Level, number: usize) -> &'static str {
     match (level, number) {
@@ -46,6 +55,99 @@ pub fn level_words(level: Level, number: usize) -> &'static str {
         (Level::Node, _) => "nodes",
         (Level::Package, 1) => "package",
         (Level::Package, _) => "packages",
+    }
+}
+
+/// What the ladder means to somebody who writes threads: what a message costs and a wake-up, and what other tools would
+/// print; nearest and farthest pairs, but for threads of one core.
+pub fn in_short(result: &LatencyResult, topology: &Topology) -> Vec<Block<'static>> {
+    let ladder = Ends::of(&result.ladder, topology);
+    let pauses = result.maps.first().is_some_and(|map| map.hint == Hint::Pause);
+    let is_message = |row: &LadderRow| row.step == "msg" && row.kernel.as_str().ends_with("+pause") == pauses;
+    let message = ladder.words(&ladder.costs(is_message, |value| format!("{} ns", ns(value))));
+    let message = message.map(|costs| format!("a message through a mailbox {costs}"));
+    let woken = RUNGS.iter().find_map(|woken| {
+        let costs = ladder.costs(|row| row.step == woken.step, |value| duration(value * 1e-9));
+        Some(format!("waking a sleeping thread ({}) {}", woken.step, ladder.words(&costs)?))
+    });
+    let in_use: Vec<String> = message.into_iter().chain(woken).collect();
+    let mut tools: Vec<&str> = Vec::new();
+    for tool in result.ladder.iter().filter_map(|row| row.step.strip_prefix("as:")) {
+        if !tools.contains(&tool) {
+            tools.push(tool);
+        }
+    }
+    let mut printed: Vec<String> = Vec::new();
+    for tool in tools {
+        let costs = ladder.costs(|row| row.step.strip_prefix("as:") == Some(tool), ns);
+        printed.extend(match printed.is_empty() {
+            true => ladder.words(&costs).map(|costs| format!("{} would print {costs}", plain(tool))),
+            // In the order of the first.
+            false => {
+                let costs: Vec<&str> = costs.iter().map(|(cost, _)| cost.as_str()).collect();
+                Some(format!("{} {}", plain(tool), costs.join(" and "))).filter(|_| !costs.is_empty())
+            }
+        });
+    }
+    if !printed.is_empty() && result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {
+        printed.push("each in the state that its headline is from".to_owned());
+    }
+    [("in use", in_use), ("compare", printed)]
+        .into_iter()
+        .filter(|(_, parts)| !parts.is_empty())
+        .map(|(label, parts)| Block::Fact(label, parts.join(" · ")))
+        .collect()
+}
+
+/// The nearest and the farthest pairs of a ladder.
+struct Ends<'a> {
+    rows: &'a [LadderRow],
+    /// From near to far; kinds of cores in the order of the rows.
+    rungs: Vec<Rung<'a>>,
+    topology: &'a Topology,
+}
+
+impl<'a> Ends<'a> {
+    fn of(rows: &'a [LadderRow], topology: &'a Topology) -> Ends<'a> {
+        let mut rungs: Vec<Rung<'a>> = Vec::new();
+        for rung in rows.iter().map(rung).filter(|(relation, _)| *relation != Relation::Smt) {
+            if !rungs.contains(&rung) {
+                rungs.push(rung);
+            }
+        }
+        if rungs.iter().all(|(_, kinds)| kinds.is_none()) {
+            rungs.sort_by_key(|(relation, _)| topology.nearness(*relation));
+        }
+        Ends { rows, rungs, topology }
+    }
+
+    /// What a step costs at either end, in words.
+    fn costs(
+        &self,
+        is_meant: impl Fn(&LadderRow) -> bool,
+        words: impl Fn(f64) -> String,
+    ) -> Vec<(String, Rung<'a>)> {
+        let mut ends: Vec<Rung<'a>> =
+            self.rungs.first().into_iter().chain(self.rungs.last()).copied().collect();
+        ends.dedup();
+        let cost = |end: Rung<'a>| {
+            let row = self.rows.iter().find(|row| rung(row) == end && is_meant(row))?;
+            Some((words(row.latency_ns?.point), end))
+        };
+        ends.into_iter().filter_map(cost).collect()
+    }
+
+    /// `36.1 ns inside an L3, 172 ns across L3`; what costs the same near and far is said once.
+    fn words(&self, costs: &[(String, Rung<'a>)]) -> Option<String> {
+        let (first, _) = costs.first()?;
+        if self.rungs.len() == 1 || costs.len() > 1 && costs.iter().all(|(cost, _)| cost == first) {
+            return Some(first.clone());
+        }
+        let words = |(cost, end): &(String, Rung<'a>)| match end.1 {
+            Some(_) => format!("{cost} {}", rung_words(*end, &self.rungs, self.topology)),
+            None => format!("{cost} {}", distance_words(end.0, self.topology)),
+        };
+        Some(costs.iter().map(words).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -177,7 +279,7 @@ pub fn footnote(result: &LatencyResult) -> String {
     let woken: Vec<&str> =
         RUNGS.iter().map(|rung| rung.step).filter(|step| rows.iter().any(|row| row.step == *step)).collect();
     if !woken.is_empty() {
-        let gap = super::text::duration(LADDER_GAP_NS * 1e-9);
+        let gap = duration(LADDER_GAP_NS * 1e-9);
         text.push_str(&format!("; {}: until a thread that slept {gap} runs again", woken.join(" and ")));
     }
     if result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {

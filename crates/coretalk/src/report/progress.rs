@@ -2,12 +2,13 @@
 
 use super::heat_map::HeatMap;
 use super::style::Style;
-use super::text::{cut, duration};
+use super::text::{HEIGHTS, cut, duration, ns};
 use crate::blocks::Block;
 use crate::render::terminal;
 use coretalk_measure::session::{Event, Observer, Slot};
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::latency::{Purpose, Visit};
+use coretalk_model::stats::{interpolated_median_interval, median};
 use coretalk_model::{CpuId, Matrix, Topology};
 use std::io::Write;
 use std::time::Duration;
@@ -22,6 +23,8 @@ const DRAW_INTERVAL: Duration = Duration::from_millis(200);
 const LARGE: usize = 256;
 const LARGE_INTERVAL: Duration = Duration::from_secs(2);
 
+/// Passes over a pair from which on a provisional number is worth a line.
+const FEWEST_VALUES: usize = 8;
 /// The share of a run that still goes on reaches no further.
 const MOST_SHOWN: f64 = 0.99;
 /// Below so many seconds an estimate of what is left is used up: the run takes as long as it takes.
@@ -52,6 +55,15 @@ pub struct Progress<W, C> {
     of_series: bool,
     last: Option<Duration>,
     drawn: usize,
+    /// What the parts after this one are expected to take.
+    later: Duration,
+    /// Seconds of machine time that the parts before this one took, and that have passed in all.
+    before: f64,
+    passed: f64,
+    /// The share that was shown last: it never falls.
+    share: f64,
+    /// What the passes over the only pair say, in time order.
+    values: Vec<f64>,
 }
 
 impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
@@ -80,7 +92,17 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
             of_series: false,
             last: None,
             drawn: 0,
+            later: Duration::ZERO,
+            before: 0.0,
+            passed: 0.0,
+            share: 0.0,
+            values: Vec::new(),
         }
+    }
+
+    /// The same for a run that goes on with trials, which are expected to take so long: one bar for all of it.
+    pub fn then(self, later: Duration) -> Progress<W, C> {
+        Progress { later, ..self }
     }
 
     /// Takes what was drawn off the terminal, so that the result stands alone.
@@ -103,12 +125,25 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
                 let (Some(row), Some(column)) = (positions.get(a), positions.get(b)) else { continue };
                 if let (Some(reading), Some(cell)) = (latest(visit), self.filling.get_mut(*row, *column)) {
                     *cell = Some(reading);
+                    self.values.extend((self.cells.len() == 1).then_some(reading.ns));
                 }
             }
         }
     }
 
-    fn draw(&mut self, progress: f64, left: f64) {
+    /// Takes what a part of the run says of itself; gives the seconds left of the whole.
+    fn pass(&mut self, progress: f64, left: f64) -> f64 {
+        if progress < 1.0 {
+            self.passed = self.before + left * progress / (1.0 - progress);
+        }
+        let left = left + if self.of_series { 0.0 } else { self.later.as_secs_f64() };
+        let share = self.passed / (self.passed + left).max(1e-9);
+        // Whoever reads this waits: nothing is complete before the result stands there.
+        self.share = if left == 0.0 { MOST_SHOWN } else { share.max(self.share).min(MOST_SHOWN) };
+        left
+    }
+
+    fn draw(&mut self, left: f64) {
         let now = (self.clock)();
         let interval = match self.audience {
             Audience::Terminal { .. } if self.filling.len() > LARGE => LARGE_INTERVAL,
@@ -120,7 +155,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         }
         // The first line of a log comes after an interval too: short runs stay silent.
         let first = self.last.replace(now).is_none();
-        let line = self.line(progress, left);
+        let line = self.line(left);
         match self.audience {
             Audience::Log if first => {}
             Audience::Log => {
@@ -133,6 +168,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
                 if self.of_series || self.filling.len() < 3 || lines.len() + 2 > rows {
                     lines.clear();
                 }
+                lines.extend(self.provisional());
                 lines.push(line);
                 self.clear();
                 for line in &lines {
@@ -148,9 +184,33 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         if self.of_series { "measuring series" } else { phase_words(self.phase) }
     }
 
-    fn line(&self, progress: f64, left: f64) -> String {
-        // Whoever reads this waits: nothing is complete before the result stands there.
-        let share = progress.clamp(0.0, MOST_SHOWN);
+    /// The number of a pair so far and how it went, until its result stands there.
+    fn provisional(&self) -> Vec<String> {
+        let known =
+            interpolated_median_interval(&self.values, 0.05).filter(|_| self.values.len() >= FEWEST_VALUES);
+        let Some(known) = known else { return Vec::new() };
+        let room = self.style.width.saturating_sub(2).min(self.values.len());
+        let of_column = |column: usize| {
+            let [from, to] = [column, column + 1].map(|end| end * self.values.len() / room);
+            median(&self.values[from..to.max(from + 1)]).unwrap_or(known.point)
+        };
+        let columns: Vec<f64> = (0..room).map(of_column).collect();
+        let (low, high) =
+            columns.iter().fold((f64::INFINITY, 0f64), |(l, h), value| (l.min(*value), h.max(*value)));
+        // What varies by less than a quarter fills no more of the height.
+        let span = (high / low).ln().max(0.25);
+        let glyph = |value: &f64| HEIGHTS[(((value / low).ln() / span * 7.0) as usize).min(7)];
+        let words = format!(
+            " {} ns so far, {} to {} at 95 % · Ctrl-C keeps it",
+            ns(known.point),
+            ns(known.low),
+            ns(known.high)
+        );
+        vec![cut(&words, self.style.width), format!(" {}", columns.iter().map(glyph).collect::<String>())]
+    }
+
+    fn line(&self, left: f64) -> String {
+        let share = self.share;
         let left =
             if left < LEAST_LEFT_S { "finishing".to_owned() } else { format!("{} left", duration(left)) };
         let words = format!(" {:>3.0} % · {left} · {}", 100.0 * share, self.doing());
@@ -182,9 +242,13 @@ impl<W: Write, C: FnMut() -> Duration> Observer for Progress<W, C> {
             Event::Notice { text } => self.remark(&text),
             Event::Departed { departure } => self.remark(&format!("{departure}; the run goes on without it")),
             Event::Committed { slot, progress, left } => {
-                self.of_series |= !slot.passes.is_empty();
+                if !self.of_series && !slot.passes.is_empty() {
+                    self.of_series = true;
+                    self.before = self.passed;
+                }
                 self.fill(slot);
-                self.draw(progress, left.secs());
+                let left = self.pass(progress, left.secs());
+                self.draw(left);
             }
         }
     }
@@ -214,6 +278,7 @@ mod tests {
     use coretalk_measure::session::RecordedRound;
     use coretalk_measure::session::sink::RecordedTrial;
     use coretalk_model::latency::SpanSummary;
+    use coretalk_model::series::SeriesEntry;
     use coretalk_model::{Flags, Hint, Home, KernelId, Picos, Protocol};
     use std::cell::Cell;
 
@@ -270,6 +335,49 @@ mod tests {
         assert_eq!(log, "coretalk:  99 % · finishing · measuring the map\n");
         let bar = told(Audience::Terminal { rows: 5 }, &[60]);
         assert!(bar.contains("█ ▏  99 % · finishing") && !bar.contains("100 %"), "{bar}");
+    }
+
+    #[test]
+    fn one_bar_spans_a_map_and_the_trials_after_it() {
+        let (mut out, topology) = (Vec::new(), Topology::flat("0-1".parse().unwrap()));
+        let cells = vec![[CPUS[0], CPUS[1]]];
+        let later = Duration::from_secs(10);
+        let log = Audience::Terminal { rows: 30 };
+        let clock = || Duration::ZERO;
+        let mut progress =
+            Progress::new(&mut out, clock, log, Style::default(), topology, &CPUS[..2], cells).then(later);
+        let mut shown = Vec::new();
+        let mut at = |slot: &Slot, share: f64, left: f64| {
+            progress.event(Event::Committed { slot, progress: share, left: Picos::from_secs(left) });
+            shown.push((100.0 * progress.share).round());
+        };
+        at(&slot(0, 20.0), 0.5, 5.0);
+        at(&slot(0, 20.0), 1.0, 0.0);
+        let refused = coretalk_model::TrialFailure::of("no".to_owned());
+        let entry = SeriesEntry { segment: 0, pass: 0, trial: 0, outcome: Err(refused) };
+        let trials = Slot { passes: vec![entry], ..Slot::default() };
+        at(&trials, 0.2, 8.0);
+        at(&trials, 1.0, 0.0);
+        assert_eq!(shown, [25.0, 33.0, 47.0, 99.0]);
+    }
+
+    #[test]
+    fn the_only_pair_has_a_provisional_number_and_a_strip() {
+        let mut out = Vec::new();
+        let topology = Topology::flat("0-1".parse().unwrap());
+        let cells = vec![[CPUS[0], CPUS[1]]];
+        let (audience, now) = (Audience::Terminal { rows: 30 }, Cell::new(Duration::ZERO));
+        let mut progress =
+            Progress::new(&mut out, || now.get(), audience, Style::default(), topology, &CPUS[..2], cells);
+        for second in 0..20 {
+            now.set(Duration::from_secs(second));
+            let slot = slot(0, if second < 10 { 20.0 } else { 100.0 });
+            progress.event(Event::Committed { slot: &slot, progress: 0.1, left: Picos::from_secs(9.0) });
+        }
+        let drawn = String::from_utf8(out).unwrap();
+        let last = drawn.rsplit("\x1b[J").next().unwrap();
+        assert!(last.contains("60.0 ns so far, 20.0 to 100 at 95 % · Ctrl-C keeps it"), "{last}");
+        assert!(last.contains("▁▁▁▁▁▁▁▁▁▁██████████"), "{last}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::text::{count, duration, plain};
 use crate::blocks::Block;
 use crate::{RunHeader, RunReport};
+use coretalk_model::series::Gathering;
 
 /// Where the run was saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub enum Screen<'a> {
     Measured(Saved<'a>),
     /// Of a run read from its file; says when it was started.
     Shown(Saved<'a>),
+    /// The same with every table that the screen after measuring leaves to it.
+    Whole(Saved<'a>),
 }
 
 impl<'a> Saved<'a> {
@@ -34,10 +37,15 @@ impl<'a> Saved<'a> {
 }
 
 impl<'a> Screen<'a> {
+    /// Whether it shows every step of the ladder: where that was asked for, and not beside the map of a quick look.
+    pub fn has_ladder_table(self, report: &RunReport) -> bool {
+        matches!(self, Screen::Whole(_)) || report.gathering() != Some(Gathering::QuickLook)
+    }
+
     /// Where the run was saved.
     pub fn saved(self) -> Saved<'a> {
         match self {
-            Screen::Measured(saved) | Screen::Shown(saved) => saved,
+            Screen::Measured(saved) | Screen::Shown(saved) | Screen::Whole(saved) => saved,
         }
     }
 }
@@ -87,15 +95,14 @@ pub fn saved_as(saved: Saved<'_>, next: &[&str]) -> Vec<String> {
 }
 
 /// Where the run lies and what to type next. A simulated machine is not the one that `doctor` examines.
-pub fn next(report: &RunReport, saved: Saved<'_>) -> Block<'static> {
-    let mut parts = saved_as(
-        saved,
-        &[
-            "picture: coretalk report {id} -o z.png",
-            "to share: coretalk report {id} -o z.html",
-            "as data: coretalk export {id} --format csv",
-        ],
-    );
+pub fn next(report: &RunReport, screen: Screen<'_>) -> Block<'static> {
+    let has_ladder = report.latencies().is_some_and(|result| !result.ladder.is_empty());
+    let ladder = (has_ladder && !screen.has_ladder_table(report))
+        .then_some("every step of the ladder: coretalk runs show {id} --ladder");
+    let share = "to share: coretalk report {id} -o z.png or z.html";
+    let next: Vec<&str> =
+        [share].into_iter().chain(ladder).chain(["as data: coretalk export {id} --format csv"]).collect();
+    let mut parts = saved_as(screen.saved(), &next);
     if !report.header.simulated {
         parts.push("this machine: coretalk doctor".to_owned());
     }

@@ -8,7 +8,7 @@ use super::series::series_screen;
 use super::states::cell_interval;
 use super::style::Style;
 use super::text::{count, duration, grouped, ns, plain};
-use super::{execution, ladder, saved, states, structure, words};
+use super::{answer, execution, ladder, saved, states, structure, words};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::terminal;
 use crate::{LatencyReport, RunReport, SeriesReport};
@@ -47,13 +47,16 @@ pub fn latency_screen(report: &RunReport, screen: Screen<'_>, style: &Style) -> 
 
 fn latency_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
     let mut blocks = words::heading(report, screen);
-    blocks.extend(map_blocks(report));
+    blocks.extend(answer(report));
+    blocks.extend(map_blocks(report, screen));
     blocks.extend(report.series.as_ref().and_then(super::series::overview_beside));
     let saved = screen.saved();
     blocks.extend(saved::ending(report, saved.name()));
     blocks.extend(words::isolated(report));
     blocks.extend(words::doubt(report));
-    blocks.push(saved::next(report, saved));
+    blocks.push(Block::Gap);
+    blocks.extend(answer::what_to_do(report, saved));
+    blocks.push(saved::next(report, screen));
     blocks
 }
 
@@ -62,7 +65,8 @@ fn suite_screen<'a>(report: &'a RunReport, series: &'a SeriesReport, screen: Scr
     let mut blocks = words::heading(report, screen);
     let has_map = report.latency.is_some();
     if has_map {
-        blocks.extend(map_blocks(report));
+        blocks.extend(answer(report));
+        blocks.extend(map_blocks(report, screen));
     }
     blocks.extend(super::suite::blocks(report, series));
     blocks.push(Block::Gap);
@@ -78,8 +82,18 @@ fn suite_screen<'a>(report: &'a RunReport, series: &'a SeriesReport, screen: Scr
     blocks
 }
 
+/// What the first map shows, before it is seen.
+fn answer(report: &RunReport) -> Vec<Block<'static>> {
+    let Some(map) = report.maps().first() else { return Vec::new() };
+    let answer = match the_only_pair(map) {
+        Some((pair, value)) => Some(states::headline(report, pair, value)),
+        None => answer::sentence(report, map),
+    };
+    answer.into_iter().flat_map(|text| [Block::Headline(text), Block::Gap]).collect()
+}
+
 /// The maps, the ladder, and everything in words about them.
-fn map_blocks(report: &RunReport) -> Vec<Block<'_>> {
+fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
     let Some(LatencyReport { settings, result }) = &report.latency else {
         return vec![Block::Prose(match report.cpus()[..] {
             [cpu] => format!(
@@ -94,7 +108,7 @@ fn map_blocks(report: &RunReport) -> Vec<Block<'_>> {
     if result.maps.is_empty() && result.imitated.is_empty() {
         blocks.push(Block::Prose("This run holds no cell.".to_owned()));
     }
-    if !result.ladder.is_empty() {
+    if !result.ladder.is_empty() && screen.has_ladder_table(report) {
         blocks.push(Block::Gap);
         blocks.extend(ladder::blocks(result, &report.topology));
     }
@@ -111,6 +125,7 @@ fn map_blocks(report: &RunReport) -> Vec<Block<'_>> {
         blocks.extend(structure::sentence(&findings));
     }
     blocks.extend(execution::sentences(&result.execution, Some(&report.topology)));
+    blocks.extend(ladder::in_short(result, &report.topology));
     blocks
 }
 
@@ -118,7 +133,7 @@ fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a L
     let mut blocks = vec![Block::Question(words::question(map))];
     if let Some((pair, value)) = the_only_pair(map) {
         blocks.push(Block::Gap);
-        blocks.extend(states::pair(report, pair, value));
+        blocks.extend(states::story(report, pair, value));
         return blocks;
     }
     if let Some(listed) = listed(report) {
@@ -168,7 +183,7 @@ fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'s
     // A hybrid has no one median and no one ratio: its table of classes says it all.
     let hybrid = !class_pairs(map, &report.topology).is_empty();
     let middle = if hybrid { words::Middle::LeftOut } else { words::Middle::Shown };
-    let mut blocks = vec![words::extremes(all, middle)];
+    let mut blocks = Vec::new();
     if listed(report).is_none() && !hybrid {
         let contrasts = contrasts(map, &report.topology);
         let holding = match report.watch() {
@@ -177,8 +192,10 @@ fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'s
         };
         let (apart, by_distance) = (all_apart(map, &report.topology), id_distance_correlation(map));
         let groups = words::groups(all, &contrasts, &report.topology, holding, apart, by_distance);
-        blocks.extend(groups.into_iter().map(Block::Prose));
+        let label = if contrasts.is_empty() { "groups" } else { "reported" };
+        blocks.extend(groups.into_iter().map(|text| Block::Fact(label, text)));
     }
+    blocks.push(words::extremes(all, middle));
     blocks
 }
 
@@ -236,7 +253,7 @@ fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
 fn pair_table(report: &RunReport, map: &LatencyMap, pairs: &[[CpuId; 2]]) -> Table {
     let columns = [
         Column::words("CPUs"),
-        Column::words("share"),
+        Column::words("relation"),
         Column::numbers("ns (95 %)"),
         Column::numbers("fastest"),
         Column::words("grade"),

@@ -16,57 +16,66 @@ pub fn letter(index: usize) -> char {
     char::from(b'A' + (index.min(25) as u8))
 }
 
-/// The story of one pair: one number where it held still, else its states over time.
-pub fn pair<'a>(report: &'a RunReport, pair: [CpuId; 2], value: &CellValue) -> Vec<Block<'a>> {
+/// One pair in one sentence: one number where it is stable, else its levels.
+pub fn headline(report: &RunReport, pair: [CpuId; 2], value: &CellValue) -> String {
+    let [a, b] = pair;
     match report.watch() {
-        Some(watch) if watch.states.len() > 1 => changing(report, pair, watch),
-        watch => still(report, pair, value, watch),
+        Some(watch) if watch.states.len() > 1 => {
+            let levels = levels(watch).map_or(String::new(), |levels| format!(": {levels}"));
+            format!("No single number between CPUs {a} and {b}{levels}")
+        }
+        watch => {
+            let mark = if value.flags.has_doubt() { " !" } else { "" };
+            let stable = stability(value, watch);
+            format!("{}{mark} ns between CPUs {a} and {b}: {stable}", interval(&value.latency_ns))
+        }
     }
 }
 
-fn still(
-    report: &RunReport,
-    [a, b]: [CpuId; 2],
-    value: &CellValue,
-    watch: Option<&StateWatch>,
-) -> Vec<Block<'static>> {
-    let latency = &value.latency_ns;
-    let mark = if value.flags.has_doubt() { " !" } else { "" };
-    let mut text = format!("CPU {a} ↔ CPU {b}: {}{mark} ns", interval(latency));
-    if let (Some(cycles), Some(ghz)) = (&value.cycles, value.core_ghz) {
-        text.push_str(&format!(" = {} core cycles at {ghz:.2} GHz", interval(cycles)));
+/// What stands behind that sentence: how the number came to be, or the levels over time.
+pub fn story<'a>(report: &'a RunReport, pair: [CpuId; 2], value: &CellValue) -> Vec<Block<'a>> {
+    match report.watch() {
+        Some(watch) if watch.states.len() > 1 => changing(report, pair, watch),
+        _ => still(report, pair, value),
     }
-    let shares = relation_words(report.topology.relation(a, b), &report.topology);
+}
+
+fn stability(value: &CellValue, watch: Option<&StateWatch>) -> String {
+    let Some(watch) = watch else { return "too few passes to tell whether it is stable".to_owned() };
+    let watched = duration(watch.watched.secs());
+    if value.flags.contains(Flag::Quota) {
+        return format!("a CPU quota stopped the process while it was watched for {watched}");
+    }
     // Passes that are disturbed, and too few for a state of their own.
     let aside = [Flag::Drift, Flag::Remeasured].into_iter().any(|flag| value.flags.contains(flag));
-    let but = if aside { ", but for passes that stood apart and are left out of the value" } else { "" };
-    let held = match watch {
-        Some(watch) if value.flags.contains(Flag::Quota) => {
-            format!(
-                "A CPU quota stopped the process while it was watched for {}",
-                duration(watch.watched.secs())
-            )
-        }
-        Some(watch) => format!("It held still for {}{but}", duration(watch.watched.secs())),
-        None => "Too few passes to say whether it held still".to_owned(),
-    };
+    let but = if aside { "; a few outlying passes were excluded" } else { "" };
+    format!("stable for {watched}{but}")
+}
+
+fn still(report: &RunReport, [a, b]: [CpuId; 2], value: &CellValue) -> Vec<Block<'static>> {
     let batches = count(value.batches, "batch");
     let over = match value.passes {
-        passes if latency.is_sure() => {
-            format!("95 % interval over {batches} and {}", count(passes.into(), "pass"))
+        passes if value.latency_ns.is_sure() => {
+            format!("95 % over {batches} and {}", count(passes.into(), "pass"))
         }
-        0 | 1 => format!("{batches} in one pass, no interval"),
-        few => format!("{batches} in {}, too few for an interval", count(few.into(), "pass")),
+        0 | 1 => format!("none: {batches} in one pass"),
+        few => format!("none: {batches} in {} are too few", count(few.into(), "pass")),
     };
-    let fastest = ns(value.min_ns);
+    let mut parts = vec![over, format!("fastest batch {} ns", ns(value.min_ns))];
+    if let (Some(cycles), Some(ghz)) = (&value.cycles, value.core_ghz) {
+        parts.push(format!("{} core cycles at {ghz:.2} GHz", interval(cycles)));
+    }
+    let shares = relation_words(report.topology.relation(a, b), &report.topology);
     let mut blocks = vec![
-        Block::Headline(text),
-        Block::Prose(format!("{over}; fastest batch {fastest} ns; the system reports: {shares}.")),
-        Block::Prose(format!("{held}.")),
+        Block::Fact("interval", parts.join(" · ")),
+        Block::Fact("reported", format!("CPUs {a} and {b}: {shares}")),
     ];
     blocks.extend(value.home_penalty.map(|penalty| {
         let node = value.home.0;
-        Block::Prose(format!("Lines live on the better node ({node}); on the other, {penalty:.2} × as long."))
+        Block::Fact(
+            "memory",
+            format!("lines on the better node ({node}); on the other {penalty:.2} × as long"),
+        )
     }));
     blocks.extend(doubts(value).map(Block::Doubt));
     blocks
@@ -74,19 +83,18 @@ fn still(
 
 fn changing<'a>(report: &RunReport, pair: [CpuId; 2], watch: &'a StateWatch) -> Vec<Block<'a>> {
     let mut blocks = vec![
-        Block::Headline(changes(report, pair, watch)),
-        Block::Gap,
         Block::sketch(|style| plot(watch, style)),
         Block::Gap,
         Block::Table(state_table(watch)),
         Block::Gap,
+        Block::Fact("states", changes(report, watch)),
     ];
-    blocks.extend(conclusion(report, pair, watch));
+    blocks.extend(topology_words(&report.topology, pair, watch).map(|text| Block::Fact("reported", text)));
     blocks
 }
 
-/// How often the pair changed its level.
-fn changes(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch) -> String {
+/// How often the pair changed its level, and what may be behind it.
+fn changes(report: &RunReport, watch: &StateWatch) -> String {
     let changes: u32 = watch.states.iter().map(|state| state.visits).sum::<u32>().saturating_sub(1);
     let how_often = match changes {
         0 | 1 => "once".to_owned(),
@@ -100,34 +108,42 @@ fn changes(report: &RunReport, [a, b]: [CpuId; 2], watch: &StateWatch) -> String
             format!(", but only for {} of {} kinds of exchange", contrast.slowed, contrast.kernels)
         }
         _ if report.environment.hypervisor.is_some() || report.header.simulated => {
-            ", as when a host moves vCPUs or lets others run beside them".to_owned()
+            ", as when a host moves vCPUs or runs others beside them".to_owned()
         }
         _ => String::new(),
     };
-    format!("CPU {a} ↔ CPU {b}: there is no single number. It changed level {how_often}{cause}.")
-}
-
-/// What the states contradict, and what to plan for.
-fn conclusion(report: &RunReport, pair: [CpuId; 2], watch: &StateWatch) -> Vec<Block<'static>> {
     let guest = match &report.environment.hypervisor {
-        Some(_) => "; pinning inside the guest does not help",
+        Some(_) => " · pinning inside the guest does not help",
         None => "",
     };
-    let plan = line_ns(&watch.states[0]).zip(worst(watch)).map(|(common, worst)| {
-        match common.point == worst.point {
-            true => {
-                let ns = ns(worst.point);
-                format!(
-                    "Two threads that talk: plan for {ns} ns, the slowest and most frequent state{guest}."
-                )
-            }
-            false => {
-                let [common, worst] = [common, worst].map(|of| ns(of.point));
-                format!("Two threads that talk: expect {common} ns, plan for {worst}{guest}.")
-            }
-        }
-    });
-    topology_words(&report.topology, pair, watch).into_iter().chain(plan).map(Block::Prose).collect()
+    format!("changed {how_often}{cause}{guest}")
+}
+
+/// `27.1 ns most of the time, 116 ns for 26 % of it: plan for 116`; `None` where the states have no values.
+pub(super) fn levels(watch: &StateWatch) -> Option<String> {
+    let common = watch.states.first()?;
+    let worst = worst(watch)?;
+    let line = line_ns(common)?.point;
+    let often = if common.share > 0.5 {
+        "most of the time".to_owned()
+    } else {
+        format!("{} of the time", percent(common.share))
+    };
+    if line == worst.point {
+        let best = watch.states.iter().filter_map(line_ns).map(|it| it.point).fold(f64::INFINITY, f64::min);
+        return Some(format!(
+            "{} ns {often}, as little as {} ns otherwise: plan for {}",
+            ns(line),
+            ns(best),
+            ns(line)
+        ));
+    }
+    Some(format!(
+        "{} ns {often}, up to {} ns otherwise: plan for {}",
+        ns(line),
+        ns(worst.point),
+        ns(worst.point)
+    ))
 }
 
 /// A row for each state from the slowest, a column for each stretch of time. A glyph shows one pass: its height is
@@ -242,18 +258,20 @@ fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch) -
             let who =
                 if topology.cpus().len() == 2 { "both CPUs".to_owned() } else { format!("CPUs {a} and {b}") };
             let (reported, known) = match relation {
-                Relation::SameCpu | Relation::Smt => ("one core", "its threads are not known to be so slow"),
-                Relation::L2 => ("one L2", "its cores are not known to lie so far apart"),
-                Relation::Cluster => ("one cluster", "its cores are not known to lie so far apart"),
-                _ => ("one L3", "its cores are not known to lie so far apart"),
+                Relation::SameCpu | Relation::Smt => {
+                    ("one core", "threads of a core are not known to be so slow")
+                }
+                Relation::L2 => ("one L2", "cores of one are not known to be so far apart"),
+                Relation::Cluster => ("one cluster", "cores of one are not known to be so far apart"),
+                _ => ("one L3", "cores of one are not known to be so far apart"),
             };
             format!(
-                "Topology: cannot tell; {differ}. The system reports {reported} for {who}; state {} contradicts it: \
-                 {known}.",
+                "cannot tell how they are connected: {differ}. The system reports {reported} for {who}, and state {} \
+                 contradicts it: {known}.",
                 letter(state)
             )
         }
-        None => format!("Topology: cannot tell; {differ}."),
+        None => format!("cannot tell how they are connected: {differ}"),
     })
 }
 
@@ -263,7 +281,7 @@ pub fn of_map<'a>(watch: &'a StateWatch, measured: u64, topology: &Topology) -> 
     if watch.states.len() < 2 {
         return Vec::new();
     }
-    let mut blocks = vec![Block::Prose(change_of_map(watch, measured))];
+    let mut blocks = vec![Block::Fact("states", change_of_map(watch, measured))];
     if !levels_changed(watch) {
         return blocks;
     }
@@ -274,7 +292,12 @@ pub fn of_map<'a>(watch: &'a StateWatch, measured: u64, topology: &Topology) -> 
         blocks.push(Block::sketch(|style| plot(watch, style)));
     }
     blocks.push(Block::Table(state_table(watch)));
-    blocks.extend(watch.pair.and_then(|pair| topology_words(topology, pair, watch)).map(Block::Prose));
+    blocks.extend(
+        watch
+            .pair
+            .and_then(|pair| topology_words(topology, pair, watch))
+            .map(|text| Block::Fact("reported", text)),
+    );
     blocks
 }
 
@@ -283,13 +306,11 @@ fn change_of_map(watch: &StateWatch, measured: u64) -> String {
     let changed = (watch.cells_changed * measured as f64).round() as u64;
     let how_many = format!("{} of {}", grouped(changed as i64), count(measured, "pair"));
     let watched = duration(watch.watched.secs());
-    let shown = "Each cell shows its most frequent state; the rest is in the JSON document.";
+    let shown = "Each cell shows its most frequent level; the others are in the JSON document.";
     if levels_changed(watch) {
-        format!(
-            "The machine changed its state while it was watched ({watched}): {how_many} changed level. {shown}"
-        )
+        format!("{how_many} changed while they were watched ({watched}). {shown}")
     } else {
-        format!("{how_many} changed level for a while as the machine was watched ({watched}). {shown}")
+        format!("{how_many} changed for a while as they were watched ({watched}). {shown}")
     }
 }
 

@@ -21,9 +21,9 @@ pub fn sentence(findings: &Findings) -> Vec<Block<'static>> {
     let structure = match &findings.structure {
         Ok(structure) => structure,
         Err(Refusal::Moved { .. } | Refusal::Matrix(InferError::TooFew { .. })) => return Vec::new(),
-        Err(refusal) => return vec![Block::Prose(format!("Structure: cannot tell: {refusal}."))],
+        Err(refusal) => return vec![Block::Fact("inferred", format!("cannot tell: {refusal}"))],
     };
-    let found = Block::Prose(format!("From the latencies alone: {}.", found(structure, findings)));
+    let found = Block::Fact("inferred", format!("from latencies alone: {}", found(structure, findings)));
     [found].into_iter().chain(doubts(findings, "ns")).collect()
 }
 
@@ -45,10 +45,10 @@ fn found(structure: &Structure, findings: &Findings) -> String {
     }
     let mut parts = Vec::new();
     if !reported.is_empty() {
-        parts.push(format!("{}, as the system reports", reported.join(" and ")));
+        parts.push(format!("{}, as reported", reported.join(" and ")));
     }
     if !others.is_empty() {
-        parts.push(format!("{}, which the system does not report", others.join("; ")));
+        parts.push(format!("{}, not reported by the system", others.join("; ")));
     }
     parts.extend(all_but_one(findings, "ns"));
     parts.join("; ")
@@ -370,11 +370,8 @@ mod tests {
     #[test]
     fn the_first_screen_says_whether_the_system_reports_what_shows() {
         for (reported, said) in [
-            (&["0-7", "8-15"][..], " From the latencies alone: 2 groups of 8 (L3), as the system reports."),
-            (
-                &[],
-                " From the latencies alone: 2 groups of 8, 0-7 and 8-15, which the system does not report.",
-            ),
+            (&["0-7", "8-15"][..], " inferred  from latencies alone: 2 groups of 8 (L3), as reported"),
+            (&[], " inferred  from latencies alone: 2 groups of 8, 0-7 and 8-15, not reported by the system"),
         ] {
             assert_eq!(sentence(&findings(reported), 200), [said]);
         }
@@ -402,22 +399,22 @@ mod tests {
         let [first, table] = said(&[0, 1, 2, 3, 8], &["0-3", "8"]);
         assert_eq!(
             first,
-            " From the latencies alone: CPU 8 takes 85.0 ns to CPUs 0-3, which take 18.0 to each other (medians): a group of \
-             its own, as the system reports (L3)."
+            " inferred  from latencies alone: CPU 8 takes 85.0 ns to CPUs 0-3, which take 18.0 to each other (medians): a group \
+             of its own, as the system reports (L3)"
         );
         assert!(table.contains("agree, as far as one CPU can tell"), "{table}");
         let [first, _] = said(&[0, 1, 2, 3, 8], &[]);
-        assert!(first.ends_with("it is far away or slow, which one CPU alone does not tell."), "{first}");
+        assert!(first.ends_with("it is far away or slow, which one CPU alone does not tell"), "{first}");
         let [first, table] = said(&[0, 1, 2, 3, 8, 16], &["0-3", "8", "16"]);
         assert_eq!(
             first,
-            " From the latencies alone: 1 group of 4 and 2 single CPUs (L3), as the system reports."
+            " inferred  from latencies alone: 1 group of 4 and 2 single CPUs (L3), as reported"
         );
         assert!(table.contains("1: 0-3 single: 8,16") && table.contains("agree: group-1"), "{table}");
         let [first, _] = said(&[0, 1, 8, 16], &[]);
-        assert!(first.contains("1 group of 2 and 2 single CPUs, 0,1, 8 and 16, which"), "{first}");
+        assert!(first.contains("1 group of 2 and 2 single CPUs, 0,1, 8 and 16, not reported"), "{first}");
         let [first, _] = said(&[0, 8, 16], &["0", "8", "16"]);
-        assert_eq!(first, " From the latencies alone: 3 CPUs are too few to tell groups.");
+        assert_eq!(first, " inferred  from latencies alone: 3 CPUs are too few to tell groups");
     }
 
     #[test]

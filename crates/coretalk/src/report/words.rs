@@ -15,7 +15,7 @@ use coretalk_model::{CpuSet, Environment, Finding, Hint, Level, Protocol, Relati
 
 /// A level shows where the way out costs at least this much more than staying inside. Below, the difference is of the
 /// size of the spread between cells of one relation.
-const VISIBLE_CONTRAST: f64 = 1.15;
+pub(super) const VISIBLE_CONTRAST: f64 = 1.15;
 
 /// `= 0.0020`, `< 0.0001`.
 pub fn p_value(p: f64) -> String {
@@ -27,7 +27,6 @@ pub fn title(report: &RunReport) -> Vec<String> {
     let environment = &report.environment;
     // Whoever reads one line more has to know it.
     let mut parts: Vec<String> = disturbance(environment).into_iter().collect();
-    parts.push(format!("coretalk {}", plain(&report.header.tool_version)));
     if report.header.simulated {
         parts.push(format!("SIMULATED {}", plain(environment.simulated.as_deref().unwrap_or("machine"))));
     }
@@ -45,13 +44,14 @@ pub fn title(report: &RunReport) -> Vec<String> {
     // A run of series says with each number from how many events it is.
     let watched = report.latency.as_ref().map(|latency| latency.result.watched.secs());
     parts.extend(watched.map(|secs| format!("watched for {}", duration(secs))));
+    parts.push(format!("coretalk {}", plain(&report.header.tool_version)));
     parts
 }
 
 /// How every screen of a run begins: its title, and of a run from a file when it was measured.
 pub fn heading(report: &RunReport, screen: Screen<'_>) -> Vec<Block<'static>> {
     let mut blocks = vec![Block::Title(title(report))];
-    if let Screen::Shown(_) = screen {
+    if let Screen::Shown(_) | Screen::Whole(_) = screen {
         blocks.push(Block::Question(format!("measured {}", started(&report.header.started))));
     }
     blocks
@@ -107,11 +107,11 @@ pub fn size(topology: &Topology) -> String {
 /// What a map shows: the question, the quantity, the code and the regime.
 pub fn question(map: &LatencyMap) -> String {
     let what = match map.protocol {
-        Protocol::Cas => "How soon another core has my cache line: half round trip in ns, CAS",
-        Protocol::Store => "How soon another core sees my store: half round trip in ns, load and store",
-        Protocol::Msg => "How soon a message arrives: half round trip in ns, a mailbox line each way",
-        Protocol::Xfer => "How long a read of a line takes that the other core wrote: ns, no spin",
-        Protocol::OneWay => "How much later than at best a time stamp arrives, one way: ns",
+        Protocol::Cas => "How long until another core gets my cache line: half round trip in ns, CAS",
+        Protocol::Store => "How long until another core sees my store: half round trip in ns, load and store",
+        Protocol::Msg => "How long until a message arrives: half round trip in ns, one mailbox line each way",
+        Protocol::Xfer => "How long it takes to read a line that another core wrote: ns, no spinning",
+        Protocol::OneWay => "How much a one-way time stamp lags behind the fastest: ns",
     };
     let hint = match (map.protocol.spins(), map.hint) {
         (true, Hint::Pause) => " with 1 pause",
@@ -140,8 +140,8 @@ pub fn legend(
     let precision = settings.precision_of(map.protocol);
     let mut parts = Vec::new();
     if threads_per_core > 1 {
-        parts.push("cell: median over the pairs of threads".to_owned());
-        parts.push("diagonal: threads of one core".to_owned());
+        parts.push("each cell: median over the thread pairs of two cores".to_owned());
+        parts.push("diagonal: the threads of one core".to_owned());
     }
     if let MapFormat::Pixels { rows, columns } = format
         && rows > 1
@@ -154,13 +154,13 @@ pub fn legend(
     let marked = format == MapFormat::Numbers;
     parts.push(match settings.counts {
         Counts::Adaptive => {
-            let but = if marked { "unless !" } else { "but for doubtful pairs, counted below" };
+            let but = if marked { "unless marked !" } else { "except doubtful pairs, counted below" };
             let of = if map.needs_cycles(precision) { " in ns or core cycles" } else { "" };
             format!("±{} at 95 %{of} {but}", percent(precision))
         }
         Counts::Fixed { samples, iterations } => {
             let (samples, trips) = (count(samples.into(), "sample"), count(iterations.into(), "round trip"));
-            let doubtful = if marked { "! is doubtful" } else { "doubtful pairs are counted below" };
+            let doubtful = if marked { "! marks doubtful pairs" } else { "doubtful pairs are counted below" };
             format!("fixed counts: {samples} of {trips}; {doubtful}")
         }
     });
@@ -188,22 +188,23 @@ pub enum Middle {
     LeftOut,
 }
 
-/// Least, most, mean and median with the CPUs of the extremes.
+/// Minimum, median, mean and maximum with the CPUs of the extremes.
 pub fn extremes(all: &Overall, middle: Middle) -> Block<'static> {
     let (Some(min), Some(max), Some(mean), Some(median)) = (all.min, all.max, all.mean_ns, all.median_ns)
     else {
         return Block::Prose("No cell has a value.".to_owned());
     };
     let pair = |[a, b]: [coretalk_model::CpuId; 2]| format!("(CPUs {a} and {b})");
-    let mut parts = vec![
-        format!("least {} {}", ns(min.ns), pair(min.pair)),
-        format!("most {} {}", ns(max.ns), pair(max.pair)),
-    ];
-    if middle == Middle::Shown {
-        parts.extend([format!("mean {}", ns(mean)), format!("median {} ns", ns(median))]);
-    }
-    parts.push(count(all.measured, "pair"));
-    Block::Parts(parts)
+    let (low, high) =
+        (format!("{} {}", ns(min.ns), pair(min.pair)), format!("{} ns {}", ns(max.ns), pair(max.pair)));
+    let pairs = count(all.measured, "pair");
+    let text = match middle {
+        Middle::Shown => {
+            format!("min {low} · median {} · mean {} · max {high} · {pairs}", ns(median), ns(mean))
+        }
+        Middle::LeftOut => format!("min {low} · max {high} · {pairs}"),
+    };
+    Block::Fact("range", text)
 }
 
 /// Whether the cells kept their levels while they were watched.
@@ -237,24 +238,22 @@ pub fn groups(
     let explained = topology.has_smt(topology.cpus()) && found.len() == 2;
     let text = match found.as_slice() {
         [one] => format!(
-            "No groups: values range from {} to {} ns without a gap, and {}.{}",
+            "no groups: values range from {} to {} ns without a gap, and {}{}",
             ns(one.min),
             ns(one.max),
             match apart {
                 Some(level) =>
-                    format!("each CPU is in another {}, as the system reports", level_words(level, 1)),
+                    format!("the system reports that each CPU has its own {}", level_words(level, 1)),
                 None => "the system reports one group".to_owned(),
             },
             by_distance.map_or(String::new(), distance_words)
         ),
-        _ if explained => {
-            "One group above the core, as the system reports; no other gap in the values.".to_owned()
-        }
+        _ if explained => "one group of cores, and the values have no other gap".to_owned(),
         several => format!(
-            "{} levels by value only, {}: {}.",
+            "{} levels by value alone, {}: {}",
             several.len(),
             match apart {
-                Some(level) => format!("each CPU is in another {}", level_words(level, 1)),
+                Some(level) => format!("each CPU has its own {}", level_words(level, 1)),
                 None => "the system reports no groups".to_owned(),
             },
             several.iter().take(5).map(value_words).collect::<Vec<_>>().join(", ")
@@ -266,12 +265,12 @@ pub fn groups(
 /// Whether neighbours by id are neighbours by latency, as on a mesh whose CPUs are counted along its rows.
 fn distance_words(correlation: Estimate) -> String {
     let verdict = match correlation {
-        Estimate { low, .. } if low > 0.0 => "CPUs with near ids tend to reach each other sooner",
-        Estimate { high, .. } if high < 0.0 => "CPUs with distant ids tend to reach each other sooner",
-        _ => "none can be told",
+        Estimate { low, .. } if low > 0.0 => "CPUs with near ids tend to be faster",
+        Estimate { high, .. } if high < 0.0 => "CPUs with distant ids tend to be faster",
+        _ => "too weak to call",
     };
     format!(
-        " Correlation with the distance between CPU ids: {:.2} ({:.2} to {:.2} at 95 %), {verdict}.",
+        " · correlation with the distance between CPU ids {:.2} ({:.2} to {:.2} at 95 %): {verdict}",
         correlation.point, correlation.low, correlation.high
     )
 }
@@ -291,12 +290,12 @@ fn contrast_groups(contrast: &Contrast) -> String {
         [first, second, .., last] => format!("{first}, {second} … {last}"),
         _ => String::new(),
     };
-    format!("{number} {level}, {who}")
+    format!("{number} {level}: {who}")
 }
 
 fn contrast_values(contrast: &Contrast) -> String {
     format!(
-        "The system reports {}; pairs in their most frequent state: {} ns inside, {} ns to the nearest other.",
+        "{} · in their most frequent state {} ns inside, {} ns to the nearest other",
         contrast_groups(contrast),
         ns(contrast.inside_ns),
         ns(contrast.across_ns)
@@ -306,37 +305,37 @@ fn contrast_values(contrast: &Contrast) -> String {
 fn contrast_words(contrast: &Contrast) -> String {
     let ratio = contrast.across_ns / contrast.inside_ns;
     if !ratio.is_finite() {
-        return format!("{}, as the system reports.", contrast_groups(contrast));
+        return contrast_groups(contrast);
     }
     let (inside, across) = (ns(contrast.inside_ns), ns(contrast.across_ns));
     if !contrast.protocol.is_latency() {
         let verdict = if ratio >= VISIBLE_CONTRAST {
-            "Time stamps from the own group vary less"
+            "time stamps from the own group vary less"
         } else if ratio <= 1.0 / VISIBLE_CONTRAST {
-            "Time stamps from the own group vary more"
+            "time stamps from the own group vary more"
         } else {
-            "The variation does not show them"
+            "the variation does not show them"
         };
         let groups = contrast_groups(contrast);
         return format!(
-            "{groups}, as the system reports. {verdict}: {inside} ns later than at best, {across} from the nearest other."
+            "{groups} · {verdict}: {inside} ns behind the fastest, {across} ns from the nearest other"
         );
     }
     let verdict = if ratio >= VISIBLE_CONTRAST {
-        format!("Talk inside one group: {ratio:.1} × faster ({inside} ns, to the nearest other {across} ns).")
+        format!("{inside} ns inside, {across} ns to the nearest other: {ratio:.1} × faster inside")
     } else if ratio <= 1.0 / VISIBLE_CONTRAST {
-        format!("Talk inside one group ({inside} ns) is slower than to the nearest other ({across} ns).")
+        format!("{inside} ns inside, {across} ns to the nearest other: slower inside")
     } else {
-        format!("The values do not show them: {inside} ns inside, {across} ns to the nearest other.")
+        format!("no visible difference: {inside} ns inside, {across} ns to the nearest other")
     };
-    format!("{}, as the system reports. {verdict}", contrast_groups(contrast))
+    format!("{} · {verdict}", contrast_groups(contrast))
 }
 
 /// The kinds of cores of a hybrid machine against each other: never one number for all.
 pub fn class_table(classes: &[ClassPair], topology: &Topology) -> Table {
     let columns = [
         Column::words("core classes, ns"),
-        Column::words("share"),
+        Column::words("relation"),
         Column::numbers("pairs"),
         Column::numbers("median"),
         Column::numbers("range"),
@@ -429,12 +428,12 @@ pub fn regime(regime: &Regime, margin: f64, topology: &Topology) -> Option<Block
         .map(|outcome| {
             let verdict = if outcome.equivalent { within.clone() } else { format!("not {within}") };
             format!(
-                "{}: {} against alone, {verdict}, {} at once",
+                "{} {} against alone, {verdict}, {} at once",
                 relation_words(outcome.relation, topology),
                 signed_percent(100.0 * outcome.bias.point),
                 count(u64::from(outcome.pairs), "pair"),
             )
         })
         .collect();
-    (!parts.is_empty()).then(|| Block::Remark(format!("at the same time: {}", parts.join(" · "))))
+    (!parts.is_empty()).then(|| Block::Fact("parallel", parts.join(" · ")))
 }

@@ -18,6 +18,7 @@ use coretalk_model::latency::{Cell, Choices, Imitated, LatencyMap, LatencySettin
 use coretalk_model::series::{Gathering, SeriesSettings, analyse_series};
 use coretalk_model::{CpuId, Grade, TickRate};
 use std::path::Path;
+use std::time::Duration;
 
 /// Everything that a run measures, and what earlier segments said of it.
 pub struct RunPlan {
@@ -66,7 +67,7 @@ pub fn perform(
     let RunOptions { output: options, strictness, .. } = options;
     announce(machine, plan.settings(), options, segment.path.as_deref());
     let lines = outputs.lines(options);
-    let watched = Watched::of(&segment.topology, plan.settings());
+    let watched = Watched::of(&segment.topology, plan.settings()).then(later(machine, &plan));
     let mut watcher = Watcher::new(options, &segment.topology, watched, plan.segments(), lines, stop);
     let measured = measured(machine, plan, &mut segment, &mut watcher, stop);
     let departed = watcher.end();
@@ -82,6 +83,13 @@ pub fn perform(
         Some(failure) => Err(failure),
         None => Ok(trust(&report, *strictness)),
     }
+}
+
+/// How long the trials after a map are expected to take; nothing where there is no map or no trial.
+fn later(machine: &dyn Machine, plan: &RunPlan) -> Duration {
+    let (Some(_), Some((settings, _))) = (&plan.latency, &plan.series) else { return Duration::ZERO };
+    let [least, most] = series::plan(machine, settings).machine_time;
+    Duration::from_secs_f64((least.secs() + most.secs()) / 2.0)
 }
 
 /// The failure of a run that ended by itself without any value; `None` where something was measured, or where the budget

@@ -190,6 +190,7 @@ pub fn measured<'a>(report: &'a RunReport, name: Option<&'a str>, options: &Outp
         identity: output::identity_of(options.identity),
         name: name.unwrap_or("unsaved"),
         style: output::style(options),
+        ladder: false,
     }
 }
 

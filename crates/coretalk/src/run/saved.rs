@@ -78,6 +78,8 @@ pub struct Chosen<'a> {
     pub protocol: Option<Protocol>,
     /// The trials of this probe.
     pub probe: Option<&'a str>,
+    /// Every step of the ladder, on a screen.
+    pub ladder: bool,
 }
 
 /// Writes a saved run in a format.
@@ -100,6 +102,7 @@ pub fn write(global: &Global, saved: &Saved, format: FormatWord, chosen: Chosen<
         identity: output::identity_of(options.identity),
         name: &saved.name,
         style: output::style(&options),
+        ladder: chosen.ladder,
     };
     out::write_run(&mut out, format, &what)
 }

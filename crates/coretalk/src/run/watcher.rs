@@ -25,6 +25,8 @@ pub struct Watched {
     cpus: Vec<CpuId>,
     cells: Vec<[CpuId; 2]>,
     trials: Vec<TrialSpec>,
+    /// How long trials after a map are expected to take.
+    later: Duration,
 }
 
 impl Watched {
@@ -37,7 +39,13 @@ impl Watched {
             cpus: cpus.cloned().unwrap_or_default(),
             cells: settings.latency.map_or_else(Vec::new, |latency| cells(topology, latency)),
             trials: series.map_or_else(Vec::new, |series| series.trials.clone()),
+            later: Duration::ZERO,
         }
+    }
+
+    /// The same with what comes after the map.
+    pub fn then(self, later: Duration) -> Watched {
+        Watched { later, ..self }
     }
 }
 
@@ -64,7 +72,7 @@ impl<'a> Watcher<'a> {
         lines: Vec<&'a mut Out>,
         stop: &Stop,
     ) -> Watcher<'a> {
-        let Watched { cpus, cells, trials } = watched;
+        let Watched { cpus, cells, trials, later } = watched;
         let began = Instant::now();
         let clock: Clock = Box::new(move || began.elapsed());
         let audience = match depth::height() {
@@ -74,6 +82,7 @@ impl<'a> Watcher<'a> {
         let style = output::progress_style(options);
         let progress = (options.verbosity > Verbosity::Quiet).then(|| {
             Progress::new(io::stderr(), clock, audience, style, topology.clone(), &cpus, cells.clone())
+                .then(later)
         });
         Watcher {
             progress,

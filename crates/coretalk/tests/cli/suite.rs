@@ -39,8 +39,15 @@ fn a_quick_look_climbs_to_sleepers_and_says_which_cpus_are_quiet() {
     let futex = document["ladder"].as_array().unwrap().iter().find(|row| row["step"] == "futex").unwrap();
     assert!(futex["median"].as_f64() > Some(1_000.0) && futex["ci"].is_array(), "{futex}");
     let screen = tool.done(&["runs", "show", "first"]).out;
-    assert!(screen.contains("futex") && screen.contains("longer: coretalk jitter"), "{screen}");
+    assert!(
+        screen.contains("waking a sleeping thread (futex)") && screen.contains(" noise     "),
+        "{screen}"
+    );
     assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
+    // Every step stands where it is asked for, and nowhere else.
+    assert!(!screen.contains("ladder, ns per hop") && screen.contains("--ladder"), "{screen}");
+    let whole = tool.done(&["runs", "show", "first", "--ladder"]).out;
+    assert!(whole.contains("ladder, ns per hop") && !whole.contains("--ladder"), "{whole}");
     // Its square is all that a reader of tables expects.
     let map = tool.done(&["export", "first", "--format", "csv"]).out;
     assert!(map.starts_with("# coretalk matrix: symmetric, ns\n") && !map.contains("semaphore"), "{map}");

@@ -56,6 +56,20 @@ pub fn parts(screen: &str) -> Vec<Part> {
         let mut taken = 1;
         match () {
             () if line.trim().is_empty() => {}
+            () if is_fact(&lines, at) => {
+                let mut text = fact(line).to_owned();
+                let mut last = line.chars().count();
+                while let Some(next) = lines.get(at + taken).filter(|next| wraps(last, next)) {
+                    text.push_str(&format!(" {}", next.trim()));
+                    last = next.chars().count();
+                    taken += 1;
+                }
+                let label = line.chars().take(LABEL).collect::<String>();
+                match WHOLE.contains(&label.trim()) {
+                    true => parts.push(Part::Said(text.trim().to_owned())),
+                    false => parts.extend(text.split(" · ").map(|text| Part::Said(text.trim().to_owned()))),
+                }
+            }
             () if is_map_heading(line) => {
                 taken += lines[at + 1..].iter().take_while(|line| is_map_row(line)).count();
                 let above = if at > 0 { lines[at - 1] } else { "" };
@@ -66,7 +80,9 @@ pub fn parts(screen: &str) -> Vec<Part> {
             () if line.trim().starts_with("0 s ") => parts.push(Part::Picture(line.to_owned())),
             () if titles_maps(line, lines.get(at + 1)) => {}
             () if has_columns(line) || heads_one_column(line, lines.get(at + 1)) => {
-                taken += lines[at + 1..].iter().take_while(|line| goes_on(line)).count();
+                taken += (at + 1..lines.len())
+                    .take_while(|&at| goes_on(lines[at]) && !is_fact(&lines, at))
+                    .count();
                 parts.push(Part::Table(table(&lines[at..at + taken])));
             }
             () => {
@@ -90,6 +106,43 @@ fn wraps(columns: usize, next: &str) -> bool {
     next.starts_with(' ')
         && !has_columns(next)
         && next.split_whitespace().next().is_some_and(|word| columns + 1 + word.chars().count() > WIDTH)
+}
+
+/// Columns of the label of a fact, with the blank before it.
+const LABEL: usize = 11;
+const LABELS: [&str; 13] = [
+    "reported",
+    "groups",
+    "inferred",
+    "load test",
+    "range",
+    "in use",
+    "compare",
+    "noise",
+    "states",
+    "interval",
+    "memory",
+    "parallel",
+    "",
+];
+
+/// Facts whose parts are one claim.
+const WHOLE: [&str; 2] = ["range", "parallel"];
+
+/// A short label and what is said of it; facts with the label of the one before have none.
+fn is_fact(lines: &[&str], at: usize) -> bool {
+    let line = lines[at];
+    let label: String = line.chars().take(LABEL).collect();
+    let text: String = line.chars().skip(LABEL).collect();
+    let is_labelled =
+        line.starts_with(' ') && !text.is_empty() && !text.starts_with(' ') && !text.contains("  ");
+    is_labelled
+        && LABELS.contains(&label.trim())
+        && (!label.trim().is_empty() || at > 0 && is_fact(lines, at - 1))
+}
+
+fn fact(line: &str) -> &str {
+    line.char_indices().nth(LABEL).map_or("", |(start, _)| &line[start..])
 }
 
 fn has_columns(line: &str) -> bool {

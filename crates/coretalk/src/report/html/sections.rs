@@ -64,7 +64,10 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
             let _ = writeln!(body, "<h3>{}</h3>", escaped(map.kernel.as_str()));
         }
         match screen::the_only_pair(map) {
-            Some((pair, value)) => body.push_str(&html::blocks(&states::pair(report, pair, value))),
+            Some((pair, value)) => {
+                body.push_str(&html::blocks(&[Block::Headline(states::headline(report, pair, value))]));
+                body.push_str(&html::blocks(&states::story(report, pair, value)));
+            }
             None => body.extend(report.latency.as_ref().map(|latency| tiles(latency, map))),
         }
         body.push_str(&html::blocks(&screen::in_words(report, map)));

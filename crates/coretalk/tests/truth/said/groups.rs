@@ -12,34 +12,32 @@ use serde_json::Value;
 pub const PATTERNS: &[Pattern] = &[
     held("{n#} {level}, {who}, as the system reports.", reported),
     held("{n#} {level}, {who}, as the system reports", reported),
+    held("{n#} L2: {who}", reported),
+    held("{n#} L3: {who}", reported),
+    held("{n#} clusters: {who}", reported),
+    held("{n#} dies: {who}", reported),
+    held("{n#} nodes: {who}", reported),
+    held("{n#} packages: {who}", reported),
+    held("{inside#} ns inside, {across#} ns to the nearest other: {ratio#} × faster inside", faster),
+    held("{inside#} ns inside, {across#} ns to the nearest other: slower inside", values),
+    held("no visible difference: {inside#} ns inside, {across#} ns to the nearest other", values),
+    held("in their most frequent state {inside#} ns inside, {across#} ns to the nearest other", while_moving),
     held(
-        "Talk inside one group: {ratio#} × faster ({inside#} ns, to the nearest other {across#} ns).",
-        faster,
-    ),
-    held(
-        "Time stamps from the own group vary less: {inside#} ns later than at best, {across#} from the nearest other.",
+        "time stamps from the own group vary less: {inside#} ns behind the fastest, {across#} ns from the nearest other",
         values,
     ),
-    held("Talk inside one group ({inside#} ns) is slower than to the nearest other ({across#} ns).", values),
-    held("The values do not show them: {inside#} ns inside, {across#} ns to the nearest other.", values),
     held(
-        "The system reports {n#} {level}, {who}; pairs in their most frequent state: {inside#} ns inside, {across#} ns to \
-         the nearest other.",
-        while_moving,
-    ),
-    held(
-        "No groups: values range from {a#} to {b#} ns without a gap, and the system reports one group.",
+        "no groups: values range from {a#} to {b#} ns without a gap, and the system reports one group",
         none,
     ),
     held(
-        "No groups: values range from {a#} to {b#} ns without a gap, and each CPU is in another {level}, as the system \
-         reports.",
+        "no groups: values range from {a#} to {b#} ns without a gap, and the system reports that each CPU has its own {level}",
         all_apart,
     ),
-    held("One group above the core, as the system reports; no other gap in the values.", one_above_the_core),
-    held("{n#} levels by value only, the system reports no groups: {ranges}.", by_value),
+    held("one group of cores, and the values have no other gap", one_above_the_core),
+    held("{n#} levels by value alone, the system reports no groups: {ranges}", by_value),
     unheld(
-        "Correlation with the distance between CPU ids: {r#} ({low#} to {high#} at 95 %), {verdict}.",
+        "correlation with the distance between CPU ids {r#} ({low#} to {high#} at 95 %): {verdict}",
         "the document has no correlation",
     ),
 ];
@@ -64,7 +62,11 @@ fn groups(reader: &Reader<'_>, level: Level) -> Vec<CpuSet> {
 }
 
 fn reported(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let level = level_of(said.text("level")).filter(|_| !named_groups(said.text("who")).is_empty());
+    let word = match said.text("level") {
+        "" => said.sentence.split([' ', ':']).nth(1).unwrap_or_default(),
+        level => level,
+    };
+    let level = level_of(word).filter(|_| !named_groups(said.text("who")).is_empty());
     // `16 CPUs, 2 L3, as the system reports` counts what there is.
     let Some(level) = level else { return super::structure::size(reader, said) };
     reader.level = level.name().to_owned();
@@ -114,7 +116,7 @@ fn values(reader: &mut Reader<'_>, said: &Said<'_>) {
     }
     let ratio = across[1] / inside[1];
     let shows = !(1.0 / 1.1..1.1).contains(&ratio);
-    let denied = said.sentence.contains("do not show");
+    let denied = said.sentence.contains("no visible difference");
     reader.holds("contrast", shows != denied, || format!("the true ratio is {ratio:.2}"));
     // The ladder above tells representatives of the same pairs.
     let reach = if reader.level == "l3" { "same L3" } else { "same cluster" };
@@ -153,7 +155,6 @@ fn faster(reader: &mut Reader<'_>, said: &Said<'_>) {
 }
 
 fn while_moving(reader: &mut Reader<'_>, said: &Said<'_>) {
-    reported(reader, said);
     let Some([inside, across]) = both(reader) else {
         return reader.fail("contrast", "no pairs stand for these");
     };

@@ -8,13 +8,11 @@ use super::held;
 use serde_json::Value;
 
 pub const PATTERNS: &[Pattern] = &[
-    held("no CPU is quieter than the others: each lost {a%} to {b%} of its time, longest gap {gap@}", alike),
-    held("cannot tell which CPUs are quieter: each lost {a%} to {b%} of its time, longest gap {gap@}", alike),
-    held("no CPU is quieter than the others: each lost {a%} of its time, longest gap {gap@}", the_same),
-    held("No CPU stands out: each lost {a%} to {b%} of its time.", alike),
-    held("No CPU stands out: each lost {a%} to {b%} of its time", alike),
-    held("No CPU stands out: each lost {a%} of its time.", the_same),
-    held("Cannot tell which CPUs are quieter: each lost {a%} to {b%} of its time.", alike),
+    held("all CPUs are equally quiet: each lost {a%} to {b%} of its time", alike),
+    held("all CPUs are equally quiet: each lost {a%} of its time", the_same),
+    held("all CPUs are heavily disturbed: each lost {a%} to {b%} of its time", alike),
+    held("cannot tell which CPUs are quieter: each lost {a%} to {b%} of its time", alike),
+    held("longest gap {gap@}", longest_gap),
     held("CPU {cpu#} lost {a%} of its time, longest gap {gap@}", one),
     held("quiet CPUs {quiet}", quiet),
     held("noisy {cpu#} ({a%} of its time lost, longest gap {gap@})", noisy),
@@ -55,10 +53,11 @@ fn range(reader: &mut Reader<'_>, said: &Said<'_>, [least, most]: [&str; 2]) {
     let all: Vec<f64> = trials(reader).into_iter().map(lost).collect();
     reader.is("jitter", said.share(least), all.iter().copied().reduce(f64::min), "the least lost");
     reader.is("jitter", said.share(most), all.iter().copied().reduce(f64::max), "the most lost");
-    if !said.text("gap").is_empty() {
-        let gap = trials(reader).into_iter().filter_map(longest).reduce(f64::max);
-        reader.is("jitter", said.time("gap"), gap, "the longest gap of all");
-    }
+}
+
+fn longest_gap(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let gap = trials(reader).into_iter().filter_map(longest).reduce(f64::max);
+    reader.is("jitter", said.time("gap"), gap, "the longest gap of all");
 }
 
 fn one(reader: &mut Reader<'_>, said: &Said<'_>) {

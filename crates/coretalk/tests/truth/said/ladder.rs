@@ -170,7 +170,7 @@ fn off(reader: &Reader<'_>, row: &str, kernel: &str, ns: f64, state: usize) -> f
 }
 
 /// `P–E`.
-fn kinds_of(run: &super::super::run::Run, a: CpuId, b: CpuId) -> String {
+pub fn kinds_of(run: &super::super::run::Run, a: CpuId, b: CpuId) -> String {
     let classes = list(&run.document["topology"]["reported"]["classes"]);
     let class = |cpu: CpuId| {
         let of = |class: &&Value| {

@@ -10,19 +10,19 @@ use coretalk_model::{CpuId, Flag};
 use serde_json::Value;
 
 pub const PATTERNS: &[Pattern] = &[
-    held("coretalk {version} · SIMULATED {scenario} · {rest}", title),
-    held("How soon another core has my cache line: {rest}", question),
-    held("How soon another core sees my store: {rest}", question),
-    held("How soon a message arrives: {rest}", question),
-    held("How long a read of a line takes that the other core wrote: {rest}", question),
-    held("How much later than at best a time stamp arrives, one way: {rest}", question),
+    held("SIMULATED {scenario} · {rest}", title),
+    held("How long until another core gets my cache line: {rest}", question),
+    held("How long until another core sees my store: {rest}", question),
+    held("How long until a message arrives: {rest}", question),
+    held("How long it takes to read a line that another core wrote: {rest}", question),
+    held("How much a one-way time stamp lags behind the fastest: {rest}", question),
     held("±{width%} at 95 %{but?}", precision),
     held("a glyph is the median of up to {rows#} × {columns#}", glyph),
     held(
-        "least {a#} (CPUs {p} and {q}) · most {b#} (CPUs {r} and {s}) · mean {mean#} · median {median#} ns · {n#} pair{es?}",
+        "min {a#} (CPUs {p} and {q}) · median {median#} · mean {mean#} · max {b#} ns (CPUs {r} and {s}) · {n#} pair{es?}",
         extremes,
     ),
-    held("least {a#} (CPUs {p} and {q}) · most {b#} (CPUs {r} and {s}) · {n#} pair{es?}", extremes),
+    held("min {a#} (CPUs {p} and {q}) · max {b#} ns (CPUs {r} and {s}) · {n#} pair{es?}", extremes),
     held("{k#} of {n#} pair{s?} in doubt: {flags}", in_doubt),
     held("{n#} pair{s?} not measured: {reason}", not_measured),
     held("{kernel}+pause:", code),
@@ -109,11 +109,11 @@ fn question(reader: &mut Reader<'_>, said: &Said<'_>) {
     reader.probe = "latency".to_owned();
     let matrix = matrix(reader);
     let asked = ["cas", "store", "msg", "xfer", "one-way"].into_iter().zip([
-        "another core has my cache line",
+        "another core gets my cache line",
         "another core sees my store",
         "a message arrives",
-        "a read of a line takes",
-        "a time stamp arrives",
+        "to read a line",
+        "a one-way time stamp",
     ]);
     let protocol =
         asked.clone().find(|(_, words)| said.sentence.contains(words)).map(|(protocol, _)| protocol);

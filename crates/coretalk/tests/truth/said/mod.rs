@@ -1,6 +1,7 @@
 //! What screens say: the patterns of their sentences by what they speak of, and how each claim is held.
 
 mod advice;
+mod answer;
 mod contend;
 mod difference;
 mod frame;
@@ -29,6 +30,7 @@ use super::reader::{Check, Pattern, Reader, Said};
 /// Every pattern, those that fit least first.
 pub fn patterns() -> impl Iterator<Item = &'static Pattern> {
     [
+        answer::PATTERNS,
         map::PATTERNS,
         groups::PATTERNS,
         states::PATTERNS,

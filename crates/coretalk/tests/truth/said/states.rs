@@ -10,38 +10,43 @@ use coretalk_model::{CpuId, Relation};
 use serde_json::Value;
 
 pub const PATTERNS: &[Pattern] = &[
-    held("CPU {a#} ↔ CPU {b#}: {value} ns = {cycles} core cycles at {ghz#} GHz", still),
-    held("CPU {a#} ↔ CPU {b#}: there is no single number. It changed level {times}.", changed),
+    held("{value} ns between CPUs {a#} and {b#}: stable for {time@}{but?}", still),
+    held("{value} ns between CPUs {a#} and {b#}: {why}", of_pair),
+    held("changed {times}", changed),
+    held("95 % over {batches#} batch{es?} and {passes#} pass{s?}", from),
+    held("fastest batch {min#} ns", fastest),
+    held("{cycles} core cycles at {ghz#} GHz", cycles),
+    held("CPUs {a#} and {b#}: {shares}", shares),
+    held("lines on the better node ({node#}); on the other {penalty#} × as long", home),
     held(
-        "95 % interval over {batches#} batch{es?} and {passes#} pass{s?}; fastest batch {min#} ns; the system reports: \
-         {shares}.",
-        from,
-    ),
-    held("It held still for {time@}{but?}.", held_still),
-    held("Lines live on the better node ({node#}); on the other, {penalty#} × as long.", home),
-    held(
-        "The machine changed its state while it was watched ({time@}): {k#} of {n#} pair{s?} changed level. Each cell shows \
-         its most frequent state; the rest is in the JSON document.",
+        "{k#} of {n#} pair{s?} changed while they were watched ({time@}). Each cell shows its most frequent level; the others \
+         are in the JSON document.",
         pairs_changed,
     ),
     held(
-        "{k#} of {n#} pair{s?} changed level for a while as the machine was watched ({time@}). Each cell shows its most \
-         frequent state; the rest is in the JSON document.",
+        "{k#} of {n#} pair{s?} changed for a while as they were watched ({time@}). Each cell shows its most frequent level; \
+         the others are in the JSON document.",
         pairs_changed,
     ),
     held("The pair that changed most, CPU {a#} ↔ CPU {b#}:", most_changed),
-    held("Topology: cannot tell; the states differ by {ratio#} ×.", differ),
+    held("cannot tell how they are connected: the states differ by {ratio#} ×", differ),
+    held("cannot tell how they are connected: the states differ by {ratio#} ×.", differ),
     held(
-        "Topology: cannot tell; the states differ by {ratio#} ×, which the headline does not show.",
+        "cannot tell how they are connected: the states differ by {ratio#} ×, which the headline does not show",
         differ_elsewhere,
     ),
     held(
-        "The system reports one {what} for CPUs {a#} and {b#}; state {letter} contradicts it: {known}.",
+        "cannot tell how they are connected: the states differ by {ratio#} ×, which the headline does not show.",
+        differ_elsewhere,
+    ),
+    held(
+        "The system reports one {what} for CPUs {a#} and {b#}, and state {letter} contradicts it: {known}.",
         contradicts,
     ),
-    held("The system reports one {what} for both CPUs; state {letter} contradicts it: {known}.", contradicts),
-    held("Two threads that talk: expect {common#} ns, plan for {worst#}{guest?}.", plan),
-    held("Two threads that talk: plan for {worst#} ns, the slowest and most frequent state{guest?}.", plan),
+    held(
+        "The system reports one {what} for both CPUs, and state {letter} contradicts it: {known}.",
+        contradicts,
+    ),
 ];
 
 /// The only cell of the map.
@@ -53,34 +58,48 @@ fn reach(of: &Value, point: f64) -> Option<f64> {
     Some((of[1].as_f64()? - point).max(point - of[0].as_f64()?))
 }
 
-fn still(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let cell = cell(reader);
-    for (hole, told) in [("value", cell), ("cycles", &cell["cycles"])] {
-        let (point, width) = said.text(hole).split_once('±').unwrap_or((said.text(hole), ""));
-        let exact = told["median"].as_f64();
-        reader.is("pair", Printed::read(point).unwrap(), exact, hole);
-        if let Some(width) = Printed::read(width) {
-            reader.is(
-                "pair",
-                width,
-                exact.and_then(|point| reach(&told["ci"], point)),
-                "the reach of its interval",
-            );
-        }
+/// A point with the reach of its interval.
+fn with_reach(reader: &mut Reader<'_>, text: &str, told: &Value, what: &str) {
+    let (point, width) = text.trim_end_matches([' ', '!']).split_once('±').unwrap_or((text, ""));
+    let exact = told["median"].as_f64();
+    reader.is("pair", Printed::read(point).unwrap(), exact, what);
+    if let Some(width) = Printed::read(width) {
+        let reach = exact.and_then(|point| reach(&told["ci"], point));
+        reader.is("pair", width, reach, "the reach of its interval");
     }
-    reader.is("pair", said.number("ghz"), cell["core_ghz"].as_f64(), "the clock");
+}
+
+fn of_pair(reader: &mut Reader<'_>, said: &Said<'_>) {
+    with_reach(reader, said.text("value"), cell(reader), "the value");
     let kernel = reader.run.document["matrices"][reader.matrix]["kernel"].as_str().unwrap_or_default();
     let value = Printed::read(said.text("value").split('±').next().unwrap_or_default()).unwrap();
     let truth = nearest(&reader.run.true_ns(kernel, said.cpu("a"), said.cpu("b")), value.value);
     reader.is_near("pair", value, truth, OFF, "this pair");
 }
 
+fn still(reader: &mut Reader<'_>, said: &Said<'_>) {
+    of_pair(reader, said);
+    held_still(reader, said);
+}
+
+fn cycles(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let cell = cell(reader);
+    with_reach(reader, said.text("cycles"), &cell["cycles"], "cycles");
+    reader.is("pair", said.number("ghz"), cell["core_ghz"].as_f64(), "the clock");
+}
+
 fn from(reader: &mut Reader<'_>, said: &Said<'_>) {
     let cell = cell(reader);
     reader.is("count", said.number("batches"), cell["n"].as_f64(), "batches");
     reader.is("count", said.number("passes"), cell["passes"].as_f64(), "passes");
-    reader.is("pair", said.number("min"), cell["min"].as_f64(), "the fastest batch");
-    let [a, b] = ["from", "to"].map(|name| CpuId(cell[name].as_u64().unwrap_or(0) as u32));
+}
+
+fn fastest(reader: &mut Reader<'_>, said: &Said<'_>) {
+    reader.is("pair", said.number("min"), cell(reader)["min"].as_f64(), "the fastest batch");
+}
+
+fn shares(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let [a, b] = ["a", "b"].map(|hole| CpuId(said.cpu(hole)));
     let words = relation_words(reader.run.reported.relation(a, b), &reader.run.reported);
     reader.holds("pair", said.text("shares") == words, || format!("these share: {words}"));
 }
@@ -115,7 +134,6 @@ fn changed(reader: &mut Reader<'_>, said: &Said<'_>) {
     };
     reader
         .holds("states", times == visits.saturating_sub(1) as f64, || format!("there were {visits} visits"));
-    moves(reader, said);
 }
 
 /// A pair that is said to have changed does so in truth.
@@ -197,20 +215,6 @@ fn contradicts(reader: &mut Reader<'_>, said: &Said<'_>) {
     reader.holds("states", is_so, || format!("the system reports {relation:?}"));
     let truth = reader.run.truth().relation(pair[0], pair[1]);
     reader.holds("states", truth > relation, || format!("they truly share {truth:?}"));
-}
-
-fn plan(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let levels = levels(reader);
-    let most = levels.iter().map(|(_, level)| level.value).fold(0.0, f64::max);
-    reader.is("states", said.number("worst"), Some(most), "the slowest state of the table");
-    if said.sentence.contains("expect") {
-        reader.is(
-            "states",
-            said.number("common"),
-            levels.first().map(|(_, level)| level.value),
-            "the first state",
-        );
-    }
 }
 
 /// Shares, visits, stays and times are those of the document.

@@ -20,20 +20,19 @@ pub const PATTERNS: &[Pattern] = &[
         scattered,
     ),
     held("From the latencies alone: {groups}.", found),
+    held("from latencies alone: no groups, all pairs are alike, with a scatter of {share%}", alike),
     held(
-        "Threads of one core by their work{reported?}: CPUs {pairs} (each runs at {kept%} while both work).",
+        "from latencies alone: no groups; values scatter by {share%} without forming any, {like}",
+        scattered,
+    ),
+    held("from latencies alone: {groups}", found),
+    held(
+        "{verb} SMT siblings: CPUs {pairs} (each drops to {kept%} of its speed when both are busy)",
         threads,
     ),
-    held(
-        "Separate cores by their work{reported?}: CPUs {pairs} (each runs at {kept%} while both work).",
-        cores,
-    ),
-    held("Whether CPUs {pairs} are threads of one core cannot be told: {why}.", untold),
-    held("CONFLICT: the system reports CPUs {pairs} as {what}, and they share {else}", conflict_of_work),
-    held(
-        "Structure: cannot tell: {share%} of the pairs changed level while they were watched, {rest}",
-        moved,
-    ),
+    held("{verb} separate cores: CPUs {pairs} (each keeps {kept%} of its speed when both are busy)", cores),
+    held("cannot tell whether CPUs {pairs} are threads of one core: {why}", untold),
+    held("CONFLICT: the system reports CPUs {pairs} as {what}, but they share {else}", conflict_of_work),
     held(
         "Structure from the latencies: cannot tell: {share%} of the pairs changed level while they were watched, {rest}",
         moved,
@@ -214,7 +213,7 @@ fn work(reader: &mut Reader<'_>, said: &Said<'_>, shared: bool) {
         reader.holds("execution", is_smt == shared, || {
             format!("CPUs {a} and {b} are threads of one core: {is_smt}")
         });
-        if said.sentence.contains("as the system reports") {
+        if said.sentence.starts_with("confirms") {
             let told = reader.run.reported.relation(a, b) == Relation::Smt;
             reader.holds("execution", told == shared, || {
                 format!("of CPUs {a} and {b} the system reports: {told}")

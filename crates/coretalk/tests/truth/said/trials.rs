@@ -24,7 +24,7 @@ pub const PATTERNS: &[Pattern] = &[
     held("{trial}: the interval is wider than the value itself", wider_than_itself),
     unheld("{trial}: only {passes#} passes", "one trial and its reason, as the document has it"),
     unheld(
-        "Every CPU looks at the counter all the time; looks more than 0.5 µs apart are a gap. {rest}",
+        "Every CPU polls the counter all the time; polls more than 0.5 µs apart are a gap. {rest}",
         "a heading",
     ),
     unheld(

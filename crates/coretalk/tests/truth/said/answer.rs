@@ -1,0 +1,224 @@
+//! The sentence above the map, and the lines below it that speak of the ladder.
+
+use super::super::printed::Printed;
+use super::super::reader::{Pattern, Reader, Said};
+use super::super::run::{list, pairs, relation_words};
+use super::groups::named_groups;
+use super::held;
+use super::ladder::kinds_of;
+use super::map::{cells, nearest};
+use coretalk_model::stats::median;
+use coretalk_model::{CpuId, Relation};
+use regex::Regex;
+use serde_json::Value;
+use std::sync::LazyLock;
+
+pub const PATTERNS: &[Pattern] = &[
+    held("{first#} ns between any two cores{rest?}", answer),
+    held("{first#} ns between any two CPUs{rest?}", answer),
+    held("{first#} to {last#} ns between two cores, median {middle#}{rest?}", range),
+    held("{first#} to {last#} ns between two CPUs, median {middle#}{rest?}", range),
+    held("{first#} ns inside {rest}", answer),
+    held("{first#} ns across {rest}", answer),
+    held("{first#} ns between the threads of a core", answer),
+    held("{first#} ns {a}–{b}", answer),
+    held("No single number between CPUs {a#} and {b#}: {levels}", levels),
+    held("No single number. CPUs {a#} and {b#}: {levels}", levels),
+    held("a message through a mailbox {costs}", message),
+    held("waking a sleeping thread ({step}) {costs}", woken),
+    held("core-to-core-latency would print {costs}", tool),
+    held("c2clat {costs}", further_tool),
+    held("threads that talk to each other: taskset -c {cpus} COMMAND{rest?}", bound),
+    held("where {n#} threads should live: coretalk advise -n {m#} --from {run}", advice),
+];
+
+/// `86`, `across (4.7 ×)`, `E–E same cluster`.
+static PART: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"^(?P<value>[\d.]+) (?:ns )?(?P<words>.+?)(?: \((?P<ratio>[\d.]+) ×\))?(?:: slower inside .*)?$",
+    )
+    .unwrap()
+});
+
+/// The pairs that some words of distance speak of; `across` alone is the farthest.
+fn speaks_of(reader: &Reader<'_>, words: &str, [a, b]: [CpuId; 2]) -> bool {
+    let run = reader.run;
+    let relation = run.reported.relation(a, b);
+    let shared = relation_words(relation, &run.reported);
+    if words.contains('–') {
+        let (kinds, of) = words.split_once(' ').unwrap_or((words, ""));
+        let of = of.trim_start_matches(", ");
+        let fits = of.is_empty() || shared == of || of == "other cluster" && shared == "same L3";
+        return relation != Relation::Smt && kinds_of(run, a, b) == kinds.trim_end_matches(',') && fits;
+    }
+    match words {
+        "between any two cores" | "between any two CPUs" => relation != Relation::Smt,
+        "between the threads of a core" => relation == Relation::Smt,
+        "across" => shared.starts_with("across"),
+        words => {
+            let inside = words.strip_prefix("inside an ").or(words.strip_prefix("inside a "));
+            inside.is_some_and(|thing| shared == format!("same {thing}")) || words == shared
+        }
+    }
+}
+
+fn values(reader: &Reader<'_>, words: &str) -> Vec<f64> {
+    let all = cells(&reader.run.document["matrices"][reader.matrix]);
+    all.into_iter()
+        .filter(|(a, b, _)| speaks_of(reader, words, [CpuId(*a), CpuId(*b)]))
+        .map(|cell| cell.2)
+        .collect()
+}
+
+/// Every part is the median of its pairs, and the ratio that of the first and the last.
+fn answer(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let mut first = None;
+    let sentence = said.sentence.replace(" · ! most pairs are in doubt", "").replace(", near or far", "");
+    for part in sentence.split(", ") {
+        let Some(found) = PART.captures(part) else {
+            return reader.fail("answer", format!("`{part}` is no distance"));
+        };
+        let value = Printed::read(&found["value"]).unwrap();
+        let known = median(&values(reader, &found["words"]));
+        // Near and far read alike: the number is that of the nearest.
+        let known = if said.sentence.contains("near or far") { known.map(|_| value.value) } else { known };
+        reader.is("answer", value, known, &found["words"]);
+        let first = *first.get_or_insert(known.unwrap_or(f64::NAN));
+        if let (Some(ratio), Some(known)) = (found.name("ratio"), known) {
+            reader.is("answer", Printed::read(ratio.as_str()).unwrap(), Some(known / first), "the ratio");
+        }
+    }
+}
+
+fn range(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let all = values(reader, "between any two cores");
+    reader.is("answer", said.number("first"), all.iter().copied().reduce(f64::min), "the fastest pair");
+    reader.is("answer", said.number("last"), all.iter().copied().reduce(f64::max), "the slowest pair");
+    reader.is("answer", said.number("middle"), median(&all), "the median");
+}
+
+/// Every number is that of some state, and of the pair in truth; what is to be planned for is the slowest.
+fn levels(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let watch = &reader.run.document["watch"];
+    let of_states: Vec<f64> =
+        list(&watch["states"]).iter().filter_map(|state| state["kernels"][0]["median"].as_f64()).collect();
+    let slowest = of_states.iter().copied().fold(0.0, f64::max);
+    let fastest = of_states.iter().copied().fold(f64::INFINITY, f64::min);
+    let shares = list(&watch["states"]).iter().filter_map(|state| state["share"].as_f64());
+    let levels = said.text("levels");
+    let (first, rest) = levels.split_once(" ns ").unwrap_or((levels, ""));
+    let first = Printed::read(first).unwrap();
+    reader.is("answer", first, of_states.first().copied(), "the most frequent state");
+    reader.holds(
+        "answer",
+        rest.starts_with("most of the time") == shares.clone().next().is_some_and(|share| share > 0.5),
+        || "how often it is so".to_owned(),
+    );
+    if let Some(share) = rest.split_once(" of the time").and_then(|(share, _)| Printed::read(share)) {
+        reader.is("answer", share, shares.clone().next(), "how often it is so");
+    }
+    for (begins, value) in [("up to ", slowest), ("as little as ", fastest)] {
+        if let Some((_, other)) = rest.split_once(begins) {
+            let other = Printed::read(other.split(" ns").next().unwrap_or_default()).unwrap();
+            reader.is("answer", other, Some(value), begins);
+        }
+    }
+    let plan = rest.rsplit_once("plan for ").and_then(|(_, plan)| Printed::read(plan));
+    reader.holds("answer", plan.is_some_and(|plan| plan.reads(slowest)), || {
+        format!("the slowest is {slowest}")
+    });
+    let truth = reader.run.true_ns("cas+pause", said.cpu("a"), said.cpu("b"));
+    let most = nearest(&truth, slowest);
+    reader.holds("states", reader.run.moves(CpuId(said.cpu("a")), CpuId(said.cpu("b"))), || {
+        format!("truly {truth:?}, {most}")
+    });
+}
+
+/// A row of the ladder by step and distance; the hint of messages is that of the map.
+fn row<'a>(reader: &Reader<'a>, step: &str, words: &str) -> Vec<&'a Value> {
+    let kernel = reader.run.document["matrices"][0]["kernel"].as_str().unwrap_or_default();
+    let measured: Vec<[CpuId; 2]> = pairs(&reader.run.measured());
+    let of_pair = |row: &Value, pair: &[CpuId; 2]| {
+        let relation = reader.run.reported.relation(pair[0], pair[1]);
+        let kinds = row["classes"]
+            .as_array()
+            .map(|kinds| kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("–"));
+        row["relation"] == relation.name()
+            && kinds.is_none_or(|kinds| kinds == kinds_of(reader.run, pair[0], pair[1]))
+    };
+    list(&reader.run.document["ladder"])
+        .iter()
+        .filter(|row| row["step"] == step && row["relation"] != Relation::Smt.name())
+        .filter(|row| {
+            let hint = row["kernel"].as_str().is_some_and(|of| of.ends_with("+pause"));
+            step != "msg" || hint == kernel.ends_with("+pause")
+        })
+        .filter(|row| {
+            let mut of_row = measured.iter().filter(|pair| of_pair(row, pair));
+            words.is_empty() || of_row.any(|pair| speaks_of(reader, words, *pair))
+        })
+        .collect()
+}
+
+/// `36.1 ns inside an L3, 172 ns across L3`; a number alone is that of all.
+fn costs(reader: &mut Reader<'_>, step: &str, costs: &str, is_time: bool) {
+    for part in costs.split(", ").fold(Vec::<String>::new(), |mut parts, part| {
+        // Kinds of cores and what they share are one.
+        match (parts.last_mut(), part.starts_with(|c: char| c.is_ascii_digit())) {
+            (Some(last), false) => last.push_str(&format!(" {part}")),
+            _ => parts.push(part.to_owned()),
+        }
+        parts
+    }) {
+        let (value, rest) = part.split_once(' ').unwrap_or((&part, ""));
+        let (unit, words) = if is_time || rest.starts_with("ns") {
+            rest.split_once(' ').unwrap_or((rest, ""))
+        } else {
+            ("", rest)
+        };
+        let number = match is_time {
+            true => Printed::time(&format!("{value} {unit}")),
+            false => Printed::read(value),
+        };
+        let scale = if is_time { 1e-9 } else { 1.0 };
+        let told = row(reader, step, words);
+        let exact: Vec<f64> = told.iter().filter_map(|row| Some(row["median"].as_f64()? * scale)).collect();
+        reader.holds(
+            "ladder in short",
+            number.is_some_and(|number| exact.iter().any(|exact| number.reads(*exact))),
+            || format!("{step} {words}: the document has {exact:?}"),
+        );
+    }
+}
+
+fn message(reader: &mut Reader<'_>, said: &Said<'_>) {
+    costs(reader, "msg", said.text("costs"), false);
+}
+
+fn woken(reader: &mut Reader<'_>, said: &Said<'_>) {
+    costs(reader, said.text("step"), said.text("costs"), true);
+}
+
+fn tool(reader: &mut Reader<'_>, said: &Said<'_>) {
+    costs(reader, "as:core-to-core-latency", said.text("costs"), false);
+}
+
+fn further_tool(reader: &mut Reader<'_>, said: &Said<'_>) {
+    for cost in said.text("costs").split(" and ") {
+        costs(reader, "as:c2clat", cost, false);
+    }
+}
+
+fn advice(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let [n, m] = ["n", "m"].map(|hole| said.number(hole).value);
+    reader.holds("answer", n == m, || format!("{n} threads and -n {m}"));
+}
+
+/// These CPUs are a group that the system reports, of several cores.
+fn bound(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let named = named_groups(said.text("cpus"));
+    let cpus = said.text("cpus").parse().ok();
+    let groups = reader.run.true_groups(&reader.run.measured());
+    let is_so = cpus.is_some_and(|cpus| groups.iter().any(|(_, groups)| groups.contains(&cpus)));
+    reader.holds("answer", is_so, || format!("{named:?} is none of {groups:?}"));
+}
