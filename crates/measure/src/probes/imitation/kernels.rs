@@ -1,6 +1,6 @@
 //! The loops. The initiator is always the side that holds the clock.
 
-use super::spin::spin_until;
+use super::spin::{StackPointer, spin_until};
 use crate::counter;
 use crate::kernel::{Cost, Kernel, Spin};
 use crate::probes::ping_pong::{UNBROKEN, saturated};
@@ -75,11 +75,20 @@ trait Exchange {
     /// Lines that a place needs.
     const LINES: usize;
 
+    /// What the clock side waits with as long as it runs, where that is more than a function.
+    type Waiter: Default;
+
     /// What the clock side does before the clock starts for a sample.
     fn reset(_place: &[&Line]) {}
 
     /// The clock side's part of trip `trip` of this sample and `total` of this place.
-    fn clock_side(place: &[&Line], trip: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt>;
+    fn clock_side(
+        waiter: &Self::Waiter,
+        place: &[&Line],
+        trip: u64,
+        total: u64,
+        guard: &Guard<'_>,
+    ) -> Result<(), Halt>;
 
     /// The other side's part.
     fn other_side(place: &[&Line], trip: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt>;
@@ -92,9 +101,10 @@ struct LoadStore;
 
 impl<W: WaitAction> Exchange for Flag<W> {
     const LINES: usize = 1;
+    type Waiter = ();
 
     #[inline(always)]
-    fn clock_side(place: &[&Line], _: u64, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+    fn clock_side((): &(), place: &[&Line], _: u64, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         exchange::<W>(&place[0].words[0], 1, 0, guard)
     }
 
@@ -106,6 +116,7 @@ impl<W: WaitAction> Exchange for Flag<W> {
 
 impl Exchange for CountingWord {
     const LINES: usize = 1;
+    type Waiter = ();
 
     fn reset(place: &[&Line]) {
         // SeqCst as in the tool, whose assignment to an atomic is that; one side only needs the value to arrive, and
@@ -114,7 +125,7 @@ impl Exchange for CountingWord {
     }
 
     #[inline(always)]
-    fn clock_side(place: &[&Line], trip: u64, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+    fn clock_side((): &(), place: &[&Line], trip: u64, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         exchange::<Busy>(&place[0].words[0], 2 * trip + 1, 2 * trip + 2, guard)
     }
 
@@ -126,6 +137,7 @@ impl Exchange for CountingWord {
 
 impl Exchange for TwoLines {
     const LINES: usize = 2;
+    type Waiter = StackPointer;
 
     fn reset(place: &[&Line]) {
         // SeqCst as in the tool. The partner is past its last store (its number has been seen) and waits for the next.
@@ -134,17 +146,23 @@ impl Exchange for TwoLines {
     }
 
     #[inline(always)]
-    fn clock_side(place: &[&Line], _: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+    fn clock_side(
+        waiter: &Self::Waiter,
+        place: &[&Line],
+        _: u64,
+        total: u64,
+        guard: &Guard<'_>,
+    ) -> Result<(), Halt> {
         // Numbered through all samples, where the tool begins each anew: with a single trip in a sample the partner would
         // otherwise take the number of the last one, not yet reset, for the new one. Same instructions.
         // Release and Acquire pair with each other across the sides: each number says that all before it is done.
         place[0].words[0].store(total + 1, Release);
-        spin_until::<64>(&place[1].words[0], total + 1, guard)
+        waiter.spin_until(&place[1].words[0], total + 1, guard)
     }
 
     #[inline(always)]
     fn other_side(place: &[&Line], _: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt> {
-        spin_until::<64>(&place[0].words[0], total + 1, guard)?;
+        spin_until(&place[0].words[0], total + 1, guard)?;
         place[1].words[0].store(total + 1, Release);
         Ok(())
     }
@@ -152,9 +170,10 @@ impl Exchange for TwoLines {
 
 impl Exchange for LoadStore {
     const LINES: usize = 1;
+    type Waiter = ();
 
     #[inline(always)]
-    fn clock_side(place: &[&Line], _: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+    fn clock_side((): &(), place: &[&Line], _: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         succeed(&place[0].words[0], 2 * total + 1, guard)
     }
 
@@ -179,23 +198,23 @@ fn exchange<W: WaitAction>(
 fn succeed(word: &AtomicU64, expected: u64, guard: &Guard<'_>) -> Result<(), Halt> {
     // Acquire and Release pair with each other across the sides; plain `volatile` accesses in the tool, which are the
     // same instructions on x86.
-    spin_until::<16>(word, expected, guard)?;
+    spin_until(word, expected, guard)?;
     word.store(expected + 1, Release);
     Ok(())
 }
 
 fn clock_side<E: Exchange>(stage: &mut Stage<'_>) -> Result<(), Halt> {
-    let guard = stage.guard;
+    let (guard, waiter) = (stage.guard, E::Waiter::default());
     let mut ahead = u64::from(stage.warm_up);
     for (index, place) in stage.lines.chunks_exact(E::LINES).enumerate() {
-        let mut total = sample::<E>(place, 0, ahead, guard)?;
+        let mut total = sample::<E>(&waiter, place, 0, ahead, guard)?;
         ahead = 0;
         match &mut stage.recorder {
             Recorder::Batches { visits, round_trips, ticks } => {
                 for visit in 0..*visits as usize {
                     reset::<E>(place, total);
                     let begun = counter::start();
-                    total = sample::<E>(place, total, u64::from(*round_trips), guard)?;
+                    total = sample::<E>(&waiter, place, total, u64::from(*round_trips), guard)?;
                     let ended = counter::stop();
                     if let Some(slot) = ticks.get_mut(index * *visits as usize + visit) {
                         *slot = saturated(ended.wrapping_sub(begun));
@@ -207,7 +226,7 @@ fn clock_side<E: Exchange>(stage: &mut Stage<'_>) -> Result<(), Halt> {
                 for _ in 0..*round_trips {
                     reset::<E>(place, total);
                     let begun = counter::start();
-                    total = sample::<E>(place, total, 1, guard)?;
+                    total = sample::<E>(&waiter, place, total, 1, guard)?;
                     let ended = counter::stop();
                     count_event(buckets, beyond, ended.wrapping_sub(begun));
                     guard.check_at(ended)?;
@@ -248,12 +267,18 @@ fn reset<E: Exchange>(place: &[&Line], total: u64) {
 }
 
 #[inline(always)]
-fn sample<E: Exchange>(place: &[&Line], mut total: u64, trips: u64, guard: &Guard<'_>) -> Result<u64, Halt> {
+fn sample<E: Exchange>(
+    waiter: &E::Waiter,
+    place: &[&Line],
+    mut total: u64,
+    trips: u64,
+    guard: &Guard<'_>,
+) -> Result<u64, Halt> {
     let mut trip = 0;
     loop {
         let pause = trips.min(trip + UNBROKEN);
         while trip < pause {
-            E::clock_side(place, trip, total, guard)?;
+            E::clock_side(waiter, place, trip, total, guard)?;
             (trip, total) = (trip + 1, total + 1);
         }
         if trip == trips {

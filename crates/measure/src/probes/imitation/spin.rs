@@ -1,72 +1,171 @@
-//! The spin of plain loads that `c2clat` and `coherency-latency` wait with, which a guard must not be felt in.
+//! The spins of plain loads that `c2clat` and `coherency-latency` wait with, which a guard must not be felt in.
 //!
-//! How fast a receiver looks decides how many loads are on their way when the line is taken from it, and with that what a
-//! trip takes. A countdown beside each look makes the spin of `wait_until` read 0.68 times the bare loop of
-//! `coherency-latency` and 0.95 times that of `c2clat`; looks laid out one behind the other, two of which fit into a
-//! cycle, 1.00 and 1.12. Here each look ends in a taken branch to the next, as in the bare loop, and `POLLS_PER_TURN` of
-//! them share one countdown. The best number of them differs between the two loops: of 16, 64 and 256 the nearest one is
-//! taken for each (*measured*: `--example bare_tools`, AMD EPYC guest; why they differ was not found out).
+//! How fast a receiver polls decides how many loads are on their way when the line is taken from it, and with that what a
+//! trip takes. Here each poll is that of the tool (a load, a comparison and a branch back) with a countdown, in one short
+//! loop; polls laid out one behind the other that share a countdown come less near (*measured*: docs/evidence.md, "Other
+//! tools").
 
 use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU64;
 
-/// Looks until `word` is `wanted`.
+/// Polls until `word` is `wanted`.
 ///
 /// # Errors
 /// The reason why the wait was given up.
 #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
 #[inline(always)]
-pub(super) fn spin_until<const POLLS_PER_TURN: u32>(
-    word: &AtomicU64,
-    wanted: u64,
-    guard: &Guard<'_>,
-) -> Result<(), Halt> {
+pub(super) fn spin_until(word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Result<(), Halt> {
     loop {
-        let mut turns = crate::stage::POLLS / POLLS_PER_TURN;
+        let mut left = crate::stage::POLLS;
         // A load is an acquire on x86, and without `nomem` the compiler moves no access across.
-        // SAFETY: each look is a load of eight bytes from an atomic that is borrowed; nothing is written but two registers.
+        // SAFETY: each poll is a load of eight bytes from an atomic that is borrowed; nothing is written but two registers.
         unsafe {
             std::arch::asm!(
+                ".p2align 4",
                 "2:",
-                ".rept {polls}",
                 "mov {seen}, qword ptr [{word}]",
                 "cmp {seen}, {wanted}",
-                "jne 3f",
-                "jmp 4f",
-                "3:",
-                ".endr",
-                "dec {turns:e}",
+                "je 3f",
+                "dec {left:e}",
                 "jne 2b",
-                "4:",
-                polls = const POLLS_PER_TURN,
+                "3:",
                 seen = out(reg) _,
                 word = in(reg) word.as_ptr(),
                 wanted = in(reg) wanted,
-                turns = inout(reg) turns,
+                left = inout(reg) left,
                 options(nostack)
             );
         }
-        if turns != 0 {
+        if left != 0 {
             return Ok(());
         }
         guard.check()?;
     }
 }
 
-/// Looks until `word` is `wanted`. Never held against a bare loop on such a CPU.
+/// Polls until `word` is `wanted`. Never held against a bare loop on such a CPU.
 ///
 /// # Errors
 /// The reason why the wait was given up.
 #[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
 #[inline(always)]
-pub(super) fn spin_until<const POLLS_PER_TURN: u32>(
-    word: &AtomicU64,
-    wanted: u64,
-    guard: &Guard<'_>,
-) -> Result<(), Halt> {
+pub(super) fn spin_until(word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Result<(), Halt> {
     use crate::sync::Ordering::Acquire;
     // Acquire pairs with the Release with which the partner stores its number.
     crate::stage::wait_until::<crate::wait::Busy>(guard, || word.load(Acquire) == wanted)
+}
+
+/// Polls as `c2clat` does, whose words lie in the frame of the function that polls: x86 CPUs treat loads relative to the
+/// stack pointer in a way of their own, which takes longer here.
+///
+/// While it lives, every signal that can be blocked is blocked for its thread, so that no handler takes the memory below
+/// the stack pointer for a stack. Signals to the process reach other threads.
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri))))]
+#[derive(Debug)]
+pub(super) struct StackPointer {
+    /// The mask of signals before, as the kernel has it; `None` where it was not to be changed.
+    signals_before: Option<u64>,
+    /// A mask belongs to a thread, and so does this.
+    _of_this_thread: std::marker::PhantomData<*const ()>,
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri))))]
+impl Default for StackPointer {
+    fn default() -> StackPointer {
+        let signals_before = set_signal_mask(u64::MAX);
+        StackPointer { signals_before, _of_this_thread: std::marker::PhantomData }
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri))))]
+impl StackPointer {
+    /// Polls until `word` is `wanted`.
+    ///
+    /// # Errors
+    /// The reason why the wait was given up.
+    #[inline(always)]
+    pub(super) fn spin_until(&self, word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        if self.signals_before.is_none() {
+            return spin_until(word, wanted, guard);
+        }
+        loop {
+            let mut left = crate::stage::POLLS;
+            // SAFETY: as in `spin_until`, each poll loads eight bytes from a borrowed atomic, and registers alone are
+            // written. The stack pointer is restored before the end; until then nothing uses it as a stack: the code
+            // neither pushes nor calls, system code runs on stacks of its own, and every signal whose handler could be
+            // run on this thread is blocked as long as `self` lives, which cannot leave the thread and alone changes its
+            // mask.
+            unsafe {
+                std::arch::asm!(
+                    "mov {stack}, rsp",
+                    "lea rsp, [{word} - 128]",
+                    ".p2align 4",
+                    "2:",
+                    "mov {seen}, qword ptr [rsp + 128]",
+                    "cmp {seen}, {wanted}",
+                    "je 3f",
+                    "dec {left:e}",
+                    "jne 2b",
+                    "3:",
+                    "mov rsp, {stack}",
+                    stack = out(reg) _,
+                    seen = out(reg) _,
+                    word = in(reg) word.as_ptr(),
+                    wanted = in(reg) wanted,
+                    left = inout(reg) left,
+                    options(nostack)
+                );
+            }
+            if left != 0 {
+                return Ok(());
+            }
+            guard.check()?;
+        }
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri))))]
+impl Drop for StackPointer {
+    fn drop(&mut self) {
+        if let Some(signals_before) = self.signals_before {
+            set_signal_mask(signals_before);
+        }
+    }
+}
+
+/// Blocks exactly these signals for this thread, and says which were blocked before. By the kernel's call, since that of
+/// the C library leaves out two signals of its own.
+#[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri))))]
+fn set_signal_mask(mask: u64) -> Option<u64> {
+    let mut before = 0u64;
+    // SAFETY: the kernel reads and writes one mask of eight bytes each, which live through the call.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_rt_sigprocmask,
+            libc::SIG_SETMASK,
+            std::ptr::from_ref(&mask),
+            std::ptr::from_mut(&mut before),
+            size_of::<u64>(),
+        )
+    };
+    (result == 0).then_some(before)
+}
+
+/// Polls as everywhere: how `c2clat` polls is known of x86-64 only.
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri)))))]
+#[derive(Debug, Default)]
+pub(super) struct StackPointer;
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri)))))]
+impl StackPointer {
+    /// Polls until `word` is `wanted`.
+    ///
+    /// # Errors
+    /// The reason why the wait was given up.
+    #[inline(always)]
+    pub(super) fn spin_until(&self, word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        spin_until(word, wanted, guard)
+    }
 }
 
 #[cfg(test)]
@@ -84,8 +183,11 @@ mod tests {
     fn it_ends_where_the_number_stands_and_where_none_will_come() {
         let halt = AtomicU64::new(0);
         let guard = Guard { halt: &halt, deadline_ticks: 5, now_ticks: || 6 };
-        assert_eq!(spin_until::<16>(&line(7).words[0], 7, &guard), Ok(()));
-        assert_eq!(spin_until::<16>(&line(8).words[0], 7, &guard), Err(Halt::Deadline));
+        assert_eq!(spin_until(&line(7).words[0], 7, &guard), Ok(()));
+        assert_eq!(spin_until(&line(8).words[0], 7, &guard), Err(Halt::Deadline));
+        let by_stack_pointer = StackPointer::default();
+        assert_eq!(by_stack_pointer.spin_until(&line(7).words[0], 7, &guard), Ok(()));
+        assert_eq!(by_stack_pointer.spin_until(&line(8).words[0], 7, &guard), Err(Halt::Deadline));
     }
 
     #[test]
@@ -93,10 +195,26 @@ mod tests {
         let (line, halt) = (line(0), AtomicU64::new(0));
         let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: || 0 };
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| spin_until::<16>(&line.words[0], 1, &guard));
+            let waiting = scope.spawn(|| StackPointer::default().spin_until(&line.words[0], 1, &guard));
             std::thread::yield_now();
             line.words[0].store(1, crate::sync::Ordering::Release);
             assert_eq!(waiting.join().ok(), Some(Ok(())));
         });
+    }
+
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+    #[test]
+    fn signals_are_blocked_meanwhile_and_as_before_afterwards() {
+        let only_usr1 = 1 << (libc::SIGUSR1 - 1);
+        set_signal_mask(only_usr1).unwrap();
+        let by_stack_pointer = StackPointer::default();
+        let meanwhile = set_signal_mask(u64::MAX).unwrap();
+        assert_eq!(
+            !meanwhile,
+            1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1),
+            "those cannot be blocked"
+        );
+        drop(by_stack_pointer);
+        assert_eq!(set_signal_mask(0), Some(only_usr1));
     }
 }
