@@ -17,7 +17,9 @@ use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
 use coretalk_measure::{Machine, Round, Scenario, SimMachine, Stop, TrialOrder, WorkerSettings};
 use coretalk_model::latency::*;
 use coretalk_model::series::PassOutcome;
-use coretalk_model::{Absence, CpuId, CpuSet, Environment, Finding, Picos, TickRate, Topology, TrialFailure};
+use coretalk_model::{
+    Absence, CpuId, CpuSet, Environment, Finding, Picos, Recording, TickRate, Topology, TrialFailure,
+};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::OnceLock;
@@ -203,15 +205,16 @@ impl Machine for Timed {
         &mut self,
         batch: &[Round],
         stop: &Stop,
-        take: &mut dyn FnMut(RoundOutcome),
+        take: &mut dyn FnMut(RoundOutcome) -> Vec<Recording>,
     ) -> Result<(), MachineError> {
         // What is done with an outcome is not the machine's work.
         let mut since = Cost::of_thread();
         let simulation = &mut self.simulation;
         let done = self.machine.perform_each(batch, stop, &mut |outcome| {
             *simulation = *simulation + (Cost::of_thread() - since);
-            take(outcome);
+            let spent = take(outcome);
             since = Cost::of_thread();
+            spent
         });
         self.simulation = self.simulation + (Cost::of_thread() - since);
         done

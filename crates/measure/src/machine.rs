@@ -48,7 +48,8 @@ pub trait Machine {
 
     /// Performs rounds one after another, without a system call, spawn or allocation inside a round, and hands over
     /// one outcome per round performed, in order and with every CPU at rest: no later than at the end, and as soon as it
-    /// is known where that costs nothing. Fewer than asked means that `stop` was raised in between.
+    /// is known where that costs nothing. Fewer than asked means that `stop` was raised in between. `take` gives back
+    /// recordings that nobody needs any more, those of earlier rounds among them: a machine may use their memory again.
     ///
     /// # Errors
     /// Only for failures of the machine as a whole; what concerns one trial is in its outcome.
@@ -56,7 +57,7 @@ pub trait Machine {
         &mut self,
         batch: &[Round],
         stop: &Stop,
-        take: &mut dyn FnMut(RoundOutcome),
+        take: &mut dyn FnMut(RoundOutcome) -> Vec<Recording>,
     ) -> Result<(), MachineError>;
 
     /// [`perform_each`](Machine::perform_each) with all outcomes at once.
@@ -65,7 +66,10 @@ pub trait Machine {
     /// As there.
     fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
         let mut outcomes = Vec::with_capacity(batch.len());
-        self.perform_each(batch, stop, &mut |outcome| outcomes.push(outcome))?;
+        self.perform_each(batch, stop, &mut |outcome| {
+            outcomes.push(outcome);
+            Vec::new()
+        })?;
         Ok(outcomes)
     }
 

@@ -44,7 +44,7 @@ use crate::work::{Work, WorkOrder};
 use coretalk_model::place::{Binding, Workload, cores_first};
 use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{
-    Absence, CpuId, CpuSet, Environment, Finding, Home, Picos, TickRate, Topology, TrialFailure,
+    Absence, CpuId, CpuSet, Environment, Finding, Home, Picos, Recording, TickRate, Topology, TrialFailure,
 };
 use sim_state::SimState;
 use std::io;
@@ -73,6 +73,8 @@ pub struct SimMachine {
     threads: usize,
     /// The CPUs that workers were asked for, those that refused it among them.
     requested: CpuSet,
+    /// Recordings whose memory the next ones take.
+    spare: Vec<Recording>,
 }
 
 impl SimMachine {
@@ -108,6 +110,7 @@ impl SimMachine {
             now: Picos::ZERO,
             threads,
             requested: CpuSet::new(),
+            spare: Vec::new(),
         }
     }
 
@@ -200,18 +203,20 @@ impl SimMachine {
         Ok(())
     }
 
-    fn round(&self, round: &Round, stop: &Stop) -> RoundOutcome {
+    fn round(&self, round: &Round, stop: &Stop, spare: &mut Vec<Recording>) -> RoundOutcome {
         let active = round.assignments.len();
         let samples: u64 =
             round.assignments.iter().flat_map(|trial| trial.orders.iter()).map(|order| order.samples()).sum();
         let worth = usize::try_from(samples / SAMPLES_PER_THREAD).unwrap_or(usize::MAX);
         let threads = self.threads.min(worth).min(active).max(1);
-        let perform = |part: &[Assignment]| -> Vec<Performed> {
-            part.iter().map(|trial| trial::perform(&self.sim, trial, self.now, active, stop)).collect()
+        let perform = |part: &[Assignment], spare: &mut Vec<Recording>| -> Vec<Performed> {
+            let perform = |trial| trial::perform(&self.sim, trial, self.now, active, stop, spare.pop());
+            part.iter().map(perform).collect()
         };
         let performed = if threads == 1 {
-            perform(&round.assignments)
+            perform(&round.assignments, spare)
         } else {
+            let perform = |part: &[Assignment]| perform(part, &mut Vec::new());
             let parts = round.assignments.chunks(active.div_ceil(threads));
             std::thread::scope(|scope| {
                 let spawn = |part| std::thread::Builder::new().spawn_scoped(scope, move || perform(part));
@@ -301,10 +306,11 @@ impl Machine for SimMachine {
         &mut self,
         batch: &[Round],
         stop: &Stop,
-        take: &mut dyn FnMut(RoundOutcome),
+        take: &mut dyn FnMut(RoundOutcome) -> Vec<Recording>,
     ) -> Result<(), MachineError> {
         // Before anything runs: what a session asks wrongly must not cost it the rounds before.
         batch.iter().try_for_each(|round| self.check(round))?;
+        let mut spare = std::mem::take(&mut self.spare);
         for round in batch {
             let stop_at = self.sim.spec.failures.stop_at_ms.map(|ms| Picos::from_ms(u64::from(ms)));
             if stop_at.is_some_and(|at| self.now >= at) {
@@ -313,10 +319,11 @@ impl Machine for SimMachine {
             if stop.is_raised() {
                 break;
             }
-            let outcome = self.round(round, stop);
+            let outcome = self.round(round, stop, &mut spare);
             self.now += outcome.elapsed;
-            take(outcome);
+            spare.extend(take(outcome));
         }
+        self.spare = spare;
         self.environment.throttled = Some(self.sim.throttled(self.now));
         Ok(())
     }

@@ -5,7 +5,9 @@ use crate::series::TrialOrder;
 use crate::stop::Stop;
 use crate::work::WorkOrder;
 use coretalk_model::series::PassOutcome;
-use coretalk_model::{Absence, CpuId, CpuSet, Environment, Finding, Picos, TickRate, Topology, TrialFailure};
+use coretalk_model::{
+    Absence, CpuId, CpuSet, Environment, Finding, Picos, Recording, TickRate, Topology, TrialFailure,
+};
 use std::convert::Infallible;
 
 /// The machine that this process runs on: none can be had here.
@@ -54,7 +56,7 @@ impl Machine for HostMachine {
         &mut self,
         _batch: &[Round],
         _stop: &Stop,
-        _take: &mut dyn FnMut(RoundOutcome),
+        _take: &mut dyn FnMut(RoundOutcome) -> Vec<Recording>,
     ) -> Result<(), MachineError> {
         match self.0 {}
     }

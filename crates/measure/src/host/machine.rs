@@ -21,7 +21,7 @@ use crate::stop::Stop;
 use crate::work::WorkOrder;
 use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{
-    Absence, CpuId, CpuSet, Environment, Finding, Level, Picos, TickRate, Topology, TrialFailure,
+    Absence, CpuId, CpuSet, Environment, Finding, Level, Picos, Recording, TickRate, Topology, TrialFailure,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -268,7 +268,7 @@ impl Machine for HostMachine {
         &mut self,
         batch: &[Round],
         stop: &Stop,
-        take: &mut dyn FnMut(RoundOutcome),
+        take: &mut dyn FnMut(RoundOutcome) -> Vec<Recording>,
     ) -> Result<(), MachineError> {
         if self.workers.is_none() {
             self.engage(&WorkerSettings { cpus: cpus_of(batch), ..WorkerSettings::default() })?;
@@ -295,7 +295,7 @@ impl Machine for HostMachine {
             let trials = outcomes.iter_mut().flat_map(|round| round.trials.iter_mut().flatten());
             trials.for_each(|recording| recording.disturbance.quota = true);
         }
-        outcomes.into_iter().for_each(take);
+        outcomes.into_iter().for_each(|outcome| drop(take(outcome)));
         Ok(())
     }
 

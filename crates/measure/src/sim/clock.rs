@@ -1,6 +1,6 @@
 //! [`Counter`]: what the counter shows of a span of time, and [`CoreClocks`]: how fast the cores run.
 
-use super::rng::{hash, unit, wander};
+use super::rng::{Wander, hash, unit};
 use super::spec::{self, CoreClock};
 use coretalk_model::{CpuId, Picos, TickRate};
 
@@ -61,17 +61,44 @@ impl CoreClocks {
         }
     }
 
-    /// The clock against its nominal value.
-    pub fn relative(&self, cpu: CpuId, at: Picos) -> f64 {
+    /// The clock of a core, for whoever asks for it several times within a trial.
+    pub fn of(&self, cpu: CpuId) -> CpuClock<'_> {
         let key = hash([self.key, u64::from(cpu.0)]);
+        CpuClock { clocks: self, cpu, key, drift: Wander::new(key, self.drift_ps) }
+    }
+
+    /// [`CpuClock::relative`] for a single time.
+    pub fn relative(&self, cpu: CpuId, at: Picos) -> f64 {
+        self.of(cpu).relative(at)
+    }
+
+    /// [`CpuClock::probed_ghz`] for a single time.
+    pub fn probed_ghz(&self, cpu: CpuId, fast: bool, at: Picos) -> f32 {
+        self.of(cpu).probed_ghz(fast, at)
+    }
+}
+
+/// How fast one core runs at a time.
+#[derive(Debug)]
+pub struct CpuClock<'a> {
+    clocks: &'a CoreClocks,
+    cpu: CpuId,
+    key: u64,
+    drift: Wander,
+}
+
+impl CpuClock<'_> {
+    /// The clock against its nominal value.
+    pub fn relative(&mut self, at: Picos) -> f64 {
+        let clock = &self.clocks.clock;
         let mut relative = 1.0;
-        if self.clock.drift_sd > 0.0 {
-            relative += self.clock.drift_sd * wander(key, at.0, self.drift_ps);
+        if clock.drift_sd > 0.0 {
+            relative += clock.drift_sd * self.drift.at(at.0);
         }
-        if self.clock.step_share > 0.0 && unit(hash([key, 1, at.0 / STEP_PS])) < self.clock.step_share {
-            relative *= self.clock.step_factor;
+        if clock.step_share > 0.0 && unit(hash([self.key, 1, at.0 / STEP_PS])) < clock.step_share {
+            relative *= clock.step_factor;
         }
-        if let Some(held) = self.clock.held_back
+        if let Some(held) = clock.held_back
             && at >= Picos::from_ms(u64::from(held.from_ms))
         {
             relative *= held.factor;
@@ -80,9 +107,10 @@ impl CoreClocks {
     }
 
     /// What a probe of the clock reads: off by up to 0.1 %.
-    pub fn probed_ghz(&self, cpu: CpuId, fast: bool, at: Picos) -> f32 {
-        let nominal = if fast { self.clock.ghz } else { self.clock.slow_class_ghz };
-        let error = 1e-3 * (unit(hash([self.key, 2, u64::from(cpu.0), at.0])) - 0.5);
-        (nominal * self.relative(cpu, at) * (1.0 + error)) as f32
+    pub fn probed_ghz(&mut self, fast: bool, at: Picos) -> f32 {
+        let CoreClocks { clock, key, .. } = self.clocks;
+        let nominal = if fast { clock.ghz } else { clock.slow_class_ghz };
+        let error = 1e-3 * (unit(hash([*key, 2, u64::from(self.cpu.0), at.0])) - 0.5);
+        (nominal * self.relative(at) * (1.0 + error)) as f32
     }
 }

@@ -17,13 +17,17 @@ pub struct BatchNoise {
 
 impl BatchNoise {
     pub fn new(noise: &Noise, sd: f64, key: u64) -> BatchNoise {
+        let [ar_step, ar_now] = match noise.ar_sd {
+            0.0 => [0.0; 2],
+            sd => [sd * (1.0 - noise.ar_rho * noise.ar_rho).sqrt(), sd * normal(hash([key, 0xA5]))],
+        };
         BatchNoise {
             sd,
             spike_below: (noise.spike_share * 65_536.0) as u64,
             spike_factor: noise.spike_factor,
             ar_rho: noise.ar_rho,
-            ar_step: noise.ar_sd * (1.0 - noise.ar_rho * noise.ar_rho).sqrt(),
-            ar_now: noise.ar_sd * normal(hash([key, 0xA5])),
+            ar_step,
+            ar_now,
         }
     }
 
@@ -37,6 +41,23 @@ impl BatchNoise {
         }
         let factor = exp(power);
         if bits >> 48 < self.spike_below { factor * self.spike(bits) } else { factor }
+    }
+
+    /// Whether samples differ by themselves alone, whatever came before.
+    pub fn is_independent(&self) -> bool {
+        self.ar_step == 0.0
+    }
+
+    /// [`factor`](BatchNoise::factor) of many samples, which must be independent: loops of a few steps each, of which a
+    /// processor does several at the same time.
+    pub fn factors<const N: usize>(&self, bits: &[u64; N]) -> [f64; N] {
+        let mut factors = bits.map(|bits| exp(self.sd * normal(bits)));
+        for (factor, &bits) in factors.iter_mut().zip(bits) {
+            if bits >> 48 < self.spike_below {
+                *factor *= self.spike(bits);
+            }
+        }
+        factors
     }
 
     #[cold]
@@ -57,9 +78,6 @@ pub struct Contamination {
 impl Contamination {
     /// The contamination of the trial with this key, if it has one. `runs` is the number of runs of its shortest span.
     pub(super) fn of_trial(noise: &Noise, key: u64, runs: u32) -> Option<Contamination> {
-        if noise.bad_share == 0.0 {
-            return None;
-        }
         let bits = hash([key, 0xBAD]);
         if unit(bits) >= noise.bad_share {
             return None;

@@ -14,7 +14,13 @@ pub fn mix(value: u64) -> u64 {
 /// One value for a list of keys; the order of the keys matters.
 #[inline]
 pub fn hash<const N: usize>(keys: [u64; N]) -> u64 {
-    keys.iter().fold(GOLDEN, |state, &key| mix((state ^ key).wrapping_add(GOLDEN)))
+    keys.into_iter().fold(GOLDEN, hash_on)
+}
+
+/// [`hash`] of a list and one key more.
+#[inline]
+pub fn hash_on(hash: u64, key: u64) -> u64 {
+    mix((hash ^ key).wrapping_add(GOLDEN))
 }
 
 /// A hash as a number in [0, 1).
@@ -30,7 +36,7 @@ pub fn normal(bits: u64) -> f64 {
     const MASK: u64 = 0xFFF;
     let sum = (bits & MASK) + (bits >> 12 & MASK) + (bits >> 24 & MASK) + (bits >> 36 & MASK);
     // The variance of one uniform over 0..=4095 is (4096² − 1) / 12; of four, the standard deviation is 4096 / √3.
-    (sum as f64 - 8190.0) * (1.732_050_8 / 4096.0)
+    (f64::from(sum as u32) - 8190.0) * (1.732_050_8 / 4096.0)
 }
 
 /// e to a small power: the error stays below 1 % up to ±1 and below 10⁻⁵ within ±0.2, where noise lives.
@@ -74,14 +80,37 @@ impl Stream {
     }
 }
 
-/// A wandering value of mean 0 and standard deviation 1 at a time, correlated over about one `period`: normal values
+/// A value of mean 0 and standard deviation 1 that wanders with time, correlated over about one period: normal values
 /// on a grid, joined by lines that are scaled to keep the variance.
-pub fn wander(key: u64, at_ps: u64, period_ps: u64) -> f64 {
-    let (cell, inside) = (at_ps / period_ps, at_ps % period_ps);
-    let right = inside as f64 / period_ps as f64;
-    let left = 1.0 - right;
-    let value = left * normal(hash([key, cell])) + right * normal(hash([key, cell + 1]));
-    value / (left * left + right * right).sqrt()
+#[derive(Debug, Clone)]
+pub struct Wander {
+    key: u64,
+    period_ps: u64,
+    /// The interval of the grid that was asked for last, and the values at its ends.
+    known: Option<(u64, [f64; 2])>,
+}
+
+impl Wander {
+    /// The one of a key.
+    pub fn new(key: u64, period_ps: u64) -> Wander {
+        Wander { key, period_ps, known: None }
+    }
+
+    /// The value at a time.
+    pub fn at(&mut self, at_ps: u64) -> f64 {
+        let (cell, inside) = (at_ps / self.period_ps, at_ps % self.period_ps);
+        let [from, to] = match self.known {
+            Some((known, ends)) if known == cell => ends,
+            _ => {
+                let ends = [cell, cell + 1].map(|point| normal(hash([self.key, point])));
+                self.known = Some((cell, ends));
+                ends
+            }
+        };
+        let right = inside as f64 / self.period_ps as f64;
+        let left = 1.0 - right;
+        (left * from + right * to) / (left * left + right * right).sqrt()
+    }
 }
 
 #[cfg(test)]
@@ -108,8 +137,9 @@ mod tests {
     fn wandering_keeps_its_variance_between_grid_points() {
         let period = 1_000_000;
         for phase in [0, 250_000, 500_000] {
+            let mut wander = Wander::new(3, period);
             let square: f64 =
-                (0..20_000).map(|cell| wander(3, 2 * cell * period + phase, period).powi(2)).sum::<f64>();
+                (0..20_000).map(|cell| wander.at(2 * cell * period + phase).powi(2)).sum::<f64>();
             assert!((square / 20_000.0 - 1.0).abs() < 0.05, "phase {phase}: {square}");
         }
     }

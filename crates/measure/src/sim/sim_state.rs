@@ -53,6 +53,9 @@ impl SimState {
 
     /// What spoils a trial with these spans this once.
     pub fn contamination(&self, assignment: &Assignment) -> Option<Contamination> {
+        if self.spec.noise.bad_share == 0.0 {
+            return None;
+        }
         let runs = assignment.orders.iter().map(|order| lines(order).div_ceil(16)).min().unwrap_or(1);
         Contamination::of_trial(&self.spec.noise, self.key(assignment), runs)
     }

@@ -11,7 +11,8 @@ use coretalk_measure::{
 use coretalk_model::latency::{CellValue, Entry, LatencyResult, LatencySettings, Purpose, Record, cells};
 use coretalk_model::series::PassOutcome;
 use coretalk_model::{
-    Absence, CpuId, CpuSet, Environment, Finding, Flag, Picos, Relation, TickRate, Topology, TrialFailure,
+    Absence, CpuId, CpuSet, Environment, Finding, Flag, Picos, Recording, Relation, TickRate, Topology,
+    TrialFailure,
 };
 use std::cell::Cell as Shared;
 use std::collections::{BTreeMap, BTreeSet};
@@ -217,7 +218,7 @@ impl Machine for Watched {
         &mut self,
         batch: &[Round],
         stop: &Stop,
-        take: &mut dyn FnMut(RoundOutcome),
+        take: &mut dyn FnMut(RoundOutcome) -> Vec<Recording>,
     ) -> Result<(), MachineError> {
         if self.phase.get() == Purpose::Map {
             let trials = batch.iter().flat_map(|round| &round.assignments);

@@ -151,8 +151,9 @@ impl<'a> Driver<'a> {
             let of_batch = Batch { purpose, pass, rounds: &rounds[next..end], relations };
             let performed = reducer::perform(&mut *run.machine, log, of_batch, &batch, run.stop)?;
             let suspicion = if log.has_lost_a_cpu() { Suspicion::Strong } else { Suspicion::None };
+            let log_is_full = log.is_full();
             let left = self.look_for_cpus(suspicion)?;
-            if self.run.is_commit_due(Picos::ZERO) {
+            if self.run.is_commit_due(Picos::ZERO) || log_is_full {
                 self.commit()?;
             }
             next += performed;

@@ -4,9 +4,9 @@ use super::visit_log::VisitLog;
 use crate::machine::{Machine, MachineError, Round, RoundOutcome};
 use crate::schedule::CellRound;
 use crate::stop::Stop;
-use coretalk_model::Relation;
 use coretalk_model::latency::Purpose;
-use std::sync::mpsc::sync_channel;
+use coretalk_model::{Recording, Relation};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
 /// Trials below which a batch is not worth a thread: half a millisecond of work.
@@ -28,9 +28,9 @@ pub struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    fn take(&self, log: &mut VisitLog<'_>, index: usize, outcome: RoundOutcome) {
+    fn take(&self, log: &mut VisitLog<'_>, index: usize, outcome: RoundOutcome) -> Vec<Recording> {
         let round = &self.rounds[index];
-        log.take(self.purpose, self.pass, round, slowest(self.relations, round), outcome);
+        log.take(self.purpose, self.pass, round, slowest(self.relations, round), outcome)
     }
 }
 
@@ -52,21 +52,23 @@ pub fn perform(
     if trials < FEW_TRIALS {
         let mut taken = 0;
         machine.perform_each(orders, stop, &mut |outcome| {
-            batch.take(log, taken, outcome);
             taken += 1;
+            batch.take(log, taken - 1, outcome)
         })?;
         return Ok(taken);
     }
     std::thread::scope(|scope| {
         let (hand_over, waiting) = sync_channel(MOST_WAITING);
-        let mut idle = Some((log, waiting));
+        let (give_back, spent) = channel();
+        let mut idle = Some((log, waiting, give_back));
         let mut reducer = None;
         let performed = machine.perform_each(orders, stop, &mut |outcome| {
-            if let Some((log, waiting)) = idle.take() {
-                reducer = Some(spawn_reducer(scope, log, batch, waiting));
+            if let Some((log, waiting, give_back)) = idle.take() {
+                reducer = Some(spawn_reducer(scope, log, batch, waiting, give_back));
             }
             // A reducer that is gone has panicked, which is told below.
             let _ = hand_over.send(outcome);
+            spent.try_recv().unwrap_or_default()
         });
         drop(hand_over);
         let taken = match reducer.map(ScopedJoinHandle::join) {
@@ -83,10 +85,18 @@ fn spawn_reducer<'scope>(
     scope: &'scope Scope<'scope, '_>,
     log: &'scope mut VisitLog<'_>,
     batch: Batch<'scope>,
-    waiting: std::sync::mpsc::Receiver<RoundOutcome>,
+    waiting: Receiver<RoundOutcome>,
+    give_back: Sender<Vec<Recording>>,
 ) -> ScopedJoinHandle<'scope, usize> {
     scope.spawn(move || {
-        waiting.into_iter().enumerate().map(|(index, outcome)| batch.take(log, index, outcome)).count()
+        let mut taken = 0;
+        for outcome in waiting {
+            let spent = batch.take(log, taken, outcome);
+            taken += 1;
+            // Whoever makes recordings may have made the last one.
+            let _ = give_back.send(spent);
+        }
+        taken
     })
 }
 

@@ -4,7 +4,7 @@ use crate::machine::RoundOutcome;
 use crate::schedule::CellRound;
 use crate::session::{RecordedRound, RecordedTrial, Slot};
 use coretalk_model::latency::{Entry, LatencySettings, Purpose, Record, Reducer, Scale};
-use coretalk_model::{Picos, Relation, TrialFailure};
+use coretalk_model::{Picos, Recording, Relation, TrialFailure};
 use std::collections::BTreeMap;
 
 /// What the trials of a run said so far. A recording becomes a visit as soon as it is handed over: a map of 1,024 CPUs
@@ -17,6 +17,8 @@ pub struct VisitLog<'a> {
     settings: &'a LatencySettings,
     reducer: Reducer,
     pending: Slot,
+    /// Trials in it.
+    trials: usize,
     /// How many trials of a cell gave nothing: in the map, and beside it.
     failures: BTreeMap<(Side, u32), u32>,
     /// A trial missed a CPU since somebody asked.
@@ -36,6 +38,8 @@ enum Side {
 
 /// Up to this many CPUs raw ticks are kept.
 pub const RAW_CPUS: usize = 64;
+/// Trials that wait to be made durable: 400 bytes each, and 512 pairs at the same time make 200 thousand in a slot.
+const MOST_PENDING: usize = 1 << 14;
 /// Trials of a cell that may give nothing before it is given up.
 const PATIENCE: u32 = 3;
 
@@ -56,12 +60,14 @@ impl<'a> VisitLog<'a> {
             settings,
             reducer: Reducer::new(scale, settings.counts),
             pending: Slot::default(),
+            trials: 0,
             missed_a_cpu: false,
             round_time: BTreeMap::new(),
         }
     }
 
-    /// Takes what a round said. `slowest` is the slowest relation in it.
+    /// Takes what a round said; gives back the recordings that nobody needs any more. `slowest` is the slowest relation
+    /// in it.
     pub fn take(
         &mut self,
         purpose: Purpose,
@@ -69,7 +75,7 @@ impl<'a> VisitLog<'a> {
         round: &CellRound,
         slowest: Option<Relation>,
         outcome: RoundOutcome,
-    ) {
+    ) -> Vec<Recording> {
         let RoundOutcome { started, elapsed, trials } = outcome;
         if let Some(slowest) = slowest {
             let (mean, count) = self.round_time.entry((purpose, slowest)).or_insert((0.0, 0));
@@ -79,11 +85,21 @@ impl<'a> VisitLog<'a> {
         let keep_raw =
             purpose.keeps_recordings() || self.settings.keep_raw || self.settings.cpus.len() <= RAW_CPUS;
         let mut recorded = Vec::with_capacity(round.len());
+        let mut spent = Vec::with_capacity(if keep_raw { 0 } else { trials.len() });
         for (&cell, outcome) in round.iter().zip(trials) {
             let overrun = outcome.as_ref().ok().and_then(|recording| self.reducer.overrun(recording));
             let outcome = overrun.map_or(outcome, |limit| Err(TrialFailure::TimedOut { limit }));
             let (outcome, raw) = match outcome {
-                Ok(recording) => (Ok(self.reducer.visit(cell, &recording)), keep_raw.then_some(recording)),
+                Ok(recording) => {
+                    let visit = self.reducer.visit(cell, &recording);
+                    let raw = if keep_raw {
+                        Some(recording)
+                    } else {
+                        spent.push(recording);
+                        None
+                    };
+                    (Ok(visit), raw)
+                }
                 Err(TrialFailure::Interrupted) => continue,
                 Err(failure) => {
                     self.note_failure(purpose, cell, &failure);
@@ -93,7 +109,9 @@ impl<'a> VisitLog<'a> {
             recorded.push(RecordedTrial { cell, outcome, raw });
         }
         self.note(purpose, pass, &recorded);
+        self.trials += recorded.len();
         self.pending.rounds.push(RecordedRound { purpose, pass, started, elapsed, trials: recorded });
+        spent
     }
 
     fn note(&mut self, purpose: Purpose, pass: u32, trials: &[RecordedTrial]) {
@@ -110,7 +128,13 @@ impl<'a> VisitLog<'a> {
 
     /// What has to be made durable.
     pub fn take_pending(&mut self) -> Slot {
+        self.trials = 0;
         std::mem::take(&mut self.pending)
+    }
+
+    /// Whether what is not durable takes so much memory that it should become so before its time.
+    pub fn is_full(&self) -> bool {
+        self.trials >= MOST_PENDING
     }
 
     /// Expected time in nanoseconds of a round with this slowest relation, from earlier ones of its kind.

@@ -83,16 +83,17 @@ impl Sentinel {
         let round = Round { assignments: ends.iter().map(assignment).collect() };
         let Sentinel { reducer, failures, .. } = self;
         machine.perform_each(&[round], stop, &mut |outcome| {
-            for (&(index, ends), trial) in ends.iter().zip(outcome.trials) {
+            for (&(index, ends), trial) in ends.iter().zip(&outcome.trials) {
                 match trial {
                     Ok(recording) => {
-                        let visit = reducer.visit(0, &recording);
+                        let visit = reducer.visit(0, recording);
                         said[index] = visit.spans.first().map(|span| span.location_ns);
                     }
                     Err(TrialFailure::Interrupted) => {}
                     Err(_) => *failures.entry(ends).or_default() += 1,
                 }
             }
+            outcome.trials.into_iter().flatten().collect()
         })?;
         Ok(said)
     }
