@@ -62,13 +62,15 @@ fn split(round: CellRound, width: usize) -> Vec<CellRound> {
 
 /// The cores of the CPUs in a list of pairs, numbered from 0.
 struct Cores {
-    of: HashMap<CpuId, usize>,
+    /// The core of a CPU, by its id.
+    of: Vec<usize>,
     threads: Vec<Vec<CpuId>>,
 }
 
 impl Cores {
     fn of(topology: &Topology, pairs: &[[CpuId; 2]]) -> Cores {
-        let mut cores = Cores { of: HashMap::new(), threads: Vec::new() };
+        let most = pairs.iter().flatten().max().map_or(0, |cpu| cpu.index() + 1);
+        let mut cores = Cores { of: vec![0; most], threads: Vec::new() };
         let mut by_first: HashMap<CpuId, usize> = HashMap::new();
         let mut known = CpuSet::new();
         for &cpu in pairs.iter().flatten() {
@@ -81,7 +83,7 @@ impl Cores {
                 cores.threads.len() - 1
             });
             cores.threads[core].push(cpu);
-            cores.of.insert(cpu, core);
+            cores.of[cpu.index()] = core;
         }
         cores
     }
@@ -129,7 +131,7 @@ impl Cells {
 /// inside cores: N − 1 rounds for N single-threaded cores, which is the least possible. `None` where not every pair
 /// of the CPUs is asked for.
 fn tournament(cores: &Cores, pairs: &[[CpuId; 2]], key: Key) -> Option<Vec<CellRound>> {
-    let cpus = cores.of.len();
+    let cpus: usize = cores.threads.iter().map(Vec::len).sum();
     if pairs.len() != cpus * (cpus - 1) / 2 {
         return None;
     }
@@ -187,7 +189,7 @@ fn coloured(cores: &Cores, pairs: &[[CpuId; 2]], cells: &[u32], key: Key) -> Vec
     // Bit r of a core's words: busy in round r.
     let mut busy: Vec<Vec<u64>> = vec![Vec::new(); cores.threads.len()];
     for cell in order {
-        let [a, b] = pairs[cell as usize].map(|cpu| cores.of[&cpu]);
+        let [a, b] = pairs[cell as usize].map(|cpu| cores.of[cpu.index()]);
         let word = |core: usize, index: usize| busy[core].get(index).copied().unwrap_or(0);
         let round = (0..)
             .find_map(|index| {
