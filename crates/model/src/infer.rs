@@ -34,8 +34,8 @@ pub use suspects::{Doubt, Suspect};
 
 use crate::latency::{CellValue, LatencyMap};
 use crate::stats::elementary::exp;
-use crate::stats::{exact_median_interval, median_in_place, normal};
-use crate::{CpuId, Flag, Matrix};
+use crate::stats::{Estimate, exact_median_interval, median_in_place, normal};
+use crate::{CpuId, Flag, Flags, Matrix};
 use blocks::Blocks;
 use clear::Cut;
 use distances::Distances;
@@ -347,9 +347,14 @@ impl Observation {
 
     /// A measured cell. One whose CPU moved tells nothing about CPUs.
     pub fn of_cell(value: &CellValue) -> Option<Observation> {
-        let half_width = value.latency_ns.relative_half_width();
-        (!value.flags.contains(Flag::Migrated)).then_some(Observation {
-            value: value.latency_ns.point,
+        Observation::of(&value.latency_ns, value.flags)
+    }
+
+    /// The same of a cell of which nothing but the number and its flags is at hand.
+    pub fn of(latency_ns: &Estimate, flags: Flags) -> Option<Observation> {
+        let half_width = latency_ns.relative_half_width();
+        (!flags.contains(Flag::Migrated)).then_some(Observation {
+            value: latency_ns.point,
             // Too few passes for an interval.
             half_width: if half_width.is_finite() { half_width } else { 1.0 },
         })

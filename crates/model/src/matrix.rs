@@ -31,6 +31,15 @@ impl<T> Matrix<T> {
         Matrix { cpus, symmetric: true, cells }
     }
 
+    /// The symmetric matrix of values that are in storage order: row by row, `column` below `row`.
+    ///
+    /// # Panics
+    /// If they are not N(N−1)/2.
+    pub fn of_symmetric(cpus: Vec<CpuId>, cells: Vec<T>) -> Matrix<T> {
+        assert_eq!(cells.len(), cpus.len() * cpus.len().saturating_sub(1) / 2, "one value for each pair");
+        Matrix { cpus, symmetric: true, cells }
+    }
+
     /// The CPUs in matrix order.
     pub fn cpus(&self) -> &[CpuId] {
         &self.cpus

@@ -51,12 +51,10 @@ fn values(said: CellPasses<'_>, record: &Record, kernel: &KernelId, second: bool
     let Some(column) = (if second { column(1).or_else(|| column(0)) } else { column(0) }) else {
         return Vec::new();
     };
-    let step = said.passes.len().div_ceil(MOST_PASSES).max(1);
-    let passes = said.passes.iter().enumerate().step_by(step);
+    let step = said.len().div_ceil(MOST_PASSES).max(1);
+    let passes = said.heads().enumerate().step_by(step);
     passes
-        .filter_map(|(index, head)| {
-            Some((head.started.secs(), f64::from(said.column(index, column)?.location_ns)))
-        })
+        .filter_map(|(index, head)| Some((head.started.secs(), f64::from(said.location(index, column)?))))
         .collect()
 }
 

@@ -8,10 +8,12 @@ use super::{
     watch,
 };
 use crate::grade;
-use crate::stats::{self, ANALYSES, Correlation, MadScale, Pass, Pool};
+use crate::stats::{self, ANALYSES, Correlation, Estimate, MadScale, Pass, Pool};
 use crate::{
-    CpuId, Flag, Grade, Hint, Home, KernelId, Matrix, Protocol, Relation, TickRate, Topology, TrialFailure,
+    CpuId, Flag, Flags, Grade, Hint, Home, KernelId, Matrix, Protocol, Relation, TickRate, Topology,
+    TrialFailure,
 };
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 /// What follows from a record. Pure: the same for the run that has just ended and for its file read back later.
@@ -64,7 +66,7 @@ pub fn analyse_while(
 }
 
 fn passes_made(record: &Record, cells: usize) -> u32 {
-    (0..cells).filter_map(|cell| record.passes(cell)).map(|cell| cell.passes.len() as u32).max().unwrap_or(0)
+    (0..cells).filter_map(|cell| record.passes(cell)).map(|cell| cell.len() as u32).max().unwrap_or(0)
 }
 
 fn map(
@@ -82,28 +84,27 @@ fn map(
     let regime = choices.regime.clone().unwrap_or_default();
     let survey = Survey::new(topology, settings, record, &regime, pairs, &kernel);
     let judged = judge_all(&survey, choices, go_on)?;
-    let every = settings.pairs == PairChoice::All;
-    let listed = if every { &[][..] } else { pairs };
-    let cell_of: BTreeMap<[CpuId; 2], usize> =
-        listed.iter().enumerate().map(|(cell, &pair)| (pair, cell)).collect();
-    let mut judged: Vec<Option<Cell>> = judged.into_iter().map(Some).collect();
-    let matrix = Matrix::symmetric(settings.cpus.clone(), |row, column| {
-        let pair = [settings.cpus[column], settings.cpus[row]];
-        // Storage order is the order of the list when every pair is measured: no search among half a million.
-        let cell = if every {
-            Some(row * (row - 1) / 2 + column)
-        } else {
-            cell_of.get(&pair).or_else(|| cell_of.get(&[pair[1], pair[0]])).copied()
-        };
-        cell.and_then(|cell| judged[cell].take())
-            .unwrap_or_else(|| Cell::Missing { reason: "not asked for".into() })
-    });
+    let cpus = settings.cpus.clone();
+    let cells = if settings.pairs == PairChoice::All {
+        // In storage order already, and no second copy of half a million.
+        Matrix::of_symmetric(cpus, judged)
+    } else {
+        let cell_of: BTreeMap<[CpuId; 2], usize> =
+            pairs.iter().enumerate().map(|(cell, &pair)| (pair, cell)).collect();
+        let mut judged: Vec<Option<Cell>> = judged.into_iter().map(Some).collect();
+        Matrix::symmetric(cpus, |row, column| {
+            let pair = [settings.cpus[column], settings.cpus[row]];
+            let cell = cell_of.get(&pair).or_else(|| cell_of.get(&[pair[1], pair[0]]));
+            let not_asked_for = || Cell::Missing { reason: "not asked for".into() };
+            cell.and_then(|&cell| judged[cell].take()).unwrap_or_else(not_asked_for)
+        })
+    };
     let ChosenHint { hint, reason: hint_reason } = chosen;
     let regime = match regime.pairs {
         0 | 1 => Regime::Serial,
         pairs => Regime::Parallel { pairs, gate: regime.gate },
     };
-    Some(LatencyMap { protocol, kernel, hint, hint_reason, regime, cells: matrix })
+    Some(LatencyMap { protocol, kernel, hint, hint_reason, regime, cells })
 }
 
 /// The cells of one kernel with everything they are judged by. Shared with the session, which asks it which cells
@@ -114,7 +115,7 @@ pub struct Survey<'a> {
     regime: &'a ChosenRegime,
     columns: Option<Columns>,
     relations: Vec<Relation>,
-    /// The ranks of the kinds of cores of each pair, in order.
+    /// The ranks of the kinds of cores of each pair, in order; empty where no kind is known.
     kinds: Vec<[Option<u32>; 2]>,
     homes: Vec<[Home; 2]>,
     /// Typical deviation of a pass from its cell, by relation.
@@ -149,7 +150,7 @@ impl<'a> Survey<'a> {
             regime,
             columns,
             relations: pairs.iter().map(|pair| topology.relation(pair[0], pair[1])).collect(),
-            kinds: pairs.iter().map(kinds).collect(),
+            kinds: if topology.classes().is_empty() { Vec::new() } else { pairs.iter().map(kinds).collect() },
             homes: pairs.iter().map(|pair| homes(topology, settings, *pair)).collect(),
             pass_scale: BTreeMap::new(),
             correlation: BTreeMap::new(),
@@ -265,7 +266,11 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -
         let number = cells[cell].value().map(|value| value.latency_ns.point);
         agree.push(number.is_some_and(|number| scratch.repeats(number)));
     }
-    flag_outliers(survey, &mut cells);
+    for cell in outliers(survey, |cell| Some(&cells[cell].value()?.latency_ns)) {
+        if let Cell::Measured(value) = &mut cells[cell] {
+            value.flags.set(Flag::ModelOutlier);
+        }
+    }
     let refused: BTreeMap<Relation, &GateOutcome> = survey
         .regime
         .gate
@@ -305,7 +310,7 @@ fn lost<'a>(survey: &Survey<'a>, cell: usize) -> Option<&'a TrialFailure> {
 fn missing(survey: &Survey<'_>, cell: usize) -> String {
     match survey.record.passes(cell).and_then(|passes| passes.failure) {
         Some(failure) => failure.to_string(),
-        None if survey.record.passes(cell).is_some_and(|passes| !passes.passes.is_empty()) => {
+        None if survey.record.passes(cell).is_some_and(|passes| !passes.is_empty()) => {
             "the clock stood still during its batches: it is too coarse for them".into()
         }
         None => super::result::NOT_REACHED.into(),
@@ -337,48 +342,54 @@ const OUTLIER: f64 = 4.0;
 /// With fewer cells a relation has no typical value.
 const CELLS_FOR_A_MODEL: usize = 8;
 
-/// Marks cells that do not fit their relation: r = |ln value − ln median| ÷ max(1.48 MAD, interval, 2 %). On a machine
+/// Cells that do not fit their relation: r = |ln value − ln median| ÷ max(1.48 MAD, interval, 2 %). On a machine
 /// with cores of several kinds a cell is held against pairs of the same kinds: fast cores are nearer to each other than
 /// to slow ones, and a single pair of a kind has no other to fit.
 ///
-/// A relation in which more than a tenth of the cells would be marked has a structure that the system does not report
+/// A relation in which more than a tenth of the cells would not fit has a structure that the system does not report
 /// (a mesh, a die): then no cell is an outlier, because there is no model to be out of.
-pub fn flag_outliers(survey: &Survey<'_>, cells: &mut [Cell]) {
-    let alike = |cell: usize| (survey.relations[cell], survey.kinds[cell]);
+pub fn outliers<E: Borrow<Estimate>>(survey: &Survey<'_>, of: impl Fn(usize) -> Option<E>) -> Vec<usize> {
+    let kinds = |cell: usize| survey.kinds.get(cell).copied().unwrap_or_default();
+    let alike = |cell: usize| (survey.relations[cell], kinds(cell));
     let mut logs: BTreeMap<(Relation, [Option<u32>; 2]), Vec<f64>> = BTreeMap::new();
-    for (index, cell) in cells.iter().enumerate() {
-        let log = cell.value().map(|value| value.latency_ns.point.ln());
-        logs.entry(alike(index)).or_default().extend(log);
+    for cell in 0..survey.len() {
+        let log = of(cell).map(|value| value.borrow().point.ln());
+        logs.entry(alike(cell)).or_default().extend(log);
     }
-    for (of, logs) in logs.into_iter().filter(|(_, logs)| logs.len() >= CELLS_FOR_A_MODEL) {
+    let mut outliers = Vec::new();
+    for (group, logs) in logs.into_iter().filter(|(_, logs)| logs.len() >= CELLS_FOR_A_MODEL) {
         let (Some(median), Some(deviation)) = (stats::median(&logs), stats::mad(&logs, MadScale::Normal))
         else {
             continue;
         };
-        let is_out = |value: &CellValue| {
-            let width = value.latency_ns.relative_half_width();
-            (value.latency_ns.point.ln() - median).abs() / deviation.max(width).max(0.02) > OUTLIER
+        let is_out = |value: E| {
+            let value = value.borrow();
+            let width = value.relative_half_width();
+            (value.point.ln() - median).abs() / deviation.max(width).max(0.02) > OUTLIER
         };
-        let of_these = (0..cells.len()).filter(|&cell| alike(cell) == of);
-        let out: Vec<usize> = of_these.filter(|&cell| cells[cell].value().is_some_and(is_out)).collect();
-        if out.len() * 10 > logs.len() {
-            continue;
-        }
-        for cell in out {
-            if let Cell::Measured(value) = &mut cells[cell] {
-                value.flags.set(Flag::ModelOutlier);
-            }
+        let of_these = (0..survey.len()).filter(|&cell| alike(cell) == group);
+        let out: Vec<usize> = of_these.filter(|&cell| of(cell).is_some_and(is_out)).collect();
+        if out.len() * 10 <= logs.len() {
+            outliers.extend(out);
         }
     }
+    outliers
 }
 
-/// Joins cells with those of their second measurements that are wanted: what is still in doubt then.
-pub fn settle_all(survey: &Survey<'_>, cells: &mut [Cell], wanted: impl Fn(&Entry) -> bool) {
-    for (index, second) in again(survey, wanted) {
-        if let Some(Cell::Measured(value)) = cells.get_mut(index) {
-            settle(value, &second, survey.settings);
-        }
-    }
+/// Cells that had second measurements that are wanted, each joined with these; `flags` are those that it had before.
+pub fn settled(
+    survey: &Survey<'_>,
+    flags: impl Fn(usize) -> Flags,
+    wanted: impl Fn(&Entry) -> bool,
+) -> Vec<(usize, CellValue)> {
+    let again = again(survey, wanted).into_iter();
+    let settled = again.filter_map(|(cell, second)| {
+        let mut value = survey.judge(cell)?;
+        value.flags = flags(cell);
+        settle(&mut value, &second, survey.settings);
+        Some((cell, value))
+    });
+    settled.collect()
 }
 
 /// Joins a doubtful cell with its second measurement: the new value replaces the old one only where its interval

@@ -1,6 +1,6 @@
 //! What follows for one pair from its passes: location, interval, states, flags, grade.
 
-use super::record::{CellPasses, ColumnValue, PassHead};
+use super::record::{CellPasses, PassHead};
 use super::{CellState, CellValue, Counts, LatencySettings};
 use crate::stats::{
     self, Analysis, Correlation, Detector, Estimate, Pass, Pool, drift_interval, holds_still,
@@ -77,6 +77,7 @@ impl PassValue {
 pub struct Scratch {
     numbers: Vec<f64>,
     others: Vec<f64>,
+    spreads: Vec<f64>,
     values: Vec<PassValue>,
     kept: Vec<PassValue>,
     passes: Vec<Pass>,
@@ -85,16 +86,14 @@ pub struct Scratch {
 /// The location of a cell over its passes on one home, for judging others by it; `None` without passes.
 fn location(passes: CellPasses<'_>, column: usize, valid_from: u32, numbers: &mut Vec<f64>) -> Option<f64> {
     numbers.clear();
-    numbers.extend(valid_values(passes, column, valid_from).map(|value| f64::from(value.location_ns)));
+    numbers.extend(locations(passes, column, valid_from));
     stats::median_in_place(numbers)
 }
 
 /// Logarithms of the passes against the location of their cell: what [`Context::pass_scale`] is made from.
 pub fn pass_residuals(passes: CellPasses<'_>, column: usize, valid_from: u32, into: &mut Vec<f64>) {
     let Some(location) = location(passes, column, valid_from, &mut Vec::new()) else { return };
-    into.extend(
-        valid_values(passes, column, valid_from).map(|value| (f64::from(value.location_ns) / location).ln()),
-    );
+    into.extend(locations(passes, column, valid_from).map(|ns| (ns / location).ln()));
 }
 
 /// Adds the passes of a cell to what tells how far they resemble their neighbours: in nanoseconds, and in core cycles
@@ -106,9 +105,9 @@ pub fn pool_passes(
     limit: f64,
     pools: &mut [Pool; 2],
 ) {
-    let of = |clock: fn(&PassHead) -> f32| -> Vec<f64> {
+    let of = |clock: fn(PassHead) -> f32| -> Vec<f64> {
         let known = valid(passes, valid_from).filter_map(|(index, head)| {
-            Some(f64::from(passes.column(index, column)?.location_ns) * f64::from(clock(head)))
+            Some(f64::from(passes.location(index, column)?) * f64::from(clock(head)))
         });
         known.map(f64::ln).collect()
     };
@@ -121,13 +120,16 @@ pub fn disturbed_from(pass_scale: f64) -> f64 {
     (DISTURBED_DEVIATIONS * pass_scale).max(DISTURBED_LEAST)
 }
 
-fn valid(passes: CellPasses<'_>, from: u32) -> impl Iterator<Item = (usize, &PassHead)> {
-    passes.passes.iter().enumerate().filter(move |(_, head)| head.pass >= from)
+fn valid(passes: CellPasses<'_>, from: u32) -> impl Iterator<Item = (usize, PassHead)> {
+    passes.heads().enumerate().filter(move |(_, head)| head.pass >= from)
 }
 
-/// The values in a column of the passes that count.
-fn valid_values(passes: CellPasses<'_>, column: usize, valid_from: u32) -> impl Iterator<Item = ColumnValue> {
-    valid(passes, valid_from).filter_map(move |(index, _)| passes.column(index, column))
+/// What the passes that count say in a column, in nanoseconds.
+fn locations(passes: CellPasses<'_>, column: usize, valid_from: u32) -> impl Iterator<Item = f64> {
+    // As a rule all of them count: then nobody has to look when they were made.
+    let counts = move |index: &usize| valid_from == 0 || passes.head(*index).pass >= valid_from;
+    let counting = (0..passes.len()).filter(counts);
+    counting.filter_map(move |index| passes.location(index, column).map(f64::from))
 }
 
 /// Tells passes that were disturbed: far from the others of the cell, yet no state of their own.
@@ -139,7 +141,7 @@ fn disturbance(values: &[f64], pass_scale: f64) -> impl Fn(f64) -> bool + use<> 
 
 /// Judges one cell by its passes. `None` where no pass has a value.
 pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratch) -> Option<CellValue> {
-    let Scratch { numbers, others, values, kept, passes: timed } = scratch;
+    let Scratch { numbers, others, spreads, values, kept, passes: timed } = scratch;
     let mut home_of = |column: Option<usize>, home: Home| {
         Some((column?, home, location(passes, column?, context.valid_from, numbers)?))
     };
@@ -151,16 +153,22 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     };
     let penalty = first.zip(second).map(|(first, second)| first.2.max(second.2) / best);
     values.clear();
-    values.extend(valid(passes, context.valid_from).filter_map(|(index, head)| {
-        let sentinel = context.columns.sentinel.and_then(|column| passes.column(index, column));
-        let value = passes.column(index, column)?;
-        Some(PassValue {
-            head: *head,
+    let (mut batches, mut dropped, mut floor) = (0, 0, f64::INFINITY);
+    spreads.clear();
+    for (index, head) in valid(passes, context.valid_from) {
+        let Some(value) = passes.column(index, column) else { continue };
+        batches += u64::from(value.kept);
+        dropped += u64::from(value.dropped);
+        floor = floor.min(f64::from(value.floor_ns));
+        spreads.extend(known(value.line_spread));
+        let sentinel = context.columns.sentinel.and_then(|column| passes.location(index, column));
+        values.push(PassValue {
+            head,
             ns: f64::from(value.location_ns),
             line_error_ns: known(value.line_error_ns).unwrap_or(0.0),
-            sentinel: sentinel.map(|value| f64::from(value.location_ns)),
-        })
-    }));
+            sentinel: sentinel.map(f64::from),
+        });
+    }
     let states = states_of(values, numbers, others);
     kept.clear();
     match states.iter().max_by_key(|state| state.len()) {
@@ -178,7 +186,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     }
     timed.clear();
     timed.extend(kept.iter().map(|value| value.pass(1.0)));
-    let latency_ns = interval_of(timed, context.settings, context.correlation[0])?;
+    let latency_ns = interval_of(timed, context.settings, context.correlation[0], others)?;
     numbers.clear();
     numbers.extend(kept.iter().map_while(|value| known(value.head.core_ghz)));
     let clock_is_known = numbers.len() == kept.len();
@@ -186,7 +194,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         .then(|| {
             timed.clear();
             timed.extend(kept.iter().zip(&*numbers).map(|(value, &ghz)| value.pass(ghz)));
-            interval_of(timed, context.settings, context.correlation[1])
+            interval_of(timed, context.settings, context.correlation[1], others)
         })
         .flatten();
     let core_ghz = if clock_is_known { stats::median(numbers) } else { None };
@@ -222,14 +230,6 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         // Set aside: either further passes took their place, or nothing did yet and the session measures again.
         flags.set(if kept.len() < PASSES_TO_SPARE { Flag::Drift } else { Flag::Remeasured });
     }
-    let (mut batches, mut dropped, mut floor) = (0, 0, f64::INFINITY);
-    numbers.clear();
-    for value in valid_values(passes, column, context.valid_from) {
-        batches += u64::from(value.kept);
-        dropped += u64::from(value.dropped);
-        floor = floor.min(f64::from(value.floor_ns));
-        numbers.extend(known(value.line_spread));
-    }
     let mut value = CellValue {
         latency_ns,
         cycles,
@@ -240,7 +240,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         passes: values.len() as u32,
         home,
         home_penalty: penalty,
-        line_spread: stats::median_in_place(numbers),
+        line_spread: stats::median_in_place(spreads),
         states: cell_states(&states, values, context.settings),
         cas_ns,
         grade: Grade::D,
@@ -277,17 +277,23 @@ fn reach(estimate: &Estimate) -> f64 {
 
 /// The interval of a run's settings over passes in time order, by themselves.
 pub fn interval(passes: &[Pass], settings: &LatencySettings) -> Option<Estimate> {
-    interval_of(passes, settings, Correlation::NONE)
+    interval_of(passes, settings, Correlation::NONE, &mut Vec::new())
 }
 
-/// The same where it is known how far passes resemble their neighbours.
-fn interval_of(passes: &[Pass], settings: &LatencySettings, correlation: Correlation) -> Option<Estimate> {
+/// The same where it is known how far passes resemble their neighbours; `values` is working memory.
+fn interval_of(
+    passes: &[Pass],
+    settings: &LatencySettings,
+    correlation: Correlation,
+    values: &mut Vec<f64>,
+) -> Option<Estimate> {
     match settings.counts {
         Counts::Adaptive => {
-            let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
+            values.clear();
+            values.extend(passes.iter().map(|pass| pass.value));
             let design_effect = correlation.design_effect(values.len());
             passes_interval(
-                &values,
+                values,
                 Analysis::at(values.len(), settings.analyses),
                 design_effect,
                 FLOOR.min(settings.precision),

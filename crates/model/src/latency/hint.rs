@@ -55,10 +55,10 @@ fn gains(record: &Record, protocol: Protocol) -> Vec<f64> {
         // Only tiny machines time both kernels in the passes of their map.
         let mut cell = 0;
         while let Some(passes) = record.passes(cell) {
-            for pass in 0..passes.passes.len() {
-                if let (Some(plain), Some(pause)) = (passes.column(pass, plain), passes.column(pass, pause)) {
-                    let ratio = f64::from(plain.location_ns) / f64::from(pause.location_ns);
-                    ratios.entry(cell as u32).or_default().push(ratio);
+            for pass in 0..passes.len() {
+                let [plain, pause] = [plain, pause].map(|column| passes.location(pass, column));
+                if let (Some(plain), Some(pause)) = (plain, pause) {
+                    ratios.entry(cell as u32).or_default().push(f64::from(plain) / f64::from(pause));
                 }
             }
             cell += 1;

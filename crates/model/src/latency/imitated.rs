@@ -12,6 +12,9 @@ pub fn imitated(
     record: &Record,
     pairs: &[[CpuId; 2]],
 ) -> Vec<Imitated> {
+    if settings.imitate.is_empty() {
+        return Vec::new();
+    }
     let cells: BTreeMap<[CpuId; 2], usize> =
         pairs.iter().enumerate().map(|(cell, &pair)| (pair, cell)).collect();
     settings

@@ -51,18 +51,16 @@ pub fn ladder(
         for (cell, headline) in headlines.iter().enumerate() {
             let Some(passes) = record.passes(cell) else { continue };
             let of_state = |pass: usize| {
-                let ns = telling
-                    .and_then(|column| passes.column(pass, column))
-                    .map(|value| f64::from(value.location_ns));
+                let ns = telling.and_then(|column| passes.location(pass, column)).map(f64::from);
                 let range = headline.and_then(|value| value.cas_ns);
                 ns.zip(range).is_none_or(|(ns, [low, high])| (low..=high).contains(&ns))
             };
             for (column, SpanColumn { kernel, .. }) in
                 record.columns().iter().enumerate().filter(|(_, column)| column.home == 0)
             {
-                for pass in 0..passes.passes.len() {
-                    if let Some(value) = passes.column(pass, column) {
-                        see(cell, kernel, Some(f64::from(value.location_ns)).filter(|_| of_state(pass)));
+                for pass in 0..passes.len() {
+                    if let Some(location_ns) = passes.location(pass, column) {
+                        see(cell, kernel, Some(f64::from(location_ns)).filter(|_| of_state(pass)));
                     }
                 }
             }

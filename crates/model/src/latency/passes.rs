@@ -12,19 +12,34 @@ use std::collections::BTreeMap;
 pub(super) struct PassTable {
     /// Where the rows of each cell are.
     cells: Vec<Rows>,
-    heads: Vec<PassHead>,
-    /// Row by row, `width` each.
+    heads: Vec<StoredHead>,
+    /// The rounds in which the passes were made: 512 pairs are visited in one.
+    rounds: Vec<Round>,
+    /// Where the values of each column of the run are.
+    columns: Vec<Place>,
+    /// Of the columns that are kept whole, row by row.
     values: Vec<Stored>,
-    /// Beside `values`; empty where none is known, as for adaptive counts: 4 of 20 bytes, 12 million times.
+    /// How many there are of these.
+    width: usize,
+    /// Of the columns of which nothing but the location is kept, row by row.
+    locations: Vec<f32>,
+    /// How many there are of these.
+    locations_width: usize,
+    /// Beside `values`; empty where none is known, as for adaptive counts: 4 of 20 bytes, 8 million times.
     line_errors: Vec<f32>,
     /// Batches kept and dropped, of the values that have too many for [`Stored`], by position in `values`.
     many: BTreeMap<usize, [u32; 2]>,
-    /// The run's columns.
-    width: usize,
     /// Cells whose last visit gave nothing.
     failures: BTreeMap<usize, TrialFailure>,
     /// Visits of a cell whose two sides counted different numbers of hand-overs.
     unverified: BTreeMap<usize, u32>,
+}
+
+/// What is kept of a column, and which one of its kind it is.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Whole(usize),
+    Location(usize),
 }
 
 /// Neighbouring rows of the table that belong to one cell, pass by pass.
@@ -38,21 +53,29 @@ struct Rows {
 /// The passes of the map over one cell, in the order of the run.
 #[derive(Debug, Clone, Copy)]
 pub struct CellPasses<'a> {
-    /// One for each pass.
-    pub passes: &'a [PassHead],
-    /// Pass by pass, as many as `width` each; see [`CellPasses::column`].
-    values: &'a [Stored],
-    /// Beside `values`, or empty.
-    line_errors: &'a [f32],
-    /// Of the whole table.
-    many: &'a BTreeMap<usize, [u32; 2]>,
-    /// Position of `values` in the table.
-    first: usize,
-    width: usize,
+    table: &'a PassTable,
+    rows: Rows,
     /// Why the last visit gave nothing, if it did.
     pub failure: Option<&'a TrialFailure>,
     /// Visits whose two sides counted different numbers of hand-overs.
     pub unverified: u32,
+}
+
+/// A round of passes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Round {
+    pass: u32,
+    segment: u32,
+    started: Picos,
+}
+
+/// A [`PassHead`] as it is kept: 12 bytes, four million times on a machine with 1,024 CPUs.
+#[derive(Debug, Clone, Copy)]
+struct StoredHead {
+    /// Position in the rounds of the table.
+    round: u32,
+    core_ghz: f32,
+    flags: Flags,
 }
 
 /// When and under what a pass was made.
@@ -87,61 +110,123 @@ pub struct ColumnValue {
     pub dropped: u32,
 }
 
-/// A [`ColumnValue`] as it is kept: 16 bytes, 12 million times on a machine with 1,024 CPUs.
+/// A [`ColumnValue`] as it is kept: 14 bytes, eight million times on a machine with 1,024 CPUs.
 #[derive(Debug, Clone, Copy)]
+#[repr(C, packed(2))]
 struct Stored {
     location_ns: f32,
     floor_ns: f32,
     line_spread: f32,
     /// Batches kept and dropped, or [`Stored::MANY`].
-    batches: [u16; 2],
+    batches: [u8; 2],
 }
 
 impl Stored {
     const NONE: Stored =
         Stored { location_ns: f32::NAN, floor_ns: f32::NAN, line_spread: f32::NAN, batches: [0, 0] };
 
-    /// Stands for counts that are kept apart: those of an adaptive pass are below a thousand, those of a fixed count
-    /// are what was asked for.
-    const MANY: [u16; 2] = [u16::MAX; 2];
+    /// Stands for counts that are kept apart: those of an adaptive pass are below 255, those of a fixed count are what was
+    /// asked for.
+    const MANY: [u8; 2] = [u8::MAX; 2];
+
+    /// `None` where nothing was said.
+    fn known(self) -> Option<Stored> {
+        { self.location_ns }.is_finite().then_some(self)
+    }
 }
 
-impl CellPasses<'_> {
-    /// What a pass (by position in `passes`) said in a column; `None` where it said nothing.
+impl ColumnValue {
+    const UNKNOWN: ColumnValue = ColumnValue {
+        location_ns: f32::NAN,
+        line_error_ns: f32::NAN,
+        floor_ns: f32::NAN,
+        line_spread: f32::NAN,
+        kept: 0,
+        dropped: 0,
+    };
+}
+
+impl<'a> CellPasses<'a> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.made as usize
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.made == 0
+    }
+
+    /// When and under what each was made.
+    pub fn heads(&self) -> impl ExactSizeIterator<Item = PassHead> + use<'a> {
+        let table = self.table;
+        table.heads[self.rows.range()].iter().map(move |head| table.head(head))
+    }
+
+    /// The same of one of them, by position.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn head(&self, pass: usize) -> PassHead {
+        self.table.head(&self.table.heads[self.rows.range()][pass])
+    }
+
+    /// What a pass (by position) said in a column; `None` where it said nothing. In a column of which nothing but the
+    /// location is kept the rest is unknown.
     pub fn column(&self, pass: usize, column: usize) -> Option<ColumnValue> {
-        if column >= self.width {
-            return None;
-        }
-        let at = pass * self.width + column;
-        let value = self.values.get(at).filter(|value| value.location_ns.is_finite())?;
+        let table = self.table;
+        let row = self.row(pass)?;
+        let at = match *table.columns.get(column)? {
+            Place::Whole(place) => row * table.width + place,
+            Place::Location(_) => {
+                let location_ns = self.location(pass, column)?;
+                return Some(ColumnValue { location_ns, ..ColumnValue::UNKNOWN });
+            }
+        };
+        let value = table.values[at].known()?;
         let [kept, dropped] = match value.batches {
-            Stored::MANY => self.many.get(&(self.first + at)).copied().unwrap_or_default(),
+            Stored::MANY => table.many.get(&at).copied().unwrap_or_default(),
             few => few.map(u32::from),
         };
         Some(ColumnValue {
             location_ns: value.location_ns,
-            line_error_ns: self.line_errors.get(at).copied().unwrap_or(f32::NAN),
+            line_error_ns: table.line_errors.get(at).copied().unwrap_or(f32::NAN),
             floor_ns: value.floor_ns,
             line_spread: value.line_spread,
             kept,
             dropped,
         })
     }
+
+    /// Half round trip of a pass (by position) in a column, in nanoseconds; `None` where it said nothing.
+    pub fn location(&self, pass: usize, column: usize) -> Option<f32> {
+        let (table, row) = (self.table, self.row(pass)?);
+        match *table.columns.get(column)? {
+            Place::Whole(place) => Some(table.values[row * table.width + place].known()?.location_ns),
+            Place::Location(place) => {
+                let location_ns = table.locations[row * table.locations_width + place];
+                location_ns.is_finite().then_some(location_ns)
+            }
+        }
+    }
+
+    fn row(&self, pass: usize) -> Option<usize> {
+        (pass < self.len()).then_some(self.rows.first as usize + pass)
+    }
+}
+
+impl Rows {
+    fn range(&self) -> std::ops::Range<usize> {
+        self.first as usize..(self.first + self.made) as usize
+    }
 }
 
 impl PassTable {
     /// What was said of a cell; `None` for one beyond all that something was said about.
     pub fn cell(&self, cell: usize) -> Option<CellPasses<'_>> {
-        let rows = self.cells.get(cell)?;
-        let (first, end) = (rows.first as usize, (rows.first + rows.made) as usize);
-        let values = first * self.width..end * self.width;
         Some(CellPasses {
-            passes: &self.heads[first..end],
-            line_errors: self.line_errors.get(values.clone()).unwrap_or(&[]),
-            many: &self.many,
-            first: values.start,
-            values: &self.values[values],
-            width: self.width,
+            table: self,
+            rows: *self.cells.get(cell)?,
             failure: if self.failures.is_empty() { None } else { self.failures.get(&cell) },
             unverified: if self.unverified.is_empty() {
                 0
@@ -149,6 +234,33 @@ impl PassTable {
                 self.unverified.get(&cell).copied().unwrap_or(0)
             },
         })
+    }
+
+    fn head(&self, head: &StoredHead) -> PassHead {
+        let StoredHead { round, core_ghz, flags } = *head;
+        let Round { pass, segment, started } = self.rounds[round as usize];
+        PassHead { pass, segment, started, core_ghz, flags }
+    }
+
+    /// Adds a column to those that there are: kept whole, or its location only. Rare beyond the first round: a run times
+    /// the same kernels in each.
+    pub fn add_column(&mut self, whole: bool) {
+        let rows = self.heads.len();
+        if !whole {
+            widen(&mut self.locations, rows, self.locations_width, f32::NAN);
+            self.columns.push(Place::Location(self.locations_width));
+            self.locations_width += 1;
+            return;
+        }
+        let old = self.width;
+        widen(&mut self.values, rows, old, Stored::NONE);
+        if !self.line_errors.is_empty() {
+            widen(&mut self.line_errors, rows, old, f32::NAN);
+        }
+        let many = std::mem::take(&mut self.many).into_iter();
+        self.many = many.map(|(at, counts)| (at / old * (old + 1) + at % old, counts)).collect();
+        self.columns.push(Place::Whole(old));
+        self.width = old + 1;
     }
 
     /// Notes that a visit gave nothing.
@@ -174,27 +286,39 @@ impl PassTable {
         if self.cells[cell].made == self.cells[cell].room {
             self.make_room(cell);
         }
+        let PassHead { pass, segment, started, core_ghz, flags } = head;
+        let round = Round { pass, segment, started };
+        if self.rounds.last() != Some(&round) {
+            self.rounds.push(round);
+        }
         let rows = &mut self.cells[cell];
         let row = (rows.first + rows.made) as usize;
         rows.made += 1;
-        self.heads[row] = head;
+        self.heads[row] = StoredHead { round: self.rounds.len() as u32 - 1, core_ghz, flags };
         row
     }
 
     /// Says something in a column of a row.
+    ///
+    /// # Panics
+    /// If there is no such column.
     pub fn set(&mut self, row: usize, column: usize, value: ColumnValue) {
-        if column >= self.width {
-            self.widen(column + 1);
-        }
-        let at = row * self.width + column;
+        let place = match self.columns[column] {
+            Place::Whole(place) => place,
+            Place::Location(place) => {
+                self.locations[row * self.locations_width + place] = value.location_ns;
+                return;
+            }
+        };
+        let at = row * self.width + place;
         if value.line_error_ns.is_finite() && self.line_errors.is_empty() {
             self.line_errors.resize(self.values.len(), f32::NAN);
         }
         if let Some(line_error_ns) = self.line_errors.get_mut(at) {
             *line_error_ns = value.line_error_ns;
         }
-        let few = [value.kept, value.dropped].map(|count| u16::try_from(count).unwrap_or(u16::MAX));
-        let batches = if few.contains(&u16::MAX) {
+        let few = [value.kept, value.dropped].map(|count| u8::try_from(count).unwrap_or(u8::MAX));
+        let batches = if few.contains(&u8::MAX) {
             self.many.insert(at, [value.kept, value.dropped]);
             Stored::MANY
         } else {
@@ -226,9 +350,11 @@ impl PassTable {
         let room = Analysis::at(made as usize + 1, MOST_ANALYSES).passes().max(made as usize + 1);
         let (from, to, end) = (first as usize, self.heads.len(), (first + made) as usize);
         self.heads.extend_from_within(from..end);
-        self.heads.resize(to + room, PassHead::NONE);
+        self.heads.resize(to + room, StoredHead::NONE);
         self.values.extend_from_within(from * self.width..end * self.width);
         self.values.resize((to + room) * self.width, Stored::NONE);
+        self.locations.extend_from_within(from * self.locations_width..end * self.locations_width);
+        self.locations.resize((to + room) * self.locations_width, f32::NAN);
         if !self.line_errors.is_empty() {
             self.line_errors.extend_from_within(from * self.width..end * self.width);
             self.line_errors.resize(self.values.len(), f32::NAN);
@@ -240,32 +366,20 @@ impl PassTable {
         }
         self.cells[cell] = Rows { first: to as u32, made, room: room as u32 };
     }
-
-    /// Makes room for as many columns. Rare beyond the first round: a run times the same kernels in each.
-    fn widen(&mut self, width: usize) {
-        let old = self.width;
-        let wider = |row: usize| (row * old..(row + 1) * old, row * width);
-        let mut values = vec![Stored::NONE; self.heads.len() * width];
-        for (from, to) in (0..self.heads.len()).map(wider) {
-            values[to..to + old].copy_from_slice(&self.values[from]);
-        }
-        if !self.line_errors.is_empty() {
-            let mut line_errors = vec![f32::NAN; values.len()];
-            for (from, to) in (0..self.heads.len()).map(wider) {
-                line_errors[to..to + old].copy_from_slice(&self.line_errors[from]);
-            }
-            self.line_errors = line_errors;
-        }
-        let many = std::mem::take(&mut self.many).into_iter();
-        self.many = many.map(|(at, counts)| (at / old * width + at % old, counts)).collect();
-        (self.values, self.width) = (values, width);
-    }
 }
 
-impl PassHead {
+/// Makes rows of `width` values one value longer.
+fn widen<T: Copy>(values: &mut Vec<T>, rows: usize, width: usize, none: T) {
+    let mut wider = vec![none; rows * (width + 1)];
+    for row in 0..if width > 0 { rows } else { 0 } {
+        wider[row * (width + 1)..][..width].copy_from_slice(&values[row * width..][..width]);
+    }
+    *values = wider;
+}
+
+impl StoredHead {
     /// Of a row that no pass has filled yet.
-    const NONE: PassHead =
-        PassHead { pass: 0, segment: 0, started: Picos::ZERO, core_ghz: f32::NAN, flags: Flags::NONE };
+    const NONE: StoredHead = StoredHead { round: 0, core_ghz: f32::NAN, flags: Flags::NONE };
 }
 
 #[cfg(test)]
@@ -278,29 +392,38 @@ mod tests {
         ColumnValue { location_ns, line_error_ns, floor_ns: 1.0, line_spread: 1.1, kept, dropped }
     }
 
+    const HEAD: PassHead =
+        PassHead { pass: 0, segment: 0, started: Picos::ZERO, core_ghz: 4.0, flags: Flags::NONE };
+
     /// Few, as adaptive passes have, and as many as can be asked for.
-    const BATCHES: [[u32; 2]; 5] = [[32, 0], [0xfffe, 3], [0xffff, 0], [7, 0xffff], [u32::MAX, u32::MAX]];
+    const BATCHES: [[u32; 2]; 5] = [[32, 0], [0xfe, 3], [0xff, 0], [7, 0xff], [u32::MAX, u32::MAX]];
 
     #[test]
     fn a_failure_lasts_until_the_next_visit() {
         let mut table = PassTable::default();
         table.fail(2, &TrialFailure::Interrupted);
         assert_eq!(table.cell(2).unwrap().failure, Some(&TrialFailure::Interrupted));
-        assert!(table.cell(1).unwrap().passes.is_empty() && table.cell(3).is_none());
-        table.begin(2, PassHead::NONE);
+        assert!(table.cell(1).unwrap().is_empty() && table.cell(3).is_none());
+        table.begin(2, HEAD);
         assert_eq!(table.cell(2).unwrap().failure, None);
     }
 
     proptest! {
-        /// Cells in any order, columns that appear late, line errors that some visits have, and counts of any size.
+        /// Cells in any order, columns that appear late and are kept whole or not, line errors that some visits have,
+        /// and counts of any size.
         #[test]
         fn every_cell_keeps_what_was_said_of_it(
             visits in proptest::collection::vec((0usize..5, 0usize..4, any::<bool>(), 0usize..5), 0..200),
+            whole in any::<[bool; 4]>(),
         ) {
             let mut table = PassTable::default();
             let mut said: BTreeMap<usize, Vec<(usize, ColumnValue)>> = BTreeMap::new();
             for (index, (cell, column, has_error, batches)) in visits.into_iter().enumerate() {
-                let row = table.begin(cell, PassHead { pass: index as u32, ..PassHead::NONE });
+                let head = PassHead { pass: index as u32 / 3, core_ghz: index as f32, ..HEAD };
+                let row = table.begin(cell, head);
+                while table.columns.len() <= column {
+                    table.add_column(whole[table.columns.len()]);
+                }
                 let line_error_ns = if has_error { 0.5 } else { f32::NAN };
                 let value = value(index as f32, line_error_ns, BATCHES[batches]);
                 table.set(row, column, value);
@@ -308,14 +431,19 @@ mod tests {
             }
             for (cell, said) in said {
                 let passes = table.cell(cell).unwrap();
-                prop_assert_eq!(passes.passes.len(), said.len());
+                prop_assert_eq!(passes.len(), said.len());
                 for (pass, (column, value)) in said.into_iter().enumerate() {
-                    prop_assert_eq!(passes.passes[pass].pass as f32, value.location_ns);
+                    let head = passes.head(pass);
+                    prop_assert_eq!((head.core_ghz, head.pass), (value.location_ns, value.location_ns as u32 / 3));
                     for other in 0..5 {
                         let found = passes.column(pass, other);
                         prop_assert_eq!(found.is_some(), other == column);
+                        prop_assert_eq!(passes.location(pass, other), found.map(|found| found.location_ns));
                         if let Some(found) = found {
                             prop_assert_eq!(found.location_ns, value.location_ns);
+                            if !whole[column] {
+                                continue;
+                            }
                             prop_assert_eq!(found.line_error_ns.to_bits(), value.line_error_ns.to_bits());
                             prop_assert_eq!([found.kept, found.dropped], [value.kept, value.dropped]);
                         }

@@ -3,7 +3,7 @@
 
 use super::passes::PassTable;
 pub use super::passes::{CellPasses, ColumnValue, PassHead};
-use super::{LatencySettings, PairChoice, Purpose, Visit};
+use super::{LatencySettings, PairChoice, Purpose, SpanSummary, Visit};
 use crate::{CpuId, KernelId, Picos, Recording, Relation, Topology, TrialFailure};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -42,6 +42,9 @@ pub fn representatives(topology: &Topology, pairs: impl Iterator<Item = [CpuId; 
         .collect()
 }
 
+/// Sets of columns that are remembered.
+const MOST_LAYOUTS: usize = 8;
+
 /// Everything that the visits of a run said. Built while measuring and when a run file is read;
 /// [`analyse`](fn@super::analyse) makes the result from it, so both say the same.
 ///
@@ -52,8 +55,12 @@ pub struct Record {
     /// What the columns of [`CellPasses`] mean.
     columns: Vec<SpanColumn>,
     map: PassTable,
+    /// Kernels of which the map keeps nothing but the location.
+    located: Vec<KernelId>,
     /// Working memory: the rows of the trials that are being added.
     rows: Vec<usize>,
+    /// Working memory: the columns of the spans of visits added before.
+    layouts: Vec<Vec<usize>>,
     others: Vec<Entry>,
     decisions: BTreeMap<String, String>,
     raw: Vec<KeptRecording>,
@@ -158,11 +165,20 @@ impl Record {
         self.rows = rows;
     }
 
+    /// Says that of some kernels, beside the map's own, nothing but the location will be asked for: columns that these get
+    /// from now on keep nothing else.
+    pub fn keep_locations_of(&mut self, kernels: &[KernelId]) {
+        self.located = kernels.to_vec();
+    }
+
     /// Puts the spans of a visit into a row of the table.
     fn say(&mut self, row: usize, visit: &Visit) {
-        for (index, span) in visit.spans.iter().enumerate() {
-            let before = visit.spans[..index].iter().filter(|earlier| earlier.kernel == span.kernel).count();
-            let column = self.column_or_new(&span.kernel, before as u8);
+        let of_kernel = |(&column, span): (&usize, &SpanSummary)| self.columns[column].kernel == span.kernel;
+        let fits = |layout: &Vec<usize>| {
+            layout.len() == visit.spans.len() && layout.iter().zip(&visit.spans).all(of_kernel)
+        };
+        let known = self.layouts.iter().position(fits).unwrap_or_else(|| self.lay_out(visit));
+        for (span, &column) in visit.spans.iter().zip(&self.layouts[known]) {
             let value = ColumnValue {
                 location_ns: span.location_ns,
                 line_error_ns: span.line_error_ns.unwrap_or(f32::NAN),
@@ -175,9 +191,25 @@ impl Record {
         }
     }
 
+    /// Finds the columns of the spans of a visit; gives where they are noted.
+    fn lay_out(&mut self, visit: &Visit) -> usize {
+        let mut layout = Vec::with_capacity(visit.spans.len());
+        for (index, span) in visit.spans.iter().enumerate() {
+            let before = visit.spans[..index].iter().filter(|earlier| earlier.kernel == span.kernel).count();
+            layout.push(self.column_or_new(&span.kernel, before as u8));
+        }
+        // Visits of a map have two: pairs on one node, and on two.
+        if self.layouts.len() == MOST_LAYOUTS {
+            self.layouts.clear();
+        }
+        self.layouts.push(layout);
+        self.layouts.len() - 1
+    }
+
     fn column_or_new(&mut self, kernel: &KernelId, home: u8) -> usize {
         self.column(kernel, home).unwrap_or_else(|| {
             self.columns.push(SpanColumn { kernel: kernel.clone(), home });
+            self.map.add_column(!self.located.contains(kernel));
             self.columns.len() - 1
         })
     }

@@ -61,8 +61,7 @@ pub fn watch(
 
 /// (position of the pass, value) where the column has one.
 fn series(passes: CellPasses<'_>, column: usize) -> impl Iterator<Item = (usize, f64)> {
-    (0..passes.passes.len())
-        .filter_map(move |pass| Some((pass, f64::from(passes.column(pass, column)?.location_ns))))
+    (0..passes.len()).filter_map(move |pass| Some((pass, f64::from(passes.location(pass, column)?))))
 }
 
 fn range(values: &[f64]) -> f64 {
@@ -83,7 +82,7 @@ fn describe(
     let values: Vec<(usize, f64)> = series(passes, column).collect();
     states.sort_by(|a, b| b.share.total_cmp(&a.share));
     let shown = record.column(headline, 0);
-    let begin = passes.passes.first().map_or(Picos::ZERO, |head| head.started);
+    let begin = passes.heads().next().map_or(Picos::ZERO, |head| head.started);
     let mut label = vec![0u8; values.len()];
     for (index, state) in states.iter().enumerate() {
         for &member in &state.passes {
@@ -94,9 +93,9 @@ fn describe(
         .iter()
         .zip(&label)
         .map(|(&(pass, telling), &state)| {
-            let value = shown.and_then(|column| passes.column(pass, column));
-            let ns = value.map_or(telling, |value| f64::from(value.location_ns));
-            (passes.passes[pass].started - begin, ns, state)
+            let value = shown.and_then(|column| passes.location(pass, column));
+            let ns = value.map_or(telling, f64::from);
+            (passes.head(pass).started - begin, ns, state)
         })
         .collect();
     watch.states = states
@@ -153,7 +152,7 @@ fn kernels(
                     let value = passes.column(pass, index)?;
                     let line_error =
                         if value.line_error_ns.is_finite() { f64::from(value.line_error_ns) } else { 0.0 };
-                    let at_s = passes.passes[pass].started.secs();
+                    let at_s = passes.head(pass).started.secs();
                     Some(Pass { at_s, value: f64::from(value.location_ns), line_error })
                 })
                 .collect();

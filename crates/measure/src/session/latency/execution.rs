@@ -105,8 +105,8 @@ fn seen(driver: &Driver<'_>) -> Matrix<Option<Observation>> {
     let mut value = |cell: usize| {
         let passes = record.passes(cell)?;
         scratch.clear();
-        let said = (0..passes.passes.len()).filter_map(|pass| passes.column(pass, column?));
-        scratch.extend(said.map(|said| f64::from(said.location_ns)));
+        let said = (0..passes.len()).filter_map(|pass| passes.location(pass, column?));
+        scratch.extend(said.map(f64::from));
         stats::median_in_place(&mut scratch).map(Observation::bare)
     };
     let cpus = &driver.settings.cpus;

@@ -176,7 +176,7 @@ fn begin_again(
     widths: &BTreeMap<Relation, u32>,
 ) -> Result<(), RunError> {
     let next = (0..driver.pairs.len())
-        .filter_map(|cell| driver.log.record.passes(cell)?.passes.last().map(|head| head.pass + 1))
+        .filter_map(|cell| driver.log.record.passes(cell)?.heads().last().map(|head| head.pass + 1))
         .max()
         .unwrap_or(0);
     let regime: &mut ChosenRegime = driver.choices.regime.get_or_insert_default();

@@ -2,14 +2,16 @@
 //! has to fit is its relation, as the system reports it, and the groups that the latencies themselves show.
 
 use super::driver::Driver;
-use super::{Ended, RunError};
+use super::{Ended, RunError, map};
 use crate::schedule;
 use crate::session::PASS_GAP;
 use coretalk_model::infer::{Doubt, Observation, infer};
-use coretalk_model::latency::analyse::{Survey, flag_outliers, settle_all};
+use coretalk_model::latency::analyse::{Survey, outliers, settled};
 use coretalk_model::latency::cell::Scratch;
-use coretalk_model::latency::{Cell, Counts, Purpose};
-use coretalk_model::{CpuId, Flag, KernelId, Matrix, Protocol};
+use coretalk_model::latency::{CellValue, Counts, Entry, Purpose};
+use coretalk_model::stats::Estimate;
+use coretalk_model::{CpuId, Flag, Flags, Matrix};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -28,9 +30,14 @@ pub fn first(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     if driver.settings.counts != Counts::Adaptive || driver.visit_plan.tiny || driver.budget_ended {
         return Ok(Ended::Complete);
     }
+    // What is measured again says nothing new of the passes.
+    let judged = judge(driver);
     let mut known = BTreeSet::new();
     for _ in 0..ROUNDS {
-        let found = suspects(driver, &known);
+        if driver.run.is_stopped() {
+            return Ok(Ended::Interrupted);
+        }
+        let found = suspects(driver, &judged, &known);
         let fresh: Vec<u32> = found.into_iter().filter(|&cell| known.insert(cell)).collect();
         if driver.run.is_stopped() {
             return Ok(Ended::Interrupted);
@@ -84,43 +91,54 @@ fn visits(driver: &mut Driver<'_>, suspects: &[u32], passes: Range<u32>) -> Resu
     Ok(Ended::Complete)
 }
 
+/// What the passes say of a cell, as far as suspects are told by it.
+#[derive(Clone, Copy)]
+struct Judged {
+    latency_ns: Estimate,
+    flags: Flags,
+}
+
+/// What the passes say of every cell, in each map of round trips; of none once somebody wishes to end, as judging half a
+/// million cells takes too long for somebody who waits.
+fn judge(driver: &Driver<'_>) -> Vec<Vec<Option<Judged>>> {
+    let regime = driver.choices.regime.clone().unwrap_or_default();
+    let of_map = |survey: &Survey<'_>| {
+        let mut scratch = Scratch::default();
+        let judge = |cell| {
+            let go_on = !driver.run.is_stopped();
+            let value = go_on.then(|| survey.judge_with(cell, &mut scratch)).flatten()?;
+            Some(Judged { latency_ns: value.latency_ns, flags: value.flags })
+        };
+        let mut cells: Vec<Option<Judged>> = (0..survey.len()).map(judge).collect();
+        for cell in outliers(survey, |cell| cells[cell].map(|judged| judged.latency_ns)) {
+            if let Some(judged) = &mut cells[cell] {
+                judged.flags.set(Flag::ModelOutlier);
+            }
+        }
+        cells
+    };
+    map::surveys(driver, &regime).iter().map(of_map).collect()
+}
+
 /// Cells with disturbed passes or states of their own, and cells that do not fit their relation or the groups that the
 /// others show, in any map. `known` have been measured again.
-fn suspects(driver: &Driver<'_>, known: &BTreeSet<u32>) -> Vec<u32> {
+fn suspects(driver: &Driver<'_>, judged: &[Vec<Option<Judged>>], known: &BTreeSet<u32>) -> Vec<u32> {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let mut suspects = BTreeSet::new();
-    for (&protocol, chosen) in
-        driver.choices.hints.iter().filter(|(protocol, _)| **protocol != Protocol::OneWay)
-    {
-        let kernel = KernelId::of(protocol, chosen.hint);
-        let survey = Survey::new(
-            &driver.topology,
-            driver.settings,
-            &driver.log.record,
-            &regime,
-            &driver.pairs,
-            &kernel,
-        );
-        let mut scratch = Scratch::default();
-        let mut cells: Vec<Cell> = (0..survey.len())
-            // Judging half a million cells takes too long for somebody who waits.
-            .map(|cell| {
-                match (!driver.run.is_stopped()).then(|| survey.judge_with(cell, &mut scratch)).flatten() {
-                    Some(value) => Cell::Measured(Box::new(value)),
-                    None => Cell::Missing { reason: String::new() },
-                }
-            })
-            .collect();
-        if driver.run.is_stopped() {
-            return Vec::new();
-        }
-        flag_outliers(&survey, &mut cells);
+    for (map, cells) in judged.iter().enumerate() {
+        let mut cells = Cow::Borrowed(cells);
         // Only by what earlier rounds have added: somebody who goes on with a run finds the same suspects.
-        settle_all(&survey, &mut cells, |entry| entry.pass < FIRST && known.contains(&entry.cell));
+        if !known.is_empty() {
+            let survey = &map::surveys(driver, &regime)[map];
+            let flags = |cell: usize| cells[cell].map_or(Flags::NONE, |judged| judged.flags);
+            let wanted = |entry: &Entry| entry.pass < FIRST && known.contains(&entry.cell);
+            for (cell, CellValue { latency_ns, flags, .. }) in settled(survey, flags, wanted) {
+                cells.to_mut()[cell] = Some(Judged { latency_ns, flags });
+            }
+        }
         let with = |wanted: Flag| {
-            let flagged = (0..)
-                .zip(&cells)
-                .filter(move |(_, cell)| cell.value().is_some_and(|value| value.flags.contains(wanted)));
+            let is_flagged = move |judged: &Judged| judged.flags.contains(wanted);
+            let flagged = (0..).zip(&*cells).filter(move |(_, cell)| cell.as_ref().is_some_and(is_flagged));
             flagged.map(|(index, _)| index)
         };
         suspects.extend(with(Flag::Drift).chain(with(Flag::ModelOutlier)));
@@ -128,7 +146,10 @@ fn suspects(driver: &Driver<'_>, known: &BTreeSet<u32>) -> Vec<u32> {
         // them, and measuring again would only show them again.
         if with(Flag::Multimodal).count() * MACHINE_WIDE <= cells.len() {
             suspects.extend(with(Flag::Multimodal));
-            let seen = |cell: usize| cells[cell].value().and_then(Observation::of_cell);
+            let seen = |cell: usize| {
+                let Judged { latency_ns, flags } = cells[cell]?;
+                Observation::of(&latency_ns, flags)
+            };
             suspects.extend(misfits(&driver.settings.cpus, &driver.pairs, seen));
         }
     }
@@ -142,14 +163,22 @@ fn misfits(cpus: &[CpuId], pairs: &[[CpuId; 2]], seen: impl Fn(usize) -> Option<
     if cpus.len() < 3 || pairs.len() != all {
         return Vec::new();
     }
-    let index: BTreeMap<[CpuId; 2], u32> =
-        pairs.iter().zip(0..).map(|(&[a, b], cell)| ([a.min(b), a.max(b)], cell)).collect();
-    let cell_of = |a: CpuId, b: CpuId| index.get(&[a.min(b), a.max(b)]).copied();
-    let observed =
-        Matrix::symmetric(cpus.to_vec(), |row, column| seen(cell_of(cpus[row], cpus[column])? as usize));
+    let position: BTreeMap<CpuId, usize> = cpus.iter().copied().zip(0..).collect();
+    let at = |[a, b]: [CpuId; 2]| {
+        let (a, b) = (*position.get(&a)?, *position.get(&b)?);
+        (a != b).then(|| a.max(b) * (a.max(b) - 1) / 2 + a.min(b))
+    };
+    let mut cells = vec![None; all];
+    for (cell, &pair) in (0..).zip(pairs) {
+        if let Some(at) = at(pair) {
+            cells[at] = Some(cell);
+        }
+    }
+    let observed = cells.iter().map(|cell| seen((*cell)? as usize)).collect();
+    let observed = Matrix::of_symmetric(cpus.to_vec(), observed);
     let Ok(structure) = infer(&observed) else { return Vec::new() };
     let doubted = structure.suspects.iter().filter(|suspect| suspect.doubt != Doubt::Missing);
-    let misfits: Vec<u32> = doubted.filter_map(|suspect| cell_of(suspect.pair[0], suspect.pair[1])).collect();
+    let misfits: Vec<u32> = doubted.filter_map(|suspect| cells[at(suspect.pair)?]).collect();
     if misfits.len() * MACHINE_WIDE > all { Vec::new() } else { misfits }
 }
 
