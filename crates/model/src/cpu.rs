@@ -34,7 +34,7 @@ pub enum CpuSetError {
         part: String,
     },
     /// A range such as `7-4`.
-    #[error("read the range `{part}`: it ends before it begins")]
+    #[error("read the range `{part}`: it ends before it starts")]
     Backwards {
         /// The offending part of the list.
         part: String,
@@ -119,6 +119,11 @@ impl CpuSet {
     /// Whether there is no CPU in the set.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
+    }
+
+    /// `CPU 3` or `CPUs 0-3`, as sentences have it.
+    pub fn named(&self) -> String {
+        format!("{} {self}", if self.len() == 1 { "CPU" } else { "CPUs" })
     }
 
     /// The CPU with the lowest id.

@@ -92,13 +92,13 @@ impl fmt::Display for Departure {
             return match why {
                 Absence::Offline => write!(f, "CPU {cpu} is offline"),
                 Absence::Cpuset => write!(f, "CPU {cpu} is not in the cpuset of this process"),
-                Absence::PinRefused => write!(f, "CPU {cpu} refused the pin"),
+                Absence::PinRefused => write!(f, "CPU {cpu} refuses pinned threads"),
             };
         }
         let what = match why {
             Absence::Offline => "went offline",
-            Absence::Cpuset => "was taken out of the cpuset",
-            Absence::PinRefused => "lost its thread and refused it back",
+            Absence::Cpuset => "was removed from the cpuset",
+            Absence::PinRefused => "lost its thread, which could not be pinned again",
         };
         write!(f, "CPU {cpu} {what} after {:.1} s", after.secs())
     }
@@ -131,14 +131,14 @@ mod tests {
             let failure = |why| Departure { cpu: CpuId(3), after, why }.failure().to_string();
             assert_eq!(failure(Absence::Offline), "CPU 3 was taken away during the run");
             assert_eq!(failure(Absence::Cpuset), failure(Absence::Offline));
-            assert_eq!(failure(Absence::PinRefused), "CPU 3 refused the pin (errno 22)");
+            assert_eq!(failure(Absence::PinRefused), "a thread could not be pinned to CPU 3 (errno 22)");
         }
     }
 
     #[test]
     fn a_cpu_that_was_never_there_did_not_go_away() {
         let at = |ms| Departure { cpu: CpuId(2), after: Picos::from_ms(ms), why: Absence::PinRefused };
-        assert_eq!(at(0).to_string(), "CPU 2 refused the pin");
-        assert_eq!(at(400).to_string(), "CPU 2 lost its thread and refused it back after 0.4 s");
+        assert_eq!(at(0).to_string(), "CPU 2 refuses pinned threads");
+        assert_eq!(at(400).to_string(), "CPU 2 lost its thread, which could not be pinned again after 0.4 s");
     }
 }

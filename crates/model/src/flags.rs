@@ -180,9 +180,9 @@ impl FromIterator<Flag> for Flags {
 /// Why a number has [`Flag::WideCi`]; `width` is half its interval as a share of it.
 pub(crate) fn too_wide(width: f64) -> String {
     match width {
-        width if width < 0.0995 => format!("± {:.2} % is wider than asked for", width * 100.0),
-        width if width < 1.0 => format!("± {:.1} % is wider than asked for", width * 100.0),
-        _ => "the interval is wider than the value itself".to_owned(),
+        width if width < 0.0995 => format!("± {:.2} % is wider than requested", width * 100.0),
+        width if width < 1.0 => format!("± {:.1} % is wider than requested", width * 100.0),
+        _ => "the interval is wider than the value".to_owned(),
     }
 }
 
@@ -190,10 +190,10 @@ pub(crate) fn too_wide(width: f64) -> String {
 pub(crate) fn too_coarse(width: f64) -> String {
     match width {
         width if width < 1.0 => format!(
-            "± {:.1} %, for the clock reads in steps and a median is known to half of one",
+            "± {:.1} %: the clock advances in steps, and a median is known only to half a step",
             width * 100.0
         ),
-        _ => "the clock reads in steps that are longer than the value itself".to_owned(),
+        _ => "the clock steps are longer than the value".to_owned(),
     }
 }
 

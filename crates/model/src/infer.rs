@@ -297,13 +297,13 @@ fn scatter(distances: &Distances) -> f64 {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InferError {
     /// Two CPUs have one pair, and one number has no structure.
-    #[error("{}, and groups show only from three CPUs on", pairs_words(*.cpus))]
+    #[error("{}, and groups only show with three CPUs or more", pairs_words(*.cpus))]
     TooFew {
         /// CPUs of the matrix.
         cpus: usize,
     },
     /// A cell that no measurement gives.
-    #[error("the latency of CPU {from} to CPU {to} is {value}, which no measurement gives; check the file")]
+    #[error("the latency from CPU {from} to CPU {to} is {value}, which cannot be measured; check the file")]
     Impossible {
         /// Initiator.
         from: CpuId,
@@ -313,7 +313,7 @@ pub enum InferError {
         value: f64,
     },
     /// Too few of the pairs have a value.
-    #[error("{known} of {of} pairs have a value; at least half of them are needed")]
+    #[error("only {known} of {of} pairs have a value; at least half are needed")]
     TooSparse {
         /// Pairs with a value.
         known: usize,
@@ -325,8 +325,8 @@ pub enum InferError {
 fn pairs_words(cpus: usize) -> &'static str {
     match cpus {
         0 => "the matrix has no CPU with a value",
-        1 => "one CPU has nobody to talk to",
-        _ => "2 CPUs have 1 pair between them",
+        1 => "one CPU has no other to talk to",
+        _ => "2 CPUs have 1 pair",
     }
 }
 

@@ -86,7 +86,7 @@ pub struct Disturbance {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum TrialFailure {
     /// The system refused the binding, so nothing was timed.
-    #[error("CPU {cpu} refused the pin (errno {errno})")]
+    #[error("a thread could not be pinned to CPU {cpu} (errno {errno})")]
     NotPinned {
         /// The CPU.
         cpu: CpuId,
@@ -106,7 +106,7 @@ pub enum TrialFailure {
         limit: Picos,
     },
     /// The thread of the partner ended or hung.
-    #[error("the thread on CPU {cpu} stopped answering")]
+    #[error("the thread on CPU {cpu} stopped responding")]
     PartnerLost {
         /// The CPU of the partner.
         cpu: CpuId,

@@ -47,13 +47,13 @@ impl Sharing {
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum CandidateError {
     /// A class where all cores are alike.
-    #[error("there is no class `{class}`: one kind of core is known here")]
+    #[error("there is no core class `{class}`: all cores are alike")]
     OneClass { class: String },
     /// A class that no CPU left is of.
-    #[error("no CPU left is of the class `{class}`; there are {}", known.join(" and "))]
+    #[error("no remaining CPU is of class `{class}`; classes here: {}", known.join(" and "))]
     NoneOfClass { class: String, known: Vec<String> },
     /// A node that no CPU left belongs to.
-    #[error("no CPU left belongs to memory node {node}")]
+    #[error("no remaining CPU belongs to NUMA node {node}")]
     NoneOfNode { node: u32 },
     /// Fewer than threads are left: cores where each thread has one to itself, else CPUs.
     #[error(
@@ -161,7 +161,7 @@ mod tests {
         let base = Constraints { sharing: Sharing::Allowed, ..Constraints::default() };
         let class = |name: &str| Constraints { class: Some(name.into()), ..base.clone() };
         assert_eq!(chosen(2, class("e")).unwrap(), "4,5");
-        assert!(chosen(1, class("LP")).unwrap_err().contains("there are E and P"));
+        assert!(chosen(1, class("LP")).unwrap_err().contains("classes here: E and P"));
         assert_eq!(chosen(2, Constraints { node: Some(0), ..base.clone() }).unwrap(), "0-3");
         assert!(
             chosen(2, Constraints { node: Some(7), ..base.clone() }).unwrap_err().contains("memory node 7")

@@ -131,21 +131,30 @@ impl Graph {
             let thread = |text: &str| match text.parse::<u32>() {
                 Ok(id) if (id as usize) < threads.unwrap_or(MOST_THREADS) => Ok(id),
                 Ok(id) => Err(at(match threads {
-                    Some(threads) => format!("there is no thread {id}: {threads} threads are counted from 0"),
-                    None => format!("thread {id} is beyond the most that are read, {MOST_THREADS}"),
+                    Some(threads) => {
+                        format!("there is no thread {id}: the {threads} threads are counted from 0")
+                    }
+                    None => format!("thread {id} is beyond the maximum of {MOST_THREADS} threads"),
                 })),
-                Err(_) => Err(at(format!("`{}` is no thread; threads are counted from 0", excerpt(text)))),
+                Err(_) => Err(at(format!("`{}` is not a thread; threads are counted from 0", excerpt(text)))),
             };
             let (a, b) = (thread(a)?, thread(b)?);
             if a == b {
-                return Err(at(format!("thread {a} talks to itself; leave the line out")));
+                return Err(at(format!("thread {a} talks to itself; remove the line")));
             }
             let weight = match weight.parse::<f64>() {
                 Ok(weight) if weight.is_finite() && weight >= 0.0 => weight,
                 Ok(weight) if weight < 0.0 => {
-                    return Err(at(format!("the weight {weight} is negative; write how much is said")));
+                    return Err(at(format!(
+                        "the weight {weight} is negative; write how much the two exchange"
+                    )));
                 }
-                _ => return Err(at(format!("`{}` is no weight; write a number from 0 up", excerpt(weight)))),
+                _ => {
+                    return Err(at(format!(
+                        "`{}` is not a weight; write a number from 0 up",
+                        excerpt(weight)
+                    )));
+                }
             };
             edges.push((a, b, weight));
         }
@@ -213,14 +222,14 @@ mod tests {
     fn what_makes_no_sense_is_named_with_its_line() {
         for (text, threads, part) in [
             ("0 1", None, "line 1: it has 2 fields"),
-            ("0 1 1\n0 x 1", None, "line 2: `x` is no thread"),
-            ("0 -1 1", None, "`-1` is no thread"),
-            ("0 4 1", Some(4), "line 1: there is no thread 4: 4 threads are counted from 0"),
-            ("0 99999999 1", None, "beyond the most"),
+            ("0 1 1\n0 x 1", None, "line 2: `x` is not a thread"),
+            ("0 -1 1", None, "`-1` is not a thread"),
+            ("0 4 1", Some(4), "line 1: there is no thread 4: the 4 threads are counted from 0"),
+            ("0 99999999 1", None, "beyond the maximum"),
             ("3 3 1", None, "thread 3 talks to itself"),
             ("0 1 -2", None, "the weight -2 is negative"),
-            ("0 1 nan", None, "`nan` is no weight"),
-            ("0 1 inf", None, "`inf` is no weight"),
+            ("0 1 nan", None, "`nan` is not a weight"),
+            ("0 1 inf", None, "`inf` is not a weight"),
             ("", None, "no threads talk"),
             ("0 1 0", None, "no threads talk"),
         ] {

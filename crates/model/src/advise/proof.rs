@@ -51,12 +51,11 @@ impl Claim {
         distances: &CpuDistances,
     ) -> Result<Claim, &'static str> {
         let work = stand_in(graph, pattern).ok_or(if graph.len() < 2 {
-            "one thread has nobody to talk to"
+            "one thread has no other to talk to"
         } else if graph.total() > 0.0 {
-            "no workload talks like this; `ring`, `pipeline` and `all-to-all` have one, and `coretalk place` runs a \
-             command of your own"
+            "no built-in workload has this pattern; `ring`, `pipeline` and `all-to-all` do, and `coretalk place` runs your own command"
         } else {
-            "latencies predict nothing of threads that do not talk; `coretalk place` compares placements by any work"
+            "latencies predict nothing for threads that do not talk; `coretalk place` compares placements with any work"
         })?;
         let cost = |cpus: &[CpuId]| Cost::of(work, graph, distances, cpus);
         let Some(mine) = cost(&advice.cpus) else { return Err("a thread has no CPU") };
@@ -312,7 +311,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_proven_says_why() {
-        assert!(claim(Pattern::Pairs, 4, 80.0).unwrap_err().contains("no workload talks like this"));
+        assert!(
+            claim(Pattern::Pairs, 4, 80.0).unwrap_err().contains("no built-in workload has this pattern")
+        );
         assert!(claim(Pattern::Independent, 4, 80.0).unwrap_err().contains("do not talk"));
         // Two that talk are a ring of two.
         assert_eq!(claim(Pattern::Pairs, 2, 80.0).unwrap().work, WorkloadKind::Ring);

@@ -61,7 +61,7 @@ impl DatasetComparison {
     /// nothing of how long anything takes.
     pub fn called(&self) -> [&'static str; 2] {
         match self.quantity.as_str() {
-            "one_way_variation" => ["less steady", "steadier"],
+            "one_way_variation" => ["less stable", "steadier"],
             _ => ["slower", "faster"],
         }
     }
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(dataset("half_round_trip", Better::Lower).called_above(), "slower");
         assert_eq!(dataset("throughput", Better::Higher).called_above(), "faster");
         let variation = dataset("one_way_variation", Better::Lower);
-        assert_eq!((variation.called_above(), variation.called()[1]), ("less steady", "steadier"));
+        assert_eq!((variation.called_above(), variation.called()[1]), ("less stable", "steadier"));
     }
 
     #[test]

@@ -122,7 +122,7 @@ pub fn mismatches(a: &Side, b: &Side) -> Vec<Mismatch> {
     }
     for name in unmatched.in_a.iter().chain(&unmatched.in_b) {
         if !pairs.is_empty() {
-            let held = |has: bool| Some(if has { name.clone() } else { "nothing of it".to_owned() });
+            let held = |has: bool| Some(if has { name.clone() } else { "none".to_owned() });
             let left = unmatched.in_a.contains(name);
             found.push(mismatch("content", held(left).as_ref(), held(!left).as_ref(), Weight::Warns));
         }

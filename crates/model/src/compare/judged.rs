@@ -6,15 +6,15 @@ use crate::quantity::Better;
 use crate::stats::Estimate;
 
 /// Neither does the spread between pairs tell, nor do they carry intervals.
-const NO_ERROR_KNOWN: &str = "too few pairs without intervals";
+const NO_ERROR_KNOWN: &str = "too few pairs, and none has an interval";
 /// The machine changed its state in most pairs.
-const MOVED: &str = "changed state during a run";
+const MOVED: &str = "the machine changed state during a run";
 /// A guest's CPUs may be moved by the host.
-const FLOATS: &str = "on a guest the host may have moved the CPUs";
+const FLOATS: &str = "the host may have moved the guest's CPUs";
 /// Steps of a clock, or of what was printed, hide what counts.
-const COARSE: &str = "the numbers lie on steps too far apart";
+const COARSE: &str = "the resolution of the numbers is too coarse";
 /// What needs no interval.
-const IDENTICAL: &str = "the very same numbers";
+const IDENTICAL: &str = "identical numbers";
 
 /// Plateaus lie at least 15 % apart: what moves a guest's level by more may be the host moving its CPUs.
 const PLATEAU: f64 = 0.14;

@@ -22,19 +22,19 @@ pub enum HwlocError {
     #[error("read the XML: {message}")]
     Xml { message: String },
     /// XML of another kind.
-    #[error("read the XML: its root is `{root}`, and hwloc writes `topology`")]
+    #[error("read the XML: its root is `{root}`, expected `topology` as written by hwloc")]
     Foreign { root: String },
     /// Objects without end.
-    #[error("read the XML, line {line}: objects lie deeper than {DEEPEST} inside each other")]
+    #[error("read the XML, line {line}: objects are nested deeper than {DEEPEST}")]
     TooDeep { line: u32 },
     /// A CPU without a number, or with one that no system gives.
     #[error("read the XML, line {line}: a PU has the os_index `{found}` (expected 0 to {HIGHEST_CPU})")]
     BadCpu { line: u32, found: String },
     /// A set of CPUs that is not written as hwloc does.
-    #[error("read the XML, line {line}: `{found}` is no cpuset of hwloc (expected for example 0x000000ff)")]
+    #[error("read the XML, line {line}: `{found}` is not an hwloc cpuset (expected for example 0x000000ff)")]
     BadSet { line: u32, found: String },
     /// A description of nothing.
-    #[error("read the XML: it holds no PU, which is what hwloc calls a CPU")]
+    #[error("read the XML: it contains no PU, hwloc's name for a CPU")]
     NoCpu,
 }
 

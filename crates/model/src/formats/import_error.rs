@@ -42,7 +42,7 @@ pub enum Problem {
     #[error("the file is empty")]
     Empty,
     /// Nothing but blanks: what core-to-core-latency writes where one CPU has nobody to talk to.
-    #[error("the file holds blank lines only and no latency, as where a tool ran on one CPU")]
+    #[error("the file contains only blank lines and no latency, as when a tool runs on one CPU")]
     Blank,
     /// More than a reader is willing to hold.
     #[error("the file is larger than {limit_mib} MiB, more than a matrix of {MAX_CPUS} CPUs needs")]
@@ -55,29 +55,29 @@ pub enum Problem {
     Markup,
     /// No percentile table where one was asked for.
     #[error(
-        "there is no percentile table (a line `Value Percentile TotalCount 1/(1-Percentile)`) and no interval log in it"
+        "it contains no percentile table (a line `Value Percentile TotalCount 1/(1-Percentile)`) and no interval log"
     )]
     NoPercentiles,
     /// A heading without rows.
-    #[error("the percentile table that begins here has no row")]
+    #[error("the percentile table that starts here has no rows")]
     NoRows,
     /// Something else within a percentile table.
-    #[error("`{line}` is no row of a percentile table: {why}")]
+    #[error("`{line}` is not a row of a percentile table: {why}")]
     NotARow { line: String, why: String },
     /// Rows that fall.
-    #[error("the {what} falls from the row before to this one, which no percentile table does")]
+    #[error("the {what} decreases from the previous row, which it must not")]
     OutOfOrder { what: &'static str },
     /// A line of an interval log that cannot be read.
     #[error("this interval cannot be read: {why}")]
     NotAnInterval { why: IntervalError },
     /// A `.hgrm` or `.hlog` file.
-    #[error("this is a latency histogram, not a matrix; look at it with `coretalk view`")]
+    #[error("this is a latency histogram, not a matrix; show it with `coretalk view`")]
     Histogram,
     /// Broken JSON.
     #[error("the JSON is broken: {message}")]
     JsonSyntax { message: String },
     /// JSON of some other kind.
-    #[error("this JSON holds no known matrix: {message}")]
+    #[error("this JSON contains no known matrix: {message}")]
     JsonShape { message: String },
     /// A cell that is neither a number nor a sign for "not measured".
     #[error("`{cell}` is not a latency (leave the cell empty if the pair was not measured)")]
@@ -87,7 +87,7 @@ pub enum Problem {
     Thousands { cell: String },
     /// Points in some cells, commas in others.
     #[error(
-        "`{cell}` uses another decimal mark than the cells before it; use the point, or the comma, in every cell"
+        "`{cell}` uses a different decimal mark from the cells before it; use points or commas in every cell"
     )]
     MixedDecimals { cell: String },
     /// A latency below zero.
@@ -97,7 +97,7 @@ pub enum Problem {
     #[error("the latency is infinite; measure this pair again or leave the cell empty")]
     Infinite,
     /// A row that is longer or shorter than the others.
-    #[error("this row has {cells} cells, {expected} were expected; every CPU needs one row and one column")]
+    #[error("this row has {cells} cells, expected {expected}; every CPU needs one row and one column")]
     Ragged { cells: usize, expected: usize },
     /// A rectangle.
     #[error(
@@ -108,41 +108,41 @@ pub enum Problem {
     #[error("the matrix has one CPU; a latency needs two")]
     OneCpu,
     /// No cell holds a number.
-    #[error("the matrix holds no latency at all")]
+    #[error("the matrix contains no latency at all")]
     NoValues,
     /// More CPUs than can be held.
-    #[error("the matrix has more than {MAX_CPUS} CPUs, the most that are read")]
+    #[error("the matrix has more than the supported {MAX_CPUS} CPUs")]
     TooManyCpus,
     /// A row or column name without a CPU id.
     #[error("`{label}` is not a CPU id (expected for example `5` or `CPU 5`)")]
     NotACpu { label: String },
     /// One CPU named twice.
-    #[error("CPU {cpu} is named twice; each CPU has one row and one column")]
+    #[error("CPU {cpu} appears twice; each CPU needs one row and one column")]
     DuplicateCpu { cpu: CpuId },
     /// A row for a CPU that has no column.
-    #[error("CPU {cpu} has a row but no column; rows and columns name the same CPUs")]
+    #[error("CPU {cpu} has a row but no column; rows and columns must list the same CPUs")]
     UnknownRow { cpu: CpuId },
     /// One pair given twice.
     #[error("the latency from CPU {from} to CPU {to} is given twice; keep one of the two lines")]
     DuplicatePair { from: CpuId, to: CpuId },
     /// The table ends early.
-    #[error("the table ends after {found} of {expected} rows; was the output cut?")]
+    #[error("the table ends after {found} of {expected} rows; is the output truncated?")]
     MissingRows { found: usize, expected: usize },
     /// The table goes on after its last CPU.
-    #[error("there is a row more than the header has CPUs; was the header cut?")]
+    #[error("there is one row more than CPUs in the header; is the header truncated?")]
     ExtraRow,
     /// pandas left columns or rows out.
     #[error("the table was shortened (`...`); print it in full")]
     Shortened,
     /// A cell below no header.
-    #[error("`{cell}` stands below no CPU id of the header; keep the table's blanks as they were printed")]
+    #[error("`{cell}` is not below a CPU ID of the header; keep the table's spaces as printed")]
     Misaligned { cell: String },
     /// A quote without its partner.
     #[error("a quoted cell does not end where it should; write \"cell\" and double the quotes inside")]
     Quote,
     /// A border of whole numbers around whole numbers.
     #[error(
-        "the first row and column may be CPU ids or latencies; write `cpu` into the first cell if they are ids, 0 if not"
+        "the first row and column may be CPU IDs or latencies; write `cpu` in the first cell if they are IDs, 0 if not"
     )]
     AmbiguousLabels,
     /// Ids far apart with few pairs.
@@ -150,7 +150,7 @@ pub enum Problem {
     TooSparse { pairs: usize, cpus: usize },
     /// Our own file says symmetric and is not.
     #[error(
-        "the file says that it is symmetric, but CPU {from} to CPU {to} is not what CPU {to} to CPU {from} is"
+        "the file claims to be symmetric, but CPU {from} to CPU {to} differs from CPU {to} to CPU {from}"
     )]
     HalvesDiffer { from: CpuId, to: CpuId },
     /// A first line of our own format that this version does not know.
@@ -162,12 +162,11 @@ pub enum Problem {
     OwnHeader { text: String },
     /// Our own table of queues.
     #[error(
-        "this is a table of messages per second, and no latencies; hold runs of queues against each other with \
-             `coretalk compare`"
+        "this is a table of messages per second, not latencies; compare queue runs with `coretalk compare`"
     )]
     Rates,
     /// A unit that is not read.
-    #[error("`{text}` names a unit that is not read; convert the column to ns")]
+    #[error("`{text}` has an unsupported unit; convert the column to ns")]
     Unit { text: String },
     /// Text in which no reader finds a matrix.
     #[error("no matrix was found in this text; see the list of formats in FORMAT.md")]
@@ -200,40 +199,39 @@ pub(super) fn excerpt(text: &str) -> String {
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum IntervalError {
     /// Start, length, maximum and histogram belong there.
-    #[error("it has no four fields")]
+    #[error("it does not have four fields")]
     Fields,
     /// The maximum is none.
-    #[error("`{field}` is no number")]
+    #[error("`{field}` is not a number")]
     NotANumber { field: String },
     /// The histogram is not text.
     #[error("its last field is not base64")]
     NotBase64,
     /// The histogram begins otherwise.
-    #[error("its last field is no histogram of HdrHistogram")]
+    #[error("its last field is not an HdrHistogram histogram")]
     NotHdr,
     /// An encoding that nothing writes any more.
     #[error(
-        "it is encoded as {version} of HdrHistogram, and only V2 (format 1.2 or later of the log) is read; write it again \
-         with a current HdrHistogram"
+        "it is encoded as {version} of HdrHistogram, but only V2 (log format 1.2 or later) is supported; write it again with a current HdrHistogram"
     )]
     Older { version: &'static str },
     /// More than a reader is willing to hold.
-    #[error("it holds more than {limit_mib} MiB")]
+    #[error("it contains more than {limit_mib} MiB")]
     TooLarge { limit_mib: usize },
     /// Not zlib.
-    #[error("what it packed cannot be unpacked")]
+    #[error("its compressed data cannot be decompressed")]
     NotZlib,
     /// What is inside begins otherwise.
-    #[error("what it packed is no V2 histogram")]
+    #[error("its compressed data is not a V2 histogram")]
     NotV2,
     /// Digits or a lowest value that no histogram has.
-    #[error("its header makes no sense")]
+    #[error("its header is invalid")]
     Header,
     /// The end is missing.
-    #[error("it is cut")]
+    #[error("it is truncated")]
     Cut,
     /// The end of a count is missing.
-    #[error("its counts are cut")]
+    #[error("its counts are truncated")]
     CountsCut,
     /// No number holds it.
     #[error("a value is beyond 64 bits")]

@@ -217,14 +217,11 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Warning::UnitAssumed { unit } => {
-                write!(
-                    f,
-                    "the file names no unit: its numbers are taken as {unit}; check the tool that wrote it"
-                )
+                write!(f, "the file gives no unit: {unit} is assumed; check the tool that wrote it")
             }
             Warning::Missing { cells, of, first: [from, to] } => write!(
                 f,
-                "{cells} of {of} latencies are not in the file, first CPU {from} to CPU {to}; they stay unknown"
+                "{cells} of {of} latencies are missing, first CPU {from} to CPU {to}; they stay unknown"
             ),
             Warning::Zero { cells, first: [from, to] } => write!(
                 f,
@@ -233,14 +230,12 @@ impl fmt::Display for Warning {
             ),
             Warning::LastRow { rows, cpu } => write!(
                 f,
-                "the file ends after {rows} of {} rows: the latencies of CPU {cpu} are those of the last column; check \
-                 whether the file is complete",
+                "the file ends after {rows} of {} rows: the latencies of CPU {cpu} are taken from the last column; check whether the file is complete",
                 rows + 1
             ),
             Warning::Asymmetric { ratio_p50 } => write!(
                 f,
-                "the two directions of a typical pair differ by a factor of {ratio_p50:.1}; check that both halves come \
-                 from one run and have one unit"
+                "the two directions of a typical pair differ by a factor of {ratio_p50:.1}; check that both halves come from the same run and have the same unit"
             ),
         }
     }

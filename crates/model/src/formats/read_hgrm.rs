@@ -110,10 +110,13 @@ fn table(document: &Document<'_>, heading: usize) -> Result<(Spectrum, usize), I
     (spectrum.mean, spectrum.deviation) = (footer.mean, footer.deviation);
     let mut warnings = Vec::new();
     if commas {
-        warnings.push("decimals stand behind a comma; read as such".to_owned());
+        warnings.push("the decimal mark is a comma; read as such".to_owned());
     }
     if last.share < 1.0 {
-        warnings.push(format!("ends at {} %: the file is cut, and its maximum unknown", last.share * 100.0));
+        warnings.push(format!(
+            "ends at {} %: the file is truncated, so its maximum is unknown",
+            last.share * 100.0
+        ));
     }
     if let Some(total) = footer.total.filter(|total| *total != last.count) {
         warnings.push(format!("the last row counts {}, the line below the table {total}", last.count));
@@ -178,15 +181,15 @@ fn wrong(line: &str) -> String {
     let fields: Vec<&str> = fields(line).collect();
     let share = |field: &str| number(field).filter(|(share, _)| (0.0..=1.0).contains(share));
     match fields[..] {
-        [value, ..] if number(value).is_none() => format!("its value `{value}` is no number"),
+        [value, ..] if number(value).is_none() => format!("its value `{value}` is not a number"),
         [_, percentile, ..] if share(percentile).is_none() => {
-            format!("its percentile `{percentile}` is no share from 0 to 1")
+            format!("its percentile `{percentile}` is not between 0 and 1")
         }
         [_, _, count, ..] if count.parse::<u64>().is_err() => {
-            format!("its count `{count}` is no whole number")
+            format!("its count `{count}` is not a whole number")
         }
-        [_, _, _] | [_, _, _, _] => "its last field is no number".to_owned(),
-        _ => format!("it has {} of the 3 or 4 fields of a row", fields.len()),
+        [_, _, _] | [_, _, _, _] => "its last field is not a number".to_owned(),
+        _ => format!("it has {} fields, expected 3 or 4", fields.len()),
     }
 }
 
@@ -290,7 +293,7 @@ mod tests {
     #[test]
     fn variants_of_other_tools_are_understood() {
         let cut = format!("{HEAD}1.00 0.0 1 1.00\n2.00 0.5 2 2.00\n");
-        assert!(read_hgrm(cut.as_bytes()).unwrap()[0].warnings[0].contains("cut"));
+        assert!(read_hgrm(cut.as_bytes()).unwrap()[0].warnings[0].contains("truncated"));
         let comma = format!(
             "{HEAD}1,25 0,0 1 1,00\n2,00 1,000000 2\n#[Max     =         2,00, Total count    =            3]"
         );
@@ -316,19 +319,19 @@ mod tests {
             ("", None, "empty"),
             ("1 2 3 4\n", None, "no percentile table"),
             (HEAD, Some(1), "no row"),
-            (&format!("{HEAD}2.0 0.1 1 1.1\n1.0 0.2 2 1.2\n"), Some(4), "the value falls"),
-            (&format!("{HEAD}1.0 0.5 1 2.0\n1.0 0.2 2 1.2\n"), Some(4), "the percentile falls"),
+            (&format!("{HEAD}2.0 0.1 1 1.1\n1.0 0.2 2 1.2\n"), Some(4), "the value decreases"),
+            (&format!("{HEAD}1.0 0.5 1 2.0\n1.0 0.2 2 1.2\n"), Some(4), "the percentile decreases"),
             (&format!("{HEAD}1.0 0.1 1 1.1\n1.0 soon 2 1.2\n"), Some(4), "soon"),
-            (&format!("{HEAD}NaN 0.1 1 1.1\n"), Some(3), "its value `NaN` is no number"),
+            (&format!("{HEAD}NaN 0.1 1 1.1\n"), Some(3), "its value `NaN` is not a number"),
             (&format!("{HEAD}1.0 0.1 1 1.1\n2.0 0.2\n3.0 1.0 3\n"), Some(4), "it has 2 of the 3 or 4 fields"),
             (&format!("{HEAD}1.0 0.1 1 1.1\n2.0 0.2 2 1.2 7\n"), Some(4), "it has 5 of the 3 or 4 fields"),
             (
                 &format!("{HEAD}1.0 0.1 1 1.1\nx 0.2 2 1.2\n3.0 1.0 3\n"),
                 Some(4),
-                "its value `x` is no number",
+                "its value `x` is not a number",
             ),
-            (&format!("{HEAD}1.0 0.1 1 1.1\n2.0 1.2 2 1.2\n"), Some(4), "`1.2` is no share from 0 to 1"),
-            (&format!("{HEAD}1.0 0.1 1 1.1\n2.0 0.2 -2 1.2\n"), Some(4), "`-2` is no whole number"),
+            (&format!("{HEAD}1.0 0.1 1 1.1\n2.0 1.2 2 1.2\n"), Some(4), "`1.2` is not between 0 and 1"),
+            (&format!("{HEAD}1.0 0.1 1 1.1\n2.0 0.2 -2 1.2\n"), Some(4), "`-2` is not a whole number"),
         ] {
             let error = read_hgrm(text.as_bytes()).unwrap_err();
             assert_eq!(error.line, line, "{text:?}: {error}");

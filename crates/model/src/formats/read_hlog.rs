@@ -122,7 +122,7 @@ impl Tag {
         let mut warnings = Vec::new();
         if let Some(line) = self.odd.first() {
             warnings.push(format!(
-                "the maximum beside {} of {} intervals (the first in line {line}) is not that of its counts",
+                "the maximum beside {} of {} intervals (the first in line {line}) does not match its counts",
                 self.odd.len(),
                 self.intervals
             ));
@@ -337,10 +337,10 @@ mod tests {
             ("0,1,1.0".to_owned(), "four fields"),
             (format!("0,1,soon,{good}"), "`soon`"),
             ("0,1,1.0,HIST*".to_owned(), "base64"),
-            ("0,1,1.0,AAAAAAAA".to_owned(), "no histogram"),
+            ("0,1,1.0,AAAAAAAA".to_owned(), "not an HdrHistogram"),
             (format!("0,1,1.0,{old}"), "encoded as V0"),
-            (format!("0,1,1.0,{cut}"), "cut"),
-            (format!("0,1,1.0,{odd}"), "no sense"),
+            (format!("0,1,1.0,{cut}"), "truncated"),
+            (format!("0,1,1.0,{odd}"), "invalid"),
         ] {
             let error = read_hlog(format!("#x\n{line}\n").as_bytes()).unwrap_err();
             assert_eq!(error.line, Some(2), "{line}: {error}");

@@ -31,8 +31,7 @@ impl fmt::Display for Refusal {
             Refusal::Matrix(error) => error.fmt(f),
             Refusal::Moved { cells } => write!(
                 f,
-                "{:.0} % of the pairs changed level while they were watched, as where a host moves virtual CPUs or lets \
-                 others run beside them: no grouping would hold",
+                "{:.0} % of the pairs changed level during the run, as when a host moves virtual CPUs or runs others on their cores: no grouping would last",
                 100.0 * cells
             ),
         }

@@ -295,7 +295,7 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -
         if let Some(lost) = lost(survey, index).filter(|_| (value.passes as usize) < ANALYSES[0]) {
             value.grade = Grade::D;
             value.flags.set(Flag::FewPasses);
-            value.reason = Some(format!("{lost}; what is shown was measured before"));
+            value.reason = Some(format!("{lost}; the value was measured before that"));
         }
     }
     Some(cells)
@@ -311,7 +311,7 @@ fn missing(survey: &Survey<'_>, cell: usize) -> String {
     match survey.record.passes(cell).and_then(|passes| passes.failure) {
         Some(failure) => failure.to_string(),
         None if survey.record.passes(cell).is_some_and(|passes| !passes.is_empty()) => {
-            "the clock stood still during its batches: it is too coarse for them".into()
+            "the clock did not advance during its batches: it is too coarse".into()
         }
         None => super::result::NOT_REACHED.into(),
     }

@@ -379,25 +379,25 @@ pub fn grade(value: &mut CellValue, repeats: bool) {
 
 fn words(flag: Flag, value: &CellValue, width: f64) -> String {
     match flag {
-        Flag::Preempted => "the scheduler took a CPU away again and again".into(),
+        Flag::Preempted => "the scheduler preempted the threads again and again".into(),
         Flag::Migrated => "a thread was found on another CPU".into(),
-        Flag::Steal => "the hypervisor or interrupts took time".into(),
-        Flag::SmtBusy => "the other thread of a core was busy".into(),
-        Flag::Throttled => "heat or a falling core clock held the run back".into(),
+        Flag::Steal => "the hypervisor or interrupts took CPU time".into(),
+        Flag::SmtBusy => "an SMT sibling was busy".into(),
+        Flag::Throttled => "throttling: the core clock fell during the run".into(),
         Flag::Quota => "the CPU quota stopped the process".into(),
-        Flag::Drift => "passes disagree and the budget left no time to measure again".into(),
+        Flag::Drift => "passes disagree, and the budget ended before measuring again".into(),
         Flag::Multimodal => flags::changed_state(value.states.len()),
         Flag::WideCi => flags::too_wide(width),
         Flag::ModelOutlier => "does not fit the other pairs of its relation".into(),
-        Flag::ParBias => "measured in parallel, which changes this relation".into(),
+        Flag::ParBias => "measured in parallel, which changes values of this relation".into(),
         Flag::CoarseClock => "the clock is too coarse for the batches".into(),
-        Flag::TscUnsync => "the counters of the CPUs are further apart than a message takes".into(),
-        Flag::Invalid => "in some visit the two sides did not agree on what was done".into(),
+        Flag::TscUnsync => "the CPUs' counters differ by more than the latency of a message".into(),
+        Flag::Invalid => "in some visits the two sides disagreed on what was done".into(),
         Flag::VcpuUnpinned => "the host moved the virtual CPUs".into(),
         Flag::LostUpdates => "updates were lost".into(),
         Flag::FewPasses => flags::too_few(value.passes),
-        Flag::Load => "other programs took CPUs while it was measured".into(),
-        Flag::Saturated => "more was meant to be sent than passes".into(),
+        Flag::Load => "other programs used the CPUs during the measurement".into(),
+        Flag::Saturated => "the send rate exceeds the throughput".into(),
         Flag::Freq
         | Flag::HomeSpread
         | Flag::Asym

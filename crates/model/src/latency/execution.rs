@@ -187,16 +187,16 @@ impl Execution {
 impl fmt::Display for Unclear {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unclear::TooFew { passes } => write!(f, "{passes} passes are too few to say"),
+            Unclear::TooFew { passes } => write!(f, "{passes} passes are too few to tell"),
             Unclear::Changing { shared, apart } => write!(
                 f,
-                "they shared in {shared} passes and did not in {apart}, as where a host moves virtual CPUs"
+                "they shared a core in {shared} passes and did not in {apart}, as when a host moves virtual CPUs"
             ),
             Unclear::Between => f.write_str(
-                "they slow each other down by more than clocks do and less than a shared unit would",
+                "they slow each other down by more than clock changes would, but less than a shared unit would",
             ),
             Unclear::ControlShares => f.write_str(
-                "the CPUs farthest apart slow each other down as much, so it is not for a shared core",
+                "the most distant CPUs slow each other down as much, so a shared core is not the cause",
             ),
         }
     }

@@ -16,8 +16,8 @@ pub fn choose(settings: &LatencySettings, record: &Record, protocol: Protocol) -
         _ if !protocol.spins() => {
             return ChosenHint { hint: Hint::None, reason: "this protocol does not spin".into() };
         }
-        HintChoice::None => return ChosenHint { hint: Hint::None, reason: "asked for".into() },
-        HintChoice::Pause => return ChosenHint { hint: Hint::Pause, reason: "asked for".into() },
+        HintChoice::None => return ChosenHint { hint: Hint::None, reason: "requested".into() },
+        HintChoice::Pause => return ChosenHint { hint: Hint::Pause, reason: "requested".into() },
         HintChoice::Auto => {}
     }
     let mut gains = gains(record, protocol);
@@ -25,7 +25,7 @@ pub fn choose(settings: &LatencySettings, record: &Record, protocol: Protocol) -
     let (Some(worst), Some(best)) =
         (stats::quantile_of_sorted(&gains, 0.1), stats::quantile_of_sorted(&gains, 0.9))
     else {
-        return ChosenHint { hint: Hint::None, reason: "no pilot was made".into() };
+        return ChosenHint { hint: Hint::None, reason: "there was no pilot".into() };
     };
     let percent = |gain: f64| (gain - 1.0) * 100.0;
     if best >= LEAST_GAIN && worst >= 1.0 / LEAST_GAIN {

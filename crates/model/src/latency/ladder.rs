@@ -115,11 +115,11 @@ pub const TINY_CELLS: usize = 6;
 /// Why a rung is empty.
 pub fn in_another_state(pairs: &[[CpuId; 2]]) -> String {
     match pairs {
-        [] => "not visited".to_owned(),
+        [] => "not measured".to_owned(),
         [[from, to], more @ ..] => {
             let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
             format!(
-                "CPUs {from}-{to}{more}: every visit fell into another state of the machine than the headline is from"
+                "CPUs {from}-{to}{more}: every visit found the machine in a different state from the headline"
             )
         }
     }

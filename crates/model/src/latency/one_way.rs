@@ -76,7 +76,7 @@ pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &
         .collect();
     let missing = |placement: [CpuId; 2]| {
         let failure = failed.get(&placement).or_else(|| failed.get(&[placement[1], placement[0]]));
-        let reason = failure.map_or("the run ended before this pair was reached", String::as_str);
+        let reason = failure.map_or("the run ended before this pair was measured", String::as_str);
         Cell::Missing { reason: reason.to_owned() }
     };
     let cpus = &settings.cpus;
@@ -153,7 +153,7 @@ fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[
     // A difference of two times that were read in steps is off by less than one step either way.
     let step_ns = rate.ns(1.0);
     if told.point < step_ns {
-        let reason = format!("varies by less than a step of the clock, {step_ns:.1} ns");
+        let reason = format!("varies by less than one clock step, {step_ns:.1} ns");
         return Some(Cell::Missing { reason });
     }
     let latency_ns = Estimate { low: (told.low - step_ns).max(0.0), high: told.high + step_ns, ..told };
@@ -223,7 +223,7 @@ mod tests {
         // 24 MHz: 41.7 ns a step.
         let coarse = |out: f64| judge(&settings, rate(24e6), &visits(out), &visits(out)).unwrap();
         assert!(
-            matches!(coarse(0.0), Cell::Missing { reason } if reason.contains("a step of the clock, 41.7 ns"))
+            matches!(coarse(0.0), Cell::Missing { reason } if reason.contains("one clock step, 41.7 ns"))
         );
         let told = coarse(50.0);
         let value = told.value().unwrap();

@@ -235,7 +235,7 @@ impl TailSeries {
 }
 
 /// Why a pair has no value where nothing failed.
-pub(super) const NOT_REACHED: &str = "the run ended before this pair was reached";
+pub(super) const NOT_REACHED: &str = "the run ended before this pair was measured";
 
 /// Another tool's numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -253,7 +253,7 @@ pub enum ImitationError {
     #[error(transparent)]
     Failed(TrialFailure),
     /// It cannot tell the number from zero.
-    #[error("the clock of that tool is too coarse for it")]
+    #[error("the clock of that tool is too coarse")]
     CoarseClock,
     /// Nobody visited it.
     #[error("{NOT_REACHED}")]

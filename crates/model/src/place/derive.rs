@@ -3,42 +3,42 @@
 use super::placement::{Binding, Placement, Preset};
 use crate::{CpuId, CpuSet, Domain, Level, Topology};
 
-/// Why this machine cannot offer a preset: a clause that follows "the placement `NAME` cannot be had: ".
+/// Why this machine cannot offer a preset: a clause that follows "placement `NAME` is not possible here: ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum PresetError {
     /// Work without threads.
-    #[error("work of no thread needs no CPU")]
+    #[error("work without threads needs no CPU")]
     NoThread,
     /// Fewer CPUs than threads.
     #[error("{threads} threads need as many CPUs, and {cpus} may be used")]
     TooFewCpus { threads: usize, cpus: usize },
     /// Fewer cores than threads, which need one each.
-    #[error("{threads} threads need a core each, and {cores} may be used")]
+    #[error("{threads} threads need one core each, and {cores} may be used")]
     TooFewCores { threads: usize, cores: usize },
     /// No groups of this level.
     #[error("this machine reports no {}", named(*level))]
     NotReported { level: Level },
     /// No group of this level has a CPU for each thread.
-    #[error("no {} has {threads} CPUs that may be used (the largest has {most})", named(*level))]
+    #[error("no {} has {threads} usable CPUs (the largest has {most})", named(*level))]
     NoRoom { level: Level, threads: usize, most: usize },
     /// There is no second cache.
-    #[error("the CPUs that may be used share one last-level cache")]
+    #[error("all usable CPUs share one last-level cache")]
     OneCache,
     /// A single thread has nobody in another cache.
-    #[error("one thread cannot lie across two caches")]
+    #[error("one thread cannot span two caches")]
     AloneInItsCache,
     /// A single thread has nobody on its core.
     #[error("one thread cannot share its core with another")]
     AloneOnItsCore,
     /// No core with two threads.
-    #[error("no core has two threads that may be used (SMT is off, absent or not reported)")]
+    #[error("no core has two usable threads (SMT is off, absent or not reported)")]
     NoSmt,
     /// Fewer CPUs that share cores than threads.
-    #[error("{threads} threads need as many that share cores, and {cpus} may be used")]
+    #[error("{threads} threads need as many SMT siblings, and {cpus} may be used")]
     TooFewSiblings { threads: usize, cpus: usize },
     /// All cores are alike.
-    #[error("this machine reports one kind of cores")]
+    #[error("this machine reports only one kind of core")]
     OneClass,
     /// Fewer CPUs of a class than threads.
     #[error("{threads} threads need as many CPUs of class {class}, and {cpus} may be used")]
@@ -290,20 +290,23 @@ mod tests {
     fn what_cannot_be_had_says_why() {
         let topology = two_clusters();
         for (preset, threads, reason) in [
-            (Preset::OneL3, 7, "no last-level cache has 7 CPUs"),
-            (Preset::AcrossL3, 7, "7 threads need a core each, and 6 may be used"),
-            (Preset::OnePerCore, 7, "7 threads need a core each"),
+            (Preset::OneL3, 7, "no last-level cache has 7 usable CPUs"),
+            (Preset::AcrossL3, 7, "7 threads need one core each, and 6 may be used"),
+            (Preset::OnePerCore, 7, "7 threads need one core each"),
             (Preset::SmtPacked, 1, "one thread cannot share"),
             (Preset::Compact, 13, "13 threads need as many CPUs, and 12"),
             (Preset::OneNode, 2, "reports no NUMA node"),
-            (Preset::PCores, 2, "one kind of cores"),
+            (Preset::PCores, 2, "only one kind of core"),
         ] {
             let refused = derive(preset, &topology, threads).unwrap_err().to_string();
             assert!(refused.contains(reason), "{preset} of {threads}: {refused}");
         }
         let flat = Topology::flat("0-3".parse().unwrap());
         assert!(
-            derive(Preset::SmtPacked, &flat, 2).unwrap_err().to_string().contains("no core has two threads")
+            derive(Preset::SmtPacked, &flat, 2)
+                .unwrap_err()
+                .to_string()
+                .contains("no core has two usable threads")
         );
         assert!(
             derive(Preset::AcrossL3, &flat, 2)

@@ -67,10 +67,12 @@ impl Metric {
     pub fn refusal(name: &str) -> Option<String> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         if name.is_empty() || !name.chars().all(fits) {
-            return Some(format!("`{name}` is no name for a metric: use letters, digits, `_`, `.` and `-`"));
+            return Some(format!(
+                "`{name}` is not a valid metric name: use letters, digits, `_`, `.` and `-`"
+            ));
         }
         let taken = COMMAND_METRICS.iter().any(|metric| metric.name == name) || BESIDE.contains(&name);
-        taken.then(|| format!("the metric `{name}` is measured anyway; choose another name"))
+        taken.then(|| format!("the metric `{name}` is built in; choose another name"))
     }
 }
 
@@ -81,9 +83,7 @@ mod tests {
     #[test]
     fn names_of_ones_own_are_plain_and_free() {
         assert!(Metric::refusal("events/s").is_some());
-        assert!(
-            Metric::refusal("").is_some() && Metric::refusal("wall_s").unwrap().contains("measured anyway")
-        );
+        assert!(Metric::refusal("").is_some() && Metric::refusal("wall_s").unwrap().contains("is built in"));
         assert!(Metric::refusal("core_ghz").is_some());
         assert_eq!(Metric::refusal("events_per_s"), None);
     }

@@ -323,7 +323,7 @@ impl FromStr for Workload {
         };
         let Some(kind) = WorkloadKind::ALL.into_iter().find(|kind| kind.name() == name) else {
             let names = WorkloadKind::ALL.map(WorkloadKind::name).join(", ");
-            return Err(WorkloadError(format!("there is no workload `{name}`; there are {names}")));
+            return Err(WorkloadError(format!("unknown workload `{name}`; known are {names}")));
         };
         let Some(number) = number else { return Ok(Workload::usual(kind)) };
         let Some((least, most, _)) = kind.size() else {
@@ -331,7 +331,7 @@ impl FromStr for Workload {
         };
         match number.parse() {
             Ok(size) if (least..=most).contains(&size) => Ok(Workload { kind, size: Some(size) }),
-            _ => Err(WorkloadError(format!("the number of `{name}` lies between {least} and {most}"))),
+            _ => Err(WorkloadError(format!("the number of `{name}` must be between {least} and {most}"))),
         }
     }
 }
@@ -355,7 +355,7 @@ mod tests {
     #[test]
     fn what_is_no_workload_says_what_there_is() {
         for (text, part) in [
-            ("queens", "there are execl, process"),
+            ("queens", "known are execl, process"),
             ("ring:4", "takes no number"),
             ("n-queens:19", "between 4 and 18"),
             ("shell:", "between 1 and 64"),

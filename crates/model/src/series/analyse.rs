@@ -140,7 +140,7 @@ fn trial(
         of_role.counts.extend(own.counts);
         if !passes.iter().any(|pass| pass.observed.by_role.contains_key(&role)) {
             (of_role.passes, of_role.grade) = (0, None);
-            of_role.reason = Some(format!("CPU {cpu} was not there").into());
+            of_role.reason = Some(format!("CPU {cpu} was not available").into());
         }
         of_role
     };
@@ -478,7 +478,7 @@ mod tests {
                 trial.flags.contains(Flag::Steal) && trial.flags.contains(Flag::FewPasses) == (passes < 6)
             );
             let reason = trial.reason.unwrap().to_string();
-            assert!(reason.starts_with("more was meant to be sent than passes"), "{reason}");
+            assert!(reason.starts_with("the queue cannot keep up"), "{reason}");
         }
     }
 
@@ -627,6 +627,6 @@ mod tests {
         record.push(SeriesEntry { segment: 0, pass: 0, trial: 1, outcome: Err(failure) });
         let lost = &analyse_series(&flat(), &settings(), &record).trials[1];
         assert_eq!((lost.passes, lost.grade, lost.switches), (0, None, None));
-        assert_eq!(lost.reason.as_ref().map(Reason::as_str), Some("the thread on CPU 1 stopped answering"));
+        assert_eq!(lost.reason.as_ref().map(Reason::as_str), Some("the thread on CPU 1 stopped responding"));
     }
 }

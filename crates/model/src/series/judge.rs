@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Fewer passes admit no interval at 95 % (order statistics of the median).
 pub(super) const FEWEST_PASSES: u32 = 6;
 /// Why a trial says nothing that was never begun.
-pub(super) const NOT_REACHED: &str = "the run ended before this trial was reached";
+pub(super) const NOT_REACHED: &str = "the run ended before this trial was measured";
 
 /// How wide the interval is that a trial is judged by, as a share of its point.
 #[derive(Debug, Clone, Copy)]
@@ -121,20 +121,20 @@ fn width(settings: &SeriesSettings, result: &TrialResult) -> Option<f64> {
 
 fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason {
     match flag {
-        Flag::Preempted => "the scheduler took a CPU away".into(),
+        Flag::Preempted => "the scheduler preempted a thread".into(),
         Flag::Migrated => "a thread was found on another CPU".into(),
-        Flag::Steal => "the hypervisor or interrupts took time".into(),
+        Flag::Steal => "the hypervisor or interrupts took CPU time".into(),
         Flag::Quota => "the CPU quota stopped the process".into(),
-        Flag::Load => "other programs took CPUs while it was measured".into(),
+        Flag::Load => "other programs used the CPUs during the measurement".into(),
         Flag::WideCi => Reason::too_wide(width),
         Flag::CoarseClock => Reason::too_coarse(width),
         Flag::Multimodal => flags::changed_state(result.states.len()).into(),
         Flag::FewPasses => flags::too_few(counting).into(),
-        Flag::ParBias => "made beside others, which is not proven harmless for this relation".into(),
-        Flag::TscUnsync => "the counters of the CPUs lie further apart than this takes".into(),
-        Flag::Invalid => "the roles did not agree on what was done".into(),
+        Flag::ParBias => "measured in parallel, which is not proven harmless for this relation".into(),
+        Flag::TscUnsync => "the CPUs' counters differ by more than this takes".into(),
+        Flag::Invalid => "the threads disagreed on what was done".into(),
         Flag::LostUpdates => "updates were lost".into(),
-        Flag::Saturated => "more was meant to be sent than passes: no delay can be told".into(),
+        Flag::Saturated => "the queue cannot keep up with the send rate: no latency".into(),
         other => other.name().into(),
     }
 }

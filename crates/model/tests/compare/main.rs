@@ -406,7 +406,7 @@ fn the_same_numbers_are_the_same_without_any_interval() {
     // Six pairs of one file, held to better than files can be known.
     let found = one(&few, &few, 0.001);
     assert_eq!((found.verdict, found.possible.slower || found.possible.faster), (Verdict::Same, false));
-    assert_eq!(found.reason, Some("the very same numbers"));
+    assert_eq!(found.reason, Some("identical numbers"));
     // A run against itself, in which everything changed state.
     let mut moved = side(dataset(2, |_, _| 1.0));
     for reading in moved.datasets[0].readings.values_mut() {
