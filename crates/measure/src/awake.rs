@@ -19,7 +19,7 @@ impl Awake {
     /// Asks the system for it.
     ///
     /// # Errors
-    /// The system refuses, mostly because it takes root.
+    /// The system refuses, mostly because it needs root.
     pub fn hold() -> io::Result<Awake> {
         Awake::hold_by(Path::new(LIMIT))
     }
@@ -34,11 +34,11 @@ impl Awake {
 /// What stands in the way of [`Awake::hold`], as a sentence that names the file.
 pub fn refusal(error: &io::Error) -> String {
     let why = match error.kind() {
-        io::ErrorKind::PermissionDenied => "it takes root".to_owned(),
+        io::ErrorKind::PermissionDenied => "it needs root".to_owned(),
         io::ErrorKind::NotFound => "this kernel does not offer it".to_owned(),
         _ => error.to_string(),
     };
-    format!("{LIMIT} cannot be held ({why})")
+    format!("{LIMIT} cannot be used ({why})")
 }
 
 #[cfg(test)]
@@ -54,6 +54,6 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), [0; 4]);
         drop(awake);
         let error = Awake::hold_by(&folder.path().join("none")).unwrap_err();
-        assert_eq!(refusal(&error), "/dev/cpu_dma_latency cannot be held (this kernel does not offer it)");
+        assert_eq!(refusal(&error), "/dev/cpu_dma_latency cannot be used (this kernel does not offer it)");
     }
 }

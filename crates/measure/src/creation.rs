@@ -46,10 +46,10 @@ pub mod names {
 #[cfg(all(target_os = "linux", not(miri)))]
 pub fn lacks(kind: Kind) -> Option<String> {
     if kind.execs() && !program::is_known() {
-        return Some(format!("`{}` starts a program made for x86-64", kind.name()));
+        return Some(format!("`{}` starts a program built for x86-64", kind.name()));
     }
     (kind == Kind::AttrPinned && !threads::HAS_ATTRIBUTE)
-        .then(|| format!("`{}` needs an attribute that only glibc has", kind.name()))
+        .then(|| format!("`{}` needs a thread attribute that only glibc has", kind.name()))
 }
 
 /// Performs one pass.

@@ -114,7 +114,7 @@ pub trait Machine {
     /// [`TrialFailure`] says why the run has nothing to say; [`TrialFailure::Interrupted`] where `stop` was raised, and
     /// [`TrialFailure::TimedOut`] where the limit of the order ended it.
     fn perform_work(&mut self, _order: &WorkOrder<'_>, _stop: &Stop) -> Result<PassOutcome, TrialFailure> {
-        Err(TrialFailure::of("this machine runs no work"))
+        Err(TrialFailure::of("this machine cannot run workloads"))
     }
 
     /// Whether something else keeps more than 5 % of the CPUs busy right now (a good neighbour then measures
@@ -274,13 +274,13 @@ pub(crate) fn fine_enough(step_ns: f64) -> Result<(), ClockError> {
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ClockError {
     /// Its smallest visible step, in nanoseconds, is too long.
-    #[error("it moves in steps of {0:.0} ns, too coarse to time anything")]
+    #[error("it advances in steps of {0:.0} ns, too coarse to time anything")]
     Coarse(f64),
     /// A reading, in ticks, is less than the one before.
     #[error("it ran backwards from {0} to {1}")]
     Backwards(u64, u64),
     /// All readings are this one.
-    #[error("it stands still at {0}")]
+    #[error("it is stuck at {0}")]
     Still(u64),
     /// From one reading to another it has not risen, or no time has passed, in nanoseconds.
     #[error("it went from {0} to {1} in {2:.0} ns")]
@@ -321,7 +321,7 @@ pub enum MachineError {
         reason: String,
     },
     /// Threads could not be started.
-    #[error("start a thread for CPU {cpu} (is the limit on processes reached? see `ulimit -u`)")]
+    #[error("start a thread for CPU {cpu} (process limit reached? see `ulimit -u`)")]
     Spawn {
         /// The CPU.
         cpu: CpuId,

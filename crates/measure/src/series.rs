@@ -225,7 +225,7 @@ pub fn representative_pairs(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// A name that stands for nothing.
-    #[error("there is no {what} `{typed}` (there are {known}){}", similar(*nearest))]
+    #[error("unknown {what} `{typed}` (known: {known}){}", similar(*nearest))]
     Unknown {
         /// What it was taken for.
         what: &'static str,
@@ -237,7 +237,7 @@ pub enum RequestError {
         nearest: Option<&'static str>,
     },
     /// A name that no queue has.
-    #[error("no queue `{typed}`{}", match nearest { None => format!(": there are {known}"), near => similar(*near) })]
+    #[error("unknown queue `{typed}`{}", match nearest { None => format!(": known are {known}"), near => similar(*near) })]
     NoQueue {
         /// The name.
         typed: String,
@@ -247,7 +247,7 @@ pub enum RequestError {
         nearest: Option<&'static str>,
     },
     /// What a program in another language would have to perform.
-    #[error("{0}, and this version runs no programs in other languages")]
+    #[error("{0}, and this version cannot run programs in other languages")]
     External(External),
     /// A number, or one of few values, that is none of those allowed.
     #[error("{what}: {allowed}")]
@@ -258,7 +258,7 @@ pub enum RequestError {
         allowed: String,
     },
     /// One thing is asked for twice.
-    #[error("{option} names {item} twice; name it once")]
+    #[error("{option} lists {item} twice; list it once")]
     Twice {
         /// The option that lists it.
         option: &'static str,
@@ -313,7 +313,7 @@ impl External {
 
 impl fmt::Display for External {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is of the runtime `{}`", self.name, self.runtime)
+        write!(f, "`{}` belongs to the runtime `{}`", self.name, self.runtime)
     }
 }
 

@@ -188,7 +188,7 @@ impl SimMachine {
                 return fail(format!("a trial places {roles} roles, its patterns have two"));
             }
             if let Some(cpu) = assignment.placement.iter().find(|&&cpu| !used.insert(cpu)) {
-                return fail(format!("CPU {cpu} stands twice in one round"));
+                return fail(format!("CPU {cpu} is used twice in one round"));
             }
             for order in assignment.orders.iter() {
                 if self.sim.home(order.home, &assignment.placement).is_none() {
@@ -369,11 +369,10 @@ impl Machine for SimMachine {
         let name = &self.sim.spec.name;
         match work {
             Work::Command(_) => Some(format!(
-                "a simulated machine ({name}) runs no command; leave --machine out to run it on this machine"
+                "a simulated machine ({name}) cannot run a command; drop --machine to run it on this machine"
             )),
             Work::Workload(workload) if !place::has_pattern(workload.kind) => Some(format!(
-                "the workload {workload} is made of processes and files, for which a simulated machine ({name}) has no cost; \
-                 it has one for every workload but execl, process and shell"
+                "the workload {workload} needs processes and files, which a simulated machine ({name}) does not model; it models every workload except execl, process and shell"
             )),
             Work::Workload(_) => None,
         }

@@ -110,7 +110,7 @@ fn neighbours_are_others_and_no_place_is_asked_twice() {
     let (topology, pair) = (alone.topology(), [[CpuId(0), CpuId(1)]]);
     let request = SeriesRequest { topology, cpus: &pair[0], pairs: &pair, options: &options };
     let refused = probes::series_by_id("latency").unwrap().trials(&request).unwrap_err().to_string();
-    assert!(refused.contains("too few among those chosen for compute"), "{refused}");
+    assert!(refused.contains("too few are selected for compute"), "{refused}");
 }
 
 #[cfg(target_os = "linux")]

@@ -77,7 +77,7 @@ pub const METHODS: [Method; 16] = [
         "cas-loop",
         Waits::Never,
         false,
-        "compare-exchange, again at once until it succeeds",
+        "compare-exchange, retried at once until it succeeds",
     ),
     method(
         MethodKind::CasBackoff,
@@ -91,14 +91,14 @@ pub const METHODS: [Method; 16] = [
         "std-mutex",
         Waits::Asleep,
         true,
-        "std's futex mutex: looks 100 times with a hint, then sleeps",
+        "std's futex mutex: spins 100 times with a hint, then sleeps",
     ),
     method(
         MethodKind::ParkingLotMutex,
         "parking-lot-mutex",
         Waits::Asleep,
         true,
-        "looks and yields some 10 times, then parks; handed over fairly every half millisecond",
+        "spins and yields about 10 times, then parks; handed over fairly every half millisecond",
     ),
     method(
         MethodKind::PthreadMutex,
@@ -107,69 +107,62 @@ pub const METHODS: [Method; 16] = [
         true,
         "the C library's plain mutex: sleeps at once on a futex",
     ),
-    method(MethodKind::Tas, "tas", Waits::Awake, true, "exchange until it was free"),
-    method(MethodKind::Ttas, "ttas", Waits::Awake, true, "looks until it is free, then exchanges"),
+    method(MethodKind::Tas, "tas", Waits::Awake, true, "exchange until it is free"),
+    method(MethodKind::Ttas, "ttas", Waits::Awake, true, "polls until it is free, then exchanges"),
     method(
         MethodKind::Ticket,
         "ticket",
         Waits::Awake,
         true,
-        "served in the order of arrival, all look at one line",
+        "first come, first served; all waiters poll one cache line",
     ),
     method(
         MethodKind::Mcs,
         "mcs",
         Waits::Awake,
         true,
-        "served in the order of arrival, each looks at a line of its own",
+        "first come, first served; each waiter polls its own cache line",
     ),
     method(
         MethodKind::FlagWait,
         "flag-wait",
         Waits::Asleep,
         true,
-        "a flag, exchanged until it was clear; looks 16 times, then sleeps; waiters are counted as in libstdc++",
+        "a flag, exchanged until it is clear; polls 16 times, then sleeps; counts waiters like libstdc++",
     ),
     method(
         MethodKind::FlagWaitAlways,
         "flag-wait-always",
         Waits::Asleep,
         true,
-        "the same flag; sleeps at once, and every release is a system call",
+        "the same flag; sleeps at once, and every release makes a system call",
     ),
     method(
         MethodKind::Wide,
         "atomic-16",
         Waits::Never,
         false,
-        "16 bytes: cmpxchg16b, again until it succeeds",
+        "16 bytes: cmpxchg16b, retried until it succeeds",
     ),
-    method(
-        MethodKind::ReadersWriter,
-        "rwlock",
-        Waits::Asleep,
-        true,
-        "std's readers-writer lock over a futex",
-    ),
+    method(MethodKind::ReadersWriter, "rwlock", Waits::Asleep, true, "std's futex readers-writer lock"),
     method(
         MethodKind::PerThread,
         "per-thread",
         Waits::Never,
         false,
-        "a number for each thread, added up at the end: the upper bound",
+        "one counter per thread, summed at the end: the upper bound",
     ),
     method(
         MethodKind::Racy,
         "racy",
         Waits::Never,
         false,
-        "a plain load and store: the wrong answer, whose lost updates are counted",
+        "plain load and store: a data race whose lost updates are counted",
     ),
 ];
 
 /// What `atomic-16` does where the CPU cannot do it in one instruction.
-pub const REPLACED_WIDE: &str =
-    "16 bytes: no instruction for it here, so a lock (ttas) that looks until it is free replaces it";
+pub const REPLACED_WIDE: &str = "16 bytes: this CPU has no such instruction, so a ttas lock replaces it";
 
 /// The method of a name.
 ///

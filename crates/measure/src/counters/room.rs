@@ -9,7 +9,11 @@ pub fn lacking(threads: usize) -> Option<String> {
     let available = available_bytes()?;
     (needed > available).then(|| {
         let mib = |bytes: u64| bytes >> 20;
-        format!("{threads} threads need about {} MiB of memory, and {} are free", mib(needed), mib(available))
+        format!(
+            "{threads} threads need about {} MiB of memory, and {} MiB are free",
+            mib(needed),
+            mib(available)
+        )
     })
 }
 

@@ -59,20 +59,20 @@ impl Kind {
     /// What it does, in words.
     pub fn how(self) -> &'static str {
         match self {
-            Kind::Thread => "pthread_create with default attributes; where it may run is inherited",
+            Kind::Thread => "pthread_create with default attributes; the affinity is inherited",
             Kind::SmallStack => "the same with a stack of 64 KiB",
             Kind::AttrPinned => {
-                "pthread_create with an affinity attribute: the creator waits until it is in force"
+                "pthread_create with an affinity attribute: the creator waits until it takes effect"
             }
             Kind::SelfPinned => {
-                "pthread_create; the new thread sets its own affinity first, and then counts as running"
+                "pthread_create; the new thread counts as running once it has set its own affinity"
             }
-            Kind::Pool => "no creation: a futex wakes a thread that waits, and tells when it is done",
+            Kind::Pool => "no creation: a futex wakes a waiting thread, which reports when it is done",
             Kind::Fork => {
-                "fork from a helper process with 64 MiB of touched memory beside its own; the child ends at once"
+                "fork from a helper process with 64 MiB of touched memory beyond its own; the child exits at once"
             }
             Kind::PosixSpawn => {
-                "posix_spawn from that helper, of a static program of 162 bytes that reads the counter"
+                "posix_spawn from that helper, of a static 162-byte program that reads the counter"
             }
             Kind::ForkExec => "fork and execveat of the same program from that helper",
         }

@@ -141,7 +141,7 @@ impl Engine<'_> {
             let wanted = wanted(order, pair, &assignment.placement, self.topology);
             let places = self.arena.draw(wanted, &mut draws, used).ok_or_else(|| MachineError::Memory {
                 node: wanted.node,
-                reason: "the pairs of one round want more than there is".to_owned(),
+                reason: "the pairs of one round need more memory than is free".to_owned(),
             })?;
             let phase_ns = draws.bits() as f64 / u64::MAX as f64 * PHASE_NS;
             let on_node = |&cpu: &CpuId| self.topology.node_of(cpu).unwrap_or(0) == wanted.node;

@@ -95,7 +95,7 @@ impl Executor for HostExecutor<'_> {
 /// Why a pass could not begin: one of so many threads was refused. Mostly a limit of processes or of memory.
 pub fn not_started(threads: usize, error: &std::io::Error) -> TrialFailure {
     let threads = if threads == 1 { "a thread".to_owned() } else { format!("one of {threads} threads") };
-    TrialFailure::of(format!("the system starts no further thread: {threads} was refused ({error})"))
+    TrialFailure::of(format!("the system refused to start {threads} ({error})"))
 }
 
 impl HostExecutor<'_> {
@@ -282,6 +282,6 @@ mod tests {
         });
         let failure = said.unwrap_err();
         assert_eq!(failure, TrialFailure::PartnerLost { cpu: here() });
-        assert_eq!(failure.to_string(), format!("the thread on CPU {} stopped answering", here()));
+        assert_eq!(failure.to_string(), format!("the thread on CPU {} stopped responding", here()));
     }
 }

@@ -178,7 +178,7 @@ impl HostMachine {
                 };
                 workers
                     .run_on(cpu, touch)
-                    .ok_or_else(|| failed(format!("the thread on CPU {cpu} does not answer")))?
+                    .ok_or_else(|| failed(format!("the thread on CPU {cpu} does not respond")))?
             }
             None => {
                 region.touch();
@@ -372,6 +372,6 @@ fn on_one_cpu<T: Send>(task: impl FnOnce() -> T + Send) -> Result<T, MachineErro
         let thread = std::thread::Builder::new()
             .spawn_scoped(scope, pinned)
             .map_err(|source| MachineError::Spawn { cpu: here, source })?;
-        thread.join().unwrap_or_else(|_| Err(no_pinning("a thread ended at once".to_owned())))
+        thread.join().unwrap_or_else(|_| Err(no_pinning("a thread exited at once".to_owned())))
     })
 }

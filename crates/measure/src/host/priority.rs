@@ -32,7 +32,7 @@ impl Priority {
             }
             (Some(fifo), _) if usable.is_subset(&settings.cpus.iter().copied().collect()) => Err(refuse(
                 format!("real-time priority {fifo}"),
-                "no CPU would be left for anything else; leave at least one out of --cpus",
+                "this would leave no CPU for anything else; leave at least one out of --cpus",
             )),
             (Some(fifo), _) => Ok(Priority::Fifo(fifo)),
             (None, Some(nice)) if !(-20..=19).contains(&nice) => {
@@ -125,7 +125,7 @@ mod tests {
         let four = CpuSet::from_list("0-3").unwrap();
         assert!(matches!(Priority::of(&settings("0-2", None, Some(50)), &four), Ok(Priority::Fifo(50))));
         let error = Priority::of(&settings("0-3", None, Some(50)), &four).unwrap_err().to_string();
-        assert!(error.contains("no CPU would be left"), "{error}");
+        assert!(error.contains("leave no CPU"), "{error}");
     }
 
     #[test]

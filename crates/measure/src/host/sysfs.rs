@@ -30,7 +30,7 @@ pub enum TopologyError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// Neither sysfs nor procfs names a CPU.
-    #[error("find the CPUs of this system (neither {CPU}/online nor /proc names one; is /proc mounted?)")]
+    #[error("find the CPUs of this system (neither {CPU}/online nor /proc lists any; is /proc mounted?)")]
     NoCpus,
 }
 
@@ -40,7 +40,7 @@ impl From<TopologyError> for MachineError {
             TopologyError::Read(error) => error.into(),
             TopologyError::NoCpus => MachineError::System {
                 path: format!("{CPU}/online"),
-                source: io::Error::new(io::ErrorKind::NotFound, "neither it nor /proc names a CPU"),
+                source: io::Error::new(io::ErrorKind::NotFound, "neither it nor /proc lists a CPU"),
             },
         }
     }

@@ -235,10 +235,9 @@ enum NoNumber {
 impl NoNumber {
     fn reason(self, metric: &str) -> String {
         match self {
-            NoNumber::Found => format!("it printed no number that the pattern of metric {metric} finds"),
+            NoNumber::Found => format!("the pattern of metric {metric} found no number in its output"),
             NoNumber::Kept(bytes) => format!(
-                "the pattern of metric {metric} finds no number in the last lines that it printed, and the number may be \
-                 among {bytes} bytes before them, which were not kept; let it print less, or the number last"
+                "the pattern of metric {metric} found no number in the last lines of its output, and {bytes} earlier bytes were not kept; make it print less, or the number last"
             ),
         }
     }
@@ -267,9 +266,9 @@ fn read(found: &Captures<'_>) -> Option<f64> {
 
 fn how(finished: &Finished) -> String {
     match (finished.status.code(), finished.status.signal()) {
-        (Some(code), _) => format!("it ended with exit status {code}"),
-        (None, Some(signal)) => format!("it was ended by signal {signal}"),
-        (None, None) => "it ended in an unknown way".to_owned(),
+        (Some(code), _) => format!("it exited with status {code}"),
+        (None, Some(signal)) => format!("it was killed by signal {signal}"),
+        (None, None) => "it ended for an unknown reason".to_owned(),
     }
 }
 
@@ -284,12 +283,12 @@ fn explain(cpus: &CpuSet, failure: RunFailure) -> TrialFailure {
             TrialFailure::of(format!("it could not be started: {source}"))
         }
         RunFailure::TimedOut { limit, stdout, stderr } => TrialFailure::Command {
-            reason: format!("it ran for more than {} and was ended", Picos::from_secs(limit.as_secs_f64())),
+            reason: format!("it ran for more than {} and was killed", Picos::from_secs(limit.as_secs_f64())),
             end: None,
             stdout: stdout.cut(KEPT_LETTERS),
             stderr: stderr.cut(KEPT_LETTERS),
         },
-        RunFailure::Watch(source) => TrialFailure::of(format!("it could not be watched: {source}")),
+        RunFailure::Watch(source) => TrialFailure::of(format!("it could not be monitored: {source}")),
     }
 }
 
@@ -370,6 +369,6 @@ mod tests {
         assert_eq!(find(r"1([^x]*)2", "2\nthe end"), Err(NoNumber::Kept(77)), "across the gap");
         assert_eq!(find(r"rate: (\d+)", "b\nrate: 9\n"), Ok(9.0));
         let said = NoNumber::Kept(77).reason("x");
-        assert!(said.contains("the pattern of metric x") && said.contains("77 bytes"), "{said}");
+        assert!(said.contains("the pattern of metric x") && said.contains("77 earlier bytes"), "{said}");
     }
 }

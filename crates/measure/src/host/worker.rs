@@ -97,7 +97,7 @@ impl Worker {
             }
             Err(_) => {
                 worker.join();
-                Err(Unavailable::Spawn(io::Error::other("the thread ended before it was ready")))
+                Err(Unavailable::Spawn(io::Error::other("the thread exited before it was ready")))
             }
         }
     }

@@ -20,7 +20,7 @@ pub struct Broadcast;
 const SPEC: ProbeSpec = ProbeSpec {
     id: "broadcast",
     title: "Broadcast",
-    question: "how soon do the first and the last of many readers see what one thread writes?",
+    question: "how long until the first and the last of many readers see what one thread writes?",
     unit: "ns",
     quantity: "sight",
 };
@@ -39,7 +39,10 @@ const PARAMETERS: &[Parameter] = &[Parameter::new(names::READERS, "readers").in_
 
 const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::FIRST, "first").in_table(),
-    Quantity::events(names::LAST, "last").headline(0).in_table().meaning("until the last reader"),
+    Quantity::events(names::LAST, "last")
+        .headline(0)
+        .in_table()
+        .meaning("time until the last reader sees the write"),
     Quantity::time("clock_ns", "clock ns"),
     Quantity::count("samples", "samples"),
     Quantity::count("negative", "negative"),
@@ -150,7 +153,7 @@ fn reader_counts(listed: &str, most: usize) -> Result<Vec<usize>, RequestError> 
                 1 => "there is 1 CPU".to_owned(),
                 most => format!("there are {most} CPUs"),
             };
-            let allowed = format!("beside the writer {has} here, each for one reader");
+            let allowed = format!("{has} for readers besides the writer's");
             RequestError::out_of_range(format!("`{text}` readers"), allowed)
         })?;
         if counts.contains(&count) {

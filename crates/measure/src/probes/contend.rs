@@ -32,7 +32,7 @@ pub struct Contend;
 const SPEC: ProbeSpec = ProbeSpec {
     id: names::PROBE,
     title: "Contention on one counter",
-    question: "what does it cost when many threads change one number?",
+    question: "what does it cost when many threads update one counter?",
     unit: "ns",
     quantity: "contention",
 };

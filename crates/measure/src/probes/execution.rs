@@ -21,7 +21,7 @@ pub struct Execution;
 const SPEC: ProbeSpec = ProbeSpec {
     id: "execution",
     title: "Shared execution",
-    question: "do two CPUs share the units that execute, as threads of one core do?",
+    question: "do two CPUs share execution units, as SMT siblings do?",
     unit: "ratio",
     quantity: "kept",
 };

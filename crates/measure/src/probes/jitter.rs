@@ -22,7 +22,7 @@ pub struct Jitter;
 const SPEC: ProbeSpec = ProbeSpec {
     id: names::PROBE,
     title: "Quiet and noisy CPUs",
-    question: "how much of its time does each CPU lose, to what, and for how long at most?",
+    question: "how much time does each CPU lose, to what, and how long is the longest gap?",
     unit: "ns",
     quantity: "gap",
 };

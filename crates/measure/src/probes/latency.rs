@@ -19,7 +19,7 @@ impl Probe for Latency {
         &ProbeSpec {
             id: "latency",
             title: "Latency between CPUs",
-            question: "how long does it take one CPU to tell another something through memory?",
+            question: "how long does a cache line take from one CPU to another?",
             unit: "ns",
             quantity: "half_round_trip",
         }

@@ -75,7 +75,7 @@ const QUANTITIES: &[Quantity] = &[
         .of_median(names::ROUND_TRIP, 0.5)
         .headline(1)
         .in_table()
-        .meaning("half a round trip, less half a read of the clock"),
+        .meaning("half a round trip, minus half a clock read"),
     Quantity::time(names::IDLE_NS, "idle ns").in_table(),
     Quantity::time(names::LOADED_NS, "loaded ns").in_table(),
     Quantity::value(names::RATIO, "ratio", Unit::Ratio)
@@ -114,7 +114,7 @@ impl SeriesProbe for Latency {
             return None;
         }
         let error = Awake::hold().err()?;
-        Some(format!("what --keep-awake asks for cannot be measured: {}", awake::refusal(&error)))
+        Some(format!("--keep-awake cannot be measured: {}", awake::refusal(&error)))
     }
 
     #[cfg(all(target_os = "linux", not(miri)))]
@@ -154,27 +154,25 @@ impl SeriesProbe for Latency {
         let mut remarks = Vec::new();
         if trials.iter().any(|trial| trial.parameters.text(names::RECEIVER) == Some(names::LOOKS)) {
             remarks.push(
-                "looks: both sides stay awake; compare-exchange with 1 pause; half of the median round trip of a pass, \
-                 the clock taken off, in the middle of all passes"
+                "looks: both sides stay awake and poll; compare-exchange with 1 pause; half the median round trip of a pass without the cost of the clock, median over passes"
                     .to_owned(),
             );
         }
         if trials.iter().any(|trial| sleeps(trial)) {
             remarks.push(
-                "semaphore: the receiver sleeps over a futex; until it runs again, proven sleeps only"
+                "semaphore: the receiver sleeps on a futex; time until it runs again, proven sleeps only"
                     .to_owned(),
             );
         }
         if trials.iter().any(|trial| keeps_awake(trial)) {
             remarks.push(
-                "kept-out: while the system is asked to let no CPU enter an idle state that takes time to leave: what \
-                 remains is the scheduler's and the interrupt's; `·`: as the system decides"
+                "kept-out: idle states that take time to leave are disabled, so only scheduler and interrupt costs remain; `·`: as the system decides"
                     .to_owned(),
             );
         }
         if trials.iter().any(|trial| Load::of(trial).is_some()) {
             remarks.push(
-                "idle and loaded in turn within each pass; the interval of the ratio is over passes"
+                "idle and loaded alternate within each pass; the interval of the ratio is over passes"
                     .to_owned(),
             );
         }

@@ -27,7 +27,7 @@ pub struct Queue;
 const SPEC: ProbeSpec = ProbeSpec {
     id: names::PROBE,
     title: "Throughput of a bounded queue",
-    question: "how many messages a second pass from one thread to another through a bounded queue?",
+    question: "how many messages per second pass from one thread to another through a bounded queue?",
     unit: "messages/s",
     quantity: "throughput",
 };
@@ -113,7 +113,7 @@ impl SeriesProbe for Queue {
     }
 
     fn roles_of_a_pair(&self) -> &'static str {
-        "from the time that a message is meant to be sent until it is received; the row produces, the column consumes"
+        "from the intended send time of a message until it is received; the row produces, the column consumes"
     }
 
     fn quantities(&self) -> &'static [Quantity] {

@@ -19,7 +19,7 @@ pub struct Sharing;
 const SPEC: ProbeSpec = ProbeSpec {
     id: "sharing",
     title: "Sharing distance",
-    question: "how far apart must two threads write so that neither slows the other down?",
+    question: "how far apart must two threads write to avoid false sharing?",
     unit: "ns",
     quantity: "write",
 };
@@ -91,7 +91,7 @@ impl SeriesProbe for Sharing {
             let bytes =
                 text.parse().ok().filter(|bytes| *bytes % WORD == 0 && (WORD..=MOST_BYTES).contains(bytes));
             let bytes = bytes.ok_or_else(|| {
-                let allowed = format!("two words of 8 lie a multiple of 8 apart, 8 to {MOST_BYTES}");
+                let allowed = format!("the distance must be a multiple of 8, from 8 to {MOST_BYTES}");
                 RequestError::out_of_range(format!("a distance of `{text}` bytes"), allowed)
             })?;
             if distances.contains(&bytes) {

@@ -43,7 +43,10 @@ const PARAMETERS: &[Parameter] = &[
 
 const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::COST, "cost").in_table(),
-    Quantity::events(names::LATENCY, "latency").headline(0).in_table().meaning("until the first statement"),
+    Quantity::events(names::LATENCY, "latency")
+        .headline(0)
+        .in_table()
+        .meaning("time until the first statement runs"),
     Quantity::events(names::JOIN, "join").in_table(),
     // A difference with a sign, which no histogram holds.
     Quantity::value(names::AFTER_RETURN_NS, "C−B ns", Unit::Ns)

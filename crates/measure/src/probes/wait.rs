@@ -50,7 +50,7 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::TRIP, "trip")
         .headline(0)
         .in_table()
-        .meaning("there and back, one clock read included"),
+        .meaning("round trip, including one clock read"),
     Quantity::events(names::HINT, "hint").headline(1).in_table(),
     Quantity::events(names::PLAIN, "plain").in_table(),
     Quantity::events(names::CLOCK, "clock").headline(2).in_table(),
@@ -66,7 +66,7 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::value(names::SLOWDOWN, "slowdown", Unit::Ratio).better(Better::Lower).headline(3).in_table(),
     Quantity::rate(names::TRIPS_PER_S, "trips per s", "trips"),
     Quantity::value(names::PACKAGE_NJ, "package nj per trip", Unit::Nanojoules).better(Better::Lower),
-    Quantity::value(names::TAKEN, "taken per trip", Unit::Number),
+    Quantity::value(names::TAKEN, "involuntary switches per trip", Unit::Number),
     Quantity::count(names::SAMPLES, "samples"),
     Quantity::count(names::NEGATIVE, "negative net"),
     Quantity::count(names::DURATION_US, "duration us").unit(Unit::Us),

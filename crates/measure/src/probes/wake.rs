@@ -34,7 +34,7 @@ pub struct Wake;
 const SPEC: ProbeSpec = ProbeSpec {
     id: "wake",
     title: "Wake-up of a waiting thread",
-    question: "how long until a thread that waits in a primitive runs again?",
+    question: "how long until a waiting thread runs again?",
     unit: "ns",
     quantity: "wake_up",
 };
@@ -96,7 +96,7 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::SLEPT, "slept")
         .headline(0)
         .in_table()
-        .meaning("until a thread that slept runs again"),
+        .meaning("time until a sleeping thread runs again"),
     Quantity::events(names::HOT, "hot").headline(1).in_table(),
     Quantity::events(names::FIRST_OF_ALL, "first").in_table(),
     Quantity::events(names::LAST_OF_ALL, "last").headline(2).in_table(),

@@ -92,14 +92,11 @@ impl Payload {
             ("u64", _) => Ok(Payload::U64),
             ("string", _) => Ok(Payload::String),
             (_, Some(bytes)) => known(bytes).ok_or_else(|| {
-                RequestError::out_of_range(
-                    format!("a message of `{bytes}` bytes"),
-                    format!("there are {sizes}"),
-                )
+                RequestError::out_of_range(format!("a message of `{bytes}` bytes"), format!("use {sizes}"))
             }),
             (_, None) => {
-                let there_are = format!("there are u64, string and bytes:N (N one of {sizes})");
-                Err(RequestError::out_of_range(format!("no payload `{text}`"), there_are))
+                let there_are = format!("use u64, string or bytes:N (N one of {sizes})");
+                Err(RequestError::out_of_range(format!("unknown payload `{text}`"), there_are))
             }
         }
     }
@@ -152,16 +149,16 @@ pub const KINDS: &[Kind] = &[
     asleep(
         QueueKind::SemaphoreSpin,
         "semaphore-spin",
-        "a ring between two futex semaphores that look N times before they sleep",
+        "a ring between two futex semaphores that poll N times before they sleep",
     ),
     asleep(
         QueueKind::SemaphoreSlim,
         "semaphore-slim",
-        "a ring between two semaphores that do what .NET's SemaphoreSlim does: look and yield up to 140 times, a lock per call",
+        "a ring between two semaphores like .NET's SemaphoreSlim: poll and yield up to 140 times, one lock per call",
     ),
     asleep(QueueKind::SemT, "sem-t", "a ring between two semaphores of the C library"),
-    asleep(QueueKind::Mutex, "mutex", "a mutex of std and two condition variables").several(true, true),
-    awake(QueueKind::Spsc, "spsc", "our own lock-free ring, one producer and one consumer"),
+    asleep(QueueKind::Mutex, "mutex", "std's mutex and two condition variables").several(true, true),
+    awake(QueueKind::Spsc, "spsc", "coretalk's own lock-free ring, one producer and one consumer"),
     asleep(QueueKind::SyncChannel, "sync-channel", "std::sync::mpsc::sync_channel").several(true, false),
     awake(QueueKind::ArrayQueue, "array-queue", "crossbeam's ArrayQueue")
         .version("0.3.14")
@@ -173,9 +170,9 @@ pub const KINDS: &[Kind] = &[
     asleep(QueueKind::Flume, "flume", "flume's bounded channel").version("0.12.0").several(true, true),
     asleep(QueueKind::Kanal, "kanal", "kanal's bounded channel").version("0.1.1").several(true, true),
     asleep(QueueKind::Pipe, "pipe", "a pipe in packet mode").several(true, true).silent(),
-    asleep(QueueKind::Socketpair, "socketpair", "a pair of Unix sockets that keep messages apart")
+    asleep(QueueKind::Socketpair, "socketpair", "a Unix socket pair that preserves message boundaries")
         .several(true, true),
-    asleep(QueueKind::Eventfd, "eventfd", "a ring between two event counters of the kernel").silent(),
+    asleep(QueueKind::Eventfd, "eventfd", "a ring between two kernel event counters (eventfd)").silent(),
 ];
 
 /// Looks before `semaphore-spin` sleeps where nothing else is said: some 5 µs with wait hints of 10 to 20 ns, longer than a
@@ -191,7 +188,7 @@ pub fn kind(name: &str) -> Result<(&'static Kind, u32), RequestError> {
         Some(("semaphore-spin", polls)) => {
             let polls = polls.parse().ok().filter(|polls| (1..=1_000_000).contains(polls));
             let polls = polls.ok_or_else(|| {
-                RequestError::out_of_range(format!("`{name}`"), "N is a number of looks from 1 to 1000000")
+                RequestError::out_of_range(format!("`{name}`"), "N is a number of polls from 1 to 1000000")
             })?;
             ("semaphore-spin", polls)
         }

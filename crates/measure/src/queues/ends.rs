@@ -38,7 +38,7 @@ pub struct Shape {
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// This kind cannot hold exactly so many messages.
-    #[error("a queue of exactly {capacity} messages cannot be had: {reason}")]
+    #[error("a queue of exactly {capacity} messages is not possible: {reason}")]
     Capacity {
         /// What was asked for.
         capacity: usize,
@@ -52,7 +52,7 @@ pub enum Refusal {
         capacity: usize,
     },
     /// This kind has one end only on a side that asks for several.
-    #[error("this queue takes one {side} only")]
+    #[error("this queue allows only one {side}")]
     OneOnly {
         /// `producer` or `consumer`.
         side: &'static str,

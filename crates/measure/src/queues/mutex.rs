@@ -40,7 +40,7 @@ impl Implementation for Locked {
     fn open<M: Message>(shape: &Shape) -> Result<(LockedEnd<M, true>, LockedEnd<M, false>), Refusal> {
         let capacity = shape.capacity;
         if capacity == 0 {
-            return Err(Refusal::Capacity { capacity, reason: "it holds at least one message".into() });
+            return Err(Refusal::Capacity { capacity, reason: "its minimum is one message".into() });
         }
         memory::ensure(capacity, size_of::<M>())?;
         let mut messages = VecDeque::new();

@@ -74,7 +74,10 @@ impl Implementation for Spsc {
         let capacity = shape.capacity;
         let places = capacity.checked_add(1).filter(|_| capacity > 0);
         let Some(places) = places else {
-            return Err(Refusal::Capacity { capacity, reason: "a ring holds at least one message".into() });
+            return Err(Refusal::Capacity {
+                capacity,
+                reason: "the minimum of a ring is one message".into(),
+            });
         };
         let (head, tail) = (Index(AtomicUsize::new(0)), Index(AtomicUsize::new(0)));
         let ring = Arc::new(Ring { head, tail, slots: Slots::new(places)? });
@@ -205,7 +208,10 @@ mod tests {
     #[test]
     fn no_capacity_is_refused_in_words() {
         let refusal = Spsc::open::<u64>(&Shape { capacity: 0, spins: 0 }).unwrap_err().to_string();
-        assert_eq!(refusal, "a queue of exactly 0 messages cannot be had: a ring holds at least one message");
+        assert_eq!(
+            refusal,
+            "a queue of exactly 0 messages is not possible: the minimum of a ring is one message"
+        );
         assert!(Spsc::open::<u64>(&Shape { capacity: usize::MAX - 1, spins: 0 }).is_err());
     }
 }

@@ -178,7 +178,7 @@ fn capacities_are_exact_or_refused_in_words() {
     }
     let pipe =
         open(kind("pipe").unwrap().0, Payload::U64, &Shape { capacity: 10, spins: 0 }, &RoleSettings::pair());
-    assert!(pipe.unwrap_err().to_string().ends_with("holds a power of two of messages"));
+    assert!(pipe.unwrap_err().to_string().ends_with("is a power of two"));
 }
 
 #[test]
@@ -187,7 +187,10 @@ fn names_and_payloads_are_read_or_refused_in_words() {
     assert_eq!(kind("mutex").unwrap().0.id, "mutex");
     assert!(kind("semaphore-spin:0").unwrap_err().to_string().contains("from 1 to"));
     assert!(
-        kind("nothing").unwrap_err().to_string().starts_with("no queue `nothing`: there are semaphore, ")
+        kind("nothing")
+            .unwrap_err()
+            .to_string()
+            .starts_with("unknown queue `nothing`: known are semaphore, ")
     );
     assert!(kind("spcs").unwrap_err().to_string().contains("a similar name exists: `spsc`"));
     for text in ["u64", "bytes:64", "string"] {
@@ -197,7 +200,7 @@ fn names_and_payloads_are_read_or_refused_in_words() {
         Payload::parse("bytes:63").unwrap_err().to_string(),
         "a message of `63` bytes: there are 16, 64, 256, 1024"
     );
-    assert!(Payload::parse("int").unwrap_err().to_string().starts_with("no payload `int`"));
+    assert!(Payload::parse("int").unwrap_err().to_string().starts_with("unknown payload `int`"));
 }
 
 #[test]

@@ -18,14 +18,14 @@ pub enum RunError {
     #[error(transparent)]
     Machine(#[from] MachineError),
     /// What was measured could not be kept.
-    #[error("keep what was measured: {0}")]
+    #[error("save the measurements: {0}")]
     Sink(#[from] SinkError),
     /// The settings ask for something that this machine does not have.
     #[error("{0}")]
     Settings(String),
     /// Somebody wished to end, and the sink has kept everything. The result would take seconds for a large machine,
     /// and whoever wants it reads the run back.
-    #[error("measure on: somebody wished to end")]
+    #[error("continue: interrupted")]
     Interrupted,
 }
 

@@ -104,7 +104,7 @@ impl<'a> Driver<'a> {
         let probes =
             settings.trials.iter().map(|trial| known(&trial.probe)).collect::<Result<Vec<_>, _>>()?;
         if settings.trials.is_empty() {
-            return Err(RunError::Settings("measure: the choice of CPUs leaves nothing to measure".into()));
+            return Err(RunError::Settings("measure: the selected CPUs leave nothing to measure".into()));
         }
         let needs = |(probe, trial): (&&'static dyn SeriesProbe, &TrialSpec)| probe.cpus(trial);
         let cpus: Vec<Vec<CpuId>> = probes.iter().zip(&settings.trials).map(needs).collect();

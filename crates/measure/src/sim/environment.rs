@@ -50,9 +50,7 @@ pub fn findings(spec: &Spec, reported: &Topology) -> Vec<Finding> {
         Some(name) => finding(
             "hypervisor",
             Verdict::Warn,
-            format!(
-                "runs as a guest of {name}: its CPUs may be moved, and the structure it reports may be wrong"
-            ),
+            format!("guest of {name}: the host may move its CPUs, and the reported topology may be wrong"),
         ),
         None => finding("hypervisor", Verdict::Ok, "no hypervisor in this scenario".to_owned()),
     });
@@ -61,10 +59,10 @@ pub fn findings(spec: &Spec, reported: &Topology) -> Vec<Finding> {
         finding(
             "clock-step",
             Verdict::Warn,
-            format!("the clock steps by {step_ns:.1} ns: batches must be longer"),
+            format!("the clock advances in steps of {step_ns:.1} ns: batches must be longer"),
         )
     } else {
-        finding("clock-step", Verdict::Ok, format!("the clock steps by {step_ns:.2} ns"))
+        finding("clock-step", Verdict::Ok, format!("the clock advances in steps of {step_ns:.2} ns"))
     });
     let others = spec.failures.others;
     findings.push(if others > BUSY_SHARE {
@@ -83,7 +81,7 @@ pub fn findings(spec: &Spec, reported: &Topology) -> Vec<Finding> {
         findings.push(finding(
             "neighbours",
             Verdict::Warn,
-            format!("cores such as that of CPU {sibling} are at times shared with other work"),
+            format!("SMT siblings, such as that of CPU {sibling}, are sometimes busy with other work"),
         ));
     }
     findings

@@ -41,7 +41,7 @@ pub enum ScenarioError {
         problem: String,
     },
     /// `based_on` names no built-in scenario.
-    #[error("base the scenario on `{name}`: there is no such scenario (there are {})", builtin::NAMES.join(", "))]
+    #[error("base the scenario on `{name}`: unknown scenario (known: {})", builtin::NAMES.join(", "))]
     UnknownBase {
         /// As typed.
         name: String,
@@ -129,7 +129,7 @@ impl Scenario {
             }
         }
         if known.is_empty() {
-            return Err(fail("it has no value off its diagonal".to_owned()));
+            return Err(fail("it has no value off the diagonal".to_owned()));
         }
         known.sort_by(f64::total_cmp);
         let median = known[known.len() / 2];

@@ -116,7 +116,7 @@ impl Structure {
                 let n = cpus.len();
                 let different: BTreeSet<&u32> = cpus.iter().collect();
                 if different.len() != n || cpus.iter().any(|&id| id > coretalk_model::cpu::HIGHEST_CPU) {
-                    return Some(("structure.cpus", "names a CPU twice, or one above 1048575".to_owned()));
+                    return Some(("structure.cpus", "lists a CPU twice, or one above 1048575".to_owned()));
                 }
                 if half_round_trip_ns.len() != n || half_round_trip_ns.iter().any(|row| row.len() != n) {
                     return Some((
@@ -125,7 +125,10 @@ impl Structure {
                     ));
                 }
                 let odd = half_round_trip_ns.iter().flatten().find(|ns| !(0.01..=1e9).contains(*ns))?;
-                Some(("structure.half_round_trip_ns", format!("holds {odd}, expected 0.01 to 1000000000 ns")))
+                Some((
+                    "structure.half_round_trip_ns",
+                    format!("contains {odd}, expected 0.01 to 1000000000 ns"),
+                ))
             }
         }
     }

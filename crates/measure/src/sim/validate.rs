@@ -44,10 +44,7 @@ pub fn check(spec: &Spec) -> Result<(), Fault> {
     for relation in spec.structure.relations() {
         if !spec.latency_ns.contains_key(&relation) {
             let key = format!("latency_ns.{}", relation.name());
-            return Err(Fault {
-                key,
-                problem: "is missing: pairs of the structure share just that".to_owned(),
-            });
+            return Err(Fault { key, problem: "is missing, but some pairs have this relation".to_owned() });
         }
     }
     for stall in &spec.stalls {
@@ -85,11 +82,11 @@ fn names(spec: &Spec) -> Result<(), Fault> {
         }
     }
     if spec.states.len() == 1 {
-        let problem = "has one entry: a machine moves between two at least, or has none".to_owned();
+        let problem = "has one entry: a machine has no states or at least two".to_owned();
         return Err(Fault { key: "states".to_owned(), problem });
     }
     if !spec.states.is_empty() && spec.states.iter().filter(|state| state.weight > 0.0).count() < 2 {
-        let problem = "must be above 0 for two states at least".to_owned();
+        let problem = "must be above 0 for at least two states".to_owned();
         return Err(Fault { key: "states.weight".to_owned(), problem });
     }
     Ok(())
@@ -182,7 +179,7 @@ fn cpus(spec: &Spec) -> Result<(), Fault> {
     ] {
         let strange = named.map(|named| named.difference(&there)).unwrap_or_default();
         if !strange.is_empty() {
-            let problem = format!("names {strange}, but the machine has {there}");
+            let problem = format!("lists {strange}, but the machine has {there}");
             return Err(Fault { key: key.to_owned(), problem });
         }
     }
@@ -192,8 +189,8 @@ fn cpus(spec: &Spec) -> Result<(), Fault> {
     }
     for away in &failures.departures {
         let problem = match away.back_ms {
-            _ if !there.contains(away.cpu) => format!("names {}, but the machine has {there}", away.cpu),
-            Some(back) if back <= away.at_ms => "a CPU comes back after it went, and not before".to_owned(),
+            _ if !there.contains(away.cpu) => format!("lists {}, but the machine has {there}", away.cpu),
+            Some(back) if back <= away.at_ms => "has a CPU that comes back before it left".to_owned(),
             _ => continue,
         };
         return Err(Fault { key: "failures.departures".to_owned(), problem });

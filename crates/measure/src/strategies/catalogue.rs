@@ -157,26 +157,26 @@ impl StrategyKind {
     /// What it does, in words.
     pub fn mechanism(self) -> String {
         match self {
-            StrategyKind::Busy => "looks again at once".into(),
-            StrategyKind::Pause => "one wait hint (PAUSE, on Arm ISB) between two looks".into(),
-            StrategyKind::Pauses(hints) => format!("{hints} wait hints between two looks"),
-            StrategyKind::Fence => "a full memory fence between two looks".into(),
-            StrategyKind::Yield => "gives its CPU away between two looks (sched_yield)".into(),
+            StrategyKind::Busy => "polls again at once".into(),
+            StrategyKind::Pause => "one wait hint (PAUSE, ISB on Arm) between polls".into(),
+            StrategyKind::Pauses(hints) => format!("{hints} wait hints between polls"),
+            StrategyKind::Fence => "a full memory fence between polls".into(),
+            StrategyKind::Yield => "yields its CPU between polls (sched_yield)".into(),
             StrategyKind::SpinFutex(polls) => {
-                format!("up to {polls} looks with a hint after each, then sleeps on a futex")
+                format!("up to {polls} polls with a hint after each, then sleeps on a futex")
             }
-            StrategyKind::Futex => "looks once, then sleeps on a futex until it is woken".into(),
+            StrategyKind::Futex => "polls once, then sleeps on a futex until woken".into(),
             StrategyKind::Backoff => {
-                "8 looks each with 1, 2, 4 … 64 hints, 16 with a yield, then sleeps on a futex".into()
+                "8 polls each with 1, 2, 4 … 64 hints, 16 with a yield, then sleeps on a futex".into()
             }
             StrategyKind::Umwait => {
                 "UMONITOR and UMWAIT (C0.1) until the line is written, 100,000 ticks at most".into()
             }
-            StrategyKind::Tpause => "TPAUSE (C0.1) of 200 ticks between two looks".into(),
+            StrategyKind::Tpause => "TPAUSE (C0.1) of 200 ticks between polls".into(),
             StrategyKind::Mwaitx => {
                 "MONITORX and MWAITX until the line is written, 100,000 ticks at most".into()
             }
-            StrategyKind::Wfe => "LDAXR and WFE until the line is written or an event comes".into(),
+            StrategyKind::Wfe => "LDAXR and WFE until the line is written or an event arrives".into(),
         }
     }
 

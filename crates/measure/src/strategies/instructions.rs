@@ -62,17 +62,16 @@ pub fn lack(instruction: Instruction) -> Option<String> {
     use crate::host::attempt::{Attempt, attempt};
     let [name, feature] = instruction.names();
     let Some(wait) = imp::trial(instruction) else {
-        return Some(format!("this CPU lacks {feature}: {name} is of another architecture"));
+        return Some(format!("this CPU lacks {feature}: {name} belongs to another architecture"));
     };
     let ticks = instruction.tried_ticks();
     match attempt(|| waits(wait, ticks)) {
         Attempt::Yes => None,
         Attempt::No => Some(format!(
-            "{name} ({feature}) returns at once on this CPU although nothing was written: a hypervisor, or the system's \
-             limit, lets it not wait"
+            "{name} ({feature}) returns at once on this CPU: a hypervisor or a system limit prevents it from waiting"
         )),
-        Attempt::Killed(signal) => Some(format!("this CPU lacks {feature}: {name} ends in signal {signal}")),
-        Attempt::Unknown => Some(format!("whether this CPU has {feature} ({name}) cannot be tried")),
+        Attempt::Killed(signal) => Some(format!("this CPU lacks {feature} ({name} raises signal {signal})")),
+        Attempt::Unknown => Some(format!("cannot test whether this CPU has {feature} ({name})")),
     }
 }
 

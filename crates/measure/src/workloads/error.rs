@@ -15,28 +15,28 @@ pub enum WorkError {
     #[error(transparent)]
     NoProgram(io::Error),
     /// A thread is not on its CPU.
-    #[error("a thread of the work could not be had: {0}")]
+    #[error("a thread of the workload could not be started: {0}")]
     NotPinned(PinError),
     /// A thread panicked.
-    #[error("a thread of the work could not be had: it ended at once")]
+    #[error("a thread of the workload exited at once")]
     ThreadEnded,
     /// A thread beside a shell panicked.
-    #[error("a thread ended at once")]
+    #[error("a thread exited at once")]
     ShellEnded,
     /// A process is not on its CPU.
     #[error("a CPU refused the process")]
     ProcessNotPinned,
     /// A stage of a chain was called in another way.
-    #[error("a stage of the chain has two words")]
+    #[error("a stage of the chain takes two words")]
     StageWords,
     /// A word of a stage is none.
-    #[error("`{word}` is no number")]
+    #[error("`{word}` is not a number")]
     NotANumber { word: String },
     /// What a chain printed.
-    #[error("a chain ended with `{printed}` in place of a count")]
+    #[error("a chain printed `{printed}` instead of a count")]
     ChainPrinted { printed: String },
     /// A child ended otherwise than by its last call.
-    #[error("a process did not end as it should")]
+    #[error("a process did not exit as expected")]
     ProcessEnd,
     /// An echo is not what was sent.
     #[error("{sent} came back as {echo}")]
@@ -45,7 +45,7 @@ pub enum WorkError {
     #[error("the other process found a counter out of step")]
     OutOfStep,
     /// What a pipeline printed.
-    #[error("a pipeline printed `{printed}` in place of a count")]
+    #[error("a pipeline printed `{printed}` instead of a count")]
     PipelinePrinted { printed: String },
     /// Pipelines over one text differ.
     #[error("a pipeline counted {count} lines, and another {expected}")]
@@ -57,19 +57,19 @@ pub enum WorkError {
     #[error("{size} queens have {known} solutions, and {found} were found")]
     Solutions { size: u32, known: u64, found: u64 },
     /// Arithmetic gave something else than before.
-    #[error("the mix gave {answer:#x} in place of {expected:#x}")]
+    #[error("the integer mix gave {answer:#x} instead of {expected:#x}")]
     Mix { answer: u64, expected: u64 },
     /// Additions under locks were lost.
-    #[error("{expected} locks were taken, and the counters say {found}")]
+    #[error("{expected} locks were acquired, but the counters show {found}")]
     Locks { expected: u64, found: u64 },
     /// Additions to one counter were lost.
-    #[error("the threads added {expected}, and the counter says {found}")]
+    #[error("the threads added {expected}, but the counter shows {found}")]
     Additions { expected: u64, found: u64 },
     /// Threads stood at different barriers.
     #[error("the threads did not pass the same number of barriers")]
     Barriers,
     /// A token was lost or doubled.
-    #[error("the token does not count the hops that the threads counted")]
+    #[error("the token and the threads disagree on the number of hops")]
     Hops,
     /// Threads were in different phases.
     #[error("the threads did not go through the same number of phases")]
@@ -81,18 +81,19 @@ pub enum WorkError {
     #[error("the stages did not see the same number of items")]
     Items,
     /// Words that were read are not those written.
-    #[error("a buffer sums up to {sum} in place of {expected}")]
+    #[error("a buffer sums to {sum} instead of {expected}")]
     Sum { sum: u64, expected: u64 },
     /// Words that were written are not there.
-    #[error("a buffer does not hold what was written")]
+    #[error("a buffer does not contain what was written")]
     Written,
     /// An array is not what the kernel makes of it.
-    #[error("an array holds {value} in place of {expected}")]
+    #[error("an array contains {value} instead of {expected}")]
     Array { value: f64, expected: f64 },
     /// Smaller arrays would measure caches.
     #[error(
-        "three arrays of four times the last-level caches of CPUs {cpus} take {needed_mib} MiB, and {free_mib} MiB of \
-         memory are free"
+        "three arrays of four times the last-level caches of {} take {needed_mib} MiB, and {free_mib} MiB of memory are \
+         free",
+        cpus.named()
     )]
     Memory { cpus: CpuSet, needed_mib: u64, free_mib: u64 },
 }

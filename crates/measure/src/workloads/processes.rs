@@ -67,7 +67,9 @@ pub fn create(job: &Job) -> Result<Numbers, WorkError> {
                 // SAFETY: ends the child at once, without running anything of this process.
                 0 => unsafe { libc::_exit(ANSWER) },
                 child if child < 0 => {
-                    return Err(WorkError::refused("no process could be made")(io::Error::last_os_error()));
+                    return Err(
+                        WorkError::refused("no process could be created")(io::Error::last_os_error()),
+                    );
                 }
                 child => {
                     let mut status = 0;
@@ -89,7 +91,7 @@ pub fn create(job: &Job) -> Result<Numbers, WorkError> {
 /// Two processes: one sends a counter through a pipe, the other sends it back through a second one; both check that it is
 /// the next.
 pub fn pipe(job: &Job) -> Result<Numbers, WorkError> {
-    let refused = WorkError::refused("a pipe could not be had");
+    let refused = WorkError::refused("no pipe could be created");
     let (from_first, to_second) = pair().map_err(refused)?;
     let (from_second, to_first) = pair().map_err(refused)?;
     let place = |role: usize| match job.cpus.is_empty() {
@@ -105,7 +107,9 @@ pub fn pipe(job: &Job) -> Result<Numbers, WorkError> {
             // SAFETY: ends the child without running what belongs to its parent.
             unsafe { libc::_exit(i32::from(!done)) }
         }
-        child if child < 0 => Err(WorkError::refused("no process could be made")(io::Error::last_os_error())),
+        child if child < 0 => {
+            Err(WorkError::refused("no process could be created")(io::Error::last_os_error()))
+        }
         child => {
             drop((from_first, to_first));
             // Both ends are closed when this is over, whatever came of it: the other process waits for that.

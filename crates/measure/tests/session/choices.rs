@@ -128,9 +128,9 @@ fn the_hint_is_chosen_for_a_gain_and_obeyed_where_asked_for() {
     let indifferent = || toml("based_on = 'chiplet-16'\n[eager_penalty]\nl3 = 1.0\npackage = 1.0");
     for (scenario, choice, hint, reason) in [
         (gaining(), HintChoice::Auto, Hint::Pause, "a pause gains up to"),
-        (gaining(), HintChoice::None, Hint::None, "asked for"),
+        (gaining(), HintChoice::None, Hint::None, "requested"),
         (indifferent(), HintChoice::Auto, Hint::None, "a pause gains less than 5 %"),
-        (indifferent(), HintChoice::Pause, Hint::Pause, "asked for"),
+        (indifferent(), HintChoice::Pause, Hint::Pause, "requested"),
     ] {
         let run = with(scenario, choice);
         let map = &run.result.maps[0];

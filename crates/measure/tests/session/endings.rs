@@ -26,7 +26,7 @@ fn a_budget_that_ends_leaves_a_complete_run_with_its_doubts() {
                 }
                 Cell::Measured(_) => {}
                 Cell::Missing { reason } => {
-                    assert_eq!(reason, "the run ended before this pair was reached");
+                    assert_eq!(reason, "the run ended before this pair was measured");
                 }
             }
         }
@@ -162,7 +162,7 @@ fn nothing_to_measure_is_refused_in_words() {
     );
     assert_eq!(
         ended.map(|_| ()).unwrap_err().to_string(),
-        "measure: the choice of CPUs and pairs leaves no pair to measure"
+        "measure: the selected CPUs and pairs leave no pair to measure"
     );
 }
 

@@ -141,7 +141,7 @@ fn a_row_of_the_ladder_is_of_one_state_of_the_machine() {
             }
             None => {
                 empty += 1;
-                assert!(tool.reason.as_ref().is_some_and(|why| why.contains("another state")), "{tool:?}");
+                assert!(tool.reason.as_ref().is_some_and(|why| why.contains("different state")), "{tool:?}");
             }
         }
     }

@@ -33,7 +33,7 @@ fn failing(what: &str) -> Run {
 #[test]
 fn cells_of_a_cpu_that_fails_are_missing_with_their_reason() {
     check(&failing("hang = '3'\nhang_limit_ms = 200"), 3, "did not finish within");
-    check(&failing("die = '3'"), 3, "stopped answering");
+    check(&failing("die = '3'"), 3, "stopped responding");
     check(&failing("miscount = '3'"), 3, "the two sides counted 1000 and 999");
     check(&failing("departures = [{ cpu = 3, at_ms = 0 }]"), 3, "was taken away during the run");
 }
@@ -44,7 +44,7 @@ fn a_cpu_outside_the_crew_refuses_its_cells_only() {
     let cpus: Vec<CpuId> = machine.topology().cpus().iter().filter(|&cpu| cpu != CpuId(5)).collect();
     machine.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
     let settings = defaults(&machine, 3);
-    check(&measure(machine, settings, ResumedState::default()), 5, "refused the pin (errno 22)");
+    check(&measure(machine, settings, ResumedState::default()), 5, "could not be pinned");
 }
 
 #[test]
@@ -90,6 +90,6 @@ fn a_failing_cell_is_not_tried_again_by_a_resumed_run() {
     let scenario = toml("based_on = 'laptop-smt'\n[failures]\ndie = '3'");
     let resumed = Kept::resumed(&[&first.kept]);
     let second = measure(crate::vocabulary::open(scenario, 4), first.settings.clone(), resumed);
-    check(&second, 3, "stopped answering");
+    check(&second, 3, "stopped responding");
     assert!(second.kept.rounds.iter().flat_map(|round| &round.trials).all(|trial| trial.outcome.is_ok()));
 }

@@ -125,7 +125,7 @@ impl Printed {
         }
         let left_out = head.len() - 2 * kept;
         format!(
-            "{}\n[{left_out} letters left out]\n{}",
+            "{}\n[{left_out} characters left out]\n{}",
             text(&head[..kept]),
             text(&head[head.len() - kept..])
         )
@@ -191,6 +191,6 @@ mod tests {
     fn long_output_keeps_its_ends() {
         let long = Printed::from(("a".repeat(10_000) + "end").as_str());
         let kept = long.cut(4096);
-        assert!(kept.ends_with("end") && kept.contains("[1811 letters left out]"), "{}", kept.len());
+        assert!(kept.ends_with("end") && kept.contains("[1811 characters left out]"), "{}", kept.len());
     }
 }

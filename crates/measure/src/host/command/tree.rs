@@ -159,7 +159,7 @@ pub fn wait_for(pid: u32, deadline: Instant) -> io::Result<(i32, Usage)> {
             return Err(error);
         }
         if Instant::now() >= deadline {
-            return Err(io::Error::other(format!("process {pid} was ended and does not go")));
+            return Err(io::Error::other(format!("process {pid} was killed but does not exit")));
         }
         std::thread::sleep(BREATH);
     }

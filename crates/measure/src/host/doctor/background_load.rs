@@ -9,7 +9,7 @@ use coretalk_model::Verdict;
 pub(super) fn hypervisor(root: &SystemRoot, _: &LiveFacts) -> Report {
     let platform = Platform::read(root);
     if let Some(emulator) = platform.emulator {
-        let text = format!("{emulator} emulates the processor: no time here says anything about hardware");
+        let text = format!("{emulator} emulates the processor: timings here say nothing about hardware");
         return Report::new(Verdict::Fail, text).fix("coretalk --machine sim:laptop-smt");
     }
     if platform.wsl == Some(Wsl::One) {
@@ -26,11 +26,11 @@ pub(super) fn hypervisor(root: &SystemRoot, _: &LiveFacts) -> Report {
         ),
         None if platform.bare_metal == Some(true) => {
             let evidence = platform.evidence.unwrap_or_default();
-            Report::new(Verdict::Ok, format!("no hypervisor, as far as is told ({evidence})"))
+            Report::new(Verdict::Ok, format!("no hypervisor detected ({evidence})"))
         }
         None => Report::new(
             Verdict::CannotTell,
-            "neither processor, device tree nor DMI says whether there is a hypervisor",
+            "neither processor, device tree nor DMI shows whether there is a hypervisor",
         ),
     }
 }
@@ -40,18 +40,18 @@ const NOTABLE_STEAL: f64 = 0.001;
 
 pub(super) fn steal(root: &SystemRoot, live: &LiveFacts) -> Report {
     let (times, span) = match live.recent {
-        Some(recent) => (Some(recent.clone()), "in the last moments"),
+        Some(recent) => (Some(recent.clone()), "just now"),
         None => (CpuTimes::read(root), "since boot"),
     };
     let Some(stolen) = times.and_then(|times| times.steal_fraction(&times.cpus())) else {
-        return Report::new(Verdict::CannotTell, "the kernel does not count what a host takes");
+        return Report::new(Verdict::CannotTell, "the kernel does not report steal time");
     };
     if stolen < NOTABLE_STEAL {
-        let text = format!("a host took less than 0.1 % of the time {span}, as far as it tells");
+        let text = format!("reported steal time below 0.1 % {span}");
         return Report::new(Verdict::Ok, text);
     }
     let text =
-        format!("a host took {} of the time {span}: expect stalls and wide intervals", percent(stolen));
+        format!("the host took {} of the time {span}: expect stalls and wide intervals", percent(stolen));
     Report::new(Verdict::Warn, text)
 }
 
@@ -59,15 +59,15 @@ pub(super) fn load(root: &SystemRoot, live: &LiveFacts) -> Report {
     let recent = live.recent.and_then(|recent| recent.busy_fraction(&recent.cpus()));
     let average = || Some(load_1min(root)? / online_cpus(root).ok()?.len() as f64);
     let (busy, span) = match recent {
-        Some(busy) => (Some(busy), "in the last moments"),
+        Some(busy) => (Some(busy), "just now"),
         None => (average(), "over the last minute"),
     };
     match busy {
-        None => Report::new(Verdict::CannotTell, "the system does not say how busy it is"),
+        None => Report::new(Verdict::CannotTell, "the system does not report how busy it is"),
         Some(busy) if busy > BUSY_FRACTION => Report::new(
             Verdict::Warn,
             format!(
-                "other programs took {} of the CPUs {span}: one pair at a time is measured, and doubts are flagged",
+                "other programs took {} of the CPUs {span}: pairs are measured one at a time, and doubtful values are flagged",
                 percent(busy)
             ),
         )

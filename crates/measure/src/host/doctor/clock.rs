@@ -14,15 +14,16 @@ const COUNTERS: &[&str] = &["tsc", "arch_sys_counter", "riscv_clocksource", "tim
 pub(super) fn source(root: &SystemRoot, live: &LiveFacts) -> Report {
     let named = root.peek(&format!("{SOURCES}/current_clocksource"));
     let Some(source) = named.or_else(|| live.clock?.kernel_source.clone()) else {
-        return Report::new(Verdict::CannotTell, "the kernel does not say what it keeps time with");
+        return Report::new(Verdict::CannotTell, "the kernel does not report its clock source");
     };
     if COUNTERS.contains(&source.as_str()) {
         return Report::new(
             Verdict::Ok,
-            format!("the kernel keeps time with {source}, the counter that measures"),
+            format!("the kernel's clock source is {source}, the counter used for measuring"),
         );
     }
-    let text = format!("the kernel keeps time with {source} and may distrust the counter that measures");
+    let text =
+        format!("the kernel's clock source is {source}; it may distrust the counter used for measuring");
     let report = Report::new(Verdict::Warn, text);
     let available = root.peek(&format!("{SOURCES}/available_clocksource")).unwrap_or_default();
     match available.split_whitespace().find(|name| COUNTERS.contains(name)) {
@@ -36,17 +37,18 @@ pub(super) fn invariant(root: &SystemRoot, live: &LiveFacts) -> Report {
     let is_arm_counter = live.clock.is_some_and(|clock| clock.source == "cntvct");
     let stated = live.clock.and_then(|clock| clock.invariant);
     match stated.or(is_arm_counter.then_some(true)).or_else(|| by_flags(root)) {
-        None => {
-            Report::new(Verdict::CannotTell, "the processor does not say whether its counter keeps its rate")
-        }
+        None => Report::new(
+            Verdict::CannotTell,
+            "the processor does not report whether its counter keeps its rate",
+        ),
         Some(true) => Report::new(Verdict::Ok, "the counter keeps its rate in every power state"),
         Some(false) if Platform::read(root).hypervisor.is_some() => Report::new(
             Verdict::Warn,
-            "the host does not promise a counter of constant rate: a move to another machine would change it",
+            "the host does not guarantee a constant counter rate: migration to another machine would change it",
         ),
         Some(false) => Report::new(
             Verdict::Fail,
-            "the counter changes its rate with the clock or stops: ns would be wrong",
+            "the counter stops or changes rate with the core clock: ns would be wrong",
         ),
     }
 }
@@ -69,19 +71,19 @@ pub(super) fn sync(_: &SystemRoot, live: &LiveFacts) -> Report {
     let compared = if pairs == 1 { "two CPUs".to_owned() } else { format!("{} CPUs", pairs + 1) };
     if largest_ns <= SYNCHRONOUS_NS {
         let text = if largest_ns <= bound_ns {
-            format!("the counters of {compared} differ by less than can be told, ± {bound_ns:.0} ns")
+            format!("the counters of {compared} agree within the error of ± {bound_ns:.0} ns")
         } else {
-            format!("the counters of {compared} lie at most {largest_ns:.0} ± {bound_ns:.0} ns apart")
+            format!("the counters of {compared} are at most {largest_ns:.0} ± {bound_ns:.0} ns apart")
         };
         return Report::new(Verdict::Ok, text);
     }
     if largest_ns <= APART_NS {
         let text = format!(
-            "counters lie up to {largest_ns:.0} ns apart (± {bound_ns:.0}): `one-way` is flagged, round trips do not care"
+            "counters are up to {largest_ns:.0} ns apart (± {bound_ns:.0}): `one-way` is flagged, round trips are unaffected"
         );
         return Report::new(Verdict::Warn, text);
     }
     let text =
-        format!("counters lie {:.1} ms apart: `one-way` and a common start cannot be had", largest_ns / 1e6);
+        format!("counters are {:.1} ms apart: `one-way` and a common start are impossible", largest_ns / 1e6);
     Report::new(Verdict::Fail, text)
 }

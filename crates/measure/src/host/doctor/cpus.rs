@@ -9,10 +9,10 @@ use coretalk_model::{CpuSet, Level, Verdict};
 
 pub(super) fn cpuset(root: &SystemRoot, _: &LiveFacts) -> Report {
     let Ok(online) = online_cpus(root) else {
-        return Report::new(Verdict::CannotTell, "the system does not say which CPUs are online");
+        return Report::new(Verdict::CannotTell, "the system does not report which CPUs are online");
     };
     let (Ok(group), Ok(allowance)) = (group_cpus(root), read_allowance(root, &online)) else {
-        return Report::new(Verdict::CannotTell, "the files of the control group or the mask cannot be read");
+        return Report::new(Verdict::CannotTell, "the cgroup files or the affinity mask cannot be read");
     };
     let allowed = &allowance.cpuset;
     if online.len() < 2 {
@@ -21,23 +21,23 @@ pub(super) fn cpuset(root: &SystemRoot, _: &LiveFacts) -> Report {
     }
     if allowed.len() < 2 {
         let text =
-            format!("of the CPUs {online} the control group leaves `{allowed}`: there is no pair to measure");
+            format!("of CPUs {online} the cgroup allows only `{allowed}`: there is no pair to measure");
         return Report::new(Verdict::Fail, text).fix(unconfined(&online));
     }
     if *allowed != online {
         let text = format!(
-            "the control group (--cpuset-cpus of a container) leaves CPUs {allowed} of {online}: the rest stays unmeasured"
+            "the cgroup (--cpuset-cpus of a container) allows CPUs {allowed} of {online}: the others are not measured"
         );
         return Report::new(Verdict::Warn, text).fix(unconfined(&online));
     }
     // What is isolated has a check of its own.
     let left_out = allowed.difference(&allowance.mask).difference(&facts::isolated(root));
     if !left_out.is_empty() {
-        let text = format!("the inherited affinity mask leaves out what may be used: {}", named(&left_out));
+        let text = format!("the inherited affinity mask excludes {}, which may be used", left_out.named());
         return Report::new(Verdict::Warn, text).fix(format!("coretalk --cpus {allowed}"));
     }
     if group.is_none() {
-        let text = "no control group is in reach: which CPUs are refused shows only when threads are pinned";
+        let text = "no cgroup is visible: forbidden CPUs only show when threads are pinned";
         return Report::new(Verdict::CannotTell, text);
     }
     Report::new(Verdict::Ok, format!("every online CPU may be used: {allowed}"))
@@ -48,17 +48,12 @@ fn unconfined(cpus: &CpuSet) -> String {
     format!("sudo systemd-run --scope -p AllowedCPUs={cpus} coretalk")
 }
 
-/// `CPU 3` or `CPUs 0-3`.
-fn named(cpus: &CpuSet) -> String {
-    format!("{} {cpus}", if cpus.len() == 1 { "CPU" } else { "CPUs" })
-}
-
 /// Two threads that spin need two CPUs; with less, each period ends in a stop.
 const CPUS_OF_A_PAIR: f64 = 2.0;
 
 pub(super) fn quota(root: &SystemRoot, _: &LiveFacts) -> Report {
     let Some(quota) = read_quota(root) else {
-        return Report::new(Verdict::CannotTell, "no CPU controller of a control group is in reach");
+        return Report::new(Verdict::CannotTell, "no cgroup CPU controller is visible");
     };
     let Some(limit) = quota.limit_cpus else {
         return Report::new(Verdict::Ok, "no CPU quota");
@@ -67,12 +62,12 @@ pub(super) fn quota(root: &SystemRoot, _: &LiveFacts) -> Report {
         return Report::new(Verdict::Ok, format!("the CPU quota of {limit} covers every CPU"));
     }
     let throttled = match quota.throttled_periods {
-        Some(count) => format!("stopped {count} times so far"),
-        None => "stops are not counted".to_owned(),
+        Some(count) => format!("throttled {count} times so far"),
+        None => "throttling is not counted".to_owned(),
     };
     let (verdict, effect) = match limit < CPUS_OF_A_PAIR {
-        true => (Verdict::Fail, "not even two threads can spin without being stopped in every period"),
-        false => (Verdict::Warn, "more threads at once are stopped for tens of milliseconds"),
+        true => (Verdict::Fail, "not even two threads can spin without being throttled in every period"),
+        false => (Verdict::Warn, "more threads at once are throttled for tens of milliseconds"),
     };
     Report::new(
         verdict,
@@ -85,7 +80,7 @@ pub(super) fn isolated(root: &SystemRoot, _: &LiveFacts) -> Report {
     let isolated = match root.list("/sys/devices/system/cpu/isolated") {
         Ok(Some(isolated)) => isolated,
         Ok(None) | Err(_) => {
-            return Report::new(Verdict::CannotTell, "the kernel does not say which CPUs are isolated");
+            return Report::new(Verdict::CannotTell, "the kernel does not report which CPUs are isolated");
         }
     };
     if isolated.is_empty() {
@@ -93,31 +88,31 @@ pub(super) fn isolated(root: &SystemRoot, _: &LiveFacts) -> Report {
     }
     let allowance = online_cpus(root).ok().and_then(|online| read_allowance(root, &online).ok());
     let Some(allowance) = allowance else {
-        let text = format!("whether the isolated {} may be used is unknown", named(&isolated));
+        let text = format!("isolated: {}; whether they may be used is unknown", isolated.named());
         return Report::new(Verdict::CannotTell, text);
     };
     let left_out = isolated.difference(&allowance.mask);
     if left_out.is_empty() {
-        return Report::new(
-            Verdict::Ok,
-            format!("measured by default though isolated: {}", named(&isolated)),
-        );
+        return Report::new(Verdict::Ok, format!("isolated, but measured by default: {}", isolated.named()));
     }
     let usable = left_out.intersection(&allowance.cpuset);
-    let text = format!("isolated and left out by default, though the quietest: {}", named(&left_out));
+    let text = format!("isolated and left out by default, though quietest: {}", left_out.named());
     let report = Report::new(Verdict::Warn, text);
     if usable.is_empty() { report } else { report.fix(format!("coretalk --cpus {usable}")) }
 }
 
 pub(super) fn smt(root: &SystemRoot, _: &LiveFacts) -> Report {
     let on = || {
-        Report::new(Verdict::Ok, "SMT on: a busy sibling slows a core, so measured cores keep theirs free")
+        Report::new(
+            Verdict::Ok,
+            "SMT on: a busy sibling slows a core, so siblings of measured CPUs are kept idle",
+        )
     };
     match root.peek("/sys/devices/system/cpu/smt/control").as_deref() {
         Some("on") => return on(),
-        Some("off") => return Report::new(Verdict::Ok, "SMT switched off: one thread for each core"),
+        Some("off") => return Report::new(Verdict::Ok, "SMT off: one thread per core"),
         Some("forceoff") => {
-            return Report::new(Verdict::Ok, "SMT forced off until the next boot: one thread for each core");
+            return Report::new(Verdict::Ok, "SMT forced off until the next boot: one thread per core");
         }
         Some("notsupported") => return Report::new(Verdict::Ok, "the processor reports no SMT"),
         _ => {}
@@ -125,8 +120,8 @@ pub(super) fn smt(root: &SystemRoot, _: &LiveFacts) -> Report {
     match read_topology(root) {
         Ok(topology) if topology.has_smt(topology.cpus()) => on(),
         Ok(topology) if !topology.level(Level::Core).is_empty() => {
-            Report::new(Verdict::Ok, "one thread for each core is reported")
+            Report::new(Verdict::Ok, "one thread per core is reported")
         }
-        _ => Report::new(Verdict::CannotTell, "the system does not say which CPUs are siblings"),
+        _ => Report::new(Verdict::CannotTell, "the system does not report which CPUs are siblings"),
     }
 }

@@ -11,16 +11,14 @@ pub(super) fn governor(root: &SystemRoot, _: &LiveFacts) -> Report {
     match facts::distinct(root, "scaling_governor") {
         None => Report::new(
             Verdict::CannotTell,
-            "no frequency driver is in reach: clocks may move, which the core clock of each pass shows",
+            "no frequency driver is visible: clocks may change; the core clock of each pass shows it",
         ),
         Some(governor) if governor == "performance" => {
             Report::new(Verdict::Ok, "governor performance: clocks stay high")
         }
         Some(governor) => Report::new(
             Verdict::Warn,
-            format!(
-                "governor {governor}: clocks rise only under load and fall in every pause between passes"
-            ),
+            format!("governor {governor}: clocks rise only under load and drop between passes"),
         )
         .fix("sudo cpupower frequency-set -g performance"),
     }
@@ -28,13 +26,13 @@ pub(super) fn governor(root: &SystemRoot, _: &LiveFacts) -> Report {
 
 pub(super) fn boost(root: &SystemRoot, _: &LiveFacts) -> Report {
     match facts::boost(root) {
-        None => Report::new(Verdict::CannotTell, "the system does not say whether clocks are boosted"),
+        None => Report::new(Verdict::CannotTell, "the system does not report whether boost is on"),
         Some(true) => Report::new(
             Verdict::Ok,
-            "boost on: clocks move with temperature and load, so compare runs in core cycles",
+            "boost on: clocks vary with temperature and load, so compare runs in core cycles",
         ),
         Some(false) => {
-            Report::new(Verdict::Warn, "boost off: steady clocks, but ns worse than the hardware allows")
+            Report::new(Verdict::Warn, "boost off: clocks are steady, but slower than the hardware allows")
                 .fix(boost_command(root))
         }
     }
@@ -57,7 +55,7 @@ const DEEP_US: u64 = 20;
 
 pub(super) fn kernel_idle(root: &SystemRoot, _: &LiveFacts) -> Report {
     let Some(driver) = root.peek(&format!("{CPU}/cpuidle/current_driver")) else {
-        return Report::new(Verdict::CannotTell, "the system does not say how idle CPUs sleep");
+        return Report::new(Verdict::CannotTell, "the system does not report its idle states");
     };
     if driver == "none" {
         return Report::new(Verdict::Ok, "no idle driver: idle CPUs only halt");
@@ -66,11 +64,11 @@ pub(super) fn kernel_idle(root: &SystemRoot, _: &LiveFacts) -> Report {
         None => Report::new(Verdict::CannotTell, format!("idle driver {driver} lists no states")),
         Some((name, latency_us)) if latency_us > DEEP_US => Report::new(
             Verdict::Warn,
-            format!("idle state {name} takes {latency_us} µs to leave: wake-ups include it, spinning threads do not"),
+            format!("idle state {name} takes {latency_us} µs to leave: this delays wake-ups, but not spinning threads"),
         )
         .fix(format!("sudo cpupower idle-set --disable-by-latency {DEEP_US}")),
         Some((name, latency_us)) => {
-            Report::new(Verdict::Ok, format!("the deepest idle state ({name}) takes {latency_us} µs to leave, as its driver states"))
+            Report::new(Verdict::Ok, format!("the deepest idle state ({name}) takes {latency_us} µs to leave, according to its driver"))
         }
     }
 }

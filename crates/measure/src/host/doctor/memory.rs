@@ -16,10 +16,10 @@ pub(super) fn huge_pages(root: &SystemRoot, _: &LiveFacts) -> Report {
     match reserved(root) {
         Some(free) if free > 0 => Report::new(Verdict::Ok, format!("{free} reserved huge pages are free")),
         None if chosen.is_none() => {
-            Report::new(Verdict::CannotTell, "the kernel does not say whether it has huge pages")
+            Report::new(Verdict::CannotTell, "the kernel does not report whether it has huge pages")
         }
         _ => {
-            let text = "no huge pages: many fresh lines miss the TLB, and their first visit looks slower";
+            let text = "no huge pages: many fresh lines miss the TLB, so their first visit is slower";
             let command = match chosen {
                 Some(_) => "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
                 None => "sudo sysctl vm.nr_hugepages=64",
@@ -44,9 +44,9 @@ pub(super) fn numa_balancing(root: &SystemRoot, _: &LiveFacts) -> Report {
         Some("0") => Report::new(Verdict::Ok, "NUMA balancing off"),
         Some(_) => Report::new(
             Verdict::Warn,
-            "NUMA balancing on: the kernel unmaps pages to see who uses them, and faults fall into timed spans",
+            "NUMA balancing on: the kernel unmaps pages to see who uses them, causing page faults during timing",
         )
         .fix("sudo sysctl kernel.numa_balancing=0"),
-        None => Report::new(Verdict::CannotTell, "the kernel does not say whether it balances NUMA nodes"),
+        None => Report::new(Verdict::CannotTell, "the kernel does not report whether NUMA balancing is on"),
     }
 }

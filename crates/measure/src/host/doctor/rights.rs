@@ -18,17 +18,17 @@ pub(super) fn rlimits(root: &SystemRoot, _: &LiveFacts) -> Report {
     let limit = |name: &str| soft_limit(root, name);
     let (nice, memlock) = (limit("Max nice priority"), limit("Max locked memory"));
     let (Some(nice), Some(memlock)) = (nice, memlock) else {
-        return Report::new(Verdict::CannotTell, "the system does not say what this process is limited to");
+        return Report::new(Verdict::CannotTell, "the system does not report the limits of this process");
     };
     let may_raise = has_capability(root, CAP_SYS_NICE) || nice >= NICE_MINUS_20;
     let may_lock = has_capability(root, CAP_IPC_LOCK) || memlock >= ENOUGH_LOCKED_BYTES;
     let lacking = match (may_raise, may_lock) {
-        (true, true) => return Report::new(Verdict::Ok, "priority can be raised and memory be locked"),
+        (true, true) => return Report::new(Verdict::Ok, "priority can be raised and memory locked"),
         (false, true) => "priority cannot be raised",
         (true, false) => "memory cannot be locked",
-        (false, false) => "priority cannot be raised nor memory be locked",
+        (false, false) => "neither can priority be raised nor memory locked",
     };
-    Report::new(Verdict::Warn, format!("{lacking}: other programs disturb a measurement more often"))
+    Report::new(Verdict::Warn, format!("{lacking}: other programs disturb measurements more often"))
         .fix("sudo setcap cap_sys_nice,cap_ipc_lock+ep \"$(command -v coretalk)\"")
 }
 
@@ -55,13 +55,13 @@ fn has_capability(root: &SystemRoot, bit: u32) -> bool {
 
 pub(super) fn libc(_: &SystemRoot, live: &LiveFacts) -> Report {
     match live.libc {
-        None => Report::new(Verdict::CannotTell, "the C library does not give its name"),
+        None => Report::new(Verdict::CannotTell, "the C library does not identify itself"),
         Some(library) if library.starts_with("glibc") => {
             Report::new(Verdict::Ok, format!("C library {library}"))
         }
         Some(library) => Report::new(
             Verdict::Warn,
-            format!("C library {library}: wake-up, lock and spawn numbers are its own, not those of glibc"),
+            format!("C library {library}: wake-up, lock and spawn times differ from those of glibc"),
         )
         .fix(format!("cargo build --release --target {}-unknown-linux-gnu", std::env::consts::ARCH)),
     }
@@ -69,12 +69,11 @@ pub(super) fn libc(_: &SystemRoot, live: &LiveFacts) -> Report {
 
 pub(super) fn microcode(root: &SystemRoot, _: &LiveFacts) -> Report {
     match root.peek("/sys/devices/system/cpu/vulnerabilities/old_microcode").as_deref() {
-        Some("Not affected") => Report::new(Verdict::Ok, "the kernel knows no newer microcode"),
-        Some(state) if state.starts_with("Vulnerable") => Report::new(
-            Verdict::Warn,
-            "the microcode is older than the kernel knows: an update may change numbers",
-        )
-        .fix("sudo fwupdmgr update"),
-        _ => Report::new(Verdict::CannotTell, "the kernel does not say whether the microcode is current"),
+        Some("Not affected") => Report::new(Verdict::Ok, "the kernel knows of no newer microcode"),
+        Some(state) if state.starts_with("Vulnerable") => {
+            Report::new(Verdict::Warn, "newer microcode exists: an update may change numbers")
+                .fix("sudo fwupdmgr update")
+        }
+        _ => Report::new(Verdict::CannotTell, "the kernel does not report whether the microcode is current"),
     }
 }

@@ -192,14 +192,14 @@ fn the_command_that_fixes_is_the_one_for_this_system() {
 fn a_quota_says_how_often_it_stopped_the_process() {
     let tree = quota("400000 100000").file("/sys/fs/cgroup/cpu.stat", "nr_periods 90\nnr_throttled 12\n");
     let text = finding("cpu-quota", &tree, &LiveFacts::default()).text;
-    assert!(text.contains("stopped 12 times"), "{text}");
+    assert!(text.contains("throttled 12 times"), "{text}");
 }
 
 #[test]
 fn offsets_are_told_as_they_were_measured() {
     let text = |nanoseconds: f64| finding("tsc-sync", &Tree::new(), &offset(nanoseconds)).text;
-    assert_eq!(text(-12.0), "the counters of 4 CPUs differ by less than can be told, ± 60 ns");
-    assert_eq!(text(81.4), "the counters of 4 CPUs lie at most 81 ± 60 ns apart");
+    assert_eq!(text(-12.0), "the counters of 4 CPUs agree within the error of ± 60 ns");
+    assert_eq!(text(81.4), "the counters of 4 CPUs are at most 81 ± 60 ns apart");
     assert!(text(516.0).contains("up to 516 ns apart (± 60)"), "{}", text(516.0));
 }
 

@@ -58,7 +58,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     let methods = methods.into_iter().map(method_by_id).collect::<Result<Vec<_>, _>>()?;
     let read_share = options.number("read_share");
     if read_share.is_some() && !methods.iter().any(|method| method.kind == MethodKind::ReadersWriter) {
-        let sentence = "--read-ratio concerns the method `rwlock` only, and that is not asked for";
+        let sentence = "--read-ratio applies to the method `rwlock` only, which is not among the methods";
         return Err(RequestError::Unfit(sentence.into()));
     }
     let counts = match options.text("threads") {
@@ -111,7 +111,7 @@ fn list<'a>(option: &'static str, text: &'a str) -> Result<Vec<&'a str>, Request
 
 fn threads(text: &str) -> Result<u32, RequestError> {
     let count = text.parse::<u32>().ok().filter(|count| (1..=MOST_THREADS).contains(count));
-    let allowed = || format!("a counter is changed by 1 to {MOST_THREADS} threads");
+    let allowed = || format!("a counter can have 1 to {MOST_THREADS} threads");
     count.ok_or_else(|| RequestError::out_of_range(format!("`{text}` threads"), allowed()))
 }
 
@@ -208,8 +208,8 @@ mod tests {
         let refused = |options| of("chiplet-16", options).unwrap_err().to_string();
         let refusal = |name: &str, text: &str| refused(Parameters::default().with(name, text));
         assert!(refusal("method", "fetchadd").ends_with("a similar name exists: `fetch-add`"));
-        assert_eq!(refusal("method", "mcs,tas,mcs"), "--method names mcs twice; name it once");
-        assert_eq!(refusal("threads", "0"), "`0` threads: a counter is changed by 1 to 4096 threads");
+        assert_eq!(refusal("method", "mcs,tas,mcs"), "--method lists mcs twice; list it once");
+        assert_eq!(refusal("threads", "0"), "`0` threads: a counter can have 1 to 4096 threads");
         assert!(refusal("arrange", "scatter-l4").contains("similar name exists: `scatter-l3`"));
         let ratio = Parameters::default().with("read_share", 0.9);
         assert!(refused(ratio.clone()).contains("`rwlock` only"));

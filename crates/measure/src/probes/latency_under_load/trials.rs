@@ -144,8 +144,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         busy.iter().filter(|load| !placed.contains(load)).map(|load| load.name()).collect();
     if !homeless.is_empty() {
         let sentence = format!(
-            "--load keeps CPUs beside the pair busy, and there are too few among those chosen for {} (`pingpong` needs \
-             two, others one); choose more CPUs, or leave that out",
+            "--load keeps CPUs other than the pair busy, and too few are selected for {} (`pingpong` needs two, others one); select more CPUs, or leave that out",
             homeless.join(", ")
         );
         return Err(RequestError::Unfit(sentence.into()));
@@ -174,9 +173,10 @@ pub fn gaps(listed: Option<&str>) -> Result<Vec<f64>, RequestError> {
     let mut gaps: Vec<f64> = Vec::new();
     for text in listed.into_iter().flat_map(|listed| listed.split(',')) {
         let gap = text.parse().ok().filter(|gap| (LEAST_GAP_NS..=MOST_GAP_NS).contains(gap));
-        let gap = gap.ok_or_else(|| RequestError::out_of_range("--gap", "a silence takes 100ns to 1s"))?;
+        let gap =
+            gap.ok_or_else(|| RequestError::out_of_range("--gap", "a gap must be between 100ns and 1s"))?;
         if gaps.contains(&gap) {
-            return Err(RequestError::twice("--gap", "a silence"));
+            return Err(RequestError::twice("--gap", "a gap"));
         }
         gaps.push(gap);
     }

@@ -51,8 +51,7 @@ const LARGE_BYTES: u64 = 64 << 20;
 fn too_large(name: &str, config: &Config, room: u64) -> String {
     let mb = |bytes: u64| bytes.div_ceil(1_000_000);
     format!(
-        "`{name}` with {} at capacity {} takes about {} MB, and half of the memory that is left is {} MB; choose a smaller \
-         --capacity or --payload",
+        "`{name}` with {} at capacity {} takes about {} MB, and half of the free memory is {} MB; choose a smaller --capacity or --payload",
         config.payload,
         config.capacity,
         mb(config.bytes()),

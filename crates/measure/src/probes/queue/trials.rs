@@ -98,7 +98,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         for (index, side) in ["producer", "consumer"].into_iter().enumerate() {
             if sides[index] > 1 && !kind.several[index] {
                 let sentence =
-                    format!("the queue `{name}` takes one {side} only; leave it out or ask for one");
+                    format!("queue `{name}` allows only one {side}; leave it out or use one {side}");
                 return Err(RequestError::Unfit(sentence.into()));
             }
         }
@@ -122,7 +122,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         }
     }
     if let Some(twice) = shapes.iter().enumerate().find(|(index, shape)| shapes[..*index].contains(shape)) {
-        let sentence = format!("the same queue is asked for twice ({})", label(twice.1));
+        let sentence = format!("the same queue is listed twice ({})", label(twice.1));
         return Err(RequestError::Unfit(sentence.into()));
     }
     let placements = placements(request, sides, shapes.len());
@@ -141,7 +141,7 @@ fn label(shape: &Parameters) -> String {
 
 fn capacity(text: &str) -> Result<u64, RequestError> {
     let capacity = text.parse::<u64>().ok().filter(|capacity| (1..=MOST_CAPACITY).contains(capacity));
-    let allowed = || format!("a queue holds 1 to {MOST_CAPACITY} messages");
+    let allowed = || format!("a queue can hold 1 to {MOST_CAPACITY} messages");
     capacity.ok_or_else(|| RequestError::out_of_range(format!("a capacity of `{text}`"), allowed()))
 }
 

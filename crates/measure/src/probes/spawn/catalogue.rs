@@ -72,6 +72,6 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_in_a_sentence() {
         assert!(of("forks", "0-1").unwrap_err().to_string().ends_with("a similar name exists: `fork`"));
-        assert_eq!(of("pool,pool", "0-1").unwrap_err().to_string(), "--kind names pool twice; name it once");
+        assert_eq!(of("pool,pool", "0-1").unwrap_err().to_string(), "--kind lists pool twice; list it once");
     }
 }

@@ -76,7 +76,7 @@ impl Trial {
         let mode = text("mode");
         let mode = Mode::ALL.into_iter().find(|known| known.name() == mode);
         let mode = mode.ok_or_else(|| {
-            RequestError::Unfit(format!("there is no mode `{}`", text("mode").unwrap_or_default()).into())
+            RequestError::Unfit(format!("unknown mode `{}`", text("mode").unwrap_or_default()).into())
         })?;
         let first = text("strategy").map(strategy_kind).transpose()?;
         let second = text("partner").map(strategy_kind).transpose()?.or(first);
@@ -127,8 +127,8 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     let mut sides: Vec<[Option<StrategyKind>; 2]> = Vec::new();
     if requested.is_some_and(|requested| requested.split(',').any(|name| name.trim().is_empty())) {
         return Err(RequestError::out_of_range(
-            "--strategy holds an empty name",
-            "give it names such as `busy,pause`, without a comma too many",
+            "--strategy contains an empty name",
+            "remove the extra comma, as in `busy,pause`",
         ));
     }
     let names: Vec<&str> = requested.unwrap_or(default).split(',').filter(|name| !name.is_empty()).collect();
@@ -145,14 +145,14 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         if known.is_some() || mode == Mode::Timed {
             sides.push([known; 2]);
         } else if requested.is_some() {
-            let sentence = "`clock` is the cost of timing a trip: it has no meaning here";
+            let sentence = "`clock` is the cost of timing a trip: it is meaningless here";
             return Err(RequestError::Unfit(sentence.into()));
         }
     }
     for pair in mixed.iter().flat_map(|mixed| mixed.split(',')) {
         let pair = both(pair)?.map(Some);
         if sides.contains(&pair) {
-            let sentence = "--asym names the same sides twice, or twice the strategy of --strategy";
+            let sentence = "--asym lists the same sides twice, or a strategy that --strategy lists too";
             return Err(RequestError::Unfit(sentence.into()));
         }
         sides.push(pair);

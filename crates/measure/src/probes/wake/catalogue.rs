@@ -86,7 +86,7 @@ const ENTRIES: [Entry; 22] = [
         PrimitiveKind::StdMutex,
         "std-mutex",
         Purpose::Lock,
-        "std's futex mutex: looks 100 times with a hint, then sleeps; an unlock wakes one",
+        "std's futex mutex: spins 100 times with a hint, then sleeps; an unlock wakes one waiter",
     ),
     entry(
         PrimitiveKind::PthreadMutex,
@@ -98,7 +98,7 @@ const ENTRIES: [Entry; 22] = [
         PrimitiveKind::PthreadMutexAdaptive,
         "pthread-mutex-adaptive",
         Purpose::Lock,
-        "the C library's adaptive mutex: looks up to 100 times, then sleeps",
+        "the C library's adaptive mutex: spins up to 100 times, then sleeps",
     ),
     entry(
         PrimitiveKind::PthreadMutexPi,
@@ -110,25 +110,25 @@ const ENTRIES: [Entry; 22] = [
         PrimitiveKind::ParkingLotMutex,
         "parking-lot-mutex",
         Purpose::Lock,
-        "looks and yields some 10 times, then parks in a table of its own",
+        "spins and yields about 10 times, then parks in its own table",
     ),
     entry(
         PrimitiveKind::CondvarOne,
         "condvar-one",
         Purpose::Notice,
-        "std's condition variable, one notified after the unlock; the mutex is taken again",
+        "std's condition variable, notify one after the unlock; the waiter locks the mutex again",
     ),
     entry(
         PrimitiveKind::CondvarOneLocked,
         "condvar-one-locked",
         Purpose::Notice,
-        "the same, notified with the lock held: the woken may have to wait for it",
+        "the same, notified with the lock held: the woken thread may have to wait for it",
     ),
     entry(
         PrimitiveKind::CondvarAll,
         "condvar-all",
         Purpose::Notice,
-        "std's condition variable, all notified after the unlock",
+        "std's condition variable, notify all after the unlock",
     ),
     entry(
         PrimitiveKind::CondvarAllLocked,
@@ -140,34 +140,34 @@ const ENTRIES: [Entry; 22] = [
         PrimitiveKind::ParkingLotCondvar,
         "parking-lot-condvar",
         Purpose::Notice,
-        "parking_lot's: waiters are queued in its table; one is unparked",
+        "parking_lot's condition variable: waiters queue in its table; one is unparked",
     ),
     entry(
         PrimitiveKind::Semaphore,
         "semaphore",
         Purpose::Message,
-        "our own counter over a futex: sleeps at once, a post is one FUTEX_WAKE",
+        "coretalk's own futex semaphore: sleeps at once, a post is one FUTEX_WAKE",
     ),
-    entry(PrimitiveKind::SemT, "sem-t", Purpose::Message, "the C library's semaphore over a futex"),
+    entry(PrimitiveKind::SemT, "sem-t", Purpose::Message, "the C library's futex semaphore"),
     entry(
         PrimitiveKind::AtomicWaitSet,
         "atomic-wait-set",
         Purpose::Notice,
-        "a word over a futex, set and one notified if any is counted, as in libstdc++: looks 16 times, then sleeps",
+        "a futex word, set and one waiter notified if any, like libstdc++: polls 16 times, then sleeps",
     ),
     entry(PrimitiveKind::AtomicWaitClear, "atomic-wait-clear", Purpose::Notice, "the same word, cleared"),
     entry(
         PrimitiveKind::AtomicWaitAlways,
         "atomic-wait-always",
         Purpose::Notice,
-        "the word set and one notified, waiting or not: sleeps at once",
+        "the word set and one notified, even if none waits: sleeps at once",
     ),
-    entry(PrimitiveKind::Park, "park", Purpose::Notice, "std's thread parker over a futex: sleeps at once"),
+    entry(PrimitiveKind::Park, "park", Purpose::Notice, "std's futex thread parker: sleeps at once"),
     entry(
         PrimitiveKind::Barrier,
         "barrier",
         Purpose::Message,
-        "std's barrier for two: a mutex and a condition variable, all notified",
+        "std's barrier for two: a mutex and a condition variable, notify all",
     ),
     entry(
         PrimitiveKind::EventFd,
@@ -176,9 +176,9 @@ const ENTRIES: [Entry; 22] = [
         "a counter in the kernel: read sleeps, write wakes",
     ),
     entry(PrimitiveKind::Pipe, "pipe", Purpose::Message, "a pipe: read sleeps, a write of one byte wakes"),
-    entry(PrimitiveKind::Tas, "tas", Purpose::Lock, "exchange until it was free: never sleeps"),
-    entry(PrimitiveKind::Ttas, "ttas", Purpose::Lock, "looks until it is free, then exchanges: never sleeps"),
-    entry(PrimitiveKind::Ticket, "ticket", Purpose::Lock, "served in the order of arrival: never sleeps"),
+    entry(PrimitiveKind::Tas, "tas", Purpose::Lock, "exchange until it is free: never sleeps"),
+    entry(PrimitiveKind::Ttas, "ttas", Purpose::Lock, "polls until it is free, then exchanges: never sleeps"),
+    entry(PrimitiveKind::Ticket, "ticket", Purpose::Lock, "first come, first served: never sleeps"),
 ];
 
 /// What is measured where nothing was asked: one of each mechanism.
@@ -214,24 +214,24 @@ pub fn variant(name: &str) -> Result<Variant, RequestError> {
         return match waiters.parse() {
             Ok(waiters @ 1..=MOST_WAITERS) => Ok(Variant::NotifyAll(waiters)),
             _ => Err(RequestError::Unfit(
-                format!("`{name}` wakes no known number of waiters (expected 1 to {MOST_WAITERS})").into(),
+                format!("`{name}` needs a number of waiters from 1 to {MOST_WAITERS}").into(),
             )),
         };
     }
     if let Some(of) = name.strip_prefix("uncontended:") {
         return match entry_by_id(of)? {
             Entry { kind, purpose: Purpose::Lock, .. } => Ok(Variant::Uncontended(*kind)),
-            Entry { id: known, .. } => {
-                Err(RequestError::Unfit(format!("`{known}` is no lock, and so is never uncontended").into()))
-            }
+            Entry { id: known, .. } => Err(RequestError::Unfit(
+                format!("`{known}` is not a lock, so it cannot be uncontended").into(),
+            )),
         };
     }
     if let Some(of) = name.strip_prefix("notify-idle:") {
         return match entry_by_id(of)? {
             Entry { kind, purpose: Purpose::Notice, .. } => Ok(Variant::NotifyIdle(*kind)),
-            Entry { id: known, .. } => Err(RequestError::Unfit(
-                format!("`{known}` cannot be notified while nobody waits for it").into(),
-            )),
+            Entry { id: known, .. } => {
+                Err(RequestError::Unfit(format!("`{known}` cannot be notified without a waiter").into()))
+            }
         };
     }
     Ok(Variant::Wake(entry_by_id(name)?.kind))
@@ -270,12 +270,12 @@ pub fn every() -> Vec<(String, String)> {
 pub fn mechanism(name: &str) -> Option<&'static str> {
     match variant(name).ok()? {
         Variant::Wake(known) => ENTRIES.iter().find(|entry| entry.kind == known).map(|entry| entry.how),
-        Variant::Uncontended(_) => Some("lock and unlock by one thread, nobody else there: mean of 1,000"),
-        Variant::NotifyIdle(_) => Some("a notice while nobody waits: mean of 1,000"),
+        Variant::Uncontended(_) => Some("uncontended lock and unlock by one thread: mean of 1,000"),
+        Variant::NotifyIdle(_) => Some("notify with no waiters: mean of 1,000"),
         Variant::NotifyAll(_) => {
-            Some("std's condition variable, all notified: until the first and the last go on")
+            Some("std's condition variable, notify all: until the first and the last waiter run")
         }
-        Variant::Sleep => Some("nanosleep for 1 ms: timer slack and wake-up come on top"),
+        Variant::Sleep => Some("nanosleep for 1 ms: the excess is timer slack and wake-up"),
     }
 }
 
@@ -338,7 +338,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     let listed = gaps(request.options.text(names::GAP_NS))?;
     if !listed.is_empty() && primitives.iter().all(|name| needs_one_cpu(name)) {
         let sentence =
-            format!("--gap is a silence before a wake-up, and `{requested}` wakes nobody; leave --gap out");
+            format!("--gap is the idle time before a wake-up, and `{requested}` wakes no thread; drop --gap");
         return Err(RequestError::Unfit(sentence.into()));
     }
     let gaps = |others: &[f64]| if listed.is_empty() { others.to_vec() } else { listed.clone() };

@@ -30,10 +30,10 @@ impl Implementation for Pipe {
         let capacity = shape.capacity;
         let refuse = |reason: &str| Refusal::Capacity { capacity, reason: reason.into() };
         if M::MOST_BYTES > libc::PIPE_BUF {
-            return Err(refuse("a packet of a pipe is at most 4096 bytes"));
+            return Err(refuse("a pipe packet has at most 4096 bytes"));
         }
         if !capacity.is_power_of_two() {
-            return Err(refuse("a pipe in packet mode holds a power of two of messages"));
+            return Err(refuse("the capacity of a pipe in packet mode is a power of two"));
         }
         let mut fds = [0; 2];
         // SAFETY: the array takes the two descriptors.
@@ -48,7 +48,7 @@ impl Implementation for Pipe {
         // SAFETY: the descriptor is open, and the argument is the number that the command takes.
         let granted = size.map(|size| unsafe { libc::fcntl(fds[1], libc::F_SETPIPE_SZ, size) });
         if granted.is_none() || granted != size {
-            return Err(refuse("the system does not grant a pipe of so many buffers"));
+            return Err(refuse("the system does not allow a pipe with that many buffers"));
         }
         Ok((PipeEnd { file: write, message: PhantomData }, PipeEnd { file: read, message: PhantomData }))
     }

@@ -58,7 +58,7 @@ fn sought<M: Message>(sender: &OwnedFd, receiver: &OwnedFd, capacity: usize) -> 
     let refuse = |reason| Err(Refusal::Capacity { capacity, reason });
     let most = holds(MOST_BUFFER)?;
     if most < capacity {
-        return refuse(format!("the system grants a socket memory for {most} such messages"));
+        return refuse(format!("the system allows a socket memory for {most} such messages"));
     }
     let (mut low, mut high) = (0, MOST_BUFFER);
     while high - low > 1 {

@@ -58,7 +58,7 @@ impl<'a> Driver<'a> {
         let pairs = cells(&topology, settings);
         if pairs.is_empty() {
             return Err(RunError::Settings(
-                "measure: the choice of CPUs and pairs leaves no pair to measure".into(),
+                "measure: the selected CPUs and pairs leave no pair to measure".into(),
             ));
         }
         let relations = pairs.iter().map(|pair| topology.relation(pair[0], pair[1])).collect();

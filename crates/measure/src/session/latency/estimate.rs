@@ -57,7 +57,7 @@ pub fn plan(
     let (mut sink, mut observer) = ((), ());
     let mut driver = Driver::new(machine, settings, ResumedState::default(), &mut sink, &mut observer, stop)?;
     if pilot::perform(&mut driver)? == Ended::Interrupted {
-        return Err(RunError::Settings("plan: interrupted before the pilot ended".into()));
+        return Err(RunError::Settings("plan: interrupted before the pilot finished".into()));
     }
     let outline = outline(&mut driver)?;
     let mut relations: BTreeMap<Relation, u64> = BTreeMap::new();

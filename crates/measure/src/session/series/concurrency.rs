@@ -70,7 +70,7 @@ impl Concurrency {
         if !concurrency.allowed.contains(&Concurrent::IfProven) {
             if requested.is_some() {
                 notice(
-                    "too few pairs of any relation to tell what company changes: measuring one pair at a time".into(),
+                    "too few pairs of any relation to check parallel measurement: measuring one pair at a time".into(),
                 );
             }
             return none;
