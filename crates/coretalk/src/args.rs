@@ -2,6 +2,7 @@
 
 pub mod broadcast;
 pub mod contend;
+pub mod examples;
 pub mod jitter;
 pub mod latency;
 pub mod options;
@@ -39,7 +40,7 @@ use words::{one_of, protocol};
 
 /// Measures how fast the CPUs of a machine talk to each other.
 ///
-/// Without a command: the quick look. Measures every pair of CPUs, says what was found in words, and saves the run.
+/// Without a command it takes a quick look: measures every pair of CPUs, explains the results and saves the run.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "coretalk",
@@ -60,76 +61,76 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
-    /// Measure a latency matrix
+    /// How long does a cache line take from one CPU to another?
     #[command(args = takes(&[MEASURED, SAVED, &["strict", "keep_raw"], RESULT, DRAWN, EXPORTS_OF_MAP, SAID]))]
     Latency(Box<LatencyArgs>),
-    /// Measure what each way of waiting for another thread costs
+    /// What does each way of waiting for another thread cost?
     #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order", "color"], EXPORTS, SAID]))]
     Wait(Box<WaitArgs>),
-    /// Measure how long until a thread that waits in a primitive runs again
+    /// How long until a waiting thread runs again?
     #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, DRAWN, EXPORTS, SAID]))]
     Wake(Box<WakeArgs>),
-    /// Measure how many messages a second pass through bounded queues
+    /// How many messages per second pass through a bounded queue?
     #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order", "color"], EXPORTS, SAID]))]
     Queue(Box<QueueArgs>),
-    /// Compare placements: the same work on other CPUs
+    /// On which CPUs does the same work run fastest?
     #[command(args = takes(&[COMPARED, SAVED, RESULT, EXPORTS_OF_PLACE, SAID]))]
     Place(Box<PlaceArgs>),
-    /// Measure what it costs to start a thread or a process
+    /// What does it cost to start a thread or a process?
     #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
     Spawn(Box<SpawnArgs>),
-    /// Measure what it costs when many threads change one number
+    /// What does it cost when many threads update one counter?
     #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, EXPORTS, SAID]))]
     Contend(Box<ContendArgs>),
-    /// Measure how far apart two threads must write
+    /// How far apart must two threads write to avoid false sharing?
     #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
     Sharing(Box<SharingArgs>),
-    /// Measure how soon many readers see what one thread writes
+    /// How long until many readers see what one thread writes?
     #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
     Broadcast(Box<BroadcastArgs>),
-    /// Measure how quiet each CPU is
+    /// How much time does each CPU lose to interrupts and other programs?
     #[command(args = takes(&[WATCHED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
     Jitter(Box<JitterArgs>),
-    /// Measure everything there is to measure, in one run
+    /// Answer all of these questions in one run
     #[command(args = takes(&[MEASURED, SAVED, &["strict", "keep_raw"], RESULT, DRAWN, EXPORTS_OF_MAP, &["export_hgrm"], SAID]))]
     Suite,
-    /// List, show, name and remove saved runs (default: list)
+    /// List, show, tag and remove saved runs (default: list)
     #[command(args = takes(&[&["store", "output"]]))]
     Runs(RunsArgs),
-    /// Write a saved run as data
+    /// Export a saved run as data
     #[command(args = takes(&[&["store", "with_identity", "quiet"], RESULT]))]
     Export(ExportArgs),
-    /// Write runs as a page or a picture to share: .html, .svg or .png
+    /// Write runs to a page or picture to share: .html, .svg or .png
     #[command(args = takes(&[&["store", "output", "order", "by", "with_identity", "quiet"]]))]
     Report(ReportArgs),
-    /// Show latency matrices of other tools, or convert them
+    /// Show or convert latency matrices of other tools
     #[command(args = takes(&[RESULT, &["order", "color", "quiet"]]))]
     Import(ImportArgs),
-    /// Show percentile tables (.hgrm) and interval logs (.hlog) of any tool, or write them as a page or a picture
+    /// Show percentile tables (.hgrm) and interval logs (.hlog) of any tool, in the terminal, as a page or as a picture
     #[command(args = takes(&[&["output", "quiet"]]))]
     View(ViewArgs),
-    /// Say what is doubtful about latency matrices of other tools
+    /// Are the latency matrices of other tools plausible?
     #[command(args = takes(&[&["strict", "output", "quiet"]]))]
     Lint(LintArgs),
-    /// Say what differs between two runs or matrix files; of more, show a table
+    /// What differs between two runs or matrix files? Tabulates three or more
     #[command(args = takes(&[RESULT, &["store", "with_identity", "quiet"]]))]
     Compare(CompareArgs),
-    /// Look for everything that could spoil a measurement; changes nothing
+    /// What could spoil a measurement on this machine? Changes nothing
     #[command(args = takes(&[RESULT, &["with_identity", "machine"]]))]
     Doctor,
-    /// Show how the machine is built: as the system reports it, and as its latencies show it
+    /// How is the machine built, as reported by the system and as seen in its latencies?
     #[command(args = takes(&[RESULT, &["with_identity", "machine", "store", "quiet"]]))]
     Topology(TopologyArgs),
-    /// Say on which CPUs threads that talk should live, and what that gains
+    /// Which CPUs should communicating threads run on, and what does that gain?
     #[command(args = takes(&[RESULT, &["with_identity", "cpus", "smt", "machine", "seed", "budget", "store", "quiet"]]))]
     Advise(Box<AdviseArgs>),
-    /// Show cost, resolution and frequency of the clock
+    /// How fine, cheap and steady is the clock?
     #[command(args = takes(&[RESULT, &["with_identity", "machine", "budget"]]))]
     Clock,
-    /// List what can be measured, or show the machine code of a timed loop
+    /// What can be measured? Also shows the machine code of a timed loop
     #[command(args = takes(&[RESULT]))]
     Probes(ProbesArgs),
-    /// Say what would be measured and how long it takes
+    /// What would be measured, and how long would it take?
     #[command(args = takes(&[MEASURED, RESULT, &["with_identity", "keep_raw"]]))]
     Plan(PlanArgs),
     /// Print a completion script for a shell
@@ -138,7 +139,7 @@ pub enum Command {
     /// Print the manual page
     #[command(args = takes(&[&["output"]]))]
     Man,
-    /// Do one run of a workload: what `place` starts
+    /// Run a workload once: started by `place`
     #[command(hide = true)]
     Work(WorkWords),
 }
@@ -146,7 +147,7 @@ pub enum Command {
 /// Options of `runs`.
 #[derive(Debug, Clone, Args)]
 pub struct RunsArgs {
-    /// What to do with them (default: list).
+    /// What to do with saved runs (default: list).
     #[command(subcommand)]
     pub command: Option<RunsCommand>,
 }
@@ -157,25 +158,25 @@ pub enum RunsCommand {
     /// List saved runs, newest first
     #[command(args = takes(&[&["store", "output"]]))]
     List,
-    /// Show a run again
+    /// Show a saved run
     #[command(args = takes(&[RESULT, DRAWN, &["store", "with_identity", "quiet"]]))]
     Show {
-        /// latest, latest~1, a tag, the beginning or end of an id, or a path
+        /// latest, latest~1, a tag, the start or end of an ID, or a path
         run: String,
         /// With every step of the ladder, which the quick look shows in short
         #[arg(long)]
         ladder: bool,
     },
-    /// Print names that runs can be called by: what completion offers
+    /// Print the names of runs, for shell completion
     #[command(hide = true)]
     #[command(args = takes(&[&["store", "output"]]))]
     Names,
-    /// Give a run a name
+    /// Tag a run
     #[command(args = takes(&[&["store", "quiet"]]))]
     Tag {
         /// Which run
         run: String,
-        /// Its new name
+        /// The tag
         #[arg(value_name = "NAME", value_parser = value::tag)]
         tag: String,
     },
@@ -196,12 +197,13 @@ pub enum RunsCommand {
 /// Options of `export`.
 #[derive(Debug, Clone, Args)]
 pub struct ExportArgs {
-    /// latest, latest~1, a tag, the beginning or end of an id, or a path
+    /// latest, latest~1, a tag, the start or end of an ID, or a path
     pub run: String,
-    /// Which matrix, for formats that hold one and runs that have several; it alone, for tables of runs with trials
+    /// The matrix to export, for runs with several and formats that allow only one; with trials, export only this
+    /// matrix
     #[arg(long, value_name = "NAME", value_parser = protocol())]
     pub protocol: Option<Protocol>,
-    /// The trials of one probe alone, for tables (csv, markdown) of runs that have a map or several probes
+    /// Export only the trials of this probe (csv, markdown), for runs with a map or several probes
     #[arg(long, value_name = "NAME", conflicts_with = "protocol")]
     pub probe: Option<String>,
 }
@@ -209,10 +211,10 @@ pub struct ExportArgs {
 /// Options of `report`.
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
-    /// Runs as `export` takes them, or matrix files of any tool; several stand side by side
+    /// Runs (latest, a tag, an ID, a path) or matrix files of any tool; several appear side by side
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<String>,
-    /// What the colours span first (default: fixed)
+    /// Initial range of the colour scale (default: fixed)
     #[arg(long, value_name = "WHICH")]
     pub scale: Option<ScaleWord>,
 }
@@ -228,8 +230,8 @@ pub struct ImportArgs {
 /// Options of `view`.
 #[derive(Debug, Clone, Args)]
 pub struct ViewArgs {
-    /// Percentile tables or interval logs of HdrHistogram, of any tool, laid over each other; `-` reads standard input.
-    /// With `-o` the ending of that file says what is written: .html, .svg, .png, else text
+    /// HdrHistogram percentile tables or interval logs of any tool, drawn in one chart; `-` reads standard input. The
+    /// extension of the `-o` file selects the format: .html, .svg, .png, otherwise text
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }
@@ -245,16 +247,16 @@ pub struct LintArgs {
 /// Options of `compare`.
 #[derive(Debug, Clone, Args)]
 pub struct CompareArgs {
-    /// Two runs (latest, a tag, an id, a path) or matrix files of any tool; more give a table of medians
+    /// Two runs (latest, a tag, an ID, a path) or matrix files of any tool; three or more give a table of medians
     #[arg(required = true, num_args = 2.., value_name = "RUN|FILE")]
     pub sides: Vec<String>,
-    /// The least difference that counts, 0.1% to 100% (default: 3%)
+    /// Smallest difference that matters, 0.1% to 100% (default: 3%)
     #[arg(long, value_name = "PERCENT", value_parser = value::min_effect)]
     pub min_effect: Option<f64>,
-    /// Exit with 1 if the second is this, with 7 if that cannot be told
+    /// Exit with 1 if the second is slower, faster or either, with 7 if the data cannot decide
     #[arg(long, value_name = "WHAT")]
     pub fail_on: Option<FailOnWord>,
-    /// Compare although the conditions make it another experiment
+    /// Compare even if the conditions differ so much that these are different experiments
     #[arg(long)]
     pub force: bool,
 }
@@ -262,10 +264,10 @@ pub struct CompareArgs {
 /// Options of `topology`.
 #[derive(Debug, Clone, Args)]
 pub struct TopologyArgs {
-    /// Of a saved run, a matrix file or the XML of hwloc, instead of measuring this machine for some seconds
+    /// Use a saved run, a matrix file or hwloc XML instead of measuring this machine for a few seconds
     #[arg(long, value_name = "RUN|FILE", conflicts_with = "machine")]
     pub from: Option<String>,
-    /// Take what is reported from the XML of hwloc (lstopo FILE.xml) instead of the system
+    /// Take the reported topology from hwloc XML (lstopo FILE.xml) instead of the system
     #[arg(long, value_name = "FILE")]
     pub reported: Option<PathBuf>,
 }
@@ -273,39 +275,39 @@ pub struct TopologyArgs {
 /// Options of `advise`.
 #[derive(Debug, Clone, Args)]
 pub struct AdviseArgs {
-    /// How many threads there are
+    /// Number of threads
     #[arg(long, short = 'n', value_name = "N", required_unless_present = "graph",
           value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub threads: Option<u32>,
     /// Who talks to whom: pairs, ring, pipeline, all-to-all, independent (default: all-to-all)
     #[arg(long, value_name = "PATTERN", value_parser = one_of(Pattern::ALL, Pattern::name))]
     pub pattern: Option<Pattern>,
-    /// The same as a file of lines `a b weight`: thread a and thread b, counted from 0, say so much to each other
+    /// Who talks to whom, from a file of lines `a b weight`: threads a and b (counted from 0) exchange this much
     #[arg(long, value_name = "FILE", conflicts_with = "pattern")]
     pub graph: Option<PathBuf>,
-    /// From a saved run or a matrix file, instead of measuring this machine for some seconds
+    /// Use a saved run or a matrix file instead of measuring this machine for a few seconds
     #[arg(long, value_name = "RUN|FILE")]
     pub from: Option<String>,
-    /// Take what is reported from the XML of hwloc (lstopo FILE.xml) instead of the system
+    /// Take the reported topology from hwloc XML (lstopo FILE.xml) instead of the system
     #[arg(long, value_name = "FILE")]
     pub reported: Option<PathBuf>,
-    /// Run work that talks like this on the advised placement and on the usual ones, and hold it against the prediction
+    /// Run a workload with this pattern on the advised and the usual placements, and check the prediction
     #[arg(long)]
     pub prove: bool,
-    /// CPUs to leave alone, such as noisy ones or those of interrupts
+    /// CPUs to avoid, for example noisy ones or those that serve interrupts
     #[arg(long, value_name = "LIST", value_parser = value::cpu_list)]
     pub avoid: Option<CpuSet>,
-    /// Leave alone what was noisy in this run of `jitter`: CPUs that lost 0.1 % of their time or more beside their
-    /// longest gap, and more than twice what quiet ones did
+    /// Avoid CPUs that were noisy in this `jitter` run: they lost at least 0.1 % of their time, not counting their longest
+    /// gap, and more than twice as much as quiet CPUs
     #[arg(long, value_name = "RUN")]
     pub jitter: Option<String>,
-    /// Two threads on one core, where they talk fastest and compute slowest (default: if-needed)
+    /// Whether two threads may share a core, where they talk fastest and compute slowest (default: if-needed)
     #[arg(long, value_name = "WHEN", value_parser = one_of(Sharing::ALL, Sharing::name))]
     pub sharing: Option<Sharing>,
-    /// Only cores of this class, as `topology` names them, such as P or E
+    /// Use only cores of this class, as named by `topology`, for example P or E
     #[arg(long, value_name = "NAME")]
     pub class: Option<String>,
-    /// Only CPUs of this memory node
+    /// Use only CPUs of this NUMA node
     #[arg(long, value_name = "N")]
     pub node: Option<u32>,
 }
@@ -313,7 +315,7 @@ pub struct AdviseArgs {
 /// Options of `probes`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbesArgs {
-    /// Show the machine code of this kernel's timed loop, for example cas+pause; of a way of waiting: wait:pause
+    /// Show the machine code of this kernel's timed loop, for example cas+pause, or wait:pause for a waiting strategy
     #[arg(long, value_name = "NAME")]
     pub asm: Option<String>,
 }
@@ -321,7 +323,7 @@ pub struct ProbesArgs {
 /// Options of `plan`.
 #[derive(Debug, Clone, Args)]
 pub struct PlanArgs {
-    /// Of which command (default: the quick look).
+    /// The command to plan (default: the quick look).
     #[command(subcommand)]
     pub of: Option<PlannedCommand>,
 }
@@ -332,34 +334,34 @@ pub enum PlannedCommand {
     /// Plan a latency matrix
     #[command(args = takes(&[MEASURED, RESULT, &["with_identity", "keep_raw"]]))]
     Latency(Box<LatencyArgs>),
-    /// Plan ways of waiting
+    /// Plan a comparison of waiting strategies
     #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Wait(Box<WaitArgs>),
-    /// Plan wake-ups
+    /// Plan wake-up latencies
     #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Wake(Box<WakeArgs>),
-    /// Plan throughput of queues
+    /// Plan queue throughput
     #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Queue(Box<QueueArgs>),
     /// Plan a comparison of placements
     #[command(args = takes(&[COMPARED, &["output"]]))]
     Place(Box<PlaceArgs>),
-    /// Plan creations
+    /// Plan thread and process creation
     #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Spawn(Box<SpawnArgs>),
     /// Plan contention
     #[command(args = takes(&[MEASURED, &["output"]]))]
     Contend(Box<ContendArgs>),
-    /// Plan writes at several distances
+    /// Plan false sharing
     #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Sharing(Box<SharingArgs>),
-    /// Plan writes to many readers
+    /// Plan broadcasts
     #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Broadcast(Box<BroadcastArgs>),
-    /// Plan a look at how quiet each CPU is
+    /// Plan jitter
     #[command(args = takes(&[WATCHED, &["order", "output"]]))]
     Jitter(Box<JitterArgs>),
-    /// Plan a run of everything
+    /// Plan the suite
     #[command(args = takes(&[MEASURED, &["order", "output"]]))]
     Suite,
 }
@@ -371,7 +373,7 @@ pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
-/// The words of a run of a workload, as `place` says them.
+/// The words of a run of a workload, as `place` passes them.
 #[derive(Debug, Clone, Args)]
 pub struct WorkWords {
     /// Name, threads, milliseconds, CPUs in role order; or a stage of the chain

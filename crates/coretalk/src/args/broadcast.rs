@@ -7,7 +7,7 @@ use coretalk_model::series::Parameters;
 /// Options of `broadcast`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct BroadcastArgs {
-    /// Numbers of readers, on the CPUs that follow the writer's (default: powers of two, and one on each CPU)
+    /// Numbers of readers, on the CPUs after the writer's (default: powers of two, and all CPUs)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub readers: Vec<String>,
 }

@@ -14,20 +14,20 @@ pub struct ContendArgs {
     /// parking-lot-mutex,ttas,mcs,per-thread)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub method: Vec<String>,
-    /// Numbers of threads (default: 1 up to the CPUs, beyond eight CPUs in powers of two; one more than CPUs, and twice
-    /// as many)
+    /// Numbers of threads (default: 1 to the number of CPUs, in powers of two above eight; plus one more than CPUs,
+    /// and twice as many)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub threads: Vec<String>,
-    /// Work while others are kept out, for example 50ns (default: 50ns, and 0 beside it)
+    /// Work inside the critical section, for example 50ns (default: 50ns, and also 0)
     #[arg(long, value_name = "TIME", value_parser = value::section)]
     pub critical: Option<f64>,
-    /// Work beside that, for example 500ns (default: 500ns, and 0 beside it)
+    /// Work outside the critical section, for example 500ns (default: 500ns, and also 0)
     #[arg(long, value_name = "TIME", value_parser = value::section)]
     pub parallel_section: Option<f64>,
-    /// The share of operations that only read, for example 90%, with the method rwlock (default: 0%)
+    /// Share of read-only operations with the method rwlock, for example 90% (default: 0%)
     #[arg(long, value_name = "PERCENT", value_parser = value::share)]
     pub read_ratio: Option<f64>,
-    /// How threads take CPUs: compact-core, compact-smt, scatter-l3, scatter-node (default: compact-core)
+    /// How threads are placed on CPUs: compact-core, compact-smt, scatter-l3, scatter-node (default: compact-core)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub arrange: Vec<String>,
 }

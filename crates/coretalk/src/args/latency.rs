@@ -44,53 +44,52 @@ impl SeriesArgs for LatencyArgs {
 /// Options of `latency`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LatencyArgs {
-    /// How a line is handed over: cas, store, msg, xfer, one-way; one matrix each (default: cas)
+    /// How the cache line is handed over: cas, store, msg, xfer, one-way; one matrix each (default: cas)
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = protocol())]
     pub protocol: Vec<Protocol>,
-    /// What a waiting loop executes between two looks (default: auto, chosen once per run)
+    /// What a spinning loop executes between polls (default: auto, chosen once per run)
     #[arg(long, value_name = "HINT")]
     pub hint: Option<HintWord>,
-    /// Imitate other tools instead: their kernel, counts and statistic, serially, each pair
+    /// Measure like these tools do instead: their loop, counts and statistic, one pair at a time
     #[arg(long = "as", value_name = "LIST", value_delimiter = ',', value_parser = tool(),
           conflicts_with_all = ["protocol", "hint", "home", "lines", "samples", "iterations", "tails", "rate",
                                 "parallel", "precision"])]
     pub imitate: Vec<Tool>,
-    /// NUMA node of the measured lines (default: auto, each side's, the better one counts)
+    /// NUMA node of the measured cache lines (default: auto, tries each side's node and keeps the faster)
     #[arg(long, value_name = "auto|NODE", value_parser = value::node)]
     pub home: Option<AutoOr>,
-    /// Which pairs: all, representatives, or a list such as 0-1,4-9 (default: all)
+    /// Pairs to measure: all, representatives, or a list such as 0-1,4-9 (default: all)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
     pub pairs: Option<PairsWord>,
-    /// Cache lines in a visit of a pair (default: by size of the machine)
+    /// Cache lines per visit to a pair (default: depends on machine size)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub lines: Option<u32>,
-    /// Also the distribution of single round trips
+    /// Also measure the distribution of single round trips
     #[arg(long)]
     pub tails: bool,
-    /// Rate of the messages that the distribution is corrected for (default: 10k/s)
+    /// Message rate for which the distribution corrects coordinated omission (default: 10k/s)
     #[arg(long, value_name = "N/s", requires = "tails", value_parser = value::rate)]
     pub rate: Option<f64>,
-    /// Pairs at the same time (default: auto, one unless that takes long)
+    /// Pairs measured at the same time (default: auto, one unless that takes too long)
     #[arg(long, value_name = "auto|N", value_parser = value::parallel)]
     pub parallel: Option<AutoOr>,
-    /// Trials in place of a map: the same hand-over after a silence, for example 1us..1s (in steps of ten) or 1us,5ms
+    /// Instead of a map, measure the hand-over after an idle gap: 1us..1s (in powers of ten) or a list such as 1us,5ms
     #[arg(long, value_name = "TIME", value_parser = value::gaps,
           conflicts_with_all = ["protocol", "hint", "imitate", "home", "lines", "samples", "iterations", "tails", "rate",
                                 "parallel", "keep_raw", "by", "color"])]
     pub gap: Option<value::Gaps>,
-    /// With --gap: wakes the receiver once more after each silence while no CPU may enter an idle state
-    /// (/dev/cpu_dma_latency, which takes root)
+    /// With --gap, repeat each wake-up with CPU idle states disabled (/dev/cpu_dma_latency, needs root)
     #[arg(long, requires = "gap")]
     pub keep_awake: bool,
-    /// Trials in place of a map: while neighbours are busy with none, compute, stream, pingpong
+    /// Instead of a map, measure while neighbouring CPUs are busy: none, compute, stream, pingpong
     #[arg(long, value_name = "LIST", value_delimiter = ',',
           conflicts_with_all = ["protocol", "hint", "imitate", "home", "lines", "samples", "iterations", "tails", "rate",
                                 "parallel", "keep_raw", "by", "color"])]
     pub load: Vec<String>,
-    /// Fixed counts: samples of each pair
+    /// Fixed number of samples per pair
     #[arg(long, value_name = "N", requires = "iterations", value_parser = clap::value_parser!(u32).range(1..=value::MOST_SAMPLES))]
     pub samples: Option<u32>,
-    /// Fixed counts: round trips in each sample
+    /// Fixed number of round trips per sample
     #[arg(long, value_name = "N", requires = "samples", value_parser = clap::value_parser!(u32).range(1..=value::MOST_ITERATIONS))]
     pub iterations: Option<u32>,
 }

@@ -13,52 +13,52 @@ pub struct Global {
     /// CPUs to measure, for example 0-3,8 (default: all that this process may use)
     #[arg(long, global = true, value_name = "LIST", value_parser = value::cpu_list)]
     pub cpus: Option<CpuSet>,
-    /// Which hardware threads: all, one of each core, or only pairs inside cores
+    /// Hardware threads to measure: all, one per core, or only pairs of SMT siblings
     #[arg(long, global = true, value_name = "WHICH")]
     pub smt: Option<SmtWord>,
-    /// The machine: host, sim:NAME, sim:FILE.toml or sim:FILE with a matrix (default: host)
+    /// Machine to measure: host, sim:NAME, sim:FILE.toml or sim:FILE with a matrix (default: host)
     #[arg(long, global = true, value_name = "MACHINE", value_parser = value::machine)]
     pub machine: Option<MachineWord>,
-    /// Seed of every random choice (default: a new one, which is stored)
+    /// Random seed (default: a new one, stored with the run)
     #[arg(long, global = true, value_name = "N")]
     pub seed: Option<u64>,
-    /// Half-width of the 95 % intervals to reach, 0.1% to 50% (default: 2%)
+    /// Target half-width of 95 % confidence intervals, 0.1% to 50% (default: 2%)
     #[arg(long, global = true, value_name = "PERCENT", value_parser = value::precision)]
     pub precision: Option<f64>,
-    /// Upper bound of machine time, for example 60s (default: by size of the machine)
+    /// Maximum machine time, for example 60s (default: depends on machine size)
     #[arg(long, global = true, value_name = "TIME", value_parser = value::budget)]
     pub budget: Option<Picos>,
-    /// Niceness to ask for, -20 to 19 (default: -20 where that is granted)
+    /// Nice value to request, -20 to 19 (default: -20 if permitted)
     #[arg(long, global = true, value_name = "N", allow_negative_numbers = true,
           value_parser = clap::value_parser!(i32).range(-20..=19))]
     pub nice: Option<i32>,
-    /// Real-time priority to ask for, 1 to 99
+    /// Real-time (SCHED_FIFO) priority to request, 1 to 99
     #[arg(long, global = true, value_name = "N", conflicts_with = "nice",
           value_parser = clap::value_parser!(i32).range(1..=99))]
     pub rt: Option<i32>,
-    /// Exit with 1 if some cells cannot be trusted
+    /// Exit with 1 if any result cannot be trusted
     #[arg(long, global = true)]
     pub strict: bool,
-    /// Go on with an interrupted run; its settings are taken from its file
+    /// Resume an interrupted run with the settings in its file
     #[arg(long, global = true, value_name = "RUN", conflicts_with_all = ["no_save", "name", "label", "note"])]
     pub resume: Option<String>,
 
-    /// Directory of run files
+    /// Directory for run files
     #[arg(long, global = true, value_name = "DIR", help_heading = "Saving")]
     pub store: Option<PathBuf>,
     /// Do not save the run
     #[arg(long, global = true, conflicts_with_all = ["store", "name", "keep_raw"], help_heading = "Saving")]
     pub no_save: bool,
-    /// Tag the run
+    /// Tag for the run
     #[arg(long, global = true, value_name = "TAG", value_parser = value::tag, help_heading = "Saving")]
     pub name: Option<String>,
     /// Keep raw ticks above 64 CPUs too
     #[arg(long, global = true, help_heading = "Saving")]
     pub keep_raw: bool,
-    /// Call the machine this in results
+    /// Name of the machine in results
     #[arg(long, global = true, value_name = "TEXT", help_heading = "Saving")]
     pub label: Option<String>,
-    /// Note what only you know about the machine, for example fabric=1800MHz; repeatable
+    /// Record a fact about the machine, for example fabric=1800MHz; repeatable
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = value::note, help_heading = "Saving")]
     pub note: Vec<(String, String)>,
 
@@ -68,10 +68,10 @@ pub struct Global {
     /// Write the result to a file instead of standard output
     #[arg(long, short, global = true, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Also write the matrix as CSV with CPU ids; repeatable
+    /// Also write the matrix as CSV with CPU IDs; repeatable
     #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
     pub export_csv: Vec<PathBuf>,
-    /// Also write the bare matrix of core-to-core-latency; repeatable
+    /// Also write a bare matrix in core-to-core-latency format; repeatable
     #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
     pub export_c2c_csv: Vec<PathBuf>,
     /// Also write the matrix as a Markdown table; repeatable
@@ -83,28 +83,28 @@ pub struct Global {
     /// Also write one JSON line per trial; repeatable
     #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
     pub export_jsonl: Vec<PathBuf>,
-    /// Also write every distribution into a directory, as percentile tables; repeatable
+    /// Also write every distribution to a directory, as percentile tables; repeatable
     #[arg(long, global = true, value_name = "DIR", help_heading = "Output")]
     pub export_hgrm: Vec<PathBuf>,
-    /// Also write the comparisons as hyperfine writes them; repeatable
+    /// Also write the comparisons as hyperfine JSON; repeatable
     #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
     pub export_hyperfine_json: Vec<PathBuf>,
     /// Order of rows and columns (default: topology)
     #[arg(long, global = true, value_name = "ORDER", help_heading = "Output")]
     pub order: Option<OrderWord>,
-    /// What a row of the heat map is (default: core)
+    /// What each row of the heat map is (default: core)
     #[arg(long, global = true, value_name = "WHAT", help_heading = "Output")]
     pub by: Option<ByWord>,
-    /// Include host name and other private facts in data
+    /// Include the host name and other private facts
     #[arg(long, global = true, help_heading = "Output")]
     pub with_identity: bool,
     /// When to use colour (default: auto; NO_COLOR is honoured)
     #[arg(long, global = true, value_name = "WHEN", help_heading = "Output")]
     pub color: Option<ColorWord>,
-    /// No progress and no remarks on standard error
+    /// No progress and no warnings on standard error
     #[arg(long, short, global = true, conflicts_with = "verbose", help_heading = "Output")]
     pub quiet: bool,
-    /// Say more on standard error: settings, phases
+    /// Print settings and phases on standard error
     #[arg(long, short, global = true, help_heading = "Output")]
     pub verbose: bool,
 }

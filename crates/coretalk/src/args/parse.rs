@@ -1,6 +1,6 @@
 //! From words to [`Cli`]: parsing, with every error in one sentence.
 
-use super::{Cli, options};
+use super::{Cli, examples, options};
 use crate::exit::Failure;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -56,6 +56,13 @@ pub fn definitions() -> Command {
     let of_quick_look = options::QUICK_LOOK.concat();
     let is_hidden = |arg: &Arg| arg.is_global_set() && !of_quick_look.contains(&arg.get_id().as_str());
     let root = Cli::command().mut_args(|arg| if is_hidden(&arg) { arg.hide(true) } else { arg });
+    let root = examples::EXAMPLES.iter().fold(root, |root, (command, examples)| {
+        let help = examples::help(examples);
+        match *command {
+            "" => root.after_help(help),
+            name => root.mut_subcommand(name, |command| command.after_help(help)),
+        }
+    });
     root.mut_subcommands(|command| with_the_others(command, &options::all()))
 }
 

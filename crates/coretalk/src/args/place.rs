@@ -9,29 +9,29 @@ use std::ffi::OsString;
 /// Options of `place`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PlaceArgs {
-    /// A placement: NAME=CPUS in role order, or compact, spread, one-l3, across-l3, smt-packed, one-per-core, one-node,
-    /// p-cores, e-cores, none; at least two (default: across-l3 and smt-packed, or what comes nearest to them here)
+    /// A placement: NAME=CPUS in thread order, or compact, spread, one-l3, across-l3, smt-packed, one-per-core,
+    /// one-node, p-cores, e-cores, none; give at least two (default: across-l3 and smt-packed, or the closest this
+    /// machine has)
     #[arg(long, value_name = "NAME[=CPUS]", value_parser = placement)]
     pub placement: Vec<PlacementName>,
-    /// Work that the tool brings along: execl, process, pipe, shell:N, n-queens:N, integer, threads-yield, mutex-array,
-    /// memory-read, memory-write, stream-copy, stream-scale, stream-add, stream-triad, barrier, ring, all-to-all, pipeline,
-    /// shared-counter
+    /// Built-in workloads: execl, process, pipe, shell:N, n-queens:N, integer, threads-yield, mutex-array,
+    /// memory-read, memory-write, stream-copy, stream-scale, stream-add, stream-triad, barrier, ring, all-to-all,
+    /// pipeline, shared-counter
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "command")]
     pub workload: Vec<Workload>,
-    /// Threads of workloads, and CPUs of named placements (default: by the structure of the machine)
+    /// Threads of each workload, and CPUs of each named placement (default: depends on the machine)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
-    /// Repetitions on each placement at least (default: 10)
+    /// Minimum repetitions per placement (default: 10)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(6..=200))]
     pub repeat: Option<u32>,
-    /// A number in the output of the command, by the last match of REGEX: its first group that took part, else all of it;
-    /// repeatable
+    /// A number in the command's output: the last match of REGEX, its first matching group if it has one; repeatable
     #[arg(long, value_name = "NAME=REGEX", conflicts_with = "workload", value_parser = metric)]
     pub metric: Vec<(String, Regex)>,
-    /// Of this number more is better; repeatable (default: less)
+    /// Metric for which more is better; repeatable (default: less is better)
     #[arg(long, value_name = "NAME", conflicts_with = "workload")]
     pub higher_is_better: Vec<String>,
-    /// When a run of the command is given up (default: when the budget ends)
+    /// Time limit for each run of the command (default: until the budget ends)
     #[arg(long, value_name = "TIME", conflicts_with = "workload", value_parser = timeout)]
     pub timeout: Option<Picos>,
     /// The smallest difference that matters (default: 1%)
@@ -47,13 +47,13 @@ fn placement(text: &str) -> Result<PlacementName, String> {
     let Some((name, list)) = text.split_once('=') else {
         return Preset::named(text).map(PlacementName::Preset).ok_or_else(|| {
             let names = Preset::ALL.map(Preset::name).join(", ");
-            format!("there is no placement `{text}`; there are {names}, or give one as NAME=CPUS")
+            format!("unknown placement `{text}`; use {names}, or NAME=CPUS")
         });
     };
     let fits = |c: char| c.is_alphanumeric() || "_.-+".contains(c);
     if name.is_empty() || !name.chars().all(fits) {
         return Err(format!(
-            "`{name}` is no name for a placement: use letters, digits, `_`, `.`, `-` and `+`"
+            "`{name}` is not a valid placement name: use letters, digits, `_`, `.`, `-` and `+`"
         ));
     }
     Ok(PlacementName::Listed { name: name.to_owned(), cpus: cpus_in_order(name, list)? })
@@ -66,13 +66,13 @@ fn cpus_in_order(name: &str, list: &str) -> Result<Vec<CpuId>, String> {
         let part = CpuSet::from_list(part).map_err(|error| format!("failed to {error}"))?;
         for cpu in part.iter() {
             if cpus.contains(&cpu) {
-                return Err(format!("the placement {name} names CPU {cpu} twice; name each CPU once"));
+                return Err(format!("placement {name} lists CPU {cpu} twice; list each CPU once"));
             }
             cpus.push(cpu);
         }
     }
     if cpus.is_empty() {
-        return Err(format!("the placement {name} names no CPU (expected for example `{name}=0-2,6-8`)"));
+        return Err(format!("placement {name} lists no CPU (expected for example `{name}=0-2,6-8`)"));
     }
     Ok(cpus)
 }
@@ -89,7 +89,7 @@ fn metric(text: &str) -> Result<(String, Regex), String> {
         Err(error) => {
             let text = error.to_string();
             let last = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            Err(format!("`{pattern}` is no regular expression: {last}"))
+            Err(format!("`{pattern}` is not a valid regular expression: {last}"))
         }
     }
 }
@@ -100,7 +100,7 @@ fn timeout(text: &str) -> Result<Picos, String> {
     if (Picos::from_ms(1)..=Picos::from_ms(86_400_000)).contains(&timeout) {
         Ok(timeout)
     } else {
-        Err("a timeout lies between `1ms` and `24h`".into())
+        Err("the timeout must be between `1ms` and `24h`".into())
     }
 }
 
@@ -111,7 +111,7 @@ fn effect(text: &str) -> Result<f64, String> {
     if (0.001..=0.5).contains(&share) {
         Ok(share)
     } else {
-        Err("the effect lies between 0.1% and 50%".into())
+        Err("the effect must be between 0.1% and 50%".into())
     }
 }
 
@@ -131,11 +131,11 @@ mod tests {
     #[test]
     fn what_is_no_placement_says_what_is_wrong() {
         for (text, part) in [
-            ("dense", "there are compact, spread"),
-            ("a=", "names no CPU"),
-            ("=0-1", "is no name"),
-            ("a=0-3,2", "names CPU 2 twice"),
-            ("a=3-1", "ends before it begins"),
+            ("dense", "use compact, spread"),
+            ("a=", "lists no CPU"),
+            ("=0-1", "is not a valid placement name"),
+            ("a=0-3,2", "lists CPU 2 twice"),
+            ("a=3-1", "ends before it starts"),
             ("a=x", "expected for example"),
         ] {
             let refused = placement(text).unwrap_err();
@@ -146,9 +146,11 @@ mod tests {
     #[test]
     fn metrics_have_a_name_and_a_pattern() {
         assert!(metric("rate=([0-9.]+) MB/s").is_ok());
-        for (text, part) in
-            [("rate", "expected NAME=REGEX"), ("a b=1", "no name"), ("rate=(", "no regular expression")]
-        {
+        for (text, part) in [
+            ("rate", "expected NAME=REGEX"),
+            ("a b=1", "not a valid metric name"),
+            ("rate=(", "not a valid regular expression"),
+        ] {
             let refused = metric(text).unwrap_err();
             assert!(refused.contains(part), "{text}: {refused}");
         }

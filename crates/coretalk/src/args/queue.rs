@@ -9,34 +9,34 @@ use coretalk_model::series::Parameters;
 /// Options of `queue`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct QueueArgs {
-    /// Messages that the queue holds, each 1 to 4194302 (default: 1,10,100,1000,10000)
+    /// Queue capacities in messages, 1 to 4194302 (default: 1,10,100,1000,10000)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub capacity: Vec<String>,
     /// Queues: semaphore, semaphore-spin:N, semaphore-slim, sem-t, mutex, spsc, sync-channel, array-queue, crossbeam,
     /// rtrb, flume, kanal, pipe, socketpair, eventfd (default: semaphore-slim,semaphore,spsc)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub queue: Vec<String>,
-    /// What travels: u64, bytes:16, bytes:64, bytes:256, bytes:1024, string (default: u64)
+    /// Message types: u64, bytes:16, bytes:64, bytes:256, bytes:1024, string (default: u64)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub payload: Vec<String>,
-    /// Messages that each cell exchanges in its first eight passes, for example 25M, as far as the budget allows
-    /// (default: as many as fit into passes of a few milliseconds)
+    /// Messages per cell in the first eight passes, for example 25M, if the budget allows (default: enough for passes
+    /// of a few milliseconds)
     #[arg(long, value_name = "N", value_parser = value::messages)]
     pub messages: Option<u64>,
-    /// Send at a fixed rate, for example 100k/s, and say how long messages take
+    /// Send at a fixed rate, for example 100k/s, and measure message latency
     #[arg(long, value_name = "N/s", value_parser = value::rate, conflicts_with_all = ["producers", "consumers"])]
     pub rate: Option<f64>,
-    /// Several producers of one queue, for the queues that allow it
+    /// Number of producers per queue, for queues that allow several
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=255))]
     pub producers: Option<u32>,
-    /// Several consumers of one queue, for the queues that allow it
+    /// Number of consumers per queue, for queues that allow several
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=255))]
     pub consumers: Option<u32>,
-    /// Which pairs, producer first: all, representatives, or a list such as 0-1,9-4 (default: all while that takes
+    /// Pairs to measure, producer first: all, representatives, or a list such as 0-1,9-4 (default: all if that takes
     /// about a minute, else representatives of each relation and some others)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs, conflicts_with_all = ["producers", "consumers"])]
     pub pairs: Option<PairsWord>,
-    /// Pairs at the same time (default: auto, one unless that takes long)
+    /// Pairs measured at the same time (default: auto, one unless that takes too long)
     #[arg(long, value_name = "auto|N", value_parser = value::parallel, conflicts_with_all = ["rate", "producers", "consumers"])]
     pub parallel: Option<AutoOr>,
 }

@@ -8,10 +8,10 @@ use coretalk_model::series::Parameters;
 /// Options of `sharing`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SharingArgs {
-    /// How far apart the two threads write, in bytes (default: 8,16,32,64,128,256)
+    /// Distances between the two threads' writes, in bytes (default: 8,16,32,64,128,256)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub distance: Vec<String>,
-    /// Which pairs: all, representatives, or a list such as 0-1,9-4 (default: representatives)
+    /// Pairs to measure: all, representatives, or a list such as 0-1,9-4 (default: representatives)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
     pub pairs: Option<PairsWord>,
 }

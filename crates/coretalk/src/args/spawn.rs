@@ -12,11 +12,11 @@ pub struct SpawnArgs {
     /// (default: all)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub kind: Vec<String>,
-    /// Which pairs, creator first, for the kinds that can be sent to a CPU: all, representatives, or a list such as
-    /// 0-1,9-4 (default: representatives)
+    /// Pairs to measure, creator first, for kinds that can start on a given CPU: all, representatives, or a list such
+    /// as 0-1,9-4 (default: representatives)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
     pub pairs: Option<PairsWord>,
-    /// Creations of each trial, as far as the budget allows (default: 10000)
+    /// Creations per trial, if the budget allows (default: 10000)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: Option<u32>,
 }

@@ -22,18 +22,22 @@ pub fn cpu_list(text: &str) -> Result<CpuSet, String> {
     let mut named = CpuSet::default();
     for part in text.split(',').filter_map(|part| CpuSet::from_list(part).ok()) {
         if let Some(cpu) = named.intersection(&part).first() {
-            return Err(format!("CPU {cpu} is named twice; name each CPU once"));
+            return Err(format!("CPU {cpu} is listed twice; list each CPU once"));
         }
         named = named.union(&part);
     }
-    if set.is_empty() { Err("it names no CPU (expected for example `0-3,8`)".into()) } else { Ok(set) }
+    if set.is_empty() { Err("it lists no CPU (expected for example `0-3,8`)".into()) } else { Ok(set) }
 }
 
 /// `2%`, as a share of 1.
 pub fn precision(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let share = number.ok_or("expected a percentage such as `2%`")? / 100.0;
-    if PRECISION.contains(&share) { Ok(share) } else { Err("the precision lies between 0.1% and 50%".into()) }
+    if PRECISION.contains(&share) {
+        Ok(share)
+    } else {
+        Err("the precision must be between 0.1% and 50%".into())
+    }
 }
 
 /// The least difference of a comparison, as a share of 1.
@@ -43,7 +47,7 @@ pub fn min_effect(text: &str) -> Result<f64, String> {
     if (0.001..=1.0).contains(&share) {
         Ok(share)
     } else {
-        Err("the least difference lies between 0.1% and 100%".into())
+        Err("the smallest difference must be between 0.1% and 100%".into())
     }
 }
 
@@ -66,7 +70,7 @@ pub fn section(text: &str) -> Result<f64, String> {
     }
     let ns = Picos::parse(text).map_err(|error| format!("failed to {error}"))?.ns();
     let most_ns = coretalk_measure::probes::contend::MOST_SECTION_NS;
-    if ns <= most_ns { Ok(ns) } else { Err("a section takes at most `1ms`".into()) }
+    if ns <= most_ns { Ok(ns) } else { Err("a section lasts at most `1ms`".into()) }
 }
 
 /// Silences, in nanoseconds.
@@ -80,14 +84,14 @@ pub fn gaps(text: &str) -> Result<Gaps, String> {
         if (100.0..=1e9).contains(&gap_ns) {
             Ok(gap_ns)
         } else {
-            Err("a silence takes `100ns` to `1s`".into())
+            Err("a gap must be between `100ns` and `1s`".into())
         }
     };
     match text.split_once("..") {
         Some((from, to)) => {
             let (from, to) = (ns(from)?, ns(to)?);
             if from > to {
-                return Err("the shorter silence stands first, as in `1us..1s`".into());
+                return Err("put the shorter gap first, as in `1us..1s`".into());
             }
             Ok(Gaps(coretalk_measure::probes::latency_under_load::decades(from, to)))
         }
@@ -99,7 +103,7 @@ pub fn gaps(text: &str) -> Result<Gaps, String> {
 pub fn share(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let share = number.ok_or("expected a percentage such as `90%`")? / 100.0;
-    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("a share lies between 0% and 100%".into()) }
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("a share must be between 0% and 100%".into()) }
 }
 
 /// `25M`: up to ten thousand million messages.
@@ -114,9 +118,9 @@ pub fn messages(text: &str) -> Result<u64, String> {
     };
     let number = number.trim().parse::<f64>().ok().map(|number| number * scale);
     match number.ok_or("expected a number of messages such as `25M`, `100k` or `800`")? {
-        number if number.fract() != 0.0 => Err("a whole number of messages is sent".into()),
+        number if number.fract() != 0.0 => Err("the number of messages must be whole".into()),
         number if (1.0..=MOST).contains(&number) => Ok(number as u64),
-        _ => Err("1 to `10G` messages are sent".into()),
+        _ => Err("the number of messages must be between 1 and `10G`".into()),
     }
 }
 
@@ -156,11 +160,11 @@ pub fn pairs(text: &str) -> Result<PairsWord, String> {
         let ids = part.split_once('-').and_then(|(a, b)| Some([cpu(a)?, cpu(b)?]));
         let Some(pair) = ids else {
             return Err(format!(
-                "`{part}` is no pair (expected `all`, `representatives`, or pairs such as `0-1,4-9`)"
+                "`{part}` is not a pair (expected `all`, `representatives`, or pairs such as `0-1,4-9`)"
             ));
         };
         if listed.contains(&pair) {
-            return Err(format!("`{part}` names a pair for the second time"));
+            return Err(format!("`{part}` lists a pair for the second time"));
         }
         listed.push(pair);
     }
@@ -198,7 +202,7 @@ pub fn parallel(text: &str) -> Result<AutoOr, String> {
         "auto" => Ok(AutoOr::Auto),
         _ => match text.parse() {
             Ok(pairs @ 1..) => Ok(AutoOr::Number(pairs)),
-            _ => Err("expected `auto`, or the number of pairs at the same time from 1 (serial)".into()),
+            _ => Err("expected `auto`, or a number of simultaneous pairs from 1 (serial)".into()),
         },
     }
 }
@@ -224,7 +228,7 @@ pub fn machine(text: &str) -> Result<MachineWord, String> {
 /// A tag: something that can be typed again.
 pub fn tag(text: &str) -> Result<String, String> {
     if text.trim().is_empty() || text.chars().any(char::is_control) {
-        return Err("a tag has at least one letter and no control characters".into());
+        return Err("a tag needs at least one character and no control characters".into());
     }
     Ok(text.to_owned())
 }
@@ -237,7 +241,7 @@ mod tests {
     fn a_cpu_is_named_once() {
         assert_eq!(cpu_list("0-3,8").unwrap().len(), 5);
         for text in ["0,0", "0-3,2", "4-7/2,6", "1,0-8"] {
-            assert!(cpu_list(text).unwrap_err().contains("named twice"), "{text:?}");
+            assert!(cpu_list(text).unwrap_err().contains("listed twice"), "{text:?}");
         }
     }
 

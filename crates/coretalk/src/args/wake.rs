@@ -9,17 +9,17 @@ use coretalk_model::series::Parameters;
 /// Options of `wake`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct WakeArgs {
-    /// Primitives; `coretalk probes` lists them (default: semaphore,std-mutex,condvar-one,park,eventfd,pipe)
+    /// Primitives, listed by `coretalk probes` (default: semaphore,std-mutex,condvar-one,park,eventfd,pipe)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub primitive: Vec<String>,
-    /// Silences before each wake-up, for example 1us,20us,1ms or 1us..1s in steps of ten (default: 20us,1ms,20ms; 20us
-    /// with --pairs all)
+    /// Idle time before each wake-up, for example 1us,20us,1ms or 1us..1s in powers of ten (default: 20us,1ms,20ms;
+    /// 20us with --pairs all)
     #[arg(long, value_name = "LIST", value_parser = value::gaps)]
     pub gap: Option<value::Gaps>,
-    /// Which pairs, waker first: all, representatives, or a list such as 0-1,9-4 (default: representatives)
+    /// Pairs to measure, waker first: all, representatives, or a list such as 0-1,9-4 (default: representatives)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
     pub pairs: Option<PairsWord>,
-    /// Wake-ups of each trial, as far as the budget allows (default: 50000)
+    /// Wake-ups per trial, if the budget allows (default: 50000)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: Option<u32>,
 }

@@ -10,18 +10,18 @@ pub enum SmtWord {
     All,
     /// The first thread of each core
     OnePerCore,
-    /// Only the pairs inside cores
+    /// Only pairs of SMT siblings
     Siblings,
 }
 
 /// `--hint`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum HintWord {
-    /// Chosen once per run, and only for a gain of 5 %
+    /// Chosen once per run; pause only if it gains 5 %
     Auto,
     /// Nothing
     None,
-    /// One PAUSE (on Arm ISB)
+    /// One PAUSE (ISB on Arm)
     Pause,
 }
 
@@ -39,32 +39,32 @@ pub enum FailOnWord {
 /// `--format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum FormatWord {
-    /// Words, tables, heat map
+    /// Text, tables and a heat map
     Text,
-    /// One document
+    /// One JSON document
     Json,
-    /// One line per trial
+    /// One JSON line per trial
     Jsonl,
-    /// The matrix with CPU ids
+    /// The matrix with CPU IDs
     Csv,
-    /// The bare matrix of core-to-core-latency
+    /// A bare matrix, as written by core-to-core-latency
     C2cCsv,
     /// A table
     Markdown,
-    /// Percentile tables of HdrHistogram
+    /// HdrHistogram percentile tables
     Hgrm,
-    /// Comparisons as hyperfine writes them
+    /// Comparisons in hyperfine's JSON
     HyperfineJson,
 }
 
 /// `--order`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OrderWord {
-    /// By CPU id
+    /// By CPU ID
     Id,
-    /// By what the system reports
+    /// By the reported topology
     Topology,
-    /// By the measured values
+    /// By measured latency
     Measured,
 }
 
@@ -82,7 +82,7 @@ pub enum ByWord {
 pub enum ScaleWord {
     /// The same range on every machine
     Fixed,
-    /// From the least to the most of each map
+    /// From minimum to maximum of each map
     Fit,
 }
 

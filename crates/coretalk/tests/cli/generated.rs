@@ -113,7 +113,7 @@ fn other_shells_are_told_the_same_names() {
         }
     }
     for script in [zsh, fish, power] {
-        assert!(!script.contains("CORETALK-RUNS") && !script.contains("Do one run of a workload"));
+        assert!(!script.contains("CORETALK-RUNS") && !script.contains("Run a workload once"));
     }
 }
 
@@ -156,9 +156,72 @@ fn help_texts_stay_as_they_are() {
         "probes",
         "plan",
         "clock",
+        "doctor",
+        "suite",
     ] {
         let mut typed: Vec<&str> = words.split_whitespace().collect();
         typed.push("--help");
         insta::assert_snapshot!(format!("help {words}").trim().replace(' ', "-"), tool.done(&typed).out);
     }
+}
+
+/// What examples name: two runs, matrices and percentile tables of other tools, a graph and a program.
+fn with_files() -> Tool {
+    let tool = Tool::new();
+    let simulated = ["--machine", "sim:laptop-smt", "--cpus", "0-5", "-q", "--seed"];
+    for (seed, name) in [("1", "baseline"), ("2", "newer")] {
+        tool.done(&[&["latency"][..], &simulated, &[seed, "--name", name]].concat());
+    }
+    for (run, file) in [("latest", "other.csv"), ("baseline", "another.csv")] {
+        tool.done(&["export", run, "--format", "c2c-csv", "-o", file]);
+    }
+    let words = ["wait", "--pairs", "0-2", "--strategy", "busy,pause", "--no-save", "--export-hgrm", "."];
+    tool.done(&[&words[..], &simulated, &["3"]].concat());
+    for (from, to) in [("busy", "tails"), ("pause", "other")] {
+        let from = tool.path().join(format!("wait-{from}-0-2-trip.hgrm"));
+        std::fs::rename(from, tool.path().join(format!("{to}.hgrm"))).unwrap();
+    }
+    std::fs::write(tool.path().join("threads.txt"), "0 1 1\n1 2 1\n").unwrap();
+    std::fs::write(tool.path().join("server"), "").unwrap();
+    tool
+}
+
+#[test]
+fn every_example_in_help_runs() {
+    let commands = Tool::new().done(&["--help"]).out;
+    let names = commands.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = names.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    let names = names.filter_map(|line| line.split_whitespace().next());
+    let (mut run, mut without) = (0, Vec::new());
+    for name in std::iter::once("").chain(names.filter(|name| *name != "help")) {
+        let tool = with_files();
+        let asked: Vec<&str> = name.split_whitespace().chain(["--help"]).collect();
+        let help = tool.done(&asked).out;
+        let examples: Vec<&str> = help.lines().skip_while(|line| *line != "Examples:").skip(1).collect();
+        if examples.is_empty() {
+            without.push(name.to_owned());
+        }
+        for example in examples {
+            assert!(example.len() <= 100, "wider than a terminal: {example}");
+            let (line, _) = example.split_once(" # ").unwrap();
+            let mut words: Vec<&str> = line.split_whitespace().skip(1).collect();
+            assert!(name.is_empty() || words.first() == Some(&name), "not an example of `{name}`: {line}");
+            let end = words.iter().position(|word| *word == "--").unwrap_or(words.len());
+            if !line.contains(" --from ") {
+                words.splice(end..end, ["--machine", "sim:laptop-smt"]);
+            }
+            let said = tool.call(&words);
+            let expected: &[i32] = match line {
+                _ if line.contains(" -- ") => &[2],
+                _ if line.contains("--fail-on") => &[0, 1, 7],
+                // Not of a stripped program.
+                _ if line.contains("--asm") => &[0, 3],
+                _ => &[0],
+            };
+            assert!(expected.contains(&said.code), "{line}: {}", said.err);
+            assert!(said.code != 2 || said.err.contains("cannot run a command"), "{line}: {}", said.err);
+            run += 1;
+        }
+    }
+    assert!(run > 70 && without.is_empty(), "{run}, and none of {without:?}");
 }
