@@ -91,6 +91,6 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         #[cfg(target_os = "linux")]
         Some(Command::Work(args)) => work::act(&args.words),
         #[cfg(not(target_os = "linux"))]
-        Some(Command::Work(_)) => Err(Failure::Environment("workloads run on Linux".into())),
+        Some(Command::Work(_)) => Err(Failure::Environment("workloads run only on Linux".into())),
     }
 }

@@ -37,27 +37,26 @@ pub enum ExitCode {
 impl ExitCode {
     /// Every code with what it means, for the manual.
     pub const ALL: [(ExitCode, &str); 9] = [
-        (ExitCode::Done, "done; a run that ends at its budget is complete"),
+        (ExitCode::Done, "success; a run that used up its budget is complete"),
         (
             ExitCode::Found,
-            "a comparison found what --fail-on names; or --strict, and some cells could not be trusted, or a file is doubtful; or \
-             the command that place runs failed",
+            "compare found what --fail-on asks for; or with --strict, some cells cannot be trusted or a file is doubtful; or a command run by place failed",
         ),
         (
             ExitCode::Usage,
-            "usage: syntax, unknown name, unknown run, a CPU that does not exist, options that exclude each other",
+            "usage error: syntax, unknown name, unknown run, nonexistent CPU, conflicting options",
         ),
         (
             ExitCode::Environment,
-            "the environment refuses: a CPU that is not allowed, too few CPUs, no pinning, no permission, an unusable clock",
+            "the environment does not allow it: a forbidden CPU, too few CPUs, no pinning, no permission, an unusable clock",
         ),
         (ExitCode::Input, "an input file is missing, unreadable or invalid"),
         (
             ExitCode::Interrupted,
-            "interrupted; what was measured is saved, and the message says how to resume",
+            "interrupted; measurements so far are saved, and the message shows how to resume",
         ),
-        (ExitCode::Store, "the store failed, or a result could not be written"),
-        (ExitCode::CannotTell, "a comparison with --fail-on could not tell"),
+        (ExitCode::Store, "a run file or a result could not be written"),
+        (ExitCode::CannotTell, "compare with --fail-on could not decide"),
         (ExitCode::Internal, "internal error"),
     ];
 }
@@ -198,7 +197,7 @@ pub fn end_on_panic() {
         let payload = panic.payload();
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        let text = text.unwrap_or("a panic without words");
+        let text = text.unwrap_or("a panic without a message");
         let location =
             panic.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
         Failure::Internal(format!("{text}{location}")).tell();

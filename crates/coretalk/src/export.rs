@@ -104,7 +104,9 @@ pub struct Export<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The format holds one map and the run has several.
-    #[error("write `{format}`: it holds one map and the run has {kernels}; choose one with --protocol")]
+    #[error(
+        "write `{format}`: it can contain only one map and the run has {kernels}; choose one with --protocol"
+    )]
     SeveralMaps {
         /// The format.
         format: Format,
@@ -133,7 +135,7 @@ pub enum ExportError {
     },
     /// The format holds one distribution and the run has several.
     #[error(
-        "write `hgrm`: it holds one distribution and the run has {count}; write them into a directory with -o DIR"
+        "write `hgrm`: it can contain only one distribution and the run has {count}; write them to a directory with -o DIR"
     )]
     SeveralSeries {
         /// How many the run has.
@@ -143,7 +145,9 @@ pub enum ExportError {
     #[error("write `hgrm`: the run has no distribution of single events")]
     NoSeries,
     /// The run has no matrix.
-    #[error("write `{format}`: it holds a latency map and the run has series; use `csv`, `json` or `hgrm`")]
+    #[error(
+        "write `{format}`: it needs a latency map and the run has only series; use `csv`, `json` or `hgrm`"
+    )]
     NoMatrix {
         /// The format.
         format: Format,
@@ -157,11 +161,11 @@ pub enum ExportError {
         format: Format,
     },
     /// The run compares nothing.
-    #[error("write `hyperfine-json`: it holds wall times of a command on placements, and the run has none")]
+    #[error("write `hyperfine-json`: it needs wall times of a command, and the run has none")]
     NoComparisons,
     /// Trials are not kept in memory.
     #[error(
-        "write `jsonl`: the run was not saved; leave out --no-save, or print it with --format jsonl while it is made"
+        "write `jsonl`: the run was not saved; drop --no-save, or print it with --format jsonl while measuring"
     )]
     NotSaved,
     /// The run file could not be read.

@@ -431,7 +431,10 @@ fn a_format_for_one_map_asks_which_of_several() {
     second.protocol = Protocol::Store;
     report.latency.as_mut().unwrap().result.maps.push(second);
     let error = exported(Format::Csv, &report, None).unwrap_err().to_string();
-    assert_eq!(error, "write `csv`: it holds one map and the run has cas, store; choose one with --protocol");
+    assert_eq!(
+        error,
+        "write `csv`: it can contain only one map and the run has cas, store; choose one with --protocol"
+    );
     assert!(exported(Format::Csv, &report, Some(Protocol::Store)).unwrap().contains("protocol: store"));
     let error = exported(Format::C2cCsv, &report, Some(Protocol::Msg)).unwrap_err().to_string();
     assert_eq!(error, "write `c2c-csv`: the run has no map of msg (it has cas, store)");

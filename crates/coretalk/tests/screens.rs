@@ -488,7 +488,7 @@ fn small_views_read_well() {
     };
     let of_names = facts::ProbeRow {
         id: "contend".into(),
-        question: "what does it cost when many threads change one number?".into(),
+        question: "what does it cost when many threads update one counter?".into(),
         kernels: Vec::new(),
         variants: vec![("fetch-add".into(), "one atomic addition".into())],
         ..probe.clone()

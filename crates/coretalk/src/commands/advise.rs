@@ -80,14 +80,13 @@ fn sharing(global: &Global, args: &AdviseArgs) -> Result<Option<Sharing>, Failur
         Some(SmtWord::OnePerCore) => Some(Sharing::Never),
         Some(SmtWord::Siblings) => {
             return Err(Failure::Usage(
-                "--smt siblings chooses pairs and no CPUs; for threads that may share cores use --smt all"
-                    .into(),
+                "--smt siblings selects pairs, not CPUs; to let threads share cores use --smt all".into(),
             ));
         }
     };
     match (by_smt, args.sharing) {
         (Some(_), Some(_)) => Err(Failure::Usage(
-            "--smt and --sharing both say whether threads may share cores; leave one of them out".into(),
+            "--smt and --sharing both control whether threads may share cores; drop one of them".into(),
         )),
         (by_smt, asked) => Ok(asked.or(by_smt)),
     }
@@ -100,7 +99,7 @@ fn graph(args: &AdviseArgs) -> Result<Graph, Failure> {
         (Some(path), threads) => {
             let shown = path.display();
             let text = String::from_utf8(files::read(path)?)
-                .map_err(|_| Failure::Input(format!("failed to read {shown}: it is not text in UTF-8")))?;
+                .map_err(|_| Failure::Input(format!("failed to read {shown}: it is not UTF-8 text")))?;
             Graph::parse(&text, threads)
                 .map_err(|error| Failure::Input(format!("{shown}: failed to {error}")))
         }
@@ -157,7 +156,7 @@ impl Known {
             }
             Source::File(matrices, path) => {
                 let Some(imported) = matrices.into_iter().next() else {
-                    return Err(Failure::Input(format!("{path}: the file holds no matrix")));
+                    return Err(Failure::Input(format!("{path}: the file contains no matrix")));
                 };
                 let unit = imported.unit.as_str();
                 let doubts = lint(&imported);
@@ -185,7 +184,7 @@ impl Known {
     ) -> Result<Known, Failure> {
         let Some((result, map)) = result.and_then(|result| Some((result, result.round_trips()?))) else {
             return Err(Failure::Usage(
-                "this run holds no round trips, and a placement needs them; `coretalk latency` measures some"
+                "this run has no round trips, which a placement needs; `coretalk latency` measures them"
                     .into(),
             ));
         };
@@ -208,7 +207,7 @@ impl Known {
 type Provable = Result<Claim, &'static str>;
 
 /// Without an advice there is nothing that could be wrong.
-const NOTHING_ADVISED: Provable = Err("nothing is advised");
+const NOTHING_ADVISED: Provable = Err("there is no advice to check");
 
 fn advised(
     global: &Global,
@@ -227,14 +226,17 @@ fn advised(
     if asked_sharing.is_some() && known.reported.is_none() {
         let option = if args.sharing.is_some() { "--sharing" } else { "--smt" };
         return Err(Failure::Usage(format!(
-            "{option} has no effect here, for the file does not say which CPUs share a core; --reported FILE.xml \
-             (hwloc) does, or choose CPUs with --cpus"
+            "{option} has no effect here: the file does not show which CPUs share a core; add --reported FILE.xml (hwloc), or choose CPUs with --cpus"
         )));
     }
     let among = chosen(global.cpus.as_ref(), &ids)?;
     let asked = args.avoid.clone().unwrap_or_default();
     if let Some(cpu) = asked.difference(&ids).first() {
-        return Err(Failure::Usage(format!("--avoid: CPU {cpu} does not exist; there are CPUs {ids}")));
+        return Err(Failure::Usage(format!(
+            "--avoid: CPU {cpu} does not exist; there {} {}",
+            if ids.len() == 1 { "is" } else { "are" },
+            ids.named()
+        )));
     }
     let constraints = Constraints {
         avoid: noise.map_or_else(|| asked.clone(), |noise| asked.union(&noise.cpus())),
@@ -247,7 +249,10 @@ fn advised(
     let cpus = candidates(&reported, &all, graph.len(), &constraints).map_err(|error| match error {
         CandidateError::TooFew { .. } => Failure::Environment(match noise {
             Some(noise) if !noise.cpus().is_empty() => {
-                format!("{error}; --jitter leaves out CPUs {}, --avoid chooses them one by one", noise.cpus())
+                format!(
+                    "{error}; --jitter excludes {}; use --avoid to choose them one by one",
+                    noise.cpus().named()
+                )
             }
             _ => error.to_string(),
         }),
@@ -291,7 +296,7 @@ fn advised(
     if distances.filled() * 2 > distances.len() * (distances.len() - 1) / 2 {
         let pairs = distances.len() * (distances.len() - 1) / 2;
         view.outcome = Err(format!(
-            "{} of the {pairs} pairs that could be chosen have no value; at least half of them are needed",
+            "{} of the {pairs} candidate pairs have no value; at least half are needed",
             distances.filled()
         ));
         return Ok((view, NOTHING_ADVISED));
@@ -300,8 +305,9 @@ fn advised(
     view.remarks = remarks(&advice.cpus, &distances, &findings, &reported, has_cores, sharing);
     if !left_out.is_empty() {
         view.remarks.push(format!(
-            "second threads of cores are left out (CPUs {left_out}), since there are cores enough and two threads of one \
-             compute at about half its speed; --smt all lets them be chosen"
+            "SMT siblings ({}) are left out: there are enough cores, and two threads of one core compute at about half \
+             speed; --smt all includes them",
+            left_out.named()
         ));
     }
     view.remarks.extend(doubts_in_words(&known.doubts, known.unit));
@@ -319,7 +325,8 @@ fn chosen(asked: Option<&CpuSet>, ids: &CpuSet) -> Result<CpuSet, Failure> {
     let Some(asked) = asked else { return Ok(ids.clone()) };
     match asked.difference(ids).first() {
         Some(cpu) => Err(Failure::Usage(format!(
-            "CPU {cpu} does not exist: there are latencies of CPUs {ids}; choose among them with --cpus"
+            "CPU {cpu} has no latencies: choose among {} with --cpus",
+            ids.named()
         ))),
         None => Ok(asked.clone()),
     }
@@ -366,16 +373,16 @@ fn doubts_in_words(doubts: &[Doubt], unit: &str) -> Vec<String> {
     let words = |doubt: &Doubt| {
         match doubt {
         Doubt::ClockComb { step, .. } => Some(format!(
-            "the values lie on multiples of {} {unit} (`coretalk lint`); the bounds let each be half of that off",
+            "the values are multiples of {} {unit} (`coretalk lint`); the bounds allow each to be off by half of that",
             report::text::ns(*step)
         )),
         Doubt::Unpinned { .. } => Some(
-            "the threads that measured this file may not have been pinned (`coretalk lint`): then its CPU numbers mean \
-             nothing, and neither does this advice"
+            "the threads that measured this file may not have been pinned (`coretalk lint`): if so, its CPU numbers and this advice are meaningless"
                 .into(),
         ),
         Doubt::TaintedHome { tainted, .. } => Some(format!(
-            "true values of CPUs {tainted} are lower than the file says (`coretalk lint`): they may be as good as others"
+            "the true latencies of {} are lower than the file shows (`coretalk lint`): they may be as good as the others",
+            tainted.named()
         )),
         _ => None,
     }
@@ -395,20 +402,18 @@ fn remarks(
     let both = |group: &CpuSet| cpus.iter().filter(|&&cpu| group.contains(cpu)).count() > 1;
     if distances.filled() > 0 {
         remarks.push(format!(
-            "{} of the pairs that could be chosen have no value: they are guessed from their CPUs, and the bounds let \
-             them be any",
+            "{} of the candidate pairs have no value: they are estimated from their CPUs, and the bounds leave them open",
             distances.filled()
         ));
     }
     let shared = reported.level(Level::Core).iter().any(|core| both(&core.cpus));
     if shared && sharing != Sharing::Allowed {
         remarks.push(
-            "there are more threads than cores: those that share one compute at about half its speed".into(),
+            "there are more threads than cores: threads that share a core compute at about half speed".into(),
         );
     } else if shared {
         remarks.push(
-            "threads share cores, where each computes at about half the speed; --sharing never keeps them \
-                      apart"
+            "threads share cores, where each computes at about half speed; --sharing never keeps them apart"
                 .into(),
         );
     }
@@ -419,14 +424,13 @@ fn remarks(
         .filter(|level| !has_cores && level.groups.iter().all(|group| group.len() == 2));
     if siblings.is_some_and(|level| level.groups.iter().any(both)) {
         remarks.push(
-            "closest pairs are used that may be threads of one core, where each computes at about half the speed; \
-             latency alone cannot tell"
+            "some of the closest pairs may be SMT siblings, where each thread computes at about half speed; latency alone cannot tell"
                 .into(),
         );
     }
     if findings.agreement.iter().any(|held| held.standing == Standing::Conflict) {
         remarks.push(
-            "the latencies contradict what is reported (`coretalk topology`); the groups are those of the latencies"
+            "the latencies contradict the reported topology (`coretalk topology`); the groups follow the latencies"
                 .into(),
         );
     }

@@ -26,7 +26,7 @@ pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
     let options = output::options(global);
     if !matches!(options.format, FormatWord::Text | FormatWord::Markdown | FormatWord::Json) {
         return Err(Failure::Usage(format!(
-            "`{}` holds no comparison; use text, markdown or json",
+            "`{}` cannot show a comparison; use text, markdown or json",
             output::format_name(options.format)
         )));
     }
@@ -48,11 +48,11 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
     let comparison = compare(&left, &right, &alignment, least);
     if comparison.datasets.iter().all(|dataset| dataset.levels.is_empty() && dataset.alone.is_empty()) {
         return Err(Failure::Usage(format!(
-            "the two have no pair of CPUs in common: {} has CPUs {}, {} has CPUs {}",
+            "the two have no pair of CPUs in common: {} has {}, {} has {}",
             a.name(),
-            a.cpus(),
+            a.cpus().named(),
             b.name(),
-            b.cpus()
+            b.cpus().named()
         )));
     }
     let view = CompareView {
@@ -117,7 +117,7 @@ fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
 fn refuse(differing: &[Mismatch], force: bool) -> Result<(), Failure> {
     let said = |mismatch: &Mismatch| {
         let side = |text: &Option<String>| {
-            text.as_deref().map_or_else(|| "not said".to_owned(), |text| crate::report::text::cut(text, 60))
+            text.as_deref().map_or_else(|| "unknown".to_owned(), |text| crate::report::text::cut(text, 60))
         };
         format!("{} ({} and {})", mismatch.what, side(&mismatch.a), side(&mismatch.b))
     };
@@ -127,11 +127,11 @@ fn refuse(differing: &[Mismatch], force: bool) -> Result<(), Failure> {
         (!named.is_empty()).then(|| named.join(", "))
     };
     if let Some(named) = list(Weight::Forbids) {
-        return Err(Failure::Usage(format!("the two cannot be compared, for they differ in {named}")));
+        return Err(Failure::Usage(format!("the two cannot be compared: they differ in {named}")));
     }
     match list(Weight::Refuses) {
         Some(named) if !force => Err(Failure::Usage(format!(
-            "the two are different experiments: they differ in {named}; --force compares them all the same"
+            "the two are different experiments: they differ in {named}; --force compares them anyway"
         ))),
         _ => Ok(()),
     }
@@ -161,10 +161,10 @@ fn judged(comparison: &Comparison, what: FailOnWord, verbosity: Verbosity) -> Ex
         return ExitCode::Done;
     }
     let text = match all {
-        0 => "nothing of the two can be held against each other".to_owned(),
-        _ => format!("{open} of {all} levels cannot be told"),
+        0 => "the two have nothing that can be compared".to_owned(),
+        _ => format!("{open} of {all} levels are undecided"),
     };
-    verbosity::remark(verbosity, Verbosity::Normal, &format!("{text}, which --fail-on makes a failure"));
+    verbosity::remark(verbosity, Verbosity::Normal, &format!("{text}, which fails with --fail-on"));
     ExitCode::CannotTell
 }
 
@@ -177,7 +177,7 @@ fn table(global: &Global, args: &CompareArgs, sources: &[Source]) -> Result<Exit
     ] {
         if given {
             return Err(Failure::Usage(format!(
-                "{option} judges two runs, and there are {}; a table of many says nothing of differences",
+                "{option} needs exactly two runs, and there are {}; a table of several shows no differences",
                 sources.len()
             )));
         }

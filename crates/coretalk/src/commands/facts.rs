@@ -163,14 +163,14 @@ fn code(name: &str) -> Result<Vec<asm::AsmBlock>, Failure> {
             let meant = coretalk_measure::strategies::catalogue::strategy_kind(strategy)
                 .map_err(|error| Failure::Usage(error.to_string()))?;
             asm::disassemble_wait(meant).ok_or_else(|| {
-                Failure::Environment(format!("`{strategy}` is a way of waiting of another architecture"))
+                Failure::Environment(format!("`{strategy}` is a waiting strategy of another architecture"))
             })?
         }
         (None, Some(kernel)) => asm::disassemble(kernel),
         (None, None) => {
             let known: Vec<String> = probes::kernels().map(|kernel| kernel.id.to_string()).collect();
             return Err(Failure::Usage(format!(
-                "there is no kernel `{name}`; there are {}, and {WAIT}STRATEGY for the run_options of waiting ({WAIT}pause)",
+                "unknown kernel `{name}`; known are {}, and {WAIT}STRATEGY for waiting strategies ({WAIT}pause)",
                 known.join(", ")
             )));
         }
@@ -180,5 +180,5 @@ fn code(name: &str) -> Result<Vec<asm::AsmBlock>, Failure> {
 
 #[cfg(not(target_os = "linux"))]
 fn code(_: &str) -> Result<Vec<asm::AsmBlock>, Failure> {
-    Err(Failure::Environment("machine code can be shown on Linux only".into()))
+    Err(Failure::Environment("machine code can be shown only on Linux".into()))
 }

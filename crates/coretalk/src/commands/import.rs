@@ -44,7 +44,7 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
     let one = matches!(options.format, FormatWord::Csv | FormatWord::C2cCsv);
     if one && imported.len() > 1 {
         return Err(Failure::Usage(format!(
-            "`{}` holds one matrix, and there are {}; convert them one at a time",
+            "`{}` can contain only one matrix, and there are {}; convert them one at a time",
             output::format_name(options.format),
             imported.len()
         )));
@@ -64,8 +64,7 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
             FormatWord::Markdown => write_markdown(&matrix.matrix, matrix.unit) + "\n",
             FormatWord::Json | FormatWord::Jsonl | FormatWord::Hgrm | FormatWord::HyperfineJson => {
                 return Err(Failure::Usage(format!(
-                    "`{}` holds the trials of a run, and an imported matrix has none; use `coretalk import {} --format \
-                     json`, csv, c2c-csv or markdown",
+                    "`{}` contains the trials of a run, and an imported matrix has none; use `coretalk import {} --format json`, csv, c2c-csv or markdown",
                     output::format_name(options.format),
                     file.display()
                 )));
@@ -86,7 +85,7 @@ fn screen(file: &Path, imported: &ImportedMatrix, style: &Style) -> String {
         cpus.len(),
         imported.unit
     );
-    let warning = "Somebody else's numbers: nothing of them was checked by coretalk.";
+    let warning = "Numbers from another tool, not checked by coretalk.";
     let readings = imported.matrix.map(|cell| cell.map(|ns| Reading { ns, doubtful: ns <= 0.0 }));
     let topology = Topology::flat(cpus.iter().copied().collect::<CpuSet>());
     let map = Block::drawing(|style| HeatMap::new(&readings, &topology, style).draw(style).0);

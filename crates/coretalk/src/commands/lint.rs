@@ -27,8 +27,7 @@ pub fn act(global: &Global, args: &LintArgs) -> Result<ExitCode, Failure> {
     say(global, &blocks(&views))?;
     let doubted = views.iter().filter(|view| !view.doubts.is_empty()).count();
     if global.strict && doubted > 0 {
-        let text =
-            format!("{doubted} of {} matrices are doubtful, which --strict makes a failure", views.len());
+        let text = format!("{doubted} of {} matrices are doubtful, which fails with --strict", views.len());
         verbosity::remark(output::options(global).verbosity, Verbosity::Normal, &text);
         return Ok(ExitCode::Found);
     }

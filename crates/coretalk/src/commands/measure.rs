@@ -51,9 +51,9 @@ fn enough_memory(pairs: usize) -> Result<(), Failure> {
     let needed = pairs as u64 * BYTES_PER_PAIR;
     let (needed, has, help) = match room.bound {
         Bound::AddressSpace => {
-            (needed + RESERVED_BYTES, "the limit of the address space leaves", "raise it (ulimit -v)")
+            (needed + RESERVED_BYTES, "the address space limit leaves", "raise it (ulimit -v)")
         }
-        Bound::Available => (needed, "this machine has", "end other programs"),
+        Bound::Available => (needed, "this machine has", "stop other programs"),
     };
     if room.bytes >= needed {
         return Ok(());

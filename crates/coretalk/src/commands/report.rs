@@ -47,11 +47,11 @@ impl Opened {
 pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     let options = output::options(global);
     let Some(path) = options.output.as_deref() else {
-        return Err(Failure::Usage("name the file of the report, for example `-o report.html`".into()));
+        return Err(Failure::Usage("give the report a file name, for example `-o report.html`".into()));
     };
     let kind = ReportFormat::of(path).ok_or_else(|| {
         Failure::Usage(format!(
-            "a report is written as .html, .svg or .png, and `{}` ends in none of them",
+            "a report is written as .html, .svg or .png, and `{}` has none of these extensions",
             path.display()
         ))
     })?;
@@ -61,14 +61,13 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
         .map(|(number, run)| open(global, run, number, &options))
         .collect::<Result<_, Failure>>()?;
     if opened.iter().any(Opened::is_numbered) {
-        let text = "names of files are private: they are numbered here; --with-identity shows them";
+        let text = "file names are private, so files are numbered here; --with-identity shows their names";
         verbosity::remark(options.verbosity, Verbosity::Normal, text);
     }
     let inputs: Vec<ReportInput<'_>> = opened.iter().map(|run| input(run, &options, kind)).collect();
     let simulated = inputs.iter().filter(|input| input.is_simulated()).count();
     if simulated > 0 && simulated < inputs.len() {
-        let text =
-            "simulated and real machines stand beside each other in this report; it says which is which";
+        let text = "this report shows simulated and real machines side by side and labels which is which";
         verbosity::remark(options.verbosity, Verbosity::Normal, text);
     }
     let drawing = drawing(&options, args.scale);
@@ -131,10 +130,10 @@ fn picture(inputs: &[ReportInput<'_>], drawing: Drawing) -> Result<Picture, Fail
     };
     drawn.ok_or_else(|| {
         let names: Vec<&str> = inputs.iter().map(|input| input.name).collect();
-        Failure::Usage(format!("run {} holds nothing that could be drawn; write .html", names.join(", ")))
+        Failure::Usage(format!("run {} contains nothing that can be drawn; write .html", names.join(", ")))
     })
 }
 
 fn contradiction(error: &serde_json::Error) -> Failure {
-    Failure::Internal(format!("a document does not read back: {error}"))
+    Failure::Internal(format!("a document cannot be read back: {error}"))
 }

@@ -28,7 +28,7 @@ pub fn shape(global: &Global, command: &str) -> Result<Shape, Failure> {
         None | Some(FormatWord::Text) => Ok(Shape::Text),
         Some(FormatWord::Json) => Ok(Shape::Json(output::identity_of(output::options(global).identity))),
         Some(other) => Err(Failure::Usage(format!(
-            "`{}` holds what was measured, and `{command}` measures no matrix; use text or json",
+            "`{}` is for measured matrices, and `{command}` measures none; use text or json",
             output::format_name(other)
         ))),
     }

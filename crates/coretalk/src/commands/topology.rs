@@ -105,7 +105,7 @@ fn of_machine(global: &Global, reported: Option<Topology>) -> Result<StructureIn
 
 fn with_latencies(mut input: StructureInput, result: Option<&LatencyResult>) -> StructureInput {
     let Some((result, map)) = result.and_then(|result| Some((result, result.round_trips()?))) else {
-        input.note = Some("this run holds no round trips".into());
+        input.note = Some("this run has no round trips".into());
         return input;
     };
     input.execution = result.execution.clone();
@@ -114,7 +114,7 @@ fn with_latencies(mut input: StructureInput, result: Option<&LatencyResult>) -> 
         input.reported.get_or_insert_with(|| Topology::flat(map.cells.cpus().iter().copied().collect()));
     input.findings = Findings::of_run(result, reported).map(|findings| graded(findings, &observed));
     if input.findings.is_none() {
-        input.note = Some("two CPUs have one pair, and groups show only from three CPUs on".into());
+        input.note = Some("groups of CPUs only show with three CPUs or more".into());
     }
     input
 }
@@ -159,7 +159,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
             environment: None,
             unit: "ns",
             findings: None,
-            note: Some("the file holds no latencies".into()),
+            note: Some("the file contains no latencies".into()),
             execution: Vec::new(),
             doubts: Vec::new(),
         });
@@ -167,7 +167,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
     let matrices =
         read_matrices(&bytes).map_err(|error| Failure::Input(format!("{from}: failed to {error}")))?;
     let Some(imported) = matrices.into_iter().next() else {
-        return Err(Failure::Input(format!("{from}: the file holds no matrix")));
+        return Err(Failure::Input(format!("{from}: the file contains no matrix")));
     };
     let cpus = imported.matrix.cpus().to_vec();
     let unit = imported.unit.as_str();
@@ -200,8 +200,7 @@ fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
     match &input.reported {
         Some(reported) => blocks.extend(report::topology::blocks(reported)),
         None => blocks.push(Block::Prose(
-            "The file names CPUs and nothing that they share; --reported FILE.xml holds its latencies against the XML \
-             of hwloc."
+            "The file does not show what its CPUs share; --reported FILE.xml compares its latencies with hwloc XML."
                 .to_owned(),
         )),
     }
@@ -210,7 +209,7 @@ fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
         blocks.extend(report::structure::blocks(findings, input.unit));
     }
     blocks.extend(report::lint::remarks(&input.doubts, input.unit));
-    blocks.extend(input.note.as_ref().map(|note| Block::Prose(format!("Nothing from latencies: {note}."))));
+    blocks.extend(input.note.as_ref().map(|note| Block::Prose(format!("No groups from latencies: {note}."))));
     blocks.extend(report::execution::sentences(&input.execution, input.reported.as_ref()));
     blocks
 }

@@ -44,7 +44,7 @@ pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
 }
 
 fn picture(views: &[SpectrumView]) -> Result<Picture, Failure> {
-    let nothing = "these files hold nothing that could be drawn; write .html, or print to the terminal";
+    let nothing = "these files contain nothing that can be drawn; write .html, or print to the terminal";
     picture_file(views).ok_or_else(|| Failure::Usage(nothing.into()))
 }
 

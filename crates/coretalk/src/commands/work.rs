@@ -24,7 +24,7 @@ pub fn act(words: &[String]) -> Result<ExitCode, Failure> {
     if let [only] = words
         && only == LAUNCH
     {
-        serve().map_err(|error| Failure::Input(format!("the launcher of a command has lost it: {error}")))?;
+        serve().map_err(|error| Failure::Input(format!("the launcher lost its command: {error}")))?;
         return Ok(ExitCode::Done);
     }
     if let [first, word] = words
@@ -49,7 +49,7 @@ pub fn shortcut(words: &[OsString]) -> Option<Vec<String>> {
 }
 
 fn job(words: &[String]) -> Result<Job, Failure> {
-    let wrong = || Failure::Usage("the words of a workload are NAME THREADS MILLISECONDS [CPUS]".into());
+    let wrong = || Failure::Usage("a workload takes NAME THREADS MILLISECONDS [CPUS]".into());
     let [name, threads, span_ms, rest @ ..] = words else { return Err(wrong()) };
     let cpus = rest.first().map_or("", String::as_str).split(',').filter(|word| !word.is_empty());
     Ok(Job {

@@ -71,7 +71,7 @@ pub fn write_imitations(
         writeln!(out, "SIMULATED {machine}: these numbers say nothing about this computer")?;
     }
     for departure in &report.header.departed {
-        writeln!(out, "! {departure}: pairs with it are not measured to the end")?;
+        writeln!(out, "! {departure}: its pairs are incomplete")?;
     }
     for imitated in report.imitated() {
         out.write_all(render(imitated).as_bytes())?;

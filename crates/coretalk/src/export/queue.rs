@@ -45,7 +45,7 @@ pub(super) fn write_markdown(what: &Export<'_>, out: &mut dyn Write) -> Result<(
         let QueueMatrix { queue, payload, capacity, .. } = matrix;
         writeln!(
             out,
-            "{queue}, {payload}, capacity {capacity}: million messages a second, the row produces\n"
+            "{queue}, {payload}, capacity {capacity}: million messages per second, the row produces\n"
         )?;
         let cpus: Vec<String> = rates.cpus().iter().map(CpuId::to_string).collect();
         writeln!(out, "| CPU | {} |", cpus.join(" | "))?;

@@ -22,9 +22,7 @@ pub fn cpus_and_pairs(
         _ => None,
     };
     if let (Some(SmtWord::Siblings), Some(_)) = (global.smt, pairs) {
-        return Err(Failure::Usage(
-            "--smt siblings and --pairs both choose pairs; leave one of them out".into(),
-        ));
+        return Err(Failure::Usage("--smt siblings and --pairs both select pairs; drop one of them".into()));
     }
     let of_pairs = listed.map(|listed| listed.iter().flatten().copied().collect::<CpuSet>());
     let asked = global.cpus.clone().or_else(|| of_pairs.clone());
@@ -34,7 +32,8 @@ pub fn cpus_and_pairs(
             online(machine, asked)?;
             if let Some(cpu) = asked.difference(existing).first() {
                 return Err(Failure::Usage(format!(
-                    "CPU {cpu} does not exist: this machine has CPUs {existing}; choose among them with --cpus"
+                    "CPU {cpu} does not exist: this machine has {}; choose among them with --cpus",
+                    existing.named()
                 )));
             }
             asked.clone()
@@ -43,13 +42,12 @@ pub fn cpus_and_pairs(
     };
     if let Some(cpu) = chosen.difference(&allowance.cpuset).first() {
         return Err(Failure::Environment(format!(
-            "CPU {cpu} exists but is not allowed: the cpuset of this process holds CPUs {}; choose among them with \
-             --cpus, or have the cpuset widened",
-            allowance.cpuset
+            "CPU {cpu} exists but is not allowed: the cpuset of this process contains {}; choose among them with --cpus, or widen the cpuset",
+            allowance.cpuset.named()
         )));
     }
     if let Some(cpu) = of_pairs.iter().find_map(|of_pairs| of_pairs.difference(&chosen).first()) {
-        return Err(Failure::Usage(format!("--pairs names CPU {cpu}, which --cpus {chosen} leaves out")));
+        return Err(Failure::Usage(format!("--pairs includes CPU {cpu}, which --cpus {chosen} excludes")));
     }
     let chosen = match global.smt {
         None | Some(SmtWord::All) => chosen,
@@ -60,13 +58,12 @@ pub fn cpus_and_pairs(
     };
     if let Some(cpu) = of_pairs.iter().find_map(|of_pairs| of_pairs.difference(&chosen).first()) {
         return Err(Failure::Usage(format!(
-            "--pairs names CPU {cpu}, which --smt one-per-core leaves out; leave --smt out"
+            "--pairs includes CPU {cpu}, which --smt one-per-core excludes; drop --smt"
         )));
     }
     if global.smt == Some(SmtWord::Siblings) && chosen.is_empty() {
         return Err(Failure::Environment(
-            "no two of the chosen CPUs are threads of one core, so there are no siblings to measure (SMT may be \
-             off); leave --smt out, or see `coretalk topology`"
+            "no two of the chosen CPUs are SMT siblings (SMT may be off); drop --smt, or see `coretalk topology`"
                 .into(),
         ));
     }
@@ -86,15 +83,15 @@ pub fn cpus_and_pairs(
 /// `left_out`: the CPUs that only the inherited affinity mask leaves out.
 fn too_few(chosen: &CpuSet, global: &Global, left_out: &CpuSet) -> Failure {
     let why = match (chosen.first(), &global.cpus, global.smt) {
-        (Some(cpu), Some(_), _) => format!("only CPU {cpu} is chosen"),
+        (Some(cpu), Some(_), _) => format!("only CPU {cpu} is selected"),
         (Some(cpu), None, Some(SmtWord::OnePerCore)) => format!("there is only one core, that of CPU {cpu}"),
         (Some(cpu), None, _) => format!("this process may use only CPU {cpu}"),
-        (None, ..) => "this process may use no CPU of this machine".to_owned(),
+        (None, ..) => "this process may not use any CPU of this machine".to_owned(),
     };
     if global.cpus.is_none() && !left_out.is_empty() {
         return Failure::Environment(format!(
-            "{why}, and this needs two CPUs; its affinity mask is inherited and leaves CPUs {left_out} out, which \
-             --cpus can choose: try --cpus {}",
+            "{why}, and this needs two CPUs; its inherited affinity mask excludes {}: try --cpus {}",
+            left_out.named(),
             chosen.union(left_out)
         ));
     }
@@ -112,8 +109,7 @@ pub fn online(machine: &dyn Machine, cpus: &CpuSet) -> Result<(), Failure> {
     match cpus.intersection(&machine.allowance().offline).first() {
         None => Ok(()),
         Some(cpu) => Err(Failure::Environment(format!(
-            "CPU {cpu} is offline: bring it back with `echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online`, or leave \
-             it out"
+            "CPU {cpu} is offline: enable it with `echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online`, or leave it out"
         ))),
     }
 }
@@ -123,8 +119,7 @@ pub fn two_cpus_each(pairs: Option<&PairsWord>, what: &str) -> Result<(), Failur
     let Some(PairsWord::Listed(listed)) = pairs else { return Ok(()) };
     match listed.iter().find(|[a, b]| a == b) {
         Some([cpu, _]) => Err(Failure::Usage(format!(
-            "--pairs names {cpu}-{cpu}, which is one CPU, and {what} needs two; `wait`, `wake` and `queue` measure two \
-             threads on one"
+            "--pairs includes {cpu}-{cpu}, but {what} needs two CPUs; `wait`, `wake` and `queue` can measure two threads on one CPU"
         ))),
         None => Ok(()),
     }
@@ -136,7 +131,7 @@ pub fn parallel(typed: Option<AutoOr>, cpus: usize) -> Result<Parallel, Failure>
     let most = (cpus / 2).max(1);
     if pairs as usize > most {
         return Err(Failure::Usage(format!(
-            "--parallel {pairs}: {cpus} CPUs make at most {most} pairs at the same time; ask for so many, or `auto`"
+            "--parallel {pairs}: {cpus} CPUs allow at most {most} pairs at the same time; use at most {most}, or `auto`"
         )));
     }
     Ok(Parallel::AtMost(pairs))

@@ -10,13 +10,13 @@ const MOST_BYTES: u64 = 512 << 20;
 /// The bytes of an ordinary file. A pipe or device is refused: it might never end, and a signal would have to wait.
 ///
 /// # Errors
-/// [`Failure::Input`]: it is missing, unreadable, no ordinary file, or too large.
+/// [`Failure::Input`]: it is missing, unreadable, not a regular file, or too large.
 pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let name = path.display().to_string();
     let fail = |error| Failure::Input(format!("failed to read {name}: {error}"));
     let kind = std::fs::metadata(path).map_err(fail)?;
     if !kind.is_file() {
-        let what = if kind.is_dir() { "a folder" } else { "no ordinary file" };
+        let what = if kind.is_dir() { "a folder" } else { "not a regular file" };
         return Err(Failure::Input(format!("failed to read {name}: it is {what}; name a file")));
     }
     read_at_most(std::fs::File::open(path).map_err(fail)?, &name)

@@ -47,18 +47,18 @@ fn scenario(what: &str) -> Result<Scenario, Failure> {
     match ending {
         "toml" => {
             let text = String::from_utf8(read(path)?)
-                .map_err(|_| Failure::Input(format!("failed to read {what}: it is not text in UTF-8")))?;
+                .map_err(|_| Failure::Input(format!("failed to read {what}: it is not UTF-8 text")))?;
             Scenario::from_toml(&text).map_err(|error| Failure::Input(format!("{what}: failed to {error}")))
         }
         ending if ending == "csv" || path.is_file() => {
             let matrices = read_matrices(&read(path)?)
                 .map_err(|error| Failure::Input(format!("{what}: failed to {error}")))?;
             let Some(first) = matrices.into_iter().next() else {
-                return Err(Failure::Input(format!("{what}: it holds no matrix")));
+                return Err(Failure::Input(format!("{what}: it contains no matrix")));
             };
             if first.unit != coretalk_model::formats::Unit::Ns {
                 return Err(Failure::Input(format!(
-                    "{what}: its numbers are {}, and a simulated machine needs ns",
+                    "{what}: its unit is {}, but a simulated machine needs ns",
                     first.unit
                 )));
             }
@@ -70,8 +70,7 @@ fn scenario(what: &str) -> Result<Scenario, Failure> {
             let missing = first.matrix.iter().filter(is_missing).count();
             if missing > 0 {
                 let text = format!(
-                    "{what}: {missing} of {all} latencies are not in the file; the simulated machine takes the median of the \
-                     others for them"
+                    "{what}: {missing} of {all} latencies are missing; the simulated machine uses the median of the others"
                 );
                 verbosity::remark(Verbosity::Normal, Verbosity::Normal, &text);
             }
@@ -79,7 +78,7 @@ fn scenario(what: &str) -> Result<Scenario, Failure> {
                 .map_err(|error| Failure::Input(format!("{what}: failed to {error}")))
         }
         _ => Err(Failure::Usage(format!(
-            "there is no simulated machine `{what}`; there are {}, or give a FILE.toml, or a file with a matrix",
+            "unknown simulated machine `{what}`; use {}, a FILE.toml, or a file with a matrix",
             Scenario::names().join(", ")
         ))),
     }

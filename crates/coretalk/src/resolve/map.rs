@@ -137,7 +137,7 @@ fn settings(
     named_once("--as", &args.imitate)?;
     if args.hint.is_some() && !protocols.iter().any(|protocol| protocol.spins()) {
         return Err(Failure::Usage(format!(
-            "--hint has no effect on {}: a hint is executed by protocols that spin; leave it out",
+            "--hint has no effect on {}: only protocols that spin use a hint; drop it",
             names(&protocols)
         )));
     }
@@ -175,7 +175,7 @@ fn one_direction_each(pairs: Option<&PairsWord>) -> Result<(), Failure> {
     let again = |index: usize, [a, b]: [CpuId; 2]| listed[..index].contains(&[b, a]);
     match listed.iter().enumerate().find(|&(index, &pair)| again(index, pair)) {
         Some((_, [a, b])) => Err(Failure::Usage(format!(
-            "--pairs names {a}-{b} for the second time: a latency has no direction; leave one of them out"
+            "--pairs lists {b}-{a} and {a}-{b}: latency has no direction; drop one of them"
         ))),
         None => Ok(()),
     }
@@ -238,12 +238,12 @@ fn one_map_per_file(settings: &LatencySettings, options: &OutputOptions) -> Resu
         let name = output::format_name(format);
         if !settings.imitate.is_empty() {
             return Err(Failure::Usage(format!(
-                "`{name}` holds a measured map, and --as measures none; use `json` or `text`"
+                "`{name}` is for measured maps, and --as measures none; use `json` or `text`"
             )));
         }
         if settings.protocols.len() > 1 {
             return Err(Failure::Usage(format!(
-                "`{name}` holds one map, and --protocol asks for {}; ask for one protocol, or use `json`",
+                "`{name}` can contain only one map, and --protocol lists {}; choose one protocol, or use `json`",
                 settings.protocols.len()
             )));
         }
@@ -254,7 +254,7 @@ fn one_map_per_file(settings: &LatencySettings, options: &OutputOptions) -> Resu
 fn named_once<T: PartialEq + std::fmt::Display>(option: &str, values: &[T]) -> Result<(), Failure> {
     for (index, value) in values.iter().enumerate() {
         if values[..index].contains(value) {
-            return Err(Failure::Usage(format!("{option} names {value} twice; name it once")));
+            return Err(Failure::Usage(format!("{option} lists {value} twice; list it once")));
         }
     }
     Ok(())

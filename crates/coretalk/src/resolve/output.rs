@@ -80,7 +80,7 @@ pub fn in_files_of_their_own(options: &OutputOptions) -> Result<(), Failure> {
         let holds = std::fs::metadata(&real_path).map_or(true, |there| there.is_file() || there.is_dir());
         if holds && taken.contains(&real_path) {
             return Err(Failure::Usage(format!(
-                "two results would be written to {}, and one would be lost; give each a file of its own",
+                "two results would overwrite each other in {}; give each its own file",
                 path.display()
             )));
         }

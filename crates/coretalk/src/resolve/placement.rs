@@ -43,7 +43,7 @@ pub fn request(
     let mut placements: Vec<Placement> = Vec::new();
     for (number, asked) in names.iter().enumerate() {
         if names[..number].iter().any(|known| known.name() == asked.name()) {
-            return Err(Failure::Usage(format!("--placement names {} twice; name it once", asked.name())));
+            return Err(Failure::Usage(format!("--placement lists {} twice; list it once", asked.name())));
         }
         let placement = placement(machine, global, &chosen, asked, threads)?;
         match placements.iter_mut().find(|known| is_same(args, &names, known, &placement)) {
@@ -53,8 +53,7 @@ pub fn request(
     }
     if let [only] = placements.as_slice() {
         return Err(Failure::Environment(format!(
-            "the placements {} are the same CPUs here ({}), so that there is nothing to compare; name others, or list CPUs \
-             with --placement NAME=CPUS",
+            "placements {} use the same CPUs here ({}), so there is nothing to compare; choose others, or list CPUs with --placement NAME=CPUS",
             only.name.replace('+', " and "),
             only.set()
         )));
@@ -64,8 +63,7 @@ pub fn request(
         && names.iter().all(|asked| matches!(asked, PlacementName::Listed { .. }))
     {
         return Err(Failure::Usage(
-            "--threads has no effect on placements that list their CPUs, and a command chooses its threads itself; leave \
-             it out"
+            "--threads has no effect on placements that list their CPUs, nor on a command, which starts its own threads; drop it"
                 .into(),
         ));
     }
@@ -83,7 +81,7 @@ pub fn request(
         |work: &&Workload| settings.threads.is_some_and(|threads| threads < work.kind.fewest_threads());
     if let Some(work) = args.workload.iter().find(too_few) {
         return Err(Failure::Usage(format!(
-            "the workload {work} needs {} threads; ask for them with --threads",
+            "workload {work} needs {} threads; set --threads",
             work.kind.fewest_threads()
         )));
     }
@@ -103,7 +101,7 @@ const USUAL: [[Preset; 2]; 4] = [
 /// usual one that all of them can hold. The topology holds the chosen CPUs.
 fn names(args: &PlaceArgs, topology: &Topology) -> Result<(Vec<PlacementName>, usize), Failure> {
     const EXAMPLE: &str =
-        "name at least two with --placement, for example --placement one=0 --placement two=0-1";
+        "give at least two with --placement, for example --placement one=0 --placement two=0-1";
     let usual = usual_threads(topology);
     let counts: Vec<usize> =
         args.threads.map_or_else(|| (1..=usual).rev().collect(), |asked| vec![asked as usize]);
@@ -121,7 +119,7 @@ fn names(args: &PlaceArgs, topology: &Topology) -> Result<(Vec<PlacementName>, u
                     "a comparison needs two placements, and this machine has none of the usual pairs{}: {}; {}{EXAMPLE}",
                     args.threads.map(|_| format!(" for {}", count(most as u64, "thread"))).unwrap_or_default(),
                     why_none(topology, most),
-                    if args.threads.is_some() { "choose another --threads, or " } else { "" },
+                    if args.threads.is_some() { "change --threads, or " } else { "" },
                 ))
             })?;
             Ok((pair.map(PlacementName::Preset).to_vec(), threads))
@@ -171,7 +169,7 @@ fn works(args: &PlaceArgs) -> Result<(Vec<Work>, Vec<WorkSettings>), Failure> {
     }
     for (number, workload) in args.workload.iter().enumerate() {
         if args.workload[..number].contains(workload) {
-            return Err(Failure::Usage(format!("--workload names {workload} twice; name it once")));
+            return Err(Failure::Usage(format!("--workload lists {workload} twice; list it once")));
         }
     }
     let compared = args.workload.iter().copied().map(WorkSettings::of_workload).collect();
@@ -217,7 +215,7 @@ pub fn placement(
         PlacementName::Preset(preset) => {
             return derive(*preset, &machine.topology().restricted(chosen), threads).map_err(|reason| {
                 Failure::Environment(format!(
-                    "the placement {preset} cannot be had: {reason}; choose another, or list CPUs with --placement NAME=CPUS"
+                    "placement {preset} is not possible here: {reason}; choose another, or list CPUs with --placement NAME=CPUS"
                 ))
             });
         }
@@ -228,19 +226,20 @@ pub fn placement(
     let existing = machine.topology().cpus();
     if let Some(cpu) = missing(existing) {
         return Err(Failure::Usage(format!(
-            "the placement {name} names CPU {cpu}, which does not exist: this machine has CPUs {existing}"
+            "placement {name} lists CPU {cpu}, which does not exist: this machine has {}",
+            existing.named()
         )));
     }
     let allowed = &machine.allowance().cpuset;
     if let Some(cpu) = missing(allowed) {
         return Err(Failure::Environment(format!(
-            "the placement {name} names CPU {cpu}, which exists but is not allowed: the cpuset of this process holds CPUs \
-             {allowed}"
+            "placement {name} lists CPU {cpu}, which exists but is not allowed: the cpuset of this process contains {}",
+            allowed.named()
         )));
     }
     if let (Some(cpu), true) = (missing(chosen), global.cpus.is_some()) {
         return Err(Failure::Usage(format!(
-            "the placement {name} names CPU {cpu}, which --cpus {chosen} leaves out"
+            "placement {name} lists CPU {cpu}, which --cpus {chosen} excludes"
         )));
     }
     Ok(Placement::bound(name.clone(), cpus.clone()))
@@ -249,19 +248,19 @@ pub fn placement(
 fn command(args: &PlaceArgs) -> Result<(Vec<Metric>, CommandLine), Failure> {
     let Some((program, arguments)) = args.command.split_first() else {
         return Err(Failure::Usage(
-            "there is nothing to run; name work with --workload, or give a command after `--`".into(),
+            "there is nothing to run; add --workload, or a command after `--`".into(),
         ));
     };
     find_program(program)?;
     for (number, (name, _)) in args.metric.iter().enumerate() {
         if args.metric[..number].iter().any(|(known, _)| known == name) {
-            return Err(Failure::Usage(format!("--metric names {name} twice; name it once")));
+            return Err(Failure::Usage(format!("--metric defines {name} twice; define it once")));
         }
     }
     for name in &args.higher_is_better {
         if !args.metric.iter().any(|(known, _)| known == name) {
             return Err(Failure::Usage(format!(
-                "--higher-is-better names {name}, which no --metric defines; of all other numbers less is better"
+                "--higher-is-better names {name}, which no --metric defines; for all built-in metrics less is better"
             )));
         }
     }
@@ -284,10 +283,10 @@ fn find_program(program: &OsStr) -> Result<(), Failure> {
     if shown.contains('/') {
         return match std::fs::metadata(Path::new(program)) {
             Ok(found) if found.is_dir() => {
-                Err(Failure::Usage(format!("`{shown}` is a folder and no program")))
+                Err(Failure::Usage(format!("`{shown}` is a directory, not a program")))
             }
             Ok(_) => Ok(()),
-            Err(error) => Err(Failure::Usage(format!("there is no program `{shown}`: {error}"))),
+            Err(error) => Err(Failure::Usage(format!("cannot run `{shown}`: {error}"))),
         };
     }
     // Without the variable the system looks there too.
@@ -295,8 +294,6 @@ fn find_program(program: &OsStr) -> Result<(), Failure> {
     let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
     match found && !program.is_empty() {
         true => Ok(()),
-        false => Err(Failure::Usage(format!(
-            "there is no program `{shown}` in PATH; give its path, or install it"
-        ))),
+        false => Err(Failure::Usage(format!("`{shown}` is not in PATH; give its path, or install it"))),
     }
 }

@@ -67,9 +67,7 @@ impl Source {
             }
             // Runs are called by words; a word with an ending was meant as a file.
             Err(Failure::Store(StoreError::UnknownRun { .. })) if Path::new(word).extension().is_some() => {
-                Err(Failure::Input(format!(
-                    "failed to read {word}: there is no such file, and no run of this name"
-                )))
+                Err(Failure::Input(format!("failed to read {word}: no such file or run")))
             }
             Err(failure) => Err(failure),
         }

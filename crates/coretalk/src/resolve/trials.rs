@@ -131,7 +131,7 @@ pub fn possible(
         match lack {
             None => kept.push(trial),
             Some(lack) => {
-                let notice = format!("{lack}, and is left out");
+                let notice = format!("{lack}; skipped");
                 if !notices.contains(&notice) {
                     notices.push(notice);
                 }
@@ -139,7 +139,7 @@ pub fn possible(
         }
     }
     match notices.first() {
-        Some(notice) if kept.is_empty() => Err(Failure::Environment(notice.replace(", and is left out", ""))),
+        Some(notice) if kept.is_empty() => Err(Failure::Environment(notice.replace("; skipped", ""))),
         _ => Ok((kept, notices)),
     }
 }

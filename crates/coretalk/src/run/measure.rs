@@ -103,7 +103,7 @@ fn nothing_measured(report: &RunReport) -> Option<Failure> {
         _ => return None,
     };
     Some(Failure::Environment(format!(
-        "no {what} gave a value: {reason}; `coretalk doctor` looks for the cause"
+        "no {what} could be measured: {reason}; `coretalk doctor` looks for the cause"
     )))
 }
 
@@ -132,8 +132,8 @@ fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<String> {
         }
     }
     // What happened to some pair says more than that others were not reached.
-    let told = reasons.iter().find(|reason| !reason.contains("before this pair was reached"));
-    let usual = || "no pair answered".to_owned();
+    let told = reasons.iter().find(|reason| !reason.contains("before this pair was measured"));
+    let usual = || "no pair responded".to_owned();
     Some(told.or(reasons.first()).cloned().unwrap_or_else(usual))
 }
 
@@ -205,7 +205,7 @@ fn announce(machine: &dyn Machine, settings: RunSettings<'_>, options: &OutputOp
             format!("measuring {} CPUs for at most {most}, then {}", latency.cpus.len(), beside(series))
         }
         (None, Some(series)) if series.gathering().is_some() => {
-            format!("one CPU has no pair, so that there is no map; measuring {}", beside(series))
+            format!("one CPU has no pairs, so there is no map; measuring {}", beside(series))
         }
         (None, Some(series)) => format!("measuring {} for at most {}", trials(series), series.budget),
         (None, None) => return,
@@ -228,7 +228,7 @@ fn trust(report: &RunReport, strictness: Strictness) -> ExitCode {
     }
     let what = if report.latency.is_some() || report.gathering().is_some() { "cells" } else { "trials" };
     let text = format!(
-        "{doubted} {what} cannot be trusted (grade C or D, or not measured), which --strict makes a failure"
+        "{doubted} {what} cannot be trusted (grade C or D, or not measured), which fails with --strict"
     );
     verbosity::remark(Verbosity::Normal, Verbosity::Normal, &text);
     ExitCode::Found

@@ -85,7 +85,7 @@ impl Out {
         let written = write(&mut part).and_then(|()| Ok(part.finish()?));
         written.map_err(|error| match part.is_interrupted() {
             true => Failure::Interrupted(format!(
-                "interrupted while {} was written; it is as it was before",
+                "interrupted while writing {}; it is unchanged",
                 target.display()
             )),
             false => self.failure(error),
@@ -168,7 +168,7 @@ fn open_in_time(path: &Path, stop: &Stop) -> Result<File, Failure> {
             Ok(file) => return file.map_err(failed),
             Err(_) if stop.is_raised() => {
                 return Err(Failure::Interrupted(format!(
-                    "interrupted; nothing was measured: nobody reads from {}",
+                    "interrupted; nothing was measured: no program reads from {}",
                     path.display()
                 )));
             }

@@ -123,18 +123,17 @@ fn refuse_formats(options: &OutputOptions, measured: Measured<'_>) -> Result<(),
     match measured {
         Measured::Latency => match options.format {
             FormatWord::Hgrm => refuse(
-                "`hgrm` holds a distribution, and this measures a map; after a run with --tails: `coretalk export latest \
-                 --format hgrm -o DIR`",
+                "`hgrm` is for distributions, and this measures a map; after a run with --tails use `coretalk export latest --format hgrm -o DIR`",
             ),
             FormatWord::HyperfineJson => refuse(
-                "`hyperfine-json` holds comparisons of a command, and this measures a map; use json, csv or markdown",
+                "`hyperfine-json` is for comparisons of a command, and this measures a map; use json, csv or markdown",
             ),
             _ => Ok(()),
         },
         Measured::Trials(settings) => {
             if asked().any(|format| format == FormatWord::C2cCsv) && settings.gathering().is_none() {
                 return refuse(
-                    "`c2c-csv` holds a latency map, and this measures series; use `csv`, `json` or `hgrm`",
+                    "`c2c-csv` is for latency maps, and this measures series; use `csv`, `json` or `hgrm`",
                 );
             }
             let views = distributions(settings);
@@ -143,7 +142,7 @@ fn refuse_formats(options: &OutputOptions, measured: Measured<'_>) -> Result<(),
             }
             if options.format == FormatWord::Hgrm && options.output.is_none() && views > 1 {
                 return refuse(&format!(
-                    "`hgrm` holds one distribution, and this measures up to {views}; write them into a directory with -o DIR"
+                    "`hgrm` can contain only one distribution, and this measures up to {views}; write them to a directory with -o DIR"
                 ));
             }
             Ok(())
@@ -152,14 +151,14 @@ fn refuse_formats(options: &OutputOptions, measured: Measured<'_>) -> Result<(),
             for format in asked() {
                 if matches!(format, FormatWord::Csv | FormatWord::C2cCsv | FormatWord::Hgrm) {
                     return refuse(&format!(
-                        "`{}` holds no comparison; use `text`, `json`, `jsonl`, `markdown` or `hyperfine-json`",
+                        "`{}` cannot show a comparison; use `text`, `json`, `jsonl`, `markdown` or `hyperfine-json`",
                         output::format_name(format)
                     ));
                 }
                 let counts_work = works.iter().any(|work| matches!(work, Work::Workload(_)));
                 if format == FormatWord::HyperfineJson && counts_work {
                     return refuse(
-                        "`hyperfine-json` holds wall times of a command, and workloads count work in a time; use `json`",
+                        "`hyperfine-json` is for wall times of a command, and workloads count work per time; use `json`",
                     );
                 }
             }

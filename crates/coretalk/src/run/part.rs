@@ -62,7 +62,7 @@ impl Part {
         Part::create(target).is_ok_and(|part| replaceable(&part).unwrap_or(false))
     }
 
-    /// Whether somebody wished to end since it was begun.
+    /// Whether interrupted since it was begun.
     pub fn is_interrupted(&self) -> bool {
         self.file.get_ref().stop.as_ref().is_some_and(Stop::is_raised)
     }
@@ -111,7 +111,7 @@ impl Drop for Part {
 impl Write for Watched {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.stop.as_ref().is_some_and(Stop::is_raised) {
-            true => Err(io::Error::other("somebody wished to end")),
+            true => Err(io::Error::other("interrupted")),
             false => self.file.write(bytes),
         }
     }

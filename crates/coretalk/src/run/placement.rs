@@ -79,7 +79,7 @@ fn announce(settings: &coretalk_model::place::PlaceSettings, options: &OutputOpt
         verbosity::remark(options.verbosity, Verbosity::Verbose, &format!("{}: {line}", placement.name));
     }
     let text = format!(
-        "comparing {} placements by {} for at most {}, seed {}",
+        "comparing {} placements with {} for at most {}, seed {}",
         settings.placements.len(),
         works.join(", "),
         settings.budget,
@@ -101,23 +101,21 @@ fn of_the_budget(ended: &PlaceEnded, budget: &str) -> Vec<String> {
     let broken_off = unfinished.map(|Unfinished { work, placement, after, before }| {
         let what = if work == COMMAND { "the command" } else { work };
         let before = match before {
-            Some(before) => format!("the run before took {}", duration(before.secs())),
-            None => "no run of it has ended there".to_owned(),
+            Some(before) => format!("the previous run took {}", duration(before.secs())),
+            None => "no run of it has finished there".to_owned(),
         };
         format!(
-            "{what} had not ended on placement {placement} after {}, when the budget of {budget} did, and was ended; \
-             {before}",
+            "{what} was still running on placement {placement} after {} when the budget of {budget} ended, and was stopped; {before}",
             duration(after.secs())
         )
     });
     let too_short = needed.map(|needed| match unfinished {
         Some(Unfinished { before: None, .. }) => format!(
-            "nothing can be compared: see whether the work ends by itself, and then set --budget to {} or more",
+            "nothing can be compared: check that the work ends by itself, then set --budget to {} or more",
             duration(needed.secs())
         ),
         _ => format!(
-            "the budget of {budget} ended before everything had run on every placement, a warm-up run on each included; set \
-             --budget to {} or more",
+            "the budget of {budget} was too short to run everything on every placement, including a warm-up run on each; set --budget to {} or more",
             duration(needed.secs())
         ),
     });
@@ -135,15 +133,15 @@ fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
     };
     let (said, advice) = match failure {
         TrialFailure::Command { reason, stdout, stderr, .. } => {
-            let said = last_line(stderr).map(|line| format!(" (it said: {line})"));
-            let said = said.or_else(|| last_line(stdout).map(|line| format!(" (it printed last: {line})")));
+            let said = last_line(stderr).map(|line| format!(" (its last error: {line})"));
+            let said = said.or_else(|| last_line(stdout).map(|line| format!(" (its last output: {line})")));
             let of_pattern = reason.contains("the pattern of metric");
             let advice =
-                if of_pattern { "try the pattern on what it prints" } else { "make it work by itself" };
+                if of_pattern { "test the pattern on its output" } else { "make it work on its own" };
             (said, advice)
         }
-        TrialFailure::NotPinned { .. } => (None, "see whether the cpuset has changed"),
-        _ => (None, "make it work by itself"),
+        TrialFailure::NotPinned { .. } => (None, "check whether the cpuset has changed"),
+        _ => (None, "make it work on its own"),
     };
     let said = said.unwrap_or_default();
     format!("{name} failed on placement {placement}: {failure}{said}; {advice}, then compare again")

@@ -42,7 +42,7 @@ pub fn act(
         return match measuring {
             Measuring::QuickLook => trials::act(invocation, None, run, stop),
             Measuring::Latency(_) | Measuring::Suite => Err(Failure::Usage(format!(
-                "the run that is resumed was made by `{}`; leave the command out",
+                "the run to resume was made by `{}`; leave out the command",
                 trials.map_or_else(String::new, |trials| trials.probes.join(" "))
             ))),
         };
@@ -53,7 +53,7 @@ pub fn act(
         (_, Measuring::QuickLook | Measuring::Latency(_)) if gathering != Some(Gathering::Suite) => measuring,
         _ => {
             return Err(Failure::Usage(
-                "the run that is resumed was made by another command; leave the command out".into(),
+                "the run to resume was made by another command; leave out the command".into(),
             ));
         }
     };
@@ -132,10 +132,10 @@ impl Found {
         let name = &self.name;
         let text = if by_budget {
             format!(
-                "the run {name} is complete: it ended at its budget of {budget}; a longer --budget goes on"
+                "run {name} is complete: it used its budget of {budget}; resume it with a longer --budget"
             )
         } else {
-            format!("the run {name} is complete: it needs nothing more")
+            format!("run {name} is complete: nothing is left to measure")
         };
         verbosity::remark(self.options.output.verbosity, Verbosity::Normal, &text);
         let saved = saved::read(global, &self.path.to_string_lossy())?;
@@ -190,7 +190,7 @@ fn machine_word(invocation: &Invocation, simulated: Option<&str>) -> Result<Opti
             Ok(Some(MachineWord::Sim(name.to_owned())))
         }
         (None, Some(name)) => Err(Failure::Usage(format!(
-            "the run was made on a simulated machine `{name}` that came from a file; name it with --machine sim:FILE"
+            "the run was made on the simulated machine `{name}` from a file; give the file with --machine sim:FILE"
         ))),
     }
 }
@@ -264,8 +264,7 @@ fn same_settings(
     for (ids, differs) in differs {
         if let (Some(option), true) = (typed(ids), differs) {
             return Err(Failure::Usage(format!(
-                "{option} differs from the run that is resumed; leave it out (only --budget may be new), or begin a \
-                 new run"
+                "{option} differs from the run to resume; leave it out (only --budget may change), or start a new run"
             )));
         }
     }

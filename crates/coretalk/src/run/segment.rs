@@ -217,7 +217,7 @@ impl End {
             Some(name) => format!(
                 "interrupted; the run is complete and saved as {name}: see it with `coretalk runs show {name}`"
             ),
-            None => "interrupted; nothing was saved, as --no-save asks".into(),
+            None => "interrupted; nothing was saved because of --no-save".into(),
         };
         // What is not saved would be lost.
         let guard =
@@ -240,10 +240,10 @@ impl End {
     pub(super) fn say_where(&self, failure: &Failure) {
         // A closed pipe ends quietly.
         let (Some(name), true) = (&self.name, failure.code() != ExitCode::Done) else { return };
-        let saved = format!("what was measured until the failure is saved as {name}");
+        let saved = format!("measurements up to the failure are saved as {name}");
         let text = match failure {
             Failure::Command(_) => format!(
-                "{saved}; `coretalk runs show {name}` prints it, and what the command that failed wrote"
+                "{saved}; `coretalk runs show {name}` prints them, and the output of the failed command"
             ),
             _ => saved,
         };
@@ -254,8 +254,7 @@ impl End {
 /// What is said of a run that somebody ended, and that is saved.
 fn interrupted(name: &str) -> String {
     format!(
-        "interrupted; what was measured is saved as {name}: go on with `coretalk --resume {name}`, or see it with \
-         `coretalk runs show {name}`"
+        "interrupted; measurements so far are saved as {name}: resume with `coretalk --resume {name}`, or see them with `coretalk runs show {name}`"
     )
 }
 

@@ -10,13 +10,13 @@ use coretalk_model::{CpuId, CpuSet};
 /// The settings of a latency map.
 pub fn settings_of_map(settings: &LatencySettings) -> String {
     let pairs = match &settings.pairs {
-        PairChoice::All => "every pair".to_owned(),
+        PairChoice::All => "all pairs".to_owned(),
         PairChoice::Representatives => "a few pairs of each relation".to_owned(),
-        PairChoice::Siblings => "threads of one core".to_owned(),
-        PairChoice::Listed(pairs) if pairs.is_empty() => "no pair".to_owned(),
+        PairChoice::Siblings => "SMT siblings".to_owned(),
+        PairChoice::Listed(pairs) if pairs.is_empty() => "no pairs".to_owned(),
         PairChoice::Listed(pairs) => {
             let pairs: Vec<String> = pairs.iter().map(|[from, to]| format!("{from}-{to}")).collect();
-            format!("the pairs {}", pairs.join(","))
+            format!("pairs {}", pairs.join(","))
         }
     };
     let mut parts = vec![on(&settings.cpus), pairs];
@@ -28,30 +28,30 @@ pub fn settings_of_map(settings: &LatencySettings) -> String {
         parts.push(format!("as {}", tools.join(", ")));
     }
     parts.push(match settings.hint {
-        HintChoice::Auto => "the wait hint chosen by trying".to_owned(),
+        HintChoice::Auto => "wait hint chosen by a pilot".to_owned(),
         HintChoice::None => "no wait hint".to_owned(),
-        HintChoice::Pause => "a pause as wait hint".to_owned(),
+        HintChoice::Pause => "wait hint pause".to_owned(),
     });
     parts.push(match settings.home {
-        HomeSetting::Auto => "lines in the memory of each side".to_owned(),
-        HomeSetting::Node(home) => format!("lines in the memory of node {}", home.0),
+        HomeSetting::Auto => "lines on the NUMA node of each side".to_owned(),
+        HomeSetting::Node(home) => format!("lines on NUMA node {}", home.0),
     });
     parts.push(match settings.lines {
-        None => "as many lines as suit the machine".to_owned(),
-        Some(lines) => format!("{lines} lines in a visit"),
+        None => "lines per visit by machine size".to_owned(),
+        Some(lines) => format!("{lines} lines per visit"),
     });
     parts.push(match settings.counts {
         Counts::Adaptive => until(settings.precision),
         Counts::Fixed { samples, iterations } => format!("{samples} samples of {iterations} round trips"),
     });
     parts.push(match settings.parallel {
-        Parallel::Auto => "pairs at the same time where one by one takes long".to_owned(),
+        Parallel::Auto => "pairs in parallel if one at a time takes too long".to_owned(),
         Parallel::AtMost(1) => "one pair at a time".to_owned(),
-        Parallel::AtMost(pairs) => format!("at most {pairs} pairs at the same time"),
+        Parallel::AtMost(pairs) => format!("at most {pairs} pairs in parallel"),
     });
     parts.extend((settings.spacing == Spacing::Watch).then(|| "passes spread over the budget".to_owned()));
     parts.extend(settings.tails.map(|tails| format!("tails at {} messages/s", tails.rate_per_s)));
-    parts.extend(settings.ladder.then(|| "the ladder".to_owned()));
+    parts.extend(settings.ladder.then(|| "ladder".to_owned()));
     parts.extend(settings.keep_raw.then(|| "raw ticks kept".to_owned()));
     sentence(&parts)
 }
@@ -68,7 +68,7 @@ pub fn settings_of_trials(settings: &SeriesSettings) -> String {
 }
 
 fn on(cpus: &[CpuId]) -> String {
-    format!("CPUs {}", cpus.iter().copied().collect::<CpuSet>())
+    cpus.iter().copied().collect::<CpuSet>().named()
 }
 
 fn until(precision: f64) -> String {

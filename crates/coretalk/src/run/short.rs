@@ -59,11 +59,11 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
         Err(failure) => return Err(failure),
     };
     let Request { latency: Some(mut settings), options, .. } = request else {
-        unmeasured.result = Err("one CPU has no pair".into());
+        unmeasured.result = Err("one CPU has no pairs".into());
         return Ok(unmeasured);
     };
     if settings.cpus.len() < fewest {
-        unmeasured.result = Err("two CPUs have one pair, and groups show only from three CPUs on".into());
+        unmeasured.result = Err("groups of CPUs only show with three CPUs or more".into());
         unmeasured.cpus = settings.cpus;
         return Ok(unmeasured);
     }

@@ -20,7 +20,7 @@ pub enum FailureClass {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// There is no such file.
-    #[error("open {path}: there is no such file")]
+    #[error("open {path}: no such file")]
     Missing {
         /// The file.
         path: PathBuf,
@@ -34,9 +34,7 @@ pub enum StoreError {
         what: &'static str,
     },
     /// Its end is missing.
-    #[error(
-        "open {path}: it is cut off ({found} of {expected} bytes are there); copy it again from where it came from"
-    )]
+    #[error("open {path}: it is truncated ({found} of {expected} bytes); copy it again from its source")]
     Truncated {
         /// The file.
         path: PathBuf,
@@ -46,7 +44,7 @@ pub enum StoreError {
         found: u64,
     },
     /// Its contents contradict themselves.
-    #[error("read {path}: it is damaged ({what}); nothing of it is trusted")]
+    #[error("read {path}: it is damaged ({what}); none of it can be trusted")]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -55,8 +53,7 @@ pub enum StoreError {
     },
     /// A newer version of the tool wrote it.
     #[error(
-        "open {path}: it has schema version {found} and this coretalk reads up to {known}; use the coretalk that \
-         wrote it, or a newer one"
+        "open {path}: it has schema version {found}, but this coretalk reads up to {known}; use the coretalk that wrote it, or a newer one"
     )]
     Newer {
         /// The file.
@@ -68,8 +65,7 @@ pub enum StoreError {
     },
     /// The pairs of the run cannot be named by this version.
     #[error(
-        "read {path}: coretalk {wrote} numbered its pairs in another way than this version does; export it with \
-         that version"
+        "read {path}: coretalk {wrote} numbered its pairs differently from this version; export it with that version"
     )]
     OtherPlan {
         /// The file.
@@ -79,8 +75,7 @@ pub enum StoreError {
     },
     /// It needs a migration, but cannot be written.
     #[error(
-        "migrate {path} from schema version {found} to {known}: it cannot be written here; copy it to a folder that \
-         can be written and use the copy"
+        "migrate {path} from schema version {found} to {known}: it cannot be written here; copy it to a writable directory and use the copy"
     )]
     OldAndReadOnly {
         /// The file.
@@ -92,8 +87,7 @@ pub enum StoreError {
     },
     /// A crash left a slot half written, and it cannot be taken back here.
     #[error(
-        "read {path}: it was interrupted in the middle of a slot, which cannot be taken back where nothing can be \
-         written; copy it together with its -journal file to another folder and use the copy"
+        "read {path}: it was interrupted while writing a slot, which cannot be rolled back in a read-only place; copy it together with its -journal file to a writable directory and use the copy"
     )]
     NeedsRollback {
         /// The file.
@@ -101,8 +95,7 @@ pub enum StoreError {
     },
     /// The system refused the bytes.
     #[error(
-        "{operation} {path}: the system did not take all bytes: a limit on the size of files (ulimit -f), or a disk that \
-         fails; choose another place with --store DIR"
+        "{operation} {path}: the system did not write all bytes: a file size limit (ulimit -f) or a failing disk; choose another directory with --store DIR"
     )]
     NotWritten {
         /// What was tried.
@@ -112,7 +105,7 @@ pub enum StoreError {
     },
     /// There is no room.
     #[error(
-        "{operation} {path}: the disk is full; free some space, or choose another place with --store DIR"
+        "{operation} {path}: the disk is full; free some space, or choose another directory with --store DIR"
     )]
     Full {
         /// What was tried.
@@ -122,8 +115,7 @@ pub enum StoreError {
     },
     /// It may not be written.
     #[error(
-        "{operation} {path}: it cannot be written (read-only or no permission); choose another place with --store \
-         DIR, or measure with --no-save"
+        "{operation} {path}: it cannot be written (read-only or no permission); choose another directory with --store DIR, or measure with --no-save"
     )]
     NotWritable {
         /// What was tried.
@@ -133,7 +125,7 @@ pub enum StoreError {
     },
     /// A folder is needed, and something else is there.
     #[error(
-        "{operation} {path}: there is a file where a folder for runs is needed; choose another place with --store DIR"
+        "{operation} {path}: a file is in the way of the directory for runs; choose another directory with --store DIR"
     )]
     NoFolder {
         /// What was tried.
@@ -150,7 +142,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// Somebody else works on it.
-    #[error("{operation} {path}: another coretalk is working on it; wait until it has finished")]
+    #[error("{operation} {path}: another coretalk is using it; wait until it has finished")]
     Busy {
         /// What was tried.
         operation: &'static str,
@@ -158,7 +150,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file system knows no locks.
-    #[error("{operation} {path}: its file system refuses locks; use --store DIR with a local folder")]
+    #[error("{operation} {path}: its file system refuses locks; use --store DIR with a local directory")]
     NoLocks {
         /// What was tried.
         operation: &'static str,
@@ -167,14 +159,14 @@ pub enum StoreError {
     },
     /// Another process continues the same run.
     #[error(
-        "write {path}: another coretalk has resumed this run meanwhile; what this one measured since is not kept"
+        "write {path}: another coretalk has resumed this run meanwhile; later measurements of this one are not saved"
     )]
     Overtaken {
         /// The file.
         path: PathBuf,
     },
     /// The run is larger than its file can say.
-    #[error("write {path}: {what} is beyond what a run file holds ({limit})")]
+    #[error("write {path}: {what} exceeds the limit of a run file ({limit})")]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -184,7 +176,7 @@ pub enum StoreError {
         limit: u64,
     },
     /// A run that was written elsewhere could not be brought to its place.
-    #[error("move {local} to {destination}: {source}; the run is kept at the former")]
+    #[error("move {local} to {destination}: {source}; the run stays in {local}")]
     NotMoved {
         /// Where it is.
         local: PathBuf,
@@ -222,7 +214,7 @@ pub enum StoreError {
         why: String,
     },
     /// Several runs begin like this.
-    #[error("find the run `{selector}`: {} runs fit ({}); type more of the id", .fitting.len(), .fitting.join(", "))]
+    #[error("find the run `{selector}`: {} runs match ({}); type more of the ID", .fitting.len(), .fitting.join(", "))]
     AmbiguousRun {
         /// As typed.
         selector: String,
@@ -239,7 +231,7 @@ pub enum StoreError {
     },
     /// No place for runs is known.
     #[error(
-        "find a place for runs: {why}; name one with --store DIR or the environment variable CORETALK_STORE"
+        "find a directory for runs: {why}; set one with --store DIR or the environment variable CORETALK_STORE"
     )]
     NoPlace {
         /// Why not.

@@ -156,7 +156,7 @@ impl RunFile {
                     return Err(rows::conversion(0, "a shape is missing"));
                 }
                 if row.get::<_, u32>(2)? != checksum(&[row.get_ref(1)?.as_bytes()?]) {
-                    return Err(rows::conversion(1, "the check sum of a shape does not fit"));
+                    return Err(rows::conversion(1, "the checksum of a shape does not match"));
                 }
                 let spans: Vec<(String, u32)> = rows::json(row, 1)?;
                 shapes.push(spans.into_iter().map(|(name, home)| (kernel(name), Home(home))).collect());

@@ -21,7 +21,7 @@ pub struct Conditions {
 
 /// Why a run cannot go on here: exit code 3.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("resume on this machine: the run was made with {what} {was}, here it is {here}; begin a new run")]
+#[error("resume on this machine: the run was made with {what} {was}, but here it is {here}; start a new run")]
 pub struct ResumeRefusal {
     /// What differs: `the CPU`, `the kernel` …
     pub what: &'static str,

@@ -74,5 +74,5 @@ fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, text: &str) -> ru
     all.iter()
         .copied()
         .find(|&one| name(one) == text)
-        .ok_or_else(|| conversion(0, format!("`{text}` is no name that this version knows")))
+        .ok_or_else(|| conversion(0, format!("this version does not know `{text}`")))
 }

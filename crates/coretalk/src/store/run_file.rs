@@ -345,7 +345,7 @@ fn head(path: &Path) -> Result<([u8; 100], u64), StoreError> {
     let metadata = std::fs::metadata(path).map_err(io_error("open", path))?;
     let foreign = |what| StoreError::Foreign { path: path.to_owned(), what };
     if !metadata.is_file() {
-        return Err(foreign("it is no regular file"));
+        return Err(foreign("it is not a regular file"));
     }
     let mut file = File::open(path).map_err(io_error("open", path))?;
     let mut head = [0; 100];
@@ -366,16 +366,16 @@ fn version(path: &Path, head: &[u8; 100], length: u64) -> Result<u32, StoreError
         return foreign("it is empty");
     }
     if !head.starts_with(b"SQLite format 3\0") {
-        return foreign("it is no SQLite file");
+        return foreign("not an SQLite file");
     }
     if length < head.len() as u64 {
         return Err(StoreError::Truncated { path: path.to_owned(), expected: 512, found: length });
     }
     if number(68) as i32 != APPLICATION_ID {
-        return foreign("it is a SQLite file of another program");
+        return foreign("an SQLite file of another program");
     }
     match number(60) {
-        0 => foreign("it is a run file without contents"),
+        0 => foreign("an empty run file"),
         found if found > VERSION => Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION }),
         found => Ok(found),
     }

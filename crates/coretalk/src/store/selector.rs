@@ -57,7 +57,7 @@ pub fn find(directory: &Directory, selector: &str) -> Result<Found, StoreError> 
     // Neither is opened: a pipe would wait for somebody to write.
     let there = std::fs::metadata(selector).ok();
     if there.as_ref().is_some_and(|there| !there.is_dir()) {
-        let what = "it is no ordinary file but a pipe, a device or a socket";
+        let what = "it is not a regular file but a pipe, a device or a socket";
         return Err(StoreError::Foreign { path: selector.into(), what });
     }
     if selector.contains(['/', '\\']) || selector.ends_with(&format!(".{}", super::ENDING)) {
@@ -106,9 +106,8 @@ fn by_tag(directory: &Directory, tag: &str) -> Result<Option<Found>, StoreError>
     with_tag.sort();
     let others = with_tag.len().saturating_sub(1);
     let Some((_, path)) = with_tag.pop() else { return Ok(None) };
-    let notice = (others > 0).then(|| {
-        format!("{} runs have the tag `{tag}`; {} is the one that got it last", others + 1, id_of(&path))
-    });
+    let notice = (others > 0)
+        .then(|| format!("{} runs have the tag `{tag}`; using {}, tagged last", others + 1, id_of(&path)));
     Ok(Some(Found { path, notice }))
 }
 
@@ -117,7 +116,7 @@ fn what_there_is(directory: &Directory, files: &[PathBuf]) -> String {
     match files {
         [] => format!("there are no runs in {folder} yet; `coretalk` makes one"),
         [newest, ..] => format!(
-            "there {} in {folder}, the newest is {}; `coretalk runs list` shows ids and tags",
+            "there {} in {folder}, the newest is {}; `coretalk runs list` shows IDs and tags",
             if files.len() == 1 { "is 1 run".to_owned() } else { format!("are {} runs", files.len()) },
             id_of(newest)
         ),

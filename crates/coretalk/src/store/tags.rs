@@ -54,11 +54,13 @@ pub(super) fn check(tag: &str) -> Result<(), StoreError> {
         "" => bad("it is empty"),
         _ if tag.len() > LONGEST => bad("it is longer than 100 bytes"),
         _ if tag.chars().any(|c| c.is_control() || c.is_whitespace()) => {
-            bad("it has spaces or control characters; use dashes")
+            bad("it contains spaces or control characters; use dashes")
         }
-        _ if tag.contains(['/', '\\', '~']) => bad("it has a slash or a tilde, as paths and `latest~1` have"),
-        _ if tag.starts_with('-') => bad("it begins with a dash, as options do"),
-        "latest" => bad("`latest` always is the newest run"),
+        _ if tag.contains(['/', '\\', '~']) => {
+            bad("it contains a slash or a tilde, like paths and `latest~1`")
+        }
+        _ if tag.starts_with('-') => bad("it starts with a dash, like an option"),
+        "latest" => bad("`latest` is always the newest run"),
         _ => Ok(()),
     }
 }

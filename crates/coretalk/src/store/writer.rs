@@ -158,7 +158,7 @@ impl RunWriter {
     pub fn notice(&self) -> Option<String> {
         let destination = self.destination.as_ref()?;
         Some(format!(
-            "the file system of {} refuses locks: the run is written to {} and moved at the end",
+            "the file system of {} refuses locks: the run is written to {} and moved there at the end",
             destination.display(),
             self.path.display()
         ))

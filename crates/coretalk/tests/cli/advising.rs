@@ -94,7 +94,7 @@ fn second_threads_that_are_left_out_are_said_and_smt_all_lets_them_in() {
     let tool = Tool::new();
     let smt = ["--machine", "sim:chiplet-16-smt", "-n", "6", "--seed", "1"];
     let with = |more: &[&str]| advice(&tool, &[&smt[..], more].concat());
-    let says = |found: &Value| found["remarks"].to_string().contains("second threads of cores are left out");
+    let says = |found: &Value| found["remarks"].to_string().contains("SMT siblings (");
     let usual = with(&[]);
     assert_eq!(cpus(&usual), [0, 1, 2, 3, 4, 5]);
     assert!(says(&usual) && usual["remarks"].to_string().contains("16-31"), "{usual}");
@@ -107,7 +107,7 @@ fn second_threads_that_are_left_out_are_said_and_smt_all_lets_them_in() {
     assert!(!says(&advice(&tool, &["-n", "4", "--machine", "sim:chiplet-16"])));
     for (more, part) in [
         (&["--smt", "siblings"][..], "use --smt all"),
-        (&["--smt", "all", "--sharing", "never"], "leave one of them out"),
+        (&["--smt", "all", "--sharing", "never"], "drop one of them"),
     ] {
         let said = tool.call(&[&["advise"], &smt[..], more].concat());
         assert!(said.code == 2 && said.err.contains(part), "{}", said.err);
@@ -122,8 +122,8 @@ fn where_there_is_no_ground_nothing_is_recommended() {
     write(&tool, "holes.csv", &matrix(85.5, |row, column| (row + column) % 3 != 0));
     for (words, reason) in [
         (&["-n", "4", "--from", "flat.csv"][..], "shown to be better"),
-        (&["-n", "2", "--from", "pair.csv"], "one placement only"),
-        (&["-n", "4", "--from", "holes.csv"], "at least half of them"),
+        (&["-n", "2", "--from", "pair.csv"], "only one placement"),
+        (&["-n", "4", "--from", "holes.csv"], "at least half are needed"),
         (&["-n", "3", "--machine", "sim:noisy-vm"], "changed level"),
         (&["-n", "8", "--from", "flat.csv", "--pattern", "independent"], "nobody talks"),
     ] {
@@ -143,7 +143,7 @@ fn missing_pairs_are_said_and_widen_the_bounds() {
     let tool = Tool::new();
     write(&tool, "hole.csv", &matrix(85.5, |row, column| (row, column) == (2, 0)));
     let found = advice(&tool, &["-n", "4", "--from", "hole.csv"]);
-    assert!(found["remarks"][0].as_str().unwrap().contains("1 of the pairs"), "{found}");
+    assert!(found["remarks"][0].as_str().unwrap().contains("1 of the candidate pairs"), "{found}");
     // The other half of the machine is known.
     assert_eq!(cpus(&found), [1, 3, 5, 7]);
 }
@@ -165,10 +165,10 @@ fn what_makes_no_sense_is_refused_with_its_place() {
     for (words, code, part) in [
         (&["--graph", "self.txt"][..], 4, "self.txt: failed to read line 2: thread 2 talks to itself"),
         (&["--graph", "minus.txt"], 4, "line 1: the weight -3 is negative"),
-        (&["--graph", "far.txt", "-n", "4"], 4, "there is no thread 9: 4 threads are counted from 0"),
+        (&["--graph", "far.txt", "-n", "4"], 4, "there is no thread 9: the 4 threads are counted from 0"),
         (&["--graph", "far.txt"], 3, "10 threads need as many CPUs, and 8 (0-7) may be used"),
         (&["--graph", "nobody.txt"], 4, "no threads talk"),
-        (&["--graph", "words.txt"], 4, "`a` is no thread"),
+        (&["--graph", "words.txt"], 4, "`a` is not a thread"),
         (&["-n", "9"], 3, "9 threads need as many CPUs"),
         (&["-n", "2", "--sharing", "never"], 2, "--reported FILE.xml"),
     ] {
@@ -242,10 +242,10 @@ fn what_cannot_be_proven_is_said() {
     let tool = Tool::new();
     let sim = ["--machine", "sim:chiplet-16", "--prove"];
     for (words, reason) in [
-        (&["-n", "4", "--pattern", "pairs"][..], "no workload talks like this"),
+        (&["-n", "4", "--pattern", "pairs"][..], "no built-in workload has this pattern"),
         (&["-n", "4", "--pattern", "independent"], "do not talk"),
-        (&["-n", "2", "--cpus", "0,1"], "nothing is advised"),
-        (&["-n", "1"], "nobody to talk to"),
+        (&["-n", "2", "--cpus", "0,1"], "there is no advice to check"),
+        (&["-n", "1"], "no other to talk to"),
     ] {
         let found = advice(&tool, &[words, &sim[..]].concat());
         assert!(found["proof"]["reason"].as_str().unwrap().contains(reason), "{words:?}: {found:#}");
@@ -319,12 +319,12 @@ fn cpus_that_a_run_found_noisy_are_left_alone() {
     let left: coretalk_model::CpuSet = found["candidates"].as_str().unwrap().parse().unwrap();
     assert_eq!(left.to_string(), "0-2,4-11,13-15", "{found:#}");
     let remarks = found["remarks"].to_string();
-    assert!(remarks.contains("left alone") && remarks.contains("lost"), "{remarks}");
+    assert!(remarks.contains("avoided because") && remarks.contains("lost"), "{remarks}");
     let many = tool.call(&[&["advise", "-n", "16", "--jitter", "quiet", "-q"], &machine[..]].concat());
-    assert!(many.code == 3 && many.err.contains("--jitter leaves out CPUs"), "{}", many.err);
+    assert!(many.code == 3 && many.err.contains("--jitter excludes CPUs"), "{}", many.err);
     tool.done(&["latency", "--machine", "sim:laptop-smt", "--cpus", "0-3", "-q", "--name", "one", "-o", "x"]);
     let other = tool.call(&["advise", "-n", "2", "--from", "one", "--jitter", "quiet"]);
-    assert!(other.code == 2 && other.err.contains("the latencies are those of"), "{}", other.err);
+    assert!(other.code == 2 && other.err.contains("the latencies are from"), "{}", other.err);
     let none = tool.call(&["advise", "-n", "2", "--from", "one", "--jitter", "one"]);
     assert!(none.code == 2 && none.err.contains("needs a run of `coretalk jitter`"), "{}", none.err);
 }

@@ -78,16 +78,19 @@ fn a_command_that_does_not_do_its_work_is_named_with_what_it_said() {
     for (more, part) in [
         (
             &["--", "/bin/sh", "-c", "echo no such table >&2; exit 3"][..],
-            "exit status 3 (it said: no such table)",
+            "exited with status 3 (its last error: no such table)",
         ),
-        (&["--", "/bin/sh", "-c", "kill -9 $$"], "was ended by signal 9"),
+        (&["--", "/bin/sh", "-c", "kill -9 $$"], "was killed by signal 9"),
         (
             &["--metric", "x=(y)", "--", "/bin/sh", "-c", "echo y"],
-            "no number that the pattern of metric x finds (it printed last: y)",
+            "the pattern of metric x found no number in its output (its last output: y)",
         ),
         // What a command prints does not steer the terminal.
-        (&["--", "/bin/sh", "-c", "printf 'red: \\033[31m' >&2; exit 3"], "(it said: red: \u{fffd}[31m)"),
-        (&["--timeout", "200ms", "--", "/bin/sh", "-c", "sleep 30"], "for more than 200 ms and was ended"),
+        (
+            &["--", "/bin/sh", "-c", "printf 'red: \\033[31m' >&2; exit 3"],
+            "(its last error: red: \u{fffd}[31m)",
+        ),
+        (&["--timeout", "200ms", "--", "/bin/sh", "-c", "sleep 30"], "for more than 200 ms and was killed"),
     ] {
         let begun = Instant::now();
         let said = tool.call(&place(&places, more));
@@ -116,7 +119,7 @@ fn what_a_command_that_failed_wrote_is_shown_with_its_run_and_in_no_report() {
     assert!(!shown.contains("1079"), "{shown}");
     tool.done(&["report", "latest", "-o", "page.html"]);
     let page = std::fs::read_to_string(tool.path().join("page.html")).unwrap();
-    assert!(page.contains("exit status 3") && !page.contains("1099"));
+    assert!(page.contains("exited with status 3") && !page.contains("1099"));
 }
 
 #[test]
@@ -127,8 +130,8 @@ fn a_budget_that_no_run_fits_into_is_said_and_is_no_failure() {
         let said = tool.done(&words);
         assert!(said.out.contains("ended before everything had run on every placement"), "{}", said.out);
         assert!(said.err.contains("set --budget to") && said.err.contains("or more"), "{}", said.err);
-        assert!(said.err.contains("the command had not ended on placement"), "{}", said.err);
-        assert!(said.err.contains("see whether the work ends by itself"), "{}", said.err);
+        assert!(said.err.contains("the command was still running on placement"), "{}", said.err);
+        assert!(said.err.contains("check that the work ends by itself"), "{}", said.err);
         assert!(!said.out.contains("failed") && !said.err.contains("failed"), "{}{}", said.out, said.err);
     }
     // Two hundred runs do not fit either, but some do.
@@ -153,7 +156,7 @@ fn a_program_that_is_not_in_this_folder_is_resumed_in_its_own() {
     let there = tool.command(&words).current_dir(tool.path().join("elsewhere")).output().unwrap();
     let said = String::from_utf8(there.stderr).unwrap();
     assert_eq!(there.status.code(), Some(3), "{said}");
-    assert!(said.contains("`./mine`, which is not in this folder"), "{said}");
+    assert!(said.contains("`./mine`, which is not in this directory"), "{said}");
     tool.done(&words);
 }
 
@@ -228,25 +231,25 @@ fn refusals_are_one_sentence_with_the_right_code() {
     std::fs::write(tool.path().join("old"), "precious").unwrap();
     for (words, code, part) in [
         ([&["place", two[0]][..], &true_].concat(), 2, "needs two placements"),
-        ([&["place", two[0], two[0]][..], &true_].concat(), 2, "names here twice"),
-        ([&["place", two[0], "--placement=a=0,0"][..], &true_].concat(), 2, "names CPU 0 twice"),
-        ([&["place", two[0], "--placement=a="][..], &true_].concat(), 2, "names no CPU"),
+        ([&["place", two[0], two[0]][..], &true_].concat(), 2, "lists here twice"),
+        ([&["place", two[0], "--placement=a=0,0"][..], &true_].concat(), 2, "lists CPU 0 twice"),
+        ([&["place", two[0], "--placement=a="][..], &true_].concat(), 2, "lists no CPU"),
         ([&["place"], &true_[..]].concat(), 2, "needs two placements"),
         ([&["place"], &two[..]].concat(), 2, "there is nothing to run"),
         ([&["place"], &two[..], &["--repeat", "5"], &true_].concat(), 2, "6..=200"),
         ([&["place"], &two[..], &["--timeout", "0s"], &true_].concat(), 2, "timeout"),
-        ([&["place"], &two[..], &["--", "/"]].concat(), 2, "is a folder"),
+        ([&["place"], &two[..], &["--", "/"]].concat(), 2, "is a directory"),
         ([&["place", two[0], "--placement=a=99999"][..], &true_].concat(), 2, "does not exist"),
-        ([&["place", two[0], "--placement=dense"][..], &true_].concat(), 2, "there is no placement `dense`"),
-        ([&["place"], &two[..], &["--", "no-such-program-at-all"]].concat(), 2, "there is no program"),
-        ([&["place"], &two[..], &["--format", "csv"], &true_].concat(), 2, "holds no comparison"),
-        ([&["place", "--machine", "sim:chiplet-16"], &two[..], &true_].concat(), 2, "runs no command"),
+        ([&["place", two[0], "--placement=dense"][..], &true_].concat(), 2, "unknown placement `dense`"),
+        ([&["place"], &two[..], &["--", "no-such-program-at-all"]].concat(), 2, "cannot run `"),
+        ([&["place"], &two[..], &["--format", "csv"], &true_].concat(), 2, "cannot show a comparison"),
+        ([&["place", "--machine", "sim:chiplet-16"], &two[..], &true_].concat(), 2, "cannot run a command"),
         (
             [&["place"], &two[..], &["--higher-is-better", "x", "--metric", "y=1"], &true_].concat(),
             2,
             "no --metric defines",
         ),
-        ([&["place"], &two[..], &["--metric", "core_ghz=x"], &true_].concat(), 2, "measured anyway"),
+        ([&["place"], &two[..], &["--metric", "core_ghz=x"], &true_].concat(), 2, "is built in"),
         ([&["place"], &two[..], &pipe, &["--metric", "y=1"]].concat(), 2, "--metric"),
         ([&["place"], &two[..], &pipe, &["--timeout", "1s"]].concat(), 2, "--timeout"),
         ([&["place"], &two[..], &pipe, &["--export-hyperfine-json", "old"]].concat(), 2, "use `json`"),
@@ -363,7 +366,7 @@ fn derived_placements_that_are_the_same_cpus_run_once_and_that_is_said() {
     assert!(said.out.contains("one-l3+compact wins"), "{}", said.out);
     let refused = call(with(""));
     assert_eq!(refused.code, 3, "{}", refused.err);
-    assert!(refused.err.contains("one-l3 and compact are the same CPUs here (0-7)"), "{}", refused.err);
+    assert!(refused.err.contains("one-l3 and compact use the same CPUs here (0-7)"), "{}", refused.err);
     // Whoever lists CPUs knows what they are.
     assert_eq!(call(with("--placement listed=0-7")).code, 0);
 }
@@ -419,11 +422,11 @@ fn without_placements_the_usual_pair_is_compared_or_there_is_none() {
     }
     let said = tool.call(&["place", "--machine", "sim:mesh-64", "--workload", "ring"]);
     assert!(said.code == 2 && said.err.contains("none of the usual pairs"), "{}", said.err);
-    assert!(said.err.contains("no smt-packed (no core has two threads"), "{}", said.err);
+    assert!(said.err.contains("no smt-packed (no core has two usable threads"), "{}", said.err);
     let said =
         tool.call(&["place", "--machine", "sim:chiplet-16", "--workload", "integer", "--threads", "1"]);
     assert!(said.code == 2 && said.err.contains("pairs for 1 thread:"), "{}", said.err);
-    assert!(said.err.contains("choose another --threads"), "{}", said.err);
+    assert!(said.err.contains("change --threads"), "{}", said.err);
 }
 
 #[test]
@@ -593,8 +596,7 @@ fn a_command_that_fails_says_how_it_ended_in_its_document_too() {
 fn work_that_cannot_be_simulated_is_refused() {
     let tool = Tool::new();
     let places = ["--placement=a=0-1", "--placement=b=2-3", "--machine", "sim:chiplet-16"];
-    for (more, part) in [("shell", "has no cost"), ("ring,ring", "twice"), ("dance", "there is no workload")]
-    {
+    for (more, part) in [("shell", "does not model"), ("ring,ring", "twice"), ("dance", "unknown workload")] {
         let said = tool.call(&[&["place"], &places[..], &["--workload", more]].concat());
         assert_eq!(said.code, 2, "{}", said.err);
         assert!(said.err.contains(part), "{}", said.err);
@@ -635,7 +637,7 @@ fn a_comparison_that_its_budget_ended_goes_on_with_a_longer_one() {
     let (counts, _) = runs(&short);
     assert!(counts.iter().all(|count| (5..30).contains(count)), "{counts:?}");
     let again = tool.done(&["place", "--resume", "latest", "--format", "json"]);
-    assert!(again.err.contains("a longer --budget goes on"), "{}", again.err);
+    assert!(again.err.contains("resume it with a longer --budget"), "{}", again.err);
     for (more, part) in [
         (&["--seed", "2"][..], "--seed differs"),
         (&["place", "--placement=a=0,1", "--placement=b=2,3", "--workload=ring"], "differs from the run"),

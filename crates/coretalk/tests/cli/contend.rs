@@ -94,7 +94,7 @@ fn the_screen_says_what_is_exact_and_what_is_lost() {
         "With 16 threads: all operations",
         "racy with 16 threads (50 ns inside, 500 ns outside) lost",
         "Every other count was exact",
-        "mcs: served in the order of arrival",
+        "mcs: first come, first served",
     ] {
         assert!(words.contains(part), "{part} is not in\n{screen}");
     }
@@ -106,14 +106,14 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
     let tool = Tool::new();
     for (words, code, part) in [
         (&["--method", "fetchadd"][..], 2, "a similar name exists: `fetch-add`"),
-        (&["--method", "mcs,mcs"], 2, "names mcs twice"),
+        (&["--method", "mcs,mcs"], 2, "lists mcs twice"),
         (&["--threads", "0"], 2, "1 to 4096 threads"),
         (&["--threads", "1000000"], 2, "1 to 4096 threads"),
-        (&["--arrange", "compact"], 2, "there is no arrangement `compact`"),
+        (&["--arrange", "compact"], 2, "unknown arrangement `compact`"),
         (&["--read-ratio", "90%"], 2, "`rwlock` only"),
         (&["--critical", "2s"], 2, "at most `1ms`"),
         (&["--cpus", "99"], 2, "CPU 99 does not exist"),
-        (&["--format", "c2c-csv"], 2, "`c2c-csv` holds a latency map"),
+        (&["--format", "c2c-csv"], 2, "`c2c-csv` is for latency maps"),
     ] {
         let said = tool.call(&[&["contend", "--machine", "sim:chiplet-16", "-q"], words].concat());
         assert_eq!(said.code, code, "{words:?}: {}", said.err);

@@ -208,7 +208,7 @@ fn a_budget_that_ends_too_is_told_beside_the_cpu_and_a_cpu_that_is_back_is_no_re
             assert_eq!((&run["complete"], &run["budget_ended"]), (&false.into(), &true.into()), "{words:?}");
             let told = reasons(document);
             assert!(told.contains(&"CPU 3 was taken away during the run"), "{words:?}: {told:?}");
-            assert!(!told.iter().any(|reason| reason.contains("refused the pin")), "{words:?}: {told:?}");
+            assert!(!told.iter().any(|reason| reason.contains("could not be pinned")), "{words:?}: {told:?}");
         }
         let screen = tool.done(&["runs", "show", "latest"]).out;
         assert!(
@@ -312,10 +312,10 @@ fn an_offline_cpu_is_offline_and_one_that_refuses_costs_itself_alone() {
     scenario(&tool, "refuse_pin = '3'");
     let said = call(&["latency", "--cpus", "2,3", "--budget", "4s"]);
     assert_eq!(said.code, 3, "one CPU is too few: {}", said.err);
-    assert!(said.err.contains("CPU 3 refused the pin"), "{}", said.err);
+    assert!(said.err.contains("CPU 3 refuses pinned threads"), "{}", said.err);
     let said = call(&["latency", "--budget", "4s"]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.out.contains("CPU 3 refused the pin"), "{}", said.out);
+    assert!(said.out.contains("CPU 3 refuses pinned threads"), "{}", said.out);
     let said = call(&["latency", "--budget", "4s", "--strict"]);
     assert_eq!(said.code, 1, "{}", said.err);
 }

@@ -121,7 +121,7 @@ fn every_choice_of_an_option_means_something_else() {
 fn what_verbose_adds_is_sentences() {
     let tool = Tool::new();
     for (words, part) in [
-        (&["latency"][..], "settings: CPUs 0-3; every pair; protocol cas; the wait hint chosen by trying"),
+        (&["latency"][..], "settings: CPUs 0-3; all pairs; protocol cas; wait hint chosen by a pilot"),
         (&["queue", "--queue", "spsc"], "settings: CPUs 0-3; trials of queue; queue spsc;"),
         (&["place", "--workload", "ring", "--placement", "one=0", "--placement", "two=0-1"], "comparing"),
         (&[], "settings: CPUs 0-3; every pair"),

@@ -161,8 +161,8 @@ fn a_pair_and_a_writer_have_one_table_each() {
 fn what_makes_no_sense_is_refused_in_a_sentence() {
     let tool = Tool::new();
     for (words, part) in [
-        (&["latency", "--gap", "1ns"][..], "a silence takes `100ns` to `1s`"),
-        (&["latency", "--gap", "1s..1us"], "the shorter silence stands first"),
+        (&["latency", "--gap", "1ns"][..], "a gap must be between `100ns` and `1s`"),
+        (&["latency", "--gap", "1s..1us"], "put the shorter gap first"),
         (&["latency", "--gap", "1us,1us"], "--gap names a silence twice"),
         (&["latency", "--gap", "1us", "--protocol", "msg"], "--protocol"),
         (&["latency", "--gap", "1us", "--by", "core"], "'--gap <TIME>' cannot be used with '--by <WHAT>'"),
@@ -174,10 +174,10 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
             "too few among those chosen for compute, pingpong",
         ),
         (&["sharing", "--distance", "12"], "a multiple of 8"),
-        (&["sharing", "--distance", "8,8"], "names 8 twice"),
+        (&["sharing", "--distance", "8,8"], "lists 8 twice"),
         (&["broadcast", "--readers", "32"], "31 CPUs"),
         (&["broadcast", "--readers", "0"], "31 CPUs"),
-        (&["sharing", "--pairs", "0-0"], "which is one CPU, and `sharing` needs two"),
+        (&["sharing", "--pairs", "0-0"], "but `sharing` needs two CPUs"),
     ] {
         let said = tool.call(&[words, &["--machine", "sim:chiplet-16-smt", "-q"]].concat());
         assert_eq!(said.code, 2, "{words:?}: {}", said.err);

@@ -24,12 +24,12 @@ fn a_store_that_is_a_file_is_refused_before_anything_is_measured() {
     std::fs::write(tool.path().join("taken"), "text").unwrap();
     for store in ["taken", "taken/below"] {
         let said = tool.call(&[&SIM[..], &["--store", store, "-q"]].concat());
-        refused(&said, 6, store, &["a file where a folder", "--store DIR"]);
+        refused(&said, 6, store, &["a file is in the way of the directory", "--store DIR"]);
         assert_eq!((said.out.as_str(), said.err.lines().count()), ("", 1), "{}", said.err);
     }
     for words in [&["runs", "list"][..], &["runs", "show", "latest"], &["--resume", "latest"]] {
         let said = tool.call(&[words, &["--store", "taken"]].concat());
-        refused(&said, 6, "taken", &["a file where a folder", "--store DIR"]);
+        refused(&said, 6, "taken", &["a file is in the way of the directory", "--store DIR"]);
     }
     assert_eq!(std::fs::read(tool.path().join("taken")).unwrap(), b"text", "it is left alone");
 }
@@ -76,8 +76,8 @@ fn files_that_are_no_runs_are_refused_by_every_command_that_opens_one() {
     std::fs::create_dir(folder.join("folder.coretalk")).unwrap();
     let cases: [(&str, i32, &[&str]); 9] = [
         ("newer", 6, &["schema version 77", "newer"]),
-        ("cut", 4, &["cut off", "copy it again"]),
-        ("noise", 4, &["no SQLite file", "coretalk import"]),
+        ("cut", 4, &["truncated", "copy it again"]),
+        ("noise", 4, &["not an SQLite file", "coretalk import"]),
         ("nothing", 4, &["empty"]),
         ("scrambled", 4, &["damaged"]),
         ("foreign", 4, &["another program", "coretalk import"]),
@@ -109,11 +109,7 @@ fn an_output_without_room_ends_the_run_and_names_what_is_saved() {
     for format in ["jsonl", "text", "json"] {
         let said = tool.call(&[&SIM[..], &["--cpus", "0-3", "--format", format, "-o", "/dev/full"]].concat());
         refused(&said, 6, "/dev/full", &["No space left"]);
-        assert!(
-            said.err.contains("what was measured until the failure is saved as "),
-            "{format}: {}",
-            said.err
-        );
+        assert!(said.err.contains("measurements up to the failure are saved as "), "{format}: {}", said.err);
         tool.done(&["runs", "show", "latest"]);
     }
 }
@@ -126,7 +122,7 @@ fn a_full_disk_ends_the_run_and_keeps_what_was_said() {
         ["latency", "--machine", "sim:epyc-2s-192", "--cpus", "0-31", "--seed", "1", "--format", "jsonl"];
     let said = tool.call(&[&words[..], &["--store", small.name()]].concat());
     refused(&said, 6, small.name(), &["the disk is full", "--store DIR"]);
-    assert!(said.err.contains("what was measured until the failure is saved as "), "{}", said.err);
+    assert!(said.err.contains("measurements up to the failure are saved as "), "{}", said.err);
     let kept = tool.done(&["export", "latest", "--store", small.name(), "--format", "jsonl"]).out;
     assert!(kept.starts_with(&said.out) && !said.out.is_empty(), "{} lines", said.out.lines().count());
     tool.done(&["runs", "show", "latest", "--store", small.name()]);
@@ -150,7 +146,7 @@ fn a_full_disk_ends_a_comparison_and_keeps_its_runs() {
     );
     let said = tool.call(&words.split(' ').collect::<Vec<_>>());
     refused(&said, 6, small.name(), &["the disk is full", "--store DIR"]);
-    assert!(said.err.contains("what was measured until the failure is saved as "), "{}", said.err);
+    assert!(said.err.contains("measurements up to the failure are saved as "), "{}", said.err);
     let kept = tool.done(&["export", "latest", "--store", small.name(), "--format", "jsonl"]).out;
     assert!(kept.lines().count() > 100, "{} lines", kept.lines().count());
     assert!(tool.done(&["runs", "show", "latest", "--store", small.name()]).out.contains("Ended early"));

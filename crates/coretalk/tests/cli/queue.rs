@@ -269,7 +269,7 @@ fn messages_are_counted_with_letters_and_end_with_the_budget() {
         .out;
     assert!(planned.contains("25 000 000 of each trial") && planned.contains("at most 20 s"), "{planned}");
     for (asked, part) in
-        [("0", "1 to `10G`"), ("1.5", "whole number"), ("many", "such as `25M`"), ("11G", "10G")]
+        [("0", "between 1 and `10G`"), ("1.5", "must be whole"), ("many", "such as `25M`"), ("11G", "10G")]
     {
         let refused = tool.call(&["queue", "--machine", "sim:chiplet-16", "--messages", asked]);
         assert!(refused.code == 2 && refused.err.contains(part), "{asked}: {}", refused.err);

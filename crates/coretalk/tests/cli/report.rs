@@ -191,9 +191,9 @@ fn files_of_other_tools_are_drawn_and_marked_as_what_they_are() {
         (std::fs::read_to_string(tool.path().join("z.html")).unwrap(), said.err)
     };
     let (one, err) = page(&["secret-a.csv"]);
-    assert!(err.contains("--with-identity shows them"), "{err}");
+    assert!(err.contains("--with-identity shows their names"), "{err}");
     for part in
-        ["IMPORTED", "matrix 1", "nothing of them was checked", "0-3&emsp;4-7", "measured by another tool"]
+        ["IMPORTED", "matrix 1", "not checked by coretalk", "0-3&emsp;4-7", "measured by another tool"]
     {
         assert!(one.contains(part), "{part}");
     }
@@ -203,7 +203,7 @@ fn files_of_other_tools_are_drawn_and_marked_as_what_they_are() {
     }
     assert!(!one.contains("secret"));
     let (named, err) = page(&["<b>.csv", "secret-b.csv", "--with-identity"]);
-    assert!(!err.contains("names of files"), "{err}");
+    assert!(!err.contains("file names are private"), "{err}");
     assert!(named.contains("secret-b.csv and") || named.contains(" and secret-b.csv"));
     assert!(named.contains("&lt;b&gt;.csv") && !named.contains("<b>.csv"));
     assert!(named.contains("id=\"difference\""), "two files are held against each other");

@@ -60,7 +60,7 @@ fn an_interrupted_run_of_series_goes_on_where_it_ended() {
         [&["wake", "--seed", "1", "--primitive", "semaphore", "-q", "--name", "half"], &machine[..]].concat();
     let stopped = tool.call(&words);
     assert_eq!(stopped.code, 5, "{}", stopped.err);
-    assert!(stopped.err.contains("go on with"), "{}", stopped.err);
+    assert!(stopped.err.contains("resume it with"), "{}", stopped.err);
     let passes = |run: &str| tool.done(&["export", run, "--format", "jsonl"]).out;
     let before = passes("half");
     assert!(tool.done(&["runs", "show", "half"]).out.contains("Interrupted"));
@@ -176,13 +176,13 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
     let tool = Tool::new();
     for (words, code, part) in [
         (&["--primitive", "eventfs"][..], 2, "a similar name exists: `eventfd`"),
-        (&["--primitive", "pipe,pipe"], 2, "names pipe twice"),
+        (&["--primitive", "pipe,pipe"], 2, "lists pipe twice"),
         (&["--samples", "0"], 2, "--samples"),
-        (&["--cpus", "3"], 3, "only CPU 3 is chosen"),
+        (&["--cpus", "3"], 3, "only CPU 3 is selected"),
         (&["--pairs", "0-99"], 2, "CPU 99 does not exist"),
-        (&["--format", "c2c-csv"], 2, "`c2c-csv` holds a latency map"),
-        (&["--primitive", "uncontended:pipe"], 2, "`pipe` is no lock"),
-        (&["--primitive", "notify-all:0"], 2, "no known number of waiters"),
+        (&["--format", "c2c-csv"], 2, "`c2c-csv` is for latency maps"),
+        (&["--primitive", "uncontended:pipe"], 2, "`pipe` is not a lock"),
+        (&["--primitive", "notify-all:0"], 2, "needs a number of waiters"),
     ] {
         let said = tool.call(&[&["wake", "--machine", "sim:chiplet-16", "-q"], words].concat());
         assert_eq!(said.code, code, "{words:?}: {}", said.err);
@@ -316,9 +316,9 @@ fn silences_before_wake_ups_are_chosen_and_kept() {
     let other = tool.call(&[&same[..], &rest, &["1us,20us"]].concat());
     assert!(other.code == 2 && other.err.contains("differ"), "{} {}", other.code, other.err);
     for (words, part) in [
-        (&["wake", "--gap", "1us,1us"][..], "names a silence twice"),
+        (&["wake", "--gap", "1us,1us"][..], "lists a gap twice"),
         (&["wake", "--gap", "2s"], "100ns"),
-        (&["wake", "--gap", "1us", "--primitive", "uncontended:tas"], "wakes nobody"),
+        (&["wake", "--gap", "1us", "--primitive", "uncontended:tas"], "wakes no thread"),
     ] {
         let refused = tool.call(&[words, &["--machine", "sim:chiplet-16"]].concat());
         assert!(refused.code == 2 && refused.err.contains(part), "{words:?}: {}", refused.err);

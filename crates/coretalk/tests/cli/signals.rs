@@ -65,7 +65,7 @@ fn interrupted(words: &[&str], signal: &str) {
     send(signal, &running);
     let (code, said) = end(&mut running);
     assert_eq!((code, said.lines().count()), (Some(5), 1), "{signal}: {said}");
-    assert!(said.contains("is saved as") && said.contains("`coretalk --resume "), "{signal}: {said}");
+    assert!(said.contains("saved as") && said.contains("`coretalk --resume "), "{signal}: {said}");
     let lines = running.lines();
     nobody_is_left(&tool);
     let exported = tool.done(&["export", "latest", "--format", "jsonl"]).out;
@@ -148,7 +148,10 @@ fn a_comparison_that_is_interrupted_keeps_its_runs_and_ends_everything_that_it_s
     send("INT", &running);
     let (code, said) = end(&mut running);
     assert_eq!((code, said.lines().count()), (Some(5), 1), "{said}");
-    assert!(said.contains("what was measured is saved as") && said.contains("`coretalk --resume "), "{said}");
+    assert!(
+        said.contains("measurements so far are saved as") && said.contains("`coretalk --resume "),
+        "{said}"
+    );
     let lines = running.lines();
     nobody_is_left(&tool);
     let exported = tool.done(&["export", "latest", "--format", "jsonl"]).out;

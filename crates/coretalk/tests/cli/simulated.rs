@@ -118,7 +118,7 @@ fn the_other_commands_answer_on_a_simulated_machine() {
         (&["plan", "--machine", "sim:chiplet-16"], "120"),
         (&["probes"], "cas+pause"),
         (&["probes"], " ring+pause               a message each way"),
-        (&["probes"], "\n spin-futex:N  up to N looks"),
+        (&["probes"], "\n spin-futex:N  up to N polls"),
         (&["probes"], "\n see coretalk jitter --help"),
     ] {
         let said = tool.done(words);
@@ -226,7 +226,7 @@ fn an_interrupted_run_is_saved_and_goes_on_to_the_end() {
     let said = tool.call(&run);
     assert_eq!((said.code, said.out.as_str()), (5, ""), "{}", said.err);
     assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-    assert!(said.err.contains("go on with `coretalk --resume "), "{}", said.err);
+    assert!(said.err.contains("resume with `coretalk --resume "), "{}", said.err);
     assert!(tool.done(&["runs", "list"]).out.contains("partial"));
     assert_eq!(document(&tool.done(&["export", "cut"]).out)["run"]["complete"], false);
     // The same machine, which does not end this time.

@@ -39,7 +39,7 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
     let tool = Tool::new();
     for (words, code, part) in [
         (&["--kind", "forks"][..], 2, "a similar name exists: `fork`"),
-        (&["--kind", "pool,pool"], 2, "names pool twice"),
+        (&["--kind", "pool,pool"], 2, "lists pool twice"),
         (&["--samples", "0"], 2, "--samples"),
         (&["--pairs", "0-99"], 2, "CPU 99 does not exist"),
     ] {

@@ -120,19 +120,19 @@ fn a_suite_that_ran_out_of_budget_goes_on_where_it_was() {
     };
     let before = passes("short");
     let same = tool.done(&["--resume", "short", "--budget", "3s"]);
-    assert!(same.err.contains("it ended at its budget of 3"), "{}", same.err);
+    assert!(same.err.contains("it used its budget of 3"), "{}", same.err);
     assert_eq!(passes("short"), before);
     tool.done(&["suite", "--resume", "short", "--budget", "9s", "-q"]);
     assert!(passes("short") > before);
     let wrong = tool.call(&["latency", "--resume", "short", "-q"]);
-    assert_eq!((wrong.code, wrong.err.contains("leave the command out")), (2, true), "{}", wrong.err);
+    assert_eq!((wrong.code, wrong.err.contains("leave out the command")), (2, true), "{}", wrong.err);
 }
 
 #[test]
 fn one_cpu_has_no_map_and_the_rest_is_measured() {
     let tool = Tool::new();
     let said = tool.done(&words(&["suite"], &["--cpus", "2", "--budget", "5s", "--name", "one"]));
-    assert!(said.err.contains("one CPU has no pair"), "{}", said.err);
+    assert!(said.err.contains("one CPU has no pairs"), "{}", said.err);
     let document = document(&tool, "one");
     assert!(document["ladder"].as_array().unwrap().is_empty());
     assert!(probes(&document).is_superset(&["wait", "spawn", "contend", "jitter"].into()));

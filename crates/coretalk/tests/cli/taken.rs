@@ -143,5 +143,5 @@ fn a_placement_outside_the_cpuset_is_refused() {
     let tool = Tool::new();
     let words = ["place", "--placement=a=0", "--placement=b=0,1", "--", "/bin/true"];
     let said = said(cpuset.command(&tool, &words).output().unwrap());
-    needs_two(&said, &["the placement b names CPU 1, which exists but is not allowed"]);
+    needs_two(&said, &["placement b lists CPU 1, which exists but is not allowed"]);
 }

@@ -36,7 +36,11 @@ fn a_batch_that_outlasts_its_counter_has_no_value() {
     assert!((median / 1000.0 - 1.0).abs() < 0.06, "{median}");
     let long = tool.call(&[&words[..], &json, &["1000000"]].concat());
     assert_eq!(long.code, 3, "{}", long.err);
-    assert!(long.err.contains("no pair gave a value: the threads did not finish within 1.6"), "{}", long.err);
+    assert!(
+        long.err.contains("no pair could be measured: the threads did not finish within 1.6"),
+        "{}",
+        long.err
+    );
     assert!(cells(&long.out)[0]["median"].is_null(), "{}", long.out);
 }
 
@@ -92,7 +96,7 @@ fn a_run_in_which_nothing_answered_fails() {
     write(&tool, "dead.toml", "based_on = 'laptop-smt'\n[failures]\ndie = '0-7'");
     let said = tool.call(&["latency", "--machine", "sim:dead.toml", "-q"]);
     assert_eq!(said.code, 3, "{}", said.err);
-    assert!(said.err.contains("no pair gave a value: the thread on CPU"), "{}", said.err);
+    assert!(said.err.contains("no pair could be measured: the thread on CPU"), "{}", said.err);
 }
 
 #[test]
@@ -100,7 +104,7 @@ fn values_that_a_file_lacks_are_not_invented_in_silence() {
     let tool = Tool::new();
     write(&tool, "few.csv", "cpu,0,1,2\n0,,20.5,\n1,20.5,,\n2,,,\n");
     let said = tool.done(&["latency", "--machine", "sim:few.csv", "--no-save", "--seed", "1"]);
-    assert!(said.err.contains("2 of 3 latencies are not in the file"), "{}", said.err);
+    assert!(said.err.contains("2 of 3 latencies are missing"), "{}", said.err);
     // By content and not by name.
     std::fs::copy(tool.path().join("few.csv"), tool.path().join("few.data")).unwrap();
     tool.done(&["latency", "--machine", "sim:few.data", "--no-save", "--seed", "1", "-q"]);
@@ -110,8 +114,8 @@ fn values_that_a_file_lacks_are_not_invented_in_silence() {
 fn what_cannot_be_kept_or_written_is_refused_before_anything_is_measured() {
     let tool = Tool::new();
     for (words, part) in [
-        (&["--name", "latest"][..], "`latest` always is the newest run"),
-        (&["--format", "hyperfine-json"], "holds comparisons of a command"),
+        (&["--name", "latest"][..], "`latest` is always the newest run"),
+        (&["--format", "hyperfine-json"], "is for comparisons of a command"),
     ] {
         let said = tool.call(&[&["latency", "--machine", "sim:laptop-smt"], words].concat());
         assert!(said.code == 2 && said.err.contains(part), "{words:?}: {} {}", said.code, said.err);

@@ -84,9 +84,9 @@ fn hostile_files_do_what_is_expected_of_them() {
     let tool = Tool::new();
     for (name, code, part) in [
         ("hgrm-ok-crlf-bom.hgrm", 0, ""),
-        ("hgrm-ok-comma-decimal.hgrm", 0, "behind a comma"),
-        ("hgrm-bad-truncated.hgrm", 0, "the file is cut"),
-        ("hgrm-bad-decreasing.hgrm", 4, "falls from the row before"),
+        ("hgrm-ok-comma-decimal.hgrm", 0, "decimal mark is a comma"),
+        ("hgrm-bad-truncated.hgrm", 0, "the file is truncated"),
+        ("hgrm-bad-decreasing.hgrm", 4, "decreases from the previous row"),
         ("hgrm-bad-count-mismatch.hgrm", 0, "the line below the table 12"),
         ("bad-empty.csv", 4, "the file is empty"),
         ("bad-binary.csv", 4, "not text"),
@@ -142,9 +142,9 @@ const CUT: &str = "       Value     Percentile TotalCount 1/(1-Percentile)\n\n\
 fn a_row_that_cannot_be_read_is_named_and_not_left_out() {
     let tool = Tool::new();
     for (row, wrong) in [
-        ("x 0.6 60 2.5", "its value `x` is no number"),
-        ("50.000 0.6", "it has 2 of the 3 or 4 fields of a row"),
-        ("50.000 0.6 60 2.5 7", "it has 5 of the 3 or 4 fields of a row"),
+        ("x 0.6 60 2.5", "its value `x` is not a number"),
+        ("50.000 0.6", "it has 2 fields, expected 3 or 4"),
+        ("50.000 0.6 60 2.5 7", "it has 5 fields, expected 3 or 4"),
     ] {
         let at = CUT.find("    9000").unwrap();
         std::fs::write(tool.path().join("bad.hgrm"), [&CUT[..at], row, "\n", &CUT[at..]].concat()).unwrap();
@@ -169,7 +169,7 @@ fn files_become_a_page_that_needs_no_script_and_pictures() {
         page.contains("&lt;img src=x onerror=alert(1)&gt;&amp;&#39;") && !page.contains("<img"),
         "{page}"
     );
-    assert!(page.contains("the file is cut"), "{page}");
+    assert!(page.contains("the file is truncated"), "{page}");
     // A row for each file, with what the terminal says; the 99th percentile is in neither.
     for part in ["<th scope=\"row\">one</th>", "<td>40.000</td>", "<td>9000.000</td>", "Value by percentile"]
     {

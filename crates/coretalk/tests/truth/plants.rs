@@ -15,7 +15,7 @@ const UNHELD: &[(&str, &str)] = &[
     ("coretalk 0.1.0", "the version; its counts are held, and few"),
     ("polls more than 0.5 µs apart", "a heading"),
     ("correlation with the distance", "in no document"),
-    ("is wider than asked for", "a reason of a trial, in words of the document"),
+    ("is wider than requested", "a reason of a trial, in words of the document"),
     ("only ", "a reason of a trial"),
     ("95 % over", "its numbers are held but the 95"),
     (" · 20", "dates"),

@@ -32,7 +32,9 @@ pub fn of_run(global: &Global, word: &str) -> Result<Noise, Failure> {
     let of_jitter =
         series.filter(|(series, _)| series.settings.probes.iter().any(|probe| probe == names::PROBE));
     let Some((series, environment)) = of_jitter else {
-        return Err(Failure::Usage(format!("--jitter needs a run of `coretalk jitter`, and {run} is none")));
+        return Err(Failure::Usage(format!(
+            "--jitter needs a run of `coretalk jitter`, and {run} is not one"
+        )));
     };
     let sorted = by_quietness(&series.result.trials);
     Ok(Noise { run, environment: environment.clone(), noisy: worth_avoiding(&sorted), watched: sorted.len() })
@@ -55,7 +57,7 @@ impl Noise {
         match is_same(&self.environment, here) {
             true => Ok(()),
             false => Err(Failure::Usage(format!(
-                "--jitter: the run {} is of {}, and the latencies are those of {}",
+                "--jitter: run {} was made on {}, but the latencies are from {}",
                 self.run,
                 called(&self.environment),
                 called(here)
@@ -67,17 +69,14 @@ impl Noise {
     pub fn remark(&self) -> String {
         let watched = self.watched;
         if self.noisy.is_empty() {
-            return format!(
-                "in the run {} none of {watched} CPUs was noisy enough to be left alone",
-                self.run
-            );
+            return format!("run {} found none of the {watched} CPUs noisy enough to avoid", self.run);
         }
-        let one = |cpu: &Quietness| format!("{} ({} lost)", cpu.cpu, percent(cpu.lost));
+        let one = |cpu: &Quietness| format!("CPU {} (lost {})", cpu.cpu, percent(cpu.lost));
         let named: Vec<String> = self.noisy.iter().take(MOST_NAMED).map(one).collect();
         let more = match self.noisy.len().saturating_sub(MOST_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        format!("left alone, for the run {} found them noisy: CPUs {}{more}", self.run, named.join(", "))
+        format!("avoided because run {} found them noisy: {}{more}", self.run, named.join(", "))
     }
 }

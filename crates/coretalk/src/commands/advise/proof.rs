@@ -58,8 +58,7 @@ pub fn prove(
             Err(Failure::Interrupted("interrupted; `advise` saves nothing".to_owned()))
         }
         PlaceEnded::Failed { placement, failure } => Err(Failure::Environment(format!(
-            "the workload {workload} failed on the placement {placement}: {failure}; see whether `coretalk place \
-             --workload {workload}` works there"
+            "workload {workload} failed on placement {placement}: {failure}; check whether `coretalk place --workload {workload}` works there"
         ))),
         PlaceEnded::Complete | PlaceEnded::Budget { .. } | PlaceEnded::TooShort { .. } => {
             let Some(headline) = result.comparisons.first() else {
@@ -76,8 +75,7 @@ fn same(measured: &Environment, here: &Environment) -> Result<(), Failure> {
     match is_same(measured, here) {
         true => Ok(()),
         false => Err(Failure::Usage(format!(
-            "--prove runs work on {}, and the latencies are those of {}; choose the machine with --machine, or leave \
-             --prove out",
+            "--prove would run on {}, but the latencies are from {}; choose the machine with --machine, or drop --prove",
             called(here),
             called(measured)
         ))),

@@ -30,7 +30,7 @@ pub fn act(
     let name = &found.name;
     let Some(was) = found.file.series_settings()?.as_ref().and_then(PlaceSettings::of_series) else {
         return Err(Failure::Usage(format!(
-            "the run {name} compares no placements; go on with `coretalk --resume {name}`"
+            "run {name} does not compare placements; resume it with `coretalk --resume {name}`"
         )));
     };
     let mut machine = found.machine(invocation)?;
@@ -40,7 +40,7 @@ pub fn act(
         differences(invocation, typed, &words, &was).into_iter().find(|what| !says_the_same(what))
     {
         return Err(Failure::Usage(format!(
-            "{what} differs from the run that is resumed; leave it out (only --budget may be new), or begin a new run"
+            "{what} differs from the run to resume; leave it out (only --budget may change), or start a new run"
         )));
     }
     if found.needs_nothing(invocation, was.budget)? {
@@ -64,18 +64,18 @@ fn again(
 ) -> Result<(Words, Requested), Failure> {
     let changed = |what: &str| {
         Failure::Environment(format!(
-            "{what}; begin a new comparison, or see this one with `coretalk runs show`"
+            "{what}; start a new comparison, or see this one with `coretalk runs show`"
         ))
     };
     if words.iter().any(|word| word.contains(char::REPLACEMENT_CHARACTER)) {
-        return Err(changed("a word of the command is no text, so that the file does not hold it exactly"));
+        return Err(changed("a word of the command is not valid text, so the file does not have it exactly"));
     }
     let typed = std::iter::once("coretalk".to_owned()).chain(words.iter().cloned()).map(OsString::from);
     let Typed::Command(invocation) = parse(typed)? else {
-        return Err(changed("the words of the run are no command of this version"));
+        return Err(changed("this version does not know the command of the run"));
     };
     let Cli { command: Some(Command::Place(args)), global } = invocation.cli else {
-        return Err(changed("the words of the run are no comparison of this version"));
+        return Err(changed("this version does not know the comparison of the run"));
     };
     if let Some(program) = args.command.first().map(Path::new)
         && program.is_relative()
@@ -83,7 +83,7 @@ fn again(
         && !program.exists()
     {
         return Err(Failure::Environment(format!(
-            "the command of the run is `{}`, which is not in this folder; resume it in the folder where it was begun",
+            "the command of the run is `{}`, which is not in this directory; resume it in the directory where it was started",
             program.display()
         )));
     }
@@ -91,7 +91,7 @@ fn again(
     // A later segment may have had another budget.
     let settings = PlaceSettings { budget: was.budget, ..now.settings };
     if settings != *was {
-        return Err(changed("the placements of the run are not what they were: the topology has changed"));
+        return Err(changed("the placements of the run have changed: the topology is different now"));
     }
     Ok((Words { global, args: *args }, Requested { settings, ..now }))
 }

@@ -27,16 +27,16 @@ pub fn act(
     let Some(settings) = found.file.series_settings()? else {
         let name = &found.name;
         return Err(Failure::Usage(format!(
-            "the run {name} is one of `latency`; go on with `coretalk latency --resume {name}`"
+            "run {name} was made by `latency`; resume it with `coretalk latency --resume {name}`"
         )));
     };
     if settings.probes == [PROBE] {
         drop(found);
         return match args {
             None => placement::act(invocation, None, run, stop),
-            Some(_) => Err(Failure::Usage(
-                "the run that is resumed compares placements; leave the command out".into(),
-            )),
+            Some(_) => {
+                Err(Failure::Usage("the run to resume compares placements; leave out the command".into()))
+            }
         };
     }
     let mut machine = found.machine(invocation)?;
@@ -60,7 +60,7 @@ fn same_settings(
 ) -> Result<(), Failure> {
     let differs = |option: &str| {
         Err(Failure::Usage(format!(
-            "{option} differs from the run that is resumed; leave it out (only --budget may be new), or begin a new run"
+            "{option} differs from the run to resume; leave it out (only --budget may change), or start a new run"
         )))
     };
     let global = &invocation.cli.global;
@@ -73,14 +73,14 @@ fn same_settings(
     let Some(args) = args else {
         return match ["cpus", "smt", "order"].iter().find_map(|id| invocation.flag(id)) {
             Some(option) => {
-                Err(Failure::Usage(format!("{option} has no effect on a run that is resumed; leave it out")))
+                Err(Failure::Usage(format!("{option} has no effect when resuming; leave it out")))
             }
             None => Ok(()),
         };
     };
     if was.probes != [args.probe()] {
         return Err(Failure::Usage(format!(
-            "the run that is resumed is one of `{}`; leave the command out",
+            "the run to resume was made by `{}`; leave out the command",
             was.probes.join(", ")
         )));
     }

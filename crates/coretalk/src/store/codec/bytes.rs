@@ -10,10 +10,10 @@ pub enum Damage {
     #[error("{0} bytes follow its end")]
     Long(usize),
     /// Its check sum does not fit its contents.
-    #[error("its check sum does not fit")]
+    #[error("its checksum does not match")]
     CheckSum,
     /// It was written by a newer version of the tool, or is no such blob.
-    #[error("its encoding has version {found}, this tool knows {known}")]
+    #[error("its encoding has version {found}, but this tool supports {known}")]
     Version {
         /// The version byte.
         found: u8,
@@ -21,7 +21,7 @@ pub enum Damage {
         known: u8,
     },
     /// A number that cannot be.
-    #[error("{what} is {value}, which cannot be")]
+    #[error("{what} is {value}, which is impossible")]
     Value {
         /// Of what.
         what: &'static str,

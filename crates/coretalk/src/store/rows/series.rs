@@ -117,7 +117,7 @@ pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSe
             placement: placement.into_iter().map(CpuId).collect(),
         };
         if row.get::<_, String>(1)? != trial.id().to_string() {
-            return Err(conversion(1, "the id of a trial does not fit its contents"));
+            return Err(conversion(1, "the ID of a trial does not match its contents"));
         }
         trials.push(trial);
     }

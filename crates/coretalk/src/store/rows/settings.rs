@@ -184,7 +184,7 @@ pub fn write_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
 pub fn read_settings(db: &Connection) -> rusqlite::Result<Option<LatencySettings>> {
     let row: SettingsRow = read_keys(db, "settings")?;
     if !(row.precision > 0.0 && row.precision <= 1.0) {
-        return Err(super::conversion(1, format!("{} is no precision", row.precision)));
+        return Err(super::conversion(1, format!("{} is not a precision", row.precision)));
     }
     if row.protocols.is_empty() && row.imitate.is_empty() {
         return Ok(None);

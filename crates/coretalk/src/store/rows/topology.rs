@@ -56,7 +56,7 @@ pub fn read_topology(db: &Connection) -> rusqlite::Result<Topology> {
     while let Some(row) = rows.next()? {
         let id: u32 = row.get(0)?;
         if id > coretalk_model::cpu::HIGHEST_CPU {
-            return Err(conversion(0, format!("CPU {id} is beyond every known machine")));
+            return Err(conversion(0, format!("CPU {id} is larger than on any known machine")));
         }
         let cpu = CpuId(id);
         cpus.insert(cpu);
@@ -82,7 +82,7 @@ fn read_beside(db: &Connection) -> rusqlite::Result<Option<Beside>> {
         return Ok(None);
     };
     let same = same.into_iter().map(|(level, same)| {
-        let known = Same::named(&same).ok_or_else(|| conversion(1, format!("`{same}` is no level")))?;
+        let known = Same::named(&same).ok_or_else(|| conversion(1, format!("`{same}` is not a level")))?;
         Ok((named(&Level::ALL, Level::name, &level)?, known))
     });
     let node =

@@ -60,13 +60,13 @@ fn other_files_are_told_apart_from_run_files() {
     fresh[60..64].fill(0);
     for (file, word) in [
         (&b""[..], "empty"),
-        (b"0,12.5,13\n", "no SQLite file"),
-        (&[0xFF; 9000], "no SQLite file"),
+        (b"0,12.5,13\n", "not an SQLite file"),
+        (&[0xFF; 9000], "not an SQLite file"),
         (&program, "another program"),
-        (&fresh, "without contents"),
-        (&bytes()[..60], "cut off"),
-        (&bytes()[..bytes().len() / 2], "cut off"),
-        (&bytes()[..bytes().len() - 1], "cut off"),
+        (&fresh, "an empty run file"),
+        (&bytes()[..60], "truncated"),
+        (&bytes()[..bytes().len() / 2], "truncated"),
+        (&bytes()[..bytes().len() - 1], "truncated"),
     ] {
         check(file, FailureClass::Input, word);
     }
@@ -76,7 +76,7 @@ fn other_files_are_told_apart_from_run_files() {
 fn a_newer_file_is_refused_with_both_versions() {
     let mut newer = bytes().to_vec();
     newer[60..64].copy_from_slice(&77u32.to_be_bytes());
-    check(&newer, FailureClass::Store, "schema version 77 and this coretalk reads up to 4");
+    check(&newer, FailureClass::Store, "schema version 77, but this coretalk reads up to 4");
 }
 
 #[test]
@@ -91,11 +91,11 @@ fn a_file_that_is_not_there_and_a_folder_are_named() {
 #[test]
 fn rows_that_contradict_the_run_are_damage() {
     for (change, word) in [
-        ("UPDATE rounds SET pass = pass + 1", "check sum"),
+        ("UPDATE rounds SET pass = pass + 1", "checksum"),
         ("UPDATE rounds SET purpose = 99 WHERE round = 1", "purpose"),
         ("UPDATE rounds SET trials = 'text'", "damaged"),
         ("UPDATE raw SET recordings = x'00'", "too early"),
-        ("UPDATE shapes SET spans = replace(spans, 'cas', 'csa')", "check sum"),
+        ("UPDATE shapes SET spans = replace(spans, 'cas', 'csa')", "checksum"),
         ("DELETE FROM shapes WHERE shape = 0", "shape"),
         ("DELETE FROM run", "damaged"),
         ("DROP TABLE raw", "raw"),
@@ -104,7 +104,7 @@ fn rows_that_contradict_the_run_are_damage() {
         ("UPDATE settings SET value = '\"cass\"' WHERE key = 'hint'", "damaged"),
         ("UPDATE settings SET value = '[[0,1' WHERE key = 'pairs'", "damaged"),
         ("DELETE FROM settings WHERE key = 'precision'", "precision"),
-        ("UPDATE settings SET value = '-1' WHERE key = 'precision'", "-1 is no precision"),
+        ("UPDATE settings SET value = '-1' WHERE key = 'precision'", "-1 is not a precision"),
         ("UPDATE segments SET clock_hz = -5", "no counter runs at -5 Hz"),
         ("UPDATE segments SET clock_hz = 1e400", "no counter runs at inf Hz"),
         ("UPDATE cpus SET cpu = 4000000000 WHERE cpu = 3", "4000000000"),

@@ -73,11 +73,11 @@ fn another_machine_is_refused_and_the_file_stays_as_it_was() {
         here
     };
     for (here, word) in [
-        (change(|here| here.environment.cpu_model = None), "the CPU Example 9000, here it is unknown"),
+        (change(|here| here.environment.cpu_model = None), "the CPU Example 9000, but here it is unknown"),
         (change(|here| here.environment.kernel = Some("Linux 7.0".into())), "the kernel Linux 6.12"),
         (change(|here| here.environment.tool_version = "0.2.0".into()), "coretalk 0.1.0"),
         (change(|here| here.environment.simulated = Some("hybrid".into())), "sim:hybrid"),
-        (change(|here| here.allowed = "0-2".parse().unwrap()), "the allowed CPUs 0-3, here it is 0-2"),
+        (change(|here| here.allowed = "0-2".parse().unwrap()), "the allowed CPUs 0-3, but here it is 0-2"),
     ] {
         let refusal = compatible(&conditions(&was), &here).unwrap_err();
         assert!(refusal.to_string().contains(word), "{refusal}");

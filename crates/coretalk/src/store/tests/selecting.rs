@@ -59,8 +59,8 @@ fn a_run_that_is_not_there_is_a_usage_error_that_says_what_is() {
     for (selector, word) in [
         ("latest~9", "4 runs"),
         ("latest~x", "latest~1"),
-        ("0193a5b2", "2 runs fit"),
-        ("aaaa", "2 runs fit"),
+        ("0193a5b2", "2 runs match"),
+        ("aaaa", "2 runs match"),
         ("nonsense", "the newest is 0193a5c0"),
         ("", "runs list"),
     ] {

@@ -28,10 +28,10 @@ pub const PATTERNS: &[Pattern] = &[
         placed,
     ),
     held("No placement is better than {which} by more than {share%}: {how}.", bound),
-    held("No advice: {share%} of the pairs changed level while they were watched, {rest}", nothing),
+    held("No advice: {share%} of the pairs changed level during the run, {rest}", nothing),
     held(
-        "second threads of cores are left out (CPUs {cpus}), since there are cores enough and two threads of one compute \
-         at about half its speed",
+        "SMT siblings (CPUs {cpus}) are left out: there are enough cores, and two threads of one core compute at about \
+         half speed",
         left_out,
     ),
     held("taskset -c {cpus} COMMAND", set),

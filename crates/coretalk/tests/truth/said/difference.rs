@@ -28,7 +28,7 @@ pub const PATTERNS: &[Pattern] = &[
     held("scenario: {a} in A, {b} in B", mismatch),
     held("CPUs: {a} in A, {b} in B", mismatch),
     unheld(
-        "Left out of their levels, for they changed state during a run: {n#} pair{s?}.",
+        "Left out of their levels, for they the machine changed state during a run: {n#} pair{s?}.",
         "the document tells cells, not whether they were left out",
     ),
     unheld("On one side only: {n#} value{s?}.", "the document holds what both sides have"),

@@ -34,7 +34,7 @@ pub const PATTERNS: &[Pattern] = &[
     held("cannot tell whether CPUs {pairs} are threads of one core: {why}", untold),
     held("CONFLICT: the system reports CPUs {pairs} as {what}, but they share {else}", conflict_of_work),
     held(
-        "Structure from the latencies: cannot tell: {share%} of the pairs changed level while they were watched, {rest}",
+        "Structure from the latencies: cannot tell: {share%} of the pairs changed level during the run, {rest}",
         moved,
     ),
     held("the reported {level} hold groups that nothing reports", coarser),

@@ -20,8 +20,8 @@ pub const PATTERNS: &[Pattern] = &[
     ),
     held("{k#} of {n#} trials: {reason}; first {trial}", doubts),
     held("{n#} more trial{s?} with a doubt; see `flags` and `reason` in the data", more_doubts),
-    unheld("{trial}: ± {width%} is wider than asked for", "one trial and its reason, as the document has it"),
-    held("{trial}: the interval is wider than the value itself", wider_than_itself),
+    unheld("{trial}: ± {width%} is wider than requested", "one trial and its reason, as the document has it"),
+    held("{trial}: the interval is wider than the value", wider_than_itself),
     unheld("{trial}: only {passes#} passes", "one trial and its reason, as the document has it"),
     unheld(
         "Every CPU polls the counter all the time; polls more than 0.5 µs apart are a gap. {rest}",
@@ -291,7 +291,7 @@ fn wider_than_itself(reader: &mut Reader<'_>, said: &Said<'_>) {
     let cpus = said.text("trial").rsplit_once("CPUs ").map_or("", |(_, cpus)| cpus).replace('-', " ");
     let is_it = |trial: &Value| {
         let reason = trial["reason"].as_str().unwrap_or_default();
-        placed(trial) == cpus && reason.contains("the interval is wider than the value itself")
+        placed(trial) == cpus && reason.contains("the interval is wider than the value")
     };
     let found = list(&reader.run.document["series"]).iter().any(is_it);
     reader.holds("width", found, || "no trial of the document says so of itself".to_owned());
