@@ -108,7 +108,7 @@ fn what_a_command_that_failed_wrote_is_shown_with_its_run_and_in_no_report() {
     let (tool, places) = (Tool::new(), places());
     let script = "seq 1000 1099; echo one >&2; printf 'two \\033[2J\\n' >&2; exit 3";
     let said = tool.call(&place(&places, &["--", "/bin/sh", "-c", script]));
-    assert!(said.code == 1 && said.err.contains("(it said: two \u{fffd}[2J)"), "{}", said.err);
+    assert!(said.code == 1 && said.err.contains("(its last error: two \u{fffd}[2J)"), "{}", said.err);
     let shown = tool.done(&["runs", "show", "latest"]).out;
     for part in [
         "it wrote to standard error:\n     one\n     two \u{fffd}[2J\n",
@@ -241,7 +241,7 @@ fn refusals_are_one_sentence_with_the_right_code() {
         ([&["place"], &two[..], &["--", "/"]].concat(), 2, "is a directory"),
         ([&["place", two[0], "--placement=a=99999"][..], &true_].concat(), 2, "does not exist"),
         ([&["place", two[0], "--placement=dense"][..], &true_].concat(), 2, "unknown placement `dense`"),
-        ([&["place"], &two[..], &["--", "no-such-program-at-all"]].concat(), 2, "cannot run `"),
+        ([&["place"], &two[..], &["--", "no-such-program-at-all"]].concat(), 2, "is not in PATH"),
         ([&["place"], &two[..], &["--format", "csv"], &true_].concat(), 2, "cannot show a comparison"),
         ([&["place", "--machine", "sim:chiplet-16"], &two[..], &true_].concat(), 2, "cannot run a command"),
         (
@@ -641,8 +641,8 @@ fn a_comparison_that_its_budget_ended_goes_on_with_a_longer_one() {
     for (more, part) in [
         (&["--seed", "2"][..], "--seed differs"),
         (&["place", "--placement=a=0,1", "--placement=b=2,3", "--workload=ring"], "differs from the run"),
-        (&["wake"], "leave the command out"),
-        (&["latency"], "leave the command out"),
+        (&["wake"], "leave out the command"),
+        (&["latency"], "leave out the command"),
         (&["place", "--repeat", "31"], "--repeat differs"),
         (&["place", "--threads", "3"], "--threads differs"),
         (&["place", "--min-effect", "2%"], "--min-effect differs"),

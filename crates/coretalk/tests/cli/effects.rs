@@ -124,7 +124,7 @@ fn what_verbose_adds_is_sentences() {
         (&["latency"][..], "settings: CPUs 0-3; all pairs; protocol cas; wait hint chosen by a pilot"),
         (&["queue", "--queue", "spsc"], "settings: CPUs 0-3; trials of queue; queue spsc;"),
         (&["place", "--workload", "ring", "--placement", "one=0", "--placement", "two=0-1"], "comparing"),
-        (&[], "settings: CPUs 0-3; every pair"),
+        (&[], "settings: CPUs 0-3; all pairs"),
     ] {
         let here = [
             "--machine",

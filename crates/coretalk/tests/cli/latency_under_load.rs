@@ -163,7 +163,7 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
     for (words, part) in [
         (&["latency", "--gap", "1ns"][..], "a gap must be between `100ns` and `1s`"),
         (&["latency", "--gap", "1s..1us"], "put the shorter gap first"),
-        (&["latency", "--gap", "1us,1us"], "--gap names a silence twice"),
+        (&["latency", "--gap", "1us,1us"], "--gap lists a gap twice"),
         (&["latency", "--gap", "1us", "--protocol", "msg"], "--protocol"),
         (&["latency", "--gap", "1us", "--by", "core"], "'--gap <TIME>' cannot be used with '--by <WHAT>'"),
         (&["--keep-raw", "latency", "--gap", "1us"], "cannot be used with '--keep-raw'"),
@@ -171,7 +171,7 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
         (&["latency", "--load", "computer"], "a similar name exists: `compute`"),
         (
             &["latency", "--load", "compute,pingpong", "--cpus", "0,1"],
-            "too few among those chosen for compute, pingpong",
+            "too few are selected for compute, pingpong",
         ),
         (&["sharing", "--distance", "12"], "a multiple of 8"),
         (&["sharing", "--distance", "8,8"], "lists 8 twice"),

@@ -193,7 +193,7 @@ fn files_of_other_tools_are_drawn_and_marked_as_what_they_are() {
     let (one, err) = page(&["secret-a.csv"]);
     assert!(err.contains("--with-identity shows their names"), "{err}");
     for part in
-        ["IMPORTED", "matrix 1", "not checked by coretalk", "0-3&emsp;4-7", "measured by another tool"]
+        ["IMPORTED", "matrix 1", "nothing of them was checked", "0-3&emsp;4-7", "measured by another tool"]
     {
         assert!(one.contains(part), "{part}");
     }

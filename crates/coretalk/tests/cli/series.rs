@@ -60,7 +60,7 @@ fn an_interrupted_run_of_series_goes_on_where_it_ended() {
         [&["wake", "--seed", "1", "--primitive", "semaphore", "-q", "--name", "half"], &machine[..]].concat();
     let stopped = tool.call(&words);
     assert_eq!(stopped.code, 5, "{}", stopped.err);
-    assert!(stopped.err.contains("resume it with"), "{}", stopped.err);
+    assert!(stopped.err.contains("resume with"), "{}", stopped.err);
     let passes = |run: &str| tool.done(&["export", run, "--format", "jsonl"]).out;
     let before = passes("half");
     assert!(tool.done(&["runs", "show", "half"]).out.contains("Interrupted"));

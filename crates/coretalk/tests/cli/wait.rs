@@ -136,7 +136,7 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
         (&["--strategy", "pause:0"], "from 1 to"),
         (&["--strategy", "pause,pause"], "lists pause twice"),
         (&["--strategy", "busy", "--alternate"], "name another one"),
-        (&["--strategy", "clock", "--cost"], "no meaning here"),
+        (&["--strategy", "clock", "--cost"], "meaningless here"),
         (&["--asym", "pause"], "A:B"),
         (&["--asym", "busy:pauze"], "`pause`"),
         (&["--asym", "pause:busy,pause:busy"], "twice"),
