@@ -164,7 +164,7 @@ mod tests {
         assert!(chosen(1, class("LP")).unwrap_err().contains("classes here: E and P"));
         assert_eq!(chosen(2, Constraints { node: Some(0), ..base.clone() }).unwrap(), "0-3");
         assert!(
-            chosen(2, Constraints { node: Some(7), ..base.clone() }).unwrap_err().contains("memory node 7")
+            chosen(2, Constraints { node: Some(7), ..base.clone() }).unwrap_err().contains("NUMA node 7")
         );
         assert_eq!(chosen(2, Constraints { avoid: "0-2".parse().unwrap(), ..base.clone() }).unwrap(), "3-5");
         assert!(
