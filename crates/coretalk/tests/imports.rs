@@ -122,8 +122,10 @@ fn documents_and_blocks_are_apart_and_nothing_knows_a_command() {
     }
 }
 
-/// Where a probe may be named beside its own files: what is written into files and documents is a contract.
-const CONTRACTS: [&str; 3] = ["coretalk::document", "coretalk::export", "coretalk::store"];
+/// Where a probe may be named beside its own files: what is written into files and documents is a contract, and an example
+/// of help is a command as somebody types it.
+const CONTRACTS: [&str; 4] =
+    ["coretalk::args::examples", "coretalk::document", "coretalk::export", "coretalk::store"];
 
 /// The words of probes that stand elsewhere, and what they are there.
 const OTHER_WORDS: &[(&str, &str, &str)] = &[

@@ -57,7 +57,7 @@ impl<'a> Alike<'a> {
         let why = match (self, doubted) {
             (Alike::Words(words), _) => return words.to_owned(),
             (_, [one]) => return one.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
-            (Alike::Wide, _) => " is wider than asked for",
+            (Alike::Wide, _) => " is wider than requested",
             (Alike::Coarse, _) => ", for the clock reads in steps and a median is known to half of one",
         };
         let widths = doubted.iter().filter_map(|trial| match trial.reason.as_ref()?.about {

@@ -198,7 +198,7 @@ fn names_and_payloads_are_read_or_refused_in_words() {
     }
     assert_eq!(
         Payload::parse("bytes:63").unwrap_err().to_string(),
-        "a message of `63` bytes: there are 16, 64, 256, 1024"
+        "a message of `63` bytes: use 16, 64, 256, 1024"
     );
     assert!(Payload::parse("int").unwrap_err().to_string().starts_with("unknown payload `int`"));
 }

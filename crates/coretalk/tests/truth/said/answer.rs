@@ -28,7 +28,7 @@ pub const PATTERNS: &[Pattern] = &[
     held("waking a sleeping thread ({step}) {costs}", woken),
     held("core-to-core-latency would print {costs}", tool),
     held("c2clat {costs}", further_tool),
-    held("threads that talk to each other: taskset -c {cpus} COMMAND{rest?}", bound),
+    held("threads that talk to each other: taskset -c {cpus} COMMAND", bound),
     held("where {n#} threads should live: coretalk advise -n {m#} --from {run}", advice),
 ];
 

@@ -100,6 +100,8 @@ fn fastest(reader: &mut Reader<'_>, said: &Said<'_>) {
 
 fn shares(reader: &mut Reader<'_>, said: &Said<'_>) {
     let [a, b] = ["a", "b"].map(|hole| CpuId(said.cpu(hole)));
+    let of_map = ["from", "to"].map(|end| CpuId(cell(reader)[end].as_u64().unwrap_or(0) as u32));
+    reader.holds("pair", [a, b] == of_map, || format!("the map is of {of_map:?}"));
     let words = relation_words(reader.run.reported.relation(a, b), &reader.run.reported);
     reader.holds("pair", said.text("shares") == words, || format!("these share: {words}"));
 }

@@ -409,7 +409,8 @@ fn progress(driver: &mut Driver<'_>, open: &[u32], rounds: &[CellRound], target:
         }
     };
     let known: f64 = rounds.iter().filter_map(|round| driver.expect(Purpose::Map, round)).sum();
-    let sweep = Picos::from_ns(known).max(PASS_GAP);
+    // Passes of a watch wait for each other.
+    let sweep = Picos::from_ns(known).max(gap(driver, target));
     let expected = driver.run.elapsed() + Picos::from_secs(sweep.secs() * f64::from(passes) / MAP_SHARE);
     let map = expected.min(driver.settings.budget);
     let left = driver.settings.budget - map;
