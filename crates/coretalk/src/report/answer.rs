@@ -10,7 +10,7 @@ use crate::blocks::Block;
 use coretalk_model::infer::levels_changed;
 use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::{ClassPair, OfRelation, by_relation, class_pairs, contrasts, overall};
-use coretalk_model::{Level, Relation, Topology};
+use coretalk_model::{CpuSet, Level, Relation, Topology};
 
 /// Relations that are named one by one: of more the nearest and the farthest.
 const MOST_NAMED: usize = 4;
@@ -28,7 +28,7 @@ pub(super) fn sentence(report: &RunReport, map: &LatencyMap) -> Option<String> {
     }
     let classes = class_pairs(map, &report.topology);
     let said = match classes.is_empty() {
-        true => by_distance(&by_relation(map, &report.topology), &report.topology),
+        true => by_distance(map, &report.topology),
         false => by_kinds(&classes, &report.topology),
     };
     let doubt = if is_in_doubt(map) { " · ! most pairs are in doubt" } else { "" };
@@ -48,7 +48,8 @@ fn by_kinds(classes: &[ClassPair], topology: &Topology) -> Option<String> {
     let in_cluster = |of: &&&ClassPair| of.relation == Relation::Cluster;
     let part = |(at, of): (usize, &&ClassPair)| {
         let (unit, alike) = (if at == 0 { " ns" } else { "" }, alike(of));
-        let shared = shared_words(of.relation, alike.iter().any(|of| in_cluster(&of)), topology);
+        let shared =
+            shared_words(of.relation, alike.iter().any(|of| of.relation == Relation::Cluster), topology);
         let shared = if alike.len() > 1 { format!(" {shared}") } else { String::new() };
         format!("{}{unit} {}{shared}", short_ns(of.median_ns), kind_words(&of.classes))
     };
@@ -61,21 +62,20 @@ fn by_kinds(classes: &[ClassPair], topology: &Topology) -> Option<String> {
 }
 
 /// `18 ns inside an L3, 86 across (4.7 ×), 7.5 between the threads of a core`.
-fn by_distance(rows: &[OfRelation], topology: &Topology) -> Option<String> {
+fn by_distance(map: &LatencyMap, topology: &Topology) -> Option<String> {
+    let rows = by_relation(map, topology);
     let siblings = rows.iter().find(|row| row.relation == Relation::Smt);
     let apart: Vec<&OfRelation> =
         rows.iter().filter(|row| !matches!(row.relation, Relation::SameCpu | Relation::Smt)).collect();
+    let medians = || apart.iter().map(|row| row.median_ns);
+    let (least, most) = (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max));
     let mut parts = match apart[..] {
         [] => Vec::new(),
-        [one] => vec![one_level(one, topology)],
-        [first, .., last] => {
-            let ratio = last.median_ns / first.median_ns;
-            if (1.0 / VISIBLE_CONTRAST..VISIBLE_CONTRAST).contains(&ratio) {
-                vec![format!("{} ns between any two cores, near or far", short_ns(first.median_ns))]
-            } else {
-                levels(&apart, topology)
-            }
+        [one] => vec![one_level(one, map, topology)],
+        [first, ..] if most / least < VISIBLE_CONTRAST => {
+            vec![format!("{} ns {}, near or far", short_ns(first.median_ns), whom(map, topology))]
         }
+        _ => levels(&apart, topology),
     };
     let unit = if parts.is_empty() { " ns" } else { "" };
     parts.extend(
@@ -84,17 +84,29 @@ fn by_distance(rows: &[OfRelation], topology: &Topology) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn one_level(row: &OfRelation, topology: &Topology) -> String {
+/// Whom a value of all pairs speaks of: of the machine only where every pair of it has a value.
+fn whom(map: &LatencyMap, topology: &Topology) -> &'static str {
+    let cpus = topology.cpus().len() as u64;
+    let is_whole = map.cells.len() as u64 == cpus && overall(map).measured == cpus * (cpus - 1) / 2;
+    match (is_whole, topology.level(Level::Core).is_empty()) {
+        (false, _) => "between these CPUs",
+        (true, true) => "between any two CPUs",
+        (true, false) => "between any two cores",
+    }
+}
+
+fn one_level(row: &OfRelation, map: &LatencyMap, topology: &Topology) -> String {
     let [low, high] = row.range_ns;
-    let whom = if topology.level(Level::Core).is_empty() { "CPUs" } else { "cores" };
+    let whom = match (whom(map, topology), row.relation) {
+        (whom @ "between these CPUs", Relation::Machine) => whom.to_owned(),
+        ("between these CPUs", relation) => distance_words(relation, topology),
+        (whom, _) => whom.to_owned(),
+    };
     match high / low < WIDE_RANGE {
-        true => format!("{} ns between any two {whom}", short_ns(row.median_ns)),
-        false => format!(
-            "{} to {} ns between two {whom}, median {}",
-            short_ns(low),
-            short_ns(high),
-            short_ns(row.median_ns)
-        ),
+        true => format!("{} ns {whom}", short_ns(row.median_ns)),
+        false => {
+            format!("{} to {} ns {whom}, median {}", short_ns(low), short_ns(high), short_ns(row.median_ns))
+        }
     }
 }
 
@@ -115,21 +127,43 @@ fn levels(rows: &[&OfRelation], topology: &Topology) -> Vec<String> {
             _ => format!("{value} {}", words(row)),
         }
     };
-    named.iter().map(part).collect()
+    let mut parts: Vec<String> = named.iter().map(part).collect();
+    if let Some(farthest) = parts.last_mut().filter(|_| last.median_ns * VISIBLE_CONTRAST <= first.median_ns)
+    {
+        farthest.push_str(&format!(": slower inside {} than out of it", one_of(inside)));
+    }
+    parts
+}
+
+/// `an L3`, `a cluster`.
+fn one_of(thing: &str) -> String {
+    format!("{} {thing}", if thing.starts_with('L') { "an" } else { "a" })
 }
 
 /// Where threads that talk should run, as far as this map shows it, and who knows more.
 pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'static>> {
     let map = report.maps().first().filter(|map| map.protocol.is_latency())?;
     let moved = report.watch().is_some_and(levels_changed);
-    let near = contrasts(map, &report.topology).into_iter().find(|contrast| {
-        contrast.across_ns / contrast.inside_ns >= VISIBLE_CONTRAST
-            && contrast.groups.first().is_some_and(|group| report.topology.one_per_core(group).len() > 1)
+    let topology = &report.topology;
+    let has_cores = |group: &&CpuSet| topology.one_per_core(group).len() > 1;
+    let innermost = topology.levels().into_iter().find(|&level| {
+        level > Level::Core
+            && topology.level(level).len() > 1
+            && topology.level(level).iter().any(|domain| has_cores(&&domain.cpus))
     });
-    let near = near.filter(|_| !moved && !is_in_doubt(map) && class_pairs(map, &report.topology).is_empty());
-    let bound =
-        near.map(|near| format!("threads that talk to each other: taskset -c {} COMMAND", near.groups[0]));
-    let advice = saved.name().filter(|_| map.cells.cpus().len() > 2 && !moved);
+    let near = contrasts(map, topology).into_iter().find_map(|contrast| {
+        let group = contrast.groups.iter().find(has_cores)?;
+        // Some CPUs of what lies further out are far from each other.
+        let is_near = Some(contrast.level) == innermost
+            || topology.level(contrast.level).iter().any(|domain| domain.cpus == *group);
+        (is_near && contrast.across_ns / contrast.inside_ns >= VISIBLE_CONTRAST).then(|| group.clone())
+    });
+    let near = near.filter(|_| !moved && !is_in_doubt(map) && class_pairs(map, topology).is_empty());
+    let bound = near.map(|near| format!("threads that talk to each other: taskset -c {near} COMMAND"));
+    let cpus = map.cells.cpus().len() as u64;
+    // An advice asks for as many CPUs, and for values of half of the pairs.
+    let is_enough = cpus >= 4 && 4 * overall(map).measured >= cpus * (cpus - 1);
+    let advice = saved.name().filter(|_| is_enough && !moved);
     let advice =
         advice.map(|id| format!("where 4 threads should live: coretalk advise -n 4 --from {}", plain(id)));
     let parts: Vec<String> = bound.into_iter().chain(advice).collect();

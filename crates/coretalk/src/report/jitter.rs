@@ -12,6 +12,8 @@ const MOST_ROWS: usize = 32;
 const MOST_NAMED: usize = 8;
 /// The same in one line among others.
 const MOST_NAMED_IN_A_LINE: usize = 4;
+/// A shorter look says nothing about gaps that come some times a second.
+const LEAST_WATCHED_MS: u64 = 100;
 /// A CPU that lost more of its time is not quiet.
 const DISTURBED: f64 = 0.02;
 /// From this width on a terminal shows the causes.
@@ -62,6 +64,10 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
         _ => vec![alike_words(&sorted, first, last), format!("longest gap {}", duration(longest * 1e-9))],
     };
     let watched = trials.iter().filter_map(|trial| trial.counts.get(names::WATCHED)).max();
+    if let Some(ms) = watched.filter(|ms| **ms < LEAST_WATCHED_MS) {
+        let watched = duration(*ms as f64 * 1e-3);
+        return Some(Block::Fact("noise", format!("cannot tell: watched for {watched} only")));
+    }
     parts.extend(watched.map(|ms| format!("watched for {}", duration(*ms as f64 * 1e-3))));
     Some(Block::Fact("noise", parts.join(" · ")))
 }

@@ -28,7 +28,7 @@ pub fn relation_words(relation: Relation, topology: &Topology) -> String {
         Relation::Machine if topology.level(Level::Package).len() > 1 => return "across packages".into(),
         Relation::Machine => ("this machine", across(Level::Package)),
     };
-    split.map_or(same.into(), |level| format!("across {}", level_words(level, 1)))
+    split.map_or(same.into(), |level| format!("across {}", level_words(level, 2)))
 }
 
 /// The same as a place: `inside an L3`, `across L3`.
@@ -62,9 +62,24 @@ pub fn level_words(level: Level, number: usize) -> &'static str {
 /// print; nearest and farthest pairs, but for threads of one core.
 pub fn in_short(result: &LatencyResult, topology: &Topology) -> Vec<Block<'static>> {
     let ladder = Ends::of(&result.ladder, topology);
-    let pauses = result.maps.first().is_some_and(|map| map.hint == Hint::Pause);
-    let is_message = |row: &LadderRow| row.step == "msg" && row.kernel.as_str().ends_with("+pause") == pauses;
-    let message = ladder.words(&ladder.costs(is_message, |value| format!("{} ns", ns(value))));
+    let in_ns = |value: f64| format!("{} ns", ns(value));
+    let messages = |pauses: bool| {
+        let is_one = |row: &LadderRow| row.step == "msg" && row.kernel.as_str().ends_with("+pause") == pauses;
+        ladder.costs(is_one, in_ns)
+    };
+    // With the hint of the map; where that has none, as what does not spin, with the better.
+    let spins = result.maps.first().filter(|map| map.protocol.spins());
+    let message = match spins {
+        Some(map) => messages(map.hint == Hint::Pause),
+        None => [messages(true), messages(false)]
+            .into_iter()
+            .min_by(|a, b| {
+                let first = |costs: &[Cost<'_>]| costs.first().map_or(f64::INFINITY, |cost| cost.ns);
+                first(a).total_cmp(&first(b))
+            })
+            .unwrap_or_default(),
+    };
+    let message = ladder.words(&message);
     let message = message.map(|costs| format!("a message through a mailbox {costs}"));
     let woken = RUNGS.iter().find_map(|woken| {
         let costs = ladder.costs(|row| row.step == woken.step, |value| duration(value * 1e-9));
@@ -79,12 +94,13 @@ pub fn in_short(result: &LatencyResult, topology: &Topology) -> Vec<Block<'stati
     }
     let mut printed: Vec<String> = Vec::new();
     for tool in tools {
-        let costs = ladder.costs(|row| row.step.strip_prefix("as:") == Some(tool), ns);
+        let is_tool = |row: &LadderRow| row.step.strip_prefix("as:") == Some(tool);
+        let costs = if printed.is_empty() { ladder.costs(is_tool, in_ns) } else { ladder.costs(is_tool, ns) };
         printed.extend(match printed.is_empty() {
             true => ladder.words(&costs).map(|costs| format!("{} would print {costs}", plain(tool))),
             // In the order of the first.
             false => {
-                let costs: Vec<&str> = costs.iter().map(|(cost, _)| cost.as_str()).collect();
+                let costs: Vec<&str> = costs.iter().map(|cost| cost.words.as_str()).collect();
                 Some(format!("{} {}", plain(tool), costs.join(" and "))).filter(|_| !costs.is_empty())
             }
         });
@@ -99,7 +115,14 @@ pub fn in_short(result: &LatencyResult, topology: &Topology) -> Vec<Block<'stati
         .collect()
 }
 
-/// The nearest and the farthest pairs of a ladder.
+/// What a step costs the pairs of a rung.
+struct Cost<'a> {
+    ns: f64,
+    words: String,
+    rung: Rung<'a>,
+}
+
+/// The nearest and the farthest pairs of a ladder; of kinds of cores the quickest and the slowest.
 struct Ends<'a> {
     rows: &'a [LadderRow],
     /// From near to far; kinds of cores in the order of the rows.
@@ -121,35 +144,43 @@ impl<'a> Ends<'a> {
         Ends { rows, rungs, topology }
     }
 
-    /// What a step costs at either end, in words.
-    fn costs(
-        &self,
-        is_meant: impl Fn(&LadderRow) -> bool,
-        words: impl Fn(f64) -> String,
-    ) -> Vec<(String, Rung<'a>)> {
-        let mut ends: Vec<Rung<'a>> =
-            self.rungs.first().into_iter().chain(self.rungs.last()).copied().collect();
-        ends.dedup();
-        let cost = |end: Rung<'a>| {
+    /// What a step costs at either end. Nothing where pairs of one rung differ so much that no number stands for them.
+    fn costs(&self, is_meant: impl Fn(&LadderRow) -> bool, words: impl Fn(f64) -> String) -> Vec<Cost<'a>> {
+        let cost = |&end: &Rung<'a>| {
             let row = self.rows.iter().find(|row| rung(row) == end && is_meant(row))?;
-            Some((words(row.latency_ns?.point), end))
+            let is_one = row.range_ns.is_none_or(|[low, high]| high < MOST_RANGE * low);
+            let ns = row.latency_ns.filter(|_| is_one)?.point;
+            Some(Cost { ns, words: words(ns), rung: end })
         };
-        ends.into_iter().filter_map(cost).collect()
+        let mut costs: Vec<Cost<'a>> = self.rungs.iter().filter_map(cost).collect();
+        if self.rungs.iter().any(|(_, kinds)| kinds.is_some()) {
+            costs.sort_by(|a, b| a.ns.total_cmp(&b.ns));
+        }
+        let last = costs.len().saturating_sub(1);
+        let ends = costs.into_iter().enumerate().filter(|(at, _)| *at == 0 || *at == last);
+        ends.map(|(_, cost)| cost).collect()
     }
 
     /// `36.1 ns inside an L3, 172 ns across L3`; what costs the same near and far is said once.
-    fn words(&self, costs: &[(String, Rung<'a>)]) -> Option<String> {
-        let (first, _) = costs.first()?;
-        if self.rungs.len() == 1 || costs.len() > 1 && costs.iter().all(|(cost, _)| cost == first) {
-            return Some(first.clone());
+    fn words(&self, costs: &[Cost<'a>]) -> Option<String> {
+        let first = costs.first()?;
+        if self.rungs.len() == 1 || costs.len() > 1 && costs.iter().all(|cost| cost.words == first.words) {
+            return Some(first.words.clone());
         }
-        let words = |(cost, end): &(String, Rung<'a>)| match end.1 {
-            Some(_) => format!("{cost} {}", rung_words(*end, &self.rungs, self.topology)),
-            None => format!("{cost} {}", distance_words(end.0, self.topology)),
+        let words = |cost: &Cost<'a>| match cost.rung.1 {
+            Some(_) => format!(
+                "{} {}",
+                cost.words,
+                rung_words(cost.rung, &self.rungs, self.topology).replace(',', "")
+            ),
+            None => format!("{} {}", cost.words, distance_words(cost.rung.0, self.topology)),
         };
         Some(costs.iter().map(words).collect::<Vec<_>>().join(", "))
     }
 }
+
+/// Pairs of one rung whose ends lie further apart than this are of several kinds.
+const MOST_RANGE: f64 = 2.0;
 
 /// The table and what its numbers are. The rows of the code of the map above alone come with interval and range; without
 /// such rows every step is a plain column.

@@ -99,7 +99,7 @@ pub fn next(report: &RunReport, screen: Screen<'_>) -> Block<'static> {
     let has_ladder = report.latencies().is_some_and(|result| !result.ladder.is_empty());
     let ladder = (has_ladder && !screen.has_ladder_table(report))
         .then_some("every step of the ladder: coretalk runs show {id} --ladder");
-    let share = "to share: coretalk report {id} -o z.png or z.html";
+    let share = "to share: coretalk report {id} -o z.html";
     let next: Vec<&str> =
         [share].into_iter().chain(ladder).chain(["as data: coretalk export {id} --format csv"]).collect();
     let mut parts = saved_as(screen.saved(), &next);

@@ -12,7 +12,6 @@ use super::{answer, execution, ladder, saved, states, structure, words};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::terminal;
 use crate::{LatencyReport, RunReport, SeriesReport};
-use coretalk_model::CpuId;
 use coretalk_model::histogram::tells;
 use coretalk_model::infer::{Findings, levels_changed};
 use coretalk_model::latency::summary::{
@@ -22,6 +21,7 @@ use coretalk_model::latency::summary::{counts_percentile, counts_total};
 use coretalk_model::latency::{self, LatencyMap, LatencySettings, PairChoice, TailSeries};
 use coretalk_model::series::Gathering;
 use coretalk_model::stats::gate::GATE_MARGIN;
+use coretalk_model::{CpuId, CpuSet, Level, Topology};
 
 /// Lists of pairs up to this length are shown as a list.
 const MOST_LISTED: usize = 12;
@@ -191,12 +191,25 @@ fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'s
             _ => words::Holding::Still,
         };
         let (apart, by_distance) = (all_apart(map, &report.topology), id_distance_correlation(map));
-        let groups = words::groups(all, &contrasts, &report.topology, holding, apart, by_distance);
+        let mut groups = words::groups(all, &contrasts, &report.topology, holding, apart, by_distance);
+        // What the system parts is no one group, though no pair tells of it.
+        if contrasts.is_empty() && apart.is_none() && is_parted(map, &report.topology) {
+            groups.clear();
+        }
         let label = if contrasts.is_empty() { "groups" } else { "reported" };
         blocks.extend(groups.into_iter().map(|text| Block::Fact(label, text)));
     }
     blocks.push(words::extremes(all, middle));
     blocks
+}
+
+/// Whether the system reports several groups above the core among the CPUs of a map.
+fn is_parted(map: &LatencyMap, topology: &Topology) -> bool {
+    let measured: CpuSet = map.cells.cpus().iter().copied().collect();
+    topology.levels().into_iter().filter(|&level| level > Level::Core).any(|level| {
+        let groups = topology.level(level);
+        groups.iter().filter(|domain| !domain.cpus.intersection(&measured).is_empty()).count() > 1
+    })
 }
 
 /// The pair of a map of two CPUs, where it has one value; each direction of a variation has its own.

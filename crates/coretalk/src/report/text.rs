@@ -104,8 +104,11 @@ pub fn flow<'a>(
         }
         for c in part.chars() {
             if columns(&line) + c.width().unwrap_or(0) > width {
+                // At a blank, where there is one behind the indent.
+                let blank = line.rfind(' ').filter(|at| !line[..*at].trim().is_empty());
+                let rest = blank.map_or(String::new(), |at| line.split_off(at)[1..].to_owned());
                 lines.push(std::mem::take(&mut line));
-                line = " ".repeat(indent);
+                line = " ".repeat(indent) + &rest;
             }
             line.push(c);
         }

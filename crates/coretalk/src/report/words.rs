@@ -154,9 +154,14 @@ pub fn legend(
     let marked = format == MapFormat::Numbers;
     parts.push(match settings.counts {
         Counts::Adaptive => {
-            let but = if marked { "unless marked !" } else { "except doubtful pairs, counted below" };
+            let doubtful = coretalk_model::latency::summary::overall(map).doubtful > 0;
+            let but = match (marked, doubtful) {
+                (true, _) => " unless marked !",
+                (false, true) => " except doubtful pairs, counted below",
+                (false, false) => "",
+            };
             let of = if map.needs_cycles(precision) { " in ns or core cycles" } else { "" };
-            format!("±{} at 95 %{of} {but}", percent(precision))
+            format!("±{} at 95 %{of}{but}", percent(precision))
         }
         Counts::Fixed { samples, iterations } => {
             let (samples, trips) = (count(samples.into(), "sample"), count(iterations.into(), "round trip"));

@@ -197,7 +197,7 @@ pub fn relation_words(relation: Relation, topology: &Topology) -> String {
             let name = level.name();
             format!(
                 "across {}",
-                if matches!(name, "l2" | "l3") { name.to_uppercase() } else { name.to_owned() }
+                if matches!(name, "l2" | "l3") { name.to_uppercase() } else { format!("{name}s") }
             )
         })
     };

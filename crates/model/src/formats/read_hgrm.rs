@@ -323,7 +323,11 @@ mod tests {
             (&format!("{HEAD}1.0 0.5 1 2.0\n1.0 0.2 2 1.2\n"), Some(4), "the percentile decreases"),
             (&format!("{HEAD}1.0 0.1 1 1.1\n1.0 soon 2 1.2\n"), Some(4), "soon"),
             (&format!("{HEAD}NaN 0.1 1 1.1\n"), Some(3), "its value `NaN` is not a number"),
-            (&format!("{HEAD}1.0 0.1 1 1.1\n2.0 0.2\n3.0 1.0 3\n"), Some(4), "it has 2 fields, expected 3 or 4"),
+            (
+                &format!("{HEAD}1.0 0.1 1 1.1\n2.0 0.2\n3.0 1.0 3\n"),
+                Some(4),
+                "it has 2 fields, expected 3 or 4",
+            ),
             (&format!("{HEAD}1.0 0.1 1 1.1\n2.0 0.2 2 1.2 7\n"), Some(4), "it has 5 fields, expected 3 or 4"),
             (
                 &format!("{HEAD}1.0 0.1 1 1.1\nx 0.2 2 1.2\n3.0 1.0 3\n"),

@@ -10,7 +10,7 @@ use crate::report::figure::{ladder, multiples, placements, timeline};
 use crate::report::imported::ImportedFile;
 use crate::report::input::ReportInput;
 use crate::report::text::{count, duration, grouped, ns, plus_minus};
-use crate::report::{self, execution, place, saved, screen, states, structure, words};
+use crate::report::{self, answer, execution, place, saved, screen, states, structure, words};
 use crate::{LatencyReport, RunReport};
 use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::{Extreme, class_pairs, overall};
@@ -68,7 +68,11 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
                 body.push_str(&html::blocks(&[Block::Headline(states::headline(report, pair, value))]));
                 body.push_str(&html::blocks(&states::story(report, pair, value)));
             }
-            None => body.extend(report.latency.as_ref().map(|latency| tiles(latency, map))),
+            None => {
+                let answer = answer::sentence(report, map).map(Block::Headline);
+                body.push_str(&html::blocks(answer.as_slice()));
+                body.extend(report.latency.as_ref().map(|latency| tiles(latency, map)));
+            }
         }
         body.push_str(&html::blocks(&screen::in_words(report, map)));
     }

@@ -18,6 +18,10 @@ pub const PATTERNS: &[Pattern] = &[
     held("{first#} ns between any two CPUs{rest?}", answer),
     held("{first#} to {last#} ns between two cores, median {middle#}{rest?}", range),
     held("{first#} to {last#} ns between two CPUs, median {middle#}{rest?}", range),
+    held("{first#} ns between these CPUs{rest?}", answer),
+    held("{first#} to {last#} ns between these CPUs, median {middle#}{rest?}", range),
+    held("{first#} to {last#} ns inside {where}, median {middle#}{rest?}", range),
+    held("{first#} to {last#} ns across {where}, median {middle#}{rest?}", range),
     held("{first#} ns inside {rest}", answer),
     held("{first#} ns across {rest}", answer),
     held("{first#} ns between the threads of a core", answer),
@@ -52,7 +56,7 @@ fn speaks_of(reader: &Reader<'_>, words: &str, [a, b]: [CpuId; 2]) -> bool {
         return relation != Relation::Smt && kinds_of(run, a, b) == kinds.trim_end_matches(',') && fits;
     }
     match words {
-        "between any two cores" | "between any two CPUs" => relation != Relation::Smt,
+        "between any two cores" | "between any two CPUs" | "between these CPUs" => relation != Relation::Smt,
         "between the threads of a core" => relation == Relation::Smt,
         "across" => shared.starts_with("across"),
         words => {
@@ -151,7 +155,9 @@ fn row<'a>(reader: &Reader<'a>, step: &str, words: &str) -> Vec<&'a Value> {
         .filter(|row| row["step"] == step && row["relation"] != Relation::Smt.name())
         .filter(|row| {
             let hint = row["kernel"].as_str().is_some_and(|of| of.ends_with("+pause"));
-            step != "msg" || hint == kernel.ends_with("+pause")
+            // What does not spin has no hint.
+            let spins = !["xfer", "one-way"].contains(&kernel);
+            step != "msg" || !spins || hint == kernel.ends_with("+pause")
         })
         .filter(|row| {
             let mut of_row = measured.iter().filter(|pair| of_pair(row, pair));

@@ -22,6 +22,7 @@ pub const PATTERNS: &[Pattern] = &[
         both,
     ),
     held("watched for {time@}", watched),
+    held("cannot tell: watched for {time@} only", watched),
 ];
 
 fn trials<'a>(reader: &Reader<'a>) -> Vec<&'a Value> {
