@@ -16,8 +16,8 @@ use std::sync::LazyLock;
 pub const PATTERNS: &[Pattern] = &[
     held("{first#} ns between any two cores{rest?}", answer),
     held("{first#} ns between any two CPUs{rest?}", answer),
-    held("{first#} to {last#} ns between two cores, median {middle#}{rest?}", range),
-    held("{first#} to {last#} ns between two CPUs, median {middle#}{rest?}", range),
+    held("{first#} to {last#} ns between any two cores, median {middle#}{rest?}", range),
+    held("{first#} to {last#} ns between any two CPUs, median {middle#}{rest?}", range),
     held("{first#} ns between these CPUs{rest?}", answer),
     held("{first#} to {last#} ns between these CPUs, median {middle#}{rest?}", range),
     held("{first#} to {last#} ns inside {where}, median {middle#}{rest?}", range),
