@@ -202,7 +202,7 @@ mod tests {
         });
     }
 
-    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
+    #[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri))))]
     #[test]
     fn signals_are_blocked_meanwhile_and_as_before_afterwards() {
         let only_usr1 = 1 << (libc::SIGUSR1 - 1);
