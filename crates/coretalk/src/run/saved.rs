@@ -85,8 +85,13 @@ pub struct Chosen<'a> {
 /// Writes a saved run in a format.
 ///
 /// # Errors
-/// The output cannot be written, or the format cannot hold the run.
+/// The output cannot be written, the format cannot hold the run, or what was chosen would change nothing.
 pub fn write(global: &Global, saved: &Saved, format: FormatWord, chosen: Chosen<'_>) -> Result<(), Failure> {
+    let has_ladder = saved.report.latencies().is_some_and(|result| !result.ladder.is_empty());
+    if chosen.ladder && (format != FormatWord::Text || !has_ladder) {
+        let why = if has_ladder { "it changes text only" } else { "this run has no ladder" };
+        return Err(Failure::Usage(format!("--ladder has no effect here: {why}; leave it out")));
+    }
     let options = output::options(global);
     if let (FormatWord::Hgrm, Some(path)) = (format, options.output.as_deref())
         && is_folder(path)

@@ -48,6 +48,8 @@ fn a_quick_look_climbs_to_sleepers_and_says_which_cpus_are_quiet() {
     assert!(!screen.contains("ladder, ns per hop") && screen.contains("--ladder"), "{screen}");
     let whole = tool.done(&["runs", "show", "first", "--ladder"]).out;
     assert!(whole.contains("ladder, ns per hop") && !whole.contains("--ladder"), "{whole}");
+    let in_json = tool.call(&["runs", "show", "first", "--ladder", "--format", "json"]);
+    assert_eq!((in_json.code, in_json.err.contains("--ladder has no effect")), (2, true), "{}", in_json.err);
     // Its square is all that a reader of tables expects.
     let map = tool.done(&["export", "first", "--format", "csv"]).out;
     assert!(map.starts_with("# coretalk matrix: symmetric, ns\n") && !map.contains("semaphore"), "{map}");
