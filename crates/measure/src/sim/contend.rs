@@ -21,7 +21,7 @@ pub struct ContendCost {
     pub turn: Turn,
     /// How long a thread looks before it sleeps, in nanoseconds; endless for one that never sleeps.
     pub looks_ns: f64,
-    /// System calls of every release, whether somebody sleeps or not.
+    /// System calls of every release once others may have it, whether somebody sleeps or not.
     pub release_calls: f64,
     /// Whether whoever has it keeps others out: one that loses its CPU then holds up all that look.
     pub keeps_out: bool,
@@ -130,8 +130,7 @@ pub fn run(
 
 impl Simulation<'_, '_> {
     fn alone_ns(&self, thread: usize) -> f64 {
-        let calls_ns = self.cost.release_calls * self.stage.costs().syscall_ns;
-        self.cost.alone_cycles * self.stage.cycle_ns(self.threads[thread].cpu) + calls_ns
+        self.cost.alone_cycles * self.stage.cycle_ns(self.threads[thread].cpu)
     }
 
     fn transfer_ns(&mut self, from: CpuId, to: CpuId) -> f64 {
@@ -248,7 +247,8 @@ impl Simulation<'_, '_> {
             let inside_ns = self.stage.event(inside_ns);
             free_ns = self.after(thread, take_ns, inside_ns);
             let out_of_step = 1.0 + OUT_OF_STEP * (2.0 * self.stage.unit() - 1.0);
-            let mut beside_ns = self.stage.event(self.sections.parallel_ns * out_of_step);
+            let release_ns = self.cost.release_calls * self.stage.costs().syscall_ns;
+            let mut beside_ns = self.stage.event(self.sections.parallel_ns * out_of_step + release_ns);
             self.threads[thread].woken_ns = None;
             owner = Some(thread);
             // It does not wait for what it has just had.

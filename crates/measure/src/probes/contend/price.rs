@@ -19,78 +19,92 @@ const STAMPED_SHARE: f64 = 0.25;
 
 /// What one operation of a method does, in events of the machine.
 ///
-/// Beside each stands what was measured on two CPUs of an AMD EPYC guest (3.2 GHz, a transfer of some 35 ns), without
-/// sections, in nanoseconds an operation of a thread: alone, with two threads, and how many operations a thread made in a
-/// row (docs/evidence.md, "Contention"). Where it says *busy* other programs had the CPUs too, which makes runs
-/// longer. What more than two threads do was not seen on hardware: it follows from the same numbers.
+/// Beside each stands what was measured on two CPUs of an AMD EPYC guest (3.7 GHz, a hop of 27.6 ns, nothing else running),
+/// without sections: nanoseconds an operation of a thread alone, with two threads, and operations of a thread in a row
+/// (docs/evidence.md, "Contention"). A hop is a read and a write of a line, so that taking a line at once is less than one.
+/// What more than two threads do was not seen on hardware: it follows from the same numbers.
 pub fn cost(method: MethodKind) -> ContendCost {
-    // 2.4, 9.8; runs of 20 to 49: the owner goes on while another's request is on its way.
+    // 1.95, 10.4; runs of 4.8: the owner goes on while another's request is on its way.
     let line = ContendCost {
-        transfers: 1.4,
+        transfers: 0.6,
         disturbed: 0.0,
-        alone_cycles: 8.0,
-        turn: Turn::Nearest(20),
+        alone_cycles: 7.2,
+        turn: Turn::Nearest(5),
         looks_ns: f64::INFINITY,
         release_calls: 0.0,
         keeps_out: false,
     };
-    // Of tas. 3.5, 18 to 44 (busy); runs of 15 to 41 (busy). Who waits takes the line for every attempt.
-    let spin = ContendCost { transfers: 2.0, disturbed: 0.5, alone_cycles: 11.0, keeps_out: true, ..line };
-    // Of std-mutex. 5.4, 51. Who waits reads the word, so that the owner has to fetch it back.
-    let sleep = ContendCost { transfers: 1.5, disturbed: 0.5, alone_cycles: 17.0, looks_ns: 1_000.0, ..spin };
+    // Of tas. 2.77, 23.5; runs of 5.2. Who waits takes the line for every attempt.
+    let spin = ContendCost { transfers: 0.7, disturbed: 0.23, alone_cycles: 10.2, keeps_out: true, ..line };
+    // Of std-mutex. 4.8, 71; runs of 3.9. Who waits reads the word, so that the owner has to fetch it back.
+    let sleep = ContendCost {
+        transfers: 1.5,
+        disturbed: 1.0,
+        alone_cycles: 17.5,
+        turn: Turn::Nearest(4),
+        looks_ns: 1_000.0,
+        ..spin
+    };
     match method {
         MethodKind::FetchAdd => line,
-        // 3.2 to 3.9, 7.8 to 11 (busy); runs of 65 to 174 (busy). Attempts that fail take the line as well.
+        // 2.8, 26; runs of 2.2. Attempts that fail take the line as well.
         MethodKind::CasLoop => {
-            ContendCost { transfers: 1.5, alone_cycles: 11.0, turn: Turn::Nearest(65), ..line }
+            ContendCost { transfers: 0.75, alone_cycles: 10.3, turn: Turn::Nearest(2), ..line }
         }
-        // 4.0 to 4.4, 13 (busy); runs of 78 (busy).
-        MethodKind::CasBackoff => ContendCost { alone_cycles: 13.0, turn: Turn::Nearest(78), ..line },
-        // 7.2 to 7.5, 15 to 19 (busy); runs of 600 and more (busy), of which a pass as short as a simulated one shows none.
+        // 2.9, 19.7; runs of 10.
+        MethodKind::CasBackoff => {
+            ContendCost { transfers: 2.5, alone_cycles: 10.7, turn: Turn::Nearest(10), ..line }
+        }
+        // 5.2, 24.9; runs of 9.1. Who waits backs off, and reads seldom.
         MethodKind::ParkingLotMutex => ContendCost {
-            disturbed: 0.0,
+            disturbed: 0.1,
             looks_ns: 1_500.0,
-            alone_cycles: 23.0,
-            turn: Turn::Nearest(100),
+            alone_cycles: 19.2,
+            turn: Turn::Nearest(9),
             ..sleep
         },
-        // 6.4 to 8.3, 16 to 21 (busy); runs of 84 to 150 (busy).
-        MethodKind::ReadersWriter => {
-            ContendCost { disturbed: 0.05, alone_cycles: 21.0, turn: Turn::Nearest(84), ..sleep }
-        }
+        // 4.5, 68; runs of 4.2.
+        MethodKind::ReadersWriter => ContendCost { disturbed: 0.9, alone_cycles: 16.5, ..sleep },
         MethodKind::StdMutex => sleep,
-        // 8 to 11, 26 to 46 (busy); runs of 196 to 312 (busy): as long as the other's way out of its sleep.
+        // 5.9, 37; runs of 15.5, and one sleep in 200,000 operations: the word has changed by the time the kernel looks.
         MethodKind::PthreadMutex => ContendCost {
-            disturbed: 0.0,
-            looks_ns: 0.0,
-            alone_cycles: 26.0,
-            turn: Turn::Nearest(300),
+            disturbed: 0.38,
+            looks_ns: 500.0,
+            alone_cycles: 21.5,
+            turn: Turn::Nearest(15),
             ..sleep
         },
         MethodKind::Tas => spin,
-        // 4.0 to 5.0, 18 to 23 (busy); runs of 22 to 28 (busy). Read, then exchanged: two transfers.
-        MethodKind::Ttas => ContendCost { disturbed: 0.15, alone_cycles: 13.0, ..spin },
-        // 3.2, 72; runs of 1.05. Both words lie on one line.
+        // 2.8, 22; runs of 5.1. Read, then exchanged.
+        MethodKind::Ttas => ContendCost { transfers: 1.0, disturbed: 0.12, ..spin },
+        // 2.8, 65; runs of 1. Both words lie on one line.
         MethodKind::Ticket => {
-            ContendCost { transfers: 1.0, disturbed: 0.0, alone_cycles: 10.0, turn: Turn::Arrival, ..spin }
+            ContendCost { transfers: 1.1, disturbed: 0.0, turn: Turn::Arrival, ..spin }
         }
-        // 5.7, 183; runs of 1.15. The end of the queue, the node of the one before and half of the own one, which is
-        // fetched while the one before is still inside.
+        // 4.7, 120; runs of 1. The end of the queue, and the node of the one before.
         MethodKind::Mcs => {
-            ContendCost { transfers: 2.5, disturbed: 0.0, alone_cycles: 18.0, turn: Turn::Arrival, ..spin }
+            ContendCost { transfers: 2.0, disturbed: 0.0, alone_cycles: 17.3, turn: Turn::Arrival, ..spin }
         }
-        // The version travels with every release beside the flag; 12 hints of some 10 ns and four yields of some 100.
-        MethodKind::FlagWait => ContendCost { transfers: 2.5, alone_cycles: 32.0, looks_ns: 500.0, ..sleep },
-        MethodKind::FlagWaitAlways => ContendCost { looks_ns: 0.0, release_calls: 1.0, ..sleep },
-        // 10 to 16, 26 to 32 (busy); runs of 24 to 67 (busy).
+        // 4.4, 29.5; runs of 3.4. 12 hints of some 10 ns and four yields of some 100 come before a sleep.
+        MethodKind::FlagWait => ContendCost {
+            transfers: 1.1,
+            disturbed: 0.0,
+            alone_cycles: 16.1,
+            turn: Turn::Nearest(3),
+            looks_ns: 500.0,
+            ..sleep
+        },
+        // 241, 234; runs of 1.1, and no sleep: the kernel is called when the flag is free again.
+        MethodKind::FlagWaitAlways => ContendCost { looks_ns: 500.0, release_calls: 1.0, ..sleep },
+        // 8.3, 52; runs of 1.7.
         MethodKind::Wide => {
-            ContendCost { transfers: 1.5, alone_cycles: 34.0, turn: Turn::Nearest(24), ..line }
+            ContendCost { transfers: 1.3, alone_cycles: 30.5, turn: Turn::Nearest(2), ..line }
         }
         // Not a line to wait for: it travels with nothing else.
         MethodKind::PerThread => ContendCost { transfers: 0.0, alone_cycles: 4.0, turn: Turn::Apart, ..line },
-        // 0.4, 1.2 (busy). A store that has been waiting for its line overwrites what was stored meanwhile.
+        // 0.27, 1.4. A store that has been waiting for its line overwrites what was stored meanwhile.
         MethodKind::Racy => {
-            ContendCost { transfers: 1.0, alone_cycles: 1.4, turn: Turn::Nearest(32), ..line }
+            ContendCost { transfers: 0.5, alone_cycles: 1.0, turn: Turn::Nearest(32), ..line }
         }
     }
 }
