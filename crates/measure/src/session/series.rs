@@ -18,13 +18,16 @@ use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use coretalk_model::series::{
     ConcurrencyGate, Gathering, PassOutcome, SentinelWatch, SeriesEntry, SeriesRecord, SeriesResult,
-    SeriesSettings, TrialSpec, analyse_series, is_done,
+    SeriesSettings, TrialSpec, analyse_series, first_width, is_done,
 };
 use coretalk_model::stats::{ANALYSES, Key};
 use coretalk_model::{CpuId, Departure, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+/// Passes of the second analysis are so much longer than those that are just long enough in the mean: half of the trials
+/// scatter more than the mean.
+const WITH_MARGIN: f64 = 1.15;
 /// Failures of a trial after which nothing comes back to it.
 const PATIENCE: u32 = 3;
 
@@ -192,7 +195,7 @@ impl<'a> Driver<'a> {
         let spans = self.shares.of.keys().map(|probe| {
             let first = self.shares.first(probe);
             let span = if fewest as usize >= ANALYSES[0] {
-                late_span(first, left, self.owed(open, ANALYSES[1]) / pace)
+                late_span(first, left, self.owed(open, ANALYSES[1]) / pace).min(self.sufficient(open, first))
             } else if open.iter().any(|&trial| self.is_repeated_alone(trial)) {
                 // The first analysis once more, alone: as long as it would have been without others, where that fits.
                 late_span(first, left, self.owed(open, ANALYSES[0])).min(self.shares.alone(probe))
@@ -203,6 +206,24 @@ impl<'a> Driver<'a> {
         });
         let spans: BTreeMap<String, Picos> = spans.collect();
         move |probe| spans.get(probe).copied().unwrap_or(SHORTEST_PASS)
+    }
+
+    /// How long passes of the second analysis have to be at most, where so many trials are made that several go at the
+    /// same time: an interval narrows with the root of the time. How far the first passes of one trial lie apart is much
+    /// by chance, so that all with the same parameters are asked, and those that scatter most.
+    fn sufficient(&self, open: &[usize], first: Picos) -> Picos {
+        if !self.concurrency.is_any() {
+            return LONGEST_PASS;
+        }
+        let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for &trial in open {
+            let width = first_width(self.settings, &self.gate, &self.watch, &self.record, trial);
+            let times_longer = width.map_or(f64::INFINITY, |width| (width / self.settings.precision).powi(2));
+            times.entry(self.settings.trials[trial].label()).or_default().push(times_longer);
+        }
+        let mean = |times: &Vec<f64>| times.iter().sum::<f64>() / times.len() as f64;
+        let most = times.values().map(mean).fold(1.0, f64::max) * WITH_MARGIN;
+        Picos::from_secs((first.secs() * most).min(LONGEST_PASS.secs()))
     }
 
     /// One pass of each of some trials, at the same time; `false` where it was interrupted.

@@ -62,16 +62,38 @@ pub fn is_done(
     if passes.iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin)) {
         return true;
     }
-    let Some(spec) = settings.trials.get(trial) else { return true };
-    let parts = split(settings, watch, spec, &passes, &alike(&passes));
-    let main = of_part(&passes, &parts[0]);
     // Where the machine moved, the rest is made until its largest state has an interval.
+    let Some(width) = width(settings, watch, trial, &passes) else { return false };
+    decide(passes.len(), width, settings.precision, ANALYSES.len() as u32) != Decision::More
+}
+
+/// The half-width of the interval of a trial's headline over the passes of its first analysis, as a share of its middle:
+/// how far passes of that length scatter. `None` before it, and where the largest state has no interval.
+pub fn first_width(
+    settings: &SeriesSettings,
+    gate: &ConcurrencyGate,
+    watch: &SentinelWatch,
+    record: &SeriesRecord,
+    trial: usize,
+) -> Option<f64> {
+    width(settings, watch, trial, gate.counted(record, trial).passes.get(..ANALYSES[0])?)
+}
+
+/// The relative half-width of the headline over these passes, of the largest state; `None` where that has none.
+fn width(
+    settings: &SeriesSettings,
+    watch: &SentinelWatch,
+    trial: usize,
+    passes: &[&PassOutcome],
+) -> Option<f64> {
+    let spec = settings.trials.get(trial)?;
+    let parts = split(settings, watch, spec, passes, &alike(passes));
+    let main = of_part(passes, &parts[0]);
     if main.len() < FEWEST_PASSES as usize {
-        return false;
+        return None;
     }
     let (medians, values) = (medians(settings, &main, Whole), values(settings, &spec.probe, &main, Whole));
-    let width = headline(settings, &spec.probe, &medians, &values).map_or(0.0, Estimate::relative_half_width);
-    decide(passes.len(), width, settings.precision, ANALYSES.len() as u32) != Decision::More
+    Some(headline(settings, &spec.probe, &medians, &values).map_or(0.0, Estimate::relative_half_width))
 }
 
 /// Whose numbers are meant.

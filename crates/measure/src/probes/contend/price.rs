@@ -78,9 +78,7 @@ pub fn cost(method: MethodKind) -> ContendCost {
         // 2.8, 22; runs of 5.1. Read, then exchanged.
         MethodKind::Ttas => ContendCost { transfers: 1.0, disturbed: 0.12, ..spin },
         // 2.8, 65; runs of 1. Both words lie on one line.
-        MethodKind::Ticket => {
-            ContendCost { transfers: 1.1, disturbed: 0.0, turn: Turn::Arrival, ..spin }
-        }
+        MethodKind::Ticket => ContendCost { transfers: 1.1, disturbed: 0.0, turn: Turn::Arrival, ..spin },
         // 4.7, 120; runs of 1. The end of the queue, and the node of the one before.
         MethodKind::Mcs => {
             ContendCost { transfers: 2.0, disturbed: 0.0, alone_cycles: 17.3, turn: Turn::Arrival, ..spin }

@@ -136,10 +136,10 @@ impl Shares {
     }
 
     /// Shares the budget anew among trials of which several are made at the same time: what that saves makes passes
-    /// longer until they are long enough, and then the run shorter.
+    /// longer until they show how far each trial scatters, and then the run shorter.
     pub fn divide_by(&mut self, concurrency: &Concurrency) {
         if concurrency.is_any() {
-            (self.pace, self.longest) = (concurrency.pace(), concurrency::LONG_ENOUGH);
+            (self.pace, self.longest) = (concurrency.pace(), concurrency::BRIEF);
         }
     }
 
