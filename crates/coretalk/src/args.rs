@@ -214,7 +214,7 @@ pub struct ReportArgs {
     /// Runs (latest, a tag, an ID, a path) or matrix files of any tool; several appear side by side
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<String>,
-    /// Initial range of the colour scale (default: fixed)
+    /// Initial range of the colour scale (default: fixed; in a picture of one run fit)
     #[arg(long, value_name = "WHICH")]
     pub scale: Option<ScaleWord>,
 }

@@ -10,7 +10,7 @@ use coretalk::report::difference::Differing;
 use coretalk::report::figure::picture_file::{picture_file, picture_file_of_several};
 use coretalk::report::html::page;
 use coretalk::report::input::{Drawing, ReportInput, ScaleChoice};
-use coretalk::report::picture::Medium;
+use coretalk::report::picture::{Anchor, Medium, Shape, text_width};
 use coretalk::report::{By, Order};
 use coretalk::{PlaceReport, RunReport};
 use coretalk_measure::session::place::{self, PlaceJob};
@@ -173,10 +173,41 @@ fn files_stay_as_small_as_promised() {
     let (small, many) = (page_of(&samples::floating_guest()).len(), page_of(&large()).len());
     assert!(small <= 300_000, "{small} bytes for 2 CPUs");
     assert!(many <= 5_000_000, "{many} bytes for 512 CPUs");
-    let picture = picture_file(&input(&large()), DRAWING).unwrap();
+    let large = large();
+    let picture = picture_file_of_several(&[input(&large)], DRAWING).unwrap();
     let svg = picture.to_svg(Medium::File);
     assert_eq!(svg.matches("<image").count(), 1, "one raster above 64 CPUs");
     assert!(svg.len() < 500_000, "{}", svg.len());
+    let svg = picture_file(&input(&large), DRAWING).unwrap().to_svg(Medium::File);
+    assert!(svg.contains("512 CPUs in 64 L3: a square is the median of the pairs of two of them"), "{svg}");
+    assert!(svg.len() < 700_000, "{}", svg.len());
+}
+
+#[test]
+fn the_picture_to_share_is_1200_by_630_with_text_that_is_read_at_half_of_that() {
+    let mut long = samples::desktop();
+    long.environment.cpu_model = Some("An Uncommonly Long Brand(R) of Processor(TM) ".repeat(4));
+    let mut unbroken = samples::desktop();
+    unbroken.environment.cpu_model = Some("X".repeat(200));
+    let more = [("long", long), ("unbroken", unbroken), ("large", large()), ("compared", compared())];
+    for (name, report) in samples::all().into_iter().chain(more) {
+        let picture = picture_file(&input(&report), DRAWING).unwrap();
+        let png = picture.to_png().unwrap();
+        let side = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
+        assert_eq!((side(16), side(20)), (1200, 630), "{name}");
+        for shape in &picture.shapes {
+            let Shape::Text([x, y], anchor, style, text) = shape else { continue };
+            assert!(style.size >= 8.5, "{name}: {text} in {}", style.size);
+            let wide = text_width(text, style.size, style.weight);
+            let left = match anchor {
+                Anchor::Start => *x,
+                Anchor::Middle => x - wide / 2.0,
+                Anchor::End => x - wide,
+            };
+            assert!(left >= 0.0 && left + wide <= 600.0, "{name}: {text} from {left} to {}", left + wide);
+            assert!(*y >= 8.0 && *y <= 312.0, "{name}: {text} at {y}");
+        }
+    }
 }
 
 #[test]

@@ -70,7 +70,7 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
         let text = "this report shows simulated and real machines side by side and labels which is which";
         verbosity::remark(options.verbosity, Verbosity::Normal, text);
     }
-    let drawing = drawing(&options, args.scale);
+    let drawing = drawing(&options, args.scale, kind != ReportFormat::Html && inputs.len() == 1);
     let page = || html::page(&inputs, drawing).map_err(|error| contradiction(&error));
     let bytes = kind.bytes(page, || picture(&inputs, drawing))?;
     out.write(|out| Ok(out.write_all(&bytes)?))?;
@@ -114,10 +114,12 @@ fn input<'a>(opened: &'a Opened, options: &OutputOptions, kind: ReportFormat) ->
     }
 }
 
-fn drawing(options: &OutputOptions, scale: Option<ScaleWord>) -> Drawing {
+/// A lone picture spreads its colours over what it shows; several, and pages of them, are there to be compared.
+fn drawing(options: &OutputOptions, scale: Option<ScaleWord>, is_lone_picture: bool) -> Drawing {
     let style = output::style(options);
     let scale = match scale {
         Some(ScaleWord::Fit) => ScaleChoice::Fit,
+        None if is_lone_picture => ScaleChoice::Fit,
         Some(ScaleWord::Fixed) | None => ScaleChoice::Fixed,
     };
     Drawing { order: style.order, by: style.by, scale }

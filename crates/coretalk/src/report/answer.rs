@@ -17,22 +17,67 @@ const MOST_NAMED: usize = 4;
 /// From this ratio of the fastest and the slowest pair of a relation on, one number does not stand for it.
 const WIDE_RANGE: f64 = 1.3;
 
+/// What a map of several pairs shows: a sentence, and the numbers in it.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// The sentence without its doubt.
+    said: String,
+    /// The numbers, in the order said; none where no number stands for the map.
+    pub numbers: Vec<Number>,
+    /// Why it should not be trusted.
+    pub doubt: Option<&'static str>,
+}
+
+/// A number of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Number {
+    pub ns: f64,
+    /// What it is of: `inside an L3`.
+    pub words: String,
+}
+
+impl Answer {
+    /// The sentence.
+    pub fn sentence(&self) -> String {
+        self.doubt.iter().fold(self.said.clone(), |said, doubt| format!("{said} · ! {doubt}"))
+    }
+
+    /// Says a number: the first with its unit.
+    fn say(&mut self, number: Number) {
+        let (comma, unit) = if self.said.is_empty() { ("", " ns") } else { (", ", "") };
+        self.said.push_str(&format!("{comma}{}{unit} {}", short_ns(number.ns), number.words));
+        self.numbers.push(number);
+    }
+
+    /// Says something about the last number.
+    fn add(&mut self, words: &str) {
+        self.said.push_str(words);
+        self.numbers.iter_mut().last().into_iter().for_each(|number| number.words.push_str(words));
+    }
+}
+
 /// What a map of several pairs shows; `None` where it has no value, or is of no latency.
-pub(super) fn sentence(report: &RunReport, map: &LatencyMap) -> Option<String> {
+pub(super) fn answer(report: &RunReport, map: &LatencyMap) -> Option<Answer> {
     if !map.protocol.is_latency() {
         return None;
     }
     if let Some(watch) = report.watch().filter(|watch| levels_changed(watch)) {
         let who = watch.pair.map_or(String::new(), |[a, b]| format!("CPUs {a} and {b}: "));
-        return states::levels(watch).map(|levels| format!("No single number. {who}{levels}"));
+        let said = format!("No single number. {who}{}", states::levels(watch)?);
+        return Some(Answer { said, ..Answer::default() });
     }
     let classes = class_pairs(map, &report.topology);
-    let said = match classes.is_empty() {
+    let answer = match classes.is_empty() {
         true => by_distance(map, &report.topology),
         false => by_kinds(&classes, &report.topology),
     };
-    let doubt = if is_in_doubt(map) { " · ! most pairs are in doubt" } else { "" };
-    said.map(|said| said + doubt)
+    let doubt = is_in_doubt(map).then_some("most pairs are in doubt");
+    (!answer.said.is_empty()).then_some(Answer { doubt, ..answer })
+}
+
+/// What a map of several pairs shows, in one sentence.
+pub(super) fn sentence(report: &RunReport, map: &LatencyMap) -> Option<String> {
+    answer(report, map).map(|answer| answer.sentence())
 }
 
 /// Whether more pairs than not cannot be trusted.
@@ -42,46 +87,49 @@ fn is_in_doubt(map: &LatencyMap) -> bool {
 }
 
 /// `36 ns P–P, 44 P–E, 52 E–E same cluster, 44 E–E other cluster: slower inside a cluster than out of it`.
-fn by_kinds(classes: &[ClassPair], topology: &Topology) -> Option<String> {
+fn by_kinds(classes: &[ClassPair], topology: &Topology) -> Answer {
     let cores: Vec<&ClassPair> = classes.iter().filter(|of| of.relation != Relation::Smt).collect();
     let alike = |of: &ClassPair| cores.iter().filter(|other| other.classes == of.classes).collect::<Vec<_>>();
     let in_cluster = |of: &&&ClassPair| of.relation == Relation::Cluster;
-    let part = |(at, of): (usize, &&ClassPair)| {
-        let (unit, alike) = (if at == 0 { " ns" } else { "" }, alike(of));
+    let mut answer = Answer::default();
+    for of in &cores {
+        let alike = alike(of);
         let shared =
             shared_words(of.relation, alike.iter().any(|of| of.relation == Relation::Cluster), topology);
         let shared = if alike.len() > 1 { format!(" {shared}") } else { String::new() };
-        format!("{}{unit} {}{shared}", short_ns(of.median_ns), kind_words(&of.classes))
-    };
-    let parts: Vec<String> = cores.iter().enumerate().map(part).collect();
+        answer.say(Number { ns: of.median_ns, words: kind_words(&of.classes) + &shared });
+    }
     let slower_inside = cores.iter().filter(in_cluster).any(|inside| {
         alike(inside).iter().any(|of| !in_cluster(of) && inside.median_ns > VISIBLE_CONTRAST * of.median_ns)
     });
-    let slower = if slower_inside { ": slower inside a cluster than out of it" } else { "" };
-    (!parts.is_empty()).then(|| parts.join(", ") + slower)
+    if slower_inside {
+        answer.add(": slower inside a cluster than out of it");
+    }
+    answer
 }
 
 /// `18 ns inside an L3, 86 across (4.7 ×), 7.5 between the threads of a core`.
-fn by_distance(map: &LatencyMap, topology: &Topology) -> Option<String> {
+fn by_distance(map: &LatencyMap, topology: &Topology) -> Answer {
     let rows = by_relation(map, topology);
     let siblings = rows.iter().find(|row| row.relation == Relation::Smt);
     let apart: Vec<&OfRelation> =
         rows.iter().filter(|row| !matches!(row.relation, Relation::SameCpu | Relation::Smt)).collect();
     let medians = || apart.iter().map(|row| row.median_ns);
     let (least, most) = (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max));
-    let mut parts = match apart[..] {
-        [] => Vec::new(),
-        [one] => vec![one_level(one, map, topology)],
+    let mut answer = Answer::default();
+    match apart[..] {
+        [] => {}
+        [one] => one_level(&mut answer, one, map, topology),
         [first, ..] if most / least < VISIBLE_CONTRAST => {
-            vec![format!("{} ns {}, near or far", short_ns(first.median_ns), whom(map, topology))]
+            let words = format!("{}, near or far", whom(map, topology));
+            answer.say(Number { ns: first.median_ns, words });
         }
-        _ => levels(&apart, topology),
-    };
-    let unit = if parts.is_empty() { " ns" } else { "" };
-    parts.extend(
-        siblings.map(|row| format!("{}{unit} between the threads of a core", short_ns(row.median_ns))),
-    );
-    (!parts.is_empty()).then(|| parts.join(", "))
+        _ => levels(&mut answer, &apart, topology),
+    }
+    if let Some(row) = siblings {
+        answer.say(Number { ns: row.median_ns, words: "between the threads of a core".to_owned() });
+    }
+    answer
 }
 
 /// Whom a value of all pairs speaks of: of the machine only where every pair of it has a value.
@@ -95,22 +143,24 @@ fn whom(map: &LatencyMap, topology: &Topology) -> &'static str {
     }
 }
 
-fn one_level(row: &OfRelation, map: &LatencyMap, topology: &Topology) -> String {
+fn one_level(answer: &mut Answer, row: &OfRelation, map: &LatencyMap, topology: &Topology) {
     let [low, high] = row.range_ns;
     let whom = match (whom(map, topology), row.relation) {
         (whom @ "between these CPUs", Relation::Machine) => whom.to_owned(),
         ("between these CPUs", relation) => distance_words(relation, topology),
         (whom, _) => whom.to_owned(),
     };
-    match high / low < WIDE_RANGE {
-        true => format!("{} ns {whom}", short_ns(row.median_ns)),
-        false => {
-            format!("{} to {} ns {whom}, median {}", short_ns(low), short_ns(high), short_ns(row.median_ns))
-        }
+    if high / low < WIDE_RANGE {
+        return answer.say(Number { ns: row.median_ns, words: whom });
     }
+    let [nearest, median, farthest] = [low, row.median_ns, high].map(short_ns);
+    answer.said = format!("{nearest} to {farthest} ns {whom}, median {median}");
+    let median = format!("median {whom}");
+    let numbers = [(low, "fastest pair"), (row.median_ns, median.as_str()), (high, "slowest pair")];
+    answer.numbers.extend(numbers.map(|(ns, words)| Number { ns, words: words.to_owned() }));
 }
 
-fn levels(rows: &[&OfRelation], topology: &Topology) -> Vec<String> {
+fn levels(answer: &mut Answer, rows: &[&OfRelation], topology: &Topology) {
     let (first, last) = (rows[0], rows[rows.len() - 1]);
     let named = if rows.len() > MOST_NAMED { vec![first, last] } else { rows.to_vec() };
     let inside = relation_words(first.relation, topology);
@@ -119,20 +169,13 @@ fn levels(rows: &[&OfRelation], topology: &Topology) -> Vec<String> {
         words if named.len() == 2 && words.strip_prefix("across ") == Some(inside) => "across".to_owned(),
         words => words,
     };
-    let part = |row: &&OfRelation| {
-        let value = short_ns(row.median_ns);
-        match (row.relation == first.relation, row.relation == last.relation) {
-            (true, _) => format!("{value} ns {}", words(row)),
-            (_, true) => format!("{value} {} ({:.1} ×)", words(row), row.median_ns / first.median_ns),
-            _ => format!("{value} {}", words(row)),
-        }
-    };
-    let mut parts: Vec<String> = named.iter().map(part).collect();
-    if let Some(farthest) = parts.last_mut().filter(|_| last.median_ns * VISIBLE_CONTRAST <= first.median_ns)
-    {
-        farthest.push_str(&format!(": slower inside {} than out of it", one_of(inside)));
+    for row in &named {
+        answer.say(Number { ns: row.median_ns, words: words(row) });
     }
-    parts
+    answer.add(&format!(" ({:.1} ×)", last.median_ns / first.median_ns));
+    if last.median_ns * VISIBLE_CONTRAST <= first.median_ns {
+        answer.add(&format!(": slower inside {} than out of it", one_of(inside)));
+    }
 }
 
 /// `an L3`, `a cluster`.

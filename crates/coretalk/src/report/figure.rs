@@ -1,5 +1,6 @@
 //! Figures of a report: heat map, curves, time line, intervals. Each is drawn once, as a [`Picture`].
 
+mod card;
 pub mod chart;
 pub mod curves;
 mod distribution;
@@ -13,12 +14,17 @@ pub mod placements;
 pub mod spectra;
 pub mod timeline;
 
-use super::picture::{Picture, Type, Weight, text_width};
+use super::input::Map;
+use super::picture::{Ink, Picture, Type, Weight, text_width};
+use super::text::{count, grouped};
 
 /// Text of a figure.
 const BODY: Type = Type::of(12.0);
 /// Numbers at axes.
 const SMALL: Type = Type::of(11.0);
+
+/// Dark orange, readable on white: what must not be overlooked.
+const MARK: Ink = Ink::Rgb([0xb4, 0x3c, 0x00]);
 
 /// Words in lines that are no wider than a figure.
 fn wrapped(text: &str, width: f64, style: Type) -> Vec<String> {
@@ -58,4 +64,15 @@ fn paragraph(picture: &mut Picture, [left, mut baseline]: [f64; 2], style: Type,
         picture.text([left, baseline], super::picture::Anchor::Start, style, line);
     }
     baseline
+}
+
+/// How many pairs, and how many of them are doubtful or missing.
+fn spread(map: &Map) -> Option<String> {
+    let columns = &map.columns;
+    let doubtful = (0..columns.median.len()).filter(|&cell| columns.doubtful(cell)).count();
+    let missing = columns.missing();
+    let mut words = vec![count(columns.measured() as u64, "pair")];
+    words.extend((doubtful > 0).then(|| format!("{} in doubt (!)", grouped(doubtful as i64))));
+    words.extend((missing > 0).then(|| format!("{} not measured (hatched)", grouped(missing as i64))));
+    (!columns.median.is_empty()).then(|| words.join(" · "))
 }

@@ -164,7 +164,13 @@ impl Picture {
     pub fn insert(&mut self, other: Picture, at: [f64; 2]) {
         self.width = self.width.max(at[0] + other.width);
         self.height = self.height.max(at[1] + other.height);
-        self.shapes.extend(other.shapes.into_iter().map(|shape| shape.moved(at)));
+        self.shapes.extend(other.shapes.into_iter().map(|shape| shape.placed(at, 1.0)));
+    }
+
+    /// Draws another picture into a part of this one: left, top, width, height. What does not fit is made smaller.
+    pub fn insert_within(&mut self, other: Picture, [left, top, width, height]: [f64; 4]) {
+        let scale = (width / other.width).min(height / other.height).min(1.0);
+        self.shapes.extend(other.shapes.into_iter().map(|shape| shape.placed([left, top], scale)));
     }
 
     /// Pictures below each other with a gap between them.
@@ -194,19 +200,23 @@ impl Picture {
 }
 
 impl Shape {
-    fn moved(self, [dx, dy]: [f64; 2]) -> Shape {
-        let point = |[x, y]: [f64; 2]| [x + dx, y + dy];
-        let moved = |[x, y, width, height]: [f64; 4]| [x + dx, y + dy, width, height];
+    /// In a picture whose corner stands at a point of another, by this much larger.
+    fn placed(self, [dx, dy]: [f64; 2], scale: f64) -> Shape {
+        let point = |[x, y]: [f64; 2]| [x * scale + dx, y * scale + dy];
+        let placed =
+            |[x, y, width, height]: [f64; 4]| [x * scale + dx, y * scale + dy, width * scale, height * scale];
         match self {
-            Shape::Rect(at, ink) => Shape::Rect(moved(at), ink),
+            Shape::Rect(at, ink) => Shape::Rect(placed(at), ink),
             Shape::Line(points, ink, width) => {
-                Shape::Line(points.into_iter().map(point).collect(), ink, width)
+                Shape::Line(points.into_iter().map(point).collect(), ink, width * scale)
             }
             Shape::Area(points, ink) => Shape::Area(points.into_iter().map(point).collect(), ink),
-            Shape::Disc(center, radius, ink) => Shape::Disc(point(center), radius, ink),
-            Shape::Text(at, anchor, style, text) => Shape::Text(point(at), anchor, style, text),
+            Shape::Disc(center, radius, ink) => Shape::Disc(point(center), radius * scale, ink),
+            Shape::Text(at, anchor, style, text) => {
+                Shape::Text(point(at), anchor, Type { size: style.size * scale, ..style }, text)
+            }
             Shape::Raster { area: at, columns, squares } => {
-                Shape::Raster { area: moved(at), columns, squares }
+                Shape::Raster { area: placed(at), columns, squares }
             }
         }
     }

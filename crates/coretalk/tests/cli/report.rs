@@ -66,7 +66,9 @@ fn options_of_the_look_change_the_page() {
     };
     for file in ["z.html", "z.svg"] {
         let plain = page(&[], file);
-        for words in [["--scale", "fit"], ["--by", "thread"]] {
+        // A page has the same colours on every machine first, a picture those of its map.
+        let other = if file == "z.html" { "fit" } else { "fixed" };
+        for words in [["--scale", other], ["--by", "thread"]] {
             assert_ne!(page(&words, file), plain, "{file} {words:?}");
         }
         // Threads of a core stand side by side as reported, and apart by id.
@@ -160,12 +162,41 @@ fn pictures_show_what_tables_put_first() {
         let drawn = words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap());
         tool.done(&["report", "run", "-o", "z.html"]);
         let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
+        // A picture has room for one figure, a page for all.
+        let drawn = drawn.join(" ");
+        assert!(drawn.contains(titles[0]), "{} of {words:?}: {drawn}", titles[0]);
         for title in titles {
-            assert!(drawn.iter().any(|text| text.contains(title)), "{title} of {words:?}: {drawn:?}");
+            assert!(page.contains(title), "{title} of {words:?}");
         }
         let (title, _) = titles[0].split_once(" by ").unwrap_or((titles[0], ""));
         let first = page.split("<figure>").nth(1).unwrap();
         assert!(first.contains(title), "{words:?}: the first figure of the page is not {title}");
+    }
+}
+
+#[test]
+fn the_picture_of_a_map_says_what_the_first_screen_says() {
+    let tool = Tool::new();
+    for machine in ["chiplet-16-smt", "hybrid", "mesh-64"] {
+        let words =
+            ["latency", "--machine", &format!("sim:{machine}"), "--seed", "1", "--budget", "2s", "-q"];
+        let screen = tool.done(&words).out;
+        tool.done(&["report", "latest", "-o", "z.svg"]);
+        let svg = std::fs::read_to_string(tool.path().join("z.svg")).unwrap();
+        let title = svg.split("<title>").nth(1).unwrap().split("</title>").next().unwrap();
+        let answer = title.strip_prefix(&format!("SIMULATED {machine}: ")).unwrap();
+        let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(answer.contains(" ns ") && screen.contains(answer), "{answer} in {screen}");
+        // Three numbers, each larger than everything else, and each of the sentence.
+        let large: Vec<&str> = svg
+            .split("font-size=\"26\"")
+            .skip(1)
+            .map(|rest| rest.split_once('>').unwrap().1.split_once('<').unwrap().0)
+            .collect();
+        assert_eq!(large.len(), 3, "{large:?}");
+        assert!(large.iter().all(|number| answer.contains(number)), "{large:?} of {answer}");
+        let day = screen.contains("UTC") || words_of(&svg).join(" ").contains(" UTC");
+        assert!(day, "the date");
     }
 }
 

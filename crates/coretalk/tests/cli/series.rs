@@ -263,7 +263,7 @@ fn a_map_of_wake_ups_shows_the_l3_and_never_reads_as_nothing() {
     tool.done(&["report", "map", "-o", "z.svg"]);
     let drawn = std::fs::read_to_string(tool.path().join("z.svg")).unwrap();
     assert!(
-        drawn.contains("wake: gap 20 µs, primitive semaphore: median in µs") && drawn.contains(">56 pairs<")
+        drawn.contains("wake: gap 20 µs, primitive semaphore: median in µs") && drawn.contains(">56 pairs")
     );
     tool.done(&["report", "map", "-o", "z.html"]);
     let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();

@@ -6,7 +6,9 @@ mod overall;
 mod states;
 mod table;
 
-pub use contrast::{ClassPair, Contrast, OfRelation, all_apart, by_relation, class_pairs, contrasts};
+pub use contrast::{
+    ClassPair, Contrast, OfRelation, all_apart, by_relation, class_pairs, contrasts, readings_by_relation,
+};
 pub use distance::id_distance_correlation;
 pub use overall::{
     Extreme, Overall, counts_mean, counts_percentile, counts_total, measured_order, overall, value_steps,

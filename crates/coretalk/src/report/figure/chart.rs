@@ -7,6 +7,9 @@ use crate::report::text::grouped;
 /// The fonts of a browser may be wider than the outlines that widths come from, DejaVu Sans by a seventh.
 pub(super) const OTHER_FONT: f64 = 1.15;
 
+/// Lower charts have the names of their curves at the side.
+const LOW: f64 = 250.0;
+
 /// How an axis divides its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -155,18 +158,32 @@ impl Chart {
         let ticks = self.y.ticks();
         let wide = |text: &String| text_width(text, SMALL.size, Weight::Regular);
         let left = ticks.iter().map(|(_, text)| wide(text)).fold(24.0, f64::max) + 14.0;
-        let mut top = 18.0;
-        picture.text([0.0, top], Anchor::Start, BODY.strong(), &self.title);
-        if self.curves.len() > 1 {
+        let title = super::wrapped(&self.title, width, BODY.strong());
+        let mut top = super::paragraph(&mut picture, [0.0, 1.8], BODY.strong(), &title);
+        let names = self.curves.iter().map(|curve| wide(&curve.name)).fold(0.0, f64::max).min(0.36 * width);
+        // A low chart has its names at the side.
+        let is_low = height < LOW && self.curves.len() > 1;
+        let right = width - if is_low { names + 40.0 } else { 18.0 };
+        if !is_low && self.curves.len() > 1 {
             top = self.legend(&mut picture, top + 20.0, width);
         }
         picture.text([0.0, top + 20.0], Anchor::Start, SMALL.in_ink(Ink::Faint), &self.y.label);
-        let (top, right, bottom) = (top + 30.0, width - 18.0, height - 42.0);
+        let (top, bottom) = (top + 30.0, height - 42.0);
         let x = |value: f64| left + self.x.position(value) * (right - left);
         let y = |value: f64| bottom - self.y.position(value) * (bottom - top);
+        let mut below = f64::INFINITY;
         for (value, text) in &ticks {
             picture.line(vec![[left, y(*value)], [right, y(*value)]], Ink::Line, 1.0);
-            picture.text([left - 8.0, y(*value) + 4.0], Anchor::End, SMALL.in_ink(Ink::Faint), text);
+            if y(*value) < below {
+                picture.text([left - 8.0, y(*value) + 4.0], Anchor::End, SMALL.in_ink(Ink::Faint), text);
+                below = y(*value) - SMALL.size;
+            }
+        }
+        for (index, curve) in self.curves.iter().enumerate().filter(|_| is_low) {
+            let baseline = top + 8.0 + 16.0 * index as f64;
+            picture.rect([right + 10.0, baseline - 6.0, 14.0, 3.0], Ink::Series(index));
+            let name = super::cut(&curve.name, names, SMALL.size);
+            picture.text([right + 29.0, baseline], Anchor::Start, SMALL, name);
         }
         let mut free = f64::NEG_INFINITY;
         for (value, text) in self.x.ticks() {

@@ -5,7 +5,7 @@
 mod over;
 
 use super::chart::Kind;
-use super::distribution::{self, MOST_CURVES, Steps};
+use super::distribution::{self, CHART, MOST_CURVES, Steps};
 use crate::document::SeriesDoc;
 use crate::report::parameters::{arrows, title_of, words_of};
 use crate::report::picture::Picture;
@@ -47,6 +47,22 @@ impl<'a> Distribution<'a> {
     }
 }
 
+/// How large drawings are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Room {
+    /// Width of a drawing of rows.
+    pub width: f64,
+    /// The most rows of one; of more those with the greatest values are drawn.
+    pub most_rows: usize,
+    /// Width and height of a chart.
+    pub chart: [f64; 2],
+}
+
+impl Room {
+    /// On a page, where many rows are no figure.
+    pub const PAGE: Room = Room { width: 940.0, most_rows: 48, chart: CHART };
+}
+
 /// What is drawn of the series of a run.
 #[derive(Debug, Default, PartialEq)]
 pub struct Curves {
@@ -65,7 +81,7 @@ impl Curves {
 }
 
 /// Drawings of series, probe by probe. [`chosen`] says which distributions are among them.
-pub fn curves(series: &[SeriesDoc], width: f64) -> Curves {
+pub fn curves(series: &[SeriesDoc], room: Room) -> Curves {
     let mut probes: Vec<&str> = Vec::new();
     for one in series {
         if !probes.contains(&one.probe.as_str()) {
@@ -75,8 +91,8 @@ pub fn curves(series: &[SeriesDoc], width: f64) -> Curves {
     let mut curves = Curves::default();
     for probe in probes {
         let of_probe: Vec<&SeriesDoc> = series.iter().filter(|one| one.probe == probe).collect();
-        over::draw(&of_probe, width, &mut curves);
-        distributions(&of_probe, &mut curves);
+        over::draw(&of_probe, room, &mut curves);
+        distributions(&of_probe, room.chart, &mut curves);
     }
     curves
 }
@@ -85,7 +101,7 @@ pub fn curves(series: &[SeriesDoc], width: f64) -> Curves {
 type ChartKey<'a> = (bool, &'a str, &'a str);
 
 /// Percentiles and shares, a drawing for each kind of events and each view.
-fn distributions(series: &[&SeriesDoc], curves: &mut Curves) {
+fn distributions(series: &[&SeriesDoc], chart: [f64; 2], curves: &mut Curves) {
     let mut together: Vec<(ChartKey<'_>, Vec<Distribution<'_>>)> = Vec::new();
     let enough = |one: &Distribution<'_>| one.histogram.len() >= FEWEST_EVENTS;
     for one in chosen_of(series).into_iter().filter_map(Distribution::of).filter(enough) {
@@ -105,8 +121,10 @@ fn distributions(series: &[&SeriesDoc], curves: &mut Curves) {
         let probe = plain(&series[0].probe);
         let of =
             if view.is_empty() { probe } else { format!("{probe}, {}", title_of(&series[0].probe, view)) };
-        curves.add(!beside, steps.percentiles(&common.title(&format!("{of}: percentiles of {what}"))));
-        curves.shares.extend(steps.shares(&common.title(&format!("{of}: share of {what} up to a value"))));
+        curves.add(!beside, steps.percentiles(&common.title(&format!("{of}: percentiles of {what}")), chart));
+        curves
+            .shares
+            .extend(steps.shares(&common.title(&format!("{of}: share of {what} up to a value")), chart));
     }
 }
 
@@ -281,8 +299,8 @@ mod tests {
     fn events_and_means_of_batches_never_share_a_chart() {
         let some: Vec<u64> = (100..100 + FEWEST_EVENTS).collect();
         let both = [series(&some, "event"), series(&some, "batch-mean"), series(&some[1..], "event")];
-        let drawn = curves(&both[..2], 900.0);
-        assert_eq!(curves(&both[2..], 900.0), Curves::default(), "too few for a curve");
+        let drawn = curves(&both[..2], Room::PAGE);
+        assert_eq!(curves(&both[2..], Room::PAGE), Curves::default(), "too few for a curve");
         let titles = titles(&drawn.others);
         assert_eq!((titles.len(), drawn.shares.len()), (2, 2));
         assert!(titles[0].contains("single events") && titles[1].contains("means of batches"), "{titles:?}");
@@ -332,7 +350,7 @@ mod tests {
             ..series(&some, "event")
         };
         let views = ["first", "slept", "waker"].iter().flat_map(|view| [of(view, "pipe"), of(view, "park")]);
-        let drawn = curves(&views.collect::<Vec<_>>(), 900.0);
+        let drawn = curves(&views.collect::<Vec<_>>(), Room::PAGE);
         let shared = "gap 20 µs, CPUs 0 → 1";
         assert_eq!(titles(&drawn.headline), [format!("wake, slept: percentiles of single events; {shared}")]);
         assert_eq!(
@@ -346,6 +364,6 @@ mod tests {
     #[test]
     fn a_damaged_histogram_draws_nothing() {
         let damaged = SeriesDoc { histogram_v2_base64: Some("AAAA".into()), ..series(&[1], "event") };
-        assert_eq!(curves(&[damaged, SeriesDoc::default()], 900.0), Curves::default());
+        assert_eq!(curves(&[damaged, SeriesDoc::default()], Room::PAGE), Curves::default());
     }
 }

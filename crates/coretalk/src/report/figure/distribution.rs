@@ -31,6 +31,9 @@ pub(super) fn curve(name: String, points: Vec<[f64; 2]>) -> Curve {
     Curve { name, points, marks: Marks::Joined, intervals: Vec::new() }
 }
 
+/// Width and height of a chart on a page.
+pub(super) const CHART: [f64; 2] = [900.0, 360.0];
+
 /// Distributions that share their axes, in as many charts as it takes to tell them apart.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Steps<'a> {
@@ -46,7 +49,7 @@ pub(super) struct Steps<'a> {
 
 impl Steps<'_> {
     /// Values over shares, with as much room for each further nine; empty where nothing can be drawn.
-    pub fn percentiles(&self, title: &str) -> Vec<Picture> {
+    pub fn percentiles(&self, title: &str, [width, height]: [f64; 2]) -> Vec<Picture> {
         let label = format!("share of {} at or below the value", self.what);
         let shares = self.points().map(|[share, _]| share);
         let (Some(x), Some(y)) = (Axis::over(&label, Kind::Nines, shares), self.values()) else {
@@ -54,13 +57,13 @@ impl Steps<'_> {
         };
         let draw = |some: &[Curve]| {
             Chart { title: title.to_owned(), x: x.clone(), y: y.clone(), curves: some.to_vec() }
-                .draw(900.0, 360.0)
+                .draw(width, height)
         };
         evenly(&self.curves).map(draw).collect()
     }
 
     /// Shares over values; empty where nothing can be drawn.
-    pub fn shares(&self, title: &str) -> Vec<Picture> {
+    pub fn shares(&self, title: &str, [width, height]: [f64; 2]) -> Vec<Picture> {
         let Some(x) = self.values() else { return Vec::new() };
         let y = Axis { label: "share".into(), ends: [0.0, 1.0], kind: Kind::Linear };
         let turned = |curve: &Curve| Curve {
@@ -69,7 +72,7 @@ impl Steps<'_> {
         };
         let draw = |some: &[Curve]| {
             let curves = some.iter().map(turned).collect();
-            Chart { title: title.to_owned(), x: x.clone(), y: y.clone(), curves }.draw(900.0, 320.0)
+            Chart { title: title.to_owned(), x: x.clone(), y: y.clone(), curves }.draw(width, height)
         };
         evenly(&self.curves).map(draw).collect()
     }

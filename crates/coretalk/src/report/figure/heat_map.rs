@@ -4,16 +4,22 @@ use super::chart::{Axis, Kind};
 use super::labels::Labels;
 use super::{SMALL, chart};
 use crate::report::difference::{DifferenceMap, PALE};
-use crate::report::heat_map::{Diagonal, names_of_diagonal};
+use crate::report::heat_map::{self as rows, Diagonal, names_of_diagonal};
 use crate::report::input::{Drawing, Map, ReportInput, ScaleChoice, readings_of};
+use crate::report::ladder::level_words;
 use crate::report::palette::{Colors, Scale};
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
-use crate::report::text::{ns, short_ns};
-use coretalk_model::latency::summary::{Table, TableCell, table};
-use coretalk_model::{CpuId, Topology};
+use crate::report::text::{count, ns, short_ns};
+use coretalk_model::latency::summary::{Reading, Table, TableCell, table};
+use coretalk_model::{CpuId, Level, Matrix, Topology};
 
 /// More rows than this are one raster.
 const MOST_SQUARES: usize = 64;
+/// More rows than this are groups in a small picture, of at most so many.
+const MOST_ROWS: usize = 100;
+const MOST_GROUPS: usize = 64;
+/// Steps of the colours in a legend.
+const STEPS: u32 = 90;
 /// Smaller squares hold no number.
 const LEAST_FOR_NUMBERS: f64 = 21.0;
 /// Height of a bar beside the groups of a level, and the gap to the next.
@@ -111,18 +117,105 @@ struct Part {
 pub fn heat_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, side: f64) -> Picture {
     let readings = map.readings();
     let rows = map.rows(&readings, input.topology(), drawing);
+    drawn(input, &content(map, &readings, rows, drawing), side)
+}
+
+/// A map for a small picture: without the words below it, and its rows in groups where they are many.
+pub struct SmallMap {
+    /// The map with the colours beside it.
+    pub picture: Picture,
+    /// What its values are coloured by.
+    pub colors: Colors,
+    /// What is to be said of it: how rows are grouped, then unit and colours.
+    pub words: Vec<String>,
+}
+
+/// The map in a height that axes share with it.
+pub fn small_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, height: f64) -> SmallMap {
+    let (readings, topology) = (map.readings(), input.topology());
+    let (rows, grouped) = grouped(map.rows(&readings, topology, drawing), topology);
+    let content = content(map, &readings, rows, drawing);
+    let size = (height / content.len().max(1) as f64 * 0.4).clamp(9.0, 12.0);
+    let bars = Labels::new(&content.rows, topology, height, size).groups.len() as f64 * (BAR + GAP);
+    let side = height - size - 8.0 - bars;
+    let (mut picture, corner) = square(input, &content, side);
+    colors_beside(&mut picture, &content.colors, &map.unit, [corner[0] + side + 12.0, corner[1]], side);
+    let legend = [Some(content.legend.clone()), content.diagonal(topology)];
+    SmallMap {
+        picture,
+        colors: content.colors,
+        words: grouped.into_iter().chain(legend.into_iter().flatten()).collect(),
+    }
+}
+
+/// Rows in groups where they are too many for a small picture, and how they are grouped: as reported where that leaves
+/// few enough, else as many beside each other as it takes.
+fn grouped(rows: Vec<Vec<CpuId>>, topology: &Topology) -> (Vec<Vec<CpuId>>, Option<String>) {
+    if rows.len() <= MOST_ROWS {
+        return (rows, None);
+    }
+    let all = rows.len();
+    let as_reported = topology.levels().into_iter().filter(|level| *level > Level::Core).find_map(|level| {
+        let parts = rows::Axis::new(&rows, topology, all, Some(level), None).parts;
+        (2..=MOST_GROUPS).contains(&parts.len()).then_some((parts, level))
+    });
+    let cpus = count(rows.iter().map(Vec::len).sum::<usize>() as u64, "CPU");
+    let (parts, what) = match as_reported {
+        Some((parts, level)) => (parts, level_words(level, 2).to_owned()),
+        None => {
+            let each = all.div_ceil(MOST_GROUPS);
+            let parts = rows::Axis::new(&rows, topology, each, None, None).parts;
+            (parts, format!("groups of up to {each} neighbours"))
+        }
+    };
+    let words =
+        format!("{cpus} in {} {what}: a square is the median of the pairs of two of them", parts.len());
+    (parts, Some(words))
+}
+
+/// The colours from bottom to top, with their values.
+fn colors_beside(picture: &mut Picture, colors: &Colors, unit: &str, [left, top]: [f64; 2], height: f64) {
+    let kind = if matches!(colors, Colors::Level(_)) { Kind::Log } else { Kind::Linear };
+    let axis = Axis { label: String::new(), ends: colors.ends(), kind };
+    let high = height / f64::from(STEPS);
+    for (step, value) in along(&axis) {
+        let y = top + height - (f64::from(step) + 1.0) * high;
+        picture.rect([left, y, 10.0, high], Ink::Rgb(colors.rgb(value)));
+    }
+    let faint = SMALL.in_ink(Ink::Faint);
+    let mut free = f64::INFINITY;
+    let mut right = left + 10.0;
+    for (value, text) in axis.ticks() {
+        let y = top + height * (1.0 - axis.position(value));
+        if y < free {
+            picture.line(vec![[left + 10.0, y], [left + 13.0, y]], Ink::Faint, 1.0);
+            right = right.max(left + 16.0 + text_width(&text, SMALL.size, Weight::Regular));
+            picture.text([left + 16.0, (y + 4.0).clamp(top + 8.0, top + height)], Anchor::Start, faint, text);
+            free = y - 15.0;
+        }
+    }
+    picture.text([left, top - 7.0], Anchor::Start, faint, unit);
+    picture.width = picture.width.max(right);
+}
+
+/// What is drawn of a map in these rows.
+fn content<'a>(
+    map: &'a Map,
+    readings: &Matrix<Option<Reading>>,
+    rows: Vec<Vec<CpuId>>,
+    drawing: Drawing,
+) -> Content<'a> {
     let scale = map.scale(drawing.scale).unwrap_or(Scale { low: 1.0, high: 10.0 });
     let fixed = drawing.scale == ScaleChoice::Fixed && Scale::fixed(&map.unit).is_some();
-    let content = Content {
+    Content {
         title: &map.question,
-        cells: table(&readings, &rows, &rows),
+        cells: table(readings, &rows, &rows),
         rows,
         paint: None,
         colors: Colors::Level(scale),
         slices: map.columns.on_slices().map(CpuId).collect(),
         legend: legend_words(map, scale, fixed),
-    };
-    drawn(input, &content, side)
+    }
 }
 
 /// The difference of two maps, in the rows of the first.
@@ -164,13 +257,23 @@ pub fn difference_map(
 }
 
 fn drawn(input: &ReportInput<'_>, content: &Content<'_>, side: f64) -> Picture {
+    let (mut picture, [left, _]) = square(input, content, side);
+    let diagonal = content.diagonal(input.topology());
+    let words = [Some(content.legend.clone()), diagonal].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let legend = legend(content, &words, side);
+    let below = picture.height + 14.0;
+    picture.insert(legend, [left, below]);
+    picture
+}
+
+/// The square of cells with its axes, and its corner.
+fn square(input: &ReportInput<'_>, content: &Content<'_>, side: f64) -> (Picture, [f64; 2]) {
     let cell = side / content.len().max(1) as f64;
     let size = (cell * 0.4).clamp(9.0, 12.0);
     let labels = Labels::new(&content.rows, input.topology(), cell, size);
     let bars = labels.groups.len() as f64 * (BAR + GAP);
     let (left, top) = (labels.width(size) + 8.0 + bars, size + 8.0 + bars);
     let mut picture = Picture::new(content.title, left + side + EDGE, top + side);
-    let diagonal = content.diagonal(input.topology());
     hatched(&mut picture, &content.cells, content.len(), [left, top], cell);
     squares(&mut picture, content, [left, top], cell);
     axes(&mut picture, &labels, [left, top], cell, size);
@@ -178,11 +281,7 @@ fn drawn(input: &ReportInput<'_>, content: &Content<'_>, side: f64) -> Picture {
     if cell >= LEAST_FOR_NUMBERS {
         numbers(&mut picture, content, [left, top], cell);
     }
-    let words = [Some(content.legend.clone()), diagonal].into_iter().flatten().collect::<Vec<_>>().join("; ");
-    let legend = legend(content, &words, side);
-    let below = picture.height + 14.0;
-    picture.insert(legend, [left, below]);
-    picture
+    (picture, [left, top])
 }
 
 fn squares(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], cell: f64) {
@@ -325,7 +424,7 @@ fn numbers(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
 }
 
 /// Large numbers, such as messages in a second, in thousands and millions.
-fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     match value {
         value if value >= 999_500.0 => format!("{}M", short_ns(value / 1e6)),
         value if value >= 9_999.5 => format!("{}k", short_ns(value / 1e3)),
@@ -343,15 +442,8 @@ fn legend(content: &Content<'_>, words: &str, width: f64) -> Picture {
         Colors::Difference { .. } => Kind::Linear,
     };
     let axis = Axis { label: String::new(), ends: content.colors.ends(), kind };
-    let [low, high] = axis.ends;
-    let steps = 90;
-    for step in 0..steps {
-        let share = f64::from(step) / f64::from(steps - 1);
-        let value = match kind {
-            Kind::Log => low * (high / low).powf(share),
-            Kind::Linear | Kind::Nines => low + (high - low) * share,
-        };
-        let wide = length / f64::from(steps);
+    let wide = length / f64::from(STEPS);
+    for (step, value) in along(&axis) {
         picture.rect([f64::from(step) * wide, 0.0, wide, 10.0], Ink::Rgb(content.colors.rgb(value)));
     }
     let mut free = f64::NEG_INFINITY;
@@ -393,6 +485,19 @@ fn wrapped(text: &str, width: f64) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Steps of a legend of colours, with the value of each.
+fn along(axis: &Axis) -> impl Iterator<Item = (u32, f64)> {
+    let ([low, high], kind) = (axis.ends, axis.kind);
+    (0..STEPS).map(move |step| {
+        let share = f64::from(step) / f64::from(STEPS - 1);
+        let value = match kind {
+            Kind::Log => low * (high / low).powf(share),
+            Kind::Linear | Kind::Nines => low + (high - low) * share,
+        };
+        (step, value)
+    })
 }
 
 /// The unit, what the colours span, and whether values lie beyond.

@@ -2,11 +2,13 @@
 
 use crate::report::heat_map::{Axis, bar_levels};
 use crate::report::picture::{Weight, text_width};
-use coretalk_model::{CpuId, Topology};
+use coretalk_model::{CpuId, CpuSet, Topology};
 use std::ops::Range;
 
 /// More levels of bars than this are a fence.
 const MOST_LEVELS: usize = 3;
+/// CPUs of a row that are named one by one.
+const MOST_LISTED: usize = 4;
 
 /// What stands along one side.
 pub(super) struct Labels {
@@ -47,7 +49,11 @@ impl Labels {
     }
 }
 
-/// The CPUs of a row.
+/// The CPUs of a row; of a group its first ones, which tell it from others.
 fn name(cpus: &[CpuId]) -> String {
+    if cpus.len() > MOST_LISTED {
+        let all = cpus.iter().copied().collect::<CpuSet>().to_string();
+        return all.split_once(',').map_or(all.clone(), |(first, _)| format!("{first} …"));
+    }
     cpus.iter().map(CpuId::to_string).collect::<Vec<_>>().join(",")
 }

@@ -1,13 +1,14 @@
 //! The picture file: what `report -o FILE.svg` and `.png` show of one run, or of several beside each other.
 
+use super::curves::{self, Room};
 use super::heat_map::{difference_map, heat_map};
-use super::{curves, ladder, paragraph, placements, timeline, wrapped};
+use super::{MARK, card, ladder, paragraph, placements, spread, timeline, wrapped};
 use crate::report::alignment::pairing_words;
 use crate::report::compare::conclusion;
 use crate::report::difference::Differing;
 use crate::report::input::{Drawing, Map, ReportInput};
 use crate::report::picture::{Anchor, Ink, Picture, Type};
-use crate::report::text::{count, ns, plain, plus_minus};
+use crate::report::text::{ns, plain, plus_minus};
 
 /// Length of the side of a lone map, and of one among several.
 const SIDE: f64 = 720.0;
@@ -16,20 +17,13 @@ const SMALL_SIDE: f64 = 400.0;
 const MARGIN: f64 = 24.0;
 /// Columns of small multiples.
 const COLUMNS: usize = 3;
-/// Dark orange, readable on white: what must not be overlooked.
-const MARK: Ink = Ink::Rgb([0xb4, 0x3c, 0x00]);
 
 const TITLE: Type = Type::of(20.0).strong();
 const SUBTITLE: Type = Type::of(13.0);
 
 /// The picture file of one run; `None` where it holds nothing that can be drawn.
 pub fn picture_file(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture> {
-    let main = main_figures(input, drawing, SIDE)?;
-    Some(framed(Picture::stacked(
-        title_of(input),
-        [vec![head(input, main[0].width)], main, vec![foot(input)]].concat(),
-        16.0,
-    )))
+    card::card(input, drawing)
 }
 
 /// Several runs: a map of each, in the order given; of two also their difference.
@@ -71,7 +65,7 @@ fn difference(inputs: &[ReportInput<'_>], drawing: Drawing, side: f64) -> Option
     Some(Picture::stacked(title, std::iter::once(head).chain(drawn).collect(), 12.0))
 }
 
-fn title_of(input: &ReportInput<'_>) -> String {
+pub(super) fn title_of(input: &ReportInput<'_>) -> String {
     let marks: String = input.marks().iter().map(|mark| format!("{mark} ")).collect();
     let question = input.maps.first().map_or(String::new(), |map| format!(": {}", map.question));
     format!("{marks}{}{question}", input.machine())
@@ -84,9 +78,9 @@ fn main_figures(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<
     if let Some(map) = input.maps.iter().find(drawable) {
         return Some(vec![heat_map(input, map, drawing, side)]);
     }
-    let watch = input.watch().and_then(|watch| timeline::timeline(watch, side));
+    let watch = input.watch().and_then(|watch| timeline::timeline(watch, side, 320.0));
     let steps = || ladder::ladder(input.ladder(), input.topology(), side);
-    let series = curves::curves(&input.outline.series, side).headline;
+    let series = curves::curves(&input.outline.series, Room { width: side, ..Room::PAGE }).headline;
     // The headline of each piece of work.
     let comparisons = input
         .run()
@@ -140,17 +134,6 @@ fn only_pair(map: &Map) -> Option<String> {
         None => format!("{}, no interval", ns(median)),
     };
     Some(format!("CPU {from} ↔ CPU {to}: {words} {}", map.unit))
-}
-
-/// How many pairs, and how many of them are doubtful or missing.
-fn spread(map: &Map) -> Option<String> {
-    let columns = &map.columns;
-    let doubtful = (0..columns.median.len()).filter(|&cell| columns.doubtful(cell)).count();
-    let missing = columns.missing();
-    let mut words = vec![count(columns.measured() as u64, "pair")];
-    words.extend((doubtful > 0).then(|| format!("{doubtful} in doubt (!)")));
-    words.extend((missing > 0).then(|| format!("{missing} not measured (hatched)")));
-    (!columns.median.is_empty()).then(|| words.join(" · "))
 }
 
 fn foot(input: &ReportInput<'_>) -> Picture {

@@ -1,7 +1,7 @@
 //! Distributions of files as curves.
 
 use super::chart::Kind;
-use super::distribution::{self, Steps};
+use super::distribution::{self, CHART, Steps};
 use super::picture_file::framed;
 use super::{paragraph, wrapped};
 use crate::report::picture::{Picture, Type};
@@ -24,8 +24,8 @@ pub fn charts(views: &[SpectrumView]) -> [Vec<Picture>; 2] {
                 .map(|what| format!("{}: {what}", plain(&one.title))),
             _ => ["Value by percentile", "Share up to a value"].map(str::to_owned),
         };
-        charts[0].extend(steps.percentiles(&titles[0]));
-        charts[1].extend(steps.shares(&titles[1]));
+        charts[0].extend(steps.percentiles(&titles[0], CHART));
+        charts[1].extend(steps.shares(&titles[1], CHART));
     }
     charts
 }

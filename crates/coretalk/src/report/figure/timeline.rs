@@ -7,7 +7,7 @@ use crate::report::text::percent;
 use coretalk_model::latency::StateWatch;
 
 /// The figure; `None` where no pair was followed over time.
-pub fn timeline(watch: &StateWatch, width: f64) -> Option<Picture> {
+pub fn timeline(watch: &StateWatch, width: f64, height: f64) -> Option<Picture> {
     let times = watch.line.iter().map(|(at, ..)| at.secs());
     let begin = times.clone().fold(f64::INFINITY, f64::min);
     let states = watch.states.len().max(1);
@@ -31,5 +31,5 @@ pub fn timeline(watch: &StateWatch, width: f64) -> Option<Picture> {
         y: Axis::over("ns, logarithmic", Kind::Log, watch.line.iter().map(|(_, value, _)| *value))?,
         curves: (0..states).map(curve).collect(),
     };
-    Some(chart.draw(width, 320.0))
+    Some(chart.draw(width, height))
 }

@@ -200,7 +200,12 @@ pub(super) fn heat_map_body(inputs: &[&ReportInput<'_>], square: bool) -> String
 }
 
 fn states_body(input: &ReportInput<'_>) -> String {
-    input.watch().and_then(|watch| timeline::timeline(watch, WIDTH)).as_ref().map(figure).unwrap_or_default()
+    input
+        .watch()
+        .and_then(|watch| timeline::timeline(watch, WIDTH, 320.0))
+        .as_ref()
+        .map(figure)
+        .unwrap_or_default()
 }
 
 fn ladder_body(input: &ReportInput<'_>) -> String {

@@ -1,12 +1,11 @@
 //! Series on a page: curves over parameters, distributions, and a table of everything.
 
 use super::escape::escaped;
-use super::section::WIDTH;
 use crate::blocks::{Cell, Column, Table};
 use crate::document::{PercentilesDoc, SeriesDoc};
 use crate::render::html::{figure, table};
 use crate::report::figure::chart::number;
-use crate::report::figure::curves::{self, VIEWS};
+use crate::report::figure::curves::{self, Room, VIEWS};
 use crate::report::parameters::{arrows, words_of};
 use crate::report::text::{grouped, ns, plain};
 use std::collections::BTreeSet;
@@ -31,7 +30,7 @@ pub(super) fn body(series: &[SeriesDoc]) -> String {
         if !common.is_empty() {
             let _ = writeln!(body, "<p class=\"note\">{}</p>", escaped(&plain(&common)));
         }
-        let drawn = curves::curves(&of_probe, WIDTH);
+        let drawn = curves::curves(&of_probe, Room::PAGE);
         drawn.headline.iter().chain(&drawn.others).for_each(|picture| body.push_str(&figure(picture)));
         if !drawn.shares.is_empty() {
             body.push_str("<details><summary>The same as shares up to a value</summary>\n");

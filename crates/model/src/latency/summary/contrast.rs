@@ -1,9 +1,10 @@
 //! [`Contrast`]: how much sooner CPUs of one reported group reach each other than those of two; [`ClassPair`]: the
 //! same for the kinds of cores of a hybrid machine.
 
+use super::Reading;
 use crate::latency::{Kinds, LatencyMap};
 use crate::stats::median_in_place;
-use crate::{CpuId, CpuSet, Level, Protocol, Relation, Topology};
+use crate::{CpuId, CpuSet, Level, Matrix, Protocol, Relation, Topology};
 use std::collections::BTreeMap;
 
 /// How a reported level shows in the values.
@@ -99,8 +100,21 @@ pub struct OfRelation {
 
 /// The measured pairs by relation, nearest first.
 pub fn by_relation(map: &LatencyMap, topology: &Topology) -> Vec<OfRelation> {
+    of_relations(pairs(map), topology)
+}
+
+/// The same of the readings of any map, in their unit; a CPU with itself is a relation too.
+pub fn readings_by_relation(readings: &Matrix<Option<Reading>>, topology: &Topology) -> Vec<OfRelation> {
+    let cpus = readings.cpus();
+    let values = readings.iter().filter_map(|(row, column, reading)| {
+        Some(([*cpus.get(row)?, *cpus.get(column)?], reading.as_ref()?.ns))
+    });
+    of_relations(values, topology)
+}
+
+fn of_relations(pairs: impl IntoIterator<Item = ([CpuId; 2], f64)>, topology: &Topology) -> Vec<OfRelation> {
     let mut values: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
-    for ([a, b], ns) in pairs(map) {
+    for ([a, b], ns) in pairs {
         values.entry(topology.relation(a, b)).or_default().push(ns);
     }
     let row = |(relation, mut values): (Relation, Vec<f64>)| {

@@ -1,6 +1,6 @@
 //! Values of series over the number that they differ in most: threads, gap, bytes apart; as rows where they differ in none.
 
-use super::{Common, Curves};
+use super::{Common, Curves, Room};
 use crate::document::SeriesDoc;
 use crate::report::figure::chart::{Axis, Chart, Curve, Kind, Marks};
 use crate::report::figure::distribution::evenly;
@@ -16,8 +16,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const FEWEST_POINTS: usize = 3;
 /// Up to so many placements each have a curve.
 const MOST_PLACEMENTS: usize = 4;
-/// More rows than this are no figure.
-const MOST_ROWS: usize = 48;
 /// From this ratio of the ends on an axis of rows is logarithmic.
 const FAR_APART: f64 = 20.0;
 
@@ -38,7 +36,7 @@ type ChartKey = (bool, String, Vec<String>);
 
 /// Draws what series say in numbers, each number over the parameter that varies most. Values by which trials are shown
 /// and which have no such chart stand in rows.
-pub(super) fn draw(series: &[&SeriesDoc], width: f64, curves: &mut Curves) {
+pub(super) fn draw(series: &[&SeriesDoc], room: Room, curves: &mut Curves) {
     let swept = swept(series);
     let mut groups: Vec<(ChartKey, Vec<Reading<'_>>)> = Vec::new();
     for reading in series.iter().copied().flat_map(readings) {
@@ -53,7 +51,7 @@ pub(super) fn draw(series: &[&SeriesDoc], width: f64, curves: &mut Curves) {
     }
     let mut rows: Vec<(String, Vec<Reading<'_>>)> = Vec::new();
     for ((beside, what, _), alike) in groups {
-        let drawn = swept.map_or(Vec::new(), |swept| over(&alike, swept));
+        let drawn = swept.map_or(Vec::new(), |swept| over(&alike, swept, room.chart));
         if drawn.is_empty() && !beside && alike.iter().all(|reading| reading.is_value) {
             match rows.iter_mut().find(|(known, _)| *known == what) {
                 Some((_, known)) => known.extend(alike),
@@ -64,7 +62,7 @@ pub(super) fn draw(series: &[&SeriesDoc], width: f64, curves: &mut Curves) {
         curves.add(!beside, drawn);
     }
     for (what, readings) in rows {
-        curves.add(true, in_rows(&what, &readings, width));
+        curves.add(true, in_rows(&what, &readings, room));
     }
 }
 
@@ -106,7 +104,7 @@ fn swept<'a>(series: &[&'a SeriesDoc]) -> Option<&'a str> {
 }
 
 /// Charts over a parameter, as many as it takes to tell curves apart. Drawn for a few placements, of many for the first.
-fn over(alike: &[Reading<'_>], swept: &str) -> Vec<Picture> {
+fn over(alike: &[Reading<'_>], swept: &str, size: [f64; 2]) -> Vec<Picture> {
     let x = |reading: &Reading<'_>| {
         reading.series.numbers().find(|(name, _)| *name == swept).map(|(_, value)| value)
     };
@@ -133,7 +131,8 @@ fn over(alike: &[Reading<'_>], swept: &str) -> Vec<Picture> {
     }
     curves.retain(|(_, _, readings)| readings.len() >= FEWEST_POINTS);
     let curves: Vec<Vec<&Reading<'_>>> = curves.into_iter().map(|(_, _, readings)| readings).collect();
-    evenly(&curves).filter_map(|some| chart(some, swept, by_placement, x)).collect()
+    let charts = evenly(&curves).filter_map(|some| chart(some, swept, by_placement, x));
+    charts.map(|chart| chart.draw(size[0], size[1])).collect()
 }
 
 fn chart(
@@ -141,7 +140,7 @@ fn chart(
     swept: &str,
     by_placement: bool,
     x: impl Fn(&Reading<'_>) -> Option<f64>,
-) -> Option<Picture> {
+) -> Option<Chart> {
     let all: Vec<&SeriesDoc> = curves.iter().flatten().map(|reading| reading.series).collect();
     let reading = curves.first()?.first()?;
     let common = Common::of(&all, &[swept]);
@@ -175,26 +174,26 @@ fn chart(
     let parameter = declared.map_or_else(|| swept.replace('_', " "), |parameter| parameter.words.to_owned());
     let of_x =
         if declared.is_some_and(|parameter| parameter.unit == quantity::Unit::Ns) { ", ns" } else { "" };
-    let chart = Chart {
+    Some(Chart {
         title: common.title(&format!("{} by {parameter}", title(reading))),
         x: Axis::over(&format!("{parameter}{of_x}"), kind(0), points().map(|[x, _]| *x))?,
         y: Axis::over(&unit.label(kind(1)), kind(1), points().map(|[_, y]| *y))?,
         curves: drawn,
-    };
-    Some(chart.draw(900.0, 360.0))
+    })
 }
 
 /// A row for each series; of too many those with the greatest values.
-fn in_rows(what: &str, readings: &[Reading<'_>], width: f64) -> Option<Picture> {
+fn in_rows(what: &str, readings: &[Reading<'_>], room: Room) -> Option<Picture> {
     let series: Vec<&SeriesDoc> = readings.iter().map(|reading| reading.series).collect();
     let reading = readings.first()?;
     let (common, unit) = (Common::of(&series, &[]), Unit::of(reading));
     let mut shown: Vec<&Reading<'_>> = readings.iter().collect();
     let mut title = common.title(&title(reading));
-    if shown.len() > MOST_ROWS {
+    if shown.len() > room.most_rows {
         shown.sort_by(|a, b| b.point.total_cmp(&a.point));
-        shown.truncate(MOST_ROWS);
-        title = format!("{title}; the {MOST_ROWS} greatest of {}", count(readings.len() as u64, "trial"));
+        shown.truncate(room.most_rows);
+        title =
+            format!("{title}; the {} greatest of {}", room.most_rows, count(readings.len() as u64, "trial"));
     }
     let row = |reading: &&Reading<'_>| {
         let point = unit.scaled(reading.point);
@@ -217,7 +216,7 @@ fn in_rows(what: &str, readings: &[Reading<'_>], width: f64) -> Option<Picture> 
         ends.fold([f64::INFINITY, 0.0], |[low, high]: [f64; 2], value| [low.min(value), high.max(value)]);
     let kind = if least > 0.0 && most > FAR_APART * least { Kind::Log } else { Kind::Linear };
     let label = Unit::of_value(&reading.series.probe, what).label(kind);
-    intervals(&title, &label, kind, &rows, width)
+    intervals(&title, &label, kind, &rows, room.width)
 }
 
 /// A value as it stands beside its row: small ones keep their digits.
@@ -316,7 +315,7 @@ mod tests {
 
     fn drawn(series: &[SeriesDoc]) -> Curves {
         let mut curves = Curves::default();
-        draw(&series.iter().collect::<Vec<_>>(), 900.0, &mut curves);
+        draw(&series.iter().collect::<Vec<_>>(), Room::PAGE, &mut curves);
         curves
     }
 

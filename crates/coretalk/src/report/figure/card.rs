@@ -1,0 +1,266 @@
+//! The picture to share: one run in 1,200 × 630 pixels, for whoever sees it for three seconds in a feed.
+
+use super::curves::{self, Room};
+use super::heat_map::{SmallMap, small_map};
+use super::{MARK, cut, ladder, paragraph, placements, spread, timeline, wrapped};
+use crate::RunReport;
+use crate::blocks::Block;
+use crate::report::answer::{Answer, Number, answer};
+use crate::report::input::{Drawing, Map, ReportInput};
+use crate::report::ladder::distance_words;
+use crate::report::palette::Colors;
+use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
+use crate::report::text::{plain, short_ns};
+use crate::report::{place, screen, states};
+use coretalk_model::latency::summary::readings_by_relation;
+
+/// A PNG has two pixels for each: text of 11 is read where the picture is shown half as large.
+const WIDTH: f64 = 600.0;
+const HEIGHT: f64 = 315.0;
+const MARGIN: f64 = 20.0;
+/// Below the main part: how it was measured, and where it comes from.
+const METHOD: f64 = HEIGHT - MARGIN - 32.0;
+/// From the map to the words beside it.
+const GAP: f64 = 20.0;
+/// Height of a row with a large number.
+const ROW: f64 = 38.0;
+/// Numbers that are remembered.
+const NUMBERS: usize = 3;
+
+const TITLE: Type = Type::of(22.0).strong();
+const SMALL_TITLE: Type = Type::of(17.0).strong();
+const SAID: Type = Type::of(13.0);
+const FAINT: Type = Type::of(11.0).in_ink(Ink::Faint);
+const FOOT: Type = Type::of(10.0).in_ink(Ink::Faint);
+
+/// The picture of a run; `None` where it holds nothing that can be drawn.
+pub(super) fn card(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture> {
+    let is_measured = |map: &&Map| map.columns.measured() > 0 && map.columns.cpus.len() > 2;
+    if let Some(map) = input.maps.iter().find(is_measured) {
+        return Some(of_map(input, map, drawing));
+    }
+    // All cells missing: the hatch says so.
+    let hatched = || input.maps.iter().find(|map| map.columns.cpus.len() > 1);
+    of_chart(input, |room| chart(input, room)).or_else(|| Some(of_map(input, hatched()?, drawing)))
+}
+
+/// The map at the left, the machine and its numbers at the right.
+fn of_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing) -> Picture {
+    let answer = answer_of(input, map);
+    let said = answer.as_ref().map_or_else(|| map.question.clone(), Answer::sentence);
+    let mut picture = Picture::new(format!("{}: {said}", titled(input)), WIDTH, HEIGHT);
+    let SmallMap { picture: drawn, colors, words } = small_map(input, map, drawing, METHOD - 16.0 - MARGIN);
+    let left = MARGIN + drawn.width + GAP;
+    let width = WIDTH - MARGIN - left;
+    picture.insert_within(drawn, [MARGIN, MARGIN, WIDTH, HEIGHT]);
+    let mut baseline = head(&mut picture, input, [left, MARGIN - 6.0], width, 4);
+    let numbers = answer.as_ref().map_or_else(|| numbers_of(input, map), |answer| answer.numbers.clone());
+    if numbers.is_empty() {
+        baseline = paragraph(&mut picture, [left, baseline + 4.0], SAID, &wrapped(&said, width, SAID));
+    }
+    let doubt = answer.and_then(|answer| answer.doubt).map(|doubt| format!("! {doubt}"));
+    for words in spread(map).into_iter().chain(doubt) {
+        let style = if words.contains('!') { FAINT.in_ink(MARK) } else { FAINT };
+        baseline = paragraph(&mut picture, [left, baseline + 2.0], style, &wrapped(&words, width, style));
+    }
+    let numbers = three(numbers, map);
+    let top = METHOD - 16.0 - ROW * numbers.len() as f64;
+    large(&mut picture, &numbers, map, colors, [left, top.max(baseline + 6.0)], width);
+    foot(&mut picture, input, &map.question, &words.join("; "));
+    picture
+}
+
+/// A figure as wide as the picture, below the machine; `None` where nothing is drawn in the room that is left.
+fn of_chart(input: &ReportInput<'_>, draw: impl FnOnce(Room) -> Option<Picture>) -> Option<Picture> {
+    let mut picture = Picture::new(titled(input), WIDTH, HEIGHT);
+    let width = WIDTH - 2.0 * MARGIN;
+    let mut baseline = head(&mut picture, input, [MARGIN, MARGIN - 12.0], width, 2);
+    if let Some(said) = input.run().and_then(said_of) {
+        baseline = paragraph(&mut picture, [MARGIN, baseline + 4.0], SAID, &lines(&said, width, SAID, 2));
+    }
+    let method = input.maps.first().map_or("", |map| map.question.as_str());
+    let (top, bottom) = (baseline + 8.0, if method.is_empty() { METHOD + 26.0 } else { METHOD + 6.0 });
+    let height = bottom - top;
+    let figure = draw(Room { width, most_rows: rows_in(height), chart: [width, height] })?;
+    picture.title = format!("{}: {}", picture.title, figure.title);
+    picture.insert_within(figure, [MARGIN, top, width, height]);
+    foot(&mut picture, input, method, "");
+    Some(picture)
+}
+
+/// Rows of a drawing of intervals that fit, below a title and above an axis.
+fn rows_in(height: f64) -> usize {
+    ((height - 78.0) / 22.0).max(1.0) as usize
+}
+
+/// What the first screen says of one pair, or of placements.
+fn said_of(report: &RunReport) -> Option<String> {
+    let map = report.maps().first();
+    if let Some((pair, value)) = map.and_then(screen::the_only_pair) {
+        return Some(states::headline(report, pair, value));
+    }
+    place::overview(report, report.place.as_ref()?).into_iter().find_map(|block| match block {
+        Block::Headline(text) | Block::Prose(text) | Block::Conclusion(text) => Some(text),
+        _ => None,
+    })
+}
+
+/// What a run without a map of several CPUs is best shown by: one pair over time; else its ladder; else the chart with
+/// most curves; else its first comparison.
+fn chart(input: &ReportInput<'_>, room: Room) -> Option<Picture> {
+    let [width, height] = room.chart;
+    let watch = || input.watch().and_then(|watch| timeline::timeline(watch, width, height));
+    let steps = || {
+        let steps = input.ladder();
+        // One row is the heading of the pairs.
+        let fitting = steps.len().min(room.most_rows.saturating_sub(1));
+        ladder::ladder(&steps[..fitting], input.topology(), width)
+    };
+    let curves = || fullest(curves::curves(&input.outline.series, room).headline);
+    let compared = || {
+        let place = input.run()?.place.as_ref()?;
+        place.result.comparisons.iter().find_map(|comparison| placements::placements(comparison, width))
+    };
+    watch().or_else(steps).or_else(curves).or_else(compared)
+}
+
+/// The first of the charts with most curves.
+fn fullest(mut charts: Vec<Picture>) -> Option<Picture> {
+    charts.reverse();
+    charts.into_iter().max_by_key(drawn_in)
+}
+
+/// How many curves and points a chart has.
+fn drawn_in(chart: &Picture) -> usize {
+    let is_drawn = |shape: &&Shape| {
+        matches!(shape, Shape::Line(_, Ink::Series(_), _) | Shape::Disc(_, _, Ink::Series(_)))
+    };
+    chart.shapes.iter().filter(is_drawn).count()
+}
+
+/// What the first screen says of a map.
+fn answer_of(input: &ReportInput<'_>, map: &Map) -> Option<Answer> {
+    answer(input.run()?, input.latencies().get(map.index?)?)
+}
+
+/// The numbers of any other map: by what CPUs share.
+fn numbers_of(input: &ReportInput<'_>, map: &Map) -> Vec<Number> {
+    let topology = input.topology();
+    let rows = readings_by_relation(&map.readings(), topology);
+    let words = |relation| match rows.len() {
+        1 => "median".to_owned(),
+        _ => distance_words(relation, topology),
+    };
+    rows.iter().map(|row| Number { ns: row.median_ns, words: words(row.relation) }).collect()
+}
+
+/// Of many numbers the ends and the middle; of few those, and the ends of all pairs.
+fn three(mut numbers: Vec<Number>, map: &Map) -> Vec<Number> {
+    let values = map.columns.median.iter().copied().flatten();
+    let [low, high] =
+        values.fold([f64::INFINITY, 0.0], |[low, high]: [f64; 2], value| [low.min(value), high.max(value)]);
+    let end = |ns: f64, of: &str| Number { ns, words: format!("{of} of all pairs") };
+    match numbers.len() {
+        0 | NUMBERS => {}
+        1 => numbers = vec![end(low, "least"), numbers.remove(0), end(high, "most")],
+        2 => numbers.push(end(high, "most")),
+        many => {
+            numbers.sort_by(|a, b| a.ns.total_cmp(&b.ns));
+            numbers = [0, many / 2, many - 1].map(|at| numbers[at].clone()).to_vec();
+        }
+    }
+    numbers
+}
+
+/// Numbers below each other, each with its colour in the map.
+fn large(
+    picture: &mut Picture,
+    numbers: &[Number],
+    map: &Map,
+    colors: Colors,
+    [left, top]: [f64; 2],
+    width: f64,
+) {
+    let digits = Type::of(26.0).strong();
+    let written = |number: &Number| match number.ns {
+        large if large >= 9_999.5 => crate::report::figure::heat_map::short(large),
+        small => short_ns(small),
+    };
+    let wide = |number: &Number| text_width(&written(number), digits.size, digits.weight);
+    let begin = left + 12.0;
+    let unit_at = begin + numbers.iter().map(wide).fold(0.0, f64::max) + 4.0;
+    let words_at = unit_at + text_width(&map.unit, SAID.size, SAID.weight) + 10.0;
+    for (row, number) in (0..).zip(numbers) {
+        let middle = top + ROW * (f64::from(row) + 0.5);
+        picture.rect([left, middle - 14.0, 5.0, 28.0], Ink::Rgb(colors.rgb(number.ns)));
+        picture.text([begin, middle + 9.0], Anchor::Start, digits, written(number));
+        picture.text([unit_at, middle + 9.0], Anchor::Start, SAID.in_ink(Ink::Faint), &map.unit);
+        let room = left + width - words_at;
+        let mut lines = wrapped(&number.words, room, SAID);
+        lines.truncate(2);
+        let first =
+            middle + 4.0 - if lines.len() > 1 { SAID.size * 1.35 / 2.0 } else { 0.0 } - SAID.size * 1.35;
+        paragraph(picture, [words_at, first + if lines.len() > 1 { 0.0 } else { 5.0 }], SAID, &lines);
+    }
+}
+
+/// Marks, the machine, and size, system and time in so many lines; the baseline of the last one.
+fn head(
+    picture: &mut Picture,
+    input: &ReportInput<'_>,
+    [left, mut baseline]: [f64; 2],
+    width: f64,
+    most: usize,
+) -> f64 {
+    let machine = input.machine();
+    let fits = text_width(&machine, TITLE.size, TITLE.weight) <= width;
+    let style = if fits { TITLE } else { SMALL_TITLE };
+    baseline = paragraph(picture, [left, baseline], style, &lines(&machine, width, style, 2));
+    let (marks, about) = (input.marks().join(" · "), input.about());
+    let red = FAINT.strong().in_ink(MARK);
+    let beside = match marks.as_str() {
+        "" => 0.0,
+        marks => text_width(marks, red.size, red.weight) + 8.0,
+    };
+    let first = baseline + 2.0 + red.size * 1.35;
+    picture.text([left, first], Anchor::Start, red, marks);
+    if beside + text_width(&about, FAINT.size, FAINT.weight) <= width {
+        picture.text([left + beside, first], Anchor::Start, FAINT, about);
+        return first;
+    }
+    let above = if beside > 0.0 { first } else { baseline + 2.0 };
+    paragraph(picture, [left, above], FAINT, &lines(&about, width, FAINT, most))
+}
+
+/// At most so many lines of a text; the last one says with `…` that there was more.
+fn lines(text: &str, width: f64, style: Type, most: usize) -> Vec<String> {
+    // Letters of a title are wider than those that are measured where it is cut.
+    let width = if style.weight == Weight::Medium { 0.96 * width } else { width };
+    let mut lines = wrapped(text, width, style);
+    if lines.len() > most {
+        let rest = lines.split_off(most - 1).join(" ");
+        lines.push(rest);
+    }
+    // A word may be wider than the picture.
+    lines.iter().map(|line| cut(line, width, style.size)).collect()
+}
+
+/// How it was measured, what is to be said of the drawing, and where it comes from.
+fn foot(picture: &mut Picture, input: &ReportInput<'_>, method: &str, notes: &str) {
+    let (width, origin) = (WIDTH - 2.0 * MARGIN, plain(&input.origin()));
+    let mut below = lines(method, width, FOOT, 1);
+    let notes = wrapped(notes, width, FOOT);
+    if let Some((first, rest)) = notes.split_first() {
+        below.push(first.clone());
+        let room = width - text_width(&origin, FOOT.size, FOOT.weight) - 16.0;
+        below.extend(lines(&rest.join(" "), room, FOOT, 1));
+    }
+    paragraph(picture, [MARGIN, METHOD], FOOT, &below);
+    picture.text([WIDTH - MARGIN, METHOD + 3.0 * 1.35 * FOOT.size], Anchor::End, FOOT, origin);
+}
+
+/// The machine with what must not be overlooked.
+fn titled(input: &ReportInput<'_>) -> String {
+    let marks: String = input.marks().iter().map(|mark| format!("{mark} ")).collect();
+    marks + &input.machine()
+}
