@@ -211,8 +211,8 @@ pub struct ExportArgs {
 /// Options of `report`.
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
-    /// Runs (latest, a tag, an ID, a path) or matrix files of any tool; several appear side by side
-    #[arg(required = true, value_name = "RUN")]
+    /// Runs (latest, a tag, an ID, a path) or matrix files of any tool, which NAME=FILE names; several appear side by side
+    #[arg(required = true, value_name = "RUN|[NAME=]FILE")]
     pub runs: Vec<String>,
     /// Initial range of the colour scale (default: fixed; in a picture of one run fit)
     #[arg(long, value_name = "WHICH")]
@@ -247,8 +247,9 @@ pub struct LintArgs {
 /// Options of `compare`.
 #[derive(Debug, Clone, Args)]
 pub struct CompareArgs {
-    /// Two runs (latest, a tag, an ID, a path) or matrix files of any tool; three or more give a table of medians
-    #[arg(required = true, num_args = 2.., value_name = "RUN|FILE")]
+    /// Two runs (latest, a tag, an ID, a path) or matrix files of any tool, which NAME=FILE names; three or more give a
+    /// table of medians
+    #[arg(required = true, num_args = 2.., value_name = "RUN|[NAME=]FILE")]
     pub sides: Vec<String>,
     /// Smallest difference that matters, 0.1% to 100% (default: 3%)
     #[arg(long, value_name = "PERCENT", value_parser = value::min_effect)]

@@ -120,6 +120,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("coretalk report latest -o report.html", "an interactive page"),
             ("coretalk report baseline latest -o both.html", "two runs side by side"),
             ("coretalk report latest -o map.png", "a picture to share"),
+            (
+                "coretalk report Zen3=other.csv Zen2=another.csv -o files.html",
+                "files of other tools, with names",
+            ),
         ],
     ),
     (
@@ -151,7 +155,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             ("coretalk compare baseline latest", "two runs"),
             ("coretalk compare baseline latest --fail-on slower", "exit with 1 if it got slower"),
-            ("coretalk compare other.csv another.csv", "two matrix files"),
+            ("coretalk compare Zen3=other.csv Zen2=another.csv", "two matrix files, with names"),
         ],
     ),
     (

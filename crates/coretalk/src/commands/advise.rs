@@ -156,7 +156,7 @@ impl Known {
             }
             Source::File(matrices, path) => {
                 let Some(imported) = matrices.into_iter().next() else {
-                    return Err(Failure::Input(format!("{path}: the file contains no matrix")));
+                    return Err(Failure::Input(format!("{}: the file contains no matrix", path.text)));
                 };
                 let unit = imported.unit.as_str();
                 let doubts = lint(&imported);

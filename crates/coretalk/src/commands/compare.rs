@@ -30,8 +30,7 @@ pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
             output::format_name(options.format)
         )));
     }
-    let sources: Vec<Source> =
-        args.sides.iter().map(|word| Source::open(global, word)).collect::<Result<_, Failure>>()?;
+    let sources = Source::open_all(global, &args.sides)?;
     match sources.as_slice() {
         [a, b] => two(global, args, a, b),
         many => table(global, args, many),
@@ -81,13 +80,13 @@ fn side(source: &Source) -> SideView {
         machine: source.machine(),
         started: source.started(),
         cpus: source.cpus().len(),
+        is_public: source.is_public(),
     }
 }
 
 fn described(side: &SideView, identity: Identity) -> ComparedSideDoc {
     ComparedSideDoc {
-        // A run has a start, and its name is a part of its id.
-        name: (side.started.is_some() || identity == Identity::Included).then(|| side.name.clone()),
+        name: (side.is_public || identity == Identity::Included).then(|| side.name.clone()),
         machine: side.machine.clone(),
         started: side.started.clone(),
         cpus: side.cpus,

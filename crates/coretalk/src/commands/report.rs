@@ -57,11 +57,12 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     })?;
     let mut out = Out::open(Some(path))?;
     let opened: Vec<Opened> = (1..)
+        .zip(Source::find_all(global, &args.runs)?)
         .zip(&args.runs)
-        .map(|(number, run)| open(global, run, number, &options))
+        .map(|((number, found), word)| open(found, word, number, &options))
         .collect::<Result<_, Failure>>()?;
     if opened.iter().any(Opened::is_numbered) {
-        let text = "file names are private, so files are numbered here; --with-identity shows their names";
+        let text = "file names are private, so files are numbered here; NAME=FILE names one, and --with-identity shows their names";
         verbosity::remark(options.verbosity, Verbosity::Normal, text);
     }
     let inputs: Vec<ReportInput<'_>> = opened.iter().map(|run| input(run, &options, kind)).collect();
@@ -78,8 +79,8 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
 }
 
 /// A run with the record of its passes, or a file of another tool. The name of a file is private.
-fn open(global: &Global, word: &str, number: usize, options: &OutputOptions) -> Result<Opened, Failure> {
-    let file = match Source::find(global, word)? {
+fn open(found: Found, word: &str, number: usize, options: &OutputOptions) -> Result<Opened, Failure> {
+    let file = match found {
         Found::Run(file) => file,
         Found::File(matrices, name) => {
             for warning in matrices.iter().flat_map(|matrix| &matrix.warnings) {
@@ -88,7 +89,8 @@ fn open(global: &Global, word: &str, number: usize, options: &OutputOptions) -> 
             let title =
                 matrices.first().and_then(|matrix| matrix.title.clone()).filter(|_| matrices.len() == 1);
             let (name, named) = match (options.identity, title) {
-                (Identity::Included, _) => (name, Named::ByItself),
+                _ if name.is_given => (name.text, Named::ByItself),
+                (Identity::Included, _) => (name.text, Named::ByItself),
                 (Identity::Hidden, Some(title)) => (title, Named::ByItself),
                 (Identity::Hidden, None) => (format!("matrix {number}"), Named::ByNumber),
             };

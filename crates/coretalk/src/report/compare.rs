@@ -24,6 +24,8 @@ pub struct SideView {
     pub started: Option<String>,
     /// CPUs.
     pub cpus: usize,
+    /// Whether everybody may see its name: that of a run is a part of its id, that of a file was given.
+    pub is_public: bool,
 }
 
 /// Everything that the screen shows.

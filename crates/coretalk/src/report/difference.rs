@@ -79,6 +79,7 @@ impl<'a> Differing<'a> {
             machine: [input.marks().join(" "), input.machine()].join(" ").trim().to_owned(),
             started: input.run().map(|report| super::text::started(&report.header.started)),
             cpus: input.topology().cpus().len(),
+            is_public: true,
         };
         Some(CompareView {
             sides: [side(self.a), side(self.b)],

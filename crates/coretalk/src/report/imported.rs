@@ -4,12 +4,14 @@ use super::lint;
 use super::text::{count, ns, plain};
 use crate::blocks::Block;
 use crate::document::{Document, StructureView};
-use coretalk_model::Topology;
 use coretalk_model::compare::Side;
 use coretalk_model::compare::of_import::of_import;
 use coretalk_model::formats::{ImportedMatrix, Spread};
 use coretalk_model::infer::{Findings, Observation};
 use coretalk_model::lint::lint as doubts_of;
+use coretalk_model::topology::Domain;
+use coretalk_model::{Level, Topology};
+use std::collections::BTreeMap;
 
 /// A matrix file of another tool. Nothing of it was measured or checked by coretalk.
 #[derive(Debug)]
@@ -17,6 +19,7 @@ pub struct ImportedFile {
     name: String,
     matrices: Vec<ImportedMatrix>,
     topology: Topology,
+    groups: Topology,
     findings: Option<Findings>,
 }
 
@@ -28,7 +31,8 @@ impl ImportedFile {
         let findings = matrices.first().map(|first| {
             Findings::of_matrix(&first.matrix.map(|cell| cell.map(Observation::bare)), &topology)
         });
-        ImportedFile { name, matrices, topology, findings }
+        let groups = findings.as_ref().map_or_else(|| topology.clone(), |known| grouped(known, &topology));
+        ImportedFile { name, matrices, topology, groups, findings }
     }
 
     /// What it is called.
@@ -39,6 +43,11 @@ impl ImportedFile {
     /// Its CPUs, of which nothing else is known.
     pub fn topology(&self) -> &Topology {
         &self.topology
+    }
+
+    /// Its CPUs in the groups that its values show, the finest as clusters: for drawing alone, since no system reports them.
+    pub fn groups(&self) -> &Topology {
+        &self.groups
     }
 
     /// The structure that the values of its first matrix show.
@@ -106,4 +115,15 @@ impl ImportedFile {
         }
         blocks
     }
+}
+
+/// Groups as a topology that maps can be drawn by: each level that was inferred in the place of one that a system may
+/// report, from the finest outwards.
+fn grouped(findings: &Findings, flat: &Topology) -> Topology {
+    let levels = findings.structure.as_ref().map_or(&[][..], |structure| &structure.levels);
+    let outwards = [Level::Cluster, Level::L3, Level::Die, Level::Node, Level::Package];
+    let domains = levels.iter().zip(outwards).flat_map(|(inferred, level)| {
+        inferred.groups.iter().map(move |cpus| Domain { level, cpus: cpus.clone(), os_id: None })
+    });
+    Topology::new(flat.cpus().clone(), domains.collect(), BTreeMap::new())
 }

@@ -150,6 +150,14 @@ impl<'a> ReportInput<'a> {
         }
     }
 
+    /// What maps are arranged by: the reported structure, or the groups that the values of a file show.
+    pub fn arranged(&self) -> &'a Topology {
+        match self.origin {
+            Origin::Run(report) => &report.topology,
+            Origin::File(file) => file.groups(),
+        }
+    }
+
     /// The latency maps that were measured.
     pub fn latencies(&self) -> &'a [LatencyMap] {
         self.run().map_or(&[], RunReport::maps)

@@ -3,6 +3,7 @@
 use crate::RunReport;
 use crate::args::options::Global;
 use crate::exit::Failure;
+use crate::report::plain;
 use crate::resolve::files;
 use crate::run::saved;
 use crate::store::{RunFile, StoreError};
@@ -21,8 +22,34 @@ use std::path::Path;
 pub enum Source {
     /// A saved run and its short name.
     Run(Box<RunReport>, String),
-    /// The matrices of a file and its name without folders.
-    File(Vec<ImportedMatrix>, String),
+    /// The matrices of a file and what it is called.
+    File(Vec<ImportedMatrix>, FileName),
+}
+
+/// What a file is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileName {
+    /// The name that was given, or that of the file without folders.
+    pub text: String,
+    /// Whether it was given: then everybody may see it.
+    pub is_given: bool,
+}
+
+/// The longest name that is given to a file.
+const MOST_CHARACTERS: usize = 60;
+
+/// A name as it is given to a file, where every page and terminal can show it.
+fn shown<'a>(name: &'a str, file: &str) -> Result<&'a str, Failure> {
+    let is_fit = !name.is_empty() && name.chars().count() <= MOST_CHARACTERS && plain(name) == name;
+    match (is_fit, file.is_empty()) {
+        (true, false) => Ok(name),
+        (true, true) => {
+            Err(Failure::Usage(format!("`{name}=` needs a file behind it, such as {name}=matrix.csv")))
+        }
+        (false, _) => Err(Failure::Usage(format!(
+            "a name before `=` has 1 to {MOST_CHARACTERS} printable characters and no blank at either end, and {name:?} has not"
+        ))),
+    }
 }
 
 /// What a word names.
@@ -30,8 +57,8 @@ pub enum Source {
 pub enum Found {
     /// The file of a run.
     Run(RunFile),
-    /// The matrices of another file, and its name without folders.
-    File(Vec<ImportedMatrix>, String),
+    /// The matrices of another file, and what it is called.
+    File(Vec<ImportedMatrix>, FileName),
 }
 
 impl Source {
@@ -40,7 +67,19 @@ impl Source {
     /// # Errors
     /// There is neither a run nor a file of this name, or it cannot be read.
     pub fn open(global: &Global, word: &str) -> Result<Source, Failure> {
-        Ok(match Source::find(global, word)? {
+        Source::read(Source::find(global, word)?)
+    }
+
+    /// Opens each of these words, of which `NAME=FILE` names a file.
+    ///
+    /// # Errors
+    /// As [`Source::open`] and [`Source::find_all`].
+    pub fn open_all(global: &Global, words: &[String]) -> Result<Vec<Source>, Failure> {
+        Source::find_all(global, words)?.into_iter().map(Source::read).collect()
+    }
+
+    fn read(found: Found) -> Result<Source, Failure> {
+        Ok(match found {
             Found::Run(file) => {
                 let report = file.report()?;
                 let name = saved::name_of(&report.header.id, file.path());
@@ -48,6 +87,40 @@ impl Source {
             }
             Found::File(matrices, name) => Source::File(matrices, name),
         })
+    }
+
+    /// Looks what each of these words is: a run, a file, or `NAME=FILE`.
+    ///
+    /// # Errors
+    /// As [`Source::find`]; or a name cannot be shown, is given twice, or is given to a run.
+    pub fn find_all(global: &Global, words: &[String]) -> Result<Vec<Found>, Failure> {
+        let mut given: Vec<&str> = Vec::new();
+        let mut all = Vec::new();
+        for word in words {
+            // A path or a tag may hold `=` too.
+            let is_whole = Path::new(word).exists() || saved::open(global, word).is_ok();
+            let Some((name, file)) = word.split_once('=').filter(|_| !is_whole) else {
+                all.push(Source::find(global, word)?);
+                continue;
+            };
+            let name = shown(name, file)?;
+            if given.contains(&name) {
+                return Err(Failure::Usage(format!("two files are named `{name}`")));
+            }
+            given.push(name);
+            match Source::find(global, file)? {
+                Found::Run(_) => {
+                    return Err(Failure::Usage(format!(
+                        "`{name}=` names files of other tools, and {} is a run; `coretalk runs tag` names runs",
+                        plain(file)
+                    )));
+                }
+                Found::File(matrices, _) => {
+                    all.push(Found::File(matrices, FileName { text: name.to_owned(), is_given: true }));
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// Looks which of the two it is.
@@ -63,7 +136,7 @@ impl Source {
                     .map_err(|error| Failure::Input(format!("{word}: failed to {error}")))?;
                 let name = Path::new(word).file_name();
                 let name = name.map_or_else(|| word.to_owned(), |name| name.to_string_lossy().into_owned());
-                Ok(Found::File(matrices, name))
+                Ok(Found::File(matrices, FileName { text: name, is_given: false }))
             }
             // Runs are called by words; a word with an ending was meant as a file.
             Err(Failure::Store(StoreError::UnknownRun { .. })) if Path::new(word).extension().is_some() => {
@@ -119,7 +192,16 @@ impl Source {
     /// What output calls it: the short name of a run, the name of a file without its folders.
     pub fn name(&self) -> String {
         match self {
-            Source::Run(_, name) | Source::File(_, name) => name.clone(),
+            Source::Run(_, name) => name.clone(),
+            Source::File(_, name) => name.text.clone(),
+        }
+    }
+
+    /// Whether its name may be shown to everybody.
+    pub fn is_public(&self) -> bool {
+        match self {
+            Source::Run(..) => true,
+            Source::File(_, name) => name.is_given,
         }
     }
 

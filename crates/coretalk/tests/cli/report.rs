@@ -255,3 +255,73 @@ fn files_of_other_tools_are_drawn_and_marked_as_what_they_are() {
     assert_eq!((refused.code, refused.err.lines().count()), (4, 1), "{}", refused.err);
     assert!(!tool.path().join("none.html").exists());
 }
+
+#[test]
+fn files_carry_the_names_that_they_are_given_and_stand_by_their_groups() {
+    let tool = Tool::new();
+    measured(&tool, &["--name", "run=1"]);
+    // Even and odd CPUs: the groups that values show are not neighbours by number.
+    let cell = |row: u32, column: u32| if row % 2 == column % 2 { 20.0 } else { 90.0 } + f64::from((row * 3 + column) % 4) / 4.0;
+    let row = |row: u32| {
+        (0..8)
+            .map(|column| if column < row { cell(row, column).to_string() } else { String::new() })
+            .collect::<Vec<_>>()
+            .join(",")
+            + "\n"
+    };
+    let matrix: String = (0..8).map(row).collect();
+    for name in ["a.csv", "x=y.csv", "b.csv"] {
+        std::fs::write(tool.path().join(name), &matrix).unwrap();
+    }
+    let said = tool.done(&["report", "5950X=a.csv", "zen 2=x=y.csv", "-o", "z.html"]);
+    assert!(said.out.is_empty() && !said.err.contains("numbered"), "{}", said.err);
+    let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
+    assert!(page.contains("<h1>5950X and zen 2</h1>") && !page.contains("a.csv"), "{}", &page[..2000]);
+    let view = page.split("id=\"view\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let view: serde_json::Value = serde_json::from_str(view).unwrap();
+    let run = &view["runs"][0];
+    assert_eq!(run["maps"][0]["orders"]["reported"], serde_json::json!([0, 2, 4, 6, 1, 3, 5, 7]));
+    let of = &run["levels"][0]["of"];
+    assert!(of["0"] == of["2"] && of["1"] == of["3"] && of["0"] != of["1"], "{of}");
+    // A path and a tag that hold `=` stay what they are.
+    tool.done(&["report", "x=y.csv", "-o", "z.svg", "-q"]);
+    let drawn = std::fs::read_to_string(tool.path().join("z.svg")).unwrap();
+    let words = words_of(&drawn);
+    let of = |name: &str| words.iter().position(|word| word == name).unwrap();
+    assert!(of("2") < of("1") && of("6") < of("1"), "rows stand by groups: {words:?}");
+    assert!(words.join(" ").contains("inside a group of 4"), "{words:?}");
+    tool.done(&["report", "run=1", "-o", "z.svg", "-q"]);
+    // The same names in a comparison.
+    let text = tool.done(&["compare", "before=a.csv", "after=b.csv"]).out;
+    assert!(text.contains("before") && text.contains("after") && !text.contains("a.csv"), "{text}");
+    let json = tool.done(&["compare", "before=a.csv", "after=b.csv", "--format", "json"]).out;
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(document["compared"]["a"]["name"], "before", "{json}");
+    let long = format!("{}=a.csv", "n".repeat(61));
+    for (word, code, part) in [
+        ("=a.csv", 2, "1 to 60 printable characters"),
+        (" x=a.csv", 2, "no blank at either end"),
+        ("e\u{202e}vil=a.csv", 2, "1 to 60 printable characters"),
+        ("e\u{1b}[2J=a.csv", 2, "1 to 60 printable characters"),
+        (long.as_str(), 2, "1 to 60 printable characters"),
+        ("name=", 2, "needs a file behind it"),
+        ("name=latest", 2, "is a run"),
+        ("name=none.csv", 4, "none.csv"),
+    ] {
+        for words in [&["report", word, "-o", "n.html"][..], &["compare", word, "b.csv"]] {
+            let said = tool.call(words);
+            assert_eq!((said.code, said.err.lines().count()), (code, 1), "{words:?}: {}", said.err);
+            assert!(
+                said.err.contains(part) && !said.err.contains(['\u{1b}', '\u{202e}']),
+                "{words:?}: {}",
+                said.err
+            );
+        }
+    }
+    let twice = tool.call(&["compare", "x=a.csv", "x=b.csv"]);
+    assert_eq!((twice.code, twice.err.trim()), (2, "coretalk: two files are named `x`"));
+    // Markup is text.
+    tool.done(&["report", "<b>=a.csv", "-o", "z.html"]);
+    let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
+    assert!(page.contains("<h1>&lt;b&gt;</h1>") && !page.contains("<b>"));
+}

@@ -12,6 +12,7 @@ use crate::report::palette::Colors;
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
 use crate::report::text::{plain, short_ns};
 use crate::report::{place, screen, states};
+use coretalk_model::Relation;
 use coretalk_model::latency::summary::readings_by_relation;
 
 /// A PNG has two pixels for each: text of 11 is read where the picture is shown half as large.
@@ -145,11 +146,17 @@ fn answer_of(input: &ReportInput<'_>, map: &Map) -> Option<Answer> {
 
 /// The numbers of any other map: by what CPUs share.
 fn numbers_of(input: &ReportInput<'_>, map: &Map) -> Vec<Number> {
-    let topology = input.topology();
+    let topology = input.arranged();
     let rows = readings_by_relation(&map.readings(), topology);
-    let words = |relation| match rows.len() {
-        1 => "median".to_owned(),
-        _ => distance_words(relation, topology),
+    let in_groups = |relation| {
+        let level = topology.levels().into_iter().find(|level| Relation::of(*level) == relation);
+        let cpus = level.and_then(|level| Some(topology.level(level).first()?.cpus.len()));
+        cpus.map_or_else(|| "between groups".to_owned(), |cpus| format!("inside a group of {cpus}"))
+    };
+    let words = |relation| match (rows.len(), input.file()) {
+        (1, _) => "median".to_owned(),
+        (_, Some(_)) => in_groups(relation),
+        (_, None) => distance_words(relation, topology),
     };
     rows.iter().map(|row| Number { ns: row.median_ns, words: words(row.relation) }).collect()
 }

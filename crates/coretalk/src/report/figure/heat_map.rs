@@ -116,7 +116,7 @@ struct Part {
 /// The map with its axes and its legend. `side` is the length of the square of cells.
 pub fn heat_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, side: f64) -> Picture {
     let readings = map.readings();
-    let rows = map.rows(&readings, input.topology(), drawing);
+    let rows = map.rows(&readings, input.arranged(), drawing);
     drawn(input, &content(map, &readings, rows, drawing), side)
 }
 
@@ -132,8 +132,8 @@ pub struct SmallMap {
 
 /// The map in a height that axes share with it.
 pub fn small_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, height: f64) -> SmallMap {
-    let (readings, topology) = (map.readings(), input.topology());
-    let (rows, grouped) = grouped(map.rows(&readings, topology, drawing), topology);
+    let (readings, topology) = (map.readings(), input.arranged());
+    let (rows, grouped) = grouped(map.rows(&readings, topology, drawing), input);
     let content = content(map, &readings, rows, drawing);
     let size = (height / content.len().max(1) as f64 * 0.4).clamp(9.0, 12.0);
     let bars = Labels::new(&content.rows, topology, height, size).groups.len() as f64 * (BAR + GAP);
@@ -150,17 +150,18 @@ pub fn small_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, height: f
 
 /// Rows in groups where they are too many for a small picture, and how they are grouped: as reported where that leaves
 /// few enough, else as many beside each other as it takes.
-fn grouped(rows: Vec<Vec<CpuId>>, topology: &Topology) -> (Vec<Vec<CpuId>>, Option<String>) {
+fn grouped(rows: Vec<Vec<CpuId>>, input: &ReportInput<'_>) -> (Vec<Vec<CpuId>>, Option<String>) {
     if rows.len() <= MOST_ROWS {
         return (rows, None);
     }
-    let all = rows.len();
+    let (all, topology) = (rows.len(), input.arranged());
     let as_reported = topology.levels().into_iter().filter(|level| *level > Level::Core).find_map(|level| {
         let parts = rows::Axis::new(&rows, topology, all, Some(level), None).parts;
         (2..=MOST_GROUPS).contains(&parts.len()).then_some((parts, level))
     });
     let cpus = count(rows.iter().map(Vec::len).sum::<usize>() as u64, "CPU");
     let (parts, what) = match as_reported {
+        Some((parts, _)) if input.file().is_some() => (parts, "groups".to_owned()),
         Some((parts, level)) => (parts, level_words(level, 2).to_owned()),
         None => {
             let each = all.div_ceil(MOST_GROUPS);
@@ -225,7 +226,7 @@ pub fn difference_map(
     drawing: Drawing,
     side: f64,
 ) -> Picture {
-    let rows = difference.of.rows(&difference.of.readings(), a.topology(), drawing);
+    let rows = difference.of.rows(&difference.of.readings(), a.arranged(), drawing);
     let of = |value: &dyn Fn(usize) -> Option<f64>| {
         table(&readings_of(&difference.columns, |cell| value(cell).map(|ns| (ns, false))), &rows, &rows)
     };
@@ -270,7 +271,7 @@ fn drawn(input: &ReportInput<'_>, content: &Content<'_>, side: f64) -> Picture {
 fn square(input: &ReportInput<'_>, content: &Content<'_>, side: f64) -> (Picture, [f64; 2]) {
     let cell = side / content.len().max(1) as f64;
     let size = (cell * 0.4).clamp(9.0, 12.0);
-    let labels = Labels::new(&content.rows, input.topology(), cell, size);
+    let labels = Labels::new(&content.rows, input.arranged(), cell, size);
     let bars = labels.groups.len() as f64 * (BAR + GAP);
     let (left, top) = (labels.width(size) + 8.0 + bars, size + 8.0 + bars);
     let mut picture = Picture::new(content.title, left + side + EDGE, top + side);

@@ -80,7 +80,14 @@ fn initial(drawing: Drawing) -> Value {
 }
 
 fn run(input: &ReportInput<'_>, index: usize) -> serde_json::Result<String> {
-    let topology = input.topology();
+    let topology = input.arranged();
+    let is_file = input.file().is_some();
+    let words = |relation: Relation| match relation {
+        // The levels of a file are none that a system reports.
+        Relation::Machine if is_file => "different groups".to_owned(),
+        _ if is_file => "same group".to_owned(),
+        relation => relation_words(relation, topology),
+    };
     let level = |level: Level| {
         let groups = topology.level(level);
         let of: BTreeMap<u32, usize> = groups
@@ -88,7 +95,7 @@ fn run(input: &ReportInput<'_>, index: usize) -> serde_json::Result<String> {
             .enumerate()
             .flat_map(|(group, domain)| domain.cpus.iter().map(move |cpu| (cpu.0, group)))
             .collect();
-        json!({ "name": level.name(), "words": relation_words(Relation::of(level), topology), "of": of })
+        json!({ "name": level.name(), "words": words(Relation::of(level)), "of": of })
     };
     let levels = topology.levels().into_iter().filter(|level| !topology.level(*level).is_empty());
     let core: BTreeMap<u32, u32> =
@@ -103,7 +110,8 @@ fn run(input: &ReportInput<'_>, index: usize) -> serde_json::Result<String> {
         "smt": topology.has_smt(topology.cpus()),
         "core": core,
         "levels": levels.map(level).collect::<Vec<_>>(),
-        "apart": relation_words(Relation::Machine, topology),
+        "apart": words(Relation::Machine),
+        "inferred": is_file,
         "alone": names_of_diagonal(topology),
         "passes_note": match exact {
             true => "The passes over this pair are not at hand.",
@@ -153,7 +161,7 @@ fn orders(input: &ReportInput<'_>, map: &Map) -> Value {
     let readings = map.readings();
     let positions: BTreeMap<u32, usize> = map.columns.cpus.iter().copied().zip(0..).collect();
     let order = |order: Order| -> Vec<usize> {
-        let cpus: Vec<CpuId> = ordered(&readings, input.topology(), order);
+        let cpus: Vec<CpuId> = ordered(&readings, input.arranged(), order);
         cpus.iter().filter_map(|cpu| positions.get(&cpu.0).copied()).collect()
     };
     json!({ "reported": order(Order::Topology), "measured": order(Order::Measured) })

@@ -23,7 +23,8 @@ class Group {
     const longest = this.viewers.find((viewer) => viewer.matrices.length === most);
     if (most > 1) this.choice('matrix', 'Map', longest.matrices.map((matrix, index) => [index, matrix.label]), Number);
     this.layers = this.choice('layer', 'Layer', []);
-    const orders = [['reported', 'as reported'], ['id', 'by CPU id'], ['measured', 'as measured']];
+    const inferred = this.viewers.every((viewer) => viewer.run.inferred);
+    const orders = [['reported', inferred ? 'by inferred groups' : 'as reported'], ['id', 'by CPU id'], ['measured', 'as measured']];
     this.choice('order', 'Order', orders);
     if (this.viewers.some((viewer) => viewer.run.smt)) this.choice('by', 'Rows', [['core', 'cores'], ['thread', 'threads']]);
     this.choice('scale', 'Colours', [['fixed', 'fixed range'], ['fit', 'fit to this map']]);
