@@ -214,6 +214,10 @@ pub struct ReportArgs {
     /// Runs (latest, a tag, an ID, a path) or matrix files of any tool, which NAME=FILE names; several appear side by side
     #[arg(required = true, value_name = "RUN|[NAME=]FILE")]
     pub runs: Vec<String>,
+    /// Draw only these series in a picture: names as in the tables, such as pause,futex; of several parameters, series
+    /// that match each
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub series: Option<Vec<String>>,
     /// Initial range of the colour scale (default: fixed; in a picture of one run fit)
     #[arg(long, value_name = "WHICH")]
     pub scale: Option<ScaleWord>,

@@ -12,12 +12,16 @@ use crate::report::imported::ImportedFile;
 use crate::report::input::{Drawing, ReportInput, ScaleChoice};
 use crate::report::passes::passes;
 use crate::report::picture::Picture;
+use crate::report::plain;
 use crate::resolve::output::{self, Identity, OutputOptions};
 use crate::resolve::source::{Found, Source};
 use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::out::Out;
 use crate::run::saved;
 use coretalk_model::latency::Record;
+
+/// Names of series that are listed where one is unknown.
+const MOST_LISTED: usize = 40;
 
 /// A run with what its report needs, or a file of another tool.
 enum Opened {
@@ -65,13 +69,16 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
         let text = "file names are private, so files are numbered here; NAME=FILE names one, and --with-identity shows their names";
         verbosity::remark(options.verbosity, Verbosity::Normal, text);
     }
-    let inputs: Vec<ReportInput<'_>> = opened.iter().map(|run| input(run, &options, kind)).collect();
+    let mut inputs: Vec<ReportInput<'_>> = opened.iter().map(|run| input(run, &options, kind)).collect();
+    if let Some(names) = &args.series {
+        choose(&mut inputs, names, kind)?;
+    }
     let simulated = inputs.iter().filter(|input| input.is_simulated()).count();
     if simulated > 0 && simulated < inputs.len() {
         let text = "this report shows simulated and real machines side by side and labels which is which";
         verbosity::remark(options.verbosity, Verbosity::Normal, text);
     }
-    let drawing = drawing(&options, args.scale, kind != ReportFormat::Html && inputs.len() == 1);
+    let drawing = drawing(&options, args, kind != ReportFormat::Html && inputs.len() == 1);
     let page = || html::page(&inputs, drawing).map_err(|error| contradiction(&error));
     let bytes = kind.bytes(page, || picture(&inputs, drawing))?;
     out.write(|out| Ok(out.write_all(&bytes)?))?;
@@ -116,10 +123,40 @@ fn input<'a>(opened: &'a Opened, options: &OutputOptions, kind: ReportFormat) ->
     }
 }
 
+/// Leaves the series of these names in the pictures of runs.
+fn choose(inputs: &mut [ReportInput<'_>], names: &[String], kind: ReportFormat) -> Result<(), Failure> {
+    if kind == ReportFormat::Html {
+        let text = "--series chooses what a picture shows, and a page shows all; write .svg or .png";
+        return Err(Failure::Usage(text.into()));
+    }
+    let known: Vec<String> = inputs.iter().flat_map(ReportInput::series_names).collect();
+    if let Some(name) = names.iter().find(|name| !known.contains(name)) {
+        let mut listed = Vec::new();
+        known.into_iter().for_each(|name| {
+            if !listed.contains(&name) {
+                listed.push(name)
+            }
+        });
+        let more = listed.split_off(listed.len().min(MOST_LISTED)).len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        return Err(Failure::Usage(match listed.is_empty() {
+            true => format!("there is no series `{}` here, nor any other", plain(name)),
+            false => {
+                format!("there is no series `{}` here; there are {}{more}", plain(name), listed.join(", "))
+            }
+        }));
+    }
+    inputs.iter_mut().for_each(|input| input.keep_series(names));
+    match inputs.iter().all(|input| input.outline.series.is_empty() && input.maps.is_empty()) {
+        true => Err(Failure::Usage(format!("no series is all of {}", names.join(", ")))),
+        false => Ok(()),
+    }
+}
+
 /// A lone picture spreads its colours over what it shows; several, and pages of them, are there to be compared.
-fn drawing(options: &OutputOptions, scale: Option<ScaleWord>, is_lone_picture: bool) -> Drawing {
+fn drawing(options: &OutputOptions, args: &ReportArgs, is_lone_picture: bool) -> Drawing {
     let style = output::style(options);
-    let scale = match scale {
+    let scale = match args.scale {
         Some(ScaleWord::Fit) => ScaleChoice::Fit,
         None if is_lone_picture => ScaleChoice::Fit,
         Some(ScaleWord::Fixed) | None => ScaleChoice::Fixed,

@@ -4,11 +4,11 @@
 use super::heat_map::HeatMap;
 use super::imported::ImportedFile;
 use super::palette::Scale;
-use super::parameters::parameter;
+use super::parameters::{parameter, telling};
 use super::text::{plain, started};
 use super::trial_maps::{map_words, maps, number_of_map};
 use super::{By, Order, Style, words};
-use crate::document::{Columns, Document, Identity, MatrixDoc};
+use crate::document::{Columns, Document, Identity, MatrixDoc, SeriesDoc};
 use crate::{RunReport, SeriesReport};
 use coretalk_model::compare::Side;
 use coretalk_model::compare::of_latency::of_latency;
@@ -208,6 +208,35 @@ impl<'a> ReportInput<'a> {
         }
     }
 
+    /// The names of its series, as its tables have them: what was chosen (`pause`, `gap 1 ms`), then CPUs in role order
+    /// (`0-8`). Maps of pairs have them too.
+    pub fn series_names(&self) -> Vec<String> {
+        let of_series = self.outline.series.iter().flat_map(names_of_series);
+        let of_maps = self.maps.iter().flat_map(names_of_map);
+        let (cpus, chosen): (Vec<_>, Vec<_>) = of_series.chain(of_maps).partition(|(of, _)| of == PLACEMENT);
+        let mut names: Vec<String> = Vec::new();
+        for (_, name) in chosen.into_iter().chain(cpus) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Leaves those series and maps to be drawn that have one of these names for everything that they name.
+    pub fn keep_series(&mut self, names: &[String]) {
+        let all = || {
+            let of_series = self.outline.series.iter().flat_map(names_of_series);
+            of_series.chain(self.maps.iter().flat_map(names_of_map))
+        };
+        let named: Vec<String> = all().filter(|(_, name)| names.contains(name)).map(|(of, _)| of).collect();
+        let is_kept = |own: Vec<(String, String)>| {
+            named.iter().all(|of| own.iter().any(|(known, name)| known == of && names.contains(name)))
+        };
+        self.outline.series.retain(|one| is_kept(names_of_series(one)));
+        self.maps.retain(|map| is_kept(names_of_map(map)));
+    }
+
     /// What the machine is called: its label, the scenario, or its CPU; of a file its name.
     pub fn machine(&self) -> String {
         let environment = match self.origin {
@@ -332,6 +361,30 @@ impl Map {
         let parts: Vec<String> = [self.probe.clone()].into_iter().chain(kernel).chain(parameters).collect();
         plain(&parts.join(", "))
     }
+}
+
+/// What the CPUs of a series stand under among its parameters.
+const PLACEMENT: &str = "placement";
+
+/// What a series is called in tables, parameter by parameter.
+fn names_of_series(one: &SeriesDoc) -> Vec<(String, String)> {
+    let cpus = one.placement.iter().map(u32::to_string).collect::<Vec<_>>().join("-");
+    let chosen =
+        one.parameters.iter().map(|(name, value)| (name.clone(), plain(&telling(name, &value.into()))));
+    chosen.chain((!cpus.is_empty()).then(|| (PLACEMENT.to_owned(), cpus))).collect()
+}
+
+/// What a map is called, parameter by parameter.
+fn names_of_map(map: &Map) -> Vec<(String, String)> {
+    // What else a map of latencies has describes it, and was not chosen.
+    let is_latency = map.probe == latency::PROBE && map.index.is_some();
+    let kernel = (!map.kernel.is_empty()).then(|| ("kernel".to_owned(), plain(&map.kernel)));
+    let chosen = map
+        .parameters
+        .iter()
+        .filter(|_| !is_latency)
+        .map(|(name, value)| (name.to_string(), plain(&telling(name, value))));
+    chosen.chain(kernel).collect()
 }
 
 /// The headlines of trials over many pairs as a map.

@@ -325,3 +325,51 @@ fn files_carry_the_names_that_they_are_given_and_stand_by_their_groups() {
     let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
     assert!(page.contains("<h1>&lt;b&gt;</h1>") && !page.contains("<b>"));
 }
+
+/// A run of waits and the words of its picture, drawn with these options.
+fn words_of_waits(tool: &Tool, options: &[&str]) -> String {
+    tool.done(&[&["report", "waits", "-o", "z.svg"], options].concat());
+    words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap()).join(" ")
+}
+
+fn waits() -> Tool {
+    let tool = Tool::new();
+    let words = ["wait", "--machine", "sim:chiplet-16", "--seed", "1", "--strategy", "busy,pause,futex"];
+    tool.done(&[&words[..], &["--budget", "4s", "-q", "--name", "waits"]].concat());
+    tool
+}
+
+#[test]
+fn a_picture_draws_the_series_that_are_chosen() {
+    let tool = waits();
+    let drawn = |options: &[&str]| words_of_waits(&tool, options);
+    let all = drawn(&[]);
+    assert!(["busy", "pause", "futex"].iter().all(|name| all.contains(&format!("strategy {name}"))), "{all}");
+    let some = drawn(&["--series", "pause,futex"]);
+    assert!(some.contains("strategy pause") && some.contains("strategy futex"), "{some}");
+    assert!(!some.contains("busy"), "{some}");
+    // Names of two parameters narrow each other.
+    let one = drawn(&["--series", "pause,0-8"]);
+    assert!(one.contains("strategy pause, CPUs 0 → 8") && !one.contains("0 → 1"), "{one}");
+    for (words, parts) in [
+        (&["--series", "pauze", "-o", "n.svg"][..], &["`pauze`", "pause", "busy", "futex", "0-8"][..]),
+        (&["--series", "", "-o", "n.svg"], &["``", "pause"]),
+        (&["--series", "pause", "-o", "n.html"], &["a page shows all"]),
+    ] {
+        let said = tool.call(&[&["report", "waits"], words].concat());
+        assert_eq!((said.code, said.err.lines().count()), (2, 1), "{words:?}: {}", said.err);
+        assert!(parts.iter().all(|part| said.err.contains(part)), "{words:?}: {}", said.err);
+        assert!(!tool.path().join("n.svg").exists());
+    }
+    // Maps of pairs are chosen by the same names.
+    let words =
+        ["wake", "--machine", "sim:chiplet-16", "--cpus", "0-3", "--pairs", "all", "--seed", "1", "-q"];
+    tool.done(
+        &[&words[..], &["--primitive", "semaphore,eventfd", "--budget", "4s", "--name", "waits"]].concat(),
+    );
+    let (first, second) = (drawn(&[]), drawn(&["--series", "eventfd"]));
+    assert!(
+        first.contains("primitive semaphore") && second.contains("primitive eventfd"),
+        "{first}\n{second}"
+    );
+}

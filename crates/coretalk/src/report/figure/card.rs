@@ -11,7 +11,9 @@ use crate::report::ladder::distance_words;
 use crate::report::palette::Colors;
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
 use crate::report::text::{plain, short_ns};
+use crate::report::trial_words::question;
 use crate::report::{place, screen, states};
+use coretalk_measure::probes;
 use coretalk_model::Relation;
 use coretalk_model::latency::summary::readings_by_relation;
 
@@ -72,20 +74,24 @@ fn of_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing) -> Picture {
 }
 
 /// A figure as wide as the picture, below the machine; `None` where nothing is drawn in the room that is left.
-fn of_chart(input: &ReportInput<'_>, draw: impl FnOnce(Room) -> Option<Picture>) -> Option<Picture> {
+fn of_chart(input: &ReportInput<'_>, draw: impl FnOnce(Room) -> Option<(Picture, usize)>) -> Option<Picture> {
     let mut picture = Picture::new(titled(input), WIDTH, HEIGHT);
     let width = WIDTH - 2.0 * MARGIN;
     let mut baseline = head(&mut picture, input, [MARGIN, MARGIN - 12.0], width, 2);
     if let Some(said) = input.run().and_then(said_of) {
         baseline = paragraph(&mut picture, [MARGIN, baseline + 4.0], SAID, &lines(&said, width, SAID, 2));
     }
-    let method = input.maps.first().map_or("", |map| map.question.as_str());
-    let (top, bottom) = (baseline + 8.0, if method.is_empty() { METHOD + 26.0 } else { METHOD + 6.0 });
+    let method = method_of(input);
+    let (top, bottom) = (baseline + 8.0, if method.is_empty() { METHOD + 26.0 } else { METHOD - 2.0 });
     let height = bottom - top;
-    let figure = draw(Room { width, most_rows: rows_in(height), chart: [width, height] })?;
+    let (figure, charts) = draw(Room { width, most_rows: rows_in(height), chart: [width, height] })?;
     picture.title = format!("{}: {}", picture.title, figure.title);
     picture.insert_within(figure, [MARGIN, top, width, height]);
-    foot(&mut picture, input, method, "");
+    let notes = match charts {
+        0 | 1 => String::new(),
+        more => format!("one of {more} charts of this run: --series chooses, a page has all"),
+    };
+    foot(&mut picture, input, &method, &notes);
     Some(picture)
 }
 
@@ -108,7 +114,7 @@ fn said_of(report: &RunReport) -> Option<String> {
 
 /// What a run without a map of several CPUs is best shown by: one pair over time; else its ladder; else the chart with
 /// most curves; else its first comparison.
-fn chart(input: &ReportInput<'_>, room: Room) -> Option<Picture> {
+fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, usize)> {
     let [width, height] = room.chart;
     let watch = || input.watch().and_then(|watch| timeline::timeline(watch, width, height));
     let steps = || {
@@ -122,13 +128,26 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<Picture> {
         let place = input.run()?.place.as_ref()?;
         place.result.comparisons.iter().find_map(|comparison| placements::placements(comparison, width))
     };
-    watch().or_else(steps).or_else(curves).or_else(compared)
+    let one = |picture| (picture, 1);
+    watch().or_else(steps).map(one).or_else(curves).or_else(|| compared().map(one))
 }
 
-/// The first of the charts with most curves.
-fn fullest(mut charts: Vec<Picture>) -> Option<Picture> {
+/// The first of the charts with most curves, and how many charts there are.
+fn fullest(mut charts: Vec<Picture>) -> Option<(Picture, usize)> {
+    let count = charts.len();
     charts.reverse();
-    charts.into_iter().max_by_key(drawn_in)
+    Some((charts.into_iter().max_by_key(drawn_in)?, count))
+}
+
+/// The question that a map answers, or the first probe.
+fn method_of(input: &ReportInput<'_>) -> String {
+    let of_map = input.maps.first().map(|map| map.question.clone());
+    let probe = || probes::series_by_id(input.run()?.series.as_ref()?.settings.probes.first()?);
+    let of_probe = || match question(probe()?) {
+        Block::Question(text) => Some(text),
+        _ => None,
+    };
+    of_map.or_else(of_probe).unwrap_or_default()
 }
 
 /// How many curves and points a chart has.
@@ -153,10 +172,11 @@ fn numbers_of(input: &ReportInput<'_>, map: &Map) -> Vec<Number> {
         let cpus = level.and_then(|level| Some(topology.level(level).first()?.cpus.len()));
         cpus.map_or_else(|| "between groups".to_owned(), |cpus| format!("inside a group of {cpus}"))
     };
-    let words = |relation| match (rows.len(), input.file()) {
-        (1, _) => "median".to_owned(),
-        (_, Some(_)) => in_groups(relation),
-        (_, None) => distance_words(relation, topology),
+    let words = |relation| match (&map.columns.cpus[..], rows.len(), input.file()) {
+        ([from, to], ..) => format!("CPU {from} ↔ CPU {to}"),
+        (_, 1, _) => "median".to_owned(),
+        (_, _, Some(_)) => in_groups(relation),
+        (_, _, None) => distance_words(relation, topology),
     };
     rows.iter().map(|row| Number { ns: row.median_ns, words: words(row.relation) }).collect()
 }
@@ -169,6 +189,7 @@ fn three(mut numbers: Vec<Number>, map: &Map) -> Vec<Number> {
     let end = |ns: f64, of: &str| Number { ns, words: format!("{of} of all pairs") };
     match numbers.len() {
         0 | NUMBERS => {}
+        1 if low == high => {}
         1 => numbers = vec![end(low, "least"), numbers.remove(0), end(high, "most")],
         2 => numbers.push(end(high, "most")),
         many => {

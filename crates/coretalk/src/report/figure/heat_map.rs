@@ -20,6 +20,8 @@ const MOST_ROWS: usize = 100;
 const MOST_GROUPS: usize = 64;
 /// Steps of the colours in a legend.
 const STEPS: u32 = 90;
+/// Groups of fewer units are not set apart by lines.
+const LEAST_APART: f64 = 18.0;
 /// Smaller squares hold no number.
 const LEAST_FOR_NUMBERS: f64 = 21.0;
 /// Height of a bar beside the groups of a level, and the gap to the next.
@@ -185,7 +187,7 @@ fn colors_beside(picture: &mut Picture, colors: &Colors, unit: &str, [left, top]
     }
     let faint = SMALL.in_ink(Ink::Faint);
     let mut free = f64::INFINITY;
-    let mut right = left + 10.0;
+    let mut right = left + text_width(unit, SMALL.size, Weight::Regular).max(10.0);
     for (value, text) in axis.ticks() {
         let y = top + height * (1.0 - axis.position(value));
         if y < free {
@@ -379,7 +381,7 @@ fn separators(picture: &mut Picture, labels: &Labels, [left, top]: [f64; 2], cel
     for (level, groups) in labels.groups.iter().enumerate() {
         // The finest level of a large map would be a grid that hides it.
         let width = if level == 0 { 2.0 } else { 1.0 };
-        if cell * groups.first().map_or(0.0, |group| group.len() as f64) < 12.0 {
+        if cell * groups.first().map_or(0.0, |group| group.len() as f64) < LEAST_APART {
             continue;
         }
         for group in groups.iter().skip(1) {
