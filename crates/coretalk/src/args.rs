@@ -27,7 +27,7 @@ use crate::args::sharing::SharingArgs;
 use crate::args::spawn::SpawnArgs;
 use crate::args::wait::WaitArgs;
 use crate::args::wake::WakeArgs;
-use crate::args::words::{FailOnWord, ScaleWord};
+use crate::args::words::{AxisWord, FailOnWord, ScaleWord};
 use clap::{Args, Parser, Subcommand};
 use coretalk_model::advise::{Pattern, Sharing};
 use coretalk_model::{CpuSet, Protocol};
@@ -218,6 +218,10 @@ pub struct ReportArgs {
     /// that match each
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub series: Option<Vec<String>>,
+    /// Draw distributions in a picture as a plain CDF, with time on a linear or logarithmic axis (default: percentiles on an
+    /// axis of nines)
+    #[arg(long, value_name = "AXIS")]
+    pub cdf: Option<AxisWord>,
     /// Initial range of the colour scale (default: fixed; in a picture of one run fit)
     #[arg(long, value_name = "WHICH")]
     pub scale: Option<ScaleWord>,

@@ -22,7 +22,8 @@ use coretalk_model::{CpuSet, Level, Topology};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-const DRAWING: Drawing = Drawing { order: Order::Topology, by: By::Core, scale: ScaleChoice::Fixed };
+const DRAWING: Drawing =
+    Drawing { order: Order::Topology, by: By::Core, scale: ScaleChoice::Fixed, cdf: None };
 
 fn input(report: &RunReport) -> ReportInput<'_> {
     ReportInput::new(report, "k3f9", Identity::Hidden)

@@ -86,6 +86,15 @@ pub enum ScaleWord {
     Fit,
 }
 
+/// `--cdf`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AxisWord {
+    /// Equal ratios of time
+    Log,
+    /// Equal differences of time
+    Linear,
+}
+
 /// `--color`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ColorWord {

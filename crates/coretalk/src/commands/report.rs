@@ -3,13 +3,13 @@
 use crate::RunReport;
 use crate::args::ReportArgs;
 use crate::args::options::Global;
-use crate::args::words::ScaleWord;
+use crate::args::words::{AxisWord, ScaleWord};
 use crate::commands::report_format::ReportFormat;
 use crate::exit::{ExitCode, Failure};
 use crate::report::figure::picture_file;
 use crate::report::html;
 use crate::report::imported::ImportedFile;
-use crate::report::input::{Drawing, ReportInput, ScaleChoice};
+use crate::report::input::{Drawing, ReportInput, ScaleChoice, TimeAxis};
 use crate::report::passes::passes;
 use crate::report::picture::Picture;
 use crate::report::plain;
@@ -70,6 +70,10 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
         verbosity::remark(options.verbosity, Verbosity::Normal, text);
     }
     let mut inputs: Vec<ReportInput<'_>> = opened.iter().map(|run| input(run, &options, kind)).collect();
+    if args.cdf.is_some() && kind == ReportFormat::Html {
+        let text = "--cdf chooses what a picture shows, and a page shows all; write .svg or .png";
+        return Err(Failure::Usage(text.into()));
+    }
     if let Some(names) = &args.series {
         choose(&mut inputs, names, kind)?;
     }
@@ -161,7 +165,11 @@ fn drawing(options: &OutputOptions, args: &ReportArgs, is_lone_picture: bool) ->
         None if is_lone_picture => ScaleChoice::Fit,
         Some(ScaleWord::Fixed) | None => ScaleChoice::Fixed,
     };
-    Drawing { order: style.order, by: style.by, scale }
+    let cdf = args.cdf.map(|axis| match axis {
+        AxisWord::Log => TimeAxis::Log,
+        AxisWord::Linear => TimeAxis::Linear,
+    });
+    Drawing { order: style.order, by: style.by, scale, cdf }
 }
 
 fn picture(inputs: &[ReportInput<'_>], drawing: Drawing) -> Result<Picture, Failure> {
@@ -171,6 +179,9 @@ fn picture(inputs: &[ReportInput<'_>], drawing: Drawing) -> Result<Picture, Fail
     };
     drawn.ok_or_else(|| {
         let names: Vec<&str> = inputs.iter().map(|input| input.name).collect();
+        if drawing.cdf.is_some() {
+            return Failure::Usage(format!("run {} has no distributions to draw as a CDF", names.join(", ")));
+        }
         Failure::Usage(format!("run {} contains nothing that can be drawn; write .html", names.join(", ")))
     })
 }

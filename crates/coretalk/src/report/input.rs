@@ -29,6 +29,17 @@ pub struct Drawing {
     pub by: By,
     /// What the colours span.
     pub scale: ScaleChoice,
+    /// Axis of time of distributions as plain CDFs; `None` is percentiles on an axis of nines. A page has both.
+    pub cdf: Option<TimeAxis>,
+}
+
+/// How an axis of time divides its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeAxis {
+    /// Equal ratios.
+    Log,
+    /// Equal differences.
+    Linear,
 }
 
 /// What the colours of a map span.

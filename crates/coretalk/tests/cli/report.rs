@@ -373,3 +373,33 @@ fn a_picture_draws_the_series_that_are_chosen() {
         "{first}\n{second}"
     );
 }
+
+#[test]
+fn distributions_are_plain_cdfs_beside_percentiles() {
+    let tool = waits();
+    let drawn = |options: &[&str]| words_of_waits(&tool, options);
+    assert!(drawn(&[]).contains("percentiles of single events"));
+    let (log, linear) = (drawn(&["--cdf", "log"]), drawn(&["--cdf", "linear"]));
+    for words in [&log, &linear] {
+        assert!(words.contains("wait, trip: share of single events up to a time"), "{words}");
+        assert!(!words.contains("percentiles"), "{words}");
+    }
+    assert!(
+        log.contains("ns, logarithmic") && linear.contains("ns, up to the 99.9th percentile"),
+        "{linear}"
+    );
+    tool.done(&["report", "waits", "-o", "z.html"]);
+    let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
+    let of = |what: &str| page.find(&format!("aria-label=\"wait, trip: {what}")).unwrap();
+    let linear = page.find("<summary>The same with time on a linear axis</summary>").unwrap();
+    assert!(of("percentiles of single events") < of("share of single events") && of("share") < linear);
+    measured(&tool, &["--name", "map"]);
+    for (words, part) in [
+        (["report", "map", "-o", "n.svg"], "run "),
+        (["report", "waits", "-o", "n.html"], "a page shows all"),
+    ] {
+        let said = tool.call(&[&words[..], &["--cdf", "log"]].concat());
+        assert_eq!((said.code, said.err.lines().count()), (2, 1), "{}", said.err);
+        assert!(said.err.contains(part) && !tool.path().join("n.svg").exists(), "{}", said.err);
+    }
+}

@@ -38,6 +38,9 @@ const FOOT: Type = Type::of(10.0).in_ink(Ink::Faint);
 
 /// The picture of a run; `None` where it holds nothing that can be drawn.
 pub(super) fn card(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture> {
+    if let Some(axis) = drawing.cdf {
+        return of_chart(input, |room| fullest(curves::curves(&input.outline.series, room).cdfs(axis)));
+    }
     let is_measured = |map: &&Map| map.columns.measured() > 0 && map.columns.cpus.len() > 2;
     if let Some(map) = input.maps.iter().find(is_measured) {
         return Some(of_map(input, map, drawing));
@@ -84,7 +87,8 @@ fn of_chart(input: &ReportInput<'_>, draw: impl FnOnce(Room) -> Option<(Picture,
     let method = method_of(input);
     let (top, bottom) = (baseline + 8.0, if method.is_empty() { METHOD + 26.0 } else { METHOD - 2.0 });
     let height = bottom - top;
-    let (figure, charts) = draw(Room { width, most_rows: rows_in(height), chart: [width, height] })?;
+    let (figure, charts) =
+        draw(Room { width, most_rows: rows_in(height), chart: [width, height], is_one_chart: true })?;
     picture.title = format!("{}: {}", picture.title, figure.title);
     picture.insert_within(figure, [MARGIN, top, width, height]);
     let notes = match charts {

@@ -7,6 +7,7 @@ mod over;
 use super::chart::Kind;
 use super::distribution::{self, CHART, MOST_CURVES, Steps};
 use crate::document::SeriesDoc;
+use crate::report::input::TimeAxis;
 use crate::report::parameters::{arrows, title_of, words_of};
 use crate::report::picture::Picture;
 use crate::report::text::plain;
@@ -56,11 +57,13 @@ pub struct Room {
     pub most_rows: usize,
     /// Width and height of a chart.
     pub chart: [f64; 2],
+    /// Whether one chart should hold every kind of trial, on one placement where several would be too many curves.
+    pub is_one_chart: bool,
 }
 
 impl Room {
     /// On a page, where many rows are no figure.
-    pub const PAGE: Room = Room { width: 940.0, most_rows: 48, chart: CHART };
+    pub const PAGE: Room = Room { width: 940.0, most_rows: 48, chart: CHART, is_one_chart: false };
 }
 
 /// What is drawn of the series of a run.
@@ -70,11 +73,18 @@ pub struct Curves {
     pub headline: Vec<Picture>,
     /// Everything else.
     pub others: Vec<Picture>,
-    /// Distributions once more, as shares up to a value.
-    pub shares: Vec<Picture>,
+    /// Distributions once more, as shares up to a time, those that tables put first before others: over a logarithmic axis,
+    /// and over a linear one.
+    pub cdfs: [Vec<Picture>; 2],
 }
 
 impl Curves {
+    /// Distributions as shares over an axis of time.
+    pub fn cdfs(self, axis: TimeAxis) -> Vec<Picture> {
+        let [log, linear] = self.cdfs;
+        if axis == TimeAxis::Log { log } else { linear }
+    }
+
     fn add(&mut self, is_headline: bool, pictures: impl IntoIterator<Item = Picture>) {
         if is_headline { &mut self.headline } else { &mut self.others }.extend(pictures);
     }
@@ -92,7 +102,7 @@ pub fn curves(series: &[SeriesDoc], room: Room) -> Curves {
     for probe in probes {
         let of_probe: Vec<&SeriesDoc> = series.iter().filter(|one| one.probe == probe).collect();
         over::draw(&of_probe, room, &mut curves);
-        distributions(&of_probe, room.chart, &mut curves);
+        distributions(&of_probe, room, &mut curves);
     }
     curves
 }
@@ -101,16 +111,18 @@ pub fn curves(series: &[SeriesDoc], room: Room) -> Curves {
 type ChartKey<'a> = (bool, &'a str, &'a str);
 
 /// Percentiles and shares, a drawing for each kind of events and each view.
-fn distributions(series: &[&SeriesDoc], chart: [f64; 2], curves: &mut Curves) {
+fn distributions(series: &[&SeriesDoc], room: Room, curves: &mut Curves) {
+    let chart = room.chart;
     let mut together: Vec<(ChartKey<'_>, Vec<Distribution<'_>>)> = Vec::new();
     let enough = |one: &Distribution<'_>| one.histogram.len() >= FEWEST_EVENTS;
-    for one in chosen_of(series).into_iter().filter_map(Distribution::of).filter(enough) {
+    for one in chosen_of(series, room.is_one_chart).into_iter().filter_map(Distribution::of).filter(enough) {
         let key = (!one.series.is_headline(), one.series.kind, one.series.view());
         match together.iter_mut().find(|(known, _)| *known == key) {
             Some((_, alike)) => alike.push(one),
             None => together.push((key, vec![one])),
         }
     }
+    together.sort_by_key(|((beside, ..), _)| *beside);
     for ((beside, kind, view), distributions) in together {
         let series: Vec<&SeriesDoc> = distributions.iter().map(|one| one.series).collect();
         let common = Common::of(&series, &[]);
@@ -122,9 +134,9 @@ fn distributions(series: &[&SeriesDoc], chart: [f64; 2], curves: &mut Curves) {
         let of =
             if view.is_empty() { probe } else { format!("{probe}, {}", title_of(&series[0].probe, view)) };
         curves.add(!beside, steps.percentiles(&common.title(&format!("{of}: percentiles of {what}")), chart));
-        curves
-            .shares
-            .extend(steps.shares(&common.title(&format!("{of}: share of {what} up to a value")), chart));
+        let title = common.title(&format!("{of}: share of {what} up to a time"));
+        curves.cdfs[0].extend(steps.shares(&title, chart));
+        curves.cdfs[1].extend(steps.linear_shares(&title, chart));
     }
 }
 
@@ -198,7 +210,7 @@ pub fn chosen(series: &[SeriesDoc]) -> Vec<&SeriesDoc> {
     probes.dedup();
     // As they are drawn: probe by probe.
     let of = |probe: &str| series.iter().filter(|one| one.probe == probe).collect::<Vec<_>>();
-    probes.into_iter().flat_map(|probe| chosen_of(&of(probe))).collect()
+    probes.into_iter().flat_map(|probe| chosen_of(&of(probe), false)).collect()
 }
 
 /// The middle at p99 of the placements that every kind of series was measured on, by the first kind: curves beside each
@@ -217,13 +229,14 @@ fn p99(one: &SeriesDoc) -> f64 {
     one.percentiles.p99.unwrap_or(f64::INFINITY)
 }
 
-fn chosen_of<'a>(series: &[&'a SeriesDoc]) -> Vec<&'a SeriesDoc> {
+fn chosen_of<'a>(series: &[&'a SeriesDoc], is_one_chart: bool) -> Vec<&'a SeriesDoc> {
     let mut alike: BTreeMap<(&str, &str, String), Vec<&SeriesDoc>> = BTreeMap::new();
     for one in series.iter().copied().filter(|one| one.histogram_v2_base64.is_some()) {
         let numbers: Vec<&str> = one.numbers().map(|(name, _)| name).collect();
         alike.entry((&one.probe, one.kind, words_of(one, &numbers))).or_default().push(one);
     }
-    let much = alike.len() > MOST_CURVES;
+    let curves: usize = alike.values().map(|of| of.len().min(3)).sum();
+    let much = alike.len() > MOST_CURVES || (is_one_chart && curves > MOST_CURVES);
     let kinds: Vec<Vec<&SeriesDoc>> = alike.into_values().collect();
     let everywhere = if much { placed_everywhere(&kinds) } else { None };
     let mut chosen: Vec<&SeriesDoc> = kinds
@@ -302,7 +315,7 @@ mod tests {
         let drawn = curves(&both[..2], Room::PAGE);
         assert_eq!(curves(&both[2..], Room::PAGE), Curves::default(), "too few for a curve");
         let titles = titles(&drawn.others);
-        assert_eq!((titles.len(), drawn.shares.len()), (2, 2));
+        assert_eq!((titles.len(), drawn.cdfs.each_ref().map(Vec::len)), (2, [2, 2]));
         assert!(titles[0].contains("single events") && titles[1].contains("means of batches"), "{titles:?}");
     }
 

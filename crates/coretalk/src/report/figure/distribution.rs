@@ -31,6 +31,9 @@ pub(super) fn curve(name: String, points: Vec<[f64; 2]>) -> Curve {
     Curve { name, points, marks: Marks::Joined, intervals: Vec::new() }
 }
 
+/// What lies beyond is left out of a linear axis.
+const USUAL: f64 = 0.999;
+
 /// Width and height of a chart on a page.
 pub(super) const CHART: [f64; 2] = [900.0, 360.0];
 
@@ -63,8 +66,34 @@ impl Steps<'_> {
     }
 
     /// Shares over values; empty where nothing can be drawn.
-    pub fn shares(&self, title: &str, [width, height]: [f64; 2]) -> Vec<Picture> {
-        let Some(x) = self.values() else { return Vec::new() };
+    pub fn shares(&self, title: &str, size: [f64; 2]) -> Vec<Picture> {
+        self.values().map_or(Vec::new(), |x| self.over(x, title, size))
+    }
+
+    /// Shares over values in equal steps, up to where a thousandth of each lies beyond: the rare and the slow would press
+    /// everything else to the edge.
+    pub fn linear_shares(&self, title: &str, size: [f64; 2]) -> Vec<Picture> {
+        let usual = |curve: &Curve| {
+            let at = curve.points.iter().find(|[share, _]| *share >= USUAL).or(curve.points.last());
+            at.map_or(0.0, |[_, value]| *value)
+        };
+        let end = self.curves.iter().map(usual).fold(0.0, f64::max);
+        let within = |[_, value]: &[f64; 2]| *value <= end;
+        let is_cut = !self.points().all(|point| within(&point));
+        let label = if is_cut { "up to the 99.9th percentile" } else { "linear" };
+        let curves = self.curves.iter().map(|curve| {
+            let points = curve.points.iter().copied().filter(within).collect();
+            Curve { points, ..curve.clone() }
+        });
+        let kept = Steps { curves: curves.collect(), ..*self };
+        let x = Axis::over(&format!("{}, {label}", self.unit), Kind::Linear, [end].into_iter());
+        x.map_or(Vec::new(), |x| kept.over(x, title, size))
+    }
+
+    fn over(&self, x: Axis, title: &str, [width, height]: [f64; 2]) -> Vec<Picture> {
+        if self.curves.is_empty() {
+            return Vec::new();
+        }
         let y = Axis { label: "share".into(), ends: [0.0, 1.0], kind: Kind::Linear };
         let turned = |curve: &Curve| Curve {
             points: curve.points.iter().map(|[share, value]| [*value, *share]).collect(),
@@ -87,5 +116,30 @@ impl Steps<'_> {
             Kind::Linear | Kind::Nines => self.unit.to_owned(),
         };
         Axis::over(&label, self.values, self.points().map(|[_, value]| value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::picture::{Ink, Shape};
+
+    #[test]
+    fn a_linear_axis_ends_where_a_thousandth_lies_beyond() {
+        let values = (1..=999).map(|step| (100.0 + f64::from(step) / 10.0, f64::from(step) / 1000.0));
+        let steps = points(values.chain([(1e6, 1.0)]), 1000);
+        let steps =
+            Steps { curves: vec![curve("a".into(), steps)], what: "events", unit: "ns", values: Kind::Log };
+        let drawn = &steps.linear_shares("t", CHART)[0];
+        let ends = drawn.shapes.iter().find_map(|shape| match shape {
+            Shape::Line(points, Ink::Series(0), _) => points.last().copied(),
+            _ => None,
+        });
+        let label = |words: &str| {
+            drawn.shapes.iter().any(|shape| matches!(shape, Shape::Text(_, _, _, text) if text == words))
+        };
+        assert!(label("ns, up to the 99.9th percentile") && label("200") && !label("1 M"));
+        assert!(ends.unwrap()[0] > 0.8 * CHART[0], "the curve uses the width: {ends:?}");
+        assert!(Steps { curves: Vec::new(), ..steps }.linear_shares("t", CHART).is_empty());
     }
 }

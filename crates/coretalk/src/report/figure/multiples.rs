@@ -15,7 +15,8 @@ const COLUMNS: usize = 3;
 const SIDE: f64 = 250.0;
 const GAP: f64 = 24.0;
 /// The same colours everywhere, so that capacities compare by eye; the diagonal is no core's.
-const DRAWING: Drawing = Drawing { order: Order::Topology, by: By::Thread, scale: ScaleChoice::Fixed };
+const DRAWING: Drawing =
+    Drawing { order: Order::Topology, by: By::Thread, scale: ScaleChoice::Fixed, cdf: None };
 
 /// A figure for each queue and payload that was measured at several capacities between most of its pairs.
 pub fn by_capacity(input: &ReportInput<'_>) -> Vec<Picture> {

@@ -74,6 +74,10 @@ pub(super) fn title_of(input: &ReportInput<'_>) -> String {
 /// What the run is best shown by: its first map; one pair over time; else its ladder; else its curves; else its
 /// comparisons.
 fn main_figures(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<Vec<Picture>> {
+    if let Some(axis) = drawing.cdf {
+        let drawn = curves::curves(&input.outline.series, Room::PAGE).cdfs(axis);
+        return (!drawn.is_empty()).then_some(drawn);
+    }
     let drawable = |map: &&Map| map.columns.measured() > 0 && map.columns.cpus.len() > 2;
     if let Some(map) = input.maps.iter().find(drawable) {
         return Some(vec![heat_map(input, map, drawing, side)]);

@@ -32,9 +32,11 @@ pub(super) fn body(series: &[SeriesDoc]) -> String {
         }
         let drawn = curves::curves(&of_probe, Room::PAGE);
         drawn.headline.iter().chain(&drawn.others).for_each(|picture| body.push_str(&figure(picture)));
-        if !drawn.shares.is_empty() {
-            body.push_str("<details><summary>The same as shares up to a value</summary>\n");
-            drawn.shares.iter().for_each(|picture| body.push_str(&figure(picture)));
+        let [log, linear] = &drawn.cdfs;
+        log.iter().for_each(|picture| body.push_str(&figure(picture)));
+        if !linear.is_empty() {
+            body.push_str("<details><summary>The same with time on a linear axis</summary>\n");
+            linear.iter().for_each(|picture| body.push_str(&figure(picture)));
             body.push_str("</details>\n");
         }
         body.push_str(&whole_table(&of_probe));
