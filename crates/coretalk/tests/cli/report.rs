@@ -403,3 +403,62 @@ fn distributions_are_plain_cdfs_beside_percentiles() {
         assert!(said.err.contains(part) && !tool.path().join("n.svg").exists(), "{}", said.err);
     }
 }
+
+#[test]
+fn wake_ups_between_all_pairs_are_a_map_for_each_kind_in_the_same_colours() {
+    let tool = Tool::new();
+    let words = ["--machine", "sim:chiplet-16", "--cpus", "0-3,8-9", "--pairs", "all", "--seed", "1", "-q"];
+    let pairs = |command: &[&str]| {
+        tool.done(&[command, &words, &["--budget", "6s", "--name", "pairs"]].concat());
+        tool.done(&["report", "pairs", "-o", "z.html"]);
+        let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
+        let section = page
+            .split("<section id=\"kinds\"")
+            .nth(1)
+            .map(|rest| rest.split("</section>").next().unwrap().to_owned());
+        tool.done(&["report", "pairs", "-o", "z.svg"]);
+        (section, words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap()).join(" "))
+    };
+    let (section, drawn) = pairs(&["wake", "--primitive", "semaphore,eventfd"]);
+    let section = section.unwrap();
+    assert_eq!(
+        (section.matches("<figure>").count(), section.matches("the same colours in these maps").count()),
+        (1, 2)
+    );
+    for part in ["wake between all pairs", ">primitive semaphore<", ">primitive eventfd<"] {
+        assert!(section.contains(part), "{part}");
+    }
+    assert!(
+        drawn.contains("one of 2 maps of this run: --series chooses") && drawn.contains("across L3"),
+        "{drawn}"
+    );
+    // Loops that look take nanoseconds, sleepers microseconds.
+    let (section, _) = pairs(&["wait", "--strategy", "busy,pause,futex"]);
+    let section = section.unwrap();
+    assert_eq!(
+        (section.matches("<figure>").count(), section.matches("the same colours in these maps").count()),
+        (1, 2)
+    );
+    assert!(section.contains("µs, logarithmic; colours"), "those of other units have colours of their own");
+    // One kind is the map above.
+    assert_eq!(pairs(&["wake", "--primitive", "semaphore"]).0, None);
+}
+
+#[test]
+fn figures_of_a_page_are_shapes_on_large_machines_too() {
+    let tool = Tool::new();
+    let words =
+        ["wake", "--machine", "sim:epyc-2s-192", "--cpus", "0-69", "--pairs", "all", "--seed", "1", "-q"];
+    tool.done(
+        &[
+            &words[..],
+            &["--primitive", "tas,ttas", "--budget", "60s", "--precision", "20%", "--name", "large"],
+        ]
+        .concat(),
+    );
+    tool.done(&["report", "large", "-o", "z.html"]);
+    let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
+    let figures = page.split("<section id=\"kinds\"").nth(1).unwrap().split("</section>").next().unwrap();
+    // The policy of a page lets no image in.
+    assert!(!page.contains("<image") && figures.contains("70 CPUs in "), "{}", &figures[..500]);
+}

@@ -72,7 +72,11 @@ fn of_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing) -> Picture {
     let numbers = three(numbers, map);
     let top = METHOD - 16.0 - ROW * numbers.len() as f64;
     large(&mut picture, &numbers, map, colors, [left, top.max(baseline + 6.0)], width);
-    foot(&mut picture, input, &map.question, &words.join("; "));
+    let maps = input.maps.iter().filter(|map| map.columns.measured() > 0).count();
+    let others =
+        (maps > 1).then(|| format!("one of {maps} maps of this run: --series chooses, a page has all"));
+    let notes: Vec<String> = words.into_iter().chain(others).collect();
+    foot(&mut picture, input, &map.question, &notes.join("; "));
     picture
 }
 

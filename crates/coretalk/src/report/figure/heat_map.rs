@@ -119,7 +119,41 @@ struct Part {
 pub fn heat_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, side: f64) -> Picture {
     let readings = map.readings();
     let rows = map.rows(&readings, input.arranged(), drawing);
-    drawn(input, &content(map, &readings, rows, drawing), side)
+    drawn(input, &content(map, &readings, rows, Painted::of(map, drawing.scale)), side)
+}
+
+/// The map as one of several on a page, which shows no raster: in colours that they share, or in its own, and its rows in
+/// groups where they are many.
+pub fn heat_map_of_several(
+    input: &ReportInput<'_>,
+    map: &Map,
+    drawing: Drawing,
+    side: f64,
+    shared: Option<Scale>,
+) -> Picture {
+    let readings = map.readings();
+    let (rows, grouped) = grouped(map.rows(&readings, input.arranged(), drawing), input, MOST_SQUARES);
+    let shared = shared.map(|scale| Painted { scale, same: Some("the same colours in these maps") });
+    let painted = shared.unwrap_or_else(|| Painted::of(map, drawing.scale));
+    let mut content = content(map, &readings, rows, painted);
+    content.legend = [Some(content.legend), grouped].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    drawn(input, &content, side)
+}
+
+/// What the colours of a map span.
+#[derive(Debug, Clone, Copy)]
+struct Painted {
+    scale: Scale,
+    /// Where the same colours are found; `None` where they are fitted to the map.
+    same: Option<&'static str>,
+}
+
+impl Painted {
+    fn of(map: &Map, choice: ScaleChoice) -> Painted {
+        let scale = map.scale(choice).unwrap_or(Scale { low: 1.0, high: 10.0 });
+        let is_fixed = choice == ScaleChoice::Fixed && Scale::fixed(&map.unit).is_some();
+        Painted { scale, same: is_fixed.then_some("the same colours on every machine") }
+    }
 }
 
 /// A map for a small picture: without the words below it, and its rows in groups where they are many.
@@ -135,8 +169,8 @@ pub struct SmallMap {
 /// The map in a height that axes share with it.
 pub fn small_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, height: f64) -> SmallMap {
     let (readings, topology) = (map.readings(), input.arranged());
-    let (rows, grouped) = grouped(map.rows(&readings, topology, drawing), input);
-    let content = content(map, &readings, rows, drawing);
+    let (rows, grouped) = grouped(map.rows(&readings, topology, drawing), input, MOST_ROWS);
+    let content = content(map, &readings, rows, Painted::of(map, drawing.scale));
     let size = (height / content.len().max(1) as f64 * 0.4).clamp(9.0, 12.0);
     let bars = Labels::new(&content.rows, topology, height, size).groups.len() as f64 * (BAR + GAP);
     let side = height - size - 8.0 - bars;
@@ -150,10 +184,10 @@ pub fn small_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, height: f
     }
 }
 
-/// Rows in groups where they are too many for a small picture, and how they are grouped: as reported where that leaves
+/// Rows in groups where they are more than so many, and how they are grouped: as reported where that leaves
 /// few enough, else as many beside each other as it takes.
-fn grouped(rows: Vec<Vec<CpuId>>, input: &ReportInput<'_>) -> (Vec<Vec<CpuId>>, Option<String>) {
-    if rows.len() <= MOST_ROWS {
+fn grouped(rows: Vec<Vec<CpuId>>, input: &ReportInput<'_>, most: usize) -> (Vec<Vec<CpuId>>, Option<String>) {
+    if rows.len() <= most {
         return (rows, None);
     }
     let (all, topology) = (rows.len(), input.arranged());
@@ -206,18 +240,16 @@ fn content<'a>(
     map: &'a Map,
     readings: &Matrix<Option<Reading>>,
     rows: Vec<Vec<CpuId>>,
-    drawing: Drawing,
+    painted: Painted,
 ) -> Content<'a> {
-    let scale = map.scale(drawing.scale).unwrap_or(Scale { low: 1.0, high: 10.0 });
-    let fixed = drawing.scale == ScaleChoice::Fixed && Scale::fixed(&map.unit).is_some();
     Content {
         title: &map.question,
         cells: table(readings, &rows, &rows),
         rows,
         paint: None,
-        colors: Colors::Level(scale),
+        colors: Colors::Level(painted.scale),
         slices: map.columns.on_slices().map(CpuId).collect(),
-        legend: legend_words(map, scale, fixed),
+        legend: legend_words(map, painted),
     }
 }
 
@@ -504,22 +536,22 @@ fn along(axis: &Axis) -> impl Iterator<Item = (u32, f64)> {
 }
 
 /// The unit, what the colours span, and whether values lie beyond.
-fn legend_words(map: &Map, scale: Scale, fixed: bool) -> String {
+fn legend_words(map: &Map, Painted { scale, same }: Painted) -> String {
     let values = || map.columns.median.iter().copied().flatten();
     let beyond =
         [values().any(|value| value < scale.low * 0.999), values().any(|value| value > scale.high * 1.001)];
     let is_wider = values().all(|value| value < scale.high * 0.999);
-    let range = match (fixed, is_wider) {
-        (true, _) => "the same colours on every machine",
-        (false, true) => {
+    let range = match (same, is_wider) {
+        (Some(same), _) => same,
+        (None, true) => {
             "colours from the least of this map to 1.5 times that, so that noise does not get all of them"
         }
-        (false, false) => "colours fitted to this map",
+        (None, false) => "colours fitted to this map",
     };
     let number = |value: f64| if value < 1e5 { ns(value) } else { chart::number(value) };
     let (low, high) = (chart::number(scale.low), chart::number(scale.high));
     let mut words = vec![format!("{}, logarithmic", map.unit), range.to_owned()];
-    words.extend((!fixed).then(|| format!("{} to {}", number(scale.low), number(scale.high))));
+    words.extend(same.is_none().then(|| format!("{} to {}", number(scale.low), number(scale.high))));
     words.extend(map.columns.slices.contains(&true).then(|| format!("s: {SLICES}")));
     words.extend(beyond[0].then(|| format!("below {low}: the first colour")));
     words.extend(beyond[1].then(|| format!("above {high}: the last colour")));
@@ -536,7 +568,7 @@ mod tests {
         let words = |values: [f64; 2]| {
             let columns = Columns { median: values.map(Some).to_vec(), ..Columns::default() };
             let map = Map { columns, ..Map::default() };
-            legend_words(&map, map.scale(ScaleChoice::Fit).unwrap(), false)
+            legend_words(&map, Painted::of(&map, ScaleChoice::Fit))
         };
         assert!(
             words([2.0, 2.2]).contains("to 1.5 times that") && words([2.0, 2.2]).contains("2.00 to 3.00")

@@ -1,8 +1,10 @@
-//! Small multiples: the maps of one queue at each of its capacities, beside each other in the same colours.
+//! Small multiples: the maps of one queue at each of its capacities, or of the ways of waiting and waking between all
+//! pairs, beside each other in the same colours.
 
 use super::BODY;
-use super::heat_map::heat_map;
+use super::heat_map::heat_map_of_several;
 use crate::report::input::{Drawing, Map, ReportInput, ScaleChoice};
+use crate::report::palette::Scale;
 use crate::report::parameters::parameter as words_of_parameter;
 use crate::report::picture::{Anchor, Picture};
 use crate::report::text::plain;
@@ -33,6 +35,45 @@ pub fn by_capacity(input: &ReportInput<'_>) -> Vec<Picture> {
     several.map(|([queue, payload], maps)| figure(input, &format!("{queue}, {payload}"), &maps)).collect()
 }
 
+/// A figure for each probe that measured several kinds of trials between many pairs, such as wake-ups by several
+/// primitives: a map for each kind.
+pub fn by_kind(input: &ReportInput<'_>) -> Vec<Picture> {
+    let mut probes: Vec<Vec<&Map>> = Vec::new();
+    // A few pairs of many are no map to be looked at.
+    let is_full = |map: &&Map| 4 * map.columns.measured() > map.columns.cpus.len().pow(2);
+    let of_pairs = |map: &&Map| map.index.is_none() && map.columns.cpus.len() > 2;
+    for map in input.maps.iter().filter(of_pairs).filter(is_full) {
+        match probes.iter_mut().find(|maps| maps[0].probe == map.probe) {
+            Some(maps) => maps.push(map),
+            None => probes.push(vec![map]),
+        }
+    }
+    let several = probes.iter().filter(|maps| maps.len() > 1);
+    several.map(|maps| of_kinds(input, maps)).collect()
+}
+
+/// Maps of one probe. Those of one unit have the same colours.
+fn of_kinds(input: &ReportInput<'_>, maps: &[&Map]) -> Picture {
+    let told =
+        |name: &str| maps.iter().any(|map| map.parameters.0.get(name) != maps[0].parameters.0.get(name));
+    let drawn = |map: &Map| {
+        let alike: Vec<&&Map> = maps.iter().filter(|other| other.unit == map.unit).collect();
+        let values = alike.iter().flat_map(|map| map.columns.median.iter().copied().flatten());
+        let shared = Scale::fitted(values).filter(|_| alike.len() > 1);
+        heat_map_of_several(input, map, Drawing { scale: ScaleChoice::Fit, ..DRAWING }, SIDE, shared)
+    };
+    let tiles = maps.iter().map(|map| {
+        let differing = map.parameters.iter().filter(|(name, _)| told(name));
+        let words = differing.map(|(name, value)| words_of_parameter(name, value)).collect::<Vec<_>>();
+        let words = plain(&words.join(", "));
+        let drawn = drawn(map);
+        Picture::stacked(words.clone(), vec![heading(&words, drawn.width), drawn], 4.0)
+    });
+    let title = format!("{} between all pairs", maps[0].probe);
+    let tiles = Picture::tiled(title.clone(), tiles.collect(), COLUMNS, GAP);
+    Picture::stacked(title.clone(), vec![heading(&title, tiles.width), tiles], 8.0)
+}
+
 /// Whether a map is large enough to be looked at, and most of it was measured.
 fn is_full(map: &Map) -> bool {
     let cpus = map.columns.cpus.len();
@@ -48,7 +89,7 @@ fn figure(input: &ReportInput<'_>, what: &str, maps: &[&Map]) -> Picture {
         let capacity = map.parameters.0.get("capacity");
         let capacity =
             plain(&capacity.map_or_else(String::new, |value| words_of_parameter("capacity", value)));
-        let drawn = heat_map(input, map, DRAWING, SIDE);
+        let drawn = heat_map_of_several(input, map, DRAWING, SIDE, None);
         Picture::stacked(capacity.clone(), vec![heading(&capacity, drawn.width), drawn], 4.0)
     });
     let title = format!("{what}: messages a second at each capacity; rows send, columns receive");

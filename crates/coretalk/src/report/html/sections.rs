@@ -37,6 +37,8 @@ pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Se
         |id: &str, title: &str, body: String| (!body.is_empty()).then(|| Section::new(id, title, of, body));
     let multiples: String = multiples::by_capacity(input).iter().map(figure).collect();
     parts.extend(section("capacities", "At each capacity", multiples));
+    let kinds: String = multiples::by_kind(input).iter().map(figure).collect();
+    parts.extend(section("kinds", "Between all pairs", kinds));
     parts.extend(section("states", "Over time", states_body(input)));
     parts.extend(section("ladder", "The ladder", ladder_body(input)));
     parts.extend(section("groups", "Groups and agreement", groups_body(input)));
