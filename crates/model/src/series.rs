@@ -18,7 +18,7 @@ pub mod summary;
 mod trial;
 
 pub use alike::{Alike, MapUnit, alike};
-pub use analyse::{analyse_series, first_width, is_done};
+pub use analyse::{analyse_series, first_width, is_done, is_wide_already};
 pub use common::side_by_side;
 pub use concurrency::{ConcurrencyGate, Counted, concurrency_margin};
 pub use headline::{Headline, TimeUnit, displayed_value, named_headline};

@@ -18,7 +18,7 @@ use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use coretalk_model::series::{
     ConcurrencyGate, Gathering, PassOutcome, SentinelWatch, SeriesEntry, SeriesRecord, SeriesResult,
-    SeriesSettings, TrialSpec, analyse_series, first_width, is_done,
+    SeriesSettings, TrialSpec, analyse_series, first_width, is_done, is_wide_already,
 };
 use coretalk_model::stats::{ANALYSES, Key};
 use coretalk_model::{CpuId, Departure, Picos, Topology, TrialFailure};
@@ -195,7 +195,7 @@ impl<'a> Driver<'a> {
         let spans = self.shares.of.keys().map(|probe| {
             let first = self.shares.first(probe);
             let span = if fewest as usize >= ANALYSES[0] {
-                late_span(first, left, self.owed(open, ANALYSES[1]) / pace).min(self.sufficient(open, first))
+                self.late_span(open, probe, left, self.owed(open, ANALYSES[1]) / pace)
             } else if open.iter().any(|&trial| self.is_repeated_alone(trial)) {
                 // The first analysis once more, alone: as long as it would have been without others, where that fits.
                 late_span(first, left, self.owed(open, ANALYSES[0])).min(self.shares.alone(probe))
@@ -206,6 +206,12 @@ impl<'a> Driver<'a> {
         });
         let spans: BTreeMap<String, Picos> = spans.collect();
         move |probe| spans.get(probe).copied().unwrap_or(SHORTEST_PASS)
+    }
+
+    /// How long a pass of the second analysis of these trials should take, where so much is left for so many of them.
+    fn late_span(&self, open: &[usize], probe: &str, left: Picos, owed: f64) -> Picos {
+        let first = self.shares.first(probe);
+        late_span(first, left, owed).min(self.sufficient(open, first))
     }
 
     /// How long passes of the second analysis have to be at most, where so many trials are made that several go at the
@@ -422,16 +428,33 @@ impl<'a> Driver<'a> {
             .collect();
         let typical =
             (!made.is_empty()).then(|| Picos::from_secs(made.iter().sum::<f64>() / made.len() as f64));
-        let mut left = Picos::ZERO;
+        let (mut left, mut late) = (Picos::ZERO, Vec::new());
         for trial in (0..self.settings.trials.len()).filter(|&trial| self.is_open(trial)) {
             let made = self.counting(trial) as usize;
-            let due = if made < ANALYSES[0] { ANALYSES[0] } else { ANALYSES[1] };
             let known = self.record.outcomes(trial).last().map(|pass| pass.elapsed);
             let spec = &self.settings.trials[trial];
             let pass = known
                 .or(typical)
                 .unwrap_or(self.shares.first(&spec.probe).max(self.probes[trial].least_span(spec)));
+            let due = if made > ANALYSES[0] { ANALYSES[1] } else { ANALYSES[0] };
             left += Picos(pass.0 * due.saturating_sub(made) as u64);
+            let is_late = made == ANALYSES[0]
+                || made < ANALYSES[0] && is_wide_already(self.settings, &self.record, trial);
+            if is_late && !counted && self.settings.gathering() != Some(Gathering::QuickLook) {
+                late.push(trial);
+            }
+        }
+        // Passes of the second analysis are longer, and begin once the first is over.
+        let then = (self.settings.budget.secs() - elapsed.secs() - left.secs() / self.pace).max(0.0);
+        let passes = (ANALYSES[1] - ANALYSES[0]) as u64;
+        let owed = (late.len() as u64 * passes) as f64 / self.pace;
+        let span = |probe: &String| self.late_span(&late, probe, Picos::from_secs(then), owed);
+        let spans: BTreeMap<&String, Picos> =
+            self.shares.of.keys().filter(|_| !late.is_empty()).map(|probe| (probe, span(probe))).collect();
+        for &trial in &late {
+            let spec = &self.settings.trials[trial];
+            let pass = spans[&spec.probe].max(self.probes[trial].least_span(spec));
+            left += Picos(pass.0 * passes);
         }
         elapsed + Picos::from_secs(left.secs() / self.pace)
     }

@@ -1,6 +1,6 @@
 //! [`analyse_series`]: from what the passes said to what follows from it.
 
-use super::headline::{headline, named_headline_of_passes};
+use super::headline::{headline, headline_of_pass, named_headline_of_passes};
 use super::judge::{FEWEST_PASSES, judge, widen};
 use super::states::{Part, SentinelWatch, split};
 use super::{
@@ -77,6 +77,18 @@ pub fn first_width(
     trial: usize,
 ) -> Option<f64> {
     width(settings, watch, trial, gate.counted(record, trial).passes.get(..ANALYSES[0])?)
+}
+
+/// Whether a trial cannot be done at its first analysis, whatever its other passes say: those so far lie further apart
+/// than asked for, and the interval of eight passes is their whole range.
+pub fn is_wide_already(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -> bool {
+    let Some(spec) = settings.trials.get(trial) else { return false };
+    let values: Vec<f64> =
+        record.outcomes(trial).filter_map(|pass| headline_of_pass(settings, &spec.probe, pass)).collect();
+    let [low, high] = values
+        .iter()
+        .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], &value| [low.min(value), high.max(value)]);
+    median(&values).is_some_and(|median| (high - low) / 2.0 > settings.precision * median)
 }
 
 /// The relative half-width of the headline over these passes, of the largest state; `None` where that has none.
