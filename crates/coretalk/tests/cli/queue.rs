@@ -264,6 +264,13 @@ fn messages_are_counted_with_letters_and_end_with_the_budget() {
     let sent: Vec<f64> = cells.map(|cell| cell["n"].as_f64().unwrap()).collect();
     assert!(sent.iter().all(|sent| *sent > 0.0), "every cell has its share of the budget: {sent:?}");
     assert!(sent.iter().sum::<f64>() < 18.0 * 25e6, "{sent:?}");
+    let loads =
+        many["load"]["cpus"].as_array().unwrap().iter().flat_map(|cpu| cpu["load"].as_array().unwrap());
+    let loads: Vec<f64> = loads.map(|load| load.as_f64().unwrap()).collect();
+    assert!(
+        !loads.is_empty() && loads.iter().all(|load| *load < 1.001),
+        "no CPU works longer than it has: {loads:?}"
+    );
     let planned = tool
         .done(&["plan", "queue", "--machine", "sim:chiplet-16", "--messages", "25M", "--budget", "20s"])
         .out;

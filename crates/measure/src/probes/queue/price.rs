@@ -158,14 +158,11 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
         }
     };
     let passed = course.run(stage, &mut more, &mut Schedule { due_ns: &|_| 0.0, each: &mut |_| () });
-    let lasted_ns = match requested {
-        // As many as were asked for, or as fit into what is left of the budget.
-        Some(requested) => {
-            let all_ns = passed.elapsed_ns * requested as f64 / passed.messages.max(1) as f64;
-            all_ns.min(span_ns.max(passed.elapsed_ns))
-        }
-        None => span_ns.max(passed.elapsed_ns),
-    };
+    // As many more of the same as fit into the pass; where a number was asked for, exactly that many, whatever the
+    // quotient of times rounds to, or as many as fit into what is left of the budget.
+    let fit = span_ns.max(passed.elapsed_ns) / passed.elapsed_ns;
+    let times = requested.map_or(fit, |all| fit.min(all as f64 / passed.messages.max(1) as f64));
+    let lasted_ns = passed.elapsed_ns * times;
     let held_ns = stage.pass(lasted_ns);
     let [from_there, to_there] = match middle {
         [Some(from), Some(to)] if !flow.one_cpu && to.messages > from.messages => [from, to],
@@ -175,12 +172,6 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
         (to_there.messages - from_there.messages) as f64 / (to_there.elapsed_ns - from_there.elapsed_ns);
     // What held a CPU up comes on top.
     observed.value(names::RATE, per_ns * 1e9 * lasted_ns / (lasted_ns + held_ns));
-    // As many more of the same as fit into the pass.
-    let times = match requested {
-        // Exactly as many as asked for, whatever the quotient of times rounds to.
-        Some(requested) => requested as f64 / passed.messages.max(1) as f64,
-        None => lasted_ns / passed.elapsed_ns,
-    };
     note(stage, &config, &passed, times, &mut observed);
     if flow.one_cpu && config.kind.waits == Waits::Awake {
         observed.flags.set(Flag::SharedSpin);
