@@ -310,7 +310,10 @@ fn a_workload_is_compared_on_this_machine() {
         .map(|it| it["workload"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["n-queens:8", "ring"]);
-    assert!(document["comparisons"][1]["placements"][1]["median"].as_f64().unwrap() > 0.0);
+    // On a busy machine the budget may end before every placement has the runs that a median needs.
+    let median = document["comparisons"][1]["placements"][1]["median"].as_f64();
+    let cut_short = document["run"]["budget_ended"] == true;
+    assert!(median.map_or(cut_short, |median| median > 0.0), "{document}");
 }
 
 /// Comparisons on a simulated machine, as a document.
