@@ -222,7 +222,7 @@ pub struct ReportArgs {
     /// axis of nines)
     #[arg(long, value_name = "AXIS")]
     pub cdf: Option<AxisWord>,
-    /// Initial range of the colour scale (default: fixed; in a picture of one run fit)
+    /// Initial range of the colour scale (default: fit; in a picture of several runs fixed)
     #[arg(long, value_name = "WHICH")]
     pub scale: Option<ScaleWord>,
 }

@@ -82,7 +82,7 @@ pub enum ByWord {
 pub enum ScaleWord {
     /// The same range on every machine
     Fixed,
-    /// From minimum to maximum of each map
+    /// From minimum to maximum of what is shown
     Fit,
 }
 

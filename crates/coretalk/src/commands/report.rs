@@ -82,7 +82,7 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
         let text = "this report shows simulated and real machines side by side and labels which is which";
         verbosity::remark(options.verbosity, Verbosity::Normal, text);
     }
-    let drawing = drawing(&options, args, kind != ReportFormat::Html && inputs.len() == 1);
+    let drawing = drawing(&options, args, kind != ReportFormat::Html && inputs.len() > 1);
     let page = || html::page(&inputs, drawing).map_err(|error| contradiction(&error));
     let bytes = kind.bytes(page, || picture(&inputs, drawing))?;
     out.write(|out| Ok(out.write_all(&bytes)?))?;
@@ -157,12 +157,12 @@ fn choose(inputs: &mut [ReportInput<'_>], names: &[String], kind: ReportFormat) 
     }
 }
 
-/// A lone picture spreads its colours over what it shows; several, and pages of them, are there to be compared.
-fn drawing(options: &OutputOptions, args: &ReportArgs, is_lone_picture: bool) -> Drawing {
+/// Colours are spread over what is shown; pictures of several runs are there to be compared, with others too.
+fn drawing(options: &OutputOptions, args: &ReportArgs, is_of_several: bool) -> Drawing {
     let style = output::style(options);
     let scale = match args.scale {
         Some(ScaleWord::Fit) => ScaleChoice::Fit,
-        None if is_lone_picture => ScaleChoice::Fit,
+        None if !is_of_several => ScaleChoice::Fit,
         Some(ScaleWord::Fixed) | None => ScaleChoice::Fixed,
     };
     let cdf = args.cdf.map(|axis| match axis {

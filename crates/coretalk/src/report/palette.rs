@@ -48,6 +48,9 @@ pub struct Scale {
     pub high: f64,
 }
 
+/// Of so many values one may lie apart below the others and share the first colour with whatever lies there.
+const FEW: usize = 4;
+
 impl Scale {
     /// The scale of these values; `None` without a positive one. It spans a ratio of at least 1.5, so that noise on a
     /// machine without structure does not get all the colours.
@@ -71,12 +74,18 @@ impl Scale {
     }
 
     /// As [`over`](Scale::over), but one absurd value does not take all the colours: what lies more than 20 times above
-    /// the middle value, or 50 times below, gets the last one. No machine is known to span more.
+    /// the middle value, or 50 times below, gets the last one. No machine is known to span more. Nor does empty room: where
+    /// the lowest values, such as those of threads of a core, lie more than twice below all others, they get the first
+    /// colour, and the scale begins at half of the others.
     pub fn fitted(values: impl Iterator<Item = f64>) -> Option<Scale> {
         let mut values: Vec<f64> = values.filter(|value| value.is_finite() && *value > 0.0).collect();
         values.sort_unstable_by(f64::total_cmp);
         let middle = *values.get(values.len() / 2)?;
-        Scale::over(values.into_iter().map(|value| value.clamp(middle / 50.0, middle * 20.0)))
+        let below = values.windows(2).position(|pair| pair[1] > 2.0 * pair[0]).map(|at| at + 1);
+        let below = below.filter(|below| below * FEW <= values.len());
+        let least = below.map_or(0.0, |below| values[below] / 2.0);
+        let least = least.max(middle / 50.0);
+        Scale::over(values.into_iter().map(|value| value.clamp(least, middle * 20.0)))
     }
 
     /// Where a value lies, 0 to 1.
@@ -317,6 +326,19 @@ mod tests {
         assert!(scale.high <= 20.0 * 80.0, "{scale:?}");
         assert!(scale.position(80.0) - scale.position(20.0) > 0.25);
         assert_eq!(scale.position(1e9), 1.0);
+    }
+
+    #[test]
+    fn threads_of_a_core_leave_the_other_levels_their_colours() {
+        let ends =
+            |values: &[f64]| Scale::fitted(values.iter().copied()).map(|scale| [scale.low, scale.high]);
+        // As on a hybrid, where all other pairs lie close to each other.
+        assert_eq!(ends(&[5.0, 36.0, 44.0, 44.0, 52.0, 52.0]), Some([18.0, 52.0]));
+        assert_eq!(
+            ends(&[18.0, 18.0, 86.0, 86.0]),
+            Some([18.0, 86.0]),
+            "half of the pairs are a level like others"
+        );
     }
 
     #[test]

@@ -298,16 +298,20 @@ class Grid {
   range(choice) {
     const { layer } = this;
     if (layer.fixed && choice === 'fixed') return layer.fixed;
-    if (layer.diverging && choice === 'fixed') return [-20, 20];
     const known = this.all().sort();
+    if (layer.diverging && (choice === 'fixed' || known.length === 0)) return [-view.usual, view.usual];
     if (known.length === 0) return layer.fixed || [1, 10];
     if (layer.diverging) {
-      const most = Math.max(5, Math.abs(known[Math.floor(known.length * 0.01)]), Math.abs(known[Math.ceil(known.length * 0.99) - 1]));
+      // Small differences look small.
+      const most = Math.max(view.usual, Math.abs(known[Math.floor(known.length * 0.01)]), Math.abs(known[Math.ceil(known.length * 0.99) - 1]));
       return [-most, most];
     }
     if (!layer.log) return [Math.min(0, known[0]), Math.max(1, known[known.length - 1])];
     const usual = known[known.length >> 1];
-    const [low, high] = [known[0], known[known.length - 1]].map((end) => Math.min(Math.max(end, usual / 50), usual * 20));
+    // Where the lowest values lie more than twice below all others, the scale begins at half of the others.
+    const gap = known.findIndex((value, index) => index > 0 && value > 2 * known[index - 1]);
+    const least = Math.max(usual / 50, gap > 0 && 4 * gap <= known.length ? known[gap] / 2 : 0);
+    const [low, high] = [known[0], known[known.length - 1]].map((end) => Math.min(Math.max(end, least), usual * 20));
     return [low, Math.max(high, 1.5 * low)];
   }
 }

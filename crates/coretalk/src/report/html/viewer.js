@@ -32,15 +32,22 @@ class Viewer {
     this.listen();
   }
 
-  // Shows what the controls of the group say.
-  update({ matrix, layer, order, by, scale }) {
+  // Takes what the controls of the group say.
+  arrange({ matrix, layer, order, by, scale }) {
     this.matrix = this.matrices[Math.min(matrix, this.matrices.length - 1)];
     const layers = this.matrix.layers();
     this.layer = layers.find((known) => known.id === layer) || layers[0];
     this.order = this.matrix.orders[order] || order === 'id' ? order : 'reported';
     const rows = this.matrix.rows(this.order, by, this.run.core);
     this.grid = new Grid(this.matrix, this.layer, rows);
-    this.scale = new Scale(this.layer, this.grid.range(scale));
+    this.range = this.grid.range(scale);
+    this.rows = rows;
+  }
+
+  // Draws it in the colours of a range.
+  paint(range, scale) {
+    const { rows } = this;
+    this.scale = new Scale(this.layer, range);
     const names = rows.map((row) => row.map((place) => this.matrix.cpus[place]).join(','));
     this.title.textContent = plain(this.run.marks.map((mark) => `${mark} · `).join('') + this.run.machine);
     this.question.textContent = plain(this.matrix.question + (this.layer.id === 'median' ? '' : ` — layer: ${this.layer.name}`));
@@ -99,8 +106,9 @@ class Viewer {
     }
     const kind = layer.log ? 'logarithmic' : 'linear';
     const fixed = choice === 'fixed' && (layer.fixed || layer.diverging);
-    const wider = layer.log && !layer.diverging && grid.all().every((value) => value < scale.high * 0.999);
-    const fitted = wider ? 'from the least of this map to 1.5 times that, so that noise does not get all colours' : 'fitted to this map';
+    const wider = layer.log && !layer.diverging && Math.abs(scale.high / scale.low - 1.5) < 1e-9;
+    const these = this.group.small ? 'these maps' : 'this map';
+    const fitted = wider ? `from the least of ${these} to 1.5 times that, so that noise does not get all colours` : `range of ${these}`;
     const parts = [canvas, element('span', {}, `${layer.name}, ${layer.unit}; ${kind}, ${fixed ? 'the same colours on every machine' : fitted}`)];
     if (beyond[0]) parts.push(element('span', {}, `below ${long(scale.low)}: the first colour`));
     if (beyond[1]) parts.push(element('span', {}, `above ${long(scale.high)}: the last colour`));
