@@ -326,15 +326,15 @@ fn compared() -> RunReport {
 fn placements_are_drawn_as_bars_with_their_intervals_and_verdicts() {
     let page = page_of(&compared());
     let section = between(&page, "<section id=\"placements\"", "</section>")[0];
-    assert_eq!(section.matches("<figure>").count(), 2, "one for each metric");
+    assert_eq!(section.matches("<figure>").count(), 4, "one for each metric, wide and narrow");
     assert!(
-        section.contains("ring: hops_per_s, higher is better")
+        section.contains("ring: near wins, hops_per_s, higher is better")
             && section.contains("near wins in hops/s: &lt;far&gt; has")
     );
     assert!(section.contains("taskset -c 0-2,16-18") && section.contains("&lt;far&gt;"));
     assert!(!page.contains("<far>") && !page.contains("This run holds no map"));
-    let summary = between(&page, "<section id=\"summary\"", "</section>")[0];
-    assert!(summary.contains("ring: near wins in hops/s"), "{summary}");
+    let header = between(&page, "<header>", "</header>")[0];
+    assert!(header.contains("<dt>ring</dt><dd>near wins in hops/s"), "{header}");
     let picture = picture_file(&input(&compared()), DRAWING).unwrap();
     assert!(picture.height > 250.0, "a figure for each piece of work: {}", picture.height);
 }

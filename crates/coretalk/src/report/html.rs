@@ -5,6 +5,7 @@
 
 pub mod data;
 pub mod escape;
+mod lead;
 mod machine;
 mod section;
 mod sections;
@@ -24,11 +25,12 @@ use std::fmt::Write;
 
 const PAGE: &str = include_str!("html/report.html");
 const STYLE: &str = include_str!("html/report.css");
-const SCRIPTS: [&str; 5] = [
+const SCRIPTS: [&str; 6] = [
     include_str!("html/data.js"),
     include_str!("html/colors.js"),
     include_str!("html/picture.js"),
     include_str!("html/viewer.js"),
+    include_str!("html/table.js"),
     include_str!("html/page.js"),
 ];
 
@@ -152,6 +154,7 @@ fn header(inputs: &[ReportInput<'_>]) -> String {
             html.push_str(&marks(input));
             let _ = write!(html, "<h1>{}</h1>\n<p class=\"about\">", escaped(&input.machine()));
             let _ = writeln!(html, "{}</p>", escaped(&input.about()));
+            html.push_str(&lead::lead(input));
         }
         several => {
             let _ = writeln!(html, "<h1>{}</h1>\n<ol>", escaped(&several_title(several)));

@@ -262,7 +262,7 @@ fn without_memory(comparison: &Comparison) -> Option<&'static str> {
 }
 
 /// Which placement wins the headline, by how much, and why it could.
-fn sentence(report: &RunReport, place: &PlaceReport, headline: &Comparison) -> String {
+pub(super) fn sentence(report: &RunReport, place: &PlaceReport, headline: &Comparison) -> String {
     let name = |arm: usize| plain(&headline.arms[arm].placement.name);
     let what = title(headline);
     match &headline.outcome {
@@ -395,7 +395,7 @@ fn lacks_repetitions(place: &PlaceReport) -> bool {
 }
 
 /// The first comparison of each piece of work, with its number.
-fn headlines(place: &PlaceReport) -> impl Iterator<Item = (usize, &Comparison)> {
+pub(super) fn headlines(place: &PlaceReport) -> impl Iterator<Item = (usize, &Comparison)> {
     let of =
         |work: &WorkSettings| place.result.comparisons.iter().find(|comparison| comparison.work == work.name);
     place.settings.works.iter().enumerate().filter_map(move |(number, work)| Some((number, of(work)?)))

@@ -144,6 +144,48 @@ try {
   check('the download equals the export', readFileSync(join(folder, file), 'utf8') === tool('export', 'desk', '--format', 'json'));
   quiet(desk, 'desk');
 
+  // The answer leads, with three numbers of it.
+  check('the answer stands above everything', await desk.run("[document.querySelector('header .lede').textContent.startsWith('18 ns inside an L3'), document.querySelectorAll('header .tiles dd').length]"), [true, 3]);
+  await choose(desk, 'by', 'core');
+  const range = (page) => page.run('[groups[0].viewers[0].scale.low, groups[0].viewers[0].scale.high]');
+  const own = await range(desk);
+  check('colours span the values at first', [own[0] > 5, own[1] < 150], [true, true]);
+  await choose(desk, 'scale', 'fixed');
+  check('and the same range as on every page where that is chosen', await range(desk), [4, 500]);
+  await choose(desk, 'scale', 'fit');
+
+  // Tables sort by the column that is pressed, and back.
+  const column = (index) => desk.run(`[...document.querySelectorAll('#ladder tbody tr')].map((row) => row.cells[${index}].textContent)`);
+  const pressed = async (index) => {
+    await desk.run(`document.querySelectorAll('#ladder thead .sort')[${index}].click()`);
+    return column(index);
+  };
+  const before = await column(2);
+  const number = (text) => parseFloat(text.replace(/\u00a0| (?=\d{3})/g, ''));
+  const rising = (texts) => texts.map(number).filter(Number.isFinite).every((value, index, all) => index === 0 || all[index - 1] <= value);
+  check('a press sorts upwards', rising(await pressed(2)));
+  check('the heading says so', await desk.run("document.querySelectorAll('#ladder thead th')[2].getAttribute('aria-sort')"), 'ascending');
+  const falling = (await pressed(2)).filter((text) => Number.isFinite(number(text)));
+  check('another one downwards', [rising(falling.reverse()), rising(before)], [true, false]);
+  check('and a third one as in the data', await pressed(2), before);
+
+  // A window that becomes narrow keeps everything within it.
+  const sized = (page, width) => page.send('Emulation.setDeviceMetricsOverride', { width, height: 844, deviceScaleFactor: 1, mobile: false });
+  const settled = (page) => page.run('new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))');
+  await sized(desk, 390);
+  await settled(desk);
+  check('the map shrinks with the window', await desk.run("document.querySelector('.frame canvas').getBoundingClientRect().right <= 390"));
+  check('figures are drawn anew for it', await desk.run("(() => { const svg = document.querySelector('#ladder .narrow svg'); return [svg.getBoundingClientRect().width <= 366, svg.getBoundingClientRect().width >= 300, getComputedStyle(document.querySelector('#ladder .wide')).display]; })()"), [true, true, 'none']);
+  await sized(desk, 1300);
+  await settled(desk);
+
+  // Print has no controls, and headings of tables stay.
+  await desk.send('Emulation.setEmulatedMedia', { media: 'print' });
+  const displays = (selector) => desk.run(`[...new Set([...document.querySelectorAll('${selector}')].map((one) => getComputedStyle(one).display))]`);
+  check('print shows no controls', [await displays('.controls'), await displays('.keys'), await displays('.download'), await displays('nav')], [['none'], ['none'], ['none'], ['none']]);
+  check('and wide figures with headings', [await displays('#ladder .narrow'), (await displays('thead .sort')).includes('none')], [['none'], false]);
+  await desk.send('Emulation.setEmulatedMedia', { media: '' });
+
   const pdf = await desk.pdf();
   const pages = (pdf.toString('latin1').match(/\/Type\s*\/Page[^s]/g) || []).length;
   check('print gives pages', pages >= 2 && pages <= 12, true);
@@ -209,9 +251,26 @@ try {
   check('names are not markup', await spectra.run("[document.title.includes('caught'), document.querySelectorAll('tbody b, script').length]"), [false, 0]);
   quiet(spectra, 'view');
 
+  // Which pairs curves are of can be chosen.
+  tool('wait', '--machine', 'sim:chiplet-16', '--seed', '1', '--strategy', 'busy,futex', '-q', '--name', 'waited');
+  const waited = await browser.open(report('waited.html', 'waited'));
+  const shown = () => waited.run("[...document.querySelectorAll('.choices > [data-choice]')].filter((part) => !part.hidden).map((part) => part.dataset.choice)");
+  check('pairs of every distance are drawn at first', await shown(), ['of every distance']);
+  await waited.run("(() => { const select = document.querySelector('.choices select'); select.value = '1'; select.dispatchEvent(new Event('change')); })()");
+  check('and those of a relation when it is chosen', await shown(), ['same L3']);
+  check('a line for what was found leads', await waited.run("document.querySelectorAll('header .tiles dd').length > 0"));
+  quiet(waited, 'waited');
+
+  for (const [name, page] of Object.entries({ square, woken, desk, evil, large, some, two, changed, pair, spectra, waited })) {
+    await sized(page, 390);
+    await settled(page);
+    check(`${name}: nothing is wider than a phone`, await page.run('document.documentElement.scrollWidth <= innerWidth'));
+    await sized(page, 1300);
+  }
+
   if (axe && existsSync(axe)) {
     const source = readFileSync(axe, 'utf8');
-    for (const [name, page] of Object.entries({ desk, large, two, changed, pair, some, spectra })) {
+    for (const [name, page] of Object.entries({ desk, large, two, changed, pair, some, spectra, square, waited })) {
       for (const dark of [false, true]) {
         await page.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }] });
         await page.run(source);

@@ -84,6 +84,15 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
     assert!(screen.contains("same L3, gap 20 µs: least"), "{screen}");
     // The budget is that which was asked for.
     assert!(!screen.contains("The budget of") || screen.contains("The budget of 10 s ended"), "{screen}");
+    // A page says above everything what each probe found.
+    tool.done(&["report", "all", "-o", "all.html"]);
+    let page = std::fs::read_to_string(tool.path().join("all.html")).unwrap();
+    let header = page.split("</header>").next().unwrap();
+    for probe in probes(&document) {
+        let answer = header.split(&format!("<a href=\"#found-{probe}\">")).nth(1);
+        let answer = answer.unwrap_or_else(|| panic!("{probe}: {header}")).split("</dd>").next().unwrap();
+        assert!(answer.contains("<strong>") && page.contains(&format!(" id=\"found-{probe}\"")), "{answer}");
+    }
     // Tables hold the map and the trials, or what is chosen of them.
     let map = tool.done(&["export", "all", "--format", "csv", "--protocol", "cas"]).out;
     assert!(map.starts_with("# coretalk matrix: symmetric, ns\n") && !map.contains("semaphore"), "{map}");

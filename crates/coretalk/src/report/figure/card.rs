@@ -2,20 +2,17 @@
 
 use super::curves::{self, Room};
 use super::heat_map::{SmallMap, small_map};
+use super::key_numbers::{answer_of, key_numbers, main_map, said_of, written};
 use super::{MARK, cut, ladder, paragraph, placements, spread, timeline, wrapped};
-use crate::RunReport;
 use crate::blocks::Block;
-use crate::report::answer::{Answer, Number, answer};
+use crate::report::answer::{Answer, Number};
 use crate::report::input::{Drawing, Map, ReportInput};
-use crate::report::ladder::distance_words;
 use crate::report::palette::Colors;
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
-use crate::report::text::{plain, short_ns};
+use crate::report::place;
+use crate::report::text::plain;
 use crate::report::trial_words::question;
-use crate::report::{place, screen, states};
 use coretalk_measure::probes;
-use coretalk_model::Relation;
-use coretalk_model::latency::summary::readings_by_relation;
 
 /// A PNG has two pixels for each: text of 11 is read where the picture is shown half as large.
 const WIDTH: f64 = 600.0;
@@ -25,10 +22,10 @@ const MARGIN: f64 = 20.0;
 const METHOD: f64 = HEIGHT - MARGIN - 32.0;
 /// From the map to the words beside it.
 const GAP: f64 = 20.0;
+/// Between pieces of work.
+const WORK_GAP: f64 = 6.0;
 /// Height of a row with a large number.
 const ROW: f64 = 38.0;
-/// Numbers that are remembered.
-const NUMBERS: usize = 3;
 
 const TITLE: Type = Type::of(22.0).strong();
 const SMALL_TITLE: Type = Type::of(17.0).strong();
@@ -41,8 +38,7 @@ pub(super) fn card(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture>
     if let Some(axis) = drawing.cdf {
         return of_chart(input, |room| fullest(curves::curves(&input.outline.series, room).cdfs(axis)));
     }
-    let is_measured = |map: &&Map| map.columns.measured() > 0 && map.columns.cpus.len() > 2;
-    if let Some(map) = input.maps.iter().find(is_measured) {
+    if let Some(map) = main_map(input) {
         return Some(of_map(input, map, drawing));
     }
     // All cells missing: the hatch says so.
@@ -60,7 +56,7 @@ fn of_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing) -> Picture {
     let width = WIDTH - MARGIN - left;
     picture.insert_within(drawn, [MARGIN, MARGIN, WIDTH, HEIGHT]);
     let mut baseline = head(&mut picture, input, [left, MARGIN - 6.0], width, 4);
-    let numbers = answer.as_ref().map_or_else(|| numbers_of(input, map), |answer| answer.numbers.clone());
+    let numbers = key_numbers(input, map, answer.as_ref());
     if numbers.is_empty() {
         baseline = paragraph(&mut picture, [left, baseline + 4.0], SAID, &wrapped(&said, width, SAID));
     }
@@ -69,7 +65,6 @@ fn of_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing) -> Picture {
         let style = if words.contains('!') { FAINT.in_ink(MARK) } else { FAINT };
         baseline = paragraph(&mut picture, [left, baseline + 2.0], style, &wrapped(&words, width, style));
     }
-    let numbers = three(numbers, map);
     let top = METHOD - 16.0 - ROW * numbers.len() as f64;
     large(&mut picture, &numbers, map, colors, [left, top.max(baseline + 6.0)], width);
     let maps = input.maps.iter().filter(|map| map.columns.measured() > 0).count();
@@ -108,18 +103,6 @@ fn rows_in(height: f64) -> usize {
     ((height - 78.0) / 22.0).max(1.0) as usize
 }
 
-/// What the first screen says of one pair, or of placements.
-fn said_of(report: &RunReport) -> Option<String> {
-    let map = report.maps().first();
-    if let Some((pair, value)) = map.and_then(screen::the_only_pair) {
-        return Some(states::headline(report, pair, value));
-    }
-    place::overview(report, report.place.as_ref()?).into_iter().find_map(|block| match block {
-        Block::Headline(text) | Block::Prose(text) | Block::Conclusion(text) => Some(text),
-        _ => None,
-    })
-}
-
 /// What a run without a map of several CPUs is best shown by: one pair over time; else its ladder; else the chart with
 /// most curves; else its first comparison.
 fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, usize)> {
@@ -133,11 +116,21 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, usize)> {
     };
     let curves = || fullest(curves::curves(&input.outline.series, room).headline);
     let compared = || {
-        let place = input.run()?.place.as_ref()?;
-        place.result.comparisons.iter().find_map(|comparison| placements::placements(comparison, width))
+        let headlines = place::headlines(input.run()?.place.as_ref()?);
+        let all: Vec<Picture> = headlines.filter_map(|(_, of)| placements::placements(of, width)).collect();
+        let count = all.len();
+        let mut left = height;
+        let fitting = all.into_iter().enumerate().take_while(|(index, drawn)| {
+            left -= drawn.height + WORK_GAP;
+            *index == 0 || left >= -WORK_GAP
+        });
+        let shown: Vec<Picture> = fitting.map(|(_, drawn)| drawn).collect();
+        let title = shown.first()?.title.clone();
+        let left_out = count - shown.len();
+        Some((Picture::stacked(title, shown, WORK_GAP), 1 + left_out))
     };
     let one = |picture| (picture, 1);
-    watch().or_else(steps).map(one).or_else(curves).or_else(|| compared().map(one))
+    watch().or_else(steps).map(one).or_else(curves).or_else(compared)
 }
 
 /// The first of the charts with most curves, and how many charts there are.
@@ -166,48 +159,6 @@ fn drawn_in(chart: &Picture) -> usize {
     chart.shapes.iter().filter(is_drawn).count()
 }
 
-/// What the first screen says of a map.
-fn answer_of(input: &ReportInput<'_>, map: &Map) -> Option<Answer> {
-    answer(input.run()?, input.latencies().get(map.index?)?)
-}
-
-/// The numbers of any other map: by what CPUs share.
-fn numbers_of(input: &ReportInput<'_>, map: &Map) -> Vec<Number> {
-    let topology = input.arranged();
-    let rows = readings_by_relation(&map.readings(), topology);
-    let in_groups = |relation| {
-        let level = topology.levels().into_iter().find(|level| Relation::of(*level) == relation);
-        let cpus = level.and_then(|level| Some(topology.level(level).first()?.cpus.len()));
-        cpus.map_or_else(|| "between groups".to_owned(), |cpus| format!("inside a group of {cpus}"))
-    };
-    let words = |relation| match (&map.columns.cpus[..], rows.len(), input.file()) {
-        ([from, to], ..) => format!("CPU {from} ↔ CPU {to}"),
-        (_, 1, _) => "median".to_owned(),
-        (_, _, Some(_)) => in_groups(relation),
-        (_, _, None) => distance_words(relation, topology),
-    };
-    rows.iter().map(|row| Number { ns: row.median_ns, words: words(row.relation) }).collect()
-}
-
-/// Of many numbers the ends and the middle; of few those, and the ends of all pairs.
-fn three(mut numbers: Vec<Number>, map: &Map) -> Vec<Number> {
-    let values = map.columns.median.iter().copied().flatten();
-    let [low, high] =
-        values.fold([f64::INFINITY, 0.0], |[low, high]: [f64; 2], value| [low.min(value), high.max(value)]);
-    let end = |ns: f64, of: &str| Number { ns, words: format!("{of} of all pairs") };
-    match numbers.len() {
-        0 | NUMBERS => {}
-        1 if low == high => {}
-        1 => numbers = vec![end(low, "least"), numbers.remove(0), end(high, "most")],
-        2 => numbers.push(end(high, "most")),
-        many => {
-            numbers.sort_by(|a, b| a.ns.total_cmp(&b.ns));
-            numbers = [0, many / 2, many - 1].map(|at| numbers[at].clone()).to_vec();
-        }
-    }
-    numbers
-}
-
 /// Numbers below each other, each with its colour in the map.
 fn large(
     picture: &mut Picture,
@@ -218,18 +169,14 @@ fn large(
     width: f64,
 ) {
     let digits = Type::of(26.0).strong();
-    let written = |number: &Number| match number.ns {
-        large if large >= 9_999.5 => crate::report::figure::heat_map::short(large),
-        small => short_ns(small),
-    };
-    let wide = |number: &Number| text_width(&written(number), digits.size, digits.weight);
+    let wide = |number: &Number| text_width(&written(number.ns), digits.size, digits.weight);
     let begin = left + 12.0;
     let unit_at = begin + numbers.iter().map(wide).fold(0.0, f64::max) + 4.0;
     let words_at = unit_at + text_width(&map.unit, SAID.size, SAID.weight) + 10.0;
     for (row, number) in (0..).zip(numbers) {
         let middle = top + ROW * (f64::from(row) + 0.5);
         picture.rect([left, middle - 14.0, 5.0, 28.0], Ink::Rgb(colors.rgb(number.ns)));
-        picture.text([begin, middle + 9.0], Anchor::Start, digits, written(number));
+        picture.text([begin, middle + 9.0], Anchor::Start, digits, written(number.ns));
         picture.text([unit_at, middle + 9.0], Anchor::Start, SAID.in_ink(Ink::Faint), &map.unit);
         let room = left + width - words_at;
         let mut lines = wrapped(&number.words, room, SAID);

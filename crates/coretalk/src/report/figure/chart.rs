@@ -9,6 +9,15 @@ pub(super) const OTHER_FONT: f64 = 1.15;
 
 /// Lower charts have the names of their curves at the side.
 const LOW: f64 = 250.0;
+/// Narrower charts have no room for names beside the curves.
+const WIDE: f64 = 480.0;
+/// Names that take a greater share of the width stand above.
+const MOST_BESIDE: f64 = 0.34;
+/// What lies no farther from a line is drawn as the line.
+const FLAT: f64 = 0.35;
+/// Height of a name at the end of a curve, and how far from that end it may stand.
+const NAME: f64 = 14.0;
+const FARTHEST: f64 = 34.0;
 
 /// How an axis divides its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,6 +152,8 @@ pub struct Curve {
 pub struct Chart {
     /// What it shows, in one line.
     pub title: String,
+    /// What follows from it, as the heading above that line; `None` where nothing does.
+    pub finding: Option<String>,
     /// To the right.
     pub x: Axis,
     /// Upwards.
@@ -154,21 +165,34 @@ pub struct Chart {
 impl Chart {
     /// The drawing in this size.
     pub fn draw(&self, width: f64, height: f64) -> Picture {
-        let mut picture = Picture::new(&self.title, width, height);
+        let told = self
+            .finding
+            .as_ref()
+            .map_or_else(|| self.title.clone(), |found| format!("{}. {found}", self.title));
+        let mut picture = Picture::new(told, width, height);
         let ticks = self.y.ticks();
         let wide = |text: &String| text_width(text, SMALL.size, Weight::Regular);
         let left = ticks.iter().map(|(_, text)| wide(text)).fold(24.0, f64::max) + 14.0;
-        let title = super::wrapped(&self.title, width, BODY.strong());
-        let mut top = super::paragraph(&mut picture, [0.0, 1.8], BODY.strong(), &title);
-        let names = self.curves.iter().map(|curve| wide(&curve.name)).fold(0.0, f64::max).min(0.36 * width);
-        // A low chart has its names at the side.
+        let heading = super::wrapped(self.finding.as_ref().unwrap_or(&self.title), width, BODY.strong());
+        let mut top = super::paragraph(&mut picture, [0.0, 1.8], BODY.strong(), &heading);
+        if self.finding.is_some() {
+            let faint = SMALL.in_ink(Ink::Faint);
+            top =
+                super::paragraph(&mut picture, [0.0, top], faint, &super::wrapped(&self.title, width, faint));
+        }
+        let bottom = height - 42.0;
+        let names = OTHER_FONT * self.curves.iter().map(|curve| wide(&curve.name)).fold(0.0, f64::max);
+        // A low chart has no room for names above it.
         let is_low = height < LOW && self.curves.len() > 1;
-        let right = width - if is_low { names + 40.0 } else { 18.0 };
-        if !is_low && self.curves.len() > 1 {
+        let at_ends =
+            self.at_ends([top + 30.0, bottom]).filter(|_| width >= WIDE && names <= MOST_BESIDE * width);
+        let names = names.min(0.36 * width);
+        let right = width - if is_low || at_ends.is_some() { names + 40.0 } else { 18.0 };
+        if !is_low && at_ends.is_none() && self.curves.len() > 1 {
             top = self.legend(&mut picture, top + 20.0, width);
         }
         picture.text([0.0, top + 20.0], Anchor::Start, SMALL.in_ink(Ink::Faint), &self.y.label);
-        let (top, bottom) = (top + 30.0, height - 42.0);
+        let top = top + 30.0;
         let x = |value: f64| left + self.x.position(value) * (right - left);
         let y = |value: f64| bottom - self.y.position(value) * (bottom - top);
         let mut below = f64::INFINITY;
@@ -178,12 +202,6 @@ impl Chart {
                 picture.text([left - 8.0, y(*value) + 4.0], Anchor::End, SMALL.in_ink(Ink::Faint), text);
                 below = y(*value) - SMALL.size;
             }
-        }
-        for (index, curve) in self.curves.iter().enumerate().filter(|_| is_low) {
-            let baseline = top + 8.0 + 16.0 * index as f64;
-            picture.rect([right + 10.0, baseline - 6.0, 14.0, 3.0], Ink::Series(index));
-            let name = super::cut(&curve.name, names, SMALL.size);
-            picture.text([right + 29.0, baseline], Anchor::Start, SMALL, name);
         }
         let mut free = f64::NEG_INFINITY;
         for (value, text) in self.x.ticks() {
@@ -201,12 +219,56 @@ impl Chart {
             for [at, low, high] in &curve.intervals {
                 picture.line(vec![[x(*at), y(*low)], [x(*at), y(*high)]], Ink::Series(index), 1.0);
             }
+            let beside = match &at_ends {
+                Some(baselines) => Some(baselines[index]),
+                None if is_low => Some(top + 8.0 + 16.0 * index as f64),
+                None => None,
+            };
+            if let Some(baseline) = beside {
+                let middle = baseline - 4.0;
+                let end = points.last().filter(|_| at_ends.is_some());
+                let begin = end.copied().unwrap_or([right + 10.0, middle]);
+                let thin = if end.is_some() { 1.0 } else { 3.0 };
+                picture.line(
+                    vec![begin, [right + 10.0, middle], [right + 24.0, middle]],
+                    Ink::Series(index),
+                    thin,
+                );
+                let name = super::cut(&curve.name, names, SMALL.size);
+                picture.text([right + 29.0, baseline], Anchor::Start, SMALL, name);
+            }
             match curve.marks {
-                Marks::Joined => picture.line(points, Ink::Series(index), 2.0),
+                Marks::Joined => picture.line(simplified(&points), Ink::Series(index), 2.0),
                 Marks::Dots => points.into_iter().for_each(|at| picture.disc(at, 2.2, Ink::Series(index))),
             }
         }
         picture
+    }
+
+    /// Baselines of the names at the ends of their curves, in the order of the curves; `None` where the ends lie so close
+    /// to each other that a name would stand far from its curve.
+    fn at_ends(&self, [top, bottom]: [f64; 2]) -> Option<Vec<f64>> {
+        let end = |curve: &Curve| {
+            let [_, value] = *curve.points.last().filter(|_| curve.marks == Marks::Joined)?;
+            Some(bottom - self.y.position(value) * (bottom - top) + 4.0)
+        };
+        let ends: Vec<f64> = self.curves.iter().map(end).collect::<Option<_>>()?;
+        let mut order: Vec<usize> = (0..ends.len()).collect();
+        order.sort_by(|a, b| ends[*a].total_cmp(&ends[*b]));
+        let mut baselines = ends.clone();
+        let mut free = f64::NEG_INFINITY;
+        for &index in &order {
+            baselines[index] = baselines[index].max(free);
+            free = baselines[index] + NAME;
+        }
+        // What was pushed below the axis moves up again.
+        let mut most = bottom + 4.0;
+        for &index in order.iter().rev() {
+            baselines[index] = baselines[index].min(most);
+            most = baselines[index] - NAME;
+        }
+        let is_near = baselines.iter().zip(&ends).all(|(baseline, end)| (baseline - end).abs() <= FARTHEST);
+        (ends.len() > 1 && is_near).then_some(baselines)
     }
 
     /// Names with their colours, as many in a line as fit; the baseline of the last line.
@@ -227,9 +289,67 @@ impl Chart {
     }
 }
 
+/// A line without the points that no eye can tell from it (Douglas and Peucker 1973): a distribution has a thousand steps,
+/// most of them smaller than a pixel.
+fn simplified(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
+    let Some(last) = points.len().checked_sub(1) else { return Vec::new() };
+    let mut kept = vec![false; points.len()];
+    kept[0] = true;
+    kept[last] = true;
+    let mut parts = vec![(0, last)];
+    while let Some((from, to)) = parts.pop() {
+        let off = |at: usize| (at, distance(points[at], points[from], points[to]));
+        let farthest = (from + 1..to).map(off).max_by(|a, b| a.1.total_cmp(&b.1));
+        if let Some((at, _)) = farthest.filter(|(_, distance)| *distance > FLAT) {
+            kept[at] = true;
+            parts.extend([(from, at), (at, to)]);
+        }
+    }
+    points.iter().zip(kept).filter(|(_, kept)| *kept).map(|(point, _)| *point).collect()
+}
+
+/// From a point to the line between two others, beyond their ends to the nearer one.
+fn distance([x, y]: [f64; 2], [ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
+    let (dx, dy) = (bx - ax, by - ay);
+    let length = dx * dx + dy * dy;
+    let along = if length > 0.0 { (((x - ax) * dx + (y - ay) * dy) / length).clamp(0.0, 1.0) } else { 0.0 };
+    (x - ax - along * dx).hypot(y - ay - along * dy)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_keeps_its_corners_and_its_ends() {
+        let steps = (0..1000).map(|step| [f64::from(step) * 0.1, f64::from(step) * 0.05]);
+        let corner: Vec<[f64; 2]> = steps.chain([[100.0, 80.0], [100.0, 81.0]]).collect();
+        assert_eq!(simplified(&corner), [[0.0, 0.0], corner[999], [100.0, 81.0]]);
+        assert_eq!(simplified(&[[1.0, 2.0]]), [[1.0, 2.0]]);
+        assert!(simplified(&[]).is_empty());
+    }
+
+    #[test]
+    fn names_stand_at_the_ends_of_curves_unless_those_lie_together() {
+        let axis = |label: &str| Axis { label: label.into(), ends: [0.0, 10.0], kind: Kind::Linear };
+        let curve = |name: &str, end: f64| Curve {
+            name: name.into(),
+            points: vec![[0.0, 0.0], [10.0, end]],
+            marks: Marks::Joined,
+            intervals: Vec::new(),
+        };
+        let chart = |ends: &[f64]| Chart {
+            title: "t".into(),
+            finding: None,
+            x: axis("x"),
+            y: axis("y"),
+            curves: ends.iter().map(|end| curve(&format!("to {end}"), *end)).collect(),
+        };
+        let apart = chart(&[8.0, 2.0, 8.1]).at_ends([0.0, 300.0]).unwrap();
+        assert!(apart[2] < apart[0] && apart[0] < apart[1] && apart[0] - apart[2] >= NAME, "{apart:?}");
+        assert_eq!(chart(&[10.0; 7]).at_ends([0.0, 300.0]), None);
+        assert_eq!(chart(&[10.0]).at_ends([0.0, 300.0]), None, "a lone curve needs no name");
+    }
 
     #[test]
     fn nines_lie_equally_far_apart() {

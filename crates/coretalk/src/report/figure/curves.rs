@@ -8,7 +8,7 @@ use super::chart::Kind;
 use super::distribution::{self, CHART, MOST_CURVES, Steps};
 use crate::document::SeriesDoc;
 use crate::report::input::TimeAxis;
-use crate::report::parameters::{arrows, title_of, words_of};
+use crate::report::parameters::{arrows, telling, title_of, words_of};
 use crate::report::picture::Picture;
 use crate::report::text::plain;
 use base64::Engine;
@@ -64,6 +64,11 @@ pub struct Room {
 impl Room {
     /// On a page, where many rows are no figure.
     pub const PAGE: Room = Room { width: 940.0, most_rows: 48, chart: CHART, is_one_chart: false };
+
+    /// On a page of another width.
+    pub fn of_width(width: f64) -> Room {
+        Room { width, chart: [width.min(CHART[0]), CHART[1]], ..Room::PAGE }
+    }
 }
 
 /// What is drawn of the series of a run.
@@ -170,10 +175,11 @@ impl<'a> Common<'a> {
         joined([cpus, self.words(one)], " · ")
     }
 
-    /// Parameters that tell a series from the others.
+    /// Parameters that tell a series from the others: a name alone, a number with what it is.
     fn words(&self, one: &SeriesDoc) -> String {
-        let hidden: Vec<&str> = self.left_out.iter().chain(&self.parameters).copied().collect();
-        words_of(one, &hidden)
+        let is_hidden = |name: &str| self.left_out.contains(&name) || self.parameters.contains(&name);
+        let told = one.parameters.iter().filter(|(name, _)| !is_hidden(name));
+        told.map(|(name, value)| telling(name, &value.into())).collect::<Vec<_>>().join(", ")
     }
 
     /// A title with what all have in common behind it.
@@ -268,7 +274,9 @@ mod tests {
     use hdrhistogram::serialization::{Serializer, V2Serializer};
 
     fn titles(pictures: &[Picture]) -> Vec<String> {
-        pictures.iter().map(|picture| picture.title.clone()).collect()
+        // Before what follows from them.
+        let title = |picture: &Picture| picture.title.split(". ").next().unwrap_or_default().to_owned();
+        pictures.iter().map(title).collect()
     }
 
     fn texts(picture: &Picture) -> impl Iterator<Item = &str> {
@@ -371,7 +379,7 @@ mod tests {
             ["first", "waker"].map(|view| format!("wake, {view}: percentiles of single events; {shared}"))
         );
         let texts: Vec<&str> = texts(&drawn.headline[0]).collect();
-        assert!(texts.contains(&"primitive pipe") && texts.contains(&"primitive park"), "{texts:?}");
+        assert!(texts.contains(&"pipe") && texts.contains(&"park"), "{texts:?}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! [`Steps`]: distributions as percentiles on a nines axis, and as shares up to a value.
 
-use super::chart::{Axis, Chart, Curve, Kind, Marks};
+use super::chart::{Axis, Chart, Curve, Kind, Marks, number};
 use crate::report::picture::Picture;
 
 /// More curves in one chart cannot be told apart.
@@ -26,13 +26,37 @@ pub(super) fn points(steps: impl Iterator<Item = (f64, f64)>, total: u64) -> Vec
     points
 }
 
+/// Curves of which one is this much lower than another differ.
+pub(super) const APART: f64 = 1.1;
+
+/// Which curve is lowest and which highest where a hundredth of each is left above, or half where one holds fewer; `None`
+/// of a lone curve.
+fn finding(curves: &[Curve], unit: &str) -> Option<String> {
+    let at = |curve: &Curve, least: f64| {
+        curve.points.iter().find(|[share, _]| *share >= least).map(|[_, value]| *value)
+    };
+    let (words, least) = match curves.iter().all(|curve| at(curve, 0.99).is_some()) {
+        true => ("99 %", 0.99),
+        false => ("Half", 0.5),
+    };
+    let mut known: Vec<(f64, &str)> =
+        curves.iter().filter_map(|curve| Some((at(curve, least)?, curve.name.as_str()))).collect();
+    known.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let [(low, first), .., (high, last)] = known[..] else { return None };
+    let said = |value: f64| format!("{} {unit}", number(value.round()));
+    Some(match high > APART * low {
+        true => format!("{words} take at most {} with {first}, {} with {last}", said(low), said(high)),
+        false => format!("{words} take at most {} with any of them", said(high)),
+    })
+}
+
 /// A distribution as a curve of shares and values.
 pub(super) fn curve(name: String, points: Vec<[f64; 2]>) -> Curve {
     Curve { name, points, marks: Marks::Joined, intervals: Vec::new() }
 }
 
 /// What lies beyond is left out of a linear axis.
-const USUAL: f64 = 0.999;
+const USUAL: f64 = 0.99;
 
 /// Width and height of a chart on a page.
 pub(super) const CHART: [f64; 2] = [900.0, 360.0];
@@ -59,8 +83,8 @@ impl Steps<'_> {
             return Vec::new();
         };
         let draw = |some: &[Curve]| {
-            Chart { title: title.to_owned(), x: x.clone(), y: y.clone(), curves: some.to_vec() }
-                .draw(width, height)
+            let (title, finding) = (title.to_owned(), finding(some, self.unit));
+            Chart { title, finding, x: x.clone(), y: y.clone(), curves: some.to_vec() }.draw(width, height)
         };
         evenly(&self.curves).map(draw).collect()
     }
@@ -70,9 +94,15 @@ impl Steps<'_> {
         self.values().map_or(Vec::new(), |x| self.over(x, title, size))
     }
 
-    /// Shares over values in equal steps, up to where a thousandth of each lies beyond: the rare and the slow would press
+    /// Shares over values in equal steps, up to where a hundredth of each lies beyond: the rare and the slow would press
     /// everything else to the edge.
     pub fn linear_shares(&self, title: &str, size: [f64; 2]) -> Vec<Picture> {
+        // Each chart ends where its own curves do.
+        let of = |some: &[Curve]| Steps { curves: some.to_vec(), ..*self }.linear(title, size);
+        evenly(&self.curves).flat_map(of).collect()
+    }
+
+    fn linear(&self, title: &str, size: [f64; 2]) -> Vec<Picture> {
         let usual = |curve: &Curve| {
             let at = curve.points.iter().find(|[share, _]| *share >= USUAL).or(curve.points.last());
             at.map_or(0.0, |[_, value]| *value)
@@ -80,7 +110,7 @@ impl Steps<'_> {
         let end = self.curves.iter().map(usual).fold(0.0, f64::max);
         let within = |[_, value]: &[f64; 2]| *value <= end;
         let is_cut = !self.points().all(|point| within(&point));
-        let label = if is_cut { "up to the 99.9th percentile" } else { "linear" };
+        let label = if is_cut { "up to the 99th percentile" } else { "linear" };
         let curves = self.curves.iter().map(|curve| {
             let points = curve.points.iter().copied().filter(within).collect();
             Curve { points, ..curve.clone() }
@@ -101,7 +131,8 @@ impl Steps<'_> {
         };
         let draw = |some: &[Curve]| {
             let curves = some.iter().map(turned).collect();
-            Chart { title: title.to_owned(), x: x.clone(), y: y.clone(), curves }.draw(width, height)
+            Chart { title: title.to_owned(), finding: None, x: x.clone(), y: y.clone(), curves }
+                .draw(width, height)
         };
         evenly(&self.curves).map(draw).collect()
     }
@@ -125,7 +156,7 @@ mod tests {
     use crate::report::picture::{Ink, Shape};
 
     #[test]
-    fn a_linear_axis_ends_where_a_thousandth_lies_beyond() {
+    fn a_linear_axis_ends_where_a_hundredth_lies_beyond() {
         let values = (1..=999).map(|step| (100.0 + f64::from(step) / 10.0, f64::from(step) / 1000.0));
         let steps = points(values.chain([(1e6, 1.0)]), 1000);
         let steps =
@@ -138,7 +169,7 @@ mod tests {
         let label = |words: &str| {
             drawn.shapes.iter().any(|shape| matches!(shape, Shape::Text(_, _, _, text) if text == words))
         };
-        assert!(label("ns, up to the 99.9th percentile") && label("200") && !label("1 M"));
+        assert!(label("ns, up to the 99th percentile") && label("200") && !label("1 M"));
         assert!(ends.unwrap()[0] > 0.8 * CHART[0], "the curve uses the width: {ends:?}");
         assert!(Steps { curves: Vec::new(), ..steps }.linear_shares("t", CHART).is_empty());
     }

@@ -23,6 +23,9 @@ pub struct Row {
     pub heading: Option<String>,
 }
 
+/// Below this width names and words leave no room for a line between them.
+const NARROW: f64 = 480.0;
+
 /// Draws rows over one axis; `None` without a value.
 pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[Row], width: f64) -> Option<Picture> {
     let values = rows.iter().flat_map(|row| {
@@ -33,11 +36,14 @@ pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[Row], width: f64)
     let wide = |text: &str| OTHER_FONT * text_width(text, BODY.size, Weight::Regular);
     let names = rows.iter().map(|row| wide(&row.name)).fold(40.0, f64::max).min(width * 0.34);
     let words = rows.iter().map(|row| wide(&row.words)).fold(40.0, f64::max).min(width * 0.3);
-    let (left, right) = (names + 16.0, width - words - 16.0);
+    // Where there is no room between the words, they stand above the line.
+    let is_narrow = width < NARROW;
+    let (left, right) = if is_narrow { (8.0, width - 8.0) } else { (names + 16.0, width - words - 16.0) };
+    let (names, words) = if is_narrow { (0.5 * width, 0.48 * width) } else { (names, words) };
     let x = |value: f64| left + axis.position(value) * (right - left);
     let mut picture = Picture::new(title, width, 0.0);
-    picture.text([0.0, 16.0], Anchor::Start, BODY.strong(), title);
-    let top = 28.0;
+    let title = super::wrapped(title, width, BODY.strong());
+    let top = 12.0 + super::paragraph(&mut picture, [0.0, 0.0], BODY.strong(), &title);
     let mut baseline = top;
     let mut drawn = Vec::new();
     for row in rows {
@@ -47,6 +53,7 @@ pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[Row], width: f64)
         }
         baseline += 22.0;
         drawn.push((baseline, Some(row), &row.name));
+        baseline += if is_narrow { 16.0 } else { 0.0 };
     }
     let bottom = baseline + 10.0;
     let mut free = f64::NEG_INFINITY;
@@ -64,7 +71,7 @@ pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[Row], width: f64)
             picture.text([0.0, baseline], Anchor::Start, SMALL.strong().in_ink(Ink::Faint), name);
             continue;
         };
-        let middle = baseline - 4.0;
+        let middle = baseline + if is_narrow { 12.0 } else { -4.0 };
         picture.text([0.0, baseline], Anchor::Start, BODY, cut(name, names, BODY.size));
         picture.text([width, baseline], Anchor::End, BODY, cut(&row.words, words, BODY.size));
         if let Some([low, high]) = row.range {

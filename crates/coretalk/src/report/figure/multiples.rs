@@ -11,17 +11,29 @@ use crate::report::text::plain;
 use crate::report::{By, Order};
 use coretalk_model::queue::names;
 
-/// Maps in a row.
-const COLUMNS: usize = 3;
 /// Length of the side of a map.
 const SIDE: f64 = 250.0;
+/// Room for the names of rows beside a map.
+const LABELS: f64 = 40.0;
 const GAP: f64 = 24.0;
-/// The same colours everywhere, so that capacities compare by eye; the diagonal is no core's.
+/// The diagonal is no core's.
 const DRAWING: Drawing =
-    Drawing { order: Order::Topology, by: By::Thread, scale: ScaleChoice::Fixed, cdf: None };
+    Drawing { order: Order::Topology, by: By::Thread, scale: ScaleChoice::Fit, cdf: None };
+
+/// Maps in a row.
+fn columns(width: f64) -> usize {
+    ((width + GAP) / (SIDE + LABELS + GAP)).max(1.0) as usize
+}
+
+/// The colours of all maps of one unit, so that they compare by eye.
+fn shared_scale(maps: &[&Map], map: &Map) -> Option<Scale> {
+    let alike: Vec<&&Map> = maps.iter().filter(|other| other.unit == map.unit).collect();
+    let values = alike.iter().flat_map(|map| map.columns.median.iter().copied().flatten());
+    Scale::fitted(values).filter(|_| alike.len() > 1)
+}
 
 /// A figure for each queue and payload that was measured at several capacities between most of its pairs.
-pub fn by_capacity(input: &ReportInput<'_>) -> Vec<Picture> {
+pub fn by_capacity(input: &ReportInput<'_>, width: f64) -> Vec<Picture> {
     let mut queues: Vec<([String; 2], Vec<&Map>)> = Vec::new();
     let is_rate = |map: &&Map| map.probe == names::PROBE && map.index.is_some();
     for map in input.maps.iter().filter(is_rate).filter(|map| is_full(map)) {
@@ -32,12 +44,14 @@ pub fn by_capacity(input: &ReportInput<'_>) -> Vec<Picture> {
         }
     }
     let several = queues.into_iter().filter(|(_, maps)| maps.len() > 1);
-    several.map(|([queue, payload], maps)| figure(input, &format!("{queue}, {payload}"), &maps)).collect()
+    several
+        .map(|([queue, payload], maps)| figure(input, &format!("{queue}, {payload}"), &maps, width))
+        .collect()
 }
 
 /// A figure for each probe that measured several kinds of trials between many pairs, such as wake-ups by several
 /// primitives: a map for each kind.
-pub fn by_kind(input: &ReportInput<'_>) -> Vec<Picture> {
+pub fn by_kind(input: &ReportInput<'_>, width: f64) -> Vec<Picture> {
     let mut probes: Vec<Vec<&Map>> = Vec::new();
     // A few pairs of many are no map to be looked at.
     let is_full = |map: &&Map| 4 * map.columns.measured() > map.columns.cpus.len().pow(2);
@@ -49,19 +63,14 @@ pub fn by_kind(input: &ReportInput<'_>) -> Vec<Picture> {
         }
     }
     let several = probes.iter().filter(|maps| maps.len() > 1);
-    several.map(|maps| of_kinds(input, maps)).collect()
+    several.map(|maps| of_kinds(input, maps, width)).collect()
 }
 
 /// Maps of one probe. Those of one unit have the same colours.
-fn of_kinds(input: &ReportInput<'_>, maps: &[&Map]) -> Picture {
+fn of_kinds(input: &ReportInput<'_>, maps: &[&Map], width: f64) -> Picture {
     let told =
         |name: &str| maps.iter().any(|map| map.parameters.0.get(name) != maps[0].parameters.0.get(name));
-    let drawn = |map: &Map| {
-        let alike: Vec<&&Map> = maps.iter().filter(|other| other.unit == map.unit).collect();
-        let values = alike.iter().flat_map(|map| map.columns.median.iter().copied().flatten());
-        let shared = Scale::fitted(values).filter(|_| alike.len() > 1);
-        heat_map_of_several(input, map, Drawing { scale: ScaleChoice::Fit, ..DRAWING }, SIDE, shared)
-    };
+    let drawn = |map: &Map| heat_map_of_several(input, map, DRAWING, SIDE, shared_scale(maps, map));
     let tiles = maps.iter().map(|map| {
         let differing = map.parameters.iter().filter(|(name, _)| told(name));
         let words = differing.map(|(name, value)| words_of_parameter(name, value)).collect::<Vec<_>>();
@@ -70,7 +79,7 @@ fn of_kinds(input: &ReportInput<'_>, maps: &[&Map]) -> Picture {
         Picture::stacked(words.clone(), vec![heading(&words, drawn.width), drawn], 4.0)
     });
     let title = format!("{} between all pairs", maps[0].probe);
-    let tiles = Picture::tiled(title.clone(), tiles.collect(), COLUMNS, GAP);
+    let tiles = Picture::tiled(title.clone(), tiles.collect(), columns(width), GAP);
     Picture::stacked(title.clone(), vec![heading(&title, tiles.width), tiles], 8.0)
 }
 
@@ -84,16 +93,16 @@ fn parameter(map: &Map, name: &str) -> String {
     map.parameters.0.get(name).map_or_else(String::new, |value| plain(&value.to_string()))
 }
 
-fn figure(input: &ReportInput<'_>, what: &str, maps: &[&Map]) -> Picture {
+fn figure(input: &ReportInput<'_>, what: &str, maps: &[&Map], width: f64) -> Picture {
     let tiles = maps.iter().map(|map| {
         let capacity = map.parameters.0.get("capacity");
         let capacity =
             plain(&capacity.map_or_else(String::new, |value| words_of_parameter("capacity", value)));
-        let drawn = heat_map_of_several(input, map, DRAWING, SIDE, None);
+        let drawn = heat_map_of_several(input, map, DRAWING, SIDE, shared_scale(maps, map));
         Picture::stacked(capacity.clone(), vec![heading(&capacity, drawn.width), drawn], 4.0)
     });
     let title = format!("{what}: messages a second at each capacity; rows send, columns receive");
-    let tiles = Picture::tiled(title.clone(), tiles.collect(), COLUMNS, GAP);
+    let tiles = Picture::tiled(title.clone(), tiles.collect(), columns(width), GAP);
     Picture::stacked(title, vec![heading(what, tiles.width), tiles], 8.0)
 }
 

@@ -4,7 +4,7 @@ use super::chart::{Kind, number};
 use super::intervals::{Row, intervals};
 use crate::report::picture::Picture;
 use crate::report::text::plain;
-use coretalk_model::place::{Arm, Comparison};
+use coretalk_model::place::{Arm, Comparison, Outcome};
 use coretalk_model::quantity::Better;
 
 /// A row for each placement; `None` where no run has the number.
@@ -30,6 +30,12 @@ pub fn placements(comparison: &Comparison, width: f64) -> Option<Picture> {
     };
     let rows: Vec<Row> = comparison.arms.iter().enumerate().map(row).collect();
     let better = if metric.better == Better::Higher { "higher" } else { "lower" };
-    let title = format!("{}: {}, {better} is better", plain(&comparison.work), plain(&metric.name));
+    let found = match &comparison.outcome {
+        Outcome::Winner { winner, .. } => {
+            format!("{} wins, ", plain(&comparison.arms[*winner].placement.name))
+        }
+        _ => String::new(),
+    };
+    let title = format!("{}: {found}{}, {better} is better", plain(&comparison.work), plain(&metric.name));
     intervals(&title, &plain(metric.unit), Kind::Linear, &rows, width)
 }

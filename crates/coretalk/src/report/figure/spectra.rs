@@ -12,7 +12,8 @@ const TITLE: Type = Type::of(20.0).strong();
 
 /// Percentiles of distributions, and their shares up to a value: as many pictures of each as there are units, more
 /// where curves could not be told apart.
-pub fn charts(views: &[SpectrumView]) -> [Vec<Picture>; 2] {
+pub fn charts(views: &[SpectrumView], width: f64) -> [Vec<Picture>; 2] {
+    let size = [width.min(CHART[0]), CHART[1]];
     let mut charts = [Vec::new(), Vec::new()];
     for unit in units(views) {
         let alike: Vec<&SpectrumView> =
@@ -24,15 +25,15 @@ pub fn charts(views: &[SpectrumView]) -> [Vec<Picture>; 2] {
                 .map(|what| format!("{}: {what}", plain(&one.title))),
             _ => ["Value by percentile", "Share up to a value"].map(str::to_owned),
         };
-        charts[0].extend(steps.percentiles(&titles[0], CHART));
-        charts[1].extend(steps.shares(&titles[1], CHART));
+        charts[0].extend(steps.percentiles(&titles[0], size));
+        charts[1].extend(steps.shares(&titles[1], size));
     }
     charts
 }
 
 /// The percentiles as one picture; `None` where nothing can be drawn.
 pub fn picture_file(views: &[SpectrumView]) -> Option<Picture> {
-    let [percentiles, _] = charts(views);
+    let [percentiles, _] = charts(views, CHART[0]);
     let title = name(views);
     let width = percentiles.first()?.width;
     let mut head = Picture::new("", width, 0.0);
@@ -67,13 +68,14 @@ mod tests {
             view
         };
         let mut views = vec![named("a", Some("ns")), named("b", None), named("c", Some("ns"))];
-        let [percentiles, shares] = charts(&views);
-        let titles: Vec<&str> = percentiles.iter().map(|picture| picture.title.as_str()).collect();
+        let [percentiles, shares] = charts(&views, CHART[0]);
+        let titles: Vec<&str> =
+            percentiles.iter().filter_map(|picture| picture.title.split(". ").next()).collect();
         assert_eq!(titles, ["b: value by percentile", "Value by percentile"]);
         assert_eq!(shares.len(), 2);
         views.extend((0..12).map(|number| named(&number.to_string(), Some("ns"))));
-        assert_eq!(charts(&views)[0].len(), 3, "14 curves of one unit are two charts of seven");
-        assert_eq!(charts(&[view("nothing", &[])]), [Vec::new(), Vec::new()]);
+        assert_eq!(charts(&views, CHART[0])[0].len(), 3, "14 curves of one unit are two charts of seven");
+        assert_eq!(charts(&[view("nothing", &[])], CHART[0]), [Vec::new(), Vec::new()]);
         assert!(picture_file(&[view("nothing", &[])]).is_none());
     }
 }

@@ -27,6 +27,7 @@ pub fn timeline(watch: &StateWatch, width: f64, height: f64) -> Option<Picture> 
     };
     let chart = Chart {
         title: "Every pass over time".into(),
+        finding: None,
         x: Axis::over("seconds since the first pass", Kind::Linear, times.map(|at| at - begin))?,
         y: Axis::over("ns, logarithmic", Kind::Log, watch.line.iter().map(|(_, value, _)| *value))?,
         curves: (0..states).map(curve).collect(),

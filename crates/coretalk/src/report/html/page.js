@@ -27,7 +27,7 @@ class Group {
     const orders = [['reported', inferred ? 'by inferred groups' : 'as reported'], ['id', 'by CPU id'], ['measured', 'as measured']];
     this.choice('order', 'Order', orders);
     if (this.viewers.some((viewer) => viewer.run.smt)) this.choice('by', 'Rows', [['core', 'cores'], ['thread', 'threads']]);
-    this.choice('scale', 'Colours', [['fixed', 'fixed range'], ['fit', 'fit to this map']]);
+    this.choice('scale', 'Colours', [['fit', this.small ? 'range of these maps' : 'range of this map'], ['fixed', 'same on every page']]);
     const button = (name, act) => {
       const made = element('button', { type: 'button' }, name);
       made.addEventListener('click', () => act(made));
@@ -73,7 +73,15 @@ class Group {
     }
     if (!known.has(this.state.layer)) this.state.layer = 'median';
     this.options(this.layers, [...known], this.state.layer);
-    this.each((viewer) => viewer.update(this.state));
+    this.each((viewer) => viewer.arrange(this.state));
+    this.each((viewer) => viewer.paint(this.range(viewer), this.state.scale));
+  }
+
+  // Maps beside each other have the same colours where they show the same thing.
+  range({ layer, range }) {
+    if (layer.diverging) return range;
+    const alike = this.viewers.filter((viewer) => viewer.layer.unit === layer.unit && !viewer.layer.diverging);
+    return [Math.min, Math.max].map((end, index) => end(...alike.map((viewer) => viewer.range[index])));
   }
 
   // Moves the crosshair of every map to the pair that one of them is pointed at.
@@ -144,6 +152,18 @@ document.querySelectorAll('button[data-download]').forEach((button) => {
   const { run, matrices } = runs[Number(button.dataset.download)];
   button.hidden = false;
   button.addEventListener('click', () => download(`coretalk-${run.name}.json`, documentOf(run, matrices)));
+});
+
+document.querySelectorAll('.scroll > table').forEach(sortable);
+// Parts of which one is shown at a time.
+document.querySelectorAll('.choices').forEach((place) => {
+  const parts = [...place.children];
+  const select = element('select', {}, ...parts.map((part, index) => element('option', { value: String(index) }, part.dataset.choice)));
+  const show = () => parts.forEach((part, index) => { part.hidden = index !== Number(select.value); });
+  select.addEventListener('change', show);
+  place.classList.add('live-choices');
+  place.prepend(element('div', { class: 'controls' }, element('label', {}, `${place.dataset.label} `, select)));
+  show();
 });
 
 const again = () => groups.forEach((group) => group.update());

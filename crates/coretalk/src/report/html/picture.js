@@ -160,7 +160,7 @@ class MapCanvas {
 
   numbers(context) {
     const { cell, grid, scale, left, top, side, window: win } = this;
-    if (cell < 22) return;
+    if (cell < 14) return;
     const size = Math.min(15, Math.max(9, cell * 0.36));
     context.font = this.font(size);
     context.textAlign = 'center';

@@ -1,9 +1,22 @@
 //! [`Section`]: a part of the page, under its heading.
 
 use super::escape::escaped;
+use crate::render::html::figure;
+use crate::report::picture::Picture;
 
 /// Figures take the width of a section.
-pub(super) const WIDTH: f64 = 940.0;
+const WIDTH: f64 = 940.0;
+/// The same on a phone.
+const NARROW: f64 = 336.0;
+
+/// Figures drawn for a wide window and again for a narrow one, where a smaller picture could not be read.
+pub(super) fn figures(draw: impl Fn(f64) -> Vec<Picture>) -> String {
+    let part = |class: &str, width: f64| match draw(width).iter().map(figure).collect::<String>() {
+        none if none.is_empty() => none,
+        some => format!("<div class=\"{class}\">\n{some}</div>\n"),
+    };
+    part("wide", WIDTH) + &part("narrow", NARROW)
+}
 
 /// Which of several runs a part is about: its number and its machine.
 pub(super) type Of<'a> = Option<(usize, &'a str)>;

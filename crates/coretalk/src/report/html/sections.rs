@@ -1,12 +1,13 @@
 //! The results of a run, section by section: each appears where the run has something to say there.
 
 use super::escape::escaped;
+use super::lead::lead;
 use super::machine::findings;
-use super::section::{Of, Section, WIDTH};
+use super::section::{Of, Section, figures};
 use super::series;
 use crate::blocks::Block;
-use crate::render::html::{self, figure};
-use crate::report::figure::{ladder, multiples, placements, timeline};
+use crate::render::html;
+use crate::report::figure::{ladder, load, multiples, placements, timeline};
 use crate::report::imported::ImportedFile;
 use crate::report::input::ReportInput;
 use crate::report::text::{count, duration, grouped, ns, plus_minus};
@@ -28,22 +29,27 @@ pub(super) enum Maps {
 
 /// Everything that the run found out.
 pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Section> {
-    let mut parts = vec![summary(input, of)];
+    let mut parts = Vec::new();
     let square = input.maps.iter().any(|map| map.columns.cpus.len() > 2);
     if maps == Maps::Here && square {
         parts.push(heat_maps(input, of));
     }
+    parts.push(summary(input, of));
     let section =
         |id: &str, title: &str, body: String| (!body.is_empty()).then(|| Section::new(id, title, of, body));
-    let multiples: String = multiples::by_capacity(input).iter().map(figure).collect();
+    let multiples = figures(|width| multiples::by_capacity(input, width));
     parts.extend(section("capacities", "At each capacity", multiples));
-    let kinds: String = multiples::by_kind(input).iter().map(figure).collect();
+    let kinds = figures(|width| multiples::by_kind(input, width));
     parts.extend(section("kinds", "Between all pairs", kinds));
     parts.extend(section("states", "Over time", states_body(input)));
     parts.extend(section("ladder", "The ladder", ladder_body(input)));
     parts.extend(section("groups", "Groups and agreement", groups_body(input)));
     parts.extend(section("found", "What was found", found_body(input)));
-    parts.extend(section("distributions", "Distributions", series::body(&input.outline.series)));
+    parts.extend(section(
+        "distributions",
+        "Distributions",
+        series::body(&input.outline.series, input.topology()),
+    ));
     parts.extend(section("placements", "Placements", placements_body(input)));
     if maps == Maps::Here && !square {
         parts.push(heat_maps(input, of));
@@ -52,10 +58,12 @@ pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Se
 }
 
 fn summary(input: &ReportInput<'_>, of: Of<'_>) -> Section {
-    let body = match (input.run(), input.file()) {
-        (Some(report), _) => run_summary(input, report),
-        (None, file) => html::blocks(&file.map(ImportedFile::summary).unwrap_or_default()),
-    };
+    // Of one run the lead stands above everything.
+    let mut body = if of.is_some() { lead(input) } else { String::new() };
+    match (input.run(), input.file()) {
+        (Some(report), _) => body.push_str(&run_summary(input, report)),
+        (None, file) => body.push_str(&html::blocks(&file.map(ImportedFile::summary).unwrap_or_default())),
+    }
     Section::new("summary", "Summary", of, body)
 }
 
@@ -66,14 +74,13 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
             let _ = writeln!(body, "<h3>{}</h3>", escaped(map.kernel.as_str()));
         }
         match screen::the_only_pair(map) {
-            Some((pair, value)) => {
-                body.push_str(&html::blocks(&[Block::Headline(states::headline(report, pair, value))]));
-                body.push_str(&html::blocks(&states::story(report, pair, value)));
-            }
+            Some((pair, value)) => body.push_str(&html::blocks(&states::story(report, pair, value))),
             None => {
-                let answer = answer::sentence(report, map).map(Block::Headline);
+                // The lead says it of the first.
+                let is_first = report.maps().first().is_some_and(|first| std::ptr::eq(first, map));
+                let answer = answer::sentence(report, map).filter(|_| !is_first).map(Block::Headline);
                 body.push_str(&html::blocks(answer.as_slice()));
-                body.extend(report.latency.as_ref().map(|latency| tiles(latency, map)));
+                body.extend(report.latency.as_ref().map(|latency| facts_of(latency, map)));
             }
         }
         body.push_str(&html::blocks(&screen::in_words(report, map)));
@@ -82,12 +89,15 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
     let found = match (&report.series, &report.place) {
         (Some(series), _) => {
             let mut found = report::series::overview(report, series, report::Saved::As(input.name));
+            // The lead answers them.
+            found.retain(|block| !matches!(block, Block::Question(_)));
             if report.latency.is_some() {
                 found.extend(ending());
             }
             found
         }
-        (None, Some(place)) => place::overview(report, place),
+        // Behind what the lead says of each piece of work.
+        (None, Some(place)) => place::overview(report, place).split_off(place::headlines(place).count()),
         (None, None) => {
             if report.maps().is_empty() {
                 let imitates = !input.maps.is_empty();
@@ -109,48 +119,42 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
 fn found_body(input: &ReportInput<'_>) -> String {
     let Some(report) = input.run() else { return String::new() };
     let Some(series) = &report.series else { return String::new() };
-    series
+    let load = series.result.load.as_ref();
+    let load =
+        figures(|width| load.and_then(|curve| load::load(curve, [width, 260.0])).into_iter().collect());
+    let tables = series
         .settings
         .probes
         .iter()
         .map(|name| {
-            let found = html::blocks(&report::series::found_on_a_page(report, series, name));
-            format!("<h3>{}</h3>\n{found}", escaped(name))
+            let mut found = report::series::found_on_a_page(report, series, name);
+            // The page draws what characters sketch.
+            found.retain(|block| !matches!(block, Block::Drawing(_)));
+            format!("<h3 id=\"found-{0}\">{0}</h3>\n{1}", escaped(name), html::blocks(&found))
         })
-        .collect()
+        .collect::<String>();
+    tables + &load
 }
 
 /// The extremes of a map, and how much of it was measured.
-fn tiles(latency: &LatencyReport, map: &LatencyMap) -> String {
+fn facts_of(latency: &LatencyReport, map: &LatencyMap) -> String {
     let all = overall(map);
-    let mut body = String::from("<dl class=\"tiles\">");
-    let mut tile = |name: &str, value: String, below: String| {
-        let _ = write!(
-            body,
-            "<div><dt>{name}</dt><dd>{value}</dd><dd class=\"than\">{}</dd></div>",
-            escaped(&below)
-        );
+    let extreme = |extreme: Extreme| {
+        let [from, to] = extreme.pair;
+        format!("{}, CPUs {from} and {to}", with_interval(map, &extreme))
     };
-    let ends = [("fastest pair", all.min), ("slowest pair", all.max)];
-    for (name, extreme) in ends.into_iter().filter_map(|(name, extreme)| Some((name, extreme?))) {
-        tile(name, with_interval(map, &extreme), format!("CPUs {} and {}", extreme.pair[0], extreme.pair[1]));
-    }
     let missing: u64 = all.missing.iter().map(|(_, cells)| cells).sum();
-    let doubt = match (all.doubtful, missing) {
-        (0, 0) => "none in doubt".to_owned(),
-        (doubtful, 0) => format!("{} in doubt", grouped(doubtful as i64)),
-        (doubtful, missing) => {
-            format!("{} in doubt, {} not measured", grouped(doubtful as i64), grouped(missing as i64))
-        }
-    };
-    tile("pairs measured", grouped(all.measured as i64), doubt);
-    tile(
-        "watched for",
-        escaped(&duration(latency.result.watched.secs())),
-        count(u64::from(latency.result.passes), "pass"),
-    );
-    body.push_str("</dl>\n");
-    body
+    let mut measured = vec![grouped(all.measured as i64)];
+    measured.extend((all.doubtful > 0).then(|| format!("{} in doubt", grouped(all.doubtful as i64))));
+    measured.extend((missing > 0).then(|| format!("{} not measured", grouped(missing as i64))));
+    let watched = latency.result.watched.secs();
+    let passes = count(u64::from(latency.result.passes), "pass");
+    html::facts(&[
+        ("fastest pair", all.min.map(extreme)),
+        ("slowest pair", all.max.map(extreme)),
+        ("pairs measured", Some(measured.join(", "))),
+        ("watched for", Some(format!("{}, {passes}", duration(watched)))),
+    ])
 }
 
 /// The value of a pair with half the width of its interval.
@@ -164,7 +168,7 @@ fn with_interval(map: &LatencyMap, extreme: &Extreme) -> String {
         Some(latency) if latency.is_sure() => plus_minus(latency.point, latency.reach()) + " ns",
         _ => "ns, no interval".into(),
     };
-    format!("{} <small>{}</small>", ns(extreme.ns), escaped(&interval))
+    format!("{} {interval}", ns(extreme.ns))
 }
 
 /// The element of the heat maps, which the script of the page fills.
@@ -194,7 +198,7 @@ pub(super) fn heat_map_body(inputs: &[&ReportInput<'_>], square: bool) -> String
             if inputs.len() > 1 { format!("&#32;of {}", escaped(&input.machine())) } else { String::new() };
         let _ = writeln!(
             body,
-            "<p><button type=\"button\" data-download=\"{index}\" hidden>Download data{name}</button> \
+            "<p class=\"download\"><button type=\"button\" data-download=\"{index}\" hidden>Download data{name}</button> \
              <span class=\"note\">{what}</span></p>"
         );
     }
@@ -202,20 +206,18 @@ pub(super) fn heat_map_body(inputs: &[&ReportInput<'_>], square: bool) -> String
 }
 
 fn states_body(input: &ReportInput<'_>) -> String {
-    input
-        .watch()
-        .and_then(|watch| timeline::timeline(watch, WIDTH, 320.0))
-        .as_ref()
-        .map(figure)
-        .unwrap_or_default()
+    figures(|width| {
+        input.watch().and_then(|watch| timeline::timeline(watch, width, 320.0)).into_iter().collect()
+    })
 }
 
 fn ladder_body(input: &ReportInput<'_>) -> String {
-    let drawn = ladder::ladder(input.ladder(), input.topology(), WIDTH);
-    let (Some(picture), Some(report)) = (drawn, input.run()) else { return String::new() };
+    let drawn =
+        figures(|width| ladder::ladder(input.ladder(), input.topology(), width).into_iter().collect());
+    let Some(report) = input.run().filter(|_| !drawn.is_empty()) else { return String::new() };
     let steps = Block::Table(ladder::table(input.ladder(), input.topology()));
     let footnote = report.latencies().map(|result| Block::Prose(report::ladder::footnote(result)));
-    figure(&picture) + &html::blocks(&[steps].into_iter().chain(footnote).collect::<Vec<_>>())
+    drawn + &html::blocks(&[steps].into_iter().chain(footnote).collect::<Vec<_>>())
 }
 
 fn groups_body(input: &ReportInput<'_>) -> String {
@@ -246,10 +248,8 @@ fn placements_body(input: &ReportInput<'_>) -> String {
         return String::new();
     };
     let where_it_ran = html::blocks(&place::placements(&place.settings, &report.topology));
-    let figures = place.result.comparisons.iter().filter_map(|of| placements::placements(of, WIDTH));
-    let figures: String = figures.map(|picture| figure(&picture)).collect();
-    format!(
-        "{where_it_ran}<h3>What was measured</h3>\n{}{figures}",
-        html::blocks(&place::works(report, place))
-    )
+    let drawn = figures(|width| {
+        place.result.comparisons.iter().filter_map(|of| placements::placements(of, width)).collect()
+    });
+    format!("{where_it_ran}<h3>What was measured</h3>\n{drawn}{}", html::blocks(&place::works(report, place)))
 }

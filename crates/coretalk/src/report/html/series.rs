@@ -1,13 +1,17 @@
 //! Series on a page: curves over parameters, distributions, and a table of everything.
 
 use super::escape::escaped;
+use super::section::figures;
 use crate::blocks::{Cell, Column, Table};
 use crate::document::{PercentilesDoc, SeriesDoc};
-use crate::render::html::{figure, table};
+use crate::render::html::table;
 use crate::report::figure::chart::number;
-use crate::report::figure::curves::{self, Room, VIEWS};
+use crate::report::figure::curves::{self, Curves, Room, VIEWS};
+use crate::report::input::TimeAxis;
+use crate::report::ladder::relation_words;
 use crate::report::parameters::{arrows, words_of};
 use crate::report::text::{grouped, ns, plain};
+use coretalk_model::{CpuId, Relation, Topology};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -15,7 +19,7 @@ use std::fmt::Write;
 const MOST_ROWS: usize = 400;
 
 /// The part of each probe that left series; empty without one.
-pub(super) fn body(series: &[SeriesDoc]) -> String {
+pub(super) fn body(series: &[SeriesDoc], topology: &Topology) -> String {
     let mut probes: Vec<&str> = Vec::new();
     for one in series {
         if !probes.contains(&one.probe.as_str()) {
@@ -30,18 +34,50 @@ pub(super) fn body(series: &[SeriesDoc]) -> String {
         if !common.is_empty() {
             let _ = writeln!(body, "<p class=\"note\">{}</p>", escaped(&plain(&common)));
         }
-        let drawn = curves::curves(&of_probe, Room::PAGE);
-        drawn.headline.iter().chain(&drawn.others).for_each(|picture| body.push_str(&figure(picture)));
-        let [log, linear] = &drawn.cdfs;
-        log.iter().for_each(|picture| body.push_str(&figure(picture)));
-        if !linear.is_empty() {
-            body.push_str("<details><summary>The same with time on a linear axis</summary>\n");
-            linear.iter().for_each(|picture| body.push_str(&figure(picture)));
-            body.push_str("</details>\n");
-        }
+        body.push_str(&by_relation(&of_probe, topology));
         body.push_str(&whole_table(&of_probe));
     }
     body
+}
+
+/// Drawings of every pair together, and of the pairs of each relation, of which the page shows one or the other.
+fn by_relation(series: &[SeriesDoc], topology: &Topology) -> String {
+    let mut relations: Vec<(Relation, Vec<SeriesDoc>)> = Vec::new();
+    for one in series.iter().filter(|one| one.histogram_v2_base64.is_some()) {
+        let [from, to] = one.placement[..] else { continue };
+        let relation = topology.relation(CpuId(from), CpuId(to));
+        match relations.iter_mut().find(|(known, _)| *known == relation) {
+            Some((_, alike)) => alike.push(one.clone()),
+            None => relations.push((relation, vec![one.clone()])),
+        }
+    }
+    if relations.len() < 2 {
+        return drawings(series);
+    }
+    relations.sort_by_key(|(relation, _)| Relation::ALL.iter().position(|known| known == relation));
+    let part = |name: &str, series: &[SeriesDoc]| {
+        let name = escaped(name);
+        format!("<div data-choice=\"{name}\">\n<h4>{name}</h4>\n{}</div>\n", drawings(series))
+    };
+    let all = part("of every distance", series);
+    let each = relations.iter().map(|(relation, alike)| part(&relation_words(*relation, topology), alike));
+    format!("<div class=\"choices\" data-label=\"Pairs\">\n{all}{}</div>\n", each.collect::<String>())
+}
+
+fn drawings(series: &[SeriesDoc]) -> String {
+    let drawn = |width: f64| curves::curves(series, Room::of_width(width));
+    let log = |width: f64| {
+        let Curves { headline, others, cdfs: [log, _] } = drawn(width);
+        [headline, others, log].concat()
+    };
+    let linear = figures(|width| drawn(width).cdfs(TimeAxis::Linear));
+    let linear = match linear.as_str() {
+        "" => linear,
+        some => {
+            format!("<details><summary>The same with time on a linear axis</summary>\n{some}</details>\n")
+        }
+    };
+    figures(log) + &linear
 }
 
 /// Takes the parameters that all series share out of them, and gives them as words: they need be said once. Which

@@ -90,12 +90,24 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
     if known.rows.is_empty() {
         return None;
     }
+    // Levels that stand at the same place share a column; whether they mean the same thing, their kind says.
+    let parts: Vec<(&str, Option<&str>)> = known.groups.iter().map(|name| place_and_kind(name)).collect();
+    let mut places: Vec<&str> = Vec::new();
+    parts.iter().for_each(|(place, _)| {
+        if !places.contains(place) {
+            places.push(place);
+        }
+    });
+    let has_kinds = parts.iter().any(|(_, kind)| kind.is_some());
     let rows = known.rows.iter().map(|row| {
         let input = &inputs[row.side];
+        let found =
+            || parts.iter().zip(&row.medians).filter_map(|(part, group)| Some((part, group.as_ref()?)));
         let mut cells: Vec<Cell> =
             vec![[input.marks().join(" "), input.machine()].join(" ").into(), plain(&about(row)).into()];
-        cells.extend(row.medians.iter().map(|group| {
-            Cell::known(group.as_ref().map(|group| {
+        cells.extend(has_kinds.then(|| Cell::known(found().find_map(|((_, kind), _)| *kind))));
+        cells.extend(places.iter().map(|place| {
+            Cell::known(found().find(|((at, _), _)| at == place).map(|(_, group)| {
                 let range = format!("{}–{}", short_ns(group.range[0]), short_ns(group.range[1]));
                 let mut parts = vec![range, count(group.pairs as u64, "pair"), makeup(group)];
                 parts.retain(|part| !part.is_empty());
@@ -105,12 +117,18 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
         cells
     });
     let mut columns = vec![Column::words("machine"), Column::words("what")];
-    columns.extend(known.groups.iter().map(|group| Column::numbers(group_words(group))));
+    columns.extend(has_kinds.then(|| Column::words("kind")));
+    columns.extend(places.iter().map(|place| Column::numbers(group_words(place))));
     let caption = "Median of the pairs of each group, with the 5th to 95th percentile of them, and groups × CPUs where \
                    latencies show them";
     let words = kinds_words(&known).map(|words| Block::Prose(format!("{words}.")));
     let body = table(caption, &Table::new(columns).with(rows)) + &html::blocks(&Vec::from_iter(words));
     Some(Section::new("relations", "Side by side", None, body))
+}
+
+/// Where a level stands among those of its machine, and of which kind it is where there are several.
+fn place_and_kind(name: &str) -> (&str, Option<&str>) {
+    name.rsplit_once("-kind-").map_or((name, None), |(place, kind)| (place, Some(kind)))
 }
 
 /// Machines × relations: medians of the first map of each run.

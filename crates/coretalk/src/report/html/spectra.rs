@@ -1,9 +1,9 @@
 //! Distributions of files on a page: what is odd about them, their curves, and a table.
 
 use super::escape::escaped;
-use super::section::Section;
+use super::section::{Section, figures};
 use crate::blocks::{Cell, Column, Table};
-use crate::render::html::{figure, table};
+use crate::render::html::table;
 use crate::report::figure::spectra::charts;
 use crate::report::spectra::{BOUNDS, SpectrumView, has_bounds, name, table_rows, values_words};
 use crate::report::text::{count, plain};
@@ -31,11 +31,11 @@ pub(super) fn sections(views: &[SpectrumView]) -> Vec<Section> {
     if !odd.is_empty() {
         parts.push(Section::new("doubts", "What is odd about them", None, odd));
     }
-    let [percentiles, shares] = charts(views);
+    let [percentiles, shares] = [0, 1].map(|which| figures(|width| charts(views, width)[which].clone()));
     if !percentiles.is_empty() {
-        let mut body: String = percentiles.iter().map(figure).collect();
+        let mut body = percentiles;
         body.push_str("<details><summary>The same as shares up to a value</summary>\n");
-        shares.iter().for_each(|picture| body.push_str(&figure(picture)));
+        body.push_str(&shares);
         body.push_str("</details>\n");
         parts.push(Section::new("curves", "Curves", None, body));
     }

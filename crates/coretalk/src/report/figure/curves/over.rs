@@ -2,12 +2,12 @@
 
 use super::{Common, Curves, Room};
 use crate::document::SeriesDoc;
-use crate::report::figure::chart::{Axis, Chart, Curve, Kind, Marks};
-use crate::report::figure::distribution::evenly;
+use crate::report::figure::chart::{Axis, Chart, Curve, Kind, Marks, number as axis_number};
+use crate::report::figure::distribution::{APART, evenly};
 use crate::report::figure::intervals::{Row, intervals};
 use crate::report::parameters::{title_of, words_of};
 use crate::report::picture::Picture;
-use crate::report::text::{count, figure as number_of, ns, plain};
+use crate::report::text::{chosen_time, count, figure as number_of, ns, plain};
 use coretalk_measure::probes;
 use coretalk_model::quantity;
 use std::collections::{BTreeMap, BTreeSet};
@@ -176,10 +176,28 @@ fn chart(
         if declared.is_some_and(|parameter| parameter.unit == quantity::Unit::Ns) { ", ns" } else { "" };
     Some(Chart {
         title: common.title(&format!("{} by {parameter}", title(reading))),
+        finding: finding(&drawn, &parameter, of_x, &unit.name),
         x: Axis::over(&format!("{parameter}{of_x}"), kind(0), points().map(|[x, _]| *x))?,
         y: Axis::over(&unit.label(kind(1)), kind(1), points().map(|[_, y]| *y))?,
         curves: drawn,
     })
+}
+
+/// Which curve is highest and which lowest at the right end, where all of them end there; `None` of a lone curve.
+fn finding(curves: &[Curve], parameter: &str, of_x: &str, unit: &str) -> Option<String> {
+    let ends = curves.iter().map(|curve| Some((*curve.points.last()?, curve.name.as_str())));
+    let mut ends: Vec<([f64; 2], &str)> = ends.collect::<Option<_>>()?;
+    let at = ends.first()?.0[0];
+    ends.sort_by(|a, b| a.0[1].total_cmp(&b.0[1]));
+    let [([_, low], last), .., ([_, high], first)] = ends[..] else { return None };
+    let same = ends.iter().all(|([x, _], _)| *x == at);
+    let said = |value: f64| format!("{} {unit}", value_words(value)).trim_end().to_owned();
+    let at = if of_x.is_empty() { axis_number(at) } else { chosen_time(at) };
+    let found = match high > APART * low {
+        true => format!("{first} highest, {}; {last} lowest, {}", said(high), said(low)),
+        false => format!("all alike, {} to {}", value_words(low), said(high)),
+    };
+    same.then(|| format!("At {parameter} {at}: {found}"))
 }
 
 /// A row for each series; of too many those with the greatest values.
@@ -320,7 +338,8 @@ mod tests {
     }
 
     fn titles(pictures: &[Picture]) -> Vec<&str> {
-        pictures.iter().map(|picture| picture.title.as_str()).collect()
+        // Before what follows from them.
+        pictures.iter().filter_map(|picture| picture.title.split(". ").next()).collect()
     }
 
     /// Points of the curves of a chart, from the top: what is high lies there.

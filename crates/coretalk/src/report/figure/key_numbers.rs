@@ -1,0 +1,89 @@
+//! What is remembered of a run: its answer in a sentence, and three numbers. The picture to share and the page lead with
+//! the same.
+
+use super::heat_map::short;
+use crate::RunReport;
+use crate::blocks::Block;
+use crate::report::answer::{Answer, Number, answer};
+use crate::report::input::{Map, ReportInput};
+use crate::report::ladder::distance_words;
+use crate::report::text::short_ns;
+use crate::report::{place, screen, states};
+use coretalk_model::Relation;
+use coretalk_model::latency::summary::readings_by_relation;
+
+/// Numbers that are remembered.
+const NUMBERS: usize = 3;
+
+/// The map that a run is shown by: the first with values of several pairs.
+pub(in crate::report) fn main_map<'a>(input: &'a ReportInput<'_>) -> Option<&'a Map> {
+    input.maps.iter().find(|map| map.columns.measured() > 0 && map.columns.cpus.len() > 2)
+}
+
+/// Three numbers of a map, or fewer; none where its answer is that no number stands for it.
+pub(in crate::report) fn key_numbers(
+    input: &ReportInput<'_>,
+    map: &Map,
+    answer: Option<&Answer>,
+) -> Vec<Number> {
+    three(answer.map_or_else(|| numbers_of(input, map), |answer| answer.numbers.clone()), map)
+}
+
+/// A number as it stands large: thousands and millions by their letter.
+pub(in crate::report) fn written(value: f64) -> String {
+    if value >= 9_999.5 { short(value) } else { short_ns(value) }
+}
+
+/// What the first screen says of one pair, or of placements.
+pub(in crate::report) fn said_of(report: &RunReport) -> Option<String> {
+    let map = report.maps().first();
+    if let Some((pair, value)) = map.and_then(screen::the_only_pair) {
+        return Some(states::headline(report, pair, value));
+    }
+    place::overview(report, report.place.as_ref()?).into_iter().find_map(|block| match block {
+        Block::Headline(text) | Block::Prose(text) | Block::Conclusion(text) => Some(text),
+        _ => None,
+    })
+}
+
+/// What the first screen says of a map.
+pub(in crate::report) fn answer_of(input: &ReportInput<'_>, map: &Map) -> Option<Answer> {
+    answer(input.run()?, input.latencies().get(map.index?)?)
+}
+
+/// The numbers of any other map: by what CPUs share.
+fn numbers_of(input: &ReportInput<'_>, map: &Map) -> Vec<Number> {
+    let topology = input.arranged();
+    let rows = readings_by_relation(&map.readings(), topology);
+    let in_groups = |relation| {
+        let level = topology.levels().into_iter().find(|level| Relation::of(*level) == relation);
+        let cpus = level.and_then(|level| Some(topology.level(level).first()?.cpus.len()));
+        cpus.map_or_else(|| "between groups".to_owned(), |cpus| format!("inside a group of {cpus}"))
+    };
+    let words = |relation| match (&map.columns.cpus[..], rows.len(), input.file()) {
+        ([from, to], ..) => format!("CPU {from} ↔ CPU {to}"),
+        (_, 1, _) => "median".to_owned(),
+        (_, _, Some(_)) => in_groups(relation),
+        (_, _, None) => distance_words(relation, topology),
+    };
+    rows.iter().map(|row| Number { ns: row.median_ns, words: words(row.relation) }).collect()
+}
+
+/// Of many numbers the ends and the middle; of few those, and the ends of all pairs.
+fn three(mut numbers: Vec<Number>, map: &Map) -> Vec<Number> {
+    let values = map.columns.median.iter().copied().flatten();
+    let [low, high] =
+        values.fold([f64::INFINITY, 0.0], |[low, high]: [f64; 2], value| [low.min(value), high.max(value)]);
+    let end = |ns: f64, of: &str| Number { ns, words: format!("{of} of all pairs") };
+    match numbers.len() {
+        0 | NUMBERS => {}
+        1 if low == high => {}
+        1 => numbers = vec![end(low, "least"), numbers.remove(0), end(high, "most")],
+        2 => numbers.push(end(high, "most")),
+        many => {
+            numbers.sort_by(|a, b| a.ns.total_cmp(&b.ns));
+            numbers = [0, many / 2, many - 1].map(|at| numbers[at].clone()).to_vec();
+        }
+    }
+    numbers
+}

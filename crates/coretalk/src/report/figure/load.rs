@@ -1,0 +1,48 @@
+//! How busy the measured threads kept the CPUs while a run went on.
+
+use super::chart::{Axis, Chart, Curve, Kind, Marks};
+use super::distribution::MOST_CURVES;
+use crate::report::picture::Picture;
+use coretalk_model::series::LoadCurve;
+
+/// A curve for each CPU, of many their mean with the ends; `None` where nothing is known.
+pub fn load(curve: &LoadCurve, [width, height]: [f64; 2]) -> Option<Picture> {
+    let steps = curve.cpus.first().map_or(0, |(_, shares)| shares.len());
+    let known =
+        |step: usize| curve.cpus.iter().filter_map(move |(_, shares)| shares.get(step).copied().flatten());
+    let mean = |step: usize| {
+        let count = known(step).count();
+        (count > 0).then(|| known(step).sum::<f64>() / count as f64)
+    };
+    let line = |name: String, of: &dyn Fn(usize) -> Option<f64>| Curve {
+        name,
+        points: (0..steps)
+            .filter_map(|step| Some([(step as f64 + 0.5) * curve.step.secs(), 100.0 * of(step)?]))
+            .collect(),
+        marks: Marks::Joined,
+        intervals: Vec::new(),
+    };
+    let curves: Vec<Curve> = match curve.cpus.len() {
+        many if many > MOST_CURVES => vec![
+            line("busiest CPU".into(), &|step| known(step).reduce(f64::max)),
+            line(format!("mean of {many} CPUs"), &mean),
+            line("least busy CPU".into(), &|step| known(step).reduce(f64::min)),
+        ],
+        _ => {
+            let of = |(cpu, shares): &(_, Vec<Option<f64>>)| {
+                line(format!("CPU {cpu}"), &|step| shares.get(step).copied().flatten())
+            };
+            curve.cpus.iter().map(of).collect()
+        }
+    };
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let chart = Chart {
+        title: "Load of the CPUs by the measured threads while the run went on".into(),
+        finding: None,
+        x: Axis::over("seconds since the run began", Kind::Linear, points().map(|[x, _]| *x))?,
+        y: Axis::over("% of the time of a CPU", Kind::Linear, points().map(|[_, y]| *y).chain([100.0]))?,
+        curves: curves.clone(),
+    };
+    points().next()?;
+    Some(chart.draw(width, height))
+}
