@@ -173,12 +173,17 @@ impl Chart {
         let ticks = self.y.ticks();
         let wide = |text: &String| text_width(text, SMALL.size, Weight::Regular);
         let left = ticks.iter().map(|(_, text)| wide(text)).fold(24.0, f64::max) + 14.0;
-        let heading = super::wrapped(self.finding.as_ref().unwrap_or(&self.title), width, BODY.strong());
+        let heading =
+            super::wrapped(self.finding.as_ref().unwrap_or(&self.title), width / OTHER_FONT, BODY.strong());
         let mut top = super::paragraph(&mut picture, [0.0, 1.8], BODY.strong(), &heading);
         if self.finding.is_some() {
             let faint = SMALL.in_ink(Ink::Faint);
-            top =
-                super::paragraph(&mut picture, [0.0, top], faint, &super::wrapped(&self.title, width, faint));
+            top = super::paragraph(
+                &mut picture,
+                [0.0, top],
+                faint,
+                &super::wrapped(&self.title, width / OTHER_FONT, faint),
+            );
         }
         let bottom = height - 42.0;
         let names = OTHER_FONT * self.curves.iter().map(|curve| wide(&curve.name)).fold(0.0, f64::max);

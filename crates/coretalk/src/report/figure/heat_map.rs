@@ -1,6 +1,6 @@
 //! The heat map as a figure: squares while they are few, one raster beyond, with group bars, numbers and a legend.
 
-use super::chart::{Axis, Kind};
+use super::chart::{Axis, Kind, OTHER_FONT};
 use super::labels::Labels;
 use super::{SMALL, chart};
 use crate::report::difference::{DifferenceMap, PALE};
@@ -469,7 +469,7 @@ pub(super) fn short(value: f64) -> String {
 
 /// The colours with their values, the unit, and what a hatch means.
 fn legend(content: &Content<'_>, words: &str, width: f64) -> Picture {
-    let words = wrapped(words, width - EDGE);
+    let words = super::wrapped(words, (width - EDGE) / OTHER_FONT, SMALL);
     let mut picture = Picture::new("legend", width, 44.0 + LEGEND_LINE * (words.len() as f64 - 1.0).max(0.0));
     let length = width.min(360.0);
     let kind = match content.colors {
@@ -505,21 +505,6 @@ fn legend(content: &Content<'_>, words: &str, width: f64) -> Picture {
         picture.text([left + 32.0, 10.0], Anchor::Start, SMALL.in_ink(Ink::Faint), "not measured");
     }
     picture
-}
-
-/// Words below each other, as many beside each other as are not wider than this.
-fn wrapped(text: &str, width: f64) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if text_width(&format!("{line} {word}"), SMALL.size, Weight::Regular) <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 /// Steps of a legend of colours, with the value of each.

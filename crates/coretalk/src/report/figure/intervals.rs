@@ -35,14 +35,15 @@ pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[Row], width: f64)
     let axis = Axis::over(label, kind, values)?;
     let wide = |text: &str| OTHER_FONT * text_width(text, BODY.size, Weight::Regular);
     let names = rows.iter().map(|row| wide(&row.name)).fold(40.0, f64::max).min(width * 0.34);
-    let words = rows.iter().map(|row| wide(&row.words)).fold(40.0, f64::max).min(width * 0.3);
+    let full = rows.iter().map(|row| wide(&row.words)).fold(40.0, f64::max).min(width * 0.66);
+    let words = full.min(width * 0.3);
     // Where there is no room between the words, they stand above the line.
     let is_narrow = width < NARROW;
     let (left, right) = if is_narrow { (8.0, width - 8.0) } else { (names + 16.0, width - words - 16.0) };
-    let (names, words) = if is_narrow { (0.5 * width, 0.48 * width) } else { (names, words) };
+    let (names, words) = if is_narrow { (width - full - 12.0, full) } else { (names, words) };
     let x = |value: f64| left + axis.position(value) * (right - left);
     let mut picture = Picture::new(title, width, 0.0);
-    let title = super::wrapped(title, width, BODY.strong());
+    let title = super::wrapped(title, width / OTHER_FONT, BODY.strong());
     let top = 12.0 + super::paragraph(&mut picture, [0.0, 0.0], BODY.strong(), &title);
     let mut baseline = top;
     let mut drawn = Vec::new();

@@ -19,14 +19,17 @@ use std::fmt::Write;
 
 /// Kinds of trials that a line names; the tables have all.
 const MOST_NAMED: usize = 3;
+/// Longer meanings stand with the tables.
+const SHORT: usize = 50;
 /// The same of a page of one probe, large.
 const MOST_LARGE: usize = 3;
 
 /// A number with what it is of, as it stands large.
 struct Tile {
     value: String,
-    /// The unit, and how sure it is.
     unit: String,
+    /// How sure it is, or what it stands for.
+    range: String,
     words: String,
 }
 
@@ -60,12 +63,13 @@ pub(super) fn lead(input: &ReportInput<'_>) -> String {
 }
 
 fn tiles(tiles: &[Tile]) -> String {
-    let tile = |Tile { value, unit, words }: &Tile| {
+    let tile = |Tile { value, unit, range, words }: &Tile| {
         format!(
-            "<div><dt>{}</dt><dd>{} <small>{}</small></dd></div>",
+            "<div><dt>{}</dt><dd>{} <small>{}</small></dd><dd class=\"range\">{}</dd></div>",
             escaped(words),
             escaped(value),
-            escaped(unit)
+            escaped(unit),
+            escaped(range)
         )
     };
     match tiles {
@@ -88,11 +92,12 @@ fn of_map(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<Ti
         let row = rows.iter().find(|row| row.median_ns == ns && row.pairs > 1)?;
         let [low, high] = row.range_ns.map(short_ns);
         let pairs = count(row.pairs, "pair");
-        Some(if low == high { format!(", {pairs}") } else { format!(", {low} to {high}, {pairs}") })
+        Some(if low == high { pairs } else { format!("{low} to {high} over {pairs}") })
     };
     let tile = |number: &crate::report::answer::Number| Tile {
         value: written(number.ns),
-        unit: map.unit.clone() + &range(number.ns).unwrap_or_default(),
+        unit: map.unit.clone(),
+        range: range(number.ns).unwrap_or_default(),
         words: number.words.clone(),
     };
     numbers.iter().map(tile).collect()
@@ -117,7 +122,8 @@ fn of_probes(input: &ReportInput<'_>, series: &SeriesReport) -> String {
             let (value, unit) = said.rsplit_once(' ').unwrap_or((&said, ""));
             Tile {
                 value: value.to_owned(),
-                unit: format!("{unit}{}", uncertainty(best, quantity)).trim_start().to_owned(),
+                unit: unit.to_owned(),
+                range: uncertainty(best, quantity),
                 words: format!("{}{}", best.kind, best.words),
             }
         };
@@ -161,11 +167,12 @@ fn caption(quantity: &Quantity, best: &[Best<'_>]) -> String {
         // Each number has its unit.
         _ => quantity.title.split(' ').filter(|word| *word != "ns").collect::<Vec<_>>().join(" "),
     };
-    let meaning = quantity.meaning.map_or(String::new(), |meaning| format!(": {meaning}"));
+    let meaning = quantity.meaning.filter(|meaning| meaning.len() <= SHORT);
+    let meaning = meaning.map_or(String::new(), |meaning| format!(": {meaning}"));
     let order = match (best, quantity.better) {
         ([_], _) => "",
-        (_, Some(Better::Higher)) => "; highest first, each at its best",
-        _ => "; lowest first, each at its best",
+        (_, Some(Better::Higher)) => "; highest first",
+        _ => "; lowest first",
     };
     format!("{title}{meaning}{order}")
 }
@@ -187,7 +194,11 @@ fn best_of<'a>(
     });
     let numbers: Vec<(&str, f64, &TrialResult)> = numbers.collect();
     // Numbers of one kind can be put in order: those that most trials have.
-    let of = |name: &str| numbers.iter().filter(|(other, ..)| *other == name).count();
+    // A ratio says less than what it is of.
+    let of = |name: &str| {
+        let is_ratio = probes::quantity(probe, name).is_some_and(|quantity| quantity.unit == Unit::Ratio);
+        (!is_ratio, numbers.iter().filter(|(other, ..)| *other == name).count())
+    };
     let name = numbers.iter().map(|(name, ..)| *name).rev().max_by_key(|name| of(name))?;
     let quantity = probes::quantity(probe, name)?;
     let alike: Vec<_> = numbers.into_iter().filter(|(other, ..)| *other == name).collect();

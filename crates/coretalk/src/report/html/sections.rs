@@ -43,14 +43,16 @@ pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Se
     parts.extend(section("kinds", "Between all pairs", kinds));
     parts.extend(section("states", "Over time", states_body(input)));
     parts.extend(section("ladder", "The ladder", ladder_body(input)));
-    parts.extend(section("groups", "Groups and agreement", groups_body(input)));
-    parts.extend(section("found", "What was found", found_body(input)));
-    parts.extend(section(
-        "distributions",
-        "Distributions",
-        series::body(&input.outline.series, input.topology()),
-    ));
+    // What lies beside each other matters most where latencies were measured.
+    let mut groups = section("groups", "Groups and agreement", groups_body(input));
+    if input.file().is_some() || !input.latencies().is_empty() {
+        parts.extend(groups.take());
+    }
     parts.extend(section("placements", "Placements", placements_body(input)));
+    parts.extend(section("found", "What was found", found_body(input)));
+    let curves = series::body(&input.outline.series, input.topology());
+    parts.extend(section("distributions", "Distributions", curves));
+    parts.extend(groups);
     if maps == Maps::Here && !square {
         parts.push(heat_maps(input, of));
     }

@@ -10,13 +10,14 @@ use crate::report::figure::curves::{self, Curves, Room, VIEWS};
 use crate::report::input::TimeAxis;
 use crate::report::ladder::relation_words;
 use crate::report::parameters::{arrows, words_of};
+use crate::report::picture::Picture;
 use crate::report::text::{grouped, ns, plain};
 use coretalk_model::{CpuId, Relation, Topology};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Beyond so many rows a page would be nothing else.
-const MOST_ROWS: usize = 400;
+const MOST_ROWS: usize = 250;
 
 /// The part of each probe that left series; empty without one.
 pub(super) fn body(series: &[SeriesDoc], topology: &Topology) -> String {
@@ -51,33 +52,38 @@ fn by_relation(series: &[SeriesDoc], topology: &Topology) -> String {
             None => relations.push((relation, vec![one.clone()])),
         }
     }
+    let all = figures(|width| drawn(series, width)) + &shares(series);
     if relations.len() < 2 {
-        return drawings(series);
+        return all;
     }
     relations.sort_by_key(|(relation, _)| Relation::ALL.iter().position(|known| known == relation));
-    let part = |name: &str, series: &[SeriesDoc]| {
+    let part = |name: &str, drawings: &str| {
         let name = escaped(name);
-        format!("<div data-choice=\"{name}\">\n<h4>{name}</h4>\n{}</div>\n", drawings(series))
+        format!("<div data-choice=\"{name}\">\n<h4>{name}</h4>\n{drawings}</div>\n")
     };
-    let all = part("of every distance", series);
-    let each = relations.iter().map(|(relation, alike)| part(&relation_words(*relation, topology), alike));
+    let all = part("of every distance", &all);
+    let each = relations.iter().map(|(relation, alike)| {
+        part(&relation_words(*relation, topology), &figures(|width| drawn(alike, width)))
+    });
     format!("<div class=\"choices\" data-label=\"Pairs\">\n{all}{}</div>\n", each.collect::<String>())
 }
 
-fn drawings(series: &[SeriesDoc]) -> String {
-    let drawn = |width: f64| curves::curves(series, Room::of_width(width));
-    let log = |width: f64| {
-        let Curves { headline, others, cdfs: [log, _] } = drawn(width);
-        [headline, others, log].concat()
-    };
-    let linear = figures(|width| drawn(width).cdfs(TimeAxis::Linear));
-    let linear = match linear.as_str() {
-        "" => linear,
+/// Values, and percentiles over nines.
+fn drawn(series: &[SeriesDoc], width: f64) -> Vec<Picture> {
+    let Curves { headline, others, .. } = curves::curves(series, Room::of_width(width));
+    [headline, others].concat()
+}
+
+/// Distributions as shares over time, the linear axis behind a summary.
+fn shares(series: &[SeriesDoc]) -> String {
+    let over = |axis| figures(|width| curves::curves(series, Room::of_width(width)).cdfs(axis));
+    let linear = match over(TimeAxis::Linear) {
+        none if none.is_empty() => none,
         some => {
             format!("<details><summary>The same with time on a linear axis</summary>\n{some}</details>\n")
         }
     };
-    figures(log) + &linear
+    over(TimeAxis::Log) + &linear
 }
 
 /// Takes the parameters that all series share out of them, and gives them as words: they need be said once. Which

@@ -53,6 +53,15 @@ fn write_shape(svg: &mut String, shape: &Shape, medium: Medium) {
             number(*height),
             paint(*ink)
         ),
+        // Most lines of a chart are straight.
+        Shape::Line(points, ink, width) if points.len() == 2 => write!(
+            svg,
+            "<path d=\"M{}L{}\" stroke=\"{}\" stroke-width=\"{}\"/>",
+            coordinates(&points[..1]),
+            coordinates(&points[1..]),
+            paint(*ink),
+            number(*width)
+        ),
         Shape::Line(points, ink, width) => write!(
             svg,
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"/>",
