@@ -82,7 +82,9 @@ impl Scale {
         values.sort_unstable_by(f64::total_cmp);
         let middle = *values.get(values.len() / 2)?;
         let below = values.windows(2).position(|pair| pair[1] > 2.0 * pair[0]).map(|at| at + 1);
-        let below = below.filter(|below| below * FEW <= values.len());
+        // A machine of n CPUs has n²/2 pairs, and half as many threads beside a thread of the same core as CPUs.
+        let is_few = |below: &usize| below * FEW <= values.len() && below.pow(2) <= 2 * values.len();
+        let below = below.filter(is_few);
         let least = below.map_or(0.0, |below| values[below] / 2.0);
         let least = least.max(middle / 50.0);
         Scale::over(values.into_iter().map(|value| value.clamp(least, middle * 20.0)))

@@ -237,7 +237,7 @@ fn a_page_shows_the_maps_of_all_capacities_beside_each_other() {
     let page = std::fs::read_to_string(page).unwrap();
     let section = page.split("<section id=\"capacities\"").nth(1).expect("a section of capacities");
     let section = section.split("</section>").next().unwrap();
-    assert_eq!(section.matches("<figure>").count(), 1, "one figure for the one queue");
+    assert_eq!(section.matches("<figure>").count(), 2, "one figure for the one queue, wide and narrow");
     for capacity in ["capacity 1<", "capacity 100<"] {
         assert!(section.contains(capacity), "{capacity}");
     }

@@ -310,7 +310,7 @@ class Grid {
     const usual = known[known.length >> 1];
     // Where the lowest values lie more than twice below all others, the scale begins at half of the others.
     const gap = known.findIndex((value, index) => index > 0 && value > 2 * known[index - 1]);
-    const least = Math.max(usual / 50, gap > 0 && 4 * gap <= known.length ? known[gap] / 2 : 0);
+    const least = Math.max(usual / 50, gap > 0 && 4 * gap <= known.length && gap * gap <= 2 * known.length ? known[gap] / 2 : 0);
     const [low, high] = [known[0], known[known.length - 1]].map((end) => Math.min(Math.max(end, least), usual * 20));
     return [low, Math.max(high, 1.5 * low)];
   }

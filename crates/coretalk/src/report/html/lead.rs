@@ -12,7 +12,7 @@ use crate::report::trial_words::{half_width, placement_words, question};
 use crate::report::{answer::Answer, place};
 use coretalk_measure::probes;
 use coretalk_model::Flag;
-use coretalk_model::latency::summary::by_relation;
+use coretalk_model::latency::summary::{by_relation, class_pairs};
 use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit};
 use coretalk_model::series::{Gathering, TrialResult, Value, displayed_value};
 use std::fmt::Write;
@@ -86,12 +86,18 @@ fn answers(found: impl Iterator<Item = (String, String)>) -> String {
 /// The numbers of the answer, each with the range of the pairs that it stands for.
 fn of_map(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<Tile> {
     let latencies = map.index.and_then(|index| input.latencies().get(index));
-    let rows = latencies.map_or_else(Vec::new, |map| by_relation(map, input.topology()));
+    // The answer takes its numbers from these.
+    let rows = latencies.map_or_else(Vec::new, |map| {
+        let kinds = class_pairs(map, input.topology());
+        let kinds = kinds.into_iter().map(|of| (of.median_ns, of.range_ns, of.pairs));
+        let relations = by_relation(map, input.topology());
+        kinds.chain(relations.into_iter().map(|of| (of.median_ns, of.range_ns, of.pairs))).collect()
+    });
     let numbers = key_numbers(input, map, answer);
     let range = |ns: f64| {
-        let row = rows.iter().find(|row| row.median_ns == ns && row.pairs > 1)?;
-        let [low, high] = row.range_ns.map(short_ns);
-        let pairs = count(row.pairs, "pair");
+        let (_, range, pairs) = *rows.iter().find(|(median, _, pairs)| *median == ns && *pairs > 1)?;
+        let [low, high] = range.map(short_ns);
+        let pairs = count(pairs, "pair");
         Some(if low == high { pairs } else { format!("{low} to {high} over {pairs}") })
     };
     let tile = |number: &crate::report::answer::Number| Tile {
