@@ -9,6 +9,11 @@ const EXACT_BITS: u32 = EXACT.trailing_zeros();
 /// Longer events than 2⁴⁴ ticks (an hour at 4.9 GHz) count as that.
 const HIGHEST_BITS: u32 = 44;
 const SLOTS: usize = (EXACT + (HIGHEST_BITS - EXACT_BITS) as u64 * EXACT / 2) as usize;
+/// Slots in the smallest page there is, 4 KiB.
+const OF_A_PAGE: usize = 1024;
+/// Slots that are looked at together; a divisor of all.
+const BLOCK: usize = 64;
+const _: () = assert!(SLOTS.is_multiple_of(BLOCK));
 
 /// Counts events by their ticks. All memory is taken, and touched, when it is made.
 ///
@@ -40,7 +45,8 @@ impl Tally {
     pub fn new() -> Tally {
         let mut slots = vec![0u32; SLOTS].into_boxed_slice();
         // Zeroed memory may be one shared page until it is written: a first event must not pay for that.
-        slots.fill(0);
+        slots.iter_mut().step_by(OF_A_PAGE).for_each(|slot| *slot = std::hint::black_box(0));
+        slots[SLOTS - 1] = std::hint::black_box(0);
         std::hint::black_box(&mut slots);
         Tally { slots, sum: 0.0, count: 0 }
     }
@@ -86,8 +92,13 @@ impl Tally {
     /// The same as durations.
     pub fn histogram(&self, rate: TickRate) -> Histogram {
         let mut histogram = Histogram::new();
-        for (slot, &count) in self.slots.iter().enumerate().filter(|(_, count)| **count > 0) {
-            histogram.record_ns(rate.ns(middle_of(slot)), u64::from(count));
+        // Of 135 thousand slots some hundreds hold something: blocks of nothing are passed over as a whole. A simulated wake-up
+        // is timed in less time than all of them are looked at one by one.
+        let blocks = self.slots.chunks(BLOCK).enumerate().filter(|(_, slots)| **slots != [0; BLOCK]);
+        for (block, slots) in blocks {
+            for (slot, &count) in slots.iter().enumerate().filter(|(_, count)| **count > 0) {
+                histogram.record_ns(rate.ns(middle_of(block * BLOCK + slot)), u64::from(count));
+            }
         }
         histogram
     }
