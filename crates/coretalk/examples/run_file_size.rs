@@ -133,7 +133,7 @@ fn result(cpus: Vec<CpuId>) -> LatencyResult {
     };
     let cells = Matrix::symmetric(cpus, |row, column| {
         let latency_ns = 20.0 + (row * 31 + column * 17) as f64 % 997.0 / 7.0;
-        Cell::Measured(Box::new(CellValue {
+        Cell::Measured(CellValue {
             latency_ns: estimate(latency_ns),
             cycles: Some(estimate(latency_ns * 4.2)),
             core_ghz: Some(4.2),
@@ -149,7 +149,7 @@ fn result(cpus: Vec<CpuId>) -> LatencyResult {
             grade: Grade::A,
             flags: Flags::NONE.with(Flag::HomeSpread),
             reason: None,
-        }))
+        })
     });
     let map = LatencyMap {
         protocol: Protocol::Cas,

@@ -81,8 +81,10 @@ impl<'a> Watcher<'a> {
         };
         let style = output::progress_style(options);
         let progress = (options.verbosity > Verbosity::Quiet).then(|| {
-            Progress::new(io::stderr(), clock, audience, style, topology.clone(), &cpus, cells.clone())
-                .then(later)
+            // A log shows no map: of half a million pairs that would be 12 MB, and two look-ups for each visit.
+            let is_drawn = matches!(audience, Audience::Terminal { .. });
+            let (cpus, cells) = if is_drawn { (&cpus[..], cells.clone()) } else { (&[][..], Vec::new()) };
+            Progress::new(io::stderr(), clock, audience, style, topology.clone(), cpus, cells).then(later)
         });
         Watcher {
             progress,

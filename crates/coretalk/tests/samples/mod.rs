@@ -52,7 +52,7 @@ pub fn map(cpus: u32, ns: impl Fn(u32, u32) -> f64) -> LatencyMap {
         regime: Regime::Serial,
         cells: Matrix::symmetric(cpus, |row, column| {
             let (a, b) = (column as u32, row as u32);
-            Cell::Measured(Box::new(value(ns(a, b) * wobble(a, b))))
+            Cell::Measured(value(ns(a, b) * wobble(a, b)))
         }),
     }
 }

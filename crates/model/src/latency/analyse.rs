@@ -260,7 +260,7 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -
             return None;
         }
         cells.push(match survey.judge_with(cell, &mut scratch) {
-            Some(value) => Cell::Measured(Box::new(value)),
+            Some(value) => Cell::Measured(value),
             None => Cell::Missing { reason: missing(survey, cell) },
         });
         let number = cells[cell].value().map(|value| value.latency_ns.point);

@@ -188,7 +188,7 @@ fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[
         reason: None,
     };
     cell::grade(&mut value, false);
-    Some(Cell::Measured(Box::new(value)))
+    Some(Cell::Measured(value))
 }
 
 #[cfg(test)]

@@ -40,7 +40,10 @@ impl Reducer {
     /// no latency.
     pub fn overrun(&self, recording: &Recording) -> Option<Picos> {
         let is_over = |span: &Span| match &span.samples {
-            Samples::Batches { ticks, .. } => ticks.contains(&u32::MAX),
+            // All of them, whatever was found: a processor compares several at the same time.
+            Samples::Batches { ticks, .. } => {
+                ticks.iter().fold(false, |over, &ticks| over | (ticks == u32::MAX))
+            }
             Samples::Events { .. } | Samples::Counts { .. } => false,
         };
         let longest = Picos::from_ns(self.scale.rate.ns(f64::from(u32::MAX)));

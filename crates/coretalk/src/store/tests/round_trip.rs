@@ -126,7 +126,7 @@ fn result() -> LatencyResult {
         reason: None,
     };
     let cells = Matrix::symmetric(vec![CpuId(0), CpuId(4), CpuId(2)], |row, _| match row {
-        1 => Cell::Measured(Box::new(value.clone())),
+        1 => Cell::Measured(value.clone()),
         _ => Cell::Missing { reason: "CPU 2 refused the pin".into() },
     });
     let map = LatencyMap {

@@ -196,7 +196,7 @@ pub(super) mod tests {
                 let ns = ns(row as u32, column as u32);
                 let latency_ns =
                     Estimate { point: ns, low: ns, high: ns, confidence: 0.95, effective_n: 8.0 };
-                Cell::Measured(Box::new(CellValue {
+                Cell::Measured(CellValue {
                     latency_ns,
                     cycles: None,
                     core_ghz: None,
@@ -212,7 +212,7 @@ pub(super) mod tests {
                     grade: Grade::A,
                     flags: Flags::NONE,
                     reason: None,
-                }))
+                })
             }),
         }
     }
