@@ -5,6 +5,8 @@ use super::structure::{Reported, Structure};
 use super::{builtin, validate};
 use coretalk_model::Matrix;
 use coretalk_model::stats::Key;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// A simulated machine: structure, true latencies, noise, and what goes wrong on it. Always valid.
 ///
@@ -85,13 +87,13 @@ impl Scenario {
         if let Some(base) = spec.based_on.take() {
             let basis =
                 builtin::spec(&base).ok_or_else(|| ScenarioError::UnknownBase { name: base.clone() })?;
-            let mut table = toml::Table::try_from(&basis)
-                .map_err(|error| ScenarioError::Syntax { line: None, message: error.to_string() })?;
+            // Through text both ways: reading and writing tables in memory would be as much machine code once more.
+            let mut table: toml::Table = reread(&basis)?;
             let mut over: toml::Table = toml::from_str(text).map_err(syntax)?;
             over.remove("based_on");
             let is_named = over.contains_key("name");
             merge(&mut table, over);
-            spec = table.try_into().map_err(syntax_without_place)?;
+            spec = reread(&table)?;
             // What goes wrong on a machine makes no other machine of it: a run that broke off can go on.
             let sound = Spec { failures: basis.failures.clone(), ..spec.clone() };
             if !is_named && sound != basis {
@@ -167,8 +169,11 @@ impl Scenario {
     }
 }
 
-fn syntax_without_place(error: toml::de::Error) -> ScenarioError {
-    ScenarioError::Syntax { line: None, message: error.message().replace('\n', ", ") }
+/// Something as what its text says. What is wrong then has no place in the text that somebody wrote.
+fn reread<T: DeserializeOwned>(written: &impl Serialize) -> Result<T, ScenarioError> {
+    let fail = |message: String| ScenarioError::Syntax { line: None, message: message.replace('\n', ", ") };
+    let text = toml::to_string(written).map_err(|error| fail(error.to_string()))?;
+    toml::from_str(&text).map_err(|error| fail(error.message().to_owned()))
 }
 
 /// What tells one changed scenario from another: of its content, so that the same changes have the same name whatever
