@@ -55,11 +55,15 @@ fn coloured_screens_are_stable() {
 fn no_line_is_wider_than_the_screen() {
     let huge = ("huge", samples::huge());
     for (name, report) in samples::all().iter().chain([&huge]) {
-        // Half a million cells are read anew for each screen.
-        let widths = if *name == "huge" { &[80, 160][..] } else { &[40, 61, 80, 100, 131, 160, 250] };
+        let is_huge = *name == "huge";
+        let widths = if is_huge { &[80, 160][..] } else { &[40, 61, 80, 100, 131, 160, 250] };
         for &width in widths {
             for depth in [ColorDepth::None, ColorDepth::TrueColor] {
                 for (by, order) in [(By::Core, Order::Topology), (By::Thread, Order::Id)] {
+                    // Half a million cells are read anew for each screen: every two of its choices meet once.
+                    if is_huge && ((width == 80) == (depth == ColorDepth::None)) != (by == By::Core) {
+                        continue;
+                    }
                     let style = Style { width, depth, by, order };
                     for line in screen(report, &style).lines() {
                         assert!(columns(line) <= width, "{name} at {width}, {depth:?}: {line}");

@@ -190,6 +190,7 @@ fn listing(code: &[u8], _address: u64, _name_of: &dyn Fn(u64) -> Option<String>)
 mod tests {
     use super::*;
     use crate::probes::{kernel_by_id, kernels};
+    use std::collections::BTreeMap;
 
     #[test]
     fn every_kernel_shows_the_code_of_every_role() {
@@ -207,25 +208,25 @@ mod tests {
     fn every_way_of_waiting_shows_code_of_its_own() {
         use crate::strategies::catalogue::strategy_kind;
         let code = |name: &str| disassemble_wait(strategy_kind(name).unwrap()).unwrap().unwrap();
-        let names = ["busy", "pause", "fence", "yield", "futex", "backoff"];
-        for (index, name) in names.iter().enumerate() {
-            let blocks = code(name);
+        // Each once: the executable of the tests is a hundred megabytes.
+        let all = ["busy", "pause", "fence", "yield", "futex", "backoff"].map(|name| (name, code(name)));
+        for (index, (name, blocks)) in all.iter().enumerate() {
             assert!(blocks[0].symbol.contains("exchange::lead"), "{}", blocks[0].symbol);
             assert!(blocks[1].symbol.contains("exchange::follow"), "{}", blocks[1].symbol);
-            assert!(names[..index].iter().all(|other| code(other)[1].lines != blocks[1].lines), "{name}");
+            assert!(all[..index].iter().all(|(_, other)| other[1].lines != blocks[1].lines), "{name}");
         }
         #[cfg(target_arch = "x86_64")]
-        assert!(code("pause")[0].lines.iter().any(|line| line.ends_with("pause")));
+        assert!(all[1].1[0].lines.iter().any(|line| line.ends_with("pause")));
     }
 
     #[test]
     fn the_machine_code_of_the_protocols_differs_pairwise() {
         let own: Vec<_> = kernels().filter(|kernel| !kernel.id.as_str().starts_with("as:")).collect();
         assert_eq!(own.len(), 9);
-        for (index, a) in own.iter().enumerate() {
-            for b in &own[..index] {
-                let (code_a, code_b) = (disassemble(a).unwrap(), disassemble(b).unwrap());
-                for (role_a, role_b) in code_a.iter().zip(&code_b) {
+        let own: Vec<_> = own.into_iter().map(|kernel| (kernel, disassemble(kernel).unwrap())).collect();
+        for (index, (a, code_a)) in own.iter().enumerate() {
+            for (b, code_b) in &own[..index] {
+                for (role_a, role_b) in code_a.iter().zip(code_b) {
                     assert_ne!(role_a.lines, role_b.lines, "{} and {}", a.id, b.id);
                 }
             }
@@ -235,9 +236,11 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn hints_and_clock_reads_are_in_the_code_where_they_belong() {
-        let count = |id: &str, role: usize, what: &str| {
-            let block = disassemble(kernel_by_id(id).unwrap()).unwrap().swap_remove(role);
-            block.lines.iter().filter(|line| line.contains(what)).count()
+        let mut read: BTreeMap<String, Vec<AsmBlock>> = BTreeMap::new();
+        let mut count = |id: &str, role: usize, what: &str| {
+            let code = || disassemble(kernel_by_id(id).unwrap()).unwrap();
+            let blocks = read.entry(id.to_owned()).or_insert_with(code);
+            blocks[role].lines.iter().filter(|line| line.contains(what)).count()
         };
         for protocol in ["cas", "store", "msg"] {
             for role in [0, 1] {
