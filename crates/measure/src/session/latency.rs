@@ -23,6 +23,7 @@ use super::{Observer, Sink};
 use crate::machine::Machine;
 use crate::probes::imitation::Imitation;
 use crate::stop::Stop;
+use coretalk_model::Picos;
 use coretalk_model::latency::{LatencyResult, LatencySettings, Purpose};
 use driver::Driver;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ pub fn run(
     observer: &mut dyn Observer,
     stop: &Stop,
 ) -> Result<(LatencyResult, Ended), RunError> {
-    let mut driver = Driver::new(machine, settings, resumed, sink, observer, stop)?;
+    let mut driver = Driver::new(machine, settings, resumed, sink, observer, stop)?.then(after_map);
     let ended = measure(&mut driver)?;
     driver.finish(ended)
 }
@@ -63,7 +64,12 @@ fn measure(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         execution::perform,
         tails::perform,
     ];
-    for phase in phases {
+    for (index, phase) in phases.into_iter().enumerate() {
+        // A map says itself at every pass how much is left.
+        if index > 1 {
+            let left = ladder::remaining(driver).alone();
+            driver.foresee(left);
+        }
         match phase(driver)? {
             Ended::Complete => {}
             // A budget that ended during the map must not cost the short ladder as well: each phase looks for itself
@@ -73,6 +79,12 @@ fn measure(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         }
     }
     Ok(if driver.budget_ended { Ended::Budget } else { Ended::Complete })
+}
+
+/// Machine time of what comes after a map and its ladder, where so much will be spent by then.
+fn after_map(driver: &Driver<'_>, spent: Picos) -> Picos {
+    let known = gate::remaining(driver) + remeasure::remaining(driver) + execution::remaining(driver);
+    known + tails::machine_time(driver.settings, driver.pairs.len(), driver.settings.budget - (spent + known))
 }
 
 /// Another tool's kernel, placement and counts on every pair, once or once from each side, as that tool does.

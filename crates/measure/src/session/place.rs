@@ -330,15 +330,21 @@ impl Driver<'_> {
         self.run.commit(&std::mem::take(&mut self.pending), expected)
     }
 
-    /// Machine time that the least number of repetitions is expected to take from the beginning.
+    /// Machine time that the least number of repetitions is expected to take from the beginning. What has not run yet
+    /// takes as long as the others, and warms up once.
     fn total(&self) -> Picos {
         let settings = self.job.settings;
+        let known: Picos = self.known.values().fold(Picos::ZERO, |sum, &run| sum + run);
+        let typical = Picos(known.0 / self.known.len().max(1) as u64);
         let mut left = Picos::ZERO;
         for work in (0..self.job.works.len()).filter(|&work| self.is_open(work)) {
             for placement in 0..settings.placements.len() {
                 let made = self.record.passes(settings.trial(work, placement)).len() as u32;
-                let run = self.expected(work, placement) + COOL_DOWN;
-                left += Picos(run.0 * u64::from(settings.repeat.saturating_sub(made).max(1)));
+                let trial = settings.trial(work, placement);
+                let is_cold = !self.known.contains_key(&trial);
+                let run = self.known.get(&trial).copied().unwrap_or(typical) + COOL_DOWN;
+                let runs = settings.repeat.saturating_sub(made).max(1) + u32::from(is_cold);
+                left += Picos(run.0 * u64::from(runs));
             }
         }
         self.run.elapsed() + left

@@ -11,6 +11,7 @@ mod evidence;
 mod execution;
 mod failures;
 mod gate;
+mod remaining;
 mod structure;
 mod truth;
 mod vocabulary;

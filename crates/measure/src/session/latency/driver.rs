@@ -42,8 +42,13 @@ pub struct Driver<'a> {
     pub closed: Vec<bool>,
     scale: Scale,
     /// Machine time that the run is expected to need from its beginning, for progress.
-    pub expected: Picos,
+    expected: Picos,
+    later: Later,
 }
+
+/// Machine time of what comes after a map and its ladder, where so much will be spent by then: whoever orders the phases
+/// knows them.
+pub type Later = fn(&Driver<'_>, Picos) -> Picos;
 
 impl<'a> Driver<'a> {
     pub fn new(
@@ -83,8 +88,14 @@ impl<'a> Driver<'a> {
             closed: Vec::new(),
             scale,
             expected: settings.budget,
+            later: |_, _| Picos::ZERO,
             settings,
         })
+    }
+
+    /// The same with what comes after a map.
+    pub fn then(self, later: Later) -> Driver<'a> {
+        Driver { later, ..self }
     }
 
     /// The stream of random choices for a purpose and a pass.
@@ -206,6 +217,23 @@ impl<'a> Driver<'a> {
         self.log.expect(purpose, slowest(&self.relations, round)?)
     }
 
+    /// Expected time of a cell alone under these orders, from what the pilot says.
+    pub fn serial_ns(&self, cell: usize, orders: &[SpanOrder]) -> f64 {
+        let round_trips: u64 = orders.iter().map(SpanOrder::round_trips).sum();
+        self.overhead_ns(cell) + round_trips as f64 * self.round_trip_ns(cell)
+    }
+
+    /// What a round costs beside its round trips: rendezvous, flushing, clock probes.
+    pub fn overhead_ns(&self, cell: usize) -> f64 {
+        let pilot: u64 = self.visit_plan.other("pilot", cell).iter().map(SpanOrder::round_trips).sum();
+        let Some(round) = self.expect(Purpose::Pilot, &vec![cell as u32]) else { return 60_000.0 };
+        (round - pilot as f64 * self.round_trip_ns(cell)).max(5_000.0)
+    }
+
+    fn round_trip_ns(&self, cell: usize) -> f64 {
+        self.visit_plan.round_trip_ns(self.relations[cell]).unwrap_or(200.0)
+    }
+
     fn round(
         &self,
         purpose: Purpose,
@@ -223,6 +251,12 @@ impl<'a> Driver<'a> {
             })
             .collect();
         Round { assignments }
+    }
+
+    /// Takes down, for progress, how much of the run is left: of what is performed now, and what comes later.
+    pub fn foresee(&mut self, left: Picos) {
+        let spent = self.run.elapsed() + left;
+        self.expected = (spent + (self.later)(self, spent)).min(self.settings.budget);
     }
 
     /// Makes everything pending durable. Only between rounds.

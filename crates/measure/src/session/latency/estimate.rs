@@ -1,6 +1,7 @@
 //! [`plan`]: what a run would measure and how long it takes, after a short pilot and from trying some of it.
 
 use super::driver::Driver;
+use super::map::remaining::share_open;
 use super::map::{
     FEW, LATE_GAP, MAP_SHARE, Target, gap, has_further_analyses, prepare, regime, rounds, surveys, target,
 };
@@ -10,7 +11,7 @@ use crate::schedule;
 use crate::stop::Stop;
 use coretalk_model::latency::analyse::Survey;
 use coretalk_model::latency::{ChosenRegime, LatencySettings, Purpose, cell};
-use coretalk_model::stats::{ANALYSES, Analysis, median, normal};
+use coretalk_model::stats::{ANALYSES, Analysis, median};
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -229,24 +230,6 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
 
 /// Second measurements cost about this share of a sweep: one cell in a hundred, eight visits each.
 const REMEASURED_SHARE: f64 = 0.08;
-
-/// Share of all cells that will need the second analysis, from the noise of the tried ones: a cell stays open when one
-/// of its eight passes lies outside the requested precision, which happens with 1 − (1 − p)⁸. `beyond` is p as far as
-/// it is known otherwise; normal noise gives a lower bound.
-fn share_open(driver: &Driver<'_>, cells: &[u32], known_beyond: f64) -> f64 {
-    let regime = driver.choices.regime.clone().unwrap_or_default();
-    let surveys = surveys(driver, &regime);
-    let shares = surveys.iter().map(|survey| {
-        let by_cell = cells.iter().filter_map(|&cell| survey.pass_scale(cell as usize)).map(|scale| {
-            let beyond = normal::below(-driver.settings.precision / scale.max(1e-6)) * 2.0;
-            let beyond = beyond.max(known_beyond);
-            1.0 - (1.0 - beyond).powi(ANALYSES[0] as i32)
-        });
-        let shares: Vec<f64> = by_cell.collect();
-        coretalk_model::stats::mean(&shares).unwrap_or(1.0)
-    });
-    shares.fold(0.0, f64::max)
-}
 
 /// Intervals reach about so many standard errors of a mean: the hull of an order statistic, which takes 3.3 to 4.3 of them at
 /// the second to sixth analysis, and of six medians of blocks, of which the outermost lies 3.9 away (1.25 for a median,

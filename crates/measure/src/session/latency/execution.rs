@@ -50,6 +50,11 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(Ended::Complete)
 }
 
+/// The same of what is left of them.
+pub fn remaining(driver: &Driver<'_>) -> Picos {
+    if driver.choices.execution.is_empty() { expected(driver) } else { Picos::ZERO }
+}
+
 fn is_asked(driver: &Driver<'_>) -> bool {
     driver.settings.counts == Counts::Adaptive && driver.settings.pairs == PairChoice::All
 }

@@ -9,7 +9,7 @@ use coretalk_model::latency::{ChosenRegime, GateOutcome, Purpose};
 use coretalk_model::stats::compare::Equivalence;
 use coretalk_model::stats::gate::{GATE_CELLS, GATE_MARGIN, parallel_bias};
 use coretalk_model::stats::{self, ANALYSES};
-use coretalk_model::{Hint, KernelId, Relation};
+use coretalk_model::{Hint, KernelId, Picos, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Visits of each gate cell alone: their median repeats within half of the margin.
@@ -83,6 +83,23 @@ fn alone(driver: &mut Driver<'_>, relations: &BTreeSet<Relation>) -> Result<Ende
         }
     }
     Ok(Ended::Complete)
+}
+
+/// Expected time of the gate where it was not made, from what a visit of the map takes.
+pub fn remaining(driver: &Driver<'_>) -> Picos {
+    let is_due = |regime: &ChosenRegime| regime.pairs > 1 && regime.gate.is_empty();
+    if !driver.choices.regime.as_ref().is_some_and(is_due) {
+        return Picos::ZERO;
+    }
+    let mut cells: BTreeMap<Relation, (usize, u32)> = BTreeMap::new();
+    for (cell, &relation) in (0..).zip(&driver.relations) {
+        cells.entry(relation).or_insert((0, cell)).0 += 1;
+    }
+    let visits = |&(count, cell): &(usize, u32)| {
+        let known = driver.expect(Purpose::Map, &vec![cell]);
+        count.min(GATE_CELLS) as f64 * known.unwrap_or_else(|| map::visit_ns(driver, cell as usize))
+    };
+    Picos::from_ns(cells.values().map(visits).sum::<f64>() * f64::from(VISITS))
 }
 
 /// Expected time of the first gate, from what a visit alone takes.

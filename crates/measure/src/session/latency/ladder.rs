@@ -8,7 +8,7 @@ use super::{Ended, RunError};
 use crate::session::PASS_GAP;
 use coretalk_model::latency::Purpose;
 use coretalk_model::stats::ANALYSES;
-use coretalk_model::{Hint, KernelId, Protocol, Tool};
+use coretalk_model::{Hint, KernelId, Picos, Protocol, Tool};
 
 /// Lines of each span: one aligned run, so that a visit under nine kernels stays short.
 const LINES: u32 = 16;
@@ -26,6 +26,8 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         if due.is_empty() {
             continue;
         }
+        let left = remaining(driver).alone();
+        driver.foresee(left);
         let began = driver.run.now();
         let ended = climb(driver, pass, &due)?;
         if ended != Ended::Complete {
@@ -37,6 +39,46 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         }
     }
     Ok(Ended::Complete)
+}
+
+/// What is left of the ladder.
+pub struct Remaining {
+    passes: u32,
+    pass: Picos,
+}
+
+impl Remaining {
+    /// Its passes without any rest.
+    pub fn passes(&self) -> Picos {
+        Picos(self.pass.0 * u64::from(self.passes))
+    }
+
+    /// Climbed for itself, its passes apart.
+    pub fn alone(&self) -> Picos {
+        Picos(self.pass.max(PASS_GAP).0 * u64::from(self.passes))
+    }
+
+    /// Half of a pass.
+    pub fn half_a_pass(&self) -> Picos {
+        if self.passes == 0 { Picos::ZERO } else { Picos(self.pass.0 / 2) }
+    }
+}
+
+/// How much of the ladder is left: from its own passes, before them from the pilot.
+pub fn remaining(driver: &mut Driver<'_>) -> Remaining {
+    if !driver.settings.ladder {
+        return Remaining { passes: 0, pass: Picos::ZERO };
+    }
+    prepare(driver);
+    let cells = representative_cells(driver);
+    let passes = (0..PASSES).filter(|&pass| !driver.due(Purpose::Ladder, pass, &cells).is_empty()).count();
+    let visit = |&cell: &u32| {
+        let known = driver.expect(Purpose::Ladder, &vec![cell]);
+        known.unwrap_or_else(|| {
+            driver.serial_ns(cell as usize, &driver.visit_plan.other("ladder", cell as usize))
+        })
+    };
+    Remaining { passes: passes as u32, pass: Picos::from_ns(cells.iter().map(visit).sum()) }
 }
 
 /// Half a pass of the ladder, in time that the map would spend asleep: the `half`-th from its beginning. What is

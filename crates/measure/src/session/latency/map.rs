@@ -1,5 +1,7 @@
 //! The map: passes over all cells, spread over time, until each is narrow enough or the budget ends.
 
+pub mod remaining;
+
 use super::driver::Driver;
 use super::visit_plan::{self, candidates, ladder_kernels};
 use super::{Ended, RunError};
@@ -147,17 +149,7 @@ pub fn regime(driver: &mut Driver<'_>, target: Target) -> u32 {
 
 /// Expected time of a serial visit of the map, from the pilot's round trips and the overhead of its rounds.
 pub fn visit_ns(driver: &Driver<'_>, cell: usize) -> f64 {
-    let round_trip_ns = driver.visit_plan.round_trip_ns(driver.relations[cell]).unwrap_or(200.0);
-    let map: u64 = driver.visit_plan.map(cell, 0).iter().map(|order| order.round_trips()).sum();
-    overhead_ns(driver, cell) + map as f64 * round_trip_ns
-}
-
-/// What a round costs beside its round trips: rendezvous, flushing, clock probes.
-pub fn overhead_ns(driver: &Driver<'_>, cell: usize) -> f64 {
-    let round_trip_ns = driver.visit_plan.round_trip_ns(driver.relations[cell]).unwrap_or(200.0);
-    let pilot: u64 = driver.visit_plan.other("pilot", cell).iter().map(|order| order.round_trips()).sum();
-    let Some(round) = driver.expect(Purpose::Pilot, &vec![cell as u32]) else { return 60_000.0 };
-    (round - pilot as f64 * round_trip_ns).max(5_000.0)
+    driver.serial_ns(cell, &driver.visit_plan.map(cell, 0))
 }
 
 /// Passes over the cells that still need one, until none does.
@@ -182,7 +174,7 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
         open.retain(|&cell| made(driver, cell as usize) == pass);
         let number = pass_number(driver, pass);
         let rounds = rounds(driver, &open, number);
-        progress(driver, &open, &rounds, target);
+        progress(driver, &open, &rounds, target, first_until);
         if target == Target::Analyses && !is_within_reach(driver, pass, &rounds, first_until) {
             return Ok(Ended::Budget);
         }
@@ -399,20 +391,9 @@ pub fn gap(driver: &Driver<'_>, target: Target) -> Picos {
     }
 }
 
-/// Tells the driver how long the run will take, as far as this pass shows.
-fn progress(driver: &mut Driver<'_>, open: &[u32], rounds: &[CellRound], target: Target) {
+/// Tells the driver how much is left when this pass begins.
+fn progress(driver: &mut Driver<'_>, open: &[u32], rounds: &[CellRound], target: Target, until: Picos) {
     let made = open.first().map_or(0, |&cell| made(driver, cell as usize));
-    let passes = match target {
-        Target::Fixed(passes) => passes.saturating_sub(made),
-        Target::Analyses => {
-            (Analysis::at(made as usize + 1, driver.settings.analyses).passes() as u32).saturating_sub(made)
-        }
-    };
-    let known: f64 = rounds.iter().filter_map(|round| driver.expect(Purpose::Map, round)).sum();
-    // Passes of a watch wait for each other.
-    let sweep = Picos::from_ns(known).max(gap(driver, target));
-    let expected = driver.run.elapsed() + Picos::from_secs(sweep.secs() * f64::from(passes) / MAP_SHARE);
-    let map = expected.min(driver.settings.budget);
-    let left = driver.settings.budget - map;
-    driver.expected = map + super::tails::machine_time(driver.settings, driver.pairs.len(), left);
+    let left = remaining::of_passes(driver, open, made, rounds, target, until);
+    driver.foresee(left);
 }

@@ -10,7 +10,7 @@ use coretalk_model::latency::analyse::{Survey, outliers, settled};
 use coretalk_model::latency::cell::Scratch;
 use coretalk_model::latency::{CellValue, Counts, Entry, Purpose};
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuId, Flag, Flags, Matrix};
+use coretalk_model::{CpuId, Flag, Flags, Matrix, Picos};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -67,6 +67,18 @@ pub fn second(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         }
     }
     visits(driver, &suspects, FIRST..VISITS)
+}
+
+/// Machine time of what is left of it, as far as cells that do not fit are known.
+pub fn remaining(driver: &Driver<'_>) -> Picos {
+    let mut made: BTreeMap<u32, u32> = BTreeMap::new();
+    for entry in driver.log.record.others(Purpose::Again) {
+        *made.entry(entry.cell).or_default() += 1;
+    }
+    let left = |(&cell, &visits): (&u32, &u32)| {
+        f64::from(VISITS.saturating_sub(visits)) * driver.expect(Purpose::Again, &vec![cell]).unwrap_or(0.0)
+    };
+    Picos::from_ns(made.iter().map(left).sum())
 }
 
 fn visits(driver: &mut Driver<'_>, suspects: &[u32], passes: Range<u32>) -> Result<Ended, RunError> {

@@ -1,0 +1,94 @@
+//! How much machine time a map still needs, as far as its passes show. Progress tells it; no decision of a run rests on it.
+
+use super::{FEW, LATE_GAP, Target, gap, surveys, visit_ns};
+use crate::schedule::CellRound;
+use crate::session::latency::driver::Driver;
+use crate::session::latency::ladder;
+use crate::session::latency::pilot::representative_cells;
+use coretalk_model::Picos;
+use coretalk_model::latency::Purpose;
+use coretalk_model::stats::{self, ANALYSES, Analysis, normal};
+
+/// Judging the cells of a larger map takes too long to be done only to foretell how many need a second analysis.
+const MOST_JUDGED: usize = 4_096;
+/// Passes after which the scatter of the first ones tells how many cells will be wide.
+const TELLING: u32 = 4;
+
+/// The passes over these open cells and the ladder, where `made` passes count already, this one takes these rounds, and
+/// none begins after `until`.
+pub fn of_passes(
+    driver: &mut Driver<'_>,
+    open: &[u32],
+    made: u32,
+    rounds: &[CellRound],
+    target: Target,
+    until: Picos,
+) -> Picos {
+    // Before its first pass the pilot tells how long it takes.
+    let piloted =
+        |round: &CellRound| round.iter().map(|&cell| visit_ns(driver, cell as usize)).fold(0.0, f64::max);
+    let of_round = |round: &CellRound| driver.expect(Purpose::Map, round).unwrap_or_else(|| piloted(round));
+    let sweep = Picos::from_ns(rounds.iter().map(of_round).sum());
+    let gap = gap(driver, target);
+    let ladder = ladder::remaining(driver);
+    let [first, second] = ANALYSES.map(|passes| passes as u32);
+    // The ladder is climbed beside a map of fixed passes, and in the rests of one that comes back to a few cells.
+    let (passes, after) = match target {
+        Target::Fixed(passes) => {
+            let left = passes.saturating_sub(made).max(1);
+            let beside = Picos(ladder.passes().0 / u64::from(left));
+            (times((sweep + beside).max(gap), left), Picos::ZERO)
+        }
+        Target::Analyses if made < first => {
+            let share = if made < TELLING { 0.0 } else { share_wide(driver) };
+            let late = Picos::from_secs(sweep.secs() * share);
+            let (then, after) = match share * driver.pairs.len() as f64 {
+                ..0.5 => (Picos::ZERO, ladder.alone()),
+                _ if share * FEW as f64 <= 1.0 => {
+                    (times((late + ladder.half_a_pass()).max(LATE_GAP), second - first), Picos::ZERO)
+                }
+                _ => (times(late.max(gap), second - first), ladder.alone()),
+            };
+            (times(sweep.max(gap), first - made) + then, after)
+        }
+        Target::Analyses => {
+            let due = Analysis::at(made as usize + 1, driver.settings.analyses).passes() as u32;
+            let left = due.saturating_sub(made);
+            match open.len() * FEW <= driver.pairs.len() {
+                true => (times((sweep + ladder.half_a_pass()).max(LATE_GAP), left), Picos::ZERO),
+                false => (times(sweep.max(gap), left), ladder.alone()),
+            }
+        }
+    };
+    passes.min(until - driver.run.elapsed()) + after
+}
+
+fn times(pass: Picos, passes: u32) -> Picos {
+    Picos(pass.0 * u64::from(passes))
+}
+
+/// The share of cells that the first passes make out to be wide at the first analysis.
+fn share_wide(driver: &Driver<'_>) -> f64 {
+    match driver.pairs.len() {
+        ..=MOST_JUDGED => share_open(driver, &representative_cells(driver), 0.0),
+        _ => 0.0,
+    }
+}
+
+/// Share of all cells that will need the second analysis, from the noise of the tried ones: a cell stays open when one
+/// of its eight passes lies outside the requested precision, which happens with 1 − (1 − p)⁸. `beyond` is p as far as
+/// it is known otherwise; normal noise gives a lower bound.
+pub fn share_open(driver: &Driver<'_>, cells: &[u32], known_beyond: f64) -> f64 {
+    let regime = driver.choices.regime.clone().unwrap_or_default();
+    let surveys = surveys(driver, &regime);
+    let shares = surveys.iter().map(|survey| {
+        let by_cell = cells.iter().filter_map(|&cell| survey.pass_scale(cell as usize)).map(|scale| {
+            let beyond = normal::below(-driver.settings.precision / scale.max(1e-6)) * 2.0;
+            let beyond = beyond.max(known_beyond);
+            1.0 - (1.0 - beyond).powi(ANALYSES[0] as i32)
+        });
+        let shares: Vec<f64> = by_cell.collect();
+        stats::mean(&shares).unwrap_or(1.0)
+    });
+    shares.fold(0.0, f64::max)
+}

@@ -1,0 +1,96 @@
+//! How long a run says that it still takes, against how long it then took on the machine's own time.
+
+use crate::vocabulary::{builtin, defaults, open};
+use coretalk_measure::probes;
+use coretalk_measure::series::{SeriesRequest, headlines, representative_pairs};
+use coretalk_measure::session::latency::{self, ResumedState};
+use coretalk_measure::session::series::{self, SeriesResumedState};
+use coretalk_measure::session::{Event, Observer};
+use coretalk_measure::{Machine, SimMachine, Stop};
+use coretalk_model::Picos;
+use coretalk_model::latency::Spacing;
+use coretalk_model::series::{Headline, Parameters, SeriesSettings};
+
+/// Seconds since the beginning, and how many were said to be left.
+#[derive(Default)]
+struct Told(Vec<[f64; 2]>);
+
+impl Observer for Told {
+    fn event(&mut self, event: Event<'_>) {
+        if let Event::Committed { progress, left, .. } = event
+            && progress < 1.0
+        {
+            self.0.push([left.secs() * progress / (1.0 - progress), left.secs()]);
+        }
+    }
+}
+
+/// What was said at 25, 50 and 75 % of a run, as a share of what was left then: 0.1 is a tenth too much.
+fn errors(machine: &mut SimMachine, run: impl FnOnce(&mut SimMachine, &mut Told)) -> Vec<f64> {
+    let (began, mut told) = (machine.now(), Told::default());
+    run(machine, &mut told);
+    let took = (machine.now() - began).secs();
+    let error = |share: f64| {
+        let last = told.0.iter().rfind(|[at, _]| *at <= share * took);
+        last.map_or(f64::INFINITY, |[at, left]| left / (took - at) - 1.0)
+    };
+    let errors = [0.25, 0.5, 0.75].map(error).to_vec();
+    println!("{took:.2} s: {errors:.2?}");
+    errors
+}
+
+fn of_map(name: &str, spacing: Spacing, budget: Option<Picos>) -> Vec<f64> {
+    let mut machine = open(builtin(name), 1);
+    let mut settings = defaults(&machine, 1);
+    settings.spacing = spacing;
+    settings.budget = budget.unwrap_or(settings.budget);
+    errors(&mut machine, |machine, told| {
+        latency::run(machine, &settings, ResumedState::default(), &mut (), told, &Stop::new()).unwrap();
+    })
+}
+
+fn of_trials(name: &str, probe: &str, budget: Picos) -> Vec<f64> {
+    let mut machine = open(builtin(name), 1);
+    let probe = probes::series_by_id(probe).unwrap();
+    let topology = machine.topology();
+    let (cpus, options) = (topology.order(topology.cpus()), Parameters::default());
+    let pairs = representative_pairs(topology, &cpus);
+    let request = SeriesRequest { topology, cpus: &cpus, pairs: &pairs, options: &options };
+    let settings = SeriesSettings {
+        probes: vec![probe.spec().id.to_owned()],
+        trials: probe.trials(&request).unwrap(),
+        headlines: headlines(probe).into_iter().map(Headline::from).collect(),
+        quantities: probes::quantities(),
+        precision: 0.02,
+        seed: 1,
+        options,
+        budget,
+        cpus,
+    };
+    errors(&mut machine, |machine, told| {
+        let resumed = SeriesResumedState::default();
+        series::run(machine, &settings, resumed, &mut (), told, &Stop::new()).unwrap();
+    })
+}
+
+#[test]
+fn a_map_says_within_a_fifth_how_long_it_still_takes() {
+    for name in ["chiplet-16", "chiplet-16-smt", "hybrid", "mesh-64", "arm-coarse-clock"] {
+        let errors = of_map(name, Spacing::Brief, None);
+        assert!(errors.iter().all(|error| error.abs() <= 0.2), "{name}: {errors:.2?}");
+    }
+}
+
+#[test]
+fn a_watch_says_within_a_tenth_how_long_it_still_takes() {
+    let errors = of_map("noisy-vm", Spacing::Watch, Some(Picos::from_ms(27_600)));
+    assert!(errors.iter().all(|error| error.abs() <= 0.1), "{errors:.2?}");
+}
+
+#[test]
+fn trials_say_within_a_fifth_how_long_they_still_take() {
+    for (name, probe) in [("chiplet-16", "wake"), ("chiplet-16-smt", "contend"), ("noisy-vm", "queue")] {
+        let errors = of_trials(name, probe, Picos::from_ms(20_000));
+        assert!(errors.iter().all(|error| error.abs() <= 0.2), "{name} {probe}: {errors:.2?}");
+    }
+}
