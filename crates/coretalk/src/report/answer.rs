@@ -3,14 +3,14 @@
 use super::ladder::{distance_words, kind_words, relation_words, shared_words};
 use super::saved::Saved;
 use super::states;
-use super::text::{plain, short_ns};
+use super::text::{ns, plain, short_ns};
 use super::words::VISIBLE_CONTRAST;
 use crate::RunReport;
 use crate::blocks::Block;
 use coretalk_model::infer::levels_changed;
 use coretalk_model::latency::LatencyMap;
 use coretalk_model::latency::summary::{ClassPair, OfRelation, by_relation, class_pairs, contrasts, overall};
-use coretalk_model::{CpuSet, Level, Relation, Topology};
+use coretalk_model::{CpuId, CpuSet, Level, Relation, Topology};
 
 /// Relations that are named one by one: of more the nearest and the farthest.
 const MOST_NAMED: usize = 4;
@@ -63,7 +63,7 @@ pub(super) fn answer(report: &RunReport, map: &LatencyMap) -> Option<Answer> {
     }
     if let Some(watch) = report.watch().filter(|watch| levels_changed(watch)) {
         let who = watch.pair.map_or(String::new(), |[a, b]| format!("CPUs {a} and {b}: "));
-        let said = format!("No single number. {who}{}", states::levels(watch)?);
+        let said = format!("No single number. {who}{}", states::levels(watch, "")?);
         return Some(Answer { said, ..Answer::default() });
     }
     let classes = class_pairs(map, &report.topology);
@@ -201,8 +201,17 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
             || topology.level(contrast.level).iter().any(|domain| domain.cpus == *group);
         (is_near && contrast.across_ns / contrast.inside_ns >= VISIBLE_CONTRAST).then(|| group.clone())
     });
-    let near = near.filter(|_| !moved && !is_in_doubt(map) && class_pairs(map, topology).is_empty());
-    let bound = near.map(|near| format!("threads that talk to each other: taskset -c {near} COMMAND"));
+    let classes = class_pairs(map, topology);
+    let where_to = if moved {
+        elsewhere(report)
+    } else if is_in_doubt(map) {
+        None
+    } else if !classes.is_empty() {
+        nearest_kind(&classes, map, topology)
+    } else {
+        near.map(|near| format!("taskset -c {near} COMMAND")).or_else(|| anywhere(map, topology))
+    };
+    let bound = where_to.map(|where_to| format!("threads that talk to each other: {where_to}"));
     let cpus = map.cells.cpus().len() as u64;
     // An advice asks for as many CPUs, and for values of half of the pairs.
     let is_enough = cpus >= 4 && 4 * overall(map).measured >= cpus * (cpus - 1);
@@ -211,4 +220,38 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
         advice.map(|id| format!("where 4 threads should live: coretalk advise -n 4 --from {}", plain(id)));
     let parts: Vec<String> = bound.into_iter().chain(advice).collect();
     (!parts.is_empty()).then_some(Block::Parts(parts))
+}
+
+/// A guest whose host moves it has no CPUs that stay near each other.
+fn elsewhere(report: &RunReport) -> Option<String> {
+    report.environment.hypervisor.as_ref()?;
+    let worst = states::planned_ns(report.watch()?)?;
+    Some(format!("if {} ns is too slow, ask for dedicated cores or another host", ns(worst)))
+}
+
+/// The kind of core of a hybrid whose cores are visibly nearer to each other than any other two are.
+fn nearest_kind(classes: &[ClassPair], map: &LatencyMap, topology: &Topology) -> Option<String> {
+    let cores = || classes.iter().filter(|of| of.relation != Relation::Smt);
+    let nearest = cores().min_by(|a, b| a.median_ns.total_cmp(&b.median_ns))?;
+    let [kind, other] = &nearest.classes;
+    let slowest_inside = cores().filter(|of| of.classes == nearest.classes).map(|of| of.median_ns);
+    let fastest_outside = cores().filter(|of| of.classes != nearest.classes).map(|of| of.median_ns);
+    let inside = slowest_inside.fold(0.0, f64::max);
+    if kind != other || fastest_outside.fold(f64::INFINITY, f64::min) < VISIBLE_CONTRAST * inside {
+        return None;
+    }
+    let is_of_kind = |cpu: &CpuId| topology.class_of(*cpu).is_some_and(|class| class.name == *kind);
+    let cpus: CpuSet = map.cells.cpus().iter().copied().filter(is_of_kind).collect();
+    Some(format!("the {kind} cores, taskset -c {cpus} COMMAND"))
+}
+
+/// Where all cores of a machine are about as near, none are better.
+fn anywhere(map: &LatencyMap, topology: &Topology) -> Option<String> {
+    let mut apart = by_relation(map, topology);
+    apart.retain(|row| !matches!(row.relation, Relation::SameCpu | Relation::Smt));
+    let low = apart.iter().map(|row| row.range_ns[0]).fold(f64::INFINITY, f64::min);
+    let high = apart.iter().map(|row| row.range_ns[1]).fold(0.0, f64::max);
+    let is_whole = whom(map, topology) != "between these CPUs";
+    (is_whole && map.cells.cpus().len() > 2 && high / low < WIDE_RANGE)
+        .then(|| "any cores, all are about equally near".to_owned())
 }

@@ -2,7 +2,7 @@
 
 use super::heat_map::HeatMap;
 use super::style::Style;
-use super::text::{HEIGHTS, cut, duration, ns};
+use super::text::{HEIGHTS, cut, duration, ns, plus_minus};
 use crate::blocks::Block;
 use crate::render::terminal;
 use coretalk_measure::session::{Event, Observer, Slot};
@@ -24,7 +24,9 @@ const LARGE: usize = 256;
 const LARGE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Passes over a pair from which on a provisional number is worth a line.
-const FEWEST_VALUES: usize = 8;
+const FEWEST_VALUES: usize = 6;
+/// From this ratio of the slowest and the fastest stretch on, one number does not say how a pair is.
+const CHANGED: f64 = 1.25;
 /// The share of a run that still goes on reaches no further.
 const MOST_SHOWN: f64 = 0.99;
 /// Below so many seconds an estimate of what is left is used up: the run takes as long as it takes.
@@ -62,6 +64,9 @@ pub struct Progress<W, C> {
     passed: f64,
     /// The share that was shown last: it never falls.
     share: f64,
+    /// The probe of each trial, and that of the last pass.
+    probes: Vec<String>,
+    probe: Option<usize>,
     /// What the passes over the only pair say, in time order.
     values: Vec<f64>,
 }
@@ -96,6 +101,8 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
             before: 0.0,
             passed: 0.0,
             share: 0.0,
+            probes: Vec::new(),
+            probe: None,
             values: Vec::new(),
         }
     }
@@ -103,6 +110,11 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
     /// The same for a run that goes on with trials, which are expected to take so long: one bar for all of it.
     pub fn then(self, later: Duration) -> Progress<W, C> {
         Progress { later, ..self }
+    }
+
+    /// The same where trials are of these probes.
+    pub fn of_probes(self, probes: Vec<String>) -> Progress<W, C> {
+        Progress { probes, ..self }
     }
 
     /// Takes what was drawn off the terminal, so that the result stands alone.
@@ -180,8 +192,14 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         let _ = self.out.flush();
     }
 
-    fn doing(&self) -> &'static str {
-        if self.of_series { "measuring series" } else { phase_words(self.phase) }
+    fn doing(&self) -> String {
+        let probe = self.probe.and_then(|trial| self.probes.get(trial));
+        match (self.of_series, probe, &self.cells[..], self.phase) {
+            (true, Some(probe), ..) => format!("measuring {probe}"),
+            (true, None, ..) => "measuring trials".to_owned(),
+            (false, _, [[a, b]], Purpose::Map) => format!("watching CPUs {a} and {b}"),
+            _ => phase_words(self.phase).to_owned(),
+        }
     }
 
     /// The number of a pair so far and how it went, until its result stands there.
@@ -189,24 +207,29 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         let known =
             interpolated_median_interval(&self.values, 0.05).filter(|_| self.values.len() >= FEWEST_VALUES);
         let Some(known) = known else { return Vec::new() };
-        let room = self.style.width.saturating_sub(2).min(self.values.len());
+        // The scale stands behind the strip where heights mean something.
+        let room = self.style.width.saturating_sub(20).min(self.values.len());
         let of_column = |column: usize| {
             let [from, to] = [column, column + 1].map(|end| end * self.values.len() / room);
             median(&self.values[from..to.max(from + 1)]).unwrap_or(known.point)
         };
-        let columns: Vec<f64> = (0..room).map(of_column).collect();
+        let strip: Vec<f64> = (0..room).map(of_column).collect();
         let (low, high) =
-            columns.iter().fold((f64::INFINITY, 0f64), |(l, h), value| (l.min(*value), h.max(*value)));
+            strip.iter().fold((f64::INFINITY, 0f64), |(l, h), value| (l.min(*value), h.max(*value)));
         // What varies by less than a quarter fills no more of the height.
-        let span = (high / low).ln().max(0.25);
+        let span = (high / low).ln().max(CHANGED.ln());
         let glyph = |value: &f64| HEIGHTS[(((value / low).ln() / span * 7.0) as usize).min(7)];
-        let words = format!(
-            " {} ns so far, {} to {} at 95 % · Ctrl-C keeps it",
-            ns(known.point),
-            ns(known.low),
-            ns(known.high)
-        );
-        vec![cut(&words, self.style.width), format!(" {}", columns.iter().map(glyph).collect::<String>())]
+        let drawn: String = strip.iter().map(glyph).collect();
+        let (words, scale) = if high < CHANGED * low {
+            let half_width = (known.high - known.point).max(known.point - known.low);
+            let value = format!("{} {}", ns(known.point), plus_minus(known.point, half_width));
+            (format!("{value} ns so far, one level"), String::new())
+        } else {
+            let [value, low, high] = [known.point, low, high].map(ns);
+            (format!("{value} ns so far, at times {low} or {high}"), format!("  {low} to {high} ns"))
+        };
+        let words = format!(" {words} · Ctrl-C keeps it");
+        vec![cut(&words, self.style.width), format!(" {drawn}{scale}")]
     }
 
     fn line(&self, left: f64) -> String {
@@ -246,6 +269,7 @@ impl<W: Write, C: FnMut() -> Duration> Observer for Progress<W, C> {
                     self.of_series = true;
                     self.before = self.passed;
                 }
+                self.probe = slot.passes.last().map(|entry| entry.trial as usize).or(self.probe);
                 self.fill(slot);
                 let left = self.pass(progress, left.secs());
                 self.draw(left);
@@ -376,8 +400,11 @@ mod tests {
         }
         let drawn = String::from_utf8(out).unwrap();
         let last = drawn.rsplit("\x1b[J").next().unwrap();
-        assert!(last.contains("60.0 ns so far, 20.0 to 100 at 95 % · Ctrl-C keeps it"), "{last}");
-        assert!(last.contains("▁▁▁▁▁▁▁▁▁▁██████████"), "{last}");
+        assert!(last.contains("60.0 ns so far, at times 20.0 or 100 · Ctrl-C keeps it"), "{last}");
+        assert!(last.contains("▁▁▁▁▁▁▁▁▁▁██████████  20.0 to 100 ns"), "{last}");
+        assert!(last.contains("watching CPUs 0 and 1"), "{last}");
+        let first = drawn.split("\x1b[J").find(|drawn| drawn.contains("so far")).unwrap();
+        assert!(first.contains("20.0 ±0.0 ns so far, one level · Ctrl-C keeps it"), "{first}");
     }
 
     #[test]

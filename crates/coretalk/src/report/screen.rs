@@ -130,7 +130,9 @@ fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
 }
 
 fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a LatencyMap) -> Vec<Block<'a>> {
-    let mut blocks = vec![Block::Question(words::question(map))];
+    let has_legend = the_only_pair(map).is_none() && listed(report).is_none();
+    let question = if has_legend { words::question_alone(map) } else { words::question(map) };
+    let mut blocks = vec![Block::Question(question)];
     if let Some((pair, value)) = the_only_pair(map) {
         blocks.push(Block::Gap);
         blocks.extend(states::story(report, pair, value));

@@ -21,8 +21,8 @@ pub fn headline(report: &RunReport, pair: [CpuId; 2], value: &CellValue) -> Stri
     let [a, b] = pair;
     match report.watch() {
         Some(watch) if watch.states.len() > 1 => {
-            let levels = levels(watch).map_or(String::new(), |levels| format!(": {levels}"));
-            format!("No single number between CPUs {a} and {b}{levels}")
+            let whom = format!("between CPUs {a} and {b} ");
+            levels(watch, &whom).unwrap_or_else(|| format!("No single number {}", whom.trim_end()))
         }
         watch => {
             let mark = if value.flags.has_doubt() { " !" } else { "" };
@@ -119,31 +119,29 @@ fn changes(report: &RunReport, watch: &StateWatch) -> String {
     format!("changed {how_often}{cause}{guest}")
 }
 
-/// `27.1 ns most of the time, 116 ns for 26 % of it: plan for 116`; `None` where the states have no values.
-pub(super) fn levels(watch: &StateWatch) -> Option<String> {
+/// `27.1 ns between CPUs 0 and 1 most of the time, up to 116 otherwise: plan for 116`; `None` where the states have no
+/// values.
+pub(super) fn levels(watch: &StateWatch, whom: &str) -> Option<String> {
     let common = watch.states.first()?;
-    let worst = worst(watch)?;
+    let plan = ns(planned_ns(watch)?);
     let line = line_ns(common)?.point;
     let often = if common.share > 0.5 {
         "most of the time".to_owned()
     } else {
         format!("{} of the time", percent(common.share))
     };
-    if line == worst.point {
+    let other = if ns(line) == plan {
         let best = watch.states.iter().filter_map(line_ns).map(|it| it.point).fold(f64::INFINITY, f64::min);
-        return Some(format!(
-            "{} ns {often}, as little as {} ns otherwise: plan for {}",
-            ns(line),
-            ns(best),
-            ns(line)
-        ));
-    }
-    Some(format!(
-        "{} ns {often}, up to {} ns otherwise: plan for {}",
-        ns(line),
-        ns(worst.point),
-        ns(worst.point)
-    ))
+        format!("as little as {}", ns(best))
+    } else {
+        format!("up to {plan}")
+    };
+    Some(format!("{} ns {whom}{often}, {other} otherwise: plan for {plan}", ns(line)))
+}
+
+/// What to plan for: the slowest of the levels.
+pub(super) fn planned_ns(watch: &StateWatch) -> Option<f64> {
+    Some(worst(watch)?.point)
 }
 
 /// A row for each state from the slowest, a column for each stretch of time. A glyph shows one pass: its height is

@@ -105,7 +105,7 @@ pub fn size(topology: &Topology) -> String {
 }
 
 /// What a map shows: the question, the quantity, the code and the regime.
-pub fn question(map: &LatencyMap) -> String {
+pub fn question_alone(map: &LatencyMap) -> String {
     let what = match map.protocol {
         Protocol::Cas => "How long until another core gets my cache line: half round trip in ns, CAS",
         Protocol::Store => "How long until another core sees my store: half round trip in ns, load and store",
@@ -118,15 +118,23 @@ pub fn question(map: &LatencyMap) -> String {
         (true, Hint::None) => " without pause",
         (false, _) => "",
     };
-    let regime = match &map.regime {
-        // Two CPUs have one pair: there is nothing it could be measured beside.
-        Regime::Serial if map.cells.len() <= 2 => String::new(),
-        Regime::Serial => ", one pair at a time".to_owned(),
+    format!("{what}{hint}")
+}
+
+/// How many pairs were measured at a time; nothing of two CPUs, whose pair has none beside it.
+fn at_a_time(map: &LatencyMap) -> Option<String> {
+    match &map.regime {
+        Regime::Serial if map.cells.len() <= 2 => None,
+        Regime::Serial => Some("one pair at a time".to_owned()),
         Regime::Parallel { pairs, .. } => {
-            format!(", up to {} at the same time", count(u64::from(*pairs), "pair"))
+            Some(format!("up to {} at the same time", count(u64::from(*pairs), "pair")))
         }
-    };
-    format!("{what}{hint}{regime}")
+    }
+}
+
+/// The question and how it was asked, where no legend says that.
+pub fn question(map: &LatencyMap) -> String {
+    [Some(question_alone(map)), at_a_time(map)].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// What a cell is, and how exact.
@@ -138,7 +146,7 @@ pub fn legend(
     format: MapFormat,
 ) -> Vec<String> {
     let precision = settings.precision_of(map.protocol);
-    let mut parts = Vec::new();
+    let mut parts: Vec<String> = at_a_time(map).into_iter().collect();
     if threads_per_core > 1 {
         parts.push("each cell: median over the thread pairs of two cores".to_owned());
         parts.push("diagonal: the threads of one core".to_owned());
@@ -195,8 +203,7 @@ pub enum Middle {
 
 /// Minimum, median, mean and maximum with the CPUs of the extremes.
 pub fn extremes(all: &Overall, middle: Middle) -> Block<'static> {
-    let (Some(min), Some(max), Some(mean), Some(median)) = (all.min, all.max, all.mean_ns, all.median_ns)
-    else {
+    let (Some(min), Some(max), Some(median)) = (all.min, all.max, all.median_ns) else {
         return Block::Prose("No cell has a value.".to_owned());
     };
     let pair = |[a, b]: [coretalk_model::CpuId; 2]| format!("(CPUs {a} and {b})");
@@ -205,7 +212,7 @@ pub fn extremes(all: &Overall, middle: Middle) -> Block<'static> {
     let pairs = count(all.measured, "pair");
     let text = match middle {
         Middle::Shown => {
-            format!("min {low} · median {} · mean {} · max {high} · {pairs}", ns(median), ns(mean))
+            format!("min {low} · median {} · max {high} · {pairs}", ns(median))
         }
         Middle::LeftOut => format!("min {low} · max {high} · {pairs}"),
     };

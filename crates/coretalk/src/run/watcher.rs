@@ -84,7 +84,9 @@ impl<'a> Watcher<'a> {
             // A log shows no map: of half a million pairs that would be 12 MB, and two look-ups for each visit.
             let is_drawn = matches!(audience, Audience::Terminal { .. });
             let (cpus, cells) = if is_drawn { (&cpus[..], cells.clone()) } else { (&[][..], Vec::new()) };
-            Progress::new(io::stderr(), clock, audience, style, topology.clone(), cpus, cells).then(later)
+            Progress::new(io::stderr(), clock, audience, style, topology.clone(), cpus, cells)
+                .then(later)
+                .of_probes(trials.iter().map(|trial| trial.probe.clone()).collect())
         });
         Watcher {
             progress,

@@ -8,7 +8,7 @@ use super::held;
 use super::ladder::kinds_of;
 use super::map::{cells, nearest};
 use coretalk_model::stats::median;
-use coretalk_model::{CpuId, Relation};
+use coretalk_model::{CpuId, CpuSet, Relation};
 use regex::Regex;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -26,13 +26,19 @@ pub const PATTERNS: &[Pattern] = &[
     held("{first#} ns across {rest}", answer),
     held("{first#} ns between the threads of a core", answer),
     held("{first#} ns {a}–{b}", answer),
-    held("No single number between CPUs {a#} and {b#}: {levels}", levels),
+    held("{first#} ns between CPUs {a#} and {b#} {often} of the time, {levels}", levels_of_pair),
     held("No single number. CPUs {a#} and {b#}: {levels}", levels),
     held("a message through a mailbox {costs}", message),
     held("waking a sleeping thread ({step}) {costs}", woken),
     held("core-to-core-latency would print {costs}", tool),
     held("c2clat {costs}", further_tool),
     held("threads that talk to each other: taskset -c {cpus} COMMAND", bound),
+    held("threads that talk to each other: the {kind} cores, taskset -c {cpus} COMMAND", kind),
+    held("threads that talk to each other: any cores, all are about equally near", anywhere),
+    held(
+        "threads that talk to each other: if {ns#} ns is too slow, ask for dedicated cores or another host",
+        elsewhere,
+    ),
     held("where {n#} threads should live: coretalk advise -n {m#} --from {run}", advice),
 ];
 
@@ -103,13 +109,22 @@ fn range(reader: &mut Reader<'_>, said: &Said<'_>) {
 
 /// Every number is that of some state, and of the pair in truth; what is to be planned for is the slowest.
 fn levels(reader: &mut Reader<'_>, said: &Said<'_>) {
+    all_levels(reader, said, said.text("levels"));
+}
+
+fn levels_of_pair(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let first = said.sentence.split(" ns ").next().unwrap_or_default();
+    let levels = format!("{first} ns {} of the time, {}", said.text("often"), said.text("levels"));
+    all_levels(reader, said, &levels);
+}
+
+fn all_levels(reader: &mut Reader<'_>, said: &Said<'_>, levels: &str) {
     let watch = &reader.run.document["watch"];
     let of_states: Vec<f64> =
         list(&watch["states"]).iter().filter_map(|state| state["kernels"][0]["median"].as_f64()).collect();
     let slowest = of_states.iter().copied().fold(0.0, f64::max);
     let fastest = of_states.iter().copied().fold(f64::INFINITY, f64::min);
     let shares = list(&watch["states"]).iter().filter_map(|state| state["share"].as_f64());
-    let levels = said.text("levels");
     let (first, rest) = levels.split_once(" ns ").unwrap_or((levels, ""));
     let first = Printed::read(first).unwrap();
     reader.is("answer", first, of_states.first().copied(), "the most frequent state");
@@ -123,7 +138,7 @@ fn levels(reader: &mut Reader<'_>, said: &Said<'_>) {
     }
     for (begins, value) in [("up to ", slowest), ("as little as ", fastest)] {
         if let Some((_, other)) = rest.split_once(begins) {
-            let other = Printed::read(other.split(" ns").next().unwrap_or_default()).unwrap();
+            let other = Printed::read(other.split(' ').next().unwrap_or_default()).unwrap();
             reader.is("answer", other, Some(value), begins);
         }
     }
@@ -221,6 +236,47 @@ fn advice(reader: &mut Reader<'_>, said: &Said<'_>) {
 }
 
 /// These CPUs are a group that the system reports, of several cores.
+/// The values of pairs of cores in truth, by whether both CPUs are among some.
+fn true_values(reader: &Reader<'_>, cpus: &CpuSet) -> [Vec<f64>; 2] {
+    let mut values = [Vec::new(), Vec::new()];
+    for [a, b] in pairs(&reader.run.measured()) {
+        if reader.run.reported.relation(a, b) != Relation::Smt {
+            let outside = !(cpus.contains(a) && cpus.contains(b));
+            values[usize::from(outside)].extend(reader.run.true_ns("cas+pause", a.0, b.0).first());
+        }
+    }
+    values
+}
+
+/// The cores of a kind are nearer to each other than any other two are, and these are all of that kind.
+fn kind(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let cpus: CpuSet = said.text("cpus").parse().unwrap();
+    let measured = reader.run.measured();
+    let kinds = measured.iter().filter(|&cpu| {
+        reader.run.reported.class_of(cpu).is_some_and(|class| class.name == said.text("kind"))
+    });
+    let all: CpuSet = kinds.collect();
+    reader.holds("answer", all == cpus, || format!("CPUs {all} are of this kind"));
+    let [inside, outside] = true_values(reader, &cpus);
+    let slowest = inside.iter().copied().fold(0.0, f64::max);
+    let fastest = outside.iter().copied().fold(f64::INFINITY, f64::min);
+    reader.holds("answer", slowest < fastest, || format!("truly {slowest} inside and {fastest} outside"));
+}
+
+fn anywhere(reader: &mut Reader<'_>, _: &Said<'_>) {
+    let [values, _] = true_values(reader, &reader.run.measured());
+    let [low, high] = [f64::min as fn(f64, f64) -> f64, f64::max]
+        .map(|of| values.iter().copied().reduce(of).unwrap_or(f64::NAN));
+    reader.holds("answer", high < 1.3 * low, || format!("truly {low} to {high}"));
+}
+
+/// The slowest level of the pair that was watched.
+fn elsewhere(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let states = list(&reader.run.document["watch"]["states"]);
+    let slowest = states.iter().filter_map(|state| state["kernels"][0]["median"].as_f64()).reduce(f64::max);
+    reader.is("answer", said.number("ns"), slowest, "the slowest level");
+}
+
 fn bound(reader: &mut Reader<'_>, said: &Said<'_>) {
     let named = named_groups(said.text("cpus"));
     let cpus = said.text("cpus").parse().ok();

@@ -16,10 +16,12 @@ pub const PATTERNS: &[Pattern] = &[
     held("How long until a message arrives: {rest}", question),
     held("How long it takes to read a line that another core wrote: {rest}", question),
     held("How much a one-way time stamp lags behind the fastest: {rest}", question),
+    held("one pair at a time", serial),
+    held("up to {n#} pair{s?} at the same time", parallel),
     held("±{width%} at 95 %{but?}", precision),
     held("a glyph is the median of up to {rows#} × {columns#}", glyph),
     held(
-        "min {a#} (CPUs {p} and {q}) · median {median#} · mean {mean#} · max {b#} ns (CPUs {r} and {s}) · {n#} pair{es?}",
+        "min {a#} (CPUs {p} and {q}) · median {median#} · max {b#} ns (CPUs {r} and {s}) · {n#} pair{es?}",
         extremes,
     ),
     held("min {a#} (CPUs {p} and {q}) · max {b#} ns (CPUs {r} and {s}) · {n#} pair{es?}", extremes),
@@ -132,13 +134,27 @@ fn question(reader: &mut Reader<'_>, said: &Said<'_>) {
     reader.holds("question", words, || "no code has so many pauses".to_owned());
     if let Some((_, together)) = rest.split_once(", up to ") {
         let pairs = together.split(" pair").next().and_then(Printed::read).unwrap();
-        let told = matrix["parameters"]["parallel_pairs"].as_str().and_then(|pairs| pairs.parse().ok());
-        reader.is("question", pairs, told, "pairs at the same time");
-        reader.holds("question", matrix["regime"] == "parallel", || "the regime was serial".to_owned());
+        at_the_same_time(reader, pairs);
     }
     if rest.contains("one pair at a time") {
-        reader.holds("question", matrix["regime"] == "serial", || "the regime was parallel".to_owned());
+        serial(reader, said);
     }
+}
+
+fn serial(reader: &mut Reader<'_>, _: &Said<'_>) {
+    let regime = &matrix(reader)["regime"];
+    reader.holds("question", regime == "serial", || "the regime was parallel".to_owned());
+}
+
+fn parallel(reader: &mut Reader<'_>, said: &Said<'_>) {
+    at_the_same_time(reader, said.number("n"));
+}
+
+fn at_the_same_time(reader: &mut Reader<'_>, pairs: Printed) {
+    let matrix = matrix(reader);
+    let told = matrix["parameters"]["parallel_pairs"].as_str().and_then(|pairs| pairs.parse().ok());
+    reader.is("question", pairs, told, "pairs at the same time");
+    reader.holds("question", matrix["regime"] == "parallel", || "the regime was serial".to_owned());
 }
 
 /// What has no mark is as precise as the legend says.
@@ -299,9 +315,7 @@ fn extremes(reader: &mut Reader<'_>, said: &Said<'_>) {
             reader.is_near("extremes", shown, truth, OFF, "that pair");
         }
     }
-    if said.sentence.contains("mean") {
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        reader.is("extremes", said.number("mean"), Some(mean), "the mean");
+    if said.sentence.contains("median") {
         reader.is("extremes", said.number("median"), median(&values), "the median");
     }
     reader.is("count", said.number("n"), Some(values.len() as f64), "the number of pairs with a value");
