@@ -76,7 +76,10 @@ fn of_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing) -> Picture {
 }
 
 /// A figure as wide as the picture, below the machine; `None` where nothing is drawn in the room that is left.
-fn of_chart(input: &ReportInput<'_>, draw: impl FnOnce(Room) -> Option<(Picture, usize)>) -> Option<Picture> {
+fn of_chart(
+    input: &ReportInput<'_>,
+    draw: impl FnOnce(Room) -> Option<(Picture, String)>,
+) -> Option<Picture> {
     let mut picture = Picture::new(titled(input), WIDTH, HEIGHT);
     let width = WIDTH - 2.0 * MARGIN;
     let mut baseline = head(&mut picture, input, [MARGIN, MARGIN - 12.0], width, 2);
@@ -86,14 +89,10 @@ fn of_chart(input: &ReportInput<'_>, draw: impl FnOnce(Room) -> Option<(Picture,
     let method = method_of(input);
     let (top, bottom) = (baseline + 8.0, if method.is_empty() { METHOD + 26.0 } else { METHOD - 2.0 });
     let height = bottom - top;
-    let (figure, charts) =
+    let (figure, notes) =
         draw(Room { width, most_rows: rows_in(height), chart: [width, height], is_one_chart: true })?;
     picture.title = format!("{}: {}", picture.title, figure.title);
     picture.insert_within(figure, [MARGIN, top, width, height]);
-    let notes = match charts {
-        0 | 1 => String::new(),
-        more => format!("one of {more} charts of this run: --series chooses, a page has all"),
-    };
     foot(&mut picture, input, &method, &notes);
     Some(picture)
 }
@@ -103,9 +102,9 @@ fn rows_in(height: f64) -> usize {
     ((height - 78.0) / 22.0).max(1.0) as usize
 }
 
-/// What a run without a map of several CPUs is best shown by: one pair over time; else its ladder; else the chart with
+/// With what else there is: what a run without a map of several CPUs is best shown by: one pair over time; else its ladder; else the chart with
 /// most curves; else its first comparison.
-fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, usize)> {
+fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
     let [width, height] = room.chart;
     let watch = || input.watch().and_then(|watch| timeline::timeline(watch, width, height));
     let steps = || {
@@ -126,18 +125,22 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, usize)> {
         });
         let shown: Vec<Picture> = fitting.map(|(_, drawn)| drawn).collect();
         let title = shown.first()?.title.clone();
-        let left_out = count - shown.len();
-        Some((Picture::stacked(title, shown, WORK_GAP), 1 + left_out))
+        let note = (shown.len() < count)
+            .then(|| format!("{} of {count} pieces of work: a page has all", shown.len()));
+        Some((Picture::stacked(title, shown, WORK_GAP), note.unwrap_or_default()))
     };
-    let one = |picture| (picture, 1);
+    let one = |picture| (picture, String::new());
     watch().or_else(steps).map(one).or_else(curves).or_else(compared)
 }
 
-/// The first of the charts with most curves, and how many charts there are.
-fn fullest(mut charts: Vec<Picture>) -> Option<(Picture, usize)> {
-    let count = charts.len();
+/// The first of the charts with most curves, and that there are others.
+fn fullest(mut charts: Vec<Picture>) -> Option<(Picture, String)> {
+    let note = match charts.len() {
+        0 | 1 => String::new(),
+        more => format!("one of {more} charts of this run: --series chooses, a page has all"),
+    };
     charts.reverse();
-    Some((charts.into_iter().max_by_key(drawn_in)?, count))
+    Some((charts.into_iter().max_by_key(drawn_in)?, note))
 }
 
 /// The question that a map answers, or the first probe.

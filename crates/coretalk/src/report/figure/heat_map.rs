@@ -534,7 +534,7 @@ fn legend_words(map: &Map, Painted { scale, same }: Painted) -> String {
         (None, false) => "colours fitted to this map",
     };
     let number = |value: f64| if value < 1e5 { ns(value) } else { chart::number(value) };
-    let (low, high) = (chart::number(scale.low), chart::number(scale.high));
+    let (low, high) = (number(scale.low), number(scale.high));
     let mut words = vec![format!("{}, logarithmic", map.unit), range.to_owned()];
     words.extend(same.is_none().then(|| format!("{} to {}", number(scale.low), number(scale.high))));
     words.extend(map.columns.slices.contains(&true).then(|| format!("s: {SLICES}")));
