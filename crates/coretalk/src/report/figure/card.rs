@@ -102,8 +102,8 @@ fn rows_in(height: f64) -> usize {
     ((height - 78.0) / 22.0).max(1.0) as usize
 }
 
-/// With what else there is: what a run without a map of several CPUs is best shown by: one pair over time; else its ladder; else the chart with
-/// most curves; else its first comparison.
+/// What a run without a map of several CPUs is best shown by, and what else there is: one pair over time; else its ladder;
+/// else the chart with most curves; else its comparisons.
 fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
     let [width, height] = room.chart;
     let watch = || input.watch().and_then(|watch| timeline::timeline(watch, width, height));

@@ -3,13 +3,14 @@
 use super::escape::escaped;
 use crate::SeriesReport;
 use crate::blocks::Block;
+use crate::report::answer::{Answer, Number};
 use crate::report::figure::key_numbers::{answer_of, key_numbers, main_map, said_of, written};
 use crate::report::input::{Map, ReportInput};
 use crate::report::ladder::relation_words;
 use crate::report::parameters::telling;
+use crate::report::place;
 use crate::report::text::{count, ns, percent, plain, short_ns};
 use crate::report::trial_words::{half_width, placement_words, question};
-use crate::report::{answer::Answer, place};
 use coretalk_measure::probes;
 use coretalk_model::Flag;
 use coretalk_model::latency::summary::{by_relation, class_pairs};
@@ -100,7 +101,7 @@ fn of_map(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<Ti
         let pairs = count(pairs, "pair");
         Some(if low == high { pairs } else { format!("{low} to {high} over {pairs}") })
     };
-    let tile = |number: &crate::report::answer::Number| Tile {
+    let tile = |number: &Number| Tile {
         value: written(number.ns),
         unit: map.unit.clone(),
         range: range(number.ns).unwrap_or_default(),
