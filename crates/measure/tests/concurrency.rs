@@ -134,7 +134,7 @@ fn where_the_budget_ends_first_what_was_made_concurrently_stands_and_says_so() {
 #[test]
 fn a_queue_that_sleeps_is_measured_concurrently_on_one_cpu_too() {
     let mut machine = open("chiplet-16", 0.0);
-    let settings = settings(&machine, "semaphore", "1,100", Some(8), 12);
+    let settings = settings(&machine, "semaphore", "1,100", Some(8), 6);
     let (result, _) = measure(&mut machine, &settings);
     assert_eq!(verdicts(&result), [vec![Relation::SameCpu, Relation::L3, Relation::Package], vec![]]);
 }

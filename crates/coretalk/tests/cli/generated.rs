@@ -215,7 +215,7 @@ fn every_example_in_help_runs() {
             }
             // A minute on a whole machine says no more about the words than a few seconds.
             if words.first().is_some_and(|word| LONG.contains(word)) && !words.contains(&"--budget") {
-                words.splice(end..end, ["--budget", "6s"]);
+                words.splice(end..end, ["--budget", "2s"]);
             }
             let said = tool.call(&words);
             let expected: &[i32] = match line {
