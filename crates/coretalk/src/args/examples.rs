@@ -163,6 +163,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             ("coretalk doctor", "check this machine, with suggested fixes"),
             ("coretalk doctor --format json", "for scripts"),
+            ("coretalk doctor -o findings.txt", "to a file, to attach to results"),
         ],
     ),
     (
@@ -186,6 +187,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             ("coretalk clock", "the counter and what reading it costs"),
             ("coretalk clock --format json", "for scripts"),
+            ("coretalk clock --budget 10s", "compare the counters of more CPUs"),
         ],
     ),
     (

@@ -8,6 +8,7 @@ mod compared;
 mod comparing;
 mod contend;
 mod departing;
+mod documented;
 mod effects;
 mod generated;
 mod jitter;

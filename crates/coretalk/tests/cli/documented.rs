@@ -1,0 +1,108 @@
+//! Commands in blocks of the documents: each runs, on a simulated machine where it would measure this one.
+
+use super::tool::Tool;
+use std::path::Path;
+
+/// Commands that measure, and take a machine, CPUs and a budget.
+const MEASURING: [&str; 12] = [
+    "latency",
+    "wait",
+    "wake",
+    "queue",
+    "contend",
+    "sharing",
+    "broadcast",
+    "spawn",
+    "jitter",
+    "suite",
+    "advise",
+    "doctor",
+];
+
+/// The lines of all shell blocks that call the tool, without their comments.
+fn commands() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut paths = vec![root.join("README.md"), root.join("SCENARIOS.md"), root.join("CONTRIBUTING.md")];
+    for folder in ["docs", "docs/probes"] {
+        let entries = std::fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
+        paths.extend(entries.filter(|path| path.extension().is_some_and(|end| end == "md")));
+    }
+    let mut commands = Vec::new();
+    for text in paths.iter().map(|path| std::fs::read_to_string(path).unwrap()) {
+        let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+        let lines =
+            blocks.flat_map(str::lines).map(|line| line.split(" #").next().unwrap().trim_end().to_owned());
+        commands.extend(lines.filter(|line| line == "coretalk" || line.starts_with("coretalk ")));
+    }
+    commands
+}
+
+/// What the commands name: runs, matrices and distributions.
+fn with_files() -> Tool {
+    let tool = Tool::new();
+    let simulated = ["--machine", "sim:chiplet-16-smt", "-q", "--budget", "1s", "--name"];
+    for name in ["before", "after"] {
+        tool.done(&[&["--cpus", "0,1,8,16"][..], &simulated, &[name]].concat());
+    }
+    for file in ["a.csv", "b.csv", "c.csv", "their-matrix.csv"] {
+        tool.done(&["export", "before", "--format", "csv", "-o", file]);
+    }
+    let words = ["wait", "--cpus", "0,8", "--strategy", "pause,futex", "--export-hgrm", "."];
+    tool.done(&[&words[..], &simulated, &["waits"]].concat());
+    tool
+}
+
+#[test]
+fn every_command_in_documents_runs() {
+    let tool = with_files();
+    let hgrm = std::fs::read_dir(tool.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let hgrm: Vec<String> = hgrm.filter(|name| name.ends_with(".hgrm")).take(2).collect();
+    let commands = commands();
+    for line in &commands {
+        // What stands between quotes is one word.
+        let unquoted = line.split('\'').enumerate().map(|(at, part)| match at % 2 {
+            1 => part.replace(' ', "_"),
+            _ => part.to_owned(),
+        });
+        let unquoted: String = unquoted.collect();
+        let typed = unquoted.split_whitespace().skip(1).flat_map(|word| match word {
+            "*.hgrm" => hgrm.clone(),
+            word => vec![word.to_owned()],
+        });
+        let mut words: Vec<String> = typed.collect();
+        let command =
+            words.first().filter(|word| !word.starts_with('-')).cloned().unwrap_or("latency".to_owned());
+        let mut add = |option: &str, value: &str| {
+            if !words.iter().any(|word| word == option) {
+                words.splice(0..0, [option, value].map(str::to_owned));
+            }
+        };
+        if MEASURING.contains(&command.as_str()) {
+            add("--machine", "sim:chiplet-16-smt");
+            match command.as_str() {
+                "doctor" => {}
+                "advise" => add("--cpus", "0-7"),
+                "jitter" => add("--cpus", "0,1,8,16"),
+                _ => ["--cpus", "--budget"].into_iter().zip(["0,1,8,16", "1s"]).for_each(|(o, v)| add(o, v)),
+            }
+        }
+        // A command of one's own: everything before it is resolved, and a simulated machine refuses it.
+        let foreign = line.contains(" -- ");
+        if foreign {
+            std::fs::write(tool.path().join("server"), "").unwrap();
+            std::fs::write(tool.path().join("bench"), "").unwrap();
+            add("--machine", "sim:chiplet-16-smt");
+        }
+        let said = tool.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let expected: &[i32] = match line {
+            _ if foreign => &[2],
+            _ if line.contains("--fail-on") => &[0, 1, 7],
+            _ => &[0],
+        };
+        assert!(expected.contains(&said.code), "{line}: {words:?}: {}", said.err);
+        assert!(!foreign || said.err.contains("cannot run a command"), "{line}: {}", said.err);
+    }
+    assert!(commands.len() > 40, "{} commands", commands.len());
+}
