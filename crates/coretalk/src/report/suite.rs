@@ -1,7 +1,7 @@
 //! A run of everything: a short table for each probe, and its extremes in words.
 
 use super::ladder::relation_words;
-use super::text::{chosen_time, count, ns, plain};
+use super::text::{chosen_time, count, ns, percent, plain};
 use super::trial_words::question;
 use super::wait::crossovers;
 use super::{jitter, plateaus, queue};
@@ -9,11 +9,15 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesProbe;
-use coretalk_model::Flag;
+use coretalk_model::flags::Effect;
 use coretalk_model::quantity::{Aggregate, Unit};
 use coretalk_model::series::{self, TrialResult, Value, side_by_side};
+use coretalk_model::stats::Estimate;
+use coretalk_model::{Flag, Flags};
 use std::borrow::Cow;
 
+/// From this half width on a third digit tells nothing.
+const TWO_DIGITS: f64 = 0.05;
 /// Rows of a table; the rest is in the data.
 const MOST_ROWS: usize = 24;
 /// Parameters that tell columns apart, or that are the same everywhere.
@@ -23,7 +27,8 @@ const MASK: &str = "mask";
 
 /// A table and some words for each probe of a run.
 pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'static>> {
-    let mut blocks = Vec::new();
+    let common = common(&series.result.trials);
+    let mut blocks = vec![Block::Gap, Block::Prose(legend(series, &common))];
     for name in &series.settings.probes {
         let Some(probe) = probes::series_by_id(name) else { continue };
         let trials: Vec<&TrialResult> =
@@ -33,11 +38,11 @@ pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'st
             blocks.extend(jitter::in_short(&trials));
             continue;
         }
-        blocks.extend(of_probe(report, series, &trials, probe));
+        blocks.extend(of_probe(report, series, &trials, probe, &common));
         blocks.extend(plateaus::blocks(series, &trials));
         // A queue says it in its own words.
         if *name != coretalk_model::queue::names::PROBE && trials.iter().any(|trial| of_slices(trial)) {
-            let text = "s: threads share a CPU and look instead of sleeping, so that time slices are what is measured.";
+            let text = "s: threads share a CPU and poll instead of sleeping: this measures time slices.";
             blocks.push(Block::Prose(text.to_owned()));
         }
         if *name == coretalk_model::wait::names::PROBE {
@@ -57,7 +62,74 @@ struct DisplayedValue<'a> {
     /// Its name in the data.
     name: &'a str,
     unit: Unit,
+    /// The interval around it.
+    estimate: Option<&'a Estimate>,
     trial: &'a TrialResult,
+}
+
+impl DisplayedValue<'_> {
+    /// Half of its interval as a share of it.
+    fn width(&self) -> Option<f64> {
+        self.estimate?.stated_half_width(self.value)
+    }
+
+    /// As many digits as its interval allows, in the unit that reads best.
+    fn words(&self) -> String {
+        value_words(self.value, self.unit, self.width().is_some_and(|width| width >= TWO_DIGITS))
+    }
+
+    /// The same with its interval where that is wider than requested, and why it should not be used if so.
+    fn cell(&self, precision: f64, common: &[Flag]) -> String {
+        let width = self.width();
+        let interval = match width {
+            Some(width) if width <= precision * (1.0 + 1e-9) => String::new(),
+            width => format!(" ±{}", width.map_or("?".to_owned(), percent)),
+        };
+        let mark = match reason(self.trial, common) {
+            _ if of_slices(self.trial) => " s".to_owned(),
+            Some(flag) => format!(" ! {}", flag.name()),
+            None if width.is_some_and(|width| width >= 1.0) => " ! wide".to_owned(),
+            None => String::new(),
+        };
+        format!("{}{interval}{mark}", self.words())
+    }
+}
+
+/// Whether the interval beside a number shows this doubt.
+fn is_shown(flag: Flag) -> bool {
+    flag.effect() == Effect::Width || matches!(flag, Flag::CoarseClock | Flag::FewPasses)
+}
+
+/// Why a number of a trial should not be used, where most others do not share it.
+fn reason(trial: &TrialResult, common: &[Flag]) -> Option<Flag> {
+    trial.flags.iter().filter(|flag| !is_shown(*flag) && !common.contains(flag)).collect::<Flags>().gravest()
+}
+
+/// What concerns most trials: a mark that they all carry would say nothing.
+fn common(trials: &[TrialResult]) -> Vec<Flag> {
+    let many =
+        |flag: &Flag| 2 * trials.iter().filter(|trial| trial.flags.contains(*flag)).count() > trials.len();
+    Flag::ALL.iter().copied().filter(|flag| flag.is_doubt() && !is_shown(*flag) && many(flag)).collect()
+}
+
+/// What the marks of all tables mean, and what is not marked.
+fn legend(series: &SeriesReport, common: &[Flag]) -> String {
+    let width = percent(series.settings.precision);
+    let mut words = format!(
+        "Intervals are ±{width} at 95 % unless shown (±?: too few passes); ! marks a value not to be used, with the reason."
+    );
+    for flag in common {
+        let of = series.result.trials.iter().filter(|trial| trial.flags.contains(*flag));
+        let reason = of.clone().find(|trial| trial.flags.gravest() == Some(*flag));
+        let reason =
+            reason.and_then(|trial| trial.reason.as_ref()).map_or(flag.name(), |reason| reason.as_str());
+        let (of, all) = (of.count(), series.result.trials.len());
+        words.push_str(&format!(
+            " Not marked because most values share it: {} ({of} of {all}).",
+            plain(reason)
+        ));
+    }
+    words
 }
 
 fn of_probe(
@@ -65,6 +137,7 @@ fn of_probe(
     series: &SeriesReport,
     trials: &[&TrialResult],
     probe: &dyn SeriesProbe,
+    common: &[Flag],
 ) -> Vec<Block<'static>> {
     // What waiting takes from a sibling is a ratio, and stands in the whole table of `wait`.
     let ratio = |trial: &&&TrialResult| trial.spec.parameters.text("mode") == Some("sibling");
@@ -85,7 +158,8 @@ fn of_probe(
         let name = series::displayed_value(&series.settings, trial)?;
         let declared = series.settings.quantities.of(&trial.spec.probe, name);
         let unit = declared.map_or(Unit::Number, |quantity| quantity.unit);
-        Some(DisplayedValue { value: trial.number_of(name)?, name, unit, trial })
+        let estimate = trial.medians_ns.get(name).or_else(|| trial.values.get(name));
+        Some(DisplayedValue { value: trial.number_of(name)?, name, unit, estimate, trial })
     };
     let titles = placements.iter().map(Column::numbers);
     let mut table = Table::new([Column::words("")].into_iter().chain(titles).collect::<Vec<_>>());
@@ -97,14 +171,7 @@ fn of_probe(
             {
                 "s".into()
             }
-            Some(DisplayedValue { value, trial, unit, .. }) => {
-                let mark = match (of_slices(trial), trial.flags.has_doubt()) {
-                    (true, _) => " s",
-                    (false, true) => " !",
-                    (false, false) => "",
-                };
-                format!("{}{mark}", value_words(value, unit)).into()
-            }
+            Some(displayed) => displayed.cell(series.settings.precision, common).into(),
             None => Cell::Unknown,
         };
         table.row([row.into()].into_iter().chain(placements.iter().map(cell)).collect::<Vec<_>>());
@@ -142,7 +209,7 @@ fn quantities<'a>(probe: &dyn SeriesProbe, every: impl Iterator<Item = Displayed
     // Sorting keeps the order of those with as many.
     kinds.sort_by_key(|(_, rows)| std::cmp::Reverse(rows.len()));
     let parts = kinds.into_iter().enumerate().map(|(index, (name, rows))| {
-        let of = if index == 0 { String::new() } else { format!("of {}: ", rows.join(", ")) };
+        let of = if index == 0 { String::new() } else { format!("{}: ", rows.join(", ")) };
         format!("{of}{}", quantity(probe, name))
     });
     parts.collect::<Vec<_>>().join("; ")
@@ -152,15 +219,16 @@ fn quantity(probe: &dyn SeriesProbe, name: &str) -> String {
     let Some(quantity) = probe.quantities().iter().find(|quantity| quantity.id == name) else {
         return plain(&name.replace('_', " "));
     };
-    let title = match quantity.aggregate {
-        Aggregate::Events => format!("{}, median", quantity.title),
-        // Each number of the table says its unit.
-        _ => quantity.title.split(' ').filter(|word| *word != "ns").collect::<Vec<_>>().join(" "),
-    };
-    quantity.meaning.map_or(title.clone(), |meaning| format!("{title} ({meaning})"))
+    // Each number of the table has its unit.
+    let title = || quantity.title.split(' ').filter(|word| *word != "ns").collect::<Vec<_>>().join(" ");
+    let words = quantity.meaning.map_or_else(title, str::to_owned);
+    match quantity.aggregate {
+        Aggregate::Events => format!("{words}, median"),
+        _ => words,
+    }
 }
 
-/// The least and the most of rows that are the same thing under the same numbers.
+/// The least and the most of rows that are the same thing under the same numbers, and which are no worse than the least.
 fn extremes<'a>(placement: &str, column: impl Iterator<Item = DisplayedValue<'a>>) -> Vec<String> {
     let mut alike: Vec<(&str, String, Vec<DisplayedValue<'a>>)> = Vec::new();
     for displayed in column.filter(|displayed| !of_slices(displayed.trial)) {
@@ -178,10 +246,19 @@ fn extremes<'a>(placement: &str, column: impl Iterator<Item = DisplayedValue<'a>
         rows.sort_by(|a, b| a.value.total_cmp(&b.value));
         let [first, .., last] = rows.as_slice() else { return None };
         let of = if numbers.is_empty() { String::new() } else { format!(", {numbers}") };
-        let one = |displayed: &DisplayedValue<'_>| {
-            format!("{}, {}", value_words(displayed.value, displayed.unit), names(displayed.trial))
+        let one =
+            |displayed: &DisplayedValue<'_>| format!("{}, {}", displayed.words(), names(displayed.trial));
+        // The clock, or the scatter of passes, does not tell these from the first.
+        let alike = |other: &DisplayedValue<'_>| {
+            other.estimate.zip(first.estimate).is_some_and(|(other, first)| other.overlaps(first))
         };
-        Some(format!("{placement}{of}: least {}; most {}.", one(first), one(last)))
+        if alike(last) {
+            return Some(format!("{placement}{of}: all alike within their intervals."));
+        }
+        let alike: Vec<String> =
+            rows[1..].iter().filter(|other| alike(other)).map(|other| names(other.trial)).collect();
+        let alike = if alike.is_empty() { String::new() } else { format!(" (alike: {})", alike.join(", ")) };
+        Some(format!("{placement}{of}: min {}{alike}; max {}.", one(first), one(last)))
     };
     alike.into_iter().filter_map(sentence).collect()
 }
@@ -191,15 +268,23 @@ fn of_slices(trial: &TrialResult) -> bool {
     trial.flags.contains(Flag::SharedSpin)
 }
 
-/// Three significant digits, in the unit that reads best; a mark where it is in doubt.
-fn value_words(value: f64, unit: Unit) -> String {
+/// A number in the unit that reads best.
+fn value_words(value: f64, unit: Unit, wide: bool) -> String {
+    let digits = |value: f64| if wide { two_digits(value) } else { ns(value) };
     match unit {
-        Unit::Ns if value < 1e3 => format!("{} ns", ns(value)),
-        Unit::Ns if value < 1e6 => format!("{} µs", ns(value / 1e3)),
-        Unit::Ns => format!("{} ms", ns(value / 1e6)),
-        Unit::Ratio => format!("× {}", ns(value)),
+        Unit::Ns if value < 1e3 => format!("{} ns", digits(value)),
+        Unit::Ns if value < 1e6 => format!("{} µs", digits(value / 1e3)),
+        Unit::Ns => format!("{} ms", digits(value / 1e6)),
+        Unit::Ratio => format!("× {}", digits(value)),
+        _ if wide => format!("{} M/s", two_digits(value / 1e6)),
         _ => format!("{} M/s", queue::million(value)),
     }
+}
+
+fn two_digits(value: f64) -> String {
+    let unit = 10f64.powf(value.abs().log10().floor() - 1.0);
+    let decimals = (-unit.log10()).max(0.0).round() as usize;
+    format!("{:.decimals$}", (value / unit).round() * unit)
 }
 
 /// What a trial is, but for its placement: what it is first, then how much of it.
@@ -228,6 +313,10 @@ fn parameters(trial: &TrialResult, which: impl Fn(&Value) -> bool) -> Vec<String
         trial.spec.parameters.iter().filter(|(name, value)| !NOT_IN_ROWS.contains(name) && which(value));
     told.map(|(name, value)| match (name, value) {
         ("pause_ns", Value::Number(ns)) => format!("{} apart", chosen_time(*ns)),
+        ("distance_bytes", Value::Number(bytes)) => format!("{bytes} bytes apart"),
+        ("readers", Value::Number(readers)) => count(*readers as u64, "reader"),
+        ("critical_ns", Value::Number(ns)) => format!("{} inside", chosen_time(*ns)),
+        ("parallel_ns", Value::Number(ns)) => format!("{} outside", chosen_time(*ns)),
         _ => plain(&super::parameters::telling(name, value)),
     })
     .collect()
@@ -240,7 +329,7 @@ fn placement_label(report: &RunReport, trial: &TrialResult) -> String {
     }
     // Many readers are told apart by their rows.
     if trial.spec.parameters.number("readers").is_some() {
-        return "until the last".to_owned();
+        return "last reader".to_owned();
     }
     if let Some(cpus) = trial.spec.parameters.text(MASK) {
         return format!("on {}", plain(cpus));
@@ -252,7 +341,7 @@ fn placement_label(report: &RunReport, trial: &TrialResult) -> String {
         }
         [from, to] => relation_words(report.topology.relation(*from, *to), &report.topology),
         [] => "anywhere".to_owned(),
-        [_] => "one CPU".to_owned(),
+        [_] => "same CPU".to_owned(),
         more => count(more.len() as u64, "CPU"),
     }
 }

@@ -72,16 +72,21 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
     assert!(told.is_superset(&asked) && told.contains("latency"), "{told:?}");
     assert!(steps(&document).is_superset(&["futex", "pipe"].into()));
     let screen = tool.done(&["runs", "show", "all"]).out;
-    // Every number is named, by the name that it has in the table of its command.
-    for named in
-        ["half, net (", "trip, median (", "slept, median (", "latency, median (", " thread (", " both ("]
-    {
+    // Every number is named, as a person would.
+    for named in [
+        "half a round trip, minus half a clock read",
+        "round trip, including one clock read, median",
+        "time until a sleeping thread runs again, median",
+        "time until the first statement runs, median",
+        "time per operation and thread",
+        "time of an addition while both threads add",
+    ] {
         assert!(screen.contains(named), "{named}: {screen}");
     }
     assert!(screen.contains("\n thread, 1 ms apart ") && screen.contains(" on 0-7 "), "{screen}");
     // Looking and sleeping receivers are not ranked among each other, nor silences of two lengths.
-    assert!(!screen.lines().any(|line| line.contains("least") && line.contains("looks")), "{screen}");
-    assert!(screen.contains("same L3, gap 20 µs: least"), "{screen}");
+    assert!(!screen.lines().any(|line| line.contains(": min ") && line.contains("looks")), "{screen}");
+    assert!(screen.contains("same L3, gap 20 µs: "), "{screen}");
     // The budget is that which was asked for.
     assert!(!screen.contains("The budget of") || screen.contains("The budget of 10 s ended"), "{screen}");
     // A page says above everything what each probe found.

@@ -82,7 +82,7 @@ const QUANTITIES: &[Quantity] = &[
         .better(Better::Lower)
         .headline(0)
         .in_table()
-        .meaning("loaded over idle"),
+        .meaning("loaded time over idle time"),
     Quantity::events(wake::names::HOT, "hot").headline(3),
     Quantity::events(wake::names::WAKER, "waker"),
     Quantity::events(wake::names::FIRST, "first"),

@@ -51,7 +51,7 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::time(names::SHARED_NS, "ns both")
         .headline(0)
         .in_table()
-        .meaning("an addition while both threads add"),
+        .meaning("time of an addition while both threads add"),
     Quantity::time(names::ALONE_NS, "ns alone").in_table(),
     Quantity::value(names::SLOWDOWN, "slowdown", Unit::Ratio).better(Better::Lower).in_table(),
     Quantity::count("samples", "samples"),

@@ -10,7 +10,20 @@ use super::trials::reads_as;
 use coretalk_model::CpuId;
 use serde_json::Value;
 
-pub const PATTERNS: &[Pattern] = &[held("{place}: least {a}, {first}; most {b}, {last}.", least_and_most)];
+pub const PATTERNS: &[Pattern] = &[
+    held("{place}: min {a}, {first} (alike: {alike}); max {b}, {last}.", least_and_most),
+    held("{place}: min {a}, {first}; max {b}, {last}.", least_and_most),
+    held("{place}: all alike within their intervals.", all_alike),
+    held(
+        "Intervals are ±{width%} at 95 % unless shown (±?: too few passes); ! marks a value not to be used, with the reason.",
+        precision,
+    ),
+    held(
+        "Intervals are ±{width%} at 95 % unless shown (±?: too few passes); ! marks a value not to be used, with the reason. Not marked because \
+         most values share it: {rest}",
+        precision,
+    ),
+];
 
 /// Whether a part of a row's name is a parameter of a trial.
 pub fn is_part(trial: &Value, part: &str) -> bool {
@@ -20,9 +33,26 @@ pub fn is_part(trial: &Value, part: &str) -> bool {
         let first = name.split('_').next().unwrap_or_default();
         shown == part
             || part == format!("{shown} apart")
+            || part == format!("{shown} bytes apart")
+            || part.trim_end_matches('s') == format!("{shown} reader")
+            || part == format!("{shown} inside")
+            || part == format!("{shown} outside")
             || part == format!("{first} {shown}")
             || part == format!("{} {shown}", name.replace('_', " "))
     })
+}
+
+/// A cell without its interval and mark.
+fn bare(cell: &str) -> &str {
+    let value = cell.split(['±', '!']).next().unwrap_or_default().trim_end();
+    // Time slices have a mark of their own.
+    value.strip_suffix(" s").unwrap_or(value)
+}
+
+/// The interval that a cell shows.
+fn wide(cell: &str) -> Option<f64> {
+    let (_, interval) = cell.split_once('±')?;
+    Printed::read(&interval[..=interval.find('%')?]).map(|width| width.value)
 }
 
 /// The row, unit and value of a short table are those of a trial of that place.
@@ -32,16 +62,18 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
     for row in &table.rows[1..] {
         let parts: Vec<String> = row[0].split(", ").map(str::to_owned).collect();
         for (place, cell) in heading.iter().zip(row).skip(1) {
-            let text = cell.trim_end_matches([' ', '!']).trim_start_matches("× ");
-            // Time slices have a mark of their own.
-            let text = text.strip_suffix(" s").unwrap_or(text);
+            let text = bare(cell).trim_start_matches("× ");
             let (digits, scale) = match text.rsplit_once(' ') {
                 Some((digits, "ns")) => (digits, 1.0),
                 Some((digits, "µs")) => (digits, 1e3),
                 Some((digits, "ms" | "M/s")) => (digits, 1e6),
                 _ => (text, 1.0),
             };
-            let Some(number) = Printed::read(digits) else { continue };
+            let Some(mut number) = Printed::read(digits) else { continue };
+            if wide(cell).is_some_and(|width| width >= 0.0495) {
+                // Two digits say all that is known.
+                number.half = number.half.max(0.05 * 10f64.powf(number.value.log10().floor()));
+            }
             let number = Printed { value: number.value * scale, half: number.half * scale };
             let here = |placement: &[CpuId]| -> bool {
                 match placement {
@@ -51,11 +83,11 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                     {
                         true
                     }
-                    _ if place == "until the last" || place == "anywhere" => true,
+                    _ if place == "last reader" || place == "anywhere" => true,
                     [from, to, ..] => {
                         relation_words(run.reported.relation(*from, *to), &run.reported) == *place
                     }
-                    _ => place == "one CPU",
+                    _ => place == "same CPU",
                 }
             };
             let cpus = |trial: &Value| -> Vec<CpuId> {
@@ -84,6 +116,9 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                     values.chain(trial["percentiles"]["50"].as_f64()).collect::<Vec<f64>>()
                 })
                 .collect();
+            let intervals =
+                of_series.iter().flat_map(|trial| trial["intervals"].as_object().into_iter().flatten());
+            let mut widths: Vec<f64> = intervals.filter_map(|(_, ends)| half_width(ends)).collect();
             for matrix in list(&run.document["matrices"])
                 .iter()
                 .filter(|matrix| matrix["probe"] == reader.probe.as_str() && reader.probe == "queue")
@@ -93,6 +128,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                         let pair = ["from", "to"].map(|name| CpuId(cell[name].as_u64().unwrap_or(0) as u32));
                         if here(&pair) {
                             exact.extend(cell["median"].as_f64());
+                            widths.extend(half_width(&cell["ci"]));
                         }
                     }
                 }
@@ -100,8 +136,45 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
             reader.holds("suite", exact.iter().any(|exact| number.reads(*exact)), || {
                 format!("{}, {place}: {} is none of {exact:?}", row[0], number.value)
             });
+            if let Some(shown) = wide(cell) {
+                let is_one = widths.iter().any(|width| (shown / width - 1.0).abs() < 0.15);
+                reader.holds("width", is_one, || {
+                    format!("{}, {place}: ±{shown} is none of {widths:?}", row[0])
+                });
+            }
         }
     }
+}
+
+/// Half of an interval as a share of its middle.
+fn half_width(ends: &Value) -> Option<f64> {
+    let (low, high) = ends[0].as_f64().zip(ends[1].as_f64())?;
+    Some((high - low) / (high + low))
+}
+
+fn precision(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let asked = reader.run.words.iter().skip_while(|word| *word != "--precision").nth(1);
+    let asked =
+        asked.and_then(|text| text.trim_end_matches('%').parse().ok()).map_or(0.02, |p: f64| p / 100.0);
+    reader.is("precision", said.share("width"), Some(asked), "the precision that was asked for");
+}
+
+/// Rows that no interval tells apart: the intervals of the first and of the last of them meet.
+fn all_alike(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let (place, numbers) = said.text("place").split_once(", ").unwrap_or((said.text("place"), ""));
+    // A wide table goes on below itself.
+    let with = reader.tables.iter().rev().find_map(|table| Some((table.clone(), table.column(place)?)));
+    let Some((table, column)) = with else { return reader.fail("suite", format!("no column {place}")) };
+    let rows = table.rows[1..].iter().filter(|row| row[0].ends_with(numbers)).map(|row| row[column].as_str());
+    let ends = rows.filter_map(|cell| {
+        let value = Printed::time(bare(cell))?.value;
+        let width = wide(cell).unwrap_or(0.02);
+        Some([value * (1.0 - width), value * (1.0 + width)])
+    });
+    let ends: Vec<[f64; 2]> = ends.collect();
+    let latest = ends.iter().map(|[low, _]| *low).fold(0.0, f64::max);
+    let earliest = ends.iter().map(|[_, high]| *high).fold(f64::INFINITY, f64::min);
+    reader.holds("suite", ends.len() > 1 && latest <= 1.05 * earliest, || format!("{place}: {ends:?}"));
 }
 
 /// The least and the most of a column among rows of the same numbers.
@@ -110,12 +183,10 @@ fn least_and_most(reader: &mut Reader<'_>, said: &Said<'_>) {
         .text("place")
         .split_once(", ")
         .map_or((said.text("place"), ""), |(place, numbers)| (place, numbers));
-    let Some(table) = reader.tables.last().cloned() else {
-        return reader.fail("suite", "no table stands above");
-    };
-    let column = table.column(place);
-    let Some(column) = column else { return reader.fail("suite", format!("no column {place}")) };
-    let ns = |cell: &str| Printed::time(cell.trim_end_matches([' ', '!'])).map(|time| time.value);
+    // A wide table goes on below itself.
+    let with = reader.tables.iter().rev().find_map(|table| Some((table.clone(), table.column(place)?)));
+    let Some((table, column)) = with else { return reader.fail("suite", format!("no column {place}")) };
+    let ns = |cell: &str| Printed::time(bare(cell)).map(|time| time.value);
     let mut all: Vec<(String, f64)> = Vec::new();
     for row in &table.rows[1..] {
         let name = match numbers.is_empty() {
@@ -124,7 +195,7 @@ fn least_and_most(reader: &mut Reader<'_>, said: &Said<'_>) {
         };
         let cell = &row[column];
         if let (Some(name), Some(ns), false) =
-            (name, ns(cell), cell.ends_with(" s s") || cell.ends_with(" s") && cell.matches(" s").count() > 1)
+            (name, ns(cell), cell.ends_with(" s") && cell.matches(" s").count() > 1)
         {
             all.push((name.to_owned(), ns));
         }
