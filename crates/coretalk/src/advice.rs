@@ -54,7 +54,9 @@ impl AdviceView {
         match &self.outcome {
             Err(reason) => Some(reason.clone()),
             Ok(advice) if advice.ground != Ground::Nothing => None,
-            Ok(_) if self.talking == 0 => Some("nobody talks, and what the CPUs share is unknown".to_owned()),
+            Ok(_) if self.talking == 0 => {
+                Some("no threads talk, and it is unknown what the CPUs share".to_owned())
+            }
             Ok(_) if self.candidates.len() == self.threads && self.threads <= 2 => {
                 Some("only one placement is possible".to_owned())
             }

@@ -186,7 +186,7 @@ fn a_mesh_gets_no_invented_groups() {
 #[test]
 fn without_colour_levels_that_lie_apart_have_glyphs_and_ranges_of_their_own() {
     let text = screen(&samples::huge(), &at(100));
-    assert!(text.contains("a glyph may hold several L3"), "{text}");
+    assert!(text.contains("a glyph may contain several L3"), "{text}");
     let legend = text.lines().find(|line| line.trim_start().starts_with("ns:")).unwrap();
     let steps: Vec<&str> =
         legend.split("  ").map(str::trim).filter(|part| part.len() > "ns:".len()).collect();

@@ -199,7 +199,7 @@ pub(crate) fn too_coarse(width: f64) -> String {
 
 /// Why a number has [`Flag::Multimodal`].
 pub(crate) fn changed_state(plateaus: usize) -> String {
-    format!("the machine changed state: {plateaus} plateaus")
+    format!("the machine changed state: {plateaus} levels")
 }
 
 /// Why a number has [`Flag::FewPasses`].

@@ -151,7 +151,7 @@ impl ComparisonDoc {
                 Open::NoValue => "no run has a value",
                 Open::BelowZero => "values below zero have no ratio",
                 Open::TooFewRuns => "too few runs for a test",
-                Open::Neither => "the runs show neither a winner nor equality",
+                Open::Neither => "the runs are too noisy to call a winner or a tie",
             }),
             within_percent: percent(within),
             delta_percent: delta.and_then(|share| known(100.0 * share)),

@@ -139,7 +139,7 @@ impl DifferenceDoc {
             verdict: Verdict::CannotTell.name(),
             within_percent: None,
             least_percent: None,
-            reason: Some("nothing of the other side is known to be the same"),
+            reason: Some("nothing on the other side is known to correspond"),
         }
     }
 

@@ -207,7 +207,7 @@ pub struct LevelDoc {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SameDoc {
     level: &'static str,
-    /// The other level; `machine` where one group holds every CPU, `several` where they are groups of several levels or
+    /// The other level; `machine` where one group has every CPU, `several` where they are groups of several levels or
     /// fit none.
     same_as: &'static str,
 }

@@ -47,25 +47,27 @@ fn title(view: &AdviceView) -> String {
     let threads = count(view.threads as u64, "thread");
     match view.pattern {
         _ if view.threads == 1 => "Where one thread should live".to_owned(),
-        Some(Pattern::Independent) => format!("Where {threads} should live that do not talk (independent)"),
-        Some(Pattern::Pairs) => format!("Where {threads} should live, talking two by two (pairs)"),
+        Some(Pattern::Independent) => format!("Where {threads} that do not talk should live (independent)"),
+        Some(Pattern::Pairs) => format!("Where {threads} that talk in pairs should live (pairs)"),
         Some(Pattern::Ring) => {
-            format!("Where {threads} should live, each talking to the next, the last to the first (ring)")
+            format!("Where {threads} should live, each talking to the next and the last to the first (ring)")
         }
         Some(Pattern::Pipeline) => {
             format!("Where {threads} should live, each talking to the next (pipeline)")
         }
-        Some(Pattern::AllToAll) => format!("Where {threads} should live, each talking to each (all-to-all)"),
+        Some(Pattern::AllToAll) => {
+            format!("Where {threads} that all talk to each other should live (all-to-all)")
+        }
         None => {
             let pairs = count(view.talking as u64, "pair");
-            format!("Where {threads} should live, of which {pairs} talk as the graph says")
+            format!("Where {threads} should live, of which {pairs} talk, as in the graph")
         }
     }
 }
 
 fn origin(view: &AdviceView) -> String {
     let from = match &view.origin {
-        Origin::Measurement => "From a measurement of some seconds".to_owned(),
+        Origin::Measurement => "From a measurement of a few seconds".to_owned(),
         Origin::Run(name) => format!("From the run {}", plain(name)),
         Origin::File(name, format) => format!("From {} ({format})", plain(name)),
     };
@@ -77,8 +79,8 @@ fn recommendation(advice: &Advice) -> String {
     let placed = placed(&advice.cpus);
     match advice.ground {
         Ground::Structure => format!(
-            "{placed}: spread over groups of CPUs, so that they share as little as they can. Nobody talks, and \
-             latencies predict nothing."
+            "{placed}: spread over groups of CPUs, so that they share as little as possible. Latencies predict \
+             nothing for threads that do not talk."
         ),
         _ => format!("{placed}."),
     }
@@ -153,9 +155,9 @@ fn against(baseline: &Baseline, advice: &Advice) -> String {
 fn certainty(advice: &Advice) -> String {
     let Some(slack) = advice.slack else { return String::new() };
     let how = if advice.optimal {
-        "every placement was looked at, and the rest is what the intervals of the cells leave open"
+        "all placements were compared, and the rest is the uncertainty of the values"
     } else {
-        "by a bound that holds for all placements at once, and that perhaps none reaches"
+        "a bound over all placements, which perhaps none reaches"
     };
     let than = if advice.ground == Ground::Nothing { "the best found" } else { "the advised one" };
     format!("No placement is better than {than} by more than {}: {how}.", percent(slack))
@@ -166,20 +168,21 @@ fn what_to_type(advice: &Advice, snippets: Vec<Snippet>) -> Vec<Block<'static>> 
         snippets.into_iter().partition(|snippet| snippet.each);
     let mut blocks = Vec::new();
     if !together.is_empty() {
-        let heading = "the process on these CPUs, its threads moving among them:";
+        let heading = "to pin the process to these CPUs, with its threads free to move among them:";
         blocks.extend([Block::Prose(heading.to_owned()), to_copy(together)]);
     }
     if advice.cpus.len() < 2 {
         return blocks;
     }
     if advice.cpus.len() > MOST_LISTED {
-        let where_they_are = "each thread on its own CPU: --format json holds OpenMP, Slurm and libvirt";
+        let where_they_are = "to pin each thread to its own CPU: --format json has the lines for OpenMP, Slurm and \
+            libvirt";
         blocks.push(Block::Prose(where_they_are.to_owned()));
         return blocks;
     }
     let brief = advice.cpus.len() <= MOST_IN_XML;
     let last = if brief { "libvirt" } else { "libvirt with --format json" };
-    let heading = format!("each thread on its own CPU (OpenMP, GNU OpenMP, Slurm tasks, {last}):");
+    let heading = format!("to pin each thread to its own CPU (OpenMP, GNU OpenMP, Slurm tasks, {last}):");
     let shown = each.into_iter().filter(|snippet| brief || !snippet.text.contains('\n')).collect();
     blocks.extend([Block::Prose(heading), to_copy(shown)]);
     blocks

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// What no shape tells.
 const UNKNOWN: &str =
-    "What the groups are, threads of a core or cores of a cluster, latencies alone do not tell.";
+    "Latencies alone do not show whether groups are threads of a core or cores of a cluster.";
 /// Sizes that are told one by one.
 const MOST_SIZES: usize = 3;
 /// Groups that are listed one by one.
@@ -18,38 +18,38 @@ pub fn pairing_words(alignment: &Alignment) -> Option<String> {
     let [a, b] = alignment.levels();
     Some(match alignment.pairing() {
         Pairing::Pairs => return None,
-        Pairing::Levels(Likeness::Reported) => "The systems report other groups: what they call the same is held \
-                                                against each other, no pair of CPUs against a pair."
+        Pairing::Levels(Likeness::Reported) => "The systems report different groups: levels of the same name are \
+            compared, not individual pairs of CPUs."
             .to_owned(),
         Pairing::Levels(Likeness::Renumbered) => format!(
-            "Both show {}, under other numbers: groups of a size are held against each other, no pair of CPUs \
-             against a pair. {UNKNOWN}",
+            "Both show {}, numbered differently: groups of the same size are compared, not individual pairs of \
+             CPUs. {UNKNOWN}",
             makeup(a)
         ),
         Pairing::Levels(Likeness::Kind) => format!(
-            "A shows {}, B {}: levels are held against each other in this order, no pair of CPUs against a pair. {UNKNOWN}",
+            "A shows {}, B {}: levels are compared in this order, not individual pairs of CPUs. {UNKNOWN}",
             makeup(a),
             makeup(b)
         ),
         Pairing::Levels(Likeness::Threads) => format!(
-            "A shows {}, B {}: of these only threads of a core are known to be the same, from tests of both.",
+            "A shows {}, B {}: only threads of a core are known to correspond, from load tests of both.",
             makeup(a),
             makeup(b)
         ),
         Pairing::Levels(Likeness::Flat) => {
-            "All pairs of A are alike, and all of B: they are held against each other as a whole, no pair of CPUs \
-             against a pair."
+            "All pairs of A are alike, and so are all of B: they are compared as a whole, not pair by pair."
                 .to_owned()
         }
         Pairing::Nothing(Obstacle::Groups) => format!(
-            "A shows {}, B {}: nothing tells which of them are the same, so that nothing is held against each other.",
+            "A shows {}, B {}: it is unknown which of them correspond, so nothing is compared.",
             makeup(a),
             makeup(b)
         ),
         Pairing::Nothing(Obstacle::Meanings(doubt)) => format!(
-            "Levels of A and B look alike and may be different things (threads of a core, cores of a cluster, packages): \
-             {} take {} {unit} in A and {} {unit} in B, {:.1} times as long. Nothing says that they are the same, so that \
-             nothing is held against each other.",
+            "Levels of A and B look alike but may be different things (threads of a core, cores of a cluster, \
+             packages): \
+             {} take {} {unit} in A and {} {unit} in B, {:.1} times as long. Nothing shows that they correspond, so \
+             nothing is compared.",
             match doubt.level.as_str() {
                 "all" => "all pairs".to_owned(),
                 "across" => "pairs across all groups".to_owned(),
@@ -61,17 +61,17 @@ pub fn pairing_words(alignment: &Alignment) -> Option<String> {
             unit = doubt.unit,
         ),
         Pairing::Nothing(Obstacle::Patterns) => {
-            "Neither shows groups, the pairs of one at least differ by more than noise, and pairs of equal numbers do not \
-             resemble each other: nothing tells whether these are the same CPUs, so that nothing is held against each \
-             other."
+            "Neither shows groups, the pairs of at least one differ by more than noise, and pairs with the same \
+             numbers do not resemble each other: it is unknown whether these are the same CPUs, so nothing is \
+             compared."
                 .to_owned()
         }
         Pairing::Nothing(Obstacle::Unseen(errors)) => {
             let why = ["A", "B"].into_iter().zip(errors).filter_map(|(letter, error)| {
-                Some(format!(" (of {letter} no groups can be inferred: {})", error.as_ref()?))
+                Some(format!(" (no groups can be inferred for {letter}: {})", error.as_ref()?))
             });
             format!(
-                "Nothing tells whether equal numbers are the same CPUs{}, so that nothing is held against each other.",
+                "It is unknown whether CPUs with the same number are the same{}, so nothing is compared.",
                 why.collect::<String>()
             )
         }

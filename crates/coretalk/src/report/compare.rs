@@ -73,8 +73,8 @@ pub fn blocks(view: &CompareView<'_>) -> Vec<Block<'static>> {
     }
     blocks.extend([Block::Gap, Block::Prose(conclusion(view))]);
     if view.files {
-        let text = "Files say neither their conditions nor what their groups are: a shift common to all pairs (core clock, other kernel, other \
-                    lines) looks like a change of the machine.";
+        let text = "Files record neither their conditions nor what their groups are: a shift of all pairs (core \
+            clock, different kernel, different lines) looks like a change of the machine.";
         blocks.push(Block::Prose(text.to_owned()));
     }
     blocks
@@ -116,18 +116,17 @@ pub(super) fn side_words(side: &SideView) -> String {
 }
 
 pub(super) fn mismatch_words(mismatch: &Mismatch) -> String {
-    let said =
-        |text: &Option<String>| text.as_deref().map_or("not said".into(), |text| cut(&plain(text), 48));
+    let said = |text: &Option<String>| text.as_deref().map_or("unknown".into(), |text| cut(&plain(text), 48));
     format!("{}: {} in A, {} in B", mismatch.what, said(&mismatch.a), said(&mismatch.b))
 }
 
 pub(super) fn heading(dataset: &DatasetComparison) -> String {
     let basis = match dataset.basis {
-        Basis::Cycles => "shifts in core cycles, which a change of the clock leaves alone".to_owned(),
+        Basis::Cycles => "shifts in core cycles, which do not depend on the core clock".to_owned(),
         Basis::AsRead if dataset.quantity == "half_round_trip" => {
-            format!("shifts in {} as read, since a side does not know its core clock", dataset.unit)
+            format!("shifts in {} as measured, since the core clock of one side is unknown", dataset.unit)
         }
-        Basis::AsRead => "shifts as read".to_owned(),
+        Basis::AsRead => "shifts as measured".to_owned(),
     };
     let every = labels(dataset).shared().map_or(String::new(), |shared| format!("; every row: {shared}"));
     format!("{}, {}: {basis}{every}", series_words(&dataset.name), dataset.quantity.replace('_', " "))
@@ -229,7 +228,7 @@ fn alone_row(level: &LevelAlone, topology: Option<&Topology>, labels: &Labels) -
     }
     let name = format!("{} of {letter}", level_words(&level.level, topology, labels));
     let [a, b] = medians;
-    let verdict = format!("cannot tell: nothing of {other} is known to be the same");
+    let verdict = format!("cannot tell: nothing in {other} is known to correspond");
     vec![name, level.pairs.to_string(), a, b, "–".to_owned(), "–".to_owned(), verdict]
 }
 
@@ -277,7 +276,7 @@ pub(super) fn verdict_words(difference: &Difference, dataset: &DatasetComparison
                 let [within, least] = [within, difference.least].map(percent);
                 // Rounding must not hide that it lies beyond.
                 let just = if within == least { "just over " } else { "" };
-                format!("cannot tell: shown within {just}±{within}, ±{least} counts")
+                format!("cannot tell: known to {just}±{within}; ±{least} is needed")
             }
             None => "cannot tell".to_owned(),
         },
@@ -298,7 +297,7 @@ pub(super) fn remarks(dataset: &DatasetComparison) -> Vec<String> {
     let moved: usize = dataset.levels.iter().map(|level| level.moved).sum();
     if moved > 0 {
         texts.push(format!(
-            "Left out of their levels, for they changed state during a run: {}.",
+            "Left out because they changed state during a run: {}.",
             count(moved as u64, "pair")
         ));
     }
@@ -307,7 +306,7 @@ pub(super) fn remarks(dataset: &DatasetComparison) -> Vec<String> {
     }
     if dataset.without_ratio > 0 {
         texts.push(format!(
-            "Not compared, since what is zero or less has no ratio: {}.",
+            "Not compared, since values of zero or less have no ratio: {}.",
             count(dataset.without_ratio as u64, "value")
         ));
     }
@@ -319,7 +318,7 @@ pub(super) fn remarks(dataset: &DatasetComparison) -> Vec<String> {
     if let Some((clock, as_read)) = farthest.filter(|(clock, _)| clock.abs() >= CLOCK_SHIFT) {
         let how = if clock < 0.0 { "lower" } else { "higher" };
         texts.push(format!(
-            "In {} as read B differs by up to {}: its core clock was {how} by about {}.",
+            "In {} as measured, B differs by up to {}: its core clock was about {} {how}.",
             dataset.unit,
             signed(as_read),
             percent(clock.abs())
@@ -355,7 +354,7 @@ pub(super) fn tally(dataset: &DatasetComparison) -> Option<String> {
         |verdict: Verdict| dataset.cells.iter().filter(|cell| cell.difference.verdict == verdict).count();
     let [worse, better] = dataset.called();
     Some(format!(
-        "cells: {} {worse}, {} {better}, {} the same, {} cannot be told (at most 5 % of those called different are not)",
+        "cells: {} {worse}, {} {better}, {} the same, {} undecided (at most 5 % of those called different are not)",
         of(Verdict::Slower),
         of(Verdict::Faster),
         of(Verdict::Same),
@@ -431,7 +430,7 @@ pub(super) fn conclusion(view: &CompareView<'_>) -> String {
         }
     }
     if datasets.iter().all(|dataset| dataset.levels.is_empty()) {
-        return "Cannot tell: nothing of A is known to be the same as anything of B.".to_owned();
+        return "Cannot tell: nothing in A is known to correspond to anything in B.".to_owned();
     }
     if sentences.is_empty() && untold.is_empty() {
         sentences.push(format!("No level differs by {} or more.", percent(view.least)));
@@ -440,7 +439,10 @@ pub(super) fn conclusion(view: &CompareView<'_>) -> String {
         sentences.push(format!("Cannot tell: {}.", untold.join(", ")));
     }
     if single > 0 {
-        sentences.push(format!("Otherwise than their levels: {}.", count(single as u64, "pair")));
+        sentences.push(format!(
+            "{} changed differently from the rest of the level.",
+            count(single as u64, "pair")
+        ));
     }
     sentences.join(" ")
 }

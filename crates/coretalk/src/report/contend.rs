@@ -19,8 +19,8 @@ const MOST_WRONG: usize = 4;
 /// Everything about the contention of a run.
 pub(super) fn blocks(probe: &dyn SeriesProbe, result: &SeriesResult) -> Vec<Block<'static>> {
     let mut blocks = vec![Block::Prose(
-        "ns that a thread spends on one operation: wall time × threads / operations. s: threads share CPUs and look \
-         instead of sleeping, so that time slices are what is measured; !: a doubt."
+        "ns per operation and thread: wall time × threads / operations. s: threads share CPUs and poll instead of \
+         sleeping, which measures time slices; !: doubtful."
             .to_owned(),
     )];
     for table in &tables(result) {
@@ -85,18 +85,18 @@ fn detail(of: &MethodTable<'_>) -> Option<Table> {
     let threads = of.full()?;
     let columns = [
         Column::words(""),
-        Column::numbers("M ops/s").meaning("all operations"),
+        Column::numbers("M ops/s").meaning("operations of all threads"),
         Column::numbers("wall ns").from_width(ROOMY),
         Column::numbers("Jain")
-            .meaning("fairness after Jain over the pass and in windows of 1 ms (1 is even)"),
+            .meaning("Jain's fairness index over the pass and in windows of 1 ms (1 is even)"),
         Column::numbers("1 ms"),
-        Column::numbers("least").meaning("the share of the slowest thread"),
-        Column::numbers("most").from_width(ROOMY).meaning("and of the fastest"),
+        Column::numbers("slowest").meaning("share of the slowest thread"),
+        Column::numbers("fastest").from_width(ROOMY).meaning("and of the fastest"),
         Column::numbers("run").meaning("additions in a row by one thread"),
-        Column::numbers("p50").meaning("ns until a thread is in, a clock read among them"),
+        Column::numbers("p50").meaning("ns to acquire, one clock read included"),
         Column::numbers("p99"),
         Column::numbers("max µs"),
-        Column::numbers("CPU ns").from_width(ROOMY).meaning("CPU time and sleeps of an operation"),
+        Column::numbers("CPU ns").from_width(ROOMY).meaning("CPU time and sleeps per operation"),
         Column::numbers("sleeps").from_width(ROOMY),
     ];
     let measured =
@@ -157,11 +157,13 @@ fn counts(trials: &[&TrialResult]) -> Vec<String> {
                 percent(lost as f64 / made.max(1) as f64),
             ),
             (_, Some([lost, made])) => format!(
-                "INVALID: {method} with {threads}: {} additions were made, and memory holds {}.",
+                "INVALID: {method} with {threads}: {} additions were made, but the counter shows {}.",
                 grouped(made as i64),
                 grouped(made.saturating_sub(lost) as i64),
             ),
-            (_, None) => format!("INVALID: {method} with {threads}: memory does not hold what was added."),
+            (_, None) => {
+                format!("INVALID: {method} with {threads}: the counter does not show what was added.")
+            }
         });
     }
     if exactness.wrong.len() > MOST_WRONG {
@@ -171,13 +173,11 @@ fn counts(trials: &[&TrialResult]) -> Vec<String> {
     let which = if exactness.wrong.is_empty() { "Every count" } else { "Every other count" };
     if exactness.exact > 0 {
         let additions = grouped(exactness.exact as i64);
-        sentences.push(format!("{which} was exact: {additions} additions, all there."));
+        sentences.push(format!("{which} was exact: none of {additions} additions was lost."));
     }
     if let Some(overlap) = least_overlap(trials.iter().copied()) {
         let overlap = percent(overlap);
-        sentences.push(format!(
-            "Threads that have a CPU each were measured together for at least {overlap} of their time."
-        ));
+        sentences.push(format!("Threads with a CPU each overlapped for at least {overlap} of their time."));
     }
     sentences
 }

@@ -62,7 +62,7 @@ impl<'a> Differing<'a> {
         }
         let grave = self.mismatches.iter().filter(|mismatch| mismatch.weight != Weight::Warns);
         let said =
-            |text: &Option<String>| text.as_deref().map_or("not said".into(), |text| cut(&plain(text), 60));
+            |text: &Option<String>| text.as_deref().map_or("unknown".into(), |text| cut(&plain(text), 60));
         let parts: Vec<String> = grave
             .map(|mismatch| format!("{} ({} and {})", mismatch.what, said(&mismatch.a), said(&mismatch.b)))
             .collect();
@@ -154,7 +154,7 @@ fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison) -> DifferenceMap
     };
     let basis = match dataset.basis {
         compare::Basis::Cycles => "in core cycles",
-        compare::Basis::AsRead => "as read",
+        compare::Basis::AsRead => "as measured",
     };
     DifferenceMap {
         of,

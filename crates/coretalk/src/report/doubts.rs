@@ -1,7 +1,8 @@
 //! Trials that cannot be trusted, reason by reason.
 
 use super::parameters::parameters;
-use super::text::{count, plain};
+use super::text::{count, percent, plain};
+use crate::SeriesReport;
 use crate::blocks::Block;
 use coretalk_model::series::{About, TrialResult};
 
@@ -9,7 +10,9 @@ use coretalk_model::series::{About, TrialResult};
 const MOST_REASONS: usize = 4;
 
 /// Trials that cannot be trusted, by their reason.
-pub(super) fn of_trials(trials: &[TrialResult]) -> Vec<Block<'static>> {
+pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
+    let trials = &series.result.trials;
+    let precision = percent(series.settings.precision);
     let mut reasons: Vec<(Alike<'_>, Vec<&TrialResult>)> = Vec::new();
     for trial in trials.iter().filter(|trial| trial.flags.has_doubt() || trial.grade.is_none()) {
         let alike = Alike::of(trial);
@@ -22,15 +25,22 @@ pub(super) fn of_trials(trials: &[TrialResult]) -> Vec<Block<'static>> {
     reasons.sort_by_key(|(_, doubted)| std::cmp::Reverse(doubted.len()));
     let told = reasons.iter().take(MOST_REASONS).map(|(alike, doubted)| {
         let first = doubted.first().map(|trial| named(trial)).unwrap_or_default();
-        let reason = plain(&alike.words(doubted));
-        match doubted.len() {
-            1 => format!("{first}: {reason}"),
-            many => format!("{many} of {}: {reason}; first {first}", count(trials.len() as u64, "trial")),
+        let all = count(trials.len() as u64, "result");
+        match (alike, doubted.len()) {
+            (_, 1) => format!("{first}: {}", plain(&alike.reason(doubted))),
+            (Alike::Words(reason), many) => format!("{many} of {all}: {}; first: {first}", plain(reason)),
+            (_, many) => {
+                let steps = if *alike == Alike::Coarse { ", for which the clock is too coarse" } else { "" };
+                format!(
+                    "{many} of {all} missed ±{precision}{steps} (worst ±{}); first: {first}",
+                    worst(doubted)
+                )
+            }
         }
     });
     let more: usize = reasons.iter().skip(MOST_REASONS).map(|(_, doubted)| doubted.len()).sum();
-    let more = (more > 0).then(|| count(more as u64, "more trial"));
-    let more = more.map(|more| format!("{more} with a doubt; see `flags` and `reason` in the data"));
+    let more = (more > 0).then(|| count(more as u64, "more doubtful result"));
+    let more = more.map(|more| format!("{more}; see `flags` and `reason` in the data"));
     told.chain(more).map(Block::Doubt).collect()
 }
 
@@ -52,23 +62,25 @@ impl<'a> Alike<'a> {
         }
     }
 
-    /// The sentence about all of them.
-    fn words(self, doubted: &[&TrialResult]) -> String {
-        let why = match (self, doubted) {
-            (Alike::Words(words), _) => return words.to_owned(),
-            (_, [one]) => return one.reason.as_ref().map(ToString::to_string).unwrap_or_default(),
-            (Alike::Wide, _) => " is wider than requested",
-            (Alike::Coarse, _) => ", for the clock reads in steps and a median is known to half of one",
-        };
-        let widths = doubted.iter().filter_map(|trial| match trial.reason.as_ref()?.about {
-            About::Width(width) | About::Steps(width) => Some(width),
-            About::Words => None,
-        });
-        let percent = 100.0 * widths.fold(0.0, f64::max);
-        // 2.04 % is not 2 %.
-        let decimals = if percent < 9.95 { 2 } else { 1 };
-        format!("± up to {percent:.decimals$} %{why}")
+    /// The sentence about one of them.
+    fn reason(self, doubted: &[&TrialResult]) -> String {
+        match self {
+            Alike::Words(words) => words.to_owned(),
+            _ => doubted[0].reason.as_ref().map(ToString::to_string).unwrap_or_default(),
+        }
     }
+}
+
+/// The widest half interval of them.
+fn worst(doubted: &[&TrialResult]) -> String {
+    let widths = doubted.iter().filter_map(|trial| match trial.reason.as_ref()?.about {
+        About::Width(width) | About::Steps(width) => Some(width),
+        About::Words => None,
+    });
+    let percent = 100.0 * widths.fold(0.0, f64::max);
+    // 2.04 % is not 2 %.
+    let decimals = if percent < 9.95 { 2 } else { 1 };
+    format!("{percent:.decimals$} %")
 }
 
 /// CPUs that are named in a sentence about a trial.

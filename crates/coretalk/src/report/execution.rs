@@ -85,7 +85,7 @@ fn contradicted(pairs: &[&ExecutionTest], verdict: Execution, reported: Option<&
         ),
         _ => format!(
             "CONFLICT: the system reports CPUs {cpus} as threads of one core, but they share no execution units: \
-             hosts may present a topology that they made up"
+             hosts may present an invented topology"
         ),
     })
 }

@@ -87,20 +87,23 @@ pub fn doctor(findings: &[Finding]) -> Vec<Block<'static>> {
     }
     let of = |verdict| sorted.iter().filter(|finding| finding.verdict == verdict).count();
     let mut parts = Vec::new();
-    for (verdict, words) in [
-        (Verdict::Fail, "failed: numbers would be wrong or cannot be had"),
-        (Verdict::Warn, "to know: numbers are valid, but may be worse than the hardware allows"),
-        (Verdict::CannotTell, "could not be checked here"),
-        (Verdict::Ok, "fine"),
+    for (verdict, word, why) in [
+        (Verdict::Fail, "failure", " (numbers would be wrong or impossible)"),
+        (Verdict::Warn, "warning", " (numbers are valid, but may be worse than the hardware allows)"),
     ] {
         if of(verdict) > 0 {
-            parts.push(format!("{} {words}", of(verdict)));
+            parts.push(count(of(verdict) as u64, word) + why);
+        }
+    }
+    for (verdict, word) in [(Verdict::CannotTell, "unknown"), (Verdict::Ok, "OK")] {
+        if of(verdict) > 0 {
+            parts.push(format!("{} {word}", of(verdict)));
         }
     }
     if parts.is_empty() {
         parts.push("nothing was checked".to_owned());
     }
-    let counted = format!("{}.", parts.join("; "));
+    let counted = format!("{}.", parts.join(", "));
     let unchanged = "Nothing was changed.".to_owned();
     vec![Block::Table(table), Block::Gap, Block::Prose(counted), Block::Prose(unchanged)]
 }
@@ -204,14 +207,16 @@ fn offsets(offsets: &Matrix<Option<[f64; 2]>>) -> Vec<Block<'_>> {
         Some(_) => {
             let widest = compared().map(|(_, bounds)| bounds[1] - bounds[0]).fold(0.0, f64::max);
             let within = ns(widest);
-            format!("Counters agree as far as can be told: every pair holds zero within {within} ns.")
+            format!(
+                "Counters agree within {within} ns, the widest bounds of a pair: all of them include zero."
+            )
         }
     }];
     let (told, all) = (compared().count() / 2, cpus.len() * cpus.len().saturating_sub(1) / 2);
     if told < all {
         let pairs = count(all as u64, "pair");
         sentences
-            .push(format!("{told} of {pairs} were compared before the time was over; longer: --budget."));
+            .push(format!("{told} of {pairs} were compared before the time ran out; try a longer --budget."));
     }
     let sentences = sentences.into_iter().map(Block::Prose);
     let square = Block::drawing(|style| square(offsets, style.width));
@@ -236,7 +241,7 @@ fn square(offsets: &Matrix<Option<[f64; 2]>>, width: usize) -> Vec<String> {
         let cells: String = (0..cpus.len()).map(|column| right(&text(column), cell)).collect();
         lines.push(format!("{} {}", right(&cpu.to_string(), 5), cells.trim_end()));
     }
-    lines.push(" middle of the bounds in ns, row minus column".to_owned());
+    lines.push(" offset in ns (middle of its bounds), row minus column".to_owned());
     lines
 }
 

@@ -32,7 +32,7 @@ pub(super) fn sentence(trials: &[&TrialResult]) -> Option<String> {
                 format!("{} {}", plain(state), ns(*count as f64 / *events as f64))
             };
             let entered: Vec<String> = entered.iter().map(each).collect();
-            let kept_out = if *kept_out { " kept out of them" } else { "" };
+            let kept_out = if *kept_out { " with deep states disabled" } else { "" };
             format!("after {}{kept_out} {}", chosen_time(*gap_ns as f64), entered.join(", "))
         })
         .collect();
@@ -40,9 +40,9 @@ pub(super) fn sentence(trials: &[&TrialResult]) -> Option<String> {
         return None;
     }
     let states: BTreeSet<&str> = by_gap.values().flat_map(|(_, entered)| entered.keys().copied()).collect();
-    let why = if states.len() > 1 { " A deeper one takes longer to leave." } else { "" };
+    let why = if states.len() > 1 { " Deeper states take longer to leave." } else { "" };
     Some(format!(
-        "Idle states that the CPUs of a pair entered for each wake-up, whatever else woke them: {}.{why}",
+        "Idle states entered per wake-up by the CPUs of a pair, whatever woke them: {}.{why}",
         told.join("; ")
     ))
 }

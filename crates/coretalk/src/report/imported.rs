@@ -73,7 +73,7 @@ impl ImportedFile {
         let title = self.matrices.get(index).and_then(|imported| imported.title.as_deref());
         let title = title.map_or(String::new(), |title| format!("{}: ", plain(title)));
         let unit = self.matrices.get(index).map_or(String::new(), |imported| imported.unit.to_string());
-        format!("{title}somebody else's numbers as their file has them, {unit}")
+        format!("{title}numbers of another tool, as in its file, {unit}")
     }
 
     /// Its document: matrices, and the structure that the first of them shows.
@@ -98,7 +98,7 @@ impl ImportedFile {
 
     /// What is to be said of its numbers.
     pub fn summary(&self) -> Vec<Block<'static>> {
-        let warning = "Somebody else's numbers: nothing of them was checked by coretalk.";
+        let warning = "Measured by another tool; coretalk has checked none of it.";
         let mut blocks = vec![Block::Prose(warning.to_owned())];
         let several = self.matrices.len() > 1;
         for imported in &self.matrices {

@@ -27,12 +27,12 @@ pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
         // The quietest closes the table.
         sorted.first().filter(|_| left_out > 0),
     );
-    let about = "Every CPU polls the counter all the time; polls more than 0.5 µs apart are a gap. Causes are shares of \
-                 the time lost, where the counters of the system show them.";
+    let about = "Every CPU reads the clock all the time; two reads more than 0.5 µs apart are a gap. Causes are \
+     shares of the time lost, as far as the counters of the system show them.";
     let mut blocks = vec![Block::Prose(about.to_owned()), Block::Gap, Block::Table(table(trials, shown))];
     if left_out > 0 {
         let cpus = count(left_out as u64, "CPU");
-        blocks.push(Block::Prose(format!("{cpus} between them are in the data")));
+        blocks.push(Block::Prose(format!("{cpus} in between: see the data")));
     }
     blocks.push(Block::Gap);
     blocks.extend(words(&sorted).map(Block::Prose));
@@ -47,7 +47,7 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
     let longest = sorted.iter().map(|cpu| cpu.longest_ns).fold(0.0, f64::max);
     let mut parts = match noisy.first() {
         Some(worst) if !quiet.is_empty() => vec![
-            format!("quiet CPUs {}", ids(&quiet)),
+            format!("quiet {}", named(&quiet)),
             format!(
                 "noisy {} ({} of its time lost, longest gap {})",
                 ids(&noisy[..1]),
@@ -135,6 +135,10 @@ fn ids(cpus: &[Quietness]) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
+fn named(cpus: &[Quietness]) -> String {
+    format!("{} {}", if cpus.len() == 1 { "CPU" } else { "CPUs" }, ids(cpus))
+}
+
 fn words(sorted: &[Quietness]) -> Option<String> {
     let [quiet, noisy] = extremes(sorted, MOST_NAMED);
     let (first, last) = (sorted.first()?, sorted.last()?);
@@ -143,8 +147,8 @@ fn words(sorted: &[Quietness]) -> Option<String> {
     }
     let worst = noisy.first().unwrap_or(last);
     Some(format!(
-        "Quiet: CPUs {} ({} or less of their time lost). Noisy: {}; CPU {} lost {} of its time, longest gap {}.",
-        ids(&quiet),
+        "Quiet: {} ({} or less of their time lost). Noisy: {}; CPU {} lost {} of its time, longest gap {}.",
+        named(&quiet),
         percent(quiet.iter().map(|cpu| cpu.lost).fold(0.0, f64::max)),
         ids(&noisy),
         worst.cpu,

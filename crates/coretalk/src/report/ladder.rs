@@ -17,7 +17,7 @@ pub fn relation_words(relation: Relation, topology: &Topology) -> String {
         inside.filter(|&level| topology.level(level).len() > 1).last()
     };
     let (same, split) = match relation {
-        Relation::SameCpu => return "one CPU".into(),
+        Relation::SameCpu => return "same CPU".into(),
         Relation::Smt => return "threads of a core".into(),
         Relation::L2 => return "same L2".into(),
         Relation::Cluster => return "same cluster".into(),
@@ -106,7 +106,7 @@ pub fn in_short(result: &LatencyResult, topology: &Topology) -> Vec<Block<'stati
         });
     }
     if !printed.is_empty() && result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {
-        printed.push("each in the state that its headline is from".to_owned());
+        printed.push("each in the state that its headline shows".to_owned());
     }
     [("in use", in_use), ("compare", printed)]
         .into_iter()
@@ -314,10 +314,10 @@ pub fn footnote(result: &LatencyResult) -> String {
         text.push_str(&format!("; {}: until a thread that slept {gap} runs again", woken.join(" and ")));
     }
     if result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {
-        text.push_str("; each pair in the state of the machine that its headline is from");
+        text.push_str("; each pair in the state that its headline shows");
     }
     if rows.iter().any(|row| row.latency_ns.is_none()) {
-        text.push_str(" (·: visited in others only)");
+        text.push_str(" (·: seen only in others)");
     }
     text
 }

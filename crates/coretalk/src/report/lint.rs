@@ -63,15 +63,15 @@ pub(super) fn words(doubt: &Doubt, unit: &str) -> String {
             format!("{}: no value ({} of {of} are not in the file)", pairs(cells), cells.len())
         }
         Doubt::ClockComb { step, least } => format!(
-            "the values lie on multiples of {} {unit}: the clock of that tool was coarse; differences below that mean \
+            "the values are multiples of {} {unit}: the clock of that tool was coarse; differences below that mean \
              nothing, and the fastest pair ({} {unit}) may be off by half of it",
             ns(*step),
             ns(*least)
         ),
         Doubt::TaintedHome { clean, tainted, far: [inside, same, across] } => format!(
             "CPUs {tainted} are as slow among themselves ({} {unit}) as across ({}), while CPUs {clean} are not ({}): \
-             the measured line lived with the latter, and pairs elsewhere paid for the way; true values of CPUs \
-             {tainted} are lower",
+             the measured line was homed near the latter, so pairs elsewhere paid for the distance; the true \
+             values of CPUs {tainted} are lower",
             ns(*same),
             ns(*across),
             ns(*inside)
@@ -104,7 +104,7 @@ pub(super) fn words(doubt: &Doubt, unit: &str) -> String {
             ns(*usual)
         ),
         Doubt::OddCpu { cpus, value, usual } => format!(
-            "CPU{} {cpus}: {} {unit} to everybody, where other CPUs have {}: disturbed while measured, or slower \
+            "CPU{} {cpus}: {} {unit} to all others, where other CPUs have {}: disturbed while measured, or slower \
              hardware; measure again",
             if cpus.len() == 1 { "" } else { "s" },
             ns(*value),
@@ -113,7 +113,7 @@ pub(super) fn words(doubt: &Doubt, unit: &str) -> String {
         Doubt::Unfit { cells, has_groups } => {
             let [a, b] = cells[0].pair;
             format!(
-                "{}, such as CPUs {a} and {b}: disturbed while measured, or built in another way; `topology` lists them",
+                "{}, such as CPUs {a} and {b}: disturbed while measured, or built differently; `topology` lists them",
                 unfit_words(cells.len(), *has_groups)
             )
         }

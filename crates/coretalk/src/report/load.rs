@@ -27,7 +27,7 @@ pub(super) fn lines(curve: &LoadCurve, style: &Style) -> Vec<String> {
         false => "Load of each CPU".to_owned(),
     };
     let text = format!(
-        "{who} by the measured threads while the run went on: a column is {}, its height the share of that time, the \
+        "{who} from the measured threads over the run: a column is {}, its height the share of that time, the \
          number the mean.",
         duration(curve.step.secs() * together as f64)
     );

@@ -9,8 +9,8 @@ use coretalk_model::compare::{GroupMedian, Overview, OverviewRow};
 
 /// The screen: a row for each run where all groups fit beside each other, else a row for each group.
 pub fn blocks(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
-    let about = "Median over the pairs of each group, with the 5th to 95th percentile of the pairs; whether two differ: \
-                 coretalk compare A B";
+    let about = "Median over the pairs of each group, with the 5th to 95th percentile of the pairs; to test a \
+        difference: coretalk compare A B";
     let headlines = [about].into_iter().chain(kinds_words(table));
     let mut blocks: Vec<Block<'_>> = headlines.map(|words| Block::Headline(words.to_owned())).collect();
     blocks.push(Block::Wide(across(table, sides), down(table, sides)));
@@ -131,7 +131,6 @@ pub(super) fn group_words(name: &str) -> String {
 pub(super) fn kinds_words(table: &Overview) -> Option<&'static str> {
     let has_kinds = table.groups.iter().any(|name| name.contains("-kind-"));
     has_kinds.then_some(
-        "Groups of different kinds are not known to mean the same thing, such as cores of a cluster and threads of a \
-         core: they cannot be compared",
+        "Groups of different kinds, such as cores of a cluster and threads of a core, cannot be compared",
     )
 }

@@ -53,7 +53,7 @@ fn sentence(mut distances: Vec<(f64, &Estimate)>) -> String {
             times(near)
         ),
         (_, [first, ..]) => format!(
-            "below {0} apart a write takes {1} as long as alone, from there on {2}: padding to {0} pays.",
+            "writers less than {0} apart take {1} as long as alone, from there on {2}: pad to {0}.",
             bytes(first),
             times(near),
             times(far)
@@ -91,10 +91,10 @@ mod tests {
     #[test]
     fn padding_pays_to_where_nothing_is_felt_any_more() {
         let usual = told(&[(8.0, 4.5), (32.0, 4.1), (64.0, 1.02), (128.0, 1.0)]);
-        assert!(usual.starts_with("below 64 bytes apart a write takes 4.1 to 4.5 times"), "{usual}");
-        assert!(usual.ends_with("from there on 1.0 times: padding to 64 bytes pays."), "{usual}");
+        assert!(usual.starts_with("writers less than 64 bytes apart take 4.1 to 4.5 times"), "{usual}");
+        assert!(usual.ends_with("from there on 1.0 times: pad to 64 bytes."), "{usual}");
         let in_twos = told(&[(8.0, 4.5), (64.0, 1.3), (128.0, 1.0)]);
-        assert!(in_twos.ends_with("padding to 128 bytes pays."), "lines fetched in twos: {in_twos}");
+        assert!(in_twos.ends_with("pad to 128 bytes."), "lines fetched in twos: {in_twos}");
         assert!(told(&[(8.0, 1.0), (64.0, 1.0)]).contains("padding gains nothing"));
         assert!(told(&[(8.0, 4.0)]).contains("no larger distance was measured"));
     }

@@ -22,7 +22,7 @@ use reason::{reasons, structure_words};
 /// The whole screen of a run of comparisons.
 pub fn place_screen<'a>(report: &RunReport, place: &'a PlaceReport, screen: Screen<'_>) -> Vec<Block<'a>> {
     let mut blocks = words::heading(report, screen);
-    blocks.extend([Block::Question("Where does the same work run better?".to_owned()), Block::Gap]);
+    blocks.extend([Block::Question("On which CPUs does the same work run fastest?".to_owned()), Block::Gap]);
     blocks.extend(placements(&place.settings, &report.topology));
     blocks.extend(works(report, place));
     blocks.push(Block::Gap);
@@ -88,7 +88,7 @@ pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'s
         let names: Vec<&str> = placement.name.split('+').collect();
         if names.len() > 1 && names.iter().all(|name| Preset::named(name).is_some()) {
             let names = names.join(" and ");
-            blocks.push(Block::Prose(format!("{names} are the same CPUs here, and run once.")));
+            blocks.push(Block::Prose(format!("{names} use the same CPUs here and run once.")));
         }
     }
     blocks.extend(roles.into_iter().flat_map(|roles| held(settings, roles)));
@@ -106,16 +106,16 @@ fn held(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
     let bound = || settings.placements.iter().filter(|placement| placement.binding == Binding::Bound);
     let twins = bound().enumerate().find_map(|(number, first)| {
         let twin = bound().skip(number + 1).find(|other| other.set() == first.set())?;
-        Some(format!(", and {} and {} are the same to it", plain(&first.name), plain(&twin.name)))
+        Some(format!(", and it cannot tell {} from {}", plain(&first.name), plain(&twin.name)))
     });
     let mut blocks = vec![Block::Prose(format!(
-        "Each thread is held on one CPU here, in this order. taskset holds the process as a whole: its threads may \
-         stand in any order{}.",
+        "Here each thread is pinned to one CPU, in this order. taskset pins the whole process: its threads may \
+         run in any order{}.",
         twins.unwrap_or_default()
     ))];
     let how = match roles > MOST_HELD {
         true => "--format json lists the CPU of each thread under `roles`.",
-        false => "To hold each thread as here, with OpenMP (other programs pin their threads themselves):",
+        false => "To pin each thread as here, with OpenMP (other programs pin their own threads):",
     };
     blocks.push(Block::Prose(how.to_owned()));
     let openmp = bound().filter(|_| roles <= MOST_HELD).filter_map(|placement| {
@@ -256,8 +256,8 @@ fn without_memory(comparison: &Comparison) -> Option<&'static str> {
     let unknown =
         comparison.metric.name == "peak_memory_mb" && comparison.arms.iter().any(|arm| arm.runs.is_empty());
     unknown.then_some(
-        "Where peak memory is unknown the work held less than the small process that starts it, whose memory the system \
-         counts until the program takes its place.",
+        "Unknown peak memory: the work used less than the small process that starts it, which the system counts as \
+         part of it.",
     )
 }
 
@@ -294,7 +294,7 @@ pub(super) fn sentence(report: &RunReport, place: &PlaceReport, headline: &Compa
                 None => {
                     let shown = shown_pairs(headline, place.settings.min_effect).join(", and ");
                     match headline.arms.len() {
-                        _ if shown.is_empty() => "these runs show neither a winner nor equality".to_owned(),
+                        _ if shown.is_empty() => "too noisy to call a winner or a tie".to_owned(),
                         0..=2 => shown,
                         _ => format!("no placement beats every other, but {shown}"),
                     }
@@ -312,14 +312,12 @@ fn missing(place: &PlaceReport, headline: &Comparison) -> Option<String> {
     }
     let fewest = headline.arms.iter().min_by_key(|arm| arm.runs.len())?;
     let made = fewest.runs.len();
-    let where_made = match headline.arms.iter().all(|arm| arm.runs.len() == made) {
-        true => "each".to_owned(),
-        false => plain(&fewest.placement.name),
-    };
     let work = place.settings.works.iter().position(|work| work.name == headline.work)?;
     let least = least_repetitions(&place.settings, work) as usize;
-    (made < least)
-        .then(|| format!("{} on {where_made} of the {least} that it takes", count(made as u64, "run")))
+    let each = headline.arms.iter().all(|arm| arm.runs.len() == made);
+    let where_made =
+        if each { "per placement".to_owned() } else { format!("on {}", plain(&fewest.placement.name)) };
+    (made < least).then(|| format!("{made} of the {least} runs {where_made} that a verdict needs"))
 }
 
 /// What is shown for some pairs where nobody beats all.
@@ -339,7 +337,7 @@ fn shown_pairs(comparison: &Comparison, min_effect: f64) -> Vec<String> {
                 true => format!("{a} beats {b}"),
                 // The number of the table: the latter of the two against the former.
                 false => format!(
-                    "{b} {} {} {} than {a}, and whether the truth lies within the ±{} that do not matter is open",
+                    "{b} {} {} {} than {a}, which may or may not exceed ±{}",
                     if higher { "has" } else { "takes" },
                     percent(share.abs()),
                     if share > 0.0 { "more" } else { "less" },

@@ -39,7 +39,7 @@ pub fn plan(plan: &PlanReport, topology: &Topology) -> Block<'static> {
 fn together(pairs: u64) -> String {
     match pairs {
         1 => "one pair: every number is that of a pair alone".to_owned(),
-        pairs => format!("up to {}, as far as the gate proves it harmless", count(pairs, "pair")),
+        pairs => format!("up to {}, where measuring them together proves harmless", count(pairs, "pair")),
     }
 }
 
@@ -57,16 +57,16 @@ pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings) -> Block<'stati
         row("at the same time", together(plan.parallel as u64));
     }
     if let Some(samples) = settings.options.number("samples") {
-        row("samples", format!("{} of each trial, as far as the budget allows", grouped(samples as i64)));
+        row("samples", format!("{} per trial, if the budget allows", grouped(samples as i64)));
     }
     let [short, long] = plan.machine_time.map(|time| duration(time.secs()));
     if let Some(messages) = messages {
         let each = grouped(messages as i64);
+        row("messages", format!("{each} per trial in its first {least} passes, if the budget allows"));
         row(
-            "messages",
-            format!("{each} of each trial in its first {least} passes, as far as the budget allows"),
+            "machine time",
+            format!("at most {long}: how long messages take is known only once some were sent"),
         );
-        row("machine time", format!("at most {long}: how long messages take is known once some were sent"));
         return Block::Table(table);
     }
     row("machine time", if short == long { short } else { format!("{short} to {long}") });
@@ -109,7 +109,7 @@ pub fn place_plan(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'s
     if let Some(threads) = settings.threads {
         row("threads", threads.to_string());
     }
-    row("until", format!("every difference of a headline is known to ±{}", percent(settings.precision)));
+    row("until", format!("every main difference is known to ±{}", percent(settings.precision)));
     row("machine time", format!("at most {}", duration(settings.budget.secs())));
     let mut blocks = placements(settings, topology);
     blocks.push(Block::Table(table));

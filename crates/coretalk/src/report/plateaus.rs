@@ -20,8 +20,8 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
     }
     let many = count(trials.len() as u64, "trial");
     let text = format!(
-        "The machine changed its state: {} of {many} fall onto plateaus. What is shown of them is of the largest, and never \
-         an average.",
+        "The machine changed state: {} of {many} have several levels. Shown is the most frequent one, never an \
+         average.",
         changed.len()
     );
     let mut blocks = vec![Block::Prose(text)];
@@ -45,7 +45,7 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
     }
     if changed.len() > MOST_LISTED {
         let more = count((changed.len() - MOST_LISTED) as u64, "more trial");
-        blocks.push(Block::Item(format!("{more} with plateaus; see `states` in the data")));
+        blocks.push(Block::Item(format!("{more} with several levels; see `states` in the data")));
     }
     blocks
 }

@@ -32,8 +32,8 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
     };
     let mut blocks = vec![
         Block::Prose(format!(
-            "Million messages a second; the thread that produces runs on the CPU of the row, the one that consumes on \
-             that of the column; on the diagonal both run on one CPU.{together} ±{precision} at 95 % unless !"
+            "Million messages per second; row: CPU of the producer, column: CPU of the consumer, diagonal: both on \
+             one CPU.{together} ±{precision} at 95 % unless !"
         )),
         Block::Gap,
         Block::drawing(move |style| maps::every_map(report, series, style)),
@@ -66,8 +66,7 @@ fn tables_of<'a>(
     matrices: &[QueueMatrix<'_>],
     shapes: &[ShapeRates<'_>],
 ) -> Vec<Block<'a>> {
-    let about =
-        "By relation: the median over its pairs, million messages a second; ! where some pair is doubtful.";
+    let about = "By relation: median over its pairs, million messages per second; !: some pair is doubtful.";
     let mut blocks =
         vec![Block::Prose(about.to_owned()), Block::Table(by_relation(report, shapes)), Block::Gap];
     blocks.extend(costs(report, matrices, shapes));
@@ -94,8 +93,8 @@ fn conclusions(
     let mut sentences = Vec::new();
     if shapes.iter().any(spins) {
         sentences.push(
-            "s: both threads look instead of sleeping and share one CPU, so that they hand over once in a time slice: \
-             a property of the scheduler and not of the pair."
+            "s: both threads poll instead of sleeping and share one CPU, so they hand over once per time slice: \
+             that measures the scheduler, not the pair."
                 .to_owned(),
         );
     }
@@ -109,10 +108,10 @@ fn conclusions(
     let checked = verification(matrices, &report.topology, REPRESENTATIVES).filter(|_| sampled);
     sentences.extend(checked.map(|checked| {
         format!(
-            "Not every pair was measured. {} of {} cells of other pairs, drawn by chance, lie beside what the pairs of \
-             their relation predict: of all cells at most {} do, at 95 %.",
-            checked.beside,
+            "Not every pair was measured. Of {} other cells drawn at random, {} differ from what their relation \
+             predicts: at most {} of all cells do, at 95 %.",
             grouped(checked.cells as i64),
+            checked.beside,
             percent(checked.bound),
         )
     }));
@@ -132,7 +131,7 @@ fn by_relation(report: &RunReport, shapes: &[ShapeRates<'_>]) -> Table {
             capacities.push(capacity);
         }
     }
-    let mut columns = ["capacity", "", "pairs of"].map(Column::words).to_vec();
+    let mut columns = ["capacity", "", "pairs"].map(Column::words).to_vec();
     columns.push(Column::numbers(""));
     columns.extend(capacities.iter().map(|capacity| Column::numbers(grouped(*capacity as i64)).marked()));
     let mut table = Table::new(columns);
@@ -176,7 +175,7 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
     };
     let mut columns = ["", "", "CPUs"].map(Column::words).to_vec();
     columns.extend(
-        ["CPU ns in", "out", "sleeps", "taken", "full", "empty", "batch", "load"].map(Column::numbers),
+        ["CPU ns in", "out", "sleeps", "preempted", "full", "empty", "batch", "load"].map(Column::numbers),
     );
     let mut table = Table::new(columns);
     for matrix in matrices.iter().filter(|matrix| matrix.capacity == middle) {
@@ -206,8 +205,9 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
         }
     }
     let about = format!(
-        "What a message costs at capacity {}: CPU time to put it in and take it out; how often a thread slept, or its \
-         CPU was taken; how often the queue was full or empty; messages taken between two times empty; CPUs busy.",
+        "Cost of a message at capacity {}: CPU time to put it in and take it out; sleeps and involuntary \
+         switches of its threads; how often the queue was full or empty; messages taken between two empty \
+         queues; CPUs busy.",
         grouped(middle as i64)
     );
     vec![Block::Prose(about), Block::Table(table)]
@@ -232,8 +232,8 @@ fn switches(rate: &SwitchRate<'_>) -> String {
         false => (String::new(), rate.per_s.point),
     };
     format!(
-        "CPU {} changes from one thread to the other {} thousand times a second{within} with {}, {}, capacity \
-         {}: {} switches a message, and a switch takes {} at most, with what the queue does.",
+        "CPU {} switches between the two threads {} thousand times per second{within} with {}, {}, capacity {}: {} \
+         switches per message, and at most {} per switch, queue included.",
         rate.cpu,
         ns(rate.per_s.point / 1e3),
         plain(rate.queue),
@@ -272,18 +272,20 @@ fn balances(report: &RunReport, shape: &ShapeRates<'_>) -> Vec<String> {
                 .collect();
             (!of.is_empty()).then(|| of.join(", "))
         };
-        let ratios: Vec<String> = known.iter().map(|(_, ratio, _)| times(*ratio)).collect();
+        let ratio = |(capacity, ratio, _): &(u64, f64, Balance)| {
+            format!("{} × at {}", times(*ratio), grouped(*capacity as i64))
+        };
+        let ratios: Vec<String> = known.iter().map(ratio).collect();
         let mut verdicts = Vec::new();
         for (balance, words) in [
-            (Balance::One, "one CPU passes more at capacity"),
-            (Balance::Two, "two pass more at capacity"),
-            (Balance::Even, "no difference can be told at capacity"),
+            (Balance::One, "one CPU is faster at capacity"),
+            (Balance::Two, "two are faster at capacity"),
+            (Balance::Even, "too close to call at capacity"),
         ] {
             verdicts.extend(at(balance).map(|capacities| format!("{words} {capacities}")));
         }
-        let by = if shape.rows.len() > 1 { ", by capacity" } else { "" };
         sentences.push(format!(
-            "{}, {}, {}: two CPUs pass {} times what one does{by}; {}.",
+            "{}, {}, {}: two CPUs against one: {}; {}.",
             plain(shape.queue),
             plain(shape.payload),
             relation_words(relation, &report.topology),
@@ -311,8 +313,8 @@ fn left_out(shapes: &[ShapeRates<'_>]) -> Option<String> {
     let all: usize = rates().map(|rate| rate.pairs).sum();
     (elsewhere > 0).then(|| {
         format!(
-            "{elsewhere} of {} are left out of what is compared here: they were measured in another state of the \
-             machine than most of their pair.",
+            "{elsewhere} of {} are left out of this comparison: the machine was in another state than for most \
+             cells of their pair.",
             count(all as u64, "cell")
         )
     })
@@ -355,7 +357,7 @@ fn winners(report: &RunReport, shapes: &[ShapeRates<'_>]) -> Vec<String> {
                 continue;
             }
             sentences.push(format!(
-                "Most {} messages, {}: {}.",
+                "Fastest for {}, {}: {}.",
                 plain(payload),
                 relation_words(relation, &report.topology),
                 parts.join("; ")

@@ -70,7 +70,7 @@ fn suite_screen<'a>(report: &'a RunReport, series: &'a SeriesReport, screen: Scr
     }
     blocks.extend(super::suite::blocks(report, series));
     blocks.push(Block::Gap);
-    blocks.extend(super::doubts::of_trials(&series.result.trials));
+    blocks.extend(super::doubts::of_trials(series));
     let saved = screen.saved();
     if has_map {
         blocks.extend(saved::ending(report, saved.name()));

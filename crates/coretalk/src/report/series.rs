@@ -44,7 +44,7 @@ pub fn series_screen<'a>(
         blocks.extend(found_with(report, series, name, queue::blocks));
     }
     blocks.push(Block::Gap);
-    blocks.extend(doubts::of_trials(&series.result.trials));
+    blocks.extend(doubts::of_trials(series));
     blocks.extend(ending(report, series, saved));
     blocks.extend(words::doubt(report));
     blocks.push(next(series, saved));
@@ -92,7 +92,7 @@ pub fn overview(report: &RunReport, series: &SeriesReport, saved: Saved<'_>) -> 
     let questions = series.settings.probes.iter().filter_map(|name| probes::series_by_id(name));
     let mut blocks: Vec<Block<'_>> = questions.map(question).collect();
     blocks.extend(queue::words(report, series));
-    blocks.extend(doubts::of_trials(&series.result.trials));
+    blocks.extend(doubts::of_trials(series));
     blocks.extend(ending(report, series, saved));
     blocks
 }
@@ -173,7 +173,7 @@ fn modes_of(
         };
         let explained = match trials.iter().filter(alike).find(near) {
             Some(other) => {
-                format!("one of them is what {} take", placement_words(report, &other.spec.placement))
+                format!("one of them matches {}", placement_words(report, &other.spec.placement))
             }
             None => "no placement measured here explains it".to_owned(),
         };
@@ -186,9 +186,9 @@ fn modes_of(
         )));
     }
     if left_out > 0 {
-        let verb = if left_out == 1 { "falls" } else { "fall" };
+        let verb = if left_out == 1 { "has" } else { "have" };
         let trials = count(left_out, "more trial");
-        blocks.push(Block::Remark(format!("{trials} {verb} into several heaps too")));
+        blocks.push(Block::Remark(format!("{trials} {verb} several modes too")));
     }
     blocks
 }
@@ -201,15 +201,15 @@ pub(super) fn ending(report: &RunReport, series: &SeriesReport, saved: Saved<'_>
     let mut blocks: Vec<Block<'_>> = departed.into_iter().collect();
     if !series.result.complete && report.header.departed.is_empty() {
         let how = match saved {
-            Saved::As(id) => format!("; to go on: coretalk --resume {}", plain(id)),
+            Saved::As(id) => format!("; to continue: coretalk --resume {}", plain(id)),
             Saved::Not => String::new(),
         };
         let text = format!("Interrupted: not everything was measured{how}");
         blocks.extend((!beside_a_map).then_some(Block::Prose(text)));
     } else if series.result.budget_ended {
         blocks.push(Block::Prose(format!(
-            "The budget of {} ended before every interval was as narrow as asked, or before every sample; try a \
-             longer --budget.",
+            "The budget of {} ended before all samples were taken or all intervals were as narrow as requested; try \
+             a longer --budget.",
             duration(report.budget().secs())
         )));
     }

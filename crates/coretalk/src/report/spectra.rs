@@ -45,7 +45,7 @@ const WIDEST: usize = 24;
 const HUGE: f64 = 1e15;
 /// What `≤` means.
 pub(super) const BOUNDS: &str =
-    "≤: the table of the file steps over this percentile, which lies at or below the value.";
+    "≤: the table in the file skips this percentile, which is at or below the value.";
 
 /// The screen.
 pub fn blocks(views: &[SpectrumView]) -> Vec<Block<'_>> {
@@ -72,8 +72,8 @@ pub(super) fn unit_words(unit: Option<&str>) -> &str {
 pub(super) fn values_words(views: &[SpectrumView]) -> String {
     match units(views).into_iter().collect::<Vec<_>>().as_slice() {
         [Some(unit)] => format!("in {}", plain(unit)),
-        [None] if views.len() > 1 => "in the unit of their files, which do not say it".to_owned(),
-        [None] => "in the unit of the file, which does not say it".to_owned(),
+        [None] if views.len() > 1 => "in a unit that their files do not give".to_owned(),
+        [None] => "in a unit that the file does not give".to_owned(),
         _ => "each in the unit of its own file: they may differ".to_owned(),
     }
 }

@@ -257,11 +257,11 @@ fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch) -
                 if topology.cpus().len() == 2 { "both CPUs".to_owned() } else { format!("CPUs {a} and {b}") };
             let (reported, known) = match relation {
                 Relation::SameCpu | Relation::Smt => {
-                    ("one core", "threads of a core are not known to be so slow")
+                    ("one core", "no known threads of one core are this slow")
                 }
-                Relation::L2 => ("one L2", "cores of one are not known to be so far apart"),
-                Relation::Cluster => ("one cluster", "cores of one are not known to be so far apart"),
-                _ => ("one L3", "cores of one are not known to be so far apart"),
+                Relation::L2 => ("one L2", "no known cores of one L2 are this far apart"),
+                Relation::Cluster => ("one cluster", "no known cores of one cluster are this far apart"),
+                _ => ("one L3", "no known cores of one L3 are this far apart"),
             };
             format!(
                 "cannot tell how they are connected: {differ}. The system reports {reported} for {who}, and state {} \

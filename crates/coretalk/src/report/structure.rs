@@ -79,7 +79,7 @@ fn far_inside(most: Option<f64>) -> String {
 /// What one CPU beside all others is, by the reported levels that settle it.
 fn why_alone(reported: &[Level]) -> String {
     match reported {
-        [] => "it is far away or slow, which one CPU alone does not tell".to_owned(),
+        [] => "it is far away or slow: one CPU alone cannot show which".to_owned(),
         levels => {
             let names: Vec<&str> = levels.iter().map(|level| level_words(*level, 2)).collect();
             format!("a group of its own, as the system reports ({})", names.join(", "))
@@ -92,7 +92,7 @@ fn no_levels(structure: &Structure, findings: &Findings, unit: &str) -> String {
         Shape::TooFew => {
             let told = all_but_one(findings, unit);
             if told.is_empty() {
-                format!("{} CPUs are too few to tell groups", structure.cpus.len())
+                format!("{} CPUs are too few to find groups", structure.cpus.len())
             } else {
                 told.join("; ")
             }
@@ -143,9 +143,11 @@ fn groups_in_short(level: &InferredLevel) -> String {
 fn doubts(findings: &Findings, unit: &str) -> impl Iterator<Item = Block<'static>> {
     let against = findings.agreement.iter().filter_map(|held| match held.standing {
         Standing::Conflict => Some(conflict(held, unit)),
-        Standing::Coarser => {
-            Some(format!("the reported {} hold groups that nothing reports", level_words(held.level, 2)))
-        }
+        Standing::Coarser => Some(format!(
+            "the reported {} contain groups that the system does not \
+                report",
+            level_words(held.level, 2)
+        )),
         _ => None,
     });
     against.map(Block::Doubt)
@@ -195,8 +197,8 @@ fn level_table(structure: &Structure, unit: &str) -> Table {
         Column::words("from the latencies"),
         Column::numbers(format!("inside, {unit}")),
         Column::numbers("± (95 %)").from_width(WITH_INTERVALS),
-        Column::numbers(format!("next out, {unit}")),
-        Column::numbers("same again"),
+        Column::numbers(format!("next level, {unit}")),
+        Column::numbers("stability"),
         Column::words("groups"),
     ];
     let half = |inside: &Estimate| inside.is_sure().then(|| plus_minus(inside.point, inside.reach()));
@@ -232,7 +234,8 @@ fn pairs_remark(structure: &Structure) -> Option<String> {
         |level: &&InferredLevel| !matches!(level.execution, Some(Execution::Shared | Execution::Apart));
     let finest = structure.levels.first().filter(are_pairs).filter(untold)?;
     Some(format!(
-        "{} holds the closest pairs: threads of one core, or cores that share a cache; latency alone does not tell.",
+        "{} has the closest pairs: threads of one core, or cores that share a cache; latency alone cannot show \
+         which.",
         finest.name
     ))
 }
@@ -243,12 +246,12 @@ fn remarks(structure: &Structure, findings: &Findings, unit: &str) -> Vec<String
         sentences.extend(all_but_one(findings, unit).iter().map(|text| format!("{text}.")));
     }
     for hint in structure.hints.iter().filter(|hint| hint.but.is_none()) {
-        sentences.push(format!("One group stands out alone, which is a hint and no level: {}.", hint.cpus));
+        sentences.push(format!("One group stands out alone, a hint and not a level: {}.", hint.cpus));
     }
     for level in structure.levels.iter().filter(|level| !level.by_elimination.is_empty()) {
         let pairs: Vec<String> = level.by_elimination.iter().map(|[a, b]| format!("{a} and {b}")).collect();
         sentences.push(format!(
-            "{}: {} put together by elimination, because their own latency is missing: {}.",
+            "{}: {} grouped by elimination, since their own latency is missing: {}.",
             level.name,
             count(pairs.len() as u64, "pair"),
             pairs.join(", ")
@@ -257,8 +260,8 @@ fn remarks(structure: &Structure, findings: &Findings, unit: &str) -> Vec<String
     let cpus: CpuSet = structure.left_out.iter().copied().collect();
     match cpus.len() {
         0 => {}
-        1 => sentences.push(format!("Nothing is known of CPU {cpus}: no pair of it has a value.")),
-        _ => sentences.push(format!("Nothing is known of CPUs {cpus}: no pair of theirs has a value.")),
+        1 => sentences.push(format!("Nothing is known about CPU {cpus}: none of its pairs has a value.")),
+        _ => sentences.push(format!("Nothing is known about CPUs {cpus}: none of their pairs has a value.")),
     }
     sentences
 }
@@ -289,15 +292,15 @@ fn agreement_table(structure: &Structure, agreement: &[Agreement], unit: &str) -
 fn standing_words(held: &Agreement, structure: &Structure) -> String {
     let against = held.against.and_then(|index| structure.levels.get(index)).map_or("", |level| &level.name);
     match held.standing {
-        Standing::Agree if held.against.is_none() => "agree, as far as one CPU can tell".into(),
+        Standing::Agree if held.against.is_none() => "agree, as far as one CPU can show".into(),
         Standing::Agree => format!("agree: {against}"),
-        Standing::Coarser => format!("show groups inside these that nothing reports: {against}"),
+        Standing::Coarser => format!("show unreported groups inside these: {against}"),
         Standing::Finer | Standing::NotVisible if is_slower_inside(held) => {
             "are higher inside these than outside".into()
         }
         Standing::Finer if held.matched > 0 => format!("show {} of the {}", held.matched, held.groups.len()),
         Standing::Finer => "show no such division".into(),
-        Standing::NotVisible => "show nothing here, neither for nor against".into(),
+        Standing::NotVisible => "neither confirm nor contradict this".into(),
         Standing::Conflict => {
             format!("CONFLICT with {against}: {} would have to move", cpus_words(&held.moved, held.level))
         }
@@ -310,7 +313,7 @@ fn is_slower_inside(held: &Agreement) -> bool {
 }
 
 fn cpus_words(moved: &CpuSet, level: Level) -> String {
-    if moved.is_empty() { format!("the {}", level_words(level, 2)) } else { format!("CPUs {moved}") }
+    if moved.is_empty() { format!("the {}", level_words(level, 2)) } else { moved.named() }
 }
 
 /// Cells that a file cannot measure again.
@@ -376,7 +379,7 @@ mod tests {
             assert_eq!(sentence(&findings(reported), 200), [said]);
         }
         let hidden = sentence(&findings(&["0-15"]), 200);
-        assert_eq!(hidden[1], " ! the reported L3 hold groups that nothing reports");
+        assert_eq!(hidden[1], " ! the reported L3 contain groups that the system does not report");
         let conflict = sentence(&findings(&["0-8", "9-15"]), 200);
         assert!(
             conflict[1].starts_with(" ! CONFLICT: the latencies contradict the reported L3: CPUs 0 and 8")
@@ -402,9 +405,9 @@ mod tests {
             " inferred  from latencies alone: CPU 8 takes 85.0 ns to CPUs 0-3, which take 18.0 to each other (medians): a group \
              of its own, as the system reports (L3)"
         );
-        assert!(table.contains("agree, as far as one CPU can tell"), "{table}");
+        assert!(table.contains("agree, as far as one CPU can show"), "{table}");
         let [first, _] = said(&[0, 1, 2, 3, 8], &[]);
-        assert!(first.ends_with("it is far away or slow, which one CPU alone does not tell"), "{first}");
+        assert!(first.ends_with("it is far away or slow: one CPU alone cannot show which"), "{first}");
         let [first, table] = said(&[0, 1, 2, 3, 8, 16], &["0-3", "8", "16"]);
         assert_eq!(
             first,
@@ -414,7 +417,7 @@ mod tests {
         let [first, _] = said(&[0, 1, 8, 16], &[]);
         assert!(first.contains("1 group of 2 and 2 single CPUs, 0,1, 8 and 16, not reported"), "{first}");
         let [first, _] = said(&[0, 8, 16], &["0", "8", "16"]);
-        assert_eq!(first, " inferred  from latencies alone: 3 CPUs are too few to tell groups");
+        assert_eq!(first, " inferred  from latencies alone: 3 CPUs are too few to find groups");
     }
 
     #[test]

@@ -66,8 +66,8 @@ fn of_placement(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     blocks.extend(of(Some(names::ALTERNATE)).into_iter().map(|trial| Block::Table(side_by_side(trial))));
     if !trips.is_empty() {
         blocks.push(prose(
-            "What a trip costs, in ns: mean of the samples, of it the clock, the rest (net), and the whole loop; looks \
-             in vain and CPU time of both sides; how often one slept, or lost its CPU.",
+            "Cost of a trip in ns: mean of the samples, the clock's part of it, the rest (net), and the whole \
+             loop; failed polls and CPU time of both sides; how often one slept or was preempted.",
         ));
         blocks.extend(costs(&trips));
     }
@@ -79,7 +79,7 @@ fn of_placement(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let calls = of(Some(names::COST));
     if !calls.is_empty() {
         blocks.extend([
-            prose("One call of what each strategy does between two looks, look included:"),
+            prose("One step of each strategy from poll to poll:"),
             Block::Table(values(&calls, [(names::CALL_NS, "ns"), (names::CALL_CYCLES, "core cycles")])),
         ]);
     }
@@ -87,8 +87,8 @@ fn of_placement(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     if !beside.is_empty() {
         blocks.extend([
             prose(
-                "The first CPU waits, the second works beside it on the same core: its work takes so many times longer \
-                 than while the first one sleeps.",
+                "The first CPU waits while the second works on the same core: how many times longer that work \
+                 takes than while the first one sleeps.",
             ),
             Block::Table(values(&beside, [(names::SLOWDOWN, "times")])),
         ]);
@@ -103,7 +103,7 @@ fn name(trial: &TrialResult) -> String {
     let both = match text("partner") {
         Some(partner) => format!("{strategy} : {partner}"),
         // Its numbers are of both phases.
-        None if trial.histogram(names::HINT).is_some() => format!("{strategy}, busy in turn"),
+        None if trial.histogram(names::HINT).is_some() => format!("{strategy}, alternating with busy"),
         None => strategy,
     };
     let doubt = if trial.flags.has_doubt() { " !" } else { "" };
@@ -133,7 +133,7 @@ fn known(value: Option<f64>) -> Cell {
 fn side_by_side(trial: &TrialResult) -> Table {
     let strategy = trial.spec.parameters.text("strategy").map(plain).unwrap_or_default();
     let columns = [
-        Column::words("ns, trips in turn"),
+        Column::words("ns, alternating trips"),
         Column::numbers(strategy),
         Column::numbers("busy"),
         Column::numbers("difference"),
@@ -154,7 +154,7 @@ fn side_by_side(trial: &TrialResult) -> Table {
 }
 
 fn costs(trials: &[&TrialResult]) -> Vec<Block<'static>> {
-    let titles = ["trips", "mean", "clock", "net", "loop", "looks", "CPU ns", "slept", "lost"];
+    let titles = ["trips", "mean", "clock", "net", "loop", "polls", "CPU ns", "slept", "preempted"];
     let columns: Vec<Column> = [Column::words("")].into_iter().chain(titles.map(Column::numbers)).collect();
     let rows = trials.iter().map(|trial| {
         let value = |name: &str| trial.values.get(name).map(|value| value.point);
@@ -177,15 +177,14 @@ fn costs(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     if negative > 0 {
         let negative = grouped(negative as i64);
         blocks.push(Block::Prose(format!(
-            "{negative} samples lie below the cost of the clock: they are counted as they are, and net of it they are \
-             negative."
+            "{negative} samples are below the cost of the clock: they are kept, and are negative once it is subtracted."
         )));
     }
     blocks
 }
 
 fn throughput(trials: &[&TrialResult]) -> Table {
-    let titles = ["trips", "in", "ns a trip", "±", "million/s", "looks", "CPU ns", "slept"];
+    let titles = ["trips", "in", "ns a trip", "±", "million/s", "polls", "CPU ns", "slept"];
     let columns: Vec<Column> = [Column::words("")].into_iter().chain(titles.map(Column::numbers)).collect();
     let rows = trials.iter().map(|trial| {
         let value = |name: &str| trial.values.get(name).map(|value| value.point);
@@ -213,7 +212,7 @@ fn energy(trials: &[&TrialResult]) -> Option<Block<'static>> {
     };
     let told = trials.iter().filter_map(of).collect::<Vec<_>>().join(", ");
     (!told.is_empty()).then(|| {
-        Block::Prose(format!("Energy of all packages during a trip, whatever else they did, in nJ: {told}."))
+        Block::Prose(format!("Energy of all packages per trip, other activity included, in nJ: {told}."))
     })
 }
 
@@ -253,7 +252,10 @@ fn short(value: Option<f64>) -> Cell {
 /// Up to which wait polling is cheaper, as `wait` found it.
 pub(super) fn crossovers(report: &RunReport, series: &SeriesReport) -> Vec<Block<'static>> {
     let found = coretalk_model::wait::crossovers(&series.result);
-    found.iter().map(|found| Block::Prose(crossover(report, found))).collect()
+    let which =
+        "For a shorter wait polling is cheaper, for a longer one sleeping, where latency does not matter.";
+    let which = (!found.is_empty()).then(|| which.to_owned());
+    found.iter().map(|found| crossover(report, found)).chain(which).map(Block::Prose).collect()
 }
 
 /// From which wait on sleeping is cheaper.
@@ -262,13 +264,12 @@ fn crossover(report: &RunReport, found: &Crossover) -> String {
         format!("{} µs ({} to {})", ns(point / 1e3), ns(low / 1e3), ns(high / 1e3))
     };
     let later = match found.later_ns {
-        [_, low, _] if low > 0.0 => format!("and the sleeper goes on {} later", range(found.later_ns)),
-        [_, _, high] if high < 0.0 => "and the sleeper goes on no later".to_owned(),
-        _ => "whether the sleeper goes on later cannot be told".to_owned(),
+        [_, low, _] if low > 0.0 => format!("and the sleeper resumes {} later", range(found.later_ns)),
+        [_, _, high] if high < 0.0 => "and the sleeper resumes no later".to_owned(),
+        _ => "and the sleeper may or may not resume later".to_owned(),
     };
     format!(
-        "{}: a sleep and the wake-up that ends it take {} of CPU time, {later} than with {}. A shorter wait is cheaper \
-         spent looking; for a longer one sleeping is cheaper, where latency does not decide.",
+        "{}: a sleep and its wake-up take {} of CPU time, {later} than with {}.",
         placement_words(report, &found.placement),
         range(found.spin_ns),
         plain(&found.spinning),
@@ -283,13 +284,13 @@ fn legend(report: &RunReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let any = |flag: Flag| trials.iter().any(|trial| trial.flags.contains(flag));
     if any(Flag::PauseExits) {
         prose(
-            "g: this is a guest, and a hypervisor may take a CPU away that executes many wait hints in a row.",
+            "g: this is a guest: a hypervisor may deschedule a CPU that executes many wait hints in a row.",
         );
     }
     if any(Flag::SharedSpin) {
         prose(
-            "s: both threads look without giving their CPU away and share one CPU, so that they hand over once in a \
-             time slice: a property of the scheduler. Such trials end with their time.",
+            "s: both threads poll without yielding and share one CPU, so they hand over once per time slice: \
+             that measures the scheduler. Such trials end after a fixed time.",
         );
     }
     let timed = trials.iter().any(|trial| trial.spec.parameters.text("mode").is_none());
@@ -297,9 +298,9 @@ fn legend(report: &RunReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
     if timed && !beside {
         let reported = report.topology.has_smt(report.topology.cpus());
         prose(if reported {
-            "No two of these CPUs are threads of one core: what waiting takes from a sibling was not measured."
+            "No two of these CPUs are threads of one core: what waiting costs a sibling was not measured."
         } else {
-            "This machine reports no two threads of one core: what waiting takes from a sibling cannot be told here."
+            "This machine reports no two threads of one core: what waiting costs a sibling cannot be told here."
         });
     }
     blocks

@@ -189,7 +189,7 @@ fn hidden_words(topology: &Topology, rows: usize, what: &str) -> Option<String> 
     };
     let levels: Vec<&str> =
         topology.levels().into_iter().filter(hidden).map(|level| level_words(level, 2)).collect();
-    (!levels.is_empty()).then(|| format!("a {what} may hold several {}", levels.join(" and ")))
+    (!levels.is_empty()).then(|| format!("a {what} may contain several {}", levels.join(" and ")))
 }
 
 /// Whether a map has one middle worth telling.

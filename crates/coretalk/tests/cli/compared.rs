@@ -513,7 +513,7 @@ fn the_same_cpus_in_another_order_are_shown_as_what_they_are() {
     for part in [
         "0, 1, 2, 8, 9, 10",
         "0, 8, 1, 9, 2, 10",
-        "across-l3 and spread are the same to it",
+        "it cannot tell across-l3 from spread",
         "OMP_PLACES='{0},{8},{1},{9},{2},{10}' COMMAND",
         "2 of its 6 hops go from L3 to L3, on spread all",
     ] {

@@ -38,7 +38,7 @@ fn the_screen_has_a_row_for_each_cpu_and_fits() {
     assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
     let large = ["jitter", "--machine", "sim:epyc-2s-192", "--seed", "1", "--for", "1s", "-q", "--no-save"];
     let screen = tool.done(&large).out;
-    assert!(screen.contains("160 CPUs between them are in the data"), "{screen}");
+    assert!(screen.contains("160 CPUs in between: see the data"), "{screen}");
 }
 
 #[test]

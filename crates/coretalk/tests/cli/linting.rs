@@ -42,7 +42,7 @@ fn lint_and_topology_name_the_same_doubts_of_every_published_matrix() {
             [&["lint", name][..], &["topology", "--from", name]].map(|words| tool.done(words).out);
         let of = [
             (r" (\d{1,3}(?: \d{3})*) pairs? (?:do|does|is|are) (?:not fit|unlike)", 0),
-            (r"the values lie on multiples of ([\d.]+)", 1),
+            (r"the values are multiples of ([\d.]+)", 1),
         ];
         for (pattern, kind) in of {
             let said = [&lint, &topology].map(|text| part(text, pattern));

@@ -202,7 +202,7 @@ pub fn relation_words(relation: Relation, topology: &Topology) -> String {
         })
     };
     match relation {
-        Relation::SameCpu => "one CPU".to_owned(),
+        Relation::SameCpu => "same CPU".to_owned(),
         Relation::Smt => "threads of a core".to_owned(),
         Relation::L2 => "same L2".to_owned(),
         Relation::Cluster => "same cluster".to_owned(),

@@ -56,7 +56,7 @@ impl From<TopologyError> for MachineError {
 ///   for the low-power cores of some hybrids, that is an L2. A last-level cache below L3 that belongs to one core
 ///   alone is left out.
 /// - **Die**: `die_cpus_list`, where it is less than the package.
-/// - **Node**: `node*/cpulist`, where there is more than one with CPUs. Where one node holds every CPU it is left
+/// - **Node**: `node*/cpulist`, where there is more than one with CPUs. Where one node has every CPU it is left
 ///   out: [`Topology::node_of`] then is `None`, and [`read_nodes`] has its number.
 /// - **Package**: `package_cpus_list`, before Linux 5.3 `core_siblings_list`.
 ///

@@ -352,7 +352,7 @@ mod tests {
         assert!(trial.flags.contains(Flag::Multimodal));
         assert_eq!(
             trial.reason.as_ref().map(ToString::to_string).as_deref(),
-            Some("the machine changed state: 2 plateaus")
+            Some("the machine changed state: 2 levels")
         );
         assert!(trial.cas_ns.len() == 1 && (trial.cas_ns[0] / 124.0 - 1.0).abs() < 0.05);
     }

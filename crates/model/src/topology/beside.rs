@@ -21,7 +21,7 @@ pub struct Beside {
 pub enum Same {
     /// Each is a group of this level.
     Level(Level),
-    /// One group holds every CPU.
+    /// One group has every CPU.
     Machine,
     /// They are groups of several levels, or fit none.
     Several,

@@ -12,7 +12,7 @@ pub(super) fn blocks(view: &ProofView, threads: usize) -> Vec<Block<'static>> {
         ProofView::Ran { proof, place } => (proof, place),
     };
     let heading = format!(
-        "Proof: the workload {} by {}, {} on each placement in turn",
+        "Proof: workload {} with {}, {} on each placement, interleaved",
         proof.work.name(),
         count(threads as u64, "thread"),
         count(view.runs() as u64, "run")
@@ -27,7 +27,7 @@ pub(super) fn blocks(view: &ProofView, threads: usize) -> Vec<Block<'static>> {
             verdict(against.verdict).into(),
         ]
     };
-    let columns = ["advised against", "predicted", "measured", "so"].map(Column::words);
+    let columns = ["advised against", "predicted", "measured", "verdict"].map(Column::words);
     let table = Table::new(columns).with(proof.held.iter().map(row));
     let mut blocks = vec![Block::Heading(heading), Block::Table(table), Block::Conclusion(conclusion(proof))];
     if place.result.budget_ended {
@@ -73,25 +73,25 @@ fn conclusion(proof: &Proof) -> String {
     .map(of);
     if !contradicted.is_empty() {
         return format!(
-            "Prediction and measurement disagree: the work ran faster on {} than where it was advised. Latency does not \
-             decide here; believe the measurement.",
+            "Prediction and measurement disagree: the work ran faster on {} than on the advised CPUs. Something \
+             other than latency limits this work here; trust the measurement.",
             contradicted.join(" and ")
         );
     }
     if !absent.is_empty() {
         return format!(
-            "Prediction and measurement disagree: nothing of the gain over {} was seen. Something else than latency \
-             decides how fast this work runs here; believe the measurement.",
+            "Prediction and measurement disagree: the gain over {} did not appear. Something other than \
+             latency limits this work here; trust the measurement.",
             absent.join(" and ")
         );
     }
     if unclear.len() == proof.held.len() {
-        return "Cannot tell: the runs scatter too much, or were too few.".to_owned();
+        return "Cannot tell: the runs are too noisy or too few.".to_owned();
     }
     let mut text = "The advice holds".to_owned();
     if !less.is_empty() {
         text.push_str(&format!(
-            "; over {} it gains less than predicted, for the work does more than pass messages",
+            "; over {} it gains less than predicted, because the work does more than pass messages",
             less.join(" and ")
         ));
     }
@@ -99,7 +99,7 @@ fn conclusion(proof: &Proof) -> String {
         text.push_str(&format!("; over {} it gains more than predicted", more.join(" and ")));
     }
     if !unclear.is_empty() {
-        text.push_str(&format!("; of {} the runs do not tell", unclear.join(" and ")));
+        text.push_str(&format!("; for {} the runs are inconclusive", unclear.join(" and ")));
     }
     text + "."
 }

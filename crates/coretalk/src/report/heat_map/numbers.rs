@@ -86,7 +86,7 @@ fn lines(
         lines.push(line.trim_end().to_owned());
     }
     if cells.has_own() {
-        let text = format!("Behind ┃ is {own_name}; on the diagonal are {pair_name}.");
+        let text = format!("Right of ┃: {own_name}; diagonal: {pair_name}.");
         lines.extend(terminal::lines(&[Block::Prose(text)], style));
     }
     lines

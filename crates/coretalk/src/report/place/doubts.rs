@@ -14,14 +14,14 @@ pub(super) fn doubts<'a>(doubt: &Doubt) -> Vec<Block<'a>> {
     let runs = |some: u32| format!("{some} of {}", count(u64::from(doubt.runs), "run"));
     if doubt.left > 0 {
         parts.push(format!(
-            "in at least {} a process or thread of it was allowed on other CPUs, so that it may have worked there: the command \
-             changes its own affinity",
+            "in at least {} one of its processes or threads was allowed on other CPUs and may have run there: \
+             the command changes its own affinity",
             runs(doubt.left)
         ));
     }
     if doubt.narrowed > 0 {
         parts.push(format!(
-            "in at least {} a process or thread of it bound itself to some of the CPUs",
+            "in at least {} one of its processes or threads pinned itself to some of the CPUs",
             runs(doubt.narrowed)
         ));
     }
@@ -30,7 +30,7 @@ pub(super) fn doubts<'a>(doubt: &Doubt) -> Vec<Block<'a>> {
     }
     if let Some(wall_s) = doubt.crowded_s {
         parts.push(format!(
-            "its runs last {}, and their start by coretalk is part of that: the placements leave it no CPU of its own",
+            "its runs last {}, including their start by coretalk, for which the placements leave no CPU free",
             duration(wall_s)
         ));
     }
@@ -39,23 +39,23 @@ pub(super) fn doubts<'a>(doubt: &Doubt) -> Vec<Block<'a>> {
     }
     if doubt.flags.contains(Flag::Freq) {
         let clock = doubt.core_ghz.map_or(String::new(), |ghz| format!(" (here {ghz:.2} GHz)"));
-        parts.push(format!("the core clock moved, or differs between placements{clock}"));
+        parts.push(format!("the core clock changed or differs between placements{clock}"));
     }
     if doubt.flags.contains(Flag::Preempted) {
         let share = |of: Option<f64>| of.map_or_else(|| "some".to_owned(), percent);
         parts.push(format!(
-            "other programs took {} of the time of its CPUs, and its threads waited {} of the time that they wanted to \
-             run; end those programs, or compare again when they have ended",
+            "other programs took {} of the time of its CPUs, and its threads waited {} of the time that they were \
+             ready to run; stop those programs and compare again",
             share(doubt.others),
             share(doubt.waited)
         ));
     }
     if doubt.flags.contains(Flag::Steal) {
         let stolen = doubt.stolen.map_or(String::new(), |share| format!(" {}", percent(share)));
-        parts.push(format!("others took{stolen} of the time of its CPUs"));
+        parts.push(format!("other guests or the host took{stolen} of the time of its CPUs"));
     }
     if doubt.flags.contains(Flag::Multimodal) {
-        parts.push("its runs fall into several states".to_owned());
+        parts.push("its runs have several modes".to_owned());
     }
     let work = if doubt.work == COMMAND { "command" } else { &doubt.work };
     let of = format!("{work} on {}", plain(&doubt.placement));

@@ -29,13 +29,15 @@ pub fn structure_words(topology: &Topology, placement: &Placement) -> String {
 pub fn reasons(topology: &Topology, why: &Why, next: &str) -> String {
     match why {
         Why::Unbound => {
-            "Why is not known: nobody records where the system runs threads that are not bound.".to_owned()
+            "The reason is unknown: nothing records where the system runs threads that are not pinned."
+                .to_owned()
         }
-        Why::Nothing => format!("Nothing in the reported structure tells why it beats {}.", plain(next)),
+        Why::Nothing => format!("Nothing in the reported structure explains why it beats {}.", plain(next)),
         Why::Could(reasons) => {
             let words: Vec<String> =
                 reasons.iter().map(|reason| words(topology, reason, &plain(next))).collect();
-            format!("It could be because {}.", words.join("; "))
+            let reason = if words.len() == 1 { "A possible reason" } else { "Possible reasons" };
+            format!("{reason}: {}.", words.join("; "))
         }
     }
 }
@@ -50,9 +52,9 @@ fn words(topology: &Topology, reason: &Reason, next: &str) -> String {
             match (several, mine) {
                 (false, _) => format!("on {cpus} it is moved less from CPU to CPU"),
                 (true, 1) => {
-                    format!("on {cpus} nobody has to be woken on another CPU, and caches are shared")
+                    format!("on {cpus} no thread is woken on another CPU, and caches are shared")
                 }
-                (true, _) => format!("on {cpus} less goes from CPU to CPU"),
+                (true, _) => format!("on {cpus} less data moves between CPUs"),
             }
         }
         Reason::Cores { mine, theirs } => {
@@ -73,10 +75,10 @@ fn words(topology: &Topology, reason: &Reason, next: &str) -> String {
             });
             match communication {
                 Communication::Round => {
-                    format!("{mine} of its {of} hops go from {thing} to {thing}, on {next} {theirs}")
+                    format!("{mine} of its {of} hops go from one {thing} to another, on {next} {theirs}")
                 }
                 Communication::Along => {
-                    format!("{mine} of its {of} links go from {thing} to {thing}, on {next} {theirs}")
+                    format!("{mine} of its {of} links go from one {thing} to another, on {next} {theirs}")
                 }
                 Communication::Phases => {
                     let [most, up_to] = if mine == "none" { ["", "up to "] } else { ["at most ", ""] };
@@ -93,7 +95,7 @@ fn words(topology: &Topology, reason: &Reason, next: &str) -> String {
             }
         }
         Reason::Groups { level, mine, theirs } => {
-            format!("its CPUs lie in {} {}, those of {next} in {theirs}", mine, plural(level, mine))
+            format!("its CPUs are in {} {}, those of {next} in {theirs}", mine, plural(level, mine))
         }
         Reason::Room { level: Level::Node, mine, theirs } => {
             format!("it has the memory of {}, where {next} has that of {theirs}", count(mine as u64, "node"))

@@ -47,7 +47,8 @@ pub(super) fn tables(
         let most = here.clone().map(|trial| trial.spec.placement.as_slice()).max_by_key(|cpus| cpus.len());
         let title = match (placement, most) {
             ([writer], Some([_, readers @ ..])) if !readers.is_empty() => {
-                format!("CPU {writer} writes; readers are the first of CPUs {}", listed(readers))
+                let cpus = if readers.len() == 1 { "reader is CPU" } else { "readers are the first of CPUs" };
+                format!("CPU {writer} writes; {cpus} {}", listed(readers))
             }
             _ => placement_words(report, placement),
         };

@@ -12,19 +12,19 @@ use std::collections::BTreeSet;
 
 pub const PATTERNS: &[Pattern] = &[
     held("Where {threads#} threads should live, {how} ({pattern})", title),
-    held("Where {threads#} threads should live that do not talk ({pattern})", title),
+    held("Where {threads#} threads that {how} should live ({pattern})", title),
     held("From the run {name}; chosen among {n#} CPU{s?}, {cpus}", origin),
-    held("From a measurement of some seconds; chosen among {n#} CPU{s?}, {cpus}", origin),
+    held("From a measurement of a few seconds; chosen among {n#} CPU{s?}, {cpus}", origin),
     held("Threads 0 to {last#} on CPUs {cpus}, in this order.", placed),
     held("Threads 0 and 1 on CPUs {cpus}, in this order.", placed),
     held(
-        "Threads 0 to {last#} on CPUs {cpus}, in this order: spread over groups of CPUs, so that they share as little as they \
-         can. Nobody talks, and latencies predict nothing.",
+        "Threads 0 to {last#} on CPUs {cpus}, in this order: spread over groups of CPUs, so that they share as \
+         little as possible. Latencies predict nothing for threads that do not talk.",
         placed,
     ),
     held(
-        "Threads 0 and 1 on CPUs {cpus}, in this order: spread over groups of CPUs, so that they share as little as they can. \
-         Nobody talks, and latencies predict nothing.",
+        "Threads 0 and 1 on CPUs {cpus}, in this order: spread over groups of CPUs, so that they share as little as \
+         possible. Latencies predict nothing for threads that do not talk.",
         placed,
     ),
     held("No placement is better than {which} by more than {share%}: {how}.", bound),

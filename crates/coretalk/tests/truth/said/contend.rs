@@ -12,16 +12,16 @@ use std::collections::BTreeSet;
 pub const PATTERNS: &[Pattern] = &[
     held("{inside} inside, {outside} outside; {arrange}: threads take CPUs {cpus}", section),
     held("No work inside or outside; {arrange}: threads take CPUs {cpus}", section),
-    held("With {threads#} thread{s?}: all operations; {rest}", with_threads),
-    held("Every count was exact: {n#} additions, all there.", exact),
-    held("Every other count was exact: {n#} additions, all there.", exact),
+    held("With {threads#} thread{s?}: operations of all threads; {rest}", with_threads),
+    held("Every count was exact: none of {n#} additions was lost.", exact),
+    held("Every other count was exact: none of {n#} additions was lost.", exact),
     held(
         "{method} with {threads#} thread{s?} ({inside} inside, {outside} outside) lost {lost#} of {made#} additions \
          ({share%}): the wrong answer.",
         lost,
     ),
-    held("Threads that have a CPU each were measured together for at least {share%} of their time.", overlap),
-    unheld("ns that a thread spends on one operation: {rest}", "a heading"),
+    held("Threads with a CPU each overlapped for at least {share%} of their time.", overlap),
+    unheld("ns per operation and thread: {rest}", "a heading"),
 ];
 
 fn section(reader: &mut Reader<'_>, said: &Said<'_>) {
@@ -80,8 +80,8 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                 "wall ns" => value("ns_per_op_wall"),
                 "Jain" => value("jain"),
                 "1 ms" => value("jain_1ms"),
-                "least" => value("share_min"),
-                "most" => value("share_max"),
+                "slowest" => value("share_min"),
+                "fastest" => value("share_max"),
                 "run" => value("run_length"),
                 "p50" => acquire("50"),
                 "p99" => acquire("99"),

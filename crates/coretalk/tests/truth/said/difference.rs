@@ -14,21 +14,24 @@ pub const PATTERNS: &[Pattern] = &[
     held("A {name} · {machine} · {started} · {n#} CPU{s?}", side),
     held("B {name} · {machine} · {started} · {n#} CPU{s?}", side),
     held(
-        "cells: {slower#} slower, {faster#} faster, {same#} the same, {untold#} cannot be told (at most 5 % of those called different are not)",
+        "cells: {slower#} slower, {faster#} faster, {same#} the same, {untold#} undecided (at most 5 % of those called different are not)",
         tally,
     ),
     held("No level differs by {share%} or more.", no_difference),
     held("B is slower: {levels~}.", slower),
     held("B is faster: {levels~}.", faster),
     held("Cannot tell: {levels~}.", untold),
-    held("Otherwise than their levels: {n#} pair{s?}.", single),
-    held("In {unit} as read B differs by up to {share%}: its core clock was {how} by about {clock%}.", clock),
+    held("{n#} pair{s?} changed differently from the rest of the level.", single),
+    held(
+        "In {unit} as measured, B differs by up to {share%}: its core clock was about {clock%} {how}.",
+        clock,
+    ),
     held("CPU model: {a} in A, {b} in B", mismatch),
     held("topology: {a} in A, {b} in B", mismatch),
     held("scenario: {a} in A, {b} in B", mismatch),
     held("CPUs: {a} in A, {b} in B", mismatch),
     unheld(
-        "Left out of their levels, for they the machine changed state during a run: {n#} pair{s?}.",
+        "Left out because they changed state during a run: {n#} pair{s?}.",
         "the document tells cells, not whether they were left out",
     ),
     unheld("On one side only: {n#} value{s?}.", "the document holds what both sides have"),
@@ -52,7 +55,7 @@ fn mismatch(reader: &mut Reader<'_>, said: &Said<'_>) {
     let told = list(&reader.run.document["compared"]["mismatches"]).iter().find(|told| told["what"] == what);
     let same = |side: &str| {
         let shown = said.text(side).trim_end_matches('…');
-        told.is_some_and(|told| told[side].as_str().unwrap_or("not said").starts_with(shown))
+        told.is_some_and(|told| told[side].as_str().unwrap_or("unknown").starts_with(shown))
     };
     reader.holds("compare", same("a") && same("b"), || format!("the document has {told:?}"));
 }

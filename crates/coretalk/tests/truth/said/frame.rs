@@ -13,7 +13,7 @@ pub const PATTERNS: &[Pattern] = &[
     ),
     held("{gates} against alone, {rest}", gates),
     held("The budget of {time@} ended before {rest}", budget),
-    held("The budget of {time@}, the map's part, ended before {rest}", part_of_budget),
+    held("The budget of {time@} for the map ended before {rest}", part_of_budget),
     unheld("saved as {rest}", "names of runs and commands to type"),
     unheld("not saved (--no-save)", "no number"),
 ];

@@ -14,10 +14,10 @@ pub const PATTERNS: &[Pattern] = &[
     held("cannot tell which CPUs are quieter: each lost {a%} to {b%} of its time", alike),
     held("longest gap {gap@}", longest_gap),
     held("CPU {cpu#} lost {a%} of its time, longest gap {gap@}", one),
-    held("quiet CPUs {quiet}", quiet),
+    held("quiet CPU{s?} {quiet}", quiet),
     held("noisy {cpu#} ({a%} of its time lost, longest gap {gap@})", noisy),
     held(
-        "Quiet: CPUs {quiet} ({most%} or less of their time lost). Noisy: {noisy}; CPU {cpu#} lost {a%} of its time, longest \
+        "Quiet: CPU{s?} {quiet} ({most%} or less of their time lost). Noisy: {noisy}; CPU {cpu#} lost {a%} of its time, longest \
          gap {gap@}.",
         both,
     ),

@@ -11,11 +11,13 @@ pub const PATTERNS: &[Pattern] = &[
     held("{file}.csv · {format} · {n#} CPUs · {unit}", file),
     held("CPU {a} and {b}: {words}", doubt),
     held(
-        "CPUs {who}: {x#} {unit} to everybody, where other CPUs have {y#}: disturbed while measured, or slower hardware; measure again",
+        "CPUs {who}: {x#} {unit} to all others, where other CPUs have {y#}: disturbed while measured, or slower \
+         hardware; measure again",
         doubt,
     ),
     held(
-        "CPU {who}: {x#} {unit} to everybody, where other CPUs have {y#}: disturbed while measured, or slower hardware; measure again",
+        "CPU {who}: {x#} {unit} to all others, where other CPUs have {y#}: disturbed while measured, or slower \
+         hardware; measure again",
         doubt,
     ),
     held(
@@ -24,7 +26,7 @@ pub const PATTERNS: &[Pattern] = &[
     ),
     held("CPUs {who}: {x#} {unit}, where other CPUs have {y#} to their nearest: {rest}", doubt),
     held("CPUs {who}: up to {x#} {unit} against a median of {y#}; {rest}", doubt),
-    held("the values lie on multiples of {x#} {unit}: {rest}", doubt),
+    held("the values are multiples of {x#} {unit}: {rest}", doubt),
     held("the two directions of a typical pair differ by {x%}, most by {y%} ({who}): {rest}", doubt),
     unheld("{n#} pair{s?} {do} not fit the groups, such as CPUs {rest}", OF_THE_INFERENCE),
     unheld("{n#} pair{s?} {are} unlike the rest, such as CPUs {rest}", OF_THE_INFERENCE),

@@ -73,7 +73,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
         () if has("ns (95 %)") => map::listed(reader, table),
         () if has("share of passes") => states::table(reader, table),
         () if has("gaps/s") => jitter::table(reader, table),
-        () if has("capacity") && has("pairs of") => queue::by_relation(reader, table),
+        () if has("capacity") && has("pairs") => queue::by_relation(reader, table),
         () if has("CPU ns in") => queue::costs(reader, table),
         () if has("placement") && has("has") => place::placements(reader, table),
         () if has("metric") && has("verdict") => place::comparison(reader, table),

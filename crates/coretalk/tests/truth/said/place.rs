@@ -16,14 +16,14 @@ pub const PATTERNS: &[Pattern] = &[
     held("{winner} wins in {what}: {next} takes {share%} more (p {p}). {why}", wins),
     held("No placement matters here: none differs by more than {share%} in {what}.", same),
     held(
-        "Cannot tell which placement wins in {what}: {made#} run{s?} on each of the {least#} that it takes.",
+        "Cannot tell which placement wins in {what}: {made#} of the {least#} runs per placement that a verdict needs.",
         too_few,
     ),
     held("Cannot tell which placement wins in {what}: {why}.", untold),
-    held("{names} are the same CPUs here, and run once.", same_cpus),
+    held("{names} use the same CPUs here and run once.", same_cpus),
     held("{name}: OMP_NUM_THREADS={n#} OMP_PROC_BIND=close OMP_PLACES='{cpus}' COMMAND", order),
     held(
-        "{work} on {placement}: the core clock moved, or differs between placements (here {ghz#} GHz)",
+        "{work} on {placement}: the core clock changed or differs between placements (here {ghz#} GHz)",
         clock,
     ),
 ];
@@ -247,10 +247,10 @@ fn why(reader: &mut Reader<'_>, said: &Said<'_>, of: &Value, [winner, next]: [&s
     };
     let threads = [winner, next].map(|name| threads_of(placement(of, name)));
     let why = said.text("why").to_owned();
-    let Some(parts) = why.strip_prefix("It could be because ") else {
+    let Some((_, parts)) = why.split_once("ossible reason").and_then(|(_, why)| why.split_once(": ")) else {
         // A reason that is not known claims nothing.
         let says_so =
-            why.starts_with("Nothing in the reported structure") || why.starts_with("Why is not known");
+            why.starts_with("Nothing in the reported structure") || why.starts_with("The reason is unknown");
         return reader.holds("place reason", says_so, || format!("nobody checks `{why}`"));
     };
     for part in parts.trim_end_matches('.').split("; ") {

@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 
 pub const PATTERNS: &[Pattern] = &[
     held(
-        "The machine changed its state: {k#} of {n#} trial{s?} fall onto plateaus. What is shown of them is of the largest, \
-         and never an average.",
+        "The machine changed state: {k#} of {n#} trial{s?} have several levels. Shown is the most \
+         frequent one, never an average.",
         counted,
     ),
     held("{trial}: {share%} of the passes {rest}", told),
-    held("{trial}: the machine changed state: {n#} plateaus", reason),
-    held("{n#} more trial{s?} with plateaus; see `states` in the data", more),
+    held("{trial}: the machine changed state: {n#} levels", reason),
+    held("{n#} more trial{s?} with several levels; see `states` in the data", more),
 ];
 
 /// Trials whose plateaus a screen tells one by one.
@@ -71,7 +71,7 @@ fn counted(reader: &mut Reader<'_>, said: &Said<'_>) {
 /// Some trial of the document has so many states, and says so.
 fn reason(reader: &mut Reader<'_>, said: &Said<'_>) {
     let count = said.number("n").value;
-    let text = format!("the machine changed state: {count} plateaus");
+    let text = format!("the machine changed state: {count} levels");
     let matrices = list(&reader.run.document["matrices"]).iter().flat_map(|matrix| list(&matrix["cells"]));
     let mut all = list(&reader.run.document["series"]).iter().chain(matrices);
     let found = all.any(|one| {

@@ -11,22 +11,19 @@ use coretalk_model::{CpuId, Flag};
 use serde_json::Value;
 
 pub const PATTERNS: &[Pattern] = &[
-    held("Million messages a second; {rest} ±{width%} at 95 % unless !", precision),
+    held("Million messages per second; {rest} ±{width%} at 95 % unless !", precision),
     held("{queue}, u64", named),
-    held("What a message costs at capacity {capacity#}: {rest}", costs_at),
-    held("Load of each CPU by the measured threads while the run went on: a column is {step@}, {rest}", load),
+    held("Cost of a message at capacity {capacity#}: {rest}", costs_at),
+    held("Load of each CPU from the measured threads over the run: a column is {step@}, {rest}", load),
     held(
-        "CPU {cpu#} changes from one thread to the other {rate#} thousand times a second{within?} with {queue}, {payload}, \
-         capacity {capacity#}: {per#} switches a message, and a switch takes {us#} µs at most, with what the queue does.",
+        "CPU {cpu#} switches between the two threads {rate#} thousand times per second{within?} with {queue}, {payload}, \
+         capacity {capacity#}: {per#} switches per message, and at most {us#} µs per switch, queue included.",
         switches,
     ),
-    held(
-        "{queue}, {payload}, {relation}: two CPUs pass {ratios} times what one does{by?}; {verdicts}.",
-        balance,
-    ),
-    held("Most {payload} messages, {relation}: {winners}.", most),
+    held("{queue}, {payload}, {relation}: two CPUs against one: {ratios}; {verdicts}.", balance),
+    held("Fastest for {payload}, {relation}: {winners}.", most),
     unheld(
-        "By relation: the median over its pairs, million messages a second; ! where some pair is doubtful.",
+        "By relation: median over its pairs, million messages per second; !: some pair is doubtful.",
         "a heading",
     ),
     unheld("Not every pair was measured. {rest}", "the document has no verification of pairs"),
@@ -189,7 +186,7 @@ pub fn costs(reader: &mut Reader<'_>, table: &Table) {
                 "CPU ns in" => "cpu_ns_per_message_producer",
                 "out" => "cpu_ns_per_message_consumer",
                 "sleeps" => "voluntary_switches_per_message",
-                "taken" => "involuntary_switches_per_message",
+                "preempted" => "involuntary_switches_per_message",
                 "full" => "full_ratio",
                 "empty" => "empty_ratio",
                 "batch" => "mean_batch",
@@ -250,15 +247,19 @@ fn balance(reader: &mut Reader<'_>, said: &Said<'_>) {
     let of = |reader: &Reader<'_>, capacity: f64| {
         Some(
             by_relation_of(reader, &queue, capacity, &relation)?
-                / by_relation_of(reader, &queue, capacity, "one CPU")?,
+                / by_relation_of(reader, &queue, capacity, "same CPU")?,
         )
     };
     let known: Vec<(f64, f64)> =
         capacities.iter().filter_map(|capacity| Some((*capacity, of(reader, *capacity)?))).collect();
-    let ratios: Vec<Printed> = said.text("ratios").split(", ").filter_map(Printed::read).collect();
+    let ratios: Vec<&str> = said.text("ratios").split(", ").collect();
     reader.holds("queue", ratios.len() == known.len(), || format!("{} capacities have a ratio", known.len()));
     for (shown, (capacity, exact)) in ratios.iter().zip(&known) {
-        reader.is("queue", *shown, Some(*exact), &format!("the ratio at {capacity}"));
+        let (ratio, at) = shown.split_once(" × at ").unwrap_or((shown, ""));
+        for (part, exact, what) in [(ratio, *exact, "the ratio"), (at, *capacity, "the capacity")] {
+            let part = Printed::read(part).unwrap_or(Printed { value: f64::NAN, half: 0.0 });
+            reader.is("queue", part, Some(exact), &format!("{what} at {capacity}"));
+        }
     }
     for verdict in said.text("verdicts").split("; ") {
         let Some((words, at)) = verdict.split_once(" at capacity ") else { continue };
@@ -268,8 +269,8 @@ fn balance(reader: &mut Reader<'_>, said: &Said<'_>) {
                 .find(|(known, _)| *known == capacity.value)
                 .map_or(f64::NAN, |(_, ratio)| *ratio);
             let is_so = match words {
-                "one CPU passes more" => ratio < 1.0,
-                "two pass more" => ratio > 1.0,
+                "one CPU is faster" => ratio < 1.0,
+                "two are faster" => ratio > 1.0,
                 // A suite has a few seconds for everything: intervals of a quarter are its own, and overlap there.
                 _ => (0.75..1.34).contains(&ratio),
             };

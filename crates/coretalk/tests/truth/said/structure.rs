@@ -37,13 +37,16 @@ pub const PATTERNS: &[Pattern] = &[
         "Structure from the latencies: cannot tell: {share%} of the pairs changed level during the run, {rest}",
         moved,
     ),
-    held("the reported {level} hold groups that nothing reports", coarser),
+    held("the reported {level} contain groups that the system does not report", coarser),
     held("CONFLICT: the latencies contradict the reported {level}: {evidence}", conflict),
-    held("{name} holds the closest pairs: {rest}", closest),
+    held("{name} has the closest pairs: {rest}", closest),
     held("{n#} CPU{s?}, as the system reports", size),
-    held("One group stands out alone, which is a hint and no level: {group}.", hint),
+    held("One group stands out alone, a hint and not a level: {group}.", hint),
     held("SIMULATED {scenario}: this says nothing about hardware", scenario),
-    unheld("Nothing is known of CPU {rest}", "only a matrix with gaps has such CPUs, and none is made here"),
+    unheld(
+        "Nothing is known about CPU {rest}",
+        "only a matrix with gaps has such CPUs, and none is made here",
+    ),
 ];
 
 fn kernel<'a>(reader: &Reader<'a>) -> &'a Value {
@@ -372,7 +375,7 @@ pub fn levels(reader: &mut Reader<'_>, table: &Table) {
         });
         // A wide screen has the interval between the two.
         let at = |title: &str| table.rows[0].iter().position(|heading| heading.starts_with(title));
-        for (title, key) in [("inside", "median"), ("next out", "across")] {
+        for (title, key) in [("inside", "median"), ("next level", "across")] {
             if let Some(number) = at(title).and_then(|column| Printed::read(&row[column])) {
                 reader.is("structure", number, level[key].as_f64(), key);
             }

@@ -13,23 +13,29 @@ pub const PATTERNS: &[Pattern] = &[
     held("CPUs {from#} → {to#}, {relation}, with {more#} more", placed_with),
     held("CPUs {from#} → {to#}, {relation}", placed_here),
     held("CPU {cpu#} writes; readers are the first of CPUs {readers}", writer),
+    held("CPU {cpu#} writes; reader is CPU {readers}", writer),
     held("CPU {cpu#}", one_cpu),
     held(
-        "CPUs {from#} and {to#}, {relation}: below {bytes#} bytes apart a write takes {near} as long as alone, from there on {far}: padding to {pays#} bytes pays.",
+        "CPUs {from#} and {to#}, {relation}: writers less than {bytes#} bytes apart take {near} as long as alone, from there on {far}: pad to {pays#} bytes.",
         padding,
     ),
-    held("{k#} of {n#} trials: {reason}; first {trial}", doubts),
-    held("{n#} more trial{s?} with a doubt; see `flags` and `reason` in the data", more_doubts),
+    held("{k#} of {n#} results missed ±{width%} (worst ±{worst%}); first: {trial}", missed),
+    held(
+        "{k#} of {n#} results missed ±{width%}, for which the clock is too coarse (worst ±{worst%}); first: {trial}",
+        missed,
+    ),
+    held("{k#} of {n#} results: {reason}; first: {trial}", doubts),
+    held("{n#} more doubtful result{s?}; see `flags` and `reason` in the data", more_doubts),
     unheld("{trial}: ± {width%} is wider than requested", "one trial and its reason, as the document has it"),
     held("{trial}: the interval is wider than the value", wider_than_itself),
     unheld("{trial}: only {passes#} passes", "one trial and its reason, as the document has it"),
     unheld(
-        "Every CPU polls the counter all the time; polls more than 0.5 µs apart are a gap. {rest}",
+        "Every CPU reads the clock all the time; two reads more than 0.5 µs apart are a gap. {rest}",
         "a heading",
     ),
     unheld(
-        "{heaps} on CPUs {cpus}, {view}: {shares}; {explained}",
-        "heaps of a distribution are in no document",
+        "{modes} on CPUs {cpus}, {view}: {shares}; {explained}",
+        "modes of a distribution are in no document",
     ),
     unheld("{kind}: median in {unit}, {roles}", "the title of a map"),
     unheld("{relation} {x#} µs ({n#} pairs){rest?}", "maps of trials of many pairs are held by their cells"),
@@ -284,6 +290,16 @@ fn doubts(reader: &mut Reader<'_>, said: &Said<'_>) {
     let all = trials(reader);
     reader.is("count", said.number("n"), Some(all as f64), "the number of trials");
     reader.holds("count", said.number("k").value <= all as f64, || format!("there are {all} trials"));
+}
+
+/// Results that were not as narrow as requested: how many at most, and which is the widest.
+fn missed(reader: &mut Reader<'_>, said: &Said<'_>) {
+    doubts(reader, said);
+    let asked = reader.run.words.iter().skip_while(|word| *word != "--precision").nth(1);
+    let asked =
+        asked.and_then(|text| text.trim_end_matches('%').parse().ok()).map_or(0.02, |p: f64| p / 100.0);
+    reader.is("precision", said.share("width"), Some(asked), "the precision that was asked for");
+    reader.holds("precision", said.share("worst").value > asked, || "the worst is narrow enough".to_owned());
 }
 
 /// A trial of the document on these CPUs has that reason.

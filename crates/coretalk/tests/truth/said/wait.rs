@@ -8,9 +8,8 @@ use super::held;
 use serde_json::Value;
 
 pub const PATTERNS: &[Pattern] = &[held(
-    "CPUs {from#} → {to#}, {relation}: a sleep and the wake-up that ends it take {a#} µs ({b#} to {c#}) of CPU time, and the \
-     sleeper goes on {d#} µs ({e#} to {f#}) later than with {busy}. A shorter wait is cheaper spent looking; for a longer one \
-     sleeping is cheaper, where latency does not decide.",
+    "CPUs {from#} → {to#}, {relation}: a sleep and its wake-up take {a#} µs ({b#} to {c#}) of CPU time, and the sleeper \
+     resumes {d#} µs ({e#} to {f#}) later than with {busy}.",
     crossover,
 )];
 
@@ -87,10 +86,10 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                 "clock" => values["clock_ns"].as_f64(),
                 "net" => values["net_ns"].as_f64(),
                 "loop" => values["loop_ns"].as_f64(),
-                "looks" => values["spins_per_trip"].as_f64(),
+                "polls" => values["spins_per_trip"].as_f64(),
                 "CPU ns" => values["cpu_ns_per_trip"].as_f64(),
                 "slept" => values["sleeps_per_trip"].as_f64(),
-                "lost" => values["taken_per_trip"].as_f64(),
+                "preempted" => values["taken_per_trip"].as_f64(),
                 "times" => values["sibling_slowdown"].as_f64(),
                 "trips" => trial["counts"]["samples"].as_f64(),
                 "±" => {
