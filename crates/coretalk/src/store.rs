@@ -27,7 +27,6 @@ mod rows;
 mod run_file;
 mod schema;
 mod selector;
-mod tags;
 mod writer;
 
 #[cfg(test)]

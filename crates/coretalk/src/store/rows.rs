@@ -1,17 +1,17 @@
-//! Stored rows: their own types, so that a change of the domain types is a decision about the format and not an
-//! accident.
+//! Stored rows: their fields have their names here, so that a change of the domain types is a decision about the format
+//! and not an accident; a test holds the words of settings.
 
-mod environment;
+mod machine;
 mod series;
 mod settings;
-mod topology;
 
-pub(super) use environment::{read_environment, read_findings, write_environment, write_findings};
+pub(super) use machine::{
+    read_environment, read_findings, read_topology, write_environment, write_findings, write_topology,
+};
 pub(super) use series::{
     read_pass, read_series_settings, write_pass, write_series_budget, write_series_settings,
 };
 pub(super) use settings::{read_settings, write_budget, write_settings};
-pub(super) use topology::{read_topology, write_topology};
 
 use coretalk_model::Departure;
 use rusqlite::Connection;
@@ -53,6 +53,19 @@ pub(super) fn read_departed(db: &Connection) -> rusqlite::Result<Vec<Departure>>
     }
     departed.sort_by_key(|(_, departure)| (departure.after, departure.cpu));
     Ok(departed.into_iter().map(|(_, departure)| departure).collect())
+}
+
+/// Seeds are kept in decimal, as text: readers of JSON take numbers above 2⁵³ for others.
+mod decimal {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(number)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
 }
 
 /// A column that holds JSON.

@@ -1,7 +1,10 @@
-//! From what a user types to a run file: `latest`, `latest~N`, a tag, the beginning of an id, a path.
+//! What runs are called: tags, which users give, and how what a user types becomes a run file: `latest`, `latest~N`, a tag,
+//! the beginning of an id, a path.
 
 use super::directory::{Directory, id_of};
-use super::error::StoreError;
+use super::error::{StoreError, sqlite_error};
+use super::run_file::RunFile;
+use crate::run_report::now;
 use std::path::{Path, PathBuf};
 
 /// The shortest end of an id that selects a run: ids of one hour begin alike, their ends are random.
@@ -120,5 +123,50 @@ fn what_there_is(directory: &Directory, files: &[PathBuf]) -> String {
             if files.len() == 1 { "is 1 run".to_owned() } else { format!("are {} runs", files.len()) },
             id_of(newest)
         ),
+    }
+}
+
+impl RunFile {
+    /// The tags with the time when each was given (RFC 3339, UTC), oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`]: the file is damaged or could not be read.
+    pub fn tags(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.read(|db| {
+            let mut select = db.prepare("SELECT tag, created FROM tags ORDER BY created, tag")?;
+            let tags = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            tags.collect()
+        })
+    }
+
+    /// Gives the run a tag; one that it has already becomes the newest.
+    ///
+    /// # Errors
+    /// [`StoreError::BadTag`], or the file could not be written.
+    pub fn tag(&self, tag: &str) -> Result<(), StoreError> {
+        check_tag(tag)?;
+        self.db
+            .execute("INSERT OR REPLACE INTO tags (tag, created) VALUES (?1, ?2)", (tag, now()))
+            .map(drop)
+            .map_err(sqlite_error("tag", &self.path))
+    }
+}
+
+/// A tag must be typed again and stay itself: `latest` already means something, and a slash makes it a path.
+pub(super) fn check_tag(tag: &str) -> Result<(), StoreError> {
+    const LONGEST: usize = 100;
+    let bad = |why| Err(StoreError::BadTag { tag: tag.to_owned(), why });
+    match tag {
+        "" => bad("it is empty"),
+        _ if tag.len() > LONGEST => bad("it is longer than 100 bytes"),
+        _ if tag.chars().any(|c| c.is_control() || c.is_whitespace()) => {
+            bad("it contains spaces or control characters; use dashes")
+        }
+        _ if tag.contains(['/', '\\', '~']) => {
+            bad("it contains a slash or a tilde, like paths and `latest~1`")
+        }
+        _ if tag.starts_with('-') => bad("it starts with a dash, like an option"),
+        "latest" => bad("`latest` is always the newest run"),
+        _ => Ok(()),
     }
 }

@@ -1,7 +1,6 @@
 //! A small vocabulary of runs, and what must hold of their files.
 
 mod failures;
-mod kill;
 mod resuming;
 mod round_trip;
 mod selecting;

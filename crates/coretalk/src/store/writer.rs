@@ -7,7 +7,7 @@ use super::new_run::{NewRun, create_file, file_of, move_to};
 use super::reader::RoundKey;
 use super::rows;
 use super::run_file::{RunFile, connect, fingerprint, plan_of};
-use super::tags;
+use super::selector::check_tag;
 use crate::run_report::now;
 use coretalk_measure::Stop;
 use coretalk_measure::session::sink::PartEnd;
@@ -80,7 +80,7 @@ impl RunWriter {
             }
             _ => io_error("create", directory)(error),
         })?;
-        run.header.tags.iter().try_for_each(|tag| tags::check(tag))?;
+        run.header.tags.iter().try_for_each(|tag| check_tag(tag))?;
         match RunWriter::create_in(directory, None, run) {
             Err(StoreError::NoLocks { .. } | StoreError::Busy { .. }) => {
                 RunWriter::create_apart(directory, run)
@@ -162,14 +162,6 @@ impl RunWriter {
             destination.display(),
             self.path.display()
         ))
-    }
-
-    /// Gives the run a tag.
-    ///
-    /// # Errors
-    /// [`StoreError::BadTag`], or the file could not be written.
-    pub fn tag(&mut self, tag: &str) -> Result<(), StoreError> {
-        tags::add(&self.db, &self.path, tag)
     }
 
     /// Ends the writing: no journal stays beside the file, and a run written elsewhere is moved to its place. Gives

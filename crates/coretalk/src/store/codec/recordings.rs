@@ -2,8 +2,8 @@
 
 use super::CLOCK_START_GHZ;
 use super::bytes::{Damage, Reader, Writer};
-use super::shapes::{Shape, Shapes};
 use super::ticks::{read_ticks, write_ticks};
+use super::{Shape, Shapes};
 use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_model::latency::Reducer;
 use coretalk_model::{Disturbance, Picos, Recording, Samples, Span};

@@ -1,9 +1,9 @@
 //! The trials of one round: what each visit said, or why it said nothing.
 
 use super::CLOCK_START_GHZ;
+use super::Shapes;
 use super::bytes::{Damage, Reader, Writer};
 use super::recordings::{Evidence, read_recording, saying_all, shape_of, write_recording};
-use super::shapes::Shapes;
 use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_model::latency::{Reducer, SpanSummary, Visit};
 use coretalk_model::{CommandEnd, CpuId, Flags, Picos, Recording, TrialFailure};

@@ -1,7 +1,7 @@
 //! The rows of `series_settings`, `trials` and `passes`.
 
 use super::super::codec::{Damage, checksum, decode_histograms, encode_histograms};
-use super::{conversion, read_keys, write_keys};
+use super::{conversion, decimal, read_keys, write_keys};
 use coretalk_model::series::{
     Headline, Numbers, Observed, Parameters, PassOutcome, RoleEvidence, SeriesEntry, SeriesSettings,
     TrialSpec,
@@ -15,13 +15,13 @@ use std::collections::BTreeMap;
 #[serde(rename_all = "kebab-case")]
 struct SettingsRow {
     probes: Vec<String>,
-    cpus: Vec<u32>,
+    cpus: Vec<CpuId>,
     asked: Parameters,
     headlines: Vec<String>,
     precision: f64,
-    budget_ps: u64,
-    /// In decimal: readers of JSON take numbers above 2⁵³ for others.
-    seed: String,
+    budget_ps: Picos,
+    #[serde(with = "decimal")]
+    seed: u64,
 }
 
 /// What a pass said, but for its distributions. What is absent is unknown.
@@ -50,8 +50,12 @@ struct ObservationRow {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
-struct RoleRow {
+#[serde(transparent)]
+struct RoleRow(#[serde(with = "RoleFields")] RoleEvidence);
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(remote = "RoleEvidence", rename_all = "kebab-case", default)]
+struct RoleFields {
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,20 +74,19 @@ pub fn write_series_settings(db: &Connection, settings: &SeriesSettings) -> rusq
         settings;
     let row = SettingsRow {
         probes: probes.clone(),
-        cpus: cpus.iter().map(|cpu| cpu.0).collect(),
+        cpus: cpus.clone(),
         asked: options.clone(),
         headlines: headlines.iter().map(ToString::to_string).collect(),
         precision: *precision,
-        budget_ps: budget.0,
-        seed: seed.to_string(),
+        budget_ps: *budget,
+        seed: *seed,
     };
     write_keys(db, "series_settings", &row)?;
     let mut insert = db.prepare(
         "INSERT INTO trials (trial, id, probe, parameters, placement) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
     for (number, trial) in trials.iter().enumerate() {
-        let placement: Vec<u32> = trial.placement.iter().map(|cpu| cpu.0).collect();
-        let (parameters, placement) = (json(&trial.parameters)?, json(&placement)?);
+        let (parameters, placement) = (json(&trial.parameters)?, json(&trial.placement)?);
         insert.execute((number as u32, trial.id().to_string(), &trial.probe, parameters, placement))?;
     }
     Ok(())
@@ -110,12 +113,8 @@ pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSe
         if row.get::<_, i64>(0)? != trials.len() as i64 {
             return Err(conversion(0, "a trial is missing"));
         }
-        let placement: Vec<u32> = super::json(row, 4)?;
-        let trial = TrialSpec {
-            probe: row.get(2)?,
-            parameters: super::json(row, 3)?,
-            placement: placement.into_iter().map(CpuId).collect(),
-        };
+        let (parameters, placement) = (super::json(row, 3)?, super::json(row, 4)?);
+        let trial = TrialSpec { probe: row.get(2)?, parameters, placement };
         if row.get::<_, String>(1)? != trial.id().to_string() {
             return Err(conversion(1, "the ID of a trial does not match its contents"));
         }
@@ -123,14 +122,14 @@ pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSe
     }
     Ok(Some(SeriesSettings {
         probes: row.probes,
-        cpus: row.cpus.into_iter().map(CpuId).collect(),
+        cpus: row.cpus,
         options: row.asked,
         headlines: row.headlines.iter().map(|name| Headline::from(name.as_str())).collect(),
         quantities: coretalk_measure::probes::quantities(),
         trials,
         precision: row.precision,
-        budget: Picos(row.budget_ps),
-        seed: row.seed.parse().map_err(|error: std::num::ParseIntError| conversion(1, error))?,
+        budget: row.budget_ps,
+        seed: row.seed,
     }))
 }
 
@@ -178,7 +177,7 @@ pub fn read_pass(row: &Row<'_>) -> rusqlite::Result<Result<SeriesEntry, Damage>>
                 Numbers { values: said.values, histograms, counts: said.counts },
                 Flags(said.flags),
             ),
-            roles: said.roles.into_iter().map(RoleEvidence::from).collect(),
+            roles: said.roles.into_iter().map(|RoleRow(role)| role).collect(),
             steal_ms: said.steal_ms,
             coordinator_shared: said.coordinator_shared,
             concurrent: said.company,
@@ -209,7 +208,7 @@ fn observation(outcome: &PassOutcome, numbers: &Numbers) -> ObservationRow {
         values: values.clone(),
         counts: counts.clone(),
         flags: flags.0,
-        roles: roles.iter().copied().map(RoleRow::from).collect(),
+        roles: roles.iter().copied().map(RoleRow).collect(),
         steal_ms: *steal_ms,
         coordinator_shared: *coordinator_shared,
         company: *concurrent,
@@ -239,18 +238,4 @@ fn context(numbers: [u64; 5], said: &str) -> Vec<u8> {
 
 fn json(value: &impl Serialize) -> rusqlite::Result<String> {
     serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
-}
-
-impl From<RoleEvidence> for RoleRow {
-    fn from(role: RoleEvidence) -> RoleRow {
-        let RoleEvidence { cpu_ns, voluntary, involuntary, core_ghz, migrated } = role;
-        RoleRow { cpu_ns, voluntary, involuntary, core_ghz, migrated }
-    }
-}
-
-impl From<RoleRow> for RoleEvidence {
-    fn from(row: RoleRow) -> RoleEvidence {
-        let RoleRow { cpu_ns, voluntary, involuntary, core_ghz, migrated } = row;
-        RoleEvidence { cpu_ns, voluntary, involuntary, core_ghz, migrated }
-    }
 }

@@ -26,6 +26,41 @@ fn a_run_without_rounds_is_whole() {
     assert_eq!(names(folder.path()), ["0193-a.coretalk"], "beside {}", path.display());
 }
 
+/// Other programs read these words, and so do later versions of this one.
+#[test]
+fn settings_are_kept_in_these_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = sample("0193-a").create(folder.path());
+    let file = RunFile::open(writer.path()).unwrap();
+    let kept: Vec<String> = file
+        .read(|db| {
+            let mut rows = db.prepare("SELECT key || ' ' || value FROM settings ORDER BY key")?;
+            rows.query_map([], |row| row.get(0))?.collect()
+        })
+        .unwrap();
+    assert_eq!(
+        kept,
+        [
+            "budget-ps 1500000000000",
+            "counts {\"fixed\":{\"iterations\":1000,\"samples\":300}}",
+            "cpus [0,2,1,3]",
+            "hint \"pause\"",
+            "home {\"node\":1}",
+            "imitate [\"c2clat-w\"]",
+            "keep-raw true",
+            "ladder true",
+            "looks 5",
+            "pairs \"all\"",
+            "parallel {\"at-most\":3}",
+            "precision 0.30000000000000004",
+            "protocols [\"cas\",\"one-way\"]",
+            "rate-per-s 1000000.0",
+            "seed \"18446744073709551615\"",
+            "spacing \"watch\"",
+        ]
+    );
+}
+
 #[test]
 fn what_stands_beside_the_groups_is_kept_and_unknown_in_older_files() {
     let folder = tempfile::tempdir().unwrap();

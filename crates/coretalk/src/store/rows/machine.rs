@@ -1,0 +1,227 @@
+//! The rows that say what a run was measured on: `environment`, `findings`, `cpus`, `domains` and `beside`.
+
+use super::{conversion, named, read_keys, write_keys};
+use coretalk_model::environment::Throttled;
+use coretalk_model::topology::{Beside, MemoryNode, Same};
+use coretalk_model::{
+    ClockFacts, CoreClass, CpuId, CpuSet, Domain, Environment, Finding, Level, Topology, Verdict,
+};
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One key each; a key that is absent is unknown. The fields stand here once more, so that a new fact does not compile
+/// until the format has a place for it.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(remote = "Environment", rename_all = "kebab-case", default)]
+struct EnvironmentRow {
+    label: Option<String>,
+    host: Option<String>,
+    simulated: Option<String>,
+    cpu_model: Option<String>,
+    microcode: Option<String>,
+    firmware: Option<String>,
+    kernel: Option<String>,
+    arch: Option<String>,
+    mitigations: BTreeMap<String, String>,
+    memory_bytes: Option<u64>,
+    page_bytes: Option<u64>,
+    governor: Option<String>,
+    frequency_driver: Option<String>,
+    boost: Option<bool>,
+    idle_driver: Option<String>,
+    hypervisor: Option<String>,
+    bare_metal: Option<bool>,
+    platform_evidence: Option<String>,
+    libc: Option<String>,
+    #[serde(flatten, with = "ClockRow")]
+    clock: ClockFacts,
+    isolated: CpuSet,
+    load_1min: Option<f64>,
+    others_share: Option<f64>,
+    /// Stands among the decisions: it is known once everything is measured.
+    #[serde(skip)]
+    throttled: Option<Throttled>,
+    compiler: Option<String>,
+    build: Option<String>,
+    tool_version: String,
+    libraries: BTreeMap<String, String>,
+    priority: Option<String>,
+    notes: BTreeMap<String, String>,
+}
+
+/// What is known of the clock, beside the other facts.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(remote = "ClockFacts", default)]
+struct ClockRow {
+    #[serde(rename = "clock-source")]
+    source: String,
+    #[serde(rename = "clock-hz")]
+    hz: f64,
+    #[serde(rename = "clock-hz-error-ppm")]
+    hz_error_ppm: Option<f64>,
+    #[serde(rename = "clock-cost-ns")]
+    cost_ns: Option<f64>,
+    #[serde(rename = "clock-step-ns")]
+    step_ns: Option<f64>,
+    #[serde(rename = "clock-invariant")]
+    invariant: Option<bool>,
+    #[serde(rename = "clock-kernel-source")]
+    kernel_source: Option<String>,
+    #[serde(rename = "clock-hint-ns")]
+    hint_ns: Option<f64>,
+    #[serde(rename = "clock-hint-cycles")]
+    hint_cycles: Option<f64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+struct Row(#[serde(with = "EnvironmentRow")] Environment);
+
+/// Writes what the run was measured under.
+pub fn write_environment(db: &Connection, environment: &Environment) -> rusqlite::Result<()> {
+    write_keys(db, "environment", &Row(environment.clone()))
+}
+
+/// Reads what the run was measured under.
+pub fn read_environment(db: &Connection) -> rusqlite::Result<Environment> {
+    let Row(mut environment) = read_keys(db, "environment")?;
+    environment.others_share = most(environment.others_share, others_of_segments(db)?);
+    environment.throttled = throttled_of_segments(db)?;
+    Ok(environment)
+}
+
+/// The most that others took in a segment, each of which notes it at its end.
+fn others_of_segments(db: &Connection) -> rusqlite::Result<Option<f64>> {
+    let mut select = db.prepare("SELECT value FROM decisions WHERE key LIKE 'others-share:%'")?;
+    let shares = select.query_map([], |row| row.get::<_, String>(0))?;
+    let mut all = None;
+    for share in shares {
+        all = most(all, share?.parse().ok());
+    }
+    Ok(all)
+}
+
+/// What a quota did in all segments, each of which notes it at its end.
+fn throttled_of_segments(db: &Connection) -> rusqlite::Result<Option<Throttled>> {
+    let mut select =
+        db.prepare("SELECT value FROM decisions WHERE key LIKE 'throttled:%' ORDER BY segment")?;
+    let mut all: Option<Throttled> = None;
+    for text in select.query_map([], |row| row.get::<_, String>(0))? {
+        if let Some(of_segment) = Throttled::from_json(&text?) {
+            all = Some(all.map_or(of_segment, |earlier| earlier.and(of_segment)));
+        }
+    }
+    Ok(all)
+}
+
+fn most(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    [a, b].into_iter().flatten().max_by(f64::total_cmp)
+}
+
+/// Writes what `doctor` said.
+pub fn write_findings(db: &Connection, findings: &[Finding]) -> rusqlite::Result<()> {
+    let mut insert = db.prepare("INSERT INTO findings (id, verdict, text, fix) VALUES (?1, ?2, ?3, ?4)")?;
+    for finding in findings {
+        insert.execute((&finding.id, finding.verdict.name(), &finding.text, &finding.fix))?;
+    }
+    Ok(())
+}
+
+/// Reads what `doctor` said.
+pub fn read_findings(db: &Connection) -> rusqlite::Result<Vec<Finding>> {
+    const VERDICTS: [Verdict; 4] = [Verdict::Ok, Verdict::CannotTell, Verdict::Warn, Verdict::Fail];
+    let mut select = db.prepare("SELECT id, verdict, text, fix FROM findings ORDER BY finding")?;
+    let findings = select.query_map([], |row| {
+        let verdict: String = row.get(1)?;
+        let verdict = named(&VERDICTS, Verdict::name, &verdict)?;
+        Ok(Finding { id: row.get(0)?, verdict, text: row.get(2)?, fix: row.get(3)? })
+    })?;
+    findings.collect()
+}
+
+/// Both are there, or neither: files older than schema 4 do not say.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct BesideRow {
+    same: Option<BTreeMap<String, String>>,
+    memory_nodes: Option<Vec<MemoryRow>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct MemoryRow {
+    node: u32,
+    memory_bytes: Option<u64>,
+    /// From the node of the first number.
+    distances: Vec<(u32, u32)>,
+}
+
+/// Writes what the machine reported of its structure.
+pub fn write_topology(db: &Connection, topology: &Topology) -> rusqlite::Result<()> {
+    let mut insert = db.prepare("INSERT INTO cpus (cpu, class_rank, class) VALUES (?1, ?2, ?3)")?;
+    for cpu in topology.cpus().iter() {
+        let class = topology.class_of(cpu);
+        insert.execute((cpu.0, class.map(|class| class.rank), class.map(|class| &class.name)))?;
+    }
+    let mut insert = db.prepare("INSERT INTO domains (level, cpus, os_id) VALUES (?1, ?2, ?3)")?;
+    for domain in topology.domains() {
+        insert.execute((domain.level.name(), domain.cpus.to_string(), domain.os_id))?;
+    }
+    let Some(beside) = topology.beside() else { return Ok(()) };
+    let same = beside.same.iter().map(|(level, same)| (level.name().to_owned(), same.name().to_owned()));
+    let memory = beside.memory_nodes.iter().cloned();
+    let memory = memory.map(|MemoryNode { number: node, memory_bytes, distances }| MemoryRow {
+        node,
+        memory_bytes,
+        distances,
+    });
+    let row = BesideRow { same: Some(same.collect()), memory_nodes: Some(memory.collect()) };
+    write_keys(db, "beside", &row)
+}
+
+/// Reads what the machine reported of its structure.
+pub fn read_topology(db: &Connection) -> rusqlite::Result<Topology> {
+    let mut cpus = CpuSet::new();
+    let mut classes = BTreeMap::new();
+    let mut select = db.prepare("SELECT cpu, class_rank, class FROM cpus ORDER BY cpu")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let id: u32 = row.get(0)?;
+        if id > coretalk_model::cpu::HIGHEST_CPU {
+            return Err(conversion(0, format!("CPU {id} is larger than on any known machine")));
+        }
+        let cpu = CpuId(id);
+        cpus.insert(cpu);
+        if let (Some(rank), Some(name)) = (row.get(1)?, row.get(2)?) {
+            classes.insert(cpu, CoreClass { rank, name });
+        }
+    }
+    let mut select = db.prepare("SELECT level, cpus, os_id FROM domains ORDER BY domain")?;
+    let domains = select.query_map([], |row| {
+        let (level, cpus): (String, String) = (row.get(0)?, row.get(1)?);
+        Ok(Domain {
+            level: named(&Level::ALL, Level::name, &level)?,
+            cpus: cpus.parse().map_err(|error| conversion(1, error))?,
+            os_id: row.get(2)?,
+        })
+    })?;
+    let domains = domains.collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(Topology::new(cpus, domains, classes).with(read_beside(db)?))
+}
+
+fn read_beside(db: &Connection) -> rusqlite::Result<Option<Beside>> {
+    let BesideRow { same: Some(same), memory_nodes: Some(memory) } = read_keys(db, "beside")? else {
+        return Ok(None);
+    };
+    let same = same.into_iter().map(|(level, same)| {
+        let known = Same::named(&same).ok_or_else(|| conversion(1, format!("`{same}` is not a level")))?;
+        Ok((named(&Level::ALL, Level::name, &level)?, known))
+    });
+    let node =
+        |MemoryRow { node: number, memory_bytes, distances }| MemoryNode { number, memory_bytes, distances };
+    Ok(Some(Beside {
+        same: same.collect::<rusqlite::Result<_>>()?,
+        memory_nodes: memory.into_iter().map(node).collect(),
+    }))
+}
