@@ -1,4 +1,4 @@
-//! Where the time and the memory of a whole run go: session, statistics, store, screen, JSON.
+//! Where the time and the memory of a whole run go: session, statistics, store, screen, JSON, and reading it back.
 //!
 //! `cargo run --release -p coretalk --example huge [SCENARIO [JSON]]` measures a simulated machine (`huge-1024`, 523,776
 //! pairs) as `coretalk latency` would, keeps the run in a temporary folder, and writes the document to the file JSON
@@ -9,7 +9,7 @@
 use coretalk::document::{Document, Identity};
 use coretalk::report::Saved;
 use coretalk::report::{ColorDepth, Screen, Style, latency_screen};
-use coretalk::store::{NewRun, RunWriter};
+use coretalk::store::{NewRun, RunFile, RunWriter};
 use coretalk::{LatencyReport, RunHeader, RunReport, RunSettings};
 use coretalk_measure::machine::{Allowance, Granted, MachineError, RoundOutcome};
 use coretalk_measure::session::latency::{self, ResumedState};
@@ -65,6 +65,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (store, analysis, simulation) = (sink.store, sink.analysis, machine.simulation);
     let file = sink.writer.close()?;
     let bytes = std::fs::metadata(&file)?.len();
+    let begun = Cost::now();
+    RunFile::open(&file)?.report()?;
+    let reading = Cost::now() - begun;
     std::fs::remove_dir_all(&folder)?;
 
     let (passes, watched, machine_time) = (result.passes, result.watched, machine.now());
@@ -100,6 +103,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("screen", screen_cost),
         ("JSON", document),
         ("own work", own),
+        ("reading the file", reading),
         ("simulation", simulation),
     ] {
         println!("{what:<22}{:>8.2} {:>8.2}", cost.wall_s, cost.cpu_s);

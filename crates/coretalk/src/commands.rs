@@ -2,7 +2,6 @@
 
 mod advise;
 mod compare;
-mod completions;
 mod facts;
 mod import;
 mod lint;
@@ -10,7 +9,6 @@ mod measure;
 mod place;
 mod plan;
 mod report;
-mod report_format;
 mod runs;
 mod shape;
 mod shell;
@@ -25,10 +23,7 @@ use crate::args::words::FormatWord;
 use crate::args::{Command, RunsCommand};
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::map::Measuring;
-use crate::resolve::{
-    output,
-    verbosity::{self, Verbosity},
-};
+use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
 use crate::run::saved::{self, Chosen};
 use std::ffi::OsString;
@@ -52,7 +47,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     for text in &invocation.ignored {
-        verbosity::remark(output::options(global).verbosity, Verbosity::Normal, text);
+        remark(output::options(global).verbosity, Verbosity::Normal, text);
     }
     match &invocation.cli.command {
         None => measure::act(invocation, Measuring::QuickLook),
@@ -86,7 +81,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Some(Command::Clock) => facts::clock(global),
         Some(Command::Probes(args)) => facts::probes(global, args),
         Some(Command::Plan(args)) => plan::act(invocation, args),
-        Some(Command::Completions(args)) => completions::completions(global, args),
+        Some(Command::Completions(args)) => shell::completions(global, args),
         Some(Command::Man) => shell::man(global),
         #[cfg(target_os = "linux")]
         Some(Command::Work(args)) => work::act(&args.words),

@@ -23,6 +23,7 @@ pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
 pub use latency::{LadderDoc, WatchDoc, WatchedKernelDoc, WatchedStateDoc};
 pub use line::{pass_line, trial_line};
 pub use matrix::{CellDoc, CellList, Columns, CyclesDoc, MatrixDoc, StateDoc};
+pub(crate) use series::histogram_of;
 pub use series::{PercentilesDoc, SeriesDoc, TrialStateDoc, ValueDoc};
 pub use topology::{
     AgreementDoc, ClassDoc, EvidenceDoc, InferredDoc, InferredLevelDoc, LevelDoc, ReportedDoc, StructureView,
@@ -52,7 +53,7 @@ pub enum Identity {
 }
 
 /// A run as one JSON document.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(title = "coretalk.run/1")]
 pub struct Document<'a> {
     /// `coretalk.run/1`.
@@ -174,24 +175,7 @@ impl<'a> Document<'a> {
 
     /// A document about no single run: every part is empty.
     fn empty() -> Document<'a> {
-        Document {
-            schema: SCHEMA,
-            run: None,
-            environment: None,
-            topology: None,
-            ladder: Vec::new(),
-            matrices: Vec::new(),
-            series: Vec::new(),
-            watch: None,
-            load: None,
-            comparisons: Vec::new(),
-            compared: None,
-            differences: Vec::new(),
-            overview: Vec::new(),
-            advice: Vec::new(),
-            probes: Vec::new(),
-            plan: None,
-        }
+        Document { schema: SCHEMA, ..Document::default() }
     }
 
     /// Its matrices.

@@ -87,16 +87,16 @@ pub enum Failure {
     Interrupted(String),
     /// The machine as a whole failed.
     #[error("failed to {0}")]
-    Machine(#[source] MachineError),
+    Machine(#[from] MachineError),
     /// The run could not go on.
     #[error("failed to {0}")]
-    Run(#[source] RunError),
+    Run(#[from] RunError),
     /// The store, or a run file.
     #[error("failed to {0}")]
-    Store(#[source] StoreError),
+    Store(#[from] StoreError),
     /// A run cannot be resumed here.
     #[error("failed to {0}")]
-    Resume(#[source] ResumeError),
+    Resume(#[from] ResumeError),
     /// A result could not be written.
     #[error("failed to write {}", .to.as_ref().map_or_else(|| "the result".into(), |path| path.display().to_string()))]
     Write {
@@ -163,30 +163,6 @@ fn of_class(class: FailureClass) -> ExitCode {
         FailureClass::Environment => ExitCode::Environment,
         FailureClass::Input => ExitCode::Input,
         FailureClass::Store => ExitCode::Store,
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Failure {
-        Failure::Store(error)
-    }
-}
-
-impl From<ResumeError> for Failure {
-    fn from(error: ResumeError) -> Failure {
-        Failure::Resume(error)
-    }
-}
-
-impl From<MachineError> for Failure {
-    fn from(error: MachineError) -> Failure {
-        Failure::Machine(error)
-    }
-}
-
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Failure {
-        Failure::Run(error)
     }
 }
 

@@ -1,83 +1,23 @@
 //! A run to text that other programs read: a file for what each family of formats holds.
 
 mod hgrm;
-mod jsonl;
 mod map;
 mod place;
 mod queue;
 mod series;
 
 pub use hgrm::{hgrm_files, hgrm_name};
-pub use jsonl::write_jsonl;
 pub use map::write_imitations;
 
 use crate::RunReport;
-use crate::document::{Document, Identity};
+use crate::args::words::FormatWord;
+use crate::document::{Document, Identity, pass_line, trial_line};
 use crate::report::{Saved, Screen, Style, screen};
+use crate::store::{RawTicks, RunFile};
 use coretalk_model::Protocol;
+use coretalk_model::latency::cells;
 use coretalk_model::series::Gathering;
-use std::fmt;
 use std::io::Write;
-
-/// A format of FORMAT.md, for runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// The screen.
-    Text,
-    /// One document.
-    Json,
-    /// One line for each trial.
-    Jsonl,
-    /// A metadata block, a header with CPU ids, the full square.
-    Csv,
-    /// The bare lower triangle of core-to-core-latency.
-    C2cCsv,
-    /// A table for pull requests and forums.
-    Markdown,
-    /// The percentile table of HdrHistogram, of one distribution.
-    Hgrm,
-    /// Comparisons as hyperfine's `--export-json` writes them.
-    HyperfineJson,
-}
-
-impl Format {
-    /// Every format, in the order of the help.
-    pub const ALL: [Format; 8] = [
-        Format::Text,
-        Format::Json,
-        Format::Jsonl,
-        Format::Csv,
-        Format::C2cCsv,
-        Format::Markdown,
-        Format::Hgrm,
-        Format::HyperfineJson,
-    ];
-
-    /// The stable name used on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Text => "text",
-            Format::Json => "json",
-            Format::Jsonl => "jsonl",
-            Format::Csv => "csv",
-            Format::C2cCsv => "c2c-csv",
-            Format::Markdown => "markdown",
-            Format::Hgrm => "hgrm",
-            Format::HyperfineJson => "hyperfine-json",
-        }
-    }
-
-    /// The format of a name.
-    pub fn of_name(name: &str) -> Option<Format> {
-        Format::ALL.into_iter().find(|format| format.name() == name)
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
 
 /// What to export, and how.
 #[derive(Clone, Copy)]
@@ -85,7 +25,7 @@ pub struct Export<'a> {
     /// The run.
     pub report: &'a RunReport,
     /// Its file, whose trials `jsonl` prints; `None` where the run was not saved.
-    pub file: Option<&'a crate::store::RunFile>,
+    pub file: Option<&'a RunFile>,
     /// The map of formats that hold one; needed where a run has several.
     pub protocol: Option<Protocol>,
     /// The probe whose trials alone tables hold; a map and all trials where it is left out.
@@ -109,7 +49,7 @@ pub enum ExportError {
     )]
     SeveralMaps {
         /// The format.
-        format: Format,
+        format: FormatWord,
         /// What the run has.
         kernels: String,
     },
@@ -117,7 +57,7 @@ pub enum ExportError {
     #[error("write `{format}`: the run has no map of {wanted} (it has {kernels})")]
     NoMap {
         /// The format.
-        format: Format,
+        format: FormatWord,
         /// What was asked for.
         wanted: String,
         /// What the run has.
@@ -127,7 +67,7 @@ pub enum ExportError {
     #[error("write `{format}`: the run has no trials of `{wanted}` (it has {has})")]
     NoProbe {
         /// The format.
-        format: Format,
+        format: FormatWord,
         /// What was asked for.
         wanted: String,
         /// What the run has.
@@ -150,7 +90,7 @@ pub enum ExportError {
     )]
     NoMatrix {
         /// The format.
-        format: Format,
+        format: FormatWord,
     },
     /// The format holds something else than comparisons.
     #[error(
@@ -158,7 +98,7 @@ pub enum ExportError {
     )]
     OfComparisons {
         /// The format.
-        format: Format,
+        format: FormatWord,
     },
     /// The run compares nothing.
     #[error("write `hyperfine-json`: it needs wall times of a command, and the run has none")]
@@ -180,7 +120,7 @@ pub enum ExportError {
 ///
 /// # Errors
 /// [`ExportError`] where the format cannot hold the run, or the writer fails.
-pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
+pub fn export(format: FormatWord, what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let series = match (&what.report.series, what.probe) {
         (Some(series), Some(probe)) if series.settings.probes.iter().any(|known| known == probe) => true,
         (series, Some(probe)) => {
@@ -195,32 +135,34 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
     let beside = !series && what.protocol.is_none() && what.report.gathering() == Some(Gathering::Suite);
     let place = what.report.place.is_some();
     match format {
-        Format::C2cCsv | Format::Csv | Format::Hgrm if place => Err(ExportError::OfComparisons { format }),
-        Format::Markdown if place => place::write_markdown(what, out),
-        Format::HyperfineJson => place::write_hyperfine(what, out),
-        Format::C2cCsv if series => Err(ExportError::NoMatrix { format }),
-        Format::Csv if series && queue::holds_squares(what) => queue::write_csv(what, out),
-        Format::Markdown if series && queue::holds_squares(what) => queue::write_markdown(what, out),
-        Format::Csv if series => series::write_csv(what, out),
-        Format::Markdown if series => series::write_markdown(what, out),
-        Format::Hgrm => hgrm::write(what, out),
-        Format::Text => {
+        FormatWord::C2cCsv | FormatWord::Csv | FormatWord::Hgrm if place => {
+            Err(ExportError::OfComparisons { format })
+        }
+        FormatWord::Markdown if place => place::write_markdown(what, out),
+        FormatWord::HyperfineJson => place::write_hyperfine(what, out),
+        FormatWord::C2cCsv if series => Err(ExportError::NoMatrix { format }),
+        FormatWord::Csv if series && queue::holds_squares(what) => queue::write_csv(what, out),
+        FormatWord::Markdown if series && queue::holds_squares(what) => queue::write_markdown(what, out),
+        FormatWord::Csv if series => series::write_csv(what, out),
+        FormatWord::Markdown if series => series::write_markdown(what, out),
+        FormatWord::Hgrm => hgrm::write(what, out),
+        FormatWord::Text => {
             let saved = Saved::As(what.name);
             let shown = if what.ladder { Screen::Whole(saved) } else { Screen::Shown(saved) };
             let screen = screen::of(what.report, shown, &what.style);
             Ok(out.write_all(screen.as_bytes())?)
         }
-        Format::Json => Ok(Document::from_report(what.report, what.identity).write_to(out)?),
-        Format::Jsonl => match what.file {
+        FormatWord::Json => Ok(Document::from_report(what.report, what.identity).write_to(out)?),
+        FormatWord::Jsonl => match what.file {
             Some(file) => write_jsonl(file, out),
             None => Err(ExportError::NotSaved),
         },
-        Format::Csv => {
+        FormatWord::Csv => {
             map::write_csv(what, out)?;
             if beside { series::write_csv(what, after_a_blank_line(out)?) } else { Ok(()) }
         }
-        Format::C2cCsv => map::write_c2c_csv(what, out),
-        Format::Markdown => {
+        FormatWord::C2cCsv => map::write_c2c_csv(what, out),
+        FormatWord::Markdown => {
             map::write_markdown(what, out)?;
             if beside { series::write_markdown(what, after_a_blank_line(out)?) } else { Ok(()) }
         }
@@ -251,4 +193,34 @@ fn facts(report: &RunReport) -> Vec<(&'static str, String)> {
     ];
     facts.extend(known.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))));
     facts
+}
+
+/// `jsonl`: writes every trial of a run file, as they were printed while it was made; round by round, so that four million
+/// trials need no room.
+///
+/// # Errors
+/// Those of the file and of the writer.
+fn write_jsonl(file: &RunFile, out: &mut dyn Write) -> Result<(), ExportError> {
+    let topology = file.topology()?;
+    let cells = file.settings()?.map_or_else(Vec::new, |settings| cells(&topology, &settings));
+    let mut failed = None;
+    let trials = file.series_settings()?.map_or(Vec::new(), |settings| settings.trials);
+    file.each_round(RawTicks::Leave, |segment, round| {
+        for trial in &round.trials {
+            let written = trial_line(&round, trial, segment, &cells)
+                .map_err(std::io::Error::from)
+                .and_then(|line| writeln!(out, "{line}"));
+            if let (Err(error), None) = (written, &failed) {
+                failed = Some(error);
+            }
+        }
+    })?;
+    file.each_pass(|entry| {
+        let written =
+            pass_line(&entry, &trials).map_err(std::io::Error::from).and_then(|line| writeln!(out, "{line}"));
+        if let (Err(error), None) = (written, &failed) {
+            failed = Some(error);
+        }
+    })?;
+    failed.map_or(Ok(()), |error| Err(error.into()))
 }

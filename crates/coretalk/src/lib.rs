@@ -16,8 +16,34 @@ pub mod render {
     pub mod terminal;
 }
 pub mod report;
-pub mod resolve;
-pub mod run;
+pub mod resolve {
+    //! From what was typed to what is meant: every name is known, every CPU exists and may be used, every default is
+    //! filled in.
+
+    pub mod cpus;
+    pub mod files;
+    pub mod machine;
+    pub mod map;
+    pub mod output;
+    pub mod placement;
+    pub mod run_options;
+    pub mod source;
+    pub mod trials;
+}
+pub mod run {
+    //! One run, from opening to closing: what is measured on the way, and where its results go.
+
+    pub mod measure;
+    pub mod out;
+    pub mod outputs;
+    pub mod placement;
+    pub mod resume;
+    pub mod saved;
+    pub mod segment;
+    pub mod short;
+    pub mod signals;
+    pub mod watcher;
+}
 pub mod run_report;
 pub mod snippets;
 pub mod store;

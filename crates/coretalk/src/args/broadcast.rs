@@ -1,6 +1,6 @@
 //! Options of `broadcast`.
 
-use crate::args::series::SeriesArgs;
+use crate::args::series::{SeriesArgs, list};
 use clap::Args;
 use coretalk_model::series::Parameters;
 
@@ -18,7 +18,6 @@ impl SeriesArgs for BroadcastArgs {
     }
 
     fn options(&self) -> Parameters {
-        let listed = (!self.readers.is_empty()).then(|| self.readers.join(","));
-        Parameters::default().with_some("readers", listed)
+        Parameters::default().with_some("readers", list(&self.readers))
     }
 }

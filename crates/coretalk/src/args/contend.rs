@@ -1,6 +1,6 @@
 //! Options of `contend`.
 
-use crate::args::series::SeriesArgs;
+use crate::args::series::{SeriesArgs, list};
 use crate::args::value;
 use clap::Args;
 use coretalk_model::Picos;
@@ -38,7 +38,6 @@ impl SeriesArgs for ContendArgs {
     }
 
     fn options(&self) -> Parameters {
-        let list = |items: &[String]| (!items.is_empty()).then(|| items.join(","));
         Parameters::default()
             .with_some("method", list(&self.method))
             .with_some("threads", list(&self.threads))

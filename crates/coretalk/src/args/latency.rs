@@ -1,6 +1,6 @@
 //! Options of `latency`: of a map, and of trials in its place after silences and under loads.
 
-use crate::args::series::SeriesArgs;
+use crate::args::series::{SeriesArgs, list};
 use crate::args::value::{self, AutoOr, PairsWord};
 use crate::args::words::{HintWord, one_of, protocol};
 use clap::Args;
@@ -25,7 +25,7 @@ impl SeriesArgs for LatencyArgs {
             .gap
             .as_ref()
             .map(|gaps| gaps.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(","));
-        let loads = (!self.load.is_empty()).then(|| self.load.join(","));
+        let loads = list(&self.load);
         Parameters::default()
             .with_some(names::GAP_NS, gaps)
             .with_some(names::IDLE_STATES, self.keep_awake.then_some(names::KEPT_OUT))

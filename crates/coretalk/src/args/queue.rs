@@ -1,6 +1,6 @@
 //! Options of `queue`.
 
-use crate::args::series::SeriesArgs;
+use crate::args::series::{SeriesArgs, list};
 use crate::args::value::{self, AutoOr, PairsWord};
 use clap::Args;
 use coretalk_model::Picos;
@@ -47,7 +47,6 @@ impl SeriesArgs for QueueArgs {
     }
 
     fn options(&self) -> Parameters {
-        let list = |items: &[String]| (!items.is_empty()).then(|| items.join(","));
         let several = self.producers.is_some() || self.consumers.is_some();
         let side = |side: Option<u32>| several.then(|| f64::from(side.unwrap_or(1)));
         let pairs = self.pairs.as_ref().map(|pairs| match pairs {

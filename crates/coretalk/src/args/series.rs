@@ -42,3 +42,8 @@ pub trait SeriesArgs {
         Picos::from_ms(30_000)
     }
 }
+
+/// A list as typed; `None` where it was left out.
+pub fn list(items: &[String]) -> Option<String> {
+    (!items.is_empty()).then(|| items.join(","))
+}

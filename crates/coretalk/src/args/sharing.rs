@@ -1,6 +1,6 @@
 //! Options of `sharing`.
 
-use crate::args::series::SeriesArgs;
+use crate::args::series::{SeriesArgs, list};
 use crate::args::value::{self, PairsWord};
 use clap::Args;
 use coretalk_model::series::Parameters;
@@ -22,8 +22,7 @@ impl SeriesArgs for SharingArgs {
     }
 
     fn options(&self) -> Parameters {
-        let listed = (!self.distance.is_empty()).then(|| self.distance.join(","));
-        Parameters::default().with_some("distance", listed)
+        Parameters::default().with_some("distance", list(&self.distance))
     }
 
     fn pairs(&self) -> Option<&PairsWord> {

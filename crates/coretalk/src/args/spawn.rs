@@ -1,6 +1,6 @@
 //! Options of `spawn`.
 
-use crate::args::series::SeriesArgs;
+use crate::args::series::{SeriesArgs, list};
 use crate::args::value::{self, PairsWord};
 use clap::Args;
 use coretalk_model::series::Parameters;
@@ -27,7 +27,7 @@ impl SeriesArgs for SpawnArgs {
     }
 
     fn options(&self) -> Parameters {
-        let kinds = (!self.kind.is_empty()).then(|| self.kind.join(","));
+        let kinds = list(&self.kind);
         let samples = self.samples.map_or(coretalk_measure::probes::spawn::SAMPLES, f64::from);
         Parameters::default().with_some("kind", kinds).with("samples", samples)
     }

@@ -1,6 +1,6 @@
 //! Options of `wait`.
 
-use crate::args::series::SeriesArgs;
+use crate::args::series::{SeriesArgs, list};
 use crate::args::value::{self, PairsWord};
 use clap::Args;
 use coretalk_model::series::Parameters;
@@ -41,7 +41,6 @@ impl SeriesArgs for WaitArgs {
     }
 
     fn options(&self) -> Parameters {
-        let list = |items: &[String]| (!items.is_empty()).then(|| items.join(","));
         let mode =
             [(self.alternate, names::ALTERNATE), (self.no_clock, names::NO_CLOCK), (self.cost, names::COST)];
         Parameters::default()

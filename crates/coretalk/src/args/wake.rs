@@ -1,6 +1,6 @@
 //! Options of `wake`.
 
-use crate::args::series::SeriesArgs;
+use crate::args::series::{SeriesArgs, list};
 use crate::args::value::{self, PairsWord};
 use clap::Args;
 use coretalk_measure::probes::wake;
@@ -30,7 +30,7 @@ impl SeriesArgs for WakeArgs {
     }
 
     fn options(&self) -> Parameters {
-        let primitives = (!self.primitive.is_empty()).then(|| self.primitive.join(","));
+        let primitives = list(&self.primitive);
         // A map has one silence, however few pairs it is of.
         let of_map =
             (self.pairs == Some(PairsWord::All) && self.fewest_cpus() > 1).then_some(wake::MAP_GAP_NS);

@@ -57,6 +57,28 @@ pub enum FormatWord {
     HyperfineJson,
 }
 
+impl FormatWord {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            FormatWord::Text => "text",
+            FormatWord::Json => "json",
+            FormatWord::Jsonl => "jsonl",
+            FormatWord::Csv => "csv",
+            FormatWord::C2cCsv => "c2c-csv",
+            FormatWord::Markdown => "markdown",
+            FormatWord::Hgrm => "hgrm",
+            FormatWord::HyperfineJson => "hyperfine-json",
+        }
+    }
+}
+
+impl std::fmt::Display for FormatWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// `--order`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OrderWord {

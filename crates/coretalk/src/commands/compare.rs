@@ -3,15 +3,14 @@
 use crate::args::CompareArgs;
 use crate::args::options::Global;
 use crate::args::words::{FailOnWord, FormatWord};
-use crate::document::{Compared, ComparedSideDoc, Document, MismatchDoc};
+use crate::document::{Compared, ComparedSideDoc, Document, Identity, MismatchDoc};
 use crate::exit::{ExitCode, Failure};
 use crate::render::terminal::screen;
 use crate::report::alignment::pairing_words;
 use crate::report::compare::{CompareView, SideView, blocks, markdown};
 use crate::report::overview;
-use crate::resolve::output::{self, Identity};
+use crate::resolve::output::{self, Verbosity, remark};
 use crate::resolve::source::Source;
-use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::out::Out;
 use coretalk_model::compare::{
     Alignment, Comparison, Difference, LeastEffect, Levels, Mismatch, Verdict, Weight, compare, mismatches,
@@ -27,7 +26,7 @@ pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
     if !matches!(options.format, FormatWord::Text | FormatWord::Markdown | FormatWord::Json) {
         return Err(Failure::Usage(format!(
             "`{}` cannot show a comparison; use text, markdown or json",
-            output::format_name(options.format)
+            options.format
         )));
     }
     let sources = Source::open_all(global, &args.sides)?;
@@ -163,7 +162,7 @@ fn judged(comparison: &Comparison, what: FailOnWord, verbosity: Verbosity) -> Ex
         0 => "the two have nothing that can be compared".to_owned(),
         _ => format!("{open} of {all} levels are undecided"),
     };
-    verbosity::remark(verbosity, Verbosity::Normal, &format!("{text}, which fails with --fail-on"));
+    remark(verbosity, Verbosity::Normal, &format!("{text}, which fails with --fail-on"));
     ExitCode::CannotTell
 }
 

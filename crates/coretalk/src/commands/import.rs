@@ -9,12 +9,10 @@ use crate::exit::{ExitCode, Failure};
 use crate::render::terminal;
 use crate::report::heat_map::HeatMap;
 use crate::report::{Style, text};
-use crate::resolve::verbosity::{self, Verbosity};
-use crate::resolve::{files, output};
+use crate::resolve::files;
+use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
-use coretalk_model::formats::{
-    ImportedMatrix, Spread, read_matrices, write_c2c_csv, write_csv, write_markdown,
-};
+use coretalk_model::formats::{ImportedMatrix, Spread, write_c2c_csv, write_csv, write_markdown};
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::{CpuSet, Topology};
 use std::path::{Path, PathBuf};
@@ -27,25 +25,18 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
     let options = output::options(global);
     let mut imported: Vec<(&PathBuf, ImportedMatrix)> = Vec::new();
     for file in &args.files {
-        let name = file.display();
-        let matrices = read_matrices(&files::bytes(file)?)
-            .map_err(|error| Failure::Input(format!("{name}: failed to {error}")))?;
-        imported.extend(matrices.into_iter().map(|matrix| (file, matrix)));
+        imported.extend(files::matrices(file)?.into_iter().map(|matrix| (file, matrix)));
     }
     for (file, matrix) in &imported {
         for warning in &matrix.warnings {
-            verbosity::remark(
-                options.verbosity,
-                Verbosity::Normal,
-                &format!("{}: {warning}", file.display()),
-            );
+            remark(options.verbosity, Verbosity::Normal, &format!("{}: {warning}", file.display()));
         }
     }
     let one = matches!(options.format, FormatWord::Csv | FormatWord::C2cCsv);
     if one && imported.len() > 1 {
         return Err(Failure::Usage(format!(
             "`{}` can contain only one matrix, and there are {}; convert them one at a time",
-            output::format_name(options.format),
+            options.format,
             imported.len()
         )));
     }
@@ -65,7 +56,7 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
             FormatWord::Json | FormatWord::Jsonl | FormatWord::Hgrm | FormatWord::HyperfineJson => {
                 return Err(Failure::Usage(format!(
                     "`{}` contains the trials of a run, and an imported matrix has none; use `coretalk import {} --format json`, csv, c2c-csv or markdown",
-                    output::format_name(options.format),
+                    options.format,
                     file.display()
                 )));
             }

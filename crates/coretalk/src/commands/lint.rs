@@ -5,9 +5,9 @@ use crate::args::options::Global;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
 use crate::report::lint::{LintView, blocks};
-use crate::resolve::verbosity::{self, Verbosity};
-use crate::resolve::{files, output};
-use coretalk_model::formats::{ImportedMatrix, read_matrices};
+use crate::resolve::files;
+use crate::resolve::output::{self, Verbosity, remark};
+use coretalk_model::formats::ImportedMatrix;
 use coretalk_model::lint::lint;
 
 /// Reads every file first, so that a bad one is known before anything is said.
@@ -17,10 +17,8 @@ use coretalk_model::lint::lint;
 pub fn act(global: &Global, args: &LintArgs) -> Result<ExitCode, Failure> {
     let mut matrices: Vec<(String, ImportedMatrix)> = Vec::new();
     for file in &args.files {
-        let name = file.display();
-        let read = read_matrices(&files::bytes(file)?)
-            .map_err(|error| Failure::Input(format!("{name}: failed to {error}")))?;
-        matrices.extend(read.into_iter().map(|matrix| (name.to_string(), matrix)));
+        let named = |matrix| (file.display().to_string(), matrix);
+        matrices.extend(files::matrices(file)?.into_iter().map(named));
     }
     let views: Vec<LintView<'_>> =
         matrices.iter().map(|(name, matrix)| LintView { name, matrix, doubts: lint(matrix) }).collect();
@@ -28,7 +26,7 @@ pub fn act(global: &Global, args: &LintArgs) -> Result<ExitCode, Failure> {
     let doubted = views.iter().filter(|view| !view.doubts.is_empty()).count();
     if global.strict && doubted > 0 {
         let text = format!("{doubted} of {} matrices are doubtful, which fails with --strict", views.len());
-        verbosity::remark(output::options(global).verbosity, Verbosity::Normal, &text);
+        remark(output::options(global).verbosity, Verbosity::Normal, &text);
         return Ok(ExitCode::Found);
     }
     Ok(ExitCode::Done)

@@ -4,7 +4,7 @@ use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring, Request};
-use crate::resolve::verbosity::{self, Verbosity};
+use crate::resolve::output::{Verbosity, remark};
 use crate::run::measure::{RunPlan, perform};
 use crate::run::outputs::{Measured, Outputs};
 use crate::run::segment::Opening;
@@ -22,13 +22,12 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
     if let Some(run) = &global.resume {
         return resume::act(invocation, measuring, run, &stop);
     }
-    let seed = global.seed.unwrap_or_else(machine::fresh_seed);
-    let mut machine = machine::open(global.machine.as_ref(), seed)?;
+    let (mut machine, seed) = machine::open_seeded(global)?;
     let Request { latency, series, notices, options } = map::request(&*machine, global, measuring, seed)?;
     enough_memory(latency.as_ref().map_or(0, |settings| cells(machine.topology(), settings).len()))?;
     let outputs = Outputs::open(&options.output, Measured::of(measuring, series.as_ref()), &stop)?;
     for notice in &notices {
-        verbosity::remark(options.output.verbosity, Verbosity::Normal, notice);
+        remark(options.output.verbosity, Verbosity::Normal, notice);
     }
     let plan = RunPlan::fresh(latency, series);
     let opening = Opening { invocation, options: &options, settings: plan.settings(), stop: &stop };

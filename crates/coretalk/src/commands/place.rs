@@ -25,8 +25,7 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
     if let Some(run) = &global.resume {
         return resume::placement::act(invocation, Some(args), run, &stop);
     }
-    let seed = global.seed.unwrap_or_else(machine::fresh_seed);
-    let mut machine = machine::open(global.machine.as_ref(), seed)?;
+    let (mut machine, seed) = machine::open_seeded(global)?;
     let requested = request(&*machine, global, args, seed)?;
     let options = RunOptions::of(global, None);
     let outputs = Outputs::open(&options.output, Measured::Placements(&requested.works), &stop)?;
@@ -42,8 +41,7 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
 /// As comparing itself would be refused.
 pub fn plan(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
-    let seed = global.seed.unwrap_or_else(machine::fresh_seed);
-    let machine = machine::open(global.machine.as_ref(), seed)?;
+    let (machine, seed) = machine::open_seeded(global)?;
     let settings = request(&*machine, global, args, seed)?.settings;
     say(global, &place_plan(&settings, machine.topology()))
 }

@@ -38,8 +38,7 @@ pub fn act(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failure
     };
     let shape = shape(global, "plan")?;
     let stop = signals::stop()?;
-    let seed = global.seed.unwrap_or_else(machine::fresh_seed);
-    let mut machine = machine::open(global.machine.as_ref(), seed)?;
+    let (mut machine, seed) = machine::open_seeded(global)?;
     let request = map::request(&*machine, global, measuring, seed)?;
     let beside =
         request.series.as_ref().map(|series| coretalk_measure::session::series::plan(&*machine, series));

@@ -4,21 +4,20 @@ use crate::RunReport;
 use crate::args::ReportArgs;
 use crate::args::options::Global;
 use crate::args::words::{AxisWord, ScaleWord};
-use crate::commands::report_format::ReportFormat;
+use crate::document::Identity;
 use crate::exit::{ExitCode, Failure};
 use crate::report::figure::picture_file;
-use crate::report::html;
 use crate::report::imported::ImportedFile;
 use crate::report::input::{Drawing, ReportInput, ScaleChoice, TimeAxis};
 use crate::report::passes::passes;
-use crate::report::picture::Picture;
-use crate::report::plain;
-use crate::resolve::output::{self, Identity, OutputOptions};
+use crate::report::picture::{Medium, Picture};
+use crate::report::{html, plain};
+use crate::resolve::output::{self, OutputOptions, Verbosity, remark};
 use crate::resolve::source::{Found, Source};
-use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::out::Out;
 use crate::run::saved;
 use coretalk_model::latency::Record;
+use std::path::Path;
 
 /// Names of series that are listed where one is unknown.
 const MOST_LISTED: usize = 40;
@@ -67,7 +66,7 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
         .collect::<Result<_, Failure>>()?;
     if opened.iter().any(Opened::is_numbered) {
         let text = "file names are private, so files are numbered here; NAME=FILE names one, and --with-identity shows their names";
-        verbosity::remark(options.verbosity, Verbosity::Normal, text);
+        remark(options.verbosity, Verbosity::Normal, text);
     }
     let mut inputs: Vec<ReportInput<'_>> = opened.iter().map(|run| input(run, &options, kind)).collect();
     if args.cdf.is_some() && kind == ReportFormat::Html {
@@ -80,7 +79,7 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     let simulated = inputs.iter().filter(|input| input.is_simulated()).count();
     if simulated > 0 && simulated < inputs.len() {
         let text = "this report shows simulated and real machines side by side and labels which is which";
-        verbosity::remark(options.verbosity, Verbosity::Normal, text);
+        remark(options.verbosity, Verbosity::Normal, text);
     }
     let drawing = drawing(&options, args, kind != ReportFormat::Html && inputs.len() > 1);
     let page = || html::page(&inputs, drawing).map_err(|error| contradiction(&error));
@@ -95,7 +94,7 @@ fn open(found: Found, word: &str, number: usize, options: &OutputOptions) -> Res
         Found::Run(file) => file,
         Found::File(matrices, name) => {
             for warning in matrices.iter().flat_map(|matrix| &matrix.warnings) {
-                verbosity::remark(options.verbosity, Verbosity::Normal, &format!("{word}: {warning}"));
+                remark(options.verbosity, Verbosity::Normal, &format!("{word}: {warning}"));
             }
             let title =
                 matrices.first().and_then(|matrix| matrix.title.clone()).filter(|_| matrices.len() == 1);
@@ -114,7 +113,7 @@ fn open(found: Found, word: &str, number: usize, options: &OutputOptions) -> Res
 }
 
 fn input<'a>(opened: &'a Opened, options: &OutputOptions, kind: ReportFormat) -> ReportInput<'a> {
-    let identity = output::identity_of(options.identity);
+    let identity = options.identity;
     match opened {
         Opened::File { file, .. } => ReportInput::of_file(file, identity),
         Opened::Run { report, record, name } => {
@@ -188,4 +187,48 @@ fn picture(inputs: &[ReportInput<'_>], drawing: Drawing) -> Result<Picture, Fail
 
 fn contradiction(error: &serde_json::Error) -> Failure {
     Failure::Internal(format!("a document cannot be read back: {error}"))
+}
+
+/// What a report is written as, by the ending of its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportFormat {
+    /// A page.
+    Html,
+    /// A picture of shapes.
+    Svg,
+    /// A picture of dots.
+    Png,
+}
+
+impl ReportFormat {
+    /// `None` for every other ending.
+    pub fn of(path: &Path) -> Option<ReportFormat> {
+        let ending = path.extension()?.to_string_lossy().to_ascii_lowercase();
+        match ending.as_str() {
+            "html" | "htm" => Some(ReportFormat::Html),
+            "svg" => Some(ReportFormat::Svg),
+            "png" => Some(ReportFormat::Png),
+            _ => None,
+        }
+    }
+
+    /// The bytes of the file; only the one that is asked for is made.
+    ///
+    /// # Errors
+    /// What is to be written cannot be made, or is too large for a PNG.
+    pub fn bytes(
+        self,
+        page: impl FnOnce() -> Result<String, Failure>,
+        picture: impl FnOnce() -> Result<Picture, Failure>,
+    ) -> Result<Vec<u8>, Failure> {
+        match self {
+            ReportFormat::Html => page().map(String::into_bytes),
+            ReportFormat::Svg => Ok(picture()?.to_svg(Medium::File).into_bytes()),
+            ReportFormat::Png => {
+                let too_large =
+                    || Failure::Usage("the picture is too large for a PNG; write .svg or .html".into());
+                picture()?.to_png().ok_or_else(too_large)
+            }
+        }
+    }
 }

@@ -26,10 +26,10 @@ pub enum Shape {
 pub fn shape(global: &Global, command: &str) -> Result<Shape, Failure> {
     match global.format {
         None | Some(FormatWord::Text) => Ok(Shape::Text),
-        Some(FormatWord::Json) => Ok(Shape::Json(output::identity_of(output::options(global).identity))),
+        Some(FormatWord::Json) => Ok(Shape::Json(output::options(global).identity)),
         Some(other) => Err(Failure::Usage(format!(
             "`{}` is for measured matrices, and `{command}` measures none; use text or json",
-            output::format_name(other)
+            other
         ))),
     }
 }

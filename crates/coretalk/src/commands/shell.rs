@@ -1,9 +1,18 @@
-//! `man`: the manual, from the definitions.
+//! `completions` and `man`: what the definitions know, with the names of what there is to measure, and of the runs of this
+//! computer.
 
+use crate::args::CompletionsArgs;
 use crate::args::options::Global;
 use crate::args::parse::definitions;
 use crate::exit::{ExitCode, Failure};
 use crate::run::out::Out;
+use clap::Command;
+use clap::builder::PossibleValuesParser;
+use clap_complete::Shell;
+use coretalk_measure::probes::latency_under_load::Load;
+use coretalk_measure::probes::{self, contend};
+use coretalk_measure::sim::Scenario;
+use coretalk_model::place::{Preset, WorkloadKind};
 use std::fmt::Write;
 
 /// `man`.
@@ -63,4 +72,138 @@ fn describe(command: &clap::Command, path: &str, roff: &mut String) {
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\\\").replace('-', "\\-");
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
+}
+
+/// Stands in generated scripts where the names of runs belong, which only the tool knows when a word is completed.
+const RUNS: &str = "CORETALK-RUNS";
+
+/// Commands that take a run as their first word, and those below `runs`.
+const WITH_RUN: [&str; 3] = ["export", "report", "compare"];
+const BELOW_RUNS: [&str; 4] = ["show", "tag", "rm", "path"];
+
+/// `completions`.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn completions(global: &Global, args: &CompletionsArgs) -> Result<ExitCode, Failure> {
+    Out::open(global.output.as_deref())?.text(&script(args.shell))?;
+    Ok(ExitCode::Done)
+}
+
+fn script(shell: Shell) -> String {
+    let mut generated = Vec::new();
+    clap_complete::generate(shell, &mut with_names(&definitions(), shell), "coretalk", &mut generated);
+    let generated = String::from_utf8_lossy(&generated);
+    match shell {
+        Shell::Bash => {
+            let asked = r#"$("$1" runs names 2>/dev/null)"#;
+            let script = generated
+                .replace(RUNS, asked)
+                .replace("complete -F _coretalk ", "complete -F _coretalk_words ");
+            let machines = machines().collect::<Vec<_>>().join(" ");
+            BASH.replace("MACHINES", &machines) + &script
+        }
+        Shell::Zsh => generated.replace(&format!("({RUNS})"), "_coretalk_runs").replacen(
+            "#compdef coretalk\n",
+            &format!("#compdef coretalk\n{ZSH}"),
+            1,
+        ),
+        Shell::Fish => {
+            let asked = "(coretalk runs names 2>/dev/null)";
+            let script = generated.replace(&format!("-f -a \"{RUNS}\\t''\""), &format!("-a \"{asked}\""));
+            let of_runs = BELOW_RUNS.map(|below| {
+                format!("__fish_coretalk_using_subcommand runs; and __fish_seen_subcommand_from {below}")
+            });
+            let when = WITH_RUN.map(|command| format!("__fish_coretalk_using_subcommand {command}"));
+            let line = |when| format!("complete -c coretalk -n \"{when}\" -a \"{asked}\"\n");
+            script + &when.into_iter().chain(of_runs).map(line).collect::<String>()
+        }
+        _ => generated.into_owned(),
+    }
+}
+
+/// readline takes `:` and `=` for the end of a word, and gives what stands behind it; of a list it gives all of it.
+const BASH: &str = r#"_coretalk_words() {
+    local line="${COMP_LINE:0:COMP_POINT}"
+    local word="${line##*[[:space:]=]}"
+    if [[ "${word}" == sim:* && "${COMP_WORDBREAKS}" == *:* ]]; then
+        COMPREPLY=( $(compgen -W "MACHINES" -- "${word#sim:}") $(compgen -f -- "${word#sim:}") )
+    elif [[ "$2" == *,* && "$3" == --* ]]; then
+        local head="${2%,*},"
+        _coretalk "$1" "${2##*,}" "$3"
+        COMPREPLY=( "${COMPREPLY[@]/#/${head}}" )
+    else
+        _coretalk "$@"
+        # Options are offered once a dash is typed, where there is anything else.
+        local words=() one
+        for one in "${COMPREPLY[@]}"; do [[ "${one}" == -* ]] || words+=( "${one}" ); done
+        [[ "$2" == -* || ${#words[@]} -eq 0 ]] || COMPREPLY=( "${words[@]}" )
+    fi
+}
+
+"#;
+
+const ZSH: &str = r#"
+_coretalk_runs() {
+    local -a runs
+    runs=(${(f)"$(_call_program runs coretalk runs names 2>/dev/null)"})
+    _alternative 'runs:run:compadd -a runs' 'files:file:_files'
+}
+"#;
+
+/// The same definitions with every name that is known, and without commands that the tool calls itself.
+fn with_names(command: &Command, shell: Shell) -> Command {
+    let name = command.get_name().to_owned();
+    let known = |argument: &clap::Arg| {
+        let names = names(&name, argument.get_id().as_str(), shell);
+        match names {
+            Some(names) => argument.clone().value_parser(PossibleValuesParser::new(names)),
+            None => argument.clone(),
+        }
+    };
+    let shown = command.get_subcommands().filter(|below| !below.is_hide_set());
+    let mut copy = Command::new(name.clone())
+        .disable_help_subcommand(command.is_disable_help_subcommand_set())
+        .args(command.get_arguments().map(known))
+        .groups(command.get_groups().cloned())
+        .subcommands(shown.map(|below| with_names(below, shell)));
+    if let Some(about) = command.get_about() {
+        copy = copy.about(about.clone());
+    }
+    if let Some(version) = command.get_version() {
+        copy = copy.version(version.to_owned());
+    }
+    copy
+}
+
+/// What may stand in an argument, where it is one of some names that its definition does not list.
+fn names(command: &str, argument: &str, shell: Shell) -> Option<Vec<String>> {
+    let asks_for_runs = matches!(shell, Shell::Bash | Shell::Zsh | Shell::Fish);
+    let owned = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
+    match (command, argument) {
+        (_, "machine") => {
+            let simulated = machines().map(|name| format!("sim:{name}"));
+            Some(["host".to_owned()].into_iter().chain(simulated).collect())
+        }
+        ("place", "workload") => owned(&WorkloadKind::ALL.map(WorkloadKind::name)),
+        ("place", "placement") => owned(&Preset::ALL.map(Preset::name)),
+        ("latency", "load") => owned(&Load::ALL.map(Load::name)),
+        ("contend", "arrange") => owned(&contend::ARRANGEMENTS),
+        (_, "resume" | "run" | "runs" | "sides" | "from" | "jitter") if asks_for_runs => {
+            Some(vec![RUNS.to_owned()])
+        }
+        _ => {
+            // What a probe can measure is told by the first of its parameters.
+            let probe = probes::series_by_id(command)?;
+            probe.parameters().first().filter(|parameter| parameter.id == argument)?;
+            let variants = probe.variants().into_iter().map(|(name, _)| name);
+            // A form such as `pause:N` is no word to type.
+            let words: Vec<String> = variants.filter(|name| !name.contains(char::is_uppercase)).collect();
+            (!words.is_empty()).then_some(words)
+        }
+    }
+}
+
+fn machines() -> impl Iterator<Item = &'static str> {
+    Scenario::names().iter().copied()
 }

@@ -23,6 +23,7 @@ const REPETITIONS: u64 = 10;
 const REPETITIONS_OF_MANY: u64 = 5;
 
 /// What the structure of a machine is read from.
+#[derive(Default)]
 struct StructureInput {
     /// What stands above it: a file, where it is none of ours.
     title: Option<String>,
@@ -83,22 +84,15 @@ pub(super) fn hwloc(path: &Path) -> Result<Topology, Failure> {
 fn of_machine(global: &Global, reported: Option<Topology>) -> Result<StructureInput, Failure> {
     let measured = short::measure(global, "topology", 2)?;
     let reported = reported.unwrap_or(measured.topology);
-    let mut input = StructureInput {
-        title: None,
+    let input = StructureInput {
         cpus: reported.order(reported.cpus()),
         reported: Some(reported),
         environment: Some(measured.environment),
         unit: "ns",
-        findings: None,
-        note: None,
-        execution: Vec::new(),
-        doubts: Vec::new(),
+        ..StructureInput::default()
     };
     match measured.result {
-        Ok(result) => {
-            input.cpus = measured.cpus;
-            Ok(with_latencies(input, Some(&result)))
-        }
+        Ok(result) => Ok(with_latencies(StructureInput { cpus: measured.cpus, ..input }, Some(&result))),
         Err(note) => Ok(StructureInput { note: Some(note), ..input }),
     }
 }
@@ -131,15 +125,11 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
             let report = file.report()?;
             let cpus = report.cpus();
             let input = StructureInput {
-                title: None,
                 reported: Some(reported.unwrap_or(report.topology)),
                 environment: Some(report.environment),
                 cpus,
                 unit: "ns",
-                findings: None,
-                note: None,
-                execution: Vec::new(),
-                doubts: Vec::new(),
+                ..StructureInput::default()
             };
             return Ok(with_latencies(input, report.latency.as_ref().map(|latency| &latency.result)));
         }
@@ -156,17 +146,12 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
             title: Some(format!("{shown} · hwloc")),
             cpus: topology.order(topology.cpus()),
             reported: Some(topology),
-            environment: None,
             unit: "ns",
-            findings: None,
             note: Some("the file contains no latencies".into()),
-            execution: Vec::new(),
-            doubts: Vec::new(),
+            ..StructureInput::default()
         });
     }
-    let matrices =
-        read_matrices(&bytes).map_err(|error| Failure::Input(format!("{from}: failed to {error}")))?;
-    let Some(imported) = matrices.into_iter().next() else {
+    let Some(imported) = files::matrices_of(&bytes, from)?.into_iter().next() else {
         return Err(Failure::Input(format!("{from}: the file contains no matrix")));
     };
     let cpus = imported.matrix.cpus().to_vec();
@@ -178,13 +163,11 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
     Ok(StructureInput {
         title: Some(format!("{shown} · {} · {} CPUs · {unit}", imported.format, cpus.len())),
         reported,
-        environment: None,
         cpus,
         unit,
         findings: Some(graded(findings, &observed)),
-        note: None,
-        execution: Vec::new(),
         doubts,
+        ..StructureInput::default()
     })
 }
 

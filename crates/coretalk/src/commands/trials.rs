@@ -6,8 +6,8 @@ use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
 use crate::report;
 use crate::resolve::machine;
+use crate::resolve::output::{Verbosity, remark};
 use crate::resolve::trials::{SeriesRequested, request};
-use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::measure::{RunPlan, perform};
 use crate::run::outputs::{Measured, Outputs};
 use crate::run::segment::Opening;
@@ -22,14 +22,13 @@ pub fn act(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, F
     let global = &invocation.cli.global;
     let stop = signals::stop()?;
     if let Some(run) = &global.resume {
-        return resume::trials::act(invocation, Some(args), run, &stop);
+        return resume::act_on_trials(invocation, Some(args), run, &stop);
     }
-    let seed = global.seed.unwrap_or_else(machine::fresh_seed);
-    let mut machine = machine::open(global.machine.as_ref(), seed)?;
+    let (mut machine, seed) = machine::open_seeded(global)?;
     let SeriesRequested { settings, notices, options } = request(&*machine, global, args, seed)?;
     let outputs = Outputs::open(&options.output, Measured::Trials(&settings), &stop)?;
     for notice in &notices {
-        verbosity::remark(options.output.verbosity, Verbosity::Normal, notice);
+        remark(options.output.verbosity, Verbosity::Normal, notice);
     }
     let plan = RunPlan::fresh(None, Some(settings));
     let opening = Opening { invocation, options: &options, settings: plan.settings(), stop: &stop };
@@ -43,8 +42,7 @@ pub fn act(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, F
 /// As measuring itself would be refused.
 pub fn plan(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
-    let seed = global.seed.unwrap_or_else(machine::fresh_seed);
-    let machine = machine::open(global.machine.as_ref(), seed)?;
+    let (machine, seed) = machine::open_seeded(global)?;
     let requested = request(&*machine, global, args, seed)?;
     let plan = series::plan(&*machine, &requested.settings);
     say(global, &[report::plan::series_plan(&plan, &requested.settings)])

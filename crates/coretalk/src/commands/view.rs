@@ -2,15 +2,15 @@
 
 use crate::args::ViewArgs;
 use crate::args::options::Global;
-use crate::commands::report_format::ReportFormat;
+use crate::commands::report::ReportFormat;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
 use crate::report::figure::spectra::picture_file;
 use crate::report::html;
 use crate::report::picture::Picture;
 use crate::report::spectra::{SpectrumView, blocks};
-use crate::resolve::verbosity::{self, Verbosity};
-use crate::resolve::{files, output};
+use crate::resolve::files;
+use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
 use coretalk_model::formats::{ImportError, Spectrum, is_hlog, read_hgrm, read_hlog};
 use std::path::Path;
@@ -29,7 +29,7 @@ pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
         for spectrum in spectra {
             let title = title(file, &spectrum, args.files.len());
             for warning in &spectrum.warnings {
-                verbosity::remark(verbosity, Verbosity::Normal, &format!("{title}: {warning}"));
+                remark(verbosity, Verbosity::Normal, &format!("{title}: {warning}"));
             }
             views.push(SpectrumView { title, spectrum });
         }

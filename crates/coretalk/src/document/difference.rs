@@ -60,7 +60,7 @@ impl MismatchDoc {
 }
 
 /// A verdict on a level or a cell.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct DifferenceDoc {
     /// What is compared, such as `latency cas`.
     matrix: String,
@@ -126,20 +126,14 @@ impl DifferenceDoc {
         DifferenceDoc {
             matrix: dataset.name.clone(),
             level: Some(level.level.clone()),
-            cell: None,
             pairs: level.pairs,
-            pairs_b: None,
             a,
             b,
             unit: dataset.unit.clone(),
             basis: basis_name(dataset.basis),
-            shift_percent: None,
-            ci: None,
-            q_value: None,
             verdict: Verdict::CannotTell.name(),
-            within_percent: None,
-            least_percent: None,
             reason: Some("nothing on the other side is known to correspond"),
+            ..DifferenceDoc::default()
         }
     }
 
@@ -148,10 +142,7 @@ impl DifferenceDoc {
         let ci = percent(difference.shift.low).zip(percent(difference.shift.high));
         DifferenceDoc {
             matrix: dataset.name.clone(),
-            level: None,
-            cell: None,
             pairs: 1,
-            pairs_b: None,
             a: significant(difference.a),
             b: significant(difference.b),
             unit: dataset.unit.clone(),
@@ -163,6 +154,7 @@ impl DifferenceDoc {
             within_percent: difference.within.and_then(percent),
             least_percent: percent(difference.least),
             reason: difference.reason,
+            ..DifferenceDoc::default()
         }
     }
 }

@@ -3,9 +3,8 @@
 use super::{PercentilesDoc, known};
 use coretalk_measure::session::RecordedRound;
 use coretalk_measure::session::sink::RecordedTrial;
-use coretalk_model::latency::{Purpose, Visit};
 use coretalk_model::series::{Parameters, PassOutcome, SeriesEntry, TrialSpec};
-use coretalk_model::{CpuId, Flag, TrialFailure};
+use coretalk_model::{CpuId, Flag};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -48,25 +47,15 @@ pub fn trial_line(
     segment: u32,
     cells: &[[CpuId; 2]],
 ) -> serde_json::Result<String> {
-    line(segment, round.purpose, round.pass, trial.cell, &trial.outcome, cells)
-}
-
-fn line(
-    segment: u32,
-    purpose: Purpose,
-    pass: u32,
-    cell: u32,
-    outcome: &Result<Visit, TrialFailure>,
-    cells: &[[CpuId; 2]],
-) -> serde_json::Result<String> {
-    let pair = cells.get(cell as usize);
+    let RecordedTrial { cell, outcome, .. } = trial;
+    let pair = cells.get(*cell as usize);
     let visit = outcome.as_ref().ok();
     let float = |value: f32| known(f64::from(value));
     serde_json::to_string(&TrialLine {
         schema: "coretalk.trial/1",
         segment,
-        purpose: purpose.name(),
-        pass,
+        purpose: round.purpose.name(),
+        pass: round.pass,
         from: pair.map(|pair| pair[0].0),
         to: pair.map(|pair| pair[1].0),
         started_s: visit.map(|visit| visit.started.secs()),
@@ -161,8 +150,8 @@ pub fn pass_line(entry: &SeriesEntry, trials: &[TrialSpec]) -> serde_json::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretalk_model::latency::SpanSummary;
-    use coretalk_model::{Flags, Home, KernelId, Picos};
+    use coretalk_model::latency::{Purpose, SpanSummary, Visit};
+    use coretalk_model::{Flags, Home, KernelId, Picos, TrialFailure};
 
     const CELLS: [[CpuId; 2]; 2] = [[CpuId(0), CpuId(4)], [CpuId(0), CpuId(8)]];
 

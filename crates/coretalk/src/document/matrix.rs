@@ -201,9 +201,7 @@ impl<'a> MatrixDoc<'a> {
             cells: CellList::Imitated(&imitated.cells),
         }
     }
-}
 
-impl<'a> MatrixDoc<'a> {
     pub(super) fn of_queue(matrix: QueueMatrix<'a>, cpus: &[CpuId], regime: &Regime) -> MatrixDoc<'a> {
         let mut parameters = BTreeMap::from([
             ("queue", ValueDoc::Text(matrix.queue.to_owned())),
@@ -340,8 +338,6 @@ impl<'a> CellDoc<'a> {
 
     fn measured(value: &'a CellValue) -> CellDoc<'a> {
         CellDoc {
-            from: 0,
-            to: 0,
             median: known(value.latency_ns.point),
             ci: ci(&value.latency_ns),
             cycles: value
@@ -358,11 +354,9 @@ impl<'a> CellDoc<'a> {
             line_spread: value.line_spread.and_then(known),
             states: value.states.iter().map(|state| StateDoc::of(state.share, &state.latency_ns)).collect(),
             grade: Some(value.grade.to_string()),
-            flags: value.flags.iter().map(coretalk_model::Flag::name).collect(),
+            flags: value.flags.iter().map(Flag::name).collect(),
             reason: value.reason.as_deref().map(Cow::from),
-            spread: None,
-            queue: None,
-            slices: false,
+            ..CellDoc::default()
         }
     }
 

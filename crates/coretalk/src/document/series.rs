@@ -167,20 +167,13 @@ impl SeriesDoc {
             placement,
             kind: "event",
             unit: "ns",
-            headline: None,
             count: counts_total(counts),
             mean: counts_mean(counts).and_then(|ps| known(ps / 1e3)),
             percentiles: PercentilesDoc::of(counts),
-            histogram_v2_base64: histogram(counts),
+            histogram_v2_base64: encoded(&histogram_of(counts)),
             histogram_unit_ps: Histogram::UNIT_PS,
             values: values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-            intervals: BTreeMap::new(),
-            counts: BTreeMap::new(),
-            passes: None,
-            states: Vec::new(),
-            grade: None,
-            flags: Vec::new(),
-            reason: None,
+            ..SeriesDoc::default()
         }
     }
 
@@ -227,14 +220,11 @@ impl SeriesDoc {
         if views.is_empty() {
             views.push(None);
         }
-        views
-            .into_iter()
-            .enumerate()
-            .map(|(index, view)| SeriesDoc {
-                headline: headline.map(str::to_owned),
-                ..SeriesDoc::of_view(settings, trial, view, index == 0)
-            })
-            .collect()
+        let of_view = |(index, view)| SeriesDoc {
+            headline: headline.map(str::to_owned),
+            ..SeriesDoc::of_view(settings, trial, view, index == 0)
+        };
+        views.into_iter().enumerate().map(of_view).collect()
     }
 
     fn of_view(
@@ -271,7 +261,6 @@ impl SeriesDoc {
             placement: trial.spec.placement.iter().map(|cpu| cpu.0).collect(),
             kind: if view.is_some() { "event" } else { "batch-mean" },
             unit: "ns",
-            headline: None,
             count: counts.count(),
             mean: counts.mean_ns().and_then(known),
             percentiles: PercentilesDoc::of_histogram(counts),
@@ -288,6 +277,7 @@ impl SeriesDoc {
             grade: trial.grade.map(|grade| grade.to_string()),
             flags: trial.flags.iter().map(Flag::name).collect(),
             reason: trial.reason.as_ref().map(ToString::to_string),
+            ..SeriesDoc::default()
         }
     }
 }
@@ -325,39 +315,30 @@ impl PercentilesDoc {
 
     fn of(counts_ps: &[(u64, u64)]) -> PercentilesDoc {
         let all = counts_total(counts_ps);
-        let at = |share| {
+        PercentilesDoc::at(|share| {
             let ps = tells(all, share).then(|| counts_percentile(counts_ps, share)).flatten();
-            ps.map(|ps| rounded(ps as f64 / 1e3))
-        };
-        PercentilesDoc {
-            p50: at(0.5),
-            p90: at(0.9),
-            p99: at(0.99),
-            p99_9: at(0.999),
-            p99_99: at(0.9999),
-            max: at(1.0),
-        }
+            ps.map(|ps| ps as f64 / 1e3)
+        })
     }
 
     pub(super) fn of_histogram(counts: &Histogram) -> PercentilesDoc {
-        let at = |share| counts.telling_percentile_ns(share).map(rounded);
-        PercentilesDoc {
-            p50: at(0.5),
-            p90: at(0.9),
-            p99: at(0.99),
-            p99_9: at(0.999),
-            p99_99: at(0.9999),
-            max: at(1.0),
-        }
+        PercentilesDoc::at(|share| counts.telling_percentile_ns(share))
+    }
+
+    fn at(ns: impl Fn(f64) -> Option<f64>) -> PercentilesDoc {
+        let [p50, p90, p99, p99_9, p99_99, max] =
+            [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0].map(|share| ns(share).map(rounded));
+        PercentilesDoc { p50, p90, p99, p99_9, p99_99, max }
     }
 }
 
-fn histogram(counts_ps: &[(u64, u64)]) -> Option<String> {
+/// Counts by picoseconds as a histogram.
+pub(crate) fn histogram_of(counts_ps: &[(u64, u64)]) -> Histogram {
     let mut histogram = Histogram::new();
     for &(ps, count) in counts_ps {
         histogram.record((ps + Histogram::UNIT_PS / 2) / Histogram::UNIT_PS, count);
     }
-    encoded(&histogram)
+    histogram
 }
 
 /// HdrHistogram V2, not compressed.

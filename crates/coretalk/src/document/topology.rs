@@ -181,7 +181,7 @@ pub struct StructureView<'a> {
 }
 
 /// What the system reports.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct ReportedDoc {
     /// From the inside out; a level without groups of its own is left out.
     levels: Vec<LevelDoc>,
@@ -272,7 +272,7 @@ impl TopologyDoc {
         let refusal = view.findings.and_then(|findings| findings.structure.as_ref().err());
         TopologyDoc {
             cpus: view.cpus.iter().map(|cpu| cpu.0).collect(),
-            reported: view.reported.map_or_else(ReportedDoc::nothing, ReportedDoc::of),
+            reported: view.reported.map(ReportedDoc::of).unwrap_or_default(),
             inferred: view.findings.and_then(|findings| InferredDoc::of(findings, view.unit)),
             reason: refusal.map(ToString::to_string).or_else(|| view.reason.map(str::to_owned)),
             agreement: match (view.findings, structure) {
@@ -323,11 +323,6 @@ impl ExecutionDoc {
 }
 
 impl ReportedDoc {
-    fn nothing() -> ReportedDoc {
-        let (same, not_reported, memory_nodes) = (None, None, None);
-        ReportedDoc { levels: Vec::new(), same, not_reported, memory_nodes, classes: Vec::new() }
-    }
-
     fn of(topology: &Topology) -> ReportedDoc {
         let level = |level: Level| LevelDoc {
             level: level.name(),

@@ -2,6 +2,7 @@
 
 use super::{Export, ExportError};
 use crate::RunReport;
+use crate::document::histogram_of;
 use coretalk_model::Histogram;
 use coretalk_model::formats::hgrm::{HgrmStyle, write_hgrm};
 use coretalk_model::latency::{self, TailSeries};
@@ -22,7 +23,7 @@ pub fn hgrm_files(report: &RunReport) -> Vec<(String, String)> {
     let tails = report.latency.iter().flat_map(|latency| &latency.result.tails).flat_map(|tails| {
         let spec = spec_of(tails);
         [("closed-loop", &tails.raw), ("at-rate", &tails.at_rate)]
-            .map(|(view, counts)| (hgrm_name(&spec, view), table(report, &spec, view, &histogram(counts))))
+            .map(|(view, counts)| (hgrm_name(&spec, view), table(report, &spec, view, &histogram_of(counts))))
     });
     let trials = report.series.iter().flat_map(|series| &series.result.trials);
     let of_trials = trials.flat_map(|trial| {
@@ -41,14 +42,6 @@ fn spec_of(tails: &TailSeries) -> TrialSpec {
         parameters: Parameters::default().with("kernel", tails.kernel.to_string()),
         placement: tails.placement.to_vec(),
     }
-}
-
-fn histogram(counts_ps: &[(u64, u64)]) -> Histogram {
-    let mut histogram = Histogram::new();
-    for &(ps, count) in counts_ps {
-        histogram.record((ps + Histogram::UNIT_PS / 2) / Histogram::UNIT_PS, count);
-    }
-    histogram
 }
 
 /// `wake-semaphore-20000-0-1-slept.hgrm`: the name of the file of a distribution, without anything that a file system

@@ -1,8 +1,9 @@
 //! Formats of latency maps: a square with what is known of its run, a bare triangle, tables for pull requests, and what
 //! imitated tools print.
 
-use super::{Export, ExportError, Format, facts};
+use super::{Export, ExportError, facts};
 use crate::RunReport;
+use crate::args::words::FormatWord;
 use crate::report::{plain, words};
 use coretalk_model::Matrix;
 use coretalk_model::formats::{self, Unit};
@@ -11,7 +12,7 @@ use std::io::Write;
 
 /// A metadata block, a header row with CPU ids, the full square.
 pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let map = the_map(what, Format::Csv)?;
+    let map = the_map(what, FormatWord::Csv)?;
     let mut metadata = vec![
         ("probe", latency::PROBE.to_owned()),
         ("protocol", map.protocol.name().to_owned()),
@@ -24,7 +25,7 @@ pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), Ex
 
 /// The bare matrix of core-to-core-latency.
 pub(super) fn write_c2c_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let map = the_map(what, Format::C2cCsv)?;
+    let map = the_map(what, FormatWord::C2cCsv)?;
     Ok(out.write_all(formats::write_c2c_csv(&values(map)).as_bytes())?)
 }
 
@@ -80,7 +81,7 @@ pub fn write_imitations(
 }
 
 /// The map that a format for one map shows.
-fn the_map<'a>(what: &Export<'a>, format: Format) -> Result<&'a LatencyMap, ExportError> {
+fn the_map<'a>(what: &Export<'a>, format: FormatWord) -> Result<&'a LatencyMap, ExportError> {
     let maps = what.report.maps();
     let kernels = || match maps {
         [] => "none".to_owned(),

@@ -1,6 +1,7 @@
 //! Reading files that somebody names: ordinary files only, and not without end.
 
 use crate::exit::Failure;
+use coretalk_model::formats::{ImportedMatrix, read_matrices};
 use std::io::Read;
 use std::path::Path;
 
@@ -39,6 +40,22 @@ pub fn read_at_most(source: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
         )));
     }
     Ok(bytes)
+}
+
+/// The matrices of a file of any tool, or of standard input for `-`.
+///
+/// # Errors
+/// It cannot be read.
+pub fn matrices(file: &Path) -> Result<Vec<ImportedMatrix>, Failure> {
+    matrices_of(&bytes(file)?, &file.display().to_string())
+}
+
+/// The matrices in the bytes of a file that is called so.
+///
+/// # Errors
+/// It is no matrix file.
+pub fn matrices_of(bytes: &[u8], name: &str) -> Result<Vec<ImportedMatrix>, Failure> {
+    read_matrices(bytes).map_err(|error| Failure::Input(format!("{name}: failed to {error}")))
 }
 
 /// The bytes of a file, or of standard input for `-`.

@@ -1,14 +1,14 @@
 //! Opening machines: this one, or a simulated one.
 
+use crate::args::options::Global;
 use crate::args::value::MachineWord;
 use crate::exit::Failure;
 use crate::resolve::files;
-use crate::resolve::verbosity::{self, Verbosity};
+use crate::resolve::output::{Verbosity, remark};
 use coretalk_measure::host::HostMachine;
 use coretalk_measure::sim::{Scenario, SimMachine};
 use coretalk_measure::{Machine, MachineError};
 use coretalk_model::Matrix;
-use coretalk_model::formats::read_matrices;
 use coretalk_model::stats::Key;
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
@@ -24,6 +24,15 @@ pub fn open(word: Option<&MachineWord>, seed: u64) -> Result<Box<dyn Machine>, F
     }
 }
 
+/// Opens the machine that was asked for under the seed that was asked for, or one that nobody has chosen.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_seeded(global: &Global) -> Result<(Box<dyn Machine>, u64), Failure> {
+    let seed = global.seed.unwrap_or_else(fresh_seed);
+    Ok((open(global.machine.as_ref(), seed)?, seed))
+}
+
 /// This machine.
 ///
 /// # Errors
@@ -33,7 +42,7 @@ pub fn host() -> Result<HostMachine, MachineError> {
 }
 
 /// A seed that nobody has chosen: short enough to be typed again, and exact in every JSON reader.
-pub fn fresh_seed() -> u64 {
+fn fresh_seed() -> u64 {
     // std keys its hash maps from the system's randomness.
     std::hash::RandomState::new().build_hasher().finish() >> 32
 }
@@ -46,14 +55,12 @@ fn scenario(what: &str) -> Result<Scenario, Failure> {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     match ending {
         "toml" => {
-            let text = String::from_utf8(read(path)?)
+            let text = String::from_utf8(files::read(path)?)
                 .map_err(|_| Failure::Input(format!("failed to read {what}: it is not UTF-8 text")))?;
             Scenario::from_toml(&text).map_err(|error| Failure::Input(format!("{what}: failed to {error}")))
         }
         ending if ending == "csv" || path.is_file() => {
-            let matrices = read_matrices(&read(path)?)
-                .map_err(|error| Failure::Input(format!("{what}: failed to {error}")))?;
-            let Some(first) = matrices.into_iter().next() else {
+            let Some(first) = files::matrices_of(&files::read(path)?, what)?.into_iter().next() else {
                 return Err(Failure::Input(format!("{what}: it contains no matrix")));
             };
             if first.unit != coretalk_model::formats::Unit::Ns {
@@ -72,7 +79,7 @@ fn scenario(what: &str) -> Result<Scenario, Failure> {
                 let text = format!(
                     "{what}: {missing} of {all} latencies are missing; the simulated machine uses the median of the others"
                 );
-                verbosity::remark(Verbosity::Normal, Verbosity::Normal, &text);
+                remark(Verbosity::Normal, Verbosity::Normal, &text);
             }
             Scenario::from_matrix(&matrix_name(&first.matrix), first.matrix)
                 .map_err(|error| Failure::Input(format!("{what}: failed to {error}")))
@@ -92,8 +99,4 @@ fn matrix_name(matrix: &Matrix<Option<f64>>) -> String {
         key = key.with(value.map_or(0, f64::to_bits));
     }
     format!("matrix-{:08x}", key.bits(0) >> 32)
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    files::read(path)
 }

@@ -6,7 +6,7 @@ use crate::args::value::{AutoOr, PairsWord};
 use crate::args::words::{FormatWord, HintWord, OrderWord};
 use crate::exit::Failure;
 use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
-use crate::resolve::output::{self, OutputOptions};
+use crate::resolve::output::OutputOptions;
 use crate::resolve::run_options::RunOptions;
 use crate::resolve::trials::possible;
 use coretalk_measure::{Machine, probes, suite};
@@ -235,15 +235,14 @@ fn analyses(global: &Global, measuring: Measuring<'_>) -> u32 {
 fn one_map_per_file(settings: &LatencySettings, options: &OutputOptions) -> Result<(), Failure> {
     let asked = options.exports.iter().map(|(format, _)| *format).chain([options.format]);
     for format in asked.filter(|format| matches!(format, FormatWord::Csv | FormatWord::C2cCsv)) {
-        let name = output::format_name(format);
         if !settings.imitate.is_empty() {
             return Err(Failure::Usage(format!(
-                "`{name}` is for measured maps, and --as measures none; use `json` or `text`"
+                "`{format}` is for measured maps, and --as measures none; use `json` or `text`"
             )));
         }
         if settings.protocols.len() > 1 {
             return Err(Failure::Usage(format!(
-                "`{name}` can contain only one map, and --protocol lists {}; choose one protocol, or use `json`",
+                "`{format}` can contain only one map, and --protocol lists {}; choose one protocol, or use `json`",
                 settings.protocols.len()
             )));
         }

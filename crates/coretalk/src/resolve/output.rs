@@ -2,12 +2,12 @@
 
 use crate::args::options::Global;
 use crate::args::words::{ByWord, ColorWord, FormatWord, OrderWord};
-use crate::document;
+use crate::document::Identity;
 use crate::exit::Failure;
-use crate::export::Format;
 use crate::report::depth::{self, Output};
-use crate::report::{By, ColorChoice, ColorDepth, Order, Style};
-use crate::resolve::verbosity::Verbosity;
+use crate::report::text::flow;
+use crate::report::{By, ColorChoice, ColorDepth, Order, Style, plain};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// What is written, where and how.
@@ -29,15 +29,6 @@ pub struct OutputOptions {
     pub identity: Identity,
     /// How much is said on standard error.
     pub verbosity: Verbosity,
-}
-
-/// Whether private facts are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Identity {
-    /// No.
-    Hidden,
-    /// Yes.
-    Included,
 }
 
 /// What is written, where and how.
@@ -98,33 +89,6 @@ fn real_path_of(path: &Path) -> PathBuf {
     path.canonicalize().ok().or_else(below).unwrap_or_else(|| path.to_owned())
 }
 
-/// The format of the exports.
-pub fn format_of(word: FormatWord) -> Format {
-    match word {
-        FormatWord::Text => Format::Text,
-        FormatWord::Json => Format::Json,
-        FormatWord::Jsonl => Format::Jsonl,
-        FormatWord::Csv => Format::Csv,
-        FormatWord::C2cCsv => Format::C2cCsv,
-        FormatWord::Markdown => Format::Markdown,
-        FormatWord::Hgrm => Format::Hgrm,
-        FormatWord::HyperfineJson => Format::HyperfineJson,
-    }
-}
-
-/// The name of a format on the command line.
-pub fn format_name(word: FormatWord) -> &'static str {
-    format_of(word).name()
-}
-
-/// Whether documents hold private facts.
-pub fn identity_of(identity: Identity) -> document::Identity {
-    match identity {
-        Identity::Hidden => document::Identity::Hidden,
-        Identity::Included => document::Identity::Included,
-    }
-}
-
 /// How a screen is drawn on where the result goes.
 pub fn style(options: &OutputOptions) -> Style {
     let output = if options.output.is_some() { Output::Other } else { Output::stdout() };
@@ -164,4 +128,33 @@ fn drawn_on(options: &OutputOptions, output: Output) -> Style {
 
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+/// How much is said on standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verbosity {
+    /// Errors only.
+    Quiet,
+    /// Progress and remarks.
+    Normal,
+    /// Settings and phases too.
+    Verbose,
+}
+
+/// Says something on standard error, if so much is to be said.
+pub fn remark(verbosity: Verbosity, least: Verbosity, text: &str) {
+    if verbosity >= least {
+        let text = format!("coretalk: {}", plain(text));
+        let lines = match Output::stderr() {
+            Output::Terminal => {
+                let width = depth::width(Output::Terminal, |name| std::env::var(name).ok());
+                flow(text.split(' '), " ", width, 2)
+            }
+            Output::Other => vec![text],
+        };
+        for line in lines {
+            // Remarks are no result: nobody is hurt when they are lost.
+            let _ = writeln!(io::stderr(), "{line}");
+        }
+    }
 }

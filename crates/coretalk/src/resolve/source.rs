@@ -13,7 +13,7 @@ use coretalk_model::compare::of_import::of_import;
 use coretalk_model::compare::of_latency::of_latency;
 use coretalk_model::compare::of_places::of_places;
 use coretalk_model::compare::of_series::of_series;
-use coretalk_model::formats::{ImportedMatrix, read_matrices};
+use coretalk_model::formats::ImportedMatrix;
 use coretalk_model::series::Gathering;
 use std::path::Path;
 
@@ -132,8 +132,7 @@ impl Source {
             Ok(file) => Ok(Found::Run(file)),
             // A file that is no run may be a matrix.
             Err(Failure::Store(StoreError::Foreign { .. })) => {
-                let matrices = read_matrices(&files::bytes(Path::new(word))?)
-                    .map_err(|error| Failure::Input(format!("{word}: failed to {error}")))?;
+                let matrices = files::matrices(Path::new(word))?;
                 let name = Path::new(word).file_name();
                 let name = name.map_or_else(|| word.to_owned(), |name| name.to_string_lossy().into_owned());
                 Ok(Found::File(matrices, FileName { text: name, is_given: false }))

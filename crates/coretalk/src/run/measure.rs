@@ -1,22 +1,22 @@
 //! Measuring latencies and trials, one or the other or both.
 
 use crate::exit::{ExitCode, Failure};
-use crate::report::text::{count, duration};
-use crate::resolve::output::OutputOptions;
+use crate::report::text::{count, duration, percent};
+use crate::resolve::output::{OutputOptions, Verbosity, remark};
 use crate::resolve::run_options::{RunOptions, Strictness};
-use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::outputs::Outputs;
 use crate::run::segment::{Closed, Segment};
-use crate::run::settings_text::{settings_of_map, settings_of_trials};
 use crate::run::watcher::{Watched, Watcher};
 use crate::{LatencyReport, RunReport, RunSettings, SeriesReport};
-use coretalk_measure::session::Sink;
 use coretalk_measure::session::latency::{self, Ended, ResumedState, RunError};
 use coretalk_measure::session::series::{self, Earlier, SeriesResumedState};
 use coretalk_measure::{Machine, Stop};
-use coretalk_model::latency::{Cell, Choices, Imitated, LatencyMap, LatencySettings, analyse, cells};
+use coretalk_model::latency::{
+    Cell, Choices, Counts, HintChoice, HomeSetting, Imitated, LatencyMap, LatencySettings, PairChoice,
+    Parallel, Spacing, analyse, cells,
+};
 use coretalk_model::series::{Gathering, SeriesSettings, analyse_series};
-use coretalk_model::{CpuId, Grade, TickRate};
+use coretalk_model::{CpuId, CpuSet, Grade, TickRate};
 use std::path::Path;
 use std::time::Duration;
 
@@ -156,11 +156,12 @@ fn measured(
             // Trials were left, and no time is to be spent on the map again; its tables are derived anew.
             let rate = TickRate { hz: segment.environment.clock.hz };
             let result = analyse(&segment.topology, &settings, rate, &resumed.record);
-            segment.sink.finish(&result)?;
+            segment.sink.sink().finish(&result)?;
             Some(LatencyReport { settings, result })
         }
         Some((settings, resumed)) => {
-            let (result, end) = latency::run(machine, &settings, resumed, &mut segment.sink, watcher, stop)?;
+            let (result, end) =
+                latency::run(machine, &settings, resumed, segment.sink.sink(), watcher, stop)?;
             ended = end;
             Some(LatencyReport { settings, result })
         }
@@ -173,7 +174,7 @@ fn measured(
     if has_latency || settings.gathering().is_some() {
         resumed.earlier = Some(Earlier { began, departed: watcher.departed().to_vec() });
     }
-    let (result, end) = series::run(machine, &settings, resumed, &mut segment.sink, watcher, stop)?;
+    let (result, end) = series::run(machine, &settings, resumed, segment.sink.sink(), watcher, stop)?;
     if end != Ended::Complete {
         ended = end;
     }
@@ -187,7 +188,7 @@ fn is_settled(resumed: &ResumedState) -> bool {
 }
 
 fn announce(machine: &dyn Machine, settings: RunSettings<'_>, options: &OutputOptions, path: Option<&Path>) {
-    let say = |verbosity, text: &str| verbosity::remark(options.verbosity, verbosity, text);
+    let say = |verbosity, text: &str| remark(options.verbosity, verbosity, text);
     let trials = |series: &SeriesSettings| {
         format!("{} of {}", count(series.trials.len() as u64, "trial"), series.probes.join(", "))
     };
@@ -230,7 +231,7 @@ fn trust(report: &RunReport, strictness: Strictness) -> ExitCode {
     let text = format!(
         "{doubted} {what} cannot be trusted (grade C or D, or not measured), which fails with --strict"
     );
-    verbosity::remark(Verbosity::Normal, Verbosity::Normal, &text);
+    remark(Verbosity::Normal, Verbosity::Normal, &text);
     ExitCode::Found
 }
 
@@ -257,4 +258,76 @@ fn doubted_cells(report: &RunReport, latency: &LatencyReport) -> usize {
     };
     let result = &latency.result;
     result.maps.iter().map(of_map).sum::<usize>() + result.imitated.iter().map(of_tool).sum::<usize>()
+}
+
+/// The settings of a latency map.
+fn settings_of_map(settings: &LatencySettings) -> String {
+    let pairs = match &settings.pairs {
+        PairChoice::All => "all pairs".to_owned(),
+        PairChoice::Representatives => "a few pairs of each relation".to_owned(),
+        PairChoice::Siblings => "SMT siblings".to_owned(),
+        PairChoice::Listed(pairs) if pairs.is_empty() => "no pairs".to_owned(),
+        PairChoice::Listed(pairs) => {
+            let pairs: Vec<String> = pairs.iter().map(|[from, to]| format!("{from}-{to}")).collect();
+            format!("pairs {}", pairs.join(","))
+        }
+    };
+    let mut parts = vec![on(&settings.cpus), pairs];
+    if settings.imitate.is_empty() {
+        let protocols: Vec<&str> = settings.protocols.iter().map(|protocol| protocol.name()).collect();
+        parts.extend((!protocols.is_empty()).then(|| format!("protocol {}", protocols.join(", "))));
+    } else {
+        let tools: Vec<&str> = settings.imitate.iter().map(|tool| tool.name()).collect();
+        parts.push(format!("as {}", tools.join(", ")));
+    }
+    parts.push(match settings.hint {
+        HintChoice::Auto => "wait hint chosen by a pilot".to_owned(),
+        HintChoice::None => "no wait hint".to_owned(),
+        HintChoice::Pause => "wait hint pause".to_owned(),
+    });
+    parts.push(match settings.home {
+        HomeSetting::Auto => "lines on the NUMA node of each side".to_owned(),
+        HomeSetting::Node(home) => format!("lines on NUMA node {}", home.0),
+    });
+    parts.push(match settings.lines {
+        None => "lines per visit by machine size".to_owned(),
+        Some(lines) => format!("{lines} lines per visit"),
+    });
+    parts.push(match settings.counts {
+        Counts::Adaptive => until(settings.precision),
+        Counts::Fixed { samples, iterations } => format!("{samples} samples of {iterations} round trips"),
+    });
+    parts.push(match settings.parallel {
+        Parallel::Auto => "pairs in parallel if one at a time takes too long".to_owned(),
+        Parallel::AtMost(1) => "one pair at a time".to_owned(),
+        Parallel::AtMost(pairs) => format!("at most {pairs} pairs in parallel"),
+    });
+    parts.extend((settings.spacing == Spacing::Watch).then(|| "passes spread over the budget".to_owned()));
+    parts.extend(settings.tails.map(|tails| format!("tails at {} messages/s", tails.rate_per_s)));
+    parts.extend(settings.ladder.then(|| "ladder".to_owned()));
+    parts.extend(settings.keep_raw.then(|| "raw ticks kept".to_owned()));
+    sentence(&parts)
+}
+
+/// The settings of trials.
+fn settings_of_trials(settings: &SeriesSettings) -> String {
+    let mut parts = vec![on(&settings.cpus), format!("trials of {}", settings.probes.join(", "))];
+    parts
+        .extend(settings.options.0.iter().map(|(name, value)| format!("{} {value}", name.replace('_', " "))));
+    let headlines: Vec<String> = settings.headlines.iter().map(ToString::to_string).collect();
+    parts.extend((!headlines.is_empty()).then(|| format!("judged by {}", headlines.join(", "))));
+    parts.push(until(settings.precision));
+    sentence(&parts)
+}
+
+fn on(cpus: &[CpuId]) -> String {
+    cpus.iter().copied().collect::<CpuSet>().named()
+}
+
+fn until(precision: f64) -> String {
+    format!("until intervals reach ±{}", percent(precision))
+}
+
+fn sentence(parts: &[String]) -> String {
+    format!("settings: {}", parts.join("; "))
 }

@@ -6,7 +6,7 @@ use crate::exit::Failure;
 use crate::export::{Export, ExportError, hgrm_files};
 use crate::report::{Saved, Screen, screen};
 use crate::resolve::map::Measuring;
-use crate::resolve::output::{self, OutputOptions, in_files_of_their_own};
+use crate::resolve::output::{OutputOptions, in_files_of_their_own};
 use crate::run::out::{self, Out};
 use coretalk_measure::{Stop, Work, probes};
 use coretalk_model::series::{SeriesSettings, TrialSpec};
@@ -91,7 +91,7 @@ impl Outputs {
         name: Option<&str>,
         options: &OutputOptions,
     ) -> Result<(), Failure> {
-        let what = out::measured(report, name, options);
+        let what = out::whole(report, name, options);
         let whole = |(format, _): &&mut (FormatWord, Destination)| *format != FormatWord::Jsonl;
         for (format, destination) in self.exports.iter_mut().filter(whole) {
             destination.write(*format, &what)?;
@@ -152,7 +152,7 @@ fn refuse_formats(options: &OutputOptions, measured: Measured<'_>) -> Result<(),
                 if matches!(format, FormatWord::Csv | FormatWord::C2cCsv | FormatWord::Hgrm) {
                     return refuse(&format!(
                         "`{}` cannot show a comparison; use `text`, `json`, `jsonl`, `markdown` or `hyperfine-json`",
-                        output::format_name(format)
+                        format
                     ));
                 }
                 let counts_work = works.iter().any(|work| matches!(work, Work::Workload(_)));

@@ -4,9 +4,8 @@ use crate::args::words::FormatWord;
 use crate::exit::{ExitCode, Failure};
 use crate::report::plain;
 use crate::report::text::{cut, duration};
-use crate::resolve::output::OutputOptions;
+use crate::resolve::output::{OutputOptions, Verbosity, remark};
 use crate::resolve::placement::Requested;
-use crate::resolve::verbosity::{self, Verbosity};
 use crate::run::outputs::Outputs;
 use crate::run::segment::{Closed, Segment};
 use crate::run::watcher::{Watched, Watcher};
@@ -40,7 +39,7 @@ pub fn perform(
     let watched = Watched::of(&segment.topology, asked);
     let mut watcher = Watcher::new(options, &segment.topology, watched, 0, lines, stop);
     let job = PlaceJob { settings: &settings, works: &works };
-    let measured = place::go_on(machine, job, resumed, &mut segment.sink, &mut watcher, stop);
+    let measured = place::go_on(machine, job, resumed, segment.sink.sink(), &mut watcher, stop);
     let measured = measured.map(|(result, ended)| {
         let whole = match ended {
             PlaceEnded::Interrupted(_) => Ended::Interrupted,
@@ -66,7 +65,7 @@ pub fn perform(
         return Err(failure);
     }
     for text in of_the_budget(&ended, &budget) {
-        verbosity::remark(options.verbosity, Verbosity::Normal, &text);
+        remark(options.verbosity, Verbosity::Normal, &text);
     }
     end.write(stop, |name| outputs.write(&report, name, options))?;
     Ok(ExitCode::Done)
@@ -76,7 +75,7 @@ fn announce(settings: &coretalk_model::place::PlaceSettings, options: &OutputOpt
     let works: Vec<&str> = settings.works.iter().map(|work| work.name.as_str()).collect();
     for placement in &settings.placements {
         let line = placement.taskset().unwrap_or_else(|| "unbound".to_owned());
-        verbosity::remark(options.verbosity, Verbosity::Verbose, &format!("{}: {line}", placement.name));
+        remark(options.verbosity, Verbosity::Verbose, &format!("{}: {line}", placement.name));
     }
     let text = format!(
         "comparing {} placements with {} for at most {}, seed {}",
@@ -85,9 +84,9 @@ fn announce(settings: &coretalk_model::place::PlaceSettings, options: &OutputOpt
         settings.budget,
         settings.seed
     );
-    verbosity::remark(options.verbosity, Verbosity::Normal, &text);
+    remark(options.verbosity, Verbosity::Normal, &text);
     if let Some(path) = path {
-        verbosity::remark(options.verbosity, Verbosity::Verbose, &format!("writing {}", path.display()));
+        remark(options.verbosity, Verbosity::Verbose, &format!("writing {}", path.display()));
     }
 }
 

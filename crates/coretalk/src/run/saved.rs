@@ -5,8 +5,7 @@ use crate::args::options::Global;
 use crate::args::words::FormatWord;
 use crate::exit::Failure;
 use crate::export::Export;
-use crate::resolve::output;
-use crate::resolve::verbosity::{self, Verbosity};
+use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::{self, Out};
 use crate::run::outputs::{is_folder, write_folder};
 use crate::store::{Directory, DirectorySources, RunFile, find, short_name};
@@ -28,7 +27,7 @@ pub fn directory(option: Option<&PathBuf>) -> Result<Directory, Failure> {
 pub fn locate(global: &Global, run: &str) -> Result<PathBuf, Failure> {
     let found = find(&directory(global.store.as_ref())?, run)?;
     if let Some(notice) = found.notice {
-        verbosity::remark(output::options(global).verbosity, Verbosity::Normal, &notice);
+        remark(output::options(global).verbosity, Verbosity::Normal, &notice);
     }
     Ok(found.path)
 }
@@ -99,15 +98,13 @@ pub fn write(global: &Global, saved: &Saved, format: FormatWord, chosen: Chosen<
         return write_folder(&saved.report, path);
     }
     let mut out = Out::open(options.output.as_deref())?;
+    let Chosen { protocol, probe, ladder } = chosen;
     let what = Export {
-        report: &saved.report,
         file: Some(&saved.file),
-        protocol: chosen.protocol,
-        probe: chosen.probe,
-        identity: output::identity_of(options.identity),
-        name: &saved.name,
-        style: output::style(&options),
-        ladder: chosen.ladder,
+        protocol,
+        probe,
+        ladder,
+        ..out::whole(&saved.report, Some(&saved.name), &options)
     };
     out::write_run(&mut out, format, &what)
 }

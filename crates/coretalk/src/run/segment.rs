@@ -2,20 +2,19 @@
 
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
+use crate::resolve::output::{Verbosity, remark};
 use crate::resolve::run_options::{RunOptions, SaveTarget};
-use crate::resolve::verbosity::{self, Verbosity};
-use crate::run::part::Part;
+use crate::run::out::Part;
 use crate::run::saved;
 use crate::store::{NewRun, RunWriter};
 use crate::{RunHeader, RunSettings};
+use coretalk_measure::session::Sink;
 use coretalk_measure::session::latency::{Ended, RunError};
-use coretalk_measure::session::sink::PartEnd;
-use coretalk_measure::session::{Decision, Kept, Sink, SinkError, Slot};
 use coretalk_measure::{Machine, Stop};
-use coretalk_model::latency::LatencyResult;
 use coretalk_model::{Departure, Environment, Finding, Topology};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering::AcqRel};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::AcqRel;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -93,11 +92,11 @@ fn keeper(
     verbosity: Verbosity,
     stop: &Stop,
 ) -> Result<(SegmentSink, Option<PathBuf>), Failure> {
-    let SaveTarget::Store { directory, .. } = target else { return Ok((SegmentSink::Nothing, None)) };
+    let SaveTarget::Store { directory, .. } = target else { return Ok((SegmentSink::Nothing(()), None)) };
     let mut writer = RunWriter::create(saved::directory(directory.as_ref())?.path(), new)?;
     writer.set_stop(stop);
     if let Some(notice) = writer.notice() {
-        verbosity::remark(verbosity, Verbosity::Normal, &notice);
+        remark(verbosity, Verbosity::Normal, &notice);
     }
     let path = writer.path().to_owned();
     Ok((SegmentSink::File(Box::new(writer)), Some(path)))
@@ -108,38 +107,15 @@ pub enum SegmentSink {
     /// A file.
     File(Box<RunWriter>),
     /// `--no-save`.
-    Nothing,
+    Nothing(()),
 }
 
-impl Sink for SegmentSink {
-    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
+impl SegmentSink {
+    /// What rounds are handed to.
+    pub fn sink(&mut self) -> &mut dyn Sink {
         match self {
-            SegmentSink::File(writer) => writer.commit(slot),
-            SegmentSink::Nothing => Ok(()),
-        }
-    }
-    fn decide(&mut self, decision: &Decision) -> Result<(), SinkError> {
-        match self {
-            SegmentSink::File(writer) => writer.decide(decision),
-            SegmentSink::Nothing => Ok(()),
-        }
-    }
-    fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
-        match self {
-            SegmentSink::File(writer) => writer.finish(result),
-            SegmentSink::Nothing => Ok(()),
-        }
-    }
-    fn finish_trials(&mut self, end: PartEnd) -> Result<(), SinkError> {
-        match self {
-            SegmentSink::File(writer) => writer.finish_trials(end),
-            SegmentSink::Nothing => Ok(()),
-        }
-    }
-    fn interrupt(&mut self) -> Result<Kept, SinkError> {
-        match self {
-            SegmentSink::File(writer) => writer.interrupt(),
-            SegmentSink::Nothing => Ok(Kept::Nothing),
+            SegmentSink::File(writer) => &mut **writer,
+            SegmentSink::Nothing(nothing) => nothing,
         }
     }
 }
@@ -180,7 +156,7 @@ impl Segment {
         let Segment { mut header, environment, findings, topology, sink, path: _ } = self;
         let path = match sink {
             SegmentSink::File(writer) => Some(writer.close()?),
-            SegmentSink::Nothing => None,
+            SegmentSink::Nothing(()) => None,
         };
         let name = path.as_ref().map(|path| saved::name_of(&header.id, path));
         let mut end = End { name, ended: Ended::Complete, verbosity };
@@ -247,7 +223,7 @@ impl End {
             ),
             _ => saved,
         };
-        verbosity::remark(self.verbosity, Verbosity::Normal, &text);
+        remark(self.verbosity, Verbosity::Normal, &text);
     }
 }
 

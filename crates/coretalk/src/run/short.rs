@@ -7,7 +7,6 @@ use crate::args::options::Global;
 use crate::exit::Failure;
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring, Request};
-use crate::run::segment::SegmentSink;
 use crate::run::signals;
 use crate::run::watcher::{Watched, Watcher};
 use coretalk_measure::session::latency::{self, ResumedState};
@@ -78,14 +77,8 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
     let began = machine.now();
     let watched = Watched::of(&topology, RunSettings { latency: Some(&settings), ..RunSettings::default() });
     let mut watcher = Watcher::new(&options.output, &topology, watched, 0, Vec::new(), &stop);
-    let measured = latency::run(
-        &mut *machine,
-        &settings,
-        ResumedState::default(),
-        &mut SegmentSink::Nothing,
-        &mut watcher,
-        &stop,
-    );
+    let measured =
+        latency::run(&mut *machine, &settings, ResumedState::default(), &mut (), &mut watcher, &stop);
     watcher.end()?;
     let (result, ended) = measured?;
     if ended == latency::Ended::Interrupted {

@@ -5,8 +5,7 @@ use crate::document::{pass_line, trial_line};
 use crate::exit::Failure;
 use crate::report::progress::{Audience, Progress};
 use crate::report::{depth, text};
-use crate::resolve::output::{self, OutputOptions};
-use crate::resolve::verbosity::{self, Verbosity};
+use crate::resolve::output::{self, OutputOptions, Verbosity, remark};
 use crate::run::out::Out;
 use coretalk_measure::Stop;
 use coretalk_measure::session::{Event, Observer, Slot};
@@ -155,11 +154,7 @@ impl Observer for Watcher<'_> {
             self.departed.push(departure);
         }
         if let (Event::Phase { purpose }, Verbosity::Verbose) = (&event, self.verbosity) {
-            verbosity::remark(
-                self.verbosity,
-                Verbosity::Verbose,
-                &text::plain(&format!("phase: {}", purpose.name())),
-            );
+            remark(self.verbosity, Verbosity::Verbose, &text::plain(&format!("phase: {}", purpose.name())));
         }
         if let Some(progress) = &mut self.progress {
             progress.event(event);
