@@ -1,6 +1,6 @@
 //! `advise`: which CPUs, at what cost, and when it keeps silent.
 
-use super::tool::Tool;
+use super::tool::{Tool, words};
 use serde_json::Value;
 
 fn advice(tool: &Tool, words: &[&str]) -> Value {
@@ -9,7 +9,7 @@ fn advice(tool: &Tool, words: &[&str]) -> Value {
 }
 
 fn write(tool: &Tool, name: &str, text: &str) {
-    std::fs::write(tool.path().join(name), text).unwrap();
+    tool.write(name, text);
 }
 
 /// Even and odd CPUs out of eight: 20.5 ns inside, `across` between them; a bare lower triangle. `hole` is empty.
@@ -172,10 +172,7 @@ fn what_makes_no_sense_is_refused_with_its_place() {
         (&["-n", "9"], 3, "9 threads need as many CPUs"),
         (&["-n", "2", "--sharing", "never"], 2, "--reported FILE.xml"),
     ] {
-        let said = tool.call(&[&["advise", "--from", "m.csv"], words].concat());
-        assert_eq!(said.code, code, "{words:?}: {}", said.err);
-        assert!(said.err.contains(part) && said.err.lines().count() == 1, "{words:?}: {}", said.err);
-        assert_eq!(said.out, "");
+        tool.refused(&[&["advise", "--from", "m.csv"], words].concat(), code, part);
     }
     let said = tool.call(&["advise", "-n", "2", "--from", "negative.csv"]);
     assert_eq!((said.code, said.err.contains("line 3")), (4, true), "{}", said.err);
@@ -212,18 +209,7 @@ fn an_advice_is_proven_by_work_that_talks_alike() {
 #[test]
 fn a_proof_holds_its_runs_and_is_the_same_again() {
     let tool = Tool::new();
-    let words = [
-        "advise",
-        "-n",
-        "4",
-        "--pattern",
-        "ring",
-        "--prove",
-        "--machine",
-        "sim:chiplet-16",
-        "--cpus",
-        "4-11",
-    ];
+    let words = words("advise -n 4 --pattern ring --prove --machine sim:chiplet-16 --cpus 4-11");
     let json =
         |tool: &Tool| tool.done(&[&words[..], &["--format", "json", "-q", "--seed", "3"]].concat()).out;
     let document: Value = serde_json::from_str(&json(&tool)).unwrap();
@@ -320,13 +306,18 @@ fn cpus_that_a_run_found_noisy_are_left_alone() {
     assert_eq!(left.to_string(), "0-2,4-11,13-15", "{found:#}");
     let remarks = found["remarks"].to_string();
     assert!(remarks.contains("avoided because") && remarks.contains("lost"), "{remarks}");
-    let many = tool.call(&[&["advise", "-n", "16", "--jitter", "quiet", "-q"], &machine[..]].concat());
-    assert!(many.code == 3 && many.err.contains("--jitter excludes CPUs"), "{}", many.err);
+    tool.refused(
+        &[&["advise", "-n", "16", "--jitter", "quiet", "-q"], &machine[..]].concat(),
+        3,
+        "--jitter excludes CPUs",
+    );
     tool.done(&["latency", "--machine", "sim:laptop-smt", "--cpus", "0-3", "-q", "--name", "one", "-o", "x"]);
-    let other = tool.call(&["advise", "-n", "2", "--from", "one", "--jitter", "quiet"]);
-    assert!(other.code == 2 && other.err.contains("the latencies are from"), "{}", other.err);
-    let none = tool.call(&["advise", "-n", "2", "--from", "one", "--jitter", "one"]);
-    assert!(none.code == 2 && none.err.contains("needs a run of `coretalk jitter`"), "{}", none.err);
+    tool.refused(&["advise", "-n", "2", "--from", "one", "--jitter", "quiet"], 2, "the latencies are from");
+    tool.refused(
+        &["advise", "-n", "2", "--from", "one", "--jitter", "one"],
+        2,
+        "needs a run of `coretalk jitter`",
+    );
 }
 
 #[test]

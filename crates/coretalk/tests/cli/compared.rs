@@ -1,7 +1,7 @@
 //! `place`: commands on CPUs of this machine. What is timed is checked to end, to be bound and to be kept, never for how
 //! fast it was.
 
-use super::tool::Tool;
+use super::tool::{Tool, flat};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -54,7 +54,7 @@ fn a_comparison_is_saved_shown_and_exported_as_it_was() {
     assert_eq!(hyperfine["results"][1]["parameters"]["placement"], "there");
     let named = |with: &[&str]| {
         let words = [&["export", "first", "--format", "hyperfine-json"], with].concat();
-        let document: Value = serde_json::from_str(&tool.done(&words).out).unwrap();
+        let document = tool.json(&words);
         document["results"][0]["command"].as_str().unwrap().to_owned()
     };
     assert!(named(&[]).ends_with(" COMMAND"), "{}", named(&[]));
@@ -107,8 +107,7 @@ fn a_command_that_does_not_do_its_work_is_named_with_what_it_said() {
 fn what_a_command_that_failed_wrote_is_shown_with_its_run_and_in_no_report() {
     let (tool, places) = (Tool::new(), places());
     let script = "seq 1000 1099; echo one >&2; printf 'two \\033[2J\\n' >&2; exit 3";
-    let said = tool.call(&place(&places, &["--", "/bin/sh", "-c", script]));
-    assert!(said.code == 1 && said.err.contains("(its last error: two \u{fffd}[2J)"), "{}", said.err);
+    tool.refused(&place(&places, &["--", "/bin/sh", "-c", script]), 1, "(its last error: two \u{fffd}[2J)");
     let shown = tool.done(&["runs", "show", "latest"]).out;
     for part in [
         "it wrote to standard error:\n     one\n     two \u{fffd}[2J\n",
@@ -118,7 +117,7 @@ fn what_a_command_that_failed_wrote_is_shown_with_its_run_and_in_no_report() {
     }
     assert!(!shown.contains("1079"), "{shown}");
     tool.done(&["report", "latest", "-o", "page.html"]);
-    let page = std::fs::read_to_string(tool.path().join("page.html")).unwrap();
+    let page = tool.read("page.html");
     assert!(page.contains("exited with status 3") && !page.contains("1099"));
 }
 
@@ -185,7 +184,7 @@ fn a_command_against_itself_has_no_winner_in_twenty_comparisons() {
             "--",
             "/bin/true",
         ];
-        let document: Value = serde_json::from_str(&tool.done(&words).out).unwrap();
+        let document = tool.json(&words);
         for comparison in document["comparisons"].as_array().unwrap() {
             assert_eq!(comparison["winner"], Value::Null, "{comparison}");
         }
@@ -218,7 +217,7 @@ fn a_command_that_changes_its_affinity_is_noticed() {
     }
     let (tool, places) = (Tool::new(), places());
     let said = tool.done(&place(&places, &["--budget", "5s", "--", "taskset", "-c", &list, "sleep", "0.01"]));
-    let out = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let out = flat(&said.out);
     assert!(out.contains("a process or thread of it was allowed on other CPUs"), "{}", said.out);
 }
 
@@ -228,7 +227,7 @@ fn refusals_are_one_sentence_with_the_right_code() {
     let two = [places[0].as_str(), places[1].as_str()];
     let true_ = ["--", "/bin/true"];
     let pipe = ["--workload", "pipe"];
-    std::fs::write(tool.path().join("old"), "precious").unwrap();
+    tool.write("old", "precious");
     for (words, code, part) in [
         ([&["place", two[0]][..], &true_].concat(), 2, "needs two placements"),
         ([&["place", two[0], two[0]][..], &true_].concat(), 2, "lists here twice"),
@@ -258,7 +257,7 @@ fn refusals_are_one_sentence_with_the_right_code() {
         assert_eq!((said.code, said.out.as_str()), (code, ""), "{words:?}: {}", said.err);
         assert!(said.err.contains(part) && said.err.lines().count() == 1, "{words:?}: {}", said.err);
     }
-    assert_eq!(std::fs::read_to_string(tool.path().join("old")).unwrap(), "precious");
+    assert_eq!(tool.read("old"), "precious");
 }
 
 #[test]
@@ -302,7 +301,7 @@ fn workloads_check_their_answers_and_print_their_numbers() {
 fn a_workload_is_compared_on_this_machine() {
     let (tool, places) = (Tool::new(), places());
     let words = ["--workload", "n-queens:8,ring", "--threads", "2", "--budget", "3s", "--format", "json"];
-    let document: Value = serde_json::from_str(&tool.done(&place(&places, &words)).out).unwrap();
+    let document = tool.json(&place(&places, &words));
     let names: Vec<&str> = document["comparisons"]
         .as_array()
         .unwrap()
@@ -319,7 +318,7 @@ fn a_workload_is_compared_on_this_machine() {
 /// Comparisons on a simulated machine, as a document.
 fn simulated(tool: &Tool, machine: &str, more: &str) -> Value {
     let line = format!("place --machine sim:{machine} --seed 1 -q --format json --no-save {more}");
-    serde_json::from_str(&tool.done(&line.split(' ').collect::<Vec<_>>()).out).unwrap()
+    tool.json(&line.split(' ').collect::<Vec<_>>())
 }
 
 #[test]
@@ -387,7 +386,7 @@ fn one_run_on_each_has_neither_interval_nor_verdict() {
     assert_eq!((&ring["verdict"], &ring["pairs"][0]["ci"]), (&"cannot-tell".into(), &Value::Null));
     let line = format!("place --machine sim:chiplet-16 --seed 1 -q --no-save {words}");
     let out = tool.done(&line.split(' ').collect::<Vec<_>>()).out;
-    let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = flat(&out);
     assert!(flat.contains("1 run on each of the 10 that it takes") && !flat.contains("±0"), "{out}");
 }
 
@@ -398,7 +397,7 @@ fn what_lies_below_the_smallest_effect_beats_nobody() {
     let tool = Tool::new();
     let out = |effect: &str| {
         let out = tool.done(&words.split_whitespace().chain([effect]).collect::<Vec<_>>()).out;
-        out.split_whitespace().collect::<Vec<_>>().join(" ")
+        flat(&out)
     };
     assert!(out("40%").contains("across-l3 wins in solutions/s: smt-packed has 30 % less"), "{}", out("40%"));
     assert!(out("46%").contains("none differs by more than 46 %"), "{}", out("46%"));
@@ -447,7 +446,7 @@ fn a_program_on_one_cpu_has_no_migrations() {
     let (tool, places) = (Tool::new(), places());
     let work = ["/bin/sh", "-c", "for i in 1 2 3 4; do /bin/true; done"];
     let script = [&["--budget", "3s", "--format", "json", "--"][..], &work].concat();
-    let document: Value = serde_json::from_str(&tool.done(&place(&places, &script)).out).unwrap();
+    let document = tool.json(&place(&places, &script));
     let all = document["comparisons"].as_array().unwrap();
     let counted = all.iter().find(|it| it["metric"] == "migrations").unwrap();
     let arms = counted["placements"].as_array().unwrap();
@@ -475,7 +474,7 @@ fn every_workload_but_those_of_processes_and_files_has_a_cost_on_a_simulated_mac
     let tool = Tool::new();
     let words = "--placement across-l3 --placement smt-packed --threads 6 --workload \
                  pipe,threads-yield,mutex-array,memory-read,memory-write,stream-copy,stream-scale,stream-add,stream-triad";
-    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = flat(words);
     let document = simulated(&tool, "chiplet-16-smt", &words);
     for comparison in document["comparisons"].as_array().unwrap() {
         for arm in comparison["placements"].as_array().unwrap() {
@@ -509,7 +508,7 @@ fn the_same_cpus_in_another_order_are_shown_as_what_they_are() {
     assert_eq!(arms[1]["roles"], serde_json::json!([0, 8, 1, 9, 2, 10]));
     let line = format!("place --machine sim:chiplet-16-smt --seed 1 -q --no-save {words}");
     let out = tool.done(&line.split(' ').collect::<Vec<_>>()).out;
-    let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = flat(&out);
     for part in [
         "0, 1, 2, 8, 9, 10",
         "0, 8, 1, 9, 2, 10",
@@ -531,7 +530,7 @@ fn the_memory_of_a_program_is_its_own_and_not_that_of_who_starts_it() {
     let (tool, places) = (Tool::new(), places());
     let peak_mb = |script: &str| -> Option<f64> {
         let words = ["--budget", "3s", "--format", "json", "--no-save", "--", "/bin/sh", "-c", script];
-        let document: Value = serde_json::from_str(&tool.done(&place(&places, &words)).out).unwrap();
+        let document = tool.json(&place(&places, &words));
         let all = document["comparisons"].as_array().unwrap();
         let peak = all.iter().find(|it| it["metric"] == "peak_memory_mb").unwrap();
         peak["placements"][0]["median"].as_f64()
@@ -560,19 +559,14 @@ fn a_hog_beside_the_work_is_a_doubt_of_that_placement() {
     hog.kill().unwrap();
     hog.wait().unwrap();
     assert_eq!(said.code, 0, "{}", said.err);
-    let document: Value =
-        serde_json::from_str(&tool.done(&["export", "beside", "--format", "json"]).out).unwrap();
+    let document = tool.json(&["export", "beside", "--format", "json"]);
     let arm = &document["comparisons"][0]["placements"][0];
     if arm["waited_percent"].is_null() || arm["others_percent"].is_null() {
         return println!("skipped: the system does not say how long threads wait");
     }
     assert!(arm["flags"].as_array().unwrap().contains(&"preempted".into()), "{arm}");
     assert!(arm["waited_percent"].as_f64().unwrap() > 20.0, "{arm}");
-    assert!(
-        said.out.split_whitespace().collect::<Vec<_>>().join(" ").contains("other programs took"),
-        "{}",
-        said.out
-    );
+    assert!(flat(&said.out).contains("other programs took"), "{}", said.out);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `compare`: runs and files against each other, with the exit codes that scripts rely on.
 
-use super::tool::Tool;
+use super::tool::{Tool, words};
 use serde_json::Value;
 
 /// A store with two runs on one machine, one on another, and one of another experiment.
@@ -26,7 +26,7 @@ fn file(tool: &Tool, name: &str, ns: impl Fn(usize, usize) -> f64) {
             |column: usize| if column < row { format!("{:.2}", ns(row, column)) } else { String::new() };
         (0..16).map(cell).collect::<Vec<_>>().join(",") + "\n"
     };
-    std::fs::write(tool.path().join(name), (0..16).map(row).collect::<String>()).unwrap();
+    tool.write(name, (0..16).map(row).collect::<String>());
 }
 
 fn base(row: usize, column: usize) -> f64 {
@@ -56,7 +56,7 @@ fn exit_codes_say_what_was_found() {
     let tool = Tool::new();
     file(&tool, "a.csv", base);
     file(&tool, "slower.csv", |row, column| 1.2 * base(row, column));
-    std::fs::write(tool.path().join("few.csv"), ",,\n40.0,,\n41.0,42.0,\n").unwrap();
+    tool.write("few.csv", ",,\n40.0,,\n41.0,42.0,\n");
     for (words, code) in [
         (&["compare", "a.csv", "slower.csv"][..], 0),
         (&["compare", "a.csv", "slower.csv", "--fail-on", "slower"], 1),
@@ -84,11 +84,7 @@ fn other_experiments_are_refused_until_somebody_insists() {
     let forced = tool.done(&["compare", "one", "none", "--force"]).out;
     assert!(forced.contains("! kernel of latency cas: cas+pause in A, cas in B"), "{forced}");
     refused(&["compare", "start", "apart"], "no pair of CPUs in common");
-    std::fs::write(
-        tool.path().join("cycles.mct"),
-        "#m #HWCs 2 #Nodes 1 #SMT 0\n0 0 0\n0 1 99\n1 0 99\n1 1 0\n",
-    )
-    .unwrap();
+    tool.write("cycles.mct", "#m #HWCs 2 #Nodes 1 #SMT 0\n0 0 0\n0 1 99\n1 0 99\n1 1 0\n");
     refused(&["compare", "one", "cycles.mct", "--force"], "unit (ns and cycles)");
     refused(&["compare", "one", "two", "apart", "--fail-on", "any"], "--fail-on needs exactly two");
     refused(&["compare", "one", "two", "--format", "csv"], "text, markdown or json");
@@ -167,19 +163,10 @@ fn every_probe_is_compared() {
     let wake = ["wake", "--machine", "sim:chiplet-16", "--primitive", "pipe,std-mutex"];
     let queue =
         ["queue", "--machine", "sim:chiplet-16", "--cpus", "0-3", "--queue", "spsc", "--capacity", "10"];
-    let place = [
-        "place",
-        "--machine",
-        "sim:chiplet-16",
-        "--threads",
-        "4",
-        "--placement",
-        "one-l3",
-        "--placement",
-        "across-l3",
-        "--workload",
-        "ring",
-    ];
+    let place = words(
+        "place --machine sim:chiplet-16 --threads 4 --placement one-l3 --placement across-l3 \
+            --workload ring",
+    );
     for (words, name) in [(&wake[..], "wake"), (&queue[..], "queue"), (&place[..], "place")] {
         run(&format!("{name}-a"), "1", words);
         run(&format!("{name}-b"), "2", words);
@@ -258,7 +245,7 @@ fn matrix(tool: &Tool, name: &str, cpus: usize, ns: impl Fn(usize, usize) -> f64
             |column: usize| if column < row { format!("{:.2}", ns(row, column)) } else { String::new() };
         (0..cpus).map(cell).collect::<Vec<_>>().join(",") + "\n"
     };
-    std::fs::write(tool.path().join(name), (0..cpus).map(row).collect::<String>()).unwrap();
+    tool.write(name, (0..cpus).map(row).collect::<String>());
 }
 
 /// Four groups of three in one file; twelve of two in two of twelve in the other.
@@ -301,10 +288,10 @@ fn machines_of_other_groups_are_not_compared_by_number_anywhere() {
     assert!(differences.iter().all(|one| one["a"].is_null() != one["b"].is_null()), "{json}");
     // The page and the picture say the same, and draw no difference.
     tool.done(&["report", "threes.csv", "threads.csv", "-q", "-o", "r.html"]);
-    let page = std::fs::read_to_string(tool.path().join("r.html")).unwrap();
+    let page = tool.read("r.html");
     assert!(page.contains("\"differences\":[]") && page.contains("nothing tells which of them are the same"));
     tool.done(&["report", "threes.csv", "threads.csv", "-q", "-o", "r.svg"]);
-    let picture = std::fs::read_to_string(tool.path().join("r.svg")).unwrap();
+    let picture = tool.read("r.svg");
     assert!(!picture.contains("B ÷ A") && picture.contains("Cannot tell: nothing of A"), "no third map");
 }
 

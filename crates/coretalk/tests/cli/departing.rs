@@ -1,7 +1,7 @@
 //! CPUs that go away while a simulated machine is measured, at seeded times in every phase of every probe: what was
 //! measured stays, the CPU is named, and the run goes on once it is back.
 
-use super::tool::{Said, Tool};
+use super::tool::{Said, Tool, flat};
 use serde_json::Value;
 
 /// Every command that measures, and what it needs to take a few seconds of machine time on eight CPUs.
@@ -36,7 +36,7 @@ const COMMANDS: [&[&str]; 13] = [
 /// The machine, and what happens to its CPUs.
 fn scenario(tool: &Tool, failures: &str) {
     let text = format!("based_on = 'laptop-smt'\n[failures]\n{failures}\n");
-    std::fs::write(tool.path().join("machine.toml"), text).unwrap();
+    tool.write("machine.toml", text);
 }
 
 fn measured(tool: &Tool, words: &[&str], more: &[&str]) -> (Said, Value) {
@@ -44,6 +44,12 @@ fn measured(tool: &Tool, words: &[&str], more: &[&str]) -> (Said, Value) {
     let said = tool.call(&[words, &machine, more].concat());
     let document = serde_json::from_str(&said.out).unwrap_or(Value::Null);
     (said, document)
+}
+
+/// Goes on with the run on a machine to which nothing happens any more.
+fn resumed(tool: &Tool) -> Value {
+    scenario(tool, "");
+    tool.json(&["--resume", "latest", "--machine", "sim:machine.toml", "-q", "--format", "json"])
 }
 
 /// CPU 3 leaves at a time; gives whether the run missed it.
@@ -73,7 +79,7 @@ fn leaves(words: &[&str], at_ms: u32, why: &str) -> bool {
     assert!(at_s <= f64::from(at_ms) / 1e3 + 0.8, "{told}: missed after {at_s} s");
     // The screen names it.
     let screen = tool.done(&["runs", "show", "latest"]).out;
-    let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = flat(&screen);
     assert!(
         flat.contains("! CPU 3 ")
             && (words.contains(&"--as") || flat.contains("once it is back: coretalk --resume")),
@@ -82,13 +88,11 @@ fn leaves(words: &[&str], at_ms: u32, why: &str) -> bool {
     assert!(!flat.contains("Interrupted"), "{told}: {screen}");
     let page = tool.done(&["report", "latest", "-o", "page.html"]);
     assert_eq!(page.code, 0);
-    let page = std::fs::read_to_string(tool.path().join("page.html")).unwrap();
+    let page = tool.read("page.html");
     assert!(page.contains("CPU 3 "), "{told}");
     // Cells and trials without the CPU have values, or the budget ended.
     let budget_ended = run["budget_ended"] == true;
-    for cell in
-        document["matrices"].as_array().unwrap().iter().flat_map(|matrix| matrix["cells"].as_array().unwrap())
-    {
+    for cell in cells(&document) {
         let with_it = cell["from"] == 3 || cell["to"] == 3;
         assert!(
             with_it || budget_ended || cell["reason"].is_null() || !cell["median"].is_null(),
@@ -105,21 +109,11 @@ fn leaves(words: &[&str], at_ms: u32, why: &str) -> bool {
         assert!(has_passes || !trial["reason"].is_null(), "{told}: {trial}");
     }
     // The CPU is back.
-    scenario(&tool, "");
-    let resumed =
-        tool.call(&["--resume", "latest", "--machine", "sim:machine.toml", "-q", "--format", "json"]);
-    assert_eq!(resumed.code, 0, "{told}: {}", resumed.err);
-    let document: Value = serde_json::from_str(&resumed.out).unwrap();
+    let document = resumed(&tool);
     assert_eq!(document["run"]["complete"], true, "{told}, resumed");
     assert_eq!(document["run"]["departed"], Value::Array(Vec::new()), "{told}, resumed");
     let missing = |entry: &&Value| entry["reason"].as_str().is_some_and(|reason| reason.contains("CPU 3"));
-    let cells = document["matrices"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .flat_map(|matrix| matrix["cells"].as_array().unwrap());
-    let trials = document["series"].as_array().unwrap().iter();
-    let left: Vec<&Value> = cells.chain(trials).filter(missing).collect();
+    let left: Vec<&Value> = entries(&document).filter(missing).collect();
     assert!(left.is_empty(), "{told}, resumed: {left:?}");
     true
 }
@@ -161,8 +155,7 @@ fn the_first_screen_names_a_cpu_once_whichever_part_missed_it() {
         scenario(&tool, failures);
         let (said, live) = measured(&tool, &words, &[]);
         assert_eq!(said.code, 0, "{failures}: {}", said.err);
-        let saved: Value =
-            serde_json::from_str(&tool.done(&["runs", "show", "latest", "--format", "json"]).out).unwrap();
+        let saved = tool.json(&["runs", "show", "latest", "--format", "json"]);
         for document in [&live, &saved] {
             let run = &document["run"];
             assert_eq!(run["complete"], false, "{failures}");
@@ -174,21 +167,25 @@ fn the_first_screen_names_a_cpu_once_whichever_part_missed_it() {
         let screen = tool.done(&["runs", "show", "latest"]).out;
         assert_eq!(screen.matches("CPU 3 went offline after").count(), 1, "{failures}: {screen}");
         assert!(!screen.contains("CPU 3 is offline") && !screen.contains("Interrupted"), "{screen}");
-        scenario(&tool, "");
-        let whole =
-            tool.call(&["--resume", "latest", "--machine", "sim:machine.toml", "-q", "--format", "json"]);
-        assert_eq!(whole.code, 0, "{}", whole.err);
-        let document: Value = serde_json::from_str(&whole.out).unwrap();
+        let document = resumed(&tool);
         assert_eq!(document["run"]["complete"], true, "{failures}");
     }
 }
 
+/// The cells of a document.
+fn cells(document: &Value) -> impl Iterator<Item = &Value> {
+    let matrices = document["matrices"].as_array().unwrap().iter();
+    matrices.flat_map(|matrix| matrix["cells"].as_array().unwrap())
+}
+
+/// Its cells and its trials.
+fn entries(document: &Value) -> impl Iterator<Item = &Value> {
+    cells(document).chain(document["series"].as_array().unwrap())
+}
+
 /// Every reason of a document.
 fn reasons(document: &Value) -> Vec<&str> {
-    let cells = document["matrices"].as_array().unwrap().iter();
-    let cells = cells.flat_map(|matrix| matrix["cells"].as_array().unwrap());
-    let all = cells.chain(document["series"].as_array().unwrap());
-    all.filter_map(|entry| entry["reason"].as_str()).collect()
+    entries(document).filter_map(|entry| entry["reason"].as_str()).collect()
 }
 
 #[test]
@@ -201,8 +198,7 @@ fn a_budget_that_ends_too_is_told_beside_the_cpu_and_a_cpu_that_is_back_is_no_re
         scenario(&tool, "departures = [{ cpu = 3, at_ms = 0, why = 'cpuset' }]");
         let (said, live) = measured(&tool, words, &[]);
         assert_eq!(said.code, 0, "{words:?}: {}", said.err);
-        let saved: Value =
-            serde_json::from_str(&tool.done(&["runs", "show", "latest", "--format", "json"]).out).unwrap();
+        let saved = tool.json(&["runs", "show", "latest", "--format", "json"]);
         for document in [&live, &saved] {
             let run = &document["run"];
             assert_eq!((&run["complete"], &run["budget_ended"]), (&false.into(), &true.into()), "{words:?}");
@@ -216,11 +212,7 @@ fn a_budget_that_ends_too_is_told_beside_the_cpu_and_a_cpu_that_is_back_is_no_re
             "{words:?}: {screen}"
         );
         // It is back, and the budget ends once more before it is tried.
-        scenario(&tool, "");
-        let resumed =
-            tool.call(&["--resume", "latest", "--machine", "sim:machine.toml", "-q", "--format", "json"]);
-        assert_eq!(resumed.code, 0, "{words:?}: {}", resumed.err);
-        let document: Value = serde_json::from_str(&resumed.out).unwrap();
+        let document = resumed(&tool);
         let told = reasons(&document);
         assert!(!told.iter().any(|reason| reason.contains("CPU 3")), "{words:?}, resumed: {told:?}");
     }
@@ -232,7 +224,7 @@ fn a_quota_that_begins_in_the_middle_is_flagged_and_told_from_then_on() {
     for words in COMMANDS {
         let tool = Tool::new();
         let text = format!("based_on = 'laptop-smt'\n{quota}");
-        std::fs::write(tool.path().join("machine.toml"), text).unwrap();
+        tool.write("machine.toml", text);
         let (said, document) = measured(&tool, words, &[]);
         assert_eq!(said.code, 0, "{words:?}: {}", said.err);
         let throttled = &document["environment"]["throttled"];
@@ -241,18 +233,15 @@ fn a_quota_that_begins_in_the_middle_is_flagged_and_told_from_then_on() {
         }
         assert!(throttled["from_s"].as_f64().is_some_and(|from_s| from_s > 0.5), "{words:?}: {throttled}");
         let screen = tool.done(&["runs", "show", "latest"]).out;
-        let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        let flat = flat(&screen);
         assert!(flat.contains("the CPU quota stopped this process"), "{words:?}: {screen}");
         assert!(!flat.contains(": stable for"), "{words:?}: {screen}");
         // What the quota slowed down carries its flag and no other reason for it.
         let flagged = |flag: &str| {
-            let cells = document["matrices"].as_array().unwrap().iter();
-            let cells = cells.flat_map(|matrix| matrix["cells"].as_array().unwrap());
-            let all = cells.chain(document["series"].as_array().unwrap());
-            all.filter(|entry| {
+            let has = |entry: &&Value| {
                 entry["flags"].as_array().is_some_and(|flags| flags.iter().any(|it| it == flag))
-            })
-            .count()
+            };
+            entries(&document).filter(has).count()
         };
         assert_eq!(flagged("freq"), 0, "{words:?}");
         if words[0] == "jitter" {
@@ -264,11 +253,7 @@ fn a_quota_that_begins_in_the_middle_is_flagged_and_told_from_then_on() {
 #[test]
 fn isolated_cpus_are_left_out_and_named() {
     let tool = Tool::new();
-    std::fs::write(
-        tool.path().join("machine.toml"),
-        "based_on = 'laptop-smt'\n[allowance]\nisolated = '6-7'\n",
-    )
-    .unwrap();
+    tool.write("machine.toml", "based_on = 'laptop-smt'\n[allowance]\nisolated = '6-7'\n");
     let (said, document) = measured(&tool, &["latency", "--budget", "4s"], &[]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert_eq!(document["environment"]["isolated"], "6,7");

@@ -1,11 +1,13 @@
 //! Every option has an effect: driven by the definitions, so that a new option without a case fails.
 
-use super::tool::Tool;
+use super::tool::{Tool, words};
 use clap::CommandFactory;
 use coretalk::args::parse::{Typed, parse};
+use coretalk::args::series::SeriesArgs;
 use coretalk::args::{Cli, Command};
 use coretalk::resolve::machine;
 use coretalk::resolve::map::{Measuring, Request, request};
+use coretalk::resolve::trials::{self, SeriesRequested};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
@@ -61,6 +63,54 @@ const CASES: &[(&str, &str, &str)] = &[
     ("iterations", "--samples 10 --iterations 100", "--samples 10 --iterations 200"),
 ];
 
+/// The same of commands that measure trials: every option that is theirs alone, and the machine that shows it.
+const OF_TRIALS: &[(&str, &str, &[(&str, &str, &str)])] = &[
+    (
+        "wake",
+        "chiplet-16",
+        &[
+            ("primitive", "--primitive pipe", ""),
+            ("gap", "--gap 5us", ""),
+            ("pairs", "--pairs 1-0", ""),
+            ("samples", "--samples 9", ""),
+        ],
+    ),
+    (
+        "wait",
+        "chiplet-16",
+        &[
+            ("strategy", "--strategy pause", ""),
+            ("asym", "--asym pause:busy", ""),
+            ("alternate", "--alternate", ""),
+            ("no_clock", "--no-clock", ""),
+            ("cost", "--cost", ""),
+            ("trips", "--trips 9", ""),
+            ("pairs", "--pairs 1-0", ""),
+        ],
+    ),
+    (
+        "contend",
+        "chiplet-16-smt",
+        &[
+            ("method", "--method tas", ""),
+            ("threads", "--threads 3", ""),
+            ("critical", "--critical 90ns", ""),
+            ("parallel_section", "--parallel-section 0", ""),
+            ("read_ratio", "--method rwlock --read-ratio 90%", "--method rwlock"),
+            ("arrange", "--arrange compact-smt", ""),
+            ("arrange", "--arrange scatter-l3", "--arrange compact-core"),
+        ],
+    ),
+    (
+        "spawn",
+        "chiplet-16",
+        &[("kind", "--kind pool", ""), ("pairs", "--pairs 1-0", ""), ("samples", "--samples 9", "")],
+    ),
+    ("sharing", "chiplet-16", &[("distance", "--distance 8", ""), ("pairs", "--pairs 1-2", "")]),
+    ("broadcast", "chiplet-16", &[("readers", "--readers 3", "")]),
+    ("jitter", "chiplet-16", &[("watched", "--for 2s", "")]),
+];
+
 /// Options whose effect is no part of a request; each has a test of its own in `simulated`, `series`,
 /// `latency_under_load` or `compared`.
 const ACTED: &[&str] = &["resume", "export_hgrm", "export_hyperfine_json", "gap", "keep_awake", "load"];
@@ -99,6 +149,41 @@ fn every_option_has_a_case() {
     assert_eq!(defined, cases);
 }
 
+fn of_trials(command: &str, machine: &str, words: &str) -> SeriesRequested {
+    let line = format!("coretalk {command} {words} --machine sim:{machine} --seed 7");
+    let Ok(Typed::Command(invocation)) = parse(line.split_whitespace().map(OsString::from)) else {
+        panic!("`{line}` was refused")
+    };
+    let args: &dyn SeriesArgs = match &invocation.cli.command {
+        Some(Command::Wake(args)) => &**args,
+        Some(Command::Wait(args)) => &**args,
+        Some(Command::Contend(args)) => &**args,
+        Some(Command::Spawn(args)) => &**args,
+        Some(Command::Sharing(args)) => &**args,
+        Some(Command::Broadcast(args)) => &**args,
+        Some(Command::Jitter(args)) => &**args,
+        other => panic!("{other:?} measures no trials"),
+    };
+    let global = &invocation.cli.global;
+    let machine = machine::open(global.machine.as_ref(), 7).unwrap();
+    trials::request(&*machine, global, args, 7).unwrap()
+}
+
+#[test]
+fn every_option_of_trials_has_a_case_and_changes_what_is_meant() {
+    let cli = Cli::command();
+    for (command, machine, cases) in OF_TRIALS {
+        let resolved = |words: &str| of_trials(command, machine, words);
+        for (id, with, without) in *cases {
+            assert_ne!(resolved(with), resolved(without), "{command}, {id}");
+        }
+        let definition = cli.get_subcommands().find(|sub| sub.get_name() == *command).unwrap();
+        let own = definition.get_arguments().filter(|argument| !argument.is_global_set());
+        let defined: BTreeSet<&str> = own.map(|argument| argument.get_id().as_str()).collect();
+        assert_eq!(defined, cases.iter().map(|(id, ..)| *id).collect(), "{command}");
+    }
+}
+
 #[test]
 fn every_choice_of_an_option_means_something_else() {
     let cli = Cli::command();
@@ -120,28 +205,17 @@ fn every_choice_of_an_option_means_something_else() {
 #[test]
 fn what_verbose_adds_is_sentences() {
     let tool = Tool::new();
-    for (words, part) in [
+    for (asked, part) in [
         (&["latency"][..], "settings: CPUs 0-3; all pairs; protocol cas; wait hint chosen by a pilot"),
         (&["queue", "--queue", "spsc"], "settings: CPUs 0-3; trials of queue; queue spsc;"),
         (&["place", "--workload", "ring", "--placement", "one=0", "--placement", "two=0-1"], "comparing"),
         (&[], "settings: CPUs 0-3; all pairs"),
     ] {
-        let here = [
-            "--machine",
-            "sim:chiplet-16",
-            "--seed",
-            "3",
-            "--cpus",
-            "0-3",
-            "--budget",
-            "1s",
-            "--no-save",
-            "-v",
-        ];
-        let said = tool.done(&[words, &here].concat());
-        assert!(said.err.contains(part), "{words:?}: {}", said.err);
+        let here = words("--machine sim:chiplet-16 --seed 3 --cpus 0-3 --budget 1s --no-save -v");
+        let said = tool.done(&[asked, &here[..]].concat());
+        assert!(said.err.contains(part), "{asked:?}: {}", said.err);
         for noise in ["Some(", "None", " { ", "CpuId(", "Picos(", "::"] {
-            assert!(!said.err.contains(noise), "{words:?} prints `{noise}`: {}", said.err);
+            assert!(!said.err.contains(noise), "{asked:?} prints `{noise}`: {}", said.err);
         }
     }
 }

@@ -181,8 +181,8 @@ fn with_files() -> Tool {
         let from = tool.path().join(format!("wait-{from}-0-2-trip.hgrm"));
         std::fs::rename(from, tool.path().join(format!("{to}.hgrm"))).unwrap();
     }
-    std::fs::write(tool.path().join("threads.txt"), "0 1 1\n1 2 1\n").unwrap();
-    std::fs::write(tool.path().join("server"), "").unwrap();
+    tool.write("threads.txt", "0 1 1\n1 2 1\n");
+    tool.write("server", "");
     tool
 }
 

@@ -1,7 +1,6 @@
 //! Killed at any moment, a run file opens, holds what `jsonl` had said, and goes on to the end.
 
 use super::tool::Tool;
-use serde_json::Value;
 use std::collections::HashSet;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -89,7 +88,7 @@ fn kill_after(words: &[&str], delay: Duration) -> usize {
     holds_what_was_said("by the kill");
     let resumed = tool.call(&["--resume", file, "-q"]);
     assert_eq!(resumed.code, 0, "{case}: {}", resumed.err);
-    let document: Value = serde_json::from_str(&tool.done(&["export", file]).out).unwrap();
+    let document = tool.json(&["export", file]);
     assert_eq!(document["run"]["complete"], true, "{case}");
     holds_what_was_said("by resuming");
     lines.len()

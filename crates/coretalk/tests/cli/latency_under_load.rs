@@ -50,8 +50,7 @@ fn who_is_kept_out_of_idle_states_wakes_as_soon_after_any_silence() {
     for ((free, kept), exit) in free.iter().zip(&kept).zip(exits) {
         assert!((free - kept - exit).abs() < 0.03 * free, "{free} and {kept}");
     }
-    let refused = tool.call(&["latency", "--keep-awake"]);
-    assert!(refused.code == 2 && refused.err.contains("--gap"), "{}", refused.err);
+    tool.refused(&["latency", "--keep-awake"], 2, "--gap");
 }
 
 #[test]
@@ -155,32 +154,4 @@ fn a_pair_and_a_writer_have_one_table_each() {
         titles(&told) == 1 && told.contains("CPU 0 writes; readers are the first of CPUs 16 1"),
         "{told}"
     );
-}
-
-#[test]
-fn what_makes_no_sense_is_refused_in_a_sentence() {
-    let tool = Tool::new();
-    for (words, part) in [
-        (&["latency", "--gap", "1ns"][..], "a gap must be between `100ns` and `1s`"),
-        (&["latency", "--gap", "1s..1us"], "put the shorter gap first"),
-        (&["latency", "--gap", "1us,1us"], "--gap lists a gap twice"),
-        (&["latency", "--gap", "1us", "--protocol", "msg"], "--protocol"),
-        (&["latency", "--gap", "1us", "--by", "core"], "'--gap <TIME>' cannot be used with '--by <WHAT>'"),
-        (&["--keep-raw", "latency", "--gap", "1us"], "cannot be used with '--keep-raw'"),
-        (&["--by", "core", "latency", "--load", "compute"], "cannot be used with '--by"),
-        (&["latency", "--load", "computer"], "a similar name exists: `compute`"),
-        (
-            &["latency", "--load", "compute,pingpong", "--cpus", "0,1"],
-            "too few are selected for compute, pingpong",
-        ),
-        (&["sharing", "--distance", "12"], "a multiple of 8"),
-        (&["sharing", "--distance", "8,8"], "lists 8 twice"),
-        (&["broadcast", "--readers", "32"], "31 CPUs"),
-        (&["broadcast", "--readers", "0"], "31 CPUs"),
-        (&["sharing", "--pairs", "0-0"], "but `sharing` needs two CPUs"),
-    ] {
-        let said = tool.call(&[words, &["--machine", "sim:chiplet-16-smt", "-q"]].concat());
-        assert_eq!(said.code, 2, "{words:?}: {}", said.err);
-        assert!(said.err.contains(part), "{words:?}: {}", said.err);
-    }
 }

@@ -146,7 +146,7 @@ fn hostile_scenarios_are_refused_in_a_sentence() {
         "\0\x07".to_owned(),
         String::new(),
     ] {
-        std::fs::write(tool.path().join("hostile.toml"), &content).unwrap();
+        tool.write("hostile.toml", &content);
         let said = tool.call(&["latency", "--machine", "sim:hostile.toml", "--no-save", "-q"]);
         let shown: String = content.chars().take(120).collect();
         assert_eq!((said.code, said.err.lines().count()), (4, 1), "{shown}: {}", said.err);

@@ -2,23 +2,20 @@
 //! are not let finish.
 
 mod advising;
-#[cfg(target_os = "linux")]
 mod claims;
 mod compared;
 mod comparing;
-mod contend;
 mod departing;
 mod documented;
 mod effects;
 mod generated;
-mod jitter;
 #[cfg(target_os = "linux")]
 mod kill;
 mod latency_under_load;
 #[cfg(unix)]
 mod limits;
-mod linting;
 mod places;
+mod probes;
 #[cfg(target_os = "linux")]
 mod programs;
 mod queue;
@@ -28,13 +25,11 @@ mod series;
 #[cfg(target_os = "linux")]
 mod signals;
 mod simulated;
-mod spawn;
 mod suite;
 #[cfg(target_os = "linux")]
 mod taken;
 pub mod tool;
 mod topology;
-mod unknown;
 mod viewing;
 mod wait;
 #[cfg(target_os = "linux")]

@@ -21,7 +21,7 @@ fn refused(said: &Said, code: i32, path: &str, words: &[&str]) {
 #[test]
 fn a_store_that_is_a_file_is_refused_before_anything_is_measured() {
     let tool = Tool::new();
-    std::fs::write(tool.path().join("taken"), "text").unwrap();
+    tool.write("taken", "text");
     for store in ["taken", "taken/below"] {
         let said = tool.call(&[&SIM[..], &["--store", store, "-q"]].concat());
         refused(&said, 6, store, &["a file is in the way of the directory", "--store DIR"]);

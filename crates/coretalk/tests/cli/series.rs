@@ -1,19 +1,12 @@
 //! Runs of series on simulated machines: deterministic, saved, shown again, resumed, exported.
 
-use super::tool::Tool;
-use clap::CommandFactory;
-use coretalk::args::parse::{Typed, parse};
-use coretalk::args::series::SeriesArgs;
-use coretalk::args::{Cli, Command};
+use super::tool::{Tool, words};
 use coretalk::report::style::Style;
 use coretalk::report::{Saved, Screen, screen};
-use coretalk::resolve::machine;
-use coretalk::resolve::trials::{SeriesRequested, request};
 use coretalk::store::RunFile;
 use coretalk_model::Histogram;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::Path;
 
 const WAKE: [&str; 9] =
@@ -54,7 +47,7 @@ fn json_lines_are_streamed_as_they_are_exported() {
 fn an_interrupted_run_of_series_goes_on_where_it_ended() {
     let tool = Tool::new();
     let scenario = "based_on = \"chiplet-16\"\n[failures]\nstop_at_ms = 2000\n";
-    std::fs::write(tool.path().join("stops.toml"), scenario).unwrap();
+    tool.write("stops.toml", scenario);
     let machine = ["--machine", "sim:stops.toml"];
     let words =
         [&["wake", "--seed", "1", "--primitive", "semaphore", "-q", "--name", "half"], &machine[..]].concat();
@@ -172,25 +165,6 @@ fn percentile_tables_go_into_a_directory_and_not_onto_standard_output() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_in_one_sentence() {
-    let tool = Tool::new();
-    for (words, code, part) in [
-        (&["--primitive", "eventfs"][..], 2, "a similar name exists: `eventfd`"),
-        (&["--primitive", "pipe,pipe"], 2, "lists pipe twice"),
-        (&["--samples", "0"], 2, "--samples"),
-        (&["--cpus", "3"], 3, "only CPU 3 is selected"),
-        (&["--pairs", "0-99"], 2, "CPU 99 does not exist"),
-        (&["--format", "c2c-csv"], 2, "`c2c-csv` is for latency maps"),
-        (&["--primitive", "uncontended:pipe"], 2, "`pipe` is not a lock"),
-        (&["--primitive", "notify-all:0"], 2, "needs a number of waiters"),
-    ] {
-        let said = tool.call(&[&["wake", "--machine", "sim:chiplet-16", "-q"], words].concat());
-        assert_eq!(said.code, code, "{words:?}: {}", said.err);
-        assert!(said.err.contains(part) && said.err.lines().count() == 1, "{words:?}: {}", said.err);
-    }
-}
-
-#[test]
 fn every_pair_is_a_map_with_its_relations_in_words() {
     let tool = Tool::new();
     let words = ["wake", "--machine", "sim:chiplet-16", "--seed", "1", "--primitive", "semaphore"];
@@ -204,39 +178,6 @@ fn every_pair_is_a_map_with_its_relations_in_words() {
 fn a_plan_says_what_would_be_measured() {
     let said = Tool::new().done(&["plan", "wake", "--machine", "sim:chiplet-16", "--primitive", "park"]).out;
     assert!(said.contains("trials") && said.contains("6") && said.contains("30 s"), "{said}");
-}
-
-fn resolved(words: &str) -> SeriesRequested {
-    let line = format!("coretalk wake {words} --machine sim:chiplet-16 --seed 7");
-    let Ok(Typed::Command(invocation)) = parse(line.split_whitespace().map(OsString::from)) else {
-        panic!("`{line}` was refused")
-    };
-    let Some(Command::Wake(args)) = &invocation.cli.command else { panic!("`{line}`") };
-    let global = &invocation.cli.global;
-    let machine = machine::open(global.machine.as_ref(), 7).unwrap();
-    let args: &dyn SeriesArgs = &**args;
-    request(&*machine, global, args, 7).unwrap()
-}
-
-#[test]
-fn every_option_of_wake_changes_what_is_meant() {
-    let cases = [
-        ("primitive", "--primitive pipe"),
-        ("gap", "--gap 5us"),
-        ("pairs", "--pairs 1-0"),
-        ("samples", "--samples 9"),
-    ];
-    for (id, words) in cases {
-        assert_ne!(resolved(words), resolved(""), "{id}");
-    }
-    let cli = Cli::command();
-    let wake = cli.get_subcommands().find(|sub| sub.get_name() == "wake").unwrap();
-    let defined: BTreeSet<&str> = wake
-        .get_arguments()
-        .filter(|argument| !argument.is_global_set())
-        .map(|argument| argument.get_id().as_str())
-        .collect();
-    assert_eq!(defined, cases.iter().map(|(id, _)| *id).collect());
 }
 
 #[test]
@@ -261,12 +202,12 @@ fn a_map_of_wake_ups_shows_the_l3_and_never_reads_as_nothing() {
     assert!(far.iter().all(|far| *far > most_near), "across L3 takes longer: {near:?} and {far:?}");
     // The same map on a page and in a picture.
     tool.done(&["report", "map", "-o", "z.svg"]);
-    let drawn = std::fs::read_to_string(tool.path().join("z.svg")).unwrap();
+    let drawn = tool.read("z.svg");
     assert!(
         drawn.contains("wake: gap 20 µs, primitive semaphore: median in µs") && drawn.contains(">56 pairs")
     );
     tool.done(&["report", "map", "-o", "z.html"]);
-    let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
+    let page = tool.read("z.html");
     let view = page.split("id=\"view\">").nth(1).unwrap().split("</script>").next().unwrap();
     let view: Value = serde_json::from_str(view).unwrap();
     let shown = &view["runs"][0]["maps"][0];
@@ -284,7 +225,7 @@ fn a_map_of_wake_ups_shows_the_l3_and_never_reads_as_nothing() {
 fn silences_before_wake_ups_are_chosen_and_kept() {
     let tool = Tool::new();
     let gaps = |words: &[&str]| -> Vec<f64> {
-        let document: Value = serde_json::from_str(&tool.done(words).out).unwrap();
+        let document = tool.json(words);
         let mut gaps: Vec<f64> = document["series"]
             .as_array()
             .unwrap()
@@ -328,19 +269,7 @@ fn silences_before_wake_ups_are_chosen_and_kept() {
 #[test]
 fn what_needs_no_second_cpu_is_measured_on_one() {
     let tool = Tool::new();
-    let one = [
-        "wake",
-        "--machine",
-        "sim:chiplet-16",
-        "--seed",
-        "1",
-        "--cpus",
-        "0",
-        "-q",
-        "--no-save",
-        "--budget",
-        "5s",
-    ];
+    let one = words("wake --machine sim:chiplet-16 --seed 1 --cpus 0 -q --no-save --budget 5s");
     let screen = tool.done(&[&one[..], &["--primitive", "sleep-1ms,uncontended:tas"]].concat()).out;
     assert!(screen.contains(" CPU 0\n") && screen.contains("uncontended:tas"), "{screen}");
     let refused = tool.call(&[&one[..], &["--primitive", "sleep-1ms,pipe"]].concat());

@@ -2,7 +2,6 @@
 
 use super::kill::{Running, run_file, two_cpus};
 use super::tool::Tool;
-use serde_json::Value;
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -70,7 +69,7 @@ fn interrupted(words: &[&str], signal: &str) {
     nobody_is_left(&tool);
     let exported = tool.done(&["export", "latest", "--format", "jsonl"]).out;
     assert_eq!(exported.lines().collect::<Vec<_>>(), lines, "{signal}");
-    let document: Value = serde_json::from_str(&tool.done(&["export", "latest"]).out).unwrap();
+    let document = tool.json(&["export", "latest"]);
     assert_eq!(document["run"]["complete"], false, "{signal}");
     assert_eq!(std::fs::read_dir(tool.path().join("runs")).unwrap().count(), 1, "no journal is left");
 }

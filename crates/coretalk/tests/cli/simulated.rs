@@ -1,7 +1,7 @@
 //! Whole runs on simulated machines: deterministic, saved, shown again, resumed.
 
 use super::kill::run_file;
-use super::tool::Tool;
+use super::tool::{Tool, words};
 use serde_json::Value;
 
 const SIM: [&str; 4] = ["--machine", "sim:chiplet-16", "--cpus", "0-3"];
@@ -81,23 +81,12 @@ fn json_lines_are_one_object_for_each_trial() {
 #[test]
 fn files_beside_the_result_hold_the_matrix_in_their_formats() {
     let tool = Tool::new();
-    let more = [
-        "--seed",
-        "1",
-        "-q",
-        "--export-csv",
-        "a.csv",
-        "--export-c2c-csv",
-        "b.csv",
-        "--export-markdown",
-        "c.md",
-        "--export-json",
-        "d.json",
-        "-o",
-        "screen.txt",
-    ];
+    let more = words(
+        "--seed 1 -q --export-csv a.csv --export-c2c-csv b.csv --export-markdown c.md \
+            --export-json d.json -o screen.txt",
+    );
     assert_eq!(tool.done(&with(&["latency"], &more)).out, "");
-    let read = |name: &str| std::fs::read_to_string(tool.path().join(name)).unwrap();
+    let read = |name: &str| tool.read(name);
     assert_eq!(read("b.csv").lines().count(), 4);
     assert!(read("a.csv").starts_with('#') && read("c.md").contains('|'));
     assert_eq!(document(&read("d.json"))["matrices"][0]["cells"].as_array().unwrap().len(), 6);
@@ -169,7 +158,7 @@ fn a_machine_made_of_a_matrix_is_named_by_its_content_and_not_by_its_file() {
     let tool = Tool::new();
     let content = "cpu,0,1\n0,,22.5\n1,22.5,\n";
     let name_of = |file: &str, content: &str| {
-        std::fs::write(tool.path().join(file), content).unwrap();
+        tool.write(file, content);
         let machine = format!("sim:{file}");
         let said = tool.done(&[
             "latency",
@@ -195,18 +184,8 @@ fn a_machine_made_of_a_matrix_is_named_by_its_content_and_not_by_its_file() {
 fn strict_fails_where_a_cell_that_was_asked_for_cannot_be_trusted() {
     let tool = Tool::new();
     let scenario = "based_on = \"chiplet-16\"\n[failures]\nmiscount = \"3\"\n";
-    std::fs::write(tool.path().join("miscounting.toml"), scenario).unwrap();
-    let words = [
-        "latency",
-        "--machine",
-        "sim:miscounting.toml",
-        "--seed",
-        "1",
-        "-q",
-        "--no-save",
-        "--precision",
-        "5%",
-    ];
+    tool.write("miscounting.toml", scenario);
+    let words = words("latency --machine sim:miscounting.toml --seed 1 -q --no-save --precision 5%");
     let call = |more: &[&str]| tool.call(&[&words[..], more].concat());
     assert_eq!(call(&["--cpus", "0-3"]).code, 0);
     let strict = call(&["--cpus", "0-3", "--strict"]);

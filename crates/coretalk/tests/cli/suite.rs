@@ -1,6 +1,6 @@
 //! Runs of several probes on simulated machines: the quick look with what stands beside its map, and `suite`.
 
-use super::tool::Tool;
+use super::tool::{Tool, words};
 use coretalk::report::style::Style;
 use coretalk::report::{Saved, Screen, screen};
 use coretalk::store::RunFile;
@@ -16,7 +16,7 @@ fn words<'a>(first: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
 }
 
 fn document(tool: &Tool, run: &str) -> Value {
-    serde_json::from_str(&tool.done(&["export", run, "--format", "json"]).out).unwrap()
+    tool.json(&["export", run, "--format", "json"])
 }
 
 fn probes(document: &Value) -> BTreeSet<&str> {
@@ -106,7 +106,7 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
     for probe in asked.iter().filter(|probe| **probe != "jitter") {
         assert!(rows.contains(&format!("\n{probe},")), "{probe}: {rows}");
     }
-    std::fs::write(tool.path().join("both.csv"), &both).unwrap();
+    tool.write("both.csv", &both);
     assert!(
         tool.done(&["import", "both.csv", "--format", "csv"])
             .out

@@ -2,6 +2,7 @@
 //! `CORETALK_TEST_BINARY` names.
 
 use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -53,6 +54,33 @@ impl Tool {
         assert_eq!(said.code, 0, "{words:?}: {}", said.err);
         said
     }
+
+    /// The document that a call prints, which must succeed.
+    pub fn json(&self, words: &[&str]) -> Value {
+        let out = self.done(words).out;
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{words:?}: {error}: {out}"))
+    }
+
+    /// A call that prints nothing but one sentence with this part, and ends so.
+    pub fn refused(&self, words: &[&str], code: i32, part: &str) {
+        let said = self.call(words);
+        assert_eq!((said.code, said.out.as_str()), (code, ""), "{words:?}: {}", said.err);
+        assert!(
+            said.err.contains(part) && said.err.lines().count() == 1,
+            "{words:?}, `{part}`: {}",
+            said.err
+        );
+    }
+
+    /// A file of its directory.
+    pub fn read(&self, name: impl AsRef<Path>) -> String {
+        std::fs::read_to_string(self.path().join(name)).unwrap()
+    }
+
+    /// Writes a file of its directory.
+    pub fn write(&self, name: impl AsRef<Path>, text: impl AsRef<[u8]>) {
+        std::fs::write(self.path().join(name), text).unwrap();
+    }
 }
 
 pub fn said(output: Output) -> Said {
@@ -61,4 +89,14 @@ pub fn said(output: Output) -> Said {
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),
     }
+}
+
+/// Text with a blank wherever it has blanks or line ends.
+pub fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The words of a line as it is typed.
+pub fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
 }

@@ -1,6 +1,6 @@
 //! `topology`: what is reported, what the latencies show, and how the two agree.
 
-use super::tool::Tool;
+use super::tool::{Tool, flat};
 use serde_json::Value;
 
 /// Two halves of four CPUs, 20 ns inside and 85 ns across: a bare lower triangle.
@@ -73,7 +73,7 @@ fn a_saved_run_and_its_document_say_the_same() {
     tool.done(&["latency", "--machine", "sim:laptop-smt", "--seed", "1", "-q", "--name", "one"]);
     let mut found = topology(&tool, &["--from", "one"]);
     found["inferred"]["levels"][0]["repeats"] = Value::Null;
-    let exported: Value = serde_json::from_str(&tool.done(&["export", "one"]).out).unwrap();
+    let exported = tool.json(&["export", "one"]);
     assert_eq!(found, exported["topology"]);
     assert_eq!(found["inferred"]["levels"][0]["groups"][0], "0,4");
 }
@@ -81,7 +81,7 @@ fn a_saved_run_and_its_document_say_the_same() {
 #[test]
 fn a_matrix_is_held_against_the_xml_of_hwloc() {
     let tool = Tool::new();
-    let write = |name: &str, text: String| std::fs::write(tool.path().join(name), text).unwrap();
+    let write = |name: &str, text: String| tool.write(name, text);
     write("two.csv", matrix(85));
     write("flat.csv", matrix(20));
     write("right.xml", hwloc(&[&[0, 1, 2, 3], &[4, 5, 6, 7]]));
@@ -120,7 +120,7 @@ fn groups_inside_clusters_and_memory_without_cpus_are_told() {
     let package = object("type=\"Package\" os_index=\"0\"", &(nodes.to_owned() + &cluster(0) + &cluster(4)));
     let file =
         format!("<topology version=\"2.0\">{}{distances}</topology>", object("type=\"Machine\"", &package));
-    std::fs::write(tool.path().join("nested.xml"), file).unwrap();
+    tool.write("nested.xml", file);
     let reported = topology(&tool, &["--from", "nested.xml"])["reported"].take();
     let names: Vec<&Value> =
         reported["levels"].as_array().unwrap().iter().map(|level| &level["level"]).collect();
@@ -137,7 +137,7 @@ fn groups_inside_clusters_and_memory_without_cpus_are_told() {
     );
     assert!(screen.contains("Not reported: L3, dies."), "{screen}");
     // A matrix file reports nothing, and nobody asked a system.
-    std::fs::write(tool.path().join("pair.csv"), ",\n20.5,\n").unwrap();
+    tool.write("pair.csv", ",\n20.5,\n");
     assert_eq!(topology(&tool, &["--from", "pair.csv"])["reported"]["not_reported"], Value::Null);
 }
 
@@ -148,15 +148,14 @@ fn a_machine_of_clusters_with_an_l2_for_each_pair_is_measured_as_such() {
     let scenario = "[structure]\nkind = 'tree'\nlevels = [{ level = 'package', count = 1 }, { level = 'cluster', count \
                     = 2 }, { level = 'l2', count = 2 }, { level = 'core', count = 2 }]\n[latency_ns]\nl2 = 15.0\ncluster \
                     = 30.0\npackage = 70.0\n";
-    std::fs::write(tool.path().join("nested.toml"), scenario).unwrap();
+    tool.write("nested.toml", scenario);
     let run = tool.done(&["--machine", "sim:nested.toml", "--seed", "3", "-q", "--name", "nested"]).out;
     for part in
         ["4 L2: 0,1, 2,3 … 6,7", "2 clusters: 0-3 and 4-7", "15 ns inside an L2", "30 inside a cluster"]
     {
         assert!(run.contains(part), "{part}: {run}");
     }
-    let document: Value =
-        serde_json::from_str(&tool.done(&["export", "nested", "--format", "json"]).out).unwrap();
+    let document = tool.json(&["export", "nested", "--format", "json"]);
     let levels = document["topology"]["reported"]["levels"].as_array().unwrap();
     let names: Vec<&Value> = levels.iter().map(|level| &level["level"]).collect();
     assert_eq!(names, ["core", "l2", "cluster", "package"]);
@@ -168,7 +167,7 @@ fn a_machine_of_clusters_with_an_l2_for_each_pair_is_measured_as_such() {
 #[test]
 fn what_cannot_be_read_is_refused_and_what_cannot_be_told_is_said() {
     let tool = Tool::new();
-    let write = |name: &str, text: &str| std::fs::write(tool.path().join(name), text).unwrap();
+    let write = |name: &str, text: &str| tool.write(name, text);
     write("page.xml", "<?xml version=\"1.0\"?><html><body>404</body></html>");
     write(
         "loop.xml",
@@ -182,9 +181,7 @@ fn what_cannot_be_read_is_refused_and_what_cannot_be_told_is_said() {
         (&["topology", "--from", "negative.csv"], "line 3"),
         (&["topology", "--from", "pair.csv", "--reported", "missing.xml"], "missing.xml"),
     ] {
-        let said = tool.call(words);
-        assert_eq!(said.code, 4, "{words:?}: {}", said.err);
-        assert!(said.err.contains(part) && said.err.lines().count() == 1, "{words:?}: {}", said.err);
+        tool.refused(words, 4, part);
     }
     let pair = tool.done(&["topology", "--from", "pair.csv"]).out;
     assert!(pair.contains("cannot tell: 2 CPUs have 1 pair"), "{pair}");
@@ -195,11 +192,11 @@ fn a_cpu_beside_all_others_is_told_alike_by_terminal_page_and_document() {
     let tool = Tool::new();
     let words = "latency --machine sim:chiplet-16 --cpus 0-3,8 --seed 1 --store runs";
     let screen = tool.done(&words.split(' ').collect::<Vec<_>>()).out;
-    let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = flat(&screen);
     let said = "(medians): a group of its own, as the system reports (L3)";
     assert!(flat.contains(said), "{screen}");
     tool.done(&["report", "latest", "--store", "runs", "-o", "page.html"]);
-    let page = std::fs::read_to_string(tool.path().join("page.html")).unwrap();
+    let page = tool.read("page.html");
     assert!(page.contains(said), "the page does not say it");
     let document = tool.done(&["export", "latest", "--store", "runs", "--format", "json"]).out;
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();

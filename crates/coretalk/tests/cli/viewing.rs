@@ -1,6 +1,6 @@
-//! `view`: files of any tool as a table and a plot, a page or a picture.
+//! `view` and `lint`: files of any tool as a table and a plot, a page or a picture, and what is doubtful about matrices.
 
-use super::tool::Tool;
+use super::tool::{Tool, flat};
 use std::path::PathBuf;
 
 /// Where published files are, if they are.
@@ -107,7 +107,7 @@ fn hostile_files_do_what_is_expected_of_them() {
             let path = data(file).unwrap();
             let said = tool.done(&["view", path.to_str().unwrap()]).out;
             let rows = said.lines().filter(|line| line.contains(" %  "));
-            rows.map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+            rows.map(flat).collect::<Vec<_>>()
         });
     assert_eq!(plain, odd);
 }
@@ -147,7 +147,7 @@ fn a_row_that_cannot_be_read_is_named_and_not_left_out() {
         ("50.000 0.6 60 2.5 7", "it has 5 fields, expected 3 or 4"),
     ] {
         let at = CUT.find("    9000").unwrap();
-        std::fs::write(tool.path().join("bad.hgrm"), [&CUT[..at], row, "\n", &CUT[at..]].concat()).unwrap();
+        tool.write("bad.hgrm", [&CUT[..at], row, "\n", &CUT[at..]].concat());
         let said = tool.call(&["view", "bad.hgrm"]);
         assert_eq!((said.code, said.err.lines().count(), said.out.as_str()), (4, 1, ""), "{}", said.err);
         assert!(said.err.contains("line 5") && said.err.contains(wrong), "{}", said.err);
@@ -159,11 +159,11 @@ fn files_become_a_page_that_needs_no_script_and_pictures() {
     let tool = Tool::new();
     let evil = "<img src=x onerror=alert(1)>&'.hgrm";
     for name in ["one.hgrm", evil] {
-        std::fs::write(tool.path().join(name), CUT).unwrap();
+        tool.write(name, CUT);
     }
     let said = tool.done(&["view", "one.hgrm", evil, "-o", "page.html"]);
     assert_eq!((said.out.as_str(), said.err.lines().count()), ("", 2), "both are cut: {}", said.err);
-    let page = std::fs::read_to_string(tool.path().join("page.html")).unwrap();
+    let page = tool.read("page.html");
     assert!(page.contains("script-src 'none'") && !page.contains("<script"), "{page}");
     assert!(
         page.contains("&lt;img src=x onerror=alert(1)&gt;&amp;&#39;") && !page.contains("<img"),
@@ -180,13 +180,13 @@ fn files_become_a_page_that_needs_no_script_and_pictures() {
     assert!(!page.contains(&directory), "where the files are is nobody's business");
 
     tool.done(&["view", "one.hgrm", "-o", "one.svg"]);
-    let svg = std::fs::read_to_string(tool.path().join("one.svg")).unwrap();
+    let svg = tool.read("one.svg");
     assert!(svg.starts_with("<svg") && svg.contains("one: value by percentile"), "{svg}");
     tool.done(&["view", "one.hgrm", "-o", "one.PNG"]);
     assert!(std::fs::read(tool.path().join("one.PNG")).unwrap().starts_with(b"\x89PNG"));
     // Any other ending is text.
     tool.done(&["view", "one.hgrm", "-o", "one.txt"]);
-    assert!(std::fs::read_to_string(tool.path().join("one.txt")).unwrap().contains("9000.000"));
+    assert!(tool.read("one.txt").contains("9000.000"));
 }
 
 #[test]
@@ -194,10 +194,66 @@ fn a_picture_of_nothing_is_refused_and_leaves_no_file() {
     let tool = Tool::new();
     let empty =
         "       Value     Percentile TotalCount 1/(1-Percentile)\n\n       0.000 1.000000000000          1\n";
-    std::fs::write(tool.path().join("zero.hgrm"), empty).unwrap();
+    tool.write("zero.hgrm", empty);
     let said = tool.done(&["view", "zero.hgrm", "-o", "zero.svg"]);
     assert_eq!(said.err, "", "a single zero is a line");
     let missing = tool.call(&["view", "zero.hgrm", "none.hgrm", "-o", "none.html"]);
     assert_eq!((missing.code, missing.err.lines().count()), (4, 1), "{}", missing.err);
     assert!(!tool.path().join("none.html").exists());
+}
+
+#[test]
+fn doubts_are_said_with_their_cells_and_only_strictness_makes_them_a_failure() {
+    let tool = Tool::new();
+    tool.write("clean.csv", ",,\n41.5,,\n40.2,40.9,\n");
+    tool.write("zero.csv", ",,\n0.0,,\n51.7,53.3,\n");
+    tool.write("broken.csv", "1,2,3\n4,5\n");
+    let clean = tool.done(&["lint", "clean.csv", "--strict"]).out;
+    assert!(clean.contains("nothing doubtful found"), "{clean}");
+    let both = tool.done(&["lint", "clean.csv", "zero.csv"]).out;
+    assert!(both.contains("impossible  CPUs 0 and 1: the value is exactly 0"), "{both}");
+    let strict = tool.call(&["lint", "clean.csv", "zero.csv", "--strict"]);
+    assert_eq!((strict.code, strict.out.as_str()), (1, both.as_str()));
+    assert!(strict.err.contains("1 of 2 matrices are doubtful"), "{}", strict.err);
+    let broken = tool.call(&["lint", "clean.csv", "broken.csv"]);
+    assert_eq!((broken.code, broken.out.as_str(), broken.err.lines().count()), (4, "", 1), "{}", broken.err);
+    assert!(broken.err.contains("broken.csv: failed to read line 2"), "{}", broken.err);
+}
+
+/// What a pattern finds first, wherever lines end.
+fn part(text: &str, pattern: &str) -> Option<String> {
+    let flat = flat(text);
+    Some(regex::Regex::new(pattern).unwrap().captures(&flat)?[1].to_owned())
+}
+
+#[test]
+fn lint_and_topology_name_the_same_doubts_of_every_published_matrix() {
+    let root = format!("{}/../../../shared/data/latency-matrices", env!("CARGO_MANIFEST_DIR"));
+    let Ok(machines) = std::fs::read_dir(&root) else {
+        println!("skipped: {root} is absent");
+        return;
+    };
+    let tool = Tool::new();
+    let mut told = [0; 3];
+    for file in machines.flat_map(|machine| std::fs::read_dir(machine.unwrap().path()).unwrap()) {
+        let file = file.unwrap().path();
+        let name = file.to_str().unwrap();
+        let [lint, topology] =
+            [&["lint", name][..], &["topology", "--from", name]].map(|words| tool.done(words).out);
+        let of = [
+            (r" (\d{1,3}(?: \d{3})*) pairs? (?:do|does|is|are) (?:not fit|unlike)", 0),
+            (r"the values are multiples of ([\d.]+)", 1),
+        ];
+        for (pattern, kind) in of {
+            let said = [&lint, &topology].map(|text| part(text, pattern));
+            assert_eq!(said[0], said[1], "{name}: {lint}{topology}");
+            told[kind] += usize::from(said[0].is_some());
+        }
+        let scatter = part(&lint, r"values vary by ([\d.]+) %");
+        if scatter.is_some() {
+            assert_eq!(scatter, part(&topology, r"values scatter by ([\d.]+) %"), "{name}: {lint}{topology}");
+            told[2] += 1;
+        }
+    }
+    assert!(told[0] > 20 && told[1] > 3 && told[2] > 2, "{told:?}");
 }

@@ -1,24 +1,12 @@
 //! `wait` on simulated machines: modes, mixed sides, what follows in words and data, and refusals.
 
-use super::tool::Tool;
-use clap::CommandFactory;
-use coretalk::args::parse::{Typed, parse};
-use coretalk::args::series::SeriesArgs;
-use coretalk::args::{Cli, Command};
-use coretalk::resolve::machine;
-use coretalk::resolve::trials::{SeriesRequested, request};
+use super::tool::{Tool, flat};
 use serde_json::Value;
-use std::collections::BTreeSet;
-use std::ffi::OsString;
 
 const WAIT: [&str; 7] = ["wait", "--machine", "sim:chiplet-16", "--seed", "1", "--precision", "5%"];
 
 fn wait<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&WAIT[..], more].concat()
-}
-
-fn document(tool: &Tool, words: &[&str]) -> Value {
-    serde_json::from_str(&tool.done(words).out).unwrap()
 }
 
 #[test]
@@ -37,11 +25,8 @@ fn two_threads_may_share_a_cpu() {
 fn values_are_raw_and_net_and_the_advice_follows_from_them() {
     let tool = Tool::new();
     let words = wait(&["--strategy", "pause,futex", "--format", "json", "-q", "--name", "first"]);
-    let document = document(&tool, &words);
-    assert_eq!(
-        serde_json::from_str::<Value>(&tool.done(&["export", "first", "--format", "json"]).out).unwrap(),
-        document
-    );
+    let document = tool.json(&words);
+    assert_eq!(tool.json(&["export", "first", "--format", "json"]), document);
     let series = document["series"].as_array().unwrap();
     assert_eq!(series.len(), 4, "two strategies on two relations");
     let values = &series[0]["values"];
@@ -63,7 +48,7 @@ fn values_are_raw_and_net_and_the_advice_follows_from_them() {
 #[test]
 fn alternating_gives_two_phases_side_by_side() {
     let tool = Tool::new();
-    let document = document(&tool, &wait(&["--alternate", "--cpus", "0,1", "--format", "json", "-q"]));
+    let document = tool.json(&wait(&["--alternate", "--cpus", "0,1", "--format", "json", "-q"]));
     let phases: Vec<&Value> =
         document["series"].as_array().unwrap().iter().map(|series| &series["parameters"]["phase"]).collect();
     assert_eq!(phases, ["hint", "plain"]);
@@ -92,7 +77,7 @@ fn every_mode_has_its_table_and_fits_the_screen() {
     ] {
         let screen = tool.done(&wait(&[words, &["-q", "--no-save"]].concat())).out;
         for part in parts {
-            let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+            let flat = flat(&screen);
             assert!(flat.contains(part), "{words:?}: {part} is not in\n{screen}");
         }
         assert!(screen.lines().all(|line| line.chars().count() <= 100), "{words:?}\n{screen}");
@@ -103,7 +88,7 @@ fn every_mode_has_its_table_and_fits_the_screen() {
 fn a_sibling_is_worked_beside_where_there_is_one() {
     let words = ["wait", "--machine", "sim:chiplet-16-smt", "--seed", "1", "--strategy", "busy,pause", "-q"];
     let screen = Tool::new().done(&words).out;
-    let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let screen = flat(&screen);
     assert!(screen.contains("times longer") && !screen.contains("no two threads"), "{screen}");
 }
 
@@ -121,67 +106,7 @@ fn one_distribution_goes_to_standard_output_and_several_do_not() {
 #[test]
 fn what_a_cpu_lacks_is_left_out_among_others_and_refused_alone() {
     let tool = Tool::new();
-    let alone = tool.call(&wait(&["--strategy", "wfe", "-q"]));
-    assert_eq!((alone.code, alone.err.lines().count()), (3, 1), "{}", alone.err);
-    assert!(alone.err.contains("Armv8 (WFE)"), "{}", alone.err);
+    tool.refused(&wait(&["--strategy", "wfe", "-q"]), 3, "Armv8 (WFE)");
     let among = tool.done(&wait(&["--strategy", "wfe,pause", "--no-save"]));
     assert!(among.err.contains("`wfe` cannot be measured") && among.err.contains("skipped"), "{}", among.err);
-}
-
-#[test]
-fn what_makes_no_sense_is_refused_in_one_sentence() {
-    let tool = Tool::new();
-    for (words, part) in [
-        (&["--strategy", "pauze"][..], "a similar name exists: `pause`"),
-        (&["--strategy", "pause:0"], "from 1 to"),
-        (&["--strategy", "pause,pause"], "lists pause twice"),
-        (&["--strategy", "busy", "--alternate"], "name another one"),
-        (&["--strategy", "clock", "--cost"], "meaningless here"),
-        (&["--asym", "pause"], "A:B"),
-        (&["--asym", "busy:pauze"], "`pause`"),
-        (&["--asym", "pause:busy,pause:busy"], "twice"),
-        (&["--trips", "0"], "--trips"),
-        (&["--alternate", "--no-clock"], "--no-clock"),
-        (&["--cost", "--pairs", "0-1"], "--cost"),
-    ] {
-        let said = tool.call(&[&["wait", "--machine", "sim:chiplet-16", "-q"], words].concat());
-        assert_eq!(said.code, 2, "{words:?}: {}", said.err);
-        assert!(said.err.contains(part) && said.err.lines().count() == 1, "{words:?}: {}", said.err);
-    }
-}
-
-fn resolved(words: &str) -> SeriesRequested {
-    let line = format!("coretalk wait {words} --machine sim:chiplet-16 --seed 7");
-    let Ok(Typed::Command(invocation)) = parse(line.split_whitespace().map(OsString::from)) else {
-        panic!("`{line}` was refused")
-    };
-    let Some(Command::Wait(args)) = &invocation.cli.command else { panic!("`{line}`") };
-    let global = &invocation.cli.global;
-    let machine = machine::open(global.machine.as_ref(), 7).unwrap();
-    let args: &dyn SeriesArgs = &**args;
-    request(&*machine, global, args, 7).unwrap()
-}
-
-#[test]
-fn every_option_of_wait_changes_what_is_meant() {
-    let cases = [
-        ("strategy", "--strategy pause"),
-        ("asym", "--asym pause:busy"),
-        ("alternate", "--alternate"),
-        ("no_clock", "--no-clock"),
-        ("cost", "--cost"),
-        ("trips", "--trips 9"),
-        ("pairs", "--pairs 1-0"),
-    ];
-    for (id, words) in cases {
-        assert_ne!(resolved(words), resolved(""), "{id}");
-    }
-    let cli = Cli::command();
-    let wait = cli.get_subcommands().find(|sub| sub.get_name() == "wait").unwrap();
-    let defined: BTreeSet<&str> = wait
-        .get_arguments()
-        .filter(|argument| !argument.is_global_set())
-        .map(|argument| argument.get_id().as_str())
-        .collect();
-    assert_eq!(defined, cases.iter().map(|(id, _)| *id).collect());
 }
