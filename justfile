@@ -11,7 +11,7 @@ test:
 check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
-    cargo test -p coretalk --test tidy
+    cargo test -p coretalk --test integration tidy
 
 # Every check, below half an hour
 ci:

@@ -1,7 +1,8 @@
-//! Documents and exports. `UPDATE_SCHEMA=1 cargo test --test documents` rewrites the committed schema.
+//! Documents and exports. `UPDATE_SCHEMA=1 cargo test -p coretalk --test integration documents` rewrites the committed schema.
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
-mod samples;
+use crate::cli::tool::words;
+use crate::samples;
 
 use clap::ValueEnum;
 use coretalk::RunReport;
@@ -264,7 +265,7 @@ fn the_committed_schema_is_current() {
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == current,
-        "schema/coretalk.run.v1.json is old: UPDATE_SCHEMA=1 cargo test --test documents"
+        "schema/coretalk.run.v1.json is old: UPDATE_SCHEMA=1 cargo test -p coretalk --test integration documents"
     );
 }
 
@@ -305,43 +306,16 @@ fn an_endless_interval_is_null() {
 #[test]
 fn private_parts_are_left_out_unless_asked_for() {
     let mut report = samples::desktop();
-    let command = [
-        "place",
-        "--store",
-        "/home/me/runs",
-        "--machine=sim:./secret.toml",
-        "--machine",
-        "sim:secret.csv",
-        "-o",
-        "secret",
-        "--export-csv=secret",
-        "--rate",
-        "10k/s",
-        "--",
-        "tool",
-        "--key=1",
-    ];
-    report.header.command = command.map(str::to_owned).to_vec();
+    let command = "place --store /home/me/runs --machine=sim:./secret.toml --machine sim:secret.csv -o secret \
+                   --export-csv=secret --rate 10k/s -- tool --key=1";
+    report.header.command = words(command).into_iter().map(str::to_owned).collect();
     let hidden = json(&report, Identity::Hidden);
     assert_eq!(hidden["environment"]["host"], Value::Null);
-    assert_eq!(
-        hidden["run"]["command"],
-        serde_json::json!([
-            "place",
-            "--store",
-            "PATH",
-            "--machine=PATH",
-            "--machine",
-            "PATH",
-            "-o",
-            "PATH",
-            "--export-csv=PATH",
-            "--rate",
-            "10k/s",
-            "--",
-            "…"
-        ])
-    );
+    let shown: Vec<&str> =
+        hidden["run"]["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    let expected =
+        "place --store PATH --machine=PATH --machine PATH -o PATH --export-csv=PATH --rate 10k/s -- …";
+    assert_eq!(shown.join(" "), expected);
     let included = json(&report, Identity::Included);
     assert_eq!(included["environment"]["host"], "secret-host");
     assert_eq!(included["run"]["command"][2], "/home/me/runs");

@@ -1,5 +1,12 @@
-//! The tool from outside, in one binary.
+//! The tool from outside, and the rules of the repository, in one binary: each is a link of all of it.
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod cli;
+mod documents;
+mod imports;
+mod reports;
+mod samples;
+mod screens;
+mod sentences;
+mod tidy;
 mod truth;

@@ -1,7 +1,7 @@
 //! Pages and pictures. What they look like and do in a browser is tested by `tests/browser`.
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
-mod samples;
+use crate::samples;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

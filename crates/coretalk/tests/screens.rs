@@ -1,7 +1,7 @@
 //! The screens, as text that people can read in a review. `INSTA_UPDATE=always cargo test` rewrites the snapshots.
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
-mod samples;
+use crate::samples;
 
 use coretalk::blocks::Block;
 use coretalk::render::terminal;
