@@ -99,7 +99,7 @@ fn circles(mut imports: Imports) -> Vec<String> {
 #[test]
 fn no_files_import_each_other() {
     let files = files();
-    assert!(files.len() > 400, "{} files", files.len());
+    assert!(files.len() > 300, "{} files", files.len());
     assert_eq!(circles(imports(&files)), Vec::<String>::new());
 }
 
@@ -148,8 +148,8 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
 
 #[test]
 fn a_probe_is_named_in_its_own_files_and_nowhere_else() {
-    let probes = coretalk_measure::probes::REGISTRY.iter().filter(|probe| probe.series().is_some());
-    let ids: BTreeSet<&str> = probes.map(|probe| probe.spec().id).chain(["latency", "place"]).collect();
+    let probes = coretalk_measure::probes::REGISTRY.iter();
+    let ids: BTreeSet<&str> = probes.map(|probe| probe.spec().id).chain(["place"]).collect();
     assert!(ids.len() >= 9, "{ids:?}");
     let mut found = BTreeSet::new();
     for (file, code) in files() {

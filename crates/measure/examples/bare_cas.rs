@@ -25,15 +25,14 @@ fn main() {
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod bare {
     use coretalk_measure::host::HostMachine;
-    use coretalk_measure::probes::latency_cas::{CAS, CAS_PAUSE};
+    use coretalk_measure::probes::latency_turns::{CAS, CAS_PAUSE};
     use coretalk_measure::stage::{Halt, Recorder, Stage};
     use coretalk_measure::{
-        Assignment, Cost, HomeChoice, Kernel, Machine, Round, Sampling, SpanOrder, Spin, Stop, Walk,
+        Assignment, HomeChoice, Kernel, Machine, Round, Sampling, SpanOrder, Spin, Stop, Walk,
         WorkerSettings, counter,
     };
     use coretalk_model::stats::{LineScratch, median, quantile, summarize_lines};
-    use coretalk_model::{CpuId, KernelId, Samples};
-    use std::borrow::Cow;
+    use coretalk_model::{CpuId, Samples};
     use std::sync::atomic::AtomicU64;
     use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -47,13 +46,7 @@ mod bare {
         bare("bare cas+pause", &[|stage| run_bare::<true>(stage, 0), |stage| run_bare::<true>(stage, 1)]);
 
     const fn bare(name: &'static str, roles: &'static [coretalk_measure::RoleFn]) -> Kernel {
-        Kernel {
-            id: KernelId(Cow::Borrowed(name)),
-            roles,
-            cost: Cost::PingPong { transfers_per_hop: 1.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
-            lines_per_place: 1,
-            symbol: "run_bare",
-        }
+        Kernel::ping_pong((name, "run_bare"), roles, (1.0, Spin::Eager), 1)
     }
 
     /// One role on every line: turns `2t + role` into the next, waiting for nothing else.

@@ -24,8 +24,8 @@ fn main() {
 
 #[cfg(all(target_os = "linux", not(loom)))]
 mod sweep {
-    use coretalk_measure::probes::latency_cas::{CAS, CAS_PAUSE, Cas};
-    use coretalk_measure::probes::latency_store::{STORE, STORE_PAUSE, Store};
+    use coretalk_measure::probes::latency_turns::{CAS, CAS_PAUSE, Cas};
+    use coretalk_measure::probes::latency_turns::{STORE, STORE_PAUSE, Store};
     use coretalk_measure::probes::latency_xfer::XFER;
     use coretalk_measure::probes::ping_pong::{initiator, responder};
     use coretalk_measure::stage::{Guard, Line, Recorder, Stage};

@@ -17,16 +17,16 @@ mod linux {
     use coretalk_measure::counter;
     use coretalk_measure::host::affinity;
     use coretalk_measure::queues::course::{Course, Received, Sent};
+    use coretalk_measure::queues::course::{Stamp, rate};
     use coretalk_measure::queues::ends::{
         Implementation, Leave, NoMessage, Receiver, Refused, Sender, Shape, Watch,
     };
     use coretalk_measure::queues::exchange::{
         Consume, Order, Produce, RoleSettings, Roles, consume, produce, roles,
     };
-    use coretalk_measure::queues::libraries::ring::Rtrb;
+    use coretalk_measure::queues::libraries::Rtrb;
     use coretalk_measure::queues::message::Message;
     use coretalk_measure::queues::spsc::Spsc;
-    use coretalk_measure::queues::stamps::{Stamp, rate};
     use coretalk_measure::stage::{Guard, Halt};
     use coretalk_model::CpuId;
     use std::error::Error;

@@ -1,19 +1,13 @@
 //! Prints what one simulated sample costs, for batches and for single events, with one thread and with all.
 
 use coretalk_measure::{
-    Assignment, Cost, HomeChoice, Kernel, Machine, Round, Sampling, Scenario, SimMachine, SpanOrder, Spin,
-    Stop, Walk, WorkerSettings,
+    Assignment, HomeChoice, Kernel, Machine, Round, Sampling, Scenario, SimMachine, SpanOrder, Spin, Stop,
+    Walk, WorkerSettings,
 };
-use coretalk_model::{CpuId, KernelId};
+use coretalk_model::CpuId;
 use std::time::Instant;
 
-static CAS: Kernel = Kernel {
-    id: KernelId(std::borrow::Cow::Borrowed("cas")),
-    roles: &[],
-    cost: Cost::PingPong { transfers_per_hop: 1.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
-    lines_per_place: 1,
-    symbol: "cas",
-};
+static CAS: Kernel = Kernel::ping_pong(("cas", "cas"), &[], (1.0, Spin::Eager), 1);
 
 fn main() {
     for name in Scenario::names() {

@@ -28,7 +28,7 @@ fn main() {
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod stated {
     use coretalk_measure::host::HostMachine;
-    use coretalk_measure::probes::latency_cas::{CAS, CAS_PAUSE};
+    use coretalk_measure::probes::latency_turns::{CAS, CAS_PAUSE};
     use coretalk_measure::probes::series_by_id;
     use coretalk_measure::series::{SeriesProbe, SeriesRequest, TrialOrder};
     use coretalk_measure::sim::{Scenario, SimMachine};

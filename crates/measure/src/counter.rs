@@ -3,12 +3,6 @@
 //! All three functions read one and the same counter, so their values may be subtracted from each other on one CPU.
 //! Across CPUs they may only be compared where the clock has been found synchronous.
 
-// Miri executes no machine instructions: there the clock of the standard library must do.
-#[cfg_attr(all(target_arch = "x86_64", not(miri)), path = "counter/x86_64.rs")]
-#[cfg_attr(all(target_arch = "aarch64", not(miri)), path = "counter/aarch64.rs")]
-#[cfg_attr(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))), path = "counter/instant.rs")]
-mod imp;
-
 /// What the ticks are ticks of: `tsc`, `cntvct`, or `instant` (nanoseconds of the standard library's clock).
 pub const SOURCE: &str = imp::SOURCE;
 
@@ -35,7 +29,133 @@ pub fn now_ticks() -> u64 {
     imp::now_ticks()
 }
 
-#[cfg(test)]
+/// The time stamp counter.
+#[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
+mod imp {
+    use std::arch::{asm, x86_64::_rdtsc};
+
+    pub(super) const SOURCE: &str = "tsc";
+
+    #[inline(always)]
+    pub(super) fn start() -> u64 {
+        let (low, high): (u32, u32);
+        // Without `nomem` the compiler moves no memory access across. LFENCE in front: RDTSC may otherwise run ahead of
+        // what precedes it; LFENCE behind: what follows may otherwise run ahead of RDTSC (Intel SDM 2B, "RDTSC"). On AMD
+        // LFENCE serialises since Linux sets DE_CFG[1].
+        // SAFETY: RDTSC and LFENCE are unprivileged on every x86-64 Linux and change nothing but EAX and EDX.
+        unsafe {
+            asm!("lfence", "rdtsc", "lfence", out("eax") low, out("edx") high, options(nostack, preserves_flags));
+        }
+        u64::from(high) << 32 | u64::from(low)
+    }
+
+    #[inline(always)]
+    pub(super) fn stop() -> u64 {
+        let (low, high): (u32, u32);
+        // RDTSCP waits for all earlier instructions and loads; LFENCE keeps later ones behind it (Intel SDM 2B, "RDTSCP").
+        // SAFETY: as above, and RDTSCP is present on every CPU with an invariant counter; it changes ECX besides.
+        unsafe {
+            asm!(
+                "rdtscp", "lfence",
+                out("eax") low, out("edx") high, out("ecx") _,
+                options(nostack, preserves_flags)
+            );
+        }
+        u64::from(high) << 32 | u64::from(low)
+    }
+
+    #[inline]
+    pub(super) fn now_ticks() -> u64 {
+        // SAFETY: RDTSC is unprivileged on every x86-64 Linux and has no effect but its result.
+        unsafe { _rdtsc() }
+    }
+}
+
+/// The virtual count of the generic timer.
+#[cfg(all(target_arch = "aarch64", not(any(miri, loom))))]
+mod imp {
+    use std::arch::asm;
+
+    pub(super) const SOURCE: &str = "cntvct";
+
+    #[inline(always)]
+    pub(super) fn start() -> u64 {
+        let ticks: u64;
+        // The architecture lets a counter read be speculated; ISB in front keeps it behind all that precedes (Arm ARM,
+        // "Self-hosted views of the counters"), ISB behind keeps the timed span behind the read. Without `nomem` the
+        // compiler moves no memory access across.
+        // SAFETY: CNTVCT_EL0 is readable from user space on Linux, and nothing but the result register changes.
+        unsafe {
+            asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) ticks, options(nostack, preserves_flags));
+        }
+        ticks
+    }
+
+    #[inline(always)]
+    pub(super) fn stop() -> u64 {
+        // The same fences are needed on both sides of the read.
+        start()
+    }
+
+    #[inline]
+    pub(super) fn now_ticks() -> u64 {
+        let ticks: u64;
+        // SAFETY: CNTVCT_EL0 is readable from user space on Linux, and nothing but the result register changes.
+        unsafe {
+            asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nostack, nomem, preserves_flags));
+        }
+        ticks
+    }
+}
+
+/// Nanoseconds of the standard library's clock: where there is no counter that we know how to read.
+/// Miri executes no machine instructions either.
+#[cfg(all(not(loom), any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))))]
+mod imp {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+
+    pub(super) const SOURCE: &str = "instant";
+
+    pub(super) fn start() -> u64 {
+        now_ticks()
+    }
+
+    pub(super) fn stop() -> u64 {
+        now_ticks()
+    }
+
+    pub(super) fn now_ticks() -> u64 {
+        static ORIGIN: OnceLock<Instant> = OnceLock::new();
+        // 584 years of nanoseconds fit.
+        Instant::now().duration_since(*ORIGIN.get_or_init(Instant::now)).as_nanos() as u64
+    }
+}
+
+/// A count of its own readings: loom explores orders of memory accesses, in which no time passes.
+#[cfg(loom)]
+mod imp {
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    pub(super) const SOURCE: &str = "step";
+
+    pub(super) fn start() -> u64 {
+        now_ticks()
+    }
+
+    pub(super) fn stop() -> u64 {
+        now_ticks()
+    }
+
+    pub(super) fn now_ticks() -> u64 {
+        // Not one of loom's atomics: the explored program must not synchronise through its clock. Relaxed, because only
+        // the value is of interest.
+        static READINGS: AtomicU64 = AtomicU64::new(0);
+        READINGS.fetch_add(1, Relaxed)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
 mod tests {
     #[test]
     fn the_counter_moves_on_and_never_back() {

@@ -1,28 +1,23 @@
-//! Making threads and processes, one after another, and saying when each ran: what `spawn` times.
+//! Making threads and processes, one after another, and saying when each ran: what `spawn` times. The kinds of creations by
+//! name, and [`Tallies`] of what those of one pass took.
 
-mod config;
-#[cfg(all(target_os = "linux", not(miri)))]
-mod pool;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod processes;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod program;
-mod tallies;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod threads;
 
+use crate::series::RequestError;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::series::TrialOrder;
+use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 #[cfg(all(target_os = "linux", not(miri)))]
 use coretalk_model::TrialFailure;
-#[cfg(all(target_os = "linux", not(miri)))]
-use coretalk_model::series::Observed;
-
-pub(crate) use config::kind;
-pub use config::{Config, KINDS, Kind, PARENT_MIB};
-pub use tallies::Tallies;
+use coretalk_model::series::{Observed, TrialSpec};
+use coretalk_model::{CpuSet, TickRate, stats};
 
 /// Distributions and values of a trial.
 pub mod names {
@@ -63,8 +58,216 @@ pub fn perform(
     config: &Config,
 ) -> Result<Observed, TrialFailure> {
     match config.kind {
-        Kind::Pool => pool::perform(context, order, config),
+        Kind::Pool => threads::perform_by_pool(context, order, config),
         kind if kind.is_process() => processes::perform(context, order, config),
         _ => threads::perform(context, order, config),
+    }
+}
+
+/// The kinds out of one row for each: its name in code, its name, and what it does.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident $name:literal $how:literal;)+) => {
+        /// What is created.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)+
+        }
+
+        /// Every kind, in the order of reports.
+        pub const KINDS: [Kind; 8] = [$(Kind::$kind),+];
+
+        impl Kind {
+            /// Its name.
+            pub fn name(self) -> &'static str {
+                match self { $(Kind::$kind => $name),+ }
+            }
+
+            /// What it does, in words.
+            pub fn how(self) -> &'static str {
+                match self { $(Kind::$kind => $how),+ }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A thread with default attributes.
+    Thread "thread"
+        "pthread_create with default attributes; the affinity is inherited";
+    /// A thread with a small stack.
+    SmallStack "thread-small-stack"
+        "the same with a stack of 64 KiB";
+    /// A thread whose attributes say where it runs.
+    AttrPinned "thread-attr-pinned"
+        "pthread_create with an affinity attribute: the creator waits until it takes effect";
+    /// A thread that pins itself before it does anything else.
+    SelfPinned "thread-self-pinned"
+        "pthread_create; the new thread counts as running once it has set its own affinity";
+    /// Nothing: a thread that waits gets something to do.
+    Pool "pool"
+        "no creation: a futex wakes a waiting thread, which reports when it is done";
+    /// A process by fork.
+    Fork "fork"
+        "fork from a helper process with 64 MiB of touched memory beyond its own; the child exits at once";
+    /// A process by posix_spawn.
+    PosixSpawn "posix-spawn"
+        "posix_spawn from that helper, of a static 162-byte program that reads the counter";
+    /// A process by fork and exec.
+    ForkExec "fork-exec"
+        "fork and execveat of the same program from that helper";
+}
+
+/// Memory that the process which creates processes holds beside what the tool itself takes, in MiB: what is copied, or
+/// marked, by a fork grows with it.
+pub const PARENT_MIB: f64 = 64.0;
+
+impl Kind {
+    /// Whether it makes a process.
+    pub fn is_process(self) -> bool {
+        matches!(self, Kind::Fork | Kind::PosixSpawn | Kind::ForkExec)
+    }
+
+    /// Whether it starts a program.
+    pub fn execs(self) -> bool {
+        matches!(self, Kind::PosixSpawn | Kind::ForkExec)
+    }
+
+    /// Whether it can be sent to a CPU; the others run where their creator may.
+    pub fn is_placed(self) -> bool {
+        matches!(self, Kind::AttrPinned | Kind::SelfPinned | Kind::Pool)
+    }
+}
+
+/// The parameters of one trial, read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// What is created.
+    pub kind: Kind,
+    /// The pause between two, in nanoseconds.
+    pub pause_ns: f64,
+    /// Where creator and created may run, where that is not one CPU.
+    pub mask: Option<CpuSet>,
+}
+
+impl Config {
+    /// Reads the parameters of a trial.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn of(spec: &TrialSpec) -> Result<Config, RequestError> {
+        let text = |name| spec.parameters.text(name);
+        let mask = text("mask").map(CpuSet::from_list).transpose()?;
+        let pause_ns = spec.parameters.number("pause_ns").unwrap_or(0.0);
+        Ok(Config { kind: kind(text("kind").unwrap_or_default())?, pause_ns, mask })
+    }
+}
+
+/// The kind of a name.
+///
+/// # Errors
+/// [`RequestError::Unknown`].
+pub(crate) fn kind(name: &str) -> Result<Kind, RequestError> {
+    let known = KINDS.into_iter().find(|kind| kind.name() == name);
+    known.ok_or_else(|| RequestError::unknown("kind", name, &KINDS.map(Kind::name)))
+}
+
+/// Differences between first statement and return that are kept for their median; later ones count in no median.
+const MOST_KEPT: usize = 1 << 15;
+
+/// What the creations of one pass took.
+#[derive(Debug)]
+pub struct Tallies {
+    cost: Tally,
+    latency: Tally,
+    join: Tally,
+    first: Tally,
+    /// First statement minus return, in ticks with their sign.
+    after_return: Vec<i64>,
+    child_first: u64,
+    samples: u64,
+}
+
+impl Default for Tallies {
+    fn default() -> Tallies {
+        Tallies::new()
+    }
+}
+
+impl Tallies {
+    /// Nothing counted; takes all memory that it will need.
+    pub fn new() -> Tallies {
+        Tallies {
+            cost: Tally::new(),
+            latency: Tally::new(),
+            join: Tally::new(),
+            first: Tally::new(),
+            after_return: Vec::with_capacity(MOST_KEPT),
+            child_first: 0,
+            samples: 0,
+        }
+    }
+
+    /// Counts one creation: before it, its return, the first statement of the new one, its end known.
+    pub fn count(&mut self, [before, returned, began, ended]: [u64; 4]) {
+        // The counters of two CPUs may lie apart by less than any creation takes.
+        let latency = began.saturating_sub(before);
+        self.samples += 1;
+        if self.samples == 1 {
+            self.first.count(latency);
+            return;
+        }
+        self.cost.count(returned - before);
+        self.latency.count(latency);
+        self.join.count(ended - before);
+        self.child_first += u64::from(began < returned);
+        if self.after_return.len() < MOST_KEPT {
+            self.after_return.push(began.wrapping_sub(returned) as i64);
+        }
+    }
+
+    /// How many were counted, the first among them.
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// What the pass says.
+    pub fn observed(&self, rate: TickRate) -> Observed {
+        let mut observed = Observed::default();
+        for (name, tally) in [
+            (names::COST, &self.cost),
+            (names::LATENCY, &self.latency),
+            (names::JOIN, &self.join),
+            (names::FIRST, &self.first),
+        ] {
+            observed.histogram(name, tally.histogram(rate));
+        }
+        let after: Vec<f64> = self.after_return.iter().map(|&ticks| ticks as f64).collect();
+        if let Some(median) = stats::median(&after) {
+            observed.value(names::AFTER_RETURN_NS, median.signum() * rate.ns(median.abs()));
+        }
+        observed.count("samples", self.samples);
+        observed.count(names::CHILD_FIRST, self.child_first);
+        observed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_is_apart_and_the_sign_stays() {
+        let mut tallies = Tallies::new();
+        tallies.count([0, 900, 5_000, 9_000]);
+        for began in [500, 600, 700] {
+            tallies.count([100, 900, began, 2_000]);
+        }
+        let observed = tallies.observed(TickRate { hz: 1e9 });
+        assert_eq!(observed.numbers.values[names::AFTER_RETURN_NS], -300.0);
+        assert_eq!((observed.numbers.counts["samples"], observed.numbers.counts[names::CHILD_FIRST]), (4, 3));
+        let median = |name: &str| observed.numbers.histograms[name].percentile_ns(0.5).unwrap();
+        // A histogram keeps three digits.
+        assert!((median(names::LATENCY) - 500.0).abs() < 1.0 && (median(names::COST) - 800.0).abs() < 1.0);
+        assert_eq!(observed.numbers.histograms[names::FIRST].count(), 1);
     }
 }

@@ -5,7 +5,6 @@
 #![allow(dead_code, reason = "what is here for the host and for the simulator waits in vain to be called")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-#[path = "counter/step.rs"]
 mod counter;
 mod counters;
 mod kernel;
@@ -25,11 +24,8 @@ mod sync {
 }
 
 mod probes {
-    pub mod latency_cas;
-    pub mod latency_msg;
     pub mod latency_one_way;
-    pub mod latency_ring;
-    pub mod latency_store;
+    pub mod latency_turns;
     pub mod latency_xfer;
     pub mod ping_pong;
     mod two_threads;
@@ -51,12 +47,10 @@ mod queues {
     pub mod ends;
     pub mod exchange;
     pub mod futex;
-    pub mod memory;
     pub mod message;
     pub mod paced;
     pub mod semaphore;
     pub mod slot;
     pub mod spinning;
     pub mod spsc;
-    pub mod stamps;
 }

@@ -35,8 +35,6 @@ mod machine;
 pub mod memory;
 #[cfg(target_os = "linux")]
 pub mod priority;
-#[cfg(target_os = "linux")]
-pub mod random;
 pub mod root;
 #[cfg(target_os = "linux")]
 mod surroundings;
@@ -46,8 +44,6 @@ pub mod sysfs;
 mod tests;
 #[cfg(target_os = "linux")]
 mod trial;
-#[cfg(target_os = "linux")]
-mod trial_runner;
 #[cfg(target_os = "linux")]
 mod work;
 #[cfg(target_os = "linux")]

@@ -2,6 +2,7 @@
 
 use crate::stage::{Halt, Stage};
 use coretalk_model::KernelId;
+use std::borrow::Cow;
 
 /// What the roles of a trial execute, and what one operation of it costs in events of the machine.
 #[derive(Debug)]
@@ -17,6 +18,19 @@ pub struct Kernel {
     pub lines_per_place: u32,
     /// What part of the role functions' names to show for `probes --asm`.
     pub symbol: &'static str,
+}
+
+impl Kernel {
+    /// One in which two roles hand a line back and forth, by the transactions of a hop and how a side waits.
+    pub const fn ping_pong(
+        (id, symbol): (&'static str, &'static str),
+        roles: &'static [RoleFn],
+        (transfers_per_hop, spin): (f64, Spin),
+        lines_per_place: u32,
+    ) -> Kernel {
+        let cost = Cost::PingPong { transfers_per_hop, spin, extra_hints_per_hop: 0.0 };
+        Kernel { id: KernelId(Cow::Borrowed(id)), roles, cost, lines_per_place, symbol }
+    }
 }
 
 /// The code of one role: runs one span on its stage.

@@ -5,20 +5,16 @@
 
 #[cfg(target_os = "linux")]
 pub mod asm;
-#[cfg(all(target_os = "linux", not(miri)))]
-pub mod awake;
 pub mod counter;
 pub mod counters;
 pub mod creation;
 #[cfg(all(target_os = "linux", not(miri)))]
-pub mod energy;
+pub mod power;
 // What processes on hosts and the simulator alike report; the simulator is everywhere, Miri included.
 mod events;
 // Pinned threads, machine instructions and mapped memory: nothing for Miri.
 #[cfg(not(miri))]
 pub mod host;
-#[cfg(all(target_os = "linux", not(miri)))]
-pub mod idle;
 pub mod interrupts;
 pub mod kernel;
 pub mod machine;
@@ -49,7 +45,7 @@ pub use machine::{
     Allowance, Assignment, Granted, HomeChoice, Machine, MachineError, Round, RoundOutcome, Sampling,
     SpanOrder, Walk, WorkerSettings,
 };
-pub use series::{Probe, ProbeSpec, SeriesProbe, SeriesRequest, TrialOrder};
+pub use series::{ProbeSpec, SeriesProbe, SeriesRequest, TrialOrder};
 pub use sim::{Scenario, ScenarioError, SimMachine};
 pub use stop::Stop;
 pub use work::{CommandLine, Work, WorkOrder};

@@ -1,20 +1,12 @@
 //! Primitives by which one thread lets another go on, each behind one trait so that loops over them are compiled for
 //! each.
 
-pub mod barrier;
-pub mod condvar;
-#[cfg(target_os = "linux")]
-pub mod eventfd;
-pub mod mutex;
-pub mod park;
 #[cfg(not(loom))]
 pub mod parking_lot;
-#[cfg(target_os = "linux")]
-pub mod pipe;
-#[cfg(target_os = "linux")]
-pub mod pthread;
-pub mod semaphore;
 pub mod spin;
+pub mod standard;
+#[cfg(target_os = "linux")]
+pub mod system;
 pub mod waiters;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod word;

@@ -6,11 +6,8 @@ pub mod execution;
 pub mod imitation;
 pub mod jitter;
 pub mod latency;
-pub mod latency_cas;
-pub mod latency_msg;
 pub mod latency_one_way;
-pub mod latency_ring;
-pub mod latency_store;
+pub mod latency_turns;
 pub mod latency_under_load;
 pub mod latency_xfer;
 pub mod ping_pong;
@@ -24,11 +21,11 @@ pub mod wake;
 mod two_threads;
 
 use crate::kernel::Kernel;
-use crate::series::{Probe, SeriesProbe};
+use crate::series::SeriesProbe;
 use coretalk_model::quantity::{Parameter, Quantities, Quantity};
 
 /// Every probe, in the order of reports. A new one is a file in this directory and a line here.
-pub const REGISTRY: &[&dyn Probe] = &[
+pub const REGISTRY: &[&dyn SeriesProbe] = &[
     &latency::Latency,
     &wait::Wait,
     &wake::Wake,
@@ -56,15 +53,14 @@ pub fn kernel_by_id(id: &str) -> Option<&'static Kernel> {
     kernels().find(|kernel| kernel.id.as_str() == id)
 }
 
-/// The probes of trials, by their names.
+/// The probes by their names.
 pub fn series_by_id(id: &str) -> Option<&'static dyn SeriesProbe> {
-    REGISTRY.iter().find(|probe| probe.spec().id == id).and_then(|probe| probe.series())
+    REGISTRY.iter().copied().find(|probe| probe.spec().id == id)
 }
 
-/// What the probes of trials declare of their numbers.
+/// What the probes declare of their numbers.
 pub fn quantities() -> Quantities {
-    let series = REGISTRY.iter().filter_map(|probe| probe.series());
-    Quantities::new(series.map(|probe| (probe.spec().id, probe.quantities())))
+    Quantities::new(REGISTRY.iter().map(|probe| (probe.spec().id, probe.quantities())))
 }
 
 /// What a probe declares of one of its numbers.
@@ -74,8 +70,7 @@ pub fn quantity(probe: &str, id: &str) -> Option<&'static Quantity> {
 
 /// What probes declare of a parameter of this name, which is the same wherever several have it.
 pub fn parameter_by_id(id: &str) -> Option<&'static Parameter> {
-    let series = REGISTRY.iter().filter_map(|probe| probe.series());
-    series.flat_map(|probe| probe.parameters()).find(|parameter| parameter.id == id)
+    REGISTRY.iter().flat_map(|probe| probe.parameters()).find(|parameter| parameter.id == id)
 }
 
 #[cfg(test)]
@@ -90,7 +85,7 @@ mod tests {
             .into_iter()
             .flat_map(|protocol| [Hint::None, Hint::Pause].map(|hint| KernelId::of(protocol, hint)));
         // The ring is a step of the ladder and no protocol of a map.
-        let ring = latency_ring::RING_PAUSE.id.clone();
+        let ring = latency_turns::RING_PAUSE.id.clone();
         let expected: BTreeSet<KernelId> =
             protocols.chain(Tool::ALL.into_iter().map(KernelId::imitating)).chain([ring]).collect();
         assert_eq!(kernels().map(|kernel| kernel.id.clone()).collect::<BTreeSet<_>>(), expected);

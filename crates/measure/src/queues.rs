@@ -11,17 +11,17 @@ pub mod course;
 pub mod ends;
 pub mod exchange;
 pub mod futex;
-pub mod memory;
 pub mod message;
 pub mod mutex;
 pub mod semaphore;
 pub mod slot;
 pub mod spinning;
 pub mod spsc;
-pub mod stamps;
 
 #[cfg(all(target_os = "linux", not(miri)))]
-pub mod kernel_objects;
+pub mod kernel_channels;
+#[cfg(all(target_os = "linux", not(miri)))]
+pub mod kernel_semaphores;
 pub mod libraries;
 pub mod paced;
 #[cfg(all(target_os = "linux", not(miri)))]

@@ -27,14 +27,35 @@ impl Room {
     }
 
     fn of(root: &SystemRoot) -> Option<Room> {
-        let available = kilobytes(root, "/proc/meminfo", "MemAvailable:")
-            .map(|bytes| Room { bytes, bound: Bound::Available });
+        let available = available_in(root).map(|bytes| Room { bytes, bound: Bound::Available });
         let limited = address_limit(root).map(|limit| {
             let taken = kilobytes(root, "/proc/self/status", "VmSize:").unwrap_or(0);
             Room { bytes: limit.saturating_sub(taken), bound: Bound::AddressSpace }
         });
         [available, limited].into_iter().flatten().min_by_key(|room| room.bytes)
     }
+}
+
+/// What a thread needs: what it counts in, and the pages of its stack and of the kernel's that it touches.
+const THREAD_BYTES: u64 = 1 << 20;
+
+/// Why so many threads cannot be had here; `None` where they can, or the system does not say.
+pub fn lacking_for_threads(threads: usize) -> Option<String> {
+    let needed = threads as u64 * THREAD_BYTES;
+    let available = available_bytes()?;
+    (needed > available).then(|| {
+        let [needed, free] = [needed, available].map(|bytes| bytes >> 20);
+        format!("{threads} threads need about {needed} MiB of memory, and {free} MiB are free")
+    })
+}
+
+/// Bytes of memory that can be had without swapping; `None` where the system does not say.
+pub fn available_bytes() -> Option<u64> {
+    available_in(&SystemRoot::live())
+}
+
+fn available_in(root: &SystemRoot) -> Option<u64> {
+    kilobytes(root, "/proc/meminfo", "MemAvailable:")
 }
 
 /// `Max address space         unlimited            unlimited            bytes`: name, soft limit, hard limit (`man 2
@@ -81,5 +102,11 @@ mod tests {
         assert_eq!(room("1000", available), expect(0, Bound::AddressSpace), "more is taken than is allowed");
         assert_eq!(room("unlimited", "MemFree: 7 kB"), None);
         assert_eq!(Room::of(&SystemRoot::new("/nonexistent")), None);
+    }
+
+    #[test]
+    fn a_thread_fits_and_a_billion_do_not() {
+        assert_eq!(lacking_for_threads(1), None);
+        assert!(lacking_for_threads(1 << 30).is_some_and(|reason| reason.contains("are free")));
     }
 }

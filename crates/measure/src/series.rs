@@ -1,5 +1,5 @@
-//! [`Probe`]: a question to the machine, and the kernels that answer it; [`SeriesProbe`]: one whose trials place roles
-//! on any number of CPUs and say several things at once.
+//! [`SeriesProbe`]: a question to the machine, with the kernels that answer it in a map, and with trials that place roles on
+//! any number of CPUs and say several things at once.
 //!
 //! The machine asks the probe, so that a new family touches neither side: on the host it gets a [`TrialContext`] of
 //! pinned threads, on a simulated machine a [`Pricing`] that prices what its roles do.
@@ -14,22 +14,6 @@ use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
 use std::fmt;
-
-/// A question to the machine. One file each under `probes/`, listed in [`REGISTRY`](crate::probes::REGISTRY).
-pub trait Probe: Sync {
-    /// What is asked.
-    fn spec(&self) -> &ProbeSpec;
-
-    /// Every piece of code that can be timed to answer it in a map, in the order of reports; a probe of trials has none.
-    fn kernels(&self) -> &[&'static Kernel] {
-        &[]
-    }
-
-    /// The same probe as one of trials, where it is one.
-    fn series(&self) -> Option<&dyn SeriesProbe> {
-        None
-    }
-}
 
 /// What a probe asks, in words; help, lists and documents derive from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,9 +30,19 @@ pub struct ProbeSpec {
     pub quantity: &'static str,
 }
 
-/// A probe of trials. It lists them, performs one pass of one on threads of this machine, and says what the same pass
-/// costs on a simulated one.
-pub trait SeriesProbe: Probe {
+/// A question to the machine, answered by trials: it lists them, performs one pass of one on threads of this machine, and
+/// says what the same pass costs on a simulated one. One file each under `probes/`, listed in
+/// [`REGISTRY`](crate::probes::REGISTRY).
+pub trait SeriesProbe: Sync {
+    /// What is asked.
+    fn spec(&self) -> &ProbeSpec;
+
+    /// Every piece of code that can be timed to answer it in a map, in the order of reports; a probe of trials alone has
+    /// none.
+    fn kernels(&self) -> &[&'static Kernel] {
+        &[]
+    }
+
     /// Lists the trials of a request, in the order of reports.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //! `suite`, which asks every probe.
 
 use crate::probes::{self, jitter::Jitter, wake};
-use crate::series::{Probe, RequestError, SeriesProbe, SeriesRequest, headlines, representative_pairs};
+use crate::series::{RequestError, SeriesProbe, SeriesRequest, headlines, representative_pairs};
 use coretalk_model::latency::Kinds;
 use coretalk_model::series::{Gathering, Headline, RUNGS, TrialSpec};
 use coretalk_model::{CpuId, Picos, Relation, Topology};
@@ -82,7 +82,7 @@ pub fn everything(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, Reque
     let mut gathered = Gathered::default();
     let (pairs, options) = (representative_pairs(topology, cpus), Gathering::Suite.options());
     let request = SeriesRequest { topology, cpus, pairs: &pairs, options: &options };
-    for probe in probes::REGISTRY.iter().filter_map(|probe| probe.series()) {
+    for &probe in probes::REGISTRY {
         let trials = probe.suite_trials(&request)?;
         if !trials.is_empty() {
             gathered.add(probe, trials);

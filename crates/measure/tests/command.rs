@@ -1,4 +1,5 @@
 //! Commands on this machine: what is watched while they run. Timing decides nothing here but that a look falls into it.
+// A program of its own: children that other tests start meanwhile would be taken for the command's.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
@@ -7,12 +8,23 @@ use coretalk_measure::host::affinity::current_mask;
 use coretalk_measure::host::command::{Launch, RunFailure, Stay, run};
 use coretalk_model::{CpuId, CpuSet};
 use std::cell::Cell;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Children that this process starts while a command runs are taken for the command's: one after the other.
 static ONE: Mutex<()> = Mutex::new(());
+
+fn launch<'a>(
+    program: &'a OsString,
+    arguments: &'a [OsString],
+    cpus: &'a CpuSet,
+    lost: &'a dyn Fn() -> Option<CpuId>,
+) -> Launch<'a> {
+    let limit = Duration::from_secs(60);
+    Launch { program, arguments, cpus, watchdog: None, launcher: None, limit, lost }
+}
 
 /// How a shell stays on the first CPU that this process may use; `ALL` in its script are all of them. `None` where there
 /// is one CPU, or no tool to leave it with.
@@ -27,17 +39,7 @@ fn stay(script: &str) -> Option<Stay> {
     let cpus: CpuSet = all.first().into_iter().collect();
     let arguments = ["-c".into(), script.replace("ALL", &all.to_string()).into()];
     let program = "/bin/sh".into();
-    let limit = Duration::from_secs(20);
-    let (watchdog, launcher) = (None, None);
-    let launch = Launch {
-        program: &program,
-        arguments: &arguments,
-        cpus: &cpus,
-        watchdog,
-        launcher,
-        limit,
-        lost: &|| None,
-    };
+    let launch = launch(&program, &arguments, &cpus, &|| None);
     Some(run(&launch, &Stop::new()).unwrap().stay)
 }
 
@@ -47,18 +49,11 @@ fn a_program_ends_once_one_of_its_cpus_has_gone() {
     let cpus = current_mask().unwrap();
     let (program, arguments) = ("/bin/sleep".into(), ["600".into()]);
     let looks = Cell::new(0);
-    let launch = Launch {
-        program: &program,
-        arguments: &arguments,
-        cpus: &cpus,
-        watchdog: None,
-        launcher: None,
-        limit: Duration::from_secs(600),
-        lost: &|| {
-            looks.set(looks.get() + 1);
-            (looks.get() == 3).then_some(CpuId(7))
-        },
+    let lost = || {
+        looks.set(looks.get() + 1);
+        (looks.get() == 3).then_some(CpuId(7))
     };
+    let launch = launch(&program, &arguments, &cpus, &lost);
     let failure = run(&launch, &Stop::new()).unwrap_err();
     assert!(matches!(failure, RunFailure::LostCpu { cpu: CpuId(7) }), "{failure}");
     assert_eq!(looks.get(), 3);

@@ -13,7 +13,7 @@ use crate::report::facts::ProbeRow;
 use crate::resolve::machine;
 use crate::run::out::Out;
 use crate::run::signals;
-use coretalk_measure::{Machine, Probe, asm, probes};
+use coretalk_measure::{Machine, SeriesProbe, asm, probes};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Environment, Matrix, Picos};
 
@@ -112,17 +112,14 @@ pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
         Out::open(global.output.as_deref())?.text(&blocks.iter().map(text).collect::<String>())?;
         return Ok(ExitCode::Done);
     }
-    let row = |probe: &&dyn Probe| {
+    let row = |probe: &&dyn SeriesProbe| {
         let spec = probe.spec();
         ProbeRow {
             id: spec.id.to_owned(),
             question: spec.question.to_owned(),
             unit: spec.unit.to_owned(),
             kernels: probe.kernels().iter().map(|kernel| kernel.id.to_string()).collect(),
-            variants: probe.series().map_or_else(Vec::new, |series| match probe.kernels() {
-                [] => series.variants(),
-                _ => Vec::new(),
-            }),
+            variants: if probe.kernels().is_empty() { probe.variants() } else { Vec::new() },
         }
     };
     let rows: Vec<ProbeRow> = probes::REGISTRY.iter().map(row).collect();

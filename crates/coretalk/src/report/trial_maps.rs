@@ -6,7 +6,7 @@ use super::parameters::{parameters, title_of};
 use super::text::{count, ns, plain};
 use crate::blocks::Block;
 use crate::{RunReport, SeriesReport};
-use coretalk_measure::Probe;
+use coretalk_measure::SeriesProbe;
 use coretalk_measure::probes::{self, spawn::Spawn};
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::queue::QueueCell;

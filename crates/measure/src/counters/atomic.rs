@@ -1,6 +1,9 @@
 //! Counters without a lock: one atomic operation, a loop around one, none.
+//!
+//! A counter of 16 bytes: by one instruction where the CPU has it, else under the lock that replaces it.
 
 use super::{Counter, Setup, Step};
+use crate::primitives::spin::TasLock;
 use crate::stage::{Guard, Halt, wait_until};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
@@ -133,5 +136,128 @@ impl Counter for Racy {
 
     fn total(&self) -> u64 {
         self.0.load(Relaxed)
+    }
+}
+
+/// Both halves of the number count, so that an operation that writes one of them only is found out.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const ONE: u128 = 1 << 64 | 1;
+
+/// Whether this CPU compares and exchanges 16 bytes in one instruction (CMPXCHG16B). Rust offers none for aarch64.
+pub fn is_native() -> bool {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    return std::arch::is_x86_feature_detected!("cmpxchg16b");
+    #[cfg(any(not(target_arch = "x86_64"), miri))]
+    false
+}
+
+/// 16 bytes that are compared and exchanged until that succeeds.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[derive(Debug)]
+#[repr(align(16))]
+pub struct Wide(std::cell::UnsafeCell<u128>);
+
+// SAFETY: the bytes are touched by the atomic instruction in `exchange` only.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+unsafe impl Sync for Wide {}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+impl Wide {
+    /// Compares and exchanges; says what was there before.
+    #[inline(always)]
+    fn exchange(&self, old: u128, new: u128) -> u128 {
+        let (low, high): (u64, u64);
+        // By hand: code for CPUs without the instruction would call a library for it. RBX belongs to the compiler, so it
+        // is exchanged and put back.
+        // SAFETY: the address is aligned to 16 bytes and nothing but this instruction touches what is there; the type is
+        // used only where `is_native` holds; RBX has its value back at the end.
+        unsafe {
+            std::arch::asm!(
+                "xchg {new_low}, rbx",
+                "lock cmpxchg16b [rdi]",
+                "mov rbx, {new_low}",
+                new_low = inout(reg) new as u64 => _,
+                in("rcx") (new >> 64) as u64,
+                in("rdi") self.0.get(),
+                inout("rax") old as u64 => low,
+                inout("rdx") (old >> 64) as u64 => high,
+                options(nostack)
+            );
+        }
+        u128::from(high) << 64 | u128::from(low)
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+impl Counter for Wide {
+    type Handle<'a> = ();
+
+    fn new(_: &Setup) -> Wide {
+        Wide(std::cell::UnsafeCell::new(0))
+    }
+
+    fn handle(&self, _: usize) {}
+
+    #[inline(always)]
+    fn step(&self, (): &mut (), guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
+        // There is no load of 16 bytes that is promised to be whole, so the first attempt finds out what is there.
+        let mut seen = self.exchange(0, 0);
+        crate::stage::wait_until::<crate::wait::Busy>(guard, || {
+            let now = self.exchange(seen, seen.wrapping_add(ONE));
+            let done = now == seen;
+            seen = now;
+            done
+        })?;
+        inside();
+        Ok(Step::Added(seen as u64))
+    }
+
+    fn total(&self) -> u64 {
+        self.exchange(0, 0) as u64
+    }
+
+    fn is_sound(&self) -> bool {
+        let whole = self.exchange(0, 0);
+        whole >> 64 == u128::from(whole as u64)
+    }
+}
+
+/// Two words under a lock that looks first: what stands in for the instruction.
+///
+/// *Lines.* The lock's word and both halves lie on one line, which whoever has the lock writes.
+#[derive(Debug)]
+pub struct LockedWide {
+    lock: TasLock<true>,
+    halves: [AtomicU64; 2],
+}
+
+impl Counter for LockedWide {
+    type Handle<'a> = ();
+
+    fn new(_: &Setup) -> LockedWide {
+        LockedWide { lock: TasLock::default(), halves: [AtomicU64::new(0), AtomicU64::new(0)] }
+    }
+
+    fn handle(&self, _: usize) {}
+
+    #[inline(always)]
+    fn step(&self, (): &mut (), guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
+        let held = self.lock.lock(guard)?;
+        // Relaxed: the lock keeps others out and orders everything.
+        let before = self.halves[0].load(Relaxed);
+        for half in &self.halves {
+            half.store(half.load(Relaxed) + 1, Relaxed);
+        }
+        drop(held);
+        inside();
+        Ok(Step::Added(before))
+    }
+
+    fn total(&self) -> u64 {
+        self.halves[0].load(Relaxed)
+    }
+
+    fn is_sound(&self) -> bool {
+        self.halves[1].load(Relaxed) == self.total()
     }
 }

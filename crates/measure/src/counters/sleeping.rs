@@ -3,7 +3,7 @@
 use super::guarded::Lock;
 use super::{Counter, Draws, Setup, Step};
 use crate::primitives::Primitive;
-use crate::primitives::pthread::{Locked, PlainMutex};
+use crate::primitives::system::{Locked, PlainMutex};
 use crate::stage::{Guard, Halt};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};

@@ -5,8 +5,8 @@
 //! memory-side homes and channels interleave by frames. Concurrent pairs get disjoint runs; a run fills whole pairs of
 //! lines, so that the 128-byte pair prefetch never crosses from one pair of CPUs to another.
 
+use super::engine::Draws;
 use super::memory::Region;
-use super::random::Draws;
 use crate::machine::Walk;
 use crate::stage::Line;
 use std::collections::{BTreeMap, HashSet};

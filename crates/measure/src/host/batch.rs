@@ -5,7 +5,7 @@
 //! for a moment and then sleeps, and so does one that has nothing to do in it: an idle CPU, least of all a sibling,
 //! must not disturb.
 
-use super::clock::os;
+use super::clock::sources;
 use super::futex;
 use super::trial::Trial;
 use crate::stage::Halt;
@@ -121,7 +121,7 @@ impl Batch {
         let Some(round) = self.rounds.get(next).filter(|_| !self.stop.is_raised()) else {
             return self.end();
         };
-        round.released.store(os::monotonic().0, Relaxed);
+        round.released.store(sources::monotonic().0, Relaxed);
         for cpu in round.trials.iter().flatten().flat_map(Trial::placement) {
             if let Some(worker) = self.workers.get(cpu) {
                 worker.wake.0.release(next as u32 + 1);
@@ -182,7 +182,7 @@ impl Batch {
     /// How long the round that is being run has taken so far.
     pub fn elapsed(&self) -> Option<Picos> {
         let released = Picos(self.rounds.get(self.completed())?.released.load(Relaxed));
-        (released > Picos::ZERO).then(|| os::monotonic().saturating_sub(released))
+        (released > Picos::ZERO).then(|| sources::monotonic().saturating_sub(released))
     }
 
     /// The CPUs whose roles have not left this round.

@@ -7,14 +7,11 @@ use coretalk_model::{ClockFacts, CpuId, TickRate};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-mod arch;
 pub mod offset;
-pub mod os;
+pub mod sources;
 
 pub use offset::Offset;
 
-/// How far rates may lie apart before a reader is told, in parts per million.
-pub const DISAGREEMENT_PPM: f64 = 100.0;
 /// The time over which the rate is measured: brackets of 40 ns at both ends then leave an error below 2 ppm.
 const SPAN: Duration = Duration::from_millis(50);
 /// A longer one, taken where brackets are so wide (a clock read by a system call) that the error would pass 10 ppm.
@@ -38,15 +35,6 @@ impl Spread {
     }
 }
 
-/// A rate that somebody states for the counter.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DeclaredRate {
-    /// Who states it.
-    pub source: &'static str,
-    /// Ticks per second.
-    pub hz: f64,
-}
-
 /// Everything known about the counter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClockReport {
@@ -56,8 +44,6 @@ pub struct ClockReport {
     pub rate: TickRate,
     /// Bound of its relative error, in parts per million.
     pub rate_error_ppm: f64,
-    /// What others state, for comparison.
-    pub declared: Vec<DeclaredRate>,
     /// Ticks of a start-stop pair with nothing in between, and how often each value was seen.
     pub costs: BTreeMap<u64, u64>,
     /// Their median, in ticks.
@@ -96,25 +82,16 @@ impl ClockReport {
             source: counter::SOURCE,
             rate,
             rate_error_ppm,
-            declared: arch::declared_rates(),
             costs,
             cost_ticks,
             step_ticks,
             gcd_ticks,
-            invariant: arch::invariant(),
-            kernel_source: os::kernel_source(),
+            invariant: sources::invariant(),
+            kernel_source: sources::kernel_source(),
             hint_ns,
             hint_cycles: core_clock::probe(rate).map(|ghz| hint_ns * ghz),
             offsets: Vec::new(),
         })
-    }
-
-    /// Declared rates that differ from the measured one by more than [`DISAGREEMENT_PPM`], with the difference in
-    /// parts per million.
-    pub fn disagreements(&self) -> Vec<(DeclaredRate, f64)> {
-        let off = |declared: &DeclaredRate| (declared.hz / self.rate.hz - 1.0) * 1e6;
-        let far = |ppm: f64| ppm.abs() > DISAGREEMENT_PPM + self.rate_error_ppm;
-        self.declared.iter().map(|declared| (*declared, off(declared))).filter(|(_, ppm)| far(*ppm)).collect()
     }
 
     /// The facts that every run states.
@@ -166,9 +143,9 @@ struct Bracket {
 fn anchor() -> Vec<Bracket> {
     let mut brackets: Vec<Bracket> = (0..500)
         .map(|_| {
-            let before = os::monotonic_raw_ns();
+            let before = sources::monotonic_raw_ns();
             let ticks = counter::start();
-            let after = os::monotonic_raw_ns();
+            let after = sources::monotonic_raw_ns();
             Bracket {
                 ticks,
                 ns: (before as f64 + after as f64) / 2.0,
@@ -185,7 +162,7 @@ fn anchor() -> Vec<Bracket> {
 fn measured_rate(begin: &[Bracket]) -> Result<(TickRate, f64), ClockError> {
     let over = |span: Duration| {
         let left = |now: u64| (begin[0].ns + span.as_nanos() as f64 - now as f64).max(0.0) as u64;
-        std::thread::sleep(Duration::from_nanos(left(os::monotonic_raw_ns())));
+        std::thread::sleep(Duration::from_nanos(left(sources::monotonic_raw_ns())));
         rate_between(begin, &anchor())
     };
     let (rate, error_ppm) = over(SPAN)?;
@@ -300,16 +277,6 @@ mod tests {
         assert!(report.step_ticks >= 1 && report.costs.values().sum::<u64>() == 10_000, "{report:?}");
         assert!(report.rate_error_ppm.is_finite() && report.hint_ns >= 0.0, "{report:?}");
         eprintln!("{report:?}");
-    }
-
-    #[test]
-    fn a_declared_rate_far_off_is_named() {
-        let mut report = ClockReport::measure().unwrap();
-        let (good, bad) = (report.rate.hz, report.rate.hz * 1.01);
-        report.declared =
-            vec![DeclaredRate { source: "good", hz: good }, DeclaredRate { source: "bad", hz: bad }];
-        let named: Vec<&str> = report.disagreements().iter().map(|(declared, _)| declared.source).collect();
-        assert_eq!(named, ["bad"]);
     }
 
     #[test]

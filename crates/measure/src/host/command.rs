@@ -6,8 +6,6 @@
 
 mod capture;
 pub mod launcher;
-mod migrations;
-mod parent;
 mod tree;
 pub mod watchdog;
 
@@ -15,8 +13,8 @@ use crate::stop::Stop;
 use capture::Capture;
 pub use capture::Printed;
 use coretalk_model::{CpuId, CpuSet};
+use launcher::Parent;
 use launcher::Reaped;
-use parent::Parent;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;

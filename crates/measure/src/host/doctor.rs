@@ -1,11 +1,8 @@
 //! [`examine`]: looks for everything that could spoil a measurement, and changes nothing.
 
-mod background_load;
-mod clock;
 mod cpus;
 mod frequency;
-mod memory;
-mod rights;
+mod system;
 
 use super::clock::Spread;
 use super::facts::CpuTimes;
@@ -68,19 +65,19 @@ pub const CHECKS: &[CheckSpec] = &[
         id: "hypervisor",
         about: "a host may move virtual CPUs and invent their topology; an emulator cannot show hardware timing",
         verdicts: &[Ok, CannotTell, Warn, Fail],
-        examine: background_load::hypervisor,
+        examine: system::hypervisor,
     },
     CheckSpec {
         id: "steal",
         about: "time the host gave to other guests",
         verdicts: &[Ok, CannotTell, Warn],
-        examine: background_load::steal,
+        examine: system::steal,
     },
     CheckSpec {
         id: "load",
         about: "how busy other programs keep the CPUs",
         verdicts: &[Ok, CannotTell, Warn],
-        examine: background_load::load,
+        examine: system::load,
     },
     CheckSpec {
         id: "governor",
@@ -104,49 +101,49 @@ pub const CHECKS: &[CheckSpec] = &[
         id: "clock-source",
         about: "whether the kernel trusts the counter used for measuring",
         verdicts: &[Ok, CannotTell, Warn],
-        examine: clock::source,
+        examine: frequency::source,
     },
     CheckSpec {
         id: "tsc-invariant",
         about: "whether the counter keeps its rate in every power state",
         verdicts: &[Ok, CannotTell, Warn, Fail],
-        examine: clock::invariant,
+        examine: frequency::invariant,
     },
     CheckSpec {
         id: "tsc-sync",
         about: "how far apart the counters of different CPUs are",
         verdicts: &[Ok, CannotTell, Warn, Fail],
-        examine: clock::sync,
+        examine: frequency::sync,
     },
     CheckSpec {
         id: "huge-pages",
         about: "whether huge pages are available, which avoid TLB misses",
         verdicts: &[Ok, CannotTell, Warn],
-        examine: memory::huge_pages,
+        examine: system::huge_pages,
     },
     CheckSpec {
         id: "numa-balancing",
         about: "whether the kernel unmaps and moves pages during a measurement",
         verdicts: &[Ok, CannotTell, Warn],
-        examine: memory::numa_balancing,
+        examine: system::numa_balancing,
     },
     CheckSpec {
         id: "rlimits",
         about: "whether priority can be raised and memory locked",
         verdicts: &[Ok, CannotTell, Warn],
-        examine: rights::rlimits,
+        examine: system::rlimits,
     },
     CheckSpec {
         id: "libc",
         about: "whose mutexes, threads and system call wrappers are measured",
         verdicts: &[Ok, CannotTell, Warn],
-        examine: rights::libc,
+        examine: system::libc,
     },
     CheckSpec {
         id: "microcode",
         about: "whether newer microcode is known, which may change numbers",
         verdicts: &[Ok, CannotTell, Warn],
-        examine: rights::microcode,
+        examine: system::microcode,
     },
 ];
 
@@ -175,11 +172,23 @@ struct Report {
     fix: Option<String>,
 }
 
-impl Report {
-    fn new(verdict: Verdict, text: impl Into<String>) -> Report {
-        Report { verdict, text: text.into(), fix: None }
-    }
+fn ok(text: impl Into<String>) -> Report {
+    Report { verdict: Ok, text: text.into(), fix: None }
+}
 
+fn cannot_tell(text: impl Into<String>) -> Report {
+    Report { verdict: CannotTell, ..ok(text) }
+}
+
+fn warn(text: impl Into<String>) -> Report {
+    Report { verdict: Warn, ..ok(text) }
+}
+
+fn fail(text: impl Into<String>) -> Report {
+    Report { verdict: Fail, ..ok(text) }
+}
+
+impl Report {
     /// With the command that changes it.
     fn fix(self, command: impl Into<String>) -> Report {
         Report { fix: Some(command.into()), ..self }

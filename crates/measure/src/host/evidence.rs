@@ -1,7 +1,7 @@
 //! What else went on: switches of a thread, and time that CPUs lost to the host or to interrupts.
 
 use super::cgroup;
-use super::clock::os;
+use super::clock::sources;
 use super::facts::CpuTimes;
 use super::root::SystemRoot;
 use coretalk_model::environment::{DISTURBED_SHARE, Throttled};
@@ -100,13 +100,13 @@ pub struct QuotaWatch {
 impl QuotaWatch {
     /// Watches from now on.
     pub fn begin() -> QuotaWatch {
-        let (began, first) = (os::monotonic(), Stopped::read(&SystemRoot::live()));
+        let (began, first) = (sources::monotonic(), Stopped::read(&SystemRoot::live()));
         QuotaWatch { began, first, latest: first, looked: began, from: None }
     }
 
     /// Looks at the counters; gives whether the process was stopped since the last look.
     pub fn sample(&mut self) -> bool {
-        let at = os::monotonic();
+        let at = sources::monotonic();
         // Where nothing counts something will once a quota is set: asked now and then.
         if self.latest.is_none() && at.saturating_sub(self.looked) < UNCOUNTED {
             return false;
@@ -145,11 +145,11 @@ impl QuotaWatch {
 pub fn share_of_others(cpus: &CpuSet) -> Option<f64> {
     let count = cpus.len().max(1) as f64;
     let window = Duration::from_millis((400 / cpus.len().max(1) as u64).clamp(50, 200));
-    let (before, own_before, begun) = (cpu_times()?, os::process_cpu(), os::monotonic());
+    let (before, own_before, begun) = (cpu_times()?, sources::process_cpu(), sources::monotonic());
     std::thread::sleep(window);
     let busy = cpu_times()?.since(&before).busy_fraction(cpus)?;
-    let wall = os::monotonic().saturating_sub(begun).max(Picos(1));
-    let own = os::process_cpu().saturating_sub(own_before).secs() / wall.secs();
+    let wall = sources::monotonic().saturating_sub(begun).max(Picos(1));
+    let own = sources::process_cpu().saturating_sub(own_before).secs() / wall.secs();
     Some((busy - own / count).max(0.0))
 }
 
@@ -178,8 +178,8 @@ struct Account {
 
 impl Account {
     fn now() -> Option<Account> {
-        let own = os::process_cpu() + os::children_cpu();
-        Some(Account { at: os::monotonic(), times: cpu_times()?, own })
+        let own = sources::process_cpu() + sources::children_cpu();
+        Some(Account { at: sources::monotonic(), times: cpu_times()?, own })
     }
 
     /// Share of the CPUs that others took since an earlier moment.
@@ -202,7 +202,7 @@ impl Others {
     pub fn sample(&mut self) {
         let Some(begun) = &self.latest else { return };
         // Reading the accounts of many CPUs takes a millisecond.
-        if os::monotonic().saturating_sub(begun.at) < WINDOW {
+        if sources::monotonic().saturating_sub(begun.at) < WINDOW {
             return;
         }
         let Some(now) = Account::now() else { return };

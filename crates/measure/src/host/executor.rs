@@ -1,20 +1,23 @@
-//! [`HostExecutor`]: fresh pinned threads for one pass of a trial, watched over until the last has left.
+//! [`HostExecutor`]: fresh pinned threads for one pass of a trial, watched over until the last has left; and
+//! [`TrialRunner`], which makes passes one or several at the same time.
 
-use super::affinity;
-use super::core_clock;
+use super::clock::sources;
 use super::evidence::Switches;
 use super::priority::{self, Priority};
+use super::{affinity, core_clock, evidence};
 use crate::counter;
+use crate::series::TrialOrder;
 use crate::stage::{Guard, Halt};
 use crate::stop::Stop;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
-use crate::trial_context::{Executor, RoleContext, RoleOrder, StartLine};
-use coretalk_model::series::RoleEvidence;
-use coretalk_model::{CpuId, TickRate, TrialFailure};
+use crate::trial_context::{Executor, RoleContext, RoleOrder, StartLine, TrialContext};
+use coretalk_model::series::{PassOutcome, RoleEvidence};
+use coretalk_model::{CpuId, Picos, TickRate, TrialFailure};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::Builder;
 use std::time::Duration;
 
 /// How often `unblock` is called once the pass is given up.
@@ -179,6 +182,76 @@ fn thread_cpu_ns() -> Option<u64> {
     // SAFETY: the structure is writable.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     (status == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// What passes need of the machine. All of it is plain, so that several threads can coordinate one pass each.
+#[derive(Debug, Clone, Copy)]
+pub struct TrialRunner {
+    /// The rate of the counter.
+    pub rate: TickRate,
+    /// What a start-stop pair of its reads costs.
+    pub clock_ns: f64,
+    /// What priority each role asks for.
+    pub priority: Priority,
+    /// Whether a hypervisor runs this machine.
+    pub guest: bool,
+    /// When the machine was opened.
+    pub opened: Picos,
+    /// Whether threads that coordinate have to share measured CPUs.
+    pub coordinator_shared: bool,
+    /// Other trials at the same time.
+    pub others: u32,
+}
+
+impl TrialRunner {
+    /// One pass of one trial, coordinated by the calling thread.
+    pub fn perform(&self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
+        let executor = HostExecutor { rate: self.rate, priority: self.priority, stop };
+        let cpus = &order.spec.placement;
+        let context = TrialContext::new(&executor, cpus, self.rate, self.clock_ns).in_guest(self.guest);
+        let (started, before) = (self.now(), evidence::cpu_times());
+        let observed = order.probe.perform(&context, order)?;
+        let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));
+        let stolen = spent.and_then(|spent| spent.stolen_ms(&cpus.iter().copied().collect()));
+        Ok(PassOutcome {
+            started,
+            elapsed: self.now().saturating_sub(started),
+            observed,
+            roles: context.evidence(),
+            steal_ms: stolen.map(|ms| ms as f32),
+            coordinator_shared: self.coordinator_shared,
+            concurrent: self.others,
+            others_busy: false,
+            quota: false,
+            sentinel_ns: None,
+        })
+    }
+
+    /// One pass of each trial, all at the same time. Every pass has a thread that coordinates it; these sleep most of
+    /// the time, and stay on the CPUs of the calling thread, away from measured ones where that is.
+    pub fn perform_all(
+        &self,
+        orders: &[TrialOrder<'_>],
+        stop: &Stop,
+    ) -> Vec<Result<PassOutcome, TrialFailure>> {
+        std::thread::scope(|scope| {
+            let begin = |order| {
+                let coordinator = Builder::new().name("coordinator".to_owned());
+                coordinator.spawn_scoped(scope, move || self.perform(order, stop))
+            };
+            let begun: Vec<_> = orders.iter().map(begin).collect();
+            let ended = begun.into_iter().zip(orders).map(|(thread, order)| {
+                let cpu = order.spec.placement.first().copied().unwrap_or(CpuId(0));
+                let thread = thread.map_err(|error| not_started(orders.len(), &error))?;
+                thread.join().unwrap_or(Err(TrialFailure::PartnerLost { cpu }))
+            });
+            ended.collect()
+        })
+    }
+
+    fn now(&self) -> Picos {
+        sources::monotonic().saturating_sub(self.opened)
+    }
 }
 
 #[cfg(test)]

@@ -2,14 +2,14 @@
 
 use super::affinity;
 use super::arena::Arena;
-use super::clock::{ClockReport, offset, os};
+use super::clock::{ClockReport, offset, sources};
 use super::command::watchdog::Watchdog;
 use super::engine::{Engine, nodes_of};
 use super::evidence::{self, Others, QuotaWatch};
+use super::executor::TrialRunner;
 use super::memory::{Region, Residence};
 use super::priority::Priority;
 use super::surroundings;
-use super::trial_runner::TrialRunner;
 use super::work::Runner;
 use super::worker::Worker;
 use super::workers::{CoordinatorMask, Workers};
@@ -61,7 +61,7 @@ impl HostMachine {
     /// [`MachineError::NoPinning`] where threads cannot be bound to CPUs, [`MachineError::Clock`] where the counter
     /// cannot time anything, [`MachineError::System`] where the system's files make no sense.
     pub fn open() -> Result<HostMachine, MachineError> {
-        let opened = os::monotonic();
+        let opened = sources::monotonic();
         let (topology, allowance) = surroundings::read()?;
         let clock = on_one_cpu(ClockReport::measure)?.map_err(|reason| MachineError::Clock { reason })?;
         let environment = Environment { clock: clock.facts(), ..surroundings::environment() };
@@ -224,7 +224,7 @@ impl Machine for HostMachine {
     }
 
     fn now(&self) -> Picos {
-        os::monotonic().saturating_sub(self.opened)
+        sources::monotonic().saturating_sub(self.opened)
     }
 
     fn pause(&mut self, span: Picos, stop: &Stop) {

@@ -4,19 +4,17 @@
 //! `Documentation/ABI/testing/sysfs-devices-system-cpu`. A level that a system leaves out stays out; so does one that
 //! says no more than another level does, because [`Relation`](coretalk_model::Relation) takes the first level that
 //! two CPUs share, and "the same die" would then stand for every pair of an ordinary desktop.
+//!
+//! Which CPUs there are is [`online_cpus`]; memory and the CPUs beside it are a [`NumaNode`].
 
 mod cache;
 mod class;
-mod node;
-mod online;
 
-pub use node::{NumaNode, read_nodes};
-pub use online::{listed_online, online_cpus};
-
+use super::cgroup::inherited_mask;
 use super::root::{ReadError, SystemRoot};
 use crate::machine::MachineError;
 use cache::Caches;
-use coretalk_model::topology::{Beside, Same, with_shared_l2};
+use coretalk_model::topology::{Beside, MemoryNode, Same, with_shared_l2};
 use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
 use std::collections::BTreeMap;
 use std::io;
@@ -109,7 +107,7 @@ pub fn read_topology(root: &SystemRoot) -> Result<Topology, TopologyError> {
     ));
     domains.extend(last_level.iter().cloned());
     domains.extend(dies.iter().filter(|die| is_part(die)).cloned());
-    domains.extend(node::domains(&nodes, &cpus));
+    domains.extend(node_domains(&nodes, &cpus));
     domains.extend(packages.iter().cloned());
 
     let mut same = BTreeMap::new();
@@ -123,7 +121,7 @@ pub fn read_topology(root: &SystemRoot) -> Result<Topology, TopologyError> {
     {
         same.insert(Level::Node, Same::Machine);
     }
-    let beside = Beside { same, memory_nodes: node::without_cpus(root, &nodes) };
+    let beside = Beside { same, memory_nodes: without_cpus(root, &nodes) };
     let classes = class::core_classes(root, &cpus, &caches)?;
     Ok(Topology::new(cpus, domains, classes).with(Some(beside)))
 }
@@ -214,6 +212,129 @@ fn collect(
         }
     }
     Ok(domains)
+}
+
+/// Every CPU that is online: from `online`, else from the entries of sysfs, else from `/proc/cpuinfo`, else from the
+/// affinity mask of this process.
+///
+/// # Errors
+/// [`TopologyError::NoCpus`] where none of them says anything.
+pub fn online_cpus(root: &SystemRoot) -> Result<CpuSet, TopologyError> {
+    if let Some(cpus) = listed_online(root)? {
+        return Ok(cpus);
+    }
+    let entries = entries_of_sysfs(root);
+    if !entries.is_empty() {
+        return Ok(entries);
+    }
+    let listed = processors(&root.text("/proc/cpuinfo")?.unwrap_or_default());
+    let mask = inherited_mask(root)?;
+    match mask {
+        // Some containers show a shortened `/proc/cpuinfo`, numbered from 0: the mask has the true numbers.
+        Some(mask) if mask.intersection(&listed).is_empty() && !mask.is_empty() => Ok(mask),
+        _ if !listed.is_empty() => Ok(listed),
+        _ => Err(TopologyError::NoCpus),
+    }
+}
+
+/// The CPUs that the kernel itself lists as online; `None` where it lists none.
+///
+/// # Errors
+/// The file holds no CPU list.
+pub fn listed_online(root: &SystemRoot) -> Result<Option<CpuSet>, ReadError> {
+    Ok(root.list(&format!("{CPU}/online"))?.filter(|cpus| !cpus.is_empty()))
+}
+
+/// The CPUs with a directory. Those that cannot be switched off have no file `online`.
+fn entries_of_sysfs(root: &SystemRoot) -> CpuSet {
+    let numbers = root.numbered(CPU, "cpu").into_iter();
+    numbers
+        .filter(|&cpu| cpu <= coretalk_model::cpu::HIGHEST_CPU)
+        .filter(|cpu| root.peek(&format!("{CPU}/cpu{cpu}/online")).as_deref() != Some("0"))
+        .map(CpuId)
+        .collect()
+}
+
+/// The CPUs that `/proc/cpuinfo` describes.
+fn processors(cpuinfo: &str) -> CpuSet {
+    let values = cpuinfo.lines().filter_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == "processor").then(|| value.trim().parse::<u32>().ok())?
+    });
+    values.filter(|&cpu| cpu <= coretalk_model::cpu::HIGHEST_CPU).map(CpuId).collect()
+}
+
+const NODES: &str = "/sys/devices/system/node";
+
+/// A NUMA node as the system numbers it. It may have no CPUs (memory expanders) or no memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NumaNode {
+    /// The system's number.
+    pub id: u32,
+    /// Its CPUs.
+    pub cpus: CpuSet,
+    /// Its memory in bytes; `None` where the system does not say.
+    pub memory_bytes: Option<u64>,
+}
+
+/// Every NUMA node, by number; none where the system reports none.
+///
+/// # Errors
+/// Where a `cpulist` holds something else.
+pub fn read_nodes(root: &SystemRoot) -> Result<Vec<NumaNode>, ReadError> {
+    let mut nodes = Vec::new();
+    for id in root.numbered(NODES, "node") {
+        if let Some(cpus) = list_in_reach(root, &format!("{NODES}/node{id}/cpulist"))? {
+            let memory_bytes = root.peek(&format!("{NODES}/node{id}/meminfo")).as_deref().and_then(total);
+            nodes.push(NumaNode { id, cpus, memory_bytes });
+        }
+    }
+    Ok(nodes)
+}
+
+/// The nodes that divide the machine.
+fn node_domains(nodes: &[NumaNode], online: &CpuSet) -> Vec<Domain> {
+    let with_cpus: Vec<&NumaNode> = nodes.iter().filter(|node| !node.cpus.is_empty()).collect();
+    if let [only] = with_cpus.as_slice()
+        && online.is_subset(&only.cpus)
+    {
+        return Vec::new();
+    }
+    let domain =
+        |node: &NumaNode| Domain { level: Level::Node, cpus: node.cpus.clone(), os_id: Some(node.id) };
+    with_cpus.into_iter().map(domain).collect()
+}
+
+/// The nodes without CPUs, with their distance from those that have some.
+pub(super) fn without_cpus(root: &SystemRoot, nodes: &[NumaNode]) -> Vec<MemoryNode> {
+    let numbers = root.numbered(NODES, "node");
+    let distances_from = |node: &NumaNode| -> Option<Vec<u32>> {
+        let row = root.peek(&format!("{NODES}/node{}/distance", node.id))?;
+        let row: Vec<u32> = row.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        // A row has a column for each node that is online, and these are the ones that have a directory.
+        (row.len() == numbers.len()).then_some(row)
+    };
+    let rows: Vec<(u32, Vec<u32>)> = nodes
+        .iter()
+        .filter(|node| !node.cpus.is_empty())
+        .filter_map(|node| Some((node.id, distances_from(node)?)))
+        .collect();
+    let memory = |node: &NumaNode| {
+        let column = numbers.iter().position(|&number| number == node.id);
+        MemoryNode {
+            number: node.id,
+            memory_bytes: node.memory_bytes,
+            distances: rows.iter().filter_map(|(from, row)| Some((*from, *row.get(column?)?))).collect(),
+        }
+    };
+    nodes.iter().filter(|node| node.cpus.is_empty()).map(memory).collect()
+}
+
+/// `Node 0 MemTotal:       24684096 kB` in bytes.
+fn total(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find(|line| line.contains("MemTotal:"))?;
+    let kib: u64 = line.split_once("MemTotal:")?.1.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
 }
 
 #[cfg(test)]

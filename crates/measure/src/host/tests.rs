@@ -2,7 +2,7 @@
 
 use super::HostMachine;
 use super::affinity::current_mask;
-use crate::kernel::{Cost, Kernel, Spin};
+use crate::kernel::{Kernel, Spin};
 use crate::machine::{
     Assignment, HomeChoice, Machine, MachineError, Round, RoundOutcome, Sampling, SpanOrder, Walk,
     WorkerSettings,
@@ -10,8 +10,7 @@ use crate::machine::{
 use crate::stage::{Halt, Recorder, Stage};
 use crate::stop::Stop;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
-use coretalk_model::{CpuId, KernelId, Picos, Samples, TrialFailure};
-use std::borrow::Cow;
+use coretalk_model::{CpuId, Picos, Samples, TrialFailure};
 use std::time::{Duration, Instant};
 
 /// Counts up one word in turns: even numbers belong to role 0.
@@ -68,13 +67,7 @@ static UPROOTED: Kernel = kernel(
 );
 
 const fn kernel(name: &'static str, roles: &'static [crate::kernel::RoleFn]) -> Kernel {
-    Kernel {
-        id: KernelId(Cow::Borrowed(name)),
-        roles,
-        cost: Cost::PingPong { transfers_per_hop: 1.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
-        lines_per_place: 1,
-        symbol: "turns",
-    }
+    Kernel::ping_pong((name, "turns"), roles, (1.0, Spin::Eager), 1)
 }
 
 fn turns(stage: &mut Stage<'_>, role: u64) -> Result<(), Halt> {

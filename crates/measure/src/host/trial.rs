@@ -2,7 +2,7 @@
 
 use super::affinity;
 use super::arena::Places;
-use super::clock::os;
+use super::clock::sources;
 use super::core_clock;
 use super::evidence::Switches;
 use super::memory::{self, Freshness};
@@ -130,14 +130,14 @@ impl Trial {
     /// Runs one role, on its CPU. Always returns if the role's own code does.
     pub fn take_part(&self, role: usize) {
         let mut log = lock(&self.logs[role].0);
-        log.started = os::monotonic();
+        log.started = sources::monotonic();
         let cpu = self.placement[role];
         let ending = if at_home(cpu) { self.run_role(role, &mut log) } else { Ending::CpuLost };
         log.ending = Some(ending);
         if ending != Ending::Finished {
             self.give_up(Halt::Partner);
         }
-        log.ended = os::monotonic();
+        log.ended = sources::monotonic();
     }
 
     fn run_role(&self, role: usize, log: &mut Log) -> Ending {

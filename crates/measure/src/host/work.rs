@@ -1,6 +1,6 @@
 //! [`Runner`]: one run of a piece of work on this machine, as the outcome of a pass.
 
-use super::clock::os;
+use super::clock::sources;
 use super::command::watchdog::Watchdog;
 use super::command::{self, Finished, Launch, Printed, RunFailure};
 use super::surroundings::Present;
@@ -155,7 +155,7 @@ impl Runner<'_> {
             launcher: launcher.as_deref(),
             limit: limit.duration(),
             lost: &|| {
-                let (there, now) = (Present::now(), os::monotonic());
+                let (there, now) = (Present::now(), sources::monotonic());
                 let mut missed = self.missed.borrow_mut();
                 for cpu in order.around.iter() {
                     match there.absence(cpu) {

@@ -1,8 +1,10 @@
-//! Waiting for a word to change, as `wait` and `notify_one` of C++ atomics do over a futex.
+//! Waiting on words of our own over a futex: for a word to change, as `wait` and `notify_one` of C++ atomics do, and for a
+//! permit of the semaphore that queues are made of, which here sleeps at once.
 
 use super::Primitive;
 use super::waiters::{Waiters, poll_briefly};
 use crate::host::futex;
+use crate::queues::semaphore::Semaphore;
 use crate::stage::{Guard, Halt};
 use std::io;
 use std::sync::atomic::AtomicU32;
@@ -64,6 +66,32 @@ impl<const SET: bool, const ALWAYS: bool> Primitive for AtomicWait<SET, ALWAYS> 
 
     fn unblock(&self) {
         futex::wake_all(&self.word);
+    }
+}
+
+impl Primitive for Semaphore {
+    type Held<'a> = ();
+
+    fn new() -> io::Result<Semaphore> {
+        Ok(Semaphore::new(0, 0))
+    }
+
+    fn arm(&self) {}
+
+    fn wait(&self, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+        // It returns without a permit after a nap of 100 ms, five times the longest gap.
+        while !self.take() {
+            guard.check()?;
+        }
+        Ok(())
+    }
+
+    fn wake(&self, (): (), _: u64) {
+        self.give();
+    }
+
+    fn unblock(&self) {
+        // Whoever sleeps looks at its guard after a nap.
     }
 }
 

@@ -6,12 +6,10 @@ mod observation;
 mod perform;
 mod price;
 mod trials;
-#[cfg(all(target_os = "linux", not(miri)))]
-mod work;
 
 use crate::counters::catalogue::{METHODS, MethodKind, REPLACED_WIDE};
 use crate::pricing::Pricing;
-use crate::series::{Probe, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use coretalk_model::TrialFailure;
@@ -71,17 +69,11 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count(names::OPERATIONS, "operations"),
 ];
 
-impl Probe for Contend {
+impl SeriesProbe for Contend {
     fn spec(&self) -> &ProbeSpec {
         &SPEC
     }
 
-    fn series(&self) -> Option<&dyn SeriesProbe> {
-        Some(self)
-    }
-}
-
-impl SeriesProbe for Contend {
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         trials::trials(request)
     }
@@ -126,7 +118,7 @@ impl SeriesProbe for Contend {
     fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
         let mut remarks = Vec::new();
         for method in trials.iter().filter_map(|trial| Some(Config::of(trial).ok()?.method)) {
-            let replaced = method.kind == MethodKind::Wide && !crate::counters::wide::is_native();
+            let replaced = method.kind == MethodKind::Wide && !crate::counters::atomic::is_native();
             let remark = format!("{}: {}", method.id, if replaced { REPLACED_WIDE } else { method.how });
             if !remarks.contains(&remark) {
                 remarks.push(remark);

@@ -3,17 +3,18 @@
 //! Rebuilt from their published behaviour: what is written between two clock reads, who begins, how often, and which
 //! statistic is printed. Where a tool's source says more than its documents, the kernel says so. The words here are 64
 //! bits wide and the waits can be given up, which spins of plain loads feel (docs/evidence.md, "Other tools").
+//!
+//! [`render`]: a matrix as the tool itself would print it.
 
 mod kernels;
-mod layout;
 mod spin;
-
-pub use kernels::{C2CLAT, C2CLAT_W, COHERENCY_LATENCY, CORE_TO_CORE_LATENCY, CPU_LATENCY, MULTICHASE};
-pub use layout::render;
 
 use crate::kernel::Kernel;
 use crate::machine::{HomeChoice, Sampling, SpanOrder, Walk};
-use coretalk_model::Tool;
+use coretalk_model::latency::{ImitatedCell, ImitationError};
+use coretalk_model::{Matrix, Tool};
+pub use kernels::{C2CLAT, C2CLAT_W, COHERENCY_LATENCY, CORE_TO_CORE_LATENCY, CPU_LATENCY, MULTICHASE};
+use std::fmt::Write;
 
 /// How a tool measures a pair by default.
 #[derive(Debug, Clone, Copy)]
@@ -92,6 +93,210 @@ impl Imitation {
             walk: Walk::OnePlace,
             warm_up: 0,
             sampling: Sampling::Batches { visits: self.visits, round_trips: self.round_trips },
+        }
+    }
+}
+
+/// The matrix in the layout of the tool, without its terminal colours. Pairs without a figure stay blank, as far as
+/// the layout allows; rows are initiators. `cpu_model` stands in the preamble of core-to-core-latency.
+pub fn render(imitation: &Imitation, cpu_model: Option<&str>, matrix: &Figures) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = match imitation.tool {
+        Tool::CoreToCoreLatency => core_to_core_latency(&mut text, imitation, cpu_model, matrix),
+        Tool::C2clat | Tool::C2clatW => c2clat(&mut text, matrix),
+        Tool::CpuLatency => cpu_latency(&mut text, matrix),
+        Tool::Multichase => multichase(&mut text, matrix),
+        Tool::CoherencyLatency => coherency_latency(&mut text, matrix),
+    };
+    text
+}
+
+type Figures = Matrix<Result<ImitatedCell, ImitationError>>;
+
+fn core_to_core_latency(
+    text: &mut String,
+    imitation: &Imitation,
+    cpu_model: Option<&str>,
+    matrix: &Figures,
+) -> std::fmt::Result {
+    if let Some(cpu_model) = cpu_model {
+        writeln!(text, "CPU: {cpu_model}")?;
+    }
+    writeln!(text, "Num cores: {}", matrix.len())?;
+    writeln!(text, "Num iterations per samples: {}", imitation.round_trips)?;
+    writeln!(text, "Num samples: {}\n", imitation.visits)?;
+    writeln!(text, "1) CAS latency on a single shared cache line\n")?;
+    write!(text, "    ")?;
+    for cpu in matrix.cpus() {
+        write!(text, "{:>8}", cpu.0)?;
+    }
+    writeln!(text, "   ")?;
+    let mut pairs = Vec::new();
+    for (row, cpu) in matrix.cpus().iter().enumerate() {
+        write!(text, "    {:>3}", cpu.0)?;
+        for column in 0..row {
+            match figure(matrix, row, column) {
+                Some(figure) => {
+                    let error = figure.spread_ns.unwrap_or(f64::NAN);
+                    write!(text, " {:>4.0}±{error:<2.0}", figure.value_ns)?;
+                    pairs.push((figure, error, cpu.0, matrix.cpus()[column].0));
+                }
+                None => write!(text, "{:>8}", "")?,
+            }
+        }
+        writeln!(text)?;
+    }
+    writeln!(text)?;
+    let by_ns = |a: &&(ImitatedCell, f64, u32, u32), b: &&(ImitatedCell, f64, u32, u32)| {
+        a.0.value_ns.total_cmp(&b.0.value_ns)
+    };
+    for (name, pair) in [("Min ", pairs.iter().min_by(by_ns)), ("Max ", pairs.iter().max_by(by_ns))] {
+        if let Some((figure, error, row, column)) = pair {
+            writeln!(
+                text,
+                "    {name} latency: {:.1}ns ±{error:.1} cores: ({row},{column})",
+                figure.value_ns
+            )?;
+        }
+    }
+    if !pairs.is_empty() {
+        let mean = pairs.iter().map(|pair| pair.0.value_ns).sum::<f64>() / pairs.len() as f64;
+        writeln!(text, "    Mean latency: {mean:.1}ns")?;
+    }
+    Ok(())
+}
+
+fn c2clat(text: &mut String, matrix: &Figures) -> std::fmt::Result {
+    write!(text, "{:>4}", "CPU")?;
+    for cpu in matrix.cpus() {
+        write!(text, " {:>4}", cpu.0)?;
+    }
+    writeln!(text)?;
+    for (row, cpu) in matrix.cpus().iter().enumerate() {
+        write!(text, "{:>4}", cpu.0)?;
+        for column in 0..matrix.len() {
+            match figure(matrix, row, column) {
+                Some(figure) => write!(text, " {:>4.0}", figure.value_ns)?,
+                // The tool itself has zeros on the diagonal; elsewhere a zero would be read as a latency.
+                None if row == column => write!(text, " {:>4}", 0)?,
+                None => write!(text, " {:>4}", "-")?,
+            }
+        }
+        writeln!(text)?;
+    }
+    Ok(())
+}
+
+fn cpu_latency(text: &mut String, matrix: &Figures) -> std::fmt::Result {
+    for row in 0..matrix.len() {
+        let cells = (0..matrix.len()).map(|column| figure(matrix, row, column).filter(|_| column < row));
+        let cells: Vec<String> =
+            cells.map(|cell| cell.map_or_else(String::new, |cell| six_digits(cell.value_ns))).collect();
+        writeln!(text, "{}", cells.join(","))?;
+    }
+    Ok(())
+}
+
+fn multichase(text: &mut String, matrix: &Figures) -> std::fmt::Result {
+    writeln!(text, "avg latency to communicate a modified line from one core to another")?;
+    write!(text, "times are in ns\n\n   ")?;
+    for cpu in matrix.cpus().iter().skip(1) {
+        write!(text, "{:>8}", cpu.0)?;
+    }
+    writeln!(text)?;
+    for (row, cpu) in matrix.cpus().iter().enumerate().take(matrix.len().saturating_sub(1)) {
+        write!(text, "{:>2}:", cpu.0)?;
+        for column in 1..matrix.len() {
+            match figure(matrix, row, column).filter(|_| column > row) {
+                Some(figure) => write!(text, "{:>8.1}", figure.value_ns)?,
+                None => write!(text, "{:>8}", "")?,
+            }
+        }
+        writeln!(text)?;
+    }
+    writeln!(text)
+}
+
+fn coherency_latency(text: &mut String, matrix: &Figures) -> std::fmt::Result {
+    writeln!(text, "Cache line offset: 0")?;
+    for row in 0..matrix.len() {
+        let cells = (0..matrix.len()).map(|column| match figure(matrix, row, column) {
+            Some(figure) => format!("{:.6}", figure.value_ns),
+            None => "x".to_owned(),
+        });
+        writeln!(text, "{}", cells.collect::<Vec<_>>().join(","))?;
+    }
+    Ok(())
+}
+
+fn figure(matrix: &Figures, row: usize, column: usize) -> Option<ImitatedCell> {
+    matrix.get(row, column)?.as_ref().ok().copied()
+}
+
+/// Six significant digits without trailing zeros: what C++ streams print of a `double`.
+fn six_digits(value: f64) -> String {
+    let before_the_point = if value < 1.0 { 1 } else { value.log10().floor() as usize + 1 };
+    let fixed = format!("{value:.*}", 6_usize.saturating_sub(before_the_point));
+    if fixed.contains('.') { fixed.trim_end_matches('0').trim_end_matches('.').to_owned() } else { fixed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::CpuId;
+
+    fn rendered(tool: Tool) -> String {
+        let matrix = Matrix::symmetric(vec![CpuId(0), CpuId(1), CpuId(10)], |row, column| {
+            let ns = [23.18, 110.96, 6.0][row + column - 1];
+            if row + column < 3 {
+                Ok(ImitatedCell { value_ns: ns, spread_ns: Some(1.08) })
+            } else {
+                Err(ImitationError::NotReached)
+            }
+        });
+        render(&Imitation::of(tool), Some("EPYC"), &matrix)
+    }
+
+    #[test]
+    fn core_to_core_latency_prints_a_triangle_and_a_summary() {
+        // The layout of version 1.2.0, which prints `      1  111±1 ` and `Min  latency: 111.0ns ±1.1 cores: (1,0)`.
+        let expected = "CPU: EPYC\nNum cores: 3\nNum iterations per samples: 1000\nNum samples: 300\n\n\
+            1) CAS latency on a single shared cache line\n\n           \
+            0       1      10   \n      0\n      1   23±1 \n     10  111±1         \n\n    \
+            Min  latency: 23.2ns ±1.1 cores: (1,0)\n    Max  latency: 111.0ns ±1.1 cores: (10,0)\n    \
+            Mean latency: 67.1ns\n";
+        assert_eq!(rendered(Tool::CoreToCoreLatency), expected);
+    }
+
+    #[test]
+    fn c2clat_prints_a_full_table() {
+        let expected = " CPU    0    1   10\n   0    0   23  111\n   1   23    0    -\n  10  111    -    0\n";
+        assert_eq!(rendered(Tool::C2clat), expected);
+    }
+
+    #[test]
+    fn comma_rows_follow_their_tools() {
+        assert_eq!(rendered(Tool::CpuLatency), ",,\n23.18,,\n110.96,,\n");
+        assert_eq!(
+            rendered(Tool::CoherencyLatency),
+            "Cache line offset: 0\nx,23.180000,110.960000\n23.180000,x,x\n110.960000,x,x\n"
+        );
+    }
+
+    #[test]
+    fn multichase_prints_the_upper_triangle() {
+        let expected = "avg latency to communicate a modified line from one core to another\ntimes are in ns\n\n          \
+            1      10\n 0:    23.2   111.0\n 1:                \n\n";
+        assert_eq!(rendered(Tool::Multichase), expected);
+    }
+
+    #[test]
+    fn six_digits_are_those_of_a_stream() {
+        let cases =
+            [(6.128221, "6.12822"), (25.129, "25.129"), (181.0, "181"), (123456.7, "123457"), (0.5, "0.5")];
+        for (value, text) in cases {
+            assert_eq!(six_digits(value), text);
         }
     }
 }

@@ -1,19 +1,17 @@
 //! `jitter`: how quiet each CPU is.
 
 mod account;
-#[cfg(all(target_os = "linux", not(miri)))]
-mod perform;
-mod price;
 
-use crate::pricing::Pricing;
-use crate::series::{Probe, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::interrupts::Evidence;
+use crate::pricing::{HeldAs, Pricing};
+use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
+use account::Account;
 use coretalk_model::TrialFailure;
 use coretalk_model::jitter::names;
 use coretalk_model::quantity::{Aggregate, Better, Parameter, Quantity, Unit};
-use coretalk_model::series::Observed;
-use coretalk_model::series::TrialSpec;
+use coretalk_model::series::{Observed, TrialSpec};
 
 /// How quiet each CPU is.
 #[derive(Debug, Clone, Copy)]
@@ -60,17 +58,11 @@ const fn of_lost_time(id: &'static str, title: &'static str) -> Quantity {
         .aggregate(Aggregate::MeanOverPasses)
 }
 
-impl Probe for Jitter {
+impl SeriesProbe for Jitter {
     fn spec(&self) -> &ProbeSpec {
         &SPEC
     }
 
-    fn series(&self) -> Option<&dyn SeriesProbe> {
-        Some(self)
-    }
-}
-
-impl SeriesProbe for Jitter {
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         // All CPUs at the same time: what disturbs them is then seen by each as it happens to the whole machine.
         Ok(vec![TrialSpec {
@@ -90,7 +82,7 @@ impl SeriesProbe for Jitter {
         stage: &mut dyn Pricing<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
-        Ok(price::simulate(stage, order))
+        Ok(simulate(stage, order))
     }
 
     /// Time is watched as long as was asked for: how rare its gaps are is the answer, and not what to be precise about.
@@ -115,4 +107,95 @@ impl SeriesProbe for Jitter {
 fn note_span(observed: &mut Observed, watched_ns: f64, asked_ns: f64) {
     observed.count(names::SAMPLES, (watched_ns / 1e6).round() as u64);
     observed.value(names::WATCHED_SHARE, watched_ns / asked_ns);
+}
+
+/// Between two looks.
+const POLL_NS: f64 = 10.0;
+
+/// Prices one pass.
+pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observed {
+    let mut observed = Observed::default();
+    let span_ns = order.span.ns();
+    for (role, &cpu) in stage.placement().iter().enumerate() {
+        let mut account = Account::new();
+        let mut evidence =
+            Evidence { ticks: Some(0), interrupts: Some(0), stolen_ms: Some(0.0), throttled_ms: Some(0.0) };
+        let mut lost_ns = 0.0;
+        for (ns, held) in stage.holds(cpu, span_ns) {
+            lost_ns += ns;
+            account.gap(stage.ticks(ns), matches!(held, HeldAs::Switch | HeldAs::Quota));
+            match held {
+                HeldAs::Tick => evidence.ticks = evidence.ticks.map(|count| count + 1),
+                HeldAs::Steal => evidence.stolen_ms = evidence.stolen_ms.map(|ms| ms + ns / 1e6),
+                HeldAs::Quota => evidence.throttled_ms = evidence.throttled_ms.map(|ms| ms + ns / 1e6),
+                HeldAs::Switch | HeldAs::Nothing => {}
+            }
+        }
+        account.watched = stage.rate().ticks(span_ns) as u64;
+        account.polls = ((span_ns - lost_ns) / POLL_NS) as u64;
+        account.observe(&mut observed, role, stage.rate(), &evidence);
+        stage.spend(role, span_ns, 0);
+    }
+    stage.pass(span_ns);
+    note_span(&mut observed, span_ns, span_ns);
+    observed
+}
+
+/// One pass on threads of this machine: every CPU looks at the counter.
+#[cfg(all(target_os = "linux", not(miri)))]
+mod perform {
+    use super::*;
+    use crate::counter;
+    use crate::interrupts::Reading;
+    use crate::stage::Halt;
+    use crate::trial_context::RoleContext;
+    use coretalk_model::Picos;
+
+    /// A pass may take so much longer than asked before it is given up: a host may hold a CPU for long.
+    const PATIENCE: Picos = Picos::from_ms(5_000);
+
+    /// Performs one pass.
+    pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        let rate = context.rate();
+        let (span_ticks, gap_ticks) = (rate.ticks(order.span.ns()) as u64, rate.ticks(GAP_NS) as u64);
+        let before = Reading::now();
+        let run_role = |role: &RoleContext<'_>| watch(role, span_ticks, gap_ticks);
+        let accounts = context.run_undisturbed(order.span + PATIENCE, run_role, || ())?;
+        let after = Reading::now();
+        let mut observed = Observed::default();
+        let mut watched = u64::MAX;
+        for (role, (account, &cpu)) in accounts.into_iter().zip(context.cpus()).enumerate() {
+            watched = watched.min(account.watched);
+            account.observe(&mut observed, role, rate, &after.since(&before, cpu));
+        }
+        note_span(&mut observed, rate.ns(watched as f64), order.span.ns());
+        Ok(observed)
+    }
+
+    fn watch(role: &RoleContext<'_>, span_ticks: u64, gap_ticks: u64) -> Result<Account, Halt> {
+        let mut account = Account::new();
+        let switches = |role: &RoleContext<'_>| role.switches().map_or(0, |[given, taken]| given + taken);
+        role.wait_for_all()?;
+        let mut known = switches(role);
+        let began = counter::now_ticks();
+        let mut last = began;
+        while last - began < span_ticks {
+            let now = counter::now_ticks();
+            let apart = now.saturating_sub(last);
+            account.polls += 1;
+            if apart > gap_ticks {
+                let count = switches(role);
+                account.gap(apart, count != known);
+                known = count;
+                role.guard.check_at(now)?;
+                // Counting took a moment that is nobody's gap.
+                last = counter::now_ticks();
+                account.aside += last - now;
+                continue;
+            }
+            last = now.max(last);
+        }
+        account.watched = (last - began) - account.aside;
+        Ok(account)
+    }
 }

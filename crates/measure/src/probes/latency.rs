@@ -1,41 +1,30 @@
 //! The latency probe: how long CPUs take to hand a cache line to each other.
 
 use super::imitation;
-use super::latency_cas::{CAS, CAS_PAUSE};
-use super::latency_msg::{MSG, MSG_PAUSE};
 use super::latency_one_way::ONE_WAY;
-use super::latency_ring::RING_PAUSE;
-use super::latency_store::{STORE, STORE_PAUSE};
+use super::latency_turns::RING_PAUSE;
+use super::latency_turns::{CAS, CAS_PAUSE};
+use super::latency_turns::{MSG, MSG_PAUSE};
+use super::latency_turns::{STORE, STORE_PAUSE};
 use super::latency_xfer::XFER;
 use crate::kernel::Kernel;
-use crate::series::{Probe, ProbeSpec, SeriesProbe};
+use crate::series::ProbeSpec;
 
 /// How long CPUs take to hand a cache line to each other.
 #[derive(Debug)]
 pub struct Latency;
 
-impl Probe for Latency {
-    fn spec(&self) -> &ProbeSpec {
-        &ProbeSpec {
-            id: "latency",
-            title: "Latency between CPUs",
-            question: "how long does a cache line take from one CPU to another?",
-            unit: "ns",
-            quantity: "half_round_trip",
-        }
-    }
+/// What it asks.
+pub(super) const SPEC: ProbeSpec = ProbeSpec {
+    id: "latency",
+    title: "Latency between CPUs",
+    question: "how long does a cache line take from one CPU to another?",
+    unit: "ns",
+    quantity: "half_round_trip",
+};
 
-    fn kernels(&self) -> &[&'static Kernel] {
-        &KERNELS
-    }
-
-    /// After idle gaps and under loads it is one of trials.
-    fn series(&self) -> Option<&dyn SeriesProbe> {
-        Some(self)
-    }
-}
-
-static KERNELS: [&Kernel; 15] = [
+/// Every kernel of its maps.
+pub(super) static KERNELS: [&Kernel; 15] = [
     &CAS,
     &CAS_PAUSE,
     &STORE,

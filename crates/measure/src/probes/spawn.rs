@@ -1,23 +1,17 @@
 //! `spawn`: what it costs to start a thread or a process, and how long until it runs.
 
-mod catalogue;
-mod price;
-
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::creation;
+pub use crate::creation::{Config, KINDS, Kind, PARENT_MIB, names};
+use crate::creation::{Tallies, kind};
 use crate::pricing::Pricing;
-use crate::series::{Probe, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::sim::spawn::{SpawnCost, perform};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use coretalk_model::TrialFailure;
 use coretalk_model::quantity::{Aggregate, Parameter, Quantity, Unit};
-use coretalk_model::series::Observed;
-use coretalk_model::series::TrialSpec;
-use coretalk_model::{CpuId, CpuSet};
-
-pub use crate::creation::{Config, KINDS, Kind, PARENT_MIB, names};
-pub use catalogue::PAUSES_NS;
-pub use price::cost;
+use coretalk_model::series::{Observed, Parameters, TrialSpec};
+use coretalk_model::{CpuId, CpuSet, TrialFailure};
 
 /// What it costs to start a thread or a process, and how long until it runs.
 #[derive(Debug, Clone, Copy)]
@@ -58,24 +52,18 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count("samples", "samples"),
 ];
 
-impl Probe for Spawn {
+impl SeriesProbe for Spawn {
     fn spec(&self) -> &ProbeSpec {
         &SPEC
     }
 
-    fn series(&self) -> Option<&dyn SeriesProbe> {
-        Some(self)
-    }
-}
-
-impl SeriesProbe for Spawn {
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
-        catalogue::trials(request)
+        trials(request)
     }
 
     /// Paced: what a program pays that starts one now and then.
     fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
-        let mut trials = catalogue::trials(request)?;
+        let mut trials = trials(request)?;
         trials.retain(|trial| trial.parameters.number("pause_ns") != Some(0.0));
         Ok(trials)
     }
@@ -97,7 +85,7 @@ impl SeriesProbe for Spawn {
         stage: &mut dyn Pricing<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
-        price::simulate(stage, order)
+        simulate(stage, order)
     }
 
     fn variants(&self) -> Vec<(String, String)> {
@@ -127,5 +115,128 @@ impl SeriesProbe for Spawn {
 
     fn parameters(&self) -> &'static [Parameter] {
         PARAMETERS
+    }
+}
+
+/// Back to back, and with a pause in which a CPU falls asleep.
+pub const PAUSES_NS: [f64; 2] = [0.0, 1e6];
+
+/// Kinds × pauses × places: the creator's own CPU, each pair that stands for a relation, anywhere.
+pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
+    let every = KINDS.map(Kind::name).join(",");
+    let listed = request.options.text("kind").unwrap_or(&every);
+    let first = *request.cpus.first().ok_or(RequestError::NoCpu)?;
+    let mask: CpuSet = request.cpus.iter().copied().collect();
+    let mut trials: Vec<TrialSpec> = Vec::new();
+    for name in listed.split(',') {
+        let kind = kind(name)?;
+        let mut places: Vec<(Vec<CpuId>, Option<String>)> = vec![(vec![first, first], None)];
+        if kind.is_placed() {
+            places.extend(request.pairs.iter().map(|pair| (pair.to_vec(), None)));
+        } else if mask.len() > 1 {
+            places.push((vec![first], Some(mask.to_string())));
+        }
+        for pause_ns in PAUSES_NS {
+            for (placement, mask) in &places {
+                let parameters = Parameters::default()
+                    .with("kind", kind.name())
+                    .with("pause_ns", pause_ns)
+                    .with_some("mask", mask.clone())
+                    .with_some("parent_mib", kind.is_process().then_some(PARENT_MIB));
+                let trial = TrialSpec { probe: SPEC.id.to_owned(), parameters, placement: placement.clone() };
+                if trials.contains(&trial) {
+                    return Err(RequestError::twice("--kind", name));
+                }
+                trials.push(trial);
+            }
+        }
+    }
+    Ok(trials)
+}
+
+/// Core cycles to mark one page of the parent in a fork.
+const PAGE_CYCLES: f64 = 4.0;
+const PAGES_PER_MIB: f64 = 256.0;
+
+/// What a creation of a kind does, in events of the machine. About what a desktop part of 4 GHz needs; the tool holds
+/// none of it against reality, it only has to be of the right kind.
+pub fn cost(kind: Kind) -> SpawnCost {
+    let thread =
+        SpawnCost { calls: 3.0, cycles: 30_000.0, ready: 0.8, begin_cycles: 4_000.0, end_cycles: 8_000.0 };
+    let fork = SpawnCost {
+        calls: 2.0,
+        cycles: 160_000.0 + PARENT_MIB * PAGES_PER_MIB * PAGE_CYCLES,
+        ready: 0.95,
+        begin_cycles: 12_000.0,
+        end_cycles: 120_000.0,
+    };
+    match kind {
+        Kind::Thread => thread,
+        Kind::SmallStack => SpawnCost { cycles: 28_000.0, ..thread },
+        Kind::AttrPinned => SpawnCost { calls: 5.0, cycles: 36_000.0, ..thread },
+        Kind::SelfPinned => SpawnCost { begin_cycles: 14_000.0, ..thread },
+        Kind::Pool => {
+            SpawnCost { calls: 1.0, cycles: 1_200.0, ready: 0.5, begin_cycles: 300.0, end_cycles: 500.0 }
+        }
+        Kind::Fork => fork,
+        // The parent's memory is lent and not copied; it waits until the program has begun.
+        Kind::PosixSpawn => {
+            SpawnCost { calls: 8.0, cycles: 220_000.0, ready: 1.0, begin_cycles: 8_000.0, ..fork }
+        }
+        Kind::ForkExec => SpawnCost { begin_cycles: 260_000.0, ..fork },
+    }
+}
+
+/// Prices one pass.
+pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let config = Config::of(order.spec)?;
+    let cost = cost(config.kind);
+    let idle_ns = config.pause_ns;
+    let mut tallies = Tallies::new();
+    while stage.elapsed() < order.span || tallies.samples() < 3 {
+        let event = perform(stage, &cost, idle_ns);
+        let clock_ns = stage.clock_ns();
+        let [returned, began, ended] =
+            [event.cost_ns, event.latency_ns, event.join_ns].map(|ns| stage.ticks(ns + clock_ns));
+        tallies.count([0, returned, began, ended.max(began)]);
+    }
+    let mut observed = tallies.observed(stage.rate());
+    if config.kind.is_process() {
+        observed.value(names::PARENT_MIB, PARENT_MIB);
+    }
+    Ok(observed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::creation::Config;
+    use coretalk_model::Topology;
+
+    fn of(kinds: &str, cpus: &str) -> Result<Vec<TrialSpec>, RequestError> {
+        let set = CpuSet::from_list(cpus).expect("a list");
+        let topology = Topology::flat(set.clone());
+        let cpus: Vec<CpuId> = set.iter().collect();
+        let pairs: Vec<[CpuId; 2]> = cpus.get(1).map(|&to| [cpus[0], to]).into_iter().collect();
+        let options = Parameters::default().with("kind", kinds);
+        trials(&SeriesRequest { topology: &topology, cpus: &cpus, pairs: &pairs, options: &options })
+    }
+
+    #[test]
+    fn placed_kinds_get_pairs_and_the_others_run_anywhere() {
+        let places = |kind| -> Vec<usize> {
+            of(kind, "0-1").unwrap().iter().map(|trial| trial.placement.len()).collect()
+        };
+        assert_eq!(places("pool"), [2, 2, 2, 2]);
+        assert_eq!(places("fork"), [2, 1, 2, 1]);
+        assert_eq!(of("fork", "3").unwrap().len(), 2, "one CPU has no anywhere");
+        let anywhere = &of("thread", "0-1").unwrap()[1];
+        assert_eq!(Config::of(anywhere).unwrap().mask, Some(CpuSet::from_list("0-1").unwrap()));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_in_a_sentence() {
+        assert!(of("forks", "0-1").unwrap_err().to_string().ends_with("a similar name exists: `fork`"));
+        assert_eq!(of("pool,pool", "0-1").unwrap_err().to_string(), "--kind lists pool twice; list it once");
     }
 }

@@ -181,11 +181,11 @@ mod threads {
 mod loomed {
     use super::*;
     use crate::probes::imitation::{C2CLAT, C2CLAT_W, COHERENCY_LATENCY, CORE_TO_CORE_LATENCY};
-    use crate::probes::latency_cas::CAS;
-    use crate::probes::latency_msg::MSG;
     use crate::probes::latency_one_way::ONE_WAY;
-    use crate::probes::latency_ring::RING_PAUSE;
-    use crate::probes::latency_store::STORE;
+    use crate::probes::latency_turns::CAS;
+    use crate::probes::latency_turns::MSG;
+    use crate::probes::latency_turns::RING_PAUSE;
+    use crate::probes::latency_turns::STORE;
     use crate::probes::latency_xfer::XFER;
     use loom::sync::Arc;
 

@@ -1,7 +1,5 @@
 //! `wake`: how long until a thread that waits in a primitive runs again.
 
-#[cfg(all(target_os = "linux", not(miri)))]
-mod alone;
 mod catalogue;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod crowd;
@@ -9,11 +7,11 @@ mod crowd;
 mod exchange;
 
 #[cfg(all(target_os = "linux", not(miri)))]
-use crate::idle::IdleStates;
+use crate::power::IdleStates;
 use crate::pricing::Pricing;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::primitives::Primitive;
-use crate::series::{Probe, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::wake;
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -109,17 +107,11 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count("negative", "negative"),
 ];
 
-impl Probe for Wake {
+impl SeriesProbe for Wake {
     fn spec(&self) -> &ProbeSpec {
         &SPEC
     }
 
-    fn series(&self) -> Option<&dyn SeriesProbe> {
-        Some(self)
-    }
-}
-
-impl SeriesProbe for Wake {
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         catalogue::trials(request)
     }

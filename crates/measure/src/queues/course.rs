@@ -1,6 +1,7 @@
 //! [`Course`]: what the roles around a queue are told, and what they have to tell.
+//!
+//! [`Stamps`]: how far a loop was at which time, without a clock read for every message.
 
-use super::stamps::Stamp;
 use crate::stage::Guard;
 use crate::tally::Tally;
 
@@ -52,4 +53,138 @@ pub struct Delays {
     pub corrected: Tally,
     /// From the time at which it was sent.
     pub uncorrected: Tally,
+}
+
+/// How far a loop was at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// Messages so far.
+    pub count: u64,
+    /// The counter.
+    pub ticks: u64,
+}
+
+/// Takes stamps about equally far apart in time, whatever a message costs: the number of messages between two of them
+/// doubles or halves until it fits. Never allocates after it is made.
+#[derive(Debug)]
+pub struct Stamps {
+    kept: Vec<Stamp>,
+    step: u64,
+    apart_ticks: u64,
+    last_ticks: u64,
+}
+
+/// Room for stamps; where it is used up every second one is forgotten.
+const MOST: usize = 4096;
+/// A clock that stands still must not make the loop look at nothing but its messages.
+const LONGEST_STEP: u64 = 1 << 20;
+
+impl Stamps {
+    /// Stamps about so many ticks apart.
+    pub fn new(apart_ticks: u64) -> Stamps {
+        Stamps { kept: Vec::with_capacity(MOST), step: 1, apart_ticks: apart_ticks.max(1), last_ticks: 0 }
+    }
+
+    /// Keeps a stamp and says at which count the next one is due.
+    pub fn take(&mut self, count: u64, ticks: u64) -> u64 {
+        if self.kept.len() == MOST {
+            let mut index = 0;
+            self.kept.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.apart_ticks *= 2;
+        }
+        if !self.kept.is_empty() {
+            let passed = ticks.saturating_sub(self.last_ticks);
+            if passed < self.apart_ticks {
+                self.step = (self.step * 2).min(LONGEST_STEP);
+            } else if passed > 4 * self.apart_ticks {
+                self.step = (self.step / 2).max(1);
+            }
+        }
+        self.last_ticks = ticks;
+        self.kept.push(Stamp { count, ticks });
+        count + self.step
+    }
+
+    /// All of them, and the last count.
+    pub fn finish(mut self, count: u64, ticks: u64) -> Vec<Stamp> {
+        self.take(count, ticks);
+        self.kept
+    }
+}
+
+/// Messages per tick of several loops together, over the middle 80 % of the time in which all of them ran: what was
+/// still starting and what was already ending is left out. `None` where too little was seen.
+pub fn rate(loops: &[Vec<Stamp>]) -> Option<f64> {
+    let begun = loops.iter().map(|stamps| Some(stamps.first()?.ticks)).max()??;
+    let ended = loops.iter().map(|stamps| Some(stamps.last()?.ticks)).min()??;
+    let span = ended.checked_sub(begun).filter(|span| *span > 0)? as f64;
+    let [from, to] = [0.1, 0.9].map(|share| begun as f64 + share * span);
+    let messages: f64 = loops.iter().map(|stamps| count_at(stamps, to) - count_at(stamps, from)).sum();
+    (messages > 0.0).then(|| messages / (to - from))
+}
+
+/// How far a loop was at a time, in between two stamps evenly.
+fn count_at(stamps: &[Stamp], ticks: f64) -> f64 {
+    let after = stamps.partition_point(|stamp| (stamp.ticks as f64) < ticks);
+    let (Some(last), Some(next)) = (after.checked_sub(1).map(|before| stamps[before]), stamps.get(after))
+    else {
+        return stamps.get(after).or(stamps.last()).map_or(0.0, |stamp| stamp.count as f64);
+    };
+    let share = (ticks - last.ticks as f64) / (next.ticks - last.ticks) as f64;
+    last.count as f64 + share * (next.count - last.count) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A loop whose messages take so many ticks each.
+    fn run(ticks_per_message: u64, messages: u64, begin: u64) -> Vec<Stamp> {
+        let mut stamps = Stamps::new(1_000);
+        let mut next = 0;
+        for count in 0..messages {
+            if count == next {
+                next = stamps.take(count, begin + count * ticks_per_message);
+            }
+        }
+        stamps.finish(messages, begin + messages * ticks_per_message)
+    }
+
+    #[test]
+    fn stamps_lie_as_far_apart_as_asked_whatever_a_message_takes() {
+        for ticks in [1, 7, 300, 5_000] {
+            let stamps = run(ticks, 3_000_000 / ticks, 0);
+            let apart = 3_000_000 / stamps.len() as u64;
+            assert!((900..4_000.max(2 * ticks)).contains(&apart), "{ticks} ticks a message: {apart} apart");
+        }
+        let long = run(300, 1_000_000, 0);
+        assert!(long.len() <= MOST && long.len() > MOST / 4, "{} stamps", long.len());
+    }
+
+    #[test]
+    fn rates_add_up_over_the_time_that_is_common() {
+        let close = |rate: Option<f64>, expected: f64| {
+            let rate = rate.unwrap();
+            assert!((rate / expected - 1.0).abs() < 0.01, "{rate} for {expected}");
+        };
+        close(rate(&[run(10, 50_000, 0)]), 0.1);
+        close(rate(&[run(10, 50_000, 0), run(40, 20_000, 100_000)]), 0.125);
+        assert_eq!(rate(&[vec![Stamp { count: 0, ticks: 5 }]]), None);
+        assert_eq!(rate(&[]), None);
+        assert_eq!(rate(&[run(10, 100, 0), run(10, 100, 1 << 40)]), None, "never at the same time");
+    }
+
+    #[test]
+    fn a_slow_start_and_a_slow_end_are_left_out() {
+        let mut stamps = vec![Stamp { count: 0, ticks: 0 }];
+        for step in 1..=100u64 {
+            stamps.push(Stamp { count: step * 100, ticks: 10_000 + step * 1_000 });
+        }
+        stamps.push(Stamp { count: 10_000, ticks: 120_000 });
+        let rate = rate(&[stamps]).unwrap();
+        assert!((rate / 0.1 - 1.0).abs() < 0.001, "{rate}");
+    }
 }

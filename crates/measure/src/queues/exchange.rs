@@ -4,11 +4,11 @@
 //! messages. What is counted is kept in registers; the clock is read every 20 µs or so.
 
 use super::course::Delays;
+use super::course::Stamps;
 use super::course::{Course, Received, Sent};
 use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::message::Message;
 use super::paced::{self, Pace};
-use super::stamps::Stamps;
 use crate::stage::Halt;
 use std::sync::Arc;
 

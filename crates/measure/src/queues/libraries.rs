@@ -4,14 +4,17 @@
 //! [nap](super::ends::NAP); elsewhere the other end wakes the sleeper by going. The versions are those of the lock
 //! file.
 
-pub mod crossbeam;
-pub mod flume;
-pub mod kanal;
-pub mod ring;
-pub mod sync_channel;
-
-use super::ends::{Refusal, Shape};
-use super::memory;
+use super::ends::{
+    Ends, Implementation, Leave, NAP, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,
+};
+use super::message::Message;
+use super::slot;
+use super::spinning::{self, Pop, Push, Spinning};
+use crate::stage::{Guard, Halt};
+use crossbeam_queue::ArrayQueue as Array;
+use rtrb::{Consumer, Producer, PushError, RingBuffer};
+use std::sync::Arc;
+use std::sync::mpsc::{self, SyncSender};
 
 /// The libraries and their versions, those of locks among them: a number of theirs is a number of one version.
 pub const VERSIONS: [(&str, &str); 6] = [
@@ -34,10 +37,257 @@ fn capacity_of<M>(shape: &Shape) -> Result<usize, Refusal> {
         return Err(Refusal::Capacity { capacity, reason });
     }
     // Libraries abort where memory is refused: ask first for what they will ask for, a stamp beside each message.
-    memory::ensure(capacity, size_of::<(M, usize)>())?;
+    slot::ensure(capacity, size_of::<(M, usize)>())?;
     let mut trial: Vec<(M, usize)> = Vec::new();
     trial.try_reserve_exact(capacity).map_err(|_| Refusal::Memory { capacity })?;
     Ok(capacity)
+}
+
+/// crossbeam's bounded channel.
+#[derive(Debug)]
+pub struct Crossbeam;
+
+/// flume's bounded channel.
+#[derive(Debug)]
+pub struct Flume;
+
+/// kanal's bounded channel.
+#[derive(Debug)]
+pub struct Kanal;
+
+/// `std::sync::mpsc::sync_channel`.
+#[derive(Debug)]
+pub struct SyncChannel;
+
+/// crossbeam's array queue, which cannot wait.
+#[derive(Debug)]
+pub struct ArrayQueue;
+
+/// rtrb's ring, which cannot wait.
+#[derive(Debug)]
+pub struct Rtrb;
+
+/// Whether a channel took a message, from what its library says.
+macro_rules! taken {
+    ($library:ident, $sent:expr) => {
+        $sent.map_err(|error| match error {
+            $library::TrySendError::Full(message) => Refused::Full(message),
+            $library::TrySendError::Disconnected(_) => Refused::Closed,
+        })
+    };
+}
+
+/// The end of a consumer whose waits take a limit, with one more such end where the channel gives it.
+macro_rules! receiver {
+    ($library:ident $(, $another:item)?) => {
+        impl<M: Message> Receiver<M> for $library::Receiver<M> {
+            #[inline(always)]
+            fn try_receive(&mut self) -> Result<M, NoMessage> {
+                self.try_recv().map_err(|error| match error {
+                    $library::TryRecvError::Empty => NoMessage::Yet,
+                    $library::TryRecvError::Disconnected => NoMessage::Ever,
+                })
+            }
+
+            fn receive(&mut self, guard: &Guard<'_>) -> Result<Option<M>, Halt> {
+                loop {
+                    match self.recv_timeout(NAP) {
+                        Ok(message) => return Ok(Some(message)),
+                        Err($library::RecvTimeoutError::Disconnected) => return Ok(None),
+                        Err($library::RecvTimeoutError::Timeout) => guard.check()?,
+                    }
+                }
+            }
+
+            $($another)?
+        }
+    };
+}
+
+/// A channel both of whose waits take a limit.
+macro_rules! channel {
+    ($kind:ident, $library:ident) => {
+        impl Implementation for $kind {
+            type Sender<M: Message> = $library::Sender<M>;
+            type Receiver<M: Message> = $library::Receiver<M>;
+
+            fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
+                Ok($library::bounded(capacity_of::<M>(shape)?))
+            }
+        }
+
+        impl<M: Message> Sender<M> for $library::Sender<M> {
+            #[inline(always)]
+            fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+                taken!($library, $library::Sender::try_send(self, message))
+            }
+
+            fn send(&mut self, message: M, watch: &Watch<'_>) -> Result<(), Leave> {
+                let mut message = message;
+                loop {
+                    match self.send_timeout(message, NAP) {
+                        Ok(()) => return Ok(()),
+                        Err($library::SendTimeoutError::Disconnected(_)) => {
+                            return Err(Leave::Halted(Halt::Partner));
+                        }
+                        Err($library::SendTimeoutError::Timeout(back)) => message = back,
+                    }
+                    watch.check()?;
+                }
+            }
+
+            fn another(&self) -> Option<Self> {
+                Some(self.clone())
+            }
+        }
+
+        receiver!(
+            $library,
+            fn another(&self) -> Option<Self> {
+                Some(self.clone())
+            }
+        );
+    };
+}
+
+channel!(Crossbeam, crossbeam_channel);
+channel!(Flume, flume);
+
+impl Implementation for SyncChannel {
+    type Sender<M: Message> = SyncSender<M>;
+    type Receiver<M: Message> = mpsc::Receiver<M>;
+
+    fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
+        Ok(mpsc::sync_channel(capacity_of::<M>(shape)?))
+    }
+}
+
+impl<M: Message> Sender<M> for SyncSender<M> {
+    #[inline(always)]
+    fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+        taken!(mpsc, SyncSender::try_send(self, message))
+    }
+
+    fn send(&mut self, message: M, _: &Watch<'_>) -> Result<(), Leave> {
+        // There is no wait with a limit; a receiver that leaves ends it.
+        SyncSender::send(self, message).map_err(|_| Leave::Halted(Halt::Partner))
+    }
+
+    fn another(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+receiver!(mpsc);
+
+impl Implementation for Kanal {
+    type Sender<M: Message> = kanal::Sender<M>;
+    type Receiver<M: Message> = kanal::Receiver<M>;
+
+    fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
+        Ok(kanal::bounded(capacity_of::<M>(shape)?))
+    }
+}
+
+impl<M: Message> Sender<M> for kanal::Sender<M> {
+    #[inline(always)]
+    fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+        let mut message = Some(message);
+        match self.try_send_option(&mut message) {
+            Ok(true) => Ok(()),
+            Ok(false) => message.map_or(Ok(()), |message| Err(Refused::Full(message))),
+            Err(_) => Err(Refused::Closed),
+        }
+    }
+
+    fn send(&mut self, message: M, _: &Watch<'_>) -> Result<(), Leave> {
+        // Its waits with a limit give way to others differently from those without: a receiver that leaves ends it.
+        kanal::Sender::send(self, message).map_err(|_| Leave::Halted(Halt::Partner))
+    }
+
+    fn another(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+impl<M: Message> Receiver<M> for kanal::Receiver<M> {
+    #[inline(always)]
+    fn try_receive(&mut self) -> Result<M, NoMessage> {
+        match self.try_recv() {
+            Ok(Some(message)) => Ok(message),
+            Ok(None) => Err(NoMessage::Yet),
+            Err(_) => Err(NoMessage::Ever),
+        }
+    }
+
+    fn receive(&mut self, _: &Guard<'_>) -> Result<Option<M>, Halt> {
+        // As for sending; an error means that the sender has gone and nothing is left.
+        Ok(self.recv().ok())
+    }
+
+    fn another(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+}
+
+/// One end of an array queue: both are the same there.
+#[derive(Debug)]
+pub struct ArrayEnd<M>(Arc<Array<M>>);
+
+impl Implementation for ArrayQueue {
+    type Sender<M: Message> = Spinning<ArrayEnd<M>, true>;
+    type Receiver<M: Message> = Spinning<ArrayEnd<M>, false>;
+
+    fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
+        let array = Arc::new(Array::new(capacity_of::<M>(shape)?));
+        Ok(spinning::ends(ArrayEnd(Arc::clone(&array)), ArrayEnd(array)))
+    }
+}
+
+impl<M: Message> Push<M> for ArrayEnd<M> {
+    #[inline(always)]
+    fn push(&mut self, message: M) -> Result<(), M> {
+        self.0.push(message)
+    }
+
+    fn another(&self) -> Option<Self> {
+        Some(ArrayEnd(Arc::clone(&self.0)))
+    }
+}
+
+impl<M: Message> Pop<M> for ArrayEnd<M> {
+    #[inline(always)]
+    fn pop(&mut self) -> Option<M> {
+        self.0.pop()
+    }
+
+    fn another(&self) -> Option<Self> {
+        Some(ArrayEnd(Arc::clone(&self.0)))
+    }
+}
+
+impl Implementation for Rtrb {
+    type Sender<M: Message> = Spinning<Producer<M>, true>;
+    type Receiver<M: Message> = Spinning<Consumer<M>, false>;
+
+    fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
+        let (producer, consumer) = RingBuffer::new(capacity_of::<M>(shape)?);
+        Ok(spinning::ends(producer, consumer))
+    }
+}
+
+impl<M: Message> Push<M> for Producer<M> {
+    #[inline(always)]
+    fn push(&mut self, message: M) -> Result<(), M> {
+        Producer::push(self, message).map_err(|PushError::Full(message)| message)
+    }
+}
+
+impl<M: Message> Pop<M> for Consumer<M> {
+    #[inline(always)]
+    fn pop(&mut self) -> Option<M> {
+        Consumer::pop(self).ok()
+    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@
 //! A loop that sends the next message when the last one has gone through asks least when the queue is slowest
 //! (coordinated omission); the delay that it sees from the actual sending stands beside the corrected one.
 
+use super::course::Stamps;
 use super::course::{Course, Delays, Received, Sent};
 use super::ends::{Leave, NoMessage, Receiver, Refused, Sender, Watch};
 use super::message::Message;
-use super::stamps::Stamps;
 use crate::counter;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;

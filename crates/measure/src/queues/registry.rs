@@ -4,8 +4,9 @@ use super::bounded::Bounded;
 use super::catalogue::{Kind, Payload, QueueKind};
 use super::ends::{Implementation, Refusal, Shape};
 use super::exchange::{RoleSettings, Roles, roles};
-use super::kernel_objects::{eventfd::Eventfd, pipe::Pipe, sem_t::SemT, socketpair::Socketpair};
-use super::libraries::{crossbeam, flume, kanal, ring, sync_channel};
+use super::kernel_channels::{Pipe, Socketpair};
+use super::kernel_semaphores::{Eventfd, SemT};
+use super::libraries::{ArrayQueue, Crossbeam, Flume, Kanal, Rtrb, SyncChannel};
 use super::message::{Block, Message};
 use super::mutex::Locked;
 use super::semaphore::Semaphore;
@@ -24,12 +25,12 @@ pub fn open(kind: &Kind, payload: Payload, shape: &Shape, settings: &RoleSetting
         QueueKind::SemT => open_of::<Bounded<SemT>>,
         QueueKind::Mutex => open_of::<Locked>,
         QueueKind::Spsc => open_of::<Spsc>,
-        QueueKind::SyncChannel => open_of::<sync_channel::SyncChannel>,
-        QueueKind::ArrayQueue => open_of::<crossbeam::ArrayQueue>,
-        QueueKind::Crossbeam => open_of::<crossbeam::Channel>,
-        QueueKind::Rtrb => open_of::<ring::Rtrb>,
-        QueueKind::Flume => open_of::<flume::Flume>,
-        QueueKind::Kanal => open_of::<kanal::Kanal>,
+        QueueKind::SyncChannel => open_of::<SyncChannel>,
+        QueueKind::ArrayQueue => open_of::<ArrayQueue>,
+        QueueKind::Crossbeam => open_of::<Crossbeam>,
+        QueueKind::Rtrb => open_of::<Rtrb>,
+        QueueKind::Flume => open_of::<Flume>,
+        QueueKind::Kanal => open_of::<Kanal>,
         QueueKind::Pipe => open_of::<Pipe>,
         QueueKind::Socketpair => open_of::<Socketpair>,
         QueueKind::Eventfd => open_of::<Bounded<Eventfd>>,

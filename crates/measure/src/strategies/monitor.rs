@@ -1,11 +1,11 @@
 //! Strategies that ask the core to wait: until a line is written, or for a moment.
 
 #[cfg(target_arch = "x86_64")]
+use super::Turn;
+#[cfg(target_arch = "x86_64")]
 use super::instructions;
 #[cfg(target_arch = "x86_64")]
 use super::spinning::Idle;
-#[cfg(target_arch = "x86_64")]
-use super::turn::Turn;
 #[cfg(target_arch = "x86_64")]
 use crate::counter;
 #[cfg(target_arch = "x86_64")]
@@ -94,7 +94,7 @@ impl super::spinning::Idle for Wfe {
     }
 
     #[inline(always)]
-    fn idle(&self, turn: &super::turn::Turn, word: u32) {
+    fn idle(&self, turn: &super::Turn, word: u32) {
         super::instructions::wait_for_event(turn.address(), word);
     }
 }

@@ -1,7 +1,7 @@
 //! Strategies that look for a while and then sleep until they are woken.
 
 use super::Strategy;
-use super::turn::{Turn, is_mine};
+use super::{Turn, is_mine};
 use crate::stage::{Guard, Halt};
 use crate::sync::yield_now;
 use crate::wait::{Pause, WaitAction};
@@ -126,8 +126,8 @@ impl Strategy for Backoff {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
-    use super::super::turn::{after, is_end};
     use super::*;
+    use crate::strategies::{after, is_end};
     use crate::sync::{Arc, AtomicU64};
 
     /// Two turns of each side, the last one the end, with both sides asleep whenever they have to wait.

@@ -1,7 +1,7 @@
 //! Strategies that look until it is their turn, and differ in what they do between two looks.
 
 use super::Strategy;
-use super::turn::{Turn, is_mine};
+use super::{Turn, is_mine};
 use crate::stage::{Guard, Halt, POLLS};
 use crate::wait::{self, WaitAction};
 

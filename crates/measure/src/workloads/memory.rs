@@ -1,13 +1,21 @@
-//! Each thread reads or writes a buffer of its own, in blocks of 1 KiB, one after another.
+//! Memory: buffers that each thread reads or writes in blocks of 1 KiB, one after another, and the four kernels of memory
+//! bandwidth, over arrays that no cache holds (McCalpin 1995): at least four times all last-level caches of the CPUs that
+//! work, shared out among the threads, first touched by whoever works on them.
 
 use super::threads::together;
 use super::{Job, Numbers, WorkError};
+use crate::host::affinity::current_mask;
+use crate::room::available_bytes;
+use coretalk_model::place::WorkloadKind;
+use coretalk_model::{CpuId, CpuSet};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 /// More than any cache that a core has to itself.
 const WORDS: usize = 8 << 20;
 const BLOCK: usize = 128;
 
-pub fn read(job: &Job) -> Result<Numbers, WorkError> {
+pub(super) fn read(job: &Job) -> Result<Numbers, WorkError> {
     let (_, bytes) = together(job, |_, _| {
         let buffer: Vec<u64> = (0..WORDS as u64).collect();
         let expected: u64 = WORDS as u64 * (WORDS as u64 - 1) / 2;
@@ -26,7 +34,7 @@ pub fn read(job: &Job) -> Result<Numbers, WorkError> {
     per_second(bytes)
 }
 
-pub fn write(job: &Job) -> Result<Numbers, WorkError> {
+pub(super) fn write(job: &Job) -> Result<Numbers, WorkError> {
     let (_, bytes) = together(job, |_, _| {
         let mut buffer = vec![0u64; WORDS];
         let begun = std::time::Instant::now();
@@ -49,4 +57,149 @@ pub fn write(job: &Job) -> Result<Numbers, WorkError> {
 fn per_second(rates: Vec<Result<f64, WorkError>>) -> Result<Numbers, WorkError> {
     let rate: f64 = rates.into_iter().sum::<Result<f64, WorkError>>()?;
     Ok(vec![("mb_per_s", rate / 1e6)])
+}
+
+/// What an array has at least, and where nothing is known of the caches: more than all but the largest of them.
+const LEAST_ARRAY: u64 = 32 << 20;
+const UNKNOWN_CACHES: u64 = 256 << 20;
+/// The share of the free memory that three arrays may take.
+const ARRAYS_SHARE: f64 = 0.75;
+const SCALAR: f64 = 3.0;
+
+/// Bytes of an array over these CPUs.
+///
+/// # Errors
+/// There is not so much memory: smaller arrays would measure caches.
+fn array_bytes(cpus: &CpuSet) -> Result<u64, WorkError> {
+    let whole = last_level_bytes(cpus).map_or(UNKNOWN_CACHES, |bytes| (4 * bytes).max(LEAST_ARRAY));
+    match available_bytes() {
+        Some(free) if 3 * whole > (ARRAYS_SHARE * free as f64) as u64 => {
+            Err(WorkError::Memory { cpus: cpus.clone(), needed_mib: (3 * whole) >> 20, free_mib: free >> 20 })
+        }
+        _ => Ok(whole),
+    }
+}
+
+pub(super) fn stream(job: &Job) -> Result<Numbers, WorkError> {
+    let cpus = match job.cpus.is_empty() {
+        true => current_mask().map_err(WorkError::refused("its CPUs cannot be read"))?,
+        false => job.cpus.iter().take(job.threads).copied().collect(),
+    };
+    let whole = array_bytes(&cpus)? as usize;
+    let words = whole / 8 / job.threads;
+    let kind = job.workload.kind;
+    let per_element = match kind {
+        WorkloadKind::StreamCopy | WorkloadKind::StreamScale => 16,
+        _ => 24,
+    };
+    let (_, rates) = together(job, |_, _| {
+        let (mut a, mut b, mut c) = (vec![1.0f64; words], vec![2.0f64; words], vec![0.5f64; words]);
+        let begun = std::time::Instant::now();
+        let mut passes = 0u64;
+        while passes == 0 || begun.elapsed() < job.span {
+            pass(kind, std::hint::black_box((&mut a, &mut b, &mut c)));
+            passes += 1;
+        }
+        let rate = (passes as usize * words * per_element) as f64 / begun.elapsed().as_secs_f64();
+        check_array(kind, [&a, &b, &c]).map(|()| rate)
+    })?;
+    let rate: f64 = rates.into_iter().sum::<Result<f64, WorkError>>()?;
+    Ok(vec![("mb_per_s", rate / 1e6)])
+}
+
+type Arrays<'a> = (&'a mut Vec<f64>, &'a mut Vec<f64>, &'a mut Vec<f64>);
+
+/// Reads are of arrays that no pass writes, so that every pass does the same.
+fn pass(kind: WorkloadKind, (a, b, c): Arrays<'_>) {
+    match kind {
+        WorkloadKind::StreamCopy => c.copy_from_slice(a),
+        WorkloadKind::StreamScale => b.iter_mut().zip(&*c).for_each(|(b, c)| *b = SCALAR * c),
+        WorkloadKind::StreamAdd => c.iter_mut().zip(a.iter().zip(&*b)).for_each(|(c, (a, b))| *c = a + b),
+        _ => a.iter_mut().zip(b.iter().zip(&*c)).for_each(|(a, (b, c))| *a = b + SCALAR * c),
+    }
+}
+
+fn check_array(kind: WorkloadKind, [a, b, c]: [&[f64]; 3]) -> Result<(), WorkError> {
+    let (found, expected) = match kind {
+        WorkloadKind::StreamCopy => (c, 1.0),
+        WorkloadKind::StreamScale => (b, SCALAR * 0.5),
+        WorkloadKind::StreamAdd => (c, 1.0 + 2.0),
+        _ => (a, 2.0 + SCALAR * 0.5),
+    };
+    match found.iter().find(|value| **value != expected) {
+        Some(&value) => Err(WorkError::Array { value, expected }),
+        None => Ok(()),
+    }
+}
+
+/// Bytes that all last-level caches of these CPUs hold together; `None` where the system does not say so of each.
+pub fn last_level_bytes(cpus: &CpuSet) -> Option<u64> {
+    within(Path::new("/sys/devices/system/cpu"), cpus)
+}
+
+fn within(root: &Path, cpus: &CpuSet) -> Option<u64> {
+    let caches: Option<BTreeMap<String, u64>> = cpus.iter().map(|cpu| last_level(root, cpu)).collect();
+    // One entry for each cache, named by who shares it.
+    caches.filter(|caches| !caches.is_empty()).map(|caches| caches.values().sum())
+}
+
+/// Who shares the highest cache of a CPU, and what it holds.
+fn last_level(root: &Path, cpu: CpuId) -> Option<(String, u64)> {
+    let folder = root.join(format!("cpu{cpu}/cache"));
+    let caches = std::fs::read_dir(folder).ok()?.flatten().filter_map(|entry| {
+        let read =
+            |name: &str| Some(std::fs::read_to_string(entry.path().join(name)).ok()?.trim().to_owned());
+        let level: u32 = read("level")?.parse().ok()?;
+        Some((level, read("shared_cpu_list")?, bytes(&read("size")?)?))
+    });
+    caches.max_by_key(|(level, ..)| *level).map(|(_, sharers, bytes)| (sharers, bytes))
+}
+
+/// `32768K`, `36M`.
+fn bytes(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        "" => 1,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cache_counts_once_however_many_share_it() {
+        let root = tempfile::tempdir().unwrap();
+        for (cpu, index, level, sharers, size) in [
+            (0, 0, "1", "0", "32K"),
+            (0, 3, "3", "0-1", "32768K"),
+            (1, 3, "3", "0-1", "32768K"),
+            (2, 3, "3", "2-3", "16M"),
+        ] {
+            let folder = root.path().join(format!("cpu{cpu}/cache/index{index}"));
+            std::fs::create_dir_all(&folder).unwrap();
+            for (name, text) in [("level", level), ("shared_cpu_list", sharers), ("size", size)] {
+                std::fs::write(folder.join(name), format!("{text}\n")).unwrap();
+            }
+        }
+        let of = |list: &str| within(root.path(), &list.parse().unwrap());
+        assert_eq!(of("0-1"), Some(32 << 20));
+        assert_eq!(of("0-2"), Some(48 << 20));
+        // Of CPU 3 nothing is known: a part is no answer.
+        assert_eq!(of("0-3"), None);
+        assert_eq!(of(""), None);
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(
+            [bytes("512"), bytes("8M"), bytes("1G"), bytes("8T"), bytes("M")],
+            [Some(512), Some(8 << 20), Some(1 << 30), None, None]
+        );
+    }
 }

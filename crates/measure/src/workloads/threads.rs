@@ -1,8 +1,10 @@
-//! Threads of a workload, each on the CPU of its role.
+//! Threads of a workload, each on the CPU of its role, and those that lock: `threads-yield` and `mutex-array`.
 
-use super::{Job, WorkError};
+use super::{Job, Numbers, WorkError};
+use crate::events;
 use crate::host::affinity;
-use std::sync::Barrier;
+use coretalk_model::stats::Key;
+use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Runs a closure in each of the job's threads, which begin together; says how long that took, and what each returned.
@@ -71,4 +73,62 @@ pub fn spin_until(mut done: impl FnMut() -> bool) {
             std::thread::yield_now();
         }
     }
+}
+
+/// Locks of one event of `threads-yield`, and how many mutexes there are.
+const LOCKS: usize = 1_000;
+const MUTEXES: usize = 8;
+
+/// The threads, mutexes and locks of `mutex-array`, and the empty loops between: a tenth of the rounds and loops of the
+/// benchmark of the field, so that a run takes a fraction of a second.
+const CROWD: usize = 64;
+const ARRAY: usize = 4_096;
+const ROUNDS: u64 = 5_000;
+const LOOPS: u64 = 1_000;
+
+pub fn threads_yield(job: &Job) -> Result<Numbers, WorkError> {
+    let mutexes: Vec<Mutex<u64>> = (0..MUTEXES).map(|_| Mutex::new(0)).collect();
+    let (elapsed, done) = together(job, |role, begun| {
+        let mut events = Vec::new();
+        while begun.elapsed() < job.span {
+            let event = Instant::now();
+            for lock in 0..LOCKS {
+                let mut count =
+                    mutexes[(role + lock) % MUTEXES].lock().unwrap_or_else(PoisonError::into_inner);
+                std::thread::yield_now();
+                *count += 1;
+            }
+            events.push(event.elapsed());
+        }
+        events
+    })?;
+    let all: Vec<_> = done.into_iter().flatten().collect();
+    counted(&mutexes, (all.len() * LOCKS) as u64)?;
+    let rate = all.len() as f64 / elapsed.as_secs_f64();
+    Ok([vec![("events_per_s", rate)], events::numbers(all)].concat())
+}
+
+pub fn mutex_array(job: &Job) -> Result<Numbers, WorkError> {
+    let mutexes: Vec<Mutex<u64>> = (0..ARRAY).map(|_| Mutex::new(0)).collect();
+    let (elapsed, done) = together_by(job, CROWD, |role, begun| {
+        let key = Key::of(&[role as u64]);
+        for round in 0..ROUNDS {
+            for step in 0..LOOPS {
+                std::hint::black_box(step);
+            }
+            let mutex = &mutexes[key.below(round, ARRAY as u64) as usize];
+            *mutex.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        }
+        begun.elapsed()
+    })?;
+    counted(&mutexes, CROWD as u64 * ROUNDS)?;
+    let time_s = elapsed.as_secs_f64();
+    let rate = CROWD as f64 / time_s;
+    Ok([vec![("time_s", time_s), ("events_per_s", rate)], events::numbers(done)].concat())
+}
+
+/// Every lock added one.
+fn counted(mutexes: &[Mutex<u64>], expected: u64) -> Result<(), WorkError> {
+    let found: u64 = mutexes.iter().map(|mutex| *mutex.lock().unwrap_or_else(PoisonError::into_inner)).sum();
+    if found == expected { Ok(()) } else { Err(WorkError::Locks { expected, found }) }
 }

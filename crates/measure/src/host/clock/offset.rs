@@ -36,12 +36,6 @@ impl Offset {
     pub fn reversed(self) -> Offset {
         Offset { from: self.to, to: self.from, ticks: -self.ticks, ..self }
     }
-
-    /// Whether the two counters may be compared with each other: no step back, and less than half of a round trip
-    /// apart.
-    pub fn is_synchronous(&self) -> bool {
-        self.warps == 0 && self.ticks.abs() < self.round_trip_ticks as f64 / 2.0
-    }
 }
 
 /// Measures the offset between two CPUs with two threads of its own; `None` where one of them refuses a thread or does

@@ -1,39 +1,32 @@
-//! Checks of how fast cores run and how deep they sleep.
+//! Checks of clocks: how fast cores run, how deep they sleep, and the counter that measures.
 
-use super::{LiveFacts, Report};
+use super::{LiveFacts, Report, cannot_tell, fail, ok, warn};
+use crate::host::clock::Spread;
 use crate::host::facts;
+use crate::host::facts::{CpuInfo, Platform};
 use crate::host::root::SystemRoot;
-use coretalk_model::Verdict;
 
 const CPU: &str = "/sys/devices/system/cpu";
 
 pub(super) fn governor(root: &SystemRoot, _: &LiveFacts) -> Report {
     match facts::distinct(root, "scaling_governor") {
-        None => Report::new(
-            Verdict::CannotTell,
+        None => cannot_tell(
             "no frequency driver is visible: clocks may change; the core clock of each pass shows it",
         ),
-        Some(governor) if governor == "performance" => {
-            Report::new(Verdict::Ok, "governor performance: clocks stay high")
+        Some(governor) if governor == "performance" => ok("governor performance: clocks stay high"),
+        Some(governor) => {
+            warn(format!("governor {governor}: clocks rise only under load and drop between passes"))
+                .fix("sudo cpupower frequency-set -g performance")
         }
-        Some(governor) => Report::new(
-            Verdict::Warn,
-            format!("governor {governor}: clocks rise only under load and drop between passes"),
-        )
-        .fix("sudo cpupower frequency-set -g performance"),
     }
 }
 
 pub(super) fn boost(root: &SystemRoot, _: &LiveFacts) -> Report {
     match facts::boost(root) {
-        None => Report::new(Verdict::CannotTell, "the system does not report whether boost is on"),
-        Some(true) => Report::new(
-            Verdict::Ok,
-            "boost on: clocks vary with temperature and load, so compare runs in core cycles",
-        ),
+        None => cannot_tell("the system does not report whether boost is on"),
+        Some(true) => ok("boost on: clocks vary with temperature and load, so compare runs in core cycles"),
         Some(false) => {
-            Report::new(Verdict::Warn, "boost off: clocks are steady, but slower than the hardware allows")
-                .fix(boost_command(root))
+            warn("boost off: clocks are steady, but slower than the hardware allows").fix(boost_command(root))
         }
     }
 }
@@ -55,21 +48,20 @@ const DEEP_US: u64 = 20;
 
 pub(super) fn kernel_idle(root: &SystemRoot, _: &LiveFacts) -> Report {
     let Some(driver) = root.peek(&format!("{CPU}/cpuidle/current_driver")) else {
-        return Report::new(Verdict::CannotTell, "the system does not report its idle states");
+        return cannot_tell("the system does not report its idle states");
     };
     if driver == "none" {
-        return Report::new(Verdict::Ok, "no idle driver: idle CPUs only halt");
+        return ok("no idle driver: idle CPUs only halt");
     }
     match deepest_state(root) {
-        None => Report::new(Verdict::CannotTell, format!("idle driver {driver} lists no states")),
-        Some((name, latency_us)) if latency_us > DEEP_US => Report::new(
-            Verdict::Warn,
-            format!("idle state {name} takes {latency_us} µs to leave: this delays wake-ups, but not spinning threads"),
-        )
+        None => cannot_tell(format!("idle driver {driver} lists no states")),
+        Some((name, latency_us)) if latency_us > DEEP_US => warn(format!(
+            "idle state {name} takes {latency_us} µs to leave: this delays wake-ups, but not spinning threads"
+        ))
         .fix(format!("sudo cpupower idle-set --disable-by-latency {DEEP_US}")),
-        Some((name, latency_us)) => {
-            Report::new(Verdict::Ok, format!("the deepest idle state ({name}) takes {latency_us} µs to leave, according to its driver"))
-        }
+        Some((name, latency_us)) => ok(format!(
+            "the deepest idle state ({name}) takes {latency_us} µs to leave, according to its driver"
+        )),
     }
 }
 
@@ -89,4 +81,76 @@ fn deepest_state(root: &SystemRoot) -> Option<(String, u64)> {
         }
     }
     deepest
+}
+
+const SOURCES: &str = "/sys/devices/system/clocksource/clocksource0";
+
+/// Kernel clock sources that are the counter which measures, on x86, Arm, RISC-V and POWER.
+const COUNTERS: &[&str] = &["tsc", "arch_sys_counter", "riscv_clocksource", "timebase"];
+
+pub(super) fn source(root: &SystemRoot, live: &LiveFacts) -> Report {
+    let named = root.peek(&format!("{SOURCES}/current_clocksource"));
+    let Some(source) = named.or_else(|| live.clock?.kernel_source.clone()) else {
+        return cannot_tell("the kernel does not report its clock source");
+    };
+    if COUNTERS.contains(&source.as_str()) {
+        return ok(format!("the kernel's clock source is {source}, the counter used for measuring"));
+    }
+    let text =
+        format!("the kernel's clock source is {source}; it may distrust the counter used for measuring");
+    let report = warn(text);
+    let available = root.peek(&format!("{SOURCES}/available_clocksource")).unwrap_or_default();
+    match available.split_whitespace().find(|name| COUNTERS.contains(name)) {
+        Some(counter) => report.fix(format!("echo {counter} | sudo tee {SOURCES}/current_clocksource")),
+        None => report,
+    }
+}
+
+pub(super) fn invariant(root: &SystemRoot, live: &LiveFacts) -> Report {
+    // Arm's system counter runs at a fixed rate in every power state by definition (Arm ARM, "The system counter").
+    let is_arm_counter = live.clock.is_some_and(|clock| clock.source == "cntvct");
+    let stated = live.clock.and_then(|clock| clock.invariant);
+    match stated.or(is_arm_counter.then_some(true)).or_else(|| by_flags(root)) {
+        None => cannot_tell("the processor does not report whether its counter keeps its rate"),
+        Some(true) => ok("the counter keeps its rate in every power state"),
+        Some(false) if Platform::read(root).hypervisor.is_some() => warn(
+            "the host does not guarantee a constant counter rate: migration to another machine would change it",
+        ),
+        Some(false) => fail("the counter stops or changes rate with the core clock: ns would be wrong"),
+    }
+}
+
+fn by_flags(root: &SystemRoot) -> Option<bool> {
+    let cpuinfo = CpuInfo::read(root);
+    Some(cpuinfo.has_flag("constant_tsc")? && cpuinfo.has_flag("nonstop_tsc")?)
+}
+
+/// Offsets are known to about half a round trip, which between sockets is some hundred nanoseconds at most.
+const SYNCHRONOUS_NS: f64 = 100.0;
+
+/// Far beyond any error of the estimate, and beyond the margin of a common start.
+const APART_NS: f64 = 1e6;
+
+pub(super) fn sync(_: &SystemRoot, live: &LiveFacts) -> Report {
+    let Some(Spread { pairs, largest_ns, bound_ns }) = live.offsets.filter(Spread::is_known) else {
+        return cannot_tell("the counters of different CPUs were not compared");
+    };
+    let compared = if pairs == 1 { "two CPUs".to_owned() } else { format!("{} CPUs", pairs + 1) };
+    if largest_ns <= SYNCHRONOUS_NS {
+        let text = if largest_ns <= bound_ns {
+            format!("the counters of {compared} agree within the error of ± {bound_ns:.0} ns")
+        } else {
+            format!("the counters of {compared} are at most {largest_ns:.0} ± {bound_ns:.0} ns apart")
+        };
+        return ok(text);
+    }
+    if largest_ns <= APART_NS {
+        let text = format!(
+            "counters are up to {largest_ns:.0} ns apart (± {bound_ns:.0}): `one-way` is flagged, round trips are unaffected"
+        );
+        return warn(text);
+    }
+    let text =
+        format!("counters are {:.1} ms apart: `one-way` and a common start are impossible", largest_ns / 1e6);
+    fail(text)
 }

@@ -1,21 +1,21 @@
-//! One pass of a trial on threads of this machine: once without a clock in the loop, once with.
+//! One pass of a trial on threads of this machine: once without a clock in the loop, once with; and work of a known length,
+//! which a thread does inside and beside the critical section.
 
 use super::observation::{Memory, Observation, acquired, rates, verify};
 use super::trials::Config;
-use super::work::{step_ticks, work};
 use crate::counter;
 use crate::counters::atomic::{CasLoop, FetchAdd, PerThread, Racy};
-use crate::counters::catalogue::MethodKind;
-use crate::counters::catalogue::Waits;
+use crate::counters::catalogue::{MethodKind, Waits};
 use crate::counters::flag::{FlagLock, FlagLockAlways};
 use crate::counters::guarded::Guarded;
 use crate::counters::mcs::McsLock;
 use crate::counters::sleeping::{ReadersWriter, Sleeping};
-use crate::counters::{Counter, Setup, Step, wide};
-use crate::primitives::mutex::StdMutex;
+use crate::counters::{Counter, Setup, Step, atomic};
 use crate::primitives::parking_lot::LotMutex;
-use crate::primitives::pthread::PlainMutex;
 use crate::primitives::spin::{TasLock, TicketLock};
+use crate::primitives::standard::StdMutex;
+use crate::primitives::system::PlainMutex;
+use crate::room;
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
@@ -25,6 +25,7 @@ use crate::trial_context::{Apart, RoleContext, TrialContext};
 use coretalk_model::series::{Observed, TrialSpec};
 use coretalk_model::{CpuId, Flag, Picos, TrialFailure};
 use std::collections::BTreeMap;
+use std::hint::black_box;
 
 /// A pass may take so much longer than asked before it is given up: threads that spin on shared CPUs hand over once in
 /// a time slice.
@@ -45,7 +46,7 @@ const MOST_SHARED: u32 = 8;
 const PART_NS: f64 = 1e6;
 /// Why so many threads cannot be had here.
 pub fn lacks(spec: &TrialSpec) -> Option<String> {
-    crate::counters::room::lacking(spec.placement.len())
+    room::lacking_for_threads(spec.placement.len())
 }
 
 /// Performs one pass.
@@ -67,8 +68,8 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
         MethodKind::FlagWait => pass.of::<Guarded<FlagLock>>(),
         MethodKind::FlagWaitAlways => pass.of::<Guarded<FlagLockAlways>>(),
         #[cfg(target_arch = "x86_64")]
-        MethodKind::Wide if wide::is_native() => pass.of::<wide::Wide>(),
-        MethodKind::Wide => pass.of::<wide::LockedWide>(),
+        MethodKind::Wide if atomic::is_native() => pass.of::<atomic::Wide>(),
+        MethodKind::Wide => pass.of::<atomic::LockedWide>(),
         MethodKind::ReadersWriter => pass.of::<ReadersWriter>(),
         MethodKind::PerThread => pass.of::<PerThread>(),
         MethodKind::Racy => pass.of::<Racy>(),
@@ -284,5 +285,46 @@ impl<C: Counter> Hand<'_, '_, C> {
             *batch = (*batch / 2).max(1);
         }
         Ok(now)
+    }
+}
+
+/// Steps of one run of the calibration: tens of microseconds.
+const STEPS: u32 = 20_000;
+/// Runs of which the fastest counts: an interrupt lengthens one, never shortens it.
+const RUNS: usize = 5;
+
+/// Works so many steps. Each depends on the one before, so that their time adds up, and touches registers only.
+#[inline(always)]
+pub fn work(steps: u32) {
+    if steps == 0 {
+        return;
+    }
+    let mut value = black_box(1u64);
+    for _ in 0..steps {
+        // The multiplier of Knuth's MMIX generator: no compiler shortens the chain.
+        value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+    }
+    black_box(value);
+}
+
+/// What one step takes here and now, in ticks.
+pub fn step_ticks() -> f64 {
+    let runs = (0..RUNS).map(|_| {
+        let began = counter::start();
+        work(STEPS);
+        counter::stop() - began
+    });
+    runs.min().unwrap_or(0).max(1) as f64 / f64::from(STEPS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_takes_time_and_a_step_has_a_length() {
+        let step = step_ticks();
+        assert!(step > 0.0 && step.is_finite());
+        work(0);
     }
 }

@@ -14,22 +14,20 @@ use std::marker::PhantomData;
 
 /// nviennot/core-to-core-latency, benchmark 1: a flag, compare-exchanged to and fro without a pause; the clock side is
 /// the second to move.
-pub static CORE_TO_CORE_LATENCY: Kernel = Kernel {
-    id: KernelId(Cow::Borrowed("as:core-to-core-latency")),
-    roles: &[clock_side::<Flag<Busy>>, other_side::<Flag<Busy>>],
-    cost: Cost::PingPong { transfers_per_hop: 1.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
-    lines_per_place: 1,
-    symbol: "imitation",
-};
+pub static CORE_TO_CORE_LATENCY: Kernel = Kernel::ping_pong(
+    ("as:core-to-core-latency", "imitation"),
+    &[clock_side::<Flag<Busy>>, other_side::<Flag<Busy>>],
+    (1.0, Spin::Eager),
+    1,
+);
 
 /// SoilRos/cpu-latency: a compare-exchange to and fro.
-pub static CPU_LATENCY: Kernel = Kernel {
-    id: KernelId(Cow::Borrowed("as:cpu-latency")),
-    roles: &[clock_side::<Flag<Busy>>, other_side::<Flag<Busy>>],
-    cost: Cost::PingPong { transfers_per_hop: 1.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
-    lines_per_place: 1,
-    symbol: "imitation",
-};
+pub static CPU_LATENCY: Kernel = Kernel::ping_pong(
+    ("as:cpu-latency", "imitation"),
+    &[clock_side::<Flag<Busy>>, other_side::<Flag<Busy>>],
+    (1.0, Spin::Eager),
+    1,
+);
 
 /// google/multichase `pingpong -l`: a locked exchange to and fro with ten pauses after each failed try,
 /// so that it times the pauses rather than the line.
@@ -43,31 +41,28 @@ pub static MULTICHASE: Kernel = Kernel {
 };
 
 /// rigtorp/c2clat: a line each way, store and load spin; both words are reset before each sample.
-pub static C2CLAT: Kernel = Kernel {
-    id: KernelId(Cow::Borrowed("as:c2clat")),
-    roles: &[clock_side::<TwoLines>, other_side::<TwoLines>],
-    cost: Cost::PingPong { transfers_per_hop: 2.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
-    lines_per_place: 2,
-    symbol: "imitation",
-};
+pub static C2CLAT: Kernel = Kernel::ping_pong(
+    ("as:c2clat", "imitation"),
+    &[clock_side::<TwoLines>, other_side::<TwoLines>],
+    (2.0, Spin::Eager),
+    2,
+);
 
 /// rigtorp/c2clat `-w`: one word, counted up by compare-exchange from both sides; reset before each sample.
-pub static C2CLAT_W: Kernel = Kernel {
-    id: KernelId(Cow::Borrowed("as:c2clat-w")),
-    roles: &[clock_side::<CountingWord>, other_side::<CountingWord>],
-    cost: Cost::PingPong { transfers_per_hop: 1.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
-    lines_per_place: 1,
-    symbol: "imitation",
-};
+pub static C2CLAT_W: Kernel = Kernel::ping_pong(
+    ("as:c2clat-w", "imitation"),
+    &[clock_side::<CountingWord>, other_side::<CountingWord>],
+    (1.0, Spin::Eager),
+    1,
+);
 
 /// clamchowder/Microbenchmarks CoherencyLatency: one word counted up by both sides with plain loads and stores.
-pub static COHERENCY_LATENCY: Kernel = Kernel {
-    id: KernelId(Cow::Borrowed("as:coherency-latency")),
-    roles: &[clock_side::<LoadStore>, other_side::<LoadStore>],
-    cost: Cost::PingPong { transfers_per_hop: 2.0, spin: Spin::Eager, extra_hints_per_hop: 0.0 },
-    lines_per_place: 1,
-    symbol: "imitation",
-};
+pub static COHERENCY_LATENCY: Kernel = Kernel::ping_pong(
+    ("as:coherency-latency", "imitation"),
+    &[clock_side::<LoadStore>, other_side::<LoadStore>],
+    (2.0, Spin::Eager),
+    1,
+);
 
 /// One trip as seen from the side with the clock, and from the other. Whatever the tool, the clock side is the last to
 /// see the partner in each trip, so no line is left while the partner still has a turn on it.

@@ -2,11 +2,12 @@
 
 use super::Load;
 use crate::counter;
+use crate::room::available_bytes;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire};
 use crate::trial_context::{Apart, RoleContext};
-use crate::workloads::caches;
+use crate::workloads::memory;
 use coretalk_model::{CpuId, CpuSet};
 use std::hint::black_box;
 
@@ -37,9 +38,9 @@ impl Field {
     pub fn of(cpus: &[CpuId]) -> Field {
         let neighbours = cpus.len().saturating_sub(2).max(1);
         let set: CpuSet = cpus.iter().copied().collect();
-        let cache = caches::last_level_bytes(&set).unwrap_or(UNKNOWN_CACHE_BYTES);
+        let cache = memory::last_level_bytes(&set).unwrap_or(UNKNOWN_CACHE_BYTES);
         let mut bytes = (TIMES_CACHE * cache / neighbours as u64).clamp(LEAST_BYTES, MOST_BYTES);
-        if let Some(free) = caches::available_bytes() {
+        if let Some(free) = available_bytes() {
             bytes = bytes.min(free / SHARE_OF_MEMORY / neighbours as u64);
         }
         let lines = (0..neighbours.div_ceil(2)).map(|_| Apart::default()).collect();

@@ -1,14 +1,14 @@
 //! One pass of a trial on threads of this machine.
 
-use super::pace;
 use super::trials::Config;
+use crate::probes::queue;
 use crate::queues::catalogue::Waits;
+use crate::queues::course;
 use crate::queues::course::{Course, Received, Sent};
 use crate::queues::ends::{Refusal, Shape};
 use crate::queues::exchange::{Consume, Produce, RoleSettings, Roles};
 use crate::queues::paced::Pace;
 use crate::queues::registry;
-use crate::queues::stamps;
 use crate::room::Room;
 use crate::series::TrialOrder;
 use crate::stage::Halt;
@@ -185,10 +185,10 @@ fn observed(
     if received.wrong > 0 || sent.sum != received.sum {
         observed.flags.set(Flag::Invalid);
     }
-    let per_s = stamps::rate(&loops).map(|per_tick| per_tick * context.rate().hz);
+    let per_s = course::rate(&loops).map(|per_tick| per_tick * context.rate().hz);
     match (config.rate, &received.delays, per_s) {
         (Some(requested), Some(delays), Some(per_s)) => {
-            pace::observe(&mut observed, context.rate(), [requested, per_s], delays);
+            queue::observe(&mut observed, context.rate(), [requested, per_s], delays);
         }
         (_, _, Some(per_s)) => observed.value(names::RATE, per_s),
         _ => {}

@@ -1,8 +1,8 @@
 //! What a trial costs on a simulated machine.
 
-use super::pace;
 use super::trials::Config;
 use crate::pricing::Pricing;
+use crate::probes::queue;
 use crate::queues::catalogue::{Payload, QueueKind, Waits};
 use crate::queues::course::Delays;
 use crate::series::TrialOrder;
@@ -271,6 +271,6 @@ fn paced(
         stage.spend(role, busy_ns.clamp(0.0, lasted_ns), sleeps as u32);
     }
     let reached = messages as f64 / last_ns.max(messages as f64 * every_ns) * 1e9;
-    pace::observe(observed, stage.rate(), [rate, reached], &delays);
+    queue::observe(observed, stage.rate(), [rate, reached], &delays);
     observed.count(names::MESSAGES, messages);
 }

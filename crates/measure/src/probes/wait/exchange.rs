@@ -3,7 +3,7 @@
 use crate::counter;
 use crate::stage::{Guard, Halt};
 use crate::strategies::Strategy;
-use crate::strategies::turn::{Turn, after, is_end, is_turn};
+use crate::strategies::{Turn, after, is_end, is_turn};
 use crate::tally::Tally;
 
 /// Round trips on every line before anything is counted: address translation and the phase of the first trip.

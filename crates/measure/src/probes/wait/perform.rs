@@ -1,16 +1,16 @@
 //! One pass of a trial on threads of this machine.
 
 use super::exchange::{self, Clock, Followed, Led, Plan};
-use super::task::{PASSES, PATIENCE, Task, with};
+use super::tasks::{PASSES, PATIENCE, Task, with};
 use super::trials::{Mode, Trial};
-use super::{call, flags, sibling};
+use super::{flags, tasks};
 use crate::counter;
-use crate::energy::PackageEnergy;
+use crate::power::PackageEnergy;
 use crate::series::TrialOrder;
 use crate::stage::Halt;
+use crate::strategies::Turn;
 use crate::strategies::catalogue::StrategyKind;
 use crate::strategies::spinning::{Busy, Spinning};
-use crate::strategies::turn::Turn;
 use crate::strategies::{Alternating, Strategy};
 use crate::tally::Tally;
 use crate::trial_context::{RoleContext, TrialContext};
@@ -42,10 +42,10 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     let trial = Trial::of(order.spec)?;
     let shared = context.cpus().iter().collect::<BTreeSet<_>>().len() < context.cpus().len();
     let mut observed = match (trial.mode, trial.sides) {
-        (Mode::Clock, _) => call::clock(context, order)?,
-        (Mode::Cost, [Some(of), _]) => with(of, call::Calls { context, order }).ok_or_else(unknown)??,
+        (Mode::Clock, _) => tasks::clock(context, order)?,
+        (Mode::Cost, [Some(of), _]) => with(of, tasks::Calls { context, order }).ok_or_else(unknown)??,
         (Mode::Sibling, [Some(of), _]) => {
-            with(of, sibling::SiblingTask { context, order }).ok_or_else(unknown)??
+            with(of, tasks::SiblingTask { context, order }).ok_or_else(unknown)??
         }
         (_, [Some(first), Some(second)]) => trips(context, order, trial.mode, [first, second], shared)?,
         _ => return Err(unknown()),

@@ -7,55 +7,6 @@ use crate::sim::wake::WakeCost;
 use coretalk_model::CpuId;
 use coretalk_model::series::{Parameters, TrialSpec};
 
-/// The primitives: each has a row in `ENTRIES`, a loop and a price.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PrimitiveKind {
-    /// `std-mutex`
-    StdMutex,
-    /// `pthread-mutex`
-    PthreadMutex,
-    /// `pthread-mutex-adaptive`
-    PthreadMutexAdaptive,
-    /// `pthread-mutex-pi`
-    PthreadMutexPi,
-    /// `parking-lot-mutex`
-    ParkingLotMutex,
-    /// `condvar-one`
-    CondvarOne,
-    /// `condvar-one-locked`
-    CondvarOneLocked,
-    /// `condvar-all`
-    CondvarAll,
-    /// `condvar-all-locked`
-    CondvarAllLocked,
-    /// `parking-lot-condvar`
-    ParkingLotCondvar,
-    /// `semaphore`
-    Semaphore,
-    /// `sem-t`
-    SemT,
-    /// `atomic-wait-set`
-    AtomicWaitSet,
-    /// `atomic-wait-clear`
-    AtomicWaitClear,
-    /// `atomic-wait-always`
-    AtomicWaitAlways,
-    /// `park`
-    Park,
-    /// `barrier`
-    Barrier,
-    /// `eventfd`
-    EventFd,
-    /// `pipe`
-    Pipe,
-    /// `tas`
-    Tas,
-    /// `ttas`
-    Ttas,
-    /// `ticket`
-    Ticket,
-}
-
 /// What a primitive is for: what it does when nobody waits depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
@@ -76,110 +27,54 @@ struct Entry {
     how: &'static str,
 }
 
-const fn entry(kind: PrimitiveKind, id: &'static str, purpose: Purpose, how: &'static str) -> Entry {
-    Entry { kind, id, purpose, how }
+/// The catalogue out of one row for each primitive: its name in code, its name, what it is for, and how it wakes.
+macro_rules! primitives {
+    ($($kind:ident $id:literal $purpose:ident $how:literal;)+) => {
+        /// The primitives: each has a row in `ENTRIES`, a loop and a price.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum PrimitiveKind {
+            $(#[doc = concat!("`", $id, "`")] $kind,)+
+        }
+
+        /// Every primitive, in the order of reports.
+        const ENTRIES: &[Entry] = &[
+            $(Entry { kind: PrimitiveKind::$kind, id: $id, purpose: Purpose::$purpose, how: $how },)+
+        ];
+    };
 }
 
-/// Every primitive, in the order of reports.
-const ENTRIES: [Entry; 22] = [
-    entry(
-        PrimitiveKind::StdMutex,
-        "std-mutex",
-        Purpose::Lock,
-        "std's futex mutex: spins 100 times with a hint, then sleeps; an unlock wakes one waiter",
-    ),
-    entry(
-        PrimitiveKind::PthreadMutex,
-        "pthread-mutex",
-        Purpose::Lock,
-        "the C library's plain mutex: sleeps at once on a futex",
-    ),
-    entry(
-        PrimitiveKind::PthreadMutexAdaptive,
-        "pthread-mutex-adaptive",
-        Purpose::Lock,
-        "the C library's adaptive mutex: spins up to 100 times, then sleeps",
-    ),
-    entry(
-        PrimitiveKind::PthreadMutexPi,
-        "pthread-mutex-pi",
-        Purpose::Lock,
-        "with priority inheritance: the kernel hands the lock over (FUTEX_LOCK_PI)",
-    ),
-    entry(
-        PrimitiveKind::ParkingLotMutex,
-        "parking-lot-mutex",
-        Purpose::Lock,
-        "spins and yields about 10 times, then parks in its own table",
-    ),
-    entry(
-        PrimitiveKind::CondvarOne,
-        "condvar-one",
-        Purpose::Notice,
-        "std's condition variable, notify one after the unlock; the waiter locks the mutex again",
-    ),
-    entry(
-        PrimitiveKind::CondvarOneLocked,
-        "condvar-one-locked",
-        Purpose::Notice,
-        "the same, notified with the lock held: the woken thread may have to wait for it",
-    ),
-    entry(
-        PrimitiveKind::CondvarAll,
-        "condvar-all",
-        Purpose::Notice,
-        "std's condition variable, notify all after the unlock",
-    ),
-    entry(
-        PrimitiveKind::CondvarAllLocked,
-        "condvar-all-locked",
-        Purpose::Notice,
-        "the same with the lock held",
-    ),
-    entry(
-        PrimitiveKind::ParkingLotCondvar,
-        "parking-lot-condvar",
-        Purpose::Notice,
-        "parking_lot's condition variable: waiters queue in its table; one is unparked",
-    ),
-    entry(
-        PrimitiveKind::Semaphore,
-        "semaphore",
-        Purpose::Message,
-        "coretalk's own futex semaphore: sleeps at once, a post is one FUTEX_WAKE",
-    ),
-    entry(PrimitiveKind::SemT, "sem-t", Purpose::Message, "the C library's futex semaphore"),
-    entry(
-        PrimitiveKind::AtomicWaitSet,
-        "atomic-wait-set",
-        Purpose::Notice,
-        "a futex word, set and one waiter notified if any, like libstdc++: polls 16 times, then sleeps",
-    ),
-    entry(PrimitiveKind::AtomicWaitClear, "atomic-wait-clear", Purpose::Notice, "the same word, cleared"),
-    entry(
-        PrimitiveKind::AtomicWaitAlways,
-        "atomic-wait-always",
-        Purpose::Notice,
-        "the word set and one notified, even if none waits: sleeps at once",
-    ),
-    entry(PrimitiveKind::Park, "park", Purpose::Notice, "std's futex thread parker: sleeps at once"),
-    entry(
-        PrimitiveKind::Barrier,
-        "barrier",
-        Purpose::Message,
-        "std's barrier for two: a mutex and a condition variable, notify all",
-    ),
-    entry(
-        PrimitiveKind::EventFd,
-        "eventfd",
-        Purpose::Message,
-        "a counter in the kernel: read sleeps, write wakes",
-    ),
-    entry(PrimitiveKind::Pipe, "pipe", Purpose::Message, "a pipe: read sleeps, a write of one byte wakes"),
-    entry(PrimitiveKind::Tas, "tas", Purpose::Lock, "exchange until it is free: never sleeps"),
-    entry(PrimitiveKind::Ttas, "ttas", Purpose::Lock, "polls until it is free, then exchanges: never sleeps"),
-    entry(PrimitiveKind::Ticket, "ticket", Purpose::Lock, "first come, first served: never sleeps"),
-];
+primitives! {
+    StdMutex "std-mutex" Lock
+        "std's futex mutex: spins 100 times with a hint, then sleeps; an unlock wakes one waiter";
+    PthreadMutex "pthread-mutex" Lock "the C library's plain mutex: sleeps at once on a futex";
+    PthreadMutexAdaptive "pthread-mutex-adaptive" Lock
+        "the C library's adaptive mutex: spins up to 100 times, then sleeps";
+    PthreadMutexPi "pthread-mutex-pi" Lock
+        "with priority inheritance: the kernel hands the lock over (FUTEX_LOCK_PI)";
+    ParkingLotMutex "parking-lot-mutex" Lock "spins and yields about 10 times, then parks in its own table";
+    CondvarOne "condvar-one" Notice
+        "std's condition variable, notify one after the unlock; the waiter locks the mutex again";
+    CondvarOneLocked "condvar-one-locked" Notice
+        "the same, notified with the lock held: the woken thread may have to wait for it";
+    CondvarAll "condvar-all" Notice "std's condition variable, notify all after the unlock";
+    CondvarAllLocked "condvar-all-locked" Notice "the same with the lock held";
+    ParkingLotCondvar "parking-lot-condvar" Notice
+        "parking_lot's condition variable: waiters queue in its table; one is unparked";
+    Semaphore "semaphore" Message "coretalk's own futex semaphore: sleeps at once, a post is one FUTEX_WAKE";
+    SemT "sem-t" Message "the C library's futex semaphore";
+    AtomicWaitSet "atomic-wait-set" Notice
+        "a futex word, set and one waiter notified if any, like libstdc++: polls 16 times, then sleeps";
+    AtomicWaitClear "atomic-wait-clear" Notice "the same word, cleared";
+    AtomicWaitAlways "atomic-wait-always" Notice
+        "the word set and one notified, even if none waits: sleeps at once";
+    Park "park" Notice "std's futex thread parker: sleeps at once";
+    Barrier "barrier" Message "std's barrier for two: a mutex and a condition variable, notify all";
+    EventFd "eventfd" Message "a counter in the kernel: read sleeps, write wakes";
+    Pipe "pipe" Message "a pipe: read sleeps, a write of one byte wakes";
+    Tas "tas" Lock "exchange until it is free: never sleeps";
+    Ttas "ttas" Lock "polls until it is free, then exchanges: never sleeps";
+    Ticket "ticket" Lock "first come, first served: never sleeps";
+}
 
 /// What is measured where nothing was asked: one of each mechanism.
 const DEFAULT: &str = "semaphore,std-mutex,condvar-one,park,eventfd,pipe";
@@ -383,7 +278,7 @@ mod tests {
 
     #[test]
     fn every_name_stands_for_something_and_others_are_refused_with_the_nearest() {
-        for Entry { kind, id: name, purpose, how } in ENTRIES {
+        for &Entry { kind, id: name, purpose, how } in ENTRIES {
             assert_eq!(variant(name), Ok(Variant::Wake(kind)));
             assert_eq!(mechanism(name), Some(how));
             assert_eq!(variant(&format!("uncontended:{name}")).is_ok(), purpose == Purpose::Lock, "{name}");
@@ -404,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_notice_to_nobody_costs_a_system_call_where_waiters_are_not_counted() {
-        for Entry { kind, id: name, purpose, .. } in ENTRIES {
+        for &Entry { kind, id: name, purpose, .. } in ENTRIES {
             let calls = name.starts_with("condvar-") || name == "atomic-wait-always";
             if purpose == Purpose::Notice {
                 assert_eq!(cost(kind).alone_calls, f64::from(u8::from(calls)), "{name}");

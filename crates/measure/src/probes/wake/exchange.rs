@@ -1,30 +1,26 @@
-//! The loop of `wake`: two threads, one that waits and one that wakes it, round after round.
+//! The loops of `wake`: two threads, one that waits and one that wakes it, round after round; and one alone, for what
+//! primitives cost when nobody waits and how exact a sleep is.
 
-use super::alone;
-use super::catalogue::PrimitiveKind;
-use super::catalogue::{Variant, variant};
-use super::{FEWEST_ROUNDS, GAP_JITTER, GAPS_NS, PATIENCE, Tallies, crowd, make};
+use super::catalogue::{PrimitiveKind, Variant, variant};
+use super::{FEWEST_ROUNDS, GAP_JITTER, GAPS_NS, PATIENCE, SLEEP_NS, Tallies, crowd, make, names};
 use crate::counter;
-use crate::primitives::Primitive;
-use crate::primitives::barrier::StdBarrier;
-use crate::primitives::condvar::StdCondvar;
-use crate::primitives::eventfd::EventFd;
-use crate::primitives::mutex::StdMutex;
-use crate::primitives::park::Park;
 use crate::primitives::parking_lot::{LotCondvar, LotMutex};
-use crate::primitives::pipe::Pipe;
-use crate::primitives::pthread::{ADAPTIVE, NORMAL, PthreadMutex, SemT};
 use crate::primitives::spin::{TasLock, TicketLock};
+use crate::primitives::standard::{Park, StdBarrier, StdCondvar, StdMutex};
+use crate::primitives::system::{ADAPTIVE, NORMAL, PthreadMutex, SemT};
+use crate::primitives::system::{EventFd, Pipe};
 use crate::primitives::word::AtomicWait;
+use crate::primitives::{Primitive, sleep};
 use crate::queues::semaphore::Semaphore;
 use crate::series::TrialOrder;
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Release};
+use crate::tally::Tally;
 use crate::trial_context::{Apart, RoleContext, TrialContext};
-use coretalk_model::TrialFailure;
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
+use coretalk_model::{TrialFailure, stats};
 
 /// Before the first round.
 const NO_ROUND: u64 = 0;
@@ -38,7 +34,7 @@ pub fn perform(
     let observed = |tallies: Tallies| tallies.observed(context.rate());
     // A plan of another version may hold names that this one does not know.
     match variant(name)? {
-        Variant::Sleep => alone::sleeps(context, order),
+        Variant::Sleep => sleeps(context, order),
         Variant::NotifyAll(_) => crowd::perform(context, order),
         Variant::Uncontended(of) | Variant::NotifyIdle(of) => with(of, Alone { context, order }),
         Variant::Wake(of) => with(of, Rounds { context, order }).map(observed),
@@ -71,7 +67,7 @@ impl Task for Rounds<'_> {
 impl Task for Alone<'_> {
     type Output = Observed;
     fn with<P: Primitive>(self) -> Result<Observed, TrialFailure> {
-        alone::perform::<P>(self.context, self.order)
+        alone::<P>(self.context, self.order)
     }
 }
 
@@ -217,4 +213,67 @@ fn wait_all<P: Primitive>(role: &RoleContext<'_>, primitive: &P, shared: &Shared
         shared.over.store(round, Release);
     }
     Ok(())
+}
+
+/// Operations between two reads of the clock: a read costs less than 1 % of them.
+const BATCH: u32 = 1_000;
+
+/// Arms and wakes a primitive with nobody there: lock and unlock of a lock, a notice to nobody.
+fn alone<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let primitive = make::<P>(context)?;
+    let span_ticks = context.rate().ticks(order.span.ns()) as u64;
+    let run_role = |role: &RoleContext<'_>| -> Result<Vec<f64>, Halt> {
+        role.wait_for_all()?;
+        // Round 0 is over before it begins: whoever has to be known to be told is known now.
+        primitive.register(role.guard);
+        let end = counter::now_ticks() + span_ticks;
+        let mut batches = Vec::new();
+        loop {
+            let began = counter::start();
+            for round in 0..u64::from(BATCH) {
+                let held = primitive.arm();
+                primitive.wake(held, round);
+            }
+            let ended = counter::stop();
+            batches.push((ended - began) as f64 / f64::from(BATCH));
+            role.guard.check_at(ended)?;
+            if ended > end {
+                return Ok(batches);
+            }
+        }
+    };
+    let batches = context.run(order.span + PATIENCE, run_role, || primitive.unblock())?.concat();
+    let mut observed = Observed::default();
+    if let Some(ticks) = stats::median(&batches) {
+        observed.value(names::ALONE_NS, context.rate().ns(ticks));
+    }
+    observed.count("samples", batches.len() as u64 * u64::from(BATCH));
+    Ok(observed)
+}
+
+/// Sleeps for a millisecond again and again.
+pub fn sleeps(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let span_ticks = context.rate().ticks(order.span.ns()) as u64;
+    let run_role = |role: &RoleContext<'_>| -> Result<Tally, Halt> {
+        let mut tally = Tally::new();
+        role.wait_for_all()?;
+        let end = counter::now_ticks() + span_ticks;
+        loop {
+            let began = counter::start();
+            sleep(SLEEP_NS);
+            let ended = counter::stop();
+            tally.count(ended - began);
+            role.guard.check_at(ended)?;
+            if ended > end {
+                return Ok(tally);
+            }
+        }
+    };
+    let said = context.run(order.span + PATIENCE, run_role, || ())?;
+    let mut observed = Observed::default();
+    for tally in said {
+        observed.count("samples", tally.len());
+        observed.histogram(names::SLEPT, tally.histogram(context.rate()));
+    }
+    Ok(observed)
 }

@@ -4,7 +4,7 @@ use crate::kernel::Kernel;
 use crate::machine::{HomeChoice, Sampling, SpanOrder, Walk};
 use crate::probes::imitation::Imitation;
 use crate::probes::kernel_by_id;
-use crate::probes::latency_ring::RING_PAUSE;
+use crate::probes::latency_turns::RING_PAUSE;
 use coretalk_model::latency::ladder::TINY_CELLS;
 use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings};
 use coretalk_model::stats::ANALYSES;
@@ -66,7 +66,7 @@ pub struct VisitPlan {
 /// The kernel of a name that the registry is known to hold.
 fn known(id: &KernelId) -> &'static Kernel {
     // A name made by `KernelId::of` is in the registry: a test there walks over all of them.
-    kernel_by_id(id.as_str()).unwrap_or(&crate::probes::latency_cas::CAS)
+    kernel_by_id(id.as_str()).unwrap_or(&crate::probes::latency_turns::CAS)
 }
 
 /// Round trips of another tool's kernel in one visit of the ladder: 1 to 10 ms, where the tool itself takes 20 to

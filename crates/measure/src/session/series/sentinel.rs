@@ -1,7 +1,7 @@
 //! [`Sentinel`]: CAS without pause around a pass of a trial, which says in which state of the machine it was made.
 
 use crate::machine::{Assignment, HomeChoice, Machine, MachineError, Round, Sampling, SpanOrder, Walk};
-use crate::probes::latency_cas::CAS;
+use crate::probes::latency_turns::CAS;
 use crate::series::TrialOrder;
 use crate::stop::Stop;
 use coretalk_model::latency::{Counts, Reducer, Scale};

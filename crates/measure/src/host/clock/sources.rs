@@ -1,0 +1,62 @@
+//! What the counter is held against: the system's clocks, and whether it keeps its rate by what the processor says.
+
+use coretalk_model::Picos;
+
+/// Nanoseconds of the clock that no time service slews: what the counter's rate is measured against.
+pub fn monotonic_raw_ns() -> u64 {
+    read(libc::CLOCK_MONOTONIC_RAW)
+}
+
+/// The machine's time line.
+pub fn monotonic() -> Picos {
+    Picos(read(libc::CLOCK_MONOTONIC) * 1000)
+}
+
+/// Processor time that this process has used, all threads together.
+pub fn process_cpu() -> Picos {
+    Picos(read(libc::CLOCK_PROCESS_CPUTIME_ID) * 1000)
+}
+
+/// CPU time of the children of this process that have ended, and of theirs.
+pub fn children_cpu() -> Picos {
+    // SAFETY: an all-zero `rusage` is valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is writable.
+    let status = unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage) };
+    let of = |time: libc::timeval| Picos::from_secs(time.tv_sec as f64 + time.tv_usec as f64 * 1e-6);
+    if status == 0 { of(usage.ru_utime) + of(usage.ru_stime) } else { Picos::ZERO }
+}
+
+/// What the kernel keeps time with (`tsc`, `kvm-clock`, `arch_sys_counter`); not `tsc` on x86-64 means that the
+/// kernel distrusts the counter.
+pub fn kernel_source() -> Option<String> {
+    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure is writable. The clocks used here exist on every Linux since 2.6.28, so the call cannot
+    // fail; if it did, the time would read 0.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Whether the counter keeps its rate in every power state (CPUID 8000_0007h EDX[8]).
+#[cfg(target_arch = "x86_64")]
+pub fn invariant() -> Option<bool> {
+    Some(raw_cpuid::CpuId::new().get_advanced_power_mgmt_info().is_some_and(|info| info.has_invariant_tsc()))
+}
+
+/// The generic timer runs at a fixed rate in every power state by its architecture.
+#[cfg(target_arch = "aarch64")]
+pub fn invariant() -> Option<bool> {
+    Some(true)
+}
+
+/// Unknown.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub fn invariant() -> Option<bool> {
+    None
+}

@@ -1,0 +1,181 @@
+//! Checks of what this process is granted and what it runs on: rights, the memory that measured lines lie in, and who
+//! else is on the machine, a host below, other programs beside.
+
+use super::{LiveFacts, Report, cannot_tell, fail, ok, percent, warn};
+use crate::host::facts::{BUSY_FRACTION, CpuTimes, Platform, Wsl, load_1min};
+use crate::host::root::SystemRoot;
+use crate::host::sysfs::{online_cpus, read_nodes};
+
+/// Bits of `CapEff` (`linux/capability.h`).
+const CAP_IPC_LOCK: u32 = 14;
+const CAP_SYS_NICE: u32 = 23;
+
+/// A limit of 40 allows nice −20 (`man 2 getrlimit`).
+const NICE_MINUS_20: u64 = 40;
+
+/// What the kernel grants every process since Linux 5.16, and more than the lines of one pair take.
+const ENOUGH_LOCKED_BYTES: u64 = 8 << 20;
+
+pub(super) fn rlimits(root: &SystemRoot, _: &LiveFacts) -> Report {
+    let limit = |name: &str| soft_limit(root, name);
+    let (nice, memlock) = (limit("Max nice priority"), limit("Max locked memory"));
+    let (Some(nice), Some(memlock)) = (nice, memlock) else {
+        return cannot_tell("the system does not report the limits of this process");
+    };
+    let may_raise = has_capability(root, CAP_SYS_NICE) || nice >= NICE_MINUS_20;
+    let may_lock = has_capability(root, CAP_IPC_LOCK) || memlock >= ENOUGH_LOCKED_BYTES;
+    let lacking = match (may_raise, may_lock) {
+        (true, true) => return ok("priority can be raised and memory locked"),
+        (false, true) => "priority cannot be raised",
+        (true, false) => "memory cannot be locked",
+        (false, false) => "neither can priority be raised nor memory locked",
+    };
+    warn(format!("{lacking}: other programs disturb measurements more often"))
+        .fix("sudo setcap cap_sys_nice,cap_ipc_lock+ep \"$(command -v coretalk)\"")
+}
+
+/// `Max nice priority         0                    0`: name, soft limit, hard limit.
+fn soft_limit(root: &SystemRoot, name: &str) -> Option<u64> {
+    let limits = root.peek("/proc/self/limits")?;
+    let values = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    match values.split_whitespace().next()? {
+        "unlimited" => Some(u64::MAX),
+        number => number.parse().ok(),
+    }
+}
+
+/// Whether the kernel honours this capability. It looks at the first user name space only: the root of a container
+/// with its own carries every bit and may do none of this.
+fn has_capability(root: &SystemRoot, bit: u32) -> bool {
+    let is_first =
+        root.peek("/proc/self/uid_map").is_none_or(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
+    let status = root.peek("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
+    is_first && bits >> bit & 1 == 1
+}
+
+pub(super) fn libc(_: &SystemRoot, live: &LiveFacts) -> Report {
+    match live.libc {
+        None => cannot_tell("the C library does not identify itself"),
+        Some(library) if library.starts_with("glibc") => ok(format!("C library {library}")),
+        Some(library) => {
+            warn(format!("C library {library}: wake-up, lock and spawn times differ from those of glibc"))
+                .fix(format!("cargo build --release --target {}-unknown-linux-gnu", std::env::consts::ARCH))
+        }
+    }
+}
+
+pub(super) fn microcode(root: &SystemRoot, _: &LiveFacts) -> Report {
+    match root.peek("/sys/devices/system/cpu/vulnerabilities/old_microcode").as_deref() {
+        Some("Not affected") => ok("the kernel knows of no newer microcode"),
+        Some(state) if state.starts_with("Vulnerable") => {
+            warn("newer microcode exists: an update may change numbers").fix("sudo fwupdmgr update")
+        }
+        _ => cannot_tell("the kernel does not report whether the microcode is current"),
+    }
+}
+
+pub(super) fn hypervisor(root: &SystemRoot, _: &LiveFacts) -> Report {
+    let platform = Platform::read(root);
+    if let Some(emulator) = platform.emulator {
+        let text = format!("{emulator} emulates the processor: timings here say nothing about hardware");
+        return fail(text).fix("coretalk --machine sim:laptop-smt");
+    }
+    if platform.wsl == Some(Wsl::One) {
+        let text = "WSL 1 translates system calls: wake-up, spawn and pinning are those of Windows";
+        return warn(text).fix("wsl --set-version DISTRIBUTION 2");
+    }
+    match platform.hypervisor {
+        Some(name) => warn(format!(
+            "guest of {name}{}: the host may move virtual CPUs, and the reported topology may be invented",
+            platform.evidence.map_or(String::new(), |evidence| format!(" ({evidence})"))
+        )),
+        None if platform.bare_metal == Some(true) => {
+            let evidence = platform.evidence.unwrap_or_default();
+            ok(format!("no hypervisor detected ({evidence})"))
+        }
+        None => cannot_tell("neither processor, device tree nor DMI shows whether there is a hypervisor"),
+    }
+}
+
+/// A thousandth of the time moves no median; it is where stalls begin to show in the tails of a run of seconds.
+const NOTABLE_STEAL: f64 = 0.001;
+
+pub(super) fn steal(root: &SystemRoot, live: &LiveFacts) -> Report {
+    let (times, span) = match live.recent {
+        Some(recent) => (Some(recent.clone()), "just now"),
+        None => (CpuTimes::read(root), "since boot"),
+    };
+    let Some(stolen) = times.and_then(|times| times.steal_fraction(&times.cpus())) else {
+        return cannot_tell("the kernel does not report steal time");
+    };
+    if stolen < NOTABLE_STEAL {
+        let text = format!("reported steal time below 0.1 % {span}");
+        return ok(text);
+    }
+    let text =
+        format!("the host took {} of the time {span}: expect stalls and wide intervals", percent(stolen));
+    warn(text)
+}
+
+pub(super) fn load(root: &SystemRoot, live: &LiveFacts) -> Report {
+    let recent = live.recent.and_then(|recent| recent.busy_fraction(&recent.cpus()));
+    let average = || Some(load_1min(root)? / online_cpus(root).ok()?.len() as f64);
+    let (busy, span) = match recent {
+        Some(busy) => (Some(busy), "just now"),
+        None => (average(), "over the last minute"),
+    };
+    match busy {
+        None => cannot_tell("the system does not report how busy it is"),
+        Some(busy) if busy > BUSY_FRACTION => warn(format!(
+                "other programs took {} of the CPUs {span}: pairs are measured one at a time, and doubtful values are flagged",
+                percent(busy)
+            ),
+        )
+        .fix("ps -eo pid,psr,pcpu,comm --sort=-pcpu | head"),
+        Some(busy) => ok(format!("{} of the CPUs were busy {span}", percent(busy))),
+    }
+}
+
+pub(super) fn huge_pages(root: &SystemRoot, _: &LiveFacts) -> Report {
+    let policy = root.peek("/sys/kernel/mm/transparent_hugepage/enabled");
+    let chosen =
+        policy.as_deref().and_then(|text| text.split_whitespace().find(|word| word.starts_with('[')));
+    if let Some(chosen @ ("[always]" | "[madvise]")) = chosen {
+        let name = chosen.trim_matches(['[', ']']);
+        return ok(format!("transparent huge pages: {name}"));
+    }
+    match reserved(root) {
+        Some(free) if free > 0 => ok(format!("{free} reserved huge pages are free")),
+        None if chosen.is_none() => cannot_tell("the kernel does not report whether it has huge pages"),
+        _ => {
+            let text = "no huge pages: many fresh lines miss the TLB, so their first visit is slower";
+            let command = match chosen {
+                Some(_) => "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+                None => "sudo sysctl vm.nr_hugepages=64",
+            };
+            warn(text).fix(command)
+        }
+    }
+}
+
+/// Free pages of the reserved pool.
+fn reserved(root: &SystemRoot) -> Option<u64> {
+    let meminfo = root.peek("/proc/meminfo")?;
+    meminfo.lines().find_map(|line| line.strip_prefix("HugePages_Free:")?.trim().parse().ok())
+}
+
+pub(super) fn numa_balancing(root: &SystemRoot, _: &LiveFacts) -> Report {
+    let nodes = read_nodes(root).map_or(0, |nodes| nodes.len());
+    if nodes == 1 {
+        return ok("one NUMA node: nothing to balance");
+    }
+    match root.peek("/proc/sys/kernel/numa_balancing").as_deref() {
+        Some("0") => ok("NUMA balancing off"),
+        Some(_) => warn("NUMA balancing on: the kernel unmaps pages to see who uses them, causing page faults during timing",
+        )
+        .fix("sudo sysctl kernel.numa_balancing=0"),
+        None => cannot_tell("the kernel does not report whether NUMA balancing is on"),
+    }
+}

@@ -1,0 +1,169 @@
+//! One pass on threads of this machine: messages after an idle gap, between threads that stay awake, or a pair whose
+//! neighbours are idle and busy in turn.
+
+use super::neighbour::{self, Field};
+use super::word::Word;
+use super::{Load, names};
+use crate::counter;
+use crate::series::TrialOrder;
+use crate::stage::Halt;
+use crate::sync::AtomicU64;
+use crate::sync::Ordering::{Acquire, Relaxed, Release};
+use crate::tally::Tally;
+use crate::trial_context::{Apart, RoleContext, TrialContext};
+use coretalk_model::series::Observed;
+use coretalk_model::stats::Key;
+use coretalk_model::{Picos, TrialFailure};
+
+/// A pass may take so much longer than asked before it is given up: a host may hold a CPU for long.
+const GAP_PATIENCE: Picos = Picos::from_ms(5_000);
+/// Messages that each pass has at least; the first is cold and not counted.
+const FEWEST: u64 = 3;
+/// An idle gap is up to so much shorter or longer, so that nothing periodic falls into step.
+const JITTER: f64 = 0.25;
+
+/// Performs one pass.
+pub fn gap(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let rate = context.rate();
+    let word = Word::default();
+    let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(0.0);
+    let (gap_ticks, key) = (rate.ticks(gap_ns), Key::of(&[order.key]));
+    let gap = |round| (gap_ticks * (1.0 + JITTER * (2.0 * key.uniform(round) - 1.0))) as u64;
+    let span_ticks = rate.ticks(order.span.ns()) as u64;
+    // The least number of messages may take longer than the pass should.
+    let limit = order.span + Picos::from_ns(2.0 * FEWEST as f64 * gap_ns) + GAP_PATIENCE;
+    let run_role = |role: &RoleContext<'_>| match role.number {
+        0 => ask_after_gaps(role, &word, span_ticks, gap).map(Some),
+        _ => role.wait_for_all().and_then(|()| word.answer(role)).map(|()| None),
+    };
+    let said = context.run(limit, run_role, || ())?;
+    let trips = said.into_iter().flatten().next().unwrap_or_default();
+    Ok(super::observe(&trips, rate, context.clock_ns()))
+}
+
+/// Hands over 2k + 1 and waits for 2k + 2.
+fn ask_after_gaps(
+    role: &RoleContext<'_>,
+    word: &Word,
+    span_ticks: u64,
+    gap: impl Fn(u64) -> u64,
+) -> Result<Tally, Halt> {
+    let mut trips = Tally::new();
+    role.wait_for_all()?;
+    let end = counter::now_ticks() + span_ticks;
+    for round in 0.. {
+        role.spin_for(gap(round))?;
+        let (mine, theirs) = (2 * round, 2 * round + 1);
+        let began = counter::start();
+        // It cannot fail: the turn is ours, and the partner changes only odd values.
+        word.turn(mine, theirs);
+        role.wait_until(|| word.is_at(theirs + 1))?;
+        let ended = counter::stop();
+        if round > 0 {
+            trips.count(ended - began);
+        }
+        if ended >= end && round + 1 >= FEWEST {
+            word.end(theirs + 1);
+            return Ok(trips);
+        }
+    }
+    Ok(trips)
+}
+
+/// A pass may take so much longer than asked before it is given up: neighbours touch their arrays first.
+const LOAD_PATIENCE: Picos = Picos::from_ms(10_000);
+/// Round trips that are timed together: 2 µs of 36 ns, so that the clock is less than a hundredth.
+const BATCH: u64 = 64;
+/// Batches before the first that counts.
+const WARM: u32 = 4;
+
+/// What the pair and its neighbours tell each other.
+#[derive(Debug, Default)]
+struct Shared {
+    word: Word,
+    /// Neighbours that are at work.
+    working: Apart<AtomicU64>,
+    /// Whether the pair has finished.
+    over: Apart<AtomicU64>,
+}
+
+/// Performs one pass: idle and busy, in an order drawn anew.
+pub fn load(
+    load: Load,
+    context: &TrialContext<'_>,
+    order: &TrialOrder<'_>,
+) -> Result<Observed, TrialFailure> {
+    let field = Field::of(context.cpus());
+    let phases =
+        if Key::of(&[order.key]).bits(0).is_multiple_of(2) { [None, Some(load)] } else { [Some(load), None] };
+    let mut half_ns = [0.0; 2];
+    let mut batches = 0;
+    for phase in phases {
+        let trips = run_phase(phase, context, order, &field)?;
+        let median = trips.histogram(context.rate()).percentile_ns(0.5);
+        let Some(median) = median else { return Ok(Observed::default()) };
+        half_ns[usize::from(phase.is_some())] = median / (2 * BATCH) as f64;
+        batches += trips.len();
+    }
+    let mut observed = super::observe_load(half_ns);
+    observed.count("samples", batches);
+    Ok(observed)
+}
+
+fn run_phase(
+    load: Option<Load>,
+    context: &TrialContext<'_>,
+    order: &TrialOrder<'_>,
+    field: &Field,
+) -> Result<Tally, TrialFailure> {
+    let shared = Shared::default();
+    let span_ticks = context.rate().ticks(order.span.ns() / 2.0) as u64;
+    let neighbours = load.map_or(0, |_| context.cpus().len() as u64 - 2);
+    let run_role = |role: &RoleContext<'_>| match (role.number, load) {
+        (0, _) => ask(role, &shared, neighbours, span_ticks).map(Some),
+        (1, _) => role.wait_for_all().and_then(|()| shared.word.answer(role)).map(|()| None),
+        // One that has nothing to do leaves at once: waiting awake would be a load too.
+        (_, None) => role.wait_for_all().map(|()| None),
+        (number, Some(load)) => {
+            let begun = || {
+                // Release: whoever counts all neighbours also sees that they have touched their memory.
+                shared.working.fetch_add(1, Release);
+            };
+            // Relaxed: nothing is handed over but the request to end.
+            let over = || shared.over.load(Relaxed) != 0;
+            neighbour::work(role, load, number - 2, field, begun, over).map(|()| None)
+        }
+    };
+    let said = context.run(order.span + LOAD_PATIENCE, run_role, || ())?;
+    Ok(said.into_iter().flatten().next().unwrap_or_default())
+}
+
+fn ask(role: &RoleContext<'_>, shared: &Shared, neighbours: u64, span_ticks: u64) -> Result<Tally, Halt> {
+    let mut batches = Tally::new();
+    role.wait_for_all()?;
+    // Acquire pairs with the Release of each neighbour.
+    role.wait_until(|| shared.working.load(Acquire) >= neighbours)?;
+    let end = counter::now_ticks() + span_ticks;
+    let mut turn = 0;
+    let mut warm = 0;
+    loop {
+        let began = counter::start();
+        for _ in 0..BATCH {
+            role.wait_until(|| shared.word.turn(turn, turn + 1))?;
+            turn += 2;
+        }
+        let ended = counter::stop();
+        if warm < WARM {
+            warm += 1;
+        } else {
+            batches.count(ended - began);
+        }
+        role.guard.check_at(ended)?;
+        if ended >= end && !batches.is_empty() {
+            // The partner's last turn, then the end.
+            role.wait_until(|| shared.word.end(turn))?;
+            shared.over.store(1, Release);
+            return Ok(batches);
+        }
+    }
+}

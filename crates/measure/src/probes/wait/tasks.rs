@@ -1,0 +1,237 @@
+//! [`Task`]: what is done with a way of waiting, compiled for each, and what all passes of `wait` share. Here: what one
+//! call of a wait action costs, what reading the clock does, and what a thread that waits takes from the other thread of
+//! its core, the reason why wait hints exist.
+
+use crate::counter;
+use crate::series::TrialOrder;
+use crate::stage::Halt;
+use crate::strategies::catalogue::StrategyKind;
+#[cfg(target_arch = "aarch64")]
+use crate::strategies::monitor::Wfe;
+#[cfg(target_arch = "x86_64")]
+use crate::strategies::monitor::{Mwaitx, Tpause, Umwait};
+use crate::strategies::sleeping::{Backoff, SpinFutex};
+use crate::strategies::spinning::{Busy, Fence, Pause, Pauses, Spinning, Yield};
+use crate::strategies::{Alternating, Strategy};
+use crate::strategies::{Turn, after, is_end, is_turn, trip_is_even};
+use crate::tally::Tally;
+use crate::trial_context::{RoleContext, TrialContext};
+use coretalk_model::series::Observed;
+use coretalk_model::wait::names;
+use coretalk_model::{Picos, TrialFailure, stats};
+
+/// A pass may take so much longer than asked before it is given up: two roles that look on one CPU hand over once in a
+/// time slice, and a host may hold both CPUs for long.
+pub const PATIENCE: Picos = Picos::from_ms(5_000);
+/// Passes over which samples that were asked for are spread: the fewest that a trial has.
+pub const PASSES: f64 = 8.0;
+
+/// Something to be done with a strategy that is known by name only.
+pub trait Task {
+    /// What comes out.
+    type Output;
+    /// Does it.
+    fn with<S: Strategy>(self, strategy: S) -> Self::Output;
+}
+
+/// Each strategy is compiled into loops of its own; `None` for one of another architecture.
+pub fn with<T: Task>(strategy: StrategyKind, task: T) -> Option<T::Output> {
+    Some(match strategy {
+        StrategyKind::Busy => task.with(Spinning(Busy)),
+        StrategyKind::Pause => task.with(Spinning(Pause)),
+        StrategyKind::Pauses(hints) => task.with(Spinning(Pauses(hints))),
+        StrategyKind::Fence => task.with(Spinning(Fence)),
+        StrategyKind::Yield => task.with(Spinning(Yield)),
+        StrategyKind::SpinFutex(polls) => task.with(SpinFutex(polls)),
+        StrategyKind::Futex => task.with(SpinFutex(0)),
+        StrategyKind::Backoff => task.with(Backoff),
+        #[cfg(target_arch = "x86_64")]
+        StrategyKind::Umwait => task.with(Spinning(Umwait)),
+        #[cfg(target_arch = "x86_64")]
+        StrategyKind::Tpause => task.with(Spinning(Tpause)),
+        #[cfg(target_arch = "x86_64")]
+        StrategyKind::Mwaitx => task.with(Spinning(Mwaitx)),
+        #[cfg(target_arch = "aarch64")]
+        StrategyKind::Wfe => task.with(Spinning(Wfe)),
+        #[cfg(target_arch = "x86_64")]
+        StrategyKind::Wfe => return None,
+        #[cfg(not(target_arch = "x86_64"))]
+        StrategyKind::Umwait | StrategyKind::Tpause | StrategyKind::Mwaitx => return None,
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+        StrategyKind::Wfe => return None,
+    })
+}
+
+/// A batch of calls takes at least so long: a pair of reads of the clock is below 1 % of it.
+const BATCH_NS: f64 = 5_000.0;
+/// Calls in a batch, at most.
+const LARGEST_BATCH: u64 = 1 << 12;
+/// Pairs of reads of the clock in a pass, at most.
+const CLOCK_READS: u64 = 1_000_000;
+
+/// Calls of a strategy's action, batch after batch.
+pub struct Calls<'a> {
+    pub context: &'a TrialContext<'a>,
+    pub order: &'a TrialOrder<'a>,
+}
+
+impl Task for Calls<'_> {
+    type Output = Result<Observed, TrialFailure>;
+
+    fn with<S: Strategy>(self, strategy: S) -> Result<Observed, TrialFailure> {
+        let Calls { context, order } = self;
+        let rate = context.rate();
+        let span_ticks = rate.ticks(order.span.ns()) as u64;
+        let batch_ticks = rate.ticks(BATCH_NS) as u64;
+        let run_role = |role: &RoleContext<'_>| -> Result<(Vec<f64>, u64), Halt> {
+            let turn = Turn::new();
+            role.wait_for_all()?;
+            let end = counter::now_ticks() + span_ticks;
+            let (mut means, mut calls, mut batch) = (Vec::new(), 0, 1);
+            loop {
+                let began = counter::start();
+                for _ in 0..batch {
+                    strategy.act(&turn);
+                }
+                let ended = counter::stop();
+                if ended - began < batch_ticks && batch < LARGEST_BATCH {
+                    // Not long enough to say anything: warm-up.
+                    batch *= 2;
+                } else {
+                    means.push((ended - began) as f64 / batch as f64);
+                    calls += batch;
+                }
+                role.guard.check_at(ended)?;
+                if ended > end && !means.is_empty() {
+                    return Ok((means, calls));
+                }
+            }
+        };
+        let (means, calls) =
+            context.run(order.span + PATIENCE, run_role, || ())?.into_iter().next().unwrap_or_default();
+        let mut observed = Observed::default();
+        if let Some(ticks) = stats::median(&means) {
+            let call_ns = rate.ns(ticks);
+            observed.value(names::CALL_NS, call_ns);
+            if let Some(ghz) = context.core_ghz(0) {
+                observed.value(names::CALL_CYCLES, call_ns * ghz);
+            }
+        }
+        observed.count(names::SAMPLES, calls);
+        Ok(observed)
+    }
+}
+
+/// Two reads of the clock with nothing in between, as every single event has them.
+pub fn clock(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+    let span_ticks = context.rate().ticks(order.span.ns()) as u64;
+    let requested = order.options.number("samples").map(|samples| (samples / PASSES).ceil() as u64);
+    let most = requested.unwrap_or(CLOCK_READS).clamp(1, CLOCK_READS);
+    let run_role = |role: &RoleContext<'_>| -> Result<Tally, Halt> {
+        let mut tally = Tally::new();
+        role.wait_for_all()?;
+        let end = counter::now_ticks() + span_ticks;
+        loop {
+            let began = counter::start();
+            let ended = counter::stop();
+            tally.count(ended - began);
+            role.guard.check_at(ended)?;
+            if ended > end || tally.len() >= most {
+                return Ok(tally);
+            }
+        }
+    };
+    let tally = context.run(order.span + PATIENCE, run_role, || ())?.into_iter().next().unwrap_or_default();
+    let mut observed = Observed::default();
+    observed.histogram(names::CLOCK, tally.histogram(context.rate()));
+    observed.count(names::SAMPLES, tally.len());
+    if let Some(mean_ns) = tally.mean_ns(context.rate()) {
+        observed.value(names::MEAN_NS, mean_ns);
+    }
+    Ok(observed)
+}
+
+/// Between two pieces of work: whoever waits has begun to, or is asleep.
+const SETTLE_NS: f64 = 50_000.0;
+/// Rounds of the fixed work: about 30 µs alone.
+const WORK: u64 = 16_384;
+
+/// Role 0 waits, in turn with the strategy and asleep; role 1 works on the sibling and times its work.
+pub struct SiblingTask<'a> {
+    pub context: &'a TrialContext<'a>,
+    pub order: &'a TrialOrder<'a>,
+}
+
+impl Task for SiblingTask<'_> {
+    type Output = Result<Observed, TrialFailure>;
+
+    fn with<S: Strategy>(self, strategy: S) -> Result<Observed, TrialFailure> {
+        let SiblingTask { context, order } = self;
+        let rate = context.rate();
+        let (span, settle) = (rate.ticks(order.span.ns()) as u64, rate.ticks(SETTLE_NS) as u64);
+        let turn = Turn::new();
+        let run_role = |role: &RoleContext<'_>| -> Result<[Vec<f64>; 2], Halt> {
+            role.wait_for_all()?;
+            if role.number == 0 {
+                let waits = Alternating { even: strategy, odd: SpinFutex(0) };
+                return stand_by(role, &waits, &turn).map(|()| [Vec::new(), Vec::new()]);
+            }
+            work(role, &turn, span, settle)
+        };
+        let said = context.run(order.span + PATIENCE, run_role, || ())?;
+        let [beside, alone] = said.into_iter().nth(1).unwrap_or_default();
+        let mut observed = Observed::default();
+        observed.count(names::SAMPLES, beside.len() as u64);
+        if let (Some(beside), Some(alone)) = (stats::median(&beside), stats::median(&alone)) {
+            observed.value(names::SLOWDOWN, beside / alone);
+        }
+        Ok(observed)
+    }
+}
+
+/// Role 0: hands every turn back at once, and waits for the next.
+fn stand_by<S: Strategy>(role: &RoleContext<'_>, waits: &S, turn: &Turn) -> Result<(), Halt> {
+    let (mut wanted, mut polls) = (after(0), 0);
+    loop {
+        let word = waits.wait(turn, wanted, &mut polls, role.guard)?;
+        if is_end(word) {
+            return Ok(());
+        }
+        turn.pass(word);
+        wanted = after(after(wanted));
+    }
+}
+
+/// Role 1: works while the other one waits for its turn; times with the strategy first, asleep second.
+fn work(role: &RoleContext<'_>, turn: &Turn, span: u64, settle: u64) -> Result<[Vec<f64>; 2], Halt> {
+    let mut times = [Vec::new(), Vec::new()];
+    let end = counter::now_ticks() + span;
+    let mut word = turn.poll();
+    loop {
+        role.spin_for(settle)?;
+        let began = counter::start();
+        fixed_work();
+        let ended = counter::stop();
+        times[usize::from(!trip_is_even(word))].push((ended - began) as f64);
+        if ended > end && !times[1].is_empty() {
+            turn.end(word);
+            return Ok(times);
+        }
+        turn.pass_waking(word);
+        let wanted = after(after(word));
+        role.wait_until(|| is_turn(turn.poll(), wanted))?;
+        word = wanted;
+    }
+}
+
+/// Four chains of multiplications and additions, independent of each other: what a core with nobody beside does as fast
+/// as it can.
+fn fixed_work() {
+    let mut chains = std::hint::black_box([1u64, 3, 5, 7]);
+    for round in 0..WORK {
+        for chain in &mut chains {
+            *chain = chain.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(round);
+        }
+    }
+    std::hint::black_box(chains);
+}

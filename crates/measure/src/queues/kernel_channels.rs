@@ -1,0 +1,299 @@
+//! [`Pipe`]: a pipe in packet mode, where every write is a message of its own in a buffer of its own, so that the
+//! number of messages it holds is known. The kernel rounds that number to a power of two.
+//!
+//! [`Socketpair`]: a pair of connected Unix sockets that keep messages apart. The kernel bounds what waits in it by
+//! memory and not by number, so the size of its buffer is sought that holds exactly the number asked for, by filling
+//! it.
+
+use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
+use super::message::Message;
+use crate::stage::{Guard, Halt};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::io::{ErrorKind, Read, Write};
+use std::marker::PhantomData;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
+
+/// A pipe that keeps messages apart.
+#[derive(Debug)]
+pub struct Pipe;
+
+/// One end of a pipe.
+#[derive(Debug)]
+pub struct PipeEnd<M> {
+    file: File,
+    message: PhantomData<fn(M) -> M>,
+}
+
+impl Implementation for Pipe {
+    type Sender<M: Message> = PipeEnd<M>;
+    type Receiver<M: Message> = PipeEnd<M>;
+
+    fn open<M: Message>(shape: &Shape) -> Result<(PipeEnd<M>, PipeEnd<M>), Refusal> {
+        let capacity = shape.capacity;
+        let refuse = |reason: &str| Refusal::Capacity { capacity, reason: reason.into() };
+        if M::MOST_BYTES > libc::PIPE_BUF {
+            return Err(refuse("a pipe packet has at most 4096 bytes"));
+        }
+        if !capacity.is_power_of_two() {
+            return Err(refuse("the capacity of a pipe in packet mode is a power of two"));
+        }
+        let mut fds = [0; 2];
+        // SAFETY: the array takes the two descriptors.
+        if unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_DIRECT | libc::O_CLOEXEC) } != 0 {
+            return Err(Refusal::System { what: "a pipe", source: std::io::Error::last_os_error() });
+        }
+        // SAFETY: both descriptors were just opened and belong to nobody else.
+        let [read, write] = fds.map(|fd| unsafe { File::from_raw_fd(fd) });
+        // SAFETY: asks for a number only.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        let size = i32::try_from(capacity as i64 * page).ok();
+        // SAFETY: the descriptor is open, and the argument is the number that the command takes.
+        let granted = size.map(|size| unsafe { libc::fcntl(fds[1], libc::F_SETPIPE_SZ, size) });
+        if granted.is_none() || granted != size {
+            return Err(refuse("the system does not allow a pipe with that many buffers"));
+        }
+        Ok((PipeEnd { file: write, message: PhantomData }, PipeEnd { file: read, message: PhantomData }))
+    }
+}
+
+impl<M> PipeEnd<M> {
+    fn twin(&self) -> Option<PipeEnd<M>> {
+        Some(PipeEnd { file: self.file.try_clone().ok()?, message: PhantomData })
+    }
+}
+
+impl<M: Message> Sender<M> for PipeEnd<M> {
+    fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+        let sent = message.with_bytes(|bytes| {
+            loop {
+                match self.file.write(bytes) {
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    other => break other.is_ok_and(|count| count == bytes.len()),
+                }
+            }
+        });
+        // The only reason to fail is that the reader has gone.
+        if sent { Ok(()) } else { Err(Refused::Closed) }
+    }
+
+    fn send(&mut self, message: M, _: &Watch<'_>) -> Result<(), Leave> {
+        self.try_send(message).map_err(|_| Leave::Halted(Halt::Partner))
+    }
+
+    fn another(&self) -> Option<Self> {
+        self.twin()
+    }
+}
+
+impl<M: Message> Receiver<M> for PipeEnd<M> {
+    fn try_receive(&mut self) -> Result<M, NoMessage> {
+        let mut bytes = [0; libc::PIPE_BUF];
+        loop {
+            match self.file.read(&mut bytes[..M::MOST_BYTES]) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // End of file: all writers have gone and nothing is left.
+                Ok(0) | Err(_) => return Err(NoMessage::Ever),
+                Ok(count) => return M::from_bytes(&bytes[..count]).ok_or(NoMessage::Ever),
+            }
+        }
+    }
+
+    fn receive(&mut self, _: &Guard<'_>) -> Result<Option<M>, Halt> {
+        Ok(self.try_receive().ok())
+    }
+
+    fn another(&self) -> Option<Self> {
+        self.twin()
+    }
+}
+
+/// A connected pair of sockets.
+#[derive(Debug)]
+pub struct Socketpair;
+
+/// One end of it.
+#[derive(Debug)]
+pub struct SocketEnd<M> {
+    socket: OwnedFd,
+    message: PhantomData<fn(M) -> M>,
+}
+
+/// Larger buffers than this (4 GiB halved twice) are never asked for.
+const MOST_BUFFER: i32 = 1 << 30;
+
+/// Sizes that were found, by length and number of messages: the search fills the queue thirty times.
+static BUFFERS: Mutex<BTreeMap<(usize, usize), i32>> = Mutex::new(BTreeMap::new());
+
+impl Implementation for Socketpair {
+    type Sender<M: Message> = SocketEnd<M>;
+    type Receiver<M: Message> = SocketEnd<M>;
+
+    fn open<M: Message>(shape: &Shape) -> Result<(SocketEnd<M>, SocketEnd<M>), Refusal> {
+        let [sender, receiver] = connected()?;
+        let key = (M::MOST_BYTES, shape.capacity);
+        let known = || BUFFERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let buffer = known().get(&key).copied();
+        let buffer = match buffer {
+            Some(buffer) => buffer,
+            None => sought::<M>(&sender, &receiver, shape.capacity)?,
+        };
+        known().insert(key, buffer);
+        set_buffer(&sender, buffer)?;
+        Ok((
+            SocketEnd { socket: sender, message: PhantomData },
+            SocketEnd { socket: receiver, message: PhantomData },
+        ))
+    }
+}
+
+/// The size of the buffer that holds exactly so many of these messages.
+fn sought<M: Message>(sender: &OwnedFd, receiver: &OwnedFd, capacity: usize) -> Result<i32, Refusal> {
+    let holds = |buffer: i32| holds::<M>(sender, receiver, buffer, capacity.saturating_add(1));
+    let refuse = |reason| Err(Refusal::Capacity { capacity, reason });
+    let most = holds(MOST_BUFFER)?;
+    if most < capacity {
+        return refuse(format!("the system allows a socket memory for {most} such messages"));
+    }
+    let (mut low, mut high) = (0, MOST_BUFFER);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if holds(middle)? >= capacity { high = middle } else { low = middle }
+    }
+    if capacity == 0 || holds(high)? != capacity {
+        let least = holds_least::<M>(sender, receiver)?;
+        return refuse(format!("a socket holds at least {least} such messages"));
+    }
+    Ok(high)
+}
+
+/// How many messages the smallest buffer holds.
+fn holds_least<M: Message>(sender: &OwnedFd, receiver: &OwnedFd) -> Result<usize, Refusal> {
+    holds::<M>(sender, receiver, 1, 1 << 10)
+}
+
+fn connected() -> Result<[OwnedFd; 2], Refusal> {
+    let mut fds = [0; 2];
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
+    // SAFETY: the array takes the two descriptors.
+    if unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, fds.as_mut_ptr()) } != 0 {
+        return Err(Refusal::System { what: "a pair of sockets", source: io::Error::last_os_error() });
+    }
+    // SAFETY: both descriptors were just opened and belong to nobody else.
+    Ok(fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
+}
+
+/// How many messages fit, counted up to `most`; the sockets are empty before and after.
+fn holds<M: Message>(
+    sender: &OwnedFd,
+    receiver: &OwnedFd,
+    buffer: i32,
+    most: usize,
+) -> Result<usize, Refusal> {
+    set_buffer(sender, buffer)?;
+    let mut count = 0;
+    while count < most
+        && M::make(count as u64).with_bytes(|bytes| send(sender, bytes, libc::MSG_DONTWAIT)).is_ok()
+    {
+        count += 1;
+    }
+    let mut bytes = vec![0; M::MOST_BYTES];
+    while receive(receiver, &mut bytes, libc::MSG_DONTWAIT).is_ok_and(|count| count > 0) {}
+    Ok(count)
+}
+
+fn set_buffer(socket: &OwnedFd, bytes: i32) -> Result<(), Refusal> {
+    // SAFETY: the option takes a number, whose address and size are passed.
+    let set = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_SNDBUF,
+            (&raw const bytes).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        )
+    };
+    if set != 0 {
+        return Err(Refusal::System { what: "a buffer of a socket", source: io::Error::last_os_error() });
+    }
+    Ok(())
+}
+
+fn send(socket: &OwnedFd, bytes: &[u8], flags: i32) -> io::Result<usize> {
+    let flags = flags | libc::MSG_NOSIGNAL;
+    // SAFETY: the buffer is readable for its length.
+    let sent = unsafe { libc::send(socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+fn receive(socket: &OwnedFd, bytes: &mut [u8], flags: i32) -> io::Result<usize> {
+    // SAFETY: the buffer is writable for its length.
+    let count = unsafe { libc::recv(socket.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), flags) };
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
+}
+
+impl<M> SocketEnd<M> {
+    fn twin(&self) -> Option<SocketEnd<M>> {
+        Some(SocketEnd { socket: self.socket.try_clone().ok()?, message: PhantomData })
+    }
+}
+
+impl<M: Message> SocketEnd<M> {
+    fn put(&self, message: &M, flags: i32) -> io::Result<()> {
+        message.with_bytes(|bytes| {
+            loop {
+                match send(&self.socket, bytes, flags) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    other => break other.map(|_| ()),
+                }
+            }
+        })
+    }
+
+    fn get(&self, flags: i32) -> Result<M, NoMessage> {
+        // The longest block; a message on the heap is shorter.
+        let mut bytes = [0; 4096];
+        loop {
+            match receive(&self.socket, &mut bytes[..M::MOST_BYTES], flags) {
+                Ok(0) => return Err(NoMessage::Ever),
+                Ok(count) => return M::from_bytes(&bytes[..count]).ok_or(NoMessage::Ever),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(NoMessage::Yet),
+                Err(_) => return Err(NoMessage::Ever),
+            }
+        }
+    }
+}
+
+impl<M: Message> Sender<M> for SocketEnd<M> {
+    fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+        self.put(&message, libc::MSG_DONTWAIT).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => Refused::Full(message),
+            _ => Refused::Closed,
+        })
+    }
+
+    fn send(&mut self, message: M, _: &Watch<'_>) -> Result<(), Leave> {
+        self.put(&message, 0).map_err(|_| Leave::Halted(Halt::Partner))
+    }
+
+    fn another(&self) -> Option<Self> {
+        self.twin()
+    }
+}
+
+impl<M: Message> Receiver<M> for SocketEnd<M> {
+    fn try_receive(&mut self) -> Result<M, NoMessage> {
+        self.get(libc::MSG_DONTWAIT)
+    }
+
+    fn receive(&mut self, _: &Guard<'_>) -> Result<Option<M>, Halt> {
+        Ok(self.get(0).ok())
+    }
+
+    fn another(&self) -> Option<Self> {
+        self.twin()
+    }
+}

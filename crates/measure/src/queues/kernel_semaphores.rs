@@ -1,0 +1,103 @@
+//! [`Eventfd`]: a counting semaphore in the kernel; a system call for every permit, given or taken.
+//!
+//! [`SemT`]: the semaphore of the C library.
+
+use super::bounded::Permits;
+use super::ends::NAP;
+use std::cell::UnsafeCell;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::FromRawFd;
+
+/// An event counter in the mode of a semaphore.
+#[derive(Debug)]
+pub struct Eventfd(File);
+
+impl Permits for Eventfd {
+    fn with(permits: u32, _: u32) -> io::Result<Eventfd> {
+        // SAFETY: no pointer is passed.
+        let fd = unsafe { libc::eventfd(permits, libc::EFD_SEMAPHORE | libc::EFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just opened and belongs to nobody else.
+        Ok(Eventfd(unsafe { File::from_raw_fd(fd) }))
+    }
+
+    fn try_take(&self) -> bool {
+        // Whether there is one only the kernel knows: asking first would be one more system call.
+        self.take()
+    }
+
+    fn take(&self) -> bool {
+        // An interrupted read took nothing.
+        matches!((&self.0).read(&mut [0; 8]), Ok(8))
+    }
+
+    fn give(&self) {
+        // Fails only at 2⁶⁴ − 2 permits.
+        let _ = (&self.0).write(&1u64.to_ne_bytes());
+    }
+}
+
+/// An unnamed POSIX semaphore. Boxed, since it must not move.
+pub struct SemT(Box<UnsafeCell<libc::sem_t>>);
+
+// SAFETY: the functions that are called on it may be called from any thread at the same time.
+unsafe impl Send for SemT {}
+// SAFETY: as above.
+unsafe impl Sync for SemT {}
+
+impl std::fmt::Debug for SemT {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("SemT")
+    }
+}
+
+impl Permits for SemT {
+    fn with(permits: u32, _: u32) -> io::Result<SemT> {
+        // SAFETY: all zeros is a valid value of the type, which is plain data; it is initialised below.
+        let plain = unsafe { MaybeUninit::<libc::sem_t>::zeroed().assume_init() };
+        let semaphore = Box::new(UnsafeCell::new(plain));
+        // SAFETY: the memory is ours, stays where it is, and is not yet used.
+        if unsafe { libc::sem_init(semaphore.get(), 0, permits) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(SemT(semaphore))
+    }
+
+    #[inline]
+    fn try_take(&self) -> bool {
+        // SAFETY: it was initialised and lives.
+        unsafe { libc::sem_trywait(self.0.get()) == 0 }
+    }
+
+    fn take(&self) -> bool {
+        let mut until = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the structure is writable.
+        if unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut until) } != 0 {
+            return false;
+        }
+        until.tv_nsec += NAP.subsec_nanos() as libc::c_long;
+        if until.tv_nsec >= 1_000_000_000 {
+            until.tv_sec += 1;
+            until.tv_nsec -= 1_000_000_000;
+        }
+        // SAFETY: it was initialised and lives; the time is valid.
+        unsafe { libc::sem_timedwait(self.0.get(), &until) == 0 }
+    }
+
+    #[inline]
+    fn give(&self) {
+        // SAFETY: it was initialised and lives.
+        unsafe { libc::sem_post(self.0.get()) };
+    }
+}
+
+impl Drop for SemT {
+    fn drop(&mut self) {
+        // SAFETY: it was initialised, and nobody waits on it: we are alone.
+        unsafe { libc::sem_destroy(self.0.get()) };
+    }
+}

@@ -1,0 +1,209 @@
+//! Acceptance on simulated machines with known truth: over ten thousand cells each, printed figure by figure. In
+//! release, with `--features acceptance --nocapture`; what of it fits into seconds stands beside it.
+
+use crate::vocabulary::{Run, bad_cells, builtin, defaults, measure, measure_briefly, open, plan, toml};
+use coretalk_measure::session::latency::ResumedState;
+use coretalk_measure::{Machine, Scenario};
+use coretalk_model::latency::{Counts, Parallel, Purpose, Regime};
+use coretalk_model::stats::median;
+use coretalk_model::{Flag, Relation};
+use std::collections::BTreeMap;
+
+/// 144 cores on 18 dies: 10,296 cells.
+fn large(noise: &str) -> Scenario {
+    toml(&format!(
+        "based_on = 'chiplet-16'\n[structure]\nkind = 'tree'\n\
+         levels = [{{ level = 'package', count = 1 }}, {{ level = 'l3', count = 18 }}, {{ level = 'core', count = 8 }}]\n\
+         [variation]\nline_sd = 0.08\n[noise]\n{noise}"
+    ))
+}
+
+const NOISES: [(&str, &str); 5] = [
+    ("line sd 8 %, batch sd 3 %", "batch_sd = 0.03"),
+    ("line sd 8 %, batch sd 6 %", "batch_sd = 0.06"),
+    ("2 % spikes", "batch_sd = 0.03\nspike_share = 0.02"),
+    ("AR(1) rho 0.9 at 3 %", "batch_sd = 0.03\nar_rho = 0.9\nar_sd = 0.03"),
+    ("drift 1 % over 300 ms", "batch_sd = 0.03\ndrift_sd = 0.01\ndrift_ms = 300"),
+];
+
+/// What a run adds to every transfer of a relation, as a factor: ticks of the system, the clock read of each batch, and
+/// the mean of skewed noise. It is part of what an endless run would say, so part of what an interval is about, and no
+/// error that more passes could take away.
+type Added = BTreeMap<Relation, f64>;
+
+/// That factor from a run with another seed: the median over the cells of each relation of measured ÷ true.
+fn added(scenario: &Scenario, counts: Counts, precision: f64) -> Added {
+    measured(scenario.clone(), 1011, counts, precision).relations()
+}
+
+/// Share of the cells whose interval holds what an endless run would say, in nanoseconds at nominal clocks and in core
+/// cycles, which the drift of the clocks does not move; and share that holds the bare truth in nanoseconds.
+fn coverage(run: &Run, added: &Added) -> [f64; 3] {
+    const NOMINAL_GHZ: f64 = 4.0;
+    let values = run.values();
+    let mut held = [0usize; 3];
+    for (pair, value) in &values {
+        let relation = run.machine.topology().relation(pair[0], pair[1]);
+        let bare_ns = run.true_ns(*pair, value);
+        let lasting_ns = bare_ns * added[&relation];
+        held[0] += usize::from(value.latency_ns.contains(lasting_ns));
+        held[1] += usize::from(value.cycles.unwrap().contains(lasting_ns * NOMINAL_GHZ));
+        held[2] += usize::from(value.latency_ns.contains(bare_ns));
+    }
+    held.map(|held| held as f64 / values.len() as f64)
+}
+
+fn half_width(run: &Run) -> f64 {
+    let widths: Vec<f64> =
+        run.values().iter().map(|(_, value)| value.latency_ns.relative_half_width()).collect();
+    median(&widths).unwrap()
+}
+
+fn measured(scenario: Scenario, seed: u64, counts: Counts, precision: f64) -> Run {
+    let machine = open(scenario, seed);
+    let mut settings = defaults(&machine, seed);
+    settings.counts = counts;
+    settings.precision = precision;
+    settings.ladder = false;
+    measure_briefly(machine, settings)
+}
+
+#[test]
+fn printed_intervals_hold_the_truth_in_every_scenario() {
+    println!(
+        "\n{:28} {:>18} {:>6} {:>8} {:>8} {:>8} {:>10} {:>6} {:>12}",
+        "scenario", "counts", "cells", "ns", "cycles", "bare ns", "half-width", "wide", "added at most"
+    );
+    let mut missed = Vec::new();
+    for (name, noise) in NOISES {
+        let fixed = Counts::Fixed { samples: 300, iterations: 1000 };
+        for (kind, counts, precision) in [
+            ("adaptive ± 2 %", Counts::Adaptive, 0.02),
+            ("adaptive ± 1 %", Counts::Adaptive, 0.01),
+            ("fixed 1000 × 300", fixed, 0.02),
+        ] {
+            let added = added(&large(noise), counts, precision);
+            let run = measured(large(noise), 11, counts, precision);
+            let (covered, width, cells) = (coverage(&run, &added), half_width(&run), run.values().len());
+            let wide = run.values().iter().filter(|(_, value)| value.flags.contains(Flag::WideCi)).count();
+            let most = added.values().map(|factor| factor - 1.0).fold(0.0, f64::max);
+            println!(
+                "{name:28} {kind:>18} {cells:6} {:8.4} {:8.4} {:8.4} {:8.2} % {wide:6} {:10.2} %",
+                covered[0],
+                covered[1],
+                covered[2],
+                100.0 * width,
+                100.0 * most
+            );
+            // Adaptive intervals are wide enough for what the run adds, so they have to hold the bare truth too.
+            let (bounds, of_interest, most_added) = match counts {
+                Counts::Adaptive => (0.93..=1.0, &covered[..], precision / 2.0 + MOST_ADDED),
+                Counts::Fixed { .. } => (0.93..=0.97, &covered[..2], MOST_ADDED),
+            };
+            if of_interest.iter().any(|covered| !bounds.contains(covered)) || cells < 10_000 {
+                missed.push(format!("{name}, {kind}: {covered:?} of {cells}"));
+            }
+            if added.values().any(|factor| (factor - 1.0).abs() > most_added) {
+                missed.push(format!("{name}, {kind}: the run adds {added:?}"));
+            }
+            if name == NOISES[0].0 && counts == Counts::Adaptive && width > 1.5 * precision {
+                missed.push(format!("{name}, {kind}: median half-width {width}"));
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// What ticks and skewed noise may add to a transfer. The clock read of each batch comes on top where a run chooses the
+/// length of its batches: half of the precision asked for at most.
+const MOST_ADDED: f64 = 0.004;
+
+#[test]
+fn bad_cells_are_found_and_good_ones_are_left_alone() {
+    println!("\n{:28} {:>6} {:>8} {:>9}", "bad trials", "bad", "recall", "precision");
+    for share in [0.003, 0.01] {
+        let run = measured(large(&format!("bad_share = {share}")), 12, Counts::Adaptive, 0.02);
+        let found = bad_cells(&run);
+        println!("{share:<28} {:6} {:8.4} {:9.4}", found.bad, found.recall(), found.precision());
+        assert!(found.recall() >= 0.99 && found.precision() >= 0.90, "{found:?}");
+    }
+}
+
+#[test]
+fn a_parallel_bias_of_two_percent_is_found_and_none_is_not() {
+    println!("\n{:28} {:>9} {:>9}", "bias with 32 pairs", "verdicts", "refused");
+    for (bias, bounds) in [(0.0, 0.0..=0.05), (0.02, 0.95..=1.0)] {
+        let (mut verdicts, mut refused) = (0, 0);
+        for seed in 0..20 {
+            let scenario = toml(&format!(
+                "based_on = 'chiplet-16'\n[structure]\nkind = 'tree'\n\
+                 levels = [{{ level = 'package', count = 1 }}, {{ level = 'l3', count = 8 }}, {{ level = 'core', count = 8 }}]\n\
+                 [noise]\nparallel_bias = {}",
+                bias / 31.0
+            ));
+            let machine = open(scenario, seed);
+            let mut settings = defaults(&machine, seed);
+            settings.parallel = Parallel::AtMost(32);
+            settings.ladder = false;
+            let run = measure_briefly(machine, settings);
+            let Regime::Parallel { pairs, gate } = &run.result.maps[0].regime else { panic!("serial") };
+            verdicts += gate.len();
+            refused += gate.iter().filter(|outcome| outcome.pairs < *pairs || !outcome.equivalent).count();
+        }
+        let share = refused as f64 / verdicts as f64;
+        println!("{:<28} {verdicts:9} {share:9.4}", format!("{} %", 100.0 * bias));
+        assert!(bounds.contains(&share), "{bias}: {share}");
+    }
+}
+
+#[test]
+fn large_machines_are_measured_in_seconds_of_their_own_time() {
+    println!("\n{:16} {:>10} {:>12} {:>12}", "machine", "precision", "machine time", "bound");
+    for (name, precision, bound) in
+        [("epyc-2s-192", 0.02, 5.0), ("epyc-2s-192", 0.01, 10.0), ("huge-1024", 0.02, 30.0)]
+    {
+        let machine = open(builtin(name), 3);
+        let mut settings = defaults(&machine, 3);
+        settings.precision = precision;
+        let run = measure_briefly(machine, settings);
+        println!("{name:16} {precision:10} {:10.2} s {bound:10.0} s", run.took.secs());
+        assert!(run.took.secs() <= bound);
+    }
+    let machine = open(builtin("mesh-64"), 3);
+    let settings = defaults(&machine, 3);
+    let run = measure(machine, settings, ResumedState::default());
+    let mut left = run.pairs().len();
+    let mut seen = vec![false; left];
+    let first = run.kept.rounds.iter().filter(|round| round.purpose == Purpose::Map).find_map(|round| {
+        for trial in &round.trials {
+            left -= usize::from(!std::mem::replace(&mut seen[trial.cell as usize], true));
+        }
+        (left == 0).then_some(round.started + round.elapsed)
+    });
+    println!("first complete map of mesh-64 after {:.2} s", first.unwrap().secs());
+    assert!(first.unwrap().secs() <= 1.0);
+}
+
+#[test]
+fn plan_says_how_long_the_run_takes() {
+    println!("\n{:16} {:>5} {:>10} {:>10} {:>7}", "machine", "seed", "plan", "run", "ratio");
+    let mut missed = Vec::new();
+    for name in Scenario::names() {
+        let mut ratios = Vec::new();
+        for seed in if *name == "huge-1024" { 3..4 } else { 3..7 } {
+            let planned = plan(builtin(name), seed, |_| ()).machine_time.secs();
+            let machine = open(builtin(name), seed);
+            let settings = defaults(&machine, seed);
+            let took = measure_briefly(machine, settings).took.secs();
+            let ratio = planned / took;
+            println!("{name:16} {seed:5} {planned:8.2} s {took:8.2} s {ratio:7.3}");
+            ratios.push(ratio);
+        }
+        // A plan cannot know that a machine which moves will ask for second measurements.
+        let usual = median(&ratios).unwrap();
+        if (usual - 1.0).abs() > 0.10 || ratios.iter().any(|ratio| (ratio - 1.0).abs() > 0.25) {
+            missed.push(format!("{name}: {ratios:.3?}"));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}

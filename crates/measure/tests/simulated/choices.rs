@@ -1,0 +1,304 @@
+//! Every setting has an effect, what is chosen on the way is the better, and parallel measurement is believed where the
+//! equivalence gate has shown that it changes nothing.
+
+use crate::vocabulary::{Run, builtin, defaults, measure, open, run, toml};
+use coretalk_measure::Machine;
+use coretalk_measure::session::latency::{Ended, ResumedState};
+use coretalk_model::latency::{
+    Counts, GateOutcome, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Purpose, Regime,
+    Spacing, Tails,
+};
+use coretalk_model::stats::MOST_ANALYSES;
+use coretalk_model::{Flag, Hint, Home, Picos, Protocol, Relation, Tool};
+
+/// Twelve pairs of a large machine with two nodes: every setting can show.
+fn base() -> LatencySettings {
+    let machine = open(builtin("epyc-2s-192"), 3);
+    let precision = 0.005;
+    LatencySettings { pairs: PairChoice::Representatives, ladder: false, precision, ..defaults(&machine, 3) }
+}
+
+fn performed(settings: &LatencySettings) -> Run {
+    measure(open(builtin("epyc-2s-192"), 3), settings.clone(), ResumedState::default())
+}
+
+/// The settings with one field changed, for every field: a new one does not compile without its line here.
+fn one_change_each(base: &LatencySettings) -> Vec<(&'static str, LatencySettings)> {
+    let LatencySettings {
+        cpus,
+        pairs,
+        protocols,
+        hint,
+        home,
+        lines,
+        counts,
+        parallel,
+        precision,
+        analyses,
+        budget,
+        spacing,
+        seed,
+        tails,
+        imitate,
+        ladder,
+        keep_raw,
+    } = base.clone();
+    assert_eq!((hint, home, counts), (HintChoice::Auto, HomeSetting::Auto, Counts::Adaptive));
+    assert_eq!((parallel, spacing, tails), (Parallel::Auto, Spacing::Brief, None));
+    assert!(lines.is_none() && imitate.is_empty() && pairs == PairChoice::Representatives);
+    let with = |name, change: &dyn Fn(&mut LatencySettings)| {
+        let mut settings = base.clone();
+        change(&mut settings);
+        (name, settings)
+    };
+    vec![
+        with("cpus", &|s| s.cpus = cpus[..128].to_vec()),
+        with("pairs", &|s| s.pairs = PairChoice::Listed(vec![[cpus[0], cpus[1]]])),
+        with("protocols", &|s| s.protocols = [protocols.clone(), vec![Protocol::Store]].concat()),
+        with("hint", &|s| s.hint = HintChoice::None),
+        with("home", &|s| s.home = HomeSetting::Node(Home(1))),
+        with("lines", &|s| s.lines = Some(48)),
+        with("counts", &|s| s.counts = Counts::Fixed { samples: 10, iterations: 100 }),
+        with("parallel", &|s| s.parallel = Parallel::AtMost(4)),
+        with("precision", &|s| s.precision = precision / 10.0),
+        with("analyses", &|s| s.analyses = analyses + 1),
+        with("budget", &|s| s.budget = Picos(budget.0 / 200)),
+        with("spacing", &|s| s.spacing = Spacing::Watch),
+        with("seed", &|s| s.seed = seed + 1),
+        with("tails", &|s| s.tails = Some(Tails { rate_per_s: 1e6 })),
+        with("imitate", &|s| s.imitate = vec![Tool::C2clat]),
+        with("ladder", &|s| s.ladder = !ladder),
+        with("keep_raw", &|s| s.keep_raw = !keep_raw),
+    ]
+}
+
+#[test]
+fn every_setting_changes_what_is_performed() {
+    let base = base();
+    let reference = performed(&base);
+    for (name, mut settings) in one_change_each(&base) {
+        if name == "tails" {
+            settings.budget = Picos::from_ms(2_000);
+        }
+        let changed = performed(&settings);
+        assert_ne!(changed.kept.rounds, reference.kept.rounds, "`{name}` has no effect");
+    }
+}
+
+#[test]
+fn a_budget_is_spent_where_intervals_are_wide() {
+    let with = |analyses, budget_ms| {
+        run(builtin("chiplet-16"), 3, |settings| {
+            settings.cpus.truncate(8);
+            (settings.precision, settings.analyses, settings.ladder) = (0.003, analyses, false);
+            settings.budget = Picos::from_ms(budget_ms);
+        })
+    };
+    let wide =
+        |run: &Run| run.values().iter().filter(|(_, value)| value.flags.contains(Flag::WideCi)).count();
+    let most = |run: &Run| run.values().iter().map(|(_, value)| value.passes).max().unwrap();
+    let usual = with(2, 60_000);
+    assert!(wide(&usual) > 0 && most(&usual) == 24, "{} {}", wide(&usual), most(&usual));
+    let all = with(MOST_ANALYSES, 60_000);
+    assert!(wide(&all) == 0 && most(&all) > 24, "{} {}", wide(&all), most(&all));
+    assert!(!all.result.budget_ended && all.took < Picos::from_ms(60_000));
+    // What does not reach as far as the next analysis is not begun, and said to be why.
+    let short = with(MOST_ANALYSES, 4_000);
+    assert!(wide(&short) > 0 && short.result.budget_ended, "{} {}", wide(&short), most(&short));
+    assert!([24, 48].contains(&most(&short)) && wide(&short) <= wide(&usual), "{}", most(&short));
+}
+
+#[test]
+fn the_rate_of_tails_changes_what_messages_would_have_seen() {
+    let at = |rate_per_s| {
+        let run = run(toml("based_on = 'laptop-smt'"), 3, |settings| {
+            settings.cpus.truncate(2);
+            settings.budget = Picos::from_ms(2_000);
+            settings.tails = Some(Tails { rate_per_s });
+        });
+        run.result.tails[0].clone()
+    };
+    let (slow, fast) = (at(1e4), at(1e7));
+    assert_eq!(slow.raw, fast.raw);
+    assert_ne!(slow.at_rate, fast.at_rate);
+}
+
+#[test]
+fn the_hint_is_chosen_for_a_gain_and_obeyed_where_asked_for() {
+    let with = |scenario, hint| run(scenario, 3, |settings| settings.hint = hint);
+    let gaining = || builtin("chiplet-16");
+    let indifferent = || toml("based_on = 'chiplet-16'\n[eager_penalty]\nl3 = 1.0\npackage = 1.0");
+    for (scenario, choice, hint, reason) in [
+        (gaining(), HintChoice::Auto, Hint::Pause, "a pause gains up to"),
+        (gaining(), HintChoice::None, Hint::None, "requested"),
+        (indifferent(), HintChoice::Auto, Hint::None, "a pause gains less than 5 %"),
+        (indifferent(), HintChoice::Pause, Hint::Pause, "requested"),
+    ] {
+        let run = with(scenario, choice);
+        let map = &run.result.maps[0];
+        assert_eq!(map.hint, hint, "{choice:?}");
+        assert!(map.hint_reason.starts_with(reason), "{choice:?}: {}", map.hint_reason);
+        let kernels: std::collections::BTreeSet<_> = run
+            .kept
+            .rounds
+            .iter()
+            .filter(|round| round.purpose == Purpose::Map)
+            .flat_map(|round| &round.trials)
+            .filter_map(|trial| trial.outcome.as_ref().ok())
+            .flat_map(|visit| visit.spans.iter().map(|span| span.kernel.clone()))
+            .collect();
+        assert!(kernels.contains(&map.kernel));
+    }
+}
+
+#[test]
+fn the_better_home_is_the_headline_and_the_worse_its_penalty() {
+    let auto = performed(&base());
+    let across = |run: &Run| -> Vec<_> {
+        let topology = run.machine.topology();
+        let values = run.values().into_iter();
+        values
+            .filter(|(pair, _)| topology.relation(pair[0], pair[1]) == Relation::Machine)
+            .map(|(pair, value)| (pair, value.clone()))
+            .collect()
+    };
+    let seen = across(&auto);
+    assert!(seen.len() >= 4);
+    for (pair, value) in &seen {
+        let [near, far] =
+            [0, 1].map(|node| auto.machine.true_ns(pair[0], pair[1], auto.kernel(), Home(node)));
+        assert_eq!(value.home, Home(u32::from(far < near)), "{pair:?}");
+        let penalty = value.home_penalty.unwrap();
+        assert!((penalty / (near.max(far) / near.min(far)) - 1.0).abs() < 0.02, "{pair:?}: {penalty}");
+    }
+    for (pair, value) in auto.values() {
+        let crosses = seen.iter().any(|(across, _)| *across == pair);
+        assert_eq!(value.home_penalty.is_some(), crosses, "{pair:?}");
+    }
+    let fixed = performed(&LatencySettings { home: HomeSetting::Node(Home(1)), ..base() });
+    for (pair, value) in fixed.values() {
+        assert_eq!((value.home, value.home_penalty), (Home(1), None), "{pair:?}");
+        let ratio = value.latency_ns.point / fixed.true_ns(pair, value);
+        assert!((ratio - 1.0).abs() < 0.03, "{pair:?}: {ratio}");
+    }
+}
+
+#[test]
+fn fixed_counts_measure_exactly_what_was_asked() {
+    // Passes of whole runs of 16 lines where there are at least eight of them.
+    for (samples, iterations, passes) in
+        [(1, 100, 1), (10, 1000, 8), (24, 7, 8), (300, 100, 18), (301, 64, 18), (400, 64, 24)]
+    {
+        let run = run(builtin("laptop-smt"), 3, |settings| {
+            settings.counts = Counts::Fixed { samples, iterations };
+            settings.ladder = false;
+        });
+        for (pair, value) in run.values() {
+            assert_eq!(value.batches + value.dropped, u64::from(samples), "{pair:?}");
+            assert_eq!(value.passes, passes, "{samples}: {pair:?}");
+        }
+    }
+}
+
+#[test]
+fn serial_parallel_and_automatic_are_what_they_say() {
+    let regime = |name: &str, parallel| {
+        let run = run(builtin(name), 3, |settings| {
+            settings.parallel = parallel;
+            settings.ladder = false;
+        });
+        let most = run.kept.rounds.iter().map(|round| round.trials.len()).max().unwrap();
+        (run.result.maps[0].regime.clone(), most)
+    };
+    assert_eq!(regime("chiplet-16", Parallel::Auto), (Regime::Serial, 1), "fits into 15 s");
+    assert_eq!(regime("chiplet-16", Parallel::AtMost(1)), (Regime::Serial, 1));
+    assert!(matches!(regime("chiplet-16", Parallel::AtMost(3)), (Regime::Parallel { pairs: 3, .. }, 3)));
+    assert!(matches!(regime("chiplet-16", Parallel::AtMost(99)), (Regime::Parallel { pairs: 8, .. }, 8)));
+}
+
+#[test]
+fn a_busy_machine_is_measured_one_pair_at_a_time() {
+    let scenario = |busy: bool| {
+        toml(&format!("based_on = 'mesh-64'\n[costs]\nrendezvous_us = 900.0\n[failures]\nbusy = {busy}"))
+    };
+    let regime =
+        |busy| run(scenario(busy), 3, |settings| settings.ladder = false).result.maps[0].regime.clone();
+    assert!(matches!(regime(false), Regime::Parallel { pairs: 32, .. }));
+    assert_eq!(regime(true), Regime::Serial);
+}
+
+/// 32 single-threaded cores on four dies, 16 pairs at a time, slowed by each other by so much in all.
+fn in_parallel(bias: f64, budget_ms: u64) -> Run {
+    let scenario = toml(&format!(
+        "based_on = 'chiplet-16'\n[structure]\nkind = 'tree'\n\
+         levels = [{{ level = 'package', count = 1 }}, {{ level = 'l3', count = 4 }}, {{ level = 'core', count = 8 }}]\n\
+         [noise]\nparallel_bias = {}",
+        bias / 15.0
+    ));
+    run(scenario, 3, |settings| {
+        settings.parallel = Parallel::AtMost(16);
+        settings.budget = Picos::from_ms(budget_ms);
+    })
+}
+
+fn outcomes(run: &Run) -> &[GateOutcome] {
+    match &run.result.maps[0].regime {
+        Regime::Serial => &[],
+        Regime::Parallel { gate, .. } => gate,
+    }
+}
+
+#[test]
+fn no_bias_passes_the_gate() {
+    let run = in_parallel(0.0, 60_000);
+    assert_eq!(run.ended, Ended::Complete);
+    assert!(
+        outcomes(&run).iter().all(|o| o.equivalent && o.pairs == 16 && o.cells == 64),
+        "{:?}",
+        outcomes(&run)
+    );
+    assert!(run.values().iter().all(|(_, value)| !value.flags.contains(Flag::ParBias)));
+}
+
+#[test]
+fn a_bias_of_two_percent_is_refused_and_measured_again_with_fewer_pairs() {
+    let run = in_parallel(0.02, 60_000);
+    assert_eq!(run.ended, Ended::Complete);
+    assert_eq!(outcomes(&run).len(), 2);
+    for outcome in outcomes(&run) {
+        assert!(outcome.pairs <= 8, "{outcome:?}");
+        assert!(outcome.equivalent, "{outcome:?}");
+    }
+    assert_eq!(run.values().len(), run.pairs().len(), "cells lost their values when the gate refused");
+    for (pair, value) in run.values() {
+        assert!(value.passes >= 8, "{pair:?}: {} passes count", value.passes);
+        assert!(!value.flags.contains(Flag::ParBias));
+    }
+    for (relation, ratio) in run.relations() {
+        assert!((ratio - 1.0).abs() < 0.02, "{relation:?}: {ratio}");
+    }
+}
+
+#[test]
+fn a_bias_that_the_budget_cannot_cure_is_said_on_every_cell_of_the_relation() {
+    let run = in_parallel(0.3, 1_100);
+    let refused: Vec<Relation> =
+        outcomes(&run).iter().filter(|o| !o.equivalent).map(|o| o.relation).collect();
+    assert!(refused.contains(&Relation::Package), "{:?}", outcomes(&run));
+    let package = outcomes(&run).iter().find(|o| o.relation == Relation::Package).unwrap();
+    assert!((package.bias.point - 0.26).abs() < 0.05, "ln 1.3 is 0.26: {:?}", package.bias);
+    for (pair, value) in run.values() {
+        let relation = coretalk_measure::Machine::topology(&run.machine).relation(pair[0], pair[1]);
+        assert_eq!(value.flags.contains(Flag::ParBias), refused.contains(&relation), "{pair:?}");
+    }
+}
+
+#[test]
+fn fixed_counts_in_parallel_go_through_the_gate_as_well() {
+    let run = run(toml("based_on = 'chiplet-16-smt'"), 3, |settings| {
+        settings.parallel = Parallel::AtMost(16);
+        settings.counts = Counts::Fixed { samples: 200, iterations: 100 };
+    });
+    assert_eq!(outcomes(&run).len(), 3);
+    assert!(run.values().iter().all(|(_, value)| value.batches + value.dropped == 200));
+}

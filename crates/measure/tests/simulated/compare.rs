@@ -1,0 +1,206 @@
+//! Runs on one simulated machine against each other: with another seed nothing may differ, and what was changed must
+//! be found.
+
+use crate::vocabulary::{Run, builtin, defaults, measure_briefly, open};
+use coretalk_measure::Machine;
+use coretalk_model::compare::of_latency::of_latency;
+use coretalk_model::compare::{
+    Alignment, Comparison, LeastEffect, Levels, ReadingKey, Side, Verdict, compare,
+};
+use coretalk_model::latency::Cell;
+use coretalk_model::stats::Key;
+use coretalk_model::{CpuId, Relation};
+use std::collections::BTreeMap;
+
+/// What comparisons of equal machines said.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub pairs: u64,
+    pub levels: u64,
+    pub different: u64,
+    pub with_any: u64,
+    pub same: u64,
+    pub cannot_tell: u64,
+}
+
+fn run(name: &str, seed: u64) -> Run {
+    let machine = open(builtin(name), seed);
+    let mut settings = defaults(&machine, seed);
+    settings.ladder = false;
+    measure_briefly(machine, settings)
+}
+
+fn side(run: &Run) -> Side {
+    of_latency(run.machine.environment(), run.machine.topology(), &run.settings, &run.result)
+}
+
+fn against(a: &Run, b: &Run) -> Comparison {
+    let alignment = Alignment::by_number(Levels::reported(a.machine.topology().clone()));
+    compare(&side(a), &side(b), &alignment, LeastEffect::DEFAULT)
+}
+
+/// Multiplies the cells of a run that a rule names, as if the machine had changed there.
+fn change(run: &mut Run, factor: impl Fn([CpuId; 2]) -> f64) {
+    for map in &mut run.result.maps {
+        let cpus = map.cells.cpus().to_vec();
+        for row in 0..cpus.len() {
+            for column in 0..row {
+                if let Some(Cell::Measured(value)) = map.cells.get_mut(row, column) {
+                    let factor = factor([cpus[column], cpus[row]]);
+                    value.latency_ns = value.latency_ns.scaled(factor);
+                    value.cycles = value.cycles.map(|cycles| cycles.scaled(factor));
+                }
+            }
+        }
+    }
+}
+
+/// Runs on equal machines that differ in their seed.
+pub fn alike(name: &str, pairs: u64) -> Tally {
+    let mut tally = Tally { pairs, ..Tally::default() };
+    for pair in 0..pairs {
+        let comparison = against(&run(name, 10_000 + 2 * pair), &run(name, 10_001 + 2 * pair));
+        let mut any = false;
+        for dataset in &comparison.datasets {
+            for level in &dataset.levels {
+                tally.levels += 1;
+                match level.difference.verdict {
+                    Verdict::Same => tally.same += 1,
+                    Verdict::CannotTell => tally.cannot_tell += 1,
+                    Verdict::Faster | Verdict::Slower => {
+                        println!("{name} pair {pair}: {level:?}");
+                        tally.different += 1;
+                        any = true;
+                    }
+                }
+            }
+            for cell in dataset.cells.iter().filter(|cell| cell.difference.verdict.is_different()) {
+                println!("{name} pair {pair}: {cell:?}");
+                any = true;
+            }
+        }
+        tally.with_any += u64::from(any);
+    }
+    tally
+}
+
+/// For each level: in how many pairs of runs its shift was found, and in how many another level was called different.
+pub fn shifted_level(name: &str, factor: f64, pairs: u64) -> Vec<(Relation, u64, u64)> {
+    let mut found: BTreeMap<Relation, (u64, u64)> = BTreeMap::new();
+    for pair in 0..pairs {
+        let a = run(name, 20_000 + 2 * pair);
+        let topology = a.machine.topology().clone();
+        let relations: Vec<Relation> = {
+            let values = a.values();
+            let mut relations: Vec<Relation> =
+                values.iter().map(|([a, b], _)| topology.relation(*a, *b)).collect();
+            relations.sort_unstable();
+            relations.dedup();
+            relations
+        };
+        let mut b = run(name, 20_001 + 2 * pair);
+        let plain = b.result.clone();
+        for &relation in &relations {
+            b.result = plain.clone();
+            let of_level = |[x, y]: [CpuId; 2]| topology.relation(x, y) == relation;
+            change(&mut b, |pair| if of_level(pair) { factor } else { 1.0 });
+            let comparison = against(&a, &b);
+            let tally = found.entry(relation).or_default();
+            for level in &comparison.datasets[0].levels {
+                let verdict = level.difference.verdict;
+                if level.level == relation.name() {
+                    tally.0 += u64::from(verdict == Verdict::Slower);
+                } else {
+                    tally.1 += u64::from(verdict.is_different());
+                }
+            }
+        }
+    }
+    found.into_iter().map(|(relation, (found, others))| (relation, found, others)).collect()
+}
+
+/// A share of the cells is changed: how many were, how many of those were found, and how many others were named.
+pub fn changed_cells(name: &str, share: f64, factor: f64, pairs: u64) -> (u64, u64, u64) {
+    let (mut changed, mut found, mut wrong) = (0, 0, 0);
+    for pair in 0..pairs {
+        let a = run(name, 30_000 + 2 * pair);
+        let mut b = run(name, 30_001 + 2 * pair);
+        let key = Key::of(&[77, pair]);
+        let chosen = |[x, y]: [CpuId; 2]| key.uniform(u64::from(x.0) << 32 | u64::from(y.0)) < share;
+        change(&mut b, |pair| if chosen(pair) { factor } else { 1.0 });
+        for cell in &against(&a, &b).datasets[0].cells {
+            let ReadingKey::Pair(pair) = cell.key else { continue };
+            let different = cell.difference.verdict.is_different();
+            changed += u64::from(chosen(pair));
+            found += u64::from(chosen(pair) && different);
+            wrong += u64::from(!chosen(pair) && different);
+        }
+    }
+    (changed, found, wrong)
+}
+
+/// The whole of it takes minutes: in release, with `--features acceptance`. Otherwise a tenth or less, with bounds that
+/// chance passes.
+const WHOLE: bool = cfg!(feature = "acceptance");
+
+fn pairs(whole: u64, reduced: u64) -> u64 {
+    if WHOLE { whole } else { reduced }
+}
+
+#[test]
+fn two_runs_on_one_machine_are_not_different() {
+    println!(
+        "\n{:16} {:>6} {:>8} {:>10} {:>10} {:>6} {:>6}",
+        "scenario", "pairs", "levels", "different", "any cell", "same", "?"
+    );
+    let mut missed = Vec::new();
+    for (name, whole, reduced) in [
+        ("chiplet-16", 1_000, 12),
+        ("noisy-vm", 1_000, 20),
+        ("laptop-smt", 1_000, 15),
+        ("chiplet-16-smt", 100, 0),
+    ] {
+        let Tally { pairs, levels, different, with_any, same, cannot_tell } =
+            alike(name, pairs(whole, reduced));
+        println!("{name:16} {pairs:6} {levels:8} {different:10} {with_any:10} {same:6} {cannot_tell:6}");
+        // One in a thousand levels, one in a hundred pairs; of a few, none.
+        if different > levels / 1_000 || with_any > pairs / 100 {
+            missed.push(format!("{name}: {different} of {levels} levels, {with_any} of {pairs} pairs"));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn a_shift_of_five_percent_is_found_at_every_level() {
+    println!("\n{:16} {:10} {:>6} {:>6} {:>6}", "scenario", "level", "pairs", "found", "others");
+    let mut missed = Vec::new();
+    for name in ["chiplet-16", "chiplet-16-smt", "hybrid", "arm-coarse-clock", "epyc-2s-192"] {
+        let many = name == "epyc-2s-192";
+        let runs = if many { pairs(20, 0) } else { pairs(200, 3) };
+        for (level, found, others) in shifted_level(name, 1.05, runs) {
+            println!("{name:16} {level:10} {runs:6} {found:6} {others:6}");
+            let found = found as f64 / runs.max(1) as f64;
+            if runs > 0 && found < 0.95 || others as f64 > 0.01 * runs as f64 {
+                missed.push(format!("{name} {level}: {found} of {runs}, {others} others"));
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn of_the_cells_called_different_few_are_not() {
+    println!(
+        "\n{:16} {:>6} {:>8} {:>8} {:>8} {:>8}",
+        "scenario", "pairs", "changed", "found", "false", "FDR"
+    );
+    for (name, whole, reduced) in [("mesh-64", 40, 1), ("chiplet-16", 300, 5)] {
+        let runs = pairs(whole, reduced);
+        let (changed, found, wrong) = changed_cells(name, 0.02, 1.05, runs);
+        let rate = wrong as f64 / (found + wrong).max(1) as f64;
+        println!("{name:16} {runs:6} {changed:8} {found:8} {wrong:8} {rate:8.4}");
+        assert!(rate <= if WHOLE { 0.06 } else { 0.15 }, "{name}: {wrong} of {} are wrong", found + wrong);
+        assert!(3 * found >= changed, "{name}: {found} of {changed} changed cells were found");
+    }
+}

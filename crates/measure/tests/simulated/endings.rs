@@ -1,0 +1,333 @@
+//! However a run ends, what was measured is kept, said honestly, and can be gone on with; and a CPU that hangs, dies, goes
+//! away, refuses or miscounts costs its own cells and no others.
+
+use crate::vocabulary::{Kept, Run, builtin, defaults, measure, open, run, toml};
+use coretalk_measure::session::latency::{Ended, ResumedState, RunError};
+use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
+use coretalk_measure::{Machine, SimMachine, Stop, WorkerSettings, session};
+use coretalk_model::latency::{Cell, Counts, LatencyResult, LatencySettings, Parallel, Purpose};
+use coretalk_model::{CpuId, Flag, Picos};
+
+#[test]
+fn a_budget_that_ends_leaves_a_complete_run_with_its_doubts() {
+    // Enough for a few passes, and for less than one.
+    for (budget_ms, fewest) in [(1_500, 1), (400, 0)] {
+        let run = run(builtin("mesh-64"), 3, |settings| {
+            settings.budget = Picos::from_ms(budget_ms);
+            settings.parallel = Parallel::AtMost(1);
+        });
+        assert_eq!(run.ended, Ended::Budget);
+        assert!(run.result.complete && run.result.budget_ended);
+        assert!(run.took <= Picos::from_ms(budget_ms + 400), "took {} of {budget_ms} ms", run.took);
+        assert!(run.result.passes >= fewest);
+        for (row, column, cell) in run.result.maps[0].cells.iter() {
+            match cell {
+                Cell::Measured(value) if value.passes < 6 => {
+                    assert!(value.flags.contains(Flag::FewPasses), "{row},{column}: {:?}", value.flags);
+                }
+                Cell::Measured(_) => {}
+                Cell::Missing { reason } => {
+                    assert_eq!(reason, "the run ended before this pair was measured");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_budget_too_short_for_the_precision_says_which_intervals_are_wide() {
+    let run = run(toml("based_on = 'chiplet-16'\n[noise]\nbatch_sd = 0.15"), 3, |settings| {
+        settings.precision = 0.004;
+        settings.budget = Picos::from_ms(2_500);
+    });
+    assert_eq!(run.ended, Ended::Budget);
+    let values = run.values();
+    let wide = values.iter().filter(|(_, value)| value.flags.contains(Flag::WideCi)).count();
+    assert!(2 * wide > values.len(), "{wide} of {} are wide", values.len());
+    assert!(values.iter().all(|(_, value)| {
+        value.flags.contains(Flag::WideCi) == (coretalk_model::latency::cell::width(value) > 0.004 + 1e-9)
+    }));
+}
+
+fn stopped(base: &str, at_ms: u32, change: impl Fn(&mut LatencySettings)) -> Run {
+    run(toml(&format!("based_on = '{base}'\n[failures]\nstop_at_ms = {at_ms}")), 3, change)
+}
+
+/// Goes on with a run on a machine that nobody stops.
+fn resume(base: &str, seed: u64, settings: &LatencySettings, segments: &[&Kept]) -> Run {
+    measure(open(builtin(base), seed), settings.clone(), Kept::resumed(segments))
+}
+
+/// Trials of several segments together: none of the finished ones may be made again.
+fn check_nothing_is_made_twice(segments: &[&Kept]) {
+    let mut all = std::collections::BTreeMap::new();
+    for kept in segments {
+        for (visit, count) in kept.visits() {
+            *all.entry(visit).or_insert(0) += count;
+        }
+    }
+    let twice: Vec<_> = all.iter().filter(|(_, count)| **count > 1).collect();
+    assert!(twice.is_empty(), "made again: {:?}", &twice[..twice.len().min(5)]);
+}
+
+#[test]
+fn a_stopped_run_goes_on_where_it_broke_off() {
+    for at_ms in [0, 3, 40, 200, 333, 600, 900, 1_100] {
+        let first = stopped("chiplet-16", at_ms, |_| ());
+        assert_eq!(first.ended, Ended::Interrupted, "{at_ms} ms");
+        assert!(!first.result.complete);
+        let second = resume("chiplet-16", 4, &first.settings, &[&first.kept]);
+        assert_eq!(second.ended, Ended::Complete, "{at_ms} ms");
+        check_nothing_is_made_twice(&[&first.kept, &second.kept]);
+        let whole = run(builtin("chiplet-16"), 3, |_| ());
+        let trials = |purpose| first.kept.trials(purpose) + second.kept.trials(purpose);
+        for purpose in [Purpose::Pilot, Purpose::Ladder] {
+            assert_eq!(trials(purpose), whole.kept.trials(purpose), "{purpose:?} after {at_ms} ms");
+        }
+        assert!(second.values().iter().all(|(_, value)| value.passes == 8 || value.passes == 24));
+        assert_eq!(second.values().len(), whole.values().len());
+        for (relation, ratio) in second.relations() {
+            assert!((ratio - 1.0).abs() < 0.02, "{at_ms} ms, {relation:?}: {ratio}");
+        }
+    }
+}
+
+#[test]
+fn a_run_of_fixed_counts_stays_exact_over_three_sittings() {
+    let exact = |settings: &mut LatencySettings| {
+        settings.counts = Counts::Fixed { samples: 400, iterations: 50 };
+    };
+    let first = stopped("laptop-smt", 300, exact);
+    let scenario = toml("based_on = 'laptop-smt'\n[failures]\nstop_at_ms = 450");
+    let second = measure(open(scenario, 4), first.settings.clone(), Kept::resumed(&[&first.kept]));
+    assert_eq!(second.ended, Ended::Interrupted);
+    let third = resume("laptop-smt", 5, &first.settings, &[&first.kept, &second.kept]);
+    assert_eq!(third.ended, Ended::Complete);
+    check_nothing_is_made_twice(&[&first.kept, &second.kept, &third.kept]);
+    for (pair, value) in third.values() {
+        assert_eq!((value.batches + value.dropped, value.passes), (400, 24), "{pair:?}");
+    }
+}
+
+#[test]
+fn a_stopped_parallel_run_keeps_its_gate() {
+    let parallel = |settings: &mut LatencySettings| settings.parallel = Parallel::AtMost(8);
+    let whole = run(builtin("chiplet-16-smt"), 3, parallel);
+    assert!(whole.kept.trials(Purpose::Gate) > 0);
+    for at_ms in [300, 700, 1_000] {
+        let first = stopped("chiplet-16-smt", at_ms, parallel);
+        assert_eq!(first.ended, Ended::Interrupted);
+        let second = resume("chiplet-16-smt", 4, &first.settings, &[&first.kept]);
+        assert_eq!(second.ended, Ended::Complete);
+        assert_eq!(second.result.maps[0].regime.name(), "parallel");
+        assert!(second.values().iter().all(|(_, value)| value.passes >= 8));
+        // Nothing is left to do, gate included.
+        let third = resume("chiplet-16-smt", 6, &first.settings, &[&first.kept, &second.kept]);
+        assert_eq!(third.kept.trials(Purpose::Map) + third.kept.trials(Purpose::Gate), 0, "{at_ms} ms");
+        assert_eq!(third.result.maps, second.result.maps);
+    }
+}
+
+#[test]
+fn a_complete_run_that_goes_on_makes_no_trial_and_says_the_same() {
+    let first = run(builtin("laptop-smt"), 3, |settings| settings.cpus.truncate(4));
+    let mut machine = open(builtin("laptop-smt"), 4);
+    let settings = first.settings.clone();
+    let mut kept = Kept::default();
+    let resumed: ResumedState = Kept::resumed(&[&first.kept]);
+    let (result, ended) = coretalk_measure::session::latency::run(
+        &mut machine,
+        &settings,
+        resumed,
+        &mut kept,
+        &mut (),
+        &coretalk_measure::Stop::new(),
+    )
+    .unwrap();
+    assert_eq!((ended, kept.rounds.len()), (Ended::Complete, 0));
+    assert_eq!(result, first.result);
+}
+
+#[test]
+fn nothing_to_measure_is_refused_in_words() {
+    let mut machine = open(builtin("chiplet-16"), 1);
+    let mut settings = defaults(&machine, 1);
+    settings.pairs = coretalk_model::latency::PairChoice::Siblings;
+    let ended = coretalk_measure::session::latency::run(
+        &mut machine,
+        &settings,
+        ResumedState::default(),
+        &mut Kept::default(),
+        &mut (),
+        &coretalk_measure::Stop::new(),
+    );
+    assert_eq!(
+        ended.map(|_| ()).unwrap_err().to_string(),
+        "measure: the selected CPUs and pairs leave no pair to measure"
+    );
+}
+
+/// A sink under which somebody wishes to end when everything is measured: before the analysis, or while the result is
+/// being kept.
+struct Impatient {
+    kept: Kept,
+    stop: Stop,
+    during: During,
+    keeps: session::Kept,
+    interrupts: u32,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum During {
+    Analysis,
+    Finish,
+}
+
+impl Sink for Impatient {
+    fn commit(&mut self, slot: &Slot) -> Result<(), SinkError> {
+        self.kept.commit(slot)
+    }
+    fn decide(&mut self, decision: &Decision) -> Result<(), SinkError> {
+        if self.during == During::Analysis && decision.key == "complete" && decision.value == "true" {
+            self.stop.raise();
+        }
+        self.kept.decide(decision)
+    }
+    fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
+        if self.during == During::Finish {
+            self.stop.raise();
+            return Err(SinkError("given up".into()));
+        }
+        self.kept.finish(result)
+    }
+    fn interrupt(&mut self) -> Result<session::Kept, SinkError> {
+        self.interrupts += 1;
+        Ok(self.keeps)
+    }
+}
+
+#[test]
+fn whoever_wishes_to_end_waits_for_nothing_that_can_be_had_later() {
+    for (during, keeps) in [
+        (During::Analysis, session::Kept::Everything),
+        (During::Finish, session::Kept::Everything),
+        (During::Analysis, session::Kept::Nothing),
+        (During::Finish, session::Kept::Nothing),
+    ] {
+        let mut machine = open(builtin("laptop-smt"), 3);
+        let settings = defaults(&machine, 3);
+        let stop = Stop::new();
+        let (kept, interrupts) = (Kept::default(), 0);
+        let mut sink = Impatient { kept, stop: stop.clone(), during, keeps, interrupts };
+        let resumed = ResumedState::default();
+        let ended = session::latency::run(&mut machine, &settings, resumed, &mut sink, &mut (), &stop);
+        assert_eq!(sink.interrupts, 1);
+        let said_complete = sink.kept.decisions.iter().rfind(|decision| decision.key == "complete");
+        let said_complete = said_complete.map(|decision| decision.value.as_str());
+        match (during, keeps) {
+            (_, session::Kept::Everything) => {
+                assert!(matches!(ended, Err(RunError::Interrupted)), "{ended:?}");
+                assert_eq!(said_complete, Some("false"));
+                // Everything measured is there: going on makes no trial.
+                let second = resume("laptop-smt", 4, &settings, &[&sink.kept]);
+                assert_eq!((second.ended, second.kept.rounds.len()), (Ended::Complete, 0));
+                assert_eq!(second.result.maps, run(builtin("laptop-smt"), 3, |_| ()).result.maps);
+            }
+            (During::Analysis, session::Kept::Nothing) => {
+                let (result, ended) = ended.unwrap();
+                assert_eq!((ended, result.maps.len()), (Ended::Complete, 1), "it is all that is left");
+            }
+            (During::Finish, session::Kept::Nothing) => {
+                assert!(matches!(ended, Err(RunError::Sink(_))), "{ended:?}");
+            }
+        }
+    }
+}
+
+/// Every cell of the CPU says why it has no value, and every other has one close to the truth.
+fn check(run: &Run, cpu: u32, reason: &str) {
+    assert_eq!(run.ended, Ended::Complete, "{reason}");
+    let map = &run.result.maps[0].cells;
+    for (row, column, cell) in map.iter() {
+        let pair = [map.cpus()[column], map.cpus()[row]];
+        match cell {
+            Cell::Missing { reason: told } => {
+                assert!(pair.contains(&CpuId(cpu)), "{pair:?} misses: {told}");
+                assert!(told.contains(reason), "{pair:?}: {told}");
+            }
+            Cell::Measured(value) => {
+                assert!(!pair.contains(&CpuId(cpu)), "{pair:?} has a value in spite of: {reason}");
+                let ratio = value.latency_ns.point / run.true_ns(pair, value);
+                assert!((ratio - 1.0).abs() < 0.04, "{pair:?}: {ratio}");
+            }
+        }
+    }
+}
+
+fn failing(what: &str) -> Run {
+    run(toml(&format!("based_on = 'laptop-smt'\n[failures]\n{what}")), 3, |_| ())
+}
+
+#[test]
+fn cells_of_a_cpu_that_fails_are_missing_with_their_reason() {
+    check(&failing("hang = '3'\nhang_limit_ms = 200"), 3, "did not finish within");
+    check(&failing("die = '3'"), 3, "stopped responding");
+    check(&failing("miscount = '3'"), 3, "the two sides counted 1000 and 999");
+    check(&failing("departures = [{ cpu = 3, at_ms = 0 }]"), 3, "was taken away during the run");
+}
+
+#[test]
+fn a_cpu_outside_the_crew_refuses_its_cells_only() {
+    let mut machine = SimMachine::open(builtin("laptop-smt"), 3);
+    let cpus: Vec<CpuId> = machine.topology().cpus().iter().filter(|&cpu| cpu != CpuId(5)).collect();
+    machine.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
+    let settings = defaults(&machine, 3);
+    check(&measure(machine, settings, ResumedState::default()), 5, "could not be pinned");
+}
+
+#[test]
+fn a_cell_that_hangs_is_tried_three_times_by_the_map_and_by_nothing_after_it() {
+    let run = failing("hang = '3'\nhang_limit_ms = 200");
+    let pairs = run.pairs();
+    for round in &run.kept.rounds {
+        let of_hanging = round.trials.iter().filter(|trial| pairs[trial.cell as usize].contains(&CpuId(3)));
+        let tried = of_hanging.count();
+        assert!(tried == 0 || matches!(round.purpose, Purpose::Pilot | Purpose::Map), "{:?}", round.purpose);
+    }
+    let hung = run.kept.visits().into_iter().filter(|((purpose, cell, _), _)| {
+        *purpose == Purpose::Map && pairs[*cell as usize].contains(&CpuId(3))
+    });
+    assert_eq!(hung.map(|(_, count)| count).sum::<u32>(), 3 * 7);
+}
+
+#[test]
+fn a_cpu_taken_away_in_the_middle_keeps_what_it_said_before() {
+    let run = failing("departures = [{ cpu = 3, at_ms = 350 }]");
+    assert_eq!(run.ended, Ended::Complete);
+    let fewer = run.values().into_iter().filter(|(pair, _)| pair.contains(&CpuId(3)));
+    let passes: Vec<u32> = fewer.map(|(_, value)| value.passes).collect();
+    assert!(passes.len() == 7 && passes.iter().all(|&passes| (1..8).contains(&passes)), "{passes:?}");
+    // It is gone: nothing is asked of it again.
+    let failures = run.kept.rounds.iter().flat_map(|round| &round.trials).filter(|t| t.outcome.is_err());
+    assert_eq!(failures.count(), 7);
+}
+
+#[test]
+fn a_jump_of_the_clock_does_not_move_a_value() {
+    let run = failing("clock_step = { at_ms = 200, by_us = 4000 }");
+    for (pair, value) in run.values() {
+        let ratio = value.latency_ns.point / run.true_ns(pair, value);
+        assert!((ratio - 1.0).abs() < 0.03, "{pair:?}: {ratio}");
+    }
+}
+
+#[test]
+fn a_failing_cell_is_not_tried_again_by_a_resumed_run() {
+    let first = failing("die = '3'\nstop_at_ms = 300");
+    assert_eq!(first.ended, Ended::Interrupted);
+    let scenario = toml("based_on = 'laptop-smt'\n[failures]\ndie = '3'");
+    let resumed = Kept::resumed(&[&first.kept]);
+    let second = measure(crate::vocabulary::open(scenario, 4), first.settings.clone(), resumed);
+    check(&second, 3, "stopped responding");
+    assert!(second.kept.rounds.iter().flat_map(|round| &round.trials).all(|trial| trial.outcome.is_ok()));
+}

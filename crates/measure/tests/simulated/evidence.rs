@@ -1,0 +1,309 @@
+//! What a run says beside its map: states of a guest, tails, other tools' numbers, the ladder, bad cells, and which threads
+//! share a core, told by their work whatever the system reports.
+
+use crate::vocabulary::{Run, bad_cells, builtin, run, toml};
+use coretalk_measure::probes::kernel_by_id;
+use coretalk_measure::{Machine, Scenario};
+use coretalk_model::infer::{Findings, Shape, infer, observations};
+use coretalk_model::latency::execution::{Execution, Reason, verdicts};
+use coretalk_model::latency::{Counts, ExecutionTest, PairChoice, Parallel, Purpose, Spacing, Tails};
+use coretalk_model::{CpuId, Flag, Flags, Grade, Home, KernelId, Picos, Protocol, Relation, Tool};
+
+#[test]
+fn a_guest_that_floats_is_told_state_by_state_and_not_averaged() {
+    let mut told = 0;
+    for seed in 0..6 {
+        let run = run(builtin("noisy-vm"), seed, |settings| {
+            settings.spacing = Spacing::Watch;
+            settings.budget = Picos::from_ms(30_000);
+        });
+        let watch = run.result.watch.as_ref().unwrap();
+        if watch.states.len() < 2 {
+            continue;
+        }
+        told += 1;
+        assert!(watch.pair.is_some() && watch.cells_changed > 0.0, "seed {seed}");
+        assert_eq!(watch.line.len() as u32, run.result.passes, "seed {seed}");
+        for (pair, value) in run.values().iter().filter(|(_, value)| value.states.len() > 1) {
+            assert!(value.flags.contains(Flag::Multimodal), "{pair:?}");
+            assert!(value.flags.contains(Flag::VcpuUnpinned), "{pair:?}");
+            let share: f64 = value.states.iter().map(|state| state.share).sum();
+            assert!((share - 1.0).abs() < 1e-9);
+            // The headline is the largest plateau, and one of the machine's states, not a mean of them.
+            let truths = (0..run.machine.states().len())
+                .map(|state| run.machine.true_ns_in(state, pair[0], pair[1], run.kernel(), value.home));
+            let off = truths.map(|truth| (value.latency_ns.point / truth - 1.0).abs()).fold(1.0, f64::min);
+            assert!(off < 0.1, "seed {seed} {pair:?}: {} is no state", value.latency_ns.point);
+        }
+    }
+    assert!(told >= 4, "states were told in {told} of 6 runs");
+}
+
+#[test]
+fn a_machine_that_holds_still_says_so() {
+    let run = run(builtin("chiplet-16"), 3, |_| ());
+    let watch = run.result.watch.unwrap();
+    assert_eq!((watch.pair, watch.cells_changed), (None, 0.0));
+}
+
+#[test]
+fn tails_hold_every_single_round_trip_and_what_messages_would_have_seen() {
+    let run = run(builtin("chiplet-16"), 3, |settings| {
+        settings.cpus.truncate(3);
+        settings.budget = Picos::from_ms(3_000);
+        settings.tails = Some(Tails { rate_per_s: 1e5 });
+    });
+    assert_eq!(run.result.tails.len(), 3);
+    for series in &run.result.tails {
+        let total: u64 = series.raw.iter().map(|&(_, count)| count).sum();
+        assert!(total > 10_000, "{total}");
+        assert!(series.raw.windows(2).all(|pair| pair[0].0 < pair[1].0), "values rise");
+        assert!(series.observed >= Picos::from_ms(10) && series.observed < run.took);
+        assert!(!series.at_rate.is_empty() && series.rate_per_s == 1e5);
+        let mut below = 0;
+        let median = series.raw.iter().find(|&&(_, count)| {
+            below += count;
+            2 * below >= total
+        });
+        let kernel = kernel_by_id(series.kernel.as_str()).unwrap();
+        let truth = run.machine.true_ns(series.placement[0], series.placement[1], kernel, Home(0));
+        // Half a round trip with half a read of the clock in it, on one line of 8 % spread.
+        let expected = truth + series.clock_ns / 2.0;
+        let off = median.unwrap().0 as f64 / 1000.0 / expected - 1.0;
+        assert!(off.abs() < 0.3, "{:?}: {off}", series.placement);
+    }
+}
+
+#[test]
+fn another_tools_numbers_come_from_its_own_kernel() {
+    let run = run(builtin("chiplet-16"), 3, |settings| {
+        settings.cpus.truncate(4);
+        settings.imitate = Tool::ALL.to_vec();
+    });
+    assert!(run.result.maps.is_empty());
+    assert_eq!(run.kept.trials(Purpose::Imitation), 6 * Tool::ALL.len());
+    assert_eq!(run.kept.trials(Purpose::ImitationBack), 6, "one tool measures both directions");
+    let tools: Vec<Tool> = run.result.imitated.iter().map(|imitated| imitated.tool).collect();
+    assert_eq!(tools, Tool::ALL);
+    for imitated in &run.result.imitated {
+        let kernel = kernel_by_id(KernelId::imitating(imitated.tool).as_str()).unwrap();
+        assert_eq!(imitated.cells.is_symmetric(), imitated.tool != Tool::CoherencyLatency);
+        for (row, column, cell) in imitated.cells.iter().filter(|(row, column, _)| row != column) {
+            let pair = [imitated.cells.cpus()[column], imitated.cells.cpus()[row]];
+            let truth = run.machine.true_ns(pair[0], pair[1], kernel, Home(0));
+            let ratio = cell.as_ref().unwrap().value_ns / truth;
+            // One line instead of many (8 % spread), minima, whole nanoseconds.
+            assert!((0.6..1.4).contains(&ratio), "{:?} {pair:?}: {ratio}", imitated.tool);
+        }
+    }
+}
+
+#[test]
+fn the_ladder_tells_every_kernel_close_to_its_truth() {
+    for name in ["chiplet-16", "laptop-smt"] {
+        let run = run(builtin(name), 3, |_| ());
+        assert!(run.result.ladder.len() >= 7 * run.relations().len(), "{name}");
+        for row in run.result.ladder.iter().filter(|row| !row.step.starts_with("as:")) {
+            let kernel = kernel_by_id(row.kernel.as_str()).unwrap();
+            let topology = run.machine.topology();
+            let pairs = run.pairs().into_iter().filter(|p| topology.relation(p[0], p[1]) == row.relation);
+            let truths: Vec<f64> = pairs.map(|p| run.machine.true_ns(p[0], p[1], kernel, Home(0))).collect();
+            let truth = coretalk_model::stats::median(&truths).unwrap();
+            let ratio = row.latency_ns.unwrap().point / truth;
+            assert!((ratio - 1.0).abs() < 0.08, "{name} {:?} {}: {ratio}", row.relation, row.step);
+        }
+    }
+}
+
+/// A machine that moves between states: what other tools would print is told of the state that the headline is from, or
+/// not at all.
+#[test]
+fn a_row_of_the_ladder_is_of_one_state_of_the_machine() {
+    let (mut compared, mut empty) = (0, 0);
+    for seed in 1..=12 {
+        let run = run(builtin("noisy-vm"), seed, |settings| {
+            settings.budget = Picos::from_ms(10_000);
+            settings.pairs = PairChoice::Listed(vec![[CpuId(0), CpuId(1)]]);
+        });
+        let row = |step: &str, kernel: &str| {
+            let mut rows = run.result.ladder.iter();
+            rows.find(|row| row.step == step && row.kernel.as_str() == kernel).unwrap()
+        };
+        let cas = row("cas", "cas").latency_ns.unwrap().point;
+        let tool = row("as:core-to-core-latency", "as:core-to-core-latency");
+        match &tool.latency_ns {
+            // The same kernel on one line instead of many, which differ by a third at most.
+            Some(tool) => {
+                compared += 1;
+                assert!(
+                    (0.65..1.5).contains(&(tool.point / cas)),
+                    "seed {seed}: {} beside {cas}",
+                    tool.point
+                );
+            }
+            None => {
+                empty += 1;
+                assert!(tool.reason.as_ref().is_some_and(|why| why.contains("different state")), "{tool:?}");
+            }
+        }
+    }
+    assert!(compared >= 6, "{compared} told, {empty} empty");
+}
+
+#[test]
+fn the_parallel_and_the_serial_map_agree() {
+    let of = |parallel| {
+        run(builtin("chiplet-16-smt"), 3, |settings| {
+            settings.parallel = parallel;
+            settings.pairs = PairChoice::All;
+        })
+    };
+    let (serial, parallel) = (of(Parallel::AtMost(1)), of(Parallel::AtMost(16)));
+    assert!(parallel.took < serial.took);
+    for ((pair, alone), (other, together)) in serial.values().into_iter().zip(parallel.values()) {
+        assert_eq!(pair, other);
+        let ratio = together.latency_ns.point / alone.latency_ns.point;
+        assert!((ratio - 1.0).abs() < 0.04, "{pair:?}: {ratio}");
+    }
+}
+
+#[test]
+fn bad_cells_are_measured_again_and_good_ones_are_not() {
+    let run = run(toml("based_on = 'mesh-64'\n[noise]\nbad_share = 0.005"), 3, |settings| {
+        settings.parallel = Parallel::AtMost(32);
+    });
+    let counts = bad_cells(&run);
+    assert!(counts.bad > 40, "{counts:?}");
+    assert!(counts.recall() >= 0.97 && counts.precision() >= 0.9, "{counts:?}");
+    for (relation, ratio) in run.relations() {
+        assert!((ratio - 1.0).abs() < 0.02, "{relation:?}: {ratio}");
+    }
+}
+
+/// Flags of the cells of the first map of two CPUs of a small machine that differs.
+fn flags_of(differs: &str, protocol: Protocol) -> Vec<Flags> {
+    let text = format!("based_on = 'chiplet-16'\n{differs}");
+    let run = run(toml(&text), 3, |settings| {
+        settings.cpus.truncate(2);
+        settings.protocols = vec![protocol];
+    });
+    run.values().iter().map(|(_, value)| value.flags).collect()
+}
+
+#[test]
+fn what_held_the_run_back_is_flagged_and_a_calm_run_is_not() {
+    let calm = flags_of("", Protocol::Cas);
+    for flag in [Flag::Throttled, Flag::Quota, Flag::Invalid] {
+        assert!(calm.iter().all(|flags| !flags.contains(flag)), "{}", flag.name());
+    }
+    let quota = "stalls = [{ name = 'quota', per_second = 400.0, us = [5.0, 9.0], rhythm = 'random', seen_as = 'quota' }]";
+    let heat = "[core_clock]\nheld_back = { from_ms = 700, factor = 0.8 }";
+    for (differs, flag) in [(quota, Flag::Quota), (heat, Flag::Throttled)] {
+        let flags = flags_of(differs, Protocol::Cas);
+        assert!(flags.iter().all(|flags| flags.contains(flag)) && !flags.is_empty(), "{differs}");
+    }
+}
+
+#[test]
+fn visits_that_did_not_add_up_leave_their_mark_on_the_value() {
+    let flags = flags_of("[failures]\nmiscount = '1'\nmiscount_until_ms = 40", Protocol::Cas);
+    assert!(flags.len() == 1 && flags[0].contains(Flag::Invalid), "{flags:?}");
+}
+
+#[test]
+fn clocks_that_lie_apart_are_flagged() {
+    let calm = flags_of("[variation]\nasymmetry_sd = 0.0\n[counter]\noffset_sd_ns = 0.0", Protocol::OneWay);
+    assert!(!calm.is_empty());
+    for flags in calm {
+        assert!(!flags.contains(Flag::TscUnsync) && !flags.contains(Flag::Asym), "{flags:?}");
+    }
+    for flags in flags_of("[counter]\noffset_sd_ns = 500.0", Protocol::OneWay) {
+        assert!(flags.contains(Flag::TscUnsync), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_single_pair_of_a_kind_of_cores_is_outside_of_no_model() {
+    // One pair of fast cores among pairs of slow ones, and of both kinds.
+    for seed in [1, 20] {
+        let run = run(builtin("hybrid"), seed, |settings| {
+            settings.cpus = [0, 5, 12, 14, 16, 17, 18].map(CpuId).to_vec();
+        });
+        let doubted: Vec<_> =
+            run.values().into_iter().filter(|(_, value)| value.flags.contains(Flag::ModelOutlier)).collect();
+        assert!(doubted.is_empty(), "seed {seed}: {doubted:?}");
+        // Five of 21 pairs are of other kinds: the latencies alone do not call them exceptions of one kind.
+        let structure = infer(&observations(&run.result.maps[0])).unwrap();
+        let is_uniform = matches!(structure.shape, Shape::Uniform { .. });
+        assert!(!is_uniform || structure.unfit().count() <= 2, "seed {seed}: {structure:?}");
+    }
+}
+
+#[test]
+fn what_was_measured_under_load_and_repeats_is_graded_as_a_trial_is() {
+    let run = run(toml("based_on = 'chiplet-16'\n[failures]\nothers = 0.5"), 3, |settings| {
+        settings.cpus.truncate(6);
+    });
+    assert!(!run.values().is_empty());
+    for (pair, value) in run.values() {
+        assert!(value.flags.contains(Flag::Load), "{pair:?}");
+        assert_eq!(value.grade, Grade::C, "{pair:?}: {:?} {:?}", value.flags, value.latency_ns);
+    }
+}
+
+fn said(run: &Run) -> Vec<(&ExecutionTest, Execution)> {
+    let tests = &run.result.execution;
+    tests.iter().zip(verdicts(tests)).collect()
+}
+
+#[test]
+fn every_scenario_says_which_of_its_nearest_pairs_share_a_core() {
+    for name in
+        Scenario::names().iter().filter(|name| !["noisy-vm", "huge-1024", "epyc-2s-192"].contains(name))
+    {
+        let run = run(builtin(name), 5, |_| ());
+        let said = said(&run);
+        assert!(said.iter().any(|(test, _)| test.reason != Reason::Control), "{name} tested nobody");
+        for (test, verdict) in said {
+            let [a, b] = test.pair;
+            let truth = match run.machine.topology().relation(a, b) {
+                Relation::Smt => Execution::Shared,
+                _ => Execution::Apart,
+            };
+            assert_eq!(verdict, truth, "{name}: {test:?}");
+        }
+    }
+}
+
+#[test]
+fn threads_of_a_core_that_the_system_hides_are_found_and_name_their_level() {
+    for scenario in ["laptop-smt", "chiplet-16-smt"] {
+        let run = run(toml(&format!("based_on = '{scenario}'\nreported = 'nothing'")), 3, |_| ());
+        let structure = Findings::of_run(&run.result, run.machine.topology()).unwrap().structure.unwrap();
+        assert_eq!(structure.levels[0].name, "smt", "{scenario}");
+        assert_eq!(structure.levels[0].execution, Some(Execution::Shared));
+    }
+    // Pairs of cores with a cache of their own look the same to latency.
+    let pairs = "based_on = 'laptop-smt'\nreported = 'nothing'\n[noise]\nsibling_factor = [1.0, 1.0]";
+    let run = run(toml(pairs), 3, |_| ());
+    let structure = Findings::of_run(&run.result, run.machine.topology()).unwrap().structure.unwrap();
+    assert_eq!(structure.levels[0].name, "group-1");
+    assert_eq!(structure.levels[0].execution, Some(Execution::Apart));
+}
+
+#[test]
+fn a_guest_whose_host_puts_both_cpus_onto_one_core_at_times_is_not_told_a_lie() {
+    let text = "based_on = 'noisy-vm'\nreported = 'nothing'";
+    let run = run(toml(text), 2, |_| ());
+    for (test, verdict) in said(&run) {
+        assert_ne!(verdict, Execution::Shared, "{test:?}");
+    }
+}
+
+#[test]
+fn a_run_of_fixed_counts_or_of_some_pairs_tests_nothing() {
+    let fixed = run(builtin("chiplet-16"), 1, |settings| {
+        settings.counts = Counts::Fixed { samples: 10, iterations: 10 };
+    });
+    assert!(fixed.result.execution.is_empty());
+}

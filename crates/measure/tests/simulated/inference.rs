@@ -1,0 +1,214 @@
+//! What is concluded from a map: groups that cells which fit none are measured again for, groups of one among the few CPUs
+//! that a container has, held against what the simulated machines truly share, and what placements are predicted to cost,
+//! which orders them as work on them does.
+
+use crate::vocabulary::{builtin, run, toml};
+use coretalk_measure::{Kernel, Machine, Scenario, SimMachine, Spin, Stop, Work, WorkOrder};
+use coretalk_model::advise::{CpuDistances, Graph, Pattern};
+use coretalk_model::infer::{Observation, Shape, Structure, infer, observations};
+use coretalk_model::place::{Placement, Workload, WorkloadKind};
+use coretalk_model::stats::Key;
+use coretalk_model::{CpuId, CpuSet, Home, Level, Matrix, Picos};
+use std::collections::BTreeSet;
+
+/// The same machines with every CPU told to be like every other.
+fn groups_found(scenario: &str, bad_share: f64, seed: u64) -> Vec<Vec<CpuSet>> {
+    let text = format!("based_on = '{scenario}'\nreported = 'nothing'\n[noise]\nbad_share = {bad_share}");
+    let run = run(toml(&text), seed, |_| ());
+    let structure = infer(&observations(&run.result.maps[0])).unwrap();
+    structure.levels.into_iter().map(|level| level.groups).collect()
+}
+
+#[test]
+fn disturbed_cells_hide_no_group_although_nothing_is_reported() {
+    for scenario in ["chiplet-16", "laptop-smt", "chiplet-16-smt"] {
+        let truth = groups_found(scenario, 0.0, 1);
+        assert!(!truth.is_empty(), "{scenario}");
+        for seed in 0..8 {
+            assert_eq!(groups_found(scenario, 0.1, seed), truth, "{scenario}, seed {seed}");
+        }
+    }
+}
+
+static CAS: Kernel = Kernel::ping_pong(("cas+pause", "cas+pause"), &[], (1.0, Spin::Hinted), 1);
+
+/// Machines with the levels that their latencies show.
+const MACHINES: [(&str, &[Level]); 6] = [
+    ("chiplet-16", &[Level::L3]),
+    ("chiplet-16-smt", &[Level::Core, Level::L3]),
+    ("epyc-2s-192", &[Level::L3, Level::Package]),
+    ("huge-1024", &[Level::L3, Level::Die, Level::Package]),
+    ("arm-coarse-clock", &[Level::Cluster]),
+    ("hybrid", &[Level::Core]),
+];
+
+/// Deviation of a measured cell from the truth, beyond what the pairs of a machine differ by themselves.
+const NOISE: f64 = 0.01;
+
+/// Two to twelve CPUs: anywhere, or neighbours and some elsewhere, or a few at each of a few places.
+fn choice(all: &[CpuId], key: Key) -> Vec<CpuId> {
+    let any = |at: u64| key.with(1).below(at, all.len() as u64) as usize;
+    let count = 2 + key.with(2).below(0, 11);
+    let picked = |at: u64| match key.with(3).below(0, 3) {
+        0 => any(at),
+        1 if at * 2 < count => any(0) + at as usize,
+        1 => any(at),
+        _ => any(at % (1 + count / 3)) + at as usize / 3,
+    };
+    let chosen: BTreeSet<CpuId> = (0..count).map(|at| all[picked(at) % all.len()]).collect();
+    chosen.into_iter().collect()
+}
+
+fn measured(machine: &SimMachine, cpus: &[CpuId], key: Key) -> Matrix<Option<Observation>> {
+    let topology = machine.topology();
+    Matrix::symmetric(cpus.to_vec(), |row, column| {
+        let (a, b) = (cpus[row], cpus[column]);
+        let homes = [a, b].map(|cpu| Home(topology.node_of(cpu).unwrap_or(0)));
+        let truth = homes.map(|home| machine.true_ns(a, b, &CAS, home));
+        let noise = NOISE * key.normal((row * cpus.len() + column) as u64);
+        Some(Observation::bare(truth[0].min(truth[1]) * (1.0 + noise)))
+    })
+}
+
+/// The groups of a level among the chosen CPUs, those of one left out.
+fn groups_of(machine: &SimMachine, level: Level, chosen: &CpuSet) -> Vec<CpuSet> {
+    let domains = machine.topology().level(level);
+    let mut groups: Vec<CpuSet> = domains.iter().map(|domain| domain.cpus.intersection(chosen)).collect();
+    groups.retain(|group| group.len() > 1);
+    groups.sort_by_key(CpuSet::first);
+    groups
+}
+
+/// Levels that can be told, and groups beside which there is one CPU, which could as well be slow.
+fn expected(machine: &SimMachine, levels: &[Level], chosen: &CpuSet) -> (Vec<Vec<CpuSet>>, Vec<CpuSet>) {
+    let (mut told, mut untold): (Vec<Vec<CpuSet>>, Vec<CpuSet>) = (Vec::new(), Vec::new());
+    for &level in levels {
+        let groups = groups_of(machine, level, chosen);
+        match &groups[..] {
+            [] => {}
+            [all] if all == chosen => {}
+            [group] if group.len() + 1 == chosen.len() => untold.push(group.clone()),
+            _ if told.contains(&groups) => {}
+            _ => told.push(groups),
+        }
+    }
+    untold.dedup();
+    (told, untold)
+}
+
+/// What a structure says that is not true of the machine.
+fn fault(structure: &Structure, name: &str, told: &[Vec<CpuSet>], untold: &[CpuSet]) -> Option<String> {
+    let wrong = structure.levels.iter().any(|level| !told.contains(&level.groups));
+    // A group beside which there is one CPU may be what is left of a level in which too much is disturbed.
+    let true_groups: Vec<&CpuSet> = told.iter().flatten().chain(untold).collect();
+    let no_group = structure.all_but_one().any(|(hint, _)| !true_groups.contains(&&hint.cpus));
+    let misread = match structure.shape {
+        Shape::Grouped | Shape::TooFew => false,
+        Shape::Uniform { .. } => !told.is_empty() || !untold.is_empty(),
+        Shape::Continuous { .. } => true,
+    };
+    // Cores of two kinds lie between each other's distances, as on a mesh.
+    (wrong || name != "hybrid" && (no_group || misread)).then(|| format!("{structure:?}"))
+}
+
+#[test]
+fn few_cpus_of_a_machine_are_told_rightly_or_not_at_all() {
+    let (mut all, mut of_levels, mut of_groups, mut faults) = (0, [0, 0], [0, 0], Vec::new());
+    for (index, (name, visible)) in MACHINES.into_iter().enumerate() {
+        let machine = SimMachine::open(Scenario::builtin(name).unwrap(), 1);
+        let cpus: Vec<CpuId> = machine.topology().cpus().iter().collect();
+        for trial in 0..200 {
+            let key = Key::of(&[31, index as u64, trial]);
+            let chosen = choice(&cpus, key.with(1));
+            let set: CpuSet = chosen.iter().copied().collect();
+            let (told, untold) = expected(&machine, visible, &set);
+            let structure = match infer(&measured(&machine, &chosen, key.with(2))) {
+                Ok(structure) => structure,
+                Err(_) if chosen.len() < 3 => continue,
+                Err(error) => panic!("{name}, CPUs {set}: {error}"),
+            };
+            all += 1;
+            of_levels[1] += told.len();
+            of_levels[0] += structure.levels.len();
+            of_groups[1] += untold.len();
+            of_groups[0] += untold.iter().filter(|group| is_all_but_one(&structure, group)).count();
+            if let Some(fault) = fault(&structure, name, &told, &untold) {
+                faults.push(format!("{name}, CPUs {set}: {told:?} beside {untold:?}, found {fault}"));
+            }
+        }
+    }
+    println!(
+        "{} of {all} choices told wrongly, {of_levels:?} levels, {of_groups:?} groups beside one CPU",
+        faults.len()
+    );
+    assert!(faults.is_empty(), "{} of {all}: {faults:#?}", faults.len());
+    // What cannot be told is not told; it must not be much.
+    assert!(of_levels[0] * 100 >= of_levels[1] * 95, "{of_levels:?}");
+    assert!(of_groups[0] * 100 >= of_groups[1] * 95, "{of_groups:?}");
+}
+
+fn is_all_but_one(structure: &Structure, group: &CpuSet) -> bool {
+    structure.all_but_one().any(|(hint, _)| hint.cpus == *group)
+}
+
+/// Spearman's rank correlation (1904); ties share their mean rank.
+fn rank_correlation(x: &[f64], y: &[f64]) -> f64 {
+    let ranks = |values: &[f64]| -> Vec<f64> {
+        let below = |value: f64| values.iter().filter(|other| **other < value).count() as f64;
+        let equal = |value: f64| values.iter().filter(|other| **other == value).count() as f64;
+        values.iter().map(|&value| below(value) + (equal(value) - 1.0) / 2.0).collect()
+    };
+    let (x, y) = (ranks(x), ranks(y));
+    let mean = (x.len() as f64 - 1.0) / 2.0;
+    let sum = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>();
+    sum(&x, &y) / (sum(&x, &x) * sum(&y, &y)).sqrt()
+}
+
+/// Nanoseconds per hop of a ring on placements drawn at random: as the measured map predicts, and as the ring ran.
+fn predicted_and_run(scenario: &str, threads: usize) -> [Vec<f64>; 2] {
+    let mut run = run(builtin(scenario), 4, |_| ());
+    let observed = observations(&run.result.maps[0]);
+    let structure = infer(&observed).unwrap();
+    let groups: Vec<_> = structure.levels.iter().rev().map(|level| level.groups.clone()).collect();
+    let distances = CpuDistances::of_observations(observed.cpus().to_vec(), &observed, &groups);
+    let graph = Graph::of_pattern(Pattern::Ring, threads);
+    let work = Work::Workload(Workload::usual(WorkloadKind::Ring));
+    let around: CpuSet = distances.cpus().iter().copied().collect();
+    let (mut predicted, mut ran) = (Vec::new(), Vec::new());
+    for draw in 0..60 {
+        let mut order: Vec<usize> = (0..distances.len()).collect();
+        Key::of(&[draw]).shuffle(&mut order);
+        let said: f64 = graph.edges().map(|(a, b, weight)| weight * distances.ns(order[a], order[b])).sum();
+        predicted.push(said / graph.total());
+        let cpus: Vec<CpuId> = order[..threads].iter().map(|&cpu| distances.cpus()[cpu]).collect();
+        let placement = Placement::bound("drawn", cpus);
+        let order = WorkOrder {
+            work: &work,
+            placement: &placement,
+            around: &around,
+            threads,
+            limit: Picos::from_ms(60_000),
+            key: draw,
+        };
+        let outcome = run.machine.perform_work(&order, &Stop::new()).unwrap();
+        let hops_per_s = outcome.observed.numbers.values[&*WorkloadKind::Ring.metrics()[0].name];
+        ran.push(1e9 / hops_per_s);
+    }
+    [predicted, ran]
+}
+
+#[test]
+fn placements_cost_in_the_order_that_was_predicted() {
+    for (scenario, threads) in [("chiplet-16", 6), ("chiplet-16-smt", 8), ("hybrid", 5), ("mesh-64", 8)] {
+        let [predicted, ran] = predicted_and_run(scenario, threads);
+        let correlation = rank_correlation(&predicted, &ran);
+        assert!(correlation >= 0.9, "{scenario}, {threads} threads: {correlation:.3}");
+    }
+}
+
+#[test]
+fn ranks_are_what_spearman_meant() {
+    assert_eq!(rank_correlation(&[1.0, 2.0, 3.0], &[10.0, 200.0, 3e3]), 1.0);
+    assert_eq!(rank_correlation(&[1.0, 2.0, 3.0], &[3.0, 2.0, 1.0]), -1.0);
+    assert!((rank_correlation(&[1.0, 2.0, 3.0, 4.0], &[1.0, 3.0, 2.0, 4.0]) - 0.8).abs() < 1e-12);
+}

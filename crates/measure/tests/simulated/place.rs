@@ -1,0 +1,319 @@
+//! Comparisons on simulated machines against what their patterns say.
+use coretalk_measure::session::place::{PlaceEnded, PlaceJob, run};
+use coretalk_measure::{Machine, Scenario, SimMachine, Stop, Work};
+use coretalk_model::place::{
+    Binding, Communication, Comparison, Outcome, PlaceResult, PlaceSettings, Placement, Preset, Reason, Why,
+    Workload, WorkloadKind, derive, why,
+};
+use coretalk_model::quantity::Better;
+use coretalk_model::{CpuId, Level, Picos};
+
+/// Of simulated time: enough for everything.
+const HOUR: Picos = Picos::from_ms(3_600_000);
+
+/// Every workload that has a cost on a simulated machine.
+fn simulated() -> Vec<Workload> {
+    use WorkloadKind::{Execl, Process, Shell};
+    let kinds = WorkloadKind::ALL.into_iter().filter(|kind| !matches!(kind, Execl | Process | Shell));
+    kinds.map(Workload::usual).collect()
+}
+
+/// The first comparison of each piece of work.
+fn headlines(result: &PlaceResult) -> Vec<&Comparison> {
+    let mut headlines: Vec<&Comparison> = Vec::new();
+    for comparison in &result.comparisons {
+        if headlines.last().is_none_or(|last| last.work != comparison.work) {
+            headlines.push(comparison);
+        }
+    }
+    headlines
+}
+
+/// The share by which the second placement differs from the first, by workload: as found, and the truth.
+fn ratios(scenario: &str, presets: [Preset; 2], threads: usize) -> Vec<(Workload, f64, f64, Outcome)> {
+    let mut machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), 3);
+    let placements = presets.map(|preset| derive(preset, machine.topology(), threads).unwrap()).to_vec();
+    let workloads = simulated();
+    let settings =
+        PlaceSettings { budget: HOUR, ..PlaceSettings::usual(&workloads, threads, placements.clone(), 3) };
+    let works: Vec<Work> = workloads.iter().copied().map(Work::Workload).collect();
+    let job = PlaceJob { settings: &settings, works: &works };
+    let (result, ended) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+    assert_eq!(ended, PlaceEnded::Complete);
+    let truth =
+        |workload, placement: &Placement| machine.true_headline(workload, &placement.cpus, threads).unwrap();
+    workloads
+        .into_iter()
+        .zip(headlines(&result))
+        .map(|(workload, comparison)| {
+            let found = comparison.pairs[0].share.unwrap().point;
+            let true_share = truth(workload, &placements[1]) / truth(workload, &placements[0]) - 1.0;
+            (workload, found, true_share, comparison.outcome.clone())
+        })
+        .collect()
+}
+
+#[test]
+fn ratios_of_placements_are_recovered_within_five_percent_on_16_and_192_cpus() {
+    for (scenario, presets, threads) in [
+        ("chiplet-16", [Preset::OneL3, Preset::AcrossL3], 8),
+        ("chiplet-16-smt", [Preset::AcrossL3, Preset::SmtPacked], 6),
+        ("epyc-2s-192", [Preset::OneL3, Preset::Spread], 8),
+        ("epyc-2s-192", [Preset::OneNode, Preset::Spread], 48),
+    ] {
+        for (workload, found, truth, outcome) in ratios(scenario, presets, threads) {
+            let error = (1.0 + found) / (1.0 + truth) - 1.0;
+            assert!(error.abs() < 0.05, "{scenario}, {workload}: {found} for {truth}");
+            // Who wins is who should, and nobody where nothing differs by what matters.
+            let right = match outcome {
+                Outcome::Winner { winner, .. } => {
+                    let better = workload.kind.metrics()[0].better == Better::Higher;
+                    (winner == 1) == ((truth > 0.0) == better) && truth.abs() > 0.005
+                }
+                Outcome::Same { .. } | Outcome::CannotTell => truth.abs() < 0.02,
+                Outcome::NotTested => false,
+            };
+            assert!(right, "{scenario}, {workload}: {outcome:?} for {truth}");
+        }
+    }
+}
+
+#[test]
+fn a_system_that_may_choose_fills_cores_before_their_second_threads() {
+    let mut machine = SimMachine::open(Scenario::builtin("chiplet-16-smt").unwrap(), 1);
+    let [packed, free] =
+        [Preset::SmtPacked, Preset::None].map(|preset| derive(preset, machine.topology(), 6).unwrap());
+    assert_eq!(free.binding, Binding::Free);
+    let queens = Workload::usual(WorkloadKind::NQueens);
+    let settings = PlaceSettings::usual(&[queens], 6, vec![packed, free], 1);
+    let job = PlaceJob { settings: &settings, works: &[Work::Workload(queens)] };
+    let (result, _) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+    assert!(matches!(result.comparisons[0].outcome, Outcome::Winner { winner: 1, .. }));
+}
+
+#[test]
+fn independent_work_runs_better_on_fast_cores_by_the_ratio_of_their_clocks() {
+    for (workload, found, truth, outcome) in ratios("hybrid", [Preset::PCores, Preset::ECores], 6) {
+        if matches!(workload.kind, WorkloadKind::NQueens | WorkloadKind::Integer) {
+            assert!((truth - (3.6 / 4.9 - 1.0)).abs() < 1e-9, "{workload}: {truth}");
+            assert!((found - truth).abs() < 0.02, "{workload}: {found} for {truth}");
+            assert!(matches!(outcome, Outcome::Winner { winner: 0, .. }), "{workload}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn a_budget_that_is_too_short_says_what_is_needed_and_blames_nobody() {
+    let mut machine = SimMachine::open(Scenario::builtin("chiplet-16").unwrap(), 3);
+    let placements =
+        [Preset::OneL3, Preset::AcrossL3].map(|preset| derive(preset, machine.topology(), 4).unwrap());
+    let ring = Workload::usual(WorkloadKind::Ring);
+    // A warm-up run on each takes 250 ms: nothing is left for a repetition.
+    let budget = Picos::from_ms(700);
+    let settings = PlaceSettings { budget, ..PlaceSettings::usual(&[ring], 4, placements.to_vec(), 3) };
+    let job = PlaceJob { settings: &settings, works: &[Work::Workload(ring)] };
+    let (result, ended) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+    let PlaceEnded::TooShort { needed, unfinished: None } = ended else { panic!("{ended:?}") };
+    assert!(result.complete && result.budget_ended);
+    assert!(
+        result.comparisons.iter().all(|comparison| comparison.arms.iter().all(|arm| arm.runs.is_empty()))
+    );
+    // A warm-up and ten runs of 250 ms on each, and the pauses between.
+    assert_eq!(needed, Picos::from_ms(2 * 11 * (250 + 20)));
+    let budget = needed;
+    let settings = PlaceSettings { budget, ..settings };
+    let job = PlaceJob { settings: &settings, works: &[Work::Workload(ring)] };
+    let (result, _) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+    assert!(result.comparisons[0].arms.iter().all(|arm| arm.runs.len() >= 10), "{result:?}");
+}
+
+/// A message from CPU to CPU, as a ring of two passes them.
+fn message_ns(machine: &SimMachine, (a, b): (CpuId, CpuId)) -> f64 {
+    let hops = || machine.true_headline(Workload::usual(WorkloadKind::Ring), &[a, b], 2).unwrap();
+    if a == b { 0.0 } else { 1e9 / hops() }
+}
+
+/// What the messages of a piece of work take: the sum, or of what happens at the same time the longest.
+fn messages_ns(machine: &SimMachine, communication: Communication, roles: &[CpuId]) -> f64 {
+    let told = communication.communicating_pairs(roles);
+    let each = |pairs: &Vec<(CpuId, CpuId)>| -> Vec<f64> {
+        pairs.iter().map(|pair| message_ns(machine, *pair)).collect()
+    };
+    let longest = |values: Vec<f64>| values.into_iter().fold(0.0, f64::max);
+    match communication {
+        Communication::Along => longest(told.iter().flat_map(each).collect()),
+        _ => longest(told.iter().map(|pairs| each(pairs).into_iter().sum()).collect()),
+    }
+}
+
+/// Whether a reason is true of two placements, by the truth of the machine, and speaks for the first.
+fn is_true(machine: &SimMachine, reason: &Reason, sides: [&[CpuId]; 2]) -> bool {
+    let topology = machine.topology();
+    let groups = |level: Level, roles: &[CpuId]| {
+        let mut firsts: Vec<_> =
+            roles.iter().map(|cpu| topology.domain_of(*cpu, level).map(|it| it.cpus.clone())).collect();
+        firsts.sort_by_key(|set| set.as_ref().and_then(|set| set.first()));
+        firsts.dedup();
+        firsts.len()
+    };
+    let distinct = |roles: &[CpuId]| roles.iter().copied().collect::<std::collections::BTreeSet<_>>().len();
+    let more = |of: &dyn Fn(&[CpuId]) -> usize, mine: usize, theirs: usize| {
+        mine > theirs && [of(sides[0]), of(sides[1])] == [mine, theirs]
+    };
+    match *reason {
+        Reason::MoreCpus { mine, theirs } => more(&distinct, mine, theirs),
+        Reason::FewerCpus { mine, .. } => distinct(sides[0]) == mine && distinct(sides[1]) > mine,
+        Reason::Cores { mine, theirs } => {
+            // Two threads on one core do less than on two; slower cores may eat that up, and are another difference.
+            more(&|roles| topology.one_per_core(&roles.iter().copied().collect()).len(), mine, theirs)
+        }
+        Reason::Crossings { level, communication, mine, theirs, of } => {
+            let apart = |(a, b): &(CpuId, CpuId)| {
+                let group = |cpu| topology.domain_of(cpu, level).map(|domain| domain.cpus.clone());
+                a != b && (group(*a) != group(*b) || group(*a).is_none())
+            };
+            let counts = sides.map(|roles| {
+                let told = communication.communicating_pairs(roles);
+                assert!(told.iter().all(|pairs| pairs.len() == of), "{reason:?}");
+                told.iter().map(|pairs| pairs.iter().filter(|pair| apart(pair)).count()).max()
+            });
+            let [near, far] = sides.map(|roles| messages_ns(machine, communication, roles));
+            counts == [Some(mine), Some(theirs)] && mine < theirs && near < far
+        }
+        Reason::Groups { .. } => false,
+        Reason::Room { level, mine, theirs } => more(&|roles| groups(level, roles), mine, theirs),
+        Reason::Faster { kind, mine, theirs } => {
+            let classes = topology.classes();
+            let fast = |roles: &[CpuId]| {
+                let cpus: std::collections::BTreeSet<CpuId> = roles.iter().copied().collect();
+                cpus.into_iter().filter(|cpu| topology.class_of(*cpu) == Some(classes[kind])).count()
+            };
+            kind + 1 == classes.len() && more(&fast, mine, theirs)
+        }
+    }
+}
+
+/// What is said about every winner of every workload on every two placements of a machine.
+fn reasons_of(scenario: &str, threads: usize, seed: u64) -> (usize, usize) {
+    let mut machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), seed);
+    let presets =
+        Preset::ALL.into_iter().filter_map(|preset| derive(preset, machine.topology(), threads).ok());
+    let mut placements: Vec<Placement> = presets.collect();
+    // The same CPUs the other way round, and half of them for all.
+    let first = placements[0].cpus.clone();
+    let turned = first.iter().rev().copied().collect();
+    placements.push(Placement::bound("turned", turned));
+    placements.push(Placement::bound("half", first[..threads.div_ceil(2)].to_vec()));
+    let workloads = simulated();
+    let works: Vec<Work> = workloads.iter().copied().map(Work::Workload).collect();
+    let (mut explained, mut silent) = (0, 0);
+    for a in 0..placements.len() {
+        for b in a + 1..placements.len() {
+            let pair = vec![placements[a].clone(), placements[b].clone()];
+            let settings =
+                PlaceSettings { budget: HOUR, ..PlaceSettings::usual(&workloads, threads, pair, seed) };
+            let job = PlaceJob { settings: &settings, works: &works };
+            let (result, _) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+            for (workload, headline) in workloads.iter().zip(headlines(&result)) {
+                let Outcome::Winner { winner, runner_up, .. } = headline.outcome else { continue };
+                let sides = [winner, runner_up].map(|arm| &headline.arms[arm].placement);
+                let behaviour = workload.kind.behaviour(threads);
+                let roles = sides.map(|side| side.roles(behaviour.roles.unwrap()));
+                match why(machine.topology(), &behaviour, sides[0], sides[1]) {
+                    Why::Could(reasons) => {
+                        assert!(!reasons.is_empty());
+                        for reason in &reasons {
+                            assert!(
+                                is_true(&machine, reason, [&roles[0], &roles[1]]),
+                                "{scenario}, {workload}, {threads} threads: {} beats {} because {reason:?}",
+                                sides[0].name,
+                                sides[1].name
+                            );
+                        }
+                        explained += 1;
+                    }
+                    Why::Nothing => silent += 1,
+                    Why::Unbound => {
+                        assert!(sides.iter().any(|side| side.binding == Binding::Free));
+                        silent += 1;
+                    }
+                }
+            }
+        }
+    }
+    (explained, silent)
+}
+
+#[test]
+fn every_reason_is_true_of_the_machine_and_speaks_for_the_winner() {
+    let (mut explained, mut silent) = (0, 0);
+    for (scenario, threads) in [
+        ("laptop-smt", 4),
+        ("chiplet-16", 6),
+        ("chiplet-16-smt", 2),
+        ("chiplet-16-smt", 6),
+        ("epyc-2s-192", 12),
+        ("hybrid", 4),
+        ("hybrid", 6),
+        ("mesh-64", 4),
+        ("noisy-vm", 2),
+        ("arm-coarse-clock", 2),
+        ("arm-coarse-clock", 6),
+        ("huge-1024", 6),
+    ] {
+        let (told, untold) = reasons_of(scenario, threads, 1);
+        explained += told;
+        silent += untold;
+    }
+    // Most of what wins has a reason that can be named.
+    assert!(explained > silent && explained > 250, "{explained} and {silent}");
+}
+
+#[test]
+fn the_order_of_threads_is_a_reason_and_clusters_are_one() {
+    let why_ring = |scenario, [a, b]: [Preset; 2], threads| {
+        let machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), 1);
+        let [winner, next] = [a, b].map(|preset| derive(preset, machine.topology(), threads).unwrap());
+        why(machine.topology(), &WorkloadKind::Ring.behaviour(threads), &winner, &next)
+    };
+    let crossings = |level, mine, theirs, of| {
+        Why::Could(vec![Reason::Crossings { level, communication: Communication::Round, mine, theirs, of }])
+    };
+    // The same CPUs in another order.
+    let found = why_ring("chiplet-16-smt", [Preset::AcrossL3, Preset::Spread], 6);
+    assert_eq!(found, crossings(Level::L3, 2, 6, 6));
+    let found = why_ring("arm-coarse-clock", [Preset::Compact, Preset::Spread], 4);
+    assert_eq!(found, crossings(Level::Cluster, 0, 4, 4));
+    // Where the system put threads is not known: they may all have been in one cache.
+    assert_eq!(why_ring("chiplet-16-smt", [Preset::OneL3, Preset::None], 6), Why::Unbound);
+    // Slow cores win nothing by being slow.
+    let hybrid = SimMachine::open(Scenario::builtin("hybrid").unwrap(), 1);
+    let [slow, packed] =
+        [Preset::ECores, Preset::Compact].map(|preset| derive(preset, hybrid.topology(), 6).unwrap());
+    let found = why(hybrid.topology(), &WorkloadKind::Integer.behaviour(6), &slow, &packed);
+    assert_eq!(found, Why::Could(vec![Reason::Cores { mine: 6, theirs: 3 }]));
+}
+
+#[test]
+fn work_that_lost_a_cpu_for_a_moment_runs_again() {
+    let compared = |failures: &str| {
+        let text = format!("based_on = 'laptop-smt'\n[failures]\n{failures}");
+        let mut machine = SimMachine::open(Scenario::from_toml(&text).unwrap(), 3);
+        let ring: Workload = "ring".parse().unwrap();
+        let placements = [("a", [0, 1]), ("b", [2, 3])]
+            .map(|(name, cpus)| Placement::bound(name, cpus.map(CpuId).to_vec()))
+            .to_vec();
+        let settings = PlaceSettings { budget: HOUR, ..PlaceSettings::usual(&[ring], 2, placements, 3) };
+        let job = PlaceJob { settings: &settings, works: &[Work::Workload(ring)] };
+        let (result, ended) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+        assert_eq!(ended, PlaceEnded::Complete);
+        (result.comparisons[0].arms.iter().map(|arm| arm.runs.len()).collect::<Vec<_>>(), machine.now())
+    };
+    let (runs, undisturbed) = compared("");
+    let (again, disturbed) = compared(
+        "departures = [{ cpu = 1, at_ms = 400, back_ms = 401 }, { cpu = 3, at_ms = 400, back_ms = 401 }]",
+    );
+    assert_eq!(again, runs, "nothing is missing");
+    assert!(disturbed > undisturbed, "it was away while work ran there");
+    assert!(disturbed < undisturbed + Picos::from_ms(250), "one run was broken off and made again");
+}

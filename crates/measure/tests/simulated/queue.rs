@@ -1,0 +1,261 @@
+//! Runs of queues on simulated machines: how long they take and that a plan says so; what trials made at the same time save,
+//! and what they must not change.
+
+use crate::trials::{all_cpus, measure, open, open_toml, pass, settings_of};
+use coretalk_measure::probes;
+use coretalk_measure::series::SeriesRequest;
+use coretalk_measure::session::series::plan;
+use coretalk_measure::{Machine, Scenario, SimMachine};
+use coretalk_model::latency::Regime;
+use coretalk_model::queue::{matrices, names, rates};
+use coretalk_model::series::{Parameters, SeriesResult, SeriesSettings, TrialResult};
+use coretalk_model::stats::median;
+use coretalk_model::{CpuId, Flag, Level, Picos, Relation};
+
+/// Of the first so many CPUs of each cluster.
+fn of_clusters(machine: &SimMachine, of_each: usize, options: Parameters, budget_s: u64) -> SeriesSettings {
+    let clusters = machine.topology().level(Level::L3).into_iter();
+    let chosen = clusters.flat_map(|cluster| cluster.cpus.iter().take(of_each)).collect();
+    let cpus = machine.topology().order(&chosen);
+    settings_of(machine, "queue", (cpus, &[]), options, 0.05, budget_s)
+}
+
+/// A plan names the shortest and the longest that a run takes.
+fn assert_planned(planned: [Picos; 2], took: Picos) {
+    let [least, most] = planned.map(Picos::secs);
+    assert!((0.9 * least..=1.1 * most).contains(&took.secs()), "{took} for a plan of {planned:?}");
+}
+
+/// Every pair of so many CPUs of each of two clusters, five capacities, at ± 5 %.
+fn every_pair_of_two_clusters_takes_its_budget_at_most_as_planned(of_each: usize, budget_s: u64) {
+    let mut machine = open("chiplet-16");
+    let options =
+        Parameters::default().with("queue", "semaphore").with("pairs", "all").with_parallel(Some(1));
+    let settings = of_clusters(&machine, of_each, options, budget_s);
+    assert_eq!(settings.trials.len(), (2 * of_each).pow(2) * 5);
+    let planned = plan(&machine, &settings).machine_time;
+    let (result, _, took) = measure(&mut machine, &settings);
+    assert!(took <= Picos::from_ms(1_000 * (budget_s + 1)), "{took}");
+    assert!(result.trials.iter().all(|trial| trial.passes >= 8), "every cell has its eight passes");
+    assert_planned(planned, took);
+    let is_narrow =
+        |trial: &&TrialResult| trial.values["messages_per_s"].relative_half_width() <= 0.05 * (1.0 + 1e-9);
+    let narrow = result.trials.iter().filter(is_narrow).count();
+    let wide = result.trials.iter().filter(|trial| trial.flags.contains(Flag::WideCi)).count();
+    assert_eq!(narrow + wide, result.trials.len(), "none is wide unsaid");
+    println!("{wide} of {} cells are wider than asked for; planned {planned:?}, took {took}", narrow + wide);
+    // Those of one relation at one capacity fall in and out of step: now both sides run, now they wake each other.
+    assert!(wide * 20 <= result.trials.len(), "{wide} cells are wider than asked for");
+    // The structure that was put in comes out: a die away is slower, one CPU loses at 1 and wins at 10 000.
+    let shape = &rates(&matrices(&result), machine.topology())[0];
+    let per_s = |capacity, relation| shape.at(capacity, relation).unwrap().per_s.unwrap().point;
+    assert!(per_s(100, Relation::L3) > 2.0 * per_s(100, Relation::Package));
+    assert!(per_s(10_000, Relation::SameCpu) > 50.0 * per_s(1, Relation::SameCpu));
+}
+
+#[test]
+fn eight_cpus_and_five_capacities_take_a_quarter_of_a_minute_at_most_as_planned() {
+    every_pair_of_two_clusters_takes_its_budget_at_most_as_planned(4, 15);
+}
+
+/// The whole of it, in release.
+#[cfg(feature = "acceptance")]
+#[test]
+fn sixteen_cpus_and_five_capacities_take_a_minute_at_most_as_planned() {
+    every_pair_of_two_clusters_takes_its_budget_at_most_as_planned(8, 59);
+}
+
+#[test]
+fn a_machine_of_192_cpus_is_sampled_within_five_minutes() {
+    let mut machine = open("epyc-2s-192");
+    let settings = of_clusters(&machine, 8, Parameters::default().with("queue", "spsc"), 290);
+    assert!(settings.trials.len() < 1_000, "{} trials", settings.trials.len());
+    let planned = plan(&machine, &settings).machine_time;
+    let (result, _, took) = measure(&mut machine, &settings);
+    assert!(took <= Picos::from_ms(300_000), "{took}");
+    assert_planned(planned, took);
+    assert!(result.trials.iter().all(|trial| trial.passes >= 8));
+}
+
+/// Messages a second of `semaphore-slim` on one CPU, inside an L3 and across: from the costs of lines, switches and
+/// wake-ups of the machine alone.
+fn slim_per_s(capacities: &str, payload: &str) -> Vec<[f64; 3]> {
+    let mut machine = open("chiplet-16");
+    let [one, inside, across] = [(0, 0), (0, 1), (0, 8)].map(|(from, to)| [CpuId(from), CpuId(to)]);
+    let pairs = [one, inside, across];
+    let options = Parameters::default().with("queue", "semaphore-slim").with("pairs", "listed");
+    let options = options.with("capacity", capacities).with("payload", payload);
+    let cpus = [CpuId(0), CpuId(1), CpuId(8)].to_vec();
+    let settings = settings_of(&machine, "queue", (cpus, &pairs), options, 0.05, 5);
+    let (result, ..) = measure(&mut machine, &settings);
+    let per_s = |trial: &TrialResult| trial.values["messages_per_s"].point;
+    let found: Vec<f64> = result.trials.iter().map(per_s).collect();
+    found.as_chunks().0.to_vec()
+}
+
+#[test]
+fn semaphore_slim_shows_the_order_that_zen_5_and_csharp_have_shown() {
+    for payload in ["u64", "string"] {
+        let found = slim_per_s("1,10,100,1000", payload);
+        let [at_1, _, at_100, at_1000] = [found[0], found[1], found[2], found[3]];
+        println!("{payload}: one CPU, inside, across: {found:.0?}");
+        // One CPU is last with one place, behind pairs a die apart. These were about five times as slow as those inside one;
+        // here lines take 85 ns across and 18 inside, 4.7 times as long, and some of a hand-over is no line.
+        let [one, inside, across] = at_1;
+        assert!(one < across && across < inside, "{payload}, 1: {at_1:?}");
+        assert!((2.5..4.7).contains(&(inside / across)), "{payload}, 1: {}", inside / across);
+        // With a hundred it is first, and stays so.
+        for at in [at_100, at_1000] {
+            let [one, inside, across] = at;
+            assert!(one > inside && inside > across, "{payload}: {at:?}");
+        }
+    }
+}
+
+#[test]
+fn no_rate_passes_more_than_goes_without_one() {
+    let mut machine = open("chiplet-16");
+    let cpus = [CpuId(0), CpuId(1), CpuId(8)].to_vec();
+    let probe = probes::series_by_id("queue").unwrap();
+    let mut passed = |queue: &str, capacity: &str, rate: Option<f64>| -> Vec<f64> {
+        let pairs = [(0, 0), (0, 1), (0, 8)].map(|(from, to)| [CpuId(from), CpuId(to)]);
+        let options = Parameters::default().with("queue", queue).with("capacity", capacity);
+        let options = options.with("pairs", "listed").with_some("rate_per_s", rate);
+        let request =
+            SeriesRequest { topology: machine.topology(), cpus: &cpus, pairs: &pairs, options: &options };
+        let trials = probe.trials(&request).unwrap();
+        trials.iter().map(|spec| pass(&mut machine, spec, 20, 1).numbers.values[names::RATE]).collect()
+    };
+    for queue in ["semaphore", "semaphore-slim", "spsc"] {
+        for capacity in ["1", "100"] {
+            let closed = passed(queue, capacity, None);
+            for (place, &most) in closed.iter().enumerate() {
+                let open = passed(queue, capacity, Some(2.0 * most))[place];
+                // Passes are some thousand messages long, and one that begins or ends with a wake-up shows it.
+                assert!(open < 1.2 * most, "{queue} {capacity} {place}: {open} at a rate, {most} without");
+            }
+        }
+    }
+}
+
+/// A machine on which each further pair slows the transfers of a pair down by so much.
+fn biased(scenario: &str, bias: f64) -> SimMachine {
+    let text = Scenario::builtin(scenario).unwrap().to_toml();
+    let known = text.lines().find(|line| line.starts_with("parallel_bias")).unwrap();
+    let text = text.replace(known, &format!("parallel_bias = {bias:?}"));
+    open_toml(&text)
+}
+
+/// Every pair of a machine at ± 5 %, so many of them at the same time at most.
+fn every_pair(
+    machine: &SimMachine,
+    queue: &str,
+    capacity: &str,
+    parallel: Option<u32>,
+    budget_s: u64,
+) -> SeriesSettings {
+    let options =
+        Parameters::default().with("queue", queue).with("capacity", capacity).with_parallel(parallel);
+    settings_of(machine, "queue", (all_cpus(machine), &[]), options, 0.05, budget_s)
+}
+
+fn wide(result: &SeriesResult) -> usize {
+    result.trials.iter().filter(|trial| trial.flags.contains(Flag::WideCi)).count()
+}
+
+/// Rates of the second ÷ those of the first, trial by trial, of trials that have one.
+fn ratios(alone: &SeriesResult, together: &SeriesResult) -> Vec<f64> {
+    let rate = |trial: &TrialResult| Some(trial.values.get(names::RATE)?.point);
+    let both = alone.trials.iter().zip(&together.trials);
+    both.filter(|(alone, _)| !alone.flags.contains(Flag::SharedSpin))
+        .filter_map(|(alone, together)| Some(rate(together)? / rate(alone)?))
+        .collect()
+}
+
+/// The relations that the gate let pass, and those that it did not.
+fn verdicts(result: &SeriesResult) -> [Vec<Relation>; 2] {
+    let Regime::Parallel { gate, .. } = &result.regime else { return [Vec::new(), Vec::new()] };
+    [true, false].map(|wanted| {
+        gate.iter().filter(|outcome| outcome.equivalent == wanted).map(|outcome| outcome.relation).collect()
+    })
+}
+
+#[test]
+fn concurrency_that_changes_nothing_saves_time_and_says_the_same() {
+    let of = |parallel| {
+        let mut machine = biased("chiplet-16", 0.0);
+        let settings = every_pair(&machine, "array-queue,spsc", "1,10,100", parallel, 40);
+        let planned = plan(&machine, &settings);
+        let (result, _, took) = measure(&mut machine, &settings);
+        assert_planned(planned.machine_time, took);
+        (result, took.secs(), planned.parallel)
+    };
+    let (alone, took_alone, one) = of(Some(1));
+    let (together, took, eight) = of(None);
+    assert_eq!((one, eight, &alone.regime), (1, 8, &Regime::Serial));
+    assert!(matches!(together.regime, Regime::Parallel { pairs: 8, .. }));
+    assert_eq!(verdicts(&together), [vec![Relation::L3, Relation::Package], vec![]]);
+    assert!(took < 0.7 * took_alone, "{took} s for {took_alone} s");
+    assert!(wide(&together) <= wide(&alone), "{} for {}", wide(&together), wide(&alone));
+    let mut ratios = ratios(&alone, &together);
+    ratios.sort_unstable_by(f64::total_cmp);
+    assert!((median(&ratios).unwrap() - 1.0).abs() < 0.002, "{:?}", median(&ratios));
+    let within = ratios.iter().filter(|ratio| (0.98..=1.02).contains(*ratio)).count();
+    assert!(within * 100 >= 98 * ratios.len(), "{within} of {}", ratios.len());
+}
+
+#[test]
+fn concurrency_that_slows_is_refused_and_pairs_are_measured_alone() {
+    let of = |parallel| {
+        let mut machine = biased("chiplet-16", 0.05);
+        let settings = every_pair(&machine, "array-queue", "1,10", parallel, 30);
+        measure(&mut machine, &settings).0
+    };
+    let (alone, together) = (of(Some(1)), of(Some(8)));
+    assert_eq!(verdicts(&together), [vec![], vec![Relation::L3, Relation::Package]]);
+    assert!(together.trials.iter().all(|trial| !trial.flags.contains(Flag::ParBias)));
+    let ratios = ratios(&alone, &together);
+    assert!((median(&ratios).unwrap() - 1.0).abs() < 0.002, "{:?}", median(&ratios));
+    let within = ratios.iter().filter(|ratio| (0.97..=1.03).contains(*ratio)).count();
+    assert!(within * 100 >= 98 * ratios.len(), "{within} of {}", ratios.len());
+}
+
+#[test]
+fn where_the_budget_ends_first_what_was_made_concurrently_stands_and_says_so() {
+    let mut machine = biased("chiplet-16", 0.05);
+    let settings = every_pair(&machine, "array-queue,spsc", "1,10,100", Some(8), 5);
+    let (result, ..) = measure(&mut machine, &settings);
+    let of = |trial: &&TrialResult| {
+        trial.spec.placement[0] != trial.spec.placement[1] && trial.flags.contains(Flag::ParBias)
+    };
+    let flagged: Vec<&TrialResult> = result.trials.iter().filter(of).collect();
+    assert!(flagged.len() > 100 && result.budget_ended, "{}", flagged.len());
+    assert!(flagged.iter().all(|trial| trial.reason.is_some() && trial.values.contains_key(names::RATE)));
+}
+
+#[test]
+fn a_queue_that_sleeps_is_measured_concurrently_on_one_cpu_too() {
+    let mut machine = biased("chiplet-16", 0.0);
+    let settings = every_pair(&machine, "semaphore", "1,100", Some(8), 6);
+    let (result, ..) = measure(&mut machine, &settings);
+    assert_eq!(verdicts(&result), [vec![Relation::SameCpu, Relation::L3, Relation::Package], vec![]]);
+}
+
+#[test]
+fn few_trials_long_passes_and_small_machines_are_measured_one_pair_at_a_time() {
+    let parallel = |scenario: &str, options, budget_s, most| {
+        let machine = biased(scenario, 0.0);
+        let mut settings = every_pair(&machine, "spsc", "1,10,100", options, budget_s);
+        settings.trials.truncate(most);
+        plan(&machine, &settings).parallel
+    };
+    assert_eq!(parallel("chiplet-16", None, 40, 1_000), 8);
+    assert_eq!(parallel("laptop-smt", None, 4, 1_000), 2, "pairs of cores, not of threads");
+    assert_eq!(parallel("chiplet-16", Some(3), 40, 1_000), 3);
+    assert_eq!(parallel("chiplet-16", None, 600, 1_000), 1, "passes are long enough alone");
+    assert_eq!(
+        parallel("chiplet-16", Some(8), 1, 30),
+        1,
+        "no relation has pairs enough to judge concurrency"
+    );
+}

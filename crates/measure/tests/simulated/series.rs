@@ -1,0 +1,111 @@
+//! Runs of trials on simulated machines: slots, budgets, segments, seeds, and that what probes say is declared.
+
+use crate::trials::{all_cpus, measure, measure_from, open, open_toml, settings};
+use coretalk_measure::probes;
+use coretalk_measure::series::{SeriesRequest, TrialOrder, representative_pairs};
+use coretalk_measure::session::latency::{Ended, RunError};
+use coretalk_measure::session::series::SeriesResumedState;
+use coretalk_measure::{Machine, Scenario, SimMachine, Stop};
+use coretalk_model::Picos;
+use coretalk_model::quantity::Aggregate;
+use coretalk_model::series::{Parameters, SeriesEntry, SeriesRecord, SeriesSettings};
+use std::collections::BTreeSet;
+
+#[test]
+fn slots_lie_at_most_half_a_second_apart_and_the_budget_holds() {
+    let mut machine = open("chiplet-16");
+    let options = Parameters::default().with("samples", 1e9);
+    let settings = settings(&machine, "wake", options, 5);
+    let (ended, slots) = measure_from(&mut machine, &settings, SeriesResumedState::default());
+    let (result, ended) = ended.unwrap();
+    assert_eq!((ended, result.complete, result.budget_ended), (Ended::Budget, true, true));
+    assert!(machine.now() < settings.budget + Picos::from_ms(300), "{}", machine.now());
+    let end = |entry: &SeriesEntry| entry.outcome.as_ref().map(|pass| pass.started + pass.elapsed).unwrap();
+    let mut last = Picos::ZERO;
+    for slot in &slots.0 {
+        let committed = slot.iter().map(end).max().unwrap();
+        assert!(committed - last <= Picos::from_ms(500), "{} after {last}", committed);
+        last = committed;
+    }
+}
+
+#[test]
+fn a_sitting_goes_on_without_repeating_a_pass() {
+    let scenario = "based_on = 'chiplet-16'\n[failures]\nstop_at_ms = 1500";
+    let mut machine = open_toml(scenario);
+    let settings = settings(&machine, "wake", Parameters::default().with("primitive", "park"), 120);
+    let (ended, first) = measure_from(&mut machine, &settings, SeriesResumedState::default());
+    assert!(matches!(ended, Err(RunError::Interrupted)));
+    let mut record = SeriesRecord::new();
+    let before: Vec<SeriesEntry> = first.0.into_iter().flatten().collect();
+    before.iter().cloned().for_each(|entry| record.push(entry));
+    let mut machine = open("chiplet-16");
+    let (ended, second) =
+        measure_from(&mut machine, &settings, SeriesResumedState { record, segments: 1, earlier: None });
+    assert_eq!(ended.unwrap().1, Ended::Complete);
+    let mut made = BTreeSet::new();
+    for entry in before.iter().chain(second.0.iter().flatten()) {
+        assert!(made.insert((entry.trial, entry.pass)), "pass {} of trial {} twice", entry.pass, entry.trial);
+    }
+    assert!(second.0.iter().flatten().all(|entry| entry.segment == 1));
+}
+
+#[test]
+fn the_seed_decides_everything() {
+    let result = |seed: u64| {
+        let mut machine = SimMachine::open(Scenario::builtin("noisy-vm").unwrap(), seed);
+        let options = Parameters::default().with("primitive", "std-mutex,pipe");
+        let settings = SeriesSettings { seed, ..settings(&machine, "wake", options, 3) };
+        measure(&mut machine, &settings).0
+    };
+    assert_eq!(result(1), result(1));
+    assert_ne!(result(1).trials[0].histograms, result(2).trials[0].histograms);
+}
+
+/// Every number that a probe says and every parameter of its trials is declared by it, and a parameter is the same wherever
+/// several probes have it.
+#[test]
+fn what_probes_say_is_declared() {
+    let mut machine = open("chiplet-16-smt");
+    let (topology, cpus) = (machine.topology().clone(), all_cpus(&machine));
+    let pairs = representative_pairs(&topology, &cpus);
+    let options = Parameters::default();
+    let request = SeriesRequest { topology: &topology, cpus: &cpus, pairs: &pairs, options: &options };
+    for &probe in probes::REGISTRY {
+        let (id, declared) = (probe.spec().id, probe.quantities());
+        for parameter in probe.parameters() {
+            let of_any = probes::parameter_by_id(parameter.id).unwrap();
+            assert_eq!(
+                (parameter.unit, parameter.words),
+                (of_any.unit, of_any.words),
+                "{id}: {}",
+                parameter.id
+            );
+        }
+        for spec in probe.suite_trials(&request).unwrap() {
+            for (name, _) in spec.parameters.iter() {
+                assert!(probe.parameters().iter().any(|parameter| parameter.id == name), "{id}: {name}");
+            }
+            let order = TrialOrder { probe, spec: &spec, options: &options, span: Picos::from_ms(1), key: 1 };
+            let Ok(pass) = machine.perform_trial(&order, &Stop::new()) else { continue };
+            let observed = pass.observed;
+            for numbers in [&observed.numbers].into_iter().chain(observed.by_role.values()) {
+                let is = |name: &String, of: &[Aggregate]| {
+                    let quantity = declared.iter().find(|quantity| quantity.id == name);
+                    let known = quantity.is_some_and(|quantity| {
+                        of.iter().any(|kind| {
+                            std::mem::discriminant(kind) == std::mem::discriminant(&quantity.aggregate)
+                        })
+                    });
+                    // Idle states have the names that the system gives them.
+                    assert!(known || name.starts_with("idle_"), "{id}: {name}, {quantity:?}");
+                };
+                numbers.histograms.keys().for_each(|name| is(name, &[Aggregate::Events]));
+                numbers.counts.keys().for_each(|name| is(name, &[Aggregate::Sum]));
+                let of_values =
+                    [Aggregate::MedianOverPasses, Aggregate::MeanOverPasses, Aggregate::MedianOverEvents("")];
+                numbers.values.keys().for_each(|name| is(name, &of_values));
+            }
+        }
+    }
+}
