@@ -1,12 +1,16 @@
 //! Measuring latencies and trials, one or the other or both.
 
+use crate::args::words::FormatWord;
 use crate::exit::{ExitCode, Failure};
 use crate::report::text::{count, duration, percent};
 use crate::resolve::output::{OutputOptions, Verbosity, remark};
 use crate::resolve::run_options::{RunOptions, Strictness};
+use crate::run::out::{self, Out};
 use crate::run::outputs::Outputs;
+use crate::run::saved;
 use crate::run::segment::{Closed, Segment};
 use crate::run::watcher::{Watched, Watcher};
+use crate::store::RunFile;
 use crate::{LatencyReport, RunReport, RunSettings, SeriesReport};
 use coretalk_measure::session::latency::{self, Ended, ResumedState, RunError};
 use coretalk_measure::session::series::{self, Earlier, SeriesResumedState};
@@ -71,7 +75,14 @@ pub fn perform(
     let mut watcher = Watcher::new(options, &segment.topology, watched, plan.segments(), lines, stop);
     let measured = measured(machine, plan, &mut segment, &mut watcher, stop);
     let departed = watcher.end();
-    let (closed, (latency, series)) = segment.close(measured, departed, options.verbosity)?;
+    let path =
+        segment.path.clone().filter(|_| options.format == FormatWord::Text && options.output.is_none());
+    let closed = segment.close(measured, departed, options.verbosity);
+    if let (Err(Failure::Interrupted(_)), Some(path)) = (&closed, path) {
+        // What cannot be shown is saved all the same, and the sentence that follows says where.
+        let _ = show_so_far(&path, options);
+    }
+    let (closed, (latency, series)) = closed?;
     let Closed { mut header, mut environment, findings, topology, end } = closed;
     environment.note_surroundings(machine.environment());
     header.complete = latency.as_ref().is_none_or(|latency| latency.result.complete)
@@ -83,6 +94,20 @@ pub fn perform(
         Some(failure) => Err(failure),
         None => Ok(trust(&report, *strictness)),
     }
+}
+
+/// A run of more CPUs takes longer to read back than whoever ends it wants to wait.
+const MOST_SHOWN: usize = 192;
+
+/// Shows what a run that somebody ended has measured, as its file has it.
+fn show_so_far(path: &Path, options: &OutputOptions) -> Result<(), Failure> {
+    let file = RunFile::open(path)?;
+    let report = file.report()?;
+    if report.topology.cpus().len() > MOST_SHOWN {
+        return Ok(());
+    }
+    let name = saved::name_of(&report.header.id, path);
+    out::write_run(&mut Out::open(None)?, FormatWord::Text, &out::whole(&report, Some(&name), options))
 }
 
 /// How long the trials after a map are expected to take; nothing where there is no map or no trial.

@@ -1,6 +1,6 @@
 //! Runs of several probes on simulated machines: the quick look with what stands beside its map, and `suite`.
 
-use super::tool::{Tool, words};
+use super::tool::Tool;
 use coretalk::report::style::Style;
 use coretalk::report::{Saved, Screen, screen};
 use coretalk::store::RunFile;
