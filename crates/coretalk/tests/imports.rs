@@ -140,9 +140,9 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("measure::probes::latency_under_load::trials", "latency", "the probe that it belongs to"),
     ("measure::probes::spawn", "latency", "a distribution"),
     ("model::advise", "latency", "what an advice rests on"),
-    ("model::compare::of_import", "latency", "what a file of another tool holds"),
+    ("model::compare::of_matrix", "latency", "what a file of another tool holds"),
     ("model::compare::seen", "latency", "the name of a set of results"),
-    ("model::formats::long_csv", "latency", "a word in the heading of a column"),
+    ("model::formats::pairs", "latency", "a word in the heading of a column"),
     ("model::series::rungs", "wake", "the steps of the ladder that are trials"),
 ];
 

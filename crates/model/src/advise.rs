@@ -4,14 +4,13 @@
 //! of groups, from greedy growth and from simple orders; each is made better by exchanges of groups and of single
 //! threads; the best is taken, and where few threads allow it, proven to be the best of all.
 
+mod assignment;
 mod candidates;
 mod distances;
 mod exact;
 mod graph;
-mod placement;
 mod price;
 mod proof;
-mod refine;
 mod starts;
 
 pub use candidates::{CandidateError, Constraints, Sharing, candidates, siblings_left_out};
@@ -22,9 +21,8 @@ pub use proof::{ADVISED, Against, Claim, ClaimArm, Proof, ProofVerdict, stand_in
 
 use crate::CpuId;
 use crate::stats::Key;
-use placement::Assignment;
+use assignment::{Assignment, Effort, refine};
 use price::Traffic;
-use refine::{Effort, refine};
 
 /// A placement and what it is worth.
 #[derive(Debug, Clone, PartialEq)]

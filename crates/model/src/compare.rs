@@ -5,29 +5,22 @@
 //! compared; [`Alignment`] what of one side is held against what of the other; [`compare`](fn@compare) joins equal datasets
 //! and judges first by level, then by cell.
 //!
-//! A probe joins by a function that makes its datasets (see [`of_latency`](mod@of_latency), [`of_series`](mod@of_series), [`of_places`](mod@of_places) and [`of_import`]); nothing
-//! else here knows one probe from another.
+//! A probe joins by a function that makes its datasets (see [`of_latency`], [`of_series`], [`of_places`] and
+//! [`of_import`]); nothing else here knows one probe from another.
 
 mod alignment;
-mod apart;
 mod comparison;
 mod conditions;
 mod dataset;
-mod effect;
 mod judge;
-mod judged;
-mod kinds;
 mod levels;
-mod meaning;
-mod nest;
-mod noise;
-pub mod of_import;
-pub mod of_latency;
-pub mod of_places;
-pub mod of_series;
+mod likeness;
+mod of_matrix;
+mod of_trials;
 mod overview;
-mod paired;
 mod seen;
+mod shift;
+mod verdict;
 
 pub use alignment::{Alignment, Likeness, Obstacle, Pairing};
 pub use comparison::{
@@ -36,8 +29,10 @@ pub use comparison::{
 };
 pub use conditions::{Fact, Mismatch, Weight, mismatches};
 pub use dataset::{Dataset, Reading, ReadingKey, Series, Side, Value};
-pub use effect::{LeastEffect, Outcome, Verdict};
 pub use judge::compare;
 pub use levels::{Levels, ObservedLevel};
-pub use meaning::Doubt;
+pub use likeness::Doubt;
+pub use of_matrix::{of_import, of_latency};
+pub use of_trials::{of_places, of_series};
 pub use overview::{GroupMedian, Overview, OverviewRow, overview};
+pub use verdict::{LeastEffect, Outcome, Verdict};

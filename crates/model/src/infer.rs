@@ -7,18 +7,12 @@
 //! test says so). [`infer`] goes through them; nothing here draws a random number or keeps a state.
 
 mod agreement;
-mod blocks;
-mod chance;
 mod clear;
 mod distances;
 mod findings;
 mod guard;
-mod irregular;
-mod layout;
 mod levels;
-mod partition;
 mod repair;
-mod separation;
 mod solid;
 mod structure;
 mod suspects;
@@ -28,19 +22,18 @@ mod tree;
 
 pub use agreement::{Agreement, Evidence, Standing, agreement};
 pub use findings::{Findings, LoneCpu, Refusal, levels_changed};
-pub use layout::Layout;
-pub use structure::{InferredLevel, LoneGroup, Shape, Structure, repeatability};
+pub use structure::{InferredLevel, Layout, LoneGroup, Shape, Structure, repeatability};
 pub use suspects::{Doubt, Suspect};
 
 use crate::latency::{CellValue, LatencyMap};
 use crate::stats::elementary::exp;
 use crate::stats::{Estimate, exact_median_interval, median_in_place, normal};
 use crate::{CpuId, Flag, Flags, Matrix};
-use blocks::Blocks;
 use clear::Cut;
 use distances::Distances;
 pub(crate) use distances::both_ways;
-use partition::Partition;
+use levels::Partition;
+use suspects::Blocks;
 use tree::Tree;
 
 /// Cells that scatter less than this around one value are alike; more is more than noise and slices explain.
@@ -104,7 +97,7 @@ impl Found {
         let tree = Tree::grow(distances);
         let solid = solid::nodes(&tree, distances);
         let mut proposed = levels::choose(&solid, &tree, distances);
-        chance::drop(&mut proposed, &solid, &tree, distances);
+        guard::drop_chance_groups(&mut proposed, &solid, &tree, distances);
         repair::repair(&mut proposed, distances);
         let (mut levels, mut hints): (Vec<Partition>, Vec<Alone>) = (Vec::new(), Vec::new());
         // Coarse to fine: what a level is compared with ends at the groups of the next coarser one that stands.
@@ -124,7 +117,7 @@ impl Found {
             match new[..] {
                 [] => {}
                 [group] => hints.push(Alone::within(coarser, group, distances.len())),
-                _ if irregular::is_odd(level, irregular::whole(level, proposed.iter())) => {}
+                _ if guard::is_odd(level, guard::whole(level, proposed.iter())) => {}
                 _ => levels.push(level.clone()),
             }
         }
@@ -139,8 +132,8 @@ impl Found {
         let mut clear: Vec<Partition> = Vec::new();
         for (partition, gap) in candidates.iter().rev() {
             let known = self.levels.iter().chain(candidates.iter().map(|(partition, _)| partition));
-            let finer = irregular::whole(partition, known);
-            if irregular::is_part(partition, &self.levels, distances) {
+            let finer = guard::whole(partition, known);
+            if guard::is_part(partition, &self.levels, distances) {
                 continue;
             }
             let Some(cut) = clear::judge(partition, *gap, finer, distances) else { continue };
@@ -148,9 +141,7 @@ impl Found {
                 Cut::AllBut(ref level, cpu) => {
                     Some(Alone { group: level.groups()[0].clone(), but: Some(cpu) })
                 }
-                Cut::Level(ref level) => {
-                    irregular::is_half(level, finer).map(|group| Alone { group, but: None })
-                }
+                Cut::Level(ref level) => guard::is_half(level, finer).map(|group| Alone { group, but: None }),
             };
             if let Some(lone) = lone {
                 self.hints.retain(|hint| hint.group != lone.group);
@@ -227,14 +218,14 @@ fn described(levels: &[Partition], distances: &Distances) -> Vec<InferredLevel> 
     let mut cells: Vec<[Vec<f64>; 2]> = vec![[Vec::new(), Vec::new()]; levels.len()];
     for high in 0..n {
         for low in (0..high).filter(|&low| distances.is_above_floor(low, high)) {
-            let depth = blocks::depth(levels, low, high);
+            let depth = suspects::depth(levels, low, high);
             let value = exp(distances.at(low, high));
             if let Some([inside, _]) = cells.get_mut(depth) {
                 inside.push(value);
             }
             // The nearest way out of a group ends inside the next coarser one.
             let leaves =
-                |level: &Partition| level.of(low) != partition::ALONE || level.of(high) != partition::ALONE;
+                |level: &Partition| level.of(low) != levels::ALONE || level.of(high) != levels::ALONE;
             if let Some(finer) = depth.checked_sub(1)
                 && leaves(&levels[finer])
             {
@@ -249,8 +240,8 @@ fn described(levels: &[Partition], distances: &Distances) -> Vec<InferredLevel> 
         .enumerate()
         .map(|(index, (level, [inside, mut across]))| InferredLevel {
             name: format!("group-{}", index + 1),
-            groups: distances.labelled(level),
-            single: (0..n).filter(|&cpu| level.of(cpu) == partition::ALONE).map(label).collect(),
+            groups: level.labelled(distances),
+            single: (0..n).filter(|&cpu| level.of(cpu) == levels::ALONE).map(label).collect(),
             inside: exact_median_interval(&inside, 0.05),
             across: median_in_place(&mut across),
             repeats: None,

@@ -3,20 +3,17 @@
 //! Each check says what it saw in which cells, and nothing where it cannot know: thresholds lie where the published
 //! files that are known to be clean and those known to be spoilt come apart, with room on both sides.
 
-mod asymmetry;
-mod cells;
+mod checks;
 pub mod comb;
 mod finding;
-mod homes;
-mod odd;
 mod pinning;
-mod view;
 
 pub use finding::{Doubt, Kind};
 
 use crate::formats::ImportedMatrix;
 use crate::infer::{Observation, Structure, Suspect, infer};
-use view::View;
+use crate::stats::{median, median_of_sorted};
+use crate::{CpuId, Matrix};
 
 /// Everything that is doubtful about a matrix, gravest kinds first; empty where nothing was found.
 ///
@@ -28,7 +25,7 @@ use view::View;
 /// ```
 pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
     let view = View::new(imported);
-    let mut doubts = cells::check(&view, imported.unit);
+    let mut doubts = checks::cells(&view, imported.unit);
     if view.sorted.is_empty() {
         return doubts;
     }
@@ -36,11 +33,11 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
     let structure = infer(&imported.matrix.map(|cell| cell.map(Observation::bare))).ok();
     let step = comb::step(&view.sorted, imported.printed);
     doubts.extend(step.map(|step| Doubt::ClockComb { step, least: view.sorted[0] }));
-    doubts.extend(homes::check(&view));
-    doubts.extend(asymmetry::check(&view, imported.printed));
+    doubts.extend(checks::homes(&view));
+    doubts.extend(checks::directions(&view, imported.printed));
     doubts.extend(pinning::check(&view, structure.as_ref()));
-    doubts.extend(odd::first(&view, step));
-    doubts.extend(odd::rows(&view));
+    doubts.extend(checks::first_cpu(&view, step));
+    doubts.extend(checks::odd_cpus(&view));
     doubts.extend(structure.as_ref().and_then(unfit));
     doubts
 }
@@ -49,4 +46,77 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
 fn unfit(structure: &Structure) -> Option<Doubt> {
     let cells: Vec<Suspect> = structure.unfit().copied().collect();
     (!cells.is_empty()).then_some(Doubt::Unfit { cells, has_groups: !structure.levels.is_empty() })
+}
+
+/// A matrix as the checks look at it: one value for each pair, and what all of them are like.
+struct View<'a> {
+    /// As read.
+    matrix: &'a Matrix<Option<f64>>,
+    /// Mean of both directions by row and column; NaN on the diagonal and where there is no value above 0.
+    both: Vec<Vec<f64>>,
+    /// Every value above 0, one for each pair, rising.
+    sorted: Vec<f64>,
+    /// Their median; NaN where there is none.
+    median: f64,
+}
+
+impl<'a> View<'a> {
+    fn new(imported: &'a ImportedMatrix) -> View<'a> {
+        let matrix = &imported.matrix;
+        let n = matrix.len();
+        let value = |row: usize, column: usize| {
+            let both = [matrix.get(row, column), matrix.get(column, row)];
+            let known: Vec<f64> = both.into_iter().filter_map(|cell| *cell?).filter(|ns| *ns > 0.0).collect();
+            if row == column || known.is_empty() {
+                f64::NAN
+            } else {
+                known.iter().sum::<f64>() / known.len() as f64
+            }
+        };
+        let both: Vec<Vec<f64>> =
+            (0..n).map(|row| (0..n).map(|column| value(row, column)).collect()).collect();
+        let mut sorted: Vec<f64> =
+            (0..n).flat_map(|row| both[row][..row].iter().copied()).filter(|ns| ns.is_finite()).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let median = median_of_sorted(&sorted).unwrap_or(f64::NAN);
+        View { matrix, both, sorted, median }
+    }
+
+    fn len(&self) -> usize {
+        self.both.len()
+    }
+
+    fn cpu(&self, position: usize) -> CpuId {
+        self.matrix.cpus()[position]
+    }
+
+    fn pair(&self, a: usize, b: usize) -> [CpuId; 2] {
+        [self.cpu(a.min(b)), self.cpu(a.max(b))]
+    }
+
+    /// Every pair with a value above 0.
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize, f64)> {
+        (0..self.len())
+            .flat_map(|row| (0..row).map(move |column| (row, column)))
+            .map(|(row, column)| (row, column, self.both[row][column]))
+            .filter(|(_, _, ns)| ns.is_finite())
+    }
+
+    /// The values of a row, rising.
+    fn row(&self, position: usize) -> Vec<f64> {
+        let mut row: Vec<f64> = self.both[position].iter().copied().filter(|ns| ns.is_finite()).collect();
+        row.sort_unstable_by(f64::total_cmp);
+        row
+    }
+
+    /// The nearest CPU and its value.
+    fn nearest(&self, position: usize) -> Option<(usize, f64)> {
+        let row = self.both[position].iter().copied().enumerate().filter(|(_, ns)| ns.is_finite());
+        row.min_by(|x, y| x.1.total_cmp(&y.1))
+    }
+
+    /// Medians of the rows; NaN for a row without a value.
+    fn row_medians(&self) -> Vec<f64> {
+        (0..self.len()).map(|row| median(&self.row(row)).unwrap_or(f64::NAN)).collect()
+    }
 }

@@ -3,16 +3,17 @@
 mod analyse;
 mod comparison;
 mod derive;
-mod metric;
 mod placement;
 mod reason;
 mod settings;
 mod workload;
 
 pub use analyse::{ALPHA, Completion, MOST_REPETITIONS, analyse_places, completion, least_repetitions};
-pub use comparison::{Arm, Comparison, Difference, Doubt, Failed, Open, Outcome, PlaceResult, effect};
+pub use comparison::{
+    Arm, COMMAND_METRICS, Comparison, Difference, Doubt, Failed, Metric, OTHERS, Open, Outcome, PlaceResult, Role,
+    WAITED, effect,
+};
 pub use derive::{PresetError, cores_first, derive};
-pub use metric::{COMMAND_METRICS, Metric, OTHERS, Role, WAITED};
 pub use placement::{Binding, Placement, PlacementName, Preset, Structure};
 pub use reason::{Reason, Why, why};
 pub use settings::{BUDGET, COMMAND, MIN_EFFECT, PRECISION, PROBE, PlaceSettings, REPEAT, WorkSettings};

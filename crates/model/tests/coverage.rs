@@ -2,19 +2,270 @@
 //!
 //! The simulation works at the level of batches: lines × visits × passes, fresh lines in every pass, through the same
 //! summary and the same intervals as a real cell. Truth is the mean line factor, 1. In release, over 10,000 cells
-//! (`--features acceptance --test coverage`), it is the acceptance test; `tests/coverage_reduced.rs` runs the same
-//! with 400 cells.
+//! (`--features acceptance --test coverage`), it is the acceptance test; a plain `cargo test` has fewer cells, and bounds to
+//! match.
 
-mod oracle;
+use coretalk_model::stats::{
+    ANALYSES, Analysis, Decision, Estimate, Key, LineScratch, Pass, decide, drift, drift_interval,
+    elementary, fixed_interval, median, passes_interval, summarize_lines,
+};
+use std::fmt::Write as _;
 
-use oracle::{Bounds, LAYOUTS, Row, SCENARIOS, check, table, tally};
-
-const CELLS: u64 = 10_000;
+const ACCEPTANCE: bool = cfg!(feature = "acceptance");
+/// Standard error of a coverage of 95 % over so few cells: 1.1 points.
+const FEW_CELLS: u64 = 400;
 
 #[test]
 fn intervals_hold_the_truth_in_every_scenario() {
+    let cells = if ACCEPTANCE { 10_000 } else { FEW_CELLS };
     let rows: Vec<Row> =
-        SCENARIOS.iter().flat_map(|s| LAYOUTS.iter().map(|layout| tally(s, layout, CELLS))).collect();
+        SCENARIOS.iter().flat_map(|s| LAYOUTS.iter().map(move |layout| tally(s, layout, cells))).collect();
     println!("{}", table(&rows));
-    check(&rows, Bounds { fixed: 0.93..=0.97, adaptive: 0.93 });
+    // Of few cells three standard errors beyond the bounds of acceptance; the adaptive interval has them to spare, but for
+    // the strongest drift.
+    let few = Bounds { fixed: 0.90..=0.99, adaptive: 0.91 };
+    check(&rows, if ACCEPTANCE { Bounds { fixed: 0.93..=0.97, adaptive: 0.93 } } else { few });
+}
+
+#[test]
+fn ignoring_drift_covers_too_little_and_the_test_sees_it() {
+    let [_, short] = LAYOUTS;
+    let drift = SCENARIOS.iter().find(|scenario| scenario.drift_sd > 0.03).unwrap();
+    let row = tally(drift, &short, FEW_CELLS);
+    for (passes, score) in &row.independent {
+        assert!(score.coverage < 0.88, "{passes} passes taken as independent cover {}", score.coverage);
+    }
+}
+
+/// What disturbs the batches, over lines of 8 % standard deviation.
+struct Scenario {
+    name: &'static str,
+    /// Relative standard deviation of a batch.
+    batch_sd: f64,
+    /// Share of batches that are 1.3 to 4 times as long.
+    spikes: f64,
+    /// Standard deviation of a first-order autoregression with ρ = 0.9 over the batches of a pass.
+    walk_sd: f64,
+    /// Standard deviation of drift over the passes of a cell, correlated as measured.
+    drift_sd: f64,
+    /// Time between passes.
+    gap_s: f64,
+}
+
+const QUIET: Scenario =
+    Scenario { name: "batch 3 %", batch_sd: 0.03, spikes: 0.0, walk_sd: 0.0, drift_sd: 0.0, gap_s: 0.06 };
+
+const SCENARIOS: [Scenario; 8] = [
+    QUIET,
+    Scenario { name: "batch 6 %", batch_sd: 0.06, ..QUIET },
+    Scenario { name: "spikes 3 %", spikes: 0.02, ..QUIET },
+    Scenario { name: "spikes 6 %", batch_sd: 0.06, spikes: 0.02, ..QUIET },
+    // Correlated inside a pass; the passes lie far apart.
+    Scenario { name: "AR(1)", walk_sd: 0.03, gap_s: 5.0, ..QUIET },
+    Scenario { name: "drift 2 %", drift_sd: 0.02, ..QUIET },
+    // Weaker drift hides behind the lines; stronger shows itself.
+    Scenario { name: "drift 1 %", drift_sd: 0.01, ..QUIET },
+    Scenario { name: "drift 4 %", drift_sd: 0.04, ..QUIET },
+];
+
+struct Layout {
+    lines: usize,
+    visits: usize,
+}
+
+const LAYOUTS: [Layout; 2] = [Layout { lines: 64, visits: 3 }, Layout { lines: 32, visits: 1 }];
+
+/// Share of intervals that held the truth, and the median relative half-width.
+#[derive(Default)]
+struct Score {
+    coverage: f64,
+    half_width: f64,
+}
+
+struct Row {
+    name: String,
+    /// By number of passes: the interval that knows lines and times.
+    fixed: Vec<(usize, Score)>,
+    /// The same as if the passes were independent.
+    independent: Vec<(usize, Score)>,
+    /// Stopping at 8 or 24 passes with a floor of ± 2 %.
+    adaptive: Score,
+    /// The same without a floor.
+    unfloored: Score,
+    /// Median passes that a cell took.
+    passes: f64,
+    /// Stopping at 8, 24, 48 or 96 passes at a quarter of that precision.
+    finer: Score,
+}
+
+/// Requested precision, and the floor that the machine is trusted with.
+const PRECISION: f64 = 0.02;
+const TRUTH: f64 = 1.0;
+const BATCH_TICKS: f64 = 100_000.0;
+const FIXED: [usize; 3] = [8, 16, 24];
+/// Analyses of cells whose finer precision was asked for.
+const FURTHER: u32 = 4;
+
+fn tally(scenario: &Scenario, layout: &Layout, cells: u64) -> Row {
+    let factor = cholesky(Analysis::at(usize::MAX, FURTHER).passes(), scenario.gap_s);
+    let mut scratch = LineScratch::default();
+    let mut fixed: Vec<Tally> = FIXED.iter().map(|_| Tally::default()).collect();
+    let mut independent: Vec<Tally> = FIXED.iter().map(|_| Tally::default()).collect();
+    let (mut adaptive, mut unfloored, mut finer) = (Tally::default(), Tally::default(), Tally::default());
+    let mut taken = Vec::new();
+    for cell in 0..cells {
+        let passes = simulate(scenario, layout, Key::of(&[2026, cell]), &factor, &mut scratch);
+        let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
+        for (index, &n) in FIXED.iter().enumerate() {
+            fixed[index].add(drift_interval(&passes[..n]));
+            independent[index].add(fixed_interval(&values[..n]));
+        }
+        let usual = ANALYSES.len() as u32;
+        let (interval, passes) = adapt(&values, PRECISION, PRECISION, usual);
+        adaptive.add(interval);
+        taken.push(passes as f64);
+        unfloored.add(adapt(&values, PRECISION, 0.0, usual).0);
+        finer.add(adapt(&values, PRECISION / 4.0, PRECISION / 4.0, FURTHER).0);
+    }
+    let by_n =
+        |tallies: Vec<Tally>| FIXED.iter().copied().zip(tallies.into_iter().map(Tally::score)).collect();
+    Row {
+        name: format!("{}, {} x {}", scenario.name, layout.lines, layout.visits),
+        fixed: by_n(fixed),
+        independent: by_n(independent),
+        adaptive: adaptive.score(),
+        unfloored: unfloored.score(),
+        passes: median(&taken).expect("a scenario has cells"),
+        finer: finer.score(),
+    }
+}
+
+fn adapt(values: &[f64], precision: f64, floor: f64, most: u32) -> (Option<Estimate>, usize) {
+    let mut n = ANALYSES[0];
+    loop {
+        let interval = passes_interval(&values[..n], Analysis::at(n, most), 1.0, floor);
+        let width = interval.map_or(f64::NAN, |interval| interval.relative_half_width());
+        if decide(n, width, precision, most) != Decision::More {
+            return (interval, n);
+        }
+        n = Analysis::at(n + 1, most).passes();
+    }
+}
+
+fn simulate(
+    scenario: &Scenario,
+    layout: &Layout,
+    key: Key,
+    factor: &[Vec<f64>],
+    scratch: &mut LineScratch,
+) -> Vec<Pass> {
+    let line_sd = elementary::ln(1.0 + 0.08f64 * 0.08).sqrt();
+    let shocks: Vec<f64> = (0..factor.len() as u64).map(|i| key.with(9).normal(i)).collect();
+    let mut ticks = vec![0; layout.lines * layout.visits];
+    let drift = |row: &[f64]| -> f64 { row.iter().zip(&shocks).map(|(a, b)| a * b).sum() };
+    let one_pass = |(pass, row): (usize, &Vec<f64>)| {
+        let key = key.with(pass as u64);
+        let (lines, batches, spikes, walk) = (key.with(1), key.with(2), key.with(3), key.with(4));
+        let level = 1.0 + scenario.drift_sd * drift(row);
+        let mut state = walk.normal(u64::MAX);
+        let factors: Vec<f64> = (0..layout.lines as u64)
+            .map(|line| elementary::exp(line_sd * lines.normal(line) - line_sd * line_sd / 2.0))
+            .collect();
+        // In the order of time: every line once, then every line again.
+        for visit in 0..layout.visits {
+            for line in 0..layout.lines {
+                let counter = (visit * layout.lines + line) as u64;
+                let mut batch = level * factors[line] * (1.0 + scenario.batch_sd * batches.normal(counter));
+                if scenario.walk_sd > 0.0 {
+                    batch *= 1.0 + scenario.walk_sd * state;
+                    state = 0.9 * state + (1.0f64 - 0.81).sqrt() * walk.normal(counter);
+                }
+                if scenario.spikes > 0.0 && spikes.uniform(counter) < scenario.spikes {
+                    batch *= 1.3 + 2.7 * spikes.with(1).uniform(counter);
+                }
+                ticks[line * layout.visits + visit] = (batch * BATCH_TICKS) as u32;
+            }
+        }
+        let summary = summarize_lines(&ticks, layout.visits, scratch).expect("a pass has batches");
+        Pass {
+            at_s: pass as f64 * scenario.gap_s,
+            value: summary.location / BATCH_TICKS,
+            line_error: summary.line_error / BATCH_TICKS,
+        }
+    };
+    factor.iter().enumerate().map(one_pass).collect()
+}
+
+/// Lower triangle L with L·Lᵀ = the correlations of drift between `n` passes.
+fn cholesky(n: usize, gap_s: f64) -> Vec<Vec<f64>> {
+    let mut rows: Vec<Vec<f64>> = Vec::new();
+    for i in 0..n {
+        let mut row = Vec::with_capacity(i + 1);
+        for j in 0..=i {
+            let covariance = drift::drift_correlation((i - j) as f64 * gap_s);
+            let known: f64 = row.iter().zip(rows.get(j).unwrap_or(&row)).map(|(a, b)| a * b).sum();
+            row.push(if i == j { (covariance - known).sqrt() } else { (covariance - known) / rows[j][j] });
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+#[derive(Default)]
+struct Tally {
+    held: u64,
+    half_widths: Vec<f64>,
+}
+
+impl Tally {
+    fn add(&mut self, interval: Option<Estimate>) {
+        let interval = interval.expect("a cell has passes");
+        self.held += u64::from(interval.contains(TRUTH));
+        self.half_widths.push(interval.relative_half_width());
+    }
+
+    fn score(self) -> Score {
+        let coverage = self.held as f64 / self.half_widths.len() as f64;
+        Score { coverage, half_width: median(&self.half_widths).expect("a scenario has cells") }
+    }
+}
+
+/// Shares of intervals that must hold the truth.
+struct Bounds {
+    fixed: std::ops::RangeInclusive<f64>,
+    adaptive: f64,
+}
+
+/// Every scenario for itself.
+fn check(rows: &[Row], bounds: Bounds) {
+    for Row { name, fixed, adaptive, unfloored, finer, .. } in rows {
+        for (passes, Score { coverage, .. }) in fixed {
+            assert!(bounds.fixed.contains(coverage), "{name}: {passes} passes cover {coverage}");
+        }
+        assert!(adaptive.coverage >= bounds.adaptive, "{name}: adaptive covers {}", adaptive.coverage);
+        // Each further analysis has its share of the error.
+        assert!(finer.coverage >= bounds.adaptive, "{name}: {} at the finer precision", finer.coverage);
+        if name.starts_with(QUIET.name) {
+            assert!(adaptive.half_width <= 1.5 * PRECISION, "{name}: half-width {}", adaptive.half_width);
+            // The floor must not be what makes a quiet interval hold.
+            assert!(unfloored.coverage >= bounds.adaptive, "{name}: {} without a floor", unfloored.coverage);
+        }
+    }
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut out = String::from(
+        "coverage % / median half-width %    as independent            with lines and times      adaptive ± 2 %      no floor  ± 0.5 %\n\
+         scenario, lines x visits          n = 8      16       24     n = 8      16       24     passes\n",
+    );
+    let show = |score: &Score| format!("{:4.1}/{:4.2}", 100.0 * score.coverage, 100.0 * score.half_width);
+    for row in rows {
+        let _ = write!(out, "{:28}", row.name);
+        for (_, score) in row.independent.iter().chain(&row.fixed) {
+            let _ = write!(out, " {}", show(score));
+        }
+        let scores = [&row.adaptive, &row.unfloored, &row.finer].map(show);
+        let _ = writeln!(out, "  {:>2}  {}", row.passes, scores.join("  "));
+    }
+    out
 }

@@ -5,7 +5,7 @@ use super::text::{count, ns, plain};
 use crate::blocks::Block;
 use crate::document::{Document, StructureView};
 use coretalk_model::compare::Side;
-use coretalk_model::compare::of_import::of_import;
+use coretalk_model::compare::of_import;
 use coretalk_model::formats::{ImportedMatrix, Spread};
 use coretalk_model::infer::{Findings, Observation};
 use coretalk_model::lint::lint as doubts_of;

@@ -11,7 +11,7 @@ use super::{By, Order, Style, words};
 use crate::document::{Columns, Document, Identity, MatrixDoc, SeriesDoc};
 use crate::{RunReport, SeriesReport};
 use coretalk_model::compare::Side;
-use coretalk_model::compare::of_latency::of_latency;
+use coretalk_model::compare::of_latency;
 use coretalk_model::infer::Findings;
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::latency::{self, LadderRow, LatencyMap, StateWatch};

@@ -3,7 +3,7 @@
 
 use crate::vocabulary::{Run, builtin, defaults, measure_briefly, open};
 use coretalk_measure::Machine;
-use coretalk_model::compare::of_latency::of_latency;
+use coretalk_model::compare::of_latency;
 use coretalk_model::compare::{
     Alignment, Comparison, LeastEffect, Levels, ReadingKey, Side, Verdict, compare,
 };

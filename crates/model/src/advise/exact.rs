@@ -1,7 +1,6 @@
 //! The best placement of all, where few threads leave few enough to look at, and a bound that none can go below.
 
-use super::placement::NONE;
-use super::refine::Effort;
+use super::assignment::{Effort, NONE};
 use super::{CpuDistances, Graph};
 use std::collections::BTreeMap;
 

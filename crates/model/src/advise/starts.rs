@@ -1,6 +1,6 @@
 //! Where the search begins: simple orders, greedy growth, and multisection of the threads over the tree of groups.
 
-use super::placement::NONE;
+use super::assignment::NONE;
 use super::{CpuDistances, Graph};
 
 /// The first threads on the first CPUs of an order.

@@ -7,7 +7,7 @@
 
 use super::conditions::described;
 use super::dataset::pair_up;
-use super::nest::Nest;
+use super::likeness::Nest;
 use super::seen::{Numbering, Seen, cpus};
 use super::{Doubt, Levels, ReadingKey, Side};
 use crate::infer::InferError;

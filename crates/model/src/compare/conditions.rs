@@ -1,8 +1,7 @@
 //! [`Mismatch`]: what differs between the conditions of two sides, and how grave that is.
 
-use super::Side;
 use super::dataset::pair_up;
-use super::seen;
+use super::{Side, seen};
 use crate::{CpuSet, Level, Topology};
 
 /// A condition that a side may state.

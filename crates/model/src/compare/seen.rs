@@ -260,7 +260,7 @@ fn latencies(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Matrix<Option<Observ
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::of_import::of_import;
+    use crate::compare::of_import;
     use crate::formats::read_matrices;
     use crate::stats::Key;
 

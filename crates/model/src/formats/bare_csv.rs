@@ -1,13 +1,12 @@
-//! Separated values: a bare square or triangle (core-to-core-latency, SoilRos), or one with CPU ids around it.
+//! Separated values: a bare square or triangle (core-to-core-latency, SoilRos), or one with CPU ids around it; and the
+//! matrices of CoherencyLatency (Microbenchmarks), comma rows with `x` on the diagonal, one for each `Cache line offset` line.
 
-use super::cell::read_cell;
 use super::delimited::Dialect;
 use super::document::Document;
-use super::frame::Frame;
-use super::grid::Grid;
-use super::label::{CpuLabels, read_label};
+use super::field::{CpuLabels, read_cell, read_label};
+use super::frame::{Frame, Grid};
 use super::square::{Shape, Square};
-use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Problem, Unit, Warning};
+use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Problem, Unit};
 
 /// The first line from `index` on that is a row: neither blank (tabs are cells) nor a comment.
 pub(super) fn next_row(document: &Document, index: usize) -> Option<usize> {
@@ -21,16 +20,14 @@ pub(super) fn next_row(document: &Document, index: usize) -> Option<usize> {
 ///
 /// # Errors
 /// What the table gets wrong.
-pub(super) fn read(document: &Document) -> Result<ImportedMatrix, ImportError> {
+pub(super) fn read_bare_csv(document: &Document) -> Result<ImportedMatrix, ImportError> {
     let lines = rows(document, 0, document.len())?;
     let (square, labels) = read_square(document, &lines)?;
     let format = match labels {
         Labels::FromFile => FormatId::LabelledCsv,
         Labels::RowNumbers => FormatId::BareCsv,
     };
-    let mut imported = square.finish(format, Unit::Ns, labels, Shape::Detect)?;
-    imported.warnings.insert(0, Warning::UnitAssumed { unit: Unit::Ns });
-    Ok(imported)
+    Ok(square.finish(format, None, labels, Shape::Detect)?)
 }
 
 /// The rows between two lines, the second not included.
@@ -89,4 +86,40 @@ pub(super) fn read_square(document: &Document, lines: &[usize]) -> Result<(Squar
     }
     let labelled = frame.header || frame.row_labels;
     Ok((square, if labelled { Labels::FromFile } else { Labels::RowNumbers }))
+}
+
+/// The lines that announce a matrix.
+pub(super) fn coherency_headers(document: &Document) -> Vec<usize> {
+    (0..document.len())
+        .filter(|&line| document.line(line).trim_start().starts_with("Cache line offset"))
+        .collect()
+}
+
+/// Reads the matrix below each of these lines.
+///
+/// # Errors
+/// What a table gets wrong.
+pub(super) fn read_coherency(
+    document: &Document,
+    headers: &[usize],
+) -> Result<Vec<ImportedMatrix>, ImportError> {
+    let ends = headers[1..].iter().copied().chain([document.len()]);
+    headers.iter().zip(ends).map(|(&header, end)| read_one(document, header, end)).collect()
+}
+
+fn read_one(document: &Document, header: usize, end: usize) -> Result<ImportedMatrix, ImportError> {
+    let mut lines = rows(document, header + 1, end)?;
+    // Text between the matrices; a row of two CPUs or more has a comma.
+    lines.retain(|&line| document.line(line).contains(','));
+    let (square, labels) = read_square(document, &lines).map_err(|error| at(error, header))?;
+    let mut imported = square
+        .finish(FormatId::CoherencyLatency, Some(Unit::Ns), labels, Shape::Detect)
+        .map_err(|problem| problem.at_line(header))?;
+    imported.title = Some(document.line(header).trim().to_owned());
+    Ok(imported)
+}
+
+/// An error about a whole table is an error at its header.
+fn at(error: ImportError, header: usize) -> ImportError {
+    ImportError { line: error.line.or(Some(header + 1)), ..error }
 }

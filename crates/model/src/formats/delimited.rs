@@ -1,11 +1,10 @@
 //! [`Dialect`]: how lines are cut into fields (RFC 4180 and its relatives).
 
-use std::borrow::Cow;
-
-use super::cell::{DecimalMark, is_numeric};
 use super::document::Document;
+use super::field::{DecimalMark, is_numeric};
 use super::import_error::excerpt;
 use super::{ImportError, Problem};
+use std::borrow::Cow;
 
 /// What stands between fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

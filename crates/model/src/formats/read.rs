@@ -1,20 +1,11 @@
 //! [`read_matrices`]: which reader is asked, in which order.
 
-use serde_json::Value;
-
-use super::cell::{DecimalMark, read_cell};
 use super::document::{Document, decode};
-use super::{ImportError, ImportedMatrix, Problem};
-use super::{
-    aggregates, bare_csv, c2clat, c2clat_json, coherency, coretalk_csv, fixed_width, ipc_json, long_csv,
-    mctop, pivot, report,
-};
+use super::field::{DecimalMark, read_cell};
+use super::{ImportError, ImportedMatrix, Problem, bare_csv, id_table, json, pairs, write};
 
 /// The most CPUs that are read; the largest machines of today have about 2,000.
 pub const MAX_CPUS: usize = 8192;
-
-/// The largest JSON document; its tree takes up to 16 times as much memory.
-const MAX_JSON_MIB: usize = 128;
 
 /// A table that announces itself inside other text.
 struct TextTable {
@@ -27,12 +18,12 @@ type Found = (ImportedMatrix, usize);
 
 /// Every reader of tables in text, the most telling announcement first.
 const TEXT_TABLES: &[TextTable] = &[
-    TextTable { starts: mctop::starts, read: mctop::read },
-    TextTable { starts: c2clat::starts, read: c2clat::read },
-    TextTable { starts: report::starts, read: report::read },
-    TextTable { starts: pivot::starts, read: pivot::read },
-    TextTable { starts: aggregates::starts, read: aggregates::read },
-    TextTable { starts: fixed_width::starts, read: fixed_width::read },
+    TextTable { starts: pairs::mctop_starts, read: pairs::read_mctop },
+    TextTable { starts: id_table::c2clat_starts, read: id_table::read_c2clat },
+    TextTable { starts: id_table::report_starts, read: id_table::read_report },
+    TextTable { starts: id_table::pivot_starts, read: id_table::read_pivot },
+    TextTable { starts: pairs::aggregates_starts, read: pairs::read_aggregates },
+    TextTable { starts: id_table::fixed_width_starts, read: id_table::read_fixed_width },
 ];
 
 /// Reads every latency matrix in a file of any known tool; the content decides which, never a name.
@@ -54,13 +45,13 @@ pub fn read_matrices(bytes: &[u8]) -> Result<Vec<ImportedMatrix>, ImportError> {
     match text.trim_start().bytes().next() {
         None if text.is_empty() => return Err(Problem::Empty.into()),
         None if !text.contains('\t') => return Err(Problem::Blank.into()),
-        Some(b'{' | b'[') => return read_json(&text),
+        Some(b'{' | b'[') => return json::read(&text),
         Some(b'<') => return Err(Problem::Markup.into()),
         _ => {}
     }
     let document = Document::new(&text);
-    if coretalk_csv::is_ours(&document) {
-        return coretalk_csv::read(&document).map(|one| vec![one]);
+    if write::is_ours(&document) {
+        return write::read_ours(&document).map(|one| vec![one]);
     }
     let tables = read_text_tables(&document)?;
     if !tables.is_empty() {
@@ -69,14 +60,14 @@ pub fn read_matrices(bytes: &[u8]) -> Result<Vec<ImportedMatrix>, ImportError> {
     if is_histogram(&document) {
         return Err(Problem::Histogram.into());
     }
-    let headers = coherency::headers(&document);
+    let headers = bare_csv::coherency_headers(&document);
     if !headers.is_empty() {
-        return coherency::read(&document, &headers);
+        return bare_csv::read_coherency(&document, &headers);
     }
-    if let Some(header) = long_csv::header(&document) {
-        return long_csv::read(&document, header).map(|one| vec![one]);
+    if let Some(header) = pairs::long_csv_header(&document) {
+        return pairs::read_long_csv(&document, header).map(|one| vec![one]);
     }
-    bare_csv::read(&document).map(|one| vec![one]).map_err(|error| match is_prose(&document) {
+    bare_csv::read_bare_csv(&document).map(|one| vec![one]).map_err(|error| match is_prose(&document) {
         true => Problem::NotAMatrix.into(),
         false => error,
     })
@@ -96,30 +87,6 @@ fn read_text_tables(document: &Document) -> Result<Vec<ImportedMatrix>, ImportEr
         }
     }
     Ok(matrices)
-}
-
-fn read_json(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
-    if text.len() > MAX_JSON_MIB << 20 {
-        return Err(Problem::TooLarge { limit_mib: MAX_JSON_MIB }.into());
-    }
-    let document: Value = serde_json::from_str(text).map_err(|error| {
-        // The library puts the position at the end of its sentence as well.
-        let message = error.to_string();
-        let message = message.split(" at line ").next().unwrap_or_default().to_owned();
-        let (line, column) = (Some(error.line()), Some(error.column()));
-        ImportError { line, column, problem: Problem::JsonSyntax { message } }
-    })?;
-    let unknown = || Problem::JsonShape {
-        message: "expected an object of objects keyed by CPU, or `inter-processor-communication`".to_owned(),
-    };
-    let object = document.as_object().ok_or_else(unknown)?;
-    if let Some(matrix) = ipc_json::find(object) {
-        return ipc_json::read(object, matrix).map(|one| vec![one]);
-    }
-    if c2clat_json::is_one(object) {
-        return c2clat_json::read(object).map(|one| vec![one]);
-    }
-    Err(unknown().into())
 }
 
 /// Whether most words are neither numbers nor signs for unknown, so that naming one wrong cell would mislead.

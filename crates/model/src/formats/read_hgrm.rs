@@ -2,7 +2,7 @@
 //! tables inside other text.
 
 use super::document::{Document, decode};
-use super::spectrum::{Spectrum, SpectrumRow};
+use super::hgrm::{Spectrum, SpectrumRow};
 use super::{ImportError, Problem};
 
 /// The words of the heading.
@@ -243,8 +243,7 @@ impl Footer {
 mod tests {
     use super::*;
     use crate::Histogram;
-    use crate::formats::hgrm::{HgrmCount, HgrmStyle, write_counts, write_hgrm};
-    use crate::formats::spectrum::Percentile;
+    use crate::formats::hgrm::{HgrmCount, HgrmStyle, Percentile, write_counts, write_hgrm};
 
     const HEAD: &str = "Value Percentile TotalCount 1/(1-Percentile)\n\n";
 
@@ -256,6 +255,11 @@ mod tests {
         }
         let style = HgrmStyle::default();
         let text = write_hgrm(&histogram, &style, &["x; Value in ns".to_owned()]);
+        assert!(
+            text.starts_with("#x; Value in ns\n       Value     Percentile TotalCount 1/(1-Percentile)\n\n"),
+            "{text}"
+        );
+        assert_eq!(write_counts(&[], &style, &[]).lines().count(), 5);
         let spectra = read_hgrm(text.as_bytes()).unwrap();
         let [read] = spectra.as_slice() else { panic!("{spectra:?}") };
         assert_eq!((read.unit.as_deref(), read.digits, read.total()), (Some("ns"), 3, histogram.count()));

@@ -2,8 +2,7 @@
 //! interval. All intervals of a tag are added up.
 
 use super::document::{Document, decode};
-use super::hgrm::{HgrmCount, levels};
-use super::spectrum::{Spectrum, SpectrumRow};
+use super::hgrm::{HgrmCount, Spectrum, SpectrumRow, levels};
 use super::{ImportError, IntervalError, Problem};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -295,7 +294,7 @@ impl Bytes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::spectrum::Percentile;
+    use crate::formats::hgrm::Percentile;
     use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer, V2Serializer};
     use proptest::prelude::*;
 

@@ -1,7 +1,6 @@
 //! [`Square`]: cells by position, until it is known whether they are a triangle.
 
-use super::cell::Number;
-use super::label::CpuLabels;
+use super::field::{CpuLabels, Number};
 use super::{FormatId, ImportedMatrix, Labels, Printed, Problem, Unit, Warning};
 use crate::{CpuId, Matrix};
 
@@ -88,14 +87,14 @@ impl Square {
         !self.at(row, column).is_nan()
     }
 
-    /// The matrix, with what its cells give cause to doubt.
+    /// The matrix, with what its cells give cause to doubt; where the file gives no unit, in nanoseconds.
     ///
     /// # Errors
     /// [`Problem::NoValues`]; [`Problem::HalvesDiffer`] if the shape was claimed and is not kept.
     pub(super) fn finish(
         self,
         format: FormatId,
-        unit: Unit,
+        unit: Option<Unit>,
         labels: Labels,
         shape: Shape,
     ) -> Result<ImportedMatrix, Problem> {
@@ -119,12 +118,13 @@ impl Square {
             _ if only_above => Matrix::symmetric(self.cpus.clone(), |row, column| self.latency(column, row)),
             _ => Matrix::symmetric(self.cpus.clone(), |row, column| self.latency(row, column)),
         };
-        let mut warnings = warnings(&matrix);
+        let assumed = unit.is_none().then_some(Warning::UnitAssumed { unit: Unit::Ns });
+        let mut warnings: Vec<Warning> = assumed.into_iter().chain(warnings(&matrix)).collect();
         if self.cut {
             let rows = self.cpus.len() - 1;
             warnings.push(Warning::LastRow { rows, cpu: self.cpus[rows] });
         }
-        let (title, metadata) = (None, Vec::new());
+        let (title, metadata, unit) = (None, Vec::new(), unit.unwrap_or(Unit::Ns));
         Ok(ImportedMatrix { format, title, matrix, unit, labels, printed: self.printed, metadata, warnings })
     }
 

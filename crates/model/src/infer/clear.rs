@@ -5,11 +5,10 @@
 //! is near to is a group of one. The one thing that then looks the same is a CPU that is slow to everybody.
 
 use super::distances::Distances;
-use super::irregular;
-use super::partition::{ALONE, Partition};
-use super::separation::forgiven;
-use super::solid;
+use super::levels::{ALONE, Partition};
+use super::solid::forgiven;
 use super::tree::Tree;
+use super::{guard, solid};
 use crate::stats::elementary::{exp, ln};
 use crate::stats::median_in_place;
 
@@ -80,7 +79,7 @@ pub(super) fn judge(
         let least = if finer.is_some() { SURPRISE } else { SURPRISE_OF_CPUS };
         if partition.groups().iter().filter(is_new).count() > 1
             && surprise >= least
-            && !irregular::is_odd(partition, finer)
+            && !guard::is_odd(partition, finer)
         {
             return Some(Cut::Level(partition.clone()));
         }

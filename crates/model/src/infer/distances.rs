@@ -1,10 +1,9 @@
 //! [`Distances`]: the matrix that everything in this module works on.
 
-use super::partition::Partition;
 use super::{InferError, Observation};
 use crate::stats::elementary::ln;
 use crate::stats::{median, median_in_place};
-use crate::{CpuId, CpuSet, Matrix};
+use crate::{CpuId, Matrix};
 
 /// Rows are compared over at most so many columns: a matrix of 1,024 CPUs with holes everywhere would cost 10⁹ steps.
 const COLUMNS_COMPARED: usize = 128;
@@ -118,14 +117,6 @@ impl Distances {
             }
         }
         self.rank();
-    }
-
-    /// The groups of a partition with the names of their CPUs, by lowest CPU.
-    pub fn labelled(&self, partition: &Partition) -> Vec<CpuSet> {
-        let label = |group: &Vec<usize>| group.iter().map(|&cpu| self.cpus[cpu]).collect();
-        let mut groups: Vec<CpuSet> = partition.groups().iter().map(label).collect();
-        groups.sort_by_key(CpuSet::first);
-        groups
     }
 
     pub fn len(&self) -> usize {

@@ -1,10 +1,10 @@
-//! Levels: sets of solid groups that belong together.
+//! Levels: sets of solid groups that belong together; [`Partition`], disjoint groups of CPUs that together are one level.
 
 use super::distances::Distances;
-use super::partition::{ALONE, Partition};
-use super::separation::Separation;
+use super::solid::Separation;
 use super::tree::{Node, Tree};
 use crate::stats::elementary::ln;
+use crate::CpuSet;
 use crate::stats::median_in_place;
 use std::collections::BTreeSet;
 
@@ -172,5 +172,90 @@ impl Partitions {
             }
         }
         separation.share().is_some_and(|share| share >= LEAST_SEPARATION)
+    }
+}
+
+/// Belongs to no group.
+pub(super) const ALONE: u32 = u32::MAX;
+
+/// Disjoint groups of two or more CPUs, by their lowest position; CPUs outside all of them stand alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Partition {
+    groups: Vec<Vec<usize>>,
+    of: Vec<u32>,
+    /// Pairs that were put together because nobody else was left, and whose own cell is missing.
+    pub by_elimination: Vec<[usize; 2]>,
+}
+
+impl Partition {
+    pub fn new(cpus: usize, mut groups: Vec<Vec<usize>>) -> Partition {
+        groups.retain(|group| group.len() > 1);
+        for group in &mut groups {
+            group.sort_unstable();
+        }
+        groups.sort_unstable();
+        let mut of = vec![ALONE; cpus];
+        for (index, group) in groups.iter().enumerate() {
+            for &cpu in group {
+                of[cpu] = index as u32;
+            }
+        }
+        Partition { groups, of, by_elimination: Vec::new() }
+    }
+
+    pub fn groups(&self) -> &[Vec<usize>] {
+        &self.groups
+    }
+
+    /// The groups with the names of their CPUs, by lowest CPU.
+    pub fn labelled(&self, distances: &Distances) -> Vec<CpuSet> {
+        let label = |group: &Vec<usize>| group.iter().map(|&cpu| distances.cpus[cpu]).collect();
+        let mut groups: Vec<CpuSet> = self.groups.iter().map(label).collect();
+        groups.sort_by_key(CpuSet::first);
+        groups
+    }
+
+    /// The group of a CPU; [`ALONE`] for one without.
+    pub fn of(&self, cpu: usize) -> u32 {
+        self.of[cpu]
+    }
+
+    /// Whether two CPUs stand in one group.
+    pub fn joins(&self, a: usize, b: usize) -> bool {
+        self.of[a] != ALONE && self.of[a] == self.of[b]
+    }
+
+    /// CPUs, in groups or not.
+    pub fn cpus(&self) -> usize {
+        self.of.len()
+    }
+
+    /// CPUs in groups.
+    pub fn covered(&self) -> usize {
+        self.groups.iter().map(Vec::len).sum()
+    }
+
+    /// Pairs inside groups.
+    pub fn pairs(&self) -> usize {
+        self.groups.iter().map(|group| group.len() * (group.len() - 1) / 2).sum()
+    }
+
+    /// The size of all groups, where that is one and every CPU is in one: a whole machine, not what is left of one.
+    pub fn regular(&self) -> Option<usize> {
+        let size = self.groups.first()?.len();
+        (self.covers_all() && self.groups.iter().all(|group| group.len() == size)).then_some(size)
+    }
+
+    /// Whether every CPU is in a group.
+    pub fn covers_all(&self) -> bool {
+        self.covered() == self.of.len()
+    }
+
+    /// Whether every group of this one lies inside a group of the other, or apart from all of them.
+    pub fn is_within(&self, coarser: &Partition) -> bool {
+        self.groups.iter().all(|group| {
+            let home = coarser.of[group[0]];
+            group.iter().all(|&cpu| coarser.of[cpu] == home)
+        })
     }
 }

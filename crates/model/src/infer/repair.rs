@@ -2,7 +2,7 @@
 //! CPUs outside them are divided again.
 
 use super::distances::Distances;
-use super::partition::Partition;
+use super::levels::Partition;
 use crate::stats::elementary::ln;
 use crate::stats::median_in_place;
 use std::collections::BTreeMap;

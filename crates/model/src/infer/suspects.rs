@@ -1,12 +1,111 @@
-//! [`Suspect`]: a cell that is to be measured again before it is believed.
+//! [`Blocks`]: what the levels say that each cell should be, and by how much a cell differs; [`Suspect`]: a cell that is to be
+//! measured again before it is believed.
 
-use super::blocks::{Blocks, depth};
 use super::distances::Distances;
-use super::partition::Partition;
+use super::levels::{ALONE, Partition};
 use super::repair;
 use crate::CpuId;
 use crate::stats::elementary::{exp, ln};
+use crate::stats::{NORMAL_MAD_SCALE, median_in_place};
 use std::collections::BTreeMap;
+
+/// With fewer cells the median of a block is the cell itself.
+const LEAST_CELLS: usize = 4;
+/// No scatter is believed to be smaller: see the guard.
+const LEAST_SCATTER: f64 = 0.02;
+
+/// A block-constant model: cells between the same two groups under the same level have one value.
+pub(super) struct Blocks {
+    /// Finest first; the last table is that of pairs that no level joins.
+    tables: Vec<Table>,
+}
+
+struct Table {
+    /// The groups whose pairs are the blocks, and one more for CPUs without a group: see [`sides`].
+    side: usize,
+    /// Median logarithm by block, `side` × `side`; NaN where the block has no cell.
+    medians: Vec<f64>,
+    /// Scatter of the cells of this level around their blocks.
+    scatter: f64,
+}
+
+impl Blocks {
+    /// `levels` finest first.
+    pub fn fit(levels: &[Partition], distances: &Distances) -> Blocks {
+        let mut cells: Vec<Vec<(u32, u32)>> = vec![Vec::new(); levels.len() + 1];
+        for high in 0..distances.len() {
+            for low in 0..high {
+                cells[depth(levels, low, high)].push((low as u32, high as u32));
+            }
+        }
+        let tables = cells
+            .iter()
+            .enumerate()
+            .map(|(depth, cells)| Table::fit(sides(levels, depth), cells, distances))
+            .collect();
+        Blocks { tables }
+    }
+
+    /// The model's logarithm for a pair.
+    pub fn at(&self, levels: &[Partition], a: usize, b: usize) -> f64 {
+        let depth = depth(levels, a, b);
+        let table = &self.tables[depth];
+        table.medians[table.block(sides(levels, depth), a, b)]
+    }
+
+    /// How far a cell lies from the model, in deviations of its level.
+    pub fn residual(&self, levels: &[Partition], distances: &Distances, a: usize, b: usize) -> f64 {
+        let scatter = self.tables[depth(levels, a, b)].scatter;
+        (distances.at(a, b) - self.at(levels, a, b)).abs()
+            / scatter.max(distances.width(a, b)).max(LEAST_SCATTER)
+    }
+}
+
+/// Between which groups the cells of a level lie: those of the next finer one; the finest level has its own.
+fn sides(levels: &[Partition], depth: usize) -> Option<&Partition> {
+    levels.get(depth.saturating_sub(1))
+}
+
+/// The finest level that joins the two; the number of levels where none does.
+pub(super) fn depth(levels: &[Partition], a: usize, b: usize) -> usize {
+    levels.iter().position(|level| level.joins(a, b)).unwrap_or(levels.len())
+}
+
+impl Table {
+    fn fit(sides: Option<&Partition>, cells: &[(u32, u32)], distances: &Distances) -> Table {
+        let groups = sides.map_or(0, |sides| sides.groups().len());
+        let side = groups + 1;
+        let mut table = Table { side, medians: vec![f64::NAN; side * side], scatter: LEAST_SCATTER };
+        let mut sorted: Vec<(u32, f64)> = cells
+            .iter()
+            .map(|&(low, high)| (low as usize, high as usize))
+            .map(|(low, high)| (table.block(sides, low, high) as u32, distances.at(low, high)))
+            .collect();
+        let mut all: Vec<f64> = sorted.iter().map(|cell| cell.1).collect();
+        let Some(overall) = median_in_place(&mut all) else { return table };
+        sorted.sort_unstable_by_key(|cell| cell.0);
+        let mut values = Vec::new();
+        for block in sorted.chunk_by(|a, b| a.0 == b.0) {
+            values.clear();
+            values.extend(block.iter().map(|cell| cell.1));
+            let own = if block.len() >= LEAST_CELLS { median_in_place(&mut values) } else { None };
+            table.medians[block[0].0 as usize] = own.unwrap_or(overall);
+        }
+        let mut residuals: Vec<f64> =
+            sorted.iter().map(|cell| (cell.1 - table.medians[cell.0 as usize]).abs()).collect();
+        table.scatter = median_in_place(&mut residuals).unwrap_or(0.0) * NORMAL_MAD_SCALE;
+        table
+    }
+
+    fn block(&self, sides: Option<&Partition>, a: usize, b: usize) -> usize {
+        let group = |cpu: usize| match sides.map(|sides| sides.of(cpu)) {
+            Some(group) if group != ALONE => group as usize,
+            _ => self.side - 1,
+        };
+        let (a, b) = (group(a), group(b));
+        a.max(b) * self.side + a.min(b)
+    }
+}
 
 /// A cell further than this from its block does not fit.
 const OUTLIER: f64 = 4.0;

@@ -3,8 +3,8 @@
 //! Where threads stay, a CPU's row resembles that of its neighbours, and whoever is near to two CPUs finds those near
 //! to each other. Where the scheduler moves them, neither holds.
 
+use super::View;
 use super::finding::Doubt;
-use super::view::View;
 use crate::infer::{Shape, Structure};
 use crate::stats::{mean, median, median_in_place};
 

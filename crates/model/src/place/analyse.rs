@@ -1,8 +1,9 @@
 //! From the runs of a comparison to what follows. Shared by the session, which asks when it is enough, and by whoever
 //! reads a file.
 
-use super::comparison::{Arm, Comparison, Difference, Doubt, Failed, Outcome, PlaceResult, effect};
-use super::metric::{Metric, OTHERS, Role, WAITED};
+use super::comparison::{
+    Arm, Comparison, Difference, Doubt, Failed, Metric, OTHERS, Outcome, PlaceResult, Role, WAITED, effect,
+};
 use super::settings::PlaceSettings;
 use crate::quantity::Better;
 use crate::series::{PassOutcome, SeriesRecord};

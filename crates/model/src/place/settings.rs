@@ -1,6 +1,6 @@
 //! [`PlaceSettings`]: what is meant by a run of comparisons, and how it stands in the settings of a run of series.
 
-use super::metric::{COMMAND_METRICS, Metric};
+use super::comparison::{COMMAND_METRICS, Metric};
 use super::placement::{Binding, Placement};
 use super::workload::Workload;
 use crate::Picos;

@@ -1,6 +1,6 @@
 //! [`Workload`]: work that the tool brings along, by name.
 
-use super::metric::{Metric, Role, known};
+use super::comparison::{Metric, Role, known};
 use crate::CpuId;
 use crate::quantity::Better;
 use std::fmt;

@@ -1,8 +1,11 @@
-//! [`SeriesSettings`]: what is meant by a run of series, beside the trials themselves.
+//! [`SeriesSettings`]: what is meant by a run of series; [`TrialSpec`]: one probe × parameters × placement, the unit of
+//! scheduling, storing and comparing.
 
-use super::{Headline, Parameters, TrialSpec, Value};
+use super::Headline;
 use crate::quantity::Quantities;
 use crate::{CpuId, Picos};
+use std::collections::BTreeMap;
+use std::fmt;
 
 /// What tells in [`SeriesSettings::options`] which command put several probes into one run.
 const RUN: &str = "run";
@@ -80,5 +83,194 @@ impl SeriesSettings {
             "suite" => Some(Gathering::Suite),
             _ => Some(Gathering::QuickLook),
         }
+    }
+}
+
+/// A parameter of a trial.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(untagged))]
+pub enum Value {
+    /// A number, in the unit that stands last in the parameter's name.
+    Number(f64),
+    /// A name.
+    Text(String),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Number(number) => write!(f, "{number}"),
+            Value::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::Text(text)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Value {
+        Value::Number(number)
+    }
+}
+
+/// Parameters by name, as documents write them: words joined by `_`, the unit last (`gap_ns`); names of choices are
+/// kebab-case (`std-mutex`).
+///
+/// ```
+/// # use coretalk_model::series::Parameters;
+/// let parameters = Parameters::default().with("primitive", "pipe").with("gap_ns", 20e3);
+/// assert_eq!((parameters.text("primitive"), parameters.number("gap_ns")), (Some("pipe"), Some(20e3)));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
+pub struct Parameters(pub BTreeMap<String, Value>);
+
+impl Parameters {
+    /// With one more.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Parameters {
+        self.0.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// With one more, where there is one.
+    #[must_use]
+    pub fn with_some(self, name: &str, value: Option<impl Into<Value>>) -> Parameters {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    /// The name that a parameter holds.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        match self.0.get(name)? {
+            Value::Text(text) => Some(text),
+            Value::Number(_) => None,
+        }
+    }
+
+    /// The number that a parameter holds.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        match self.0.get(name)? {
+            Value::Number(number) => Some(*number),
+            Value::Text(_) => None,
+        }
+    }
+
+    /// By name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+}
+
+/// What one trial is: the same in every pass, every segment and every run that asks for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialSpec {
+    /// The probe (`wake`).
+    pub probe: String,
+    /// What is measured.
+    pub parameters: Parameters,
+    /// Which CPU each role runs on, in role order. A CPU may stand there twice: roles then share it.
+    pub placement: Vec<CpuId>,
+}
+
+/// A hash of the contents of a [`TrialSpec`] that stays the same in every version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TrialId(pub u64);
+
+impl fmt::Display for TrialId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl TrialSpec {
+    /// Its id: FNV-1a (64 bits) over `coretalk.trial/1`, the probe, each parameter and the CPUs, a zero byte after each.
+    pub fn id(&self) -> TrialId {
+        let mut hash = Fnv::new();
+        hash.word("coretalk.trial/1");
+        hash.word(&self.probe);
+        for (name, value) in self.parameters.iter() {
+            hash.word(name);
+            hash.word(&value.to_string());
+        }
+        for cpu in &self.placement {
+            hash.word(&cpu.0.to_string());
+        }
+        TrialId(hash.0)
+    }
+
+    /// Its parameters in one line: `primitive=pipe gap_ns=20000`.
+    pub fn label(&self) -> String {
+        let parts: Vec<String> =
+            self.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        parts.join(" ")
+    }
+
+    /// The two CPUs that tell which state the machine is in while it runs, the lower first: that of its first role, and
+    /// the last one that is another, which in every arrangement is far from it. `None` on one CPU.
+    pub fn ends(&self) -> Option<[CpuId; 2]> {
+        let first = *self.placement.first()?;
+        let last = *self.placement.iter().rev().find(|&&cpu| cpu != first)?;
+        Some([first.min(last), first.max(last)])
+    }
+
+    /// Its CPUs in one word: `0-1`; a single one is `3`, none is empty.
+    pub fn cpu_list(&self) -> String {
+        self.placement.iter().map(ToString::to_string).collect::<Vec<_>>().join("-")
+    }
+}
+
+/// Fowler, Noll and Vo, 64 bits, variant 1a (the constants are of its definition).
+struct Fnv(u64);
+
+impl Fnv {
+    fn new() -> Fnv {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn word(&mut self, word: &str) {
+        for &byte in word.as_bytes().iter().chain(&[0]) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> TrialSpec {
+        TrialSpec {
+            probe: "wake".into(),
+            parameters: Parameters::default().with("primitive", "pipe").with("gap_ns", 20_000.0),
+            placement: vec![CpuId(0), CpuId(1)],
+        }
+    }
+
+    #[test]
+    fn ids_are_pinned_and_tell_everything_apart() {
+        assert_eq!(spec().id().to_string(), "0772df0237585f9a");
+        let mut others = vec![spec(); 4];
+        others[0].probe = "wait".into();
+        others[1].placement.reverse();
+        others[2].parameters = spec().parameters.with("gap_ns", 20_001.0);
+        others[3].placement = vec![CpuId(1)];
+        assert!(others.iter().all(|other| other.id() != spec().id()));
+        assert_eq!(
+            (spec().label().as_str(), spec().cpu_list().as_str()),
+            ("gap_ns=20000 primitive=pipe", "0-1")
+        );
     }
 }

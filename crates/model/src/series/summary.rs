@@ -1,8 +1,13 @@
-//! Numbers behind the words of a report: trials against each other.
+//! Numbers behind the words of a report: trials against each other. [`Alike`] are those that differ in their CPUs alone: of
+//! many pairs they are a map, of few a table. [`side_by_side`] are those in one and the same state of the machine, so that
+//! they may be held against each other.
 
-use super::{SeriesSettings, TrialResult};
+use super::{SeriesSettings, TimeUnit, TrialResult, TrialState, displayed_value};
+use crate::latency::ladder::is_of_state;
+use crate::quantity::Unit;
 use crate::stats::{Estimate, median};
-use crate::{Histogram, Relation, Topology};
+use crate::{CpuId, Flag, Histogram, Relation, Topology};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The estimate that a trial is judged by, as `--precision` means it; `None` where it has nothing.
@@ -103,10 +108,146 @@ fn cut(raw: &[u64], smooth: &[f64], from: usize, to: usize, least: f64, edges: &
     }
 }
 
+/// More pairs than this are a map.
+const MOST_LISTED: usize = 8;
+
+/// Trials of one probe with the same parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alike<'a> {
+    /// In the order of the plan.
+    pub trials: Vec<&'a TrialResult>,
+}
+
+/// What the numbers of a map are told in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MapUnit {
+    /// Its symbol; empty for a ratio.
+    pub name: String,
+    /// What numbers are divided by.
+    pub divisor: f64,
+}
+
+/// Trials by kind, in the order of their first.
+pub fn alike<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Vec<Alike<'a>> {
+    let mut kinds: Vec<Alike<'a>> = Vec::new();
+    for trial in trials {
+        let same = |kind: &&mut Alike<'_>| {
+            let spec = &kind.trials[0].spec;
+            spec.probe == trial.spec.probe && spec.parameters == trial.spec.parameters
+        };
+        match kinds.iter_mut().find(same) {
+            Some(kind) => kind.trials.push(trial),
+            None => kinds.push(Alike { trials: vec![trial] }),
+        }
+    }
+    kinds
+}
+
+impl<'a> Alike<'a> {
+    /// Whether these are so many pairs that they are shown as a map.
+    pub fn is_map(&self) -> bool {
+        self.trials.iter().filter(|trial| trial.spec.placement.len() == 2).count() > MOST_LISTED
+    }
+
+    /// Those that have something to show. Of a pair that cannot keep up with a rate no delay is known, and the rate that
+    /// it reached is none.
+    pub fn with_value(&self) -> impl Iterator<Item = &'a TrialResult> + '_ {
+        self.trials.iter().copied().filter(|trial| !trial.flags.contains(Flag::Saturated))
+    }
+
+    /// What they are shown by: the name of a distribution or a value.
+    pub fn displayed_value(&self, settings: &'a SeriesSettings) -> Option<&'a str> {
+        self.with_value().find_map(|trial| displayed_value(settings, trial))
+    }
+
+    /// The headlines of trials that are shown by times.
+    pub fn medians_ns(&self, settings: &'a SeriesSettings) -> impl Iterator<Item = f64> + '_ {
+        self.with_value().filter_map(|trial| Some(headline(settings, trial)?.point))
+    }
+
+    /// What their headlines are told in: times in the unit in which the smallest of them keeps its digits.
+    pub fn unit(&self, settings: &'a SeriesSettings) -> MapUnit {
+        let unit = |name: &str| {
+            let declared =
+                self.trials.first().and_then(|trial| settings.quantities.of(&trial.spec.probe, name));
+            declared.map_or(Unit::Number, |quantity| quantity.unit)
+        };
+        let is_time = |name: &str| {
+            self.trials.iter().any(|trial| trial.medians_ns.contains_key(name)) || unit(name) == Unit::Ns
+        };
+        if let Some(name) = self.displayed_value(settings).filter(|name| !is_time(name)) {
+            return MapUnit { name: unit(name).symbol().into_owned(), divisor: 1.0 };
+        }
+        let TimeUnit { name, ns } = TimeUnit::of(self.medians_ns(settings));
+        MapUnit { name: name.to_owned(), divisor: ns }
+    }
+}
+
+/// Some trials, each in the state of the machine in which most passes of all trials between its
+/// [ends](super::TrialSpec::ends) were made; `None` for one that has no pass in it. Those of which no state is known stay
+/// as they are. In a state that is not the largest of its own, a trial has values and medians, and no distributions or
+/// counts.
+pub fn side_by_side<'a>(trials: &[&'a TrialResult]) -> Vec<Option<Cow<'a, TrialResult>>> {
+    let mut weights: BTreeMap<[CpuId; 2], Vec<(f64, f64)>> = BTreeMap::new();
+    for trial in trials {
+        let Some(ends) = trial.spec.ends() else { continue };
+        let levels = weights.entry(ends).or_default();
+        for (cas_ns, share) in states(trial) {
+            for &ns in cas_ns {
+                match levels.iter_mut().find(|(known, _)| is_of_state(ns, [*known; 2])) {
+                    Some((_, weight)) => *weight += share,
+                    None => levels.push((ns, share)),
+                }
+            }
+        }
+    }
+    let common = |trial: &TrialResult| {
+        let levels = weights.get(&trial.spec.ends()?)?;
+        levels.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(ns, _)| *ns)
+    };
+    trials
+        .iter()
+        .map(|&trial| match common(trial) {
+            Some(ns) => in_state(trial, ns),
+            None => Some(Cow::Borrowed(trial)),
+        })
+        .collect()
+}
+
+/// What CAS took in each state of a trial, and its share.
+fn states(trial: &TrialResult) -> Vec<(&[f64], f64)> {
+    match &trial.states[..] {
+        [] => vec![(&trial.cas_ns, 1.0)],
+        states => states.iter().map(|state| (&state.cas_ns[..], state.share)).collect(),
+    }
+}
+
+/// A trial in the state in which CAS takes so long.
+fn in_state(trial: &TrialResult, cas_ns: f64) -> Option<Cow<'_, TrialResult>> {
+    let fits = |levels: &[f64]| levels.iter().any(|&ns| is_of_state(ns, [cas_ns; 2]));
+    if trial.cas_ns.is_empty() || fits(&trial.cas_ns) {
+        return Some(Cow::Borrowed(trial));
+    }
+    let TrialState { values, medians_ns, cas_ns, .. } = trial.states.iter().find(|it| fits(&it.cas_ns))?;
+    let (values, medians_ns, cas_ns) = (values.clone(), medians_ns.clone(), cas_ns.clone());
+    let (flags, grade, passes) = (trial.flags, trial.grade, trial.passes);
+    Some(Cow::Owned(TrialResult {
+        passes,
+        values,
+        medians_ns,
+        cas_ns,
+        flags,
+        grade,
+        ..TrialResult::of(trial.spec.clone())
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Key;
+    use crate::CpuId;
+    use crate::series::{Parameters, TrialSpec};
+    use crate::stats::{Estimate, Key};
 
     fn around(centres: &[(f64, u64)]) -> Histogram {
         let mut histogram = Histogram::new();
@@ -135,5 +276,96 @@ mod tests {
     fn a_tail_is_no_heap_and_few_events_say_nothing() {
         assert_eq!(modes(&around(&[(12_000.0, 3_000), (90_000.0, 100)])).len(), 1);
         assert_eq!(modes(&around(&[(12_000.0, 90), (90_000.0, 90)])), []);
+    }
+
+    fn trials(parameter: &str, pairs: u32, name: &str, point: f64) -> Vec<TrialResult> {
+        let one = |pair: u32| {
+            let spec = TrialSpec {
+                probe: "wake".into(),
+                parameters: Parameters::default().with("primitive", parameter),
+                placement: vec![CpuId(0), CpuId(pair + 1)],
+            };
+            let estimate = Estimate {
+                point: point + f64::from(pair),
+                low: point,
+                high: point,
+                confidence: 0.95,
+                effective_n: 8.0,
+            };
+            let mut trial = TrialResult::of(spec);
+            let of = if name == "slept" { &mut trial.medians_ns } else { &mut trial.values };
+            of.insert(name.to_owned(), estimate);
+            trial
+        };
+        (0..pairs).map(one).collect()
+    }
+
+    #[test]
+    fn many_pairs_are_a_map_in_the_unit_of_the_smallest() {
+        let settings = SeriesSettings::default();
+        let mut all = trials("tas", 9, "slept", 40.0);
+        all.extend(trials("pipe", 8, "slept", 20e3));
+        all.extend(trials("ratio", 9, "ratio", 1.0));
+        let kinds = alike(&all);
+        let told: Vec<(usize, bool, String)> =
+            kinds.iter().map(|kind| (kind.trials.len(), kind.is_map(), kind.unit(&settings).name)).collect();
+        let expected = [(9, true, "ns"), (8, false, "µs"), (9, true, "")];
+        assert_eq!(told, expected.map(|(trials, map, unit)| (trials, map, unit.to_owned())));
+        all[0].flags.set(Flag::Saturated);
+        assert_eq!(alike(&all)[0].with_value().count(), 8);
+    }
+
+    fn estimate(point: f64) -> Estimate {
+        Estimate { point, low: point, high: point, confidence: 0.95, effective_n: 8.0 }
+    }
+
+    /// A trial with these states: share, value, CAS.
+    fn trial(states: &[(f64, f64, f64)]) -> TrialResult {
+        let spec = TrialSpec {
+            probe: "wait".into(),
+            parameters: Parameters::default(),
+            placement: vec![CpuId(1), CpuId(0)],
+        };
+        let values = |value: f64| BTreeMap::from([("loop_ns".to_owned(), estimate(value))]);
+        let state = |&(share, value, cas_ns): &(f64, f64, f64)| TrialState {
+            share,
+            passes: 8,
+            value: estimate(value),
+            values: values(value),
+            medians_ns: BTreeMap::new(),
+            cas_ns: vec![cas_ns],
+        };
+        TrialResult {
+            values: values(states[0].1),
+            cas_ns: vec![states[0].2],
+            states: states.iter().map(state).filter(|_| states.len() > 1).collect(),
+            ..TrialResult::of(spec)
+        }
+    }
+
+    #[test]
+    fn trials_are_held_against_each_other_in_one_state_or_not_at_all() {
+        let trials = [
+            trial(&[(0.6, 50.0, 25.0), (0.4, 240.0, 124.0)]),
+            trial(&[(0.7, 260.0, 125.0), (0.3, 60.0, 25.2)]),
+            trial(&[(1.0, 70.0, 25.1)]),
+            trial(&[(1.0, 200.0, 124.0)]),
+        ];
+        let beside = |these: &[&TrialResult]| -> Vec<Option<f64>> {
+            let point = |trial: Cow<'_, TrialResult>| trial.values["loop_ns"].point;
+            side_by_side(these).into_iter().map(|trial| trial.map(point)).collect()
+        };
+        let [a, b, near, far] = &trials;
+        assert_eq!(beside(&[a, b, near]), [Some(50.0), Some(60.0), Some(70.0)], "each where CAS takes 25 ns");
+        assert_eq!(beside(&[a, b, far]), [Some(240.0), Some(260.0), Some(200.0)]);
+        assert_eq!(beside(&[a, near, far]), [Some(50.0), Some(70.0), None], "it was never there");
+    }
+
+    #[test]
+    fn trials_of_which_no_state_is_known_stay_as_they_are() {
+        let mut old = trial(&[(1.0, 80.0, 25.0)]);
+        old.cas_ns.clear();
+        let far = trial(&[(1.0, 200.0, 124.0)]);
+        assert!(side_by_side(&[&old, &far]).iter().all(Option::is_some));
     }
 }

@@ -1,0 +1,216 @@
+//! [`Assignment`]: threads on CPUs, with what it costs and what a change of it would; and how it is made better by exchanges:
+//! whole groups first, then single threads towards those they talk to.
+
+use super::{CpuDistances, Graph};
+use crate::stats::Key;
+
+/// No thread, or no CPU.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Threads on CPUs by position, both ways.
+#[derive(Debug, Clone)]
+pub(super) struct Assignment<'a> {
+    pub graph: &'a Graph,
+    pub distances: &'a CpuDistances,
+    /// By thread.
+    pub cpu_of: Vec<u32>,
+    /// By CPU; `NONE` where it is free.
+    pub thread_on: Vec<u32>,
+}
+
+impl<'a> Assignment<'a> {
+    pub fn new(graph: &'a Graph, distances: &'a CpuDistances, cpu_of: Vec<u32>) -> Assignment<'a> {
+        let mut thread_on = vec![NONE; distances.len()];
+        for (thread, &cpu) in cpu_of.iter().enumerate() {
+            thread_on[cpu as usize] = thread as u32;
+        }
+        Assignment { graph, distances, cpu_of, thread_on }
+    }
+
+    /// Σ weight × ns over all pairs that talk.
+    pub fn cost(&self) -> f64 {
+        self.graph
+            .edges()
+            .map(|(a, b, weight)| {
+                weight * self.distances.ns(self.cpu_of[a] as usize, self.cpu_of[b] as usize)
+            })
+            .sum()
+    }
+
+    /// What a thread's talk would cost on a CPU, leaving out a thread that it may change places with.
+    fn cost_of(&self, thread: usize, cpu: usize, but: u32) -> f64 {
+        self.graph
+            .neighbours(thread)
+            .iter()
+            .filter(|(other, _)| *other != but)
+            .map(|&(other, weight)| weight * self.distances.ns(cpu, self.cpu_of[other as usize] as usize))
+            .sum()
+    }
+
+    /// By how much the cost falls if a thread moves to a CPU, whose thread, if any, takes its place. Two that talk keep
+    /// their distance.
+    pub fn gain(&self, thread: usize, to: usize) -> f64 {
+        let from = self.cpu_of[thread] as usize;
+        let other = self.thread_on[to];
+        let mut gain = self.cost_of(thread, from, other) - self.cost_of(thread, to, other);
+        if other != NONE {
+            let me = thread as u32;
+            gain += self.cost_of(other as usize, to, me) - self.cost_of(other as usize, from, me);
+        }
+        gain
+    }
+
+    pub fn exchange(&mut self, thread: usize, to: usize) {
+        let from = self.cpu_of[thread] as usize;
+        let other = self.thread_on[to];
+        self.cpu_of[thread] = to as u32;
+        self.thread_on[to] = thread as u32;
+        self.thread_on[from] = other;
+        if other != NONE {
+            self.cpu_of[other as usize] = from as u32;
+        }
+    }
+}
+
+/// How many changes may be looked at; what there is of a clock where there is none.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort(pub u64);
+
+impl Effort {
+    /// Takes from it what something costs; false when it is used up.
+    pub fn spend(&mut self, cost: usize) -> bool {
+        let enough = self.0 > cost as u64;
+        self.0 = self.0.saturating_sub(cost as u64);
+        enough
+    }
+}
+
+/// Gains below this share of the cost are rounding.
+const ROUNDING: f64 = 1e-12;
+/// Neighbours of a thread that are asked for better CPUs, heaviest first.
+const MOST_NEIGHBOURS: usize = 12;
+
+/// Exchanges until nothing helps, or the effort is spent.
+pub(super) fn refine(assignment: &mut Assignment<'_>, key: Key, effort: &mut Effort) {
+    let least = ROUNDING * assignment.cost();
+    for round in 0.. {
+        let mut better = false;
+        for level in 0..assignment.distances.levels().len() {
+            better |= exchange_groups(assignment, level, least, effort);
+        }
+        better |= exchange_threads(assignment, key.with(round), least, effort);
+        if !better || effort.0 == 0 {
+            return;
+        }
+    }
+}
+
+/// Each thread looks at the CPUs near those it talks to, and takes the best of them while that helps.
+fn exchange_threads(assignment: &mut Assignment<'_>, key: Key, least: f64, effort: &mut Effort) -> bool {
+    let mut order: Vec<usize> = (0..assignment.graph.len()).collect();
+    key.shuffle(&mut order);
+    let small = assignment.distances.len() <= 64;
+    let mut candidates: Vec<u32> = Vec::new();
+    let mut better = false;
+    for thread in order {
+        candidates.clear();
+        let talks = assignment.graph.neighbours(thread);
+        if talks.is_empty() {
+            continue;
+        }
+        if small {
+            candidates.extend(0..assignment.distances.len() as u32);
+        } else {
+            let mut heaviest: Vec<(u32, f64)> = talks.to_vec();
+            if heaviest.len() > MOST_NEIGHBOURS {
+                heaviest.select_nth_unstable_by(MOST_NEIGHBOURS, |x, y| y.1.total_cmp(&x.1));
+                heaviest.truncate(MOST_NEIGHBOURS);
+            }
+            for (other, _) in heaviest {
+                candidates.extend(assignment.distances.near(assignment.cpu_of[other as usize] as usize));
+            }
+            candidates.sort_unstable();
+            candidates.dedup();
+        }
+        let mut best = (least, NONE);
+        for &cpu in &candidates {
+            if cpu == assignment.cpu_of[thread] {
+                continue;
+            }
+            if !effort.spend(2 * talks.len()) {
+                return better;
+            }
+            let gain = assignment.gain(thread, cpu as usize);
+            if gain > best.0 {
+                best = (gain, cpu);
+            }
+        }
+        if best.1 != NONE {
+            assignment.exchange(thread, best.1 as usize);
+            better = true;
+        }
+    }
+    better
+}
+
+/// Groups of one size exchange all their threads.
+fn exchange_groups(assignment: &mut Assignment<'_>, level: usize, least: f64, effort: &mut Effort) -> bool {
+    let distances = assignment.distances;
+    let groups = &distances.levels()[level];
+    let mut better = false;
+    for first in 0..groups.len() {
+        for second in first + 1..groups.len() {
+            let (a, b) = (&groups[first], &groups[second]);
+            if a.len() != b.len() || a.len() < 2 {
+                continue;
+            }
+            let around: usize = a
+                .iter()
+                .chain(b)
+                .filter(|&&cpu| assignment.thread_on[cpu] != NONE)
+                .map(|&cpu| assignment.graph.neighbours(assignment.thread_on[cpu] as usize).len())
+                .sum();
+            if !effort.spend(2 * around) {
+                return better;
+            }
+            let before = cost_around(assignment, level, [first, second]);
+            swap(assignment, a, b);
+            if before - cost_around(assignment, level, [first, second]) > least {
+                better = true;
+            } else {
+                swap(assignment, a, b);
+            }
+        }
+    }
+    better
+}
+
+fn swap(assignment: &mut Assignment<'_>, a: &[usize], b: &[usize]) {
+    for (&x, &y) in a.iter().zip(b) {
+        match (assignment.thread_on[x], assignment.thread_on[y]) {
+            (NONE, NONE) => {}
+            (NONE, thread) => assignment.exchange(thread as usize, x),
+            (thread, _) => assignment.exchange(thread as usize, y),
+        }
+    }
+}
+
+/// Cost of everything that is said by threads of two groups.
+fn cost_around(assignment: &Assignment<'_>, level: usize, two: [usize; 2]) -> f64 {
+    let distances = assignment.distances;
+    let (mut outside, mut among) = (0.0, 0.0);
+    for &cpu in two.iter().flat_map(|&group| &distances.levels()[level][group]) {
+        let thread = assignment.thread_on[cpu];
+        if thread == NONE {
+            continue;
+        }
+        for &(other, weight) in assignment.graph.neighbours(thread as usize) {
+            let there = assignment.cpu_of[other as usize] as usize;
+            let cost = weight * distances.ns(cpu, there);
+            let inside = two.contains(&(distances.group_of(level, there) as usize));
+            // Both ends say it.
+            if inside { among += cost } else { outside += cost }
+        }
+    }
+    outside + among / 2.0
+}

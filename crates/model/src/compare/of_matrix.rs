@@ -1,0 +1,239 @@
+//! Matrices as a [`Side`]: a latency run, and a file of another tool or of our own `csv`.
+
+use super::{Dataset, Fact, Reading, ReadingKey, Series, Side, Value};
+use crate::environment::Virtualization;
+use crate::formats::{ImportedMatrix, Printed, Unit};
+use crate::latency::summary::counts_total;
+use crate::latency::{Cell, Counts, HomeSetting, LatencyMap, LatencyResult, LatencySettings, TailSeries};
+use crate::lint::comb;
+use crate::quantity::Better;
+use crate::stats::{Estimate, median_ranks};
+use crate::{Environment, Protocol, Topology};
+use std::collections::BTreeMap;
+
+/// Differences below 0.3 ns matter to nobody: a program's own instructions around a transfer move by more.
+pub(super) const NEGLIGIBLE_NS: f64 = 0.3;
+/// So many steps of the clock, over the round trips of a batch, can be told apart.
+const VISIBLE_STEPS: f64 = 3.0;
+/// The median of a distribution of single events stands for one run with its own luck; what its counts say of it is no
+/// more than this.
+pub(super) const SERIES_FLOOR: f64 = 0.02;
+
+/// A latency run: a dataset for each map, one for each imitated tool, and one for the tails.
+pub fn of_latency(
+    environment: &Environment,
+    topology: &Topology,
+    settings: &LatencySettings,
+    result: &LatencyResult,
+) -> Side {
+    let mut datasets: Vec<Dataset> =
+        result.maps.iter().map(|map| of_map(map, environment, settings)).collect();
+    for imitated in &result.imitated {
+        let readings = imitated.cells.iter().filter_map(|(row, column, cell)| {
+            let cpus = imitated.cells.cpus();
+            let key = ReadingKey::unordered(cpus[row], cpus[column]);
+            let reading =
+                Reading { value: Value::bare(cell.as_ref().ok()?.value_ns), cycles: None, steady: true };
+            (row != column).then_some((key, reading))
+        });
+        datasets.push(Dataset {
+            traits: vec![("kernel", format!("as:{}", imitated.tool))],
+            readings: readings.collect(),
+            ..in_ns(format!("latency as {}", imitated.tool), "as_printed")
+        });
+    }
+    if !result.tails.is_empty() {
+        datasets.push(Dataset {
+            traits: vec![("home", home(settings))],
+            readings: result.tails.iter().filter_map(of_tails).collect(),
+            ..in_ns("latency tails".to_owned(), "half_round_trip")
+        });
+    }
+    Side {
+        facts: facts(environment),
+        topology: Some(topology.clone()),
+        execution: result.execution.clone(),
+        guest: environment.hypervisor.is_some(),
+        datasets,
+    }
+}
+
+/// What an environment says of the conditions; what it does not know is left out.
+pub(super) fn facts(environment: &Environment) -> BTreeMap<Fact, String> {
+    let simulated = if environment.simulated.is_some() { "yes" } else { "no" };
+    let hypervisor = match environment.virtualization() {
+        Virtualization::Guest(name) => Some(name.to_owned()),
+        Virtualization::BareMetal => Some("none".to_owned()),
+        Virtualization::Unknown => None,
+    };
+    let known = [
+        (Fact::Simulated, Some(simulated.to_owned())),
+        (Fact::Libc, environment.libc.clone()),
+        (Fact::CpuModel, environment.cpu_model.clone()),
+        (Fact::Microcode, environment.microcode.clone()),
+        (Fact::Firmware, environment.firmware.clone()),
+        (Fact::System, environment.kernel.clone()),
+        (Fact::Hypervisor, hypervisor),
+        (Fact::Governor, environment.governor.clone()),
+        (Fact::Boost, environment.boost.map(|on| if on { "on" } else { "off" }.to_owned())),
+        (Fact::Page, environment.page_bytes.map(|bytes| bytes.to_string())),
+        (Fact::Tool, Some(environment.tool_version.clone()).filter(|version| !version.is_empty())),
+    ];
+    known.into_iter().filter_map(|(fact, text)| Some((fact, text?))).collect()
+}
+
+fn in_ns(name: String, quantity: &str) -> Dataset {
+    Dataset {
+        name,
+        quantity: quantity.to_owned(),
+        unit: "ns".to_owned(),
+        better: Better::Lower,
+        traits: Vec::new(),
+        resolution: 0.0,
+        negligible: NEGLIGIBLE_NS,
+        readings: BTreeMap::new(),
+    }
+}
+
+fn home(settings: &LatencySettings) -> String {
+    match settings.home {
+        HomeSetting::Auto => "auto".to_owned(),
+        HomeSetting::Node(node) => format!("node {}", node.0),
+    }
+}
+
+fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySettings) -> Dataset {
+    let quantity = match map.protocol {
+        Protocol::Cas | Protocol::Store | Protocol::Msg => "half_round_trip",
+        Protocol::Xfer => "read",
+        Protocol::OneWay => "one_way_variation",
+    };
+    let (counts, resolution) = match settings.counts {
+        // Adaptive batches last 200 steps of the clock or more: three of them are below the least effect.
+        Counts::Adaptive => ("adaptive".to_owned(), 0.0),
+        Counts::Fixed { samples, iterations } => {
+            let step_ns = environment.clock.step_ns.unwrap_or(0.0);
+            let resolution = VISIBLE_STEPS * step_ns / (2.0 * f64::from(iterations));
+            (format!("{samples} of {iterations}"), resolution)
+        }
+    };
+    let cpus = map.cells.cpus();
+    let symmetric = map.cells.is_symmetric();
+    let readings =
+        map.cells.iter().filter(|(row, column, _)| row != column).filter_map(|(row, column, cell)| {
+            let Cell::Measured(value) = cell else { return None };
+            let pair = [cpus[row], cpus[column]];
+            let key =
+                if symmetric { ReadingKey::unordered(pair[0], pair[1]) } else { ReadingKey::Pair(pair) };
+            let reading = Reading {
+                value: Value::of(&value.latency_ns),
+                cycles: value.cycles.as_ref().map(Value::of),
+                steady: value.states.len() < 2,
+            };
+            Some((key, reading))
+        });
+    Dataset {
+        traits: vec![
+            ("kernel", map.kernel.to_string()),
+            ("regime", map.regime.name().to_owned()),
+            ("home", home(settings)),
+            ("lines", settings.lines.map_or_else(|| "auto".to_owned(), |lines| lines.to_string())),
+            ("counts", counts),
+        ],
+        resolution,
+        readings: readings.collect(),
+        ..in_ns(format!("latency {}", map.protocol), quantity)
+    }
+}
+
+/// The median of single half round trips, with its order statistics and a floor.
+fn of_tails(tails: &TailSeries) -> Option<(ReadingKey, Reading)> {
+    let n = counts_total(&tails.raw);
+    let (low, high) = median_ranks(n as usize, 0.05)?;
+    let at = |rank: usize| {
+        let mut passed = 0;
+        tails.raw.iter().find_map(|&(ps, count)| {
+            passed += count;
+            (passed >= rank as u64).then_some(ps as f64 / 1e3)
+        })
+    };
+    let point = at(n.div_ceil(2) as usize)?;
+    let estimate =
+        Estimate { point, low: at(low)?, high: at(high)?, confidence: 0.95, effective_n: n as f64 };
+    let [from, to] = tails.placement;
+    let series = Series {
+        name: format!("p50 {from}→{to} {}", tails.kernel),
+        label: format!("p50 {}", tails.kernel),
+        cpus: tails.placement.to_vec(),
+    };
+    let reading =
+        Reading { value: Value::of(&estimate.widened_to(SERIES_FLOOR)), cycles: None, steady: true };
+    Some((ReadingKey::Series(series), reading))
+}
+
+/// A value printed on a lattice moves by a whole step for next to nothing: one step is no difference yet.
+const STEPS_OF_A_LATTICE: f64 = 1.5;
+
+/// The matrices of one file.
+pub fn of_import(matrices: &[ImportedMatrix]) -> Side {
+    let datasets = matrices.iter().map(|matrix| dataset(matrix, matrices.len())).collect();
+    let said = |key: &str| matrices.first().and_then(|matrix| value(matrix, key));
+    let facts = [
+        (Fact::Simulated, said("simulated").map(|text| if text == "true" { "yes" } else { "no" })),
+        (Fact::CpuModel, said("cpu")),
+        (Fact::System, said("os")),
+        (Fact::Hypervisor, said("hypervisor")),
+    ];
+    Side {
+        facts: facts.into_iter().filter_map(|(fact, text)| Some((fact, text?.to_owned()))).collect(),
+        topology: None,
+        execution: Vec::new(),
+        guest: said("hypervisor").is_some(),
+        datasets,
+    }
+}
+
+fn value<'a>(matrix: &'a ImportedMatrix, key: &str) -> Option<&'a str> {
+    matrix.metadata.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+}
+
+fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
+    let matrix = &imported.matrix;
+    let cpus = matrix.cpus();
+    let mut readings: BTreeMap<ReadingKey, Reading> = BTreeMap::new();
+    for row in 0..matrix.len() {
+        for column in 0..row {
+            // A file does not say which direction is which, and runs have one value for both.
+            let both = [matrix.get(row, column), matrix.get(column, row)];
+            let known: Vec<f64> = both.into_iter().filter_map(|cell| *cell?).collect();
+            if known.is_empty() {
+                continue;
+            }
+            let mean = known.iter().sum::<f64>() / known.len() as f64;
+            let reading = Reading { value: Value::bare(mean), cycles: None, steady: true };
+            readings.insert(ReadingKey::unordered(cpus[row], cpus[column]), reading);
+        }
+    }
+    let values: Vec<f64> = readings.values().map(|reading| reading.value.point).collect();
+    let lattice = match imported.printed {
+        Printed::WholeNumbers => 1.0,
+        Printed::Decimals => comb::step(&values, imported.printed).unwrap_or(0.0),
+    };
+    let name = match (value(imported, "protocol"), &imported.title) {
+        (Some(protocol), _) => format!("latency {protocol}"),
+        (None, Some(title)) if among > 1 => format!("latency, {title}"),
+        (None, _) => "latency".to_owned(),
+    };
+    let traits =
+        ["kernel", "regime"].into_iter().filter_map(|key| Some((key, value(imported, key)?.to_owned())));
+    Dataset {
+        name,
+        quantity: "half_round_trip".to_owned(),
+        unit: imported.unit.to_string(),
+        better: Better::Lower,
+        traits: traits.collect(),
+        resolution: STEPS_OF_A_LATTICE * lattice,
+        negligible: if imported.unit == Unit::Ns { NEGLIGIBLE_NS } else { 0.0 },
+        readings,
+    }
+}

@@ -1,0 +1,287 @@
+//! Runs of trials as a [`Side`]: `wake`, `queue` and whatever comes, by the number that each trial is shown by; and a
+//! comparison of placements, each metric of each piece of work, placement by placement.
+
+use super::of_matrix::{NEGLIGIBLE_NS, SERIES_FLOOR, facts};
+use super::{Dataset, Reading, ReadingKey, Series, Side, Value};
+use crate::place::{PlaceResult, PlaceSettings};
+use crate::quantity::{Better, Unit};
+use crate::queue::QueueCell;
+use crate::series::{SeriesResult, SeriesSettings, TrialResult, displayed_value};
+use crate::{Environment, Flag, Topology};
+use std::collections::BTreeMap;
+
+/// From so many pairs on, trials with equal parameters are a matrix, judged by relation and by pair; fewer are
+/// representatives, each a line of its own.
+const MATRIX: usize = 7;
+
+/// A run of trials: a dataset for each set of parameters with many pairs, and one for each number of the others.
+pub fn of_series(
+    environment: &Environment,
+    topology: &Topology,
+    settings: &SeriesSettings,
+    result: &SeriesResult,
+) -> Side {
+    let mut sets: BTreeMap<String, Vec<(&TrialResult, &str, Value)>> = BTreeMap::new();
+    for trial in &result.trials {
+        let told = displayed_value(settings, trial);
+        let number = |name: &str| trial.medians_ns.get(name).or_else(|| trial.values.get(name));
+        let Some((name, estimate)) = told.and_then(|name| Some((name, number(name)?))) else { continue };
+        let value = Value::of(&estimate.widened_to(SERIES_FLOOR));
+        let set = format!("{} {}", trial.spec.probe, trial.spec.label());
+        sets.entry(set.trim_end().to_owned()).or_default().push((trial, name, value));
+    }
+    let options: Vec<String> =
+        settings.options.without_parallel().map(|(name, value)| format!("{name}={value}")).collect();
+    let options = ("options", options.join(" "));
+    let mut datasets: BTreeMap<String, Dataset> = BTreeMap::new();
+    for (set, trials) in sets {
+        let pairs = trials.iter().filter(|(trial, ..)| trial.spec.placement.len() == 2).count();
+        for (trial, name, value) in trials {
+            let (unit, better) = match trial.medians_ns.contains_key(name) {
+                true => (Unit::Ns, None),
+                false => settings
+                    .quantities
+                    .of(&trial.spec.probe, name)
+                    .map_or((Unit::Number, None), |it| (it.unit, it.better)),
+            };
+            let (dataset, key) = match trial.spec.placement.as_slice() {
+                // A table of queues is a matrix, however few CPUs it has.
+                [from, to] if pairs >= MATRIX || QueueCell::holds(trial) => {
+                    (format!("{set}, {name}"), ReadingKey::Pair([*from, *to]))
+                }
+                _ => {
+                    let label = set.split_once(' ').map_or("", |(_, label)| label);
+                    let series = Series {
+                        name: format!("{label} {}", trial.spec.cpu_list()).trim().to_owned(),
+                        label: label.to_owned(),
+                        cpus: trial.spec.placement.clone(),
+                    };
+                    (format!("{}, {name}", trial.spec.probe), ReadingKey::Series(series))
+                }
+            };
+            let dataset = datasets.entry(dataset.clone()).or_insert_with(|| Dataset {
+                name: dataset,
+                quantity: name.to_owned(),
+                negligible: if unit == Unit::Ns { NEGLIGIBLE_NS } else { 0.0 },
+                unit: unit.symbol().into_owned(),
+                better: better.unwrap_or(Better::Lower),
+                traits: vec![options.clone()],
+                resolution: 0.0,
+                readings: BTreeMap::new(),
+            });
+            // Two that poll and share a CPU hand over once in a time slice: that says nothing about the pair.
+            if trial.flags.contains(Flag::SharedSpin) {
+                continue;
+            }
+            let steady = !trial.flags.contains(Flag::Multimodal);
+            dataset.readings.insert(key, Reading { value, cycles: None, steady });
+        }
+    }
+    Side {
+        facts: facts(environment),
+        topology: Some(topology.clone()),
+        execution: Vec::new(),
+        guest: environment.hypervisor.is_some(),
+        datasets: datasets.into_values().collect(),
+    }
+}
+
+/// A comparison of placements: a dataset for each metric of each piece of work.
+pub fn of_places(
+    environment: &Environment,
+    topology: &Topology,
+    settings: &PlaceSettings,
+    result: &PlaceResult,
+) -> Side {
+    let threads =
+        settings.threads.map_or_else(|| "as the work says".to_owned(), |threads| threads.to_string());
+    let datasets = result.comparisons.iter().map(|comparison| {
+        let readings = comparison.arms.iter().filter_map(|arm| {
+            let value = Value::of(arm.median.as_ref()?);
+            let cpus = arm.placement.taskset().unwrap_or_else(|| "unbound".to_owned());
+            let series = Series {
+                name: format!("{} ({cpus})", arm.placement.name),
+                label: arm.placement.name.clone(),
+                cpus: arm.placement.taskset().map_or(Vec::new(), |_| arm.placement.cpus.clone()),
+            };
+            Some((ReadingKey::Series(series), Reading { value, cycles: None, steady: true }))
+        });
+        Dataset {
+            name: format!("{}, {}", comparison.work, comparison.metric.name),
+            quantity: comparison.metric.name.to_string(),
+            unit: comparison.metric.unit.to_owned(),
+            better: comparison.metric.better,
+            traits: vec![("threads", threads.clone())],
+            resolution: 0.0,
+            negligible: 0.0,
+            readings: readings.collect(),
+        }
+    });
+    Side {
+        facts: facts(environment),
+        topology: Some(topology.clone()),
+        execution: Vec::new(),
+        guest: environment.hypervisor.is_some(),
+        datasets: datasets.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{Alignment, LeastEffect, Levels, Verdict, Weight, compare, mismatches, overview};
+    use crate::quantity::{Quantities, Quantity};
+    use crate::series::{Parameters, TrialSpec};
+    use crate::stats::{Estimate, Key};
+    use crate::{CpuId, Domain, Grade, Level};
+
+    fn trial(probe: &str, parameter: &str, placement: [u32; 2], name: &str, point: f64) -> TrialResult {
+        let estimate =
+            Estimate { point, low: point * 0.99, high: point * 1.01, confidence: 0.95, effective_n: 8.0 };
+        let spec = TrialSpec {
+            probe: probe.into(),
+            parameters: Parameters::default().with("kind", parameter),
+            placement: placement.map(CpuId).to_vec(),
+        };
+        let mut trial = TrialResult { passes: 8, grade: Some(Grade::A), ..TrialResult::of(spec) };
+        if name.ends_with("_per_s") {
+            trial.values.insert(name.into(), estimate);
+        } else {
+            trial.medians_ns.insert(name.into(), estimate);
+        }
+        trial
+    }
+
+    const QUEUE: &[Quantity] = &[Quantity::rate("messages_per_s", "", "messages")];
+
+    const JITTER: &[Quantity] = &[Quantity::value("lost_share", "", Unit::Share).displayed()];
+
+    fn side(trials: Vec<TrialResult>) -> Side {
+        side_on(Topology::flat("0-3".parse().unwrap()), trials)
+    }
+
+    fn side_on(topology: Topology, trials: Vec<TrialResult>) -> Side {
+        let settings = SeriesSettings {
+            headlines: vec!["slept".into(), "messages_per_s".into()],
+            quantities: Quantities::new([("queue", QUEUE), ("jitter", JITTER)]),
+            options: Parameters::default().with("samples", 50.0),
+            ..SeriesSettings::default()
+        };
+        let result = SeriesResult { trials, complete: true, ..SeriesResult::default() };
+        of_series(&Environment::default(), &topology, &settings, &result)
+    }
+
+    #[test]
+    fn trials_are_compared_by_the_number_that_they_are_shown_by() {
+        let watched = |lost: f64| {
+            let mut trial = trial("jitter", "", [0, 0], "watched_share", 1.0);
+            let [low, high] = [lost * 0.99, lost * 1.01];
+            let share = Estimate { point: lost, low, high, confidence: 0.95, effective_n: 8.0 };
+            trial.values.insert("lost_share".into(), share);
+            side(vec![trial])
+        };
+        let (a, b) = (watched(0.001), watched(0.01));
+        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
+        let dataset = &comparison.datasets[0];
+        assert_eq!(
+            (dataset.quantity.as_str(), dataset.levels[0].difference.verdict),
+            ("lost_share", Verdict::Slower)
+        );
+    }
+
+    #[test]
+    fn representatives_are_lines_and_each_is_judged() {
+        let of = |mutex: f64, pipe: f64| {
+            side(vec![
+                trial("wake", "mutex", [0, 1], "slept", mutex),
+                trial("wake", "pipe", [0, 1], "slept", pipe),
+            ])
+        };
+        let (a, b) = (of(4_000.0, 9_000.0), of(4_000.0, 12_000.0));
+        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
+        let verdicts: Vec<(&str, Verdict)> = comparison.datasets[0]
+            .levels
+            .iter()
+            .map(|level| (level.level.as_str(), level.difference.verdict))
+            .collect();
+        assert_eq!(verdicts, [("kind=mutex 0-1", Verdict::Same), ("kind=pipe 0-1", Verdict::Slower)]);
+    }
+
+    #[test]
+    fn many_pairs_are_a_matrix_and_of_rates_more_is_faster() {
+        let of = |factor: f64, seed: u64| {
+            let pairs =
+                (0..4).flat_map(|from| (0..4).map(move |to| [from, to])).filter(|[from, to]| from != to);
+            let noisy =
+                |pair: [u32; 2]| 1.0 + 0.01 * Key::of(&[seed, u64::from(pair[0])]).normal(u64::from(pair[1]));
+            let rate = |pair| 2e6 * factor * noisy(pair);
+            side(pairs.map(|pair| trial("queue", "spsc", pair, "messages_per_s", rate(pair))).collect())
+        };
+        let (a, b) = (of(1.0, 1), of(1.2, 2));
+        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
+        let dataset = &comparison.datasets[0];
+        assert_eq!(
+            (dataset.name.as_str(), dataset.unit.as_str()),
+            ("queue kind=spsc, messages_per_s", "messages/s")
+        );
+        assert_eq!((dataset.levels.len(), dataset.cells.len()), (1, 12));
+        assert_eq!(dataset.levels[0].difference.verdict, Verdict::Faster);
+    }
+
+    #[test]
+    fn on_another_machine_series_are_joined_by_how_their_cpus_lie() {
+        let of = |cores: [&str; 2], trials: Vec<TrialResult>| {
+            let domain = |level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
+            let mut domains = cores.map(|list| domain(Level::Core, list)).to_vec();
+            domains.push(domain(Level::L3, "0-3"));
+            side_on(Topology::new("0-3".parse().unwrap(), domains, BTreeMap::new()), trials)
+        };
+        let mutex = |pair: [u32; 2], ns: f64| trial("wake", "mutex", pair, "slept", ns);
+        // CPUs 0 and 1 are threads of a core in A and cores in B, and 0 and 2 the other way round.
+        let a = of(["0-1", "2-3"], vec![mutex([0, 1], 1_000.0), mutex([0, 2], 4_000.0)]);
+        let b = of(["0,2", "1,3"], vec![mutex([0, 1], 4_000.0), mutex([0, 2], 1_300.0)]);
+        assert!(
+            mismatches(&a, &b)
+                .iter()
+                .any(|found| found.what == "topology" && found.weight == Weight::Refuses)
+        );
+        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
+        let dataset = &comparison.datasets[0];
+        let verdicts: Vec<(&str, Verdict)> =
+            dataset.levels.iter().map(|level| (level.level.as_str(), level.difference.verdict)).collect();
+        assert_eq!(
+            verdicts,
+            [("kind=mutex relation=l3", Verdict::Same), ("kind=mutex relation=smt", Verdict::Slower)]
+        );
+        assert!(dataset.alone.is_empty() && dataset.cells.is_empty());
+        // So they stand in a table of many; of one machine by their numbers.
+        let columns = |sides: [&Side; 3]| overview(&sides.map(|side| (side, Levels::of(side)))).groups;
+        assert_eq!(columns([&a, &b, &a]), ["kind=mutex relation=l3", "kind=mutex relation=smt"]);
+        assert_eq!(columns([&a, &a, &a]), ["kind=mutex 0-1", "kind=mutex 0-2"]);
+        // Where one does not say how they lie, they are left out, each with its number.
+        let flat = side(vec![mutex([0, 1], 4_000.0)]);
+        let comparison = compare(&a, &flat, &Alignment::between(&a, &flat), LeastEffect::DEFAULT);
+        let dataset = &comparison.datasets[0];
+        assert!(dataset.levels.is_empty(), "{:?}", dataset.levels);
+        assert_eq!(dataset.alone.len(), 3);
+    }
+
+    #[test]
+    fn other_trials_and_other_options_are_no_comparison() {
+        let (a, b) = (
+            side(vec![trial("wake", "mutex", [0, 1], "slept", 4e3)]),
+            side(vec![trial("queue", "spsc", [0, 1], "messages_per_s", 1e6)]),
+        );
+        assert!(
+            mismatches(&a, &b).iter().any(|found| found.weight == Weight::Forbids),
+            "{:?}",
+            mismatches(&a, &b)
+        );
+        let mut other = a.clone();
+        other.datasets[0].traits[0].1 = "samples=9".into();
+        assert!(mismatches(&a, &other).iter().any(|found| found.weight == Weight::Refuses));
+        let mut polled = trial("queue", "spsc", [1, 1], "messages_per_s", 1e4);
+        polled.flags.set(Flag::SharedSpin);
+        assert!(side(vec![polled]).datasets[0].readings.is_empty());
+    }
+}

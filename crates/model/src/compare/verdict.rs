@@ -1,0 +1,281 @@
+//! [`Verdict`] and the rule that leads to it: different, the same, or too little to tell; [`Judged`]: numbers before the
+//! correction for many tests, and the verdict after it.
+
+use super::{Difference, Possible};
+use crate::quantity::Better;
+use crate::stats::{Estimate, normal};
+
+/// What a comparison says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// B is better than A, shown.
+    Faster,
+    /// B is worse than A, shown.
+    Slower,
+    /// The difference is shown to be smaller than the least effect that counts.
+    Same,
+    /// None of these is shown.
+    CannotTell,
+}
+
+impl Verdict {
+    /// The stable name used in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Faster => "faster",
+            Verdict::Slower => "slower",
+            Verdict::Same => "same",
+            Verdict::CannotTell => "cannot-tell",
+        }
+    }
+
+    /// Whether a difference is shown.
+    pub fn is_different(self) -> bool {
+        matches!(self, Verdict::Faster | Verdict::Slower)
+    }
+}
+
+/// The least relative effect that counts (`--min-effect`): 0.03 is 3 %.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LeastEffect(pub f64);
+
+impl LeastEffect {
+    /// What is asked for by default.
+    pub const DEFAULT: LeastEffect = LeastEffect(0.03);
+
+    /// The margin for values of a size: the asked share, or where they are larger the smallest visible and the smallest
+    /// interesting difference.
+    pub(super) fn margin(self, value: f64, resolution: f64, negligible: f64) -> Margin {
+        let matters = (1.0 + self.0.max(negligible / value)).ln();
+        let visible = (1.0 + resolution / value).ln();
+        Margin { least: matters.max(visible), is_coarse: visible > TOO_COARSE * matters }
+    }
+}
+
+/// The least shift that counts, as a logarithm.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Margin {
+    /// The shift.
+    pub least: f64,
+    /// Whether it is so large only because nothing smaller can be seen: what stays within it is not shown to be the same.
+    pub is_coarse: bool,
+}
+
+/// What can be seen has to be finer than so many times what counts, for two values to be shown to be the same.
+const TOO_COARSE: f64 = 2.0;
+
+/// What decides: where a shift lies, how sure that is, and what counts. Logarithms of B ÷ A.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// The shift.
+    pub shift: f64,
+    /// Its standard deviation.
+    pub deviation: f64,
+    /// The least shift that counts.
+    pub margin: f64,
+}
+
+/// Two one-sided tests at 5 % (Schuirmann 1987).
+const EQUIVALENCE_Z: f64 = 1.644_853_626_951_472_7;
+
+impl Outcome {
+    /// Different where the corrected p-value of "no difference" is small enough *and* the shift counts; the same where
+    /// its 90 % interval lies inside the margin.
+    pub(super) fn verdict(&self, adjusted_p: f64, level: f64, better: Better) -> Verdict {
+        if adjusted_p <= level && self.shift.abs() >= self.margin {
+            let lower = self.shift < 0.0;
+            return if lower == (better == Better::Lower) { Verdict::Faster } else { Verdict::Slower };
+        }
+        if self.within() <= self.margin { Verdict::Same } else { Verdict::CannotTell }
+    }
+
+    /// The farthest end of the 90 % interval: what the difference is shown to stay within.
+    pub(super) fn within(&self) -> f64 {
+        self.shift.abs() + EQUIVALENCE_Z * self.deviation
+    }
+
+    /// Whether it is not ruled out that B is lower by what counts.
+    pub(super) fn may_be_below(&self) -> bool {
+        self.shift - EQUIVALENCE_Z * self.deviation <= -self.margin
+    }
+
+    /// Whether it is not ruled out that B is higher by what counts.
+    pub(super) fn may_be_above(&self) -> bool {
+        self.shift + EQUIVALENCE_Z * self.deviation >= self.margin
+    }
+
+    /// Two-sided p-value of "no difference".
+    pub(super) fn p_value(&self) -> f64 {
+        if self.deviation > 0.0 {
+            2.0 * normal::below(-self.shift.abs() / self.deviation)
+        } else {
+            f64::from(self.shift == 0.0)
+        }
+    }
+}
+
+/// Neither does the spread between pairs tell, nor do they carry intervals.
+const NO_ERROR_KNOWN: &str = "too few pairs, and none has an interval";
+/// The machine changed its state in most pairs.
+const MOVED: &str = "the machine changed state during a run";
+/// A guest's CPUs may be moved by the host.
+const FLOATS: &str = "the host may have moved the guest's CPUs";
+/// Steps of a clock, or of what was printed, hide what counts.
+const COARSE: &str = "the resolution of the numbers is too coarse";
+/// What needs no interval.
+const IDENTICAL: &str = "identical numbers";
+
+/// Plateaus lie at least 15 % apart: what moves a guest's level by more may be the host moving its CPUs.
+const PLATEAU: f64 = 0.14;
+
+/// What is known of a level or a cell: medians as read, and the shift in the basis of the dataset.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Case {
+    pub a: f64,
+    pub b: f64,
+    /// ln(B ÷ A).
+    pub shift: f64,
+    /// Its deviation, where anything is known of the error.
+    pub deviation: Option<f64>,
+    /// The least shift that counts.
+    pub margin: Margin,
+    /// Whether what speaks changed its state during a run.
+    pub moved: bool,
+    /// Whether a side is a guest.
+    pub guest: bool,
+    /// Whether both sides say the very same.
+    pub identical: bool,
+}
+
+/// Numbers before the correction, and the verdict after it.
+#[derive(Debug, Clone)]
+pub(super) struct Judged {
+    case: Case,
+    /// `None` where nothing is known of the error.
+    outcome: Option<Outcome>,
+    reason: Option<&'static str>,
+    q_value: f64,
+    verdict: Verdict,
+}
+
+impl Judged {
+    pub fn of(case: Case) -> Judged {
+        let Case { shift, margin, .. } = case;
+        let margin = margin.least;
+        let outcome = case.deviation.map(|deviation| Outcome { shift, deviation, margin });
+        let floats = case.guest && shift.abs() > PLATEAU;
+        let reason = match () {
+            () if case.identical => None,
+            () if case.moved => Some(MOVED),
+            () if outcome.is_none() => Some(NO_ERROR_KNOWN),
+            () => floats.then_some(FLOATS),
+        };
+        Judged { case, outcome, reason, q_value: 1.0, verdict: Verdict::CannotTell }
+    }
+
+    pub fn p_value(&self) -> f64 {
+        self.outcome.filter(|_| self.reason.is_none()).map_or(1.0, |outcome| outcome.p_value())
+    }
+
+    pub fn conclude(&mut self, adjusted: f64, error: f64, better: Better) {
+        self.q_value = adjusted;
+        self.verdict = match (&self.outcome, self.reason) {
+            (Some(outcome), None) => outcome.verdict(adjusted, error, better),
+            _ => Verdict::CannotTell,
+        };
+        match (self.verdict, self.case.identical) {
+            (Verdict::Same, false) if self.case.margin.is_coarse => {
+                (self.verdict, self.reason) = (Verdict::CannotTell, Some(COARSE));
+            }
+            (Verdict::Same, true) if !self.case.margin.is_coarse => {}
+            (_, true) => (self.verdict, self.reason) = (Verdict::Same, Some(IDENTICAL)),
+            _ => {}
+        }
+    }
+
+    /// What has not been shown to be otherwise, by the one-sided tests that show equality.
+    fn possible(&self, better: Better) -> Possible {
+        let of = |below: bool, above: bool| match better {
+            Better::Lower => Possible { faster: below, slower: above },
+            Better::Higher => Possible { faster: above, slower: below },
+        };
+        match (self.verdict, &self.outcome, self.reason) {
+            (Verdict::Faster, ..) => Possible { faster: true, slower: false },
+            (Verdict::Slower, ..) => Possible { faster: false, slower: true },
+            (Verdict::Same, ..) => Possible { faster: false, slower: false },
+            (Verdict::CannotTell, Some(outcome), None) => of(outcome.may_be_below(), outcome.may_be_above()),
+            (Verdict::CannotTell, ..) => of(true, true),
+        }
+    }
+
+    pub fn difference(self, better: Better) -> Difference {
+        let ratio = |log: f64| log.exp() - 1.0;
+        let deviation = self.outcome.map_or(f64::INFINITY, |outcome| outcome.deviation);
+        let shift = Estimate {
+            point: ratio(self.case.shift),
+            low: ratio(self.case.shift - 1.96 * deviation),
+            high: ratio(self.case.shift + 1.96 * deviation),
+            confidence: if self.outcome.is_some() { 0.95 } else { 0.0 },
+            effective_n: 1.0,
+        };
+        Difference {
+            a: self.case.a,
+            b: self.case.b,
+            shift,
+            q_value: self.q_value,
+            verdict: self.verdict,
+            within: self.outcome.map(|outcome| ratio(outcome.within())),
+            least: ratio(self.case.margin.least),
+            reason: self.reason,
+            possible: self.possible(better),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_needs_both_proof_and_size() {
+        let outcome = |shift, deviation| Outcome { shift, deviation, margin: 0.03 };
+        for (shift, deviation, better, expected) in [
+            (0.05, 0.01, Better::Lower, Verdict::Slower),
+            (0.05, 0.01, Better::Higher, Verdict::Faster),
+            (-0.05, 0.01, Better::Lower, Verdict::Faster),
+            // Proven and too small.
+            (0.02, 0.001, Better::Lower, Verdict::Same),
+            // Large and not proven.
+            (0.05, 0.04, Better::Lower, Verdict::CannotTell),
+            (0.0, 0.04, Better::Lower, Verdict::CannotTell),
+            (0.01, 0.01, Better::Lower, Verdict::Same),
+        ] {
+            let outcome = outcome(shift, deviation);
+            let verdict = outcome.verdict(outcome.p_value(), 0.001, better);
+            assert_eq!(verdict, expected, "{shift} ± {deviation}");
+        }
+    }
+
+    #[test]
+    fn the_margin_is_the_largest_of_share_step_and_interest() {
+        let least = LeastEffect(0.03);
+        for (value, resolution, expected, is_coarse) in [
+            (100.0, 0.0, 1.03_f64, false),
+            (6.0, 0.0, 1.05, false),
+            (50.0, 2.5, 1.05, false),
+            (50.0, 5.0, 1.1, true),
+        ] {
+            let margin = least.margin(value, resolution, 0.3);
+            assert!(
+                (margin.least - expected.ln()).abs() < 1e-12 && margin.is_coarse == is_coarse,
+                "{margin:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_error_at_all_is_certainty() {
+        let exact = |shift| Outcome { shift, deviation: 0.0, margin: 0.03 }.p_value();
+        assert_eq!((exact(0.0), exact(0.1)), (1.0, 0.0));
+    }
+}

@@ -1,0 +1,179 @@
+//! One field of a file: a latency as it prints it ([`Number`]), or a CPU id ([`read_label`], [`CpuLabels`]).
+
+use super::import_error::excerpt;
+use super::{MAX_CPUS, Printed, Problem};
+use crate::CpuId;
+use crate::cpu::HIGHEST_CPU;
+use std::collections::HashMap;
+
+/// A number and how it was printed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Number {
+    pub value: f64,
+    pub printed: Printed,
+}
+
+/// The character between whole part and decimals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DecimalMark {
+    Point,
+    Comma,
+}
+
+/// Reads a cell; `None` is one of the ways to say "not measured": nothing at all, NaN, `x` (CoherencyLatency), `-`,
+/// NA, null. The sign is left to whoever knows whether the cell is on the diagonal.
+///
+/// # Errors
+/// [`Problem::NotANumber`] and [`Problem::Thousands`].
+pub(super) fn read_cell(text: &str, mark: DecimalMark) -> Result<Option<Number>, Problem> {
+    let text = text.trim();
+    const UNKNOWN: [&str; 9] = ["", "nan", "x", "-", "--", "na", "n/a", "null", "none"];
+    if UNKNOWN.iter().any(|unknown| text.eq_ignore_ascii_case(unknown)) {
+        return Ok(None);
+    }
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if ["inf", "infinity", "∞"].iter().any(|infinite| unsigned.eq_ignore_ascii_case(infinite)) {
+        return Ok(Some(Number { value: f64::INFINITY, printed: Printed::Decimals }));
+    }
+    if !is_numeric(text) {
+        return Err(Problem::NotANumber { cell: excerpt(text) });
+    }
+    let foreign = match mark {
+        DecimalMark::Point => text.contains(','),
+        DecimalMark::Comma => text.contains('.') || text.matches(',').count() > 1,
+    };
+    if foreign {
+        return Err(Problem::Thousands { cell: excerpt(text) });
+    }
+    let value = match mark {
+        DecimalMark::Point => text.parse::<f64>(),
+        DecimalMark::Comma => text.replace(',', ".").parse::<f64>(),
+    };
+    let printed =
+        if unsigned.bytes().all(|b| b.is_ascii_digit()) { Printed::WholeNumbers } else { Printed::Decimals };
+    // Adding zero turns -0 into 0.
+    value
+        .map(|value| Some(Number { value: value + 0.0, printed }))
+        .map_err(|_| Problem::NotANumber { cell: excerpt(text) })
+}
+
+/// Whether only the characters of numbers occur, so that a comma in it can be a decimal mark.
+pub(super) fn is_numeric(text: &str) -> bool {
+    text.bytes().any(|b| b.is_ascii_digit())
+        && text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b',' | b'+' | b'-' | b'e' | b'E'))
+}
+
+/// Reads `5`, `CPU 5`, `cpu5`, `Core #5`.
+///
+/// # Errors
+/// [`Problem::NotACpu`].
+pub(super) fn read_label(text: &str) -> Result<CpuId, Problem> {
+    let trimmed = text.trim();
+    let word = trimmed.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+    let kind = &trimmed[..trimmed.len() - word.len()];
+    const KINDS: [&str; 7] = ["", "cpu", "core", "thread", "pu", "hwc", "c"];
+    let known = KINDS.iter().any(|known| kind.eq_ignore_ascii_case(known));
+    let digits = if kind.is_empty() { word } else { word.trim_start_matches([' ', '#', '_', '-']) };
+    let id = is_whole(digits).then(|| digits.parse().ok()).flatten();
+    match id {
+        Some(id) if known && id <= HIGHEST_CPU => Ok(CpuId(id)),
+        _ => Err(Problem::NotACpu { label: excerpt(trimmed) }),
+    }
+}
+
+/// Whether this is a whole number without a sign.
+pub(super) fn is_whole(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// CPU ids in the order of a header, with their positions.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CpuLabels {
+    cpus: Vec<CpuId>,
+    positions: HashMap<CpuId, usize>,
+}
+
+impl CpuLabels {
+    /// 0 to `n` − 1, for a file that names no CPU.
+    pub(super) fn numbered(n: usize) -> CpuLabels {
+        let cpus: Vec<_> = (0..n as u32).map(CpuId).collect();
+        let positions = cpus.iter().map(|&cpu| (cpu, cpu.index())).collect();
+        CpuLabels { cpus, positions }
+    }
+
+    /// Adds the next id of the header.
+    ///
+    /// # Errors
+    /// [`Problem::DuplicateCpu`] and [`Problem::TooManyCpus`].
+    pub(super) fn push(&mut self, cpu: CpuId) -> Result<(), Problem> {
+        if self.cpus.len() == MAX_CPUS {
+            return Err(Problem::TooManyCpus);
+        }
+        if self.positions.insert(cpu, self.cpus.len()).is_some() {
+            return Err(Problem::DuplicateCpu { cpu });
+        }
+        self.cpus.push(cpu);
+        Ok(())
+    }
+
+    /// The number of CPUs.
+    pub(super) fn len(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// The ids in the order of the header.
+    pub(super) fn cpus(&self) -> &[CpuId] {
+        &self.cpus
+    }
+
+    /// Where the header names this CPU.
+    ///
+    /// # Errors
+    /// [`Problem::UnknownRow`] if it does not.
+    pub(super) fn position(&self, cpu: CpuId) -> Result<usize, Problem> {
+        self.positions.get(&cpu).copied().ok_or(Problem::UnknownRow { cpu })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_printed_and_nothing_else_does() {
+        use DecimalMark::{Comma, Point};
+        use Printed::{Decimals, WholeNumbers};
+        for (text, mark, value, printed) in [
+            ("52", Point, 52.0, WholeNumbers),
+            (" 6.930 ", Point, 6.93, Decimals),
+            ("1.986e+01", Point, 19.86, Decimals),
+            ("6,930", Comma, 6.93, Decimals),
+            ("-7.1", Point, -7.1, Decimals),
+            ("-0", Point, 0.0, WholeNumbers),
+        ] {
+            assert_eq!(read_cell(text, mark), Ok(Some(Number { value, printed })), "from {text:?}");
+        }
+        for text in ["", "NaN", "x", "X", "-", "n/a", "null"] {
+            assert_eq!(read_cell(text, Point), Ok(None), "from {text:?}");
+        }
+        for text in ["timeout", "52ns", "0x10", "1_000", "1 000", "--5", "1.2.3", "e", "5e", "."] {
+            let problem = read_cell(text, Point).unwrap_err();
+            assert!(matches!(problem, Problem::NotANumber { .. }), "{text:?}: {problem}");
+        }
+        for (text, mark) in [("1,019.22", Point), ("1,019", Point), ("1.019,22", Comma), ("1,019,220", Comma)]
+        {
+            let problem = read_cell(text, mark).unwrap_err();
+            assert!(matches!(problem, Problem::Thousands { .. }), "{text:?}: {problem}");
+        }
+    }
+
+    #[test]
+    fn cpu_names_in_use_are_read_and_others_are_not() {
+        for text in ["5", " 5 ", "CPU 5", "cpu5", "Core #5", "core_5", "c5", "HWC 5"] {
+            assert_eq!(read_label(text), Ok(CpuId(5)), "from {text:?}");
+        }
+        for text in ["", "x", "5.0", "-5", "latency 5", "CPU", "99999999999", "1048576", "é5"] {
+            assert!(read_label(text).is_err(), "{text:?} was accepted");
+        }
+    }
+}

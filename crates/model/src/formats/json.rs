@@ -1,0 +1,144 @@
+//! Matrices in JSON: an object of objects keyed by CPU number (the fork of c2clat with `-j`); and
+//! `inter-processor-communication`, two sizes, two lists of labels, flat values row by row.
+
+use super::field::{CpuLabels, Number, read_label};
+use super::import_error::excerpt;
+use super::pairs::{Pair, Pairs};
+use super::square::{Shape, Square};
+use super::{FormatId, ImportError, ImportedMatrix, Labels, Printed, Problem, Unit};
+use serde_json::{Map, Value};
+
+/// The largest document; its tree takes up to 16 times as much memory.
+const MAX_JSON_MIB: usize = 128;
+
+/// Reads the matrix of a document.
+///
+/// # Errors
+/// What the document gets wrong, or that it is of another kind.
+pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
+    if text.len() > MAX_JSON_MIB << 20 {
+        return Err(Problem::TooLarge { limit_mib: MAX_JSON_MIB }.into());
+    }
+    let document: Value = serde_json::from_str(text).map_err(|error| {
+        // The library puts the position at the end of its sentence as well.
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default().to_owned();
+        let (line, column) = (Some(error.line()), Some(error.column()));
+        ImportError { line, column, problem: Problem::JsonSyntax { message } }
+    })?;
+    let unknown = || Problem::JsonShape {
+        message: "expected an object of objects keyed by CPU, or `inter-processor-communication`".to_owned(),
+    };
+    let object = document.as_object().ok_or_else(unknown)?;
+    if let Some(matrix) = find_ipc(object) {
+        return read_ipc(object, matrix).map(|one| vec![one]);
+    }
+    if is_c2clat(object) {
+        return read_c2clat(object).map(|one| vec![one]);
+    }
+    Err(unknown().into())
+}
+
+/// Whether this is such a document: every key a CPU, every value an object.
+fn is_c2clat(document: &Map<String, Value>) -> bool {
+    !document.is_empty() && document.iter().all(|(key, value)| read_label(key).is_ok() && value.is_object())
+}
+
+/// Reads the matrix.
+///
+/// # Errors
+/// [`Problem::JsonShape`] names the key that is not as expected.
+fn read_c2clat(document: &Map<String, Value>) -> Result<ImportedMatrix, ImportError> {
+    let mut pairs = Pairs::default();
+    for (from_key, row) in document {
+        let from = read_label(from_key)?;
+        for (to_key, value) in row.as_object().into_iter().flatten() {
+            let path = || format!("`{}`.`{}`", excerpt(from_key), excerpt(to_key));
+            let to = read_label(to_key).map_err(|problem| shape(format!("{}: {problem}", path())))?;
+            let number = number(value).ok_or_else(|| shape(format!("{} is not a number", path())))?;
+            let negative = number.is_some_and(|number| number.value < 0.0) && from != to;
+            if negative {
+                return Err(shape(format!("{} is negative", path())).into());
+            }
+            pairs.push(Pair { line: 0, field: 0, from, to, number })?;
+        }
+    }
+    let no_line = |error: ImportError| error.problem;
+    let square = pairs.into_square().map_err(no_line)?;
+    Ok(square.finish(FormatId::C2clatJson, Some(Unit::Ns), Labels::FromFile, Shape::Detect)?)
+}
+
+const IPC: &str = "inter-processor-communication";
+
+/// The object with the matrix, if this is such a document: under its name, or the whole.
+fn find_ipc(document: &Map<String, Value>) -> Option<&Map<String, Value>> {
+    let whole = ["d0", "d1", "values"].iter().all(|key| document.contains_key(*key)).then_some(document);
+    document.get(IPC).and_then(Value::as_object).or(whole)
+}
+
+/// Reads the matrix of this object; the document around it may describe the machine.
+///
+/// # Errors
+/// [`Problem::JsonShape`] names the key that is not as expected.
+fn read_ipc(
+    document: &Map<String, Value>,
+    object: &Map<String, Value>,
+) -> Result<ImportedMatrix, ImportError> {
+    let list = |key: &str| {
+        object.get(key).and_then(Value::as_array).ok_or_else(|| shape(format!("`{key}` is not a list")))
+    };
+    let (rows, columns) =
+        (labels(list("row_label")?, "row_label")?, labels(list("column_label")?, "column_label")?);
+    let n = columns.len();
+    if rows.cpus() != columns.cpus() {
+        return Err(shape("`row_label` and `column_label` differ".to_owned()).into());
+    }
+    for key in ["d0", "d1"] {
+        if object.get(key).and_then(Value::as_u64) != Some(n as u64) {
+            return Err(shape(format!("`{key}` is not {n}, the number of labels")).into());
+        }
+    }
+    let values = list("values")?;
+    if values.len() != n * n {
+        return Err(shape(format!("`values` has {} entries, not {n} times {n}", values.len())).into());
+    }
+    let mut square = Square::new(&columns)?;
+    for (index, value) in values.iter().enumerate() {
+        let number = number(value).ok_or_else(|| shape(format!("`values[{index}]` is not a number")))?;
+        let placed = square.set(index / n, index % n, number);
+        placed.map_err(|problem| shape(format!("`values[{index}]`: {problem}")))?;
+    }
+    let mut imported = square.finish(FormatId::IpcJson, None, Labels::FromFile, Shape::Detect)?;
+    if let Some(machine) = document.get("sysinfo").and_then(Value::as_object) {
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        imported.metadata = machine.iter().map(|(key, value)| (key.clone(), text(value))).collect();
+    }
+    Ok(imported)
+}
+
+/// A number as JSON has it; null is "not measured", anything else is no number.
+fn number(value: &Value) -> Option<Option<Number>> {
+    match value {
+        Value::Null => Some(None),
+        Value::Number(number) => {
+            let printed = if number.is_f64() { Printed::Decimals } else { Printed::WholeNumbers };
+            Some(Some(Number { value: number.as_f64()?, printed }))
+        }
+        _ => None,
+    }
+}
+
+/// The problem of a document that is JSON but not as expected.
+fn shape(message: String) -> Problem {
+    Problem::JsonShape { message }
+}
+
+fn labels(list: &[Value], key: &str) -> Result<CpuLabels, Problem> {
+    let mut labels = CpuLabels::default();
+    for (index, value) in list.iter().enumerate() {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let pushed = read_label(&text).and_then(|cpu| labels.push(cpu));
+        pushed.map_err(|problem| shape(format!("`{key}[{index}]`: {problem}")))?;
+    }
+    Ok(labels)
+}

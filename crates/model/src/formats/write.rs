@@ -1,0 +1,255 @@
+//! What is written: coretalk's own `csv`, which is read here too, a `#` block that says what the numbers are, a header row
+//! with CPU ids, the full square; `c2c-csv`, the bare matrix as core-to-core-latency writes it, for tools and archives that
+//! expect that; and a Markdown table, for documents and issues.
+
+use super::bare_csv::{read_square, rows};
+use super::document::Document;
+use super::import_error::excerpt;
+use super::square::Shape;
+use super::{FormatId, ImportError, ImportedMatrix, Labels, Problem, Unit};
+use crate::{CpuId, Matrix};
+use std::fmt::Write as _;
+
+/// How the first line of a file begins.
+const MAGIC: &str = "# coretalk matrix:";
+
+/// Prints a matrix with its metadata, one `# key: value` line each. Cells that are `None`, and the diagonal, are
+/// empty; a value that is no latency (negative or not finite) is unknown and empty too.
+///
+/// ```
+/// # use coretalk_model::{CpuId, Matrix, formats::{Unit, write_csv}};
+/// let matrix = Matrix::symmetric(vec![CpuId(0), CpuId(4)], |_, _| Some(52.5));
+/// let csv = write_csv(&matrix, Unit::Ns, &[("probe", "cas")]);
+/// assert_eq!(csv, "# coretalk matrix: symmetric, ns\n# probe: cas\ncpu,0,4\n0,,52.5\n4,52.5,\n");
+/// ```
+pub fn write_csv<K: AsRef<str>, V: AsRef<str>>(
+    matrix: &Matrix<Option<f64>>,
+    unit: Unit,
+    metadata: &[(K, V)],
+) -> String {
+    let shape = if matrix.is_symmetric() { "symmetric" } else { "directed" };
+    let cell = |row, column| latency(matrix, row, column);
+    square(&format!("{shape}, {unit}"), matrix.cpus(), metadata, cell)
+}
+
+/// The unit of [`write_rates_csv`].
+const RATE: &str = "messages/s";
+
+/// Prints messages per second from the CPU of the row to that of the column in the same way, the diagonal too. No
+/// latencies: a reader says so.
+///
+/// ```
+/// # use coretalk_model::{CpuId, Matrix, formats::write_rates_csv};
+/// let matrix = Matrix::directed(vec![CpuId(0), CpuId(4)], |row, column| (row <= column).then_some(2.5e6));
+/// let csv = write_rates_csv(&matrix, &[("capacity", "1")]);
+/// assert_eq!(csv, "# coretalk matrix: directed, messages/s\n# capacity: 1\ncpu,0,4\n0,2500000,2500000\n4,,2500000\n");
+/// ```
+pub fn write_rates_csv<K: AsRef<str>, V: AsRef<str>>(
+    matrix: &Matrix<Option<f64>>,
+    metadata: &[(K, V)],
+) -> String {
+    let known = |value: &f64| value.is_finite() && *value >= 0.0;
+    let cell = |row, column| matrix.get(row, column).copied().flatten().filter(known);
+    square(&format!("directed, {RATE}"), matrix.cpus(), metadata, cell)
+}
+
+fn square<K: AsRef<str>, V: AsRef<str>>(
+    what: &str,
+    cpus: &[CpuId],
+    metadata: &[(K, V)],
+    cell: impl Fn(usize, usize) -> Option<f64>,
+) -> String {
+    let mut csv = format!("{MAGIC} {what}\n");
+    for (key, value) in metadata {
+        csv.push_str("# ");
+        escape(key.as_ref(), &mut csv);
+        csv.push_str(": ");
+        escape(value.as_ref(), &mut csv);
+        csv.push('\n');
+    }
+    csv.push_str("cpu");
+    for cpu in cpus {
+        // Writing to a string cannot fail.
+        let _ = write!(csv, ",{cpu}");
+    }
+    csv.push('\n');
+    for (row, cpu) in cpus.iter().enumerate() {
+        let _ = write!(csv, "{cpu}");
+        for column in 0..cpus.len() {
+            csv.push(',');
+            if let Some(value) = cell(row, column) {
+                let _ = write!(csv, "{value}");
+            }
+        }
+        csv.push('\n');
+    }
+    csv
+}
+
+/// The latency at a position; nothing on the diagonal and for what is no latency.
+fn latency(matrix: &Matrix<Option<f64>>, row: usize, column: usize) -> Option<f64> {
+    let cell = matrix.get(row, column).copied().flatten();
+    // Adding zero turns -0 into 0.
+    cell.filter(|value| row != column && value.is_finite() && *value >= 0.0).map(|value| value + 0.0)
+}
+
+/// Whether a file is one of ours.
+pub(super) fn is_ours(document: &Document) -> bool {
+    document.line(0).starts_with(MAGIC)
+}
+
+/// Reads what [`write_csv`] prints.
+///
+/// # Errors
+/// What the file gets wrong.
+pub(super) fn read_ours(document: &Document) -> Result<ImportedMatrix, ImportError> {
+    let (shape, unit) = read_magic(document.line(0)).map_err(|problem| problem.at_line(0))?;
+    let metadata = (1..document.len())
+        .map(|line| document.line(line))
+        .map_while(|line| line.strip_prefix('#'))
+        .filter_map(|line| split_unescaped(line.strip_prefix(' ').unwrap_or(line)))
+        .collect();
+    let (square, labels) = read_square(document, &rows(document, 1, end_of_square(document))?)?;
+    debug_assert_eq!(labels, Labels::FromFile);
+    let imported = square.finish(FormatId::CoretalkCsv, Some(unit), labels, shape)?;
+    Ok(ImportedMatrix { metadata, ..imported })
+}
+
+/// Where a blank line and another block follow: the rows of trials that a run has beside its map.
+fn end_of_square(document: &Document) -> usize {
+    let begins_another = |line: &usize| {
+        document.line(*line).trim().is_empty()
+            && document.line(line + 1).starts_with("# ")
+            && !document.line(line + 1).starts_with(MAGIC)
+    };
+    (1..document.len().saturating_sub(1)).find(begins_another).unwrap_or(document.len())
+}
+
+fn read_magic(line: &str) -> Result<(Shape, Unit), Problem> {
+    let unknown = || Problem::OwnHeader { text: excerpt(line) };
+    let (shape, unit) = line[MAGIC.len()..].split_once(',').ok_or_else(unknown)?;
+    if unit.trim() == RATE {
+        return Err(Problem::Rates);
+    }
+    let shape = match shape.trim() {
+        "symmetric" => Shape::Symmetric,
+        "directed" => Shape::Directed,
+        _ => return Err(unknown()),
+    };
+    let unit = [Unit::Ns, Unit::Cycles].into_iter().find(|known| known.to_string() == unit.trim());
+    Ok((shape, unit.ok_or_else(unknown)?))
+}
+
+/// Keeps a key or value on its line and apart from the other: backslash, colon and control characters are escaped.
+fn escape(text: &str, into: &mut String) {
+    for c in text.chars() {
+        match c {
+            '\\' => into.push_str("\\\\"),
+            ':' => into.push_str("\\:"),
+            c if c.is_control() => into.extend(c.escape_unicode()),
+            c => into.push(c),
+        }
+    }
+}
+
+/// Splits `key: value` at the first colon that is not escaped. Editors drop the blank after it if the value is empty.
+fn split_unescaped(line: &str) -> Option<(String, String)> {
+    let mut escaped = false;
+    let colon = line.char_indices().find(|&(_, c)| {
+        let found = c == ':' && !escaped;
+        escaped = c == '\\' && !escaped;
+        found
+    });
+    let (key, value) = line.split_at(colon?.0);
+    let value = &value[1..];
+    Some((unescape(key), unescape(value.strip_prefix(' ').unwrap_or(value))))
+}
+
+fn unescape(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        plain.push_str(before);
+        rest = after;
+        let unicode = after.strip_prefix("u{").and_then(|hex| hex.split_once('}'));
+        let read =
+            unicode.and_then(|(hex, end)| Some((char::from_u32(u32::from_str_radix(hex, 16).ok()?)?, end)));
+        if let Some((c, end)) = read {
+            plain.push(c);
+            rest = end;
+        } else if let Some(c) = after.chars().next() {
+            plain.push(c);
+            rest = &after[c.len_utf8()..];
+        }
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// Prints N rows of N fields without any ids: the strict lower triangle of a symmetric matrix, everything but the
+/// diagonal of a directed one, with all digits. Unknown cells are empty.
+///
+/// ```
+/// # use coretalk_model::{CpuId, Matrix, formats::write_c2c_csv};
+/// let matrix = Matrix::symmetric(vec![CpuId(0), CpuId(4)], |_, _| Some(52.5));
+/// assert_eq!(write_c2c_csv(&matrix), ",\n52.5,\n");
+/// ```
+pub fn write_c2c_csv(matrix: &Matrix<Option<f64>>) -> String {
+    let mut csv = String::new();
+    for row in 0..matrix.len() {
+        for column in 0..matrix.len() {
+            if column > 0 {
+                csv.push(',');
+            }
+            if matrix.is_symmetric() && column > row {
+                continue;
+            }
+            if let Some(latency) = latency(matrix, row, column) {
+                // Writing to a string cannot fail.
+                let _ = write!(csv, "{latency}");
+            }
+        }
+        csv.push('\n');
+    }
+    csv
+}
+
+/// Prints a table with CPU ids on both axes and one decimal; unknown cells and the diagonal are empty. A symmetric
+/// matrix is printed as a full square, so that each row holds all latencies of its CPU.
+///
+/// ```
+/// # use coretalk_model::{CpuId, Matrix, formats::{Unit, write_markdown}};
+/// let matrix = Matrix::symmetric(vec![CpuId(0), CpuId(4)], |_, _| Some(52.46));
+/// assert_eq!(
+///     write_markdown(&matrix, Unit::Ns),
+///     "|   ns |    0 |    4 |\n|-----:|-----:|-----:|\n|    0 |      | 52.5 |\n|    4 | 52.5 |      |\n"
+/// );
+/// ```
+pub fn write_markdown(matrix: &Matrix<Option<f64>>, unit: Unit) -> String {
+    let n = matrix.len();
+    let cell =
+        |row, column| latency(matrix, row, column).map_or(String::new(), |value| format!("{value:.1}"));
+    let widest = (0..n).flat_map(|row| (0..n).map(move |column| (row, column)));
+    let widths = widest.map(|(row, column)| cell(row, column).len());
+    let labels = matrix.cpus().iter().map(|cpu| cpu.to_string().len());
+    let width = widths.chain(labels).chain([unit.to_string().len()]).max().unwrap_or_default();
+    // Writing to a string cannot fail.
+    let mut table = String::new();
+    let _ = write!(table, "| {:>width$} |", unit.to_string());
+    for cpu in matrix.cpus() {
+        let _ = write!(table, " {:>width$} |", cpu.0);
+    }
+    table.push_str("\n|");
+    for _ in 0..=n {
+        let _ = write!(table, "{:-<dashes$}:|", "", dashes = width + 1);
+    }
+    table.push('\n');
+    for (row, cpu) in matrix.cpus().iter().enumerate() {
+        let _ = write!(table, "| {:>width$} |", cpu.0);
+        for column in 0..n {
+            let _ = write!(table, " {:>width$} |", cell(row, column));
+        }
+        table.push('\n');
+    }
+    table
+}

@@ -1,0 +1,175 @@
+//! Inference against planted structures, published matrices with known structure and disturbed copies of them. In release,
+//! `--features acceptance --test inference`, it is the acceptance test; a plain `cargo test` has fewer machines.
+#![allow(clippy::unwrap_used, reason = "an oracle that cannot be read fails its test")]
+
+mod plain;
+mod planted;
+mod published;
+
+use coretalk_model::infer::infer;
+use coretalk_model::stats::Key;
+use planted::{Machine, Weather};
+use published::{Published, Tally, judge, levels_of};
+
+const ACCEPTANCE: bool = cfg!(feature = "acceptance");
+
+#[test]
+fn planted_structures_are_found_exactly() {
+    for row in planted_rows(if ACCEPTANCE { 400 } else { 25 }) {
+        println!("{row}");
+        let missed = row.ours.machines - row.ours.passed;
+        assert!(missed <= (row.ours.machines / 100).max(1) && row.ours.wrong == 0, "{row}");
+    }
+}
+
+#[test]
+fn machines_without_groups_get_none() {
+    let rows = flat_rows(if ACCEPTANCE { 150 } else { 15 });
+    rows.iter().for_each(|row| println!("{row}"));
+    let sum = |of: fn(&Row) -> usize| rows.iter().map(of).sum::<usize>();
+    let (invented, plain, all) =
+        (sum(|row| row.ours.invented), sum(|row| row.plain.invented), sum(|row| row.ours.machines));
+    // Noise of a quarter on a few CPUs looks like anything now and then.
+    assert!(invented * 400 <= all && plain * 10 > all, "{invented} of {all}, plain linkage {plain}");
+}
+
+#[test]
+fn every_published_level_that_is_clear_is_found_and_none_is_wrong() {
+    let Some(files) = published::all("the published matrices") else { return };
+    let (table, row) = published_table(&files);
+    println!("{table}\n{row}");
+    assert!(row.ours.machines >= 84);
+    assert_eq!((row.ours.passed, row.ours.wrong), (row.ours.machines, 0), "{table}");
+    assert!(row.ours.found > row.plain.found, "{table}");
+}
+
+#[test]
+fn disturbed_files_keep_their_levels() {
+    let Some(files) = published::all("the disturbed matrices") else { return };
+    let rows = disturbed_rows(&files, if ACCEPTANCE { 5 } else { 1 });
+    rows.iter().for_each(|row| println!("{row}"));
+    let sum = |of: fn(&Row) -> usize| rows.iter().map(of).sum::<usize>();
+    let (found, clear, plain) =
+        (sum(|row| row.ours.found), sum(|row| row.ours.clear), sum(|row| row.plain.found));
+    let (wrong, share) = (sum(|row| row.ours.wrong), if ACCEPTANCE { 97 } else { 96 });
+    println!("{found} of {clear} levels, plain linkage {plain}; {wrong} files with a wrong group");
+    assert!(found * 100 >= clear * share && found > plain);
+    assert!(wrong <= (clear / 500).max(1));
+}
+
+/// A score beside that of plain average linkage, with its name.
+struct Row {
+    name: String,
+    ours: Tally,
+    plain: Tally,
+}
+
+impl std::fmt::Display for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:24} {}\n{:24} {}", self.name, self.ours, "   plain linkage", self.plain)
+    }
+}
+
+/// Scores every file as it is; the table says what was found of each.
+fn published_table(files: &[Published]) -> (String, Row) {
+    let mut table = String::new();
+    let mut row = Row { name: "published".into(), ours: Tally::default(), plain: Tally::default() };
+    for file in files {
+        // A matrix that is refused has no levels.
+        let levels = infer(&file.observed).map(|structure| levels_of(&structure)).unwrap_or_default();
+        let ours = judge(&levels, &file.truth);
+        let plain = judge(&plain::levels(&file.observed), &file.truth);
+        let verdict = |passed: bool| if passed { "ok" } else { "FAILED" };
+        let shape: Vec<String> =
+            levels.iter().map(|groups| format!("{}×{}", groups.len(), groups[0].len())).collect();
+        table.push_str(&format!(
+            "{:62} {:6} clear {}/{} wrong {} levels {:18} plain {:6} {}/{} wrong {}\n",
+            file.name,
+            verdict(ours.passed()),
+            ours.found,
+            ours.clear,
+            ours.wrong,
+            shape.join(" "),
+            verdict(plain.passed()),
+            plain.found,
+            plain.clear,
+            plain.wrong,
+        ));
+        row.ours.add(&ours);
+        row.plain.add(&plain);
+    }
+    (table, row)
+}
+
+/// Scores disturbed copies of the files of 3 to 130 CPUs, kind by kind.
+fn disturbed_rows(files: &[Published], seeds: u64) -> Vec<Row> {
+    let small: Vec<&Published> =
+        files.iter().filter(|file| (3..=130).contains(&file.observed.len())).collect();
+    let of_kind = |kind: &&str| {
+        let mut row = Row { name: (*kind).to_owned(), ours: Tally::default(), plain: Tally::default() };
+        for (index, file) in small.iter().enumerate() {
+            for seed in 0..seeds {
+                let key = Key::of(&[seed, index as u64]);
+                let Some(worse) = published::disturb(file, kind, key) else { continue };
+                let levels =
+                    infer(&worse.observed).map(|structure| levels_of(&structure)).unwrap_or_default();
+                row.ours.add(&judge(&levels, &worse.truth));
+                row.plain.add(&judge(&plain::levels(&worse.observed), &worse.truth));
+            }
+        }
+        row
+    };
+    published::DISTURBANCES.iter().map(of_kind).collect()
+}
+
+type Make = fn(Key) -> Machine;
+
+/// Scores planted structures, cells that do not fit being measured again.
+fn planted_rows(trials: u64) -> Vec<Row> {
+    let calm = Weather { noise: 0.03, bad: 0.0, step: 0.0 };
+    let rough = Weather { noise: 0.05, bad: 0.05, step: 0.0 };
+    let comb = Weather { noise: 0.02, bad: 0.02, step: 0.3 };
+    let still = Weather { noise: 0.01, bad: 0.0, step: 0.0 };
+    let families: [(&str, Make, Weather); 9] = [
+        ("trees", |key| planted::random_tree(key).renumbered(key), rough),
+        ("trees, calm", planted::random_tree, calm),
+        ("trees, coarse clock", |key| planted::random_tree(key).renumbered(key), comb),
+        ("small steps", |key| planted::small_steps(key).renumbered(key), still),
+        ("hybrids", |key| planted::random_hybrid(key).renumbered(key), rough),
+        ("one slow socket", |_| planted::slow_socket(1), rough),
+        ("one slow socket, SMT", |key| planted::slow_socket(2).renumbered(key), rough),
+        ("partial sockets", |key| planted::partial(key).renumbered(key), rough),
+        ("partial sockets, calm", planted::partial, calm),
+    ];
+    families.map(|(name, make, weather)| planted_row(name, make, weather, trials)).into()
+}
+
+fn planted_row(name: &str, make: Make, weather: Weather, trials: u64) -> Row {
+    let mut row = Row { name: name.to_owned(), ours: Tally::default(), plain: Tally::default() };
+    for trial in 0..trials {
+        let key = Key::of(&[trial, 77]);
+        let machine = make(key.with(1));
+        let structure = machine.settled(weather, key.with(2));
+        row.ours.add(&judge(&levels_of(&structure), &machine.truth));
+        row.plain.add(&judge(&plain::levels(&machine.measured(weather, key.with(2))), &machine.truth));
+    }
+    row
+}
+
+/// Scores machines without groups under noise of 2 to 25 %.
+fn flat_rows(trials: u64) -> Vec<Row> {
+    let of_kind = |kind: &&str| {
+        let mut row = Row { name: format!("flat: {kind}"), ours: Tally::default(), plain: Tally::default() };
+        for trial in 0..trials {
+            for noise in [0.02, 0.08, 0.15, 0.25] {
+                let key = Key::of(&[trial, 78]);
+                let machine = planted::flat(kind, 3 + key.below(9, 38) as usize, key.with(1));
+                let observed = machine.measured(Weather { noise, bad: 0.0, step: 0.0 }, key.with(2));
+                row.ours.add(&judge(&levels_of(&infer(&observed).unwrap()), &machine.truth));
+                row.plain.add(&judge(&plain::levels(&observed), &machine.truth));
+            }
+        }
+        row
+    };
+    planted::FLAT.iter().map(of_kind).collect()
+}

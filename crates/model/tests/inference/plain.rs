@@ -1,0 +1,86 @@
+//! Plain average linkage, to be beaten: the tree cut wherever the heights of successive merges differ by 18 %.
+
+use super::published::both_ways;
+use coretalk_model::infer::Observation;
+use coretalk_model::{CpuSet, Matrix};
+
+/// Each distinct cut is a level, finest first.
+pub fn levels(observed: &Matrix<Option<Observation>>) -> Vec<Vec<CpuSet>> {
+    let n = observed.len();
+    let value = |a: usize, b: usize| both_ways(observed, a, b);
+    let mut all: Vec<f64> = (0..n)
+        .flat_map(|a| (0..a).map(move |b| (a, b)))
+        .filter_map(|(a, b)| value(a, b))
+        .filter(|&v| v > 0.0)
+        .collect();
+    all.sort_by(f64::total_cmp);
+    let (Some(&least), Some(&middle)) = (all.first(), all.get(all.len() / 2)) else { return Vec::new() };
+    // A hole takes the median of the matrix.
+    let mut mean: Vec<Vec<f64>> = (0..n)
+        .map(|a| (0..n).map(|b| value(a, b).unwrap_or(middle).max(least / 2.0).ln()).collect())
+        .collect();
+    let mut clusters: Vec<Option<Vec<usize>>> = (0..n).map(|cpu| Some(vec![cpu])).collect();
+    let mut merges: Vec<(f64, Vec<Vec<usize>>)> = Vec::new();
+    let mut alive: Vec<usize> = (0..n).collect();
+    let mut nearest: Vec<usize> = vec![0; n];
+    let find = |mean: &[Vec<f64>], alive: &[usize], a: usize| {
+        *alive.iter().filter(|&&b| b != a).min_by(|&&x, &&y| mean[a][x].total_cmp(&mean[a][y])).unwrap_or(&a)
+    };
+    for &a in &alive {
+        nearest[a] = find(&mean, &alive, a);
+    }
+    let mut joins = Vec::new();
+    while alive.len() > 1 {
+        let &a = alive.iter().min_by(|&&x, &&y| mean[x][nearest[x]].total_cmp(&mean[y][nearest[y]])).unwrap();
+        let b = nearest[a];
+        let height = mean[a][b];
+        let (size_a, size_b) =
+            (clusters[a].as_ref().unwrap().len() as f64, clusters[b].as_ref().unwrap().len() as f64);
+        let gone = clusters[b].take().unwrap();
+        clusters[a].as_mut().unwrap().extend(gone);
+        alive.retain(|&row| row != b);
+        for &other in alive.iter().filter(|&&other| other != a) {
+            let joined = (size_a * mean[a][other] + size_b * mean[b][other]) / (size_a + size_b);
+            mean[a][other] = joined;
+            mean[other][a] = joined;
+        }
+        for at in 0..alive.len() {
+            let row = alive[at];
+            if alive.len() > 1
+                && (row == a
+                    || nearest[row] == a
+                    || nearest[row] == b
+                    || mean[row][a] < mean[row][nearest[row]])
+            {
+                nearest[row] = find(&mean, &alive, row);
+            }
+        }
+        joins.push((height, clusters[a].clone().unwrap()));
+    }
+    joins.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let cpus = observed.cpus();
+    for at in 1..joins.len() {
+        if joins[at].0 - joins[at - 1].0 < 1.18f64.ln() {
+            continue;
+        }
+        // What exists between the two heights: the clusters joined so far that no other one holds.
+        let below: Vec<&Vec<usize>> = joins[..at].iter().map(|join| &join.1).collect();
+        let outer: Vec<Vec<usize>> = below
+            .iter()
+            .enumerate()
+            .filter(|(index, group)| {
+                !below.iter().enumerate().any(|(other, larger)| {
+                    other != *index && larger.len() > group.len() && larger.contains(&group[0])
+                })
+            })
+            .map(|(_, group)| (*group).clone())
+            .collect();
+        merges.push((joins[at].0, outer));
+    }
+    merges
+        .into_iter()
+        .map(|(_, groups)| {
+            groups.into_iter().map(|group| group.into_iter().map(|cpu| cpus[cpu]).collect()).collect()
+        })
+        .collect()
+}

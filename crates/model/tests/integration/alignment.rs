@@ -1,0 +1,363 @@
+//! What of one side is held against what of the other, and what may share a column of a table, of made-up machines.
+
+use super::compare::{alignment, dataset, side};
+use coretalk_model::compare::{
+    Alignment, Fact, LeastEffect, Letter, Levels, Likeness, Obstacle, Pairing, Possible, ReadingKey, Side,
+    Verdict, compare, of_import, overview,
+};
+use coretalk_model::formats::read_matrices;
+use coretalk_model::stats::Key;
+use coretalk_model::{CpuSet, Domain, Level, Topology};
+use std::collections::BTreeMap;
+
+/// A file of bare numbers: `ns` of the distance between CPUs, which `name` calls by other numbers.
+pub fn file(cpus: u32, seed: u64, name: impl Fn(u32) -> u32, ns: impl Fn(u32, u32) -> f64) -> Side {
+    let row = |row: u32| -> String {
+        let cell = |column: u32| {
+            let (a, b) = (name(row), name(column));
+            let noise = 1.0 + 0.01 * Key::of(&[seed, u64::from(a.min(b))]).normal(u64::from(a.max(b)));
+            if column < row { format!("{:.3}", ns(a, b) * noise) } else { String::new() }
+        };
+        (0..cpus).map(cell).collect::<Vec<_>>().join(",") + "\n"
+    };
+    of_import(&read_matrices((0..cpus).map(row).collect::<String>().as_bytes()).unwrap())
+}
+
+/// Four groups of three, without threads: the shape of a Ryzen 9 3900X.
+fn threes(a: u32, b: u32) -> f64 {
+    if a / 3 == b / 3 { 40.0 } else { 84.0 }
+}
+
+/// Two groups of cores of two threads: the shape of a Ryzen 9 5900X with groups of 12.
+fn threads_in(group: u32) -> impl Fn(u32, u32) -> f64 {
+    move |a, b| match (a / 2 == b / 2, a / group == b / group) {
+        (true, _) => 7.5,
+        (false, true) => 18.0,
+        (false, false) => 84.0,
+    }
+}
+
+pub fn held(a: &Side, b: &Side) -> (Alignment, Vec<(String, Verdict)>, usize) {
+    let alignment = Alignment::between(a, b);
+    let comparison = compare(a, b, &alignment, LeastEffect::DEFAULT);
+    let dataset = &comparison.datasets[0];
+    let levels = dataset.levels.iter().map(|level| (level.level.clone(), level.difference.verdict)).collect();
+    (alignment, levels, dataset.cells.len())
+}
+
+fn named(levels: &[(&str, Verdict)]) -> Vec<(String, Verdict)> {
+    levels.iter().map(|(level, verdict)| ((*level).to_owned(), *verdict)).collect()
+}
+
+#[test]
+fn machines_of_other_groups_are_not_held_against_each_other() {
+    let (a, b) = (file(12, 1, |cpu| cpu, threes), file(24, 2, |cpu| cpu, threads_in(12)));
+    for (a, b) in [(&a, &b), (&b, &a)] {
+        let (alignment, levels, cells) = held(a, b);
+        assert_eq!(*alignment.pairing(), Pairing::Nothing(Obstacle::Groups));
+        assert_eq!((levels, cells), (Vec::new(), 0));
+        // What each has stands alone, with its own numbers.
+        let comparison = compare(a, b, &alignment, LeastEffect::DEFAULT);
+        let alone: Vec<(Letter, &str, usize)> =
+            comparison.datasets[0].alone.iter().map(|one| (one.of, one.level.as_str(), one.pairs)).collect();
+        assert_eq!((alone.len(), alone[0].0, alone[4].0), (5, Letter::A, Letter::B), "{alone:?}");
+    }
+    // Groups of four lie in groups of eight without cutting across them: most pairs of one number are not alike.
+    let of = |group: u32| move |a: u32, b: u32| if a / group == b / group { 20.0 } else { 100.0 };
+    let (fours, eights) = (file(32, 1, |cpu| cpu, of(4)), file(32, 2, |cpu| cpu, of(8)));
+    assert_eq!(*held(&fours, &eights).0.pairing(), Pairing::Nothing(Obstacle::Groups));
+    let flat = file(32, 3, |cpu| cpu, |_, _| 100.0);
+    assert_eq!(*held(&fours, &flat).0.pairing(), Pairing::Nothing(Obstacle::Groups));
+}
+
+#[test]
+fn a_machine_under_other_numbers_is_the_same_by_level_and_says_nothing_of_pairs() {
+    let a = file(24, 1, |cpu| cpu, threads_in(12));
+    // Siblings twelve apart instead of beside each other.
+    let turned = |cpu: u32| 2 * (cpu % 12) + cpu / 12;
+    let same = named(&[("group-1", Verdict::Same), ("group-2", Verdict::Same), ("across", Verdict::Same)]);
+    let (alignment, levels, cells) = held(&a, &file(24, 1, turned, threads_in(12)));
+    assert_eq!(*alignment.pairing(), Pairing::Levels(Likeness::Renumbered));
+    assert_eq!((levels, cells), (same, 0));
+    // And where it has changed between the groups, that is found.
+    let slower = |a: u32, b: u32| threads_in(12)(a, b) * if a / 12 == b / 12 { 1.0 } else { 1.3 };
+    let (_, levels, _) = held(&a, &file(24, 2, turned, slower));
+    assert_eq!(levels[2], ("across".to_owned(), Verdict::Slower));
+    assert!(levels[..2].iter().all(|(_, verdict)| !verdict.is_different()), "{levels:?}");
+}
+
+#[test]
+fn more_cores_in_as_many_groups_are_compared_level_by_level() {
+    let (twelve, sixteen) = (file(24, 1, |cpu| cpu, threads_in(12)), file(32, 2, |cpu| cpu, threads_in(16)));
+    let (alignment, levels, cells) = held(&twelve, &sixteen);
+    assert_eq!(*alignment.pairing(), Pairing::Levels(Likeness::Kind));
+    assert_eq!((levels.len(), cells), (3, 0));
+    assert!(levels.iter().all(|(_, verdict)| !verdict.is_different()), "{levels:?}");
+}
+
+#[test]
+fn cores_of_two_kinds_are_held_against_their_like_alone() {
+    // Pairs of threads, and as many CPUs alone behind them.
+    let hybrid = |fast: u32| {
+        move |a: u32, b: u32| match (a / 2 == b / 2 && a.max(b) < fast, a.max(b) < fast) {
+            (true, _) => 4.5,
+            (false, true) => 34.0,
+            (false, false) => 37.0,
+        }
+    };
+    let of = |cpus: u32, seed: u64| file(cpus, seed, |cpu| cpu, hybrid(2 * cpus / 3));
+    let (a, again, larger) = (of(24, 1), of(24, 2), of(30, 3));
+    assert_eq!(*held(&a, &again).0.pairing(), Pairing::Pairs);
+    // Eight pairs of a file tell a level to 3 % or not; nothing is different.
+    let levels = held(&a, &again).1;
+    assert!(levels.iter().all(|(_, verdict)| !verdict.is_different()), "{levels:?}");
+    assert_eq!(levels[1], ("across".to_owned(), Verdict::Same));
+    let front = file(24, 4, |cpu| 23 - cpu, hybrid(16));
+    assert_eq!(*held(&a, &front).0.pairing(), Pairing::Levels(Likeness::Renumbered));
+    assert_eq!(*held(&a, &larger).0.pairing(), Pairing::Nothing(Obstacle::Groups));
+}
+
+#[test]
+fn without_groups_only_what_is_flat_is_held_against_what_is_flat() {
+    let flat = |cpus: u32, seed: u64, ns: f64| file(cpus, seed, |cpu| cpu, move |_, _| ns);
+    let (alignment, levels, cells) = held(&flat(8, 1, 50.0), &flat(12, 2, 60.0));
+    assert_eq!(*alignment.pairing(), Pairing::Levels(Likeness::Flat));
+    assert_eq!((levels, cells), (named(&[("all", Verdict::Slower)]), 0));
+    // A row of CPUs, each as far from the next: no groups, and another thing than all alike.
+    let row = |seed: u64| file(12, seed, |cpu| cpu, |a, b| 30.0 + 4.0 * f64::from(a.abs_diff(b)));
+    assert_eq!(*held(&row(1), &flat(12, 2, 50.0)).0.pairing(), Pairing::Nothing(Obstacle::Patterns));
+    let (alignment, levels, cells) = held(&row(1), &row(2));
+    assert_eq!(*alignment.pairing(), Pairing::Pairs);
+    assert_eq!((levels, cells), (named(&[("all", Verdict::Same)]), 66));
+    // One pair has no groups to go by.
+    let two = |labels: [u32; 2], ns: f64| {
+        let text = format!("CPU {} {}\n{} 0 {ns}\n{} {ns} 0\n", labels[0], labels[1], labels[0], labels[1]);
+        of_import(&read_matrices(text.as_bytes()).unwrap())
+    };
+    let (alignment, levels, _) = held(&two([10, 11], 20.0), &two([10, 11], 20.0));
+    assert_eq!((alignment.pairing(), levels), (&Pairing::Pairs, named(&[("all", Verdict::Same)])));
+    let (alignment, levels, _) = held(&two([10, 11], 20.0), &two([10, 11], 25.0));
+    assert_eq!((alignment.pairing(), levels), (&Pairing::Pairs, named(&[("all", Verdict::CannotTell)])));
+    let other = held(&two([10, 11], 20.0), &two([0, 1], 20.0)).0;
+    assert!(matches!(other.pairing(), Pairing::Nothing(Obstacle::Unseen([Some(_), Some(_)]))), "{other:?}");
+}
+
+#[test]
+fn the_same_numbers_are_the_same_without_any_interval() {
+    let few = file(4, 1, |cpu| cpu, |_, _| 30.0);
+    let one = |a: &Side, b: &Side, least: f64| {
+        let comparison = compare(a, b, &Alignment::between(a, b), LeastEffect(least));
+        comparison.datasets[0].levels[0].difference.clone()
+    };
+    // Six pairs of one file, held to better than files can be known.
+    let found = one(&few, &few, 0.001);
+    assert_eq!((found.verdict, found.possible.slower || found.possible.faster), (Verdict::Same, false));
+    assert_eq!(found.reason, Some("identical numbers"));
+    // A run against itself, in which everything changed state.
+    let mut moved = side(dataset(2, |_, _| 1.0));
+    for reading in moved.datasets[0].readings.values_mut() {
+        reading.steady = false;
+    }
+    let comparison = compare(&moved, &moved, &Alignment::between(&moved, &moved), LeastEffect::DEFAULT);
+    let cells = &comparison.datasets[0].cells;
+    assert!(cells.iter().all(|cell| cell.difference.verdict == Verdict::Same));
+}
+
+#[test]
+fn what_is_slower_or_the_same_is_not_faster() {
+    let (a, b) = (side(dataset(1, |_, _| 1.0)), side(dataset(2, |_, _| 1.02)));
+    let wide = |side: &Side| {
+        let mut side = side.clone();
+        side.datasets[0].readings.retain(|_, reading| reading.value.point < 50.0);
+        for (reading, position) in side.datasets[0].readings.values_mut().zip(0_u64..) {
+            reading.value.deviation = Some(0.01);
+            reading.value.point *= 1.0 + 0.02 * Key::of(&[position]).normal(1);
+        }
+        side
+    };
+    let (a, b) = (wide(&a), wide(&b));
+    let comparison = compare(&a, &b, &alignment(), LeastEffect(0.02));
+    let level = &comparison.datasets[0].levels[0].difference;
+    assert_eq!(level.verdict, Verdict::CannotTell, "{level:?}");
+    assert_eq!(level.possible, Possible { faster: false, slower: true });
+}
+
+#[test]
+fn systems_that_report_other_groups_are_compared_by_what_they_call_the_same() {
+    let domain = |level: Level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
+    let crossed = Topology::new(
+        "0-15".parse().unwrap(),
+        vec![domain(Level::L3, "0,2,4,6,8,10,12,14"), domain(Level::L3, "1,3,5,7,9,11,13,15")],
+        BTreeMap::new(),
+    );
+    let mut other = dataset(2, |_, _| 1.0);
+    let values = |a: u32, b: u32| if a % 2 == b % 2 { 24.0 } else { 80.0 };
+    for (key, reading) in &mut other.readings {
+        let ReadingKey::Pair([a, b]) = key else { unreachable!() };
+        reading.value.point = values(a.0, b.0);
+    }
+    let (a, b) = (side(dataset(1, |_, _| 1.0)), Side { topology: Some(crossed), ..side(other) });
+    let (alignment, levels, cells) = held(&a, &b);
+    assert_eq!(*alignment.pairing(), Pairing::Levels(Likeness::Reported));
+    assert_eq!(levels, named(&[("l3", Verdict::Slower), ("machine", Verdict::Same)]));
+    assert_eq!(cells, 0);
+}
+
+#[test]
+fn groups_that_look_alike_are_the_same_only_where_something_says_so() {
+    let twos = |near: f64, far: f64| move |a: u32, b: u32| if a / 2 == b / 2 { near } else { far };
+    let (threads, clusters) =
+        (file(16, 1, |cpu| cpu, twos(7.7, 19.0)), file(16, 2, |cpu| cpu, twos(60.0, 260.0)));
+    let doubtful = |a: &Side, b: &Side| {
+        let (alignment, levels, cells) = held(a, b);
+        assert_eq!((levels, cells), (Vec::new(), 0));
+        match alignment.pairing() {
+            Pairing::Nothing(Obstacle::Meanings(doubt)) => (doubt.level.clone(), doubt.factor().round()),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(doubtful(&threads, &clusters), ("across".to_owned(), 14.0));
+    assert_eq!(doubtful(&clusters, &threads), ("across".to_owned(), 14.0));
+    // Under other numbers, and without groups, it is the same question.
+    assert_eq!(doubtful(&threads, &file(16, 3, |cpu| cpu % 8 * 2 + cpu / 8, twos(60.0, 260.0))).1, 14.0);
+    assert_eq!(doubtful(&file(8, 1, |cpu| cpu, |_, _| 20.0), &file(8, 2, |cpu| cpu, |_, _| 90.0)).1, 5.0);
+    // Who knows what the CPUs are is told of a machine that takes half as long again.
+    let of_model = |factor: f64, seed: u64| {
+        let mut side = file(16, seed, |cpu| cpu, twos(7.7 * factor, 19.0 * factor));
+        side.facts.insert(Fact::CpuModel, "of one model".into());
+        side
+    };
+    let (alignment, levels, _) = held(&of_model(1.0, 1), &of_model(1.5, 2));
+    assert_eq!((alignment.pairing(), levels[1].1), (&Pairing::Pairs, Verdict::Slower));
+    // And so is whose pairs lie as they did, each beside its like.
+    let on_a_mesh = |factor: f64, seed: u64| {
+        file(
+            16,
+            seed,
+            |cpu| cpu,
+            move |a, b| {
+                let steps = f64::from((a / 2).abs_diff(b / 2));
+                factor * if a / 2 == b / 2 { 7.7 } else { 40.0 + steps }
+            },
+        )
+    };
+    let (alignment, levels, _) = held(&on_a_mesh(1.0, 1), &on_a_mesh(1.5, 2));
+    assert_eq!((alignment.pairing(), levels[1].1), (&Pairing::Pairs, Verdict::Slower));
+}
+
+#[test]
+fn relations_mean_the_same_where_both_report_what_lies_below_them() {
+    // A reports who shares a cache; B does not, so that what it calls one package is both.
+    let domain = |level: Level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
+    let of = |domains: Vec<Domain>| Some(Topology::new("0-15".parse().unwrap(), domains, BTreeMap::new()));
+    let caches = [domain(Level::L3, "0-7"), domain(Level::L3, "8-15"), domain(Level::Package, "0-15")];
+    let a = Side { topology: of(caches.to_vec()), ..side(dataset(1, |_, _| 1.0)) };
+    let b = Side { topology: of(vec![domain(Level::Package, "0-15")]), ..side(dataset(2, |_, _| 1.0)) };
+    let (alignment, levels, _) = held(&a, &b);
+    assert_eq!((alignment.pairing(), levels), (&Pairing::Levels(Likeness::Reported), Vec::new()));
+}
+
+#[test]
+fn numbers_on_coarse_steps_are_not_shown_to_be_the_same() {
+    // A clock of 25 MHz, read over ten round trips: 4 ns.
+    let steps = |seed: u64, ns: f64| {
+        file(12, seed, |cpu| cpu, move |a, b| 4.0 * ((ns + f64::from((a + b) % 3)) / 4.0).round())
+    };
+    let rounded = |mut side: Side| {
+        for reading in side.datasets[0].readings.values_mut() {
+            reading.value.point = 4.0 * (reading.value.point / 4.0).round();
+        }
+        side.datasets[0].resolution = 6.0;
+        side
+    };
+    let (a, b) = (rounded(steps(1, 20.0)), rounded(steps(2, 22.0)));
+    let comparison = compare(&a, &b, &Alignment::by_number(Levels::one()), LeastEffect::DEFAULT);
+    let level = &comparison.datasets[0].levels[0].difference;
+    assert_eq!((level.verdict, level.reason.is_some()), (Verdict::CannotTell, true), "{level:?}");
+    let itself = compare(&a, &a, &Alignment::between(&a, &a), LeastEffect::DEFAULT);
+    assert_eq!(itself.datasets[0].levels[0].difference.verdict, Verdict::Same);
+}
+
+/// What stands in each column of a table of some sides: their positions, and the medians of latencies.
+pub fn columns_of(sides: &[Side]) -> BTreeMap<String, Vec<(usize, f64)>> {
+    let with_levels: Vec<(&Side, Levels)> = sides.iter().map(|side| (side, Levels::of(side))).collect();
+    let table = overview(&with_levels);
+    let mut columns: BTreeMap<String, Vec<(usize, f64)>> = BTreeMap::new();
+    for row in &table.rows {
+        for (name, group) in table.groups.iter().zip(&row.medians) {
+            if let Some(group) = group {
+                columns.entry(name.clone()).or_default().push((row.side, group.median));
+            }
+        }
+    }
+    columns
+}
+
+#[test]
+fn columns_of_a_table_hold_what_is_alike() {
+    let sides = [
+        file(12, 1, |cpu| cpu, threes),
+        file(24, 2, |cpu| cpu, threads_in(12)),
+        file(16, 3, |cpu| cpu, |a, b| if a / 2 == b / 2 { 7.5 } else { 19.0 }),
+        file(8, 4, |cpu| cpu, |_, _| 50.0),
+    ];
+    let tables: Vec<(&Side, Levels)> = sides.iter().map(|side| (side, Levels::of(side))).collect();
+    let table = overview(&tables);
+    // Nothing tells any two of these to be the same thing.
+    let columns = "all groups-of-2-kind-2 groups-of-2-kind-3 larger-groups-1-kind-1 larger-groups-1-kind-2";
+    let columns = format!("{columns} across-kind-1 across-kind-2 across-kind-3");
+    assert_eq!(table.groups.join(" "), columns);
+    let shown: Vec<Vec<String>> = table
+        .rows
+        .iter()
+        .map(|row| {
+            row.medians.iter().map(|group| group.as_ref().map_or("–".into(), |group| group.level.clone()))
+        })
+        .map(Iterator::collect)
+        .collect();
+    assert_eq!(shown[0], ["–", "–", "–", "group-1", "–", "across", "–", "–"]);
+    assert_eq!(shown[1], ["–", "group-1", "–", "–", "group-2", "–", "across", "–"]);
+    assert_eq!(shown[2], ["–", "–", "group-1", "–", "–", "–", "–", "across"]);
+    assert_eq!(shown[3], ["all", "–", "–", "–", "–", "–", "–", "–"]);
+    assert_eq!(table.rows[0].medians[3].as_ref().unwrap().sizes, [3; 4]);
+}
+
+#[test]
+fn machines_of_one_kind_share_columns_where_their_times_are_plausible() {
+    // Clusters of two cores lie like cores of two threads, and take eight times as long.
+    let clusters = |a: u32, b: u32| 8.0 * threads_in(12)(a, b);
+    let sides = [
+        file(24, 1, |cpu| cpu, threads_in(12)),
+        file(32, 2, |cpu| cpu, threads_in(16)),
+        file(24, 3, |cpu| cpu, clusters),
+    ];
+    let columns = columns_of(&sides);
+    let of = |name: &str| -> Vec<usize> { columns[name].iter().map(|(side, _)| *side).collect() };
+    for level in ["groups-of-2", "larger-groups-1", "across"] {
+        assert_eq!(of(&format!("{level}-kind-1")), [0, 1], "{columns:?}");
+        assert_eq!(of(&format!("{level}-kind-2")), [2], "{columns:?}");
+    }
+    // Of one kind alone there is nothing to tell apart.
+    let names: Vec<String> = columns_of(&sides[..2]).into_keys().collect();
+    assert_eq!(names, ["across", "groups-of-2", "larger-groups-1"]);
+}
+
+#[test]
+fn relations_share_a_column_where_both_reports_mean_the_same() {
+    let domain = |level: Level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
+    let all: CpuSet = "0-15".parse().unwrap();
+    let package = |list: &str| domain(Level::Package, list);
+    let caches = vec![domain(Level::L3, "0-7"), domain(Level::L3, "8-15")];
+    let packages = vec![package("0-7"), package("8-15")];
+    let of = |domains: Vec<Domain>| Side {
+        topology: Some(Topology::new(all.clone(), domains, BTreeMap::new())),
+        ..side(dataset(1, |_, _| 1.0))
+    };
+    // Pairs of the whole machine leave an L3 in one; in the next nobody says who shares one.
+    let columns = columns_of(&[of(caches.clone()), of(packages), of(caches)]);
+    let of =
+        |name: &str| columns.get(name).map(|rows| rows.iter().map(|(side, _)| *side).collect::<Vec<_>>());
+    assert_eq!(of("l3"), Some(vec![0, 2]), "{columns:?}");
+    assert_eq!(of("machine-kind-1"), Some(vec![0, 2]), "{columns:?}");
+    assert_eq!(of("machine-kind-2"), Some(vec![1]), "{columns:?}");
+}

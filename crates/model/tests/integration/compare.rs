@@ -1,0 +1,249 @@
+//! Comparisons of made-up results whose differences are known, of any probe.
+
+use super::alignment::file;
+use coretalk_model::compare::{
+    Alignment, Basis, Dataset, Fact, LeastEffect, Levels, Reading, ReadingKey, Series, Side, Value, Verdict,
+    Weight, compare, mismatches, overview,
+};
+use coretalk_model::quantity::Better;
+use coretalk_model::stats::Key;
+use coretalk_model::{CpuId, Domain, Level, Topology};
+use std::collections::BTreeMap;
+
+/// Two L3 of eight CPUs.
+fn topology() -> Topology {
+    let l3 = |list: &str| Domain { level: Level::L3, cpus: list.parse().unwrap(), os_id: None };
+    Topology::new("0-15".parse().unwrap(), vec![l3("0-7"), l3("8-15")], BTreeMap::new())
+}
+
+/// A quiet map: cells repeat within 0.5 % and claim ± 2 %.
+pub fn dataset(seed: u64, factor: impl Fn(u32, u32) -> f64) -> Dataset {
+    let mut readings = BTreeMap::new();
+    for b in 0..16u32 {
+        for a in 0..b {
+            let level = if (a < 8) == (b < 8) { 20.0 } else { 80.0 };
+            let noise = 1.0 + 0.005 * Key::of(&[seed, u64::from(a)]).normal(u64::from(b));
+            let value = Value { point: level * noise * factor(a, b), deviation: Some(0.01) };
+            readings.insert(
+                ReadingKey::unordered(CpuId(a), CpuId(b)),
+                Reading { value, cycles: None, steady: true },
+            );
+        }
+    }
+    Dataset {
+        name: "latency cas".into(),
+        quantity: "half_round_trip".into(),
+        unit: "ns".into(),
+        better: Better::Lower,
+        traits: vec![("kernel", "cas".into())],
+        resolution: 0.0,
+        negligible: 0.3,
+        readings,
+    }
+}
+
+pub fn side(dataset: Dataset) -> Side {
+    Side { topology: Some(topology()), datasets: vec![dataset], ..Side::default() }
+}
+
+fn levels() -> Levels {
+    Levels::reported(topology())
+}
+
+pub fn alignment() -> Alignment {
+    Alignment::by_number(levels())
+}
+
+fn verdicts(a: &Side, b: &Side) -> Vec<(String, Verdict)> {
+    let comparison = compare(a, b, &alignment(), LeastEffect::DEFAULT);
+    let levels = comparison.datasets.iter().flat_map(|dataset| &dataset.levels);
+    levels.map(|level| (level.level.clone(), level.difference.verdict)).collect()
+}
+
+#[test]
+fn a_slower_level_and_a_faster_cell_are_told_apart() {
+    let a = side(dataset(1, |_, _| 1.0));
+    let b = side(dataset(2, |x, y| match (x, y) {
+        (0, 15) => 0.8,
+        (x, y) if (x < 8) == (y < 8) => 1.06,
+        _ => 1.0,
+    }));
+    let comparison = compare(&a, &b, &alignment(), LeastEffect::DEFAULT);
+    let [l3, machine] = comparison.datasets[0].levels.as_slice() else { panic!("{comparison:?}") };
+    assert_eq!((l3.level.as_str(), l3.pairs, l3.difference.verdict), ("l3", [56; 2], Verdict::Slower));
+    assert!(l3.difference.shift.contains(0.06) && l3.difference.q_value < 1e-3, "{l3:?}");
+    assert_eq!((machine.level.as_str(), machine.difference.verdict), ("machine", Verdict::Same));
+    let faster: Vec<&ReadingKey> = comparison.datasets[0]
+        .cells
+        .iter()
+        .filter(|cell| cell.difference.verdict == Verdict::Faster)
+        .map(|cell| &cell.key)
+        .collect();
+    assert_eq!(faster, [&ReadingKey::Pair([CpuId(0), CpuId(15)])]);
+}
+
+#[test]
+fn exchanging_the_sides_exchanges_the_verdicts() {
+    let a = side(dataset(1, |_, _| 1.0));
+    let b = side(dataset(2, |_, _| 1.1));
+    assert!(verdicts(&a, &b).iter().all(|(_, verdict)| *verdict == Verdict::Slower));
+    assert!(verdicts(&b, &a).iter().all(|(_, verdict)| *verdict == Verdict::Faster));
+}
+
+#[test]
+fn of_a_throughput_more_is_faster() {
+    let rate = |factor: f64| {
+        let mut rates = dataset(3, |_, _| factor);
+        rates.better = Better::Higher;
+        (rates.name, rates.unit, rates.negligible) = ("queue spsc 10".into(), "messages/s".into(), 0.0);
+        side(rates)
+    };
+    assert!(verdicts(&rate(1.0), &rate(1.1)).iter().all(|(_, verdict)| *verdict == Verdict::Faster));
+}
+
+#[test]
+fn each_series_is_judged_by_itself() {
+    let series = |p99: f64| {
+        let value = |point: f64| Reading {
+            value: Value { point, deviation: Some(0.01) },
+            cycles: None,
+            steady: true,
+        };
+        let readings = [("futex p50", 2_000.0), ("futex p99", p99)];
+        let key = |name: &str| Series { name: name.into(), label: name.into(), cpus: Vec::new() };
+        let readings = readings.map(|(name, point)| (ReadingKey::Series(key(name)), value(point)));
+        Side {
+            datasets: vec![Dataset { readings: readings.into(), ..dataset(1, |_, _| 1.0) }],
+            ..Side::default()
+        }
+    };
+    let found = verdicts(&series(5_000.0), &series(9_000.0));
+    assert_eq!(found, [("futex p50".into(), Verdict::Same), ("futex p99".into(), Verdict::Slower)]);
+}
+
+#[test]
+fn what_the_clock_did_is_no_difference_where_both_know_their_cycles() {
+    let clocked = |ghz: f64| {
+        let mut map = dataset(4, |_, _| 4.0 / ghz);
+        for reading in map.readings.values_mut() {
+            reading.cycles = Some(Value { point: reading.value.point * ghz, ..reading.value });
+        }
+        side(map)
+    };
+    let comparison = compare(&clocked(4.0), &clocked(3.6), &alignment(), LeastEffect::DEFAULT);
+    let map = &comparison.datasets[0];
+    assert_eq!(map.basis, Basis::Cycles);
+    for level in &map.levels {
+        assert_eq!(level.difference.verdict, Verdict::Same);
+        assert!((level.as_read.unwrap() - 1.0 / 9.0).abs() < 0.01, "{level:?}");
+    }
+}
+
+#[test]
+fn too_little_is_known_to_tell() {
+    // Two pairs with wide intervals.
+    let few = |factor: f64| {
+        let mut map = dataset(5, |_, _| factor);
+        map.readings.retain(|key, _| matches!(key, ReadingKey::Pair([a, b]) if a.0 == 0 && b.0 < 3));
+        for reading in map.readings.values_mut() {
+            reading.value.deviation = Some(0.05);
+        }
+        side(map)
+    };
+    assert_eq!(verdicts(&few(1.0), &few(1.06)), [("l3".into(), Verdict::CannotTell)]);
+    // The same pairs without any interval.
+    let bare = |factor: f64| {
+        let mut side = few(factor);
+        for reading in side.datasets[0].readings.values_mut() {
+            reading.value.deviation = None;
+        }
+        side
+    };
+    let comparison = compare(&bare(1.0), &bare(2.0), &alignment(), LeastEffect::DEFAULT);
+    let level = &comparison.datasets[0].levels[0].difference;
+    assert_eq!(level.verdict, Verdict::CannotTell);
+    assert!(level.reason.is_some() && level.within.is_none() && level.shift.high.is_infinite());
+}
+
+#[test]
+fn a_machine_that_moved_and_a_guest_that_may_have_are_not_judged() {
+    let a = side(dataset(1, |_, _| 1.0));
+    let mut moved = side(dataset(2, |_, _| 2.0));
+    for reading in moved.datasets[0].readings.values_mut() {
+        reading.steady = false;
+    }
+    assert!(verdicts(&a, &moved).iter().all(|(_, verdict)| *verdict == Verdict::CannotTell));
+    let guest = |factor| Side { guest: true, ..side(dataset(2, |_, _| factor)) };
+    assert!(verdicts(&a, &guest(5.0)).iter().all(|(_, verdict)| *verdict == Verdict::CannotTell));
+    assert!(verdicts(&a, &guest(1.08)).iter().all(|(_, verdict)| *verdict == Verdict::Slower));
+}
+
+#[test]
+fn conditions_that_make_another_experiment_refuse_and_others_warn() {
+    let stated = |facts: &[(Fact, &str)], kernel: &str, unit: &str| {
+        let mut map = dataset(1, |_, _| 1.0);
+        map.traits = vec![("kernel", kernel.into())];
+        map.unit = unit.into();
+        let facts = facts.iter().map(|(fact, text)| (*fact, (*text).to_owned())).collect();
+        Side { facts, ..side(map) }
+    };
+    let base = stated(&[(Fact::Simulated, "no"), (Fact::Libc, "glibc 2.36")], "cas", "ns");
+    assert!(mismatches(&base, &base).is_empty());
+    for (other, what, weight) in [
+        (stated(&[(Fact::Simulated, "yes")], "cas", "ns"), "simulated", Weight::Refuses),
+        (stated(&[(Fact::Libc, "musl 1.2")], "cas", "ns"), "libc", Weight::Refuses),
+        (stated(&[], "cas+pause", "ns"), "kernel of latency cas", Weight::Refuses),
+        (stated(&[], "cas", "cycles"), "unit", Weight::Forbids),
+        (Side { datasets: Vec::new(), ..side(dataset(1, |_, _| 1.0)) }, "protocol", Weight::Forbids),
+    ] {
+        let found = mismatches(&base, &other);
+        assert_eq!((found[0].what.as_str(), found[0].weight), (what, weight), "{found:?}");
+    }
+    let elsewhere = Side { topology: Some(Topology::flat("0-15".parse().unwrap())), ..base.clone() };
+    assert_eq!(mismatches(&base, &elsewhere)[0].what, "topology");
+    let newer = stated(&[(Fact::System, "Linux 6.2")], "cas", "ns");
+    let older = stated(&[(Fact::System, "Linux 6.1")], "cas", "ns");
+    assert_eq!(mismatches(&older, &newer)[0].weight, Weight::Warns);
+}
+
+#[test]
+fn a_file_equals_itself_and_is_not_known_beyond_its_numbers() {
+    let file = file(12, 1, |cpu| cpu, |a, b| 40.0 + f64::from(a * b % 7));
+    let comparison = compare(&file, &file, &Alignment::by_number(Levels::one()), LeastEffect::DEFAULT);
+    let [all] = comparison.datasets[0].levels.as_slice() else { panic!("{comparison:?}") };
+    assert_eq!((all.level.as_str(), all.pairs, all.difference.verdict), ("all", [66; 2], Verdict::Same));
+    // Not even the same numbers are the same machine to better than what files leave unsaid.
+    assert!(all.difference.within.unwrap() > 0.02);
+}
+
+#[test]
+fn the_table_has_a_row_for_each_dataset_and_a_column_for_each_group() {
+    let sides = [side(dataset(1, |_, _| 1.0)), side(dataset(2, |_, _| 2.0))];
+    let table = overview(&[(&sides[0], levels()), (&sides[1], Levels::one())]);
+    assert_eq!(table.groups, ["all", "l3", "machine"]);
+    let medians: Vec<Vec<Option<usize>>> = table
+        .rows
+        .iter()
+        .map(|row| row.medians.iter().map(|group| group.as_ref().map(|group| group.pairs)).collect())
+        .collect();
+    assert_eq!(medians, [[None, Some(56), Some(64)], [Some(120), None, None]]);
+    assert!((table.rows[0].medians[1].as_ref().unwrap().median - 20.0).abs() < 0.2);
+}
+
+#[test]
+fn cpus_that_only_one_side_has_are_left_out() {
+    let mut small = dataset(2, |_, _| 1.0);
+    small.readings.retain(|key, _| matches!(key, ReadingKey::Pair([_, b]) if b.0 < 8));
+    let comparison = compare(&side(dataset(1, |_, _| 1.0)), &side(small), &alignment(), LeastEffect::DEFAULT);
+    let map = &comparison.datasets[0];
+    assert_eq!((map.levels.len(), map.cells.len(), map.lonely), (1, 28, 92));
+    let nothing = Side {
+        datasets: vec![Dataset { readings: BTreeMap::new(), ..dataset(1, |_, _| 1.0) }],
+        ..Side::default()
+    };
+    assert!(
+        compare(&side(dataset(1, |_, _| 1.0)), &nothing, &alignment(), LeastEffect::DEFAULT).datasets[0]
+            .cells
+            .is_empty()
+    );
+}

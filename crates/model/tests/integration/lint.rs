@@ -1,0 +1,275 @@
+//! Matrices with one thing wrong, made up: each doubt is found with its cells, and clean ones have none; and what `lint` says
+//! of the published matrices, held against what is known of them, where the data are present.
+
+use super::{data, matrix_files};
+use coretalk_model::formats::{ImportedMatrix, Unit, read_matrices, write_c2c_csv, write_csv};
+use coretalk_model::infer::{Doubt as Doubtful, Observation, Shape, infer};
+use coretalk_model::lint::{Doubt, Kind, lint};
+use coretalk_model::stats::Key;
+use coretalk_model::{CpuId, Matrix};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// A matrix as a file would bring it.
+fn file(n: u32, ns: impl Fn(u32, u32) -> f64) -> ImportedMatrix {
+    let cpus = (0..n).map(CpuId).collect();
+    let matrix = Matrix::symmetric(cpus, |row, column| Some(ns(row as u32, column as u32)));
+    read_matrices(write_c2c_csv(&matrix).as_bytes()).unwrap().remove(0)
+}
+
+fn noise(seed: u64, a: u32, b: u32) -> f64 {
+    1.0 + 0.01 * Key::of(&[seed, u64::from(a)]).normal(u64::from(b))
+}
+
+/// Two sockets of two clusters of four cores with two threads each, siblings i and i + 16.
+fn server(a: u32, b: u32) -> f64 {
+    let core = |cpu: u32| cpu % 16;
+    let level = if core(a) == core(b) {
+        8.0
+    } else if core(a) / 4 == core(b) / 4 {
+        24.0
+    } else if core(a) / 8 == core(b) / 8 {
+        105.0
+    } else {
+        200.0
+    };
+    level * noise(1, a, b)
+}
+
+fn kinds(matrix: &ImportedMatrix) -> Vec<Kind> {
+    lint(matrix).iter().map(Doubt::kind).collect()
+}
+
+#[test]
+fn machines_of_many_kinds_are_clean() {
+    let flat = |a, b| 40.0 * noise(2, a, b);
+    let mesh = |a: u32, b: u32| {
+        let apart = (a % 6).abs_diff(b % 6) + (a / 6).abs_diff(b / 6);
+        (30.0 + 3.0 * f64::from(apart)) * noise(3, a, b)
+    };
+    let hybrid = |a: u32, b: u32| {
+        let fast = |cpu: u32| cpu < 16;
+        let level = match (fast(a), fast(b)) {
+            (true, true) if a / 2 == b / 2 => 5.0,
+            (true, true) => 34.0,
+            (false, false) => 50.0,
+            _ => 44.0,
+        };
+        level * noise(4, a, b)
+    };
+    for (name, matrix) in [
+        ("server", file(32, server)),
+        ("flat", file(16, flat)),
+        ("mesh", file(36, mesh)),
+        ("hybrid", file(32, hybrid)),
+        ("two CPUs", file(2, flat)),
+        ("three CPUs", file(3, flat)),
+    ] {
+        assert_eq!(lint(&matrix), [], "{name}");
+    }
+}
+
+/// What is doubted by itself: a pair that is wrong for one of these reasons may not fit the groups either, and `topology`
+/// counts it so.
+fn doubts_of(matrix: &ImportedMatrix) -> Vec<Doubt> {
+    lint(matrix).into_iter().filter(|doubt| !matches!(doubt, Doubt::Unfit { .. })).collect()
+}
+
+#[test]
+fn impossible_and_missing_cells_are_named() {
+    let matrix = file(32, |a, b| match (a, b) {
+        (5, 2) => 0.0,
+        (7, 3) => 0.4,
+        (9, 1) => 1e9,
+        _ => server(a, b),
+    });
+    let doubts = doubts_of(&matrix);
+    let pair = |a, b| vec![[CpuId(a), CpuId(b)]];
+    assert_eq!(doubts[0], Doubt::Zero { cells: pair(2, 5) });
+    assert!(matches!(&doubts[1], Doubt::TooFast { cells, .. } if *cells == pair(3, 7)), "{doubts:?}");
+    assert!(matches!(&doubts[2], Doubt::TooSlow { cells, .. } if *cells == pair(1, 9)), "{doubts:?}");
+    assert_eq!(doubts.len(), 3, "{doubts:?}");
+    let cpus = (0..4).map(CpuId).collect();
+    let holes = Matrix::symmetric(cpus, |row, _| (row != 2).then_some(40.0));
+    let holes = read_matrices(write_c2c_csv(&holes).as_bytes()).unwrap().remove(0);
+    assert!(matches!(&doubts_of(&holes)[..], [Doubt::Missing { cells, of: 6 }] if cells.len() == 2));
+}
+
+#[test]
+fn a_coarse_clock_leaves_a_comb() {
+    let matrix = file(32, |a, b| (server(a, b) / 5.2).round() * 5.2);
+    let [Doubt::ClockComb { step, .. }] = doubts_of(&matrix)[..] else { panic!("{:?}", doubts_of(&matrix)) };
+    assert!((step - 5.2).abs() < 0.1, "{step}");
+}
+
+#[test]
+fn a_line_at_home_in_one_socket_taints_the_other() {
+    let tainted = |a: u32, b: u32| {
+        let second = |cpu: u32| cpu % 16 >= 8;
+        let same_core = a % 16 == b % 16;
+        let same_cluster = (a % 16) / 4 == (b % 16) / 4;
+        if second(a) && second(b) && !same_core && !same_cluster {
+            200.0 * noise(5, a, b)
+        } else {
+            server(a, b)
+        }
+    };
+    let doubts = lint(&file(32, tainted));
+    let [Doubt::TaintedHome { clean, tainted, far }] = &doubts[..] else { panic!("{doubts:?}") };
+    assert_eq!((clean.to_string().as_str(), tainted.to_string().as_str()), ("0-7,16-23", "8-15,24-31"));
+    assert!((far[0] - 105.0).abs() < 5.0 && (far[1] - 200.0).abs() < 8.0 && (far[2] - 200.0).abs() < 5.0);
+}
+
+#[test]
+fn two_directions_that_differ_are_seen_and_rounding_is_not() {
+    let directed = |ns: &dyn Fn(usize, usize) -> f64| {
+        let cpus = (0..8).map(CpuId).collect();
+        let matrix = Matrix::directed(cpus, |row, column| (row != column).then(|| ns(row, column)));
+        let text = write_csv::<&str, &str>(&matrix, Unit::Ns, &[]);
+        read_matrices(text.as_bytes()).unwrap().remove(0)
+    };
+    let once = directed(&|row, column| if (row, column) == (2, 6) { 90.0 } else { 40.0 });
+    assert!(
+        matches!(&doubts_of(&once)[..], [Doubt::Asymmetry { cells, .. }] if cells[..] == [[CpuId(2), CpuId(6)]]),
+        "{:?}",
+        doubts_of(&once)
+    );
+    let halves = directed(&|row, column| if row < column { 120.0 } else { 40.0 });
+    assert_eq!(kinds(&halves), [Kind::Asymmetry]);
+    let whole = directed(&|row, column| 40.0 + ((row * 3 + column) % 2) as f64);
+    assert_eq!(kinds(&whole), []);
+}
+
+#[test]
+fn threads_that_wander_show_no_structure() {
+    // Where each thread was for this pair is drawn anew.
+    let wandering = |a: u32, b: u32| {
+        let key = Key::of(&[6, u64::from(a)]);
+        let [x, y] = [1, 2].map(|which| key.with(which).below(u64::from(b), 6));
+        let level = if x == y { 11.0 } else { 19.0 + 2.0 * key.uniform(u64::from(b)) };
+        level * noise(7, a, b)
+    };
+    let doubts = lint(&file(12, wandering));
+    let found = doubts.iter().any(|doubt| matches!(doubt, Doubt::Unpinned { open, .. } if !open.is_empty()));
+    assert!(found, "{doubts:?}");
+}
+
+#[test]
+fn where_groups_show_threads_were_pinned() {
+    // Siblings at 7 ns among cells that scatter so much that most fast ones fit no group.
+    let siblings = file(16, |a, b| if a == b + 8 { 7.0 } else { 30.0 * noise(40, a, b).powi(25) });
+    let structure = infer(&siblings.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
+    assert_eq!(structure.levels[0].groups.len(), 8, "{structure:?}");
+    assert!(!kinds(&siblings).contains(&Kind::Unpinned));
+}
+
+#[test]
+fn pairs_that_are_called_alike_are_alike_but_for_few() {
+    for share in [0.0, 0.03, 0.08, 0.15, 0.3] {
+        let slow = |a: u32, b: u32| Key::of(&[41, u64::from(a)]).uniform(u64::from(b)) < share;
+        let cells = file(40, |a, b| if slow(a, b) { 60.0 } else { 40.0 } * noise(42, a, b));
+        let structure = infer(&cells.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
+        let unlike = structure.suspects.iter().filter(|suspect| suspect.doubt == Doubtful::Outlier).count();
+        match structure.shape {
+            Shape::Uniform { .. } => assert!(unlike * 10 <= 780, "{share}: {unlike} of 780"),
+            _ => assert!(share > 0.05, "{share}: {:?}", structure.shape),
+        }
+    }
+}
+
+#[test]
+fn the_core_of_the_tool_itself_and_a_disturbed_cpu_are_named() {
+    let first = file(32, |a, b| if (b, a) == (0, 16) { 20.0 } else { server(a, b) });
+    let [Doubt::FirstCpu { pair, .. }] = doubts_of(&first)[..] else { panic!("{:?}", doubts_of(&first)) };
+    assert_eq!(pair, [CpuId(0), CpuId(16)]);
+    let disturbed = |a: u32, b: u32| if a == 6 || b == 6 { 300.0 } else { 110.0 * noise(8, a, b) };
+    let doubts = doubts_of(&file(8, disturbed));
+    let [Doubt::OddCpu { cpus, .. }] = &doubts[..] else { panic!("{doubts:?}") };
+    assert_eq!(cpus.to_string(), "6");
+}
+
+/// What is known of files that are not clean: the words of the index of the data, or where it is silent what the
+/// numbers themselves show beyond doubt (marked so).
+const KNOWN: &[(&str, &[Kind])] = &[
+    ("amd-epyc-7601-dual", &[Kind::TaintedHome, Kind::FirstCpu]),
+    ("amd-epyc-7702-dual", &[Kind::TaintedHome]),
+    ("amd-epyc-7r13-dual", &[Kind::TaintedHome]),
+    ("amd-epyc-9454-dual", &[Kind::TaintedHome]),
+    ("amd-epyc-9754-dual", &[Kind::TaintedHome]),
+    ("amd-tr-1950x", &[Kind::TaintedHome]),
+    ("amd-tr-3945wx", &[Kind::TaintedHome]),
+    ("amd-tr-3990x", &[Kind::TaintedHome]),
+    ("amd-ryzen5-2600", &[Kind::ClockComb]),
+    ("amd-ryzen9-7950x", &[Kind::ClockComb]),
+    ("intel-xeon-e5-2698v3-dual-windows", &[Kind::ClockComb, Kind::FirstCpu]),
+    ("ibm-power9-8335gth-dual", &[Kind::Impossible, Kind::ClockComb]),
+    ("intel-core2quad-q9550", &[Kind::Impossible]),
+    ("amd-ryzen5-5500", &[Kind::Unpinned]),
+    ("apple-m1-air-unpinned", &[Kind::Unpinned]),
+    ("nviennot-readme-10cpu", &[Kind::Unpinned]),
+    ("intel-core-i5-1135g7", &[Kind::OddCpu]),
+    ("intel-core-i7-12700k-8p", &[Kind::OddCpu]),
+    // By the numbers: 120 cells on seven values 6.67 ns apart.
+    ("nxp-lx2160a", &[Kind::ClockComb]),
+    // By the numbers: CPU 0 and its sibling 12.2 against 8.2 ns, and 13 against 7.4.
+    ("intel-xeon-e5-2630v4-dual", &[Kind::FirstCpu]),
+    ("intel-xeon-gold-6242-dual", &[Kind::FirstCpu]),
+];
+
+#[test]
+fn doubts_about_published_matrices_are_those_that_are_known() {
+    let Some(data) = data("the published matrices") else { return };
+    println!("\n{:36} {:5} {:34} missed / beyond", "file", "known", "found");
+    let (mut clean, mut wrong) = (0, Vec::new());
+    for file in matrix_files(&data) {
+        let name = file.parent().and_then(Path::file_name).unwrap().to_str().unwrap().to_owned();
+        let matrices = read_matrices(&fs::read(&file).unwrap()).unwrap();
+        let found: BTreeSet<Kind> = matrices.iter().flat_map(kinds).collect();
+        let known = KNOWN.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, kinds)| kinds);
+        let known: BTreeSet<Kind> = known.iter().copied().collect();
+        // With both directions small differences are real whether anybody named them or not.
+        let directed = !matrices[0].matrix.is_symmetric();
+        // Which pairs fit is the inference's to say: `what_is_doubted_is_what_is_inferred`.
+        let beyond: Vec<&Kind> = found
+            .difference(&known)
+            .filter(|kind| **kind != Kind::Unfit && !(directed && **kind == Kind::Asymmetry))
+            .collect();
+        let missed: Vec<&Kind> = known.difference(&found).collect();
+        let words =
+            |kinds: &BTreeSet<Kind>| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
+        println!("{name:36} {:5} {:34} {missed:?} / {beyond:?}", known.len(), words(&found));
+        clean += usize::from(known.is_empty() && beyond.is_empty());
+        if !missed.is_empty() || !beyond.is_empty() {
+            wrong.push(format!("{name}: missed {missed:?}, beyond {beyond:?}"));
+        }
+    }
+    println!("{clean} clean files without any doubt");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_is_doubted_is_what_is_inferred() {
+    let Some(data) = data("the published matrices") else { return };
+    for file in matrix_files(&data) {
+        let name = file.display();
+        for imported in read_matrices(&fs::read(&file).unwrap()).unwrap() {
+            let Ok(structure) = infer(&imported.matrix.map(|cell| cell.map(Observation::bare))) else {
+                continue;
+            };
+            let inferred: Vec<_> = structure.unfit().map(|suspect| suspect.pair).collect();
+            let doubts = lint(&imported);
+            let unfit = doubts.iter().find(|doubt| doubt.kind() == Kind::Unfit);
+            assert_eq!(unfit.map_or_else(Vec::new, Doubt::pairs), inferred, "{name}");
+            for doubt in &doubts {
+                let Doubt::Unpinned { spread, .. } = doubt else { continue };
+                assert!(structure.levels.is_empty(), "{name}: not pinned, and groups");
+                let scatter = structure.scatter().unwrap_or(*spread);
+                assert!((spread - scatter).abs() < 1e-12, "{name}: {spread} {scatter}");
+            }
+            let pairs = imported.matrix.len() * (imported.matrix.len() - 1) / 2;
+            let is_uniform = matches!(structure.shape, Shape::Uniform { .. });
+            assert!(!is_uniform || inferred.len() * 10 <= pairs, "{name}: all pairs alike, and {inferred:?}");
+        }
+    }
+}

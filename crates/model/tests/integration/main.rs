@@ -1,0 +1,33 @@
+//! Tests of the crate from outside, on made-up machines whose truth is known and on published data.
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+mod advise;
+mod alignment;
+mod compare;
+mod lint;
+mod matrix_formats;
+mod place;
+mod published;
+
+use std::path::{Path, PathBuf};
+
+/// The folder of the shared data, which the project does not carry; `None`, said, where it is absent.
+fn data(test: &str) -> Option<PathBuf> {
+    let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let folder = std::env::var_os("CORETALK_TEST_DATA").map_or_else(default, PathBuf::from);
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    let folder = folder.display();
+    println!("skipped: {test}: no test data in {folder} (CORETALK_TEST_DATA names another folder)");
+    None
+}
+
+/// The files of the published matrices.
+fn matrix_files(data: &Path) -> Vec<PathBuf> {
+    let listed = |folder: &Path| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        listed(&data.join("latency-matrices")).flat_map(|folder| listed(&folder)).collect();
+    files.sort();
+    files
+}

@@ -1,0 +1,344 @@
+//! The shared test data, where that is present: every published matrix and every hostile sample as a reader takes it,
+//! published percentile tables, rebuilt from their own counts and written again, byte for byte, and published machines
+//! held against each other.
+
+use super::alignment::{columns_of, held};
+use super::{data, matrix_files};
+use coretalk_model::compare::{
+    Alignment, LeastEffect, Likeness, Obstacle, Pairing, Side, Verdict, compare, of_import,
+};
+use coretalk_model::formats::hgrm::{HgrmCount, HgrmStyle, write_counts};
+use coretalk_model::formats::{ImportError, ImportedMatrix, Printed, Problem, Unit, Warning, read_matrices};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One latency per pair, as the ground truth counts them: the mean of both directions where there are two.
+fn per_pair(imported: &ImportedMatrix) -> Vec<f64> {
+    let matrix = &imported.matrix;
+    let value = |row, column| matrix.get(row, column).copied().flatten();
+    let mut pairs = Vec::new();
+    for row in 0..matrix.len() {
+        for column in 0..row {
+            match (value(row, column), value(column, row)) {
+                (Some(one), Some(other)) => pairs.push((one + other) / 2.0),
+                (one, other) => pairs.extend(one.or(other)),
+            }
+        }
+    }
+    pairs.sort_by(f64::total_cmp);
+    pairs
+}
+
+fn median(sorted: &[f64]) -> f64 {
+    (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0
+}
+
+#[test]
+fn every_published_matrix_is_read_as_the_ground_truth_says() {
+    let Some(folder) = data("the published matrices") else { return };
+    let truth: Value = serde_json::from_slice(&fs::read(folder.join("ground-truth.json")).unwrap()).unwrap();
+    let mut read = 0;
+    for (file, expected) in truth.as_object().unwrap() {
+        let matrices = read_matrices(&fs::read(folder.join(file)).unwrap());
+        let imported = &matrices.unwrap_or_else(|error| panic!("{file}: failed to {error}"))[0];
+        let formats: &[&str] = match expected["format"].as_str().unwrap() {
+            "A" | "A-crlf" | "B" => &["bare-csv"],
+            "A-text" => &["core-to-core-report"],
+            "C" => &["mctop"],
+            "D" => &["pivot"],
+            "D-long" => &["aggregates"],
+            "E" => &["fixed-width"],
+            "F" => &["ipc-json"],
+            "G" | "G-sub" => &["c2clat"],
+            other => panic!("{file}: unknown format {other}"),
+        };
+        assert!(formats.contains(&imported.format.as_str()), "{file}: read as {}", imported.format);
+        let unit = if expected["unit"] == "cycles" { Unit::Cycles } else { Unit::Ns };
+        assert_eq!(imported.unit, unit, "{file}");
+        assert_eq!(imported.matrix.len() as u64, expected["cpus"].as_u64().unwrap(), "{file}");
+        let full = expected["matrix"] == "full, asymmetric";
+        assert_eq!(imported.matrix.is_symmetric(), !full, "{file}: {}", expected["matrix"]);
+        let missing = expected["evidence"]["missing_pairs"].as_u64().unwrap_or(0);
+        let said = imported.warnings.iter().any(|warning| matches!(warning, Warning::Missing { .. }));
+        assert_eq!(said, missing > 0, "{file}: {missing} missing pairs, {:?}", imported.warnings);
+        let asymmetric = |warning: &Warning| matches!(warning, Warning::Asymmetric { .. });
+        assert!(!imported.warnings.iter().any(asymmetric), "{file}: {:?}", imported.warnings);
+        let pairs = per_pair(imported);
+        let found = [pairs[0], median(&pairs), pairs[pairs.len() - 1]];
+        for (found, expected) in found.into_iter().zip(expected["min_median_max"].as_array().unwrap()) {
+            let expected = expected.as_f64().unwrap();
+            assert!((found - expected).abs() <= 0.051, "{file}: {found} instead of {expected}");
+        }
+        read += 1;
+    }
+    assert_eq!(read, 84);
+}
+
+/// What a hostile sample has to give.
+enum Outcome {
+    /// The matrix of the other samples, with nothing to say but that the unit is assumed.
+    Accepted,
+    /// A matrix with this doubt.
+    Doubted(fn(&Warning) -> bool),
+    /// A refusal with this line, column and problem.
+    Refused(Option<usize>, Option<usize>, fn(&Problem) -> bool),
+}
+
+#[test]
+fn every_hostile_matrix_gets_its_outcome() {
+    use Outcome::{Accepted, Doubted, Refused};
+    let Some(folder) = data("the hostile samples") else { return };
+    let folder = folder.join("hostile");
+    let table: &[(&str, Outcome)] = &[
+        ("ok-bom-crlf.csv", Accepted),
+        ("ok-cr-only.csv", Accepted),
+        ("ok-no-final-newline.csv", Accepted),
+        ("ok-blank-rows.csv", Accepted),
+        ("ok-semicolon-comma-decimal.csv", Accepted),
+        ("ok-tab.tsv", Accepted),
+        ("ok-header-rowlabels.csv", Accepted),
+        ("ok-quoted.csv", Accepted),
+        ("ok-x-diagonal.csv", Accepted),
+        ("ok-nan-diagonal.csv", Accepted),
+        ("ok-zero-diagonal.csv", Accepted),
+        ("ok-upper-triangle.csv", Accepted),
+        ("ok-short-rows-triangle.csv", Accepted),
+        ("ok-spaces.csv", Accepted),
+        ("ok-scientific.csv", Accepted),
+        ("ok-comments.csv", Accepted),
+        ("ok-utf16le.csv", Accepted),
+        (
+            "bad-ragged.csv",
+            Refused(Some(5), None, |p| matches!(p, Problem::Ragged { cells: 6, expected: 8 })),
+        ),
+        ("bad-extra-column.csv", Refused(Some(4), None, |p| matches!(p, Problem::Ragged { cells: 9, .. }))),
+        (
+            "bad-not-square.csv",
+            Refused(None, None, |p| matches!(p, Problem::NotSquare { rows: 5, columns: 8 })),
+        ),
+        ("bad-negative.csv", Refused(Some(3), Some(6), |p| matches!(p, Problem::Negative { .. }))),
+        ("bad-inf.csv", Refused(Some(3), Some(6), |p| matches!(p, Problem::Infinite))),
+        ("bad-nan-cell.csv", Doubted(|w| matches!(w, Warning::Missing { cells: 1, of: 28, .. }))),
+        ("bad-text-cell.csv", Refused(Some(7), Some(2), |p| matches!(p, Problem::NotANumber { .. }))),
+        ("bad-empty.csv", Refused(None, None, |p| matches!(p, Problem::Empty))),
+        ("bad-only-commas.csv", Refused(None, None, |p| matches!(p, Problem::NoValues))),
+        ("bad-one-cell.csv", Refused(None, None, |p| matches!(p, Problem::Blank))),
+        ("bad-binary.csv", Refused(Some(2), None, |p| matches!(p, Problem::NotText { .. }))),
+        ("bad-html.csv", Refused(None, None, |p| matches!(p, Problem::Markup))),
+        ("bad-thousands-sep.csv", Refused(Some(1), Some(2), |p| matches!(p, Problem::Thousands { .. }))),
+        ("bad-asymmetric.csv", Doubted(|w| matches!(w, Warning::Asymmetric { .. }))),
+        (
+            "bad-duplicate-labels.csv",
+            Refused(Some(1), Some(4), |p| matches!(p, Problem::DuplicateCpu { .. })),
+        ),
+    ];
+    let usual = read_matrices(&fs::read(folder.join("ok-tab.tsv")).unwrap()).unwrap().remove(0);
+    for (file, expected) in table {
+        match (expected, read_matrices(&fs::read(folder.join(file)).unwrap())) {
+            (Accepted, Ok(matrices)) => {
+                let [one] = &matrices[..] else { panic!("{file}: {} matrices", matrices.len()) };
+                assert_eq!(one.warnings, [Warning::UnitAssumed { unit: Unit::Ns }], "{file}");
+                assert_eq!(one.printed, Printed::Decimals, "{file}");
+                assert_eq!(one.matrix.cpus(), usual.matrix.cpus(), "{file}");
+                assert!(one.matrix.is_symmetric(), "{file}");
+                for (found, expected) in per_pair(one).into_iter().zip(per_pair(&usual)) {
+                    assert!((found - expected).abs() < 0.001, "{file}: {found} instead of {expected}");
+                }
+            }
+            (Doubted(doubt), Ok(matrices)) => {
+                assert!(matrices[0].warnings.iter().any(doubt), "{file}: {:?}", matrices[0].warnings);
+            }
+            (Refused(line, column, problem), Err(error)) => {
+                assert!(problem(&error.problem), "{file}: failed to {error}");
+                assert_eq!((error.line, error.column), (*line, *column), "{file}: failed to {error}");
+            }
+            (_, outcome) => panic!("{file}: {outcome:?}"),
+        }
+    }
+    let outlier = read_matrices(&fs::read(folder.join("bad-huge-outlier.csv")).unwrap()).unwrap();
+    assert_eq!(per_pair(&outlier[0]).last(), Some(&1e9));
+    let matrices = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let is_matrix =
+        |path: &PathBuf| path.extension().is_some_and(|ending| ending == "csv" || ending == "tsv");
+    assert_eq!(matrices.filter(is_matrix).count(), table.len() + 1, "a sample is not in the table");
+}
+
+#[test]
+fn published_histograms_are_refused_as_histograms() {
+    let Some(folder) = data("the published histograms") else { return };
+    for file in [
+        "hgrm/pauseintrinsics/Kaveri-Pause.hgrm",
+        "hgrm/hdrhistogram-googlecharts/example1.txt",
+        "hgrm/wrk2/README.md",
+        "other-histograms/hlog/jHiccup-2.0.7S.logV2.hlog",
+        "other-histograms/hlog/jHiccup-2.0.1.logV0.hlog",
+    ] {
+        let outcome = read_matrices(&fs::read(folder.join(file)).unwrap());
+        let Err(ImportError { problem: Problem::Histogram, .. }) = outcome else {
+            panic!("{file}: {outcome:?}");
+        };
+    }
+}
+
+/// The rows of a table: value as printed, level in percent, cumulative count.
+fn rows(text: &str) -> Vec<(&str, u64, &str)> {
+    text.lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| {
+            let mut words = line.split_whitespace();
+            let (value, level, count) = (words.next()?, words.next()?, words.next()?);
+            let _: (f64, f64) = (value.parse().ok()?, level.parse().ok()?);
+            Some((value, count.parse().ok()?, line))
+        })
+        .collect()
+}
+
+#[test]
+fn published_tables_are_reproduced_byte_for_byte() {
+    let Some(folder) = data("the published percentile tables") else { return };
+    let mut compared = 0;
+    for name in ["BusySpin", "GetTimestamp", "Pause", "SpinWait"] {
+        let path = folder.join(format!("hgrm/pauseintrinsics/Kaveri-{name}.hgrm"));
+        let text = fs::read_to_string(&path).unwrap();
+        let rows = rows(&text);
+        let mut counts: Vec<HgrmCount> = Vec::new();
+        let mut seen = 0;
+        for &(value, cumulative, _) in &rows {
+            if cumulative > seen {
+                let highest: f64 = value.parse().unwrap();
+                counts.push(HgrmCount { highest, middle: highest, count: cumulative - seen });
+                seen = cumulative;
+            }
+        }
+        let style = HgrmStyle { digits: 2, ticks: 5, scale: 1.0, buckets: [35, 256] };
+        let written = write_counts(&counts, &style, &[]);
+        let mine: Vec<&str> = self::rows(&written).into_iter().map(|row| row.2).collect();
+        let theirs: Vec<&str> = rows.iter().map(|row| row.2.trim_end_matches('\r')).collect();
+        assert_eq!(mine, theirs, "{name}");
+        let footer = |text: &str, start: &str| {
+            text.lines().find(|line| line.starts_with(start)).map(|line| line.trim_end().to_owned())
+        };
+        for start in ["#[Max", "#[Buckets"] {
+            assert_eq!(footer(&written, start), footer(&text, start), "{name}");
+        }
+        compared += rows.len();
+    }
+    assert!(compared > 300, "{compared} rows");
+}
+
+/// The published matrix of a machine.
+fn side(folder: &Path, path: &str) -> Side {
+    of_import(&read_matrices(&fs::read(folder.join("latency-matrices").join(path)).unwrap()).unwrap())
+}
+
+#[test]
+fn published_machines_are_held_against_their_like() {
+    let Some(folder) = data("the published matrices") else { return };
+    for (a, b, expected) in [
+        (
+            "amd-ryzen9-3900x/alloybronya.csv",
+            "amd-ryzen9-5900x/smarkwell.csv",
+            Pairing::Nothing(Obstacle::Groups),
+        ),
+        ("amd-ryzen9-5900x/smarkwell.csv", "amd-ryzen9-5950x/nephyrin.csv", Pairing::Levels(Likeness::Kind)),
+        (
+            "amd-ryzen7-5800u/gmelikov.csv",
+            "amd-ryzen7-5800x3d/keantoken.csv",
+            Pairing::Levels(Likeness::Renumbered),
+        ),
+        ("amd-ryzen7-5800u/gmelikov.csv", "amd-ryzen9-5900hx/r4nd0m1z3r.csv", Pairing::Pairs),
+        // Groups of four and of eight cores, numbered in turn: most pairs are near or far in both.
+        (
+            "amd-epyc-7702-dual/herver.csv",
+            "amd-epyc-9754/entropy-enthalpy.csv",
+            Pairing::Nothing(Obstacle::Groups),
+        ),
+        // Six cores of two threads and four alone, and eight of two.
+        (
+            "intel-core-i5-12600k/tombyrer.csv",
+            "intel-core-i9-9900k/nviennot.csv",
+            Pairing::Nothing(Obstacle::Groups),
+        ),
+        ("amd-ryzen9-7950x/nviennot-crlf.csv", "amd-ryzen9-7950x/zamadatix.csv", Pairing::Pairs),
+        (
+            "amd-tr-3990x/shisoft.csv",
+            "amd-epyc-9754/entropy-enthalpy.csv",
+            Pairing::Nothing(Obstacle::Groups),
+        ),
+        (
+            "amd-ryzen7-5800x3d/keantoken.csv",
+            "intel-core-i9-12900k/bizude.csv",
+            Pairing::Nothing(Obstacle::Groups),
+        ),
+        (
+            "ampere-altra-q80-30/zeroping-numa-off.csv",
+            "aws-graviton2/aws-c6gd-metal-by-nviennot.csv",
+            Pairing::Nothing(Obstacle::Groups),
+        ),
+    ] {
+        let (left, right) = (side(&folder, a), side(&folder, b));
+        assert_eq!(*Alignment::between(&left, &right).pairing(), expected, "{a} {b}");
+        assert_eq!(*Alignment::between(&right, &left).pairing(), expected, "{b} {a}");
+        let itself = compare(&left, &left, &Alignment::between(&left, &left), LeastEffect::DEFAULT);
+        let mut levels = itself.datasets[0].levels.iter();
+        assert!(levels.all(|level| level.difference.verdict == Verdict::Same), "{a}");
+    }
+}
+
+#[test]
+fn published_machines_that_only_look_alike_are_not_held_against_each_other() {
+    let Some(folder) = data("the published matrices") else { return };
+    for (a, b, level) in [
+        // Threads of a core, and cores of a cluster.
+        ("amd-ryzen7-5800u/gmelikov.csv", "nxp-lx2160a/kassane.csv", "across"),
+        ("intel-core-i3-2120t/jcurl-cas.txt", "intel-core2quad-q9550/yowanvista.csv", "group-1"),
+        // Caches of a package, and packages.
+        ("amd-ryzen9-5950x/nephyrin.csv", "intel-xeon-e5-2690-dual/nviennot.csv", "group-2"),
+        ("amd-ryzen7-2700x/demindiro.csv", "intel-xeon-e5-2690-dual/nviennot.csv", "group-2"),
+        // Dies, and packages.
+        ("hisilicon-kunpeng-920-6426/concyclics.csv", "intel-xeon-8358-dual/leavelet.csv", "group-1"),
+    ] {
+        let (left, right) = (side(&folder, a), side(&folder, b));
+        for (left, right) in [(&left, &right), (&right, &left)] {
+            let (alignment, levels, cells) = held(left, right);
+            let Pairing::Nothing(Obstacle::Meanings(doubt)) = alignment.pairing() else {
+                panic!("{a} {b}: {alignment:?}")
+            };
+            assert_eq!((doubt.level.as_str(), levels.len(), cells), (level, 0, 0), "{a} {b}");
+        }
+    }
+}
+
+#[test]
+fn no_column_of_published_matrices_mixes_meanings() {
+    let Some(folder) = data("the published matrices") else { return };
+    let (names, sides): (Vec<String>, Vec<Side>) = matrix_files(&folder)
+        .iter()
+        .filter_map(|path| {
+            let matrices = read_matrices(&fs::read(path).ok()?).ok()?;
+            Some((path.to_string_lossy().into_owned(), of_import(&matrices)))
+        })
+        .unzip();
+    assert!(sides.len() > 50, "{} matrices", sides.len());
+    let columns = columns_of(&sides);
+    let mut shared = 0;
+    for (column, rows) in columns.iter().filter(|(column, _)| column.contains("-kind-")) {
+        let medians = rows.iter().map(|(_, median)| *median);
+        let (least, most) =
+            medians.fold((f64::MAX, 0.0_f64), |(least, most), ns| (least.min(ns), most.max(ns)));
+        let who: Vec<&String> = rows.iter().map(|(side, _)| &names[*side]).collect();
+        assert!(most <= 4.0 / 3.0 * least, "{column}: {least} to {most}: {who:?}");
+        shared += usize::from(rows.len() > 1);
+    }
+    assert!(shared > 3, "{shared} columns are shared");
+    let position = |machine: &str| names.iter().position(|name| name.contains(machine)).unwrap();
+    let together = |left: &str, right: &str| {
+        let (left, right) = (position(left), position(right));
+        let holds = |rows: &[(usize, f64)], side: usize| rows.iter().any(|(known, _)| *known == side);
+        columns.values().any(|rows| holds(rows, left) && holds(rows, right))
+    };
+    assert!(together("ryzen9-5950x", "ryzen9-5900x/"), "{columns:?}");
+    // Threads of cores, and clusters of two cores at 60 ns; dies, and packages.
+    assert!(!together("ryzen9-5950x", "nxp-lx2160a") && !together("i9-12900k", "core2quad"), "{columns:?}");
+}
