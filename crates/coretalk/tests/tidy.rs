@@ -84,7 +84,7 @@ fn the_format_lists_every_name_that_is_written() {
     names.extend(Doubt::ALL.map(|doubt| quoted(doubt.name())));
     names.extend(Relation::ALL.map(|relation| quoted(relation.name())));
     names.extend(Protocol::ALL.map(|protocol| quoted(protocol.name())));
-    names.extend(FormatId::ALL.map(|format| quoted(format.as_str())));
+    names.extend(FormatId::ALL.map(|format| quoted(format.name())));
     names.extend(Kind::ALL.map(|kind| quoted(kind.name())));
     #[cfg(target_os = "linux")]
     names.extend(coretalk_measure::host::doctor::CHECKS.iter().map(|check| quoted(check.id)));

@@ -44,26 +44,17 @@ pub struct Advice {
     pub ground: Ground,
 }
 
-/// What a placement rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ground {
-    /// It is shown that where the threads live matters: some usual placement costs more, wherever in their intervals
-    /// the cells lie.
-    Latency,
-    /// Nobody talks, and the threads are spread over groups of CPUs that share something.
-    Structure,
-    /// No placement is shown to be better than another.
-    Nothing,
-}
-
-impl Ground {
-    /// The stable name used in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Ground::Latency => "latency",
-            Ground::Structure => "structure",
-            Ground::Nothing => "none",
-        }
+named! {
+    /// What a placement rests on.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Ground {
+        /// It is shown that where the threads live matters: some usual placement costs more, wherever in their intervals
+        /// the cells lie.
+        Latency = "latency",
+        /// Nobody talks, and the threads are spread over groups of CPUs that share something.
+        Structure = "structure",
+        /// No placement is shown to be better than another.
+        Nothing = "none",
     }
 }
 

@@ -192,29 +192,19 @@ pub struct ClockFacts {
     pub hint_cycles: Option<f64>,
 }
 
-/// How grave a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
-pub enum Verdict {
-    /// Nothing to worry about.
-    Ok,
-    /// The check could not be made here.
-    CannotTell,
-    /// Numbers are valid but may be worse or wider than the hardware allows.
-    Warn,
-    /// Numbers would be wrong or cannot be had.
-    Fail,
-}
-
-impl Verdict {
-    /// The stable name used in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Ok => "ok",
-            Verdict::CannotTell => "cannot-tell",
-            Verdict::Warn => "warn",
-            Verdict::Fail => "fail",
-        }
+named! {
+    /// How grave a finding is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+    pub enum Verdict {
+        /// Nothing to worry about.
+        Ok = "ok",
+        /// The check could not be made here.
+        CannotTell = "cannot-tell",
+        /// Numbers are valid but may be worse or wider than the hardware allows.
+        Warn = "warn",
+        /// Numbers would be wrong or cannot be had.
+        Fail = "fail",
     }
 }
 

@@ -25,28 +25,18 @@ macro_rules! flags {
     };
 }
 
-/// What a flag does to the number that carries it: the whole of what a [`Grade`](crate::Grade) knows of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Effect {
-    /// Nothing that its interval does not show.
-    Remark,
-    /// Its interval is wider than asked for, and says by how much.
-    Width,
-    /// It may lie beside the truth by more than its interval shows, since all that it is made of may be affected alike.
-    Shift,
-    /// It may be a number of something else, or no interval of it is known.
-    Void,
-}
-
-impl Effect {
-    /// The stable name used in FORMAT.md.
-    pub fn name(self) -> &'static str {
-        match self {
-            Effect::Remark => "remark",
-            Effect::Width => "width",
-            Effect::Shift => "shift",
-            Effect::Void => "void",
-        }
+named! {
+    /// What a flag does to the number that carries it: the whole of what a [`Grade`](crate::Grade) knows of it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Effect {
+        /// Nothing that its interval does not show.
+        Remark = "remark",
+        /// Its interval is wider than asked for, and says by how much.
+        Width = "width",
+        /// It may lie beside the truth by more than its interval shows, since all that it is made of may be affected alike.
+        Shift = "shift",
+        /// It may be a number of something else, or no interval of it is known.
+        Void = "void",
     }
 }
 

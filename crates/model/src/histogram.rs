@@ -99,14 +99,6 @@ impl Histogram {
     pub fn telling_percentile_ns(&self, share: f64) -> Option<f64> {
         tells(self.count(), share).then(|| self.percentile_ns(share)).flatten()
     }
-
-    /// The share that lies at or below a duration in nanoseconds; `None` where nothing was counted.
-    pub fn share_within(&self, ns: f64) -> Option<f64> {
-        let within: u64 =
-            self.iter().filter(|(units, _)| middle(*units) * UNIT_NS <= ns).map(|(_, count)| count).sum();
-        let count = self.count();
-        (count > 0).then(|| within as f64 / count as f64)
-    }
 }
 
 /// Whether the percentile of a share means something of so many values: as
@@ -153,7 +145,7 @@ mod tests {
     fn nothing_has_no_mean_and_no_percentile() {
         let mut none = Histogram::new();
         none.record(5, 0);
-        assert_eq!((none.mean_ns(), none.percentile_ns(0.5), none.share_within(1.0)), (None, None, None));
+        assert_eq!((none.mean_ns(), none.percentile_ns(0.5)), (None, None));
         assert!(none.is_empty() && none == Histogram::new());
     }
 

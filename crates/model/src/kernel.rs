@@ -2,38 +2,25 @@
 
 use std::fmt;
 
-/// How two CPUs hand a cache line to each other (docs/probes/latency.md has a section for each).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
-pub enum Protocol {
-    /// Both sides compare-exchange one line: what published tables are made of, and the headline.
-    Cas,
-    /// One line, load spin and store.
-    Store,
-    /// A mailbox line per direction with sequence numbers: what a queue sees.
-    Msg,
-    /// Dependent reads of lines that the partner dirtied: no spin at all.
-    Xfer,
-    /// A time stamp in the line, read on arrival: only as variation against its own minimum.
-    OneWay,
+named! {
+    /// How two CPUs hand a cache line to each other (docs/probes/latency.md has a section for each).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+    pub enum Protocol {
+        /// Both sides compare-exchange one line: what published tables are made of, and the headline.
+        Cas = "cas",
+        /// One line, load spin and store.
+        Store = "store",
+        /// A mailbox line per direction with sequence numbers: what a queue sees.
+        Msg = "msg",
+        /// Dependent reads of lines that the partner dirtied: no spin at all.
+        Xfer = "xfer",
+        /// A time stamp in the line, read on arrival: only as variation against its own minimum.
+        OneWay = "one-way",
+    }
 }
 
 impl Protocol {
-    /// Every protocol in the order of reports.
-    pub const ALL: [Protocol; 5] =
-        [Protocol::Cas, Protocol::Store, Protocol::Msg, Protocol::Xfer, Protocol::OneWay];
-
-    /// The stable name used in JSON and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Protocol::Cas => "cas",
-            Protocol::Store => "store",
-            Protocol::Msg => "msg",
-            Protocol::Xfer => "xfer",
-            Protocol::OneWay => "one-way",
-        }
-    }
-
     /// Whether its values are times that something takes, so that less is sooner; those of `one-way` say by how much
     /// times differ, and nothing of how long they are.
     pub fn is_latency(self) -> bool {
@@ -43,12 +30,6 @@ impl Protocol {
     /// Whether its receive loop spins, so that a wait hint makes sense.
     pub fn spins(self) -> bool {
         matches!(self, Protocol::Cas | Protocol::Store | Protocol::Msg)
-    }
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 
@@ -105,55 +86,29 @@ impl fmt::Display for KernelId {
     }
 }
 
-/// Another tool whose kernel, line placement, counts and statistic can be reproduced (`--as`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
-pub enum Tool {
-    /// nviennot/core-to-core-latency: CAS, mean over samples.
-    CoreToCoreLatency,
-    /// rigtorp/c2clat: two lines, load and store, minimum in whole ns.
-    C2clat,
-    /// rigtorp/c2clat with `-w`: one word, compare-exchange, minimum in whole ns.
-    C2clatW,
-    /// SoilRos/cpu-latency: CAS, mean.
-    CpuLatency,
-    /// google/multichase pingpong: CAS with ten pauses, best of five.
-    Multichase,
-    /// clamchowder/Microbenchmarks CoherencyLatency: load and store, mean over a long run.
-    CoherencyLatency,
+named! {
+    /// Another tool whose kernel, line placement, counts and statistic can be reproduced (`--as`).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+    pub enum Tool {
+        /// nviennot/core-to-core-latency: CAS, mean over samples.
+        CoreToCoreLatency = "core-to-core-latency",
+        /// rigtorp/c2clat: two lines, load and store, minimum in whole ns.
+        C2clat = "c2clat",
+        /// rigtorp/c2clat with `-w`: one word, compare-exchange, minimum in whole ns.
+        C2clatW = "c2clat-w",
+        /// SoilRos/cpu-latency: CAS, mean.
+        CpuLatency = "cpu-latency",
+        /// google/multichase pingpong: CAS with ten pauses, best of five.
+        Multichase = "multichase",
+        /// clamchowder/Microbenchmarks CoherencyLatency: load and store, mean over a long run.
+        CoherencyLatency = "coherency-latency",
+    }
 }
 
 impl Tool {
-    /// Every tool in the order of reports.
-    pub const ALL: [Tool; 6] = [
-        Tool::CoreToCoreLatency,
-        Tool::C2clat,
-        Tool::C2clatW,
-        Tool::CpuLatency,
-        Tool::Multichase,
-        Tool::CoherencyLatency,
-    ];
-
-    /// The stable name used in JSON and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Tool::CoreToCoreLatency => "core-to-core-latency",
-            Tool::C2clat => "c2clat",
-            Tool::C2clatW => "c2clat-w",
-            Tool::CpuLatency => "cpu-latency",
-            Tool::Multichase => "multichase",
-            Tool::CoherencyLatency => "coherency-latency",
-        }
-    }
-
     /// Whether it measures a pair from each side; the others print one value for both.
     pub fn measures_both_directions(self) -> bool {
         self == Tool::CoherencyLatency
-    }
-}
-
-impl fmt::Display for Tool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }

@@ -2,6 +2,9 @@
 //!
 //! This crate does no I/O, reads no clock, starts no thread and holds no `unsafe`: same input, same output.
 
+#[macro_use]
+mod named;
+
 pub mod advise;
 pub mod compare;
 pub mod contend;

@@ -53,22 +53,14 @@ impl Unit {
     }
 }
 
-/// Which way is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Better {
-    /// Times and amounts.
-    Lower,
-    /// Rates.
-    Higher,
-}
-
-impl Better {
-    /// The stable name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Better::Lower => "lower",
-            Better::Higher => "higher",
-        }
+named! {
+    /// Which way is better.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Better {
+        /// Times and amounts.
+        Lower = "lower",
+        /// Rates.
+        Higher = "higher",
     }
 }
 

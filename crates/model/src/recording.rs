@@ -161,29 +161,17 @@ pub enum CommandEnd {
     Signal(i32),
 }
 
-/// Why no thread can be held on a CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
-pub enum Absence {
-    /// The kernel has switched it off, or the hypervisor has unplugged it.
-    Offline,
-    /// The control group of this process no longer holds it.
-    Cpuset,
-    /// It is online and allowed, and threads are not held on it.
-    PinRefused,
-}
-
-impl Absence {
-    /// All of them.
-    pub const ALL: [Absence; 3] = [Absence::Offline, Absence::Cpuset, Absence::PinRefused];
-
-    /// As run files and JSON name it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Absence::Offline => "offline",
-            Absence::Cpuset => "cpuset",
-            Absence::PinRefused => "pin-refused",
-        }
+named! {
+    /// Why no thread can be held on a CPU.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+    pub enum Absence {
+        /// The kernel has switched it off, or the hypervisor has unplugged it.
+        Offline = "offline",
+        /// The control group of this process no longer holds it.
+        Cpuset = "cpuset",
+        /// It is online and allowed, and threads are not held on it.
+        PinRefused = "pin-refused",
     }
 }
 
@@ -234,7 +222,7 @@ impl Departure {
         let (segment, cpu) = key.strip_prefix(KEY)?.strip_prefix(':')?.split_once(':')?;
         let value: serde_json::Value = serde_json::from_str(value).ok()?;
         let why = value.get("why")?.as_str()?;
-        let why = Absence::ALL.into_iter().find(|absence| absence.name() == why)?;
+        let why = Absence::named(why)?;
         let after = Picos(value.get("after_ps")?.as_u64()?);
         Some((segment.parse().ok()?, Departure { cpu: CpuId(cpu.parse().ok()?), after, why }))
     }

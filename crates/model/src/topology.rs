@@ -6,107 +6,58 @@ pub use beside::{Beside, MemoryNode, Same, with_shared_l2};
 
 use crate::{CpuId, CpuSet};
 use std::collections::BTreeMap;
-use std::fmt;
 
-/// What a group of CPUs shares, from the inside out on most machines ([`Topology::levels`] has the order on one). A
-/// machine may lack some levels; none is invented.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
-pub enum Level {
-    /// The hardware threads of one core.
-    Core,
-    /// An L2 of several cores, where clusters are reported and are something else: see [`with_shared_l2`].
-    L2,
-    /// A cluster or module of cores; also an L2 of several cores, where it is one or no cluster is reported.
-    Cluster,
-    /// A last-level cache.
-    L3,
-    /// A die of a package.
-    Die,
-    /// A NUMA node.
-    Node,
-    /// A package (socket).
-    Package,
-}
-
-impl Level {
-    /// Every level from the inside out.
-    pub const ALL: [Level; 7] =
-        [Level::Core, Level::L2, Level::Cluster, Level::L3, Level::Die, Level::Node, Level::Package];
-
-    /// The stable name used in JSON, on the command line and in the run file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::Core => "core",
-            Level::L2 => "l2",
-            Level::Cluster => "cluster",
-            Level::L3 => "l3",
-            Level::Die => "die",
-            Level::Node => "node",
-            Level::Package => "package",
-        }
+named! {
+    /// What a group of CPUs shares, from the inside out on most machines ([`Topology::levels`] has the order on one). A
+    /// machine may lack some levels; none is invented.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+    pub enum Level {
+        /// The hardware threads of one core.
+        Core = "core",
+        /// An L2 of several cores, where clusters are reported and are something else: see [`with_shared_l2`].
+        L2 = "l2",
+        /// A cluster or module of cores; also an L2 of several cores, where it is one or no cluster is reported.
+        Cluster = "cluster",
+        /// A last-level cache.
+        L3 = "l3",
+        /// A die of a package.
+        Die = "die",
+        /// A NUMA node.
+        Node = "node",
+        /// A package (socket).
+        Package = "package",
     }
 }
 
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+named! {
+    /// The nearest thing that two CPUs share: what tables group pairs by. From the nearest to the farthest on most machines
+    /// ([`Topology::nearness`] has the order on one).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+    pub enum Relation {
+        /// Both roles on one CPU.
+        SameCpu = "same-cpu",
+        /// Two hardware threads of one core.
+        Smt = "smt",
+        /// One L2, different cores.
+        L2 = "l2",
+        /// One cluster or module, different cores, and different L2 where these are a level of their own.
+        Cluster = "cluster",
+        /// One last-level cache, different clusters.
+        L3 = "l3",
+        /// One die, different last-level caches.
+        Die = "die",
+        /// One NUMA node, different dies.
+        Node = "node",
+        /// One package, different NUMA nodes.
+        Package = "package",
+        /// Nothing smaller than the machine.
+        Machine = "machine",
     }
-}
-
-/// The nearest thing that two CPUs share: what tables group pairs by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
-pub enum Relation {
-    /// Both roles on one CPU.
-    SameCpu,
-    /// Two hardware threads of one core.
-    Smt,
-    /// One L2, different cores.
-    L2,
-    /// One cluster or module, different cores, and different L2 where these are a level of their own.
-    Cluster,
-    /// One last-level cache, different clusters.
-    L3,
-    /// One die, different last-level caches.
-    Die,
-    /// One NUMA node, different dies.
-    Node,
-    /// One package, different NUMA nodes.
-    Package,
-    /// Nothing smaller than the machine.
-    Machine,
 }
 
 impl Relation {
-    /// Every relation, from the nearest to the farthest on most machines ([`Topology::nearness`] has the order on one).
-    pub const ALL: [Relation; 9] = [
-        Relation::SameCpu,
-        Relation::Smt,
-        Relation::L2,
-        Relation::Cluster,
-        Relation::L3,
-        Relation::Die,
-        Relation::Node,
-        Relation::Package,
-        Relation::Machine,
-    ];
-
-    /// The stable name used in JSON and in the run file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Relation::SameCpu => "same-cpu",
-            Relation::Smt => "smt",
-            Relation::L2 => "l2",
-            Relation::Cluster => "cluster",
-            Relation::L3 => "l3",
-            Relation::Die => "die",
-            Relation::Node => "node",
-            Relation::Package => "package",
-            Relation::Machine => "machine",
-        }
-    }
-
     /// A number for keys of random choices. Those given stay as they are, so that a seed goes on meaning the same run.
     pub fn code(self) -> u64 {
         match self {
@@ -133,12 +84,6 @@ impl Relation {
             Level::Node => Relation::Node,
             Level::Package => Relation::Package,
         }
-    }
-}
-
-impl fmt::Display for Relation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

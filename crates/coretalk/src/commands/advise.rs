@@ -158,12 +158,12 @@ impl Known {
                 let Some(imported) = matrices.into_iter().next() else {
                     return Err(Failure::Input(format!("{}: the file contains no matrix", path.text)));
                 };
-                let unit = imported.unit.as_str();
+                let unit = imported.unit.name();
                 let doubts = lint(&imported);
                 let known = Known {
                     doubts,
                     execution: Vec::new(),
-                    origin: Origin::File(name, imported.format.as_str().to_owned()),
+                    origin: Origin::File(name, imported.format.name().to_owned()),
                     simulated: None,
                     unit,
                     reported,

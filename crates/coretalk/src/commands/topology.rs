@@ -155,7 +155,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
         return Err(Failure::Input(format!("{from}: the file contains no matrix")));
     };
     let cpus = imported.matrix.cpus().to_vec();
-    let unit = imported.unit.as_str();
+    let unit = imported.unit.name();
     let doubts = lint(&imported);
     let observed = imported.matrix.map(|cell| cell.map(Observation::bare));
     let nothing = Topology::flat(cpus.iter().copied().collect());

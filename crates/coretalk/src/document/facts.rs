@@ -175,7 +175,7 @@ impl<'a> Document<'a> {
                 probe: "imported",
                 kernel: "unknown".into(),
                 quantity: "as_printed",
-                unit: imported.unit.as_str(),
+                unit: imported.unit.name(),
                 parameters,
                 cells: imported.matrix.map(|cell| cell.map(|value| Plain { value, bounds: None })),
             })

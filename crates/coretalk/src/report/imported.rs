@@ -57,7 +57,7 @@ impl ImportedFile {
 
     /// The unit of its first matrix.
     pub fn unit(&self) -> &'static str {
-        self.matrices.first().map_or("ns", |imported| imported.unit.as_str())
+        self.matrices.first().map_or("ns", |imported| imported.unit.name())
     }
 
     /// Format, size and unit in one line.
@@ -104,7 +104,7 @@ impl ImportedFile {
         for imported in &self.matrices {
             let title = imported.title.as_deref().filter(|_| several);
             let title = title.map_or(String::new(), |title| format!("{}: ", plain(title)));
-            let unit = imported.unit.as_str();
+            let unit = imported.unit.name();
             if let Some(Spread { least, median, most, .. }) = imported.spread() {
                 let [least, most, median] = [least, most, median].map(ns);
                 blocks.push(Block::Prose(format!("{title}{least} to {most} {unit}, median {median}.")));

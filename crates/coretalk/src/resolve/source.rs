@@ -214,7 +214,7 @@ impl Source {
                 known.unwrap_or_else(|| "unknown CPU".to_owned())
             }
             Source::File(matrices, _) => {
-                let format = matrices.first().map_or("no matrix", |matrix| matrix.format.as_str());
+                let format = matrices.first().map_or("no matrix", |matrix| matrix.format.name());
                 format!("a file ({format})")
             }
         }

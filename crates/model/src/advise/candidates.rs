@@ -15,30 +15,18 @@ pub struct Constraints {
     pub sharing: Sharing,
 }
 
-/// Whether two threads may share a core. They talk fastest there, and each computes at about half the speed: latency
-/// alone would always put them together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sharing {
-    /// Only where there are more threads than cores.
-    #[default]
-    IfNeeded,
-    /// Wherever latency gains.
-    Allowed,
-    /// Never.
-    Never,
-}
-
-impl Sharing {
-    /// Every choice.
-    pub const ALL: [Sharing; 3] = [Sharing::IfNeeded, Sharing::Allowed, Sharing::Never];
-
-    /// The stable name used on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Sharing::IfNeeded => "if-needed",
-            Sharing::Allowed => "allowed",
-            Sharing::Never => "never",
-        }
+named! {
+    /// Whether two threads may share a core. They talk fastest there, and each computes at about half the speed: latency
+    /// alone would always put them together.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum Sharing {
+        /// Only where there are more threads than cores.
+        #[default]
+        IfNeeded = "if-needed",
+        /// Wherever latency gains.
+        Allowed = "allowed",
+        /// Never.
+        Never = "never",
     }
 }
 

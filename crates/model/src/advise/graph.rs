@@ -10,35 +10,20 @@ pub struct Graph {
     total: f64,
 }
 
-/// A usual shape of communication.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Pattern {
-    /// 0 with 1, 2 with 3 …
-    Pairs,
-    /// Each with the next, the last with the first.
-    Ring,
-    /// Each with the next.
-    Pipeline,
-    /// Each with each.
-    AllToAll,
-    /// None with any.
-    Independent,
-}
-
-impl Pattern {
-    /// Every pattern.
-    pub const ALL: [Pattern; 5] =
-        [Pattern::Pairs, Pattern::Ring, Pattern::Pipeline, Pattern::AllToAll, Pattern::Independent];
-
-    /// The stable name used on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Pattern::Pairs => "pairs",
-            Pattern::Ring => "ring",
-            Pattern::Pipeline => "pipeline",
-            Pattern::AllToAll => "all-to-all",
-            Pattern::Independent => "independent",
-        }
+named! {
+    /// A usual shape of communication.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Pattern {
+        /// 0 with 1, 2 with 3 …
+        Pairs = "pairs",
+        /// Each with the next, the last with the first.
+        Ring = "ring",
+        /// Each with the next.
+        Pipeline = "pipeline",
+        /// Each with each.
+        AllToAll = "all-to-all",
+        /// None with any.
+        Independent = "independent",
     }
 }
 

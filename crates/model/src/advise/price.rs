@@ -18,6 +18,22 @@ pub struct Bracket {
     pub high: f64,
 }
 
+impl Bracket {
+    /// What a pair of CPUs costs, by position.
+    pub(super) fn of_pair(distances: &CpuDistances, a: usize, b: usize) -> Bracket {
+        Bracket { point: distances.ns(a, b), low: distances.low(a, b), high: distances.high(a, b) }
+    }
+
+    /// Value by value, each bound with its like.
+    pub(super) fn with(self, other: Bracket, of: impl Fn(f64, f64) -> f64) -> Bracket {
+        Bracket {
+            point: of(self.point, other.point),
+            low: of(self.low, other.low),
+            high: of(self.high, other.high),
+        }
+    }
+}
+
 /// Which share of everything that is said each pair of CPUs carries; below the diagonal, row by row.
 #[derive(Debug, Clone)]
 pub(super) struct Traffic(Vec<f64>);

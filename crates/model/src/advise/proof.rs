@@ -72,14 +72,8 @@ impl Claim {
             let Some(theirs) = cost(&baseline.cpus) else { continue };
             // All that is said, one after the other, is what the advice is priced by: cells that both use cancel there.
             let together = baseline.excess.filter(|_| mine.parts == 1);
-            let predicted = together.map_or_else(
-                || mine.times(&theirs),
-                |excess| Bracket {
-                    point: 1.0 + excess.point,
-                    low: 1.0 + excess.low,
-                    high: 1.0 + excess.high,
-                },
-            );
+            let predicted = together
+                .map_or_else(|| mine.times(&theirs), |excess| one.with(excess, |one, excess| one + excess));
             arms.push(ClaimArm { names: vec![baseline.name], cpus: baseline.cpus.clone(), predicted });
         }
         if arms.len() == 1 {
@@ -124,46 +118,26 @@ pub struct Against {
     pub verdict: ProofVerdict,
 }
 
-/// How a prediction fared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ProofVerdict {
-    /// What was measured is what was predicted.
-    AsPredicted,
-    /// The advised placement is faster, by less than predicted.
-    Less,
-    /// It is faster by more than predicted.
-    More,
-    /// A gain was predicted, and there is none of that size, nor is any shown.
-    Absent,
-    /// The other placement is faster, and that was not predicted.
-    Contradicted,
-    /// The runs leave both open: what was predicted, and no difference.
-    CannotTell,
+named! {
+    /// How a prediction fared.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum ProofVerdict {
+        /// What was measured is what was predicted.
+        AsPredicted = "as-predicted",
+        /// The advised placement is faster, by less than predicted.
+        Less = "less",
+        /// It is faster by more than predicted.
+        More = "more",
+        /// A gain was predicted, and there is none of that size, nor is any shown.
+        Absent = "absent",
+        /// The other placement is faster, and that was not predicted.
+        Contradicted = "contradicted",
+        /// The runs leave both open: what was predicted, and no difference.
+        CannotTell = "cannot-tell",
+    }
 }
 
 impl ProofVerdict {
-    /// Every verdict.
-    pub const ALL: [ProofVerdict; 6] = [
-        ProofVerdict::AsPredicted,
-        ProofVerdict::Less,
-        ProofVerdict::More,
-        ProofVerdict::Absent,
-        ProofVerdict::Contradicted,
-        ProofVerdict::CannotTell,
-    ];
-
-    /// The stable name used in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            ProofVerdict::AsPredicted => "as-predicted",
-            ProofVerdict::Less => "less",
-            ProofVerdict::More => "more",
-            ProofVerdict::Absent => "absent",
-            ProofVerdict::Contradicted => "contradicted",
-            ProofVerdict::CannotTell => "cannot-tell",
-        }
-    }
-
     /// A difference is shown where the test says so at the level of comparisons and the interval leaves 1 out.
     fn of(predicted: &Bracket, measured: Option<&Estimate>, p_value: Option<f64>) -> ProofVerdict {
         let (Some(measured), Some(p_value)) = (measured, p_value) else { return ProofVerdict::CannotTell };
@@ -228,10 +202,7 @@ impl Cost {
         let at: Option<Vec<usize>> =
             cpus.iter().map(|cpu| distances.cpus().iter().position(|known| known == cpu)).collect();
         let at = at?;
-        let of_pair = |a: usize, b: usize| {
-            let (a, b) = (at[a], at[b]);
-            Bracket { point: distances.ns(a, b), low: distances.low(a, b), high: distances.high(a, b) }
-        };
+        let of_pair = |a: usize, b: usize| Bracket::of_pair(distances, at[a], at[b]);
         let pairs = graph.edges().map(|(a, b, _)| of_pair(a, b));
         let parts: Vec<Bracket> = match work {
             WorkloadKind::Pipeline => pairs.collect(),
@@ -240,11 +211,7 @@ impl Cost {
                 .collect(),
             _ => vec![sum(pairs)],
         };
-        let slowest = |a: Bracket, b: Bracket| Bracket {
-            point: a.point.max(b.point),
-            low: a.low.max(b.low),
-            high: a.high.max(b.high),
-        };
+        let slowest = |a: Bracket, b: Bracket| a.with(b, f64::max);
         Some(Cost { parts: parts.len(), ns: parts.into_iter().reduce(slowest)? })
     }
 
@@ -259,11 +226,8 @@ impl Cost {
 }
 
 fn sum(parts: impl Iterator<Item = Bracket>) -> Bracket {
-    parts.fold(Bracket { point: 0.0, low: 0.0, high: 0.0 }, |sum, part| Bracket {
-        point: sum.point + part.point,
-        low: sum.low + part.low,
-        high: sum.high + part.high,
-    })
+    let nothing = Bracket { point: 0.0, low: 0.0, high: 0.0 };
+    parts.fold(nothing, |sum, part| sum.with(part, |sum, part| sum + part))
 }
 
 #[cfg(test)]

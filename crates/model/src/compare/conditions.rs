@@ -4,51 +4,36 @@ use super::dataset::pair_up;
 use super::{Side, seen};
 use crate::{CpuSet, Level, Topology};
 
-/// A condition that a side may state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Fact {
-    /// Whether the machine was simulated: `yes` or `no`.
-    Simulated,
-    /// C library and version.
-    Libc,
-    /// Brand string of the CPU, or name of the scenario.
-    CpuModel,
-    /// Microcode revision.
-    Microcode,
-    /// Firmware.
-    Firmware,
-    /// Operating system kernel.
-    System,
-    /// Hypervisor, or `none`.
-    Hypervisor,
-    /// Frequency governor.
-    Governor,
-    /// Boost: `on` or `off`.
-    Boost,
-    /// Page size obtained, in bytes.
-    Page,
-    /// Version of the tool that measured.
-    Tool,
+named! {
+    /// A condition that a side may state.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Fact {
+        /// Whether the machine was simulated: `yes` or `no`.
+        Simulated = "simulated",
+        /// C library and version.
+        Libc = "libc",
+        /// Brand string of the CPU, or name of the scenario.
+        CpuModel = "CPU model",
+        /// Microcode revision.
+        Microcode = "microcode",
+        /// Firmware.
+        Firmware = "firmware",
+        /// Operating system kernel.
+        System = "operating system",
+        /// Hypervisor, or `none`.
+        Hypervisor = "hypervisor",
+        /// Frequency governor.
+        Governor = "governor",
+        /// Boost: `on` or `off`.
+        Boost = "boost",
+        /// Page size obtained, in bytes.
+        Page = "page size",
+        /// Version of the tool that measured.
+        Tool = "tool version",
+    }
 }
 
 impl Fact {
-    /// What it is called in sentences.
-    pub fn name(self) -> &'static str {
-        match self {
-            Fact::Simulated => "simulated",
-            Fact::Libc => "libc",
-            Fact::CpuModel => "CPU model",
-            Fact::Microcode => "microcode",
-            Fact::Firmware => "firmware",
-            Fact::System => "operating system",
-            Fact::Hypervisor => "hypervisor",
-            Fact::Governor => "governor",
-            Fact::Boost => "boost",
-            Fact::Page => "page size",
-            Fact::Tool => "tool version",
-        }
-    }
-
     /// Simulated numbers and real ones are not of one world, and another C library is another program; everything
     /// else may be the very thing that is compared.
     fn weight(self) -> Weight {
@@ -59,25 +44,16 @@ impl Fact {
     }
 }
 
-/// What a mismatch does to a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Weight {
-    /// It is said: it may explain a difference.
-    Warns,
-    /// The numbers are of two different experiments: nothing is compared unless somebody insists.
-    Refuses,
-    /// There is no sense in which the numbers could be compared.
-    Forbids,
-}
-
-impl Weight {
-    /// The stable name used in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Weight::Warns => "warns",
-            Weight::Refuses => "refuses",
-            Weight::Forbids => "forbids",
-        }
+named! {
+    /// What a mismatch does to a comparison.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Weight {
+        /// It is said: it may explain a difference.
+        Warns = "warns",
+        /// The numbers are of two different experiments: nothing is compared unless somebody insists.
+        Refuses = "refuses",
+        /// There is no sense in which the numbers could be compared.
+        Forbids = "forbids",
     }
 }
 

@@ -87,11 +87,6 @@ impl ReadingKey {
         ReadingKey::Pair([a.min(b), a.max(b)])
     }
 
-    /// A number that no CPUs belong to.
-    pub fn series(name: &str) -> ReadingKey {
-        ReadingKey::Series(Series { name: name.to_owned(), label: name.to_owned(), cpus: Vec::new() })
-    }
-
     /// The CPUs that it speaks of.
     pub fn cpus(&self) -> impl Iterator<Item = CpuId> {
         let cpus: &[CpuId] = match self {

@@ -188,11 +188,10 @@ impl Levels {
     /// the finest groups may be threads of a core on one machine and a die on the next. So groups of two, which can be
     /// threads of a core, have a column of their own, and larger ones follow in their order.
     pub(super) fn column(&self, level: &str) -> (u32, String) {
-        let relation = Relation::ALL.into_iter().find(|relation| relation.name() == level);
         let known = self
             .observed()
             .and_then(|observed| Some((observed, observed.iter().position(|known| known.name == level)?)));
-        match (relation, known) {
+        match (Relation::named(level), known) {
             (Some(relation), _) => (RANKS * relation as u32, level.to_owned()),
             (None, Some((observed, position))) => {
                 let has_twos = usize::from(is_of_twos(&observed[0]));

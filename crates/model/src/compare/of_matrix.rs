@@ -49,17 +49,22 @@ pub fn of_latency(
             ..in_ns("latency tails".to_owned(), "half_round_trip")
         });
     }
+    Side { execution: result.execution.clone(), ..of_run(environment, topology, datasets) }
+}
+
+/// A run with these results.
+pub(super) fn of_run(environment: &Environment, topology: &Topology, datasets: Vec<Dataset>) -> Side {
     Side {
         facts: facts(environment),
         topology: Some(topology.clone()),
-        execution: result.execution.clone(),
+        execution: Vec::new(),
         guest: environment.hypervisor.is_some(),
         datasets,
     }
 }
 
 /// What an environment says of the conditions; what it does not know is left out.
-pub(super) fn facts(environment: &Environment) -> BTreeMap<Fact, String> {
+fn facts(environment: &Environment) -> BTreeMap<Fact, String> {
     let simulated = if environment.simulated.is_some() { "yes" } else { "no" };
     let hypervisor = match environment.virtualization() {
         Virtualization::Guest(name) => Some(name.to_owned()),

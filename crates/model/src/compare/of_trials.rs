@@ -1,7 +1,7 @@
 //! Runs of trials as a [`Side`]: `wake`, `queue` and whatever comes, by the number that each trial is shown by; and a
 //! comparison of placements, each metric of each piece of work, placement by placement.
 
-use super::of_matrix::{NEGLIGIBLE_NS, SERIES_FLOOR, facts};
+use super::of_matrix::{NEGLIGIBLE_NS, SERIES_FLOOR, of_run};
 use super::{Dataset, Reading, ReadingKey, Series, Side, Value};
 use crate::place::{PlaceResult, PlaceSettings};
 use crate::quantity::{Better, Unit};
@@ -77,13 +77,7 @@ pub fn of_series(
             dataset.readings.insert(key, Reading { value, cycles: None, steady });
         }
     }
-    Side {
-        facts: facts(environment),
-        topology: Some(topology.clone()),
-        execution: Vec::new(),
-        guest: environment.hypervisor.is_some(),
-        datasets: datasets.into_values().collect(),
-    }
+    of_run(environment, topology, datasets.into_values().collect())
 }
 
 /// A comparison of placements: a dataset for each metric of each piece of work.
@@ -117,13 +111,7 @@ pub fn of_places(
             readings: readings.collect(),
         }
     });
-    Side {
-        facts: facts(environment),
-        topology: Some(topology.clone()),
-        execution: Vec::new(),
-        guest: environment.hypervisor.is_some(),
-        datasets: datasets.collect(),
-    }
+    of_run(environment, topology, datasets.collect())
 }
 
 #[cfg(test)]

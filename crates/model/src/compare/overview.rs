@@ -177,7 +177,7 @@ impl<'a> Kinds<'a> {
     /// Takes down that a side has something in a column, in which CPUs lie to each other by these levels.
     pub fn note(&mut self, side: usize, column: &str, levels: &BTreeSet<String>) {
         let Some(topology) = self.sides[side].1.topology() else { return };
-        let relations: Vec<Relation> = levels.iter().filter_map(|level| relation(level)).collect();
+        let relations: Vec<Relation> = levels.iter().filter_map(|level| Relation::named(level)).collect();
         let classes = self.reported.entry(column.to_owned()).or_default();
         if classes.iter().flatten().any(|known| *known == side) {
             return;
@@ -200,14 +200,10 @@ impl<'a> Kinds<'a> {
                 Some(classes.iter().position(|class| class.contains(&side))? + 1)
             }
             // What a test has told is known by its name.
-            _ if levels.iter().all(|level| relation(level).is_some()) => None,
+            _ if levels.iter().all(|level| Relation::named(level).is_some()) => None,
             _ => self.observed[side].filter(|_| self.observed.iter().flatten().any(|kind| *kind > 1)),
         }
     }
-}
-
-fn relation(level: &str) -> Option<Relation> {
-    Relation::ALL.into_iter().find(|relation| relation.name() == level)
 }
 
 fn nest(side: &Side) -> Option<Nest> {

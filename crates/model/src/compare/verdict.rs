@@ -5,30 +5,22 @@ use super::{Difference, Possible};
 use crate::quantity::Better;
 use crate::stats::{Estimate, normal};
 
-/// What a comparison says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// B is better than A, shown.
-    Faster,
-    /// B is worse than A, shown.
-    Slower,
-    /// The difference is shown to be smaller than the least effect that counts.
-    Same,
-    /// None of these is shown.
-    CannotTell,
+named! {
+    /// What a comparison says.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Verdict {
+        /// B is better than A, shown.
+        Faster = "faster",
+        /// B is worse than A, shown.
+        Slower = "slower",
+        /// The difference is shown to be smaller than the least effect that counts.
+        Same = "same",
+        /// None of these is shown.
+        CannotTell = "cannot-tell",
+    }
 }
 
 impl Verdict {
-    /// The stable name used in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Faster => "faster",
-            Verdict::Slower => "slower",
-            Verdict::Same => "same",
-            Verdict::CannotTell => "cannot-tell",
-        }
-    }
-
     /// Whether a difference is shown.
     pub fn is_different(self) -> bool {
         matches!(self, Verdict::Faster | Verdict::Slower)

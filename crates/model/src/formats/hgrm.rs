@@ -138,18 +138,13 @@ pub fn write_counts(counts: &[HgrmCount], style: &HgrmStyle, heading: &[String])
     let total: u64 = counts.iter().map(|bucket| bucket.count).sum();
     for row in rows(counts, total, ticks) {
         let value = row.value / scale;
-        let _ = write!(text, "{value:>12.digits$} {:>14.12} {:>10}", row.level / 100.0, row.cumulative);
-        let _ = match row.level {
-            100.0 => writeln!(text),
-            level => writeln!(text, " {:>14.2}", 1.0 / (1.0 - level / 100.0)),
+        let _ = write!(text, "{value:>12.digits$} {:>14.12} {:>10}", row.share, row.count);
+        let _ = match row.share {
+            1.0 => writeln!(text),
+            share => writeln!(text, " {:>14.2}", 1.0 / (1.0 - share)),
         };
     }
-    let moment = |of: &dyn Fn(f64) -> f64| -> f64 {
-        let sum: f64 = counts.iter().map(|bucket| of(bucket.middle) * bucket.count as f64).sum();
-        if total == 0 { 0.0 } else { sum / total as f64 }
-    };
-    let mean = moment(&|value| value);
-    let deviation = moment(&|value| (value - mean) * (value - mean)).sqrt();
+    let [mean, deviation] = moments(counts).unwrap_or_default();
     let max = counts.last().map_or(0.0, |bucket| bucket.highest);
     let _ = writeln!(
         text,
@@ -162,32 +157,34 @@ pub fn write_counts(counts: &[HgrmCount], style: &HgrmStyle, heading: &[String])
     text
 }
 
-/// The rows of a table for counts: value, share (0 to 1) and cumulative count.
-pub fn levels(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<(f64, f64, u64)> {
-    rows(counts, total, ticks).into_iter().map(|row| (row.value, row.level / 100.0, row.cumulative)).collect()
+/// Mean and standard deviation, each count taken at its middle; `None` where nothing was counted.
+pub(super) fn moments(counts: &[HgrmCount]) -> Option<[f64; 2]> {
+    let total: u64 = counts.iter().map(|bucket| bucket.count).sum();
+    let moment = |of: &dyn Fn(f64) -> f64| {
+        let sum: f64 = counts.iter().map(|bucket| of(bucket.middle) * bucket.count as f64).sum();
+        (total > 0).then(|| sum / total as f64)
+    };
+    let mean = moment(&|value| value)?;
+    Some([mean, moment(&|value| (value - mean) * (value - mean))?.sqrt()])
 }
 
-struct Row {
-    value: f64,
-    /// In percent.
-    level: f64,
-    cumulative: u64,
-}
-
+/// The rows of a table for counts.
+///
 /// Levels come closer together as they near 100 %: `ticks` of them for each halving of the distance. The iteration of
 /// HdrHistogram's `PercentileIterator`, in the same floating-point operations, whose rounding shows in the last column.
-fn rows(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<Row> {
+pub(super) fn rows(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<SpectrumRow> {
     let mut rows = Vec::new();
+    // In percent.
     let (mut level, mut cumulative) = (0.0f64, 0u64);
     for bucket in counts.iter().filter(|bucket| bucket.count > 0) {
         cumulative += bucket.count;
         let share = 100.0 * cumulative as f64 / total as f64;
         while level <= share {
-            rows.push(Row { value: bucket.highest, level, cumulative });
+            rows.push(SpectrumRow { value: bucket.highest, share: level / 100.0, count: cumulative });
             let halvings = (100.0 / (100.0 - level)).log2().floor() as i32 + 1;
             level += 100.0 / (f64::from(ticks) * 2f64.powi(halvings));
             if cumulative == total {
-                rows.push(Row { value: bucket.highest, level: 100.0, cumulative });
+                rows.push(SpectrumRow { value: bucket.highest, share: 1.0, count: cumulative });
                 return rows;
             }
         }

@@ -50,109 +50,51 @@ impl ImportedMatrix {
     }
 }
 
-/// The file formats that can be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
-pub enum FormatId {
-    /// `csv` of coretalk: a `#` block, a header row with CPU ids, the full square.
-    CoretalkCsv,
-    /// A matrix without CPU ids, as core-to-core-latency writes it: half a round trip in ns by that convention.
-    BareCsv,
-    /// A matrix with CPU ids in a header row, in the first column, or both.
-    LabelledCsv,
-    /// One pair per line below a header such as `Core 1,Core 2,Latency (Nanoseconds)`.
-    LongCsv,
-    /// The text that core-to-core-latency prints: `52±6`, half a round trip in ns.
-    CoreToCoreReport,
-    /// An mctop description (`.mct`), in cycles.
-    Mctop,
-    /// A pandas pivot table with `toCore` and `fromCore` headers.
-    Pivot,
-    /// A pandas table with one row of aggregates per pair; the median is read.
-    Aggregates,
-    /// Columns of fixed width with a blank diagonal.
-    FixedWidth,
-    /// The table of c2clat.
-    C2clat,
-    /// The gnuplot script of c2clat `-p`.
-    C2clatGnuplot,
-    /// A JSON object of objects keyed by CPU.
-    C2clatJson,
-    /// A JSON object with row and column labels and flat values, called `inter-processor-communication`.
-    IpcJson,
-    /// The matrices of CoherencyLatency, each below a `Cache line offset` line.
-    CoherencyLatency,
-}
-
-impl FormatId {
-    /// Every format.
-    pub const ALL: [FormatId; 14] = [
-        FormatId::CoretalkCsv,
-        FormatId::BareCsv,
-        FormatId::LabelledCsv,
-        FormatId::LongCsv,
-        FormatId::CoreToCoreReport,
-        FormatId::Mctop,
-        FormatId::Pivot,
-        FormatId::Aggregates,
-        FormatId::FixedWidth,
-        FormatId::C2clat,
-        FormatId::C2clatGnuplot,
-        FormatId::C2clatJson,
-        FormatId::IpcJson,
-        FormatId::CoherencyLatency,
-    ];
-
-    /// The name for people and documents, such as `core-to-core-report`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            FormatId::CoretalkCsv => "coretalk-csv",
-            FormatId::BareCsv => "bare-csv",
-            FormatId::LabelledCsv => "labelled-csv",
-            FormatId::LongCsv => "long-csv",
-            FormatId::CoreToCoreReport => "core-to-core-report",
-            FormatId::Mctop => "mctop",
-            FormatId::Pivot => "pivot",
-            FormatId::Aggregates => "aggregates",
-            FormatId::FixedWidth => "fixed-width",
-            FormatId::C2clat => "c2clat",
-            FormatId::C2clatGnuplot => "c2clat-gnuplot",
-            FormatId::C2clatJson => "c2clat-json",
-            FormatId::IpcJson => "ipc-json",
-            FormatId::CoherencyLatency => "coherency-latency",
-        }
+named! {
+    /// The file formats that can be read.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
+    pub enum FormatId {
+        /// `csv` of coretalk: a `#` block, a header row with CPU ids, the full square.
+        CoretalkCsv = "coretalk-csv",
+        /// A matrix without CPU ids, as core-to-core-latency writes it: half a round trip in ns by that convention.
+        BareCsv = "bare-csv",
+        /// A matrix with CPU ids in a header row, in the first column, or both.
+        LabelledCsv = "labelled-csv",
+        /// One pair per line below a header such as `Core 1,Core 2,Latency (Nanoseconds)`.
+        LongCsv = "long-csv",
+        /// The text that core-to-core-latency prints: `52±6`, half a round trip in ns.
+        CoreToCoreReport = "core-to-core-report",
+        /// An mctop description (`.mct`), in cycles.
+        Mctop = "mctop",
+        /// A pandas pivot table with `toCore` and `fromCore` headers.
+        Pivot = "pivot",
+        /// A pandas table with one row of aggregates per pair; the median is read.
+        Aggregates = "aggregates",
+        /// Columns of fixed width with a blank diagonal.
+        FixedWidth = "fixed-width",
+        /// The table of c2clat.
+        C2clat = "c2clat",
+        /// The gnuplot script of c2clat `-p`.
+        C2clatGnuplot = "c2clat-gnuplot",
+        /// A JSON object of objects keyed by CPU.
+        C2clatJson = "c2clat-json",
+        /// A JSON object with row and column labels and flat values, called `inter-processor-communication`.
+        IpcJson = "ipc-json",
+        /// The matrices of CoherencyLatency, each below a `Cache line offset` line.
+        CoherencyLatency = "coherency-latency",
     }
 }
 
-impl fmt::Display for FormatId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// What a latency counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
-pub enum Unit {
-    /// Nanoseconds.
-    Ns,
-    /// Cycles of a clock that the file does not name; they are never converted.
-    Cycles,
-}
-
-impl Unit {
-    /// As data and screens write it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Unit::Ns => "ns",
-            Unit::Cycles => "cycles",
-        }
-    }
-}
-
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+named! {
+    /// What a latency counts.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
+    pub enum Unit {
+        /// Nanoseconds.
+        Ns = "ns",
+        /// Cycles of a clock that the file does not name; they are never converted.
+        Cycles = "cycles",
     }
 }
 
@@ -248,7 +190,7 @@ mod tests {
     #[test]
     fn formats_and_units_have_one_name_in_text_and_documents() {
         for format in FormatId::ALL {
-            assert_eq!(serde_json::to_value(format).unwrap(), format.as_str());
+            assert_eq!(serde_json::to_value(format).unwrap(), format.name());
         }
         for unit in [Unit::Ns, Unit::Cycles] {
             assert_eq!(serde_json::to_value(unit).unwrap(), unit.to_string());

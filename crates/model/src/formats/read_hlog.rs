@@ -2,7 +2,7 @@
 //! interval. All intervals of a tag are added up.
 
 use super::document::{Document, decode};
-use super::hgrm::{HgrmCount, Spectrum, SpectrumRow, levels};
+use super::hgrm::{HgrmCount, Spectrum, moments, rows};
 use super::{ImportError, IntervalError, Problem};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -112,12 +112,7 @@ impl Tag {
             })
             .collect();
         let total: u64 = counts.iter().map(|range| range.count).sum();
-        let moment = |of: &dyn Fn(f64) -> f64| {
-            let sum: f64 = counts.iter().map(|range| of(range.middle) * range.count as f64).sum();
-            (total > 0).then(|| sum / total as f64)
-        };
-        let mean = moment(&|value| value);
-        let deviation = mean.and_then(|mean| moment(&|value| (value - mean) * (value - mean))).map(f64::sqrt);
+        let moments = moments(&counts);
         let mut warnings = Vec::new();
         if let Some(line) = self.odd.first() {
             warnings.push(format!(
@@ -129,14 +124,13 @@ impl Tag {
         if total == 0 {
             warnings.push("nothing was counted".to_owned());
         }
-        let rows = levels(&counts, total, TICKS);
         Spectrum {
             name: (!tag.is_empty()).then(|| tag.to_owned()),
             unit: self.in_ns.then(|| "ns".to_owned()),
             digits: 0,
-            rows: rows.into_iter().map(|(value, share, count)| SpectrumRow { value, share, count }).collect(),
-            mean,
-            deviation,
+            rows: rows(&counts, total, TICKS),
+            mean: moments.map(|[mean, _]| mean),
+            deviation: moments.map(|[_, deviation]| deviation),
             warnings,
         }
     }

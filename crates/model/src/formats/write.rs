@@ -136,8 +136,7 @@ fn read_magic(line: &str) -> Result<(Shape, Unit), Problem> {
         "directed" => Shape::Directed,
         _ => return Err(unknown()),
     };
-    let unit = [Unit::Ns, Unit::Cycles].into_iter().find(|known| known.to_string() == unit.trim());
-    Ok((shape, unit.ok_or_else(unknown)?))
+    Ok((shape, Unit::named(unit.trim()).ok_or_else(unknown)?))
 }
 
 /// Keeps a key or value on its line and apart from the other: backslash, colon and control characters are escaped.

@@ -4,47 +4,25 @@ use super::{Observation, Structure};
 use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet, Level, Matrix, Topology};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// Cells that are shown as evidence for a conflict, at most.
 const EVIDENCE: usize = 6;
 
-/// How a reported level stands to what the latencies show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Standing {
-    /// An inferred level has exactly these groups; or they are one and a single CPU, and just that CPU is far from the
-    /// rest.
-    Agree,
-    /// Inside its groups the latencies show a level that no reported one has.
-    Coarser,
-    /// It divides further than the latencies show, or has groups that they do not show.
-    Finer,
-    /// Groups cut across inferred ones.
-    Conflict,
-    /// The latencies show nothing at this level: neither for nor against it.
-    NotVisible,
-}
-
-impl Standing {
-    /// Every standing.
-    pub const ALL: [Standing; 5] =
-        [Standing::Agree, Standing::Coarser, Standing::Finer, Standing::Conflict, Standing::NotVisible];
-
-    /// The stable name used in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Standing::Agree => "agree",
-            Standing::Coarser => "coarser",
-            Standing::Finer => "finer",
-            Standing::Conflict => "conflict",
-            Standing::NotVisible => "not-visible",
-        }
-    }
-}
-
-impl fmt::Display for Standing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+named! {
+    /// How a reported level stands to what the latencies show.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Standing {
+        /// An inferred level has exactly these groups; or they are one and a single CPU, and just that CPU is far from the
+        /// rest.
+        Agree = "agree",
+        /// Inside its groups the latencies show a level that no reported one has.
+        Coarser = "coarser",
+        /// It divides further than the latencies show, or has groups that they do not show.
+        Finer = "finer",
+        /// Groups cut across inferred ones.
+        Conflict = "conflict",
+        /// The latencies show nothing at this level: neither for nor against it.
+        NotVisible = "not-visible",
     }
 }
 

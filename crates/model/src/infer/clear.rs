@@ -185,9 +185,7 @@ fn is_far(cpu: usize, partition: &Partition, distances: &Distances) -> bool {
     };
     let nearest = groups.iter().filter_map(|group| Some((between(group, cpu)?, group)));
     let Some((away, group)) = nearest.min_by(|a, b| a.0.total_cmp(&b.0)) else { return false };
-    let pairs = (0..group.len()).flat_map(|high| (0..high).map(move |low| (group[low], group[high])));
-    let mut cells: Vec<f64> = pairs.map(|(a, b)| distances.at(a, b)).collect();
-    let Some(inside) = median_in_place(&mut cells) else { return false };
+    let Some(inside) = distances.inside(group) else { return false };
     let mut shares: Vec<f64> = (0..distances.len())
         .filter(|&third| third != cpu && !group.contains(&third))
         .filter_map(|third| {

@@ -165,10 +165,20 @@ impl Distances {
         median_in_place(&mut widths).unwrap_or(0.0)
     }
 
+    /// Median of the cells of a group; `None` for a single CPU.
+    pub fn inside(&self, group: &[usize]) -> Option<f64> {
+        median_in_place(&mut pairs(group).map(|(a, b)| self.at(a, b)).collect::<Vec<f64>>())
+    }
+
     /// Whether the pair has a value of its own.
     pub fn is_known(&self, a: usize, b: usize) -> bool {
         self.missing.is_empty() || self.missing.binary_search(&(a.min(b) as u32, a.max(b) as u32)).is_err()
     }
+}
+
+/// Every pair of some CPUs, once.
+pub(super) fn pairs(cpus: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
+    (0..cpus.len()).flat_map(move |high| (0..high).map(move |low| (cpus[low], cpus[high])))
 }
 
 fn refuse_impossible(observed: &Matrix<Option<Observation>>) -> Result<(), InferError> {

@@ -9,7 +9,7 @@
 //! Where the smallest groups of a whole machine are all of one size and hold every CPU, larger ones that take in some of
 //! them and leave others are what a tool has done to the values, as where lines live in one socket.
 
-use super::distances::Distances;
+use super::distances::{Distances, pairs};
 use super::levels::{ALONE, Partition};
 use super::solid;
 use super::tree::{Node, Tree};
@@ -202,8 +202,7 @@ impl Outside {
 
 /// The cells of a group that no finer group holds.
 fn cells_of(group: &[usize], finer: Option<&Partition>, distances: &Distances) -> Vec<f64> {
-    let pairs = (0..group.len()).flat_map(|high| (0..high).map(move |low| (group[low], group[high])));
-    let own = pairs.filter(|&(a, b)| finer.is_none_or(|finer| !finer.joins(a, b)));
+    let own = pairs(group).filter(|&(a, b)| finer.is_none_or(|finer| !finer.joins(a, b)));
     own.map(|(a, b)| distances.at(a, b)).collect()
 }
 

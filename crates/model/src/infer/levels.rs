@@ -3,8 +3,8 @@
 use super::distances::Distances;
 use super::solid::Separation;
 use super::tree::{Node, Tree};
-use crate::stats::elementary::ln;
 use crate::CpuSet;
+use crate::stats::elementary::ln;
 use crate::stats::median_in_place;
 use std::collections::BTreeSet;
 

@@ -1,10 +1,9 @@
 //! Repair: a disturbed cell makes a chance pair out of two leftovers; where nearly all groups have one size, the
 //! CPUs outside them are divided again.
 
-use super::distances::Distances;
+use super::distances::{Distances, pairs};
 use super::levels::Partition;
 use crate::stats::elementary::ln;
-use crate::stats::median_in_place;
 use std::collections::BTreeMap;
 
 /// Fewer groups of one size are no pattern …
@@ -32,13 +31,13 @@ fn repaired(level: &Partition, coarser: Option<&Partition>, distances: &Distance
     let size = pattern(level)?;
     let of_pattern: Vec<&Vec<usize>> = level.groups().iter().filter(|group| group.len() == size).collect();
     let slowest =
-        of_pattern.iter().filter_map(|group| inside(group, distances)).fold(f64::NEG_INFINITY, f64::max);
+        of_pattern.iter().filter_map(|group| distances.inside(group)).fold(f64::NEG_INFINITY, f64::max);
     let limit = slowest + ln(SLOWER_BY);
     let mut groups: Vec<Vec<usize>> = of_pattern.into_iter().cloned().collect();
     let mut by_elimination = Vec::new();
     for cpus in leftovers(level, coarser) {
         let mut new = divide(&cpus, size, distances);
-        new.retain(|group| inside(group, distances).is_some_and(|height| height <= limit));
+        new.retain(|group| distances.inside(group).is_some_and(|height| height <= limit));
         let placed = |new: &[Vec<usize>], cpu: usize| new.iter().any(|group| group.contains(&cpu));
         // A group of another size is given up only for groups that take all its CPUs.
         let others = level.groups().iter().filter(|group| group.len() != size && cpus.contains(&group[0]));
@@ -101,12 +100,6 @@ fn pattern(level: &Partition) -> Option<usize> {
     (groups >= LEAST_GROUPS && share >= LEAST_SHARE).then_some(size)
 }
 
-/// Median of the cells of a group.
-fn inside(group: &[usize], distances: &Distances) -> Option<f64> {
-    let pairs = (0..group.len()).flat_map(|high| (0..high).map(move |low| (group[low], group[high])));
-    median_in_place(&mut pairs.map(|(a, b)| distances.at(a, b)).collect::<Vec<f64>>())
-}
-
 /// Groups of one size out of these CPUs; a rest may stay.
 fn divide(cpus: &[usize], size: usize, distances: &Distances) -> Vec<Vec<usize>> {
     if size == 2 && cpus.len() <= EXHAUSTIVE {
@@ -148,8 +141,7 @@ fn best_pairs(cpus: &[usize], distances: &Distances) -> (f64, Vec<Vec<usize>>) {
 /// Grows a group from the nearest pair by the CPU that is nearest to its members: by the lower median, because a
 /// disturbed cell is too slow and never too fast.
 fn nearest_group(left: &[usize], size: usize, distances: &Distances) -> Option<Vec<usize>> {
-    let pairs = (0..left.len()).flat_map(|high| (0..high).map(move |low| (left[low], left[high])));
-    let (a, b) = pairs.min_by(|x, y| distances.at(x.0, x.1).total_cmp(&distances.at(y.0, y.1)))?;
+    let (a, b) = pairs(left).min_by(|x, y| distances.at(x.0, x.1).total_cmp(&distances.at(y.0, y.1)))?;
     let mut group = vec![a, b];
     while group.len() < size {
         let far = |cpu: usize| {

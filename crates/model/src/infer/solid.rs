@@ -69,11 +69,9 @@ fn separated(node: &Node, tree: &Tree, distances: &Distances, separation: &mut S
 /// Whether a group is nearer inside than to other CPUs by this factor.
 pub(super) fn stands_out(group: &[usize], among: &[usize], least: f64, distances: &Distances) -> bool {
     let rest: Vec<usize> = among.iter().copied().filter(|cpu| !group.contains(cpu)).collect();
-    let pairs = (0..group.len()).flat_map(|high| (0..high).map(move |low| (group[low], group[high])));
-    let mut inside: Vec<f64> = pairs.map(|(a, b)| distances.at(a, b)).collect();
     let across = group.iter().flat_map(|&a| rest.iter().map(move |&b| (a, b)));
     let mut across: Vec<f64> = across.map(|(a, b)| distances.at(a, b)).collect();
-    match (median_in_place(&mut inside), median_in_place(&mut across)) {
+    match (distances.inside(group), median_in_place(&mut across)) {
         (Some(inside), Some(across)) => across - inside >= ln(least),
         _ => true,
     }

@@ -112,31 +112,18 @@ const OUTLIER: f64 = 4.0;
 /// The nearest of CPU 0 is a suspect from this factor above the other groups on.
 const FIRST_CPU_RATIO: f64 = 1.1;
 
-/// Why a cell is to be measured again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Doubt {
-    /// It lies more than four deviations from the cells between the same groups.
-    Outlier,
-    /// Its CPUs were left over where nearly all groups have one size: a disturbed cell may hide their group.
-    Leftover,
-    /// It has no value.
-    Missing,
-    /// CPU 0 and its nearest, slower than the other groups: in 7 of 46 published matrices with threads this pair reads 26 to 92 % above the others.
-    FirstCpu,
-}
-
-impl Doubt {
-    /// Every doubt.
-    pub const ALL: [Doubt; 4] = [Doubt::Outlier, Doubt::Leftover, Doubt::Missing, Doubt::FirstCpu];
-
-    /// The stable name used in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Doubt::Outlier => "outlier",
-            Doubt::Leftover => "leftover",
-            Doubt::Missing => "missing",
-            Doubt::FirstCpu => "first-cpu",
-        }
+named! {
+    /// Why a cell is to be measured again.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Doubt {
+        /// It lies more than four deviations from the cells between the same groups.
+        Outlier = "outlier",
+        /// Its CPUs were left over where nearly all groups have one size: a disturbed cell may hide their group.
+        Leftover = "leftover",
+        /// It has no value.
+        Missing = "missing",
+        /// CPU 0 and its nearest, slower than the other groups: in 7 of 46 published matrices with threads this pair reads 26 to 92 % above the others.
+        FirstCpu = "first-cpu",
     }
 }
 

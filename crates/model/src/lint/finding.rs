@@ -2,64 +2,29 @@
 
 use crate::infer::Suspect;
 use crate::{CpuId, CpuSet};
-use std::fmt;
 
-/// What can be wrong with a matrix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// Values that no pair of CPUs can have.
-    Impossible,
-    /// Pairs without a value.
-    Missing,
-    /// Values on multiples of one step.
-    ClockComb,
-    /// One half of the machine as slow inside as across.
-    TaintedHome,
-    /// The two directions of a pair differ.
-    Asymmetry,
-    /// No CPU's row says anything of another's: threads that were not pinned.
-    Unpinned,
-    /// CPU 0 and its nearest CPU slower together than other nearest CPUs.
-    FirstCpu,
-    /// One CPU, or one pair of them, slower to everybody.
-    OddCpu,
-    /// Pairs that do not fit the groups that the others form.
-    Unfit,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Kind; 9] = [
-        Kind::Impossible,
-        Kind::Missing,
-        Kind::ClockComb,
-        Kind::TaintedHome,
-        Kind::Asymmetry,
-        Kind::Unpinned,
-        Kind::FirstCpu,
-        Kind::OddCpu,
-        Kind::Unfit,
-    ];
-
-    /// The stable kebab-case name, listed in FORMAT.md.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Impossible => "impossible",
-            Kind::Missing => "missing",
-            Kind::ClockComb => "clock-comb",
-            Kind::TaintedHome => "tainted-home",
-            Kind::Asymmetry => "asymmetry",
-            Kind::Unpinned => "unpinned",
-            Kind::FirstCpu => "first-cpu",
-            Kind::OddCpu => "odd-cpu",
-            Kind::Unfit => "unfit",
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+named! {
+    /// What can be wrong with a matrix.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Kind {
+        /// Values that no pair of CPUs can have.
+        Impossible = "impossible",
+        /// Pairs without a value.
+        Missing = "missing",
+        /// Values on multiples of one step.
+        ClockComb = "clock-comb",
+        /// One half of the machine as slow inside as across.
+        TaintedHome = "tainted-home",
+        /// The two directions of a pair differ.
+        Asymmetry = "asymmetry",
+        /// No CPU's row says anything of another's: threads that were not pinned.
+        Unpinned = "unpinned",
+        /// CPU 0 and its nearest CPU slower together than other nearest CPUs.
+        FirstCpu = "first-cpu",
+        /// One CPU, or one pair of them, slower to everybody.
+        OddCpu = "odd-cpu",
+        /// Pairs that do not fit the groups that the others form.
+        Unfit = "unfit",
     }
 }
 

@@ -2,73 +2,31 @@
 //! win.
 
 use crate::{CpuId, CpuSet, Level, Topology};
-use std::fmt;
 
-/// A placement that follows from the topology and a number of threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Preset {
-    /// As near to each other as can be, threads of one core first.
-    Compact,
-    /// As far apart as can be.
-    Spread,
-    /// Inside one last-level cache, on as many cores as there are.
-    OneL3,
-    /// One on each core, evenly over two last-level caches, or as many as it takes.
-    AcrossL3,
-    /// On all threads of as few cores as can be, inside one last-level cache where they fit.
-    SmtPacked,
-    /// One on each core, cores as near to each other as can be.
-    OnePerCore,
-    /// Inside one NUMA node.
-    OneNode,
-    /// On the fastest kind of cores.
-    PCores,
-    /// On the slowest kind of cores.
-    ECores,
-    /// Wherever the system puts it.
-    None,
-}
-
-impl Preset {
-    /// Every preset, in the order of help and reports.
-    pub const ALL: [Preset; 10] = [
-        Preset::Compact,
-        Preset::Spread,
-        Preset::OneL3,
-        Preset::AcrossL3,
-        Preset::SmtPacked,
-        Preset::OnePerCore,
-        Preset::OneNode,
-        Preset::PCores,
-        Preset::ECores,
-        Preset::None,
-    ];
-
-    /// The stable name used on the command line and in documents.
-    pub fn name(self) -> &'static str {
-        match self {
-            Preset::Compact => "compact",
-            Preset::Spread => "spread",
-            Preset::OneL3 => "one-l3",
-            Preset::AcrossL3 => "across-l3",
-            Preset::SmtPacked => "smt-packed",
-            Preset::OnePerCore => "one-per-core",
-            Preset::OneNode => "one-node",
-            Preset::PCores => "p-cores",
-            Preset::ECores => "e-cores",
-            Preset::None => "none",
-        }
-    }
-
-    /// The preset of this name.
-    pub fn named(name: &str) -> Option<Preset> {
-        Preset::ALL.into_iter().find(|preset| preset.name() == name)
-    }
-}
-
-impl fmt::Display for Preset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+named! {
+    /// A placement that follows from the topology and a number of threads.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Preset {
+        /// As near to each other as can be, threads of one core first.
+        Compact = "compact",
+        /// As far apart as can be.
+        Spread = "spread",
+        /// Inside one last-level cache, on as many cores as there are.
+        OneL3 = "one-l3",
+        /// One on each core, evenly over two last-level caches, or as many as it takes.
+        AcrossL3 = "across-l3",
+        /// On all threads of as few cores as can be, inside one last-level cache where they fit.
+        SmtPacked = "smt-packed",
+        /// One on each core, cores as near to each other as can be.
+        OnePerCore = "one-per-core",
+        /// Inside one NUMA node.
+        OneNode = "one-node",
+        /// On the fastest kind of cores.
+        PCores = "p-cores",
+        /// On the slowest kind of cores.
+        ECores = "e-cores",
+        /// Wherever the system puts it.
+        None = "none",
     }
 }
 

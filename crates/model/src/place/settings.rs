@@ -183,8 +183,7 @@ fn own_metrics(options: &Parameters) -> Option<Vec<Metric>> {
     words
         .map(|word| {
             let (name, better) = word.rsplit_once(':')?;
-            let better = [Better::Higher, Better::Lower].into_iter().find(|known| known.name() == better)?;
-            Some(Metric::own(name, better))
+            Some(Metric::own(name, Better::named(better)?))
         })
         .collect()
 }

@@ -6,47 +6,49 @@ use crate::quantity::Better;
 use std::fmt;
 use std::str::FromStr;
 
-/// What is done. Every kind checks its own answer: a run whose answer is wrong has no number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum WorkloadKind {
-    /// A program that replaces itself by itself, again and again.
-    Execl,
-    /// Fork, exit, wait.
-    Process,
-    /// Two processes echo a counter through two pipes.
-    Pipe,
-    /// Shell pipelines side by side.
-    Shell,
-    /// Every solution of the n-queens problem, work shared as it comes.
-    NQueens,
-    /// A fixed mix of integer and string operations in each thread.
-    Integer,
-    /// Threads lock one of eight mutexes, yield and unlock.
-    ThreadsYield,
-    /// 64 threads lock random ones of 4,096 mutexes, with work between.
-    MutexArray,
-    /// Each thread sums up a buffer of its own, block by block.
-    MemoryRead,
-    /// Each thread fills a buffer of its own, block by block.
-    MemoryWrite,
-    /// c = a over arrays that no cache holds.
-    StreamCopy,
-    /// b = q·c.
-    StreamScale,
-    /// c = a + b.
-    StreamAdd,
-    /// a = b + q·c.
-    StreamTriad,
-    /// Fixed work in each thread, then a barrier.
-    Barrier,
-    /// A token through all threads.
-    Ring,
-    /// Each thread to each other, in phases.
-    AllToAll,
-    /// Stages joined by queues.
-    Pipeline,
-    /// All threads add to one counter, with work between.
-    SharedCounter,
+named! {
+    /// What is done. Every kind checks its own answer: a run whose answer is wrong has no number.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum WorkloadKind {
+        /// A program that replaces itself by itself, again and again.
+        Execl = "execl",
+        /// Fork, exit, wait.
+        Process = "process",
+        /// Two processes echo a counter through two pipes.
+        Pipe = "pipe",
+        /// Shell pipelines side by side.
+        Shell = "shell",
+        /// Every solution of the n-queens problem, work shared as it comes.
+        NQueens = "n-queens",
+        /// A fixed mix of integer and string operations in each thread.
+        Integer = "integer",
+        /// Threads lock one of eight mutexes, yield and unlock.
+        ThreadsYield = "threads-yield",
+        /// 64 threads lock random ones of 4,096 mutexes, with work between.
+        MutexArray = "mutex-array",
+        /// Each thread sums up a buffer of its own, block by block.
+        MemoryRead = "memory-read",
+        /// Each thread fills a buffer of its own, block by block.
+        MemoryWrite = "memory-write",
+        /// c = a over arrays that no cache holds.
+        StreamCopy = "stream-copy",
+        /// b = q·c.
+        StreamScale = "stream-scale",
+        /// c = a + b.
+        StreamAdd = "stream-add",
+        /// a = b + q·c.
+        StreamTriad = "stream-triad",
+        /// Fixed work in each thread, then a barrier.
+        Barrier = "barrier",
+        /// A token through all threads.
+        Ring = "ring",
+        /// Each thread to each other, in phases.
+        AllToAll = "all-to-all",
+        /// Stages joined by queues.
+        Pipeline = "pipeline",
+        /// All threads add to one counter, with work between.
+        SharedCounter = "shared-counter",
+    }
 }
 
 use WorkloadKind::{
@@ -90,54 +92,6 @@ static TIMED_EVENTS: [Metric; 6] = [
 ];
 
 impl WorkloadKind {
-    /// Every kind, in the order of help and reports.
-    pub const ALL: [WorkloadKind; 19] = [
-        Execl,
-        Process,
-        Pipe,
-        Shell,
-        NQueens,
-        Integer,
-        ThreadsYield,
-        MutexArray,
-        MemoryRead,
-        MemoryWrite,
-        StreamCopy,
-        StreamScale,
-        StreamAdd,
-        StreamTriad,
-        Barrier,
-        Ring,
-        AllToAll,
-        Pipeline,
-        SharedCounter,
-    ];
-
-    /// The stable name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Execl => "execl",
-            Process => "process",
-            Pipe => "pipe",
-            Shell => "shell",
-            NQueens => "n-queens",
-            Integer => "integer",
-            ThreadsYield => "threads-yield",
-            MutexArray => "mutex-array",
-            MemoryRead => "memory-read",
-            MemoryWrite => "memory-write",
-            StreamCopy => "stream-copy",
-            StreamScale => "stream-scale",
-            StreamAdd => "stream-add",
-            StreamTriad => "stream-triad",
-            Barrier => "barrier",
-            Ring => "ring",
-            AllToAll => "all-to-all",
-            Pipeline => "pipeline",
-            SharedCounter => "shared-counter",
-        }
-    }
-
     /// Its numbers, the headline first.
     pub fn metrics(self) -> &'static [Metric] {
         match self {
@@ -321,7 +275,7 @@ impl FromStr for Workload {
             Some((name, number)) => (name, Some(number)),
             None => (text, None),
         };
-        let Some(kind) = WorkloadKind::ALL.into_iter().find(|kind| kind.name() == name) else {
+        let Some(kind) = WorkloadKind::named(name) else {
             let names = WorkloadKind::ALL.map(WorkloadKind::name).join(", ");
             return Err(WorkloadError(format!("unknown workload `{name}`; known are {names}")));
         };

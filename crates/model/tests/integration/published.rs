@@ -53,7 +53,7 @@ fn every_published_matrix_is_read_as_the_ground_truth_says() {
             "G" | "G-sub" => &["c2clat"],
             other => panic!("{file}: unknown format {other}"),
         };
-        assert!(formats.contains(&imported.format.as_str()), "{file}: read as {}", imported.format);
+        assert!(formats.contains(&imported.format.name()), "{file}: read as {}", imported.format);
         let unit = if expected["unit"] == "cycles" { Unit::Cycles } else { Unit::Ns };
         assert_eq!(imported.unit, unit, "{file}");
         assert_eq!(imported.matrix.len() as u64, expected["cpus"].as_u64().unwrap(), "{file}");
