@@ -30,6 +30,9 @@ pub mod time;
 pub mod topology;
 pub mod wait;
 
+#[cfg(test)]
+mod tests;
+
 pub use cpu::{CpuId, CpuSet};
 pub use environment::{ClockFacts, Environment, Finding, Verdict};
 pub use flags::{Flag, Flags};
@@ -37,6 +40,8 @@ pub use grade::Grade;
 pub use histogram::Histogram;
 pub use kernel::{Hint, KernelId, Protocol, Tool};
 pub use matrix::Matrix;
-pub use recording::{Absence, CommandEnd, Departure, Disturbance, Home, Recording, Samples, Span, TrialFailure};
+pub use recording::{
+    Absence, CommandEnd, Departure, Disturbance, Home, Recording, Samples, Span, TrialFailure,
+};
 pub use time::{Picos, TickRate, Ticks};
 pub use topology::{CoreClass, Domain, Level, Relation, Topology};

@@ -10,8 +10,8 @@ mod workload;
 
 pub use analyse::{ALPHA, Completion, MOST_REPETITIONS, analyse_places, completion, least_repetitions};
 pub use comparison::{
-    Arm, COMMAND_METRICS, Comparison, Difference, Doubt, Failed, Metric, OTHERS, Open, Outcome, PlaceResult, Role,
-    WAITED, effect,
+    Arm, COMMAND_METRICS, Comparison, Difference, Doubt, Failed, Metric, OTHERS, Open, Outcome, PlaceResult,
+    Role, WAITED, effect,
 };
 pub use derive::{PresetError, cores_first, derive};
 pub use placement::{Binding, Placement, PlacementName, Preset, Structure};

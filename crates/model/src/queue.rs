@@ -207,13 +207,11 @@ pub fn switch_rate<'a>(matrices: &[QueueMatrix<'a>]) -> Option<SwitchRate<'a>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{QueueCell, names, *};
-    use crate::series::{TrialResult, TrialSpec};
-    use crate::{Flag, Flags};
+    use super::*;
+    use crate::Flags;
+    use crate::tests::{between, spec};
 
     fn trial(pair: [u32; 2], per_s: f64, switches: [u64; 4], flags: Flags) -> TrialResult {
-        let (low, high) = (0.9 * per_s, 1.1 * per_s);
-        let spread = Estimate { point: per_s, low, high, confidence: 0.95, effective_n: 8.0 };
         let [given, got, taken, lost] = switches;
         let counts = [
             (names::MESSAGES, 100),
@@ -222,17 +220,12 @@ mod tests {
             (names::INVOLUNTARY[0], taken),
             (names::INVOLUNTARY[1], lost),
         ];
-        let spec = TrialSpec {
-            probe: names::PROBE.into(),
-            parameters: Default::default(),
-            placement: pair.map(CpuId).to_vec(),
-        };
         TrialResult {
             passes: 8,
-            values: [(names::RATE.to_owned(), spread)].into(),
+            values: [(names::RATE.to_owned(), between(per_s, 0.9 * per_s, 1.1 * per_s))].into(),
             counts: counts.map(|(name, count)| (name.to_owned(), count)).into(),
             flags,
-            ..TrialResult::of(spec)
+            ..TrialResult::of(spec(names::PROBE, Default::default(), &pair))
         }
     }
 

@@ -332,19 +332,11 @@ impl Topology {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::topology;
 
     fn desktop() -> Topology {
-        let mut domains = Vec::new();
-        let mut domain = |level, list: &str, os_id| {
-            domains.push(Domain { level, cpus: list.parse().unwrap(), os_id: Some(os_id) });
-        };
-        for core in 0..4 {
-            domain(Level::Core, &format!("{core},{}", core + 4), core);
-        }
-        domain(Level::L3, "0-1,4-5", 0);
-        domain(Level::L3, "2-3,6-7", 1);
-        domain(Level::Package, "0-7", 0);
-        Topology::new("0-7".parse().unwrap(), domains, BTreeMap::new())
+        let (cores, caches): (&[&str], &[&str]) = (&["0,4", "1,5", "2,6", "3,7"], &["0-1,4-5", "2-3,6-7"]);
+        topology("0-7", &[(Level::Core, cores), (Level::L3, caches), (Level::Package, &["0-7"])])
     }
 
     #[test]
@@ -362,19 +354,12 @@ mod tests {
         }
     }
 
-    fn nested(groups: &[(Level, &[&str])]) -> Topology {
-        let domains = groups.iter().flat_map(|(level, lists)| {
-            lists.iter().map(|list| Domain { level: *level, cpus: list.parse().unwrap(), os_id: None })
-        });
-        Topology::new("0-7".parse().unwrap(), domains.collect(), BTreeMap::new())
-    }
-
     #[test]
     fn levels_stand_as_their_groups_nest() {
         use Level::{Cluster, L2, L3};
         let (twos, fours): (&[&str], &[&str]) = (&["0-1", "2-3", "4-5", "6-7"], &["0-3", "4-7"]);
         for (inner, outer) in [(L2, Cluster), (Cluster, L2), (Cluster, L3), (L3, Cluster), (L2, L3)] {
-            let topology = nested(&[(outer, fours), (inner, twos), (Level::Package, &["0-7"])]);
+            let topology = topology("0-7", &[(outer, fours), (inner, twos), (Level::Package, &["0-7"])]);
             let told: Vec<Level> =
                 topology.levels().into_iter().filter(|&level| !topology.level(level).is_empty()).collect();
             assert_eq!(told, [inner, outer, Level::Package]);
@@ -385,7 +370,8 @@ mod tests {
             let part = topology.restricted(&"0-1".parse().unwrap());
             assert_eq!(part.relation(CpuId(0), CpuId(1)), Relation::of(inner));
         }
-        let order = nested(&[(L2, fours), (Cluster, &["0,2", "1,3"])]).order(&"0-3".parse().unwrap());
+        let order =
+            topology("0-7", &[(L2, fours), (Cluster, &["0,2", "1,3"])]).order(&"0-3".parse().unwrap());
         assert_eq!(order, [0, 2, 1, 3].map(CpuId));
     }
 

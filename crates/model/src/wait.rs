@@ -146,26 +146,16 @@ fn difference(a: &Estimate, b: &Estimate) -> [f64; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::series::{Parameters, TrialSpec};
+    use crate::series::Parameters;
+    use crate::tests::{around, spec};
 
     fn trial(strategy: &str, net: f64, cpu: f64, sleeps: f64) -> TrialResult {
-        let estimate = |point: f64| Estimate {
-            point,
-            low: point * 0.9,
-            high: point * 1.1,
-            confidence: 0.95,
-            effective_n: 8.0,
-        };
         let values = [(names::NET_NS, net), (names::CPU_NS, cpu), (names::SLEEPS, sleeps)];
-        let spec = TrialSpec {
-            probe: names::PROBE.into(),
-            parameters: Parameters::default().with("strategy", strategy),
-            placement: vec![CpuId(0), CpuId(1)],
-        };
+        let of = spec(names::PROBE, Parameters::default().with("strategy", strategy), &[0, 1]);
         TrialResult {
             passes: 8,
-            values: values.map(|(name, point)| (name.to_owned(), estimate(point))).into(),
-            ..TrialResult::of(spec)
+            values: values.map(|(name, point)| (name.to_owned(), around(point, 0.1))).into(),
+            ..TrialResult::of(of)
         }
     }
 

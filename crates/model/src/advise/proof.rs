@@ -236,6 +236,7 @@ mod tests {
     use crate::Matrix;
     use crate::advise::advise;
     use crate::infer::Observation;
+    use crate::tests::between;
 
     /// Even CPUs are near each other, and odd ones; `across` between them.
     fn distances(across: f64) -> CpuDistances {
@@ -293,8 +294,7 @@ mod tests {
             let point = |[low, high]: [f64; 2]| (low + high) / 2.0;
             let [low, high] = predicted;
             let [from, to] = measured;
-            let measured =
-                Estimate { point: point(measured), low: from, high: to, confidence: 0.95, effective_n: 10.0 };
+            let measured = between(point(measured), from, to);
             ProofVerdict::of(&Bracket { point: point(predicted), low, high }, Some(&measured), Some(p))
         };
         for (predicted, measured, p, expected) in [

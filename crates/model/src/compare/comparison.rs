@@ -168,6 +168,7 @@ pub struct CellDifference {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::around;
 
     #[test]
     fn a_variation_is_never_called_fast_and_more_of_a_rate_is() {
@@ -191,11 +192,10 @@ mod tests {
 
     #[test]
     fn twice_the_time_for_the_same_cycles_is_half_the_clock() {
-        let exact = Estimate { point: 0.0, low: 0.0, high: 0.0, confidence: 0.95, effective_n: 8.0 };
         let difference = Difference {
             a: 10.0,
             b: 20.4,
-            shift: exact,
+            shift: around(0.0, 0.0),
             q_value: 1.0,
             verdict: Verdict::Same,
             within: Some(0.01),

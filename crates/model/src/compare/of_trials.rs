@@ -119,19 +119,15 @@ mod tests {
     use super::*;
     use crate::compare::{Alignment, LeastEffect, Levels, Verdict, Weight, compare, mismatches, overview};
     use crate::quantity::{Quantities, Quantity};
-    use crate::series::{Parameters, TrialSpec};
-    use crate::stats::{Estimate, Key};
-    use crate::{CpuId, Domain, Grade, Level};
+    use crate::series::Parameters;
+    use crate::stats::Key;
+    use crate::tests::{around, spec, topology};
+    use crate::{Grade, Level};
 
     fn trial(probe: &str, parameter: &str, placement: [u32; 2], name: &str, point: f64) -> TrialResult {
-        let estimate =
-            Estimate { point, low: point * 0.99, high: point * 1.01, confidence: 0.95, effective_n: 8.0 };
-        let spec = TrialSpec {
-            probe: probe.into(),
-            parameters: Parameters::default().with("kind", parameter),
-            placement: placement.map(CpuId).to_vec(),
-        };
-        let mut trial = TrialResult { passes: 8, grade: Some(Grade::A), ..TrialResult::of(spec) };
+        let estimate = around(point, 0.01);
+        let of = spec(probe, Parameters::default().with("kind", parameter), &placement);
+        let mut trial = TrialResult { passes: 8, grade: Some(Grade::A), ..TrialResult::of(of) };
         if name.ends_with("_per_s") {
             trial.values.insert(name.into(), estimate);
         } else {
@@ -163,9 +159,7 @@ mod tests {
     fn trials_are_compared_by_the_number_that_they_are_shown_by() {
         let watched = |lost: f64| {
             let mut trial = trial("jitter", "", [0, 0], "watched_share", 1.0);
-            let [low, high] = [lost * 0.99, lost * 1.01];
-            let share = Estimate { point: lost, low, high, confidence: 0.95, effective_n: 8.0 };
-            trial.values.insert("lost_share".into(), share);
+            trial.values.insert("lost_share".into(), around(lost, 0.01));
             side(vec![trial])
         };
         let (a, b) = (watched(0.001), watched(0.01));
@@ -219,10 +213,7 @@ mod tests {
     #[test]
     fn on_another_machine_series_are_joined_by_how_their_cpus_lie() {
         let of = |cores: [&str; 2], trials: Vec<TrialResult>| {
-            let domain = |level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
-            let mut domains = cores.map(|list| domain(Level::Core, list)).to_vec();
-            domains.push(domain(Level::L3, "0-3"));
-            side_on(Topology::new("0-3".parse().unwrap(), domains, BTreeMap::new()), trials)
+            side_on(topology("0-3", &[(Level::Core, &cores), (Level::L3, &["0-3"])]), trials)
         };
         let mutex = |pair: [u32; 2], ns: f64| trial("wake", "mutex", pair, "slept", ns);
         // CPUs 0 and 1 are threads of a core in A and cores in B, and 0 and 2 the other way round.

@@ -263,7 +263,7 @@ fn rand_index(a: &[CpuSet], b: &[CpuSet], cpus: &[CpuId]) -> Option<f64> {
 mod tests {
     use super::super::infer;
     use super::*;
-    use crate::topology::Domain;
+    use crate::tests::topology;
 
     /// 16 CPUs: cores of two neighbours at 8 ns, halves at 20 ns, 85 ns across.
     fn measured() -> (Structure, Matrix<Option<Observation>>) {
@@ -280,16 +280,9 @@ mod tests {
         (infer(&observed).unwrap(), observed)
     }
 
-    fn topology(levels: &[(Level, &[&str])]) -> Topology {
-        let domains = levels.iter().flat_map(|(level, groups)| {
-            groups.iter().map(|cpus| Domain { level: *level, cpus: cpus.parse().unwrap(), os_id: None })
-        });
-        Topology::new("0-15".parse().unwrap(), domains.collect(), Default::default())
-    }
-
     fn standings(levels: &[(Level, &[&str])]) -> Vec<(Level, Standing)> {
         let (structure, observed) = measured();
-        agreement(&topology(levels), &structure, &observed)
+        agreement(&topology("0-15", levels), &structure, &observed)
             .iter()
             .map(|held| (held.level, held.standing))
             .collect()
@@ -317,7 +310,8 @@ mod tests {
             standings(&[(Level::Core, CORES), (Level::Cluster, quarters), (Level::L3, &["0-7", "8-15"])]);
         assert_eq!(found[1], (Level::Cluster, Standing::Finer));
         let flat = Matrix::symmetric((0..16).map(CpuId).collect(), |_, _| Some(Observation::bare(30.0)));
-        let held = agreement(&topology(&[(Level::L3, &["0-7", "8-15"])]), &infer(&flat).unwrap(), &flat);
+        let held =
+            agreement(&topology("0-15", &[(Level::L3, &["0-7", "8-15"])]), &infer(&flat).unwrap(), &flat);
         assert_eq!((held[0].standing, held[0].rand_index), (Standing::NotVisible, None));
         assert_eq!((held[0].inside, held[0].across), (Some(30.0), Some(30.0)));
     }
@@ -327,7 +321,7 @@ mod tests {
         let (structure, observed) = measured();
         let wrong: &[&str] = &["0,8", "1,9", "2,10", "3,11", "4,12", "5,13", "6,14", "7,15"];
         let held = agreement(
-            &topology(&[(Level::Core, wrong), (Level::L3, &["0-6,8", "7,9-15"])]),
+            &topology("0-15", &[(Level::Core, wrong), (Level::L3, &["0-6,8", "7,9-15"])]),
             &structure,
             &observed,
         );
@@ -346,9 +340,7 @@ mod tests {
         });
         let structure = infer(&observed).unwrap();
         let held = |caches: &[&str]| {
-            let domain = |cpus: &&str| Domain { level: Level::L3, cpus: cpus.parse().unwrap(), os_id: None };
-            let caches = caches.iter().map(domain).collect();
-            let topology = Topology::new("0-4".parse().unwrap(), caches, Default::default());
+            let topology = topology("0-4", &[(Level::L3, caches)]);
             agreement(&topology, &structure, &observed).iter().map(|held| held.standing).collect::<Vec<_>>()
         };
         assert_eq!(held(&["0-3", "4"]), [Standing::Agree]);
@@ -361,7 +353,7 @@ mod tests {
     fn a_group_that_was_not_found_does_not_make_a_conflict() {
         let (mut structure, observed) = measured();
         structure.levels[0].groups.remove(3);
-        let held = agreement(&topology(&[(Level::Core, CORES)]), &structure, &observed);
+        let held = agreement(&topology("0-15", &[(Level::Core, CORES)]), &structure, &observed);
         assert_eq!((held[0].standing, held[0].matched), (Standing::Finer, 7));
     }
 

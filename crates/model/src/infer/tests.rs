@@ -100,15 +100,12 @@ fn all_but_the_slow_cpu_is_no_cluster() {
 #[test]
 fn what_one_cpu_leaves_open_a_report_of_the_whole_matrix_settles() {
     use super::Findings;
-    use crate::{Domain, Level, Topology};
+    use crate::Level;
+    use crate::tests::topology;
     let ns = |row: usize, _: usize| if row == 4 { 85.0 } else { 18.0 };
     let observed = matrix(5, |row, column| Some(ns(row, column)));
-    let report = |groups: &[&str]| {
-        let domain = |cpus: &&str| Domain { level: Level::L3, cpus: cpus.parse().unwrap(), os_id: None };
-        Topology::new("0-4".parse().unwrap(), groups.iter().map(domain).collect(), Default::default())
-    };
     let settled = |groups: &[&str]| {
-        let findings = Findings::of_matrix(&observed, &report(groups));
+        let findings = Findings::of_matrix(&observed, &topology("0-4", &[(Level::L3, groups)]));
         let [beside] = &findings.lone_cpus()[..] else { panic!("{findings:?}") };
         (beside.cpu, beside.reported.clone())
     };

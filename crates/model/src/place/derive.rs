@@ -245,21 +245,13 @@ fn of_class(topology: &Topology, fastest: Fastest, threads: usize) -> Result<Vec
 mod tests {
     use super::*;
     use crate::CoreClass;
-    use std::collections::BTreeMap;
+    use crate::tests::topology;
 
     /// The machine of the question that this answers: 2 caches × 3 cores × 2 threads, siblings i and i + 6.
     fn two_clusters() -> Topology {
-        let mut domains = Vec::new();
-        let mut domain = |level, list: String| {
-            domains.push(Domain { level, cpus: list.parse().unwrap(), os_id: Some(0) });
-        };
-        for core in 0..6 {
-            domain(Level::Core, format!("{core},{}", core + 6));
-        }
-        domain(Level::L3, "0-2,6-8".into());
-        domain(Level::L3, "3-5,9-11".into());
-        domain(Level::Package, "0-11".into());
-        Topology::new("0-11".parse().unwrap(), domains, BTreeMap::new())
+        let cores: &[&str] = &["0,6", "1,7", "2,8", "3,9", "4,10", "5,11"];
+        let caches: &[&str] = &["0-2,6-8", "3-5,9-11"];
+        topology("0-11", &[(Level::Core, cores), (Level::L3, caches), (Level::Package, &["0-11"])])
     }
 
     fn ids(preset: Preset, topology: &Topology, threads: usize) -> Vec<u32> {
@@ -337,10 +329,9 @@ mod tests {
     #[test]
     fn second_threads_come_last_where_only_some_cores_have_clusters() {
         // Two cores of two threads, and four single ones in a cluster.
-        let domain = |level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
-        let cores = ["0,1", "2,3", "4", "5", "6", "7"].map(|list| domain(Level::Core, list));
-        let all = [domain(Level::Cluster, "4-7"), domain(Level::L3, "0-7")].into_iter().chain(cores);
-        let topology = Topology::new("0-7".parse().unwrap(), all.collect(), BTreeMap::new());
+        let cores: &[&str] = &["0,1", "2,3", "4", "5", "6", "7"];
+        let topology =
+            topology("0-7", &[(Level::Cluster, &["4-7"]), (Level::L3, &["0-7"]), (Level::Core, cores)]);
         assert_eq!(ids(Preset::Spread, &topology, 3), [0, 2, 4]);
         let six: CpuSet = derive(Preset::Spread, &topology, 6).unwrap().set();
         assert_eq!(topology.one_per_core(&six).len(), 6, "{six}");
@@ -348,11 +339,8 @@ mod tests {
 
     #[test]
     fn threads_are_spread_over_the_l2_of_a_cluster_too() {
-        let domain = |level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
-        let l2 = ["0-1", "2-3", "4-5", "6-7"].map(|list| domain(Level::L2, list));
-        let clusters = ["0-3", "4-7"].map(|list| domain(Level::Cluster, list));
-        let all = clusters.into_iter().chain(l2).collect();
-        let topology = Topology::new("0-7".parse().unwrap(), all, BTreeMap::new());
+        let (clusters, l2): (&[&str], &[&str]) = (&["0-3", "4-7"], &["0-1", "2-3", "4-5", "6-7"]);
+        let topology = topology("0-7", &[(Level::Cluster, clusters), (Level::L2, l2)]);
         assert_eq!(ids(Preset::Spread, &topology, 4), [0, 4, 2, 6]);
     }
 

@@ -170,15 +170,14 @@ pub(super) fn touched(topology: &Topology, level: Level, cpus: &CpuSet) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Domain;
+    use crate::tests::topology;
 
     #[test]
     fn what_is_not_reported_is_not_counted() {
         let flat = Topology::flat("0-3".parse().unwrap());
         let found = Structure::of_set(&flat, &"0-1".parse().unwrap());
         assert_eq!((found.cpus, found.cores, found.caches, found.nodes), (2, 2, None, None));
-        let core = Domain { level: Level::Core, cpus: "0-1".parse().unwrap(), os_id: None };
-        let smt = Topology::new("0-3".parse().unwrap(), vec![core], Default::default());
+        let smt = topology("0-3", &[(Level::Core, &["0-1"])]);
         assert!(Structure::of_set(&smt, &"0-1".parse().unwrap()).shares_cores());
         assert!(!Structure::of_set(&smt, &"1-2".parse().unwrap()).shares_cores());
     }

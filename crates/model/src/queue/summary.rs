@@ -234,31 +234,24 @@ pub fn verification(
 mod tests {
     use super::super::{matrices, names};
     use super::*;
-    use crate::series::{Parameters, SeriesResult, TrialResult, TrialSpec};
-    use crate::{CpuId, CpuSet, Domain, Flags, Level};
+    use crate::series::{Parameters, SeriesResult};
+    use crate::tests::{self, around, spec};
+    use crate::{CpuId, Flags, Level};
 
     fn trial(queue: &str, capacity: u64, pair: [u32; 2], per_s: f64, flags: Flags) -> TrialResult {
-        let estimate = Estimate {
-            point: per_s,
-            low: per_s * 0.98,
-            high: per_s * 1.02,
-            confidence: 0.95,
-            effective_n: 8.0,
-        };
         let parameters = Parameters::default()
             .with("queue", queue)
             .with("payload", "u64")
             .with("capacity", capacity as f64);
-        let spec = TrialSpec { probe: names::PROBE.into(), parameters, placement: pair.map(CpuId).to_vec() };
         TrialResult {
             passes: 8,
-            values: [(names::RATE.to_owned(), estimate)].into(),
+            values: [(names::RATE.to_owned(), around(per_s, 0.02))].into(),
             counts: [("messages", 1_000), ("empty", 10), ("producer_cpu_ns", 50_000), ("full", 0)]
                 .map(|(name, count)| (name.to_owned(), count))
                 .into(),
             busy: vec![Some(1.0), None],
             flags,
-            ..TrialResult::of(spec)
+            ..TrialResult::of(spec(names::PROBE, parameters, &pair))
         }
     }
 
@@ -279,8 +272,7 @@ mod tests {
     }
 
     fn topology() -> Topology {
-        let cpus: CpuSet = [CpuId(0), CpuId(1)].into_iter().collect();
-        Topology::new(cpus.clone(), vec![Domain { level: Level::L3, cpus, os_id: None }], Default::default())
+        tests::topology("0-1", &[(Level::L3, &["0-1"])])
     }
 
     #[test]

@@ -152,9 +152,10 @@ fn both_ways(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Parameters, SentinelWatch, SeriesEntry, TrialSpec, analyse_series, is_done};
+    use super::super::{Parameters, SentinelWatch, SeriesEntry, analyse_series, is_done};
     use super::*;
     use crate::stats::Key;
+    use crate::tests::spec;
     use crate::{CpuId, Picos};
 
     const PAIRS: u32 = 16;
@@ -162,10 +163,8 @@ mod tests {
 
     fn settings() -> SeriesSettings {
         let pairs = (0..PAIRS).flat_map(|pair| CAPACITIES.map(|capacity| (pair, capacity)));
-        let trial = |(pair, capacity): (u32, f64)| TrialSpec {
-            probe: "queue".into(),
-            parameters: Parameters::default().with("capacity", capacity),
-            placement: vec![CpuId(2 * pair), CpuId(2 * pair + 1)],
+        let trial = |(pair, capacity): (u32, f64)| {
+            spec("queue", Parameters::default().with("capacity", capacity), &[2 * pair, 2 * pair + 1])
         };
         SeriesSettings {
             trials: pairs.map(trial).collect(),

@@ -153,18 +153,16 @@ impl TimeUnit {
 mod tests {
     use super::*;
     use crate::quantity::{Quantities, Quantity, Unit};
-    use crate::series::{Parameters, TrialSpec};
-    use crate::stats::Estimate;
+    use crate::series::Parameters;
+    use crate::tests::{around, spec};
 
     const CONTEND: &[Quantity] = &[Quantity::time("ns_per_op_thread", "").displayed()];
     const JITTER: &[Quantity] = &[Quantity::value("lost_share", "", Unit::Share).displayed()];
 
     fn trial(probe: &str, medians: &[&str], values: &[&str]) -> TrialResult {
-        let estimate = Estimate { point: 5.0, low: 4.0, high: 6.0, confidence: 0.95, effective_n: 8.0 };
-        let spec =
-            TrialSpec { probe: probe.into(), parameters: Parameters::default(), placement: Vec::new() };
-        let all = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), estimate)).collect();
-        TrialResult { medians_ns: all(medians), values: all(values), ..TrialResult::of(spec) }
+        let all = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), around(5.0, 0.2))).collect();
+        let of = spec(probe, Parameters::default(), &[]);
+        TrialResult { medians_ns: all(medians), values: all(values), ..TrialResult::of(of) }
     }
 
     #[test]

@@ -66,27 +66,13 @@ pub fn load_curve(settings: &SeriesSettings, record: &SeriesRecord) -> Option<Lo
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Parameters, PassOutcome, RoleEvidence, SeriesEntry, TrialSpec};
+    use super::super::{Parameters, PassOutcome, RoleEvidence, SeriesEntry};
     use super::*;
-    use crate::quantity::Quantities;
+    use crate::tests::spec;
 
     fn settings(placements: &[&[u32]]) -> SeriesSettings {
-        let trial = |cpus: &&[u32]| TrialSpec {
-            probe: "queue".into(),
-            parameters: Parameters::default(),
-            placement: cpus.iter().map(|&cpu| CpuId(cpu)).collect(),
-        };
-        SeriesSettings {
-            probes: vec!["queue".into()],
-            cpus: Vec::new(),
-            options: Parameters::default(),
-            trials: placements.iter().map(trial).collect(),
-            headlines: Vec::new(),
-            quantities: Quantities::default(),
-            precision: 0.02,
-            budget: Picos::from_secs(1.0),
-            seed: 1,
-        }
+        let trials = placements.iter().map(|cpus| spec("queue", Parameters::default(), cpus));
+        SeriesSettings { trials: trials.collect(), ..SeriesSettings::default() }
     }
 
     fn entry(trial: u32, segment: u32, [from_ms, ms]: [u64; 2], busy_ms: &[Option<u64>]) -> SeriesEntry {

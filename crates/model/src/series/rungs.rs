@@ -114,34 +114,23 @@ fn gap_of_ladder(settings: &SeriesSettings) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Level;
     use crate::series::Parameters;
-    use crate::topology::Domain;
-    use crate::{CpuSet, Level};
+    use crate::tests::{between, spec, topology};
 
     fn trial(primitive: &str, gap_ns: f64, placement: [u32; 2], ns: f64) -> TrialResult {
-        let estimate =
-            Estimate { point: ns, low: 0.9 * ns, high: 1.2 * ns, confidence: 0.95, effective_n: 8.0 };
-        let spec = TrialSpec {
-            probe: "wake".into(),
-            parameters: Parameters::default().with("primitive", primitive).with("gap_ns", gap_ns),
-            placement: placement.map(CpuId).to_vec(),
-        };
+        let estimate = between(ns, 0.9 * ns, 1.2 * ns);
+        let parameters = Parameters::default().with("primitive", primitive).with("gap_ns", gap_ns);
         TrialResult {
             passes: 8,
             medians_ns: BTreeMap::from([("slept".to_owned(), estimate)]),
-            ..TrialResult::of(spec)
+            ..TrialResult::of(spec("wake", parameters, &placement))
         }
     }
 
     #[test]
     fn a_column_is_the_median_over_the_pairs_of_a_relation_after_one_gap() {
-        let domain = |first: u32| Domain {
-            level: Level::L3,
-            cpus: (first..first + 2).map(CpuId).collect::<CpuSet>(),
-            os_id: None,
-        };
-        let topology =
-            Topology::new((0..4).map(CpuId).collect(), vec![domain(0), domain(2)], BTreeMap::new());
+        let topology = topology("0-3", &[(Level::L3, &["0-1", "2-3"])]);
         let mut silent = trial("pipe", 1e6, [0, 2], 9.0);
         silent.medians_ns.clear();
         let trials = vec![

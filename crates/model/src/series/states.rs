@@ -279,14 +279,11 @@ mod tests {
     use super::*;
     use crate::quantity::{Quantities, Quantity};
     use crate::stats::Key;
+    use crate::tests::spec;
     use crate::{CpuSet, Picos, Topology};
 
     fn settings(probe: &str, trials: usize) -> SeriesSettings {
-        let trial = |index: usize| TrialSpec {
-            probe: probe.into(),
-            parameters: Parameters::default().with("number", index as f64),
-            placement: vec![CpuId(1), CpuId(0)],
-        };
+        let trial = |index: usize| spec(probe, Parameters::default().with("number", index as f64), &[1, 0]);
         SeriesSettings {
             trials: (0..trials).map(trial).collect(),
             headlines: vec!["loop_ns".into()],

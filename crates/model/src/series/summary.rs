@@ -245,11 +245,11 @@ fn in_state(trial: &TrialResult, cas_ns: f64) -> Option<Cow<'_, TrialResult>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CpuId;
-    use crate::series::{Parameters, TrialSpec};
-    use crate::stats::{Estimate, Key};
+    use crate::series::Parameters;
+    use crate::stats::Key;
+    use crate::tests::{around, between, spec};
 
-    fn around(centres: &[(f64, u64)]) -> Histogram {
+    fn events_around(centres: &[(f64, u64)]) -> Histogram {
         let mut histogram = Histogram::new();
         for (index, &(centre, count)) in centres.iter().enumerate() {
             let key = Key::of(&[index as u64]);
@@ -262,9 +262,9 @@ mod tests {
 
     #[test]
     fn two_modes_are_told_apart_and_one_stays_one() {
-        let one = modes(&around(&[(12_000.0, 3_000)]));
+        let one = modes(&events_around(&[(12_000.0, 3_000)]));
         assert_eq!(one.len(), 1, "{one:?}");
-        let two = modes(&around(&[(12_000.0, 3_000), (48_000.0, 1_000)]));
+        let two = modes(&events_around(&[(12_000.0, 3_000), (48_000.0, 1_000)]));
         assert_eq!(two.len(), 2, "{two:?}");
         assert!(
             (two[0].share - 0.75).abs() < 0.02 && (two[1].median_ns / 48_000.0 - 1.0).abs() < 0.03,
@@ -274,27 +274,16 @@ mod tests {
 
     #[test]
     fn a_tail_is_no_heap_and_few_events_say_nothing() {
-        assert_eq!(modes(&around(&[(12_000.0, 3_000), (90_000.0, 100)])).len(), 1);
-        assert_eq!(modes(&around(&[(12_000.0, 90), (90_000.0, 90)])), []);
+        assert_eq!(modes(&events_around(&[(12_000.0, 3_000), (90_000.0, 100)])).len(), 1);
+        assert_eq!(modes(&events_around(&[(12_000.0, 90), (90_000.0, 90)])), []);
     }
 
     fn trials(parameter: &str, pairs: u32, name: &str, point: f64) -> Vec<TrialResult> {
         let one = |pair: u32| {
-            let spec = TrialSpec {
-                probe: "wake".into(),
-                parameters: Parameters::default().with("primitive", parameter),
-                placement: vec![CpuId(0), CpuId(pair + 1)],
-            };
-            let estimate = Estimate {
-                point: point + f64::from(pair),
-                low: point,
-                high: point,
-                confidence: 0.95,
-                effective_n: 8.0,
-            };
-            let mut trial = TrialResult::of(spec);
+            let parameters = Parameters::default().with("primitive", parameter);
+            let mut trial = TrialResult::of(spec("wake", parameters, &[0, pair + 1]));
             let of = if name == "slept" { &mut trial.medians_ns } else { &mut trial.values };
-            of.insert(name.to_owned(), estimate);
+            of.insert(name.to_owned(), between(point + f64::from(pair), point, point));
             trial
         };
         (0..pairs).map(one).collect()
@@ -315,22 +304,13 @@ mod tests {
         assert_eq!(alike(&all)[0].with_value().count(), 8);
     }
 
-    fn estimate(point: f64) -> Estimate {
-        Estimate { point, low: point, high: point, confidence: 0.95, effective_n: 8.0 }
-    }
-
     /// A trial with these states: share, value, CAS.
     fn trial(states: &[(f64, f64, f64)]) -> TrialResult {
-        let spec = TrialSpec {
-            probe: "wait".into(),
-            parameters: Parameters::default(),
-            placement: vec![CpuId(1), CpuId(0)],
-        };
-        let values = |value: f64| BTreeMap::from([("loop_ns".to_owned(), estimate(value))]);
+        let values = |value: f64| BTreeMap::from([("loop_ns".to_owned(), around(value, 0.0))]);
         let state = |&(share, value, cas_ns): &(f64, f64, f64)| TrialState {
             share,
             passes: 8,
-            value: estimate(value),
+            value: around(value, 0.0),
             values: values(value),
             medians_ns: BTreeMap::new(),
             cas_ns: vec![cas_ns],
@@ -339,7 +319,7 @@ mod tests {
             values: values(states[0].1),
             cas_ns: vec![states[0].2],
             states: states.iter().map(state).filter(|_| states.len() > 1).collect(),
-            ..TrialResult::of(spec)
+            ..TrialResult::of(spec("wait", Parameters::default(), &[1, 0]))
         }
     }
 
