@@ -7,11 +7,10 @@
 mod assignment;
 mod candidates;
 mod distances;
-mod exact;
 mod graph;
 mod price;
 mod proof;
-mod starts;
+mod search;
 
 pub use candidates::{CandidateError, Constraints, Sharing, candidates, siblings_left_out};
 pub use distances::CpuDistances;
@@ -100,13 +99,13 @@ pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
     let by_id: Vec<usize> = (0..distances.len()).collect();
     let orders = [("system-order", by_id), ("compact", distances.compact()), ("spread", distances.spread())];
     let simple: Vec<(&'static str, Vec<u32>)> =
-        orders.iter().map(|(name, order)| (*name, starts::in_order(n, order))).collect();
+        orders.iter().map(|(name, order)| (*name, search::in_order(n, order))).collect();
     let ids =
         |cpu_of: &[u32]| cpu_of.iter().map(|&cpu| distances.cpus()[cpu as usize]).collect::<Vec<CpuId>>();
     let (cheapest, optimal) = if graph.total() > 0.0 {
         best_of(graph, distances, simple.clone(), Key::of(&[seed]))
     } else {
-        (starts::in_order(n, &distances.spread()), false)
+        (search::in_order(n, &distances.spread()), false)
     };
     let best = plainest(graph, distances, &cheapest, &simple);
     let traffic = Traffic::of(graph, distances, &best);
@@ -136,7 +135,7 @@ pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
 /// By which share of its cost the best of all placements could be better than one that is known. `cheapest` is what the
 /// cheapest of all costs at the values of the cells, where every placement was looked at.
 fn slack(graph: &Graph, distances: &CpuDistances, mean: &Bracket, cheapest: Option<f64>) -> f64 {
-    let bound = exact::least_cost(graph, distances) / graph.total();
+    let bound = search::least_cost(graph, distances) / graph.total();
     let pairs = (0..distances.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
     let narrowest = pairs.map(|(a, b)| distances.low(a, b) / distances.ns(a, b)).fold(1.0, f64::min);
     // Where nothing is cheaper at the values of the cells, nothing is at their low ends by more than those are lower.
@@ -151,13 +150,13 @@ fn best_of(
     key: Key,
 ) -> (Vec<u32>, bool) {
     let mut tried: Vec<Vec<u32>> =
-        vec![starts::multisection(graph, distances), starts::greedy(graph, distances)];
+        vec![search::multisection(graph, distances), search::greedy(graph, distances)];
     tried.extend(simple.iter().map(|(_, cpu_of)| cpu_of.clone()));
     if graph.len() <= RESTARTED {
         for restart in 0..RESTARTS {
             let mut order: Vec<usize> = (0..distances.len()).collect();
             key.with(1).with(restart).shuffle(&mut order);
-            tried.push(starts::in_order(graph.len(), &order));
+            tried.push(search::in_order(graph.len(), &order));
         }
     }
     let mut best: Option<(f64, Vec<u32>)> = None;
@@ -174,7 +173,7 @@ fn best_of(
     let (cpu_of, complete) = if graph.len() > PROVABLE {
         (cpu_of, false)
     } else {
-        let (better, complete) = exact::search(graph, distances, cost, &mut Effort(EFFORT_OF_PROOF));
+        let (better, complete) = search::exact(graph, distances, cost, &mut Effort(EFFORT_OF_PROOF));
         (better.unwrap_or(cpu_of), complete)
     };
     (cpu_of, complete)

@@ -10,8 +10,6 @@
 
 mod alignment;
 mod comparison;
-mod conditions;
-mod dataset;
 mod judge;
 mod levels;
 mod likeness;
@@ -20,6 +18,7 @@ mod of_trials;
 mod overview;
 mod seen;
 mod shift;
+mod side;
 mod verdict;
 
 pub use alignment::{Alignment, Likeness, Obstacle, Pairing};
@@ -27,12 +26,11 @@ pub use comparison::{
     Basis, CellDifference, Comparison, DatasetComparison, Difference, Letter, LevelAlone, LevelDifference,
     Possible, Unmatched,
 };
-pub use conditions::{Fact, Mismatch, Weight, mismatches};
-pub use dataset::{Dataset, Reading, ReadingKey, Series, Side, Value};
 pub use judge::compare;
 pub use levels::{Levels, ObservedLevel};
 pub use likeness::Doubt;
 pub use of_matrix::{of_import, of_latency};
 pub use of_trials::{of_places, of_series};
 pub use overview::{GroupMedian, Overview, OverviewRow, overview};
+pub use side::{Dataset, Fact, Mismatch, Reading, ReadingKey, Series, Side, Value, Weight, mismatches};
 pub use verdict::{LeastEffect, Outcome, Verdict};

@@ -1,7 +1,7 @@
 //! Inference: which CPUs belong together, from the latencies alone.
 //!
 //! The steps are those of docs/topology.md, a file each but for what belongs to one: `distances` (logarithms, one value per
-//! pair), `tree` (average linkage), `solid` (groups judged one by one), `levels` (groups that belong together), `clear` (cuts
+//! pair), `tree` (average linkage, and its groups judged one by one), `levels` (groups that belong together), `clear` (cuts
 //! of which the whole matrix speaks), `repair` (leftovers divided again), `guard` (groups of chance, the scatter of the
 //! outside, what a whole machine cannot have), `suspects` (what the levels do not explain), `agreement` (what a source
 //! reports beside it), `findings` (what the finest level is, where a test says so). [`infer`] goes through them; nothing
@@ -14,7 +14,6 @@ mod findings;
 mod guard;
 mod levels;
 mod repair;
-mod solid;
 mod structure;
 mod suspects;
 #[cfg(test)]
@@ -96,7 +95,7 @@ struct Alone {
 impl Found {
     fn of(distances: &Distances) -> Found {
         let tree = Tree::grow(distances);
-        let solid = solid::nodes(&tree, distances);
+        let solid = tree::solid_nodes(&tree, distances);
         let mut proposed = levels::choose(&solid, &tree, distances);
         guard::drop_chance_groups(&mut proposed, &solid, &tree, distances);
         repair::repair(&mut proposed, distances);

@@ -6,7 +6,6 @@
 mod checks;
 pub mod comb;
 mod finding;
-mod pinning;
 
 pub use finding::{Doubt, Kind};
 
@@ -35,7 +34,7 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
     doubts.extend(step.map(|step| Doubt::ClockComb { step, least: view.sorted[0] }));
     doubts.extend(checks::homes(&view));
     doubts.extend(checks::directions(&view, imported.printed));
-    doubts.extend(pinning::check(&view, structure.as_ref()));
+    doubts.extend(checks::unpinned(&view, structure.as_ref()));
     doubts.extend(checks::first_cpu(&view, step));
     doubts.extend(checks::odd_cpus(&view));
     doubts.extend(structure.as_ref().and_then(unfit));

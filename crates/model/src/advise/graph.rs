@@ -1,7 +1,6 @@
 //! [`Graph`]: which threads talk, and how much.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// Which threads talk, and how much. Undirected; weights are positive and relative to each other.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,24 +30,14 @@ named! {
 pub const MOST_THREADS: usize = 1 << 16;
 
 /// What is wrong with a file of edges. Follows "failed to".
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("read {}: {problem}", .line.map_or_else(|| "the graph".to_owned(), |line| format!("line {line}")))]
 pub struct GraphError {
     /// The line, counted from 1; `None` where the file as a whole is to blame.
     pub line: Option<usize>,
     /// What is wrong, and what to do.
     pub problem: String,
 }
-
-impl fmt::Display for GraphError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "read line {line}: {}", self.problem),
-            None => write!(f, "read the graph: {}", self.problem),
-        }
-    }
-}
-
-impl std::error::Error for GraphError {}
 
 impl Graph {
     /// The graph of edges between `threads` threads; equal pairs add up, edges of weight 0 say nothing.

@@ -5,10 +5,9 @@
 //! something shows that these are the same CPUs; else levels that mean the same are held against each other, and where
 //! nothing is known to mean the same, nothing is.
 
-use super::conditions::described;
-use super::dataset::pair_up;
 use super::likeness::Nest;
 use super::seen::{Numbering, Seen, cpus};
+use super::side::{described, pair_up};
 use super::{Doubt, Levels, ReadingKey, Side};
 use crate::infer::InferError;
 use crate::{CpuId, CpuSet, Level, Relation, Topology};

@@ -9,10 +9,10 @@
 //! Where pairs are not the same pairs, medians of levels are held against each other, and no pair against a pair.
 
 use super::alignment::UnpairedLevel;
-use super::dataset::pair_up;
 use super::shift::{
     Joined, Members, Noise, basis, comparable, join, judge_apart, judge_cell, judge_level, steady,
 };
+use super::side::pair_up;
 use super::verdict::Judged;
 use super::{
     Alignment, Basis, CellDifference, Comparison, Dataset, DatasetComparison, LeastEffect, Letter,

@@ -4,9 +4,9 @@
 //! each other; relations that systems report where both reports mean the same by them: see [`Kinds`].
 
 use super::alignment::is_one_relation;
-use super::conditions::described;
 use super::likeness::Nest;
 use super::seen::{Seen, cpus};
+use super::side::described;
 use super::{Alignment, Levels, Likeness, Pairing, ReadingKey, Side};
 use crate::Relation;
 use crate::stats::{median_in_place, quantile_of_sorted};

@@ -6,16 +6,15 @@
 
 use super::distances::Distances;
 use super::levels::{ALONE, Partition};
-use super::solid::forgiven;
-use super::tree::Tree;
-use super::{guard, solid};
+use super::tree::{CLEAR_RATIO, Tree, forgiven};
+use super::{guard, tree};
 use crate::stats::elementary::{exp, ln};
 use crate::stats::median_in_place;
 
 /// The fastest pair across lies this factor above the slowest inside: of noise of 25 % on six cells one in a hundred
 /// has such a gap below it …
 const LEAST_RATIO: f64 = 1.75;
-/// … or [`solid::CLEAR_RATIO`], where chance hardly puts the groups together, or this one, where every CPU is in a group
+/// … or [`CLEAR_RATIO`], where chance hardly puts the groups together, or this one, where every CPU is in a group
 /// besides, and no group is only what is left of the others.
 const LEAST_RATIO_OF_MANY: f64 = 1.05;
 /// Chance puts groups of groups together in less than one of 400 matrices, as a logarithm …
@@ -84,7 +83,7 @@ pub(super) fn judge(
             return Some(Cut::Level(partition.clone()));
         }
     }
-    if gap < ln(if surprise >= SURPRISE { solid::CLEAR_RATIO } else { LEAST_RATIO }) {
+    if gap < ln(if surprise >= SURPRISE { CLEAR_RATIO } else { LEAST_RATIO }) {
         return None;
     }
     let single: Vec<usize> = (0..distances.len()).filter(|&cpu| partition.of(cpu) == ALONE).collect();
@@ -111,12 +110,12 @@ pub(super) fn stands_beside(level: &Partition, clear: &[Partition], distances: &
     // A group that holds a clear one leaves no rest of it to be held against.
     let stands = |group: &Vec<usize>| {
         let is_told = group.len() > 2 || distances.is_known(group[0], group[1]);
-        let least = |rest: usize| solid::least_ratio(group.len() * rest);
+        let least = |rest: usize| tree::least_ratio(group.len() * rest);
         !is_told
             || clear.iter().all(|clear| {
                 let whole = clear.groups().get(clear.of(group[0]) as usize);
                 whole.is_none_or(|whole| {
-                    solid::stands_out(group, whole, least(whole.len().saturating_sub(group.len())), distances)
+                    tree::stands_out(group, whole, least(whole.len().saturating_sub(group.len())), distances)
                 })
             })
     };

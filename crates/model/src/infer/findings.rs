@@ -8,34 +8,25 @@ use crate::latency::execution::{Execution, Reason, verdicts};
 use crate::latency::{ExecutionTest, LatencyResult, StateWatch};
 use crate::stats::Key;
 use crate::{CpuId, Level, Matrix, Topology};
-use std::fmt;
 
 /// Of more cells that changed level while they were watched nothing is inferred.
 const FEW_CELLS: f64 = 0.01;
 
 /// Why there is no structure.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// The matrix holds too little, or what no measurement gives.
+    #[error(transparent)]
     Matrix(InferError),
     /// CPUs changed their distance while they were watched, as virtual CPUs do that a host moves.
+    #[error(
+        "{:.0} % of the pairs changed level during the run, as when a host moves virtual CPUs or runs others on their cores: no grouping would last",
+        100.0 * cells
+    )]
     Moved {
         /// Share of the cells.
         cells: f64,
     },
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::Matrix(error) => error.fmt(f),
-            Refusal::Moved { cells } => write!(
-                f,
-                "{:.0} % of the pairs changed level during the run, as when a host moves virtual CPUs or runs others on their cores: no grouping would last",
-                100.0 * cells
-            ),
-        }
-    }
 }
 
 /// What can be said about the structure of a machine, and about what is reported of it.

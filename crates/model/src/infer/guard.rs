@@ -11,8 +11,8 @@
 
 use super::distances::{Distances, pairs};
 use super::levels::{ALONE, Partition};
-use super::solid;
-use super::tree::{Node, Tree};
+use super::tree;
+use super::tree::{CLEAR_RATIO, Node, Tree};
 use crate::stats::elementary::ln;
 use crate::stats::{MadScale, mad, median_in_place};
 use std::collections::BTreeMap;
@@ -259,6 +259,6 @@ pub(super) fn is_part(level: &Partition, levels: &[Partition], distances: &Dista
     let mut wholes = others.filter(|whole| level.groups().iter().all(|group| whole.groups().contains(group)));
     wholes.any(|whole| {
         let mut more = whole.groups().iter().filter(|group| !level.groups().contains(group));
-        more.all(|group| solid::stands_out(group, &all, solid::CLEAR_RATIO, distances))
+        more.all(|group| tree::stands_out(group, &all, CLEAR_RATIO, distances))
     })
 }

@@ -1,8 +1,7 @@
 //! Levels: sets of solid groups that belong together; [`Partition`], disjoint groups of CPUs that together are one level.
 
 use super::distances::Distances;
-use super::solid::Separation;
-use super::tree::{Node, Tree};
+use super::tree::{Node, Separation, Tree};
 use crate::CpuSet;
 use crate::stats::elementary::ln;
 use crate::stats::median_in_place;
