@@ -145,7 +145,7 @@ try {
   quiet(desk, 'desk');
 
   // The answer leads, with three numbers of it.
-  check('the answer stands above everything', await desk.run("[document.querySelector('header .lede').textContent.startsWith('18 ns inside an L3'), document.querySelectorAll('header .tiles dd').length]"), [true, 3]);
+  check('the answer stands above everything', await desk.run("[document.querySelector('header .lede').textContent.startsWith('18 ns inside an L3'), document.querySelectorAll('header .tiles dt').length]"), [true, 3]);
   await choose(desk, 'by', 'core');
   const range = (page) => page.run('[groups[0].viewers[0].scale.low, groups[0].viewers[0].scale.high]');
   const own = await range(desk);
@@ -258,10 +258,12 @@ try {
   check('pairs of every distance are drawn at first', await shown(), ['of every distance']);
   await waited.run("(() => { const select = document.querySelector('.choices select'); select.value = '1'; select.dispatchEvent(new Event('change')); })()");
   check('and those of a relation when it is chosen', await shown(), ['same L3']);
-  check('a line for what was found leads', await waited.run("document.querySelectorAll('header .tiles dd').length > 0"));
+  check('a line for what was found leads', await waited.run("document.querySelectorAll('header .tiles dt').length > 0"));
   quiet(waited, 'waited');
 
   for (const [name, page] of Object.entries({ square, woken, desk, evil, large, some, two, changed, pair, spectra, waited })) {
+    // What lies behind other pages is not drawn.
+    await page.send('Page.bringToFront');
     await sized(page, 390);
     await settled(page);
     check(`${name}: nothing is wider than a phone`, await page.run('document.documentElement.scrollWidth <= innerWidth'));

@@ -63,7 +63,7 @@ pub struct Room {
 
 impl Room {
     /// On a page, where many rows are no figure.
-    pub const PAGE: Room = Room { width: 940.0, most_rows: 48, chart: CHART, is_one_chart: false };
+    pub const PAGE: Room = Room { width: 940.0, most_rows: 32, chart: CHART, is_one_chart: false };
 
     /// On a page of another width.
     pub fn of_width(width: f64) -> Room {

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Beyond so many rows a page would be nothing else.
-const MOST_ROWS: usize = 250;
+const MOST_ROWS: usize = 64;
 
 /// The part of each probe that left series; empty without one.
 pub(super) fn body(series: &[SeriesDoc], topology: &Topology) -> String {

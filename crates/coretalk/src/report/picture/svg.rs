@@ -53,15 +53,15 @@ fn write_shape(svg: &mut String, shape: &Shape, medium: Medium) {
             number(*height),
             paint(*ink)
         ),
-        // Most lines of a chart are straight.
-        Shape::Line(points, ink, width) if points.len() == 2 => write!(
-            svg,
-            "<path d=\"M{}L{}\" stroke=\"{}\" stroke-width=\"{}\"/>",
-            coordinates(&points[..1]),
-            coordinates(&points[1..]),
-            paint(*ink),
-            number(*width)
-        ),
+        // Most lines of a chart are straight, and as thin as a line is by itself.
+        Shape::Line(points, ink, width) if points.len() == 2 => {
+            let ends = [coordinates(&points[..1]), coordinates(&points[1..])].join("L");
+            let width = match number(*width).as_str() {
+                "1" => String::new(),
+                other => format!(" stroke-width=\"{other}\""),
+            };
+            write!(svg, "<path d=\"M{ends}\" stroke=\"{}\"{width}/>", paint(*ink))
+        }
         Shape::Line(points, ink, width) => write!(
             svg,
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"/>",
