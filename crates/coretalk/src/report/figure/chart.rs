@@ -6,6 +6,8 @@ use crate::report::text::grouped;
 
 /// The fonts of a browser may be wider than the outlines that widths come from, DejaVu Sans by a seventh.
 pub(super) const OTHER_FONT: f64 = 1.15;
+/// The same of what is bold.
+pub(super) const OTHER_BOLD: f64 = 1.35;
 
 /// Lower charts have the names of their curves at the side.
 const LOW: f64 = 250.0;
@@ -174,7 +176,7 @@ impl Chart {
         let wide = |text: &String| text_width(text, SMALL.size, Weight::Regular);
         let left = ticks.iter().map(|(_, text)| wide(text)).fold(24.0, f64::max) + 14.0;
         let heading =
-            super::wrapped(self.finding.as_ref().unwrap_or(&self.title), width / OTHER_FONT, BODY.strong());
+            super::wrapped(self.finding.as_ref().unwrap_or(&self.title), width / OTHER_BOLD, BODY.strong());
         let mut top = super::paragraph(&mut picture, [0.0, 1.8], BODY.strong(), &heading);
         if self.finding.is_some() {
             let faint = SMALL.in_ink(Ink::Faint);

@@ -1,6 +1,6 @@
 //! Points with their intervals, one row each: what compares placements, and the steps of a ladder.
 
-use super::chart::{Axis, Kind, OTHER_FONT};
+use super::chart::{Axis, Kind, OTHER_BOLD, OTHER_FONT};
 use super::{BODY, SMALL, cut};
 use crate::report::picture::{Anchor, Ink, Picture, Weight, text_width};
 
@@ -43,7 +43,7 @@ pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[Row], width: f64)
     let (names, words) = if is_narrow { (width - full - 12.0, full) } else { (names, words) };
     let x = |value: f64| left + axis.position(value) * (right - left);
     let mut picture = Picture::new(title, width, 0.0);
-    let title = super::wrapped(title, width / OTHER_FONT, BODY.strong());
+    let title = super::wrapped(title, width / OTHER_BOLD, BODY.strong());
     let top = 12.0 + super::paragraph(&mut picture, [0.0, 0.0], BODY.strong(), &title);
     let mut baseline = top;
     let mut drawn = Vec::new();
