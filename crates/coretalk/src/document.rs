@@ -212,9 +212,7 @@ impl<'a> Document<'a> {
 
 /// The load of a run of queues.
 fn load(report: &RunReport) -> Option<LoadDoc> {
-    let series = report.series.as_ref()?;
-    let of_queues = series.settings.probes == [coretalk_model::queue::names::PROBE];
-    series.result.load.as_ref().filter(|_| of_queues).map(LoadDoc::of)
+    report.series.as_ref()?.load_of_queues().map(LoadDoc::of)
 }
 
 /// Tails first, then every distribution of every trial in the order of the plan; cells of matrices stand there.

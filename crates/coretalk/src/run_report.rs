@@ -2,7 +2,7 @@
 
 use coretalk_model::latency::{Imitated, LatencyMap, LatencyResult, LatencySettings, StateWatch};
 use coretalk_model::place::{PlaceResult, PlaceSettings};
-use coretalk_model::series::{Gathering, SeriesResult, SeriesSettings, rungs};
+use coretalk_model::series::{Gathering, LoadCurve, SeriesResult, SeriesSettings, rungs};
 use coretalk_model::{CpuId, Departure, Environment, Finding, Picos, Topology};
 
 /// What a run is called, how it came to be and how it ended.
@@ -180,4 +180,12 @@ pub struct SeriesReport {
     pub settings: SeriesSettings,
     /// What came out.
     pub result: SeriesResult,
+}
+
+impl SeriesReport {
+    /// How busy the measured threads kept each CPU, of a run of queues alone: elsewhere it says nothing about the answer.
+    pub fn load_of_queues(&self) -> Option<&LoadCurve> {
+        let of_queues = self.settings.probes == [coretalk_model::queue::names::PROBE];
+        self.result.load.as_ref().filter(|_| of_queues)
+    }
 }

@@ -129,10 +129,10 @@ const CONTRACTS: [&str; 4] =
 
 /// The words of probes that stand elsewhere, and what they are there.
 const OTHER_WORDS: &[(&str, &str, &str)] = &[
-    ("coretalk::commands::completions", "contend", "a command, whose option has words of its own"),
-    ("coretalk::commands::completions", "jitter", "an option of `advise`"),
-    ("coretalk::commands::completions", "latency", "a command, whose option has words of its own"),
-    ("coretalk::commands::completions", "place", "a command, whose option has words of its own"),
+    ("coretalk::commands::shell", "contend", "a command, whose option has words of its own"),
+    ("coretalk::commands::shell", "jitter", "an option of `advise`"),
+    ("coretalk::commands::shell", "latency", "a command, whose option has words of its own"),
+    ("coretalk::commands::shell", "place", "a command, whose option has words of its own"),
     ("coretalk::report::figure::multiples", "queue", "a parameter"),
     ("coretalk::report::spawn", "latency", "a distribution"),
     ("measure::creation", "latency", "a distribution"),

@@ -247,7 +247,7 @@ mod tests {
     fn without_a_ground_there_is_nothing_to_type() {
         for (view, said) in [
             (view(4, Pattern::AllToAll, 20.0), "shown to be better than another"),
-            (view(4, Pattern::Independent, 20.0), "nobody talks"),
+            (view(4, Pattern::Independent, 20.0), "no threads talk"),
             (AdviceView { outcome: Err("it moved".into()), ..view(2, Pattern::Pairs, 85.0) }, "it moved"),
         ] {
             let text = screen(&view, 100);

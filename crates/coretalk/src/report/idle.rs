@@ -72,7 +72,7 @@ mod tests {
         let short = trial(20e3, &[("samples", 1000), ("idle_poll", 900)]);
         let other = trial(20e3, &[("samples", 1000), ("idle_poll", 1100)]);
         let text = sentence(&[&long, &short, &other, &trial(1e3, &[("samples", 9)])]).unwrap();
-        assert!(text.contains(": after 20 µs poll 1.00; after 1 ms c1 0.50, c6 1.50. A deeper"), "{text}");
+        assert!(text.contains(": after 20 µs poll 1.00; after 1 ms c1 0.50, c6 1.50. Deeper"), "{text}");
         assert_eq!(sentence(&[&trial(1e3, &[("samples", 9)])]), None, "no kernel counted");
     }
 }

@@ -393,6 +393,7 @@ mod tests {
         let (audience, now) = (Audience::Terminal { rows: 30 }, Cell::new(Duration::ZERO));
         let mut progress =
             Progress::new(&mut out, || now.get(), audience, Style::default(), topology, &CPUS[..2], cells);
+        progress.event(Event::Phase { purpose: Purpose::Map });
         for second in 0..20 {
             now.set(Duration::from_secs(second));
             let slot = slot(0, if second < 10 { 20.0 } else { 100.0 });

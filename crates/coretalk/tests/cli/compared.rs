@@ -218,7 +218,7 @@ fn a_command_that_changes_its_affinity_is_noticed() {
     let (tool, places) = (Tool::new(), places());
     let said = tool.done(&place(&places, &["--budget", "5s", "--", "taskset", "-c", &list, "sleep", "0.01"]));
     let out = flat(&said.out);
-    assert!(out.contains("a process or thread of it was allowed on other CPUs"), "{}", said.out);
+    assert!(out.contains("one of its processes or threads was allowed on other CPUs"), "{}", said.out);
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn derived_placements_that_are_the_same_cpus_run_once_and_that_is_said() {
     let call = |words: Vec<String>| tool.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
     let said = call(with("--placement across-l3"));
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.out.contains("one-l3 and compact are the same CPUs here"), "{}", said.out);
+    assert!(said.out.contains("one-l3 and compact use the same CPUs here and run once"), "{}", said.out);
     assert!(said.out.contains("one-l3+compact wins"), "{}", said.out);
     let refused = call(with(""));
     assert_eq!(refused.code, 3, "{}", refused.err);
@@ -387,7 +387,10 @@ fn one_run_on_each_has_neither_interval_nor_verdict() {
     let line = format!("place --machine sim:chiplet-16 --seed 1 -q --no-save {words}");
     let out = tool.done(&line.split(' ').collect::<Vec<_>>()).out;
     let flat = flat(&out);
-    assert!(flat.contains("1 run on each of the 10 that it takes") && !flat.contains("±0"), "{out}");
+    assert!(
+        flat.contains("1 of the 10 runs per placement that a verdict needs") && !flat.contains("±0"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -514,7 +517,7 @@ fn the_same_cpus_in_another_order_are_shown_as_what_they_are() {
         "0, 8, 1, 9, 2, 10",
         "it cannot tell across-l3 from spread",
         "OMP_PLACES='{0},{8},{1},{9},{2},{10}' COMMAND",
-        "2 of its 6 hops go from L3 to L3, on spread all",
+        "2 of its 6 hops go from one L3 to another, on spread all",
     ] {
         assert!(flat.contains(part), "{part}: {out}");
     }

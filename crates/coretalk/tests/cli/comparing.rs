@@ -104,7 +104,7 @@ fn a_run_and_what_was_exported_of_it_are_the_same() {
     tool.done(&["export", "one", "--format", "c2c-csv", "-o", "bare.csv"]);
     // A bare matrix does not say what it is: that is said, and the numbers are compared.
     let said = tool.call(&["compare", "one", "bare.csv", "--force"]);
-    assert!(said.code == 0 && said.out.contains("! simulated: yes in A, not said in B"), "{}", said.out);
+    assert!(said.code == 0 && said.out.contains("! simulated: yes in A, unknown in B"), "{}", said.out);
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn machines_of_other_groups_are_not_compared_by_number_anywhere() {
     let said = tool.call(&["compare", "threes.csv", "threads.csv"]);
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(
-        said.out.contains("A shows 4 groups of 3, B 12 groups of 2 in 2 groups of 12: nothing tells"),
+        said.out.contains("A shows 4 groups of 3, B 12 groups of 2 in 2 groups of 12: it is unknown"),
         "{}",
         said.out
     );
@@ -292,7 +292,7 @@ fn machines_of_other_groups_are_not_compared_by_number_anywhere() {
     assert!(page.contains("\"differences\":[]") && page.contains("nothing tells which of them are the same"));
     tool.done(&["report", "threes.csv", "threads.csv", "-q", "-o", "r.svg"]);
     let picture = tool.read("r.svg");
-    assert!(!picture.contains("B ÷ A") && picture.contains("Cannot tell: nothing of A"), "no third map");
+    assert!(!picture.contains("B ÷ A") && picture.contains("Cannot tell: nothing in A"), "no third map");
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn threads_of_a_core_are_not_held_against_cores_of_a_cluster() {
     matrix(&tool, "clusters.csv", 16, twos(60.0, 260.0));
     let said = tool.call(&["compare", "threads.csv", "clusters.csv", "--fail-on", "any"]);
     assert_eq!(said.code, 7, "{}{}", said.out, said.err);
-    for part in ["look alike and may be different things", "Cannot tell: nothing of A", "group-1 of A"] {
+    for part in ["look alike but may be different things", "Cannot tell: nothing in A", "group-1 of A"] {
         assert!(said.out.contains(part), "{part}: {}", said.out);
     }
     assert!(!said.out.contains("SLOWER") && !said.out.contains('+'), "no percentage: {}", said.out);
@@ -372,7 +372,8 @@ fn a_table_of_many_says_which_groups_stand_in_a_column() {
     matrix(&tool, "cores.csv", 16, |a, b| if a / 2 == b / 2 { 8.0 } else { 20.0 });
     let words = ["compare", "threes.csv", "threads.csv", "cores.csv"];
     let text = tool.done(&words).out;
-    let kinds = "Groups of different kinds are not known to mean the same thing";
+    let kinds =
+        "Groups of different kinds, such as cores of a cluster and threads of a core, cannot be compared";
     for part in ["groups of 2, kind 2", "larger groups, kind 1", "4 × 3", "12 × 2", "2 × 12", "8 × 2", kinds]
     {
         assert!(text.contains(part), "{part}: {text}");

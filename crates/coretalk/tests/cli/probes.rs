@@ -72,7 +72,7 @@ fn the_screen_says_what_is_exact_and_what_is_lost() {
     for part in [
         "50 ns inside, 500 ns outside; compact-core",
         "No work inside or outside",
-        "With 16 threads: all operations",
+        "With 16 threads: operations of all threads",
         "racy with 16 threads (50 ns inside, 500 ns outside) lost",
         "Every other count was exact",
         "mcs: first come, first served",

@@ -147,7 +147,7 @@ fn the_screen_says_where_one_cpu_beats_two() {
     for part in [
         "capacity 100",
         "one CPU is faster at capacity 1",
-        "a property of the scheduler and not of the pair",
+        "that measures the scheduler, not the pair",
         "Fastest for u64, across L3: spsc at 1, 100.",
     ] {
         assert!(words.contains(part), "{part} is not in\n{screen}");
@@ -243,7 +243,7 @@ fn a_page_shows_the_maps_of_all_capacities_beside_each_other() {
     }
     let found = page.split("<section id=\"found\"").nth(1).expect("the tables of the terminal");
     let found = found.split("</section>").next().unwrap();
-    assert!(found.contains("By relation") && found.contains("What a message costs"), "{found}");
+    assert!(found.contains("By relation") && found.contains("Cost of a message"), "{found}");
     assert!(!found.contains("Fastest for u64"), "the summary says that already");
 }
 
@@ -274,7 +274,7 @@ fn messages_are_counted_with_letters_and_end_with_the_budget() {
     let planned = tool
         .done(&["plan", "queue", "--machine", "sim:chiplet-16", "--messages", "25M", "--budget", "20s"])
         .out;
-    assert!(planned.contains("25 000 000 of each trial") && planned.contains("at most 20 s"), "{planned}");
+    assert!(planned.contains("25 000 000 per trial") && planned.contains("at most 20 s"), "{planned}");
     for (asked, part) in
         [("0", "between 1 and `10G`"), ("1.5", "must be whole"), ("many", "such as `25M`"), ("11G", "10G")]
     {

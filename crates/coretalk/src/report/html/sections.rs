@@ -121,7 +121,7 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
 fn found_body(input: &ReportInput<'_>) -> String {
     let Some(report) = input.run() else { return String::new() };
     let Some(series) = &report.series else { return String::new() };
-    let load = series.result.load.as_ref();
+    let load = series.load_of_queues();
     let load =
         figures(|width| load.and_then(|curve| load::load(curve, [width, 260.0])).into_iter().collect());
     let tables = series

@@ -235,7 +235,6 @@ fn advice(reader: &mut Reader<'_>, said: &Said<'_>) {
     reader.holds("answer", n == m, || format!("{n} threads and -n {m}"));
 }
 
-/// These CPUs are a group that the system reports, of several cores.
 /// The values of pairs of cores in truth, by whether both CPUs are among some.
 fn true_values(reader: &Reader<'_>, cpus: &CpuSet) -> [Vec<f64>; 2] {
     let mut values = [Vec::new(), Vec::new()];
@@ -250,12 +249,11 @@ fn true_values(reader: &Reader<'_>, cpus: &CpuSet) -> [Vec<f64>; 2] {
 
 /// The cores of a kind are nearer to each other than any other two are, and these are all of that kind.
 fn kind(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let cpus: CpuSet = said.text("cpus").parse().unwrap();
-    let measured = reader.run.measured();
-    let kinds = measured.iter().filter(|&cpu| {
-        reader.run.reported.class_of(cpu).is_some_and(|class| class.name == said.text("kind"))
-    });
-    let all: CpuSet = kinds.collect();
+    let cpus: CpuSet = said.text("cpus").parse().unwrap_or_default();
+    let classes = list(&reader.run.document["topology"]["reported"]["classes"]);
+    let class = classes.iter().find(|class| class["name"] == said.text("kind"));
+    let of_kind: CpuSet = class.and_then(|class| class["cpus"].as_str()?.parse().ok()).unwrap_or_default();
+    let all = of_kind.intersection(&reader.run.measured());
     reader.holds("answer", all == cpus, || format!("CPUs {all} are of this kind"));
     let [inside, outside] = true_values(reader, &cpus);
     let slowest = inside.iter().copied().fold(0.0, f64::max);

@@ -118,7 +118,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                 .collect();
             let intervals =
                 of_series.iter().flat_map(|trial| trial["intervals"].as_object().into_iter().flatten());
-            let mut widths: Vec<f64> = intervals.filter_map(|(_, ends)| half_width(ends)).collect();
+            let mut widths: Vec<[f64; 2]> = intervals.filter_map(|(_, ends)| both_ends(ends)).collect();
             for matrix in list(&run.document["matrices"])
                 .iter()
                 .filter(|matrix| matrix["probe"] == reader.probe.as_str() && reader.probe == "queue")
@@ -128,7 +128,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                         let pair = ["from", "to"].map(|name| CpuId(cell[name].as_u64().unwrap_or(0) as u32));
                         if here(&pair) {
                             exact.extend(cell["median"].as_f64());
-                            widths.extend(half_width(&cell["ci"]));
+                            widths.extend(both_ends(&cell["ci"]));
                         }
                     }
                 }
@@ -137,6 +137,12 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                 format!("{}, {place}: {} is none of {exact:?}", row[0], number.value)
             });
             if let Some(shown) = wide(cell) {
+                // Half the width as a share of the number that it stands beside, which it reaches in any case.
+                let stated = exact.iter().copied().filter(|exact| number.reads(*exact));
+                let widths = stated.flat_map(|exact| {
+                    widths.iter().map(move |[low, high]| (high.max(exact) - low.min(exact)) / 2.0 / exact)
+                });
+                let widths: Vec<f64> = widths.collect();
                 let is_one = widths.iter().any(|width| (shown / width - 1.0).abs() < 0.15);
                 reader.holds("width", is_one, || {
                     format!("{}, {place}: ±{shown} is none of {widths:?}", row[0])
@@ -147,9 +153,8 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
 }
 
 /// Half of an interval as a share of its middle.
-fn half_width(ends: &Value) -> Option<f64> {
-    let (low, high) = ends[0].as_f64().zip(ends[1].as_f64())?;
-    Some((high - low) / (high + low))
+fn both_ends(ends: &Value) -> Option<[f64; 2]> {
+    Some([ends[0].as_f64()?, ends[1].as_f64()?])
 }
 
 fn precision(reader: &mut Reader<'_>, said: &Said<'_>) {
