@@ -117,7 +117,7 @@ fn one_cpu_and_threads_of_a_core_are_two_numbers_wherever_they_are_shown() {
     // Where rows are CPUs every number has a place of its own, and the diagonal its name.
     tool.done(&["report", "square", "-o", "z.svg", "--by", "thread"]);
     let words = words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap());
-    assert!(!named(&words) && words.join(" ").contains("diagonal: one CPU"), "{words:?}");
+    assert!(!named(&words) && words.join(" ").contains("diagonal: same CPU"), "{words:?}");
     tool.done(&["report", "square", "-o", "z.html"]);
     let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
     let view = page.split("id=\"view\">").nth(1).unwrap().split("</script>").next().unwrap();
@@ -436,7 +436,7 @@ fn wake_ups_between_all_pairs_are_a_map_for_each_kind_in_the_same_colours() {
     let (section, _) = pairs(&["wait", "--strategy", "busy,pause,futex"]);
     let section = section.unwrap();
     assert_eq!(
-        (section.matches("<figure>").count(), section.matches("the same colours in these maps").count()),
+        (section.matches("<figure>").count(), section.matches("the same colours in these").count()),
         (2, 4)
     );
     assert!(section.contains("µs, logarithmic; colours"), "those of other units have colours of their own");

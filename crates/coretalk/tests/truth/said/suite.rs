@@ -50,9 +50,9 @@ fn bare(cell: &str) -> &str {
 }
 
 /// The interval that a cell shows.
-fn wide(cell: &str) -> Option<f64> {
+fn wide(cell: &str) -> Option<Printed> {
     let (_, interval) = cell.split_once('±')?;
-    Printed::read(&interval[..=interval.find('%')?]).map(|width| width.value)
+    Printed::read(&interval[..=interval.find('%')?])
 }
 
 /// The row, unit and value of a short table are those of a trial of that place.
@@ -70,7 +70,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                 _ => (text, 1.0),
             };
             let Some(mut number) = Printed::read(digits) else { continue };
-            if wide(cell).is_some_and(|width| width >= 0.0495) {
+            if wide(cell).is_some_and(|width| width.value >= 0.0495) {
                 // Two digits say all that is known.
                 number.half = number.half.max(0.05 * 10f64.powf(number.value.log10().floor()));
             }
@@ -143,9 +143,10 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                     widths.iter().map(move |[low, high]| (high.max(exact) - low.min(exact)) / 2.0 / exact)
                 });
                 let widths: Vec<f64> = widths.collect();
-                let is_one = widths.iter().any(|width| (shown / width - 1.0).abs() < 0.15);
+                // The ends in the document are rounded.
+                let is_one = widths.iter().any(|width| shown.is_near(*width, 0.002));
                 reader.holds("width", is_one, || {
-                    format!("{}, {place}: ±{shown} is none of {widths:?}", row[0])
+                    format!("{}, {place}: ±{} is none of {widths:?}", row[0], shown.value)
                 });
             }
         }
@@ -173,7 +174,7 @@ fn all_alike(reader: &mut Reader<'_>, said: &Said<'_>) {
     let rows = table.rows[1..].iter().filter(|row| row[0].ends_with(numbers)).map(|row| row[column].as_str());
     let ends = rows.filter_map(|cell| {
         let value = Printed::time(bare(cell))?.value;
-        let width = wide(cell).unwrap_or(0.02);
+        let width = wide(cell).map_or(0.02, |width| width.value);
         Some([value * (1.0 - width), value * (1.0 + width)])
     });
     let ends: Vec<[f64; 2]> = ends.collect();
