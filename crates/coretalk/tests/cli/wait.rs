@@ -72,7 +72,7 @@ fn every_mode_has_its_table_and_fits_the_screen() {
         (&["--no-clock"], &["million/s", "ns a trip"]),
         (&["--cost"], &["core cycles", "from poll to poll"]),
         (&["--asym", "pause:futex"], &["pause : futex"]),
-        (&["--cpus", "3", "--strategy", "busy,yield"], &["this measures time slices", "busy s"]),
+        (&["--cpus", "3", "--strategy", "busy,yield"], &["they hand over once per time slice", "busy s"]),
         (&["--strategy", "pause", "--pairs", "all", "--cpus", "0-4"], &["the row times the trips"]),
     ] {
         let screen = tool.done(&wait(&[words, &["-q", "--no-save"]].concat())).out;
