@@ -63,8 +63,11 @@ const CASES: &[(&str, &str, &str)] = &[
     ("iterations", "--samples 10 --iterations 100", "--samples 10 --iterations 200"),
 ];
 
+/// An option, words that give it, and words that mean something else.
+type Effect = (&'static str, &'static str, &'static str);
+
 /// The same of commands that measure trials: every option that is theirs alone, and the machine that shows it.
-const OF_TRIALS: &[(&str, &str, &[(&str, &str, &str)])] = &[
+const OF_TRIALS: &[(&str, &str, &[Effect])] = &[
     (
         "wake",
         "chiplet-16",
