@@ -43,7 +43,7 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Whether the counter keeps its rate in every power state (CPUID 8000_0007h EDX[8]).
+/// Whether the counter keeps its rate in every power state (CPUID 8000_0007h EDX\[8\]).
 #[cfg(target_arch = "x86_64")]
 pub fn invariant() -> Option<bool> {
     Some(raw_cpuid::CpuId::new().get_advanced_power_mgmt_info().is_some_and(|info| info.has_invariant_tsc()))

@@ -4,7 +4,7 @@
 //! is counted for whatever it becomes (`setmax_mm_hiwater_rss` in Linux's fs/exec.c). The child of a
 //! process of this program that has just begun holds two megabytes; a child of this process would hold many.
 //!
-//! [`Parent`]: whose child a program is: of this process, or of a small one that was started for it.
+//! `Parent`: whose child a program is: of this process, or of a small one that was started for it.
 
 use super::tree::Migrations;
 use super::watchdog::Watchdog;
