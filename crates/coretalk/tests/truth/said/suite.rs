@@ -221,10 +221,11 @@ fn least_and_most(reader: &mut Reader<'_>, said: &Said<'_>) {
             all.iter().filter(|(name, _)| !mark(name) && name != "clock").map(|(_, ns)| *ns).collect();
         let ends = [fair.iter().copied().reduce(f64::min), fair.iter().copied().reduce(f64::max)];
         for (hole, end) in [("a", ends[0]), ("b", ends[1])] {
+            // A cell of two digits, such as 2.2 for 2.24, may read less than the true least of three, such as 2.21.
             let shown = Printed::time(said.text(hole)).map(|time| time.value);
             reader.holds(
                 "suite",
-                shown.zip(end).is_some_and(|(shown, end)| (shown / end - 1.0).abs() < 1e-6),
+                shown.zip(end).is_some_and(|(shown, end)| (shown / end - 1.0).abs() < 0.025),
                 || format!("{place} goes to {end:?} s"),
             );
         }
