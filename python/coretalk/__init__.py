@@ -1,0 +1,136 @@
+"""coretalk: how fast the CPUs of a machine talk to each other, and where threads should run.
+
+Measuring happens in the binary, of the same version as this package, never inside the interpreter; so do statistics:
+intervals and verdicts are read, not computed. numpy, pandas, polars and matplotlib are used where they are installed.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, List, Mapping, Optional, Sequence, Union
+
+from . import _binary
+from .errors import (
+    BinaryNotFound,
+    CannotTell,
+    CoretalkError,
+    EnvironmentRefused,
+    Found,
+    InputError,
+    InternalError,
+    Interrupted,
+    StoreError,
+    UsageError,
+)
+from .percentiles import Percentiles, read
+from .run import Comparison, Placements, Run, parsed
+
+__version__ = "0.1.0"
+__all__ = [
+    "BinaryNotFound",
+    "CannotTell",
+    "Comparison",
+    "CoretalkError",
+    "EnvironmentRefused",
+    "Found",
+    "InputError",
+    "InternalError",
+    "Interrupted",
+    "Percentiles",
+    "Placements",
+    "Run",
+    "StoreError",
+    "UsageError",
+    "compare",
+    "load",
+    "percentiles",
+    "place",
+    "queue",
+    "run",
+]
+
+
+def run(command: str, *words: str, progress: bool = True, **options: Any) -> Run:
+    """Measures: `run("latency", cpus="0-7", precision="1%")` is `coretalk latency --cpus 0-7 --precision 1%`.
+
+    Options are those of the command line with underscores; see `coretalk help COMMAND`. Progress goes to standard error.
+    On Ctrl-C an exception Interrupted has what was measured so far in its `run`.
+
+    Raises the class of the exit code: see `CoretalkError`.
+    """
+    store = options.get("store")
+    quiet = [] if progress else ["-q"]
+    spoken = [command, "--format", "json", *quiet, *_binary.words_of(options), *words]
+    code, printed, told = _binary.execute(spoken)
+    measured = parsed(printed, store) if printed.strip() else None
+    if code == 0 and measured is not None:
+        return measured
+    error = _binary.failure(code, told)
+    error.run = measured or (_partial(spoken, store) if isinstance(error, Interrupted) else None)
+    raise error
+
+
+def _partial(spoken: List[str], store: Optional[str]) -> Optional[Run]:
+    """The run that these words began and that was interrupted: a document is printed of complete runs only."""
+    try:
+        latest = load("latest", store)
+    except CoretalkError:
+        return None
+    # Paths are not kept in runs, so options may differ by them.
+    is_it = isinstance(latest, Run) and not latest.complete and len(latest.command) == len(spoken)
+    return latest if isinstance(latest, Run) and is_it and latest.command[:1] == spoken[:1] else None
+
+
+def load(what: Union[str, "os.PathLike[str]"], store: Optional[str] = None) -> Union[Run, Percentiles]:
+    """A saved run (its id or the start or end of it, a tag, "latest", a path), a matrix of any tool, or a .hgrm file."""
+    name = os.fspath(what)
+    if name.endswith((".hgrm", ".hgrm.csv")):
+        try:
+            return read(name)
+        except OSError as error:
+            raise InputError(f"failed to read {name}: {error.strerror}") from None
+    is_foreign = os.path.isfile(name) and not _is_run_file(name)
+    words = ["import" if is_foreign else "export", name, "--format", "json"]
+    return parsed(_binary.output([*words, *([] if is_foreign else _binary.words_of({"store": store}))]), store)
+
+
+def _is_run_file(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(15) == b"SQLite format 3"
+
+
+def compare(a: str, b: str, store: Optional[str] = None, **options: Any) -> Comparison:
+    """Two saved runs or files of other tools, level by level. Raises Found or CannotTell only with `fail_on`."""
+    result = run("compare", a, b, store=store, **options)
+    assert isinstance(result, Comparison)
+    return result
+
+
+def place(
+    command: Sequence[str],
+    placements: Mapping[str, str],
+    metric: Optional[str] = None,
+    **options: Any,
+) -> Placements:
+    """Compares placements by a command: `place(["./bench"], {"one": "0-5", "two": "0-2,6-8"}, metric=r"([\\d.]+) op/s")`.
+
+    An empty command compares built-in work: give `workload`.
+    """
+    chosen = [word for name, cpus in placements.items() for word in ("--placement", f"{name}={cpus}")]
+    program = ["--", *command] if command else []
+    result = run("place", *chosen, *program, metric=metric, **options)
+    assert isinstance(result, Placements)
+    return result
+
+
+def queue(run: Run, to: Optional[str] = None, **parameters: Any) -> Any:
+    """The cells of a queue run, such as `queue(run, capacity=10, to="pandas")`: messages per second with intervals."""
+    return run.cells(to, probe="queue", **parameters)
+
+
+def percentiles(curves: Sequence[Union[Percentiles, str]], ax: Any = None) -> Any:
+    """Draws distributions of .hgrm files over each other, by matplotlib. Returns the axes."""
+    from .draw import percentiles as draw
+
+    loaded: List[Percentiles] = [read(curve) if isinstance(curve, str) else curve for curve in curves]
+    return draw(loaded, ax)

@@ -1,0 +1,312 @@
+"""A run, as the binary printed it: `coretalk.run/1`."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, Iterator, List, Optional, Tuple, cast
+
+from . import _binary
+from .errors import CoretalkError
+from .frames import Row, to_frame
+
+SCHEMA = "coretalk.run/1"
+
+
+class Run:
+    """A run, a comparison or imported numbers; `document` is the JSON document as a dict.
+
+    Unknown values are None. Intervals are at 95 %, computed by the binary.
+    """
+
+    def __init__(self, document: Dict[str, Any], store: Optional[str] = None) -> None:
+        if document.get("schema") != SCHEMA:
+            raise ValueError(f"this is a document of {document.get('schema')!r}, not of {SCHEMA!r}")
+        self.document = document
+        self._store = store
+
+    @property
+    def id(self) -> Optional[str]:
+        """The id of the run; None for comparisons and imported numbers."""
+        return cast(Optional[str], self._header("id"))
+
+    @property
+    def command(self) -> List[str]:
+        """The words that measured it, without the name of the program."""
+        return self._header("command") or []
+
+    @property
+    def tags(self) -> List[str]:
+        """Tags given by `coretalk runs tag`."""
+        return self._header("tags") or []
+
+    @property
+    def complete(self) -> Optional[bool]:
+        """Whether it was measured to its end."""
+        return cast(Optional[bool], self._header("complete"))
+
+    @property
+    def simulated(self) -> Optional[bool]:
+        """Whether the machine was simulated: such numbers say nothing about hardware."""
+        return cast(Optional[bool], self._header("simulated"))
+
+    def _header(self, key: str) -> Any:
+        return (self.document.get("run") or {}).get(key)
+
+    def __repr__(self) -> str:
+        name = " ".join(self.command) or "numbers without a run"
+        matrices = len(self.document["matrices"])
+        return f"<coretalk.Run {(self.id or '')[-4:]} {name}: {matrices} matrices, {len(self.series())} series>"
+
+    def matrices(self, **parameters: Any) -> List[Dict[str, Any]]:
+        """The matrices of the document whose probe, protocol, kernel or parameters are as given."""
+        return [one for one in self.document["matrices"] if _matches(one, parameters)]
+
+    def cells(self, to: Optional[str] = None, **parameters: Any) -> Any:
+        """A row for each cell: from_cpu, to_cpu, relation, kernel, median, low and high (95 %), cycles, grade, flags, reason.
+
+        Columns of times end in `_ns`; those of other quantities stand beside their `unit`. Parameters such as
+        `protocol="cas"` or `capacity=10` choose matrices. `to` is "pandas", "polars" or None for a list of dicts.
+        """
+        chosen = self.matrices(**parameters)
+        relation = self._relations()
+        in_ns = all(matrix["unit"] == "ns" for matrix in chosen)
+        ending = "_ns" if in_ns else ""
+        rows: List[Row] = []
+        for matrix in chosen:
+            own = {} if matrix["probe"] in ("latency", "imported") else matrix["parameters"]
+            for cell in matrix["cells"]:
+                low, high = cell["ci"] or (None, None)
+                row: Row = {
+                    "from_cpu": cell["from"],
+                    "to_cpu": cell["to"],
+                    "relation": relation(cell["from"], cell["to"]),
+                    "protocol": matrix["protocol"],
+                    "kernel": matrix["kernel"],
+                    **own,
+                    "median" + ending: cell["median"],
+                    "low" + ending: low,
+                    "high" + ending: high,
+                }
+                if not in_ns:
+                    row["unit"] = matrix["unit"]
+                row["cycles"] = (cell["cycles"] or {}).get("median")
+                row["passes"] = cell["passes"]
+                row["grade"] = cell["grade"]
+                row["flags"] = ",".join(cell["flags"])
+                row["reason"] = cell["reason"]
+                rows.append(row)
+        return to_frame(rows, to)
+
+    def _relations(self) -> Any:
+        levels = ((self.document.get("topology") or {}).get("reported") or {}).get("levels") or []
+        homes = [
+            (level["level"], {cpu: index for index, group in enumerate(level["groups"]) for cpu in _cpus(group)})
+            for level in levels
+        ]
+
+        def relation(a: int, b: int) -> Optional[str]:
+            if a == b:
+                return "self"
+            shared = (name for name, home in homes if a in home and home.get(a) == home.get(b))
+            return next(shared, None)
+
+        return relation
+
+    def matrix(self, protocol: Optional[str] = None, order: str = "measured", **parameters: Any) -> Tuple[Any, List[int]]:
+        """A square of medians and the CPUs of its rows and columns; unmeasured cells are NaN.
+
+        A numpy array where numpy is installed, otherwise a list of lists. `order` is "measured", as the run was laid
+        out, or "number". More parameters, such as `capacity=10`, choose one of several matrices.
+        """
+        if protocol is not None:
+            parameters["protocol"] = protocol
+        chosen = self.matrices(**parameters)
+        if len(chosen) != 1:
+            names = [_name(matrix) for matrix in chosen or self.document["matrices"]]
+            raise ValueError(f"{len(chosen)} matrices match; there are: {'; '.join(names)}")
+        matrix = chosen[0]
+        if order not in ("measured", "number"):
+            raise ValueError(f'order={order!r}: "measured" or "number"')
+        cpus: List[int] = list(matrix["cpus"]) if order == "measured" else sorted(matrix["cpus"])
+        index = {cpu: at for at, cpu in enumerate(cpus)}
+        square = [[float("nan")] * len(cpus) for _ in cpus]
+        for cell in matrix["cells"]:
+            if cell["median"] is None:
+                continue
+            a, b = index[cell["from"]], index[cell["to"]]
+            square[a][b] = cell["median"]
+            if matrix["symmetric"]:
+                square[b][a] = cell["median"]
+        try:
+            import numpy
+        except ImportError:
+            return square, cpus
+        return numpy.array(square), cpus
+
+    def series(self, to: Optional[str] = None, **parameters: Any) -> Any:
+        """A row for each trial of the other probes: its parameters, placement, values with intervals, percentiles."""
+        rows: List[Row] = []
+        for one in self.document["series"]:
+            if not _matches(one, parameters):
+                continue
+            row: Row = {"probe": one["probe"], "cpus": ",".join(map(str, one["placement"])), **one["parameters"]}
+            for name, value in one["values"].items():
+                row[name] = value
+                low, high = one["intervals"].get(name) or (None, None)
+                row[name + "_low"], row[name + "_high"] = low, high
+            unit = one["unit"]
+            for percent, value in (one["percentiles"] or {}).items():
+                row[f"p{percent}_{unit}"] = value
+            row.update(passes=one["passes"], grade=one["grade"], flags=",".join(one["flags"]), reason=one["reason"])
+            rows.append(row)
+        return to_frame(_even(rows), to)
+
+    def ladder(self, to: Optional[str] = None) -> Any:
+        """A row for each step of the ladder and relation, of a quick look."""
+        rows = []
+        for step in self.document["ladder"]:
+            row = dict(step)
+            for name in ("ci", "range"):
+                row[name + "_low"], row[name + "_high"] = row.pop(name) or (None, None)
+            rows.append(row)
+        return to_frame(rows, to)
+
+    def heatmap(self, protocol: Optional[str] = None, ax: Any = None, order: str = "measured", **parameters: Any) -> Any:
+        """The matrix as a heat map by matplotlib; returns the axes."""
+        from .draw import heatmap
+
+        return heatmap(self, protocol, ax, order, **parameters)
+
+    def text(self) -> str:
+        """The screen of the run, as the terminal shows it. Only for saved runs."""
+        return _binary.output(["runs", "show", self._saved(), "--color", "never", *self._in_store()])
+
+    def report(self, path: str, **options: Any) -> str:
+        """Writes a page or a picture of a saved run (.html, .svg, .png) and returns its path."""
+        _binary.output(["report", self._saved(), "-o", path, *_binary.words_of(options), *self._in_store(), "-q"])
+        return path
+
+    def _saved(self) -> str:
+        if self.id is None:
+            raise ValueError("only runs that were saved can be shown by the binary")
+        return self.id
+
+    def _in_store(self) -> List[str]:
+        return _binary.words_of({"store": self._store})
+
+    def _repr_html_(self) -> Optional[str]:
+        """For notebooks: the picture to share, and the words of the screen."""
+        import base64
+        import html
+        import tempfile
+
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                path = self.report(os.path.join(folder, "run.svg"))
+                with open(path, "rb") as file:
+                    picture = base64.b64encode(file.read()).decode()
+            words = html.escape(self.text())
+        except (CoretalkError, ValueError):
+            return None
+        image = f'<img alt="{html.escape(repr(self))}" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'
+        return f"{image}<details><summary>in words</summary><pre>{words}</pre></details>"
+
+
+class Comparison(Run):
+    """Two runs or files against each other."""
+
+    def levels(self, to: Optional[str] = None) -> Any:
+        """A row for each level, or trial, that was compared: medians, shift, its interval, verdict and reason."""
+        return to_frame(self._differences(of_pairs=False), to)
+
+    def pairs(self, to: Optional[str] = None) -> Any:
+        """The same for each pair of CPUs: from_cpu and to_cpu in place of a level."""
+        return to_frame(self._differences(of_pairs=True), to)
+
+    def _differences(self, of_pairs: bool) -> List[Row]:
+        rows: List[Row] = []
+        for one in self.document["differences"]:
+            if ("cell" in one) != of_pairs:
+                continue
+            row = dict(one)
+            if of_pairs:
+                row["from_cpu"], row["to_cpu"] = row.pop("cell")
+            row["ci_low"], row["ci_high"] = row.pop("ci") or (None, None)
+            rows.append(row)
+        return _even(rows)
+
+
+class Placements(Run):
+    """Placements compared by `place`."""
+
+    @property
+    def winner(self) -> Optional[str]:
+        """The placement that beats every other; None where there is none or it cannot be told (see `verdict`)."""
+        return cast(Optional[str], self._first()["winner"])
+
+    @property
+    def verdict(self) -> str:
+        """As in the document, such as "winner", "same" or "unknown"."""
+        return cast(str, self._first()["verdict"])
+
+    def _first(self) -> Dict[str, Any]:
+        comparisons: List[Dict[str, Any]] = self.document["comparisons"]
+        if len(comparisons) != 1:
+            raise ValueError(f"{len(comparisons)} comparisons: see `comparisons()`")
+        return comparisons[0]
+
+    def comparisons(self, to: Optional[str] = None) -> Any:
+        """A row for each workload and placement: median with interval, the number of runs, and the winner."""
+        rows: List[Row] = []
+        for comparison in self.document["comparisons"]:
+            for placement in comparison["placements"]:
+                low, high = placement["ci"] or (None, None)
+                rows.append(
+                    {
+                        "workload": comparison["workload"],
+                        "metric": comparison["metric"],
+                        "placement": placement["name"],
+                        "cpus": ",".join(map(str, placement["cpus"])),
+                        "median": placement["median"],
+                        "low": low,
+                        "high": high,
+                        "unit": comparison["unit"],
+                        "runs": len(placement["runs"]),
+                        "winner": comparison["winner"],
+                        "p_value": comparison["p_value"],
+                    }
+                )
+        return to_frame(rows, to)
+
+
+def parsed(text: str, store: Optional[str] = None) -> Run:
+    """The run, comparison or placements of a document."""
+    document = json.loads(text)
+    if document.get("differences") or document.get("compared"):
+        return Comparison(document, store)
+    if document.get("comparisons"):
+        return Placements(document, store)
+    return Run(document, store)
+
+
+def _matches(one: Dict[str, Any], parameters: Dict[str, Any]) -> bool:
+    known = {**one["parameters"], **{key: one.get(key) for key in ("probe", "protocol", "kernel", "regime")}}
+    return all(known.get(name) == value for name, value in parameters.items())
+
+
+def _name(matrix: Dict[str, Any]) -> str:
+    parameters = ", ".join(f"{key}={value}" for key, value in matrix["parameters"].items() if key != "hint_reason")
+    return " ".join(filter(None, [matrix["probe"], matrix["protocol"] or "", parameters]))
+
+
+def _even(rows: List[Row]) -> List[Row]:
+    """The same columns in every row: trials of several probes stand in one table."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return [{name: row.get(name) for name in columns} for row in rows]
+
+
+def _cpus(group: str) -> Iterator[int]:
+    for part in filter(None, group.split(",")):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)

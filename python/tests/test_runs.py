@@ -1,0 +1,165 @@
+import csv
+import io
+import math
+import subprocess
+import sys
+
+import pytest
+from conftest import MACHINE
+
+import coretalk as ct
+from coretalk import _binary
+
+
+def exported(run, store, *words):
+    return _binary.output(["export", run.id, "--store", store, *words])
+
+
+def test_a_run_says_what_it_is(latency):
+    assert latency.complete and latency.simulated and latency.id
+    assert "latency" in repr(latency)
+
+
+def test_cells_have_intervals_and_relations(latency):
+    rows = latency.cells()
+    assert len(rows) == 10
+    by_pair = {(row["from_cpu"], row["to_cpu"]): row for row in rows}
+    assert by_pair[0, 16]["relation"] == "core"
+    assert {by_pair[pair]["relation"] for pair in by_pair if 8 not in pair and pair != (0, 16)} == {"l3"}
+    assert all(row["low_ns"] < row["median_ns"] < row["high_ns"] for row in rows)
+    assert 7 < by_pair[0, 16]["median_ns"] < 8.5 and by_pair[0, 16]["cycles"] > 25
+
+
+def test_a_matrix_is_what_export_prints(latency, store):
+    text = exported(latency, store, "--format", "csv")
+    table = list(csv.reader(line for line in io.StringIO(text) if not line.startswith("#")))
+    square, cpus = latency.matrix("cas")
+    assert [str(cpu) for cpu in cpus] == table[0][1:]
+    for row, printed in zip(square, table[1:]):
+        for value, text in zip(row, printed[1:]):
+            assert math.isnan(value) if not text else round(float(text), 4) == value
+    square, cpus = latency.matrix("cas", order="number")
+    assert cpus == sorted(cpus) and square[0][-1] == square[-1][0]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_frames_hold_the_rows(latency, kind):
+    pytest.importorskip(kind)
+    frame = latency.cells(to=kind)
+    rows = frame.to_dict("records") if kind == "pandas" else frame.to_dicts()
+    assert [row["median_ns"] for row in rows] == [row["median_ns"] for row in latency.cells()]
+
+
+def test_queues_are_chosen_by_their_parameters(queues):
+    rows = ct.queue(queues, capacity=10, queue="spsc")
+    assert len(rows) == 9 and {row["capacity"] for row in rows} == {10} and rows[0]["unit"] == "messages/s"
+    with pytest.raises(ValueError, match="4 matrices match"):
+        queues.matrix()
+    square, cpus = queues.matrix(capacity=10, queue="spsc")
+    assert len(square) == len(cpus) == 3
+
+
+def test_runs_are_loaded_by_name_path_and_from_other_tools(latency, store, tmp_path):
+    assert ct.load("latest", store=store).document["schema"] == "coretalk.run/1"
+    again = ct.load(latency.id, store=store)
+    assert again.cells() == latency.cells()
+    path = _binary.output(["runs", "path", latency.id, "--store", store]).strip()
+    assert ct.load(path).id == latency.id
+    foreign = tmp_path / "matrix.csv"
+    foreign.write_text("cpu,0,1,2\n0,,20,30\n1,20,,31\n2,30,31,\n")
+    loaded = ct.load(foreign)
+    assert loaded.id is None and {row["median_ns"] for row in loaded.cells()} == {20, 30, 31}
+
+
+def test_series_have_their_parameters_values_and_percentiles(store):
+    run = ct.run("wake", cpus="0,1", budget="2s", store=store, progress=False, **MACHINE)
+    rows = run.series(primitive="semaphore")
+    assert rows and {row["primitive"] for row in rows} == {"semaphore"} and "p50_ns" in rows[0]
+
+
+def test_percentile_tables_are_read(store, tmp_path):
+    run = ct.run("wake", cpus="0,1", budget="2s", primitive="semaphore", store=store, progress=False, **MACHINE)
+    _binary.output(["export", run.id, "--store", store, "--format", "hgrm", "-o", str(tmp_path)])
+    curves = [ct.load(file) for file in sorted(tmp_path.glob("*.hgrm"))]
+    assert curves and all(curve.count > 0 and curve.at(0.5) <= curve.at(0.99) for curve in curves)
+
+
+def test_comparisons_have_levels(latency, store):
+    other = ct.run("latency", cpus="0-2,8,16", store=store, progress=False, machine="sim:chiplet-16-smt", seed=2)
+    compared = ct.compare(latency.id, other.id, store=store, progress=False)
+    levels = compared.levels()
+    assert [row["level"] for row in levels] == ["smt", "l3", "package"]
+    assert {(row["from_cpu"], row["to_cpu"]) for row in compared.pairs()} >= {(0, 1), (0, 16)}
+    assert {row["verdict"] for row in levels} <= {"same", "faster", "slower", "unknown"}
+
+
+def test_placements_name_their_winner(store):
+    placements = {"one": "0-3", "two": "0,1,8,9"}
+    options = {"workload": "ring", "threads": 4, "store": store, "progress": False}
+    result = ct.place([], placements, **options, **MACHINE)
+    assert result.winner == "one" and result.verdict == "winner"
+    assert {row["placement"] for row in result.comparisons()} == set(placements)
+
+
+def test_each_exit_code_has_a_class(tmp_path, store):
+    with pytest.raises(ct.UsageError, match="similar name exists: `mutex`"):
+        ct.run("queue", queue="mutx", progress=False, **MACHINE)
+    with pytest.raises(ct.UsageError):
+        ct.load("no-such-run", store=store)
+    with pytest.raises(ct.InputError, match="failed to read"):
+        ct.load(tmp_path / "absent.hgrm")
+    codes = [error.exit_code for error in ct.errors.BY_EXIT_CODE.values()]
+    assert sorted(codes) == [1, 2, 3, 4, 5, 6, 7, 70]
+
+
+def test_words_are_as_on_the_command_line():
+    options = {"cpus": [0, 8], "strict": True, "quiet": False, "budget": None, "note": {"bios": "1.2"}, "n_": 3}
+    expected = ["--cpus", "0,8", "--strict", "--note", "bios=1.2", "--n", "3"]
+    assert _binary.words_of(options) == expected
+
+
+def test_a_binary_of_another_version_is_refused(tmp_path, monkeypatch):
+    other = tmp_path / "coretalk"
+    other.write_text("#!/bin/sh\necho coretalk 9.9.9\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("CORETALK_BINARY", str(other))
+    with pytest.raises(ct.BinaryNotFound, match="9.9.9"):
+        _binary.find()
+
+
+def test_a_run_in_a_notebook_is_a_picture_with_its_words(latency):
+    shown = latency._repr_html_()
+    assert "data:image/svg+xml;base64," in shown and "half round trip" in shown
+
+
+def test_pictures_by_matplotlib(latency, tmp_path, store):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    axes = latency.heatmap()
+    assert len(axes.texts) == 20
+    table = tmp_path / "a.hgrm"
+    table.write_text(
+        "       Value     Percentile TotalCount 1/(1-Percentile)\n\n"
+        "       10.000 0.500000000000          5           2.00\n"
+        "       20.000 1.000000000000         10\n#[Mean    =       15.000, StdDeviation   =        5.000]\n"
+    )
+    assert ct.percentiles([str(table)]).get_xlabel() == "percentile"
+
+
+def test_ctrl_c_keeps_what_was_measured(store):
+    code = (
+        "import coretalk as ct, os, signal, threading\n"
+        "threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "try:\n"
+        f"    ct.run('latency', cpus='0,1', budget='30s', precision='0.1%', store={store!r}, progress=False)\n"
+        "except ct.Interrupted as stopped:\n"
+        "    print('kept', stopped.run.id)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("kept "), done.stdout + done.stderr
+
+
+def test_importing_takes_no_other_package():
+    code = "import sys, coretalk; print(sorted({'numpy', 'pandas', 'polars', 'matplotlib'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
