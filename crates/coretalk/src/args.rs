@@ -127,6 +127,9 @@ pub enum Command {
     /// How fine, cheap and steady is the clock?
     #[command(args = takes(&[RESULT, &["with_identity", "machine", "budget"]]))]
     Clock,
+    /// Does this machine let coretalk measure honestly? Tries it, in less than a minute
+    #[command(args = takes(&[RESULT, &["with_identity", "quiet"]]))]
+    Selftest,
     /// What can be measured? Also shows the machine code of a timed loop
     #[command(args = takes(&[RESULT]))]
     Probes(ProbesArgs),

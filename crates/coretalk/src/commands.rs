@@ -10,6 +10,8 @@ mod place;
 mod plan;
 mod report;
 mod runs;
+#[cfg(target_os = "linux")]
+mod selftest;
 mod shape;
 mod shell;
 mod topology;
@@ -79,6 +81,12 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Some(Command::Topology(args)) => topology::act(global, args),
         Some(Command::Advise(args)) => advise::act(global, args),
         Some(Command::Clock) => facts::clock(global),
+        #[cfg(target_os = "linux")]
+        Some(Command::Selftest) => selftest::act(global),
+        #[cfg(not(target_os = "linux"))]
+        Some(Command::Selftest) => {
+            Err(Failure::Environment("this system cannot pin threads: there is nothing to try".into()))
+        }
         Some(Command::Probes(args)) => facts::probes(global, args),
         Some(Command::Plan(args)) => plan::act(invocation, args),
         Some(Command::Completions(args)) => shell::completions(global, args),

@@ -11,6 +11,7 @@ mod facts;
 mod latency;
 pub mod line;
 mod matrix;
+mod selftest;
 mod series;
 mod topology;
 mod trials;
@@ -23,6 +24,7 @@ pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
 pub use latency::{LadderDoc, WatchDoc, WatchedKernelDoc, WatchedStateDoc};
 pub use line::{pass_line, trial_line};
 pub use matrix::{CellDoc, CellList, Columns, CyclesDoc, MatrixDoc, StateDoc};
+pub use selftest::{SelftestDoc, schema as selftest_schema};
 pub(crate) use series::histogram_of;
 pub use series::{PercentilesDoc, SeriesDoc, TrialStateDoc, ValueDoc};
 pub use topology::{

@@ -45,6 +45,7 @@ pub mod run {
     pub mod watcher;
 }
 pub mod run_report;
+pub mod selftest;
 pub mod snippets;
 pub mod store;
 

@@ -7,7 +7,7 @@ use crate::samples;
 use clap::ValueEnum;
 use coretalk::RunReport;
 use coretalk::args::words::FormatWord;
-use coretalk::document::{Document, Identity, schema};
+use coretalk::document::{Document, Identity, schema, selftest_schema};
 use coretalk::export::{Export, ExportError, export, write_imitations};
 use coretalk::report::Style;
 use coretalk_model::latency::{Cell, Imitated, ImitatedCell, ImitationError};
@@ -256,17 +256,20 @@ fn the_schema_check_finds_what_does_not_fit() {
 
 #[test]
 fn the_committed_schema_is_current() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../schema/coretalk.run.v1.json");
-    let current = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-    if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, &current).unwrap();
+    for (name, schema) in [("run", schema()), ("selftest", selftest_schema())] {
+        let path =
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../schema/coretalk.{name}.v1.json"));
+        let current = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        if std::env::var_os("UPDATE_SCHEMA").is_some() {
+            std::fs::write(&path, &current).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            committed == current,
+            "{} is old: UPDATE_SCHEMA=1 cargo test -p coretalk --test integration documents",
+            path.display()
+        );
     }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == current,
-        "schema/coretalk.run.v1.json is old: UPDATE_SCHEMA=1 cargo test -p coretalk --test integration documents"
-    );
 }
 
 #[test]

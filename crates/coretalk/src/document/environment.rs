@@ -65,7 +65,7 @@ pub struct ClockDoc {
     pub(crate) hint_cycles: Option<f64>,
 }
 
-/// One check of `doctor`.
+/// One check of `doctor`, or of `selftest`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FindingDoc {
     id: String,
@@ -135,15 +135,14 @@ impl EnvironmentDoc {
             libraries: environment.libraries,
             priority: environment.priority,
             notes: environment.notes,
-            doctor: findings
-                .iter()
-                .map(|finding| FindingDoc {
-                    id: finding.id.clone(),
-                    verdict: finding.verdict.name(),
-                    text: finding.text.clone(),
-                    fix: finding.fix.clone(),
-                })
-                .collect(),
+            doctor: findings.iter().map(FindingDoc::of).collect(),
         }
+    }
+}
+
+impl FindingDoc {
+    pub(super) fn of(finding: &Finding) -> FindingDoc {
+        let Finding { id, verdict, text, fix } = finding.clone();
+        FindingDoc { id, verdict: verdict.name(), text, fix }
     }
 }

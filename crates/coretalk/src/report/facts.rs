@@ -108,6 +108,30 @@ pub fn doctor(findings: &[Finding]) -> Vec<Block<'static>> {
     vec![Block::Table(table), Block::Gap, Block::Prose(counted), Block::Prose(unchanged)]
 }
 
+/// Each promise that was tried, and what all of them come to.
+pub fn selftest(findings: &[Finding], seconds: f64) -> Vec<Block<'static>> {
+    let mut table = Table::new(["", "", ""].map(Column::words));
+    for finding in findings {
+        let word = match finding.verdict {
+            Verdict::Ok | Verdict::Warn => "PASS",
+            Verdict::Fail => "FAIL",
+            Verdict::CannotTell => "cannot tell",
+        };
+        table.row([word.into(), plain(&finding.id).into(), plain(&finding.text).into()]);
+    }
+    let of = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
+    let conclusion = match (of(Verdict::Fail), of(Verdict::CannotTell)) {
+        (0, 0) => "This machine lets coretalk measure honestly.".to_owned(),
+        (0, open) => format!("Nothing failed, and {} shows nothing here.", count(open as u64, "check")),
+        (failed, _) => format!(
+            "{} failed: do not trust numbers from this machine before the cause is known.",
+            count(failed as u64, "check")
+        ),
+    };
+    let took = format!("{conclusion} Took {seconds:.0} s.");
+    vec![Block::Table(table), Block::Gap, Block::Prose(took)]
+}
+
 fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Ok => "  ok",

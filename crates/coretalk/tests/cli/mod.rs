@@ -21,6 +21,8 @@ mod programs;
 mod queue;
 mod refusals;
 mod report;
+#[cfg(target_os = "linux")]
+mod selftest;
 mod series;
 #[cfg(target_os = "linux")]
 mod signals;

@@ -1,0 +1,90 @@
+//! `selftest`.
+
+use crate::args::options::Global;
+use crate::commands::shape::{Shape, say, shape};
+use crate::document::SelftestDoc;
+use crate::exit::{ExitCode, Failure};
+use crate::report;
+use crate::resolve::machine;
+use crate::resolve::output::{self, Verbosity, remark};
+use crate::run::out::Out;
+use crate::run::signals;
+use crate::selftest;
+use coretalk_measure::Machine;
+use coretalk_model::Verdict;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Tries every promise. A document that goes to a file has its words on standard output.
+///
+/// # Errors
+/// The machine cannot be opened, a result cannot be written, or somebody wished to end.
+pub fn act(global: &Global) -> Result<ExitCode, Failure> {
+    let shape = shape(global, "selftest")?;
+    let mut machine = machine::host()?;
+    let environment = machine.examine();
+    let stop = signals::stop()?;
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::Environment(format!("failed to find this program's own file: {error}")))?;
+    let scratch = Scratch::new()?;
+    let cpus = machine.allowance().mask.intersection(&machine.allowance().cpuset);
+    let verbosity = output::options(global).verbosity;
+    let began = Instant::now();
+    let mut each = |promise: &str| {
+        remark(verbosity, Verbosity::Normal, &format!("checking that {promise}"));
+    };
+    let findings = selftest::run(&program, &scratch.0, &cpus, &stop, &mut each);
+    if stop.is_raised() {
+        return Err(Failure::Interrupted("interrupted; nothing of a selftest is kept".into()));
+    }
+    let verdict = selftest::verdict(&findings);
+    let blocks = report::facts::selftest(&findings, began.elapsed().as_secs_f64());
+    match shape {
+        Shape::Text => {
+            say(global, &blocks)?;
+        }
+        Shape::Json(identity) => {
+            let document = SelftestDoc::of(&machine, &environment, &findings, identity);
+            Out::open(global.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
+            if global.output.is_some() {
+                say(&Global { output: None, ..global.clone() }, &blocks)?;
+            }
+        }
+    }
+    Ok(match verdict {
+        Verdict::Ok | Verdict::Warn => ExitCode::Done,
+        Verdict::Fail => ExitCode::Found,
+        Verdict::CannotTell => ExitCode::CannotTell,
+    })
+}
+
+/// A directory that goes with what is in it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Scratch, Failure> {
+        let path = std::env::temp_dir().join(format!("coretalk-selftest-{}", std::process::id()));
+        // Only its owner may look into it: runs are private.
+        private_directory(&path).map_err(|source| Failure::Write { to: Some(path.clone()), source })?;
+        Ok(Scratch(path))
+    }
+}
+
+#[cfg(unix)]
+fn private_directory(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new().mode(0o700).create(path)
+}
+
+#[cfg(not(unix))]
+fn private_directory(path: &Path) -> std::io::Result<()> {
+    fs::create_dir(path)
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed is in the directory of temporary files.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,302 @@
+//! [`run`]: whether this machine lets coretalk measure honestly. Each promise is tried from outside: this program is run
+//! as a user would run it, and what it printed, or where its threads ran, is held against what must be true.
+
+mod child;
+
+use child::Child;
+use coretalk_measure::Stop;
+use coretalk_model::{CpuId, CpuSet, Finding, Verdict};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What a check came to, and what was seen.
+type Seen = (Verdict, String);
+
+/// Tries one promise on some CPUs; an error is what kept it from being tried.
+type Try = fn(&Child<'_>, &[CpuId]) -> Result<Seen, String>;
+
+/// In the order in which they are tried.
+const CHECKS: [(&str, &str, Try); 7] = [
+    ("pins", "threads run on the CPU that they are pinned to", pins),
+    ("clock", "the clock is fine, steady and the same on all CPUs", clock),
+    ("counts", "every operation and message that is counted was made", counts),
+    ("kernels", "two kernels that time the same hand-over differently agree", kernels),
+    ("same", "work compared with itself has no winner", same),
+    ("delay", "time that another program takes is found", delay),
+    ("store", "a run that is killed and resumed is complete", store),
+];
+
+/// Tries all of them with this program, on the first and the last of the CPUs. `scratch` is an empty directory; `each`
+/// hears of a promise before it is tried.
+///
+/// Returns what was found until somebody wished to end.
+pub fn run(
+    program: &Path,
+    scratch: &Path,
+    cpus: &CpuSet,
+    stop: &Stop,
+    each: &mut dyn FnMut(&str),
+) -> Vec<Finding> {
+    let child = Child { program, scratch, stop };
+    let all: Vec<CpuId> = cpus.iter().collect();
+    let chosen: Vec<CpuId> = match all.as_slice() {
+        [first, .., last] => vec![*first, *last],
+        one => one.to_vec(),
+    };
+    let mut findings = Vec::new();
+    for (id, promise, attempt) in CHECKS {
+        each(promise);
+        let (verdict, seen) = attempt(&child, &chosen).unwrap_or_else(|why| (Verdict::CannotTell, why));
+        if stop.is_raised() {
+            break;
+        }
+        let text = format!("{promise}: {seen}");
+        findings.push(Finding { id: id.to_owned(), verdict, text, fix: None });
+    }
+    findings
+}
+
+/// What all of them come to together: one that failed counts most.
+pub fn verdict(findings: &[Finding]) -> Verdict {
+    let any = |verdict| findings.iter().any(|finding| finding.verdict == verdict);
+    match (any(Verdict::Fail), any(Verdict::CannotTell)) {
+        (true, _) => Verdict::Fail,
+        (false, true) => Verdict::CannotTell,
+        (false, false) => Verdict::Ok,
+    }
+}
+
+fn list(cpus: &[CpuId]) -> String {
+    cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn two(cpus: &[CpuId]) -> Result<String, String> {
+    match cpus {
+        [_, _] => Ok(list(cpus)),
+        _ => Err("this process may use one CPU only".to_owned()),
+    }
+}
+
+/// Where the threads of a measurement ran, as the system reports it to another process.
+fn pins(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
+    let words = format!("latency --cpus {} --budget 2s --no-save", two(cpus)?);
+    // Samples on its CPU and elsewhere, by the CPU that a thread is pinned to.
+    let mut samples: BTreeMap<CpuId, [u64; 2]> = BTreeMap::new();
+    child.document(&words, &mut |process| {
+        let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+        for thread in threads {
+            if let Some((pinned, at)) =
+                pinned_and_at(&thread.path()).filter(|(pinned, _)| cpus.contains(pinned))
+            {
+                samples.entry(pinned).or_default()[usize::from(at != pinned)] += 1;
+            }
+        }
+    })?;
+    let sum = |which: usize| samples.values().map(|count| count[which]).sum::<u64>();
+    let (home, away) = (sum(0), sum(1));
+    Ok(match (away, samples.len() == cpus.len()) {
+        (0, true) => (
+            Verdict::Ok,
+            format!("CPUs {}: all {home} samples of pinned threads lay on their CPU", list(cpus)),
+        ),
+        (0, false) => (Verdict::CannotTell, format!("too few samples of pinned threads: {home}")),
+        _ => {
+            (Verdict::Fail, format!("{away} of {} samples of pinned threads lay on another CPU", home + away))
+        }
+    })
+}
+
+/// The one CPU that a thread may use, and the one that it was last on. The mask is read first: a thread moves at once when
+/// it is pinned, so that what is read later must agree.
+fn pinned_and_at(thread: &Path) -> Option<(CpuId, CpuId)> {
+    let status = std::fs::read_to_string(thread.join("status")).ok()?;
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let pinned = allowed.trim().parse().ok().map(CpuId)?;
+    let stat = std::fs::read_to_string(thread.join("stat")).ok()?;
+    // The name of a thread stands in brackets and may hold blanks; the CPU is the 37th field behind it.
+    let at = stat.rsplit(')').next()?.split_ascii_whitespace().nth(36)?;
+    Some((pinned, CpuId(at.parse().ok()?)))
+}
+
+/// Above this a hand-over of tens of nanoseconds drowns in the steps of the clock.
+const COARSE_NS: f64 = 50.0;
+/// Apart by more than this, two counters put events of a run in the wrong order.
+const APART_NS: f64 = 1_000.0;
+
+fn clock(child: &Child<'_>, _: &[CpuId]) -> Result<Seen, String> {
+    let document = child.document("clock --budget 4s", &mut |_| ())?;
+    let facts = &document["environment"]["clock"];
+    let step = facts["step_ns"].as_f64().ok_or("the step of the clock is not known")?;
+    let source = facts["source"].as_str().unwrap_or("unknown");
+    let cells = document["matrices"][0]["cells"].as_array().cloned().unwrap_or_default();
+    // How far two counters must be apart at least: what their interval leaves of 0.
+    let apart = |cell: &Value| Some(cell["ci"][0].as_f64()?.max(-cell["ci"][1].as_f64()?).max(0.0));
+    let apart = cells.iter().filter_map(apart).fold(0.0, f64::max);
+    let mut seen = format!("{source}, steps of {step:.3} ns");
+    if !cells.is_empty() {
+        seen += &format!(", counters of CPUs apart by {apart:.0} ns at least");
+    }
+    let steady = facts["invariant"].as_bool();
+    if steady != Some(true) {
+        seen += match steady {
+            Some(_) => ", and its rate follows the frequency of the CPU",
+            None => ", and nothing tells whether its rate is constant",
+        };
+    }
+    let outcome = match (step, apart, steady) {
+        (_, apart, _) if apart > APART_NS => Verdict::Fail,
+        (_, _, Some(false)) => Verdict::Fail,
+        (step, _, Some(true)) if step <= COARSE_NS => Verdict::Ok,
+        _ => Verdict::CannotTell,
+    };
+    Ok((outcome, seen))
+}
+
+fn counts(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
+    let (threads, cpus) = (cpus.len(), list(cpus));
+    let words = format!(
+        "contend --cpus {cpus} --method fetch-add,std-mutex,mcs --threads {threads} --budget 3s --no-save"
+    );
+    let document = child.document(&words, &mut |_| ())?;
+    let (mut made, mut missing) = (0, 0);
+    for series in document["series"].as_array().into_iter().flatten() {
+        let [expected, found] =
+            ["expected_count", "final_count"].map(|name| series["counts"][name].as_u64().unwrap_or(0));
+        made += found;
+        missing += expected.abs_diff(found);
+    }
+    // A queue whose sides count differently refuses its trial by itself.
+    let words = format!("queue --cpus {cpus} --queue spsc,mutex --capacity 10 --budget 3s --no-save");
+    let document = child.document(&words, &mut |_| ())?;
+    let cells = document["matrices"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(|one| one["cells"].as_array())
+        .flatten();
+    let (passed, refused): (Vec<&Value>, Vec<&Value>) = cells.partition(|cell| cell["median"].is_number());
+    if missing > 0 {
+        return Ok((
+            Verdict::Fail,
+            format!("{missing} of {made} operations on shared counters are missing or too many"),
+        ));
+    }
+    if let Some(cell) = refused.first() {
+        return Ok((
+            Verdict::CannotTell,
+            format!("a queue gave no result: {}", cell["reason"].as_str().unwrap_or("unknown")),
+        ));
+    }
+    let some = made > 0 && !passed.is_empty();
+    let outcome = if some { Verdict::Ok } else { Verdict::CannotTell };
+    let queues = passed.len();
+    Ok((
+        outcome,
+        format!(
+            "{made} operations on shared counters are all there; {queues} pairs of queue ends counted alike"
+        ),
+    ))
+}
+
+/// A compare-exchange to and fro, and reads of lines that the other CPU wrote: half a round trip and one transfer, within
+/// 8 % of each other where they were compared (docs/method.md); by more than this factor one of them times something else.
+const PLAUSIBLE: f64 = 2.0;
+
+fn kernels(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
+    let words = format!("latency --cpus {} --protocol cas,xfer --budget 6s --no-save", two(cpus)?);
+    let document = child.document(&words, &mut |_| ())?;
+    let cell = |index: usize| &document["matrices"][index]["cells"][0];
+    let [cas, xfer] = [0, 1].map(|index| cell(index)["median"].as_f64());
+    let (Some(cas), Some(xfer)) = (cas, xfer) else {
+        let why = [0, 1].iter().find_map(|&index| cell(index)["reason"].as_str()).unwrap_or("no number");
+        return Err(why.to_owned());
+    };
+    let seen = format!("cas {cas:.1} ns, xfer {xfer:.1} ns between CPUs {}", list(cpus));
+    let ratio = xfer / cas;
+    let moved = [0, 1].iter().any(|&index| !cell(index)["states"].as_array().is_none_or(Vec::is_empty));
+    Ok(match (1.0 / PLAUSIBLE..=PLAUSIBLE).contains(&ratio) {
+        true => (Verdict::Ok, seen),
+        false if moved => (Verdict::CannotTell, format!("{seen}, while the machine changed its state")),
+        false => (Verdict::Fail, seen),
+    })
+}
+
+fn same(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
+    let cpu = cpus.first().ok_or("this process may use no CPU")?;
+    let words = format!(
+        "place --workload n-queens:8 --threads 1 --placement one={cpu} --placement two={cpu} --budget 10s --no-save"
+    );
+    let document = child.document(&words, &mut |_| ())?;
+    let comparison = &document["comparisons"][0];
+    let runs = comparison["placements"][0]["runs"].as_array().map_or(0, Vec::len);
+    let shift = comparison["delta_percent"].as_f64();
+    let seen = match shift {
+        Some(shift) => format!("{runs} runs of each placement on CPU {cpu}: {shift:+.2} %"),
+        None => format!("{runs} runs of each placement on CPU {cpu}"),
+    };
+    Ok(match comparison["winner"].as_str() {
+        Some(winner) => (Verdict::Fail, format!("{seen}, and `{winner}` is called the winner")),
+        None if runs == 0 => (Verdict::CannotTell, "no run came to its end".to_owned()),
+        None => (Verdict::Ok, format!("{seen}, no winner")),
+    })
+}
+
+/// The share of a CPU that another program must have taken for the check to say something.
+const TAKEN_AT_LEAST: f64 = 0.2;
+/// What of it must be found: the rest is what the other program does on other CPUs, and before and after the watch.
+const FOUND_AT_LEAST: f64 = 0.7;
+
+/// One of our own processes works on the CPU that `jitter` watches.
+fn delay(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
+    let cpu = cpus.first().ok_or("this process may use no CPU")?;
+    let work = format!(
+        "place --workload n-queens:13 --threads 1 --placement one={cpu} --placement two={cpu} --budget 3s --no-save"
+    );
+    let mut worker = child.start("worker", &work)?;
+    // It begins with a warm-up; what it takes is counted while the watch goes on.
+    std::thread::sleep(Duration::from_millis(300));
+    let (began, before) = (Instant::now(), worker.cpu_seconds());
+    let mut after = before;
+    // With equal rights, or the watch would leave the other nothing.
+    let words = format!("jitter --cpus {cpu} --for 1s --nice 0 --no-save");
+    let document = child.document(&words, &mut |_| after = worker.cpu_seconds().or(after))?;
+    let lasted = began.elapsed().as_secs_f64();
+    worker.end();
+    let taken = before.zip(after).map(|(before, after)| (after - before) / lasted);
+    let taken = taken.ok_or("the system does not report CPU time")?;
+    let lost = document["series"][0]["values"]["lost_share"].as_f64().ok_or("the watch gave no result")?;
+    let [taken_percent, lost_percent] = [taken, lost].map(|share| share * 100.0);
+    let seen = format!(
+        "another program took {taken_percent:.0} % of CPU {cpu}, and {lost_percent:.0} % were missed there"
+    );
+    Ok(match lost >= FOUND_AT_LEAST * taken {
+        _ if taken < TAKEN_AT_LEAST => (Verdict::CannotTell, seen),
+        true => (Verdict::Ok, seen),
+        false => (Verdict::Fail, seen),
+    })
+}
+
+/// On a simulated machine, so that nothing else can be at fault.
+fn store(child: &Child<'_>, _: &[CpuId]) -> Result<Seen, String> {
+    let mut first =
+        child.start("killed", "latency --machine sim:mesh-64 --seed 1 --precision 0.3% --budget 60s")?;
+    // Killed once something of it is on the disk.
+    let saved = child.wait_for(Duration::from_secs(10), || child.saved_runs().next());
+    std::thread::sleep(Duration::from_millis(300));
+    let ended_before = first.end();
+    let run = saved.or_else(|| child.saved_runs().next()).ok_or("a run left nothing in the store")?;
+    let run = run.to_string_lossy().into_owned();
+    let document = child.document_of(&["--resume", &run], &mut |_| ())?;
+    let cells = document["matrices"][0]["cells"].as_array().map_or(0, Vec::len);
+    let measured = document["matrices"][0]["cells"].as_array().into_iter().flatten();
+    let measured = measured.filter(|cell| cell["median"].is_number()).count();
+    let complete = document["run"]["complete"].as_bool() == Some(true);
+    let seen = format!("{measured} of {cells} simulated pairs have a number after a kill and a resume");
+    Ok(match complete && measured == cells && cells > 0 {
+        true if ended_before => (Verdict::CannotTell, "the run ended before it could be killed".to_owned()),
+        true => (Verdict::Ok, seen),
+        false => (Verdict::Fail, seen),
+    })
+}

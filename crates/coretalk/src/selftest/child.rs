@@ -1,0 +1,145 @@
+//! [`Child`]: this program, run as a user would run it, with a store of its own.
+
+use coretalk_measure::Stop;
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{self, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Between two looks at a process.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// Whatever takes longer hangs: every budget is much shorter.
+const LONGEST: Duration = Duration::from_secs(40);
+
+/// How to run this program.
+pub struct Child<'a> {
+    /// Its file.
+    pub program: &'a Path,
+    /// An empty directory: store, documents, and what is printed.
+    pub scratch: &'a Path,
+    /// The wish to end.
+    pub stop: &'a Stop,
+}
+
+/// A process that is ended when it is no longer wanted.
+pub struct Running(process::Child);
+
+impl Child<'_> {
+    /// Runs words, separated by blanks, to their end, and reads the document that they print. `watch` sees the id of the
+    /// process again and again while it runs.
+    ///
+    /// # Errors
+    /// A sentence: it cannot be started, failed, was ended, or printed no document.
+    pub fn document(&self, words: &str, watch: &mut dyn FnMut(u32)) -> Result<Value, String> {
+        self.document_of(&words.split(' ').collect::<Vec<_>>(), watch)
+    }
+
+    /// The same of words that may hold blanks.
+    ///
+    /// # Errors
+    /// As [`Child::document`].
+    pub fn document_of(&self, words: &[&str], watch: &mut dyn FnMut(u32)) -> Result<Value, String> {
+        let path = self.scratch.join("document.json");
+        let output = path.to_string_lossy();
+        let mut running = self.spawn("document", &[words, &["--format", "json", "-o", &output]].concat())?;
+        let began = Instant::now();
+        let status = loop {
+            if let Some(status) = running.0.try_wait().map_err(|error| error.to_string())? {
+                break status;
+            }
+            if self.stop.is_raised() || began.elapsed() > LONGEST {
+                return Err(format!("`coretalk {}` did not end within {LONGEST:?}", words.join(" ")));
+            }
+            watch(running.0.id());
+            thread::sleep(POLL_INTERVAL);
+        };
+        if !status.success() {
+            return Err(self.told("document", status));
+        }
+        let text = fs::read(&path).map_err(|error| format!("its document cannot be read: {error}"))?;
+        serde_json::from_slice(&text).map_err(|error| format!("its document is no JSON: {error}"))
+    }
+
+    /// Starts words, separated by blanks; what they print is kept under a name.
+    ///
+    /// # Errors
+    /// A sentence: it cannot be started.
+    pub fn start(&self, name: &str, words: &str) -> Result<Running, String> {
+        self.spawn(name, &words.split(' ').collect::<Vec<_>>())
+    }
+
+    fn spawn(&self, name: &str, words: &[&str]) -> Result<Running, String> {
+        let file = |ending: &str| File::create(self.scratch.join(format!("{name}.{ending}")));
+        let failed = |error: std::io::Error| format!("failed to start {}: {error}", self.program.display());
+        Command::new(self.program)
+            .args(words)
+            .env("CORETALK_STORE", self.store())
+            .stdin(Stdio::null())
+            .stdout(file("out").map_err(failed)?)
+            .stderr(file("err").map_err(failed)?)
+            .spawn()
+            .map(Running)
+            .map_err(failed)
+    }
+
+    /// The last sentence of what failed.
+    fn told(&self, name: &str, status: ExitStatus) -> String {
+        let text = fs::read_to_string(self.scratch.join(format!("{name}.err"))).unwrap_or_default();
+        let last = text.lines().rev().find(|line| !line.trim().is_empty());
+        last.map_or_else(
+            || format!("it ended with {status}"),
+            |line| line.trim_start_matches("coretalk: ").to_owned(),
+        )
+    }
+
+    fn store(&self) -> PathBuf {
+        self.scratch.join("store")
+    }
+
+    /// Run files in the store.
+    pub fn saved_runs(&self) -> impl Iterator<Item = PathBuf> {
+        let files = fs::read_dir(self.store()).into_iter().flatten().flatten().map(|entry| entry.path());
+        files.filter(|path| path.extension() == Some(OsStr::new("coretalk")))
+    }
+
+    /// What `find` finds before time is up.
+    pub fn wait_for<T>(&self, limit: Duration, mut find: impl FnMut() -> Option<T>) -> Option<T> {
+        let began = Instant::now();
+        loop {
+            let found = find();
+            if found.is_some() || began.elapsed() > limit || self.stop.is_raised() {
+                return found;
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+impl Running {
+    /// CPU time of the process and of those of its own that have ended, in seconds; `None` once it has ended.
+    pub fn cpu_seconds(&self) -> Option<f64> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id())).ok()?;
+        let fields = stat.rsplit(')').next()?.split_ascii_whitespace();
+        // utime, stime, cutime and cstime are the 12th to 15th field behind the name, in ticks of 10 ms on every Linux.
+        let ticks: Vec<f64> = fields.skip(11).take(4).filter_map(|field| field.parse().ok()).collect();
+        (ticks.len() == 4).then(|| ticks.iter().sum::<f64>() / 100.0)
+    }
+
+    /// Kills it; whether it had ended by itself.
+    pub fn end(&mut self) -> bool {
+        let ended = self.0.try_wait().is_ok_and(|status| status.is_some());
+        // An error means that it is gone.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+        ended
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,37 @@
+//! `selftest` on this machine: it ends in time, tries everything, and says so; how a machine fares is its own affair.
+
+use super::tool::Tool;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+#[test]
+#[ignore = "half a minute with CORETALK_TEST_BINARY a release build"]
+fn every_promise_is_tried_in_less_than_a_minute() {
+    let tool = Tool::new();
+    let path = tool.path().join("selftest.json");
+    let began = Instant::now();
+    let call = tool.call(&["selftest", "-q", "--format", "json", "-o", path.to_str().unwrap()]);
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    let document: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(document["schema"], "coretalk.selftest/1");
+    let checks = document["checks"].as_array().unwrap();
+    let ids: Vec<&str> = checks.iter().map(|check| check["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["pins", "clock", "counts", "kernels", "same", "delay", "store"]);
+    // These do not depend on how fast or quiet the machine is.
+    for id in ["pins", "counts", "store"] {
+        let check = checks.iter().find(|check| check["id"] == id).unwrap();
+        assert_ne!(check["verdict"], "fail", "{check}");
+    }
+    let expected = match document["verdict"].as_str().unwrap() {
+        "ok" => 0,
+        "fail" => 1,
+        "cannot-tell" => 7,
+        other => panic!("{other}"),
+    };
+    assert_eq!(call.code, expected, "{}", call.out);
+    assert_eq!(
+        call.out.lines().filter(|line| line.contains("PASS")).count(),
+        checks.iter().filter(|check| check["verdict"] == "ok").count()
+    );
+    assert!(document["environment"]["host"].is_null(), "it is made to be shown to others");
+}
