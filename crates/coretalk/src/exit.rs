@@ -40,7 +40,7 @@ impl ExitCode {
         (ExitCode::Done, "success; a run that used up its budget is complete"),
         (
             ExitCode::Found,
-            "compare found what --fail-on asks for; or with --strict, some cells cannot be trusted or a file is doubtful; or a command run by place failed",
+            "compare found what --fail-on asks for; or with --strict, some cells cannot be trusted or a file is doubtful; or a command run by place, or a check of selftest, failed",
         ),
         (
             ExitCode::Usage,
@@ -56,7 +56,7 @@ impl ExitCode {
             "interrupted; measurements so far are saved, and the message shows how to resume",
         ),
         (ExitCode::Store, "a run file or a result could not be written"),
-        (ExitCode::CannotTell, "compare with --fail-on could not decide"),
+        (ExitCode::CannotTell, "compare with --fail-on, or selftest, could not decide"),
         (ExitCode::Internal, "internal error"),
     ];
 }

@@ -185,7 +185,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "selftest",
         &[
-            ("coretalk selftest", "check that numbers of this machine can be trusted"),
+            ("coretalk selftest", "can numbers of this machine be trusted?"),
             ("coretalk selftest --format json -o selftest.json", "a document to attach to a report"),
             ("coretalk selftest -q", "only the results"),
         ],
