@@ -28,3 +28,7 @@ loom:
 # How often intervals hold the truth, 10,000 cells per scenario
 acceptance:
     cargo test --release -p coretalk-model --features acceptance --test coverage --test inference -- --nocapture
+
+# What is released: static tarballs, wheels, Debian packages, checksums; --twice compares every byte of two builds
+dist *words:
+    dist/build {{words}}
