@@ -136,7 +136,10 @@ fn clock(child: &Child<'_>, _: &[CpuId]) -> Result<Seen, String> {
     let apart = cells.iter().filter_map(apart).fold(0.0, f64::max);
     let mut seen = format!("{source}, steps of {step:.3} ns");
     if !cells.is_empty() {
-        seen += &format!(", counters of CPUs apart by {apart:.0} ns at least");
+        seen += &match apart > 0.0 {
+            true => format!(", counters of two CPUs differ by at least {apart:.0} ns"),
+            false => ", counters of all CPUs agree within their bounds".to_owned(),
+        };
     }
     let steady = facts["invariant"].as_bool();
     if steady != Some(true) {
