@@ -8,7 +8,7 @@ mod reason;
 mod settings;
 mod workload;
 
-pub use analyse::{ALPHA, Completion, MOST_REPETITIONS, analyse_places, completion, least_repetitions};
+pub use analyse::{ALPHA, MOST_REPETITIONS, analyse_places, least_repetitions, repetitions_due};
 pub use comparison::{
     Arm, COMMAND_METRICS, Comparison, Difference, Doubt, Failed, Metric, OTHERS, Open, Outcome, PlaceResult,
     Role, WAITED, effect,

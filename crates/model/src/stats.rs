@@ -33,4 +33,4 @@ pub use location::{
 pub use order_statistic::{exact_median_interval, interpolated_median_interval, median_ranks};
 pub use random::Key;
 pub use states::{Detector, State, holds_still, split_states, split_states_jointly};
-pub use stopping::{ANALYSES, Analysis, Decision, MOST_ANALYSES, decide, spent_alpha};
+pub use stopping::{ANALYSES, Analysis, Decision, MOST_ANALYSES, decide, expected_analysis, spent_alpha};

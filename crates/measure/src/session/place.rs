@@ -6,9 +6,7 @@ use super::{Kept, Observer, Sink, Slot};
 use crate::machine::Machine;
 use crate::stop::Stop;
 use crate::work::{Work, WorkOrder};
-use coretalk_model::place::{
-    Completion, PlaceResult, PlaceSettings, analyse_places, completion, least_repetitions,
-};
+use coretalk_model::place::{PlaceResult, PlaceSettings, analyse_places, least_repetitions, repetitions_due};
 use coretalk_model::series::{PassOutcome, SeriesEntry, SeriesRecord};
 use coretalk_model::stats::{Key, latin};
 use coretalk_model::{CpuSet, Picos, TrialFailure};
@@ -182,8 +180,15 @@ impl Driver<'_> {
     }
 
     fn is_open(&self, work: usize) -> bool {
-        let here = self.here();
-        here.len() > 1 && completion(self.job.settings, &self.record, work, &here) == Completion::Open
+        self.due(work) > 0
+    }
+
+    /// Repetitions that a piece of work should still get, about.
+    fn due(&self, work: usize) -> u32 {
+        match self.here() {
+            here if here.len() > 1 => repetitions_due(self.job.settings, &self.record, work, &here),
+            _ => 0,
+        }
     }
 
     /// The placements of which every CPU is there.
@@ -330,21 +335,20 @@ impl Driver<'_> {
         self.run.commit(&std::mem::take(&mut self.pending), expected)
     }
 
-    /// Machine time that the least number of repetitions is expected to take from the beginning. What has not run yet
-    /// takes as long as the others, and warms up once.
+    /// Machine time that all repetitions are expected to take from the beginning. What has not run yet takes as long as the
+    /// others, and warms up once.
     fn total(&self) -> Picos {
         let settings = self.job.settings;
         let known: Picos = self.known.values().fold(Picos::ZERO, |sum, &run| sum + run);
         let typical = Picos(known.0 / self.known.len().max(1) as u64);
         let mut left = Picos::ZERO;
-        for work in (0..self.job.works.len()).filter(|&work| self.is_open(work)) {
-            for placement in 0..settings.placements.len() {
-                let made = self.record.passes(settings.trial(work, placement)).len() as u32;
+        for work in 0..self.job.works.len() {
+            let due = self.due(work);
+            for placement in (0..settings.placements.len()).filter(|_| due > 0) {
                 let trial = settings.trial(work, placement);
                 let is_cold = !self.known.contains_key(&trial);
                 let run = self.known.get(&trial).copied().unwrap_or(typical) + COOL_DOWN;
-                let runs = settings.repeat.saturating_sub(made).max(1) + u32::from(is_cold);
-                left += Picos(run.0 * u64::from(runs));
+                left += Picos(run.0 * u64::from(due + u32::from(is_cold)));
             }
         }
         self.run.elapsed() + left

@@ -417,8 +417,10 @@ impl<'a> Driver<'a> {
     /// Machine time that the run is expected to take from its beginning.
     fn expected(&self) -> Picos {
         let elapsed = self.run.elapsed();
-        if self.settings.options.number("samples").is_some() {
-            return self.settings.budget;
+        if let Some(wanted) = self.settings.options.number("samples") {
+            let trials = 0..self.settings.trials.len();
+            let left = trials.fold(Picos::ZERO, |sum, trial| sum + self.until_sampled(trial, wanted));
+            return elapsed + Picos::from_secs(left.secs() / self.pace);
         }
         // How long so many messages take, passes say.
         let counted = self.settings.options.number(MESSAGES).is_some();
@@ -457,6 +459,27 @@ impl<'a> Driver<'a> {
             left += Picos(pass.0 * passes);
         }
         elapsed + Picos::from_secs(left.secs() / self.pace)
+    }
+
+    /// Machine time until a trial has so many samples, at the rate of its passes so far; a share of the budget while there
+    /// are none.
+    fn until_sampled(&self, trial: usize, wanted: f64) -> Picos {
+        if !self.is_open(trial) {
+            return Picos::ZERO;
+        }
+        let (mut samples, mut took) = (0, Picos::ZERO);
+        for pass in self.record.outcomes(trial) {
+            samples += pass.observed.numbers.counts.get("samples").copied().unwrap_or(0);
+            took += pass.elapsed;
+        }
+        match samples {
+            0 => Picos(self.settings.budget.0 / self.settings.trials.len() as u64),
+            samples => {
+                // No trial ends before its first analysis.
+                let least = ANALYSES[0] as f64 / f64::from(self.made(trial)) - 1.0;
+                Picos::from_secs(took.secs() * (wanted / samples as f64 - 1.0).max(least).max(0.0))
+            }
+        }
     }
 
     fn finish(mut self, ended: Ended) -> Result<(SeriesResult, Ended), RunError> {

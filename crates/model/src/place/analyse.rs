@@ -37,15 +37,6 @@ const DISTURBED_SHARE: f64 = 0.05;
 /// Runs fall into states where a gap of a tenth divides them into parts of three and more.
 const STATES: Detector = Detector { ratio: 1.10, fewest: 3 };
 
-/// How far the comparison of one piece of work has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Completion {
-    /// More runs are due.
-    Open,
-    /// More runs would tell more, but what was asked for is there.
-    Done,
-}
-
 /// What follows from all runs.
 pub fn analyse_places(settings: &PlaceSettings, record: &SeriesRecord) -> PlaceResult {
     let mut result = PlaceResult {
@@ -60,30 +51,27 @@ pub fn analyse_places(settings: &PlaceSettings, record: &SeriesRecord) -> PlaceR
     result
 }
 
-/// Whether one piece of work has run often enough: as often as asked, often enough that its tests can reach
-/// [`ALPHA`] at all, and until every difference of its headline is known to the precision asked for. `here` are the
-/// placements that can still be run.
-pub fn completion(
-    settings: &PlaceSettings,
-    record: &SeriesRecord,
-    work: usize,
-    here: &[usize],
-) -> Completion {
+/// How many more times one piece of work should run on each placement; 0 once it has run as often as asked, often enough
+/// that its tests can reach [`ALPHA`] at all, and every difference of its headline is known to the precision asked for.
+/// `here` are the placements that can still be run. More than 1 is an estimate: an interval narrows with the root of the
+/// number of runs.
+pub fn repetitions_due(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[usize]) -> u32 {
     let made = whole(settings, record, work, here).len() as u32;
-    if made < least_repetitions(settings, work) {
-        return Completion::Open;
-    }
     if made >= MOST_REPETITIONS {
-        return Completion::Done;
+        return 0;
     }
     let headline = &settings.works[work].metrics[0];
-    let wide = pairs(here.len()).any(|(a, b)| {
-        let ratios = log_ratios(&both(settings, record, work, [here[a], here[b]], &headline.name));
-        ratios
-            .and_then(|ratios| paired_shift(&ratios, SHOWN_ALPHA))
-            .is_some_and(|shift| shift.half_width() > settings.precision)
+    let shifts = pairs(here.len()).filter_map(|(a, b)| {
+        let ratios = log_ratios(&both(settings, record, work, [here[a], here[b]], &headline.name))?;
+        paired_shift(&ratios, SHOWN_ALPHA)
     });
-    if wide { Completion::Open } else { Completion::Done }
+    let widest = shifts.map(|shift| shift.half_width()).fold(0.0, f64::max);
+    let least = least_repetitions(settings, work).saturating_sub(made);
+    if widest <= settings.precision {
+        return least;
+    }
+    let needed = (f64::from(made) * (widest / settings.precision).powi(2)).ceil() as u32;
+    needed.min(MOST_REPETITIONS).saturating_sub(made).max(least).max(1)
 }
 
 /// Runs on each placement that a piece of work gets at least: as many as asked, and so many that its tests, corrected for

@@ -3,6 +3,7 @@
 //! Stopping as soon as an interval is narrow covers 82 % instead of 95 % (measured on one pair, 74 runs), so analyses
 //! are few, fixed beforehand, and each spends part of the 5 %.
 
+use super::normal;
 use std::f64::consts::PI;
 
 /// Numbers of passes at which a cell may be finished: eight for every cell, 24 for those still too wide. Who asks for more
@@ -53,6 +54,13 @@ impl Analysis {
     pub fn alpha(self) -> f64 {
         spent_alpha(self.0 + 1)
     }
+
+    /// How much passes scatter, as a standard deviation, whose median this analysis knows to ± `width`: the median of many
+    /// normal values has √(π/2) times the error of their mean.
+    pub fn scale_of(self, width: f64) -> f64 {
+        let z = normal::quantile(1.0 - self.alpha() / 2.0);
+        width * (self.passes() as f64).sqrt() / (z * (PI / 2.0).sqrt())
+    }
 }
 
 /// Share of a total error of 5 % that analysis `k` = 1, 2, … may spend: 6·0.05/(π²k²), which sums to 0.05 over endless
@@ -64,6 +72,22 @@ impl Analysis {
 /// ```
 pub fn spent_alpha(k: u32) -> f64 {
     if k == 0 { 0.0 } else { 6.0 * 0.05 / (PI * PI * f64::from(k) * f64::from(k)) }
+}
+
+/// The analysis, of `most`, at which the median of passes that scatter by `scale` (relative, as a standard deviation) is
+/// expected to be known to ± `requested`.
+///
+/// ```
+/// # use coretalk_model::stats::{Analysis, expected_analysis};
+/// // What was ± 4 % after 24 passes takes four times as many for ± 2 %, and a little more.
+/// let scale = Analysis::SECOND.scale_of(0.04);
+/// assert_eq!(expected_analysis(scale, 0.02, 9).passes(), 192);
+/// assert_eq!(expected_analysis(scale, 0.02, 2).passes(), 24);
+/// ```
+pub fn expected_analysis(scale: f64, requested: f64, most: u32) -> Analysis {
+    let last = Analysis::at(usize::MAX, most);
+    let mut all = (0..last.0).map(Analysis);
+    all.find(|analysis| scale / analysis.scale_of(1.0) <= requested).unwrap_or(last)
 }
 
 /// What a cell needs next.

@@ -1,8 +1,8 @@
 //! Comparisons of placements against a known truth.
 
 use coretalk_model::place::{
-    Comparison, Completion, Doubt, Metric, Outcome, PlaceSettings, Placement, WorkSettings, analyse_places,
-    completion, effect,
+    Comparison, Doubt, Metric, Outcome, PlaceSettings, Placement, WorkSettings, analyse_places, effect,
+    repetitions_due,
 };
 use coretalk_model::quantity::Better;
 use coretalk_model::series::{Observed, PassOutcome, SeriesEntry, SeriesRecord};
@@ -28,7 +28,7 @@ fn runs(settings: &PlaceSettings, times: &[f64], noise: f64, disturbed: f64, sam
     let mut record = SeriesRecord::new();
     let mut repetition = 0;
     let all: Vec<usize> = (0..settings.placements.len()).collect();
-    while completion(settings, &record, 0, &all) == Completion::Open {
+    while repetitions_due(settings, &record, 0, &all) > 0 {
         for (placement, times) in times.iter().enumerate() {
             let key = Key::of(&[sample, u64::from(repetition), placement as u64]);
             let mut observed = Observed::default();

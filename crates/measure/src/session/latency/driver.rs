@@ -40,6 +40,8 @@ pub struct Driver<'a> {
     pub budget_ended: bool,
     /// Cells that an analysis found narrow enough: not judged again at every pass.
     pub closed: Vec<bool>,
+    /// Passes of the analysis at which the others are expected to be narrow, as the last one saw them.
+    pub expected_passes: Vec<u32>,
     scale: Scale,
     /// Machine time that the run is expected to need from its beginning, for progress.
     expected: Picos,
@@ -86,6 +88,7 @@ impl<'a> Driver<'a> {
             visit_plan,
             budget_ended: false,
             closed: Vec::new(),
+            expected_passes: Vec::new(),
             scale,
             expected: settings.budget,
             later: |_, _| Picos::ZERO,

@@ -12,7 +12,7 @@ use coretalk_model::latency::cell::{self, Scratch};
 use coretalk_model::latency::{
     Choices, ChosenRegime, Counts, LatencySettings, Parallel, Purpose, Spacing, hint,
 };
-use coretalk_model::stats::{ANALYSES, Analysis, Decision, decide};
+use coretalk_model::stats::{ANALYSES, Analysis, Decision, decide, expected_analysis};
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -307,26 +307,37 @@ fn analyse(driver: &mut Driver<'_>) {
     let surveys = surveys(driver, &regime);
     let requested = driver.settings.precision * (1.0 + 1e-9);
     let mut scratch = Scratch::default();
-    let narrow: Vec<usize> = due
-        .into_iter()
-        .filter(|&cell| {
-            !driver.run.is_stopped()
-                && surveys.iter().all(|survey| {
-                    // The same width that decides on the flag: a cell closed as narrow is never printed as wide.
-                    survey.judge_with(cell, &mut scratch).is_none_or(|value| {
-                        decide(
-                            made(driver, cell) as usize,
-                            cell::width(&value),
-                            requested,
-                            driver.settings.analyses,
-                        ) == Decision::Enough
-                    })
-                })
-        })
-        .collect();
-    for cell in narrow {
-        driver.closed[cell] = true;
+    let too_wide = |cell: usize, width: f64| {
+        decide(made(driver, cell) as usize, width, requested, driver.settings.analyses) != Decision::Enough
+    };
+    // The same width that decides on the flag: a cell closed as narrow is never printed as wide.
+    let mut judge = |cell: usize| {
+        let widths = surveys.iter().filter_map(|survey| {
+            let width = cell::width(&survey.judge_with(cell, &mut scratch)?);
+            too_wide(cell, width).then(|| expected_passes(driver, survey, cell, width))
+        });
+        (cell, { widths }.next())
+    };
+    let judged: Vec<(usize, Option<u32>)> =
+        due.into_iter().take_while(|_| !driver.run.is_stopped()).map(&mut judge).collect();
+    driver.expected_passes.resize(driver.pairs.len(), 0);
+    for (cell, still) in judged {
+        driver.closed[cell] = still.is_none();
+        driver.expected_passes[cell] = still.unwrap_or(0);
     }
+}
+
+/// Passes at the analysis that is expected to find this cell narrow, which is too wide so far.
+fn expected_passes(driver: &Driver<'_>, survey: &Survey<'_>, cell: usize, width: f64) -> u32 {
+    let [made, most] = [made(driver, cell), driver.settings.analyses];
+    let analysis = Analysis::at(made as usize, most);
+    // The interval of eight passes is their whole range: how far all passes of its relation scatter tells more.
+    let scale = match analysis {
+        Analysis::FIRST => survey.pass_scale(cell).filter(|&scale| scale > 0.0),
+        _ => None,
+    };
+    let scale = scale.unwrap_or_else(|| analysis.scale_of(width));
+    expected_analysis(scale, driver.settings.precision, most).passes() as u32
 }
 
 pub fn surveys<'a>(driver: &'a Driver<'_>, regime: &'a ChosenRegime) -> Vec<Survey<'a>> {

@@ -33,6 +33,17 @@ pub fn of_passes(
     let ladder = ladder::remaining(driver);
     let [first, second] = ANALYSES.map(|passes| passes as u32);
     // The ladder is climbed beside a map of fixed passes, and in the rests of one that comes back to a few cells.
+    let of_share = |share: f64| {
+        let sweep = Picos::from_secs(sweep.secs() * share);
+        match share * (open.len() * FEW) as f64 <= driver.pairs.len() as f64 {
+            true => (sweep + ladder.half_a_pass()).max(LATE_GAP),
+            false => sweep.max(gap),
+        }
+    };
+    let after = |share: f64| match share * (open.len() * FEW) as f64 <= driver.pairs.len() as f64 {
+        true if share > 0.0 => Picos::ZERO,
+        _ => ladder.alone(),
+    };
     let (passes, after) = match target {
         Target::Fixed(passes) => {
             let left = passes.saturating_sub(made).max(1);
@@ -41,26 +52,42 @@ pub fn of_passes(
         }
         Target::Analyses if made < first => {
             let share = if made < TELLING { 0.0 } else { share_wide(driver) };
-            let late = Picos::from_secs(sweep.secs() * share);
-            let (then, after) = match share * driver.pairs.len() as f64 {
-                ..0.5 => (Picos::ZERO, ladder.alone()),
-                _ if share * FEW as f64 <= 1.0 => {
-                    (times((late + ladder.half_a_pass()).max(LATE_GAP), second - first), Picos::ZERO)
-                }
-                _ => (times(late.max(gap), second - first), ladder.alone()),
-            };
-            (times(sweep.max(gap), first - made) + then, after)
+            let share = if share * (driver.pairs.len() as f64) < 0.5 { 0.0 } else { share };
+            let then = if share > 0.0 { times(of_share(share), second - first) } else { Picos::ZERO };
+            (times(sweep.max(gap), first - made) + then, after(share))
         }
-        Target::Analyses => {
-            let due = Analysis::at(made as usize + 1, driver.settings.analyses).passes() as u32;
-            let left = due.saturating_sub(made);
-            match open.len() * FEW <= driver.pairs.len() {
-                true => (times((sweep + ladder.half_a_pass()).max(LATE_GAP), left), Picos::ZERO),
-                false => (times(sweep.max(gap), left), ladder.alone()),
-            }
-        }
+        Target::Analyses => (until_narrow(driver, open, made, of_share, until), after(1.0)),
     };
     passes.min(until - driver.run.elapsed()) + after
+}
+
+/// The passes until open cells are narrow, as their widths at the last analysis foretell; `of_share` says how long a pass
+/// over a share of them takes. As the map does, it goes no further than the last analysis before `until`.
+fn until_narrow(
+    driver: &Driver<'_>,
+    open: &[u32],
+    made: u32,
+    of_share: impl Fn(f64) -> Picos,
+    until: Picos,
+) -> Picos {
+    let most = driver.settings.analyses;
+    let (mut at, mut left) = (made, Picos::ZERO);
+    loop {
+        let next = Analysis::at(at as usize + 1, most).passes() as u32;
+        let expected =
+            |cell: &&u32| driver.expected_passes.get(**cell as usize).is_some_and(|&passes| passes > at);
+        let share = match at == made {
+            true => 1.0,
+            false => open.iter().filter(expected).count() as f64 / open.len() as f64,
+        };
+        let step = times(of_share(share), next.saturating_sub(at));
+        let is_begun = !Analysis::is_due(at as usize, most) || at < ANALYSES[1] as u32;
+        if share == 0.0 || next <= at || !is_begun && driver.run.elapsed() + left + step > until {
+            return left;
+        }
+        left += step;
+        at = next;
+    }
 }
 
 fn times(pass: Picos, passes: u32) -> Picos {
