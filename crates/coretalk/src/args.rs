@@ -124,10 +124,10 @@ pub enum Command {
     /// Which CPUs should communicating threads run on, and what does that gain?
     #[command(args = takes(&[RESULT, &["with_identity", "cpus", "smt", "machine", "seed", "budget", "store", "quiet"]]))]
     Advise(Box<AdviseArgs>),
-    /// How fine, cheap and steady is the clock?
+    /// How precise and steady is the clock, and what does reading it cost?
     #[command(args = takes(&[RESULT, &["with_identity", "machine", "budget"]]))]
     Clock,
-    /// Does this machine let coretalk measure honestly? Tries it, in less than a minute
+    /// Can measurements on this machine be trusted? Runs checks that take less than a minute
     #[command(args = takes(&[RESULT, &["with_identity", "quiet"]]))]
     Selftest,
     /// What can be measured? Also shows the machine code of a timed loop
@@ -166,7 +166,7 @@ pub enum RunsCommand {
     Show {
         /// latest, latest~1, a tag, the start or end of an ID, or a path
         run: String,
-        /// With every step of the ladder, which the quick look shows in short
+        /// Show every step of the ladder; the quick look shows only its main ones
         #[arg(long)]
         ladder: bool,
     },
@@ -202,8 +202,7 @@ pub enum RunsCommand {
 pub struct ExportArgs {
     /// latest, latest~1, a tag, the start or end of an ID, or a path
     pub run: String,
-    /// The matrix to export, for runs with several and formats that allow only one; with trials, export only this
-    /// matrix
+    /// Export only this matrix: for formats that hold one matrix, and to leave out the trials of a run
     #[arg(long, value_name = "NAME", value_parser = protocol())]
     pub protocol: Option<Protocol>,
     /// Export only the trials of this probe (csv, markdown), for runs with a map or several probes
@@ -214,11 +213,12 @@ pub struct ExportArgs {
 /// Options of `report`.
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
-    /// Runs (latest, a tag, an ID, a path) or matrix files of any tool, which NAME=FILE names; several appear side by side
+    /// Runs (latest, a tag, an ID, a path) or matrix files of any tool, labelled with NAME=FILE; several
+    /// appear side by side
     #[arg(required = true, value_name = "RUN|[NAME=]FILE")]
     pub runs: Vec<String>,
-    /// Draw only these series in a picture: names as in the tables, such as pause,futex; of several parameters, series
-    /// that match each
+    /// Draw only these series in a picture: names as in the tables, such as pause,futex; with several
+    /// parameters, series that match all of them
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub series: Option<Vec<String>>,
     /// Draw distributions in a picture as a plain CDF, with time on a linear or logarithmic axis (default: percentiles on an
@@ -258,8 +258,8 @@ pub struct LintArgs {
 /// Options of `compare`.
 #[derive(Debug, Clone, Args)]
 pub struct CompareArgs {
-    /// Two runs (latest, a tag, an ID, a path) or matrix files of any tool, which NAME=FILE names; three or more give a
-    /// table of medians
+    /// Two runs (latest, a tag, an ID, a path) or matrix files of any tool, labelled with NAME=FILE; three or
+    /// more give a table of medians
     #[arg(required = true, num_args = 2.., value_name = "RUN|[NAME=]FILE")]
     pub sides: Vec<String>,
     /// Smallest difference that matters, 0.1% to 100% (default: 3%)

@@ -185,8 +185,8 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "selftest",
         &[
-            ("coretalk selftest", "can numbers of this machine be trusted?"),
-            ("coretalk selftest --format json -o selftest.json", "a document to attach to a report"),
+            ("coretalk selftest", "can measurements on this machine be trusted?"),
+            ("coretalk selftest --format json -o selftest.json", "results to attach to a bug report"),
             ("coretalk selftest -q", "only the results"),
         ],
     ),

@@ -28,7 +28,7 @@ pub struct PlaceArgs {
     /// A number in the command's output: the last match of REGEX, its first matching group if it has one; repeatable
     #[arg(long, value_name = "NAME=REGEX", conflicts_with = "workload", value_parser = metric)]
     pub metric: Vec<(String, Regex)>,
-    /// Metric for which more is better; repeatable (default: less is better)
+    /// Metric for which higher is better; repeatable (default: lower is better)
     #[arg(long, value_name = "NAME", conflicts_with = "workload")]
     pub higher_is_better: Vec<String>,
     /// Time limit for each run of the command (default: until the budget ends)

@@ -104,16 +104,16 @@ pub enum ByWord {
 pub enum ScaleWord {
     /// The same range on every machine
     Fixed,
-    /// From minimum to maximum of what is shown
+    /// From the minimum to the maximum shown
     Fit,
 }
 
 /// `--cdf`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AxisWord {
-    /// Equal ratios of time
+    /// A logarithmic time axis
     Log,
-    /// Equal differences of time
+    /// A linear time axis
     Linear,
 }
 
