@@ -71,7 +71,7 @@ def run(command: str, *words: str, progress: bool = True, **options: Any) -> Run
 
 
 def _partial(spoken: List[str], store: Optional[str]) -> Optional[Run]:
-    """The run that these words began and that was interrupted: a document is printed of complete runs only."""
+    """The interrupted run of a command, read from the store: only complete runs print a document."""
     try:
         latest = load("latest", store)
     except CoretalkError:
@@ -112,7 +112,7 @@ def place(
     metric: Optional[str] = None,
     **options: Any,
 ) -> Placements:
-    """Compares placements by a command: `place(["./bench"], {"one": "0-5", "two": "0-2,6-8"}, metric=r"([\\d.]+) op/s")`.
+    """Compares placements with a command: `place(["./bench"], {"one": "0-5", "two": "0-2,6-8"}, metric=r"([\\d.]+) op/s")`.
 
     An empty command compares built-in work: give `workload`.
     """
@@ -129,7 +129,7 @@ def queue(run: Run, to: Optional[str] = None, **parameters: Any) -> Any:
 
 
 def percentiles(curves: Sequence[Union[Percentiles, str]], ax: Any = None) -> Any:
-    """Draws distributions of .hgrm files over each other, by matplotlib. Returns the axes."""
+    """Draws distributions of .hgrm files in one chart, with matplotlib. Returns the axes."""
     from .draw import percentiles as draw
 
     loaded: List[Percentiles] = [read(curve) if isinstance(curve, str) else curve for curve in curves]

@@ -18,7 +18,7 @@ Option = Any
 
 
 def candidates() -> List[str]:
-    """Where the binary is looked for, best first."""
+    """Where the binary may be, best first."""
     name = "coretalk.exe" if os.name == "nt" else "coretalk"
     folders = [sysconfig.get_path("scripts"), os.path.dirname(sys.executable)]
     user = sysconfig.get_path("scripts", f"{os.name}_user")
@@ -49,7 +49,7 @@ def find() -> str:
     for path in candidates():
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return _checked(path)
-    raise BinaryNotFound("there is no coretalk binary beside this Python or on PATH: pip install coretalk")
+    raise BinaryNotFound("there is no coretalk binary next to this Python or on PATH: pip install coretalk")
 
 
 def words_of(options: Mapping[str, Option]) -> List[str]:

@@ -1,4 +1,4 @@
-"""Pictures by matplotlib, where it is installed. The binary draws its own: `Run.report`."""
+"""Pictures with matplotlib, if it is installed. The binary draws its own: `Run.report`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _axes(ax: Any) -> Any:
 
 
 def heatmap(run: Run, protocol: Optional[str] = None, ax: Any = None, order: str = "measured", **parameters: Any) -> Any:
-    """A matrix as a heat map in the range of its own colours; numbers stand in the cells up to 24 CPUs."""
+    """A matrix as a heat map, coloured over its own range; cells show numbers up to 24 CPUs."""
     square, cpus = run.matrix(protocol, order, **parameters)
     if protocol is not None:
         parameters["protocol"] = protocol
@@ -41,7 +41,7 @@ def heatmap(run: Run, protocol: Optional[str] = None, ax: Any = None, order: str
 
 
 def percentiles(curves: Iterable[Percentiles], ax: Any = None) -> Any:
-    """Latency over percentiles, on an axis on which each nine takes the same room. Returns the axes."""
+    """Latency by percentile, on an axis that gives each nine the same room. Returns the axes."""
     ax = _axes(ax)
     deepest = 1
     for curve in curves:

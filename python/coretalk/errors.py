@@ -47,7 +47,7 @@ class InputError(CoretalkError):
 
 
 class Interrupted(CoretalkError):
-    """Interrupted; what was measured so far is in `run`, and in the store unless that was declined."""
+    """Interrupted; what was measured so far is in `run`, and in the store unless saving was turned off."""
 
     exit_code = 5
 
@@ -71,7 +71,7 @@ class InternalError(CoretalkError):
 
 
 class BinaryNotFound(CoretalkError):
-    """There is no coretalk binary, or it is of another version than this package."""
+    """There is no coretalk binary, or its version differs from that of this package."""
 
 
 BY_EXIT_CODE = {

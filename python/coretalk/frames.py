@@ -1,4 +1,4 @@
-"""Tables as lists of rows, or as frames of pandas or polars where these are installed."""
+"""Tables as lists of rows, or as pandas or polars frames if these are installed."""
 
 from __future__ import annotations
 

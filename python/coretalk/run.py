@@ -21,7 +21,7 @@ class Run:
 
     def __init__(self, document: Dict[str, Any], store: Optional[str] = None) -> None:
         if document.get("schema") != SCHEMA:
-            raise ValueError(f"this is a document of {document.get('schema')!r}, not of {SCHEMA!r}")
+            raise ValueError(f"this is a document of schema {document.get('schema')!r}, not {SCHEMA!r}")
         self.document = document
         self._store = store
 
@@ -32,7 +32,7 @@ class Run:
 
     @property
     def command(self) -> List[str]:
-        """The words that measured it, without the name of the program."""
+        """The arguments of the command that measured it, without the program name."""
         return self._header("command") or []
 
     @property
@@ -42,7 +42,7 @@ class Run:
 
     @property
     def complete(self) -> Optional[bool]:
-        """Whether it was measured to its end."""
+        """Whether everything planned was measured."""
         return cast(Optional[bool], self._header("complete"))
 
     @property
@@ -173,7 +173,7 @@ class Run:
         return to_frame(rows, to)
 
     def heatmap(self, protocol: Optional[str] = None, ax: Any = None, order: str = "measured", **parameters: Any) -> Any:
-        """The matrix as a heat map by matplotlib; returns the axes."""
+        """The matrix as a heat map, with matplotlib; returns the axes."""
         from .draw import heatmap
 
         return heatmap(self, protocol, ax, order, **parameters)
@@ -189,14 +189,14 @@ class Run:
 
     def _saved(self) -> str:
         if self.id is None:
-            raise ValueError("only runs that were saved can be shown by the binary")
+            raise ValueError("the binary can show only saved runs")
         return self.id
 
     def _in_store(self) -> List[str]:
         return _binary.words_of({"store": self._store})
 
     def _repr_html_(self) -> Optional[str]:
-        """For notebooks: the picture to share, and the words of the screen."""
+        """For notebooks: the picture to share, and the text of the screen."""
         import base64
         import html
         import tempfile
@@ -214,7 +214,7 @@ class Run:
 
 
 class Comparison(Run):
-    """Two runs or files against each other."""
+    """A comparison of two runs or files."""
 
     def levels(self, to: Optional[str] = None) -> Any:
         """A row for each level, or trial, that was compared: medians, shift, its interval, verdict and reason."""
@@ -242,7 +242,7 @@ class Placements(Run):
 
     @property
     def winner(self) -> Optional[str]:
-        """The placement that beats every other; None where there is none or it cannot be told (see `verdict`)."""
+        """The placement that beats every other; None if there is none or the data cannot tell (see `verdict`)."""
         return cast(Optional[str], self._first()["winner"])
 
     @property
