@@ -20,12 +20,12 @@ type Try = fn(&Child<'_>, &[CpuId]) -> Result<Seen, String>;
 /// In the order in which they are tried.
 const CHECKS: [(&str, &str, Try); 7] = [
     ("pins", "threads run on the CPU that they are pinned to", pins),
-    ("clock", "the clock is fine, steady and the same on all CPUs", clock),
-    ("counts", "every operation and message that is counted was made", counts),
-    ("kernels", "two kernels that time the same hand-over differently agree", kernels),
-    ("same", "work compared with itself has no winner", same),
-    ("delay", "time that another program takes is found", delay),
-    ("store", "a run that is killed and resumed is complete", store),
+    ("clock", "the clock has small steps and a constant rate, and all CPUs agree on the time", clock),
+    ("counts", "every operation and message is counted exactly once", counts),
+    ("kernels", "two different ways to time the same hand-over agree", kernels),
+    ("same", "a workload compared with itself has no winner", same),
+    ("delay", "time taken by another program is detected", delay),
+    ("store", "a run that was killed is complete after it is resumed", store),
 ];
 
 /// Tries all of them with this program, on the first and the last of the CPUs. `scratch` is an empty directory; `each`
@@ -75,7 +75,7 @@ fn list(cpus: &[CpuId]) -> String {
 fn two(cpus: &[CpuId]) -> Result<String, String> {
     match cpus {
         [_, _] => Ok(list(cpus)),
-        _ => Err("this process may use one CPU only".to_owned()),
+        _ => Err("this process may use only one CPU".to_owned()),
     }
 }
 
@@ -99,12 +99,13 @@ fn pins(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
     Ok(match (away, samples.len() == cpus.len()) {
         (0, true) => (
             Verdict::Ok,
-            format!("CPUs {}: all {home} samples of pinned threads lay on their CPU", list(cpus)),
+            format!("CPUs {}: pinned threads were on their CPU in all {home} samples", list(cpus)),
         ),
         (0, false) => (Verdict::CannotTell, format!("too few samples of pinned threads: {home}")),
-        _ => {
-            (Verdict::Fail, format!("{away} of {} samples of pinned threads lay on another CPU", home + away))
-        }
+        _ => (
+            Verdict::Fail,
+            format!("pinned threads were on another CPU in {away} of {} samples", home + away),
+        ),
     })
 }
 
@@ -137,15 +138,15 @@ fn clock(child: &Child<'_>, _: &[CpuId]) -> Result<Seen, String> {
     let mut seen = format!("{source}, steps of {step:.3} ns");
     if !cells.is_empty() {
         seen += &match apart > 0.0 {
-            true => format!(", counters of two CPUs differ by at least {apart:.0} ns"),
-            false => ", counters of all CPUs agree within their bounds".to_owned(),
+            true => format!(", the counters of two CPUs differ by at least {apart:.0} ns"),
+            false => ", no offset found between the counters of the CPUs compared".to_owned(),
         };
     }
     let steady = facts["invariant"].as_bool();
     if steady != Some(true) {
         seen += match steady {
-            Some(_) => ", and its rate follows the frequency of the CPU",
-            None => ", and nothing tells whether its rate is constant",
+            Some(_) => ", but its rate changes with the frequency of the CPU",
+            None => ", but it is unknown whether its rate is constant",
         };
     }
     let outcome = match (step, apart, steady) {
@@ -183,7 +184,7 @@ fn counts(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
     if missing > 0 {
         return Ok((
             Verdict::Fail,
-            format!("{missing} of {made} operations on shared counters are missing or too many"),
+            format!("{made} operations on shared counters were counted, which is off by {missing}"),
         ));
     }
     if let Some(cell) = refused.first() {
@@ -198,7 +199,7 @@ fn counts(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
     Ok((
         outcome,
         format!(
-            "{made} operations on shared counters are all there; {queues} pairs of queue ends counted alike"
+            "shared counters show all of {made} operations; every message arrived in {queues} queue trials"
         ),
     ))
 }
@@ -221,7 +222,13 @@ fn kernels(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
     let moved = [0, 1].iter().any(|&index| !cell(index)["states"].as_array().is_none_or(Vec::is_empty));
     Ok(match (1.0 / PLAUSIBLE..=PLAUSIBLE).contains(&ratio) {
         true => (Verdict::Ok, seen),
-        false if moved => (Verdict::CannotTell, format!("{seen}, while the machine changed its state")),
+        false if moved => (
+            Verdict::CannotTell,
+            format!(
+                "{seen}, but the machine changed its state \
+                                                         meanwhile"
+            ),
+        ),
         false => (Verdict::Fail, seen),
     })
 }
@@ -240,8 +247,8 @@ fn same(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
         None => format!("{runs} runs of each placement on CPU {cpu}"),
     };
     Ok(match comparison["winner"].as_str() {
-        Some(winner) => (Verdict::Fail, format!("{seen}, and `{winner}` is called the winner")),
-        None if runs == 0 => (Verdict::CannotTell, "no run came to its end".to_owned()),
+        Some(winner) => (Verdict::Fail, format!("{seen}, and `{winner}` was called the winner")),
+        None if runs == 0 => (Verdict::CannotTell, "no run finished".to_owned()),
         None => (Verdict::Ok, format!("{seen}, no winner")),
     })
 }
@@ -269,10 +276,11 @@ fn delay(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
     worker.end();
     let taken = before.zip(after).map(|(before, after)| (after - before) / lasted);
     let taken = taken.ok_or("the system does not report CPU time")?;
-    let lost = document["series"][0]["values"]["lost_share"].as_f64().ok_or("the watch gave no result")?;
+    let lost = document["series"][0]["values"]["lost_share"].as_f64().ok_or("`jitter` gave no result")?;
     let [taken_percent, lost_percent] = [taken, lost].map(|share| share * 100.0);
     let seen = format!(
-        "another program took {taken_percent:.0} % of CPU {cpu}, and {lost_percent:.0} % were missed there"
+        "another program took {taken_percent:.0} % of CPU {cpu}, and `jitter` found {lost_percent:.0} % of \
+         its time lost"
     );
     Ok(match lost >= FOUND_AT_LEAST * taken {
         _ if taken < TAKEN_AT_LEAST => (Verdict::CannotTell, seen),
@@ -289,14 +297,14 @@ fn store(child: &Child<'_>, _: &[CpuId]) -> Result<Seen, String> {
     let saved = child.wait_for(Duration::from_secs(10), || child.saved_runs().next());
     std::thread::sleep(Duration::from_millis(300));
     let ended_before = first.end();
-    let run = saved.or_else(|| child.saved_runs().next()).ok_or("a run left nothing in the store")?;
+    let run = saved.or_else(|| child.saved_runs().next()).ok_or("a run saved nothing")?;
     let run = run.to_string_lossy().into_owned();
     let document = child.document_of(&["--resume", &run], &mut |_| ())?;
     let cells = document["matrices"][0]["cells"].as_array().map_or(0, Vec::len);
     let measured = document["matrices"][0]["cells"].as_array().into_iter().flatten();
     let measured = measured.filter(|cell| cell["median"].is_number()).count();
     let complete = document["run"]["complete"].as_bool() == Some(true);
-    let seen = format!("{measured} of {cells} simulated pairs have a number after a kill and a resume");
+    let seen = format!("{measured} of {cells} simulated pairs have a value after the kill and the resume");
     Ok(match complete && measured == cells && cells > 0 {
         true if ended_before => (Verdict::CannotTell, "the run ended before it could be killed".to_owned()),
         true => (Verdict::Ok, seen),

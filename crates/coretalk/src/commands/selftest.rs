@@ -32,11 +32,11 @@ pub fn act(global: &Global) -> Result<ExitCode, Failure> {
     let verbosity = output::options(global).verbosity;
     let began = Instant::now();
     let mut each = |promise: &str| {
-        remark(verbosity, Verbosity::Normal, &format!("checking that {promise}"));
+        remark(verbosity, Verbosity::Normal, &format!("checking: {promise}"));
     };
     let findings = selftest::run(&program, &scratch.0, &cpus, &stop, &mut each);
     if stop.is_raised() {
-        return Err(Failure::Interrupted("interrupted; nothing of a selftest is kept".into()));
+        return Err(Failure::Interrupted("interrupted; `selftest` saves nothing".into()));
     }
     let verdict = selftest::verdict(&findings);
     let blocks = report::facts::selftest(&findings, began.elapsed().as_secs_f64());

@@ -60,7 +60,7 @@ impl Child<'_> {
             return Err(self.told("document", status));
         }
         let text = fs::read(&path).map_err(|error| format!("its document cannot be read: {error}"))?;
-        serde_json::from_slice(&text).map_err(|error| format!("its document is no JSON: {error}"))
+        serde_json::from_slice(&text).map_err(|error| format!("its document is not JSON: {error}"))
     }
 
     /// Starts words, separated by blanks; what they print is kept under a name.
