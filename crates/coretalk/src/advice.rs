@@ -1,4 +1,4 @@
-//! [`AdviceView`]: everything that is said about where threads should live, for screens and documents.
+//! [`AdviceView`]: everything that is said about where threads should run, for screens and documents.
 
 use crate::PlaceReport;
 use crate::snippets::{Snippet, snippets};

@@ -85,7 +85,7 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         Some(Command::Selftest) => selftest::act(global),
         #[cfg(not(target_os = "linux"))]
         Some(Command::Selftest) => {
-            Err(Failure::Environment("this system cannot pin threads: there is nothing to try".into()))
+            Err(Failure::Environment("this system cannot pin threads, so there is nothing to check".into()))
         }
         Some(Command::Probes(args)) => facts::probes(global, args),
         Some(Command::Plan(args)) => plan::act(invocation, args),

@@ -96,7 +96,7 @@ pub struct Document<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AdviceEntry {
-    /// Where threads should live.
+    /// Where threads should run.
     Placement(Box<AdviceDoc>),
     /// How long they should look before they sleep.
     Spin(SpinDoc),

@@ -40,7 +40,8 @@ impl ExitCode {
         (ExitCode::Done, "success; a run that used up its budget is complete"),
         (
             ExitCode::Found,
-            "compare found what --fail-on asks for; or with --strict, some cells cannot be trusted or a file is doubtful; or a command run by place, or a check of selftest, failed",
+            "compare found what --fail-on asks for; with --strict, some cells cannot be trusted or a file \
+             is doubtful; a command run by place failed; a check of selftest failed",
         ),
         (
             ExitCode::Usage,

@@ -180,7 +180,10 @@ fn files_stay_as_small_as_promised() {
     assert_eq!(svg.matches("<image").count(), 1, "one raster above 64 CPUs");
     assert!(svg.len() < 500_000, "{}", svg.len());
     let svg = picture_file(&input(&large), DRAWING).unwrap().to_svg(Medium::File);
-    assert!(svg.contains("512 CPUs in 64 L3: a square is the median of the pairs of two of them"), "{svg}");
+    assert!(
+        svg.contains("512 CPUs in 64 L3; each square is the median of the pairs between two of them"),
+        "{svg}"
+    );
     assert!(svg.len() < 700_000, "{}", svg.len());
 }
 
@@ -237,7 +240,7 @@ fn runs_without_values_are_said_to_be_so() {
     let mut none = samples::desktop();
     none.latency.as_mut().unwrap().result.maps.clear();
     none.latency.as_mut().unwrap().result.ladder.clear();
-    assert!(page_of(&none).contains("This run holds no map."));
+    assert!(page_of(&none).contains("This run has no map."));
     assert_eq!(picture_file(&input(&none), DRAWING), None);
 
     let mut missing = samples::laptop();
@@ -285,7 +288,7 @@ fn what_must_not_be_overlooked_is_marked() {
     assert!(page_of(&simulated).contains("<span>SIMULATED</span>"));
     let both = [input(&incomplete), input(&simulated)];
     let page = page(&both, DRAWING).unwrap();
-    assert!(page.contains("Simulated and real machines stand beside each other"));
+    assert!(page.contains("Simulated and real machines are mixed here"));
     assert!(page.contains("<span>INCOMPLETE</span>") && page.contains("<span>SIMULATED</span>"));
     let svg = picture_file_of_several(&both, DRAWING).unwrap().to_svg(Medium::File);
     assert!(svg.contains(">INCOMPLETE<") && svg.contains(">SIMULATED<"));

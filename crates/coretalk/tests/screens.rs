@@ -145,7 +145,7 @@ fn a_map_of_a_machine_that_changed_state_says_so() {
     report.latency.as_mut().unwrap().result.watch = samples::floating_guest().latency.unwrap().result.watch;
     report.latency.as_mut().unwrap().result.watch.as_mut().unwrap().cells_changed = 0.12;
     let text = screen(&report, &at(100));
-    assert!(text.contains("3 of 28 pairs changed while") && text.contains("116 ┤"), "{text}");
+    assert!(text.contains("3 of 28 pairs changed during") && text.contains("116 ┤"), "{text}");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_mesh_gets_no_invented_groups() {
 #[test]
 fn without_colour_levels_that_lie_apart_have_glyphs_and_ranges_of_their_own() {
     let text = screen(&samples::huge(), &at(100));
-    assert!(text.contains("a glyph may contain several L3"), "{text}");
+    assert!(text.contains("a character may contain several L3"), "{text}");
     let legend = text.lines().find(|line| line.trim_start().starts_with("ns:")).unwrap();
     let steps: Vec<&str> =
         legend.split("  ").map(str::trim).filter(|part| part.len() > "ns:".len()).collect();
@@ -253,7 +253,7 @@ fn groups_that_only_values_show_are_labelled_so() {
     let mut report = samples::desktop();
     report.topology = coretalk_model::Topology::flat("0-31".parse().unwrap());
     let text = screen(&report, &at(100));
-    assert!(text.contains("3 levels by value alone, the system reports no groups"), "{text}");
+    assert!(text.contains("3 levels by value alone (the system reports no groups)"), "{text}");
 }
 
 #[test]

@@ -107,7 +107,7 @@ pub trait SeriesProbe: Sync {
 
     /// What the two CPUs of a pair do, for the legend of a map: rows are its first, columns its second.
     fn roles_of_a_pair(&self) -> &'static str {
-        "the row is the first of the pair"
+        "rows: first CPU of the pair"
     }
 
     /// The CPUs that a trial needs: those of its roles, unless it names others besides.

@@ -185,7 +185,7 @@ impl SimMachine {
         for assignment in &round.assignments {
             if assignment.placement.len() != 2 {
                 let roles = assignment.placement.len();
-                return fail(format!("a trial places {roles} roles, its patterns have two"));
+                return fail(format!("a trial has {roles} roles, but its pattern has two"));
             }
             if let Some(cpu) = assignment.placement.iter().find(|&&cpu| !used.insert(cpu)) {
                 return fail(format!("CPU {cpu} is used twice in one round"));

@@ -109,7 +109,7 @@ pub enum WorkError {
     #[error("a pipeline counted {count} lines, and another {expected}")]
     PipelineCount { count: u64, expected: u64 },
     /// Nobody has published so many queens.
-    #[error("no answer is known for a board of this size")]
+    #[error("the answer is not known for a board of this size")]
     UnknownBoard,
     /// Not all solutions, or too many.
     #[error("{size} queens have {known} solutions, and {found} were found")]
@@ -127,7 +127,7 @@ pub enum WorkError {
     #[error("the threads did not pass the same number of barriers")]
     Barriers,
     /// A token was lost or doubled.
-    #[error("the token and the threads disagree on the number of hops")]
+    #[error("the token and the threads disagree about the number of hops")]
     Hops,
     /// Threads were in different phases.
     #[error("the threads did not go through the same number of phases")]

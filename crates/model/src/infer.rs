@@ -288,7 +288,7 @@ fn scatter(distances: &Distances) -> f64 {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum InferError {
     /// Two CPUs have one pair, and one number has no structure.
-    #[error("{}, and groups only show with three CPUs or more", pairs_words(*.cpus))]
+    #[error("{}; groups can be found only among three CPUs or more", pairs_words(*.cpus))]
     TooFew {
         /// CPUs of the matrix.
         cpus: usize,
@@ -316,7 +316,7 @@ pub enum InferError {
 fn pairs_words(cpus: usize) -> &'static str {
     match cpus {
         0 => "the matrix has no CPU with a value",
-        1 => "one CPU has no other to talk to",
+        1 => "a single CPU has no other to talk to",
         _ => "2 CPUs have 1 pair",
     }
 }

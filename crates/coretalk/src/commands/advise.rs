@@ -1,4 +1,4 @@
-//! `advise`: on which CPUs threads that talk should live, from a run, a file, or a brief measurement.
+//! `advise`: on which CPUs threads that talk should run, from a run, a file, or a brief measurement.
 
 mod noise;
 mod proof;
@@ -184,8 +184,7 @@ impl Known {
     ) -> Result<Known, Failure> {
         let Some((result, map)) = result.and_then(|result| Some((result, result.round_trips()?))) else {
             return Err(Failure::Usage(
-                "this run has no round trips, which a placement needs; `coretalk latency` measures them"
-                    .into(),
+                "this run has no round trips, and advice needs them; `coretalk latency` measures them".into(),
             ));
         };
         let watch = result.watch.as_ref().filter(|watch| levels_changed(watch));
@@ -373,7 +372,8 @@ fn doubts_in_words(doubts: &[Doubt], unit: &str) -> Vec<String> {
     let words = |doubt: &Doubt| {
         match doubt {
         Doubt::ClockComb { step, .. } => Some(format!(
-            "the values are multiples of {} {unit} (`coretalk lint`); the bounds allow each to be off by half of that",
+            "the values are multiples of {} {unit} (`coretalk lint`); the bounds allow for an error of half \
+             of that",
             report::text::ns(*step)
         )),
         Doubt::Unpinned { .. } => Some(
@@ -381,7 +381,8 @@ fn doubts_in_words(doubts: &[Doubt], unit: &str) -> Vec<String> {
                 .into(),
         ),
         Doubt::TaintedHome { tainted, .. } => Some(format!(
-            "the true latencies of {} are lower than the file shows (`coretalk lint`): they may be as good as the others",
+            "the true latencies of {} are lower than the file shows (`coretalk lint`): these CPUs may be as \
+             good as the others",
             tainted.named()
         )),
         _ => None,
@@ -402,7 +403,8 @@ fn remarks(
     let both = |group: &CpuSet| cpus.iter().filter(|&&cpu| group.contains(cpu)).count() > 1;
     if distances.filled() > 0 {
         remarks.push(format!(
-            "{} of the candidate pairs have no value: they are estimated from their CPUs, and the bounds leave them open",
+            "{} of the candidate pairs have no value: each is estimated from the other pairs of its CPUs, \
+             and the bounds assume nothing about it",
             distances.filled()
         ));
     }
@@ -430,7 +432,8 @@ fn remarks(
     }
     if findings.agreement.iter().any(|held| held.standing == Standing::Conflict) {
         remarks.push(
-            "the latencies contradict the reported topology (`coretalk topology`); the groups follow the latencies"
+            "the latencies contradict the reported topology (`coretalk topology`); the groups used here \
+             follow the latencies"
                 .into(),
         );
     }

@@ -46,7 +46,7 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
     let comparison = compare(&left, &right, &alignment, least);
     if comparison.datasets.iter().all(|dataset| dataset.levels.is_empty() && dataset.alone.is_empty()) {
         return Err(Failure::Usage(format!(
-            "the two have no pair of CPUs in common: {} has {}, {} has {}",
+            "A and B have no pair of CPUs in common: {} has {}, {} has {}",
             a.name(),
             a.cpus().named(),
             b.name(),
@@ -125,11 +125,11 @@ fn refuse(differing: &[Mismatch], force: bool) -> Result<(), Failure> {
         (!named.is_empty()).then(|| named.join(", "))
     };
     if let Some(named) = list(Weight::Forbids) {
-        return Err(Failure::Usage(format!("the two cannot be compared: they differ in {named}")));
+        return Err(Failure::Usage(format!("A and B cannot be compared: they differ in {named}")));
     }
     match list(Weight::Refuses) {
         Some(named) if !force => Err(Failure::Usage(format!(
-            "the two are different experiments: they differ in {named}; --force compares them anyway"
+            "A and B are different experiments: they differ in {named}; --force compares them anyway"
         ))),
         _ => Ok(()),
     }
@@ -159,7 +159,7 @@ fn judged(comparison: &Comparison, what: FailOnWord, verbosity: Verbosity) -> Ex
         return ExitCode::Done;
     }
     let text = match all {
-        0 => "the two have nothing that can be compared".to_owned(),
+        0 => "A and B have nothing in common that can be compared".to_owned(),
         _ => format!("{open} of {all} levels are undecided"),
     };
     remark(verbosity, Verbosity::Normal, &format!("{text}, which fails with --fail-on"));

@@ -70,7 +70,7 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     }
     let mut inputs: Vec<ReportInput<'_>> = opened.iter().map(|run| input(run, &options, kind)).collect();
     if args.cdf.is_some() && kind == ReportFormat::Html {
-        let text = "--cdf chooses what a picture shows, and a page shows all; write .svg or .png";
+        let text = "--cdf is only for pictures, and a page shows both forms; write .svg or .png";
         return Err(Failure::Usage(text.into()));
     }
     if let Some(names) = &args.series {
@@ -129,7 +129,7 @@ fn input<'a>(opened: &'a Opened, options: &OutputOptions, kind: ReportFormat) ->
 /// Leaves the series of these names in the pictures of runs.
 fn choose(inputs: &mut [ReportInput<'_>], names: &[String], kind: ReportFormat) -> Result<(), Failure> {
     if kind == ReportFormat::Html {
-        let text = "--series chooses what a picture shows, and a page shows all; write .svg or .png";
+        let text = "--series is only for pictures, and a page shows all series; write .svg or .png";
         return Err(Failure::Usage(text.into()));
     }
     let known: Vec<String> = inputs.iter().flat_map(ReportInput::series_names).collect();
@@ -143,7 +143,7 @@ fn choose(inputs: &mut [ReportInput<'_>], names: &[String], kind: ReportFormat) 
         let more = listed.split_off(listed.len().min(MOST_LISTED)).len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         return Err(Failure::Usage(match listed.is_empty() {
-            true => format!("there is no series `{}` here, nor any other", plain(name)),
+            true => format!("there is no series `{}` here: nothing here has series", plain(name)),
             false => {
                 format!("there is no series `{}` here; there are {}{more}", plain(name), listed.join(", "))
             }
@@ -151,7 +151,7 @@ fn choose(inputs: &mut [ReportInput<'_>], names: &[String], kind: ReportFormat) 
     }
     inputs.iter_mut().for_each(|input| input.keep_series(names));
     match inputs.iter().all(|input| input.outline.series.is_empty() && input.maps.is_empty()) {
-        true => Err(Failure::Usage(format!("no series is all of {}", names.join(", ")))),
+        true => Err(Failure::Usage(format!("no series matches all of {}", names.join(", ")))),
         false => Ok(()),
     }
 }

@@ -37,8 +37,8 @@ fn manual() -> String {
     }
     roff.push_str(".SH ENVIRONMENT\n");
     for (name, meaning) in [
-        ("CORETALK_STORE", "directory of run files, where --store is not given"),
-        ("NO_COLOR", "no colour, whatever its value"),
+        ("CORETALK_STORE", "directory for run files, unless --store is given"),
+        ("NO_COLOR", "turns colour off, whatever its value"),
         ("COLUMNS", "width of tables and heat maps"),
     ] {
         let _ = writeln!(roff, ".TP\n{name}\n{}", escaped(meaning));

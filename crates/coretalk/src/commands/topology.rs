@@ -108,7 +108,7 @@ fn with_latencies(mut input: StructureInput, result: Option<&LatencyResult>) -> 
         input.reported.get_or_insert_with(|| Topology::flat(map.cells.cpus().iter().copied().collect()));
     input.findings = Findings::of_run(result, reported).map(|findings| graded(findings, &observed));
     if input.findings.is_none() {
-        input.note = Some("groups of CPUs only show with three CPUs or more".into());
+        input.note = Some("groups can be found only among three CPUs or more".into());
     }
     input
 }

@@ -1,4 +1,4 @@
-//! Where threads should live, what that is expected to cost, and how to say it to others.
+//! Where threads should run, what that is expected to cost, and how to say it to others.
 
 use super::{Ci, ci, known};
 use crate::advice::{AdviceView, Origin, ProofView};

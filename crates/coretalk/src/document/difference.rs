@@ -132,7 +132,7 @@ impl DifferenceDoc {
             unit: dataset.unit.clone(),
             basis: basis_name(dataset.basis),
             verdict: Verdict::CannotTell.name(),
-            reason: Some("nothing on the other side is known to correspond"),
+            reason: Some("no counterpart is known on the other side"),
             ..DifferenceDoc::default()
         }
     }

@@ -95,7 +95,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Where threads should live, with the environment of the machine or the run that this rests on.
+    /// Where threads should run, with the environment of the machine or the run that this rests on.
     pub fn of_advice(
         view: &AdviceView,
         environment: Option<&Environment>,

@@ -46,21 +46,21 @@ pub fn blocks(view: &AdviceView) -> Vec<Block<'static>> {
 fn title(view: &AdviceView) -> String {
     let threads = count(view.threads as u64, "thread");
     match view.pattern {
-        _ if view.threads == 1 => "Where one thread should live".to_owned(),
-        Some(Pattern::Independent) => format!("Where {threads} that do not talk should live (independent)"),
-        Some(Pattern::Pairs) => format!("Where {threads} that talk in pairs should live (pairs)"),
+        _ if view.threads == 1 => "Where one thread should run".to_owned(),
+        Some(Pattern::Independent) => format!("Where {threads} that do not talk should run (independent)"),
+        Some(Pattern::Pairs) => format!("Where {threads} that talk in pairs should run (pairs)"),
         Some(Pattern::Ring) => {
-            format!("Where {threads} should live, each talking to the next and the last to the first (ring)")
+            format!("Where {threads} should run, each talking to the next and the last to the first (ring)")
         }
         Some(Pattern::Pipeline) => {
-            format!("Where {threads} should live, each talking to the next (pipeline)")
+            format!("Where {threads} should run, each talking to the next (pipeline)")
         }
         Some(Pattern::AllToAll) => {
-            format!("Where {threads} that all talk to each other should live (all-to-all)")
+            format!("Where {threads} that all talk to each other should run (all-to-all)")
         }
         None => {
             let pairs = count(view.talking as u64, "pair");
-            format!("Where {threads} should live, of which {pairs} talk, as in the graph")
+            format!("Where {threads} should run, of which {pairs} talk, as in the graph")
         }
     }
 }
@@ -72,7 +72,7 @@ fn origin(view: &AdviceView) -> String {
         Origin::File(name, format) => format!("From {} ({format})", plain(name)),
     };
     let chosen = count(view.candidates.len() as u64, "CPU");
-    format!("{from}; chosen among {chosen}, {}", cut(&view.candidates.to_string(), 60))
+    format!("{from}; candidates: {chosen}, {}", cut(&view.candidates.to_string(), 60))
 }
 
 fn recommendation(advice: &Advice) -> String {
@@ -111,7 +111,7 @@ fn prices(view: &AdviceView, advice: &Advice) -> Table {
         Column::words("placement"),
         Column::numbers(format!("{} per message", view.unit)),
         Column::words("between"),
-        Column::words("against the advice"),
+        Column::words("compared with the advice"),
     ];
     let row = |name: &str, mean: &Bracket, against: String| {
         let bounds = format!("{} and {}", ns(mean.low), ns(mean.high));
@@ -143,7 +143,7 @@ fn against(baseline: &Baseline, advice: &Advice) -> String {
         return "the same CPUs".to_owned();
     }
     if !baseline.is_worse() {
-        return "cannot be told apart".to_owned();
+        return "no proven difference".to_owned();
     }
     if excess.point >= 1.0 {
         let times = |share: f64| format!("{:.1}", 1.0 + share);
@@ -155,9 +155,9 @@ fn against(baseline: &Baseline, advice: &Advice) -> String {
 fn certainty(advice: &Advice) -> String {
     let Some(slack) = advice.slack else { return String::new() };
     let how = if advice.optimal {
-        "all placements were compared, and the rest is the uncertainty of the values"
+        "all placements were compared; the margin is the uncertainty of the values"
     } else {
-        "a bound over all placements, which perhaps none reaches"
+        "a bound over all placements; perhaps none reaches it"
     };
     let than = if advice.ground == Ground::Nothing { "the best found" } else { "the advised one" };
     format!("No placement is better than {than} by more than {}: {how}.", percent(slack))
@@ -168,7 +168,7 @@ fn what_to_type(advice: &Advice, snippets: Vec<Snippet>) -> Vec<Block<'static>> 
         snippets.into_iter().partition(|snippet| snippet.each);
     let mut blocks = Vec::new();
     if !together.is_empty() {
-        let heading = "to pin the process to these CPUs, with its threads free to move among them:";
+        let heading = "to pin the process to these CPUs (its threads may move among them):";
         blocks.extend([Block::Prose(heading.to_owned()), to_copy(together)]);
     }
     if advice.cpus.len() < 2 {

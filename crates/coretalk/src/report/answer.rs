@@ -217,7 +217,7 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
     let is_enough = cpus >= 4 && 4 * overall(map).measured >= cpus * (cpus - 1);
     let advice = saved.name().filter(|_| is_enough && !moved);
     let advice =
-        advice.map(|id| format!("where 4 threads should live: coretalk advise -n 4 --from {}", plain(id)));
+        advice.map(|id| format!("where 4 threads should run: coretalk advise -n 4 --from {}", plain(id)));
     let parts: Vec<String> = bound.into_iter().chain(advice).collect();
     (!parts.is_empty()).then_some(Block::Parts(parts))
 }
@@ -253,5 +253,5 @@ fn anywhere(map: &LatencyMap, topology: &Topology) -> Option<String> {
     let high = apart.iter().map(|row| row.range_ns[1]).fold(0.0, f64::max);
     let is_whole = whom(map, topology) != "between these CPUs";
     (is_whole && map.cells.cpus().len() > 2 && high / low < WIDE_RANGE)
-        .then(|| "any cores, all are about equally near".to_owned())
+        .then(|| "any cores (all are about equally close)".to_owned())
 }

@@ -73,7 +73,8 @@ pub fn blocks(view: &CompareView<'_>) -> Vec<Block<'static>> {
     }
     blocks.extend([Block::Gap, Block::Prose(conclusion(view))]);
     if view.files {
-        let text = "Files record neither their conditions nor what their groups are: a shift of all pairs (core \
+        let text = "Files do not record how they were measured or what their groups are: a shift of all \
+                    pairs (core \
             clock, different kernel, different lines) looks like a change of the machine.";
         blocks.push(Block::Prose(text.to_owned()));
     }
@@ -124,7 +125,7 @@ pub(super) fn heading(dataset: &DatasetComparison) -> String {
     let basis = match dataset.basis {
         Basis::Cycles => "shifts in core cycles, which do not depend on the core clock".to_owned(),
         Basis::AsRead if dataset.quantity == "half_round_trip" => {
-            format!("shifts in {} as measured, since the core clock of one side is unknown", dataset.unit)
+            format!("shifts in {} as measured, because the core clock of one side is unknown", dataset.unit)
         }
         Basis::AsRead => "shifts as measured".to_owned(),
     };
@@ -228,7 +229,7 @@ fn alone_row(level: &LevelAlone, topology: Option<&Topology>, labels: &Labels) -
     }
     let name = format!("{} of {letter}", level_words(&level.level, topology, labels));
     let [a, b] = medians;
-    let verdict = format!("cannot tell: nothing in {other} is known to correspond");
+    let verdict = format!("cannot tell: no counterpart is known in {other}");
     vec![name, level.pairs.to_string(), a, b, "–".to_owned(), "–".to_owned(), verdict]
 }
 
@@ -306,7 +307,7 @@ pub(super) fn remarks(dataset: &DatasetComparison) -> Vec<String> {
     }
     if dataset.without_ratio > 0 {
         texts.push(format!(
-            "Not compared, since values of zero or less have no ratio: {}.",
+            "Not compared, because values of zero or less have no ratio: {}.",
             count(dataset.without_ratio as u64, "value")
         ));
     }
@@ -354,7 +355,8 @@ pub(super) fn tally(dataset: &DatasetComparison) -> Option<String> {
         |verdict: Verdict| dataset.cells.iter().filter(|cell| cell.difference.verdict == verdict).count();
     let [worse, better] = dataset.called();
     Some(format!(
-        "cells: {} {worse}, {} {better}, {} the same, {} undecided (at most 5 % of those called different are not)",
+        "cells: {} {worse}, {} {better}, {} the same, {} undecided (at most 5 % of the differences found \
+         are false alarms)",
         of(Verdict::Slower),
         of(Verdict::Faster),
         of(Verdict::Same),

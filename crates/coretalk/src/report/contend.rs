@@ -44,7 +44,7 @@ fn title(table: &MethodTable<'_>) -> String {
     if table.cpus().len() > MOST_CPUS {
         cpus.push("…".to_owned());
     }
-    format!("{sections}; {}: threads take CPUs {}", plain(table.arrange), cpus.join(" "))
+    format!("{sections}; {}: threads on CPUs {}", plain(table.arrange), cpus.join(" "))
 }
 
 fn span(ns: f64) -> String {
@@ -88,7 +88,7 @@ fn detail(of: &MethodTable<'_>) -> Option<Table> {
         Column::numbers("M ops/s").meaning("operations of all threads"),
         Column::numbers("wall ns").from_width(ROOMY),
         Column::numbers("Jain")
-            .meaning("Jain's fairness index over the pass and in windows of 1 ms (1 is even)"),
+            .meaning("Jain's fairness index over the pass and in windows of 1 ms (1 is perfectly fair)"),
         Column::numbers("1 ms"),
         Column::numbers("slowest").meaning("share of the slowest thread"),
         Column::numbers("fastest").from_width(ROOMY).meaning("and of the fastest"),
@@ -151,7 +151,7 @@ fn counts(trials: &[&TrialResult]) -> Vec<String> {
         );
         sentences.push(match (trial.flags.contains(Flag::Invalid), lost(trial)) {
             (false, Some([lost, made])) => format!(
-                "{method} with {threads} lost {} of {} additions ({}): the wrong answer.",
+                "{method} with {threads} lost {} of {} additions ({}): its result is wrong.",
                 grouped(lost as i64),
                 grouped(made as i64),
                 percent(lost as f64 / made.max(1) as f64),
@@ -177,7 +177,10 @@ fn counts(trials: &[&TrialResult]) -> Vec<String> {
     }
     if let Some(overlap) = least_overlap(trials.iter().copied()) {
         let overlap = percent(overlap);
-        sentences.push(format!("Threads with a CPU each overlapped for at least {overlap} of their time."));
+        sentences.push(format!(
+            "Threads on CPUs of their own ran at the same time for at least {overlap} of \
+                                the measured time."
+        ));
     }
     sentences
 }

@@ -67,7 +67,7 @@ impl<'a> Differing<'a> {
             .map(|mismatch| format!("{} ({} and {})", mismatch.what, said(&mismatch.a), said(&mismatch.b)))
             .collect();
         Some(format!(
-            "The two are different experiments: they differ in {}. No difference is shown.",
+            "A and B are different experiments: they differ in {}. No difference is shown.",
             parts.join(", ")
         ))
     }

@@ -54,7 +54,7 @@ fn timed(kernel: &str) -> String {
     let (protocol, hint) =
         kernel.split_once('+').map_or((kernel, Hint::None), |(name, _)| (name, Hint::Pause));
     if protocol == RING {
-        return "a message each way through two rings, one each way; waiting with a pause".to_owned();
+        return "a message each way, through one ring per direction; waiting with a pause".to_owned();
     }
     let Some(protocol) = Protocol::ALL.into_iter().find(|known| known.name() == protocol) else {
         return String::new();
@@ -62,9 +62,9 @@ fn timed(kernel: &str) -> String {
     let what = match protocol {
         Protocol::Cas => "both sides compare-and-swap one line, in turn",
         Protocol::Store => "both sides load and store one line, in turn",
-        Protocol::Msg => "a message each way, a mailbox line for each direction",
-        Protocol::Xfer => "reads of lines that the other CPU wrote, no spin",
-        Protocol::OneWay => "a time stamp sent one way, against the fastest of its visit",
+        Protocol::Msg => "a message each way, one mailbox line per direction",
+        Protocol::Xfer => "reads of lines that the other CPU wrote, no spinning",
+        Protocol::OneWay => "a time stamp sent one way, compared with the fastest in the same pass",
     };
     let hint = match hint {
         Hint::None => "",
@@ -121,10 +121,10 @@ pub fn selftest(findings: &[Finding], seconds: f64) -> Vec<Block<'static>> {
     }
     let of = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
     let conclusion = match (of(Verdict::Fail), of(Verdict::CannotTell)) {
-        (0, 0) => "This machine lets coretalk measure honestly.".to_owned(),
-        (0, open) => format!("Nothing failed, and {} shows nothing here.", count(open as u64, "check")),
+        (0, 0) => "Every check passed: measurements on this machine can be trusted.".to_owned(),
+        (0, open) => format!("Nothing failed, but {} could not decide.", count(open as u64, "check")),
         (failed, _) => format!(
-            "{} failed: do not trust numbers from this machine before the cause is known.",
+            "{} failed: do not trust measurements on this machine until the cause is known.",
             count(failed as u64, "check")
         ),
     };
@@ -174,7 +174,7 @@ pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
     match &view.offsets {
         Some(compared) => blocks.extend(offsets(compared)),
         None => {
-            let text = "CPUs were not compared with each other: unknown whether their counters agree.";
+            let text = "The counters of different CPUs were not compared: it is unknown whether they agree.";
             blocks.push(Block::Prose(text.to_owned()));
         }
     }
@@ -222,9 +222,10 @@ fn offsets(offsets: &Matrix<Option<[f64; 2]>>) -> Vec<Block<'_>> {
         || offsets.iter().filter_map(|(row, column, bounds)| Some(([cpus[row], cpus[column]], (*bounds)?)));
     let farthest = compared().max_by(|a, b| sure(a.1).total_cmp(&sure(b.1)));
     let mut sentences = vec![match farthest {
-        None => "No two CPUs could be compared: unknown whether their counters agree.".to_owned(),
+        None => "No two CPUs could be compared: it is unknown whether their counters agree.".to_owned(),
         Some(([a, b], bounds)) if sure(bounds) > 0.0 => format!(
-            "Counters differ: CPUs {a} and {b} by {} to {} ns. Only one-way times suffer; round trips do not.",
+            "Counters differ: CPUs {a} and {b} by {} to {} ns. This affects one-way times only, not round \
+             trips.",
             ns(bounds[0]),
             ns(bounds[1])
         ),
@@ -232,7 +233,8 @@ fn offsets(offsets: &Matrix<Option<[f64; 2]>>) -> Vec<Block<'_>> {
             let widest = compared().map(|(_, bounds)| bounds[1] - bounds[0]).fold(0.0, f64::max);
             let within = ns(widest);
             format!(
-                "Counters agree within {within} ns, the widest bounds of a pair: all of them include zero."
+                "Counters agree within {within} ns: the bounds of every pair include zero, and none are \
+                 wider."
             )
         }
     }];

@@ -98,7 +98,7 @@ impl ImportedFile {
 
     /// What is to be said of its numbers.
     pub fn summary(&self) -> Vec<Block<'static>> {
-        let warning = "Measured by another tool; coretalk has checked none of it.";
+        let warning = "Measured by another tool; coretalk checked none of it.";
         let mut blocks = vec![Block::Prose(warning.to_owned())];
         let several = self.matrices.len() > 1;
         for imported in &self.matrices {

@@ -27,8 +27,8 @@ pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
         // The quietest closes the table.
         sorted.first().filter(|_| left_out > 0),
     );
-    let about = "Every CPU reads the clock all the time; two reads more than 0.5 µs apart are a gap. Causes are \
-     shares of the time lost, as far as the counters of the system show them.";
+    let about = "Every CPU reads the clock all the time; two reads more than 0.5 µs apart are a gap. Causes \
+                 are shares of the time lost, as far as the system's counters show them.";
     let mut blocks = vec![Block::Prose(about.to_owned()), Block::Gap, Block::Table(table(trials, shown))];
     if left_out > 0 {
         let cpus = count(left_out as u64, "CPU");

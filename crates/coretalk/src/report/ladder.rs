@@ -106,7 +106,7 @@ pub fn in_short(result: &LatencyResult, topology: &Topology) -> Vec<Block<'stati
         });
     }
     if !printed.is_empty() && result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {
-        printed.push("each in the state that its headline shows".to_owned());
+        printed.push("each in the state of its headline".to_owned());
     }
     [("in use", in_use), ("compare", printed)]
         .into_iter()
@@ -299,13 +299,13 @@ pub fn footnote(result: &LatencyResult) -> String {
     let rows = &result.ladder;
     let tools = rows.iter().any(|row| row.step.starts_with("as:"));
     let pairs = rows.iter().map(|row| u64::from(row.pairs)).max().unwrap_or(0);
-    let kinds = if rows.iter().any(|row| row.classes.is_some()) { " and kinds of cores" } else { "" };
+    let kinds = if rows.iter().any(|row| row.classes.is_some()) { " and core class" } else { "" };
     let mut text = match pairs {
-        0 | 1 => format!("medians of one pair of each relation{kinds}"),
-        most => format!("medians over at most {most} representative pairs of each relation{kinds}"),
+        0 | 1 => format!("one pair per relation{kinds}"),
+        most => format!("medians over at most {most} representative pairs per relation{kinds}"),
     };
     if tools {
-        text.push_str("; ~ is what that tool would print, reproduced");
+        text.push_str("; ~ is what that tool would print");
     }
     let woken: Vec<&str> =
         RUNGS.iter().map(|rung| rung.step).filter(|step| rows.iter().any(|row| row.step == *step)).collect();
@@ -314,10 +314,10 @@ pub fn footnote(result: &LatencyResult) -> String {
         text.push_str(&format!("; {}: until a thread that slept {gap} runs again", woken.join(" and ")));
     }
     if result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {
-        text.push_str("; each pair in the state that its headline shows");
+        text.push_str("; each pair in the state of its headline");
     }
     if rows.iter().any(|row| row.latency_ns.is_none()) {
-        text.push_str(" (·: seen only in others)");
+        text.push_str(" (·: seen only in other states)");
     }
     text
 }

@@ -49,12 +49,12 @@ pub(super) fn words(doubt: &Doubt, unit: &str) -> String {
             if cells.len() == 1 { "it" } else { "them" },
         ),
         Doubt::TooFast { cells, least } => format!(
-            "{}: {} {unit} and less than any two CPUs need; check the unit and the tool",
+            "{}: down to {} {unit}, faster than any two CPUs can be; check the unit and the tool",
             pairs(cells),
             ns(*least)
         ),
         Doubt::TooSlow { cells, most, median } => format!(
-            "{}: up to {} {unit} against a median of {}; something else ran there, measure again",
+            "{}: up to {} {unit} against a median of {}; something else was running there; measure again",
             pairs(cells),
             ns(*most),
             ns(*median)
@@ -63,15 +63,14 @@ pub(super) fn words(doubt: &Doubt, unit: &str) -> String {
             format!("{}: no value ({} of {of} are not in the file)", pairs(cells), cells.len())
         }
         Doubt::ClockComb { step, least } => format!(
-            "the values are multiples of {} {unit}: the clock of that tool was coarse; differences below that mean \
-             nothing, and the fastest pair ({} {unit}) may be off by half of it",
+            "the values are multiples of {} {unit}: the clock of that tool was coarse; smaller differences \
+             mean nothing, and the fastest pair ({} {unit}) may be off by half of it",
             ns(*step),
             ns(*least)
         ),
         Doubt::TaintedHome { clean, tainted, far: [inside, same, across] } => format!(
             "CPUs {tainted} are as slow among themselves ({} {unit}) as across ({}), while CPUs {clean} are not ({}): \
-             the measured line was homed near the latter, so pairs elsewhere paid for the distance; the true \
-             values of CPUs {tainted} are lower",
+             the measured line was in the memory of CPUs {clean}, and the other pairs paid for that distance; the true values of CPUs {tainted} are lower",
             ns(*same),
             ns(*across),
             ns(*inside)
@@ -90,8 +89,8 @@ pub(super) fn words(doubt: &Doubt, unit: &str) -> String {
                 format!("; fast pairs that fit no group: {}", pairs(open))
             };
             format!(
-                "values vary by {} and no CPU's row resembles another's ({} of it is explained){triples}: threads that \
-                 were not pinned look like this, and so does noise; no structure can be read from it",
+                "values vary by {}, and no CPU's row resembles another's (similar rows explain only {} of \
+                 that){triples}: unpinned threads look like this, and so does noise; no groups can be inferred",
                 percent(*spread),
                 percent(predicted.max(0.0))
             )

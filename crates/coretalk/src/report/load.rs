@@ -23,12 +23,12 @@ pub(super) fn lines(curve: &LoadCurve, style: &Style) -> Vec<String> {
         rows = vec![("all".to_owned(), (0..steps).map(of_step).collect())];
     }
     let who = match count > MOST_ROWS {
-        true => format!("Load of {} CPUs together", grouped(count as i64)),
+        true => format!("Mean load of {} CPUs", grouped(count as i64)),
         false => "Load of each CPU".to_owned(),
     };
     let text = format!(
-        "{who} from the measured threads over the run: a column is {}, its height the share of that time, the \
-         number the mean.",
+        "{who} from the measured threads over the run: each column is {}, its height the share of that \
+         time; the number is the mean.",
         duration(curve.step.secs() * together as f64)
     );
     let mut lines = terminal::lines(&[Block::Prose(text)], style);
@@ -71,7 +71,7 @@ mod tests {
             &curve(&[(0, &[Some(0.0), Some(0.5), Some(1.0)]), (7, &[None, Some(1.2), Some(0.1)])]),
             &Style::of_width(100),
         );
-        assert!(lines[0].contains("a column is 500 ms"), "{lines:?}");
+        assert!(lines[0].contains("each column is 500 ms"), "{lines:?}");
         assert_eq!(lines[lines.len() - 2..], ["    0  ▅█ 50 %", "    7 ·█▁ ·"]);
     }
 
@@ -81,7 +81,7 @@ mod tests {
         let cpus: Vec<(u32, &[Option<f64>])> = (0..40).map(|cpu| (cpu, &shares[..])).collect();
         let drawn = lines(&curve(&cpus), &Style::of_width(50));
         assert!(
-            drawn[0].contains("40 CPUs together") && drawn.join(" ").contains("a column is 1.0 s"),
+            drawn[0].contains("Mean load of 40 CPUs") && drawn.join(" ").contains("each column is 1.0 s"),
             "{drawn:?}"
         );
         assert_eq!(drawn.last().unwrap(), &format!("  all {} 25 %", "▃".repeat(30)));

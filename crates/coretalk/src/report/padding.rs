@@ -43,7 +43,7 @@ fn sentence(mut distances: Vec<(f64, &Estimate)>) -> String {
     let (near, far) = distances.split_at(free);
     let bytes = |(bytes, _): &(f64, &Estimate)| format!("{bytes:.0} bytes");
     match (near, far) {
-        ([], []) => "nothing is known".to_owned(),
+        ([], []) => "cannot tell.".to_owned(),
         ([], [first, ..]) => {
             format!("writers {} apart do not slow each other down: padding gains nothing here.", bytes(first))
         }
@@ -53,7 +53,7 @@ fn sentence(mut distances: Vec<(f64, &Estimate)>) -> String {
             times(near)
         ),
         (_, [first, ..]) => format!(
-            "writers less than {0} apart take {1} as long as alone, from there on {2}: pad to {0}.",
+            "writers less than {0} apart take {1} as long as a lone writer, and from {0} on {2}: pad to {0}.",
             bytes(first),
             times(near),
             times(far)
@@ -92,7 +92,7 @@ mod tests {
     fn padding_pays_to_where_nothing_is_felt_any_more() {
         let usual = told(&[(8.0, 4.5), (32.0, 4.1), (64.0, 1.02), (128.0, 1.0)]);
         assert!(usual.starts_with("writers less than 64 bytes apart take 4.1 to 4.5 times"), "{usual}");
-        assert!(usual.ends_with("from there on 1.0 times: pad to 64 bytes."), "{usual}");
+        assert!(usual.ends_with("and from 64 bytes on 1.0 times: pad to 64 bytes."), "{usual}");
         let in_twos = told(&[(8.0, 4.5), (64.0, 1.3), (128.0, 1.0)]);
         assert!(in_twos.ends_with("pad to 128 bytes."), "lines fetched in twos: {in_twos}");
         assert!(told(&[(8.0, 1.0), (64.0, 1.0)]).contains("padding gains nothing"));

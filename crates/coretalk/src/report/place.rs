@@ -68,7 +68,7 @@ const MOST_HELD: usize = 16;
 /// matters which thread runs where, that too.
 pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'static>> {
     let roles = settings.roles_in_order();
-    let mut columns = ["placement", "has", "threads on CPUs", "as"].map(Column::words).to_vec();
+    let mut columns = ["placement", "uses", "threads on CPUs", "command"].map(Column::words).to_vec();
     if roles.is_none() {
         columns.remove(2);
     }
@@ -88,7 +88,7 @@ pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'s
         let names: Vec<&str> = placement.name.split('+').collect();
         if names.len() > 1 && names.iter().all(|name| Preset::named(name).is_some()) {
             let names = names.join(" and ");
-            blocks.push(Block::Prose(format!("{names} use the same CPUs here and run once.")));
+            blocks.push(Block::Prose(format!("{names} use the same CPUs here and are run as one.")));
         }
     }
     blocks.extend(roles.into_iter().flat_map(|roles| held(settings, roles)));
@@ -106,7 +106,7 @@ fn held(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
     let bound = || settings.placements.iter().filter(|placement| placement.binding == Binding::Bound);
     let twins = bound().enumerate().find_map(|(number, first)| {
         let twin = bound().skip(number + 1).find(|other| other.set() == first.set())?;
-        Some(format!(", and it cannot tell {} from {}", plain(&first.name), plain(&twin.name)))
+        Some(format!(", so {} and {} become the same", plain(&first.name), plain(&twin.name)))
     });
     let mut blocks = vec![Block::Prose(format!(
         "Here each thread is pinned to one CPU, in this order. taskset pins the whole process: its threads may \
@@ -256,8 +256,8 @@ fn without_memory(comparison: &Comparison) -> Option<&'static str> {
     let unknown =
         comparison.metric.name == "peak_memory_mb" && comparison.arms.iter().any(|arm| arm.runs.is_empty());
     unknown.then_some(
-        "Unknown peak memory: the work used less than the small process that starts it, which the system counts as \
-         part of it.",
+        "Peak memory unknown: the work used less than the small process that starts it, which the system \
+         includes in its count.",
     )
 }
 
@@ -286,7 +286,10 @@ pub(super) fn sentence(report: &RunReport, place: &PlaceReport, headline: &Compa
             format!("{mine} wins in {what}: {behind} ({p}). {why}")
         }
         Outcome::Same { within } => {
-            format!("No placement matters here: none differs by more than {} in {what}.", percent(*within))
+            format!(
+                "The placement does not matter here: none differs by more than {} in {what}.",
+                percent(*within)
+            )
         }
         Outcome::CannotTell | Outcome::NotTested => {
             let told = match missing(place, headline) {
@@ -308,7 +311,7 @@ pub(super) fn sentence(report: &RunReport, place: &PlaceReport, headline: &Compa
 /// What keeps a comparison from being tested, if anything does.
 fn missing(place: &PlaceReport, headline: &Comparison) -> Option<String> {
     if headline.open() == Some(Open::BelowZero) {
-        return Some("it has values below zero, and placements are compared by ratios".to_owned());
+        return Some("it has values below zero, which cannot be compared by ratio".to_owned());
     }
     let fewest = headline.arms.iter().min_by_key(|arm| arm.runs.len())?;
     let made = fewest.runs.len();
@@ -367,7 +370,7 @@ fn ending(header: &RunHeader, place: &PlaceReport, saved: Saved<'_>) -> Vec<Bloc
         blocks.push(Block::Prose(format!("Ended early{kept}.")));
     } else if place.result.budget_ended {
         let before = match () {
-            () if lacks_runs(place) => "everything had run on every placement".to_owned(),
+            () if lacks_runs(place) => "everything had been run on every placement".to_owned(),
             () if lacks_repetitions(place) => "every repetition was made".to_owned(),
             () => format!("every difference was known to ±{}", percent(place.settings.precision)),
         };

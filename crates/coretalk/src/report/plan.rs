@@ -38,8 +38,10 @@ pub fn plan(plan: &PlanReport, topology: &Topology) -> Block<'static> {
 /// How many pairs are measured at the same time.
 fn together(pairs: u64) -> String {
     match pairs {
-        1 => "one pair: every number is that of a pair alone".to_owned(),
-        pairs => format!("up to {}, where measuring them together proves harmless", count(pairs, "pair")),
+        1 => "one pair".to_owned(),
+        pairs => {
+            format!("up to {}, if a check shows that this does not change the results", count(pairs, "pair"))
+        }
     }
 }
 
@@ -65,7 +67,7 @@ pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings) -> Block<'stati
         row("messages", format!("{each} per trial in its first {least} passes, if the budget allows"));
         row(
             "machine time",
-            format!("at most {long}: how long messages take is known only once some were sent"),
+            format!("at most {long}: the time per message is known only after some were sent"),
         );
         return Block::Table(table);
     }

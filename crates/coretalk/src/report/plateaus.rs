@@ -20,8 +20,8 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
     }
     let many = count(trials.len() as u64, "trial");
     let text = format!(
-        "The machine changed state: {} of {many} have several levels. Shown is the most frequent one, never an \
-         average.",
+        "The machine changed state: {} of {many} have several levels. The tables show the most frequent \
+         one, never an average.",
         changed.len()
     );
     let mut blocks = vec![Block::Prose(text)];

@@ -263,7 +263,10 @@ impl<W: Write, C: FnMut() -> Duration> Observer for Progress<W, C> {
         match event {
             Event::Phase { purpose } => self.phase = purpose,
             Event::Notice { text } => self.remark(&text),
-            Event::Departed { departure } => self.remark(&format!("{departure}; the run goes on without it")),
+            Event::Departed { departure } => self.remark(&format!(
+                "{departure}; the run continues without \
+                                                                   it"
+            )),
             Event::Committed { slot, progress, left } => {
                 if !self.of_series && !slot.passes.is_empty() {
                     self.of_series = true;
@@ -286,13 +289,13 @@ fn latest(visit: &Visit) -> Option<Reading> {
 
 fn phase_words(purpose: Purpose) -> &'static str {
     match purpose {
-        Purpose::Pilot => "choosing the hint",
+        Purpose::Pilot => "choosing the wait hint",
         Purpose::Map => "measuring the map",
-        Purpose::Gate => "checking pairs alone",
+        Purpose::Gate => "checking pairs one at a time",
         Purpose::Again => "repeating doubtful pairs",
-        Purpose::Ladder => "climbing the ladder",
-        Purpose::Tails => "watching single round trips",
-        Purpose::Imitation | Purpose::ImitationBack => "imitating other tools",
+        Purpose::Ladder => "measuring the ladder",
+        Purpose::Tails => "timing single round trips",
+        Purpose::Imitation | Purpose::ImitationBack => "reproducing other tools",
     }
 }
 

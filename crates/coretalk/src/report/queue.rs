@@ -66,7 +66,8 @@ fn tables_of<'a>(
     matrices: &[QueueMatrix<'_>],
     shapes: &[ShapeRates<'_>],
 ) -> Vec<Block<'a>> {
-    let about = "By relation: median over its pairs, million messages per second; !: some pair is doubtful.";
+    let about = "By relation and capacity: median over the pairs, million messages per second; !: at least \
+                 one pair is doubtful.";
     let mut blocks =
         vec![Block::Prose(about.to_owned()), Block::Table(by_relation(report, shapes)), Block::Gap];
     blocks.extend(costs(report, matrices, shapes));
@@ -93,8 +94,8 @@ fn conclusions(
     let mut sentences = Vec::new();
     if shapes.iter().any(spins) {
         sentences.push(
-            "s: both threads poll instead of sleeping and share one CPU, so they hand over once per time slice: \
-             that measures the scheduler, not the pair."
+            "s: both threads poll instead of sleeping and share one CPU, so they hand over once per time \
+             slice: this measures the scheduler, not the pair."
                 .to_owned(),
         );
     }
@@ -108,8 +109,8 @@ fn conclusions(
     let checked = verification(matrices, &report.topology, REPRESENTATIVES).filter(|_| sampled);
     sentences.extend(checked.map(|checked| {
         format!(
-            "Not every pair was measured. Of {} other cells drawn at random, {} differ from what their relation \
-             predicts: at most {} of all cells do, at 95 %.",
+            "Not every pair was measured. Of {} other cells drawn at random, {} differ from what their \
+             relation predicts, so at most {} of all cells do (95 %).",
             grouped(checked.cells as i64),
             checked.beside,
             percent(checked.bound),
@@ -131,8 +132,8 @@ fn by_relation(report: &RunReport, shapes: &[ShapeRates<'_>]) -> Table {
             capacities.push(capacity);
         }
     }
-    let mut columns = ["capacity", "", "pairs"].map(Column::words).to_vec();
-    columns.push(Column::numbers(""));
+    let mut columns = ["queue", "payload", "relation"].map(Column::words).to_vec();
+    columns.push(Column::numbers("pairs"));
     columns.extend(capacities.iter().map(|capacity| Column::numbers(grouped(*capacity as i64)).marked()));
     let mut table = Table::new(columns);
     for shape in shapes {
@@ -173,7 +174,7 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
     else {
         return Vec::new();
     };
-    let mut columns = ["", "", "CPUs"].map(Column::words).to_vec();
+    let mut columns = ["queue", "payload", "CPUs"].map(Column::words).to_vec();
     columns.extend(
         ["CPU ns in", "out", "sleeps", "preempted", "full", "empty", "batch", "load"].map(Column::numbers),
     );
@@ -206,8 +207,7 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
     }
     let about = format!(
         "Cost of a message at capacity {}: CPU time to put it in and take it out; sleeps and involuntary \
-         switches of its threads; how often the queue was full or empty; messages taken between two empty \
-         queues; CPUs busy.",
+         switches of its threads; how often the queue was full or empty; messages taken between two times the queue was empty; CPUs busy.",
         grouped(middle as i64)
     );
     vec![Block::Prose(about), Block::Table(table)]
@@ -313,8 +313,8 @@ fn left_out(shapes: &[ShapeRates<'_>]) -> Option<String> {
     let all: usize = rates().map(|rate| rate.pairs).sum();
     (elsewhere > 0).then(|| {
         format!(
-            "{elsewhere} of {} are left out of this comparison: the machine was in another state than for most \
-             cells of their pair.",
+            "{elsewhere} of {} are left out of this comparison: the machine was in a different state than \
+             for most cells of the same pair.",
             count(all as u64, "cell")
         )
     })

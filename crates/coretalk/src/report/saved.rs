@@ -58,7 +58,7 @@ pub fn departed(header: &RunHeader, saved_as: Option<&str>) -> Option<Block<'sta
     let back = if others.is_empty() { "it is" } else { "they are" };
     let how =
         saved_as.map_or(String::new(), |id| format!("; once {back} back: coretalk --resume {}", plain(id)));
-    Some(Block::Doubt(format!("{who}: what needs {} was not measured completely{how}", pronoun(all.len()))))
+    Some(Block::Doubt(format!("{who}: measurements with {} are incomplete{how}", pronoun(all.len()))))
 }
 
 fn pronoun(count: usize) -> &'static str {
@@ -76,13 +76,14 @@ pub fn ending(report: &RunReport, saved_as: Option<&str>) -> Vec<Block<'static>>
         let how =
             saved_as.map_or(String::new(), |id| format!("; to continue: coretalk --resume {}", plain(id)));
         blocks.push(Block::Prose(format!(
-            "Interrupted after {}: not everything was measured{how}",
+            "Interrupted after {}, before everything was measured{how}",
             count(u64::from(latency.map_or(0, |latency| latency.result.passes)), "pass")
         )));
     } else if let Some(latency) = latency.filter(|latency| latency.result.budget_ended) {
         let part = if report.series.is_some() { " for the map" } else { "" };
         blocks.push(Block::Prose(format!(
-            "The budget of {}{part} ended before every interval was as narrow as requested; try a longer --budget.",
+            "The budget of {}{part} ended before every interval was as narrow as requested; try a longer \
+             --budget.",
             duration(latency.settings.budget.secs())
         )));
     }

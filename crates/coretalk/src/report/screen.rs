@@ -97,7 +97,8 @@ fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
     let Some(LatencyReport { settings, result }) = &report.latency else {
         return vec![Block::Prose(match report.cpus()[..] {
             [cpu] => format!(
-                "CPU {cpu} alone has no pair: no latency between CPUs can be measured. `coretalk wait`, `queue`, \
+                "There is only CPU {cpu}, so no latency between CPUs can be measured. `coretalk wait`, \
+                 `queue`, \
                  `wake`, `contend` and `spawn` measure what one CPU can show."
             ),
             _ => "This run holds no cell.".to_owned(),
@@ -253,8 +254,8 @@ fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
     }
     let legend = tails.first().map(|series| {
         Block::Prose(format!(
-            "Single events, {} over {} for each pair; net is without the median cost of the clock ({} ns in a round \
-             trip, half of it in each hop), with its sign: {} below zero.",
+            "Single events, {} over {} for each pair; net: minus the median cost of the clock ({} ns in a \
+             round trip, half of it in each hop); {} below zero.",
             count(counts_total(&series.raw), "round trip"),
             duration(series.observed.secs()),
             ns(series.clock_ns),

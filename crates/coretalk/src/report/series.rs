@@ -175,7 +175,7 @@ fn modes_of(
             Some(other) => {
                 format!("one of them matches {}", placement_words(report, &other.spec.placement))
             }
-            None => "no placement measured here explains it".to_owned(),
+            None => "no placement measured here explains this".to_owned(),
         };
         blocks.push(Block::Remark(format!(
             "{} on {}, {}: {}; {explained}",
@@ -204,7 +204,7 @@ pub(super) fn ending(report: &RunReport, series: &SeriesReport, saved: Saved<'_>
             Saved::As(id) => format!("; to continue: coretalk --resume {}", plain(id)),
             Saved::Not => String::new(),
         };
-        let text = format!("Interrupted: not everything was measured{how}");
+        let text = format!("Interrupted before everything was measured{how}");
         blocks.extend((!beside_a_map).then_some(Block::Prose(text)));
     } else if series.result.budget_ended {
         blocks.push(Block::Prose(format!(

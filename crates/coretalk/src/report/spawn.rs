@@ -51,9 +51,7 @@ pub(super) fn blocks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Bl
     let mut blocks = vec![
         Block::Prose(
             "µs, medians: until the new one runs (with its tail), until the creator continues (cost), and until the \
-             creator knows that it has ended (joined). C−B: first statement minus return; below zero the new one \
-             ran first; a \
-             range where the sign is uncertain."
+             creator knows that it has ended (joined). C−B: first statement minus return; below zero the new one ran first; a range means that the sign is uncertain."
                 .to_owned(),
         ),
         Block::Gap,

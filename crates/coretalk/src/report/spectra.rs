@@ -44,8 +44,7 @@ const WIDEST: usize = 24;
 /// From here on a value is written by its power of ten: 11 days in nanoseconds.
 const HUGE: f64 = 1e15;
 /// What `≤` means.
-pub(super) const BOUNDS: &str =
-    "≤: the table in the file skips this percentile, which is at or below the value.";
+pub(super) const BOUNDS: &str = "≤: the file skips this percentile; it is at or below this value.";
 
 /// The screen.
 pub fn blocks(views: &[SpectrumView]) -> Vec<Block<'_>> {
@@ -74,7 +73,7 @@ pub(super) fn values_words(views: &[SpectrumView]) -> String {
         [Some(unit)] => format!("in {}", plain(unit)),
         [None] if views.len() > 1 => "in a unit that their files do not give".to_owned(),
         [None] => "in a unit that the file does not give".to_owned(),
-        _ => "each in the unit of its own file: they may differ".to_owned(),
+        _ => "each in the unit of its own file; units may differ".to_owned(),
     }
 }
 

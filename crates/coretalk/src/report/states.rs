@@ -74,7 +74,7 @@ fn still(report: &RunReport, [a, b]: [CpuId; 2], value: &CellValue) -> Vec<Block
         let node = value.home.0;
         Block::Fact(
             "memory",
-            format!("lines on the better node ({node}); on the other {penalty:.2} × as long"),
+            format!("lines on the better node ({node}); {penalty:.2} × as long on the other"),
         )
     }));
     blocks.extend(doubts(value).map(Block::Doubt));
@@ -108,7 +108,7 @@ fn changes(report: &RunReport, watch: &StateWatch) -> String {
             format!(", but only for {} of {} kinds of exchange", contrast.slowed, contrast.kernels)
         }
         _ if report.environment.hypervisor.is_some() || report.header.simulated => {
-            ", as when a host moves vCPUs or runs others beside them".to_owned()
+            ", as when a host moves vCPUs or shares their cores".to_owned()
         }
         _ => String::new(),
     };
@@ -165,7 +165,7 @@ pub fn plot(watch: &StateWatch, style: &Style) -> Vec<String> {
         ((passed * room as f64) as usize).min(room - 1)
     };
     let unit = right("ns", labels);
-    let words = [unit.as_str()].into_iter().chain("half round trip; a glyph is one pass".split(' '));
+    let words = [unit.as_str()].into_iter().chain("half round trip; each character is one pass".split(' '));
     let mut lines = flow(words, " ", style.width, labels + 2);
     for (state, level) in &rows {
         let mut cells = vec![' '; room];
@@ -306,9 +306,9 @@ fn change_of_map(watch: &StateWatch, measured: u64) -> String {
     let watched = duration(watch.watched.secs());
     let shown = "Each cell shows its most frequent level; the others are in the JSON document.";
     if levels_changed(watch) {
-        format!("{how_many} changed while they were watched ({watched}). {shown}")
+        format!("{how_many} changed during the {watched} watched. {shown}")
     } else {
-        format!("{how_many} changed for a while as they were watched ({watched}). {shown}")
+        format!("{how_many} changed for a while during the {watched} watched. {shown}")
     }
 }
 

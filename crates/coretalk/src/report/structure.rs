@@ -79,7 +79,7 @@ fn far_inside(most: Option<f64>) -> String {
 /// What one CPU beside all others is, by the reported levels that settle it.
 fn why_alone(reported: &[Level]) -> String {
     match reported {
-        [] => "it is far away or slow: one CPU alone cannot show which".to_owned(),
+        [] => "it is far away or slow; one CPU alone cannot show which".to_owned(),
         levels => {
             let names: Vec<&str> = levels.iter().map(|level| level_words(*level, 2)).collect();
             format!("a group of its own, as the system reports ({})", names.join(", "))
@@ -246,12 +246,12 @@ fn remarks(structure: &Structure, findings: &Findings, unit: &str) -> Vec<String
         sentences.extend(all_but_one(findings, unit).iter().map(|text| format!("{text}.")));
     }
     for hint in structure.hints.iter().filter(|hint| hint.but.is_none()) {
-        sentences.push(format!("One group stands out alone, a hint and not a level: {}.", hint.cpus));
+        sentences.push(format!("One group stands out (a hint, not a level): {}.", hint.cpus));
     }
     for level in structure.levels.iter().filter(|level| !level.by_elimination.is_empty()) {
         let pairs: Vec<String> = level.by_elimination.iter().map(|[a, b]| format!("{a} and {b}")).collect();
         sentences.push(format!(
-            "{}: {} grouped by elimination, since their own latency is missing: {}.",
+            "{}: {} grouped by elimination, because their own latency is missing: {}.",
             level.name,
             count(pairs.len() as u64, "pair"),
             pairs.join(", ")
@@ -407,7 +407,7 @@ mod tests {
         );
         assert!(table.contains("agree, as far as one CPU can show"), "{table}");
         let [first, _] = said(&[0, 1, 2, 3, 8], &[]);
-        assert!(first.ends_with("it is far away or slow: one CPU alone cannot show which"), "{first}");
+        assert!(first.ends_with("it is far away or slow; one CPU alone cannot show which"), "{first}");
         let [first, table] = said(&[0, 1, 2, 3, 8, 16], &["0-3", "8", "16"]);
         assert_eq!(
             first,

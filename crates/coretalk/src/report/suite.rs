@@ -116,7 +116,8 @@ fn common(trials: &[TrialResult]) -> Vec<Flag> {
 fn legend(series: &SeriesReport, common: &[Flag]) -> String {
     let width = percent(series.settings.precision);
     let mut words = format!(
-        "Intervals are ±{width} at 95 % unless shown (±?: too few passes); ! marks a value not to be used, with the reason."
+        "Intervals are ±{width} at 95 % unless shown (±?: too few passes); ! marks a value that should not \
+         be used, with the reason."
     );
     for flag in common {
         let of = series.result.trials.iter().filter(|trial| trial.flags.contains(*flag));

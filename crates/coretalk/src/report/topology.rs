@@ -42,7 +42,7 @@ fn beside(topology: &Topology) -> Vec<String> {
         let same: Vec<String> =
             beside.same.iter().map(|(level, same)| same_words(topology, *level, *same)).collect();
         if !same.is_empty() {
-            sentences.push(format!("Reported, but not a level of its own: {}.", same.join("; ")));
+            sentences.push(format!("Reported, but no separate level: {}.", same.join("; ")));
         }
     }
     let missing: Vec<&str> =
@@ -73,7 +73,7 @@ fn memory_words(node: &MemoryNode) -> String {
 
 fn same_words(topology: &Topology, level: Level, same: Same) -> String {
     match same {
-        Same::Machine => format!("one {} has every CPU", level_words(level, 1)),
+        Same::Machine => format!("one {} contains all CPUs", level_words(level, 1)),
         Same::Level(other) => {
             let number = topology.level(other).len();
             let verb = if number == 1 { "is" } else { "are" };

@@ -32,7 +32,7 @@ pub fn maps(series: &SeriesReport) -> Vec<Alike<'_>> {
 pub fn map_words(series: &SeriesReport, kind: &Alike<'_>) -> String {
     let spec = &kind.trials[0].spec;
     let probe = probes::series_by_id(&spec.probe);
-    let roles = probe.map_or("the row is the first of the pair", |probe| probe.roles_of_a_pair());
+    let roles = probe.map_or("rows: first CPU of the pair", |probe| probe.roles_of_a_pair());
     let is_value = |name: &&str| kind.trials.iter().any(|trial| trial.values.contains_key(*name));
     let value = kind.displayed_value(&series.settings).filter(is_value);
     let what = value.map_or("median".to_owned(), |name| title_of(&spec.probe, name));

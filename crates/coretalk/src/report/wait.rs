@@ -79,7 +79,7 @@ fn of_placement(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let calls = of(Some(names::COST));
     if !calls.is_empty() {
         blocks.extend([
-            prose("One step of each strategy from poll to poll:"),
+            prose("One call of what each strategy does between polls:"),
             Block::Table(values(&calls, [(names::CALL_NS, "ns"), (names::CALL_CYCLES, "core cycles")])),
         ]);
     }
@@ -87,8 +87,8 @@ fn of_placement(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     if !beside.is_empty() {
         blocks.extend([
             prose(
-                "The first CPU waits while the second works on the same core: how many times longer that work \
-                 takes than while the first one sleeps.",
+                "The first CPU waits while the second works on the same core: time of that work ÷ its time \
+                 while the first CPU sleeps.",
             ),
             Block::Table(values(&beside, [(names::SLOWDOWN, "times")])),
         ]);
@@ -253,7 +253,7 @@ fn short(value: Option<f64>) -> Cell {
 pub(super) fn crossovers(report: &RunReport, series: &SeriesReport) -> Vec<Block<'static>> {
     let found = coretalk_model::wait::crossovers(&series.result);
     let which =
-        "For a shorter wait polling is cheaper, for a longer one sleeping, where latency does not matter.";
+        "Shorter waits are cheaper with polling, longer ones with sleeping, if latency does not matter.";
     let which = (!found.is_empty()).then(|| which.to_owned());
     found.iter().map(|found| crossover(report, found)).chain(which).map(Block::Prose).collect()
 }
@@ -283,14 +283,12 @@ fn legend(report: &RunReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let mut prose = |text: &str| blocks.push(Block::Prose(text.to_owned()));
     let any = |flag: Flag| trials.iter().any(|trial| trial.flags.contains(flag));
     if any(Flag::PauseExits) {
-        prose(
-            "g: this is a guest: a hypervisor may deschedule a CPU that executes many wait hints in a row.",
-        );
+        prose("g: in a guest, the hypervisor may deschedule a CPU that executes many wait hints in a row.");
     }
     if any(Flag::SharedSpin) {
         prose(
-            "s: both threads poll without yielding and share one CPU, so they hand over once per time slice: \
-             that measures the scheduler. Such trials end after a fixed time.",
+            "s: both threads poll without yielding and share one CPU, so they hand over once per time \
+             slice: this measures the scheduler. Such trials end after a fixed time.",
         );
     }
     let timed = trials.iter().any(|trial| trial.spec.parameters.text("mode").is_none());
@@ -300,7 +298,8 @@ fn legend(report: &RunReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
         prose(if reported {
             "No two of these CPUs are threads of one core: what waiting costs a sibling was not measured."
         } else {
-            "This machine reports no two threads of one core: what waiting costs a sibling cannot be told here."
+            "This machine reports no two threads of one core: what waiting costs a sibling cannot be \
+             measured."
         });
     }
     blocks

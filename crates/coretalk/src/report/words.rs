@@ -154,8 +154,8 @@ pub fn legend(
     if let MapFormat::Pixels { rows, columns } = format
         && rows > 1
     {
-        let what = if rows == columns { "pixel" } else { "glyph" };
-        parts.push(format!("a {what} is the median of up to {rows} × {columns}"));
+        let what = if rows == columns { "pixel" } else { "character" };
+        parts.push(format!("each {what} is the median of up to {rows} × {columns} cells"));
         parts.extend(hidden_words(topology, rows, what));
     }
     // A pixel has no room for a mark: doubtful pairs are counted in words below the picture.
@@ -260,9 +260,9 @@ pub fn groups(
             },
             by_distance.map_or(String::new(), distance_words)
         ),
-        _ if explained => "one group of cores, and the values have no other gap".to_owned(),
+        _ if explained => "one group of cores; the values have no other gap".to_owned(),
         several => format!(
-            "{} levels by value alone, {}: {}",
+            "{} levels by value alone ({}): {}",
             several.len(),
             match apart {
                 Some(level) => format!("each CPU has its own {}", level_words(level, 1)),
@@ -322,11 +322,11 @@ fn contrast_words(contrast: &Contrast) -> String {
     let (inside, across) = (ns(contrast.inside_ns), ns(contrast.across_ns));
     if !contrast.protocol.is_latency() {
         let verdict = if ratio >= VISIBLE_CONTRAST {
-            "time stamps from the own group vary less"
+            "time stamps from the same group vary less"
         } else if ratio <= 1.0 / VISIBLE_CONTRAST {
-            "time stamps from the own group vary more"
+            "time stamps from the same group vary more"
         } else {
-            "the variation does not show them"
+            "the variation does not show these groups"
         };
         let groups = contrast_groups(contrast);
         return format!(
@@ -440,7 +440,7 @@ pub fn regime(regime: &Regime, margin: f64, topology: &Topology) -> Option<Block
         .map(|outcome| {
             let verdict = if outcome.equivalent { within.clone() } else { format!("not {within}") };
             format!(
-                "{} {} against alone, {verdict}, {} at once",
+                "{} {} vs. serial, {verdict}, {} at once",
                 relation_words(outcome.relation, topology),
                 signed_percent(100.0 * outcome.bias.point),
                 count(u64::from(outcome.pairs), "pair"),

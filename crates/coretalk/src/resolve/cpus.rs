@@ -90,7 +90,7 @@ fn too_few(chosen: &CpuSet, global: &Global, left_out: &CpuSet) -> Failure {
     };
     if global.cpus.is_none() && !left_out.is_empty() {
         return Failure::Environment(format!(
-            "{why}, and this needs two CPUs; its inherited affinity mask excludes {}: try --cpus {}",
+            "{why}, and this needs two CPUs; the inherited affinity mask excludes {}: try --cpus {}",
             left_out.named(),
             chosen.union(left_out)
         ));

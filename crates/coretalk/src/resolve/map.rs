@@ -137,7 +137,7 @@ fn settings(
     named_once("--as", &args.imitate)?;
     if args.hint.is_some() && !protocols.iter().any(|protocol| protocol.spins()) {
         return Err(Failure::Usage(format!(
-            "--hint has no effect on {}: only protocols that spin use a hint; drop it",
+            "--hint has no effect on {}: only protocols that spin use a wait hint; drop it",
             names(&protocols)
         )));
     }

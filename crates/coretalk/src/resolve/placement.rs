@@ -116,8 +116,10 @@ fn names(args: &PlaceArgs, topology: &Topology) -> Result<(Vec<PlacementName>, u
             let tries = USUAL.into_iter().flat_map(|pair| counts.iter().map(move |&threads| (pair, threads)));
             let (pair, threads) = tries.into_iter().find(can_be_had).ok_or_else(|| {
                 Failure::Usage(format!(
-                    "a comparison needs two placements, and this machine has none of the usual pairs{}: {}; {}{EXAMPLE}",
-                    args.threads.map(|_| format!(" for {}", count(most as u64, "thread"))).unwrap_or_default(),
+                    "a comparison needs two placements, and this machine allows none of the usual pairs{}: {}; {}{EXAMPLE}",
+                    args.threads
+                        .map(|_| format!(" for {}", count(most as u64, "thread")))
+                        .unwrap_or_default(),
                     why_none(topology, most),
                     if args.threads.is_some() { "change --threads, or " } else { "" },
                 ))
@@ -260,7 +262,8 @@ fn command(args: &PlaceArgs) -> Result<(Vec<Metric>, CommandLine), Failure> {
     for name in &args.higher_is_better {
         if !args.metric.iter().any(|(known, _)| known == name) {
             return Err(Failure::Usage(format!(
-                "--higher-is-better names {name}, which no --metric defines; for all built-in metrics less is better"
+                "--higher-is-better names {name}, which no --metric defines; for every built-in metric \
+                 lower is better"
             )));
         }
     }

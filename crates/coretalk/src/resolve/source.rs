@@ -44,10 +44,10 @@ fn shown<'a>(name: &'a str, file: &str) -> Result<&'a str, Failure> {
     match (is_fit, file.is_empty()) {
         (true, false) => Ok(name),
         (true, true) => {
-            Err(Failure::Usage(format!("`{name}=` needs a file behind it, such as {name}=matrix.csv")))
+            Err(Failure::Usage(format!("`{name}=` needs a file after it, such as {name}=matrix.csv")))
         }
         (false, _) => Err(Failure::Usage(format!(
-            "a name before `=` has 1 to {MOST_CHARACTERS} printable characters and no blank at either end, and {name:?} has not"
+            "a name before `=` must have 1 to {MOST_CHARACTERS} printable characters and no space at either end; {name:?} does not"
         ))),
     }
 }

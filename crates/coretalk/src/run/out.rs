@@ -169,7 +169,7 @@ fn open_in_time(path: &Path, stop: &Stop) -> Result<File, Failure> {
             Ok(file) => return file.map_err(failed),
             Err(_) if stop.is_raised() => {
                 return Err(Failure::Interrupted(format!(
-                    "interrupted; nothing was measured: no program reads from {}",
+                    "interrupted; nothing was measured, because no program reads from {}",
                     path.display()
                 )));
             }

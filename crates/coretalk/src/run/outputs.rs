@@ -158,7 +158,8 @@ fn refuse_formats(options: &OutputOptions, measured: Measured<'_>) -> Result<(),
                 let counts_work = works.iter().any(|work| matches!(work, Work::Workload(_)));
                 if format == FormatWord::HyperfineJson && counts_work {
                     return refuse(
-                        "`hyperfine-json` is for wall times of a command, and workloads count work per time; use `json`",
+                        "`hyperfine-json` is for wall times of a command, and workloads measure work per \
+                         time; use `json`",
                     );
                 }
             }

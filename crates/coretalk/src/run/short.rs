@@ -62,7 +62,7 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
         return Ok(unmeasured);
     };
     if settings.cpus.len() < fewest {
-        unmeasured.result = Err("groups of CPUs only show with three CPUs or more".into());
+        unmeasured.result = Err("groups can be found only among three CPUs or more".into());
         unmeasured.cpus = settings.cpus;
         return Ok(unmeasured);
     }

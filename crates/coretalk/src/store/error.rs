@@ -87,7 +87,8 @@ pub enum StoreError {
     },
     /// A crash left a slot half written, and it cannot be taken back here.
     #[error(
-        "read {path}: it was interrupted while writing a slot, which cannot be rolled back in a read-only place; copy it together with its -journal file to a writable directory and use the copy"
+        "read {path}: a write to it was interrupted, which cannot be rolled back in a read-only directory; \
+         copy it together with its -journal file to a writable directory and use the copy"
     )]
     NeedsRollback {
         /// The file.
@@ -159,7 +160,8 @@ pub enum StoreError {
     },
     /// Another process continues the same run.
     #[error(
-        "write {path}: another coretalk has resumed this run meanwhile; later measurements of this one are not saved"
+        "write {path}: another coretalk has resumed this run in the meantime; measurements made here since \
+         then are not saved"
     )]
     Overtaken {
         /// The file.

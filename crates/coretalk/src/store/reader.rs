@@ -97,7 +97,11 @@ impl RunFile {
                 .map_err(error.clone())?
                 .map_err(|damage| self.damaged(format!("pass {number}: {damage}")))?;
             if entry.trial as usize >= trials {
-                return Err(self.damaged(format!("pass {number} is of trial {}, of {trials}", entry.trial)));
+                return Err(self.damaged(format!(
+                    "pass {number} belongs to trial {}, but there are \
+                                                 {trials}",
+                    entry.trial
+                )));
             }
             take(entry);
         }
@@ -247,7 +251,7 @@ impl RunFile {
                         decode_recordings(blob, started, &shapes, &context).map_err(damage)?
                     {
                         let trial = trials.get_mut(position).ok_or_else(|| {
-                            self.damaged(format!("round {number} has a recording of no trial"))
+                            self.damaged(format!("round {number} has a recording without a trial"))
                         })?;
                         trial.raw = Some(recording);
                     }

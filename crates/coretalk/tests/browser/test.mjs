@@ -255,7 +255,7 @@ try {
   tool('wait', '--machine', 'sim:chiplet-16', '--seed', '1', '--strategy', 'busy,futex', '-q', '--name', 'waited');
   const waited = await browser.open(report('waited.html', 'waited'));
   const shown = () => waited.run("[...document.querySelectorAll('.choices > [data-choice]')].filter((part) => !part.hidden).map((part) => part.dataset.choice)");
-  check('pairs of every distance are drawn at first', await shown(), ['of every distance']);
+  check('pairs of all distances are drawn at first', await shown(), ['all distances']);
   await waited.run("(() => { const select = document.querySelector('.choices select'); select.value = '1'; select.dispatchEvent(new Event('change')); })()");
   check('and those of a relation when it is chosen', await shown(), ['same L3']);
   check('a line for what was found leads', await waited.run("document.querySelectorAll('header .tiles dt').length > 0"));

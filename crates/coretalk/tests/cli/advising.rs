@@ -326,7 +326,7 @@ fn threads_of_a_core_that_the_system_hides_are_kept_apart() {
     write(&tool, "hidden.toml", "based_on = 'laptop-smt'\nreported = 'nothing'");
     // 0 and 4, 1 and 5, … are threads of one core.
     let apart = tool.done(&["advise", "-n", "4", "--machine", "sim:hidden.toml", "-q"]).out;
-    assert!(apart.contains("chosen among 4 CPUs, 0-3"), "{apart}");
+    assert!(apart.contains("candidates: 4 CPUs, 0-3"), "{apart}");
     let together = tool.done(&["advise", "-n", "6", "--machine", "sim:hidden.toml", "-q"]).out;
     assert!(together.contains("more threads than cores"), "{together}");
     assert!(!together.contains("latency alone cannot tell"), "{together}");

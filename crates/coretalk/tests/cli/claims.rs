@@ -54,7 +54,7 @@ fn a_variation_is_not_spoken_of_as_speed() {
     let run = ["latency", "--protocol", "one-way", "--machine", "sim:chiplet-16", "--seed", "1", "--no-save"];
     let said = tool.done(&run).out;
     let flat = flat(&said);
-    assert!(flat.contains("time stamps from the own group vary less"), "{said}");
+    assert!(flat.contains("time stamps from the same group vary less"), "{said}");
     assert!(!said.contains("faster") && !said.contains("240 of 240 pairs in doubt"), "{said}");
     assert!(flat.contains("±50 % at 95 %"), "{said}");
     // Two CPUs have two directions, and the least variation is 0 by its nature.

@@ -127,7 +127,7 @@ fn a_budget_that_no_run_fits_into_is_said_and_is_no_failure() {
     for command in [&["--", "/bin/sleep", "30"][..], &["--timeout", "20s", "--", "/bin/sleep", "30"]] {
         let words = [&["place", &places[0], &places[1], "--budget", "1s"], command].concat();
         let said = tool.done(&words);
-        assert!(said.out.contains("ended before everything had run on every placement"), "{}", said.out);
+        assert!(said.out.contains("ended before everything had been run on every placement"), "{}", said.out);
         assert!(said.err.contains("set --budget to") && said.err.contains("or more"), "{}", said.err);
         assert!(said.err.contains("the command was still running on placement"), "{}", said.err);
         assert!(said.err.contains("check that the work ends by itself"), "{}", said.err);
@@ -197,7 +197,7 @@ fn what_a_command_leaves_behind_is_ended() {
     // A daemon: a session of its own, so that the end of its group does not reach it.
     let script = "setsid sleep 4321 >/dev/null 2>&1 & exit 0";
     let said = tool.done(&place(&places, &["--budget", "10s", "--", "/bin/sh", "-c", script]));
-    assert!(said.out.contains("left processes behind, which were ended"), "{}", said.out);
+    assert!(said.out.contains("left processes behind, which were killed"), "{}", said.out);
     let alive = std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
         line == b"sleep\x004321\0"
@@ -364,7 +364,11 @@ fn derived_placements_that_are_the_same_cpus_run_once_and_that_is_said() {
     let call = |words: Vec<String>| tool.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
     let said = call(with("--placement across-l3"));
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.out.contains("one-l3 and compact use the same CPUs here and run once"), "{}", said.out);
+    assert!(
+        said.out.contains("one-l3 and compact use the same CPUs here and are run as one"),
+        "{}",
+        said.out
+    );
     assert!(said.out.contains("one-l3+compact wins"), "{}", said.out);
     let refused = call(with(""));
     assert_eq!(refused.code, 3, "{}", refused.err);
@@ -515,9 +519,9 @@ fn the_same_cpus_in_another_order_are_shown_as_what_they_are() {
     for part in [
         "0, 1, 2, 8, 9, 10",
         "0, 8, 1, 9, 2, 10",
-        "it cannot tell across-l3 from spread",
+        "so across-l3 and spread become the same",
         "OMP_PLACES='{0},{8},{1},{9},{2},{10}' COMMAND",
-        "2 of its 6 hops go from one L3 to another, on spread all",
+        "2 of its 6 hops cross from one L3 to another, against all for spread",
     ] {
         assert!(flat.contains(part), "{part}: {out}");
     }

@@ -279,7 +279,7 @@ fn machines_of_other_groups_are_not_compared_by_number_anywhere() {
     assert!(said.out.contains("Cannot tell: nothing in A is known to correspond to anything in B."));
     let failing = tool.call(&["compare", "threes.csv", "threads.csv", "--fail-on", "any"]);
     assert_eq!(failing.code, 7, "{}", failing.err);
-    assert!(failing.err.contains("the two have nothing that can be compared"), "{}", failing.err);
+    assert!(failing.err.contains("A and B have nothing in common that can be compared"), "{}", failing.err);
     let json = tool.done(&["compare", "threes.csv", "threads.csv", "--format", "json"]).out;
     let document: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(document["compared"]["pairing"], "nothing");

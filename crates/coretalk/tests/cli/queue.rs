@@ -65,7 +65,7 @@ fn tables_travel_as_squares_and_with_their_probe_as_rows() {
         "{csv}"
     );
     let diagonal: Vec<&str> = (1..4).map(|at| looks[at][at].as_str()).collect();
-    assert_eq!(diagonal, [""; 3], "two threads that look on one CPU are no slow pair");
+    assert_eq!(diagonal, [""; 3], "two threads that poll on one CPU are not a slow pair");
 
     let path = tool.path().join("first.csv");
     std::fs::write(&path, &csv).unwrap();
@@ -147,7 +147,7 @@ fn the_screen_says_where_one_cpu_beats_two() {
     for part in [
         "capacity 100",
         "one CPU is faster at capacity 1",
-        "that measures the scheduler, not the pair",
+        "this measures the scheduler, not the pair",
         "Fastest for u64, across L3: spsc at 1, 100.",
     ] {
         assert!(words.contains(part), "{part} is not in\n{screen}");
@@ -162,7 +162,10 @@ fn many_pairs_are_measured_at_the_same_time_and_the_gate_is_told() {
     let rest = ["--capacity", "1,10", "--budget", "20s", "--precision", "5%"];
     let words = [&whole[..], &rest].concat();
     let planned = tool.done(&[&["plan"], &words[..]].concat()).out;
-    assert!(planned.contains("up to 8 pairs, where measuring them together proves harmless"), "{planned}");
+    assert!(
+        planned.contains("up to 8 pairs, if a check shows that this does not change the results"),
+        "{planned}"
+    );
     let live = tool.done(&[&words[..], &["--format", "json", "-q", "--name", "many"]].concat()).out;
     assert_eq!(tool.done(&["export", "many", "--format", "json"]).out, live);
     let document: Value = serde_json::from_str(&live).unwrap();
@@ -182,7 +185,7 @@ fn many_pairs_are_measured_at_the_same_time_and_the_gate_is_told() {
     }
     let screen = tool.done(&["runs", "show", "many"]).out;
     let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in ["Up to 8 pairs at the same time.", "against alone, proven within ±5 %, 8 pairs at once"] {
+    for part in ["Up to 8 pairs at the same time.", "vs. serial, proven within ±5 %, 8 pairs at once"] {
         assert!(words.contains(part), "{part} is not in\n{screen}");
     }
     let alone = [&whole[..], &rest, &["--parallel", "1", "--format", "json", "-q", "--no-save"]].concat();
@@ -225,7 +228,7 @@ fn a_large_machine_is_sampled_and_the_sample_is_verified() {
     let screen = Tool::new().done(&words).out;
     let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("Not every pair was measured. "), "{screen}");
-    assert!(words.contains("do, at 95 %."), "{screen}");
+    assert!(words.contains("of all cells do (95 %)."), "{screen}");
 }
 
 #[test]
@@ -310,7 +313,7 @@ fn where_time_slices_are_measured_every_map_has_a_mark_and_no_rate() {
         std::fs::read_to_string(tool.path().join(name)).unwrap()
     };
     let picture = drawn("picture.svg");
-    assert!(picture.contains(">s</text>") && picture.contains("time slices"), "no mark in the picture");
+    assert!(picture.contains(">s</text>") && picture.contains("slices"), "no mark in the picture");
     let page = drawn("page.html");
     // Eight CPUs, each with itself: the first cell of every row but one further each time.
     assert_eq!(page.matches("\"slices\":[0,9,18,27,36,45,54,63]").count(), 2, "a list for each capacity");

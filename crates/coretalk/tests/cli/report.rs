@@ -222,16 +222,12 @@ fn files_of_other_tools_are_drawn_and_marked_as_what_they_are() {
     };
     let (one, err) = page(&["secret-a.csv"]);
     assert!(err.contains("--with-identity shows their names"), "{err}");
-    for part in [
-        "IMPORTED",
-        "matrix 1",
-        "coretalk has checked none of it",
-        "0-3&emsp;4-7",
-        "measured by another tool",
-    ] {
+    for part in
+        ["IMPORTED", "matrix 1", "coretalk checked none of it", "0-3&emsp;4-7", "measured by another tool"]
+    {
         assert!(one.contains(part), "{part}");
     }
-    for part in ["secret", "How to do it again", "bare metal", "Machine and environment", "seed"] {
+    for part in ["secret", "How to reproduce it", "bare metal", "Machine and environment", "seed"] {
         let visible = one.split("<script").next().unwrap();
         assert!(!visible.contains(part), "{part}");
     }
@@ -303,11 +299,11 @@ fn files_carry_the_names_that_they_are_given_and_stand_by_their_groups() {
     let long = format!("{}=a.csv", "n".repeat(61));
     for (word, code, part) in [
         ("=a.csv", 2, "1 to 60 printable characters"),
-        (" x=a.csv", 2, "no blank at either end"),
+        (" x=a.csv", 2, "no space at either end"),
         ("e\u{202e}vil=a.csv", 2, "1 to 60 printable characters"),
         ("e\u{1b}[2J=a.csv", 2, "1 to 60 printable characters"),
         (long.as_str(), 2, "1 to 60 printable characters"),
-        ("name=", 2, "needs a file behind it"),
+        ("name=", 2, "needs a file after it"),
         ("name=latest", 2, "is a run"),
         ("name=none.csv", 4, "none.csv"),
     ] {
@@ -384,7 +380,7 @@ fn distributions_are_plain_cdfs_beside_percentiles() {
     assert!(drawn(&[]).contains("percentiles of single events"));
     let (log, linear) = (drawn(&["--cdf", "log"]), drawn(&["--cdf", "linear"]));
     for words in [&log, &linear] {
-        assert!(words.contains("wait, trip: share of single events up to a time"), "{words}");
+        assert!(words.contains("wait, trip: cumulative share of single events"), "{words}");
         assert!(!words.contains("percentiles"), "{words}");
     }
     assert!(log.contains("ns, logarithmic") && linear.contains("ns, up to the 99th percentile"), "{linear}");
@@ -392,7 +388,10 @@ fn distributions_are_plain_cdfs_beside_percentiles() {
     let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
     let of = |what: &str| page.find(&format!("aria-label=\"wait, trip: {what}")).unwrap();
     let linear = page.find("<summary>The same with time on a linear axis</summary>").unwrap();
-    assert!(of("percentiles of single events") < of("share of single events") && of("share") < linear);
+    assert!(
+        of("percentiles of single events") < of("cumulative share of single events")
+            && of("cumulative") < linear
+    );
     measured(&tool, &["--name", "map"]);
     for (words, part) in [
         (["report", "map", "-o", "n.svg"], "run "),
@@ -422,21 +421,21 @@ fn wake_ups_between_all_pairs_are_a_map_for_each_kind_in_the_same_colours() {
     let (section, drawn) = pairs(&["wake", "--primitive", "semaphore,eventfd"]);
     let section = section.unwrap();
     assert_eq!(
-        (section.matches("<figure>").count(), section.matches("the same colours in these").count()),
+        (section.matches("<figure>").count(), section.matches("same colour scale in these").count()),
         (2, 4)
     );
     for part in ["wake between all pairs", ">primitive semaphore<", ">primitive eventfd<"] {
         assert!(section.contains(part), "{part}");
     }
     assert!(
-        drawn.contains("one of 2 maps of this run: --series chooses") && drawn.contains("across L3"),
+        drawn.contains("one of 2 maps of this run: choose one with --series") && drawn.contains("across L3"),
         "{drawn}"
     );
     // Loops that look take nanoseconds, sleepers microseconds.
     let (section, _) = pairs(&["wait", "--strategy", "busy,pause,futex"]);
     let section = section.unwrap();
     assert_eq!(
-        (section.matches("<figure>").count(), section.matches("the same colours in these").count()),
+        (section.matches("<figure>").count(), section.matches("same colour scale in these").count()),
         (2, 4)
     );
     assert!(section.contains("µs, logarithmic; colours"), "those of other units have colours of their own");

@@ -65,12 +65,12 @@ fn every_mode_has_its_table_and_fits_the_screen() {
             &[
                 "one clock read included",
                 "slept or was preempted",
-                "a shorter wait polling is cheaper",
+                "Shorter waits are cheaper with polling",
                 "no two threads of one core",
             ][..],
         ),
         (&["--no-clock"], &["million/s", "ns a trip"]),
-        (&["--cost"], &["core cycles", "from poll to poll"]),
+        (&["--cost"], &["core cycles", "between polls"]),
         (&["--asym", "pause:futex"], &["pause : futex"]),
         (&["--cpus", "3", "--strategy", "busy,yield"], &["they hand over once per time slice", "busy s"]),
         (&["--strategy", "pause", "--pairs", "all", "--cpus", "0-4"], &["the row times the trips"]),
@@ -89,7 +89,10 @@ fn a_sibling_is_worked_beside_where_there_is_one() {
     let words = ["wait", "--machine", "sim:chiplet-16-smt", "--seed", "1", "--strategy", "busy,pause", "-q"];
     let screen = Tool::new().done(&words).out;
     let screen = flat(&screen);
-    assert!(screen.contains("times longer") && !screen.contains("no two threads"), "{screen}");
+    assert!(
+        screen.contains("its time while the first CPU sleeps") && !screen.contains("no two threads"),
+        "{screen}"
+    );
 }
 
 #[test]

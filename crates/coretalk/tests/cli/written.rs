@@ -106,7 +106,7 @@ fn a_pipe_that_nobody_reads_is_waited_for_until_a_signal_ends_it() {
     }
     let said = said(running.child.wait_with_output().unwrap());
     assert_eq!(said.code, 5, "{}", said.err);
-    assert_eq!(said.err, "coretalk: interrupted; nothing was measured: no program reads from pipe\n");
+    assert_eq!(said.err, "coretalk: interrupted; nothing was measured, because no program reads from pipe\n");
 }
 
 #[test]

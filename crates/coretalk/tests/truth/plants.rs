@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Lines whose numbers are held against nothing, by how they begin or what they hold, and why.
 const UNHELD: &[(&str, &str)] = &[
     ("saved as ", "names of runs"),
-    ("(at most 5 % of those", "a promise of the method"),
+    ("(at most 5 % of the differences", "a promise of the method"),
     ("(95 %)", "the confidence of every interval"),
     ("coretalk 0.1.0", "the version; its counts are held, and few"),
     ("reads more than 0.5 µs apart", "a heading"),

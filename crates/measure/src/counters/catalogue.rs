@@ -57,7 +57,7 @@ methods! {
     ParkingLotMutex "parking-lot-mutex" Asleep LOCKS
         "spins and yields about 10 times, then parks; handed over fairly every half millisecond";
     PthreadMutex "pthread-mutex" Asleep LOCKS "the C library's plain mutex: sleeps at once on a futex";
-    Tas "tas" Awake LOCKS "exchange until it is free";
+    Tas "tas" Awake LOCKS "exchanges until it is free";
     Ttas "ttas" Awake LOCKS "polls until it is free, then exchanges";
     Ticket "ticket" Awake LOCKS "first come, first served; all waiters poll one cache line";
     Mcs "mcs" Awake LOCKS "first come, first served; each waiter polls its own cache line";

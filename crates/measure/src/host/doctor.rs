@@ -39,7 +39,7 @@ pub struct CheckSpec {
 pub const CHECKS: &[CheckSpec] = &[
     CheckSpec {
         id: "cpuset",
-        about: "which CPUs the cgroup and the affinity mask leave to this process",
+        about: "which CPUs the cgroup and the affinity mask allow this process to use",
         verdicts: &[Ok, CannotTell, Warn, Fail],
         examine: cpus::cpuset,
     },
@@ -81,7 +81,7 @@ pub const CHECKS: &[CheckSpec] = &[
     },
     CheckSpec {
         id: "governor",
-        about: "how soon core clocks rise under load",
+        about: "how quickly core clocks rise under load",
         verdicts: &[Ok, CannotTell, Warn],
         examine: frequency::governor,
     },

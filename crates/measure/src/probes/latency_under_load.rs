@@ -158,7 +158,8 @@ impl SeriesProbe for Latency {
         let mut remarks = Vec::new();
         if trials.iter().any(|trial| trial.parameters.text(names::RECEIVER) == Some(names::LOOKS)) {
             remarks.push(
-                "looks: both sides stay awake and poll; compare-exchange with 1 pause; half the median round trip of a pass without the cost of the clock, median over passes"
+                "looks: both sides stay awake and poll; compare-exchange with 1 pause; half the median \
+                 round trip of a pass, minus the cost of the clock; median over passes"
                     .to_owned(),
             );
         }

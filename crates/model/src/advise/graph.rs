@@ -120,7 +120,7 @@ impl Graph {
                 Ok(weight) if weight.is_finite() && weight >= 0.0 => weight,
                 Ok(weight) if weight < 0.0 => {
                     return Err(at(format!(
-                        "the weight {weight} is negative; write how much the two exchange"
+                        "the weight {weight} is negative; write how much the two threads exchange"
                     )));
                 }
                 _ => {

@@ -51,7 +51,7 @@ impl Claim {
         distances: &CpuDistances,
     ) -> Result<Claim, &'static str> {
         let work = stand_in(graph, pattern).ok_or(if graph.len() < 2 {
-            "one thread has no other to talk to"
+            "a single thread has no other to talk to"
         } else if graph.total() > 0.0 {
             "no built-in workload has this pattern; `ring`, `pipeline` and `all-to-all` do, and `coretalk place` runs your own command"
         } else {

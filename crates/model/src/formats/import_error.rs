@@ -42,7 +42,7 @@ pub enum Problem {
     #[error("the file is empty")]
     Empty,
     /// Nothing but blanks: what core-to-core-latency writes where one CPU has nobody to talk to.
-    #[error("the file contains only blank lines and no latency, as when a tool runs on one CPU")]
+    #[error("the file contains only blank lines and no latency, as when a tool ran on one CPU")]
     Blank,
     /// More than a reader is willing to hold.
     #[error("the file is larger than {limit_mib} MiB, more than a matrix of {MAX_CPUS} CPUs needs")]
@@ -65,7 +65,7 @@ pub enum Problem {
     #[error("`{line}` is not a row of a percentile table: {why}")]
     NotARow { line: String, why: String },
     /// Rows that fall.
-    #[error("the {what} decreases from the previous row, which it must not")]
+    #[error("the {what} is lower than in the previous row, but it must not decrease")]
     OutOfOrder { what: &'static str },
     /// A line of an interval log that cannot be read.
     #[error("this interval cannot be read: {why}")]

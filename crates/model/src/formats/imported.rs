@@ -163,7 +163,8 @@ impl fmt::Display for Warning {
             }
             Warning::Missing { cells, of, first: [from, to] } => write!(
                 f,
-                "{cells} of {of} latencies are missing, first CPU {from} to CPU {to}; they stay unknown"
+                "{cells} of {of} latencies are missing, first CPU {from} to CPU {to}; they are treated as \
+                 unknown"
             ),
             Warning::Zero { cells, first: [from, to] } => write!(
                 f,

@@ -110,7 +110,7 @@ fn table(document: &Document<'_>, heading: usize) -> Result<(Spectrum, usize), I
     (spectrum.mean, spectrum.deviation) = (footer.mean, footer.deviation);
     let mut warnings = Vec::new();
     if commas {
-        warnings.push("the decimal mark is a comma; read as such".to_owned());
+        warnings.push("the decimal mark is a comma and was read as one".to_owned());
     }
     if last.share < 1.0 {
         warnings.push(format!(

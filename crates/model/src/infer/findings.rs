@@ -20,7 +20,8 @@ pub enum Refusal {
     Matrix(InferError),
     /// CPUs changed their distance while they were watched, as virtual CPUs do that a host moves.
     #[error(
-        "{:.0} % of the pairs changed level during the run, as when a host moves virtual CPUs or runs others on their cores: no grouping would last",
+        "{:.0} % of the pairs changed level during the run, as when a host moves virtual CPUs or runs \
+         others on their cores: any grouping would soon be out of date",
         100.0 * cells
     )]
     Moved {

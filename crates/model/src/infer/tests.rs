@@ -25,7 +25,7 @@ fn too_few_cpus_have_no_structure() {
         assert_eq!(refusal, InferError::TooFew { cpus: cpus as usize });
     }
     let said = infer(&matrix(2, |_, _| Some(20.0))).unwrap_err().to_string();
-    assert_eq!(said, "2 CPUs have 1 pair, and groups only show with three CPUs or more");
+    assert_eq!(said, "2 CPUs have 1 pair; groups can be found only among three CPUs or more");
 }
 
 #[test]

@@ -190,7 +190,7 @@ impl fmt::Display for Unclear {
             Unclear::TooFew { passes } => write!(f, "{passes} passes are too few to tell"),
             Unclear::Changing { shared, apart } => write!(
                 f,
-                "they shared a core in {shared} passes and did not in {apart}, as when a host moves virtual CPUs"
+                "they shared a core in {shared} passes but not in {apart}, as when a host moves virtual CPUs"
             ),
             Unclear::Between => f.write_str(
                 "they slow each other down by more than clock changes would, but less than a shared unit would",

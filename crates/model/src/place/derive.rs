@@ -8,7 +8,7 @@ use crate::{CpuId, CpuSet, Domain, Level, Topology};
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum PresetError {
     /// Work without threads.
-    #[error("work without threads needs no CPU")]
+    #[error("a workload without threads needs no CPU")]
     NoThread,
     /// Fewer CPUs than threads.
     #[error("{threads} threads need as many CPUs, and {cpus} may be used")]

@@ -27,7 +27,7 @@ pub(super) fn blocks(view: &ProofView, threads: usize) -> Vec<Block<'static>> {
             verdict(against.verdict).into(),
         ]
     };
-    let columns = ["advised against", "predicted", "measured", "verdict"].map(Column::words);
+    let columns = ["advised vs.", "predicted", "measured", "verdict"].map(Column::words);
     let table = Table::new(columns).with(proof.held.iter().map(row));
     let mut blocks = vec![Block::Heading(heading), Block::Table(table), Block::Conclusion(conclusion(proof))];
     if place.result.budget_ended {

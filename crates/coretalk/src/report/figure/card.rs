@@ -68,8 +68,12 @@ fn of_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing) -> Picture {
     let top = METHOD - 16.0 - ROW * numbers.len() as f64;
     large(&mut picture, &numbers, map, colors, [left, top.max(baseline + 6.0)], width);
     let maps = input.maps.iter().filter(|map| map.columns.measured() > 0).count();
-    let others =
-        (maps > 1).then(|| format!("one of {maps} maps of this run: --series chooses, a page has all"));
+    let others = (maps > 1).then(|| {
+        format!(
+            "one of {maps} maps of this run: choose one with --series, or see all in \
+                                    a page"
+        )
+    });
     let notes: Vec<String> = words.into_iter().chain(others).collect();
     foot(&mut picture, input, &map.question, &notes.join("; "));
     picture
@@ -125,8 +129,8 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
         });
         let shown: Vec<Picture> = fitting.map(|(_, drawn)| drawn).collect();
         let title = shown.first()?.title.clone();
-        let note = (shown.len() < count)
-            .then(|| format!("{} of {count} pieces of work: a page has all", shown.len()));
+        let note =
+            (shown.len() < count).then(|| format!("{} of {count} workloads; a page shows all", shown.len()));
         Some((Picture::stacked(title, shown, WORK_GAP), note.unwrap_or_default()))
     };
     let one = |picture| (picture, String::new());
@@ -137,7 +141,7 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
 fn fullest(mut charts: Vec<Picture>) -> Option<(Picture, String)> {
     let note = match charts.len() {
         0 | 1 => String::new(),
-        more => format!("one of {more} charts of this run: --series chooses, a page has all"),
+        more => format!("one of {more} charts of this run: choose one with --series, or see all in a page"),
     };
     charts.reverse();
     Some((charts.into_iter().max_by_key(drawn_in)?, note))

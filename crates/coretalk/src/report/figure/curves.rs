@@ -139,7 +139,7 @@ fn distributions(series: &[&SeriesDoc], room: Room, curves: &mut Curves) {
         let of =
             if view.is_empty() { probe } else { format!("{probe}, {}", title_of(&series[0].probe, view)) };
         curves.add(!beside, steps.percentiles(&common.title(&format!("{of}: percentiles of {what}")), chart));
-        let title = common.title(&format!("{of}: share of {what} up to a time"));
+        let title = common.title(&format!("{of}: cumulative share of {what}"));
         curves.cdfs[0].extend(steps.shares(&title, chart));
         curves.cdfs[1].extend(steps.linear_shares(&title, chart));
     }

@@ -46,7 +46,7 @@ fn finding(curves: &[Curve], unit: &str) -> Option<String> {
     let said = |value: f64| format!("{} {unit}", number(value.round()));
     Some(match high > APART * low {
         true => format!("{words} take at most {} with {first}, {} with {last}", said(low), said(high)),
-        false => format!("{words} take at most {} with any of them", said(high)),
+        false => format!("{words} take at most {} with each of them", said(high)),
     })
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Steps<'a> {
 impl Steps<'_> {
     /// Values over shares, with as much room for each further nine; empty where nothing can be drawn.
     pub fn percentiles(&self, title: &str, [width, height]: [f64; 2]) -> Vec<Picture> {
-        let label = format!("share of {} at or below the value", self.what);
+        let label = format!("share of {} at or below this value", self.what);
         let shares = self.points().map(|[share, _]| share);
         let (Some(x), Some(y)) = (Axis::over(&label, Kind::Nines, shares), self.values()) else {
             return Vec::new();

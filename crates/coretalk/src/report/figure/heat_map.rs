@@ -32,8 +32,7 @@ const EDGE: f64 = 10.0;
 /// From one line of words below the colours to the next.
 const LEGEND_LINE: f64 = 14.0;
 /// What the mark of a cell says in whose place no value can stand.
-pub const SLICES: &str =
-    "one CPU for two threads that look instead of sleeping, where time slices are what is measured";
+pub const SLICES: &str = "two threads poll on one CPU: this measures time slices";
 /// Grey of cells that were not measured, between the ends of the palette and unlike any of its colours.
 const MISSING: Ink = Ink::Line;
 
@@ -133,7 +132,7 @@ pub fn heat_map_of_several(
 ) -> Picture {
     let readings = map.readings();
     let (rows, grouped) = grouped(map.rows(&readings, input.arranged(), drawing), input, MOST_SQUARES);
-    let shared = shared.map(|scale| Painted { scale, same: Some("the same colours in these maps") });
+    let shared = shared.map(|scale| Painted { scale, same: Some("same colour scale in these maps") });
     let painted = shared.unwrap_or_else(|| Painted::of(map, drawing.scale));
     let mut content = content(map, &readings, rows, painted);
     content.legend = [Some(content.legend), grouped].into_iter().flatten().collect::<Vec<_>>().join("; ");
@@ -152,7 +151,7 @@ impl Painted {
     fn of(map: &Map, choice: ScaleChoice) -> Painted {
         let scale = map.scale(choice).unwrap_or(Scale { low: 1.0, high: 10.0 });
         let is_fixed = choice == ScaleChoice::Fixed && Scale::fixed(&map.unit).is_some();
-        Painted { scale, same: is_fixed.then_some("the same colours on every machine") }
+        Painted { scale, same: is_fixed.then_some("same colour scale on every machine") }
     }
 }
 
@@ -205,8 +204,10 @@ fn grouped(rows: Vec<Vec<CpuId>>, input: &ReportInput<'_>, most: usize) -> (Vec<
             (parts, format!("groups of up to {each} neighbours"))
         }
     };
-    let words =
-        format!("{cpus} in {} {what}: a square is the median of the pairs of two of them", parts.len());
+    let words = format!(
+        "{cpus} in {} {what}; each square is the median of the pairs between two of them",
+        parts.len()
+    );
     (parts, Some(words))
 }
 
@@ -272,13 +273,13 @@ pub fn difference_map(
     };
     let (cells, paint) = (of(&value), of(&painted));
     let (colors, range) = match drawing.scale {
-        ScaleChoice::Fixed => (Colors::DIFFERENCE, "the same colours on every machine"),
+        ScaleChoice::Fixed => (Colors::DIFFERENCE, "same colour scale on every machine"),
         ScaleChoice::Fit => (
             Colors::of_differences(difference.columns.median.iter().copied().flatten()),
             "fitted to this map",
         ),
     };
-    let legend = format!("difference in percent; {range}; pale: no difference is shown");
+    let legend = format!("difference in percent; {range}; pale: no proven difference");
     let content = Content {
         title: &difference.question,
         rows,
@@ -529,7 +530,7 @@ fn legend_words(map: &Map, Painted { scale, same }: Painted) -> String {
     let range = match (same, is_wider) {
         (Some(same), _) => same,
         (None, true) => {
-            "colours from the least of this map to 1.5 times that, so that noise does not get all of them"
+            "colours from the minimum of this map to 1.5 times that, so that noise does not fill the scale"
         }
         (None, false) => "colours fitted to this map",
     };

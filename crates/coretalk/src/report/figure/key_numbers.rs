@@ -78,8 +78,8 @@ fn three(mut numbers: Vec<Number>, map: &Map) -> Vec<Number> {
     match numbers.len() {
         0 | NUMBERS => {}
         1 if low == high => {}
-        1 => numbers = vec![end(low, "least"), numbers.remove(0), end(high, "most")],
-        2 => numbers.push(end(high, "most")),
+        1 => numbers = vec![end(low, "min"), numbers.remove(0), end(high, "max")],
+        2 => numbers.push(end(high, "max")),
         many => {
             numbers.sort_by(|a, b| a.ns.total_cmp(&b.ns));
             numbers = [0, many / 2, many - 1].map(|at| numbers[at].clone()).to_vec();

@@ -37,10 +37,10 @@ pub fn load(curve: &LoadCurve, [width, height]: [f64; 2]) -> Option<Picture> {
     };
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let chart = Chart {
-        title: "Load of the CPUs by the measured threads while the run went on".into(),
+        title: "CPU load from the measured threads during the run".into(),
         finding: None,
         x: Axis::over("seconds since the run began", Kind::Linear, points().map(|[x, _]| *x))?,
-        y: Axis::over("% of the time of a CPU", Kind::Linear, points().map(|[_, y]| *y).chain([100.0]))?,
+        y: Axis::over("% of a CPU", Kind::Linear, points().map(|[_, y]| *y).chain([100.0]))?,
         curves: curves.clone(),
     };
     points().next()?;

@@ -101,7 +101,7 @@ fn figure(input: &ReportInput<'_>, what: &str, maps: &[&Map], width: f64) -> Pic
         let drawn = heat_map_of_several(input, map, DRAWING, SIDE, shared_scale(maps, map));
         Picture::stacked(capacity.clone(), vec![heading(&capacity, drawn.width), drawn], 4.0)
     });
-    let title = format!("{what}: messages a second at each capacity; rows send, columns receive");
+    let title = format!("{what}: messages per second at each capacity; rows send, columns receive");
     let tiles = Picture::tiled(title.clone(), tiles.collect(), columns(width), GAP);
     Picture::stacked(title, vec![heading(what, tiles.width), tiles], 8.0)
 }

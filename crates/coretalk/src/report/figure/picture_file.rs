@@ -53,7 +53,7 @@ fn difference(inputs: &[ReportInput<'_>], drawing: Drawing, side: f64) -> Option
     let drawn = map.map(|map| difference_map(&inputs[0], map, drawing, side));
     let width = drawn.as_ref().map_or(side, |drawn| drawn.width);
     let mut head = Picture::new("", width, 0.0);
-    let title = "Difference: B, the second, against A, the first";
+    let title = "Difference: B (second) compared with A (first)";
     let mut baseline = paragraph(&mut head, [0.0, 0.0], TITLE, &wrapped(title, width, TITLE));
     let question = map.map(|map| map.question.clone());
     let said = question.clone().or_else(|| pairing_words(words.alignment));

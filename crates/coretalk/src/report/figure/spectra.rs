@@ -21,9 +21,9 @@ pub fn charts(views: &[SpectrumView], width: f64) -> [Vec<Picture>; 2] {
         let steps = steps(&alike, unit);
         // A lone curve has no legend.
         let titles = match alike.as_slice() {
-            [one] => ["value by percentile", "share up to a value"]
+            [one] => ["value by percentile", "cumulative share"]
                 .map(|what| format!("{}: {what}", plain(&one.title))),
-            _ => ["Value by percentile", "Share up to a value"].map(str::to_owned),
+            _ => ["Value by percentile", "Cumulative share"].map(str::to_owned),
         };
         charts[0].extend(steps.percentiles(&titles[0], size));
         charts[1].extend(steps.shares(&titles[1], size));

@@ -114,8 +114,9 @@ fn run(input: &ReportInput<'_>, index: usize) -> serde_json::Result<String> {
         "inferred": is_file,
         "alone": names_of_diagonal(topology),
         "passes_note": match exact {
-            true => "The passes over this pair are not at hand.",
-            false => "Above 64 CPUs this page holds the passes of representative, doubtful and extreme pairs only.",
+            true => "This page does not have the passes of this pair.",
+            false => "Above 64 CPUs this page has only the passes of representative, doubtful and extreme \
+                      pairs.",
         },
     });
     let maps = input.maps.iter().enumerate().map(|(index, map)| map_of(input, map, index, exact));

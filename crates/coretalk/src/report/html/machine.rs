@@ -38,19 +38,19 @@ fn environment(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Secti
         ("CPU", text(&environment.cpu_model)),
         ("hypervisor", text(&environment.hypervisor)),
         ("bare metal", answer(environment.bare_metal)),
-        ("as is known from", text(&environment.platform_evidence)),
+        ("evidence", text(&environment.platform_evidence)),
         ("kernel", text(&environment.kernel)),
         ("architecture", text(&environment.arch)),
         ("microcode", text(&environment.microcode)),
         ("firmware", text(&environment.firmware)),
         ("memory", environment.memory_bytes.map(bytes)),
-        ("page", environment.page_bytes.map(bytes)),
+        ("page size", environment.page_bytes.map(bytes)),
         ("governor", text(&environment.governor)),
         ("frequency driver", text(&environment.frequency_driver)),
         ("boost", answer(environment.boost)),
         ("idle driver", text(&environment.idle_driver)),
         ("isolated CPUs", text(&Some(environment.isolated.clone()))),
-        ("load before", environment.load_1min.map(|load| load.to_string())),
+        ("load before the run", environment.load_1min.map(|load| load.to_string())),
         ("other programs", environment.others_share.map(|share| format!("{} of the CPUs", percent(share)))),
         (
             "stopped by a CPU quota",
@@ -60,7 +60,7 @@ fn environment(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Secti
         ("C library", text(&environment.libc)),
         ("clock", text(&clock.source)),
         ("clock rate", clock.hz.map(|hz| format!("{:.6} GHz", hz / 1e9))),
-        ("cost of a read", clock.cost_ns.map(|ns| format!("{ns:.1} ns"))),
+        ("cost of a clock read", clock.cost_ns.map(|ns| format!("{ns:.1} ns"))),
         ("step", clock.step_ns.map(|ns| format!("{ns:.2} ns"))),
         ("wait hint", clock.hint_ns.map(|ns| format!("{ns:.1} ns"))),
         ("compiler", text(&environment.compiler)),
@@ -71,7 +71,7 @@ fn environment(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Secti
     ];
     let mut body = facts(&rows);
     if !report.findings.is_empty() {
-        body.push_str("<h3>What the checks said</h3>\n");
+        body.push_str("<h3>What the checks found</h3>\n");
         body.push_str(&findings(report, Verdict::Ok));
     }
     Section::new("machine", "Machine and environment", of, body)
@@ -101,35 +101,43 @@ fn method(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
     let has = |quantity: &str| input.maps.iter().any(|map| map.quantity == quantity);
     if has("half_round_trip") {
         lines.push(
-            "A cell is half a round trip: two pinned threads hand one cache line to each other, many times, on many \
-             lines in many page frames, in several passes that lie apart in time. The value is the median over the \
-             passes, the interval holds it at 95 %.",
+            "A cell is half a round trip: two pinned threads hand one cache line to each other, many times, \
+             on many lines in many page frames, in several passes spread over time. The value is the median over the passes, with its 95 % interval.",
         );
         lines.push(
-            "The kernel makes the number: it is named in the title with its wait hint, and numbers with different \
-             titles are different quantities. A queue sees about twice the latency of a contended compare-exchange.",
+            "The number depends on the kernel (the timed loop) and its wait hint, which the title names: \
+             numbers with different titles are different quantities. A queue sees about twice the latency of a contended compare-exchange.",
         );
         lines.push(
             "Latency follows the core clock, which moves by several percent within minutes: compare runs in core \
-             cycles where both have them. A cell with a doubt carries a mark, and the flag says why.",
+             cycles where both have them. A doubtful cell is marked, and its flag says why.",
         );
     }
     if has("as_printed") {
-        lines.push("Numbers of other tools are reproduced with their kernels, counts and statistics; they are not ours.");
+        lines.push(
+            "Numbers of other tools are reproduced with their kernels, counts and statistics; they \
+                    are not coretalk's own.",
+        );
     }
     if input.outline.series.iter().any(|series| series.kind == "event") {
         lines.push(
-            "Percentiles are of single events, with the cost of the clock inside unless they are said to be net of it. \
-             Means of batches are another quantity and never shown as tail latency.",
+            "Percentiles are of single events and include the cost of the clock, unless they are marked as \
+             net. Means of batches are a different quantity and are never shown as tail latency.",
         );
     }
     if report.place.is_some() {
-        lines.push("Placements ran interleaved; a winner is better than every other after correction for many tests.");
+        lines.push(
+            "Placements ran interleaved; a winner beats every other placement, after correction for \
+                    multiple tests.",
+        );
     }
     if input.is_simulated() {
         lines.push("The machine is simulated: its numbers say nothing about any computer.");
     }
-    lines.push("docs/method.md of coretalk has the formulas, docs/probes what can mislead, docs/evidence.md the coverage.");
+    lines.push(
+        "In the coretalk repository, docs/method.md has the formulas, docs/probes says what can \
+                mislead, and docs/evidence.md how often intervals contain the true value.",
+    );
     let mut body: String = lines.iter().map(|line| format!("<p>{}</p>\n", escaped(line))).collect();
     let hints = input.maps.iter().filter_map(|map| {
         let reason = map.parameters.text("hint_reason")?;
@@ -145,10 +153,10 @@ fn method(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
 /// What can be said of numbers that another tool has measured.
 fn elsewhere(of: Of<'_>) -> Section {
     let lines = [
-        "Numbers that are marked as imported were measured by another tool and read from a file: on what, how and in which state of the machine \
-         the file does not say, and nothing of it was checked.",
-        "Tools count different things, such as a round trip or half of one: numbers of two tools are different quantities \
-         until somebody has shown otherwise.",
+        "Numbers marked as imported were measured by another tool and read from a file. The file does not \
+         say on which machine, how, or in which state; coretalk checked none of it.",
+        "Tools count different things, such as a round trip or half of one: numbers of two tools are \
+         different quantities unless shown otherwise.",
     ];
     let body = lines.iter().map(|line| format!("<p>{}</p>\n", escaped(line))).collect();
     Section::new("elsewhere", "Files of other tools", of, body)
@@ -168,7 +176,7 @@ fn again(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
         ("started", Some(started(&header.started))),
         ("watched for", result.map(|it| it.watched.secs()).filter(|&secs| secs > 0.0).map(duration)),
         (
-            "sittings",
+            "segments",
             Some(header.segments).filter(|&segments| segments > 1).map(|segments| segments.to_string()),
         ),
         (
@@ -181,5 +189,5 @@ fn again(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
         ("passes", result.map(|it| it.passes).filter(|&passes| passes > 0).map(|passes| passes.to_string())),
     ];
     let body = command + &facts(&rows);
-    Section::new("again", "How to do it again", of, body)
+    Section::new("again", "How to reproduce it", of, body)
 }

@@ -7,7 +7,7 @@ class Group {
     this.viewers = members.map(([run, matrices]) => new Viewer(this, run, matrices));
     this.state = { matrix: 0, layer: 'median', ...view.initial };
     this.controls = element('div', { class: 'controls', role: 'group', 'aria-label': 'heat map' });
-    const keys = 'Click or press Enter for the passes of a pair. Arrow keys move the cursor, + and − zoom, 0 shows all, dragging moves.';
+    const keys = 'Click a pair or press Enter to see its passes. Arrow keys move the cursor, + and − zoom, 0 shows all, dragging moves the map.';
     const maps = element('div', { class: members.length > 1 ? 'maps several' : 'maps' }, ...this.viewers.map((viewer) => viewer.root));
     place.replaceChildren(this.controls, element('p', { class: 'keys', id: `keys-${number}` }, keys), maps);
     this.build();
@@ -96,7 +96,7 @@ function documentOf(run, matrices) {
   const text = blockText(run.data);
   if (run.exact) return text;
   const whole = JSON.parse(text);
-  whole.rounded = '0.01 ns; fields that this page does not hold are left out';
+  whole.rounded = '0.01 ns; without the fields that the page leaves out';
   const known = (value) => (Number.isFinite(value) ? Math.round(value * 100) / 100 : null);
   matrices.filter((matrix) => matrix.index !== null).forEach((matrix) => {
     whole.matrices[matrix.index].cells = Array.from({ length: matrix.cells }, (unused, cell) => ({
@@ -144,7 +144,7 @@ for (const place of document.querySelectorAll('.heat-map')) {
   const members = runs.filter(({ matrices }) => matrices.length > 0).map(({ run, matrices }) => [run, matrices]);
   if (view.differences.length > 0) {
     members.forEach((member, index) => { member[0] = { ...member[0], machine: `${'AB'[index]} · ${member[0].machine}` }; });
-    members.push([{ ...view.runs[0], machine: 'Difference: B against A', marks: [] }, view.differences.map(differenceOf)]);
+    members.push([{ ...view.runs[0], machine: 'Difference: B compared with A', marks: [] }, view.differences.map(differenceOf)]);
   }
   if (members.length > 0) groups.push(new Group(place, groups.length, members));
 }

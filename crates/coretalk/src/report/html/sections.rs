@@ -49,7 +49,7 @@ pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Se
         parts.extend(groups.take());
     }
     parts.extend(section("placements", "Placements", placements_body(input)));
-    parts.extend(section("found", "What was found", found_body(input)));
+    parts.extend(section("found", "Results", found_body(input)));
     let curves = series::body(&input.outline.series, input.topology());
     parts.extend(section("distributions", "Distributions", curves));
     parts.extend(groups);
@@ -103,7 +103,7 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
         (None, None) => {
             if report.maps().is_empty() {
                 let imitates = !input.maps.is_empty();
-                let what = if imitates { "This run imitates other tools." } else { "This run holds no map." };
+                let what = if imitates { "This run reproduces other tools." } else { "This run has no map." };
                 let _ = writeln!(body, "<p>{what}</p>");
             }
             ending()
@@ -147,7 +147,7 @@ fn facts_of(latency: &LatencyReport, map: &LatencyMap) -> String {
     };
     let missing: u64 = all.missing.iter().map(|(_, cells)| cells).sum();
     let mut measured = vec![grouped(all.measured as i64)];
-    measured.extend((all.doubtful > 0).then(|| format!("{} in doubt", grouped(all.doubtful as i64))));
+    measured.extend((all.doubtful > 0).then(|| format!("{} doubtful", grouped(all.doubtful as i64))));
     measured.extend((missing > 0).then(|| format!("{} not measured", grouped(missing as i64))));
     let watched = latency.result.watched.secs();
     let passes = count(u64::from(latency.result.passes), "pass");
@@ -186,15 +186,15 @@ pub(super) fn heat_map_body(inputs: &[&ReportInput<'_>], square: bool) -> String
     let mut body = String::new();
     if square {
         body.push_str(
-        "<div class=\"heat-map\"><noscript><p>The heat map needs the script of this page, which your browser does not \
-         run.</p></noscript></div>\n",
+            "<div class=\"heat-map\"><noscript><p>The heat map needs JavaScript, which is off in your \
+         browser.</p></noscript></div>\n",
         );
     }
     for (index, input) in inputs.iter().enumerate() {
         let what = match super::data::is_exact(input) {
-            true if input.file().is_some() => "the values as JSON, with the structure that they show",
-            true => "exactly what coretalk export writes as JSON",
-            false => "rounded to 0.01 ns, without the fields that this page does not hold",
+            true if input.file().is_some() => "the values as JSON, with the groups inferred from them",
+            true => "the same JSON as coretalk export writes",
+            false => "rounded to 0.01 ns, without the fields that this page leaves out",
         };
         let name =
             if inputs.len() > 1 { format!("&#32;of {}", escaped(&input.machine())) } else { String::new() };
@@ -235,7 +235,7 @@ fn groups_body(input: &ReportInput<'_>) -> String {
         let classes = class_pairs(map, topology);
         if !classes.is_empty() {
             let table = Block::Table(words::class_table(&classes, topology));
-            add(&format!("Kinds of cores, {}", map.kernel), &[table]);
+            add(&format!("Core classes, {}", map.kernel), &[table]);
         }
     }
     if let Some((findings, unit)) = &findings {

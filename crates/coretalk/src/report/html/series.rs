@@ -61,7 +61,7 @@ fn by_relation(series: &[SeriesDoc], topology: &Topology) -> String {
         let name = escaped(name);
         format!("<div data-choice=\"{name}\">\n<h4>{name}</h4>\n{drawings}</div>\n")
     };
-    let all = part("of every distance", &all);
+    let all = part("all distances", &all);
     let each = relations.iter().map(|(relation, alike)| {
         part(&relation_words(*relation, topology), &figures(|width| drawn(alike, width)))
     });
@@ -147,7 +147,7 @@ fn whole_table(series: &[SeriesDoc]) -> String {
     let all = series.len();
     let caption = match all > MOST_ROWS {
         true => format!(
-            "Percentiles and values: the {MOST_ROWS} of {all} with the greatest p99; the data hold all"
+            "Percentiles and values: the {MOST_ROWS} of {all} with the largest p99; the data have all"
         ),
         false => "Percentiles and values, with the 95 % interval over passes where there is one".to_owned(),
     };

@@ -46,18 +46,25 @@ pub(super) fn mixed(inputs: &[ReportInput<'_>]) -> String {
         |of: &dyn Fn(&ReportInput<'_>) -> String| inputs.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
     let mut sentences = Vec::new();
     if differ(&|input| input.is_simulated().to_string()) {
-        sentences.push("Simulated and real machines stand beside each other here: simulated numbers say nothing about any computer.");
+        sentences.push(
+            "Simulated and real machines are mixed here: simulated numbers say nothing about any \
+                        computer.",
+        );
     }
     if differ(&|input| input.maps.first().map_or(String::new(), |map| map.kernel.clone())) {
         sentences.push(
-            "The first maps were measured with different kernels: their numbers are different quantities.",
+            "These runs used different kernels (timed loops) for their first maps: their numbers are \
+             different quantities.",
         );
     }
     if differ(&|input| input.file().is_some().to_string()) {
-        sentences.push("Runs of coretalk and files of other tools stand beside each other here: tools count different things.");
+        sentences.push(
+            "Runs of coretalk and files of other tools are mixed here: tools measure different \
+                        things.",
+        );
     }
     if inputs.iter().any(|input| !input.is_complete()) {
-        sentences.push("A run that is marked as incomplete was interrupted: not everything was measured.");
+        sentences.push("A run marked incomplete was interrupted before everything was measured.");
     }
     sentences.iter().map(|sentence| format!("<p class=\"note\">! {sentence}</p>")).collect()
 }
@@ -119,8 +126,8 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
     let mut columns = vec![Column::words("machine"), Column::words("what")];
     columns.extend(has_kinds.then(|| Column::words("kind")));
     columns.extend(places.iter().map(|place| Column::numbers(group_words(place))));
-    let caption = "Median of the pairs of each group, with the 5th to 95th percentile of them, and groups × CPUs where \
-                   latencies show them";
+    let caption = "Median of the pairs in each group, with their 5th to 95th percentile; groups × CPUs \
+                   where the latencies show groups";
     let words = kinds_words(&known).map(|words| Block::Prose(format!("{words}.")));
     let body = table(caption, &Table::new(columns).with(rows)) + &html::blocks(&Vec::from_iter(words));
     Some(Section::new("relations", "Side by side", None, body))
@@ -159,6 +166,6 @@ fn relations(inputs: &[ReportInput<'_>]) -> Option<Section> {
     let mut columns = vec![Column::words("machine"), Column::words("kernel")];
     let title = |relation: &Relation| Column::numbers(format!("{} ns", relation.name().replace('-', " ")));
     columns.extend(shown.iter().map(title));
-    let caption = "Median of the pairs by what they share at most, with the least and the most of them";
+    let caption = "Median of the pairs by the closest thing that they share, with min and max";
     Some(Section::new("relations", "Side by side", None, table(caption, &Table::new(columns).with(rows))))
 }

@@ -21,7 +21,7 @@ pub(super) fn header(views: &[SpectrumView]) -> String {
 
 fn about(views: &[SpectrumView]) -> String {
     let counted: u64 = views.iter().map(|view| view.spectrum.total()).fold(0, u64::saturating_add);
-    format!("{}, as their files hold them · values {}", count(counted, "value"), values_words(views))
+    format!("{}, as in the files · values {}", count(counted, "value"), values_words(views))
 }
 
 /// Doubts, curves, table.
@@ -29,12 +29,12 @@ pub(super) fn sections(views: &[SpectrumView]) -> Vec<Section> {
     let mut parts = Vec::new();
     let odd = odd(views);
     if !odd.is_empty() {
-        parts.push(Section::new("doubts", "What is odd about them", None, odd));
+        parts.push(Section::new("doubts", "Problems in the files", None, odd));
     }
     let [percentiles, shares] = [0, 1].map(|which| figures(|width| charts(views, width)[which].clone()));
     if !percentiles.is_empty() {
         let mut body = percentiles;
-        body.push_str("<details><summary>The same as shares up to a value</summary>\n");
+        body.push_str("<details><summary>The same as cumulative shares</summary>\n");
         body.push_str(&shares);
         body.push_str("</details>\n");
         parts.push(Section::new("curves", "Curves", None, body));

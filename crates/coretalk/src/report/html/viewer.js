@@ -108,16 +108,16 @@ class Viewer {
     const fixed = choice === 'fixed' && (layer.fixed || layer.diverging);
     const wider = layer.log && !layer.diverging && Math.abs(scale.high / scale.low - 1.5) < 1e-9;
     const these = this.group.small ? 'these maps' : 'this map';
-    const fitted = wider ? `from the least of ${these} to 1.5 times that, so that noise does not get all colours` : `range of ${these}`;
-    const parts = [canvas, element('span', {}, `${layer.name}, ${layer.unit}; ${kind}, ${fixed ? 'the same colours on every machine' : fitted}`)];
+    const fitted = wider ? `from the minimum of ${these} to 1.5 times that, so that noise does not fill the scale` : `range of ${these}`;
+    const parts = [canvas, element('span', {}, `${layer.name}, ${layer.unit}; ${kind}, ${fixed ? 'same colour scale on every machine' : fitted}`)];
     if (beyond[0]) parts.push(element('span', {}, `below ${long(scale.low)}: the first colour`));
     if (beyond[1]) parts.push(element('span', {}, `above ${long(scale.high)}: the last colour`));
     if (grid.missing > 0) parts.push(element('span', { class: 'hatched' }, `not measured (${grid.missing})`));
-    if (layer.diverging) parts.push(element('span', {}, 'pale: no difference is shown'));
+    if (layer.diverging) parts.push(element('span', {}, 'pale: no proven difference'));
     const diagonal = grid.diagonal(this.run.alone);
     if (diagonal) parts.push(element('span', {}, diagonal));
     if (grid.slices.includes(1)) parts.push(element('span', {}, `s: ${view.slices}`));
-    if (grid.doubt.includes(1) || grid.ownDoubt.includes(1)) parts.push(element('span', {}, '! in doubt'));
+    if (grid.doubt.includes(1) || grid.ownDoubt.includes(1)) parts.push(element('span', {}, '! doubtful'));
     this.legend.replaceChildren(...parts);
   }
 
@@ -252,7 +252,7 @@ class Viewer {
     const cells = grid.cellsOf(at.r, at.c);
     const single = grid.rows[at.r].length === 1 && grid.rows[at.c].length === 1;
     const lines = [`${single ? 'CPU' : 'CPUs'} ${name(at.r)} ${arrow} ${single ? 'CPU ' : ''}${name(at.c)}`];
-    if (cells.length === 0) return [...lines, 'one and the same CPU: nothing to measure'];
+    if (cells.length === 0) return [...lines, 'the same CPU: nothing to measure'];
     if (cells.length === 1) return [...lines, ...this.cellLines(cells[0])];
     const value = grid.values[at.r * grid.size + at.c];
     const marked = at.r === at.c && grid.slices[at.r];
@@ -264,7 +264,7 @@ class Viewer {
       const flags = [...new Set(cells.flatMap((cell) => matrix.flags(cell)))];
       return flags.length ? [...lines, flags.join(', ')] : lines;
     }
-    lines.push(Number.isFinite(value) ? `${this.say(value)}, median of ${cells.length} pairs of threads` : `none of ${cells.length} pairs was measured`);
+    lines.push(Number.isFinite(value) ? `${this.say(value)}, median of ${cells.length} pairs of threads` : `none of ${cells.length} pairs were measured`);
     const [first] = cells;
     lines.push(this.relation(matrix.cpus[matrix.pairs[2 * first]], matrix.cpus[matrix.pairs[2 * first + 1]]));
     const flags = [...new Set(cells.flatMap((cell) => matrix.flags(cell)))];

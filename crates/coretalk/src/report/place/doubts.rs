@@ -26,11 +26,11 @@ pub(super) fn doubts<'a>(doubt: &Doubt) -> Vec<Block<'a>> {
         ));
     }
     if doubt.orphans > 0 {
-        parts.push(format!("{} left processes behind, which were ended", runs(doubt.orphans)));
+        parts.push(format!("{} left processes behind, which were killed", runs(doubt.orphans)));
     }
     if let Some(wall_s) = doubt.crowded_s {
         parts.push(format!(
-            "its runs last {}, including their start by coretalk, for which the placements leave no CPU free",
+            "its runs last {}, including their start by coretalk, which has no CPU of its own here",
             duration(wall_s)
         ));
     }

@@ -50,7 +50,7 @@ fn words(topology: &Topology, reason: &Reason, next: &str) -> String {
         Reason::FewerCpus { mine, several } => {
             let cpus = count(mine as u64, "CPU");
             match (several, mine) {
-                (false, _) => format!("on {cpus} it is moved less from CPU to CPU"),
+                (false, _) => format!("on {cpus} it moves less from CPU to CPU"),
                 (true, 1) => {
                     format!("on {cpus} no thread is woken on another CPU, and caches are shared")
                 }
@@ -58,13 +58,13 @@ fn words(topology: &Topology, reason: &Reason, next: &str) -> String {
             }
         }
         Reason::Cores { mine, theirs } => {
-            format!("it has {} to compute on, where {next} has {theirs}", count(mine as u64, "core"))
+            format!("it has {}, where {next} has {theirs}", count(mine as u64, "core"))
         }
         Reason::Crossings { level, communication, of, .. }
             if of == if communication == Communication::Round { 2 } else { 1 } =>
         {
             let article = if is_cache(level) { "an" } else { "a" };
-            format!("its two threads share {article} {}, those of {next} do not", noun(level))
+            format!("its two threads share {article} {}, but the threads of {next} do not", noun(level))
         }
         Reason::Crossings { level, communication, mine, theirs, of } => {
             let thing = noun(level);
@@ -75,30 +75,37 @@ fn words(topology: &Topology, reason: &Reason, next: &str) -> String {
             });
             match communication {
                 Communication::Round => {
-                    format!("{mine} of its {of} hops go from one {thing} to another, on {next} {theirs}")
+                    format!(
+                        "{mine} of its {of} hops cross from one {thing} to another, against {theirs} \
+                             for {next}"
+                    )
                 }
                 Communication::Along => {
-                    format!("{mine} of its {of} links go from one {thing} to another, on {next} {theirs}")
+                    format!(
+                        "{mine} of its {of} links cross from one {thing} to another, against {theirs} \
+                             for {next}"
+                    )
                 }
                 Communication::Phases => {
                     let [most, up_to] = if mine == "none" { ["", "up to "] } else { ["at most ", ""] };
                     format!(
-                        "{most}{mine} of the {of} others that a thread talks to run {} another {thing}, on {next} \
-                         {up_to}{theirs}",
+                        "{most}{mine} of the {of} threads that each one talks to run {} another {thing}, \
+                         against {up_to}{theirs} for {next}",
                         within(level)
                     )
                 }
                 Communication::All | Communication::Nobody => format!(
-                    "{mine} of its {of} pairs of threads run {} different {thing}s, on {next} {theirs}",
+                    "{mine} of its {of} pairs of threads run {} different {thing}s, against {theirs} for \
+                     {next}",
                     within(level)
                 ),
             }
         }
         Reason::Groups { level, mine, theirs } => {
-            format!("its CPUs are in {} {}, those of {next} in {theirs}", mine, plural(level, mine))
+            format!("its CPUs are in {} {}, the CPUs of {next} in {theirs}", mine, plural(level, mine))
         }
         Reason::Room { level: Level::Node, mine, theirs } => {
-            format!("it has the memory of {}, where {next} has that of {theirs}", count(mine as u64, "node"))
+            format!("it can use the memory of {}, where {next} can use {theirs}", count(mine as u64, "node"))
         }
         Reason::Room { level, mine, theirs } => {
             format!("it has {mine} {}, where {next} has {theirs}", plural(level, mine))

@@ -49,7 +49,7 @@ pub fn act(
     let outputs = Outputs::open(&found.options.output, Measured::Placements(&requested.works), stop)?;
     let (options, ResumedSegment { segment, plan }) = found.go_on(invocation, &mut *machine, None, stop)?;
     let Some((SeriesSettings { budget, .. }, past)) = plan.series else {
-        return Err(Failure::Internal("a comparison has lost its settings".into()));
+        return Err(Failure::Internal("the settings of a comparison are missing".into()));
     };
     let requested = Requested { settings: PlaceSettings { budget, ..requested.settings }, ..requested };
     perform(&mut *machine, segment, requested, past, &options.output, outputs, stop)
@@ -68,7 +68,10 @@ fn again(
         ))
     };
     if words.iter().any(|word| word.contains(char::REPLACEMENT_CHARACTER)) {
-        return Err(changed("a word of the command is not valid text, so the file does not have it exactly"));
+        return Err(changed(
+            "a word of the command is not valid UTF-8, so the file could not store it \
+                            exactly",
+        ));
     }
     let typed = std::iter::once("coretalk".to_owned()).chain(words.iter().cloned()).map(OsString::from);
     let Typed::Command(invocation) = parse(typed)? else {

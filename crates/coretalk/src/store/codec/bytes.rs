@@ -7,7 +7,7 @@ pub enum Damage {
     #[error("it ends too early")]
     Short,
     /// It goes on after its contents end.
-    #[error("{0} bytes follow its end")]
+    #[error("{0} bytes follow after its end")]
     Long(usize),
     /// Its check sum does not fit its contents.
     #[error("its checksum does not match")]

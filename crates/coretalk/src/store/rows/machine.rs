@@ -189,7 +189,7 @@ pub fn read_topology(db: &Connection) -> rusqlite::Result<Topology> {
     while let Some(row) = rows.next()? {
         let id: u32 = row.get(0)?;
         if id > coretalk_model::cpu::HIGHEST_CPU {
-            return Err(conversion(0, format!("CPU {id} is larger than on any known machine")));
+            return Err(conversion(0, format!("CPU {id} is a higher number than on any known machine")));
         }
         let cpu = CpuId(id);
         cpus.insert(cpu);

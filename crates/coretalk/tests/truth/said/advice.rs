@@ -1,4 +1,4 @@
-//! Advice: where threads should live, what that gains, and what to type.
+//! Advice: where threads should run, what that gains, and what to type.
 
 use super::super::page::Table;
 use super::super::printed::Printed;
@@ -11,10 +11,10 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 pub const PATTERNS: &[Pattern] = &[
-    held("Where {threads#} threads should live, {how} ({pattern})", title),
-    held("Where {threads#} threads that {how} should live ({pattern})", title),
-    held("From the run {name}; chosen among {n#} CPU{s?}, {cpus}", origin),
-    held("From a measurement of a few seconds; chosen among {n#} CPU{s?}, {cpus}", origin),
+    held("Where {threads#} threads should run, {how} ({pattern})", title),
+    held("Where {threads#} threads that {how} should run ({pattern})", title),
+    held("From the run {name}; candidates: {n#} CPU{s?}, {cpus}", origin),
+    held("From a measurement of a few seconds; candidates: {n#} CPU{s?}, {cpus}", origin),
     held("Threads 0 to {last#} on CPUs {cpus}, in this order.", placed),
     held("Threads 0 and 1 on CPUs {cpus}, in this order.", placed),
     held(
@@ -171,7 +171,7 @@ pub fn prices(reader: &mut Reader<'_>, table: &Table) {
                 let is_so = if ours.is_empty() { of["mean"] == told["mean"] } else { theirs == ours };
                 reader.holds("advice", is_so, || format!("they are {theirs:?}, not {ours:?}"));
             }
-            () if against == "cannot be told apart" => {
+            () if against == "no proven difference" => {
                 reader.holds("advice", of["worse"] == false, || "the document says worse".to_owned());
             }
             () => {

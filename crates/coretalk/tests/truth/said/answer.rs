@@ -34,12 +34,12 @@ pub const PATTERNS: &[Pattern] = &[
     held("c2clat {costs}", further_tool),
     held("threads that talk to each other: taskset -c {cpus} COMMAND", bound),
     held("threads that talk to each other: the {kind} cores, taskset -c {cpus} COMMAND", kind),
-    held("threads that talk to each other: any cores, all are about equally near", anywhere),
+    held("threads that talk to each other: any cores (all are about equally close)", anywhere),
     held(
         "threads that talk to each other: if {ns#} ns is too slow, ask for dedicated cores or another host",
         elsewhere,
     ),
-    held("where {n#} threads should live: coretalk advise -n {m#} --from {run}", advice),
+    held("where {n#} threads should run: coretalk advise -n {m#} --from {run}", advice),
 ];
 
 /// `86`, `across (4.7 ×)`, `E–E same cluster`.

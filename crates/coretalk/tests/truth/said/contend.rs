@@ -10,17 +10,20 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 pub const PATTERNS: &[Pattern] = &[
-    held("{inside} inside, {outside} outside; {arrange}: threads take CPUs {cpus}", section),
-    held("No work inside or outside; {arrange}: threads take CPUs {cpus}", section),
+    held("{inside} inside, {outside} outside; {arrange}: threads on CPUs {cpus}", section),
+    held("No work inside or outside; {arrange}: threads on CPUs {cpus}", section),
     held("With {threads#} thread{s?}: operations of all threads; {rest}", with_threads),
     held("Every count was exact: none of {n#} additions was lost.", exact),
     held("Every other count was exact: none of {n#} additions was lost.", exact),
     held(
         "{method} with {threads#} thread{s?} ({inside} inside, {outside} outside) lost {lost#} of {made#} additions \
-         ({share%}): the wrong answer.",
+         ({share%}): its result is wrong.",
         lost,
     ),
-    held("Threads with a CPU each overlapped for at least {share%} of their time.", overlap),
+    held(
+        "Threads on CPUs of their own ran at the same time for at least {share%} of the measured time.",
+        overlap,
+    ),
     unheld("ns per operation and thread: {rest}", "a heading"),
 ];
 

@@ -14,7 +14,7 @@ pub const PATTERNS: &[Pattern] = &[
     held("A {name} · {machine} · {started} · {n#} CPU{s?}", side),
     held("B {name} · {machine} · {started} · {n#} CPU{s?}", side),
     held(
-        "cells: {slower#} slower, {faster#} faster, {same#} the same, {untold#} undecided (at most 5 % of those called different are not)",
+        "cells: {slower#} slower, {faster#} faster, {same#} the same, {untold#} undecided (at most 5 % of the differences found are false alarms)",
         tally,
     ),
     held("No level differs by {share%} or more.", no_difference),

@@ -11,7 +11,7 @@ pub const PATTERNS: &[Pattern] = &[
         "the machine is simulated from the scenario `{scenario}` ({n#} CPU{s?}): its numbers say nothing about this computer{more?}",
         scenario,
     ),
-    held("{gates} against alone, {rest}", gates),
+    held("{gates} vs. serial, {rest}", gates),
     held("The budget of {time@} ended before {rest}", budget),
     held("The budget of {time@} for the map ended before {rest}", part_of_budget),
     unheld("saved as {rest}", "names of runs and commands to type"),
@@ -39,14 +39,14 @@ fn scenario(reader: &mut Reader<'_>, said: &Said<'_>) {
     }
 }
 
-/// `same L3 +0.4 % against alone, proven within ±1 %, 96 pairs at once`.
+/// `same L3 +0.4 % vs. serial, proven within ±1 %, 96 pairs at once`.
 fn gates(reader: &mut Reader<'_>, said: &Said<'_>) {
     let told = list(&reader.run.document["matrices"][reader.matrix]["gate"]);
     let parts: Vec<&str> = said.sentence.split(" · ").collect();
     reader.holds("gate", parts.len() == told.len(), || format!("the document has {} gates", told.len()));
     for (part, gate) in parts.iter().zip(told) {
         let words: Vec<&str> = part.split(", ").collect();
-        let bias: Vec<&str> = words[0].trim_end_matches(" against alone").rsplitn(3, ' ').collect();
+        let bias: Vec<&str> = words[0].trim_end_matches(" vs. serial").rsplitn(3, ' ').collect();
         let bias = format!("{} {}", bias[1], bias[0]);
         reader.is("gate", Printed::read(&bias).unwrap(), gate["bias"].as_f64(), "the bias");
         let margin = words[1].split('±').nth(1).and_then(Printed::read);

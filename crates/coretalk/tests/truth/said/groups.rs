@@ -23,7 +23,7 @@ pub const PATTERNS: &[Pattern] = &[
     held("no visible difference: {inside#} ns inside, {across#} ns to the nearest other", values),
     held("in their most frequent state {inside#} ns inside, {across#} ns to the nearest other", while_moving),
     held(
-        "time stamps from the own group vary less: {inside#} ns behind the fastest, {across#} ns from the nearest other",
+        "time stamps from the same group vary less: {inside#} ns behind the fastest, {across#} ns from the nearest other",
         values,
     ),
     held(
@@ -34,8 +34,8 @@ pub const PATTERNS: &[Pattern] = &[
         "no groups: values range from {a#} to {b#} ns without a gap, and the system reports that each CPU has its own {level}",
         all_apart,
     ),
-    held("one group of cores, and the values have no other gap", one_above_the_core),
-    held("{n#} levels by value alone, the system reports no groups: {ranges}", by_value),
+    held("one group of cores; the values have no other gap", one_above_the_core),
+    held("{n#} levels by value alone (the system reports no groups): {ranges}", by_value),
     unheld(
         "correlation with the distance between CPU ids {r#} ({low#} to {high#} at 95 %): {verdict}",
         "the document has no correlation",

@@ -12,8 +12,8 @@ use coretalk_model::{CpuId, Relation};
 use serde_json::Value;
 
 pub const PATTERNS: &[Pattern] = &[
-    held("medians over at most {n#} representative pair{s?} of each relation{rest?}", most),
-    held("medians of one pair of each relation{rest?}", one),
+    held("medians over at most {n#} representative pair{s?} per relation{rest?}", most),
+    held("one pair per relation{rest?}", one),
 ];
 
 /// What other tools print is another statistic of other lines.

@@ -30,7 +30,10 @@ pub const PATTERNS: &[Pattern] = &[
     held("the two directions of a typical pair differ by {x%}, most by {y%} ({who}): {rest}", doubt),
     unheld("{n#} pair{s?} {do} not fit the groups, such as CPUs {rest}", OF_THE_INFERENCE),
     unheld("{n#} pair{s?} {are} unlike the rest, such as CPUs {rest}", OF_THE_INFERENCE),
-    held("values vary by {x%} and no CPU's row resembles another's ({y%} of it is explained){rest?}", doubt),
+    held(
+        "values vary by {x%}, and no CPU's row resembles another's (similar rows explain only {y%} of that){rest?}",
+        doubt,
+    ),
 ];
 
 fn file(reader: &mut Reader<'_>, said: &Said<'_>) {

@@ -14,13 +14,13 @@ pub const PATTERNS: &[Pattern] = &[
     held("{work}, {threads#} thread{s?}, {runs#} run{t?} on each placement", runs),
     held("{winner} wins in {what}: {next} has {share%} less (p {p}). {why}", wins),
     held("{winner} wins in {what}: {next} takes {share%} more (p {p}). {why}", wins),
-    held("No placement matters here: none differs by more than {share%} in {what}.", same),
+    held("The placement does not matter here: none differs by more than {share%} in {what}.", same),
     held(
         "Cannot tell which placement wins in {what}: {made#} of the {least#} runs per placement that a verdict needs.",
         too_few,
     ),
     held("Cannot tell which placement wins in {what}: {why}.", untold),
-    held("{names} use the same CPUs here and run once.", same_cpus),
+    held("{names} use the same CPUs here and are run as one.", same_cpus),
     held("{name}: OMP_NUM_THREADS={n#} OMP_PROC_BIND=close OMP_PLACES='{cpus}' COMMAND", order),
     held(
         "{work} on {placement}: the core clock changed or differs between placements (here {ghz#} GHz)",
@@ -270,7 +270,7 @@ fn why(reader: &mut Reader<'_>, said: &Said<'_>, of: &Value, [winner, next]: [&s
             bare.split(|c: char| !c.is_ascii_alphanumeric()).any(is_name)
         });
         let [told, exact]: [Option<[usize; 2]>; 2] = match () {
-            () if (bare.contains(" of its ") || bare.contains(" others that a thread"))
+            () if (bare.contains(" of its ") || bare.contains(" that each one talks to"))
                 && level.is_some() =>
             {
                 let of = mine_words.split(" of ").nth(1).and_then(|rest| first(rest, 0)).unwrap_or(0);
@@ -321,7 +321,7 @@ fn crossings(topology: &Topology, level: Option<Level>, words: &str, threads: &[
         topology.level(level).iter().position(|domain| domain.cpus.contains(CpuId(threads[thread])))
     };
     let crosses = |a: usize, b: usize| group(a) != group(b);
-    if words.contains("others that a thread") {
+    if words.contains("that each one talks to") {
         let of = |thread: usize| (0..n).filter(|other| crosses(thread, *other)).count();
         return (0..n).map(of).max().unwrap_or(0);
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 pub const PATTERNS: &[Pattern] = &[
     held(
-        "The machine changed state: {k#} of {n#} trial{s?} have several levels. Shown is the most \
+        "The machine changed state: {k#} of {n#} trial{s?} have several levels. The tables show the most \
          frequent one, never an average.",
         counted,
     ),

@@ -14,7 +14,7 @@ pub const PATTERNS: &[Pattern] = &[
     held("Million messages per second; {rest} ±{width%} at 95 % unless !", precision),
     held("{queue}, u64", named),
     held("Cost of a message at capacity {capacity#}: {rest}", costs_at),
-    held("Load of each CPU from the measured threads over the run: a column is {step@}, {rest}", load),
+    held("Load of each CPU from the measured threads over the run: each column is {step@}, {rest}", load),
     held(
         "CPU {cpu#} switches between the two threads {rate#} thousand times per second{within?} with {queue}, {payload}, \
          capacity {capacity#}: {per#} switches per message, and at most {us#} µs per switch, queue included.",
@@ -23,7 +23,7 @@ pub const PATTERNS: &[Pattern] = &[
     held("{queue}, {payload}, {relation}: two CPUs against one: {ratios}; {verdicts}.", balance),
     held("Fastest for {payload}, {relation}: {winners}.", most),
     unheld(
-        "By relation: median over its pairs, million messages per second; !: some pair is doubtful.",
+        "By relation and capacity: median over the pairs, million messages per second; !: at least one pair is doubtful.",
         "a heading",
     ),
     unheld("Not every pair was measured. {rest}", "the document has no verification of pairs"),

@@ -17,14 +17,14 @@ pub const PATTERNS: &[Pattern] = &[
     held("fastest batch {min#} ns", fastest),
     held("{cycles} core cycles at {ghz#} GHz", cycles),
     held("CPUs {a#} and {b#}: {shares}", shares),
-    held("lines on the better node ({node#}); on the other {penalty#} × as long", home),
+    held("lines on the better node ({node#}); {penalty#} × as long on the other", home),
     held(
-        "{k#} of {n#} pair{s?} changed while they were watched ({time@}). Each cell shows its most frequent level; the others \
+        "{k#} of {n#} pair{s?} changed during the {time@} watched. Each cell shows its most frequent level; the others \
          are in the JSON document.",
         pairs_changed,
     ),
     held(
-        "{k#} of {n#} pair{s?} changed for a while as they were watched ({time@}). Each cell shows its most frequent level; \
+        "{k#} of {n#} pair{s?} changed for a while during the {time@} watched. Each cell shows its most frequent level; \
          the others are in the JSON document.",
         pairs_changed,
     ),

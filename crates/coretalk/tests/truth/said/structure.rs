@@ -41,7 +41,7 @@ pub const PATTERNS: &[Pattern] = &[
     held("CONFLICT: the latencies contradict the reported {level}: {evidence}", conflict),
     held("{name} has the closest pairs: {rest}", closest),
     held("{n#} CPU{s?}, as the system reports", size),
-    held("One group stands out alone, a hint and not a level: {group}.", hint),
+    held("One group stands out (a hint, not a level): {group}.", hint),
     held("SIMULATED {scenario}: this says nothing about hardware", scenario),
     unheld(
         "Nothing is known about CPU {rest}",

@@ -15,11 +15,11 @@ pub const PATTERNS: &[Pattern] = &[
     held("{place}: min {a}, {first}; max {b}, {last}.", least_and_most),
     held("{place}: all alike within their intervals.", all_alike),
     held(
-        "Intervals are ±{width%} at 95 % unless shown (±?: too few passes); ! marks a value not to be used, with the reason.",
+        "Intervals are ±{width%} at 95 % unless shown (±?: too few passes); ! marks a value that should not be used, with the reason.",
         precision,
     ),
     held(
-        "Intervals are ±{width%} at 95 % unless shown (±?: too few passes); ! marks a value not to be used, with the reason. Not marked because \
+        "Intervals are ±{width%} at 95 % unless shown (±?: too few passes); ! marks a value that should not be used, with the reason. Not marked because \
          most values share it: {rest}",
         precision,
     ),

@@ -16,7 +16,7 @@ pub const PATTERNS: &[Pattern] = &[
     held("CPU {cpu#} writes; reader is CPU {readers}", writer),
     held("CPU {cpu#}", one_cpu),
     held(
-        "CPUs {from#} and {to#}, {relation}: writers less than {bytes#} bytes apart take {near} as long as alone, from there on {far}: pad to {pays#} bytes.",
+        "CPUs {from#} and {to#}, {relation}: writers less than {bytes#} bytes apart take {near} as long as a lone writer, and from {from_here#} bytes on {far}: pad to {pays#} bytes.",
         padding,
     ),
     held("{k#} of {n#} results missed ±{width%} (worst ±{worst%}); first: {trial}", missed),
@@ -255,8 +255,11 @@ fn padding(reader: &mut Reader<'_>, said: &Said<'_>) {
         })
         .collect();
     let bytes = said.number("bytes").value;
-    reader
-        .holds("sharing", bytes == said.number("pays").value, || "two distances in one sentence".to_owned());
+    reader.holds(
+        "sharing",
+        bytes == said.number("pays").value && bytes == said.number("from_here").value,
+        || "two distances in one sentence".to_owned(),
+    );
     // Lines of these machines hold 64 bytes.
     reader.holds("sharing", bytes == 64.0, || "lines hold 64 bytes in truth".to_owned());
     for (hole, near) in [("near", true), ("far", false)] {

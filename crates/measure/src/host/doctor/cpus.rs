@@ -21,7 +21,7 @@ pub(super) fn cpuset(root: &SystemRoot, _: &LiveFacts) -> Report {
     }
     if allowed.len() < 2 {
         let text =
-            format!("of CPUs {online} the cgroup allows only `{allowed}`: there is no pair to measure");
+            format!("the cgroup allows only `{allowed}` of CPUs {online}: there is no pair to measure");
         return fail(text).fix(unconfined(&online));
     }
     if *allowed != online {
@@ -37,7 +37,7 @@ pub(super) fn cpuset(root: &SystemRoot, _: &LiveFacts) -> Report {
         return warn(text).fix(format!("coretalk --cpus {allowed}"));
     }
     if group.is_none() {
-        let text = "no cgroup is visible: forbidden CPUs only show when threads are pinned";
+        let text = "no cgroup is visible: a forbidden CPU is found only when a thread is pinned to it";
         return cannot_tell(text);
     }
     ok(format!("every online CPU may be used: {allowed}"))
@@ -69,7 +69,7 @@ pub(super) fn quota(root: &SystemRoot, _: &LiveFacts) -> Report {
         |effect| format!("CPU quota of {limit:.2} CPUs (--cpus of a container), {throttled}: {effect}");
     let report = match limit < CPUS_OF_A_PAIR {
         true => fail(text("not even two threads can spin without being throttled in every period")),
-        false => warn(text("more threads at once are throttled for tens of milliseconds")),
+        false => warn(text("more threads than that are throttled for tens of milliseconds")),
     };
     report.fix("sudo systemd-run --scope coretalk")
 }
@@ -94,7 +94,8 @@ pub(super) fn isolated(root: &SystemRoot, _: &LiveFacts) -> Report {
         return ok(format!("isolated, but measured by default: {}", isolated.named()));
     }
     let usable = left_out.intersection(&allowance.cpuset);
-    let text = format!("isolated and left out by default, though quietest: {}", left_out.named());
+    let text =
+        format!("isolated, so left out by default although they are the quietest: {}", left_out.named());
     let report = warn(text);
     if usable.is_empty() { report } else { report.fix(format!("coretalk --cpus {usable}")) }
 }

@@ -11,7 +11,7 @@ const CPU: &str = "/sys/devices/system/cpu";
 pub(super) fn governor(root: &SystemRoot, _: &LiveFacts) -> Report {
     match facts::distinct(root, "scaling_governor") {
         None => cannot_tell(
-            "no frequency driver is visible: clocks may change; the core clock of each pass shows it",
+            "no frequency driver is visible: clocks may change, which the core clock of each pass shows",
         ),
         Some(governor) if governor == "performance" => ok("governor performance: clocks stay high"),
         Some(governor) => {

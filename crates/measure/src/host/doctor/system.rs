@@ -28,7 +28,7 @@ pub(super) fn rlimits(root: &SystemRoot, _: &LiveFacts) -> Report {
         (true, true) => return ok("priority can be raised and memory locked"),
         (false, true) => "priority cannot be raised",
         (true, false) => "memory cannot be locked",
-        (false, false) => "neither can priority be raised nor memory locked",
+        (false, false) => "priority cannot be raised and memory cannot be locked",
     };
     warn(format!("{lacking}: other programs disturb measurements more often"))
         .fix("sudo setcap cap_sys_nice,cap_ipc_lock+ep \"$(command -v coretalk)\"")
@@ -83,7 +83,7 @@ pub(super) fn hypervisor(root: &SystemRoot, _: &LiveFacts) -> Report {
         return fail(text).fix("coretalk --machine sim:laptop-smt");
     }
     if platform.wsl == Some(Wsl::One) {
-        let text = "WSL 1 translates system calls: wake-up, spawn and pinning are those of Windows";
+        let text = "WSL 1 translates system calls: wake-up, spawn and pinning behave as on Windows";
         return warn(text).fix("wsl --set-version DISTRIBUTION 2");
     }
     match platform.hypervisor {

@@ -63,15 +63,16 @@ primitives! {
     Semaphore "semaphore" Message "coretalk's own futex semaphore: sleeps at once, a post is one FUTEX_WAKE";
     SemT "sem-t" Message "the C library's futex semaphore";
     AtomicWaitSet "atomic-wait-set" Notice
-        "a futex word, set and one waiter notified if any, like libstdc++: polls 16 times, then sleeps";
+        "a futex word is set and one waiter, if any, is notified, like libstdc++: polls 16 times, then \
+         sleeps";
     AtomicWaitClear "atomic-wait-clear" Notice "the same word, cleared";
     AtomicWaitAlways "atomic-wait-always" Notice
-        "the word set and one notified, even if none waits: sleeps at once";
+        "the word is set and one waiter notified, even if none waits: sleeps at once";
     Park "park" Notice "std's futex thread parker: sleeps at once";
     Barrier "barrier" Message "std's barrier for two: a mutex and a condition variable, notify all";
     EventFd "eventfd" Message "a counter in the kernel: read sleeps, write wakes";
     Pipe "pipe" Message "a pipe: read sleeps, a write of one byte wakes";
-    Tas "tas" Lock "exchange until it is free: never sleeps";
+    Tas "tas" Lock "exchanges until it is free: never sleeps";
     Ttas "ttas" Lock "polls until it is free, then exchanges: never sleeps";
     Ticket "ticket" Lock "first come, first served: never sleeps";
 }

@@ -73,7 +73,9 @@ impl Concurrency {
         if !concurrency.allowed.contains(&Concurrent::IfProven) {
             if requested.is_some() {
                 notice(
-                    "too few pairs of any relation to check parallel measurement: measuring one pair at a time".into(),
+                    "no relation has enough pairs to check whether they can be measured in parallel: \
+                     measuring one pair at a time"
+                        .into(),
                 );
             }
             return none;

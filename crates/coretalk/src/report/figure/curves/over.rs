@@ -211,7 +211,7 @@ fn in_rows(what: &str, readings: &[Reading<'_>], room: Room) -> Option<Picture> 
         shown.sort_by(|a, b| b.point.total_cmp(&a.point));
         shown.truncate(room.most_rows);
         title =
-            format!("{title}; the {} greatest of {}", room.most_rows, count(readings.len() as u64, "trial"));
+            format!("{title}; the {} largest of {}", room.most_rows, count(readings.len() as u64, "trial"));
     }
     let row = |reading: &&Reading<'_>| {
         let point = unit.scaled(reading.point);
