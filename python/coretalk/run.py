@@ -50,6 +50,13 @@ class Run:
         """Whether the machine was simulated: such numbers say nothing about hardware."""
         return cast(Optional[bool], self._header("simulated"))
 
+    @property
+    def build(self) -> Optional[Dict[str, Any]]:
+        """How the program that measured was built: target, linking, features, profile, opt_level, commit, lock_date,
+        sqlite; None where simulated, and in runs of programs that did not say."""
+        environment = self.document.get("environment") or {}
+        return cast(Optional[Dict[str, Any]], environment.get("build_facts"))
+
     def _header(self, key: str) -> Any:
         return (self.document.get("run") or {}).get(key)
 

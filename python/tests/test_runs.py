@@ -18,6 +18,7 @@ def exported(run, store, *words):
 def test_a_run_says_what_it_is(latency):
     assert latency.complete and latency.simulated and latency.id
     assert "latency" in repr(latency)
+    assert latency.build is None, "no program measured a simulated machine"
 
 
 def test_cells_have_intervals_and_relations(latency):

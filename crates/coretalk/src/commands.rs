@@ -33,13 +33,19 @@ use std::ffi::OsString;
 /// Runs the words of a command line, the program's name first, and says how it ended.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
-    let outcome = match work::shortcut(&words) {
-        Some(words) => work::act(&words),
-        None => parse(words).and_then(|typed| match typed {
-            Typed::Text(text) => Out::open(None)?.text(&text).map(|()| ExitCode::Done),
-            Typed::Command(invocation) => act(&invocation),
-        }),
-    };
+    #[cfg(target_os = "linux")]
+    if let Some(words) = work::shortcut(&words) {
+        return ended(work::act(&words));
+    }
+    ended(parse(words).and_then(|typed| match typed {
+        Typed::Text(text) => Out::open(None)?.text(&text).map(|()| ExitCode::Done),
+        Typed::Build => facts::build(),
+        Typed::Command(invocation) => act(&invocation),
+    }))
+}
+
+/// How it ended; a failure is told first.
+fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {
     outcome.unwrap_or_else(|failure| {
         failure.tell();
         failure.code()

@@ -3,6 +3,7 @@
 pub mod advice;
 pub mod args;
 pub mod blocks;
+pub mod build_facts;
 pub mod clock;
 pub mod commands;
 pub mod document;

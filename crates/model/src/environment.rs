@@ -43,6 +43,11 @@ pub struct Environment {
     pub bare_metal: Option<bool>,
     /// What says so: a sentence.
     pub platform_evidence: Option<String>,
+    /// What executes every instruction in place of a processor (`qemu-tcg`, `qemu-aarch64`); `None` where nothing points
+    /// to one.
+    pub emulator: Option<String>,
+    /// How atomic operations are executed, where an architecture has several ways.
+    pub atomics: Option<Atomics>,
     /// C library and version.
     pub libc: Option<String>,
     /// The clock that measured.
@@ -58,8 +63,10 @@ pub struct Environment {
     pub throttled: Option<Throttled>,
     /// Compiler that built the tool.
     pub compiler: Option<String>,
-    /// Build profile and target features of the tool.
+    /// Build profile and target features of the tool, in one line.
     pub build: Option<String>,
+    /// How the tool was built, fact by fact; `None` where simulated, and in runs of tools that did not say.
+    pub build_facts: Option<BuildFacts>,
     /// Version of the tool.
     pub tool_version: String,
     /// Libraries whose queues and locks are measured, with their versions, and the `allocator` behind messages on the
@@ -69,6 +76,53 @@ pub struct Environment {
     pub priority: Option<String>,
     /// What only the user knows (`--note fabric=1800MHz`).
     pub notes: BTreeMap<String, String>,
+}
+
+named! {
+    /// How a program is linked with the C library.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+    pub enum Linking {
+        /// It runs on systems without that library.
+        Static = "static",
+        /// It uses the system's.
+        #[default]
+        Dynamic = "dynamic",
+    }
+}
+
+named! {
+    /// How aarch64 executes atomic operations.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+    pub enum Atomics {
+        /// One instruction of the Large System Extensions.
+        Lse = "lse",
+        /// Exclusive pairs of load and store, tried again until they succeed.
+        LlSc = "ll-sc",
+    }
+}
+
+/// How the tool was built. Unknown is `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
+pub struct BuildFacts {
+    /// Target triple, such as `x86_64-unknown-linux-gnu`.
+    pub target: String,
+    /// How it is linked with the C library.
+    pub linking: Linking,
+    /// Features of the target that code may use, such as `sse2`.
+    pub features: Vec<String>,
+    /// Build profile: `debug`, `release`, or `dist`.
+    pub profile: String,
+    /// Optimisation of the crate that measures: `0` to `3`, `s` or `z`.
+    pub opt_level: String,
+    /// Commit of the source, with `-dirty` where files differed from it.
+    pub commit: Option<String>,
+    /// Day of the last change of the lock file, which names the version of every library: `2026-11-24`.
+    pub lock_date: Option<String>,
+    /// Version of SQLite.
+    pub sqlite: Option<String>,
 }
 
 /// What a CPU quota did.
@@ -119,6 +173,9 @@ impl Throttled {
     }
 }
 
+/// The hypervisor of a system that only says that there is one.
+pub const UNNAMED: &str = "unnamed";
+
 /// What the system runs on: the hardware or a hypervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Virtualization<'a> {
@@ -126,6 +183,8 @@ pub enum Virtualization<'a> {
     BareMetal,
     /// A hypervisor of this name, which may move virtual CPUs and invent their structure.
     Guest(&'a str),
+    /// A program of this name executes every instruction: no time says anything about hardware.
+    Emulated(&'a str),
     /// Nothing tells: many Arm systems cannot.
     Unknown,
 }
@@ -144,10 +203,11 @@ impl Environment {
     /// assert_eq!(Environment { bare_metal: Some(true), ..arm }.virtualization(), Virtualization::BareMetal);
     /// ```
     pub fn virtualization(&self) -> Virtualization<'_> {
-        match &self.hypervisor {
-            Some(name) => Virtualization::Guest(name),
-            None if self.bare_metal == Some(true) => Virtualization::BareMetal,
-            None => Virtualization::Unknown,
+        match (&self.emulator, &self.hypervisor) {
+            (Some(name), _) => Virtualization::Emulated(name),
+            (None, Some(name)) => Virtualization::Guest(name),
+            (None, None) if self.bare_metal == Some(true) => Virtualization::BareMetal,
+            (None, None) => Virtualization::Unknown,
         }
     }
 

@@ -14,6 +14,8 @@ pub enum Typed {
     Command(Box<Invocation>),
     /// Help or the version was asked for; here it is.
     Text(String),
+    /// How the program was built was asked for.
+    Build,
 }
 
 /// A command with its options.
@@ -167,9 +169,16 @@ fn without(words: &[OsString], option: &Arg) -> Vec<OsString> {
 
 fn text_or_failure(error: &clap::Error, words: &[OsString]) -> Result<Typed, Failure> {
     match error.kind() {
+        ErrorKind::DisplayVersion if words.iter().skip(1).any(|word| is_verbose(word)) => Ok(Typed::Build),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(Typed::Text(error.to_string())),
         _ => Err(sentence(error, words)),
     }
+}
+
+/// `-v`, alone or among other letters (`-vV`), or `--verbose`.
+fn is_verbose(word: &OsString) -> bool {
+    let text = word.to_str().unwrap_or_default();
+    text == "--verbose" || text.starts_with('-') && !text.starts_with("--") && text.contains('v')
 }
 
 /// clap's report of several paragraphs in one line: what is wrong, what was perhaps meant, where help is.
@@ -281,6 +290,19 @@ mod tests {
         let Ok(Typed::Command(invocation)) = parse(words.map(OsString::from)) else { panic!("refused") };
         assert_eq!(invocation.ignored, ["--by has no effect on `place` and is ignored"]);
         assert_eq!(invocation.words, ["place", "--placement", "a=0", "--", "x", "--by", "core"]);
+    }
+
+    #[test]
+    fn how_it_was_built_is_told_where_the_version_is_asked_for_verbosely() {
+        let parsed = |words: &[&str]| {
+            parse(std::iter::once("coretalk").chain(words.iter().copied()).map(OsString::from)).unwrap()
+        };
+        for words in [&["--version", "-v"][..], &["-v", "-V"], &["-vV"], &["--verbose", "--version"]] {
+            assert!(matches!(parsed(words), Typed::Build), "{words:?}");
+        }
+        for words in [&["--version"][..], &["-V"], &["-q", "--version"]] {
+            assert!(matches!(parsed(words), Typed::Text(_)), "{words:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use crate::args::ProbesArgs;
 use crate::args::options::Global;
 use crate::args::value::MachineWord;
+use crate::build_facts::build_facts;
 use crate::clock::ClockView;
 use crate::commands::shape::{Shape, hand_over, say, shape};
 use crate::document::{AsmDoc, Document, ProbeDoc};
@@ -13,6 +14,7 @@ use crate::report::facts::ProbeRow;
 use crate::resolve::machine;
 use crate::run::out::Out;
 use crate::run::signals;
+use coretalk_measure::host::facts as of_measure;
 use coretalk_measure::{Machine, SeriesProbe, asm, probes};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Environment, Matrix, Picos};
@@ -95,6 +97,15 @@ fn host_clock(_: Picos) -> Result<(ClockView, Environment), Failure> {
         ClockView { facts: environment.clock.clone(), cost: Vec::new(), offsets: None, left_out: 0 },
         environment,
     ))
+}
+
+/// `--version -v`.
+///
+/// # Errors
+/// It cannot be written.
+pub fn build() -> Result<ExitCode, Failure> {
+    let (compiler, libc) = (of_measure::compiler(), of_measure::libc_version());
+    say(&Global::default(), &report::facts::build(&build_facts(), compiler.as_deref(), libc.as_deref()))
 }
 
 /// `probes`.

@@ -1,6 +1,7 @@
 //! The environment block.
 
 use super::{Identity, known};
+use coretalk_model::environment::{Atomics, BuildFacts};
 use coretalk_model::{Environment, Finding};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -32,6 +33,10 @@ pub struct EnvironmentDoc {
     pub(crate) bare_metal: Option<bool>,
     /// What says so.
     pub(crate) platform_evidence: Option<String>,
+    /// What executes every instruction in place of a processor; null where nothing points to one.
+    pub(crate) emulator: Option<String>,
+    /// How compare-and-swap is executed on aarch64: `lse` or `ll-sc`; null elsewhere.
+    pub(crate) atomics: Option<&'static str>,
     pub(crate) libc: Option<String>,
     pub(crate) clock: ClockDoc,
     /// CPUs that the kernel keeps from its scheduler, as a list; empty where there are none.
@@ -42,7 +47,10 @@ pub struct EnvironmentDoc {
     /// What the CPU quota of the control group did while this was measured; `null` where no group counts it.
     pub(crate) throttled: Option<ThrottledDoc>,
     pub(crate) compiler: Option<String>,
+    /// Profile, optimisation, target and its features in one line.
     pub(crate) build: Option<String>,
+    /// How the tool was built; null where simulated, and in runs of tools that did not say.
+    pub(crate) build_facts: Option<BuildDoc>,
     /// Libraries whose queues and locks are measured, with their versions, and the allocator; empty where simulated.
     pub(crate) libraries: BTreeMap<String, String>,
     pub(crate) priority: Option<String>,
@@ -63,6 +71,34 @@ pub struct ClockDoc {
     pub(crate) kernel_source: Option<String>,
     pub(crate) hint_ns: Option<f64>,
     pub(crate) hint_cycles: Option<f64>,
+}
+
+/// How the tool was built; its version, compiler and C library stand beside it. Null is unknown.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BuildDoc {
+    /// Target triple.
+    pub(crate) target: String,
+    /// With the C library: `static` or `dynamic`.
+    pub(crate) linking: &'static str,
+    /// Features of the target that code may use.
+    pub(crate) features: Vec<String>,
+    /// `debug`, `release` or `dist`.
+    pub(crate) profile: String,
+    /// Of the crate that measures.
+    pub(crate) opt_level: String,
+    /// With `-dirty` where files differed from it.
+    pub(crate) commit: Option<String>,
+    /// Day of the last change of the lock file.
+    pub(crate) lock_date: Option<String>,
+    /// Version of SQLite.
+    pub(crate) sqlite: Option<String>,
+}
+
+impl BuildDoc {
+    fn of(facts: BuildFacts) -> BuildDoc {
+        let BuildFacts { target, linking, features, profile, opt_level, commit, lock_date, sqlite } = facts;
+        BuildDoc { target, linking: linking.name(), features, profile, opt_level, commit, lock_date, sqlite }
+    }
 }
 
 /// One check of `doctor`, or of `selftest`.
@@ -110,6 +146,8 @@ impl EnvironmentDoc {
             hypervisor: environment.hypervisor,
             bare_metal: environment.bare_metal,
             platform_evidence: environment.platform_evidence,
+            emulator: environment.emulator,
+            atomics: environment.atomics.map(Atomics::name),
             libc: environment.libc,
             clock: ClockDoc {
                 source: Some(clock.source).filter(|source| !source.is_empty()),
@@ -132,6 +170,7 @@ impl EnvironmentDoc {
             }),
             compiler: environment.compiler,
             build: environment.build,
+            build_facts: environment.build_facts.map(BuildDoc::of),
             libraries: environment.libraries,
             priority: environment.priority,
             notes: environment.notes,

@@ -1,8 +1,10 @@
-//! What `doctor`, `clock` and `probes` say: of the state of the machine, of its clock, and of what can be measured.
+//! What `doctor`, `clock`, `probes` and `--version -v` say: of the state of the machine, of its clock, of what can be
+//! measured, and of how the tool was built.
 
 use super::text::{count, cut, grouped, ns, plain, right};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::clock::ClockView;
+use coretalk_model::environment::{BuildFacts, Linking};
 use coretalk_model::{CpuId, Finding, Hint, Matrix, Protocol, Tool, Verdict};
 
 /// What a list says of a probe.
@@ -139,6 +141,35 @@ fn verdict_word(verdict: Verdict) -> &'static str {
         Verdict::Warn => "! warn",
         Verdict::Fail => "✗ fail",
     }
+}
+
+/// How the tool was built, below its version.
+pub fn build(facts: &BuildFacts, compiler: Option<&str>, libc: Option<&str>) -> Vec<Block<'static>> {
+    let known = |fact: Option<&str>| fact.map_or_else(|| "unknown".to_owned(), plain);
+    let libc = libc.map_or_else(|| "the C library".to_owned(), plain);
+    let linked = match facts.linking {
+        Linking::Static => format!("statically: {libc} is part of the program"),
+        Linking::Dynamic => format!("dynamically: it uses {libc} of this system"),
+    };
+    let rows = [
+        ("target", plain(&facts.target)),
+        ("features", plain(&facts.features.join(" "))),
+        ("linked", linked),
+        (
+            "profile",
+            format!("{}, timed loops with opt-level {}", plain(&facts.profile), plain(&facts.opt_level)),
+        ),
+        ("commit", known(facts.commit.as_deref())),
+        ("compiler", known(compiler)),
+        ("SQLite", known(facts.sqlite.as_deref())),
+        (
+            "lock file",
+            facts.lock_date.as_deref().map_or_else(|| known(None), |day| format!("of {}", plain(day))),
+        ),
+    ];
+    let rows = rows.map(|(name, text)| [Cell::from(name), text.into()]);
+    let table = Table::new(["", ""].map(Column::words)).with(rows);
+    vec![Block::Prose(format!("coretalk {}", env!("CARGO_PKG_VERSION"))), Block::Table(table)]
 }
 
 /// The facts, the histogram of costs and the offsets.

@@ -286,6 +286,7 @@ impl<'a> ReportInput<'a> {
         parts.push(words::size(&report.topology));
         if !report.header.simulated {
             parts.push(words::virtualization(environment));
+            parts.extend(environment.atomics.map(words::atomics).map(str::to_owned));
             parts.extend(environment.kernel.as_deref().map(plain));
         }
         parts.push(started(&report.header.started));

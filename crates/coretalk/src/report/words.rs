@@ -6,7 +6,7 @@ use super::saved::Screen;
 use super::text::{count, duration, grouped, ns, percent, plain, short_ns, signed_percent, started};
 use crate::RunReport;
 use crate::blocks::{Block, Cell, Column, Table};
-use coretalk_model::environment::Virtualization;
+use coretalk_model::environment::{Atomics, UNNAMED, Virtualization};
 use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
 use coretalk_model::latency::{Counts, LatencyMap, LatencySettings, Regime};
 use coretalk_model::stats::Estimate;
@@ -39,6 +39,7 @@ pub fn title(report: &RunReport) -> Vec<String> {
     parts.push(size(&report.topology));
     if !report.header.simulated {
         parts.push(virtualization(environment));
+        parts.extend(environment.atomics.map(atomics).map(str::to_owned));
         parts.extend(environment.kernel.as_deref().map(plain));
     }
     // A run of series says with each number from how many events it is.
@@ -79,9 +80,19 @@ fn times(count: u64) -> String {
 /// What the system stands on: only what there is evidence of.
 pub fn virtualization(environment: &Environment) -> String {
     match environment.virtualization() {
+        Virtualization::Guest(UNNAMED) => "guest of an unnamed hypervisor".to_owned(),
         Virtualization::Guest(hypervisor) => format!("guest of {}", plain(hypervisor)),
+        Virtualization::Emulated(by) => format!("emulated by {}", plain(by)),
         Virtualization::BareMetal => "bare metal".to_owned(),
         Virtualization::Unknown => "hypervisor unknown".to_owned(),
+    }
+}
+
+/// How a compare-and-swap is executed, which its time depends on.
+pub fn atomics(atomics: Atomics) -> &'static str {
+    match atomics {
+        Atomics::Lse => "LSE atomics",
+        Atomics::LlSc => "LL/SC atomics",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::args::options::Global;
 use crate::args::value::MachineWord;
+use crate::build_facts::build_facts;
 use crate::exit::Failure;
 use crate::resolve::files;
 use crate::resolve::output::{Verbosity, remark};
@@ -38,7 +39,7 @@ pub fn open_seeded(global: &Global) -> Result<(Box<dyn Machine>, u64), Failure> 
 /// # Errors
 /// [`MachineError`] where it cannot measure.
 pub fn host() -> Result<HostMachine, MachineError> {
-    HostMachine::open()
+    Ok(HostMachine::open()?.measured_by(build_facts()))
 }
 
 /// A seed that nobody has chosen: short enough to be typed again, and exact in every JSON reader.

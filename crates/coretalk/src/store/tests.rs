@@ -10,6 +10,7 @@ use crate::RunHeader;
 use crate::RunSettings;
 use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_measure::session::{Decision, RecordedRound, Slot};
+use coretalk_model::environment::{Atomics, BuildFacts, Linking};
 use coretalk_model::latency::{
     Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Purpose, Spacing, SpanSummary,
     Tails, Visit,
@@ -46,6 +47,14 @@ fn sample(id: &str) -> Sample {
         clock: ClockFacts { source: "tsc".into(), hz: 2_596_991_234.567_891, ..ClockFacts::default() },
         isolated: "2-3".parse().unwrap(),
         tool_version: "0.1.0".into(),
+        atomics: Some(Atomics::LlSc),
+        build_facts: Some(BuildFacts {
+            target: "x86_64-unknown-linux-gnu".into(),
+            linking: Linking::Static,
+            features: vec!["sse".into(), "sse2".into()],
+            lock_date: Some("2026-11-24".into()),
+            ..BuildFacts::default()
+        }),
         notes: [("fabric".to_owned(), "1800MHz".to_owned())].into(),
         ..Environment::default()
     };

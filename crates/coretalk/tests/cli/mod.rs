@@ -2,6 +2,8 @@
 //! are not let finish.
 
 mod advising;
+#[cfg(target_os = "linux")]
+mod build;
 mod claims;
 mod compared;
 mod comparing;

@@ -9,6 +9,7 @@ pub use platform::{Platform, Wsl};
 use super::root::SystemRoot;
 use crate::queues::libraries::VERSIONS;
 use coretalk_model::Environment;
+use coretalk_model::environment::{Atomics, BuildFacts, Linking};
 use std::collections::BTreeMap;
 
 const CPU: &str = "/sys/devices/system/cpu";
@@ -37,15 +38,49 @@ pub fn read_environment(root: &SystemRoot) -> Environment {
         hypervisor: platform.hypervisor,
         bare_metal: platform.bare_metal,
         platform_evidence: platform.evidence,
+        emulator: platform.emulator,
+        atomics: root.is_live().then(atomics).flatten(),
         libc: libc_version(),
         isolated: isolated(root),
         load_1min: load_1min(root),
-        compiler: built(env!("CORETALK_COMPILER")),
+        compiler: compiler(),
         build: built(env!("CORETALK_BUILD")),
+        build_facts: Some(build_facts()),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         libraries: libraries(),
         ..Environment::default()
     }
+}
+
+/// The compiler of this crate, such as `rustc 1.95.0 (59807616e 2026-04-14)`.
+pub fn compiler() -> Option<String> {
+    built(env!("CORETALK_COMPILER"))
+}
+
+/// How this crate was built, which is how timed loops were; whoever builds a program of it adds what it knows.
+pub fn build_facts() -> BuildFacts {
+    let features = env!("CORETALK_FEATURES").split(',').filter(|name| !name.is_empty());
+    BuildFacts {
+        target: env!("CORETALK_TARGET").to_owned(),
+        linking: if cfg!(target_feature = "crt-static") { Linking::Static } else { Linking::Dynamic },
+        features: features.map(str::to_owned).collect(),
+        profile: env!("CORETALK_PROFILE").to_owned(),
+        opt_level: env!("CORETALK_OPT_LEVEL").to_owned(),
+        ..BuildFacts::default()
+    }
+}
+
+/// How atomic operations are executed: compilers for aarch64 call a helper that asks the processor once whether it has the
+/// instructions of the Large System Extensions, and tries exclusive pairs of load and store otherwise.
+#[cfg(target_arch = "aarch64")]
+fn atomics() -> Option<Atomics> {
+    Some(if std::arch::is_aarch64_feature_detected!("lse") { Atomics::Lse } else { Atomics::LlSc })
+}
+
+/// How atomic operations are executed: there is one way.
+#[cfg(not(target_arch = "aarch64"))]
+fn atomics() -> Option<Atomics> {
+    None
 }
 
 /// What is measured of others, with its versions. The tool brings no allocator: messages on the heap are the system's.
@@ -123,7 +158,9 @@ pub(super) struct CpuInfo(String);
 
 impl CpuInfo {
     pub(super) fn read(root: &SystemRoot) -> CpuInfo {
-        CpuInfo(root.peek("/proc/cpuinfo").unwrap_or_default())
+        // Of a processor that this program does not run on nothing is to be read.
+        let is_of_another = root.is_live() && platform::translated(root, std::env::consts::ARCH).is_some();
+        CpuInfo(root.peek("/proc/cpuinfo").filter(|_| !is_of_another).unwrap_or_default())
     }
 
     /// The first value of a key.
@@ -280,6 +317,7 @@ mod tests {
             libc: environment.libc.clone(),
             compiler: environment.compiler.clone(),
             build: environment.build.clone(),
+            build_facts: environment.build_facts.clone(),
             tool_version: environment.tool_version.clone(),
             libraries: environment.libraries.clone(),
             ..Environment::default()
@@ -291,7 +329,13 @@ mod tests {
     fn the_tool_knows_how_it_was_built() {
         let environment = read_environment(Tree::new().root());
         assert!(environment.compiler.unwrap().starts_with("rustc "));
-        assert!(environment.build.unwrap().contains(std::env::consts::ARCH));
+        let (build, facts) = (environment.build.unwrap(), environment.build_facts.unwrap());
+        assert!(facts.target.starts_with(std::env::consts::ARCH) && build.contains(&facts.target));
+        assert!(build.starts_with(&format!("{}, opt-level {}, ", facts.profile, facts.opt_level)), "{build}");
+        assert_eq!(
+            facts.features.iter().any(|feature| feature == "crt-static"),
+            facts.linking == Linking::Static
+        );
         assert_eq!(environment.tool_version, env!("CARGO_PKG_VERSION"));
         assert!(environment.libraries["rtrb"].starts_with(|first: char| first.is_ascii_digit()));
         assert!(environment.libraries["allocator"].starts_with("malloc of "));

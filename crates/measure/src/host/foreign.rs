@@ -4,6 +4,8 @@ use crate::machine::{Allowance, Granted, Machine, MachineError, Round, RoundOutc
 use crate::series::TrialOrder;
 use crate::stop::Stop;
 use crate::work::WorkOrder;
+#[cfg(not(target_os = "linux"))]
+use coretalk_model::environment::BuildFacts;
 use coretalk_model::series::PassOutcome;
 use coretalk_model::{
     Absence, CpuId, CpuSet, Environment, Finding, Picos, Recording, TickRate, Topology, TrialFailure,
@@ -20,7 +22,22 @@ impl HostMachine {
     /// # Errors
     /// Always [`MachineError::NoPinning`].
     pub fn open() -> Result<HostMachine, MachineError> {
-        Err(MachineError::NoPinning { reason: format!("no support for {}", std::env::consts::OS) })
+        Err(MachineError::NoPinning { reason: reason(std::env::consts::OS) })
+    }
+
+    /// As on Linux.
+    #[cfg(not(target_os = "linux"))]
+    pub fn measured_by(self, _build: BuildFacts) -> HostMachine {
+        match self.0 {}
+    }
+}
+
+/// Why threads cannot be pinned on a system, by the name that the standard library has for it.
+fn reason(system: &str) -> String {
+    match system {
+        // `thread_affinity_policy` groups threads that share data, and Apple's processors ignore it.
+        "macos" => "macOS takes only hints about which CPUs threads run on".to_owned(),
+        other => format!("no support for {other}"),
     }
 }
 
@@ -77,5 +94,7 @@ mod tests {
     fn a_foreign_system_says_what_works_instead() {
         let error = super::HostMachine::open().unwrap_err().to_string();
         assert!(error.contains("simulated machines"), "{error}");
+        let of_mac = super::reason("macos");
+        assert!(of_mac.starts_with("macOS ") && of_mac != super::reason("windows"), "{of_mac}");
     }
 }

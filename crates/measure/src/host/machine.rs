@@ -2,6 +2,7 @@
 
 use super::affinity;
 use super::arena::Arena;
+use super::clock::offset::Offset;
 use super::clock::{ClockReport, offset, sources};
 use super::command::watchdog::Watchdog;
 use super::engine::{Engine, nodes_of};
@@ -19,6 +20,7 @@ use crate::machine::{
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use crate::work::WorkOrder;
+use coretalk_model::environment::BuildFacts;
 use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{
     Absence, CpuId, CpuSet, Environment, Finding, Level, Picos, Recording, TickRate, Topology, TrialFailure,
@@ -83,6 +85,12 @@ impl HostMachine {
         })
     }
 
+    /// The same machine, measured by a program that was built like this: what it says of its environment tells so.
+    pub fn measured_by(mut self, build: BuildFacts) -> HostMachine {
+        self.environment.build_facts = Some(build);
+        self
+    }
+
     /// What is known of the counter; [`measure_offsets`](HostMachine::measure_offsets) adds the offsets between CPUs.
     pub fn clock(&self) -> &ClockReport {
         &self.clock
@@ -96,7 +104,11 @@ impl HostMachine {
         let began = Instant::now();
         let goes_on = || !stop.is_raised() && began.elapsed() < most;
         let requested = pairs.iter().filter(|(from, to)| from != to).take_while(|_| goes_on());
-        self.clock.offsets = requested.filter_map(|&(from, to)| offset::measure(from, to)).collect();
+        // A stamp is as old as a step of the counter: of one that moves in microseconds most exchanges take no time at all.
+        let step = self.clock.step_ticks as f64;
+        let blurred = |it: Offset| Offset { bound_ticks: it.bound_ticks + step, ..it };
+        let told = requested.filter_map(|&(from, to)| offset::measure(from, to)).map(blurred).collect();
+        self.clock.offsets = told;
         &self.clock
     }
 

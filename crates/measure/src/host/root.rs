@@ -76,6 +76,12 @@ impl SystemRoot {
         self.0 == Path::new("/")
     }
 
+    /// The name of the executable of this thread, without its directory.
+    pub fn executable_of_thread(&self) -> Option<String> {
+        let path = std::fs::read_link(self.at("/proc/thread-self/exe")).ok()?;
+        Some(path.file_name()?.to_string_lossy().into_owned())
+    }
+
     /// The text of a file, named as on a live system (`/proc/stat`), without white space at the end; `None` where
     /// there is no such file. Bytes that are no UTF-8 become `�`.
     ///

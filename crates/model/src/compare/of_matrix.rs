@@ -67,7 +67,7 @@ pub(super) fn of_run(environment: &Environment, topology: &Topology, datasets: V
 fn facts(environment: &Environment) -> BTreeMap<Fact, String> {
     let simulated = if environment.simulated.is_some() { "yes" } else { "no" };
     let hypervisor = match environment.virtualization() {
-        Virtualization::Guest(name) => Some(name.to_owned()),
+        Virtualization::Guest(name) | Virtualization::Emulated(name) => Some(name.to_owned()),
         Virtualization::BareMetal => Some("none".to_owned()),
         Virtualization::Unknown => None,
     };

@@ -31,6 +31,7 @@ fn environment(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Secti
             pairs.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join(" · ");
         Some(words).filter(|words| !words.is_empty())
     };
+    let built = environment.build_facts.as_ref();
     let rows = [
         ("label", text(&environment.label)),
         ("host", text(&environment.host)),
@@ -39,6 +40,8 @@ fn environment(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Secti
         ("hypervisor", text(&environment.hypervisor)),
         ("bare metal", answer(environment.bare_metal)),
         ("evidence", text(&environment.platform_evidence)),
+        ("emulator", text(&environment.emulator)),
+        ("atomic operations", environment.atomics.map(str::to_owned)),
         ("kernel", text(&environment.kernel)),
         ("architecture", text(&environment.arch)),
         ("microcode", text(&environment.microcode)),
@@ -65,6 +68,10 @@ fn environment(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Secti
         ("wait hint", clock.hint_ns.map(|ns| format!("{ns:.1} ns"))),
         ("compiler", text(&environment.compiler)),
         ("build", text(&environment.build)),
+        ("linked", built.map(|facts| facts.linking.to_owned())),
+        ("commit", built.and_then(|facts| text(&facts.commit))),
+        ("SQLite", built.and_then(|facts| text(&facts.sqlite))),
+        ("lock file of", built.and_then(|facts| text(&facts.lock_date))),
         ("libraries", pairs(&environment.libraries)),
         ("priority", text(&environment.priority)),
         ("notes", pairs(&environment.notes)),

@@ -1,7 +1,7 @@
 //! The rows that say what a run was measured on: `environment`, `findings`, `cpus`, `domains` and `beside`.
 
 use super::{conversion, named, read_keys, write_keys};
-use coretalk_model::environment::Throttled;
+use coretalk_model::environment::{Atomics, BuildFacts, Throttled};
 use coretalk_model::topology::{Beside, MemoryNode, Same};
 use coretalk_model::{
     ClockFacts, CoreClass, CpuId, CpuSet, Domain, Environment, Finding, Level, Topology, Verdict,
@@ -33,6 +33,8 @@ struct EnvironmentRow {
     hypervisor: Option<String>,
     bare_metal: Option<bool>,
     platform_evidence: Option<String>,
+    emulator: Option<String>,
+    atomics: Option<Atomics>,
     libc: Option<String>,
     #[serde(flatten, with = "ClockRow")]
     clock: ClockFacts,
@@ -44,6 +46,7 @@ struct EnvironmentRow {
     throttled: Option<Throttled>,
     compiler: Option<String>,
     build: Option<String>,
+    build_facts: Option<BuildFacts>,
     tool_version: String,
     libraries: BTreeMap<String, String>,
     priority: Option<String>,

@@ -22,7 +22,8 @@ pub struct Offset {
     pub to: CpuId,
     /// Counter of `to` minus counter of `from` at the same moment, in ticks: the estimate of the fastest exchange.
     pub ticks: f64,
-    /// The truth lies within this many ticks of it: half of the fastest round trip.
+    /// The truth lies within this many ticks of it: half of the fastest round trip, to which whoever knows the step of the
+    /// counter adds it.
     pub bound_ticks: f64,
     /// The fastest round trip, in ticks.
     pub round_trip_ticks: u64,

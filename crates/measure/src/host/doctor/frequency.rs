@@ -85,22 +85,33 @@ fn deepest_state(root: &SystemRoot) -> Option<(String, u64)> {
 
 const SOURCES: &str = "/sys/devices/system/clocksource/clocksource0";
 
-/// Kernel clock sources that are the counter which measures, on x86, Arm, RISC-V and POWER.
-const COUNTERS: &[&str] = &["tsc", "arch_sys_counter", "riscv_clocksource", "timebase"];
+/// The kernel's name of the counter that measures, by ours. Under an emulator of programs the kernel keeps time with the
+/// counter of another processor.
+const COUNTERS: [(&str, &str); 2] = [("tsc", "tsc"), ("cntvct", "arch_sys_counter")];
 
 pub(super) fn source(root: &SystemRoot, live: &LiveFacts) -> Report {
     let named = root.peek(&format!("{SOURCES}/current_clocksource"));
     let Some(source) = named.or_else(|| live.clock?.kernel_source.clone()) else {
         return cannot_tell("the kernel does not report its clock source");
     };
-    if COUNTERS.contains(&source.as_str()) {
+    let is_counter = |name: &str| match live.clock {
+        Some(clock) => COUNTERS.contains(&(clock.source.as_str(), name)),
+        None => COUNTERS.iter().any(|(_, of_kernel)| *of_kernel == name),
+    };
+    if is_counter(&source) {
         return ok(format!("the kernel's clock source is {source}, the counter used for measuring"));
+    }
+    if let Some(clock) = live.clock.filter(|_| COUNTERS.iter().any(|(_, of_kernel)| *of_kernel == source)) {
+        return warn(format!(
+            "the kernel's clock source is {source}, the counter of another processor than the {} used for measuring",
+            clock.source
+        ));
     }
     let text =
         format!("the kernel's clock source is {source}; it may distrust the counter used for measuring");
     let report = warn(text);
     let available = root.peek(&format!("{SOURCES}/available_clocksource")).unwrap_or_default();
-    match available.split_whitespace().find(|name| COUNTERS.contains(name)) {
+    match available.split_whitespace().find(|name| is_counter(name)) {
         Some(counter) => report.fix(format!("echo {counter} | sudo tee {SOURCES}/current_clocksource")),
         None => report,
     }

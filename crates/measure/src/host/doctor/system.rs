@@ -5,6 +5,7 @@ use super::{LiveFacts, Report, cannot_tell, fail, ok, percent, warn};
 use crate::host::facts::{BUSY_FRACTION, CpuTimes, Platform, Wsl, load_1min};
 use crate::host::root::SystemRoot;
 use crate::host::sysfs::{online_cpus, read_nodes};
+use coretalk_model::environment::UNNAMED;
 
 /// Bits of `CapEff` (`linux/capability.h`).
 const CAP_IPC_LOCK: u32 = 14;
@@ -88,7 +89,8 @@ pub(super) fn hypervisor(root: &SystemRoot, _: &LiveFacts) -> Report {
     }
     match platform.hypervisor {
         Some(name) => warn(format!(
-            "guest of {name}{}: the host may move virtual CPUs, and the reported topology may be invented",
+            "guest of {}{}: the host may move virtual CPUs, and the reported topology may be invented",
+            if name == UNNAMED { "an unnamed hypervisor" } else { &name },
             platform.evidence.map_or(String::new(), |evidence| format!(" ({evidence})"))
         )),
         None if platform.bare_metal == Some(true) => {

@@ -86,6 +86,8 @@ verdicts! {
 
     a_kernel_that_trusts_the_counter_is_fine: "clock-source" is Ok, clock("tsc", "tsc hpet");
     the_arm_counter_is_as_good: "clock-source" is Ok, clock("arch_sys_counter", "arch_sys_counter");
+    the_counter_of_another_processor_is_a_warning: "clock-source" is Warn, clock("tsc", "tsc hpet"),
+        LiveFacts { clock: Some(&counter("cntvct", None)), ..LiveFacts::default() };
     a_kernel_silent_about_its_clock_is_unknown: "clock-source" is CannotTell, Tree::new();
     a_kernel_that_left_the_counter_is_a_warning: "clock-source" is Warn, clock("hpet", "hpet acpi_pm");
 

@@ -2,6 +2,7 @@
 
 use super::CpuInfo;
 use crate::host::root::SystemRoot;
+use coretalk_model::environment::UNNAMED;
 
 /// What stands between this process and the hardware.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +36,22 @@ impl Platform {
     pub fn read(root: &SystemRoot) -> Platform {
         let cpuinfo = CpuInfo::read(root);
         let signature = if root.is_live() { live_signature() } else { None };
-        Platform::of(root, &cpuinfo, signature.as_deref())
+        let platform = Platform::of(root, &cpuinfo, signature.as_deref());
+        match root.is_live().then(|| translated(root, std::env::consts::ARCH)).flatten() {
+            Some(translated) => platform.under(translated),
+            None => platform,
+        }
+    }
+
+    /// What an emulator of programs leaves of this: the files are those of another processor's system.
+    fn under(self, Translated { by, evidence }: Translated) -> Platform {
+        Platform {
+            hypervisor: None,
+            emulator: Some(by),
+            bare_metal: Some(false),
+            evidence: Some(evidence),
+            ..self
+        }
     }
 
     fn of(root: &SystemRoot, cpuinfo: &CpuInfo, signature: Option<&str>) -> Platform {
@@ -47,7 +63,7 @@ impl Platform {
             .or_else(|| device_tree(root))
             // A processor that denies a hypervisor is right: clouds name themselves in DMI on bare metal too.
             .or_else(|| dmi(root).filter(|_| flag != Some(false)))
-            .or_else(|| (flag == Some(true)).then(|| ("unnamed".to_owned(), "CPUID: hypervisor".to_owned())))
+            .or_else(|| (flag == Some(true)).then(|| (UNNAMED.to_owned(), "CPUID: hypervisor".to_owned())))
             .or_else(|| wsl.map(|_| ("hyper-v".to_owned(), "the kernel is that of WSL".to_owned())));
         let denied = || {
             let by_processor = (flag == Some(false)).then(|| "CPUID: no hypervisor".to_owned());
@@ -95,7 +111,7 @@ fn live_signature() -> Option<String> {
 
 fn named(signature: &str) -> String {
     match signature.trim() {
-        "" => "unnamed",
+        "" => UNNAMED,
         "XenVMMXenVMM" => "xen",
         "VMwareVMware" => "vmware",
         "Microsoft Hv" => "hyper-v",
@@ -128,7 +144,7 @@ fn device_tree(root: &SystemRoot) -> Option<(String, String)> {
         return Some((name.to_owned(), format!("{HYPERVISOR}: `{first}`")));
     }
     let virt = board.split('\0').find(|name| *name == "linux,dummy-virt")?;
-    Some(("unnamed".to_owned(), format!("{BOARD}: `{virt}`")))
+    Some((UNNAMED.to_owned(), format!("{BOARD}: `{virt}`")))
 }
 
 /// The product of a machine that a cloud lends as hardware: it carries the cloud's name without a hypervisor.
@@ -169,6 +185,40 @@ fn emulator(cpuinfo: &CpuInfo, signature: Option<&str>) -> Option<String> {
         return Some("qemu-tcg".to_owned());
     }
     (has("vendor_id", "VirtualApple") || has("model name", "VirtualApple")).then(|| "rosetta".to_owned())
+}
+
+/// An emulator of programs: the kernel is that of another architecture, and what it says of processors is not of the one
+/// that this program seems to run on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Translated {
+    by: String,
+    evidence: String,
+}
+
+/// The emulator under which a program of this architecture runs; `None` where the kernel is of the same one, or does not
+/// say. Linux 6.1 has a file for it; before, the keys of `/proc/cpuinfo` tell x86 from Arm, unless the emulator writes
+/// them itself.
+pub(super) fn translated(root: &SystemRoot, arch: &str) -> Option<Translated> {
+    const KERNEL: &str = "/proc/sys/kernel/arch";
+    const CPUS: &str = "/proc/cpuinfo";
+    let (x86, arm) = ("x86_64", "aarch64");
+    let cpuinfo = CpuInfo(root.peek(CPUS).unwrap_or_default());
+    let by_keys = || {
+        let of = |key, arch| cpuinfo.value(key).map(|_| (arch, format!("{CPUS} has `{key}`")));
+        of("vendor_id", x86).or_else(|| of("CPU implementer", arm))
+    };
+    let by_kernel = root.peek(KERNEL).map(|named| (named.clone(), format!("{KERNEL}: `{named}`")));
+    let (of_kernel, evidence) =
+        by_kernel.or_else(|| by_keys().map(|(arch, told)| (arch.to_owned(), told)))?;
+    if ![x86, arm].contains(&arch) || ![x86, arm].contains(&of_kernel.as_str()) || of_kernel == arch {
+        return None;
+    }
+    // QEMU answers for the executable of the process, and not for that of its thread.
+    let executable = root.executable_of_thread();
+    let by =
+        executable.filter(|name| name.starts_with("qemu-")).unwrap_or_else(|| "a user-mode emulator".into());
+    let evidence = format!("the kernel is of {of_kernel} ({evidence}), this program of {arch}");
+    Some(Translated { by, evidence })
 }
 
 /// Kernels of both kinds carry the maker in their release: `4.4.0-19041-Microsoft`, `5.15.90.1-microsoft-standard-WSL2`.
@@ -270,6 +320,36 @@ mod tests {
         assert_eq!(emulator("model name : QEMU TCG CPU version 2.5+", None).as_deref(), Some("qemu-tcg"));
         assert_eq!(emulator("vendor_id : VirtualApple", None).as_deref(), Some("rosetta"));
         assert_eq!(emulator("model name : QEMU Virtual CPU version 2.5+", Some("KVMKVMKVM")), None);
+    }
+
+    #[test]
+    fn a_program_of_another_architecture_than_its_kernel_is_emulated() {
+        let x86 = ("/proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu hypervisor\n");
+        let arm = ("/proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\n");
+        let kernel = ("/proc/sys/kernel/arch", "x86_64\n");
+        let told = |files: &[(&str, &str)], arch| translated(Tree::of(files).root(), arch);
+        let evidence = |files: &[(&str, &str)], arch| told(files, arch).map(|translated| translated.evidence);
+        assert_eq!(
+            evidence(&[x86], "aarch64").as_deref(),
+            Some("the kernel is of x86_64 (/proc/cpuinfo has `vendor_id`), this program of aarch64")
+        );
+        assert_eq!(
+            evidence(&[arm, kernel], "aarch64").as_deref(),
+            Some("the kernel is of x86_64 (/proc/sys/kernel/arch: `x86_64`), this program of aarch64"),
+            "an emulator that writes that file itself"
+        );
+        assert!(told(&[arm], "x86_64").is_some());
+        for (files, arch) in
+            [(&[x86, kernel][..], "x86_64"), (&[arm], "aarch64"), (&[], "aarch64"), (&[x86], "riscv64")]
+        {
+            assert_eq!(told(files, arch), None, "{arch}");
+        }
+        let tree = Tree::of(&[x86]);
+        let guest = Platform::of(tree.root(), &CpuInfo::read(tree.root()), None);
+        assert_eq!(guest.hypervisor.as_deref(), Some("unnamed"));
+        let emulated = guest.under(told(&[x86], "aarch64").unwrap());
+        assert_eq!((emulated.hypervisor, emulated.bare_metal), (None, Some(false)), "that of another system");
+        assert_eq!(emulated.emulator.as_deref(), Some("a user-mode emulator"));
     }
 
     #[test]

@@ -1,0 +1,45 @@
+//! How the program was built: what `--version -v` prints, and what documents of this machine say.
+
+use super::tool::Tool;
+use serde_json::Value;
+
+#[test]
+fn the_version_in_words_and_the_document_tell_the_same_build() {
+    let tool = Tool::new();
+    let said = tool.done(&["--version", "-v"]).out;
+    let version = format!("coretalk {}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(said.lines().next().map(str::trim), Some(version.as_str()));
+    assert_eq!(tool.done(&["-vV"]).out, said);
+    let document: Value = serde_json::from_str(&tool.done(&["doctor", "--format", "json"]).out).unwrap();
+    let build = &document["environment"]["build_facts"];
+    let text = |fact: &Value| fact.as_str().unwrap_or("unknown").to_owned();
+    let line = |name: &str| {
+        let line = said.lines().find_map(|line| line.trim_start().strip_prefix(name)).unwrap_or_default();
+        line.trim().to_owned()
+    };
+    for (name, fact) in [("target", "target"), ("commit", "commit"), ("SQLite", "sqlite")] {
+        assert_eq!(line(name), text(&build[fact]), "{said}");
+    }
+    assert!(line("target").starts_with(std::env::consts::ARCH) && line("SQLite").starts_with("3."), "{said}");
+    assert_eq!(line("compiler"), text(&document["environment"]["compiler"]));
+    let (linked, profile) = (line("linked"), line("profile"));
+    assert!(linked.starts_with(&text(&build["linking"])), "{said}");
+    assert!(linked.contains(&text(&document["environment"]["libc"])), "{said}");
+    assert!(profile.starts_with(&text(&build["profile"])), "{said}");
+    assert!(profile.ends_with(&text(&build["opt_level"])), "{said}");
+    let features: Vec<&str> =
+        build["features"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(line("features"), features.join(" "));
+    let day = build["lock_date"].as_str().map(|day| format!("of {day}"));
+    assert_eq!(line("lock file"), day.unwrap_or_else(|| "unknown".into()));
+}
+
+#[test]
+fn a_simulated_machine_has_no_build_that_measured_it() {
+    let tool = Tool::new();
+    let words = ["doctor", "--machine", "sim:laptop-smt", "--format", "json"];
+    let document: Value = serde_json::from_str(&tool.done(&words).out).unwrap();
+    assert!(
+        document["environment"]["build_facts"].is_null() && document["environment"]["compiler"].is_null()
+    );
+}
