@@ -32,6 +32,8 @@ pub enum Block<'a> {
     Parts(Vec<String>),
     /// A short label, and what there is to know of that. Several follow each other as one list.
     Fact(&'static str, String),
+    /// A name, and a line to be copied, which is never broken.
+    Command(String, String),
     /// Rows and columns.
     Table(Table),
     /// Rows and columns, or what says the same where a terminal has no room for them.

@@ -33,6 +33,10 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
                 let text = format!("<dt>{label}</dt><dd>{}</dd>", escaped(text));
                 item(&mut html, "<dl>", &text);
             }
+            Block::Command(name, line) => {
+                let text = format!("<dt>{}</dt><dd><code>{}</code></dd>", escaped(name), escaped(line));
+                item(&mut html, "<dl>", &text);
+            }
             Block::Doubt(text) => {
                 let text = format!("<li class=\"warn\">! {}</li>", escaped(text));
                 item(&mut html, "<ul class=\"doubts\">", &text);
@@ -192,6 +196,9 @@ mod tests {
             assert!(html.contains(part), "{part} in {html}");
         }
         assert_eq!(blocks(&[Block::Table(Table::new([Column::words("x")]).about("y")), Block::Gap]), "");
+        let copied = Block::Command("a".into(), "OMP_PLACES=\"{0},{4}\" <b>".into());
+        let lines = "<dl><dt>a</dt><dd><code>OMP_PLACES=&quot;{0},{4}&quot; &lt;b&gt;</code></dd></dl>\n";
+        assert_eq!(blocks(&[copied]), lines);
         let list = [Block::Item("a".into()), Block::Doubt("b".into()), Block::Doubt("c".into())];
         let doubts = "<ul class=\"doubts\"><li class=\"warn\">! b</li><li class=\"warn\">! c</li></ul>";
         assert_eq!(blocks(&list), format!("<ul><li>a</li></ul>\n{doubts}\n"));

@@ -31,6 +31,7 @@ pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
             let goes_on = at > 0 && matches!(&blocks[at - 1], Block::Fact(before, _) if before == label);
             fact(if goes_on { "" } else { label }, text, width)
         }
+        Block::Command(name, line) => vec![format!("   {name}: {line}")],
         Block::Table(table) => table_lines(&table.within(width), width),
         Block::Wide(table, _) if columns_of(table, width).is_within(width) => table_lines(table, width),
         Block::Wide(_, narrow) => lines(narrow, style),
@@ -100,8 +101,22 @@ fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     }
     // Blanks before the first word are kept.
     let first = format!("{}{first}", &text[..text.len() - words.len()]);
-    let rest = rest.split(' ').filter(|word| !word.is_empty());
-    flow(std::iter::once(first.as_str()).chain(rest), " ", width, indent)
+    let mut parts = vec![first];
+    for word in rest.split(' ').filter(|word| !word.is_empty()) {
+        match parts.last_mut() {
+            Some(number) if goes_with(number, word) => number.push_str(&format!(" {word}")),
+            _ => parts.push(word.to_owned()),
+        }
+    }
+    flow(parts.iter().map(String::as_str), " ", width, indent)
+}
+
+/// Whether a word belongs to the number before it: its unit, or its next three digits.
+fn goes_with(number: &str, word: &str) -> bool {
+    let bare = word.trim_end_matches([',', ';', '.', ':', ')']);
+    let is_unit = matches!(bare, "%" | "×" | "ns" | "µs" | "ms" | "s" | "min" | "k" | "M" | "G" | "M/s");
+    let is_group = bare.len() == 3 && bare.bytes().all(|byte| byte.is_ascii_digit());
+    number.ends_with(|c: char| c.is_ascii_digit()) && (is_unit || is_group)
 }
 
 /// A table of text. The last column takes what is left of the width and wraps.
@@ -246,6 +261,14 @@ mod tests {
             let glued: String = lines.concat().split(' ').collect();
             assert_eq!(glued, text.replace(' ', ""));
         }
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit_and_its_digits() {
+        let wrapped = ["it takes", "1 300 ns, ±2 %", "or 0.20 × of", "it"];
+        assert_eq!(wrap("it takes 1 300 ns, ±2 % or 0.20 × of it", 14, 0), wrapped);
+        // No number of its own is torn from what it counts.
+        assert_eq!(wrap("CPUs 0 and 100", 10, 0), ["CPUs 0 and", "100"]);
     }
 
     #[test]

@@ -121,11 +121,9 @@ fn held(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
     let openmp = bound().filter(|_| roles <= MOST_HELD).filter_map(|placement| {
         let openmp =
             snippets(&placement.roles(roles)).into_iter().find(|snippet| snippet.name == "openmp")?;
-        // A line to be copied is never broken.
-        Some(format!("   {}: {}", plain(&placement.name), openmp.text))
+        Some(Block::Command(plain(&placement.name), openmp.text))
     });
-    let openmp: Vec<String> = openmp.collect();
-    blocks.push(Block::drawing(move |_| openmp.clone()));
+    blocks.extend(openmp);
     blocks
 }
 

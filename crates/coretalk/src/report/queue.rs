@@ -66,8 +66,8 @@ fn tables_of<'a>(
     matrices: &[QueueMatrix<'_>],
     shapes: &[ShapeRates<'_>],
 ) -> Vec<Block<'a>> {
-    let about = "By relation and capacity: median over the pairs, million messages per second; !: at least \
-                 one pair is doubtful.";
+    let about = "By relation, a column for each capacity: median over the pairs, million messages per second; !: at least \
+        one pair is doubtful.";
     let mut blocks =
         vec![Block::Prose(about.to_owned()), Block::Table(by_relation(report, shapes)), Block::Gap];
     blocks.extend(costs(report, matrices, shapes));

@@ -1,7 +1,7 @@
 //! What the latencies say about the structure of a machine: one sentence for the first screen, a table for `topology`.
 
 use super::ladder::level_words;
-use super::text::{count, flow, ns, percent, plus_minus};
+use super::text::{count, ns, percent, plus_minus};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::infer::{
     Agreement, Findings, InferError, InferredLevel, LoneCpu, Refusal, Shape, Standing, Structure, Suspect,
@@ -25,6 +25,25 @@ pub fn sentence(findings: &Findings) -> Vec<Block<'static>> {
     };
     let found = Block::Fact("inferred", format!("from latencies alone: {}", found(structure, findings)));
     [found].into_iter().chain(doubts(findings, "ns")).collect()
+}
+
+/// That the latencies alone show the groups that the system reports and no others: one part of a sentence about those.
+/// `None` where anything differs, or stands alone.
+pub fn same_as_reported(findings: &Findings) -> Option<String> {
+    let structure = findings.structure.as_ref().ok()?;
+    let agree = |held: &Agreement| held.standing == Standing::Agree && held.against.is_some();
+    let is_reported = |index: usize| findings.agreement.iter().any(|held| held.against == Some(index));
+    let is_whole = structure.levels.iter().all(|level| level.single.is_empty());
+    let is_same = is_whole
+        && !structure.levels.is_empty()
+        && (0..structure.levels.len()).all(is_reported)
+        && findings.agreement.iter().all(agree)
+        && findings.lone_cpus().is_empty();
+    let names: Vec<&str> = findings.agreement.iter().rev().map(|held| level_words(held.level, 2)).collect();
+    let (last, others) = names.split_last()?;
+    let names =
+        if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
+    is_same.then(|| format!("the latencies alone show the same {names}"))
 }
 
 /// The groups of each level, coarsest first. Those that the system reports too are named after it.
@@ -184,7 +203,8 @@ pub fn blocks<'a>(findings: &'a Findings, unit: &str) -> Vec<Block<'a>> {
         blocks.extend(doubts(findings, unit).collect::<Vec<_>>());
     }
     if structure.unfit().next().is_some() {
-        blocks.extend([Block::Gap, Block::drawing(move |style| suspects(structure, style.width))]);
+        blocks.push(Block::Gap);
+        blocks.extend(suspects(structure));
     }
     blocks
 }
@@ -317,17 +337,18 @@ fn cpus_words(moved: &CpuSet, level: Level) -> String {
 }
 
 /// Cells that a file cannot measure again.
-fn suspects(structure: &Structure, width: usize) -> Vec<String> {
+fn suspects(structure: &Structure) -> Vec<Block<'static>> {
     let off: Vec<&Suspect> = structure.unfit().collect();
-    let mut parts = vec![format!(" {}:", unfit_words(off.len(), !structure.levels.is_empty()))];
-    parts.extend(off.iter().take(MOST_SUSPECTS).map(|suspect| {
+    let what = unfit_words(off.len(), !structure.levels.is_empty());
+    let mut blocks = vec![Block::Prose(format!("{what}:"))];
+    blocks.extend(off.iter().take(MOST_SUSPECTS).map(|suspect| {
         let [a, b] = suspect.pair;
-        format!("{a} and {b}{}", suspect.ratio.map_or(String::new(), |ratio| format!(" ({ratio:.2} ×)")))
+        let ratio = suspect.ratio.map_or(String::new(), |ratio| format!("{ratio:.2} × what would fit: "));
+        Block::Item(format!("{ratio}CPUs {a} and {b}"))
     }));
-    if off.len() > MOST_SUSPECTS {
-        parts.push("…".into());
-    }
-    flow(parts.iter().map(String::as_str), "  ", width, 3)
+    let more = off.len().saturating_sub(MOST_SUSPECTS) as u64;
+    blocks.extend((more > 0).then(|| Block::Item(count(more, "more pair"))));
+    blocks
 }
 
 /// How many pairs do not fit, and what.
@@ -378,6 +399,8 @@ mod tests {
         ] {
             assert_eq!(sentence(&findings(reported), 200), [said]);
         }
+        let same = [&["0-7", "8-15"][..], &[], &["0-8", "9-15"]].map(|of| same_as_reported(&findings(of)));
+        assert_eq!(same, [Some("the latencies alone show the same L3".to_owned()), None, None]);
         let hidden = sentence(&findings(&["0-15"]), 200);
         assert_eq!(hidden[1], " ! the reported L3 contain groups that the system does not report");
         let conflict = sentence(&findings(&["0-8", "9-15"]), 200);

@@ -23,7 +23,8 @@ pub const PATTERNS: &[Pattern] = &[
     held("{queue}, {payload}, {relation}: two CPUs against one: {ratios}; {verdicts}.", balance),
     held("Fastest for {payload}, {relation}: {winners}.", most),
     unheld(
-        "By relation and capacity: median over the pairs, million messages per second; !: at least one pair is doubtful.",
+        "By relation, a column for each capacity: median over the pairs, million messages per second; !: at least one pair is \
+         doubtful.",
         "a heading",
     ),
     unheld("Not every pair was measured. {rest}", "the document has no verification of pairs"),

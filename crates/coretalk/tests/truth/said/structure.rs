@@ -26,11 +26,9 @@ pub const PATTERNS: &[Pattern] = &[
         scattered,
     ),
     held("from latencies alone: {groups}", found),
-    held(
-        "{verb} SMT siblings: CPUs {pairs} (each drops to {kept%} of its speed when both are busy)",
-        threads,
-    ),
-    held("{verb} separate cores: CPUs {pairs} (each keeps {kept%} of its speed when both are busy)", cores),
+    held("the latencies alone show the same {levels}", same),
+    held("{verb} SMT siblings: CPUs {pairs} (each drops to {kept%} when both are busy)", threads),
+    held("{verb} separate cores: CPUs {pairs} (each keeps {kept%} when both are busy)", cores),
     held("cannot tell whether CPUs {pairs} are threads of one core: {why}", untold),
     held("CONFLICT: the system reports CPUs {pairs} as {what}, but they share {else}", conflict_of_work),
     held(
@@ -40,6 +38,9 @@ pub const PATTERNS: &[Pattern] = &[
     held("the reported {level} contain groups that the system does not report", coarser),
     held("CONFLICT: the latencies contradict the reported {level}: {evidence}", conflict),
     held("{name} has the closest pairs: {rest}", closest),
+    held("{n#} pair{s?} {do} not fit the groups:", how_many_unfit),
+    held("{n#} pair{s?} {are} unlike the rest:", how_many_unfit),
+    held("{ratio#} × what would fit: CPUs {a#} and {b#}", unfit),
     held("{n#} CPU{s?}, as the system reports", size),
     held("One group stands out (a hint, not a level): {group}.", hint),
     held("SIMULATED {scenario}: this says nothing about hardware", scenario),
@@ -48,6 +49,23 @@ pub const PATTERNS: &[Pattern] = &[
         "only a matrix with gaps has such CPUs, and none is made here",
     ),
 ];
+
+/// Pairs whose value does not fit.
+fn outliers<'a>(reader: &Reader<'a>) -> impl Iterator<Item = &'a Value> {
+    let suspects = list(&reader.run.document["topology"]["inferred"]["suspects"]);
+    suspects.iter().filter(|suspect| suspect["doubt"] == "outlier")
+}
+
+fn how_many_unfit(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let all = outliers(reader).count() as f64;
+    reader.is("structure", said.number("n"), Some(all), "the number of pairs that do not fit");
+}
+
+fn unfit(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let is_it = |suspect: &&Value| suspect["from"] == said.cpu("a") && suspect["to"] == said.cpu("b");
+    let ratio = outliers(reader).find(is_it).and_then(|suspect| suspect["ratio"].as_f64());
+    reader.is("structure", said.number("ratio"), ratio, "how far it is off");
+}
 
 fn kernel<'a>(reader: &Reader<'a>) -> &'a Value {
     &reader.run.document["matrices"][0]
@@ -162,6 +180,35 @@ fn found(reader: &mut Reader<'_>, said: &Said<'_>) {
     nothing_left_out(reader, told);
 }
 
+/// The groups of each level are those that the document infers, those that the system reports, and those that are there.
+fn same(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let measured = cpus(reader);
+    let truth = reader.run.true_groups(&measured);
+    let inferred: Vec<Vec<CpuSet>> = list(&reader.run.document["topology"]["inferred"]["levels"])
+        .iter()
+        .map(|level| list(&level["groups"]).iter().filter_map(|group| group.as_str()?.parse().ok()).collect())
+        .collect();
+    let names = said.text("levels").replace(" and ", ", ");
+    let names: Vec<&str> = names.split(", ").collect();
+    let mut told = Vec::new();
+    for name in &names {
+        let domains = level_of(name).map_or(Vec::new(), |level| reader.run.reported.level(level));
+        let groups: Vec<CpuSet> = domains
+            .iter()
+            .map(|domain| domain.cpus.intersection(&measured))
+            .filter(|cpus| !cpus.is_empty())
+            .collect();
+        reader.holds("structure", inferred.contains(&groups), || format!("{name} {groups:?}: {inferred:?}"));
+        let is_true = truth.iter().any(|(_, of)| *of == groups);
+        reader.holds("structure", is_true, || format!("{name} {groups:?}, and truly {truth:?}"));
+        told.push(groups);
+    }
+    // Several reported levels may be the same groups.
+    reader.holds("structure", inferred.iter().all(|of| told.contains(of)), || format!("told are {told:?}"));
+    let all = inferred.len();
+    nothing_left_out(reader, all);
+}
+
 /// What is truly there is told as a level, or as a CPU beside the group of all others.
 fn nothing_left_out(reader: &mut Reader<'_>, levels: usize) {
     let truth = reader.run.true_groups(&cpus(reader));
@@ -188,10 +235,10 @@ fn counts(groups: &[CpuSet]) -> [usize; 2] {
     [groups.len(), groups.iter().filter(|group| group.len() > 1).count()]
 }
 
-/// `0 and 16, 7 and 23`.
+/// `0+16, 7+23`.
 fn pair_list(text: &str) -> Vec<[CpuId; 2]> {
     let pair = |text: &str| {
-        let (a, b) = text.split_once(" and ")?;
+        let (a, b) = text.split_once('+')?;
         Some([CpuId(a.trim().parse().ok()?), CpuId(b.trim().parse().ok()?)])
     };
     text.split(", ").filter_map(pair).collect()
