@@ -47,11 +47,11 @@ fn verdict_words(pairs: &[&ExecutionTest], verdict: Execution, reported: Option<
     let list = pair_list(pairs);
     match verdict {
         Execution::Shared => format!(
-            "{verb} SMT siblings: CPUs {list} (each drops to {:.0} % of its speed when both are busy)",
+            "{verb} SMT siblings: CPUs {list} (each drops to {:.0} % when both are busy)",
             100.0 * kept(most_shared, f64::max)
         ),
         _ => format!(
-            "{verb} separate cores: CPUs {list} (each keeps {:.0} % of its speed when both are busy)",
+            "{verb} separate cores: CPUs {list} (each keeps {:.0} % when both are busy)",
             100.0 * kept(least_kept, f64::min).min(1.0)
         ),
     }
@@ -94,13 +94,13 @@ fn relation(topology: &Topology, test: &ExecutionTest) -> Relation {
     topology.relation(test.pair[0], test.pair[1])
 }
 
-/// `0 and 8, 1 and 9, 7 and 15`.
+/// `0+8, 1+9, 7+15`.
 fn pair_list(pairs: &[&ExecutionTest]) -> String {
     let mut list = String::new();
     for (index, test) in pairs.iter().enumerate() {
         let comma = if index > 0 { ", " } else { "" };
         let [a, b] = test.pair;
-        let _ = write!(list, "{comma}{a} and {b}");
+        let _ = write!(list, "{comma}{a}+{b}");
     }
     list
 }
@@ -137,36 +137,28 @@ mod tests {
         let tests = [test([0, 2], 0.52), test([1, 3], 0.5)];
         assert_eq!(
             said(&tests, Some(&siblings())),
-            [
-                " load test confirms SMT siblings: CPUs 0 and 2, 1 and 3 (each drops to 52 % of its speed when both are busy)"
-            ]
+            [" load test confirms SMT siblings: CPUs 0+2, 1+3 (each drops to 52 % when both are busy)"]
         );
         let hidden = said(&tests, Some(&cores(&["0", "1", "2", "3"])));
-        assert!(hidden[0].starts_with(" load test shows SMT siblings: CPUs 0 and 2"), "{hidden:?}");
-        assert!(
-            hidden[1].starts_with(" ! CONFLICT: the system reports CPUs 0 and 2, 1 and 3 as different cores")
-        );
+        assert!(hidden[0].starts_with(" load test shows SMT siblings: CPUs 0+2"), "{hidden:?}");
+        assert!(hidden[1].starts_with(" ! CONFLICT: the system reports CPUs 0+2, 1+3 as different cores"));
         // Nothing is reported of cores, so nothing contradicts it.
         let flat = Topology::flat("0-3".parse().unwrap());
         let untold = said(&tests, Some(&flat));
         assert_eq!(
             untold,
-            [
-                " load test shows SMT siblings: CPUs 0 and 2, 1 and 3 (each drops to 52 % of its speed when both are busy)"
-            ]
+            [" load test shows SMT siblings: CPUs 0+2, 1+3 (each drops to 52 % when both are busy)"]
         );
         let made_up = said(&[test([0, 2], 0.99)], Some(&siblings()));
         assert!(
-            made_up[0].starts_with(" load test shows separate cores: CPUs 0 and 2 (each keeps 99 %"),
+            made_up[0].starts_with(" load test shows separate cores: CPUs 0+2 (each keeps 99 %"),
             "{made_up:?}"
         );
         assert!(made_up[1].contains("as threads of one core, but they share no execution units"));
         let fits = said(&[test([0, 1], 1.02)], Some(&siblings()));
         assert_eq!(
             fits,
-            [
-                " load test confirms separate cores: CPUs 0 and 1 (each keeps 100 % of its speed when both are busy)"
-            ]
+            [" load test confirms separate cores: CPUs 0+1 (each keeps 100 % when both are busy)"]
         );
     }
 
@@ -175,9 +167,11 @@ mod tests {
         let tests = [test([0, 2], 0.75), test([1, 3], 0.75)];
         let told = said(&tests, None);
         assert_eq!(told.len(), 1);
-        assert!(told[0].starts_with(
-            " load test cannot tell whether CPUs 0 and 2, 1 and 3 are threads of one core: they slow"
-        ));
+        assert!(
+            told[0].starts_with(
+                " load test cannot tell whether CPUs 0+2, 1+3 are threads of one core: they slow"
+            )
+        );
         assert!(said(&[], None).is_empty());
     }
 }

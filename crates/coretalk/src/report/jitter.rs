@@ -39,36 +39,46 @@ pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     blocks
 }
 
+/// Which CPUs are quiet and which are not, in one sentence.
+pub(super) fn sentence(trials: &[&TrialResult]) -> Option<String> {
+    words(&by_quietness(trials.iter().copied()))
+}
+
 /// Quiet and noisy CPUs in few words: of a look that was too short for the whole table.
 pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
     let sorted = by_quietness(trials.iter().copied());
     let (first, last) = (sorted.first()?, sorted.last()?);
     let [quiet, noisy] = extremes(&sorted, MOST_NAMED_IN_A_LINE);
     let longest = sorted.iter().map(|cpu| cpu.longest_ns).fold(0.0, f64::max);
-    let mut parts = match noisy.first() {
+    let watched = trials.iter().filter_map(|trial| trial.counts.get(names::WATCHED)).max();
+    let watched_for = watched.map(|ms| duration(*ms as f64 * 1e-3));
+    if let (Some(ms), Some(words)) = (watched, &watched_for)
+        && *ms < LEAST_WATCHED_MS
+    {
+        return Some(Block::Fact("noise", format!("cannot tell: watched for {words} only")));
+    }
+    let within = watched_for.map_or(String::new(), |words| format!(" in {words}"));
+    let parts = match noisy.first() {
         Some(worst) if !quiet.is_empty() => vec![
             format!("quiet {}", named(&quiet)),
             format!(
-                "noisy {} ({} of its time lost, longest gap {})",
+                "noisy {} ({} of its time lost, longest gap {}{within})",
                 ids(&noisy[..1]),
                 percent(worst.lost),
                 duration(worst.longest_ns * 1e-9)
             ),
         ],
         _ if sorted.len() == 1 => vec![format!(
-            "CPU {} lost {} of its time, longest gap {}",
+            "CPU {} lost {} of its time, longest gap {}{within}",
             first.cpu,
             percent(first.lost),
             duration(longest * 1e-9)
         )],
-        _ => vec![alike_words(&sorted, first, last), format!("longest gap {}", duration(longest * 1e-9))],
+        _ => vec![
+            alike_words(&sorted, first, last),
+            format!("longest gap {}{within}", duration(longest * 1e-9)),
+        ],
     };
-    let watched = trials.iter().filter_map(|trial| trial.counts.get(names::WATCHED)).max();
-    if let Some(ms) = watched.filter(|ms| **ms < LEAST_WATCHED_MS) {
-        let watched = duration(*ms as f64 * 1e-3);
-        return Some(Block::Fact("noise", format!("cannot tell: watched for {watched} only")));
-    }
-    parts.extend(watched.map(|ms| format!("watched for {}", duration(*ms as f64 * 1e-3))));
     Some(Block::Fact("noise", parts.join(" · ")))
 }
 
@@ -76,7 +86,7 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
 fn alike_words(sorted: &[Quietness], first: &Quietness, last: &Quietness) -> String {
     let verdict = match are_alike(sorted) {
         true if first.lost > DISTURBED => "all CPUs are heavily disturbed",
-        true => "all CPUs are equally quiet",
+        true => "all CPUs are quiet",
         false => "cannot tell which CPUs are quieter",
     };
     format!("{verdict}: each lost {} of its time", from_to(first.lost, last.lost))

@@ -95,14 +95,20 @@ pub fn in_short(result: &LatencyResult, topology: &Topology) -> Vec<Block<'stati
     let mut printed: Vec<String> = Vec::new();
     for tool in tools {
         let is_tool = |row: &LadderRow| row.step.strip_prefix("as:") == Some(tool);
-        let costs = if printed.is_empty() { ladder.costs(is_tool, in_ns) } else { ladder.costs(is_tool, ns) };
-        printed.extend(match printed.is_empty() {
-            true => ladder.words(&costs).map(|costs| format!("{} would print {costs}", plain(tool))),
-            // In the order of the first.
-            false => {
-                let costs: Vec<&str> = costs.iter().map(|cost| cost.words.as_str()).collect();
-                Some(format!("{} {}", plain(tool), costs.join(" and "))).filter(|_| !costs.is_empty())
+        let costs = ladder.costs(is_tool, ns);
+        let mut numbers: Vec<&str> = costs.iter().map(|cost| cost.words.as_str()).collect();
+        let is_one_end = numbers.len() == 1 && ladder.rungs.len() > 1;
+        numbers.dedup();
+        let tool = plain(tool);
+        printed.extend(match (printed.is_empty(), numbers.is_empty()) {
+            (_, true) => None,
+            // Kinds of cores have an order of their own, and one end of several has to be named.
+            (true, _) if ladder.has_kinds() || is_one_end => {
+                ladder.words(&ladder.costs(is_tool, in_ns)).map(|costs| format!("{tool} would print {costs}"))
             }
+            // In the order of the answer: from near to far.
+            (true, _) => Some(format!("{tool} would print {} ns", numbers.join(" and "))),
+            (false, _) => Some(format!("{tool} {}", numbers.join(" and "))),
         });
     }
     if !printed.is_empty() && result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {
@@ -144,6 +150,10 @@ impl<'a> Ends<'a> {
         Ends { rows, rungs, topology }
     }
 
+    fn has_kinds(&self) -> bool {
+        self.rungs.iter().any(|(_, kinds)| kinds.is_some())
+    }
+
     /// What a step costs at either end. Nothing where pairs of one rung differ so much that no number stands for them.
     fn costs(&self, is_meant: impl Fn(&LadderRow) -> bool, words: impl Fn(f64) -> String) -> Vec<Cost<'a>> {
         let cost = |&end: &Rung<'a>| {
@@ -153,7 +163,7 @@ impl<'a> Ends<'a> {
             Some(Cost { ns, words: words(ns), rung: end })
         };
         let mut costs: Vec<Cost<'a>> = self.rungs.iter().filter_map(cost).collect();
-        if self.rungs.iter().any(|(_, kinds)| kinds.is_some()) {
+        if self.has_kinds() {
             costs.sort_by(|a, b| a.ns.total_cmp(&b.ns));
         }
         let last = costs.len().saturating_sub(1);

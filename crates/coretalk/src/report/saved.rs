@@ -96,17 +96,11 @@ pub fn saved_as(saved: Saved<'_>, next: &[&str]) -> Vec<String> {
     ["saved as {id}"].iter().chain(next).map(|part| part.replace("{id}", &plain(id))).collect()
 }
 
-/// Where the run lies and what to type next. A simulated machine is not the one that `doctor` examines.
+/// Where the run lies and what to type next.
 pub fn next(report: &RunReport, screen: Screen<'_>) -> Block<'static> {
     let has_ladder = report.latencies().is_some_and(|result| !result.ladder.is_empty());
     let ladder = (has_ladder && !screen.has_ladder_table(report))
         .then_some("every step of the ladder: coretalk runs show {id} --ladder");
-    let share = "to share: coretalk report {id} -o z.html";
-    let next: Vec<&str> =
-        [share].into_iter().chain(ladder).chain(["as data: coretalk export {id} --format csv"]).collect();
-    let mut parts = saved_as(screen.saved(), &next);
-    if !report.header.simulated {
-        parts.push("this machine: coretalk doctor".to_owned());
-    }
-    Block::Parts(parts)
+    let share = ["to share: coretalk report {id} -o z.html", "as data: coretalk export {id} --format csv"];
+    Block::Parts(saved_as(screen.saved(), &ladder.into_iter().chain(share).collect::<Vec<_>>()))
 }

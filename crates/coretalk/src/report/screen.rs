@@ -118,12 +118,17 @@ fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
         blocks.extend(tail_table(&result.tails));
     }
     blocks.push(Block::Gap);
-    blocks.extend(result.maps.iter().flat_map(|map| summary_part(report, map)));
     // Some pairs that were asked for say nothing about groups.
-    if settings.pairs == PairChoice::All
-        && let Some(findings) = Findings::of_run(result, &report.topology)
-    {
-        blocks.extend(structure::sentence(&findings));
+    let findings = Findings::of_run(result, &report.topology).filter(|_| settings.pairs == PairChoice::All);
+    let shown = findings.as_ref().and_then(structure::same_as_reported);
+    match (&result.maps[..], shown) {
+        ([map], Some(shown)) => blocks.extend(confirmed(report, map, &shown)),
+        (maps, _) => {
+            blocks.extend(maps.iter().flat_map(|map| summary_part(report, map)));
+            if let Some(findings) = &findings {
+                blocks.extend(structure::sentence(findings));
+            }
+        }
     }
     blocks.extend(execution::sentences(&result.execution, Some(&report.topology)));
     blocks.extend(ladder::in_short(result, &report.topology));
@@ -145,7 +150,7 @@ fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a L
     }
     let classes = class_pairs(map, &report.topology);
     if !classes.is_empty() {
-        blocks.extend([Block::Gap, Block::Table(words::class_table(&classes, &report.topology))]);
+        blocks.extend([Block::Table(words::class_table(&classes, &report.topology)), Block::Gap]);
     }
     blocks.push(Block::sketch(move |style| {
         let readings = readings(map);
@@ -162,6 +167,34 @@ fn summary_part<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
     let is_named = the_only_pair(map).is_none() && report.maps().len() > 1;
     let name = is_named.then(|| Block::Heading(format!("{}:", map.kernel)));
     name.into_iter().chain(in_words(report, map)).collect()
+}
+
+/// The only map in sentences where its latencies show just the groups that the system reports: both in one line. What
+/// staying inside a group gains is told there only where the answer above does not.
+fn confirmed<'a>(report: &'a RunReport, map: &LatencyMap, shown: &str) -> Vec<Block<'a>> {
+    let mut blocks = in_words(report, map);
+    let contrasts = contrasts(map, &report.topology);
+    let siblings = usize::from(report.topology.has_smt(report.topology.cpus()));
+    let told = answer::answer(report, map).map_or(0, |answer| answer.numbers.len());
+    if told > contrasts.len() + siblings && !contrasts.is_empty() {
+        blocks.retain(|block| !is_of_groups(block));
+        let all = [words::groups_alone(&contrasts), vec![shown.to_owned()]].concat();
+        blocks.insert(0, Block::Fact(GROUPS, all.join(" · ")));
+        return blocks;
+    }
+    match blocks.iter_mut().rfind(|block| is_of_groups(block)) {
+        Some(Block::Fact(_, text)) => text.push_str(&format!(" · {shown}")),
+        _ => blocks.insert(0, Block::Fact(GROUPS, shown.to_owned())),
+    }
+    blocks
+}
+
+/// Labels of the groups that the system reports, and of what is said of groups otherwise.
+const REPORTED: &str = "reported";
+const GROUPS: &str = "groups";
+
+fn is_of_groups(block: &Block<'_>) -> bool {
+    matches!(block, Block::Fact(REPORTED | GROUPS, _))
 }
 
 /// A map in sentences: its extremes and groups, its states and doubts. What the only pair has stands in its story.
@@ -199,7 +232,7 @@ fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'s
         if contrasts.is_empty() && apart.is_none() && is_parted(map, &report.topology) {
             groups.clear();
         }
-        let label = if contrasts.is_empty() { "groups" } else { "reported" };
+        let label = if contrasts.is_empty() { GROUPS } else { REPORTED };
         blocks.extend(groups.into_iter().map(|text| Block::Fact(label, text)));
     }
     blocks.push(words::extremes(all, middle));

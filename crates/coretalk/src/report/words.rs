@@ -17,6 +17,9 @@ use coretalk_model::{CpuSet, Environment, Finding, Hint, Level, Protocol, Relati
 /// size of the spread between cells of one relation.
 pub(super) const VISIBLE_CONTRAST: f64 = 1.15;
 
+/// The finding that a machine is simulated.
+const SIMULATED: &str = "simulated";
+
 /// `= 0.0020`, `< 0.0001`.
 pub fn p_value(p: f64) -> String {
     if p < 0.0001 { "< 0.0001".to_owned() } else { format!("= {p:.4}") }
@@ -25,8 +28,7 @@ pub fn p_value(p: f64) -> String {
 /// What was measured: tool, machine, size, system, time.
 pub fn title(report: &RunReport) -> Vec<String> {
     let environment = &report.environment;
-    // Whoever reads one line more has to know it.
-    let mut parts: Vec<String> = disturbance(environment).into_iter().collect();
+    let mut parts: Vec<String> = Vec::new();
     if report.header.simulated {
         parts.push(format!("SIMULATED {}", plain(environment.simulated.as_deref().unwrap_or("machine"))));
     }
@@ -34,7 +36,7 @@ pub fn title(report: &RunReport) -> Vec<String> {
     let model = environment.cpu_model.as_deref();
     // A scenario names its CPU after itself; once is enough.
     if !report.header.simulated || model.is_some_and(|model| !model.starts_with("simulated ")) {
-        parts.push(model.map_or("unknown CPU".into(), plain));
+        parts.push(model.map_or("unknown CPU".into(), short_model));
     }
     parts.push(size(&report.topology));
     if !report.header.simulated {
@@ -49,9 +51,27 @@ pub fn title(report: &RunReport) -> Vec<String> {
     parts
 }
 
-/// How every screen of a run begins: its title, and of a run from a file when it was measured.
+/// The name of a CPU as people say it: without marks of ownership, its number of cores, which stands beside it, and its
+/// nominal clock, which is not the one that it has.
+fn short_model(model: &str) -> String {
+    let mut name = plain(model);
+    ["(R)", "(r)", "(TM)", "(tm)"].iter().for_each(|mark| name = name.replace(mark, ""));
+    if let Some(at) = name.find(" @ ") {
+        name.truncate(at);
+    }
+    let words: Vec<&str> = name.split_whitespace().collect();
+    let is_told = |word: &&&str| !matches!(**word, "CPU" | "Processor") && !word.ends_with("-Core");
+    let told: Vec<&str> = words.iter().filter(is_told).copied().collect();
+    if told.is_empty() { name } else { told.join(" ") }
+}
+
+/// How every screen of a run begins: what disturbed it, its title, and of a run from a file when it was measured.
 pub fn heading(report: &RunReport, screen: Screen<'_>) -> Vec<Block<'static>> {
-    let mut blocks = vec![Block::Title(title(report))];
+    // Whoever reads one line more has to know it.
+    let disturbed = disturbance(&report.environment).map(|disturbed| {
+        Block::Headline(format!("{disturbed}; numbers may be too high: measure again on an idle machine"))
+    });
+    let mut blocks: Vec<Block<'_>> = disturbed.into_iter().chain([Block::Title(title(report))]).collect();
     if let Screen::Shown(_) | Screen::Whole(_) = screen {
         blocks.push(Block::Question(format!("measured {}", started(&report.header.started))));
     }
@@ -239,6 +259,11 @@ pub enum Holding {
     Changed,
 }
 
+/// Groups as the system reports them, and nothing else.
+pub fn groups_alone(contrasts: &[Contrast]) -> Vec<String> {
+    contrasts.iter().map(contrast_groups).collect()
+}
+
 /// Groups as the system reports them, with what staying inside gains; or, where it reports none, values only. Where
 /// cells changed their level, values only, and no verdict on the groups: what the states contradict stands with them.
 pub fn groups(
@@ -412,8 +437,13 @@ pub fn cell_doubts(all: &Overall) -> Vec<Block<'static>> {
 
 /// The gravest doubt about the machine with its fix; more are left to `doctor`.
 pub fn doubt(report: &RunReport) -> Option<Block<'static>> {
-    let mut doubts: Vec<&Finding> =
-        report.findings.iter().filter(|finding| finding.verdict >= Verdict::Warn).collect();
+    // The title says of a simulated machine that it is one.
+    let is_said = |finding: &Finding| report.header.simulated && finding.id == SIMULATED;
+    let mut doubts: Vec<&Finding> = report
+        .findings
+        .iter()
+        .filter(|finding| finding.verdict >= Verdict::Warn && !is_said(finding))
+        .collect();
     // Stable: among equals the first check stands first.
     doubts.sort_by_key(|finding| std::cmp::Reverse((finding.verdict, finding.fix.is_some())));
     let (worst, rest) = doubts.split_first()?;
@@ -459,4 +489,22 @@ pub fn regime(regime: &Regime, margin: f64, topology: &Topology) -> Option<Block
         })
         .collect();
     (!parts.is_empty()).then(|| Block::Fact("parallel", parts.join(" · ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_is_called_what_people_call_it() {
+        for (model, name) in [
+            ("AMD Ryzen 9 5950X 16-Core Processor", "AMD Ryzen 9 5950X"),
+            ("Intel(R) Core(TM) i7-8700 CPU @ 3.20GHz", "Intel Core i7-8700"),
+            ("Intel(R) Xeon(R) Processor @ 2.10GHz", "Intel Xeon"),
+            ("Processor", "Processor"),
+            ("Neoverse-N1", "Neoverse-N1"),
+        ] {
+            assert_eq!(short_model(model), name);
+        }
+    }
 }

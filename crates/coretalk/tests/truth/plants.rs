@@ -111,6 +111,7 @@ fn a_number_that_is_changed_is_found() {
         &[
             &["--cpus", "0-2,8,9", "--budget", "3s"],
             &["--cpus", "0,8", "--budget", "3s"],
+            &["latency", "--protocol", "cas,store", "--cpus", "0-2,8,9", "--budget", "3s"],
             &[&["queue", "--budget", "2s"][..], &small].concat(),
             &[&["wait", "--budget", "2s"][..], &["--cpus", "0,16"]].concat(),
             &[&["contend", "--budget", "2s"][..], &["--cpus", "0,1"]].concat(),
@@ -157,6 +158,7 @@ fn a_number_that_is_changed_is_found() {
     let expected = [
         "advice",
         "answer",
+        "best",
         "budget",
         "classes",
         "compare",
@@ -196,7 +198,7 @@ fn a_number_that_is_changed_is_found() {
 
 /// What a word that is changed makes of a screen: the words of the call, what to change, and the kind of claim.
 const WORDS: &[(&[&str], &str, &str, &str)] = &[
-    (FEW, "SMT siblings: CPUs 0 and 16", "SMT siblings: CPUs 0 and 8", "execution"),
+    (FEW, "SMT siblings: CPUs 0+16", "SMT siblings: CPUs 0+8", "execution"),
     (FEW, "2 L3: 0,1,16 and 8,24", "2 L3: 0,1,24 and 8,16", "groups"),
     (FEW, "from latencies alone: 2 groups of", "from latencies alone: 3 groups of", "structure"),
     (FEW, "CAS with 1 pause", "CAS without pause", "question"),

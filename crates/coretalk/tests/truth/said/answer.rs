@@ -221,7 +221,10 @@ fn woken(reader: &mut Reader<'_>, said: &Said<'_>) {
 }
 
 fn tool(reader: &mut Reader<'_>, said: &Said<'_>) {
-    costs(reader, "as:core-to-core-latency", said.text("costs"), false);
+    let told = said.text("costs").to_owned();
+    for cost in told.trim_end_matches(" ns").split(" and ") {
+        costs(reader, "as:core-to-core-latency", cost, false);
+    }
 }
 
 fn further_tool(reader: &mut Reader<'_>, said: &Said<'_>) {

@@ -8,20 +8,23 @@ use super::held;
 use serde_json::Value;
 
 pub const PATTERNS: &[Pattern] = &[
-    held("all CPUs are equally quiet: each lost {a%} to {b%} of its time", alike),
-    held("all CPUs are equally quiet: each lost {a%} of its time", the_same),
+    held("All CPUs are quiet: each lost {a%} to {b%} of its time", alike),
+    held("All CPUs are quiet: each lost {a%} of its time", the_same),
+    held("All CPUs are heavily disturbed: each lost {a%} to {b%} of its time", alike),
+    held("Cannot tell which CPUs are quieter: each lost {a%} to {b%} of its time", alike),
+    held("all CPUs are quiet: each lost {a%} to {b%} of its time", alike),
+    held("all CPUs are quiet: each lost {a%} of its time", the_same),
     held("all CPUs are heavily disturbed: each lost {a%} to {b%} of its time", alike),
     held("cannot tell which CPUs are quieter: each lost {a%} to {b%} of its time", alike),
-    held("longest gap {gap@}", longest_gap),
-    held("CPU {cpu#} lost {a%} of its time, longest gap {gap@}", one),
+    held("longest gap {gap@} in {time@}", longest_gap),
+    held("CPU {cpu#} lost {a%} of its time, longest gap {gap@} in {time@}", one_in_short),
     held("quiet CPU{s?} {quiet}", quiet),
-    held("noisy {cpu#} ({a%} of its time lost, longest gap {gap@})", noisy),
+    held("noisy {cpu#} ({a%} of its time lost, longest gap {gap@} in {time@})", noisy),
     held(
         "Quiet: CPU{s?} {quiet} ({most%} or less of their time lost). Noisy: {noisy}; CPU {cpu#} lost {a%} of its time, longest \
          gap {gap@}.",
         both,
     ),
-    held("watched for {time@}", watched),
     held("cannot tell: watched for {time@} only", watched),
 ];
 
@@ -59,6 +62,7 @@ fn range(reader: &mut Reader<'_>, said: &Said<'_>, [least, most]: [&str; 2]) {
 fn longest_gap(reader: &mut Reader<'_>, said: &Said<'_>) {
     let gap = trials(reader).into_iter().filter_map(longest).reduce(f64::max);
     reader.is("jitter", said.time("gap"), gap, "the longest gap of all");
+    watched(reader, said);
 }
 
 fn one(reader: &mut Reader<'_>, said: &Said<'_>) {
@@ -67,8 +71,13 @@ fn one(reader: &mut Reader<'_>, said: &Said<'_>) {
     reader.is("jitter", said.time("gap"), trial.and_then(longest), "its longest gap");
 }
 
-fn noisy(reader: &mut Reader<'_>, said: &Said<'_>) {
+fn one_in_short(reader: &mut Reader<'_>, said: &Said<'_>) {
     one(reader, said);
+    watched(reader, said);
+}
+
+fn noisy(reader: &mut Reader<'_>, said: &Said<'_>) {
+    one_in_short(reader, said);
     stands_out(reader);
 }
 
