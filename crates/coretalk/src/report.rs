@@ -5,6 +5,7 @@
 pub mod advise;
 pub mod alignment;
 mod answer;
+mod best;
 pub mod compare;
 pub mod contend;
 pub mod depth;

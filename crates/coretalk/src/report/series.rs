@@ -2,6 +2,7 @@
 
 mod rows;
 
+use super::best;
 use super::contend;
 use super::doubts;
 use super::idle;
@@ -12,7 +13,7 @@ use super::plateaus;
 use super::queue;
 use super::saved::{self, Saved, Screen};
 use super::spawn;
-use super::text::{count, duration, ns, percent, plain};
+use super::text::{capitalized, count, duration, ns, percent, plain};
 use super::trial_maps::map;
 use super::trial_words::{placement_words, question, remarks};
 use super::wait;
@@ -38,10 +39,15 @@ pub fn series_screen<'a>(
 ) -> Vec<Block<'a>> {
     let mut blocks = words::heading(report, screen);
     let saved = screen.saved();
+    let answer = answer(report, series);
+    blocks.extend(answer.iter().flat_map(|said| [Block::Headline(said.clone()), Block::Gap]));
     for name in &series.settings.probes {
         blocks.extend(probes::series_by_id(name).map(question));
         blocks.push(Block::Gap);
-        blocks.extend(found_with(report, series, name, queue::blocks));
+        let mut found = found_with(report, series, name, queue::blocks);
+        // What stands above is not said again.
+        found.retain(|block| !matches!(block, Block::Prose(text) if Some(capitalized(text)) == answer));
+        blocks.extend(found);
     }
     blocks.push(Block::Gap);
     blocks.extend(doubts::of_trials(series));
@@ -49,6 +55,22 @@ pub fn series_screen<'a>(
     blocks.extend(words::doubt(report));
     blocks.push(next(series, saved));
     blocks
+}
+
+/// What a run of one probe found, in one sentence; of several each says it for itself.
+pub(super) fn answer(report: &RunReport, series: &SeriesReport) -> Option<String> {
+    let [probe] = &series.settings.probes[..] else { return None };
+    // Beside a map it says something about that.
+    if series.settings.gathering().is_some() {
+        return None;
+    }
+    match probe.as_str() {
+        coretalk_model::jitter::names::PROBE => {
+            let trials: Vec<&TrialResult> = series.result.trials.iter().collect();
+            jitter::sentence(&trials).map(|said| capitalized(&said))
+        }
+        probe => best::sentence(report, series, probe),
+    }
 }
 
 /// What one probe found, on a page: it draws the maps of queues and says in its summary what follows from them.

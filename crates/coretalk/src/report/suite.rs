@@ -2,14 +2,13 @@
 
 use super::ladder::relation_words;
 use super::text::{chosen_time, count, ns, percent, plain};
-use super::trial_words::question;
+use super::trial_words::{is_shown, question};
 use super::wait::crossovers;
 use super::{jitter, plateaus, queue};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesProbe;
-use coretalk_model::flags::Effect;
 use coretalk_model::quantity::{Aggregate, Unit};
 use coretalk_model::series::{self, TrialResult, Value, side_by_side};
 use coretalk_model::stats::Estimate;
@@ -93,11 +92,6 @@ impl DisplayedValue<'_> {
         };
         format!("{}{interval}{mark}", self.words())
     }
-}
-
-/// Whether the interval beside a number shows this doubt.
-fn is_shown(flag: Flag) -> bool {
-    flag.effect() == Effect::Width || matches!(flag, Flag::CoarseClock | Flag::FewPasses)
 }
 
 /// Why a number of a trial should not be used, where most others do not share it.

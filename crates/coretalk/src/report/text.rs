@@ -263,6 +263,13 @@ pub fn signed_percent(percent: f64) -> String {
     if percent.abs() < 0.05 { "0.0 %".to_owned() } else { format!("{percent:+.1} %") }
 }
 
+/// The same with a capital first letter, as a sentence begins.
+pub fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    first + letters.as_str()
+}
+
 /// A number with its noun: `1 pair`, `2 pairs`, `24 passes`.
 pub fn count(number: u64, noun: &str) -> String {
     let plural = match number {

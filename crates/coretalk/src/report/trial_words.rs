@@ -1,20 +1,18 @@
 //! Words about trials that several tables share: the question of their probe, where one ran, how wide its interval is.
 
 use super::ladder::relation_words;
-use super::text::{percent, plain};
+use super::text::{capitalized, percent, plain};
 use crate::RunReport;
 use crate::blocks::Block;
 use coretalk_measure::series::SeriesProbe;
-use coretalk_model::CpuId;
+use coretalk_model::flags::Effect;
 use coretalk_model::series::TrialResult;
 use coretalk_model::stats::Estimate;
+use coretalk_model::{CpuId, Flag};
 
 /// The question that a probe answers, as a heading.
 pub fn question(probe: &dyn SeriesProbe) -> Block<'static> {
-    let question = probe.spec().question;
-    let mut letters = question.chars();
-    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
-    Block::Question(format!("{first}{}", letters.as_str()))
+    Block::Question(capitalized(probe.spec().question))
 }
 
 /// What the probe has to say about these trials.
@@ -38,6 +36,11 @@ pub fn placement_words(report: &RunReport, placement: &[CpuId]) -> String {
         }
         _ => format!("CPUs {cpus}"),
     }
+}
+
+/// Whether the interval beside a number shows this doubt.
+pub(super) fn is_shown(flag: Flag) -> bool {
+    flag.effect() == Effect::Width || matches!(flag, Flag::CoarseClock | Flag::FewPasses)
 }
 
 /// Half the width of an interval, as a share of its point; `?` where none is known.

@@ -41,7 +41,10 @@ const PARAMETERS: &[Parameter] = &[
 /// Tables show trials that are no matrix: at a fixed rate, or with several producers or consumers.
 const QUANTITIES: &[Quantity] = &[
     // At a rate: how late messages are, and not how many were asked for.
-    Quantity::events(names::CORRECTED, "corrected").headline(0).in_table(),
+    Quantity::events(names::CORRECTED, "corrected")
+        .headline(0)
+        .in_table()
+        .meaning("time from when a message was due until it was received"),
     Quantity::events(names::UNCORRECTED, "uncorrected").in_table(),
     Quantity::rate(names::RATE, "messages/s", "messages").headline(1).in_table(),
     Quantity::count(names::MESSAGES, "messages"),

@@ -1,21 +1,19 @@
 //! What a page leads with: the answer in a sentence and three numbers, and what each probe found in one line.
 
 use super::escape::escaped;
-use crate::SeriesReport;
 use crate::blocks::Block;
-use crate::report::answer::{Answer, Number};
+use crate::report::answer::{self, Answer};
+use crate::report::best::{self, Kind, Number, bare_title};
 use crate::report::figure::key_numbers::{answer_of, key_numbers, main_map, said_of, written};
 use crate::report::input::{Map, ReportInput};
-use crate::report::ladder::relation_words;
-use crate::report::parameters::telling;
-use crate::report::place;
-use crate::report::text::{count, ns, percent, plain, short_ns};
-use crate::report::trial_words::{half_width, placement_words, question};
+use crate::report::text::{count, plain, short_ns};
+use crate::report::trial_words::question;
+use crate::report::{place, series};
+use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
-use coretalk_model::Flag;
 use coretalk_model::latency::summary::{by_relation, class_pairs};
-use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit};
-use coretalk_model::series::{Gathering, TrialResult, Value, displayed_value};
+use coretalk_model::quantity::{Aggregate, Better, Quantity};
+use coretalk_model::series::Gathering;
 use std::fmt::Write;
 
 /// Kinds of trials that a line names; the tables have all.
@@ -42,6 +40,7 @@ pub(super) fn lead(input: &ReportInput<'_>) -> String {
     let run = input.run();
     let said = answer.as_ref().map(Answer::sentence);
     let said = said.or_else(|| said_of(run.filter(|report| report.place.is_none())?));
+    let said = said.or_else(|| series::answer(run?, run?.series.as_ref()?));
     if let Some(said) = said {
         let _ = writeln!(html, "<p class=\"lede\">{}</p>", escaped(&said));
     }
@@ -51,8 +50,8 @@ pub(super) fn lead(input: &ReportInput<'_>) -> String {
     }
     let of_series = run.and_then(|report| report.series.as_ref());
     let is_beside = |series: &&SeriesReport| series.settings.gathering() == Some(Gathering::QuickLook);
-    if let Some(series) = of_series.filter(|series| !is_beside(series)) {
-        html.push_str(&of_probes(input, series));
+    if let Some((report, series)) = run.zip(of_series.filter(|series| !is_beside(series))) {
+        html.push_str(&of_probes(report, series));
     }
     if let Some((report, place)) = run.and_then(|report| Some((report, report.place.as_ref()?))) {
         let of_work = place::headlines(place).map(|(_, headline)| {
@@ -101,7 +100,7 @@ fn of_map(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<Ti
         let pairs = count(pairs, "pair");
         Some(if low == high { pairs } else { format!("{low} to {high} over {pairs}") })
     };
-    let tile = |number: &Number| Tile {
+    let tile = |number: &answer::Number| Tile {
         value: written(number.ns),
         unit: map.unit.clone(),
         range: range(number.ns).unwrap_or_default(),
@@ -113,26 +112,44 @@ fn of_map(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<Ti
 /// The best number of each kind of trial of a probe.
 struct Best<'a> {
     kind: String,
-    value: f64,
-    trial: &'a TrialResult,
+    number: Number<'a>,
     words: String,
 }
 
+/// The best number of each kind, best first, and what it is; `None` where the probe has no number. Trials that differ in
+/// their place alone are told by it.
+fn best_of<'a>(
+    report: &RunReport,
+    series: &'a SeriesReport,
+    probe: &str,
+) -> Option<(&'static Quantity, Vec<Best<'a>>)> {
+    let (quantity, kinds) = best::kinds(report, series, probe)?;
+    let mut best: Vec<Best<'_>> = Vec::new();
+    for Kind { name, numbers } in kinds {
+        let is_named = !name.is_empty();
+        for number in numbers.into_iter().take(if is_named { 1 } else { usize::MAX }) {
+            let (kind, words) = match (is_named, number.words.as_str()) {
+                (true, "") => (name.clone(), String::new()),
+                (true, words) => (name.clone(), format!(" ({words})")),
+                (false, words) => (words.to_owned(), String::new()),
+            };
+            if best.iter().all(|known| known.kind != kind) {
+                best.push(Best { kind, number, words });
+            }
+        }
+    }
+    Some((quantity, best))
+}
+
 /// A line for each probe; of a lone one its best kinds as large numbers.
-fn of_probes(input: &ReportInput<'_>, series: &SeriesReport) -> String {
+fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
     let probes = &series.settings.probes;
     let found: Vec<_> =
-        probes.iter().filter_map(|name| Some((name, best_of(input, series, name)?))).collect();
+        probes.iter().filter_map(|name| Some((name, best_of(report, series, name)?))).collect();
     if let ([(_, (quantity, best))], [_]) = (&found[..], &probes[..]) {
-        let tile = |best: &Best<'_>| {
-            let said = value_words(best.value, quantity.unit);
-            let (value, unit) = said.rsplit_once(' ').unwrap_or((&said, ""));
-            Tile {
-                value: value.to_owned(),
-                unit: unit.to_owned(),
-                range: uncertainty(best, quantity),
-                words: format!("{}{}", best.kind, best.words),
-            }
+        let tile = |Best { kind, number, words }: &Best<'_>| {
+            let [value, unit] = number.value_and_unit();
+            Tile { value, unit, range: number.uncertainty(), words: format!("{kind}{words}") }
         };
         let shown: Vec<Tile> = best.iter().take(MOST_LARGE).map(tile).collect();
         return tiles(&shown) + &format!("<p class=\"note\">{}</p>\n", escaped(&caption(quantity, best)));
@@ -147,14 +164,13 @@ fn of_probes(input: &ReportInput<'_>, series: &SeriesReport) -> String {
         // What all of them share is said once.
         let shared = named[0].words.as_str();
         let shared = if named.iter().all(|best| best.words == shared) { shared } else { "" };
-        let one = |best: &Best<'_>| {
-            let value = value_words(best.value, quantity.unit);
-            let words = if shared.is_empty() { best.words.as_str() } else { "" };
+        let one = |Best { kind, number, words }: &Best<'_>| {
+            let words = if shared.is_empty() { words.as_str() } else { "" };
             format!(
                 "<strong>{}</strong> {} {}",
-                escaped(&value),
-                escaped(&uncertainty(best, quantity)),
-                escaped(&format!("{}{words}", best.kind))
+                escaped(number.value_and_unit().join(" ").trim_end()),
+                escaped(&number.uncertainty()),
+                escaped(&format!("{kind}{words}"))
             )
         };
         let mut found = named.iter().map(one).collect::<Vec<_>>().join(" · ");
@@ -171,8 +187,7 @@ fn of_probes(input: &ReportInput<'_>, series: &SeriesReport) -> String {
 fn caption(quantity: &Quantity, best: &[Best<'_>]) -> String {
     let title = match quantity.aggregate {
         Aggregate::Events => format!("{}, median", quantity.title),
-        // Each number has its unit.
-        _ => quantity.title.split(' ').filter(|word| *word != "ns").collect::<Vec<_>>().join(" "),
+        _ => bare_title(quantity),
     };
     let meaning = quantity.meaning.filter(|meaning| meaning.len() <= SHORT);
     let meaning = meaning.map_or(String::new(), |meaning| format!(": {meaning}"));
@@ -182,104 +197,4 @@ fn caption(quantity: &Quantity, best: &[Best<'_>]) -> String {
         _ => "; lowest first",
     };
     format!("{title}{meaning}{order}")
-}
-
-/// The best number of each kind, best first, and what it is; `None` where the probe has no number.
-fn best_of<'a>(
-    input: &ReportInput<'_>,
-    series: &'a SeriesReport,
-    probe: &str,
-) -> Option<(&'static Quantity, Vec<Best<'a>>)> {
-    let report = input.run()?;
-    let known = series.result.trials.iter().filter(|trial| {
-        // What looks instead of sleeping on one CPU measures time slices.
-        trial.spec.probe == probe && !trial.flags.contains(Flag::SharedSpin)
-    });
-    let numbers = known.filter_map(|trial| {
-        let name = displayed_value(&series.settings, trial)?;
-        Some((name, trial.number_of(name)?, trial))
-    });
-    let numbers: Vec<(&str, f64, &TrialResult)> = numbers.collect();
-    // Numbers of one kind can be put in order: those that most trials have.
-    // A ratio says less than what it is of.
-    let of = |name: &str| {
-        let is_ratio = probes::quantity(probe, name).is_some_and(|quantity| quantity.unit == Unit::Ratio);
-        (!is_ratio, numbers.iter().filter(|(other, ..)| *other == name).count())
-    };
-    let name = numbers.iter().map(|(name, ..)| *name).rev().max_by_key(|name| of(name))?;
-    let quantity = probes::quantity(probe, name)?;
-    let alike: Vec<_> = numbers.into_iter().filter(|(other, ..)| *other == name).collect();
-    let first = alike.first()?.2;
-    let differs = |of: &str| {
-        alike.iter().any(|(_, _, trial)| trial.spec.parameters.0.get(of) != first.spec.parameters.0.get(of))
-    };
-    let told = |trial: &TrialResult, is_kind: bool| {
-        let told = trial
-            .spec
-            .parameters
-            .iter()
-            .filter(|(name, value)| matches!(value, Value::Text(_)) == is_kind && differs(name));
-        told.map(|(name, value)| plain(&telling(name, value))).collect::<Vec<_>>()
-    };
-    let is_moved = alike.iter().any(|(_, _, trial)| trial.spec.placement != first.spec.placement);
-    let mut best: Vec<Best<'_>> = Vec::new();
-    let rank = |best: &Best<'_>| {
-        let value = if quantity.better == Some(Better::Higher) { -best.value } else { best.value };
-        (best.trial.flags.has_doubt(), value)
-    };
-    for &(_, value, trial) in &alike {
-        let mut words = told(trial, false);
-        words.extend(is_moved.then(|| match trial.spec.placement[..] {
-            [from, to] => relation_words(report.topology.relation(from, to), &report.topology),
-            _ => placement_words(report, &trial.spec.placement),
-        }));
-        let mut kind = told(trial, true).join(" ");
-        if kind.is_empty() {
-            // Trials that differ in their place alone are told by it.
-            kind = words.join(", ");
-            words.clear();
-        }
-        let words = if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) };
-        let one = Best { kind, value, trial, words };
-        match best.iter_mut().find(|known| known.kind == one.kind) {
-            Some(known) if before(rank(&one), rank(known)) => *known = one,
-            Some(_) => {}
-            None => best.push(one),
-        }
-    }
-    best.sort_by(|a, b| match before(rank(a), rank(b)) {
-        true => std::cmp::Ordering::Less,
-        false if before(rank(b), rank(a)) => std::cmp::Ordering::Greater,
-        false => std::cmp::Ordering::Equal,
-    });
-    (!best.is_empty()).then_some((quantity, best))
-}
-
-/// What can be trusted stands before what cannot.
-fn before((doubt, value): (bool, f64), (other_doubt, other): (bool, f64)) -> bool {
-    (doubt, value) != (other_doubt, other) && if doubt == other_doubt { value < other } else { other_doubt }
-}
-
-/// ` ±2 %`, and a mark where the number is doubted.
-fn uncertainty(best: &Best<'_>, quantity: &Quantity) -> String {
-    let TrialResult { medians_ns, values, flags, .. } = best.trial;
-    let estimate = medians_ns.get(quantity.id).or_else(|| values.get(quantity.id));
-    let width = estimate.map_or(String::new(), |estimate| match half_width(estimate) {
-        unknown if unknown == "?" => " (no interval)".to_owned(),
-        width => format!(" ±{width}"),
-    });
-    if flags.has_doubt() { format!("{width} !") } else { width }
-}
-
-/// Three significant digits, in the unit that reads best.
-fn value_words(value: f64, unit: Unit) -> String {
-    match unit {
-        Unit::Ns if value < 1e3 => format!("{} ns", ns(value)),
-        Unit::Ns if value < 1e6 => format!("{} µs", ns(value / 1e3)),
-        Unit::Ns => format!("{} ms", ns(value / 1e6)),
-        Unit::Share => percent(value),
-        Unit::Ratio => format!("{} ×", ns(value)),
-        Unit::PerSecond(_) => format!("{} {}", written(value), unit.symbol()),
-        _ => format!("{} {}", ns(value), unit.symbol()).trim_end().to_owned(),
-    }
 }

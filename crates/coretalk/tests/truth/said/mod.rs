@@ -2,6 +2,7 @@
 
 mod advice;
 mod answer;
+mod best;
 mod contend;
 mod difference;
 mod frame;
@@ -31,6 +32,7 @@ use super::reader::{Check, Pattern, Reader, Said};
 pub fn patterns() -> impl Iterator<Item = &'static Pattern> {
     [
         answer::PATTERNS,
+        best::PATTERNS,
         map::PATTERNS,
         groups::PATTERNS,
         states::PATTERNS,
@@ -73,7 +75,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
         () if has("ns (95 %)") => map::listed(reader, table),
         () if has("share of passes") => states::table(reader, table),
         () if has("gaps/s") => jitter::table(reader, table),
-        () if has("payload") && has("pairs") => queue::by_relation(reader, table),
+        () if has("relation") && has("pairs") => queue::by_relation(reader, table),
         () if has("CPU ns in") => queue::costs(reader, table),
         () if has("placement") && has("uses") => place::placements(reader, table),
         () if has("metric") && has("verdict") => place::comparison(reader, table),
