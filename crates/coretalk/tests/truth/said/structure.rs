@@ -40,6 +40,7 @@ pub const PATTERNS: &[Pattern] = &[
     held("{name} has the closest pairs: {rest}", closest),
     held("{n#} pair{s?} {do} not fit the groups:", how_many_unfit),
     held("{n#} pair{s?} {are} unlike the rest:", how_many_unfit),
+    held("{n#} more pair{s?}", more_unfit),
     held("{ratio#} × what would fit: CPUs {a#} and {b#}", unfit),
     held("{n#} CPU{s?}, as the system reports", size),
     held("One group stands out (a hint, not a level): {group}.", hint),
@@ -59,6 +60,12 @@ fn outliers<'a>(reader: &Reader<'a>) -> impl Iterator<Item = &'a Value> {
 fn how_many_unfit(reader: &mut Reader<'_>, said: &Said<'_>) {
     let all = outliers(reader).count() as f64;
     reader.is("structure", said.number("n"), Some(all), "the number of pairs that do not fit");
+}
+
+/// Six are listed.
+fn more_unfit(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let all = outliers(reader).count() as f64;
+    reader.is("structure", said.number("n"), Some(all - 6.0), "how many more there are");
 }
 
 fn unfit(reader: &mut Reader<'_>, said: &Said<'_>) {
