@@ -120,8 +120,9 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
     /// Takes what was drawn off the terminal, so that the result stands alone.
     pub fn clear(&mut self) {
         if self.drawn > 0 {
-            // The run does not depend on its progress: a closed pipe is no error here.
-            let _ = write!(self.out, "\x1b[{}A\x1b[J", self.drawn);
+            // From the edge: a terminal shows what is typed, such as `^C`, where the cursor stands. The run does not
+            // depend on its progress: a closed pipe is no error here.
+            let _ = write!(self.out, "\r\x1b[{}A\x1b[J", self.drawn);
             let _ = self.out.flush();
             self.drawn = 0;
         }
