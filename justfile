@@ -29,6 +29,10 @@ loom:
 acceptance:
     cargo test --release -p coretalk-model --features acceptance --test coverage --test inference -- --nocapture
 
+# Virtual machines: a choice in six minutes; --all everything, which writes docs/laboratory.md
+lab *words:
+    lab/run {{words}}
+
 # What is released: static tarballs, wheels, Debian packages, checksums; --twice compares every byte of two builds
 dist *words:
     dist/build {{words}}

@@ -1,0 +1,263 @@
+"""How a machine is booted: a kernel and programs from Debian's packages, an initial file system, QEMU without
+hardware help."""
+
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from machines import Machine, cpu_set
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = ROOT / "target" / "lab"
+DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
+QEMU = {"x86_64": "qemu-system-x86_64", "aarch64": "qemu-system-aarch64"}
+CONSOLE = {"x86_64": "ttyS0", "aarch64": "ttyAMA0"}
+# Disks; ext4 is in the kernel.
+MODULES = ("virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_blk")
+# The shell, and lstopo with what it is linked to.
+PACKAGES = ("busybox-static", "hwloc-nox", "libhwloc15", "libc6", "libtinfo6", "libudev1", "libgcc-s1")
+PARTS = (
+    "bin/busybox", "bin/lstopo-no-graphics", "lib64/ld-linux-*", "lib/ld-linux-*",
+    *(f"lib/*/{name}.so.*" for name in ("libc", "libm", "libtinfo", "libgcc_s", "libhwloc", "libudev")),
+)
+
+
+class Missing(Exception):
+    """Why a machine cannot be booted here."""
+
+
+@dataclass
+class Boot:
+    """What came of a boot: the lines of its console, the files that it left, and how long it took."""
+
+    lines: list[str] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    ended_itself: bool = False
+
+
+class Guests:
+    """Boots machines; what they boot from is made once."""
+
+    def __init__(self, binaries: dict[str, Path]):
+        self.binaries = binaries
+        self.made: dict[str, tuple[Path, Path]] = {}
+
+    def boot(
+        self,
+        machine: Machine,
+        job: str,
+        limit: float,
+        disk: Path,
+        log: Path | None = None,
+        told: Callable[[str], bool] = lambda line: False,
+    ) -> Boot:
+        """Runs a job, a script for the shell, on a machine with a disk. Every write to the disk goes to the log too, where one
+        is given. The power is cut once `told` says so of a line."""
+        kernel, initramfs = self._made(machine.arch)
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            with open(folder / "initrd", "wb") as whole, open(initramfs, "rb") as base:
+                shutil.copyfileobj(base, whole)
+                whole.write(archive([entry("job", 0o100644, job.encode())]))
+            results = folder / "results"
+            with open(results, "wb") as empty:
+                empty.truncate(128 << 20)
+            words = [QEMU[machine.arch], *machine.qemu(), *device_tree(machine, folder)]
+            words += ["-accel", "tcg,thread=multi", "-nodefaults", "-no-user-config", "-display", "none"]
+            words += ["-serial", "stdio", "-monitor", "none", "-no-reboot"]
+            words += ["-kernel", str(kernel), "-initrd", str(folder / "initrd")]
+            words += ["-append", f"console={CONSOLE[machine.arch]} panic=-1 quiet loglevel=4"]
+            words += ["-blockdev", f"driver=file,node-name=results,filename={results}"]
+            if log is None:
+                words += ["-blockdev", f"driver=file,node-name=disk,filename={disk}"]
+            else:
+                logged = f"file.driver=file,file.filename={disk},log.driver=file,log.filename={log}"
+                words += ["-blockdev", f"driver=blklogwrites,node-name=disk,{logged},log-sector-size=512"]
+            for name in ("results", "disk"):
+                words += ["-device", f"virtio-blk-pci,drive={name},write-cache=on"]
+            boot = run(words, limit, told)
+            if boot.ended_itself:
+                boot.files = files_of(results)
+            return boot
+
+    def _made(self, arch: str) -> tuple[Path, Path]:
+        if arch not in self.made:
+            self.made[arch] = self._make(arch)
+        return self.made[arch]
+
+    def _make(self, arch: str) -> tuple[Path, Path]:
+        need(QEMU[arch], "qemu-system-x86" if arch == "x86_64" else "qemu-system-arm")
+        binary = self.binaries.get(arch)
+        if binary is None or not binary.exists():
+            raise Missing(f"no static coretalk for {arch} was given or built")
+        root = packages(arch)
+        kernel = next((root / "boot").glob("vmlinuz-*"))
+        folders = {"bin", "dev", "modules"}
+        entries = [entry(name, 0o040755) for name in sorted(folders)]
+        entries.append(entry("dev/console", 0o020600, device=(5, 1)))
+        # Packages put their files below the root or below /usr; here all are below the root.
+        for part in sorted({found for below in (root, root / "usr") for part in PARTS for found in below.glob(part)}):
+            path = Path(str(part.relative_to(root)).removeprefix("usr/"))
+            for above in reversed(path.parents[:-1]):
+                if str(above) not in folders:
+                    folders.add(str(above))
+                    entries.append(entry(str(above), 0o040755))
+            entries.append(entry(str(path), 0o100755, part.read_bytes()))
+        for module in MODULES:
+            file = next(root.glob(f"lib/modules/*/kernel/drivers/**/{module}.ko"))
+            entries.append(entry(f"modules/{module}.ko", 0o100644, file.read_bytes()))
+        entries.append(entry("bin/coretalk", 0o100755, binary.read_bytes()))
+        entries.append(entry("init", 0o100755, (ROOT / "lab" / "init").read_bytes()))
+        initramfs = CACHE / f"{arch}.cpio"
+        initramfs.write_bytes(archive(entries))
+        return kernel, initramfs
+
+
+def need(command: str, package: str) -> None:
+    """Refuses where a command is missing."""
+    if shutil.which(command) is None:
+        raise Missing(f"{command} is missing; install {package}")
+
+
+def packages(arch: str) -> Path:
+    """Unpacks a kernel, a shell and lstopo, by apt with a state of its own: nothing is installed, and packages of another
+    architecture come without changing the system."""
+    debian = DEBIAN[arch]
+    root = CACHE / debian / "root"
+    if (root / "complete").exists():
+        return root
+    need("apt-get", "apt")
+    state = CACHE / debian / "apt"
+    shutil.rmtree(CACHE / debian, ignore_errors=True)
+    for name in ("lists/partial", "cache/archives/partial", "debs"):
+        (state / name).mkdir(parents=True)
+    (state / "status").touch()
+    options = {
+        "APT::Architecture": debian, "APT::Architectures": debian, "Dir::State::Lists": state / "lists",
+        "Dir::State::Status": state / "status", "Dir::Cache": state / "cache", "Acquire::Languages": "none",
+        "APT::Sandbox::User": "",
+    }
+    words = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+
+    def call(*command: str | Path) -> str:
+        said = subprocess.run([str(word) for word in command], cwd=state / "debs", capture_output=True, text=True)
+        if said.returncode != 0:
+            raise Missing(f"`{command[0]}` failed: {(said.stderr.strip() or 'no reason given').splitlines()[-1]}")
+        return said.stdout
+
+    call("apt-get", *words, "update")
+    # The metapackage needs one package, the kernel of today.
+    needs = call("apt-cache", *words, "depends", f"linux-image-cloud-{debian}")
+    kernel = next((line.split()[-1] for line in needs.splitlines() if "Depends:" in line), None)
+    if kernel is None:
+        raise Missing(f"apt knows no linux-image-cloud-{debian}: these machines boot Debian's kernel")
+    call("apt-get", *words, "download", kernel, *PACKAGES)
+    for package in (state / "debs").glob("*.deb"):
+        call("dpkg-deb", "-x", package, root)
+    shutil.rmtree(state)
+    (root / "complete").touch()
+    return root
+
+
+def entry(name: str, mode: int, data: bytes = b"", device: tuple[int, int] = (0, 0)) -> bytes:
+    """One file of an archive in cpio's format `newc`, as the kernel reads it."""
+    path = name.encode() + b"\0"
+    numbers = (0, mode, 0, 0, 1, 0, len(data), 0, 0, *device, len(path), 0)
+    head = b"070701" + b"".join(b"%08X" % number for number in numbers) + path
+    return head + bytes(-len(head) % 4) + data + bytes(-len(data) % 4)
+
+
+def archive(entries: list[bytes]) -> bytes:
+    """A whole archive; the kernel reads several, one after the other, where each begins at a multiple of four."""
+    return b"".join(entries) + entry("TRAILER!!!", 0)
+
+
+def device_tree(machine: Machine, folder: Path) -> list[str]:
+    """Kinds of cores and caches cannot be asked of QEMU: they are written into the device tree that it would have given."""
+    if not machine.kinds:
+        return []
+    need("dtc", "device-tree-compiler")
+    words = machine.qemu()
+    words[1] += f",dumpdtb={folder}/given.dtb"
+    subprocess.run([QEMU[machine.arch], *words, "-nodefaults", "-display", "none"], check=True, capture_output=True)
+    source = subprocess.run(
+        ["dtc", "-q", "-I", "dtb", "-O", "dts", folder / "given.dtb"], check=True, capture_output=True, text=True
+    ).stdout
+    for cpus, capacity in machine.kinds:
+        for cpu in cpu_set(cpus):
+            cache = next(number for number, owners in enumerate(machine.l2) if cpu in cpu_set(owners))
+            told = f"capacity-dmips-mhz = <{capacity}>; next-level-cache = <&l2_{cache}>;"
+            source = source.replace(f"cpu@{cpu:x} {{", f"cpu@{cpu:x} {{ {told}", 1)
+    shared = 'compatible = "cache"; cache-unified;'
+    caches = f"l3: l3 {{ {shared} cache-level = <3>; cache-size = <0x400000>; }};"
+    for number in range(len(machine.l2)):
+        caches += f"l2_{number}: l2-{number} {{ {shared} cache-level = <2>; cache-size = <0x80000>; next-level-cache = <&l3>; }};"
+    # Nodes stand behind the properties of the node that holds them.
+    at = source.index("cpu-map {", source.index("cpus {"))
+    (folder / "told.dts").write_text(source[:at] + caches + source[at:])
+    subprocess.run(["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", folder / "told.dtb", folder / "told.dts"], check=True)
+    return ["-dtb", str(folder / "told.dtb")]
+
+
+def run(words: list[str], limit: float, told: Callable[[str], bool]) -> Boot:
+    """Runs QEMU until it ends, the limit passes, or `told` cuts the power."""
+    boot = Boot()
+    began = time.monotonic()
+    qemu = subprocess.Popen(
+        ["nice", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    watch = threading.Timer(limit, qemu.kill)
+    watch.start()
+    cut = False
+    assert qemu.stdout is not None
+    for raw in qemu.stdout:
+        # What stands behind the last line end was cut off.
+        if not raw.endswith(b"\n"):
+            break
+        line = raw.decode(errors="replace").rstrip("\r\n")
+        # QEMU names each feature of a model that it cannot emulate.
+        if "TCG doesn't support requested feature" in line:
+            continue
+        boot.lines.append(line)
+        if not cut and told(line):
+            cut = True
+            qemu.kill()
+    qemu.wait()
+    watch.cancel()
+    boot.seconds = time.monotonic() - began
+    boot.ended_itself = not cut and any(line.startswith("@@ ") and line.endswith(" done") for line in boot.lines)
+    return boot
+
+
+def files_of(results: Path) -> dict[str, str]:
+    """The files that a machine left."""
+    try:
+        with tarfile.open(results) as tar:
+            members = ((member.name.removeprefix("./"), tar.extractfile(member)) for member in tar if member.isfile())
+            return {name: file.read().decode(errors="replace") for name, file in members if file is not None}
+    except tarfile.TarError:
+        return {}
+
+
+def ext4(image: Path, mib: int) -> None:
+    """An empty file system for run files."""
+    need("mkfs.ext4", "e2fsprogs")
+    with open(image, "wb") as empty:
+        empty.truncate(mib << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", "-b", "1024", image], check=True)
+
+
+def static_binary(arch: str, given: str | None) -> Path | None:
+    """The static coretalk for an architecture: given, or as `dist/build` leaves it."""
+    if given is not None:
+        return Path(given)
+    built = ROOT / "target" / "static" / f"{arch}-unknown-linux-gnu" / "release" / "coretalk"
+    return built if os.access(built, os.X_OK) else None

@@ -1,0 +1,107 @@
+"""A power cut in the middle of commits: QEMU is killed while a run is written to a disk, again and again, and what the disk
+had not been told to keep is lost by chance; then the machine is booted once more, reads the run and ends it."""
+
+import random
+import shutil
+import struct
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from cases import Case
+from disturbances import power_job
+from guest import Boot, Guests, ext4
+from outcomes import Left, Outcome, nothing_lost
+
+LINE = "@line "
+
+
+def cut(guests: Guests, case: Case, cuts: int, keep: Callable[[Boot], None]) -> Outcome:
+    """What came of it: every line that was on the console when the power was cut is in the file afterwards."""
+    outcome = Outcome()
+    # Commits lie a third of a second apart; the moment is drawn, the same each time for a case.
+    chance = random.Random(f"{case.machine.name} {case.probe.name}")
+    said: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        kept, disk, log = (Path(folder) / name for name in ("kept", "disk", "log"))
+        ext4(kept, 24)
+        for number in range(cuts + 1):
+            last = number == cuts
+            lines = 0
+            enough = chance.randint(1, 6)
+
+            def told(line: str) -> bool:
+                nonlocal lines
+                lines += line.startswith(LINE)
+                if last or lines < enough:
+                    return False
+                time.sleep(chance.uniform(0, 0.4))
+                return True
+
+            shutil.copyfile(kept, disk)
+            with open(log, "wb") as empty:
+                empty.truncate(512 << 20)
+            boot = guests.boot(case.machine, power_job(case.machine, case.probe, number), 240, disk, log, told)
+            keep(boot)
+            if not last:
+                lose(kept, log, chance)
+            said += [line.removeprefix(LINE) for line in boot.lines if line.startswith(LINE + "{")]
+            if last:
+                outcome.wrong += ended(boot, said)
+            elif boot.ended_itself:
+                outcome.wrong.append(f"boot {number + 1} had ended before the power was cut")
+                return outcome
+    outcome.seen = f"cut {cuts} times, {len(said)} lines"
+    return outcome
+
+
+# A log of writes as dm-log-writes defines it: an entry of a sector, then its data; the first sector is the log's own.
+SECTOR = 512
+FLUSH = 1
+
+
+def lose(kept: Path, log: Path, chance: random.Random) -> None:
+    """Makes of a disk as it was before a boot what a power cut leaves: every write before the last flush, and of those after
+    it each or not."""
+    writes: list[tuple[int, bytes]] = []
+    flushed = 0
+    with open(log, "rb") as entries:
+        entries.seek(SECTOR)
+        while len(head := entries.read(SECTOR)) == SECTOR:
+            sector, sectors, flags, length = struct.unpack_from("<4Q", head)
+            if not (sectors or flags):
+                break
+            if flags & FLUSH:
+                flushed = len(writes)
+            if length:
+                writes.append((sector * SECTOR, entries.read(length)))
+    with open(kept, "r+b") as disk:
+        for number, (at, data) in enumerate(writes):
+            if number < flushed or chance.random() < 0.5:
+                disk.seek(at)
+                disk.write(data)
+
+
+def ended(boot: Boot, said: list[str]) -> list[str]:
+    """What is wrong in the last boot, which nothing cut."""
+    if not boot.ended_itself:
+        return [f"the last boot did not end by itself: {boot.lines[-1] if boot.lines else 'no line'}"]
+    wrong = []
+    left = Left(boot.files, "power")
+    ending = next((line for line in boot.lines if " ended with " in line), "")
+    if " ended with 0" not in ending:
+        wrong.append(f"`--resume` {ending or 'did not end'}")
+    # Those of the last boot came after the last cut.
+    now = {line.removeprefix(LINE) for line in boot.lines if line.startswith(LINE + "{")}
+    earlier = [line for line in said if line not in now]
+    if not earlier:
+        wrong.append("nothing was said before the power was cut")
+    wrong += nothing_lost(earlier, left.lines("kept"), "by the power cuts")
+    wrong += nothing_lost(said, left.lines("kept-after"), "by resuming")
+    document = left.document()
+    if not document:
+        wrong.append("the run cannot be exported")
+    elif not document["run"]["complete"]:
+        wrong.append("the run is not complete in the end")
+    return wrong

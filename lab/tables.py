@@ -1,0 +1,86 @@
+"""What came of it, as tables to print and to keep."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cases import Case
+from machines import Machine
+from outcomes import Outcome
+
+
+@dataclass
+class Results:
+    """What came of machines as a whole and of cases, and why machines were left out."""
+
+    machines: dict[str, Outcome]
+    cases: list[tuple[Case, Outcome]]
+    skipped: dict[str, str]
+
+    @property
+    def wrong(self) -> list[str]:
+        """Everything that did not hold."""
+        wholes = [f"{name}, as a whole: {it}" for name, outcome in self.machines.items() for it in outcome.wrong]
+        return wholes + [
+            f"{case.machine.name}, {case.probe.name}, {case.disturbance.name}: {it}"
+            for case, outcome in self.cases
+            for it in outcome.wrong
+        ]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown whose columns stand below each other in plain text too."""
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |" for row in (head, *rows)]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
+
+
+def crossed(results: Results, rows: str, columns: str) -> str:
+    """How many of the cases of two things held: `3` where all did, `2 of 3` where one did not."""
+    def name(case: Case, of: str) -> str:
+        return str(getattr(case, of).name)
+
+    row_names = list(dict.fromkeys(name(case, rows) for case, _ in results.cases))
+    column_names = list(dict.fromkeys(name(case, columns) for case, _ in results.cases))
+
+    def cell(row: str, column: str) -> str:
+        outcomes = [it for case, it in results.cases if (name(case, rows), name(case, columns)) == (row, column)]
+        held = sum(not it.wrong for it in outcomes)
+        return "" if not outcomes else str(held) if held == len(outcomes) else f"{held} of {len(outcomes)}"
+
+    return table([rows, *column_names], [[row, *(cell(row, column) for column in column_names)] for row in row_names])
+
+
+def shape(machine: Machine) -> str:
+    """A machine in words."""
+    parts = [f"{machine.cpus} CPUs: {machine.sockets} packages"]
+    if machine.dies > 1:
+        parts.append(f"{machine.dies} dies each")
+    if machine.clusters > 1:
+        parts.append(f"{machine.clusters} clusters each")
+    parts.append(f"{machine.cores} cores each")
+    parts.append(f"{machine.threads} threads each" if machine.threads > 1 else "no SMT")
+    if machine.nodes:
+        parts.append(f"{len(machine.nodes)} NUMA nodes")
+    if machine.memory_nodes():
+        parts.append(f"{len(machine.memory_nodes())} of them memory only")
+    if machine.kinds:
+        parts.append(f"{len(machine.kinds)} kinds of cores, {len(machine.l2)} L2 caches")
+    return ", ".join(parts)
+
+
+def text(results: Results, machines: Sequence[Machine]) -> str:
+    """All tables, and below them what did not hold."""
+    def whole(machine: Machine) -> str:
+        if machine.name in results.skipped:
+            return f"skipped: {results.skipped[machine.name]}"
+        outcome = results.machines.get(machine.name)
+        return "not run" if outcome is None else "held" if not outcome.wrong else f"{len(outcome.wrong)} wrong"
+
+    parts = [table(["machine", "what QEMU was asked for", "as a whole"], [[it.name, shape(it), whole(it)] for it in machines])]
+    if results.cases:
+        pairs = (("probe", "disturbance"), ("probe", "machine"), ("machine", "disturbance"))
+        parts += [crossed(results, rows, columns) for rows, columns in pairs]
+    wrong = results.wrong
+    parts.append("\n".join(f"- {it}" for it in wrong) if wrong else "Everything held.")
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,236 @@
+"""Every check of an outcome can fail: a case that held, and each way in which it would not.
+
+    python3 -B -m unittest discover -s lab
+"""
+
+import copy
+import json
+import random
+import struct
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+import outcomes
+import power
+import whole
+from cases import all_cases, chosen, of_names
+from disturbances import DISTURBANCES
+from machines import MACHINES, cpu_set
+
+MACHINE = next(machine for machine in MACHINES if machine.name == "x86-16")
+GUEST = {"bare_metal": False, "hypervisor": "tcg", "arch": "x86_64", "clock": {"source": "tsc"}, "throttled": None}
+
+
+def disturbance(name: str) -> Any:
+    return next(it for it in DISTURBANCES if it.name == name)
+
+
+def document(complete: bool = True, **run: Any) -> dict[str, Any]:
+    """A run of three pairs, two of which need CPU 2."""
+    cells: list[dict[str, Any]] = [
+        {"from": a, "to": b, "median": 9.0, "reason": None, "flags": []} for a, b in ((0, 1), (0, 2), (1, 2))
+    ]
+    told = {"complete": complete, "departed": [], "budget_ended": False, "segments": 1, **run}
+    return {"run": told, "environment": dict(GUEST), "matrices": [{"cells": cells}], "series": [], "comparisons": []}
+
+
+class Case(unittest.TestCase):
+    """Files of a case, made to hold; a test changes one and expects a word of what is wrong."""
+
+    def left(self, **attempts: Any) -> dict[str, str]:
+        files: dict[str, str] = {}
+        for name, (code, out, err) in attempts.items():
+            name = name.replace("_", "-")
+            text = out if isinstance(out, str) else json.dumps(out)
+            files |= {f"it/{name}/code": str(code), f"it/{name}/out": text, f"it/{name}/err": err}
+        return files
+
+    def judged(self, files: dict[str, str], name: str) -> list[str]:
+        return outcomes.judge(outcomes.Left(files, "it"), MACHINE, disturbance(name)).wrong
+
+    def holds(self, files: dict[str, str], name: str) -> None:
+        self.assertEqual(self.judged(files, name), [])
+
+    def fails(self, files: dict[str, str], name: str, word: str, **changed: str) -> None:
+        changes = {f"it/{path.replace('__', '/').replace('_', '-')}": text for path, text in changed.items()}
+        wrong = self.judged({**files, **changes}, name)
+        self.assertTrue(any(word in it for it in wrong), f"{word!r} in {wrong}")
+
+
+LINES = '{"pass":0}\n{"pass":1}\n'
+
+
+class Undisturbed(Case):
+    def setUp(self) -> None:
+        self.files = self.left(
+            run=(0, LINES, ""), document=(0, document(), ""), kept=(0, LINES, ""), screen=(0, "9 ns", "")
+        )
+
+    def test_what_is_as_it_must_be_holds(self) -> None:
+        self.holds(self.files, "nothing")
+
+    def test_every_check_can_fail(self) -> None:
+        self.fails(self.files, "nothing", "ended with 70", run__code="70")
+        self.fails(self.files, "nothing", "in time", run__code="137")
+        self.fails(self.files, "nothing", "panicked", run__err="thread panicked")
+        self.fails(self.files, "nothing", "bare metal", screen__out="a CPU on bare metal")
+        self.fails(self.files, "nothing", "lost", kept__out='{"pass":0}\n')
+        self.fails(self.files, "nothing", "complete", document__out=json.dumps(document(complete=False)))
+        for key, value, word in (
+            ("bare_metal", True, "bare_metal"), ("hypervisor", None, "no hypervisor"), ("arch", "aarch64", "architecture"),
+            ("clock", {"source": "cntvct"}, "clock"),
+        ):
+            changed = document()
+            changed["environment"][key] = value
+            self.fails(self.files, "nothing", word, document__out=json.dumps(changed))
+        silent = document()
+        silent["matrices"][0]["cells"][0]["median"] = None
+        self.fails(self.files, "nothing", "no reason", document__out=json.dumps(silent))
+        self.fails({}, "nothing", "did not get there")
+
+
+class Departed(Case):
+    def setUp(self) -> None:
+        self.partial = document(complete=False, departed=[{"cpu": 2, "at_s": 1.4, "why": "offline"}])
+        for cell in self.partial["matrices"][0]["cells"][1:]:
+            cell |= {"median": None, "reason": "CPU 2 was taken away during the run"}
+        after = document(segments=2)
+        more = LINES + '{"pass":2}\n'
+        screen = "! CPU 2 went offline after 1.4 s; once it is back: coretalk --resume 1234"
+        self.files = self.left(
+            run=(0, LINES, ""), document=(0, self.partial, ""), kept=(0, LINES, ""), screen=(0, screen, ""),
+            resumed=(0, after, ""), kept_after=(0, more, ""), screen_after=(0, "", ""),
+        ) | {"it/begins.at": "11.5", "it/begun": "10.0", "it/begins.code": "0"}
+
+    def test_what_is_as_it_must_be_holds(self) -> None:
+        self.holds(self.files, "offline early")
+
+    def test_every_check_can_fail(self) -> None:
+        def of(name: str, word: str, **changed: str) -> None:
+            self.fails(self.files, name, word, **changed)
+
+        early = "offline early"
+        of(early, "none did", document__out=json.dumps(document()))
+        of(early, "ended before", **{"begins.code": ""})
+        of(early, "could not be done", **{"begins.code": "1"})
+        of("cpuset early", "by offline")
+        of(early, "does not name CPU 2", screen__out="9 ns")
+        of(early, "interrupted", screen__out="CPU 2 went; coretalk --resume 1; Interrupted after 3 passes")
+        of(early, "lost", kept_after__out='{"pass":0}\n')
+        of(early, "segments", resumed__out=json.dumps(document()))
+        of(early, "complete without", document__out=json.dumps(self.partial | {"run": self.partial["run"] | {"complete": True}}))
+        late = copy.deepcopy(self.partial)
+        late["run"]["departed"][0]["at_s"] = 29.0
+        of(early, "missed after 29.0 s", document__out=json.dumps(late))
+        other = copy.deepcopy(self.partial)
+        other["matrices"][0]["cells"][0] |= {"median": None, "reason": "the partner stopped answering"}
+        of(early, "no value without CPU 2", document__out=json.dumps(other))
+        moved = copy.deepcopy(self.partial)
+        moved["matrices"][0]["cells"][0]["flags"] = ["migrated"]
+        of(early, "flagged `migrated`", document__out=json.dumps(moved))
+        still = document(segments=2)
+        still["matrices"][0]["cells"][1] |= {"median": None, "reason": "CPU 2 was taken away during the run"}
+        of(early, "and still", resumed__out=json.dumps(still))
+
+    def test_a_refusal_names_the_cpu_and_what_it_is(self) -> None:
+        files = self.left(run=(3, "", "coretalk: CPU 2 is offline: enable it"), document=(2, "", "no run"))
+        self.holds(files, "offline before")
+        self.fails(files, "offline before", "no sentence", run__err="coretalk: CPU 2 does not exist")
+        self.fails(files, "offline before", "ended with 2", run__code="2")
+        self.fails(files, "offline before", "had been refused", document__code="0")
+        self.fails(files, "cpuset before", "cpuset")
+
+
+class Stopped(Case):
+    def test_a_quota_is_told(self) -> None:
+        told = document()
+        told["environment"]["throttled"] = {"times": 9, "seconds": 0.4, "from_s": 1.5}
+        told["matrices"][0]["cells"][0]["flags"] = ["quota"]
+        screen = "! the CPU quota stopped this process 9 times"
+        files = self.left(run=(0, LINES, ""), document=(0, told, ""), kept=(0, LINES, ""), screen=(0, screen, ""))
+        files |= {"it/begins.code": "0"}
+        self.holds(files, "quota early")
+        self.fails(files, "quota early", "the run says", document__out=json.dumps(document()))
+        self.fails(files, "quota early", "screen", screen__out="9 ns")
+        told["matrices"][0]["cells"][0]["flags"] = []
+        self.fails(files, "quota early", "flagged", document__out=json.dumps(told))
+
+    def test_a_full_disk_loses_nothing(self) -> None:
+        files = self.left(
+            run=(6, LINES, "coretalk: failed to save: the disk is full"), document=(0, document(complete=False), ""),
+            kept=(0, LINES, ""), screen=(0, "", ""), resumed=(0, document(), ""), kept_after=(0, LINES, ""),
+            screen_after=(0, "", ""),
+        ) | {"it/begins.code": "1"}
+        self.holds(files, "full disk early")
+        self.fails(files, "full disk early", "ended with 0", run__code="0")
+        self.fails(files, "full disk early", "does not name", run__err="coretalk: error 28")
+        self.fails(files, "full disk early", "lost", kept__out="")
+        self.fails(files, "full disk early", "full disk", document__out=json.dumps(document()))
+        self.fails(files, "full disk early", "not complete", resumed__out=json.dumps(document(complete=False)))
+
+
+class Power(unittest.TestCase):
+    def test_what_was_flushed_stays_and_the_rest_by_chance(self) -> None:
+        def entry(sector: int, data: bytes, flags: int = 0) -> bytes:
+            return struct.pack("<4Q", sector, len(data) // 512, flags, len(data)).ljust(512, b"\0") + data
+
+        a, b = b"a" * 512, b"b" * 512
+        writes = [entry(0, a), entry(1, a), entry(0, b"", power.FLUSH)] + [entry(sector, b) for sector in range(2, 42)]
+        with tempfile.TemporaryDirectory() as folder:
+            kept, log = Path(folder) / "kept", Path(folder) / "log"
+            kept.write_bytes(bytes(512 * 42))
+            log.write_bytes(bytes(512) + b"".join(writes) + bytes(1024))
+            power.lose(kept, log, random.Random(1))
+            disk = kept.read_bytes()
+        self.assertEqual(disk[:1024], a + a)
+        self.assertTrue(5 < disk.count(b) < 35)
+
+
+class Whole(unittest.TestCase):
+    def test_every_level_is_compared(self) -> None:
+        def text(groups: set[frozenset[int]]) -> list[str]:
+            return [",".join(map(str, sorted(group))) for group in groups]
+
+        for machine in MACHINES:
+            levels = [{"level": level, "groups": text(groups)} for level, groups in machine.levels().items()]
+            nodes = [{"node": node} for node in machine.memory_nodes()]
+            kinds = [{"cpus": cpus} for cpus, _ in machine.kinds]
+            reported = {"levels": levels, "same": [], "memory_nodes": nodes, "classes": kinds}
+            seen = {"topology": {"cpus": list(range(machine.cpus)), "reported": reported}}
+            objects = "".join(f'<object type="NUMANode" cpuset="0x{node + 1:x}"/>' for node in range(max(1, len(machine.nodes))))
+            screen = " ".join(f"Node {node} has memory and no CPUs of its own" for node in machine.memory_nodes())
+            files = {"it/doctor/out": json.dumps(seen), "it/lstopo/out": f"<topology>{objects}</topology>", "it/topology/out": screen}
+            left = outcomes.Left(files, "it")
+            self.assertEqual(list(whole.built_as_asked(left, machine)), [], machine.name)
+            for level in levels:
+                groups, level["groups"] = level["groups"], ["0"]
+                files["it/doctor/out"] = json.dumps(seen)
+                wrong = list(whole.built_as_asked(left, machine))
+                self.assertTrue(any(it.startswith(f"{level['level']}:") for it in wrong), f"{machine.name}: {wrong}")
+                level["groups"] = groups
+            files["it/doctor/out"] = json.dumps(seen)
+            files["it/lstopo/out"] = f'<topology>{objects}<object type="Core" cpuset="0x1"/></topology>'
+            self.assertTrue(any("hwloc" in it for it in whole.built_as_asked(left, machine)))
+            files["it/topology/out"] = "Not reported: packages."
+            self.assertTrue(any("is not reported" in it for it in whole.built_as_asked(left, machine)))
+
+    def test_masks_and_lists_are_read(self) -> None:
+        self.assertEqual(cpu_set("0-2,8"), {0, 1, 2, 8})
+        levels, nodes = whole.seen_by_hwloc('<t><object type="Core" cpuset="0x00000001,,0x00000003"/></t>')
+        self.assertEqual((levels, nodes), ({"core": {frozenset({0, 1, 64})}}, 0))
+
+
+class Choice(unittest.TestCase):
+    def test_every_pair_stands_together_once_where_there_is_time(self) -> None:
+        every = all_cases(of_names([]))
+        for minutes in (10, 500):
+            choice = chosen(every, 60 * minutes)
+            self.assertLess(len(choice), len(every))
+        pairs = {pair for case in every for pair in case.pairs}
+        self.assertEqual({pair for case in choice for pair in case.pairs}, pairs)
+
+
+if __name__ == "__main__":
+    unittest.main()
