@@ -1,5 +1,6 @@
 """Which cases are run: all of them, or a choice in which as many pairs as fit stand together once."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -8,11 +9,13 @@ from machines import MACHINES, Machine
 from probes import PROBES, Probe
 
 # Seconds that it takes here to boot a machine and look at it as a whole, and that a case takes besides what it measures.
-BOOT = 45
-BESIDE = 10
-# Boots of a case whose power is cut, and how long one takes.
-CUTS = 3
-CUT = 18
+BOOT = 38
+BESIDE = 9
+# How often the power of a case is cut, and how long a boot of it takes.
+CUTS = 2
+CUT = 12
+# A command that is refused, and what is asked afterwards.
+REFUSAL = 4
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Case:
         """About how long it takes."""
         if self.disturbance.kind == "power":
             return (CUTS + 1) * CUT
+        if self.disturbance.kind == "cpu" and self.disturbance.at is None:
+            return REFUSAL
         return BESIDE + self.probe.seconds * (1 if self.disturbance.kind == "nothing" else 2)
 
 
@@ -42,25 +47,29 @@ def all_cases(machines: Iterable[Machine]) -> list[Case]:
 
 
 def chosen(cases: list[Case], seconds: float) -> list[Case]:
-    """As many as fit: each machine, probe and disturbance first, then each pair of two of them, whatever brings the most
-    that is new for its time. The same choice each time."""
+    """As many as fit: first each kind of disturbance, then each machine, probe and disturbance, then each pair of two of
+    them; whatever brings the most that is new, on the machine that was used least. The same choice each time."""
     left = seconds - BOOT * len({case.machine for case in cases})
-    known: set[str] = set()
+    # Of every machine as a whole a run to which nothing happens is made anyway.
+    known = {"kind nothing"}
     paired: set[tuple[str, str]] = set()
+    used: Counter[str] = Counter()
     choice: list[Case] = []
 
-    def gain(case: Case) -> float:
-        singles = {name for pair in case.pairs for name in pair} - known
-        return (10 * len(singles) + len(set(case.pairs) - paired)) / case.seconds
+    def gain(case: Case) -> int:
+        new = 100 * (f"kind {case.disturbance.kind}" not in known)
+        new += 10 * len({name for pair in case.pairs for name in pair} - known)
+        return new + len(set(case.pairs) - paired)
 
     while candidates := [case for case in cases if case.seconds <= left]:
-        best = max(candidates, key=gain)
+        best = max(candidates, key=lambda case: (gain(case), -used[case.machine.name]))
         if gain(best) == 0:
             break
         choice.append(best)
         left -= best.seconds
+        used[best.machine.name] += 1
         paired.update(best.pairs)
-        known.update(name for pair in best.pairs for name in pair)
+        known.update({f"kind {best.disturbance.kind}", *(name for pair in best.pairs for name in pair)})
     return choice
 
 

@@ -11,7 +11,7 @@ class Probe:
 
     name: str
     words: str
-    seconds: float = 4.0
+    seconds: float = 3.0
 
     def command(self, machine: Machine) -> str:
         a, b, c, d = machine.few
