@@ -53,7 +53,7 @@ def crossed(results: Results, rows: str, columns: str) -> str:
 
 def shape(machine: Machine) -> str:
     """A machine in words."""
-    parts = [f"{machine.cpus} CPUs: {machine.sockets} packages"]
+    parts = [f"{machine.cpus} CPUs: {machine.sockets} {'package' if machine.sockets == 1 else 'packages'}"]
     if machine.dies > 1:
         parts.append(f"{machine.dies} dies each")
     if machine.clusters > 1:
@@ -82,5 +82,5 @@ def text(results: Results, machines: Sequence[Machine]) -> str:
         pairs = (("probe", "disturbance"), ("probe", "machine"), ("machine", "disturbance"))
         parts += [crossed(results, rows, columns) for rows, columns in pairs]
     wrong = results.wrong
-    parts.append("\n".join(f"- {it}" for it in wrong) if wrong else "Everything held.")
+    parts.append("\n".join(f"- {it}" for it in wrong) if wrong else "Everything that was run held.")
     return "\n\n".join(parts) + "\n"
