@@ -73,9 +73,9 @@ def job(machine: Machine, probe: Probe, disturbance: Disturbance, case: str) -> 
         "attempt screen 60 coretalk runs show case",
     ]
     if disturbance.kind != "nothing":
-        if disturbance.back is None:
-            lines.append(f"happens ends {ends}")
+        # Where the command ended first, it has not come to that yet.
         lines += [
+            f"happens ends {ends}",
             f"attempt resumed {limit} coretalk --resume case --format json",
             "attempt kept-after 60 coretalk export case --format jsonl",
             "attempt screen-after 60 coretalk runs show case",
