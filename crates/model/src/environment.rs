@@ -173,8 +173,18 @@ impl Throttled {
     }
 }
 
-/// The hypervisor of a system that only says that there is one.
+/// What stands in [`Environment::hypervisor`] for one that does not tell its name.
 pub const UNNAMED: &str = "unnamed";
+
+/// A hypervisor in words: `kvm`, or that it has no name.
+///
+/// ```
+/// use coretalk_model::environment::{UNNAMED, hypervisor_words};
+/// assert_eq!((hypervisor_words("kvm"), hypervisor_words(UNNAMED)), ("kvm", "an unnamed hypervisor"));
+/// ```
+pub fn hypervisor_words(name: &str) -> &str {
+    if name == UNNAMED { "an unnamed hypervisor" } else { name }
+}
 
 /// What the system runs on: the hardware or a hypervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

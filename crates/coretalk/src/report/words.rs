@@ -6,7 +6,7 @@ use super::saved::Screen;
 use super::text::{count, duration, grouped, ns, percent, plain, short_ns, signed_percent, started};
 use crate::RunReport;
 use crate::blocks::{Block, Cell, Column, Table};
-use coretalk_model::environment::{Atomics, UNNAMED, Virtualization};
+use coretalk_model::environment::{Atomics, Virtualization, hypervisor_words};
 use coretalk_model::latency::summary::{ClassPair, Contrast, Overall};
 use coretalk_model::latency::{Counts, LatencyMap, LatencySettings, Regime};
 use coretalk_model::stats::Estimate;
@@ -100,8 +100,7 @@ fn times(count: u64) -> String {
 /// What the system stands on: only what there is evidence of.
 pub fn virtualization(environment: &Environment) -> String {
     match environment.virtualization() {
-        Virtualization::Guest(UNNAMED) => "guest of an unnamed hypervisor".to_owned(),
-        Virtualization::Guest(hypervisor) => format!("guest of {}", plain(hypervisor)),
+        Virtualization::Guest(hypervisor) => format!("guest of {}", plain(hypervisor_words(hypervisor))),
         Virtualization::Emulated(by) => format!("emulated by {}", plain(by)),
         Virtualization::BareMetal => "bare metal".to_owned(),
         Virtualization::Unknown => "hypervisor unknown".to_owned(),

@@ -5,6 +5,7 @@ use crate::RunSettings;
 use crate::args::latency::LatencyArgs;
 use crate::args::options::Global;
 use crate::exit::Failure;
+use crate::report::text::duration;
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring, Request};
 use crate::run::signals;
@@ -85,5 +86,12 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
         return Err(Failure::Interrupted(format!("interrupted; `{command}` saves nothing")));
     }
     let took = machine.now().saturating_sub(began);
-    Ok(ShortMeasurement { cpus: settings.cpus, took, result: Ok(result), topology, ..unmeasured })
+    let any = result.maps.iter().flat_map(|map| map.cells.iter()).any(|(_, _, cell)| cell.value().is_some());
+    let result = if any {
+        Ok(result)
+    } else {
+        // Slow pairs, such as those of virtual CPUs that take turns on one CPU, use the time up before the map begins.
+        Err(format!("no pair was measured within {}", duration(settings.budget.secs())))
+    };
+    Ok(ShortMeasurement { cpus: settings.cpus, took, result, topology, ..unmeasured })
 }

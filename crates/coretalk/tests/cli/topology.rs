@@ -203,3 +203,18 @@ fn a_cpu_beside_all_others_is_told_alike_by_terminal_page_and_document() {
     let beside = &document["topology"]["inferred"]["all_but_one"][0];
     assert_eq!((&beside["cpu"], &beside["reported"]), (&8.into(), &serde_json::json!(["l3"])), "{beside}");
 }
+
+#[test]
+fn pairs_too_slow_for_the_time_are_not_called_a_matrix_without_values() {
+    let tool = Tool::new();
+    // As slow as virtual CPUs that take turns on one CPU.
+    let text = "name = 'turns'\n[structure]\nkind = 'matrix'\ncpus = [0, 1, 2]\n\
+                half_round_trip_ns = [[5e6, 5e6, 5e6], [5e6, 5e6, 5e6], [5e6, 5e6, 5e6]]\n";
+    tool.write("turns.toml", text);
+    let machine = ["--machine", "sim:turns.toml", "-q"];
+    let screen = tool.done(&[&["topology"], &machine[..]].concat()).out;
+    let reason = "no pair was measured within 10 s";
+    assert!(flat(&screen).contains(&format!("No groups from latencies: {reason}.")), "{screen}");
+    let said = tool.call(&[&["advise", "-n", "2"], &machine[..]].concat());
+    assert_eq!((said.code, said.err.contains(reason)), (3, true), "{}", said.err);
+}

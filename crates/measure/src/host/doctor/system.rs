@@ -5,7 +5,7 @@ use super::{LiveFacts, Report, cannot_tell, fail, ok, percent, warn};
 use crate::host::facts::{BUSY_FRACTION, CpuTimes, Platform, Wsl, load_1min};
 use crate::host::root::SystemRoot;
 use crate::host::sysfs::{online_cpus, read_nodes};
-use coretalk_model::environment::UNNAMED;
+use coretalk_model::environment::hypervisor_words;
 
 /// Bits of `CapEff` (`linux/capability.h`).
 const CAP_IPC_LOCK: u32 = 14;
@@ -90,7 +90,7 @@ pub(super) fn hypervisor(root: &SystemRoot, _: &LiveFacts) -> Report {
     match platform.hypervisor {
         Some(name) => warn(format!(
             "guest of {}{}: the host may move virtual CPUs, and the reported topology may be invented",
-            if name == UNNAMED { "an unnamed hypervisor" } else { &name },
+            hypervisor_words(&name),
             platform.evidence.map_or(String::new(), |evidence| format!(" ({evidence})"))
         )),
         None if platform.bare_metal == Some(true) => {

@@ -198,6 +198,16 @@ fn a_quota_says_how_often_it_stopped_the_process() {
 }
 
 #[test]
+fn a_hypervisor_without_a_name_is_not_called_one() {
+    let board = Tree::new().file("/proc/device-tree/compatible", "linux,dummy-virt\0");
+    let text = finding("hypervisor", &board, &LiveFacts::default()).text;
+    assert!(
+        text.starts_with("guest of an unnamed hypervisor (/proc/device-tree/compatible: `linux"),
+        "{text}"
+    );
+}
+
+#[test]
 fn offsets_are_told_as_they_were_measured() {
     let text = |nanoseconds: f64| finding("tsc-sync", &Tree::new(), &offset(nanoseconds)).text;
     assert_eq!(text(-12.0), "the counters of 4 CPUs agree within the error of ± 60 ns");
