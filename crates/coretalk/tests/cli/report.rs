@@ -239,7 +239,7 @@ fn files_of_other_tools_are_drawn_and_marked_as_what_they_are() {
     assert!(named.contains("id=\"difference\""), "two files are held against each other");
     let (mixed, _) = page(&["latest", "secret-a.csv", "secret-b.csv", "-q"]);
     for part in
-        ["3 runs and files side by side", "tools count different things", "group-1", "Files of other tools"]
+        ["3 runs and files side by side", "tools measure different", "group-1", "Files of other tools"]
     {
         assert!(mixed.contains(part), "{part}");
     }
@@ -395,7 +395,7 @@ fn distributions_are_plain_cdfs_beside_percentiles() {
     measured(&tool, &["--name", "map"]);
     for (words, part) in [
         (["report", "map", "-o", "n.svg"], "run "),
-        (["report", "waits", "-o", "n.html"], "a page shows all"),
+        (["report", "waits", "-o", "n.html"], "a page shows both forms"),
     ] {
         let said = tool.call(&[&words[..], &["--cdf", "log"]].concat());
         assert_eq!((said.code, said.err.lines().count()), (2, 1), "{}", said.err);

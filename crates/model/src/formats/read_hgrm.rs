@@ -323,8 +323,16 @@ mod tests {
             ("", None, "empty"),
             ("1 2 3 4\n", None, "no percentile table"),
             (HEAD, Some(1), "no row"),
-            (&format!("{HEAD}2.0 0.1 1 1.1\n1.0 0.2 2 1.2\n"), Some(4), "the value decreases"),
-            (&format!("{HEAD}1.0 0.5 1 2.0\n1.0 0.2 2 1.2\n"), Some(4), "the percentile decreases"),
+            (
+                &format!("{HEAD}2.0 0.1 1 1.1\n1.0 0.2 2 1.2\n"),
+                Some(4),
+                "the value is lower than in the previous row",
+            ),
+            (
+                &format!("{HEAD}1.0 0.5 1 2.0\n1.0 0.2 2 1.2\n"),
+                Some(4),
+                "the percentile is lower than in the previous row",
+            ),
             (&format!("{HEAD}1.0 0.1 1 1.1\n1.0 soon 2 1.2\n"), Some(4), "soon"),
             (&format!("{HEAD}NaN 0.1 1 1.1\n"), Some(3), "its value `NaN` is not a number"),
             (
