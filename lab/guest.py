@@ -259,5 +259,5 @@ def static_binary(arch: str, given: str | None) -> Path | None:
     """The static coretalk for an architecture: given, or as `dist/build` leaves it."""
     if given is not None:
         return Path(given)
-    built = ROOT / "target" / "static" / f"{arch}-unknown-linux-gnu" / "release" / "coretalk"
+    built = ROOT / "target" / "static" / f"{arch}-unknown-linux-gnu" / "dist" / "coretalk"
     return built if os.access(built, os.X_OK) else None
