@@ -169,7 +169,7 @@ fn without(words: &[OsString], option: &Arg) -> Vec<OsString> {
 
 fn text_or_failure(error: &clap::Error, words: &[OsString]) -> Result<Typed, Failure> {
     match error.kind() {
-        ErrorKind::DisplayVersion if words.iter().skip(1).any(|word| is_verbose(word)) => Ok(Typed::Build),
+        ErrorKind::DisplayVersion if words.iter().skip(1).any(is_verbose) => Ok(Typed::Build),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(Typed::Text(error.to_string())),
         _ => Err(sentence(error, words)),
     }
