@@ -148,17 +148,20 @@ pub(super) fn sentence(report: &RunReport, series: &SeriesReport, probe: &str) -
     }
     let subject = subject(quantity);
     let [first, others @ ..] = &kinds[..] else { return None };
-    let Some(last) = others.last() else { return Some(format!("{subject}: {}", from_to(first))) };
+    if others.is_empty() {
+        return Some(format!("{subject}: {}", from_to(first)));
+    }
     let best = first.numbers[0].estimate();
     // The clock, or the scatter of passes, does not tell these from the first.
     let is_alike = |kind: &&Kind<'_>| {
         best.zip(kind.numbers[0].estimate()).is_some_and(|(best, other)| best.overlaps(other))
     };
-    if is_alike(&last) {
-        let ends = [first, last].map(|kind| kind.numbers[0].said());
+    // The worst is one that differs: a kind with a wide interval may lie behind it and be told from nothing.
+    let Some(last) = others.iter().rev().find(|kind| !is_alike(kind)) else {
+        let ends = [first, others.last()?].map(|kind| kind.numbers[0].said());
         let all = kinds.len();
         return Some(format!("{subject}: all {all} alike within their intervals, {}", ends.join(" to ")));
-    }
+    };
     let mut alike: Vec<String> = others.iter().filter(is_alike).map(|kind| kind.name.clone()).collect();
     let more = alike.len().saturating_sub(MOST_ALIKE);
     alike.truncate(MOST_ALIKE);

@@ -69,7 +69,11 @@ fn short_model(model: &str) -> String {
 pub fn heading(report: &RunReport, screen: Screen<'_>) -> Vec<Block<'static>> {
     // Whoever reads one line more has to know it.
     let disturbed = disturbance(&report.environment).map(|disturbed| {
-        Block::Headline(format!("{disturbed}; numbers may be too high: measure again on an idle machine"))
+        let again = match report.environment.disturbance() {
+            Some(_) => "on an idle machine",
+            None => "with a larger CPU quota",
+        };
+        Block::Headline(format!("{disturbed}; numbers may be wrong: measure again {again}"))
     });
     let mut blocks: Vec<Block<'_>> = disturbed.into_iter().chain([Block::Title(title(report))]).collect();
     if let Screen::Shown(_) | Screen::Whole(_) = screen {

@@ -344,7 +344,7 @@ impl Driver<'_> {
         let mut left = Picos::ZERO;
         for work in 0..self.job.works.len() {
             let due = self.due(work);
-            for placement in (0..settings.placements.len()).filter(|_| due > 0) {
+            for placement in self.here().into_iter().filter(|_| due > 0) {
                 let trial = settings.trial(work, placement);
                 let is_cold = !self.known.contains_key(&trial);
                 let run = self.known.get(&trial).copied().unwrap_or(typical) + COOL_DOWN;

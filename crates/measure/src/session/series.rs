@@ -468,12 +468,12 @@ impl<'a> Driver<'a> {
             return Picos::ZERO;
         }
         let (mut samples, mut took) = (0, Picos::ZERO);
-        for pass in self.record.outcomes(trial) {
+        for pass in self.record.outcomes(trial).filter(|pass| self.covers(trial, pass)) {
             samples += pass.observed.numbers.counts.get("samples").copied().unwrap_or(0);
             took += pass.elapsed;
         }
         match samples {
-            0 => Picos(self.settings.budget.0 / self.settings.trials.len() as u64),
+            0 => Picos(self.settings.budget.0 / self.settings.trials.len() as u64) - took,
             samples => {
                 // No trial ends before its first analysis.
                 let least = ANALYSES[0] as f64 / f64::from(self.made(trial)) - 1.0;

@@ -91,7 +91,7 @@ fn until_narrow(
 }
 
 fn times(pass: Picos, passes: u32) -> Picos {
-    Picos(pass.0 * u64::from(passes))
+    Picos(pass.0.saturating_mul(u64::from(passes)))
 }
 
 /// The share of cells that the first passes make out to be wide at the first analysis.
