@@ -151,7 +151,8 @@ pub(super) fn sentence(report: &RunReport, series: &SeriesReport, probe: &str) -
     if others.is_empty() {
         return Some(format!("{subject}: {}", from_to(first)));
     }
-    let best = first.numbers[0].estimate();
+    // Which of several is best, numbers without an interval do not say.
+    let best = Some(first.numbers[0].estimate().filter(|estimate| estimate.is_sure())?);
     // The clock, or the scatter of passes, does not tell these from the first.
     let is_alike = |kind: &&Kind<'_>| {
         best.zip(kind.numbers[0].estimate()).is_some_and(|(best, other)| best.overlaps(other))
