@@ -307,16 +307,16 @@ fn analyse(driver: &mut Driver<'_>) {
     let surveys = surveys(driver, &regime);
     let requested = driver.settings.precision * (1.0 + 1e-9);
     let mut scratch = Scratch::default();
-    let too_wide = |cell: usize, width: f64| {
+    let is_wide = |cell: usize, width: f64| {
         decide(made(driver, cell) as usize, width, requested, driver.settings.analyses) != Decision::Enough
     };
     // The same width that decides on the flag: a cell closed as narrow is never printed as wide.
     let mut judge = |cell: usize| {
-        let widths = surveys.iter().filter_map(|survey| {
+        let mut too_wide = surveys.iter().filter_map(|survey| {
             let width = cell::width(&survey.judge_with(cell, &mut scratch)?);
-            too_wide(cell, width).then(|| expected_passes(driver, survey, cell, width))
+            is_wide(cell, width).then(|| expected_passes(driver, survey, cell, width))
         });
-        (cell, { widths }.next())
+        (cell, too_wide.next())
     };
     let judged: Vec<(usize, Option<u32>)> =
         due.into_iter().take_while(|_| !driver.run.is_stopped()).map(&mut judge).collect();

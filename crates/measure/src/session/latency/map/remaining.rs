@@ -33,17 +33,15 @@ pub fn of_passes(
     let ladder = ladder::remaining(driver);
     let [first, second] = ANALYSES.map(|passes| passes as u32);
     // The ladder is climbed beside a map of fixed passes, and in the rests of one that comes back to a few cells.
+    let is_few = |share: f64| share * (open.len() * FEW) as f64 <= driver.pairs.len() as f64;
     let of_share = |share: f64| {
         let sweep = Picos::from_secs(sweep.secs() * share);
-        match share * (open.len() * FEW) as f64 <= driver.pairs.len() as f64 {
+        match is_few(share) {
             true => (sweep + ladder.half_a_pass()).max(LATE_GAP),
             false => sweep.max(gap),
         }
     };
-    let after = |share: f64| match share * (open.len() * FEW) as f64 <= driver.pairs.len() as f64 {
-        true if share > 0.0 => Picos::ZERO,
-        _ => ladder.alone(),
-    };
+    let after = |share: f64| if share > 0.0 && is_few(share) { Picos::ZERO } else { ladder.alone() };
     let (passes, after) = match target {
         Target::Fixed(passes) => {
             let left = passes.saturating_sub(made).max(1);
