@@ -46,11 +46,13 @@ mod queues {
     pub mod course;
     pub mod ends;
     pub mod exchange;
+    pub mod flag_slot;
     pub mod futex;
     pub mod message;
     pub mod paced;
     pub mod semaphore;
     pub mod slot;
+    pub mod slot_queue;
     pub mod spinning;
     pub mod spsc;
 }

@@ -10,11 +10,13 @@ pub mod catalogue;
 pub mod course;
 pub mod ends;
 pub mod exchange;
+pub mod flag_slot;
 pub mod futex;
 pub mod message;
 pub mod mutex;
 pub mod semaphore;
 pub mod slot;
+pub mod slot_queue;
 pub mod spinning;
 pub mod spsc;
 

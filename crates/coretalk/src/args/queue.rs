@@ -12,8 +12,8 @@ pub struct QueueArgs {
     /// Queue capacities in messages, 1 to 4194302 (default: 1,10,100,1000,10000)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub capacity: Vec<String>,
-    /// Queues: semaphore, semaphore-spin:N, semaphore-slim, sem-t, mutex, spsc, sync-channel, array-queue, crossbeam,
-    /// rtrb, flume, kanal, pipe, socketpair, eventfd (default: semaphore-slim,semaphore,spsc)
+    /// Queues: semaphore, semaphore-spin:N, semaphore-slim, sem-t, mutex, spsc, slots, sync-channel, array-queue,
+    /// crossbeam, rtrb, flume, kanal, pipe, socketpair, eventfd (default: semaphore-slim,semaphore,spsc)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub queue: Vec<String>,
     /// Message types: u64, bytes:16, bytes:64, bytes:256, bytes:1024, string (default: u64)

@@ -225,7 +225,7 @@ mod loom_tests {
     #[test]
     fn loom_a_bounded_ring_loses_nothing() {
         for (capacity, messages) in [(1, 3), (2, 3)] {
-            loom_duel::<Bounded<Semaphore>>(capacity, messages);
+            loom_duel::<Bounded<Semaphore>, u64>(capacity, messages);
         }
     }
 }

@@ -17,6 +17,8 @@ pub enum QueueKind {
     Mutex,
     /// `spsc`
     Spsc,
+    /// `slots`
+    Slots,
     /// `sync-channel`
     SyncChannel,
     /// `array-queue`
@@ -159,6 +161,11 @@ pub const KINDS: &[Kind] = &[
     asleep(QueueKind::SemT, "sem-t", "a ring between two semaphores of the C library"),
     asleep(QueueKind::Mutex, "mutex", "std's mutex and two condition variables").several(true, true),
     awake(QueueKind::Spsc, "spsc", "coretalk's own lock-free ring, one producer and one consumer"),
+    awake(
+        QueueKind::Slots,
+        "slots",
+        "coretalk's own lock-free ring whose places are the flags, one producer and one consumer",
+    ),
     asleep(QueueKind::SyncChannel, "sync-channel", "std::sync::mpsc::sync_channel").several(true, false),
     awake(QueueKind::ArrayQueue, "array-queue", "crossbeam's ArrayQueue")
         .version("0.3.14")

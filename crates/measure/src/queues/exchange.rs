@@ -266,29 +266,30 @@ const LANE: u64 = !0 << LANE_SHIFT;
 
 /// Two threads and every order of their steps: nothing is lost, doubled or reordered, and both ends come to an end.
 #[cfg(all(test, loom))]
-pub fn loom_duel<S: Implementation>(capacity: usize, messages: u64) {
+pub fn loom_duel<S: Implementation, M: Message>(capacity: usize, messages: u64) {
     use crate::stage::Guard;
     use crate::sync::AtomicU64;
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(move || {
-        let (mut sender, mut receiver) = S::open::<u64>(&Shape { capacity, spins: 0 }).unwrap();
+        let (mut sender, mut receiver) = S::open::<M>(&Shape { capacity, spins: 0 }).unwrap();
         let producer = loom::thread::spawn(move || {
             let halt = AtomicU64::new(0);
             let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: || 0 };
             let watch = Watch { guard: &guard, until_ticks: u64::MAX };
             for number in 0..messages {
-                if let Err(Refused::Full(number)) = sender.try_send(number) {
-                    sender.send(number, &watch).unwrap();
+                if let Err(Refused::Full(message)) = sender.try_send(M::make(number)) {
+                    sender.send(message, &watch).unwrap();
                 }
             }
         });
         let halt = AtomicU64::new(0);
         let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: || 0 };
         for number in 0..messages {
-            assert_eq!(receiver.receive(&guard), Ok(Some(number)));
+            let message = receiver.receive(&guard).unwrap();
+            assert_eq!(message.and_then(M::read), Some(number));
         }
-        assert_eq!(receiver.receive(&guard), Ok(None));
+        assert!(receiver.receive(&guard).unwrap().is_none());
         drop(receiver);
         producer.join().unwrap();
     });

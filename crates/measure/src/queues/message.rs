@@ -1,9 +1,14 @@
 //! [`Message`]: what travels through a queue, made by the producer and read by the consumer.
 
+use super::flag_slot::{FlagSlot, Flagged, Word};
+
 /// Something that travels. It carries a number, so that whoever reads it can tell what was lost, doubled or damaged.
 pub trait Message: Send + Sized + 'static {
     /// The longest form in bytes, for queues that carry nothing else.
     const MOST_BYTES: usize;
+
+    /// How it lies in a place that says by itself whether it holds one.
+    type Slot: FlagSlot<Self>;
 
     /// The producer's work.
     fn make(value: u64) -> Self;
@@ -20,6 +25,7 @@ pub trait Message: Send + Sized + 'static {
 
 impl Message for u64 {
     const MOST_BYTES: usize = 8;
+    type Slot = Word;
 
     #[inline(always)]
     fn make(value: u64) -> u64 {
@@ -47,6 +53,7 @@ pub struct Block<const WORDS: usize>([u64; WORDS]);
 
 impl<const WORDS: usize> Message for Block<WORDS> {
     const MOST_BYTES: usize = 8 * WORDS;
+    type Slot = Flagged<Block<WORDS>>;
 
     #[inline(always)]
     fn make(value: u64) -> Block<WORDS> {
@@ -76,6 +83,7 @@ impl<const WORDS: usize> Message for Block<WORDS> {
 /// Text on the heap: the producer allocates and formats, the consumer parses and frees what another CPU allocated.
 impl Message for String {
     const MOST_BYTES: usize = 20;
+    type Slot = Flagged<String>;
 
     #[inline(always)]
     fn make(value: u64) -> String {

@@ -11,6 +11,7 @@ use super::message::{Block, Message};
 use super::mutex::Locked;
 use super::semaphore::Semaphore;
 use super::slim::SlimSemaphore;
+use super::slot_queue::SlotQueue;
 use super::spsc::Spsc;
 
 type Open = fn(&Shape, &RoleSettings) -> Result<Roles, Refusal>;
@@ -25,6 +26,7 @@ pub fn open(kind: &Kind, payload: Payload, shape: &Shape, settings: &RoleSetting
         QueueKind::SemT => open_of::<Bounded<SemT>>,
         QueueKind::Mutex => open_of::<Locked>,
         QueueKind::Spsc => open_of::<Spsc>,
+        QueueKind::Slots => open_of::<SlotQueue>,
         QueueKind::SyncChannel => open_of::<SyncChannel>,
         QueueKind::ArrayQueue => open_of::<ArrayQueue>,
         QueueKind::Crossbeam => open_of::<Crossbeam>,

@@ -1,4 +1,4 @@
-//! [`Slots`]: places for messages that two threads hand to each other. Loom watches every access to them.
+//! [`Slot`] and [`Slots`]: places for messages that two threads hand to each other. Loom watches every access to them.
 //!
 //! Whether there is memory for a queue, asked before it is taken: a system that promises more than it has would end
 //! the process when the pages are touched.
@@ -10,13 +10,60 @@ use loom::cell::UnsafeCell;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
-/// A row of places, each holding a message or nothing; who holds what is known to the queue around it.
+/// A place that holds a message or nothing, which is known to the queue around it.
 #[derive(Debug)]
-pub struct Slots<M>(Box<[UnsafeCell<MaybeUninit<M>>]>);
+pub struct Slot<M>(UnsafeCell<MaybeUninit<M>>);
 
-// SAFETY: places are touched only through the two unsafe functions, whose callers promise that no two threads touch
-// one place at the same time; a message moves from one thread to another, which `Send` allows.
-unsafe impl<M: Send> Sync for Slots<M> {}
+// SAFETY: a place is touched only through the two unsafe functions, whose callers promise that no two threads touch it at
+// the same time; a message moves from one thread to another, which `Send` allows.
+unsafe impl<M: Send> Sync for Slot<M> {}
+
+impl<M> Slot<M> {
+    /// An empty one, every byte of it written.
+    pub fn empty() -> Slot<M> {
+        Slot(UnsafeCell::new(MaybeUninit::zeroed()))
+    }
+
+    /// Fills it.
+    ///
+    /// # Safety
+    /// The place is empty, and no other thread touches it before something orders that after this call.
+    #[inline(always)]
+    pub unsafe fn write(&self, message: M) {
+        #[cfg(not(loom))]
+        // SAFETY: the caller is alone with the place.
+        unsafe {
+            (*self.0.get()).write(message);
+        }
+        #[cfg(loom)]
+        self.0.with_mut(|slot| {
+            // SAFETY: the caller is alone with the place; loom fails the test if not.
+            unsafe { (*slot).write(message) };
+        });
+    }
+
+    /// Empties it.
+    ///
+    /// # Safety
+    /// The place was filled, that is ordered before this call, and no other thread touches it.
+    #[inline(always)]
+    pub unsafe fn take(&self) -> M {
+        #[cfg(not(loom))]
+        // SAFETY: the caller is alone with the place, and it holds a message.
+        unsafe {
+            (*self.0.get()).assume_init_read()
+        }
+        #[cfg(loom)]
+        self.0.with_mut(|slot| {
+            // SAFETY: as above; loom fails the test if another thread touches the place.
+            unsafe { (*slot).assume_init_read() }
+        })
+    }
+}
+
+/// A row of places.
+#[derive(Debug)]
+pub struct Slots<M>(Box<[Slot<M>]>);
 
 impl<M> Slots<M> {
     /// So many empty places, with every page of them touched.
@@ -28,7 +75,7 @@ impl<M> Slots<M> {
         let mut slots = Vec::new();
         slots.try_reserve_exact(places).map_err(|_| Refusal::Memory { capacity: places })?;
         // Writing zeros is what touches the pages; a first lap of page faults would be timed otherwise.
-        slots.resize_with(places, || UnsafeCell::new(MaybeUninit::zeroed()));
+        slots.resize_with(places, Slot::empty);
         Ok(Slots(slots.into_boxed_slice()))
     }
 
@@ -45,39 +92,21 @@ impl<M> Slots<M> {
     /// Fills a place.
     ///
     /// # Safety
-    /// The place is empty, and no other thread touches it before something orders that after this call.
+    /// As [`Slot::write`].
     #[inline(always)]
     pub unsafe fn write(&self, position: usize, message: M) {
-        let slot = &self.0[position];
-        #[cfg(not(loom))]
-        // SAFETY: the caller is alone with the place.
-        unsafe {
-            (*slot.get()).write(message);
-        }
-        #[cfg(loom)]
-        slot.with_mut(|slot| {
-            // SAFETY: the caller is alone with the place; loom fails the test if not.
-            unsafe { (*slot).write(message) };
-        });
+        // SAFETY: the caller promises the same.
+        unsafe { self.0[position].write(message) }
     }
 
     /// Empties a place.
     ///
     /// # Safety
-    /// The place was filled, that is ordered before this call, and no other thread touches it.
+    /// As [`Slot::take`].
     #[inline(always)]
     pub unsafe fn take(&self, position: usize) -> M {
-        let slot = &self.0[position];
-        #[cfg(not(loom))]
-        // SAFETY: the caller is alone with the place, and it holds a message.
-        unsafe {
-            (*slot.get()).assume_init_read()
-        }
-        #[cfg(loom)]
-        slot.with_mut(|slot| {
-            // SAFETY: as above; loom fails the test if another thread touches the place.
-            unsafe { (*slot).assume_init_read() }
-        })
+        // SAFETY: the caller promises the same.
+        unsafe { self.0[position].take() }
     }
 }
 

@@ -158,7 +158,7 @@ mod loom_tests {
     #[test]
     fn loom_a_ring_loses_nothing() {
         for (capacity, messages) in [(1, 3), (2, 3)] {
-            loom_duel::<Spsc>(capacity, messages);
+            loom_duel::<Spsc, u64>(capacity, messages);
         }
     }
 }
