@@ -327,7 +327,8 @@ pub struct AdviseArgs {
 /// Options of `probes`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbesArgs {
-    /// Show the machine code of this kernel's timed loop, for example cas+pause, or wait:pause for a waiting strategy
+    /// Show the machine code of a timed loop: of a kernel such as cas+pause, of a waiting strategy (wait:pause) or of a
+    /// queue (queue:spsc)
     #[arg(long, value_name = "NAME")]
     pub asm: Option<String>,
 }

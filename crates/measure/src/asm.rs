@@ -6,6 +6,8 @@ use crate::kernel::Kernel;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::probes::wait;
 #[cfg(all(target_os = "linux", not(miri)))]
+use crate::queues::{catalogue::Kind, registry};
+#[cfg(all(target_os = "linux", not(miri)))]
 use crate::strategies::catalogue::StrategyKind;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 use std::{fs, io};
@@ -71,6 +73,15 @@ pub fn disassemble(kernel: &Kernel) -> Result<Vec<AsmBlock>, AsmError> {
 #[cfg(all(target_os = "linux", not(miri)))]
 pub fn disassemble_wait(strategy: StrategyKind) -> Option<Result<Vec<AsmBlock>, AsmError>> {
     Some(functions(&strategy.to_string(), &wait::loops(strategy)?))
+}
+
+/// The machine code of the timed loops of a queue that passes numbers, producer first.
+///
+/// # Errors
+/// As [`disassemble`].
+#[cfg(all(target_os = "linux", not(miri)))]
+pub fn disassemble_queue(kind: &Kind) -> Result<Vec<AsmBlock>, AsmError> {
+    functions(kind.id, &registry::loops_of(kind))
 }
 
 /// The code of the functions at these addresses of this process.
@@ -217,6 +228,20 @@ mod tests {
         }
         #[cfg(target_arch = "x86_64")]
         assert!(all[1].1[0].lines.iter().any(|line| line.ends_with("pause")));
+    }
+
+    #[test]
+    fn every_queue_shows_a_loop_of_its_own_for_each_side() {
+        use crate::queues::catalogue::kind;
+        let code = |name: &str| disassemble_queue(kind(name).unwrap().0).unwrap();
+        // Some of all: the executable of the tests is a hundred megabytes.
+        let all = ["spsc", "slots", "rtrb", "mutex", "pipe"].map(|name| (name, code(name)));
+        for (index, (name, blocks)) in all.iter().enumerate() {
+            assert!(blocks[0].symbol.contains("exchange::produce"), "{}", blocks[0].symbol);
+            assert!(blocks[1].symbol.contains("exchange::take_all"), "{}", blocks[1].symbol);
+            assert!(blocks.iter().all(|block| block.lines.len() > 10), "{name}");
+            assert!(all[..index].iter().all(|(_, other)| other[0].lines != blocks[0].lines), "{name}");
+        }
     }
 
     #[test]

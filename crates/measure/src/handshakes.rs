@@ -48,11 +48,14 @@ mod queues {
     pub mod exchange;
     pub mod flag_slot;
     pub mod futex;
+    pub mod memory;
     pub mod message;
     pub mod paced;
+    pub mod row;
     pub mod semaphore;
     pub mod slot;
     pub mod slot_queue;
+    pub mod slot_row;
     pub mod spinning;
     pub mod spsc;
 }

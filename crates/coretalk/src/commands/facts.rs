@@ -140,6 +140,9 @@ pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
 /// What stands before the strategy whose loop of `wait` is meant.
 const WAIT: &str = "wait:";
 
+/// What stands before the queue whose timed loops are meant.
+const QUEUE: &str = "queue:";
+
 /// Every kernel, or the one whose code was asked for, with it.
 fn probe_docs(named: Option<&str>, blocks: Option<Vec<asm::AsmBlock>>) -> Vec<ProbeDoc> {
     let code = blocks.map(|blocks| blocks.into_iter().map(AsmDoc::of).collect::<Vec<_>>());
@@ -148,11 +151,16 @@ fn probe_docs(named: Option<&str>, blocks: Option<Vec<asm::AsmBlock>>) -> Vec<Pr
         probe.kernels().iter().map(move |kernel| (spec, kernel.id.to_string()))
     });
     // Loops that have a name and are no kernel of a map.
-    let of_wait = named
-        .filter(|named| named.starts_with(WAIT))
-        .map(|named| (probes::wait::Wait.spec(), named.to_owned()));
+    let of_loops = named.and_then(|named| {
+        let spec = match named {
+            _ if named.starts_with(WAIT) => probes::wait::Wait.spec(),
+            _ if named.starts_with(QUEUE) => probes::queue::Queue.spec(),
+            _ => return None,
+        };
+        Some((spec, named.to_owned()))
+    });
     of_kernels
-        .chain(of_wait)
+        .chain(of_loops)
         .filter(|(_, kernel)| named.is_none_or(|named| named == kernel))
         .map(|(spec, kernel)| ProbeDoc {
             probe: spec.id.to_owned(),
@@ -166,6 +174,12 @@ fn probe_docs(named: Option<&str>, blocks: Option<Vec<asm::AsmBlock>>) -> Vec<Pr
 
 #[cfg(target_os = "linux")]
 fn code(name: &str) -> Result<Vec<asm::AsmBlock>, Failure> {
+    if let Some(queue) = name.strip_prefix(QUEUE) {
+        let (kind, _) = coretalk_measure::queues::catalogue::kind(queue)
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+        return asm::disassemble_queue(kind)
+            .map_err(|error| Failure::Environment(format!("failed to {error}")));
+    }
     let shown = match (name.strip_prefix(WAIT), probes::kernel_by_id(name)) {
         (Some(strategy), _) => {
             let meant = coretalk_measure::strategies::catalogue::strategy_kind(strategy)
@@ -178,7 +192,7 @@ fn code(name: &str) -> Result<Vec<asm::AsmBlock>, Failure> {
         (None, None) => {
             let known: Vec<String> = probes::kernels().map(|kernel| kernel.id.to_string()).collect();
             return Err(Failure::Usage(format!(
-                "unknown kernel `{name}`; known are {}, and {WAIT}STRATEGY for waiting strategies ({WAIT}pause)",
+                "unknown kernel `{name}`; known are {}, {WAIT}STRATEGY for waiting strategies ({WAIT}pause) and {QUEUE}NAME for queues ({QUEUE}spsc)",
                 known.join(", ")
             )));
         }

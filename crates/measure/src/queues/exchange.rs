@@ -138,6 +138,13 @@ pub fn produce<M: Message, S: Sender<M>>(
     Ok(Sent { messages: made, full, sum: base.wrapping_mul(made).wrapping_add(sum_below(made)) })
 }
 
+/// Where the loops of one producer and one consumer of numbers lie, as fast as they go.
+pub fn loops<S: Implementation>() -> [usize; 2] {
+    let produce = produce::<u64, S::Sender<u64>> as fn(_, &Course<'_>, _) -> _;
+    let consume = take_all::<u64, S::Receiver<u64>, Count> as fn(_, &Course<'_>, _) -> _;
+    [produce as usize, consume as usize]
+}
+
 /// 0 + 1 + … + (count − 1), as a sum of 64 bits wraps: what was sent in order need not be added up one by one.
 fn sum_below(count: u64) -> u64 {
     let (even, odd) =
@@ -227,10 +234,10 @@ pub fn consume<M: Message, R: Receiver<M>>(
 }
 
 #[inline(never)]
-fn take_all<M: Message, R: Receiver<M>>(
+fn take_all<M: Message, R: Receiver<M>, A: Account>(
     mut receiver: R,
     course: &Course<'_>,
-    mut account: impl Account,
+    mut account: A,
 ) -> Result<Received, Halt> {
     let mut stamps = Stamps::new(course.apart_ticks);
     let (mut taken, mut empty, mut wrong) = (0, 0, 0);

@@ -7,8 +7,8 @@
 use super::ends::{
     Ends, Implementation, Leave, NAP, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,
 };
+use super::memory;
 use super::message::Message;
-use super::slot;
 use super::spinning::{self, Pop, Push, Spinning};
 use crate::stage::{Guard, Halt};
 use crossbeam_queue::ArrayQueue as Array;
@@ -37,7 +37,7 @@ fn capacity_of<M>(shape: &Shape) -> Result<usize, Refusal> {
         return Err(Refusal::Capacity { capacity, reason });
     }
     // Libraries abort where memory is refused: ask first for what they will ask for, a stamp beside each message.
-    slot::ensure(capacity, size_of::<(M, usize)>())?;
+    memory::ensure(capacity, size_of::<(M, usize)>())?;
     let mut trial: Vec<(M, usize)> = Vec::new();
     trial.try_reserve_exact(capacity).map_err(|_| Refusal::Memory { capacity })?;
     Ok(capacity)

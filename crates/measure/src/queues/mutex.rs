@@ -1,8 +1,8 @@
 //! [`Locked`]: a queue behind a mutex and two condition variables, as textbooks write it.
 
 use super::ends::{Implementation, Leave, NAP, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
+use super::memory;
 use super::message::Message;
-use super::slot;
 use crate::stage::{Guard, Halt};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -42,7 +42,7 @@ impl Implementation for Locked {
         if capacity == 0 {
             return Err(Refusal::Capacity { capacity, reason: "its minimum is one message".into() });
         }
-        slot::ensure(capacity, size_of::<M>())?;
+        memory::ensure(capacity, size_of::<M>())?;
         let mut messages = VecDeque::new();
         messages.try_reserve_exact(capacity).map_err(|_| Refusal::Memory { capacity })?;
         let state = State {

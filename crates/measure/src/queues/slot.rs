@@ -1,9 +1,5 @@
-//! [`Slot`] and [`Slots`]: places for messages that two threads hand to each other. Loom watches every access to them.
-//!
-//! Whether there is memory for a queue, asked before it is taken: a system that promises more than it has would end
-//! the process when the pages are touched.
+//! [`Slot`]: a place for a message that two threads hand to each other. Loom watches every access to it.
 
-use super::ends::Refusal;
 #[cfg(loom)]
 use loom::cell::UnsafeCell;
 #[cfg(not(loom))]
@@ -58,94 +54,5 @@ impl<M> Slot<M> {
             // SAFETY: as above; loom fails the test if another thread touches the place.
             unsafe { (*slot).assume_init_read() }
         })
-    }
-}
-
-/// A row of places.
-#[derive(Debug)]
-pub struct Slots<M>(Box<[Slot<M>]>);
-
-impl<M> Slots<M> {
-    /// So many empty places, with every page of them touched.
-    ///
-    /// # Errors
-    /// [`Refusal::Memory`].
-    pub fn new(places: usize) -> Result<Slots<M>, Refusal> {
-        ensure(places, size_of::<M>())?;
-        let mut slots = Vec::new();
-        slots.try_reserve_exact(places).map_err(|_| Refusal::Memory { capacity: places })?;
-        // Writing zeros is what touches the pages; a first lap of page faults would be timed otherwise.
-        slots.resize_with(places, Slot::empty);
-        Ok(Slots(slots.into_boxed_slice()))
-    }
-
-    /// How many places.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Fills a place.
-    ///
-    /// # Safety
-    /// As [`Slot::write`].
-    #[inline(always)]
-    pub unsafe fn write(&self, position: usize, message: M) {
-        // SAFETY: the caller promises the same.
-        unsafe { self.0[position].write(message) }
-    }
-
-    /// Empties a place.
-    ///
-    /// # Safety
-    /// As [`Slot::take`].
-    #[inline(always)]
-    pub unsafe fn take(&self, position: usize) -> M {
-        // SAFETY: the caller promises the same.
-        unsafe { self.0[position].take() }
-    }
-}
-
-/// Queues below this are not worth a question.
-const SMALL: usize = 16 << 20;
-/// No queue takes more than this share of what is available.
-const SHARE: usize = 4;
-
-/// Makes sure that so many places of so many bytes can be had.
-///
-/// # Errors
-/// [`Refusal::Memory`].
-pub fn ensure(places: usize, bytes: usize) -> Result<(), Refusal> {
-    let refusal = Refusal::Memory { capacity: places };
-    let Some(wanted) = places.checked_mul(bytes) else { return Err(refusal) };
-    if wanted > SMALL && available().is_some_and(|available| wanted > available / SHARE) {
-        return Err(refusal);
-    }
-    Ok(())
-}
-
-/// Bytes that can be had without swapping; `None` where the system does not say.
-fn available() -> Option<usize> {
-    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.split_whitespace().next()?.parse::<usize>().ok().map(|kib| kib << 10)
-}
-
-#[cfg(all(test, not(miri)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_does_not_fit_is_refused_before_it_is_taken() {
-        assert!(ensure(1_000, 8).is_ok());
-        assert!(ensure(usize::MAX / 4, 1).is_err() || available().is_none());
-        assert_eq!(
-            ensure(usize::MAX, 2).unwrap_err().to_string(),
-            format!("no memory for {} messages", usize::MAX)
-        );
     }
 }

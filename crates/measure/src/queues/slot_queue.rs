@@ -10,10 +10,9 @@
 use super::ends::{Ends, Implementation, Refusal, Shape};
 use super::flag_slot::FlagSlot;
 use super::message::Message;
-use super::slot;
+use super::row::{Reach, Row};
 use super::spinning::{self, Pop, Push, Spinning};
 use crate::sync::Arc;
-use std::fmt;
 
 /// The queue.
 #[derive(Debug)]
@@ -28,50 +27,12 @@ fn lot(capacity: usize) -> usize {
     if cfg!(loom) { capacity } else { (capacity / 4).clamp(1, LINE) }
 }
 
-/// The places, with room before and behind them so that no line is shared with something else.
-struct Ring<S> {
-    places: Box<[S]>,
-    /// The first place that is used: on x86 and most Arm cores the first of a line.
-    first: usize,
-    capacity: usize,
-}
-
-impl<S> fmt::Debug for Ring<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ring({} places)", self.capacity)
-    }
-}
-
-impl<S> Ring<S> {
-    #[inline(always)]
-    fn at(&self, position: usize) -> &S {
-        &self.places[self.first + position]
-    }
-}
-
-/// Two lines: x86 fetches them in pairs.
-const APART: usize = 128;
-
-fn ring<M, S: FlagSlot<M>>(capacity: usize) -> Result<Ring<S>, Refusal> {
-    let around = if cfg!(loom) { 0 } else { APART.div_ceil(size_of::<S>()) };
-    let refusal = || Refusal::Memory { capacity };
-    let places = capacity.checked_add(2 * around).ok_or_else(refusal)?;
-    slot::ensure(places, size_of::<S>())?;
-    let mut made = Vec::new();
-    made.try_reserve_exact(places).map_err(|_| refusal())?;
-    // Writing every place is what touches the pages; a first lap of page faults would be timed otherwise.
-    made.resize_with(places, S::empty);
-    let places = made.into_boxed_slice();
-    let begins_a_line =
-        |first: &usize| (places.as_ptr() as usize + first * size_of::<S>()).is_multiple_of(APART);
-    let first = (0..around).find(begins_a_line).unwrap_or(around);
-    Ok(Ring { places, first, capacity })
-}
-
 /// The producer's end.
 #[derive(Debug)]
 pub struct SlotSender<M: Message> {
-    ring: Arc<Ring<M::Slot>>,
+    /// Keeps the places.
+    _row: Arc<Row<M::Slot>>,
+    slots: Reach<M::Slot>,
     /// The place to fill next.
     tail: usize,
     /// Places from the tail to before here are known to be empty.
@@ -83,7 +44,9 @@ pub struct SlotSender<M: Message> {
 /// The consumer's end.
 #[derive(Debug)]
 pub struct SlotReceiver<M: Message> {
-    ring: Arc<Ring<M::Slot>>,
+    /// Keeps the places.
+    _row: Arc<Row<M::Slot>>,
+    slots: Reach<M::Slot>,
     /// The place to empty next.
     head: usize,
 }
@@ -98,9 +61,11 @@ impl Implementation for SlotQueue {
             let reason = "the minimum of a ring is one message".into();
             return Err(Refusal::Capacity { capacity, reason });
         }
-        let ring = Arc::new(ring::<M, M::Slot>(capacity)?);
-        let sender = SlotSender { ring: Arc::clone(&ring), tail: 0, free: 0, lot: lot(capacity) };
-        Ok(spinning::ends(sender, SlotReceiver { ring, head: 0 }))
+        let row = Arc::new(Row::new(capacity, M::Slot::empty)?);
+        // SAFETY: the ends that keep these keep the row too.
+        let [slots, same] = [unsafe { Reach::of(&row) }, unsafe { Reach::of(&row) }];
+        let sender = SlotSender { _row: Arc::clone(&row), slots, tail: 0, free: 0, lot: lot(capacity) };
+        Ok(spinning::ends(sender, SlotReceiver { _row: row, slots: same, head: 0 }))
     }
 }
 
@@ -108,10 +73,11 @@ impl<M: Message> SlotSender<M> {
     /// Looks for the next lot; whether it is free.
     #[inline(always)]
     fn claim(&mut self) -> bool {
-        let from = if self.tail == self.ring.capacity { 0 } else { self.tail };
-        let end = (from + self.lot).min(self.ring.capacity);
+        let from = if self.tail == self.slots.places() { 0 } else { self.tail };
+        let end = (from + self.lot).min(self.slots.places());
         // The consumer empties in order, the places before this one first.
-        if !self.ring.at(end - 1).is_empty() {
+        // SAFETY: the place before the end of a lot lies in the row.
+        if !unsafe { self.slots.at(end - 1) }.is_empty() {
             return false;
         }
         (self.tail, self.free) = (from, end);
@@ -125,9 +91,9 @@ impl<M: Message> Push<M> for SlotSender<M> {
         if self.tail == self.free && !self.claim() {
             return Err(message);
         }
-        // SAFETY: there is one sender, and the last place of the lot to which this one belongs was found empty; the
-        // consumer emptied this one before that.
-        unsafe { self.ring.at(self.tail).fill(message) }?;
+        // SAFETY: there is one sender, and the last place of the lot to which this one of the row belongs was found empty;
+        // the consumer emptied this one before that.
+        unsafe { self.slots.at(self.tail).fill(message) }?;
         self.tail += 1;
         Ok(())
     }
@@ -136,11 +102,23 @@ impl<M: Message> Push<M> for SlotSender<M> {
 impl<M: Message> Pop<M> for SlotReceiver<M> {
     #[inline(always)]
     fn pop(&mut self) -> Option<M> {
-        // SAFETY: there is one receiver.
-        let message = unsafe { self.ring.at(self.head).take() }?;
-        self.head = if self.head + 1 == self.ring.capacity { 0 } else { self.head + 1 };
+        // SAFETY: there is one receiver, and the head is a place of the row.
+        let message = unsafe { self.slots.at(self.head).take() }?;
+        self.head += 1;
+        if self.head == self.slots.places() {
+            self.head = begin_a_lap();
+        }
         Some(message)
     }
+}
+
+/// The first position again. Out of line, so that going on to the next place is a jump that is foreseen and not a choice
+/// that each place waits for: medians of 448 and 492 million messages a second in two runs against 430 and 437 (1,024
+/// places, two CPUs of an AMD EPYC guest).
+#[cold]
+#[inline(never)]
+fn begin_a_lap() -> usize {
+    0
 }
 
 #[cfg(all(test, loom))]

@@ -9,7 +9,7 @@
 
 use super::ends::{Ends, Implementation, Refusal, Shape};
 use super::message::Message;
-use super::slot::Slots;
+use super::slot_row::Slots;
 use super::spinning::{self, Pop, Push, Spinning};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::{Arc, AtomicUsize};
