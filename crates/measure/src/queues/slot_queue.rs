@@ -140,50 +140,19 @@ mod loom_tests {
 mod tests {
     use super::super::ends::{Receiver, Refused, Sender};
     use super::super::message::Block;
+    use super::super::spinning::promises;
     use super::*;
-
-    fn holds_exactly<M: Message>() {
-        for capacity in [1, 2, 3, 10, 17] {
-            let (mut sender, mut receiver) = SlotQueue::open::<M>(&Shape { capacity, spins: 0 }).unwrap();
-            for lap in 0..3 {
-                for number in 0..capacity as u64 {
-                    assert!(sender.try_send(M::make(lap * 100 + number)).is_ok());
-                }
-                assert!(sender.try_send(M::make(0)).is_err(), "capacity {capacity}");
-                for number in 0..capacity as u64 {
-                    let message = receiver.try_receive().ok().and_then(M::read);
-                    assert_eq!(message, Some(lap * 100 + number));
-                }
-                assert!(receiver.try_receive().is_err());
-            }
-            // Left inside, behind places that were emptied: each is freed once.
-            for _ in 0..capacity {
-                assert!(sender.try_send(M::make(7)).is_ok());
-            }
-            for _ in 1..capacity {
-                assert!(receiver.try_receive().is_ok());
-            }
-        }
-    }
 
     #[test]
     fn a_queue_holds_exactly_its_capacity_and_frees_what_is_left_in_it() {
-        holds_exactly::<u64>();
-        holds_exactly::<Block<2>>();
-        holds_exactly::<String>();
+        promises::holds_exactly::<SlotQueue, u64>();
+        promises::holds_exactly::<SlotQueue, Block<2>>();
+        promises::holds_exactly::<SlotQueue, String>();
     }
 
     #[test]
     fn the_producer_goes_on_when_a_lot_is_free() {
-        let (mut sender, mut receiver) = SlotQueue::open::<u64>(&Shape { capacity: 8, spins: 0 }).unwrap();
-        (0..8).for_each(|number| assert!(sender.try_send(number).is_ok()));
-        assert_eq!(receiver.try_receive(), Ok(0));
-        assert!(sender.try_send(8).is_err(), "one of a lot of two");
-        assert_eq!(receiver.try_receive(), Ok(1));
-        assert!(sender.try_send(8).is_ok() && sender.try_send(9).is_ok());
-        (2..10).for_each(|number| assert_eq!(receiver.try_receive(), Ok(number)));
-        assert!(receiver.try_receive().is_err());
-        (0..8).for_each(|number| assert!(sender.try_send(number).is_ok(), "all places are back"));
+        promises::gives_places_back_in_lots::<SlotQueue>();
     }
 
     #[test]
@@ -196,11 +165,6 @@ mod tests {
 
     #[test]
     fn no_capacity_is_refused_in_words() {
-        let refusal = SlotQueue::open::<u64>(&Shape { capacity: 0, spins: 0 }).unwrap_err().to_string();
-        assert_eq!(
-            refusal,
-            "a queue of exactly 0 messages is not possible: the minimum of a ring is one message"
-        );
-        assert!(SlotQueue::open::<u64>(&Shape { capacity: usize::MAX - 1, spins: 0 }).is_err());
+        promises::refuses_impossible_capacities::<SlotQueue>();
     }
 }

@@ -126,3 +126,62 @@ impl<T, const SENDS: bool> Drop for Spinning<T, SENDS> {
         side.fetch_sub(1, Release);
     }
 }
+
+/// What each of our own rings promises, whatever it keeps its state in.
+#[cfg(test)]
+pub mod promises {
+    use super::super::ends::{Ends, Implementation, Receiver, Sender, Shape};
+    use super::Message;
+
+    fn open<S: Implementation, M: Message>(capacity: usize) -> Ends<S, M> {
+        S::open::<M>(&Shape { capacity, spins: 0 }).unwrap()
+    }
+
+    /// It holds exactly its capacity in order, lap after lap, and frees once what is left in it.
+    pub fn holds_exactly<S: Implementation, M: Message>() {
+        for capacity in [1, 2, 3, 10, 17] {
+            let (mut sender, mut receiver) = open::<S, M>(capacity);
+            for lap in 0..3 {
+                for number in 0..capacity as u64 {
+                    assert!(sender.try_send(M::make(lap * 100 + number)).is_ok());
+                }
+                assert!(sender.try_send(M::make(0)).is_err(), "capacity {capacity}");
+                for number in 0..capacity as u64 {
+                    let message = receiver.try_receive().ok().and_then(M::read);
+                    assert_eq!(message, Some(lap * 100 + number));
+                }
+                assert!(receiver.try_receive().is_err());
+            }
+            // Left inside, behind places that were emptied.
+            for _ in 0..capacity {
+                assert!(sender.try_send(M::make(7)).is_ok());
+            }
+            for _ in 1..capacity {
+                assert!(receiver.try_receive().is_ok());
+            }
+        }
+    }
+
+    /// The producer of a ring of eight goes on when two places are free, and all come back.
+    pub fn gives_places_back_in_lots<S: Implementation>() {
+        let (mut sender, mut receiver) = open::<S, u64>(8);
+        (0..8).for_each(|number| assert!(sender.try_send(number).is_ok()));
+        assert_eq!(receiver.try_receive(), Ok(0));
+        assert!(sender.try_send(8).is_err(), "one of a lot of two");
+        assert_eq!(receiver.try_receive(), Ok(1));
+        assert!(sender.try_send(8).is_ok() && sender.try_send(9).is_ok());
+        (2..10).for_each(|number| assert_eq!(receiver.try_receive(), Ok(number)));
+        assert!(receiver.try_receive().is_err());
+        (0..8).for_each(|number| assert!(sender.try_send(number).is_ok(), "all places are back"));
+    }
+
+    /// Capacities that no ring can have are refused in words.
+    pub fn refuses_impossible_capacities<S: Implementation>() {
+        let refusal = S::open::<u64>(&Shape { capacity: 0, spins: 0 }).map(drop).unwrap_err().to_string();
+        assert_eq!(
+            refusal,
+            "a queue of exactly 0 messages is not possible: the minimum of a ring is one message"
+        );
+        assert!(S::open::<u64>(&Shape { capacity: usize::MAX - 1, spins: 0 }).is_err());
+    }
+}

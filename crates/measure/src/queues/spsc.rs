@@ -165,53 +165,22 @@ mod loom_tests {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ends::{Receiver, Sender};
+    use super::super::spinning::promises;
     use super::*;
 
     #[test]
     fn a_ring_holds_exactly_its_capacity_and_frees_what_is_left_in_it() {
-        for capacity in [1, 2, 3, 10] {
-            let (mut sender, mut receiver) = Spsc::open::<String>(&Shape { capacity, spins: 0 }).unwrap();
-            for lap in 0..3 {
-                for number in 0..capacity as u64 {
-                    assert!(sender.try_send(String::make(lap * 100 + number)).is_ok());
-                }
-                assert!(sender.try_send(String::make(0)).is_err(), "capacity {capacity}");
-                for number in 0..capacity as u64 {
-                    assert_eq!(receiver.try_receive().unwrap().read(), Some(lap * 100 + number));
-                }
-                assert!(receiver.try_receive().is_err());
-            }
-            // Left inside, behind places that were emptied and not given back: each is freed once.
-            for _ in 0..capacity {
-                assert!(sender.try_send("left".to_owned()).is_ok());
-            }
-            for _ in 1..capacity {
-                assert!(receiver.try_receive().is_ok());
-            }
-        }
+        promises::holds_exactly::<Spsc, u64>();
+        promises::holds_exactly::<Spsc, String>();
     }
 
     #[test]
     fn places_come_back_in_lots_and_before_the_consumer_looks_for_more() {
-        let (mut sender, mut receiver) = Spsc::open::<u64>(&Shape { capacity: 8, spins: 0 }).unwrap();
-        (0..8).for_each(|number| assert!(sender.try_send(number).is_ok()));
-        assert_eq!(receiver.try_receive(), Ok(0));
-        assert!(sender.try_send(8).is_err(), "one of a lot of two");
-        assert_eq!(receiver.try_receive(), Ok(1));
-        assert!(sender.try_send(8).is_ok() && sender.try_send(9).is_ok());
-        (2..10).for_each(|number| assert_eq!(receiver.try_receive(), Ok(number)));
-        assert!(receiver.try_receive().is_err());
-        (0..8).for_each(|number| assert!(sender.try_send(number).is_ok(), "all places are back"));
+        promises::gives_places_back_in_lots::<Spsc>();
     }
 
     #[test]
     fn no_capacity_is_refused_in_words() {
-        let refusal = Spsc::open::<u64>(&Shape { capacity: 0, spins: 0 }).unwrap_err().to_string();
-        assert_eq!(
-            refusal,
-            "a queue of exactly 0 messages is not possible: the minimum of a ring is one message"
-        );
-        assert!(Spsc::open::<u64>(&Shape { capacity: usize::MAX - 1, spins: 0 }).is_err());
+        promises::refuses_impossible_capacities::<Spsc>();
     }
 }
