@@ -327,8 +327,8 @@ pub struct AdviseArgs {
 /// Options of `probes`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbesArgs {
-    /// Show the machine code of a timed loop: of a kernel such as cas+pause, of a waiting strategy (wait:pause) or of a
-    /// queue (queue:spsc)
+    /// Show the machine code of a timed loop: of a kernel such as cas+pause, of a waiting strategy (wait:pause), a queue
+    /// (queue:spsc), a method of contend (contend:fetch-add) or a primitive of wake (wake:park)
     #[arg(long, value_name = "NAME")]
     pub asm: Option<String>,
 }

@@ -2,9 +2,13 @@
 //!
 //! What the compiler made of a loop is what was measured; nobody should have to trust that it is what was written.
 
+#[cfg(all(target_os = "linux", not(miri)))]
+use crate::counters::catalogue::Method;
 use crate::kernel::Kernel;
 #[cfg(all(target_os = "linux", not(miri)))]
-use crate::probes::wait;
+use crate::probes::wake::Variant;
+#[cfg(all(target_os = "linux", not(miri)))]
+use crate::probes::{contend, wait, wake};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::queues::{catalogue::Kind, registry};
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -82,6 +86,25 @@ pub fn disassemble_wait(strategy: StrategyKind) -> Option<Result<Vec<AsmBlock>, 
 #[cfg(all(target_os = "linux", not(miri)))]
 pub fn disassemble_queue(kind: &Kind) -> Result<Vec<AsmBlock>, AsmError> {
     functions(kind.id, &registry::loops_of(kind))
+}
+
+/// The machine code of a thread of `contend` that adds with a method: the loop without a clock, and the one that times each
+/// addition.
+///
+/// # Errors
+/// As [`disassemble`].
+#[cfg(all(target_os = "linux", not(miri)))]
+pub fn disassemble_contend(method: &Method) -> Result<Vec<AsmBlock>, AsmError> {
+    functions(method.id, &contend::loops(method.kind))
+}
+
+/// The machine code of the roles of `wake` with a primitive, the one that wakes first.
+///
+/// # Errors
+/// As [`disassemble`].
+#[cfg(all(target_os = "linux", not(miri)))]
+pub fn disassemble_wake(name: &str, variant: Variant) -> Result<Vec<AsmBlock>, AsmError> {
+    functions(name, &wake::loops(variant))
 }
 
 /// The code of the functions at these addresses of this process.
@@ -241,6 +264,40 @@ mod tests {
             assert!(blocks[1].symbol.contains("exchange::take_all"), "{}", blocks[1].symbol);
             assert!(blocks.iter().all(|block| block.lines.len() > 10), "{name}");
             assert!(all[..index].iter().all(|(_, other)| other[0].lines != blocks[0].lines), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_method_of_contention_shows_both_loops_of_its_own() {
+        use crate::counters::catalogue::method_by_id;
+        let code = |name: &str| disassemble_contend(method_by_id(name).unwrap()).unwrap();
+        let all = ["fetch-add", "cas-loop", "mcs", "per-thread"].map(|name| (name, code(name)));
+        for (index, (name, blocks)) in all.iter().enumerate() {
+            assert!(blocks.iter().all(|block| block.symbol.contains("contend::perform::act")), "{name}");
+            assert_ne!(blocks[0].lines, blocks[1].lines, "{name}: one of them reads the clock");
+            assert!(all[..index].iter().all(|(_, other)| other[0].lines != blocks[0].lines), "{name}");
+        }
+        #[cfg(target_arch = "x86_64")]
+        for (at, what) in [(0, "lock xadd"), (1, "lock cmpxchg")] {
+            assert!(all[at].1[0].lines.iter().any(|line| line.contains(what)), "{what}");
+        }
+    }
+
+    #[test]
+    fn every_form_of_a_wake_up_shows_its_roles() {
+        use crate::probes::wake::variant;
+        for (name, symbols) in [
+            ("park", &["wake_all", "wait_all"][..]),
+            ("ttas", &["wake_all", "wait_all"]),
+            ("uncontended:ttas", &["wake_nobody"]),
+            ("notify-all:2", &["crowd::wake", "crowd::wait"]),
+            ("sleep-1ms", &["sleep_on"]),
+        ] {
+            let blocks = disassemble_wake(name, variant(name).unwrap()).unwrap();
+            assert_eq!(blocks.len(), symbols.len(), "{name}");
+            for (block, symbol) in blocks.iter().zip(symbols) {
+                assert!(block.symbol.contains(symbol) && block.lines.len() > 10, "{name}: {}", block.symbol);
+            }
         }
     }
 

@@ -15,6 +15,8 @@ use crate::resolve::machine;
 use crate::run::out::Out;
 use crate::run::signals;
 use coretalk_measure::host::facts as of_measure;
+#[cfg(target_os = "linux")]
+use coretalk_measure::series::RequestError;
 use coretalk_measure::{Machine, SeriesProbe, asm, probes};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Environment, Matrix, Picos};
@@ -137,11 +139,13 @@ pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
     say(global, &report::facts::probes(&rows))
 }
 
-/// What stands before the strategy whose loop of `wait` is meant.
-const WAIT: &str = "wait:";
-
-/// What stands before the queue whose timed loops are meant.
-const QUEUE: &str = "queue:";
+/// Probes whose timed loops are named by what is measured: `queue:spsc`; and what stands behind the colon.
+const LOOPS: [(&str, &str); 4] = [
+    ("wait:", "STRATEGY for waiting strategies (wait:pause)"),
+    ("queue:", "NAME for queues (queue:spsc)"),
+    ("contend:", "METHOD for methods (contend:fetch-add)"),
+    ("wake:", "NAME for primitives (wake:park)"),
+];
 
 /// Every kernel, or the one whose code was asked for, with it.
 fn probe_docs(named: Option<&str>, blocks: Option<Vec<asm::AsmBlock>>) -> Vec<ProbeDoc> {
@@ -152,12 +156,8 @@ fn probe_docs(named: Option<&str>, blocks: Option<Vec<asm::AsmBlock>>) -> Vec<Pr
     });
     // Loops that have a name and are no kernel of a map.
     let of_loops = named.and_then(|named| {
-        let spec = match named {
-            _ if named.starts_with(WAIT) => probes::wait::Wait.spec(),
-            _ if named.starts_with(QUEUE) => probes::queue::Queue.spec(),
-            _ => return None,
-        };
-        Some((spec, named.to_owned()))
+        let (prefix, _) = LOOPS.iter().find(|(prefix, _)| named.starts_with(prefix))?;
+        Some((probes::series_by_id(prefix.trim_end_matches(':'))?.spec(), named.to_owned()))
     });
     of_kernels
         .chain(of_loops)
@@ -174,30 +174,33 @@ fn probe_docs(named: Option<&str>, blocks: Option<Vec<asm::AsmBlock>>) -> Vec<Pr
 
 #[cfg(target_os = "linux")]
 fn code(name: &str) -> Result<Vec<asm::AsmBlock>, Failure> {
-    if let Some(queue) = name.strip_prefix(QUEUE) {
-        let (kind, _) = coretalk_measure::queues::catalogue::kind(queue)
-            .map_err(|error| Failure::Usage(error.to_string()))?;
-        return asm::disassemble_queue(kind)
-            .map_err(|error| Failure::Environment(format!("failed to {error}")));
-    }
-    let shown = match (name.strip_prefix(WAIT), probes::kernel_by_id(name)) {
-        (Some(strategy), _) => {
-            let meant = coretalk_measure::strategies::catalogue::strategy_kind(strategy)
-                .map_err(|error| Failure::Usage(error.to_string()))?;
+    use coretalk_measure::{counters, queues, strategies};
+    let usage = |error: RequestError| Failure::Usage(error.to_string());
+    let shown = match name.split_at(name.find(':').map_or(0, |colon| colon + 1)) {
+        ("queue:", queue) => asm::disassemble_queue(queues::catalogue::kind(queue).map_err(usage)?.0),
+        ("contend:", method) => {
+            asm::disassemble_contend(counters::catalogue::method_by_id(method).map_err(usage)?)
+        }
+        ("wake:", primitive) => {
+            asm::disassemble_wake(primitive, probes::wake::variant(primitive).map_err(usage)?)
+        }
+        ("wait:", strategy) => {
+            let meant = strategies::catalogue::strategy_kind(strategy).map_err(usage)?;
             asm::disassemble_wait(meant).ok_or_else(|| {
                 Failure::Environment(format!("`{strategy}` is a waiting strategy of another architecture"))
             })?
         }
-        (None, Some(kernel)) => asm::disassemble(kernel),
-        (None, None) => {
-            let known: Vec<String> = probes::kernels().map(|kernel| kernel.id.to_string()).collect();
-            return Err(Failure::Usage(format!(
-                "unknown kernel `{name}`; known are {}, {WAIT}STRATEGY for waiting strategies ({WAIT}pause) and {QUEUE}NAME for queues ({QUEUE}spsc)",
-                known.join(", ")
-            )));
-        }
+        _ => asm::disassemble(probes::kernel_by_id(name).ok_or_else(|| unknown(name))?),
     };
     shown.map_err(|error| Failure::Environment(format!("failed to {error}")))
+}
+
+#[cfg(target_os = "linux")]
+fn unknown(name: &str) -> Failure {
+    let kernels: Vec<String> = probes::kernels().map(|kernel| kernel.id.to_string()).collect();
+    let loops = LOOPS.map(|(probe, what)| format!("{probe}{what}"));
+    let loops = loops.join(", ");
+    Failure::Usage(format!("unknown kernel `{name}`; known are {}, {loops}", kernels.join(", ")))
 }
 
 #[cfg(not(target_os = "linux"))]

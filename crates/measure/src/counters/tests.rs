@@ -216,7 +216,7 @@ mod passes {
             sections_ns: [0.0, 0.0],
             read_share: 0.0,
         };
-        Pass { context: &context, config, span: Picos::from_ms(20) }.of::<C>().expect("a pass")
+        Pass { context: &context, config, span: Picos::from_ms(20) }.perform::<C>().expect("a pass")
     }
 
     #[test]

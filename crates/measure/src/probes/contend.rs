@@ -19,7 +19,7 @@ use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
 
 #[cfg(all(target_os = "linux", not(miri)))]
-pub use perform::Pass;
+pub use perform::{Pass, loops};
 pub use price::{cost, sections};
 pub use trials::{ARRANGEMENTS, Config, MOST_SECTION_NS, MOST_THREADS, SECTIONS_NS, thread_counts};
 

@@ -24,6 +24,8 @@ use coretalk_model::series::TrialSpec;
 
 pub use catalogue::cost;
 pub use catalogue::{PrimitiveKind, Variant, mechanism, needs_one_cpu, variant};
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) use exchange::loops;
 
 /// How long until a thread that waits in a primitive runs again.
 #[derive(Debug, Clone, Copy)]

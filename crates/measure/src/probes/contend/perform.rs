@@ -53,26 +53,48 @@ pub fn lacks(spec: &TrialSpec) -> Option<String> {
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     // A plan of another version may hold names that this one does not know.
     let config = Config::of(order.spec)?;
-    let pass = Pass { context, config, span: order.span };
-    match config.method.kind {
-        MethodKind::FetchAdd => pass.of::<FetchAdd>(),
-        MethodKind::CasLoop => pass.of::<CasLoop<false>>(),
-        MethodKind::CasBackoff => pass.of::<CasLoop<true>>(),
-        MethodKind::StdMutex => pass.of::<Guarded<Sleeping<StdMutex>>>(),
-        MethodKind::ParkingLotMutex => pass.of::<Guarded<Sleeping<LotMutex>>>(),
-        MethodKind::PthreadMutex => pass.of::<Guarded<PlainMutex>>(),
-        MethodKind::Tas => pass.of::<Guarded<TasLock<false>>>(),
-        MethodKind::Ttas => pass.of::<Guarded<TasLock<true>>>(),
-        MethodKind::Ticket => pass.of::<Guarded<TicketLock>>(),
-        MethodKind::Mcs => pass.of::<Guarded<McsLock>>(),
-        MethodKind::FlagWait => pass.of::<Guarded<FlagLock>>(),
-        MethodKind::FlagWaitAlways => pass.of::<Guarded<FlagLockAlways>>(),
+    with(config.method.kind, Pass { context, config, span: order.span })
+}
+
+/// Where the loops of a thread lie that adds with a method: without a clock, and with one around each addition.
+pub fn loops(method: MethodKind) -> [usize; 2] {
+    struct Loops;
+    impl Task for Loops {
+        type Output = [usize; 2];
+        fn of<C: Counter>(self) -> [usize; 2] {
+            [act::<C, false> as *const (), act::<C, true> as *const ()].map(|at| at as usize)
+        }
+    }
+    with(method, Loops)
+}
+
+/// Something to be done with a counter that is known by name only.
+trait Task {
+    type Output;
+    fn of<C: Counter>(self) -> Self::Output;
+}
+
+/// Each counter is compiled into loops of its own.
+fn with<T: Task>(method: MethodKind, task: T) -> T::Output {
+    match method {
+        MethodKind::FetchAdd => task.of::<FetchAdd>(),
+        MethodKind::CasLoop => task.of::<CasLoop<false>>(),
+        MethodKind::CasBackoff => task.of::<CasLoop<true>>(),
+        MethodKind::StdMutex => task.of::<Guarded<Sleeping<StdMutex>>>(),
+        MethodKind::ParkingLotMutex => task.of::<Guarded<Sleeping<LotMutex>>>(),
+        MethodKind::PthreadMutex => task.of::<Guarded<PlainMutex>>(),
+        MethodKind::Tas => task.of::<Guarded<TasLock<false>>>(),
+        MethodKind::Ttas => task.of::<Guarded<TasLock<true>>>(),
+        MethodKind::Ticket => task.of::<Guarded<TicketLock>>(),
+        MethodKind::Mcs => task.of::<Guarded<McsLock>>(),
+        MethodKind::FlagWait => task.of::<Guarded<FlagLock>>(),
+        MethodKind::FlagWaitAlways => task.of::<Guarded<FlagLockAlways>>(),
         #[cfg(target_arch = "x86_64")]
-        MethodKind::Wide if atomic::is_native() => pass.of::<atomic::Wide>(),
-        MethodKind::Wide => pass.of::<atomic::LockedWide>(),
-        MethodKind::ReadersWriter => pass.of::<ReadersWriter>(),
-        MethodKind::PerThread => pass.of::<PerThread>(),
-        MethodKind::Racy => pass.of::<Racy>(),
+        MethodKind::Wide if atomic::is_native() => task.of::<atomic::Wide>(),
+        MethodKind::Wide => task.of::<atomic::LockedWide>(),
+        MethodKind::ReadersWriter => task.of::<ReadersWriter>(),
+        MethodKind::PerThread => task.of::<PerThread>(),
+        MethodKind::Racy => task.of::<Racy>(),
     }
 }
 
@@ -104,9 +126,16 @@ struct Shared {
     over: Apart<AtomicU64>,
 }
 
+impl Task for Pass<'_> {
+    type Output = Result<Observed, TrialFailure>;
+    fn of<C: Counter>(self) -> Result<Observed, TrialFailure> {
+        self.perform::<C>()
+    }
+}
+
 impl Pass<'_> {
     /// Performs it with this counter.
-    pub fn of<C: Counter>(&self) -> Result<Observed, TrialFailure> {
+    pub fn perform<C: Counter>(&self) -> Result<Observed, TrialFailure> {
         let rate = self.context.rate();
         let (plain, memory) = self.run_phase::<C, false>(1.0 - STAMPED_SHARE)?;
         let (stamped, beside) = self.run_phase::<C, true>(STAMPED_SHARE)?;
@@ -158,6 +187,8 @@ impl Pass<'_> {
 }
 
 /// One thread: warms up, is measured, and stays under load until the windows of all are over.
+/// Not inlined, so that the code that `probes --asm` shows is the code that ran.
+#[inline(never)]
 fn act<C: Counter, const STAMPED: bool>(
     role: &RoleContext<'_>,
     counter: &C,

@@ -64,6 +64,13 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     Ok(observed)
 }
 
+/// Where the loops of both roles lie, the one that wakes first.
+pub fn loops() -> [*const (); 2] {
+    [wake as *const (), wait as *const ()]
+}
+
+// Neither is inlined, so that the code that `probes --asm` shows is the code that ran.
+#[inline(never)]
 fn wake(
     role: &RoleContext<'_>,
     crowd: &Crowd,
@@ -100,6 +107,7 @@ fn wake(
     Ok([first, last, waker])
 }
 
+#[inline(never)]
 fn wait(role: &RoleContext<'_>, crowd: &Crowd, number: usize) -> Result<(), Halt> {
     role.wait_for_all()?;
     for round in 1.. {

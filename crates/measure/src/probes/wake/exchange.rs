@@ -41,10 +41,33 @@ pub fn perform(
     }
 }
 
+/// Where the loops of the roles lie that a name stands for, the one that wakes first.
+pub fn loops(variant: Variant) -> Vec<usize> {
+    struct Loops {
+        is_alone: bool,
+    }
+    impl Task for Loops {
+        type Output = Vec<*const ()>;
+        fn with<P: Primitive>(self) -> Vec<*const ()> {
+            match self.is_alone {
+                true => vec![wake_nobody::<P> as *const ()],
+                false => vec![wake_all::<P> as *const (), wait_all::<P> as *const ()],
+            }
+        }
+    }
+    let found = match variant {
+        Variant::Sleep => vec![sleep_on as *const ()],
+        Variant::NotifyAll(_) => crowd::loops().to_vec(),
+        Variant::Uncontended(of) | Variant::NotifyIdle(of) => with(of, Loops { is_alone: true }),
+        Variant::Wake(of) => with(of, Loops { is_alone: false }),
+    };
+    found.into_iter().map(|at| at as usize).collect()
+}
+
 /// Something to be done with a primitive that is known by name only.
 trait Task {
     type Output;
-    fn with<P: Primitive>(self) -> Result<Self::Output, TrialFailure>;
+    fn with<P: Primitive>(self) -> Self::Output;
 }
 
 struct Rounds<'a> {
@@ -58,21 +81,21 @@ struct Alone<'a> {
 }
 
 impl Task for Rounds<'_> {
-    type Output = Tallies;
-    fn with<P: Primitive>(self) -> Result<Tallies, TrialFailure> {
+    type Output = Result<Tallies, TrialFailure>;
+    fn with<P: Primitive>(self) -> Self::Output {
         rounds::<P>(self.context, self.order)
     }
 }
 
 impl Task for Alone<'_> {
-    type Output = Observed;
-    fn with<P: Primitive>(self) -> Result<Observed, TrialFailure> {
+    type Output = Result<Observed, TrialFailure>;
+    fn with<P: Primitive>(self) -> Self::Output {
         alone::<P>(self.context, self.order)
     }
 }
 
 /// Each primitive is compiled into a loop of its own.
-fn with<T: Task>(kind: PrimitiveKind, task: T) -> Result<T::Output, TrialFailure> {
+fn with<T: Task>(kind: PrimitiveKind, task: T) -> T::Output {
     match kind {
         PrimitiveKind::StdMutex => task.with::<StdMutex>(),
         PrimitiveKind::PthreadMutex => task.with::<PthreadMutex<NORMAL, false>>(),
@@ -143,7 +166,8 @@ struct Plan {
     key: Key,
 }
 
-/// Role 0.
+/// Role 0. Neither role is inlined, so that the code that `probes --asm` shows is the code that ran.
+#[inline(never)]
 fn wake_all<P: Primitive>(
     role: &RoleContext<'_>,
     primitive: &P,
@@ -192,6 +216,7 @@ fn wake_all<P: Primitive>(
 }
 
 /// Role 1.
+#[inline(never)]
 fn wait_all<P: Primitive>(role: &RoleContext<'_>, primitive: &P, shared: &Shared) -> Result<(), Halt> {
     role.wait_for_all()?;
     for round in NO_ROUND + 1.. {
@@ -222,26 +247,7 @@ const BATCH: u32 = 1_000;
 fn alone<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let primitive = make::<P>(context)?;
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
-    let run_role = |role: &RoleContext<'_>| -> Result<Vec<f64>, Halt> {
-        role.wait_for_all()?;
-        // Round 0 is over before it begins: whoever has to be known to be told is known now.
-        primitive.register(role.guard);
-        let end = counter::now_ticks() + span_ticks;
-        let mut batches = Vec::new();
-        loop {
-            let began = counter::start();
-            for round in 0..u64::from(BATCH) {
-                let held = primitive.arm();
-                primitive.wake(held, round);
-            }
-            let ended = counter::stop();
-            batches.push((ended - began) as f64 / f64::from(BATCH));
-            role.guard.check_at(ended)?;
-            if ended > end {
-                return Ok(batches);
-            }
-        }
-    };
+    let run_role = |role: &RoleContext<'_>| wake_nobody(role, &primitive, span_ticks);
     let batches = context.run(order.span + PATIENCE, run_role, || primitive.unblock())?.concat();
     let mut observed = Observed::default();
     if let Some(ticks) = stats::median(&batches) {
@@ -251,29 +257,59 @@ fn alone<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Re
     Ok(observed)
 }
 
+/// What each operation takes, batch by batch.
+#[inline(never)]
+fn wake_nobody<P: Primitive>(
+    role: &RoleContext<'_>,
+    primitive: &P,
+    span_ticks: u64,
+) -> Result<Vec<f64>, Halt> {
+    role.wait_for_all()?;
+    // Round 0 is over before it begins: whoever has to be known to be told is known now.
+    primitive.register(role.guard);
+    let end = counter::now_ticks() + span_ticks;
+    let mut batches = Vec::new();
+    loop {
+        let began = counter::start();
+        for round in 0..u64::from(BATCH) {
+            let held = primitive.arm();
+            primitive.wake(held, round);
+        }
+        let ended = counter::stop();
+        batches.push((ended - began) as f64 / f64::from(BATCH));
+        role.guard.check_at(ended)?;
+        if ended > end {
+            return Ok(batches);
+        }
+    }
+}
+
 /// Sleeps for a millisecond again and again.
 pub fn sleeps(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
-    let run_role = |role: &RoleContext<'_>| -> Result<Tally, Halt> {
-        let mut tally = Tally::new();
-        role.wait_for_all()?;
-        let end = counter::now_ticks() + span_ticks;
-        loop {
-            let began = counter::start();
-            sleep(SLEEP_NS);
-            let ended = counter::stop();
-            tally.count(ended - began);
-            role.guard.check_at(ended)?;
-            if ended > end {
-                return Ok(tally);
-            }
-        }
-    };
-    let said = context.run(order.span + PATIENCE, run_role, || ())?;
+    let said =
+        context.run(order.span + PATIENCE, |role: &RoleContext<'_>| sleep_on(role, span_ticks), || ())?;
     let mut observed = Observed::default();
     for tally in said {
         observed.count("samples", tally.len());
         observed.histogram(names::SLEPT, tally.histogram(context.rate()));
     }
     Ok(observed)
+}
+
+#[inline(never)]
+fn sleep_on(role: &RoleContext<'_>, span_ticks: u64) -> Result<Tally, Halt> {
+    let mut tally = Tally::new();
+    role.wait_for_all()?;
+    let end = counter::now_ticks() + span_ticks;
+    loop {
+        let began = counter::start();
+        sleep(SLEEP_NS);
+        let ended = counter::stop();
+        tally.count(ended - began);
+        role.guard.check_at(ended)?;
+        if ended > end {
+            return Ok(tally);
+        }
+    }
 }
