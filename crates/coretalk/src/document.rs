@@ -31,7 +31,7 @@ pub use topology::{
     AgreementDoc, ClassDoc, EvidenceDoc, InferredDoc, InferredLevelDoc, LevelDoc, ReportedDoc, StructureView,
     SuspectDoc, TopologyDoc,
 };
-pub use trials::{CpuLoadDoc, LoadDoc, QueueCellDoc, SpinDoc};
+pub use trials::{CpuLoadDoc, KneeDoc, LoadDoc, QueueCellDoc, SpinDoc};
 
 use crate::RunReport;
 use coretalk_model::Departure;
@@ -72,6 +72,8 @@ pub struct Document<'a> {
     matrices: Vec<MatrixDoc<'a>>,
     /// Distributions.
     pub(crate) series: Vec<SeriesDoc>,
+    /// Up to which rate each queue keeps up; filled by `queue --rate-sweep`.
+    knees: Vec<KneeDoc>,
     /// What the machine did while it was watched; null where too few passes were made to say.
     watch: Option<WatchDoc<'a>>,
     /// How busy the measured threads kept each CPU while the run went on; filled by `queue`.
@@ -167,6 +169,7 @@ impl<'a> Document<'a> {
             ladder: latency.flat_map(|latency| &latency.result.ladder).map(LadderDoc::of).collect(),
             matrices,
             series: series(report),
+            knees: knees(report),
             comparisons: report.place.iter().flat_map(ComparisonDoc::of_all).collect(),
             advice: trials::spins(report).into_iter().map(AdviceEntry::Spin).collect(),
             watch: report.watch().map(WatchDoc::of),
@@ -210,6 +213,11 @@ impl<'a> Document<'a> {
         serde_json::to_writer(&mut out, self).map_err(std::io::Error::from)?;
         out.write_all(b"\n")
     }
+}
+
+fn knees(report: &RunReport) -> Vec<KneeDoc> {
+    let results = report.series.iter().map(|series| &series.result);
+    results.flat_map(coretalk_model::queue::sweeps).map(|sweep| KneeDoc::of(&sweep)).collect()
 }
 
 /// The load of a run of queues.

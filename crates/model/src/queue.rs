@@ -1,8 +1,10 @@
 //! Throughput of bounded queues: the matrices of a run of series, and what can be said of them in words.
 
 mod summary;
+mod sweep;
 
 pub use summary::{Balance, Best, RelationRate, ShapeRates, Verification, best, rates, verification};
+pub use sweep::{Kept, Knee, Step, Sweep, sweeps};
 
 use crate::series::{SeriesResult, TrialResult};
 use crate::stats::Estimate;
@@ -30,6 +32,10 @@ pub mod names {
     pub const CORRECTED: &str = "corrected";
     /// From the time at which it was sent.
     pub const UNCORRECTED: &str = "uncorrected";
+    /// Passes that kept the rate.
+    pub const KEPT: &str = "passes_kept";
+    /// Passes that did not.
+    pub const MISSED: &str = "passes_missed";
 }
 
 /// One ordered pair of CPUs through one queue.

@@ -40,6 +40,10 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("coretalk queue", "three queues, five capacities"),
             ("coretalk queue --queue spsc,flume --capacity 64", "two queues, one capacity"),
             ("coretalk queue --queue spsc --rate 100k/s", "latency at a fixed rate"),
+            (
+                "coretalk queue --queue spsc,flume --rate-sweep",
+                "the highest rate each keeps, and its latency",
+            ),
         ],
     ),
     (

@@ -1,7 +1,7 @@
 //! Options of `queue`.
 
 use crate::args::series::{SeriesArgs, list};
-use crate::args::value::{self, AutoOr, PairsWord};
+use crate::args::value::{self, AutoOr, PairsWord, RatesWord};
 use clap::Args;
 use coretalk_model::Picos;
 use coretalk_model::series::Parameters;
@@ -9,7 +9,7 @@ use coretalk_model::series::Parameters;
 /// Options of `queue`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct QueueArgs {
-    /// Queue capacities in messages, 1 to 4194302 (default: 1,10,100,1000,10000)
+    /// Queue capacities in messages, 1 to 4194302 (default: 1,10,100,1000,10000; with --rate-sweep 1000)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub capacity: Vec<String>,
     /// Queues: semaphore, semaphore-spin:N, semaphore-slim, sem-t, mutex, spsc, slots, sync-channel, array-queue,
@@ -26,6 +26,17 @@ pub struct QueueArgs {
     /// Send at a fixed rate, for example 100k/s, and measure message latency
     #[arg(long, value_name = "N/s", value_parser = value::rate, conflicts_with_all = ["producers", "consumers"])]
     pub rate: Option<f64>,
+    /// Send at 21 rates from FROM to TO, for example 100k..10M/s, measure message latency at each, and find the highest
+    /// rate that the queue keeps (default: 10k..100M/s)
+    #[arg(
+        long,
+        value_name = "FROM..TO",
+        num_args = 0..=1,
+        default_missing_value = "auto",
+        value_parser = value::rates,
+        conflicts_with_all = ["rate", "producers", "consumers"]
+    )]
+    pub rate_sweep: Option<RatesWord>,
     /// Number of producers per queue, for queues that allow several
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=255))]
     pub producers: Option<u32>,
@@ -33,11 +44,11 @@ pub struct QueueArgs {
     #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=255))]
     pub consumers: Option<u32>,
     /// Pairs to measure, producer first: all, representatives, or a list such as 0-1,9-4 (default: all if that takes
-    /// about a minute, else representatives of each relation and some others)
+    /// about a minute, else representatives of each relation and some others; with --rate-sweep one of each relation)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs, conflicts_with_all = ["producers", "consumers"])]
     pub pairs: Option<PairsWord>,
     /// Pairs measured at the same time (default: auto, one unless that takes too long)
-    #[arg(long, value_name = "auto|N", value_parser = value::parallel, conflicts_with_all = ["rate", "producers", "consumers"])]
+    #[arg(long, value_name = "auto|N", value_parser = value::parallel, conflicts_with_all = ["rate", "rate_sweep", "producers", "consumers"])]
     pub parallel: Option<AutoOr>,
 }
 
@@ -60,6 +71,7 @@ impl SeriesArgs for QueueArgs {
             .with_some("payload", list(&self.payload))
             .with_some("messages", self.messages.map(|messages| messages as f64))
             .with_some("rate_per_s", self.rate)
+            .with_some("rate_sweep", self.rate_sweep.map(|rates| rates.to_string()))
             .with_some("producers", side(self.producers))
             .with_some("consumers", side(self.consumers))
             .with_some("pairs", pairs)

@@ -129,6 +129,38 @@ pub fn rate(text: &str) -> Result<f64, String> {
     time::parse_rate(text).map_err(|error| format!("failed to {error}"))
 }
 
+/// Rates of a sweep, as typed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RatesWord {
+    /// Those that suit most queues.
+    Auto,
+    /// From the first to the second, in messages per second.
+    Between([f64; 2]),
+}
+
+impl std::fmt::Display for RatesWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RatesWord::Auto => f.write_str("auto"),
+            RatesWord::Between([from, to]) => write!(f, "{from}..{to}"),
+        }
+    }
+}
+
+/// `auto`, or `100k..10M/s`: `/s` may be left out on either side.
+pub fn rates(text: &str) -> Result<RatesWord, String> {
+    if text == "auto" {
+        return Ok(RatesWord::Auto);
+    }
+    let (from, to) = text.split_once("..").ok_or("expected FROM..TO, for example `100k..10M/s`")?;
+    let [from, to] = [from, to].map(|end| rate(&format!("{}/s", end.trim().trim_end_matches("/s"))));
+    let (from, to) = (from?, to?);
+    match from < to {
+        true => Ok(RatesWord::Between([from, to])),
+        false => Err("the first rate must be below the second".into()),
+    }
+}
+
 /// `KEY=VALUE`.
 pub fn note(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {

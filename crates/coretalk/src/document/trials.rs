@@ -1,13 +1,14 @@
 //! What follows from trials beside their numbers: how long to look before sleeping, how busy CPUs were, what a cell of a
 //! queue has beside its throughput.
 
-use super::{Ci, known, significant};
+use super::{Ci, ValueDoc, known, significant};
 use crate::RunReport;
-use coretalk_model::queue::{QueueCell, both};
+use coretalk_model::queue::{QueueCell, Sweep, both};
 use coretalk_model::series::LoadCurve;
 use coretalk_model::wait::{Crossover, crossovers};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// How long to look before sleeping.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -46,6 +47,47 @@ impl SpinDoc {
             strategy: found.spinning,
             later_ns: known(found.later_ns[0]),
             later_ci: interval(found.later_ns),
+        }
+    }
+}
+
+/// Up to which rate a queue keeps up, of a sweep of rates.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct KneeDoc {
+    /// `queue`, `payload` and `capacity`.
+    parameters: BTreeMap<String, ValueDoc>,
+    /// Producer and consumer.
+    placement: Vec<u32>,
+    /// How many rates were tried.
+    rates: u64,
+    /// The highest rate that most passes kept (at 95 %) below all that most did not; null where there is none.
+    keeps_per_s: Option<f64>,
+    /// The lowest rate that most passes did not keep (at 95 %) above all that most did; null where there is none.
+    fails_per_s: Option<f64>,
+    /// The smallest p99 of corrected delays of a rate that is kept, in nanoseconds.
+    p99_least_ns: Option<f64>,
+    /// The highest rate with at most twice that p99, below all with more.
+    p99_within_double_per_s: Option<f64>,
+    /// The lowest rate from which the p99 is more than twice that, or unknown since the rate is not kept.
+    p99_doubled_per_s: Option<f64>,
+}
+
+impl KneeDoc {
+    pub(super) fn of(sweep: &Sweep<'_>) -> KneeDoc {
+        let text = |text: &str| ValueDoc::Text(text.to_owned());
+        let capacity = ValueDoc::Number(sweep.capacity as f64);
+        let parameters =
+            [("queue", text(sweep.queue)), ("payload", text(sweep.payload)), ("capacity", capacity)];
+        let (knee, doubling) = (sweep.knee(), sweep.doubling());
+        KneeDoc {
+            parameters: parameters.map(|(name, value)| (name.to_owned(), value)).into(),
+            placement: sweep.placement.iter().map(|cpu| cpu.0).collect(),
+            rates: sweep.steps.len() as u64,
+            keeps_per_s: knee.holds_at.and_then(known),
+            fails_per_s: knee.ends_by.and_then(known),
+            p99_least_ns: sweep.least_p99().and_then(|(_, least)| known(least)),
+            p99_within_double_per_s: doubling.holds_at.and_then(known),
+            p99_doubled_per_s: doubling.ends_by.and_then(known),
         }
     }
 }

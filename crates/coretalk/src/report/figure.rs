@@ -14,6 +14,7 @@ pub mod multiples;
 pub mod picture_file;
 pub mod placements;
 pub mod spectra;
+pub mod sweep;
 pub mod timeline;
 
 use super::input::Map;

@@ -22,7 +22,7 @@ use crate::blocks::Block;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesProbe;
-use coretalk_model::queue::{QueueCell, names};
+use coretalk_model::queue::{QueueCell, names, sweeps};
 use coretalk_model::series::summary::{headline, modes};
 use coretalk_model::series::{Gathering, TimeUnit, TrialResult, alike};
 
@@ -69,7 +69,7 @@ pub(super) fn answer(report: &RunReport, series: &SeriesReport) -> Option<String
             let trials: Vec<&TrialResult> = series.result.trials.iter().collect();
             jitter::sentence(&trials).map(|said| capitalized(&said))
         }
-        probe => best::sentence(report, series, probe),
+        probe => queue::sweep::answer(report, series).or_else(|| best::sentence(report, series, probe)),
     }
 }
 
@@ -89,7 +89,10 @@ fn found_with<'a>(
     };
     let trials: Vec<&TrialResult> =
         series.result.trials.iter().filter(|trial| trial.spec.probe == name).collect();
-    let listed: Vec<&TrialResult> = trials.iter().copied().filter(|trial| !QueueCell::holds(trial)).collect();
+    let sweeps = sweeps(&series.result);
+    let is_listed =
+        |trial: &&TrialResult| !QueueCell::holds(trial) && !sweeps.iter().any(|sweep| sweep.holds(trial));
+    let listed: Vec<&TrialResult> = trials.iter().copied().filter(is_listed).collect();
     let mut blocks = match name {
         coretalk_model::contend::names::PROBE => contend::blocks(probe, &series.result),
         coretalk_model::jitter::names::PROBE => jitter::blocks(&trials),
@@ -97,6 +100,7 @@ fn found_with<'a>(
         wait::PROBE => wait::blocks(report, series, &listed),
         names::PROBE => {
             let mut blocks = queues(report, series);
+            blocks.extend(queue::sweep::blocks(report, sweeps));
             blocks.extend(body(report, series, probe, &listed));
             blocks
         }

@@ -212,6 +212,80 @@ fn a_rate_gives_both_delays_and_one_beyond_the_pair_is_saturated() {
 }
 
 #[test]
+fn a_sweep_of_rates_names_the_knee_on_the_screen_in_the_document_and_on_the_page() {
+    let tool = Tool::new();
+    let words = [
+        "queue",
+        "--machine",
+        "sim:chiplet-16",
+        "--seed",
+        "1",
+        "--queue",
+        "spsc,semaphore",
+        "--pairs",
+        "0-8",
+    ];
+    let words =
+        [&words[..], &["--rate-sweep", "1M..100M/s", "--budget", "20s", "-q", "--name", "sweep"]].concat();
+    let screen = tool.done(&words).out;
+    let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let document = document(&tool, &["export", "sweep", "--format", "json"]);
+    let knees = document["knees"].as_array().unwrap();
+    assert_eq!((knees.len(), document["matrices"].as_array().unwrap().len()), (2, 0));
+    for knee in knees {
+        let [holds, ends] = ["keeps_per_s", "fails_per_s"].map(|name| knee[name].as_f64().unwrap() / 1e6);
+        assert!(1.0 < holds && holds < ends && ends < 100.0, "{knee}");
+        let said = format!("keeps up with {holds} M messages/s, not with {ends} M");
+        let queue = knee["parameters"]["queue"].as_str().unwrap();
+        assert!(flat.contains(&format!("{queue} {said}")), "{said} is not in\n{screen}");
+        assert_eq!((&knee["rates"], &knee["parameters"]["capacity"]), (&21.into(), &1000.0.into()));
+        assert!(knee["p99_least_ns"].as_f64().unwrap() > 85.0, "a line travels: {knee}");
+    }
+    assert!(
+        screen.contains("░ not kept") && screen.lines().all(|line| line.chars().count() <= 100),
+        "{screen}"
+    );
+    let counts = |one: &Value, name: &str| one["counts"][name].as_u64().unwrap();
+    let first: Vec<&Value> = document["series"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["parameters"]["view"] == "corrected")
+        .collect();
+    assert!(counts(first[0], "passes_kept") >= 8 && counts(first[0], "passes_missed") == 0, "{}", first[0]);
+
+    let page = tool.path().join("page.html");
+    tool.done(&["report", "sweep", "-o", page.to_str().unwrap()]);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert_eq!(page.matches("messages/s offered").count(), 4, "a chart for each queue, wide and narrow");
+    let csv = tool.done(&["export", "sweep", "--format", "csv"]).out;
+    assert_eq!(
+        csv.lines().filter(|line| line.contains(",corrected,")).count(),
+        document["series"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|one| one["parameters"]["view"] == "corrected" && one["count"].as_u64() > Some(0))
+            .count()
+    );
+}
+
+#[test]
+fn a_sweep_takes_one_pair_of_each_relation_and_ends_that_rise() {
+    let tool = Tool::new();
+    let words =
+        ["queue", "--machine", "sim:chiplet-16", "--queue", "spsc", "--rate-sweep", "-q", "--no-save"];
+    let document = document(&tool, &[&words[..], &["--budget", "3s", "--format", "json"]].concat());
+    let placements: Vec<&Value> =
+        document["knees"].as_array().unwrap().iter().map(|knee| &knee["placement"]).collect();
+    assert_eq!(placements.len(), 2, "inside an L3 and across: {placements:?}");
+    for (rates, part) in [("9M..1M/s", "below the second"), ("9M", "FROM..TO"), ("0..1M", "1000G/s")] {
+        let refused = tool.call(&["queue", "--machine", "sim:chiplet-16", "--rate-sweep", rates]);
+        assert!(refused.code == 2 && refused.err.contains(part), "{rates}: {}", refused.err);
+    }
+}
+
+#[test]
 fn several_producers_are_one_series_and_share_nothing_with_the_matrices() {
     let words = ["--producers", "2", "--queue", "mutex", "--format", "json", "-q", "--no-save"];
     let document = document(&Tool::new(), &queue(&words));

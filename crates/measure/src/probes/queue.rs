@@ -3,6 +3,7 @@
 #[cfg(all(target_os = "linux", not(miri)))]
 mod perform;
 mod price;
+mod sweep;
 mod trials;
 
 use crate::pricing::Pricing;
@@ -47,6 +48,8 @@ const QUANTITIES: &[Quantity] = &[
         .meaning("time from when a message was due until it was received"),
     Quantity::events(names::UNCORRECTED, "uncorrected").in_table(),
     Quantity::rate(names::RATE, "messages/s", "messages").headline(1).in_table(),
+    Quantity::count(names::KEPT, "passes kept"),
+    Quantity::count(names::MISSED, "passes missed"),
     Quantity::count(names::MESSAGES, "messages"),
     Quantity::count(names::FULL, "full"),
     Quantity::count(names::EMPTY, "empty"),
@@ -128,7 +131,10 @@ const KEPT: f64 = 0.99;
 pub fn observe(observed: &mut Observed, rate: TickRate, per_s: [f64; 2], delays: &Delays) {
     let [requested, reached] = per_s;
     observed.value(names::RATE, reached);
-    if reached < KEPT * requested {
+    let is_kept = reached >= KEPT * requested;
+    observed.count(names::KEPT, u64::from(is_kept));
+    observed.count(names::MISSED, u64::from(!is_kept));
+    if !is_kept {
         observed.flags.set(Flag::Saturated);
         return;
     }

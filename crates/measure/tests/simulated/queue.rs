@@ -2,12 +2,13 @@
 //! and what they must not change.
 
 use crate::trials::{all_cpus, measure, open, open_toml, pass, settings_of};
+use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesRequest;
 use coretalk_measure::session::series::plan;
 use coretalk_measure::{Machine, Scenario, SimMachine};
 use coretalk_model::latency::Regime;
-use coretalk_model::queue::{matrices, names, rates};
+use coretalk_model::queue::{Kept, matrices, names, rates, sweeps};
 use coretalk_model::series::{Parameters, SeriesResult, SeriesSettings, TrialResult};
 use coretalk_model::stats::median;
 use coretalk_model::{CpuId, Flag, Level, Picos, Relation};
@@ -108,6 +109,43 @@ fn semaphore_slim_shows_the_order_that_zen_5_and_csharp_have_shown() {
         for at in [at_100, at_1000] {
             let [one, inside, across] = at;
             assert!(one > inside && inside > across, "{payload}: {at:?}");
+        }
+    }
+}
+
+/// What a message takes at most on either side: `spsc` 3 ns, `array-queue` 10 ns and the line of an index, each with the
+/// work on a word (0.5 ns) and an eighth of the line that it lies on.
+fn stated_ns(queue: &str, line_ns: f64) -> f64 {
+    match queue {
+        "spsc" => 3.5 + line_ns / 8.0,
+        "array-queue" => 10.5 + line_ns * 1.125,
+        other => panic!("no stated cost of {other}"),
+    }
+}
+
+#[test]
+fn the_knee_lies_where_the_stated_costs_put_it() {
+    let mut machine = open("chiplet-16");
+    for (to, sweep) in [(1, "20000000..300000000"), (8, "5000000..100000000")] {
+        let pairs = [[CpuId(0), CpuId(to)]];
+        let line_ns = machine.bare_stage(&pairs[0]).transfer_ns(pairs[0][0], pairs[0][1]);
+        let options = Parameters::default().with("queue", "spsc,array-queue").with("capacity", "1000");
+        let options = options.with("pairs", "listed").with("rate_sweep", sweep);
+        let settings = settings_of(&machine, "queue", (pairs[0].to_vec(), &pairs), options, 0.05, 20);
+        let (result, ..) = measure(&mut machine, &settings);
+        let found = sweeps(&result);
+        assert_eq!(found.len(), 2, "one for each queue");
+        for sweep in found {
+            assert_eq!(sweep.steps.len(), 21);
+            let knee = sweep.knee();
+            let [holds, ends] = [knee.holds_at.unwrap(), knee.ends_by.unwrap()];
+            let stated = 1e9 / stated_ns(sweep.queue, line_ns);
+            println!("{} {} 0-{to}: {holds} to {ends}, stated {stated:.0}", sweep.queue, sweep.capacity);
+            // Single messages scatter: it passes some percent less than its mean cost says.
+            assert!(holds < stated && stated < 1.25 * ends, "{sweep:?}");
+            assert!(ends / holds < 1.5, "neighbours of the sweep, or one between them");
+            let below = sweep.steps.iter().filter(|step| step.rate_per_s < holds);
+            assert!(below.clone().count() > 0 && below.into_iter().all(|step| step.kept() == Kept::Yes));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Which trials a request for queues means, and what one trial means.
 
+use super::sweep;
 use crate::queues::catalogue::{Kind, Payload, Waits, kind};
 use crate::series::{Concurrent, RequestError, SeriesRequest};
 use coretalk_model::series::{Parameters, TrialSpec};
@@ -10,6 +11,8 @@ use coretalk_model::{CpuId, Relation};
 const QUEUES: &str = "semaphore-slim,semaphore,spsc";
 /// Capacities where none are asked for.
 pub const CAPACITIES: &str = "1,10,100,1000,10000";
+/// The capacity of a sweep of rates where none is asked for: each has as many trials as there are rates.
+const CAPACITY_OF_SWEEP: &str = "1000";
 /// The largest capacity: what the counters of our semaphores hold.
 pub const MOST_CAPACITY: u64 = crate::queues::bounded::MOST_PERMITS as u64;
 /// Pairs that stand for each relation where not all are measured.
@@ -88,8 +91,14 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         .into_iter()
         .map(|name| kind(&name).map(|(kind, _)| (name, kind)))
         .collect::<Result<Vec<_>, _>>()?;
+    let sweep = options.text("rate_sweep").map(sweep::rates).transpose()?;
+    let rates: Vec<Option<f64>> = match &sweep {
+        Some(rates) => rates.iter().copied().map(Some).collect(),
+        None => vec![options.number("rate_per_s")],
+    };
+    let default = if sweep.is_some() { CAPACITY_OF_SWEEP } else { CAPACITIES };
     let capacities =
-        list("capacity", CAPACITIES).iter().map(|text| capacity(text)).collect::<Result<Vec<_>, _>>()?;
+        list("capacity", default).iter().map(|text| capacity(text)).collect::<Result<Vec<_>, _>>()?;
     let payloads =
         list("payload", "u64").iter().map(|text| Payload::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let side = |name| options.number(name).unwrap_or(1.0) as usize;
@@ -110,14 +119,14 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
                 let shape = Parameters::default()
                     .with("queue", name.as_str())
                     .with("payload", payload.to_string())
-                    .with("capacity", capacity as f64)
-                    .with_some("rate_per_s", options.number("rate_per_s"));
-                shapes.push(match sides {
+                    .with("capacity", capacity as f64);
+                let shape = match sides {
                     [1, 1] => shape,
                     [producers, consumers] => {
                         shape.with("producers", producers as f64).with("consumers", consumers as f64)
                     }
-                });
+                };
+                shapes.extend(rates.iter().map(|rate| shape.clone().with_some("rate_per_s", *rate)));
             }
         }
     }
@@ -157,6 +166,11 @@ fn placements(request: &SeriesRequest<'_>, sides: [usize; 2], shapes: usize) -> 
         Some("listed") => of(request.pairs),
         Some("representatives") => of(&sample(request)),
         Some(_) => of(&all(cpus)),
+        // A curve for each relation; one CPU has none.
+        None if request.options.text("rate_sweep").is_some() => match (request.pairs, cpus) {
+            ([], [cpu, ..]) => vec![vec![*cpu; 2]],
+            (pairs, _) => of(pairs),
+        },
         None if cpus.len() * cpus.len() * shapes > MOST_TRIALS => of(&sample(request)),
         None => of(&all(cpus)),
     }

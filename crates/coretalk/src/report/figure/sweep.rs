@@ -1,0 +1,37 @@
+//! Delays of a queue over the rate that messages were sent at: a chart for each sweep.
+
+use super::chart::{Axis, Chart, Curve, Kind, Marks};
+use crate::RunReport;
+use crate::report::picture::Picture;
+use crate::report::queue::sweep::{SHARES, short_words, title};
+use crate::report::text::capitalized;
+use coretalk_model::queue::{Kept, Sweep, sweeps};
+
+/// More would be a wall of charts; the table of knees has all.
+const MOST: usize = 8;
+
+/// A chart for each sweep of a run, of many for the first.
+pub fn charts(report: &RunReport, size: [f64; 2]) -> Vec<Picture> {
+    let found = report.series.iter().flat_map(|series| sweeps(&series.result));
+    found.take(MOST).filter_map(|sweep| chart(report, &sweep, size)).collect()
+}
+
+fn chart(report: &RunReport, sweep: &Sweep<'_>, [width, height]: [f64; 2]) -> Option<Picture> {
+    let curves = SHARES.map(|(name, share, _)| {
+        let kept = sweep.steps.iter().filter(|step| step.kept() != Kept::No);
+        let points = kept.filter_map(|step| Some([step.rate_per_s, step.percentile_ns(share)?])).collect();
+        Curve { name: name.to_owned(), points, marks: Marks::Joined, intervals: Vec::new() }
+    });
+    let curves: Vec<Curve> = curves.into_iter().filter(|curve| !curve.points.is_empty()).collect();
+    // The axis reaches to the highest rate that was tried: where the curves end before, it was not kept.
+    let rates = sweep.steps.iter().map(|step| step.rate_per_s);
+    let values = curves.iter().flat_map(|curve| &curve.points).map(|[_, y]| *y);
+    let chart = Chart {
+        title: format!("{}: delay at each rate", title(report, sweep)),
+        finding: Some(capitalized(&short_words(sweep.knee()))),
+        x: Axis::over("messages/s offered", Kind::Log, rates)?,
+        y: Axis::over("ns since the message was due", Kind::Log, values)?,
+        curves: curves.clone(),
+    };
+    Some(chart.draw(width, height))
+}

@@ -1,0 +1,295 @@
+//! One queue at rising rates: up to which rate it keeps up, delays at each, and a plot of them.
+
+use crate::RunReport;
+use crate::SeriesReport;
+use crate::blocks::{Block, Cell, Column, Table};
+use crate::report::style::Style;
+use crate::report::text::{columns, cut, grouped, left, ns, plain, right};
+use crate::report::trial_words::{median_width, placement_words};
+use coretalk_model::queue::{Kept, Knee, Step, Sweep, names, sweeps};
+use coretalk_model::series::TimeUnit;
+
+/// More sweeps than this are told by their knees alone.
+const MOST_DETAILED: usize = 8;
+/// More than this are counted in the sentence that a screen begins with.
+const MOST_SAID: usize = 3;
+/// From this width on a terminal shows everything.
+const ROOMY: usize = 90;
+/// Lines of a plot.
+const HEIGHT: usize = 13;
+/// Columns of a plot, at most.
+const WIDEST: usize = 84;
+/// Percentiles of a plot and what draws them; what stands first is drawn over what follows.
+pub const SHARES: [(&str, f64, char); 3] = [("p50", 0.5, 'o'), ("p99", 0.99, 'x'), ("p99.9", 0.999, '+')];
+/// What fills the column of a rate that is not kept.
+const NOT_KEPT: char = '░';
+
+/// What the sweeps of a run found, in one sentence; `None` where it has none.
+pub(in crate::report) fn answer(report: &RunReport, series: &SeriesReport) -> Option<String> {
+    let found = sweeps(&series.result);
+    let said = found.iter().take(MOST_SAID).map(|sweep| {
+        let name = name(report, sweep, &found);
+        let name = if name.is_empty() { plain(sweep.queue) } else { name };
+        format!("{name} {}", short_words(sweep.knee()))
+    });
+    let said = said.collect::<Vec<_>>().join("; ");
+    let more = match found.len().saturating_sub(MOST_SAID) {
+        0 => String::new(),
+        more => format!("; {more} more below"),
+    };
+    (!found.is_empty()).then(|| format!("{said}{more}"))
+}
+
+/// Knees, then a table and a plot for each sweep; nothing without one.
+pub(in crate::report) fn blocks<'a>(report: &RunReport, found: Vec<Sweep<'a>>) -> Vec<Block<'a>> {
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let mut blocks = Vec::new();
+    if found.len() > 1 {
+        blocks.extend([Block::Table(knees(report, &found)), Block::Gap]);
+    }
+    if found.len() > MOST_DETAILED {
+        blocks.push(Block::Prose("Delays at each rate: coretalk export RUN --format csv".to_owned()));
+        return blocks;
+    }
+    blocks.push(Block::Prose(
+        "Delay of a message from when it was due until it was received, so that one that is sent late counts as late; \
+         offered and reached: million messages per second. A pass keeps a rate if it reaches 99 % of it. !: some \
+         passes did not, and delays are of the others. p99 once sent: from the actual send, which hides lateness."
+            .to_owned(),
+    ));
+    let titles: Vec<String> = found.iter().map(|sweep| title(report, sweep)).collect();
+    for (sweep, title) in found.into_iter().zip(titles) {
+        blocks.extend([Block::Gap, Block::Heading(title), Block::Table(table(&sweep)), Block::Gap]);
+        blocks.extend(words(&sweep).into_iter().map(Block::Conclusion));
+        blocks.push(Block::drawing(move |style| plot(&sweep, style)));
+    }
+    blocks
+}
+
+/// `spsc, u64, capacity 1 000; CPUs 0 → 1, same L3`.
+pub fn title(report: &RunReport, sweep: &Sweep<'_>) -> String {
+    let Sweep { queue, payload, capacity, placement, .. } = sweep;
+    let capacity = grouped(*capacity as i64);
+    let placed = placement_words(report, placement);
+    format!("{}, {}, capacity {capacity}; {placed}", plain(queue), plain(payload))
+}
+
+/// What tells a sweep from the others; empty where there are none.
+fn name(report: &RunReport, sweep: &Sweep<'_>, all: &[Sweep<'_>]) -> String {
+    let differs =
+        |of: &dyn Fn(&Sweep<'_>) -> String| all.iter().any(|other| of(other) != of(sweep)).then(|| of(sweep));
+    let parts = [
+        differs(&|sweep| plain(sweep.queue)),
+        differs(&|sweep| plain(sweep.payload)),
+        differs(&|sweep| format!("capacity {}", grouped(sweep.capacity as i64))),
+        differs(&|sweep| placement_words(report, sweep.placement)),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn knees(report: &RunReport, found: &[Sweep<'_>]) -> Table {
+    let columns = [
+        Column::words("queue"),
+        Column::words("payload").from_width(ROOMY),
+        Column::numbers("capacity"),
+        Column::words("CPUs"),
+        Column::numbers("keeps").meaning("the highest rate that it keeps"),
+        Column::numbers("fails").meaning("and the lowest that it does not"),
+        Column::numbers("p99 least").meaning("the smallest p99"),
+        Column::numbers("doubles").meaning("the rates between which it doubles"),
+    ];
+    let rate = |rate: Option<f64>| Cell::known(rate.map(per_s));
+    let rows = found.iter().map(|sweep| {
+        let knee = sweep.knee();
+        [
+            plain(sweep.queue).into(),
+            plain(sweep.payload).into(),
+            grouped(sweep.capacity as i64).into(),
+            placement_words(report, sweep.placement).into(),
+            rate(knee.holds_at),
+            rate(knee.ends_by),
+            Cell::known(sweep.least_p99().map(|(_, least)| time(least))),
+            Cell::known(match sweep.doubling() {
+                Knee { holds_at: Some(holds), ends_by: Some(ends) } => {
+                    Some(format!("{} to {}", per_s(holds), per_s(ends)))
+                }
+                _ => None,
+            }),
+        ]
+    });
+    Table::new(columns).about("Each queue at rising rates, in messages per second").with(rows)
+}
+
+fn table(sweep: &Sweep<'_>) -> Table {
+    let times = TimeUnit::of(sweep.steps.iter().filter_map(|step| step.percentile_ns(0.5)));
+    let columns = [
+        Column::numbers("offered"),
+        Column::numbers("reached"),
+        Column::numbers("passes kept"),
+        Column::numbers(format!("p50 {}", times.name)),
+        Column::numbers("±"),
+        Column::numbers("p99").marked(),
+        Column::numbers("p99.9").marked(),
+        Column::numbers("max").marked(),
+        Column::numbers("p99 once sent").from_width(ROOMY),
+    ];
+    let rows = sweep.steps.iter().map(|step| {
+        let [kept, missed] = step.passes();
+        let reached = step.trial.values.get(names::RATE).map(|rate| super::million(rate.point));
+        let is_known = step.kept() != Kept::No;
+        let mark = if missed > 0 { '!' } else { ' ' };
+        let at = |share: f64| {
+            let known = step.percentile_ns(share).filter(|_| is_known);
+            known.map_or(Cell::Unknown, |value| Cell::Marked(ns(value / times.ns), mark))
+        };
+        let p50 = step.percentile_ns(0.5).filter(|_| is_known);
+        let width = p50.map(|_| median_width(step.trial, names::CORRECTED));
+        let sent = step.trial.histogram(names::UNCORRECTED).and_then(|of| of.telling_percentile_ns(0.99));
+        [
+            super::million(step.rate_per_s).into(),
+            Cell::known(reached),
+            format!("{kept} of {}", kept + missed).into(),
+            Cell::known(p50.map(|value| ns(value / times.ns))),
+            Cell::known(width),
+            at(0.99),
+            at(0.999),
+            at(1.0),
+            Cell::known(sent.filter(|_| is_known).map(|value| ns(value / times.ns))),
+        ]
+    });
+    Table::new(columns).with(rows)
+}
+
+/// The knee of a sweep, and where its p99 doubles.
+fn words(sweep: &Sweep<'_>) -> Vec<String> {
+    let knee = match sweep.knee() {
+        Knee { holds_at: Some(holds), ends_by: Some(ends) } => format!(
+            "It keeps up with {} messages/s and does not with {}: the knee lies between them. Each is \
+             what most passes show (sign test, 95 %).",
+            per_s(holds),
+            per_s(ends)
+        ),
+        Knee { holds_at: Some(holds), ends_by: None } => format!(
+            "It keeps up with {} messages/s; no rate was shown to be too high. For the knee, end --rate-sweep at a \
+             higher rate.",
+            per_s(holds)
+        ),
+        Knee { holds_at: None, ends_by: Some(ends) } => format!(
+            "It does not keep up with {} messages/s; no lower rate was shown to be kept. For the knee, begin \
+             --rate-sweep at a lower rate.",
+            per_s(ends)
+        ),
+        Knee { holds_at: None, ends_by: None } => {
+            "Cannot tell which rates it keeps: passes do not agree, or there are too few.".to_owned()
+        }
+    };
+    let doubled = match (sweep.least_p99(), sweep.doubling()) {
+        (Some((rate, least)), Knee { holds_at: Some(holds), ends_by: Some(ends) }) => Some(format!(
+            "Its p99 is smallest at {} messages/s, {}; it is at most twice that up to {}, and always more from {} on.",
+            per_s(rate),
+            time(least),
+            per_s(holds),
+            per_s(ends)
+        )),
+        _ => None,
+    };
+    [Some(knee), doubled].into_iter().flatten().collect()
+}
+
+/// The knee as a part of a sentence.
+pub fn short_words(knee: Knee) -> String {
+    match knee {
+        Knee { holds_at: Some(holds), ends_by: Some(ends) } => {
+            format!("keeps up with {} messages/s, not with {}", per_s(holds), per_s(ends))
+        }
+        Knee { holds_at: Some(holds), ends_by: None } => {
+            format!("keeps up with {} messages/s; its limit was not reached", per_s(holds))
+        }
+        Knee { holds_at: None, ends_by: Some(ends) } => {
+            format!("does not keep up with {} messages/s, the lowest rate that tells", per_s(ends))
+        }
+        Knee { holds_at: None, ends_by: None } => "kept rates that cannot be told".to_owned(),
+    }
+}
+
+/// A rate that was chosen, with all its digits: `25 M`, `63 k`, `500`.
+pub fn per_s(rate: f64) -> String {
+    let (scale, letter) = match rate {
+        rate if rate >= 1e9 => (1e9, " G"),
+        rate if rate >= 1e6 => (1e6, " M"),
+        rate if rate >= 1e3 => (1e3, " k"),
+        _ => (1.0, ""),
+    };
+    // What division leaves behind the sixth decimal is no digit of the rate.
+    format!("{}{letter}", (rate / scale * 1e6).round() / 1e6)
+}
+
+fn time(value_ns: f64) -> String {
+    match value_ns {
+        value if value < 1e3 => format!("{} ns", ns(value)),
+        value if value < 1e6 => format!("{} µs", ns(value / 1e3)),
+        value => format!("{} ms", ns(value / 1e6)),
+    }
+}
+
+/// Percentiles over rates, both axes in equal ratios.
+fn plot(sweep: &Sweep<'_>, style: &Style) -> Vec<String> {
+    let value = |step: &Step<'_>, share: f64| step.percentile_ns(share).filter(|_| step.kept() != Kept::No);
+    let every = sweep.steps.iter().flat_map(|step| SHARES.map(|(_, share, _)| value(step, share)));
+    let [low, high] = every
+        .flatten()
+        .fold([f64::INFINITY, 0.0], |[low, high]: [f64; 2], value| [low.min(value), high.max(value)]);
+    let low = low.max(1.0);
+    if high <= low {
+        return Vec::new();
+    }
+    let at_line = |line: usize| high * (low / high).powf(line as f64 / (HEIGHT - 1) as f64);
+    let labels: Vec<String> = (0..HEIGHT).map(|line| time(at_line(line))).collect();
+    let gutter = labels.iter().map(|label| columns(label)).max().unwrap_or(0) + 2;
+    let width = style.width.saturating_sub(gutter + 4).clamp(20, WIDEST);
+    let [first, last] =
+        [sweep.steps.first(), sweep.steps.last()].map(|step| step.map_or(1.0, |step| step.rate_per_s));
+    let column =
+        |rate: f64| ((rate / first).ln() / (last / first).ln() * (width - 1) as f64).round() as usize;
+    let line = |value: f64| {
+        ((high / value.max(low)).ln() / (high / low).ln() * (HEIGHT - 1) as f64).round() as usize
+    };
+    let mut canvas = vec![vec![' '; width]; HEIGHT];
+    for step in &sweep.steps {
+        let at = column(step.rate_per_s).min(width - 1);
+        if step.kept() == Kept::No {
+            canvas.iter_mut().for_each(|cells| cells[at] = NOT_KEPT);
+        }
+        for (_, share, mark) in SHARES.iter().rev() {
+            if let Some(value) = value(step, *share) {
+                canvas[line(value).min(HEIGHT - 1)][at] = *mark;
+            }
+        }
+    }
+    let drawn = canvas.iter().zip(&labels).enumerate().map(|(line, (cells, label))| {
+        let is_tick = line % 4 == 0;
+        let cells: String = cells.iter().collect();
+        let label = if is_tick { label.as_str() } else { "" };
+        format!("{} {}{}", right(label, gutter - 1), if is_tick { '┤' } else { '│' }, cells.trim_end())
+    });
+    let mut lines: Vec<String> = drawn.collect();
+    let (mut ticks, mut names) = (vec!['─'; width], String::new());
+    for step in &sweep.steps {
+        let (at, name) = (column(step.rate_per_s).min(width - 1), per_s(step.rate_per_s));
+        let from = at.saturating_sub(columns(&name) / 2);
+        let is_free = from >= columns(&names) + 2 || names.is_empty();
+        if is_free && from + columns(&name) <= width + 2 {
+            ticks[at] = '┴';
+            names = left(&names, from) + &name;
+        }
+    }
+    let pad = " ".repeat(gutter);
+    lines.push(format!("{pad}└{}", ticks.into_iter().collect::<String>()));
+    lines.push(format!("{pad} {names}"));
+    let marks = SHARES.map(|(name, _, mark)| format!("{mark} {name}")).join("  ");
+    let legend = format!("{pad} {marks}  over messages/s offered; {NOT_KEPT} not kept");
+    lines.push(cut(&legend, style.width));
+    lines
+}

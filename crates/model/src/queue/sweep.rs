@@ -1,0 +1,242 @@
+//! [`Sweep`]: one queue between the same CPUs at rising rates, and the [`Knee`] beyond which it no longer keeps up.
+
+use super::names;
+use crate::CpuId;
+use crate::series::{SeriesResult, TrialResult};
+
+/// Fewer rates are some trials at a rate and no sweep.
+const FEWEST_RATES: usize = 3;
+/// How often passes may agree by chance before that says something: one time in twenty.
+const CHANCE: f64 = 0.05;
+
+/// Whether a queue kept a rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Most passes did, by a sign test at 95 %.
+    Yes,
+    /// Most passes did not, by the same test.
+    No,
+    /// Too few passes, or they do not agree.
+    Unclear,
+}
+
+/// One rate of a sweep.
+#[derive(Debug, Clone, Copy)]
+pub struct Step<'a> {
+    /// Messages per second that were meant to be sent.
+    pub rate_per_s: f64,
+    /// Everything that was found out.
+    pub trial: &'a TrialResult,
+}
+
+/// One queue between the same CPUs at several rates.
+#[derive(Debug, Clone)]
+pub struct Sweep<'a> {
+    /// Which queue.
+    pub queue: &'a str,
+    /// What travels.
+    pub payload: &'a str,
+    /// Messages that it holds.
+    pub capacity: u64,
+    /// Producer and consumer.
+    pub placement: &'a [CpuId],
+    /// By rising rate.
+    pub steps: Vec<Step<'a>>,
+}
+
+/// Where something ends along rising rates, in messages per second.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Knee {
+    /// The highest rate at which it holds, below all at which it does not; `None` where it holds at none such.
+    pub holds_at: Option<f64>,
+    /// The lowest rate at which it does not hold, above all at which it does; `None` where there is none such.
+    pub ends_by: Option<f64>,
+}
+
+/// The sweeps of a run, in the order of the plan.
+pub fn sweeps(result: &SeriesResult) -> Vec<Sweep<'_>> {
+    let mut found: Vec<Sweep<'_>> = Vec::new();
+    for trial in result.trials.iter().filter(|trial| trial.spec.probe == names::PROBE) {
+        let parameters = &trial.spec.parameters;
+        let (queue, payload) = (parameters.text("queue"), parameters.text("payload"));
+        let numbers = (parameters.number("capacity"), parameters.number("rate_per_s"));
+        let (Some(queue), Some(payload), (Some(capacity), Some(rate_per_s))) = (queue, payload, numbers)
+        else {
+            continue;
+        };
+        let key = (queue, payload, capacity as u64, trial.spec.placement.as_slice());
+        let step = Step { rate_per_s, trial };
+        match found.iter_mut().find(|sweep| sweep.key() == key) {
+            Some(sweep) => sweep.steps.push(step),
+            None => {
+                let (queue, payload, capacity, placement) = key;
+                found.push(Sweep { queue, payload, capacity, placement, steps: vec![step] });
+            }
+        }
+    }
+    found.retain(|sweep| sweep.steps.len() >= FEWEST_RATES);
+    for sweep in &mut found {
+        sweep.steps.sort_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
+    }
+    found
+}
+
+impl<'a> Sweep<'a> {
+    fn key(&self) -> (&'a str, &'a str, u64, &'a [CpuId]) {
+        (self.queue, self.payload, self.capacity, self.placement)
+    }
+
+    /// Whether a trial is one of its rates.
+    pub fn holds(&self, trial: &TrialResult) -> bool {
+        self.steps.iter().any(|step| std::ptr::eq(step.trial, trial))
+    }
+
+    /// Between the highest rate that it keeps and the lowest that it does not.
+    pub fn knee(&self) -> Knee {
+        knee(self.steps.iter().map(|step| (step.rate_per_s, step.kept())))
+    }
+
+    /// The rate with the smallest p99 of corrected delays among those that are kept, and that p99 in nanoseconds.
+    pub fn least_p99(&self) -> Option<(f64, f64)> {
+        let known = self.steps.iter().filter_map(|step| Some((step.rate_per_s, step.p99_ns()?)));
+        known.min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// Between the highest rate up to which the p99 of corrected delays is at most twice its smallest, and the lowest from
+    /// which it is above or no longer known because the queue does not keep up. Rates below that of the smallest p99 count
+    /// for nothing: CPUs that wait long for a message sleep deeper.
+    pub fn doubling(&self) -> Knee {
+        let Some((from, least)) = self.least_p99() else { return Knee::default() };
+        knee(self.steps.iter().filter(|step| step.rate_per_s >= from).map(|step| {
+            let holds = match (step.kept(), step.p99_ns()) {
+                (Kept::No, _) => Kept::No,
+                (_, Some(p99)) if p99 > 2.0 * least => Kept::No,
+                (_, Some(_)) => Kept::Yes,
+                (_, None) => Kept::Unclear,
+            };
+            (step.rate_per_s, holds)
+        }))
+    }
+}
+
+impl Step<'_> {
+    /// How many passes kept the rate, and how many did not.
+    pub fn passes(&self) -> [u64; 2] {
+        [names::KEPT, names::MISSED].map(|name| self.trial.counts.get(name).copied().unwrap_or(0))
+    }
+
+    /// Whether most passes kept the rate.
+    pub fn kept(&self) -> Kept {
+        match self.passes() {
+            [kept, missed] if is_most(kept, missed) => Kept::Yes,
+            [kept, missed] if is_most(missed, kept) => Kept::No,
+            _ => Kept::Unclear,
+        }
+    }
+
+    /// The p99 of a rate that is kept.
+    fn p99_ns(&self) -> Option<f64> {
+        self.percentile_ns(0.99).filter(|_| self.kept() == Kept::Yes)
+    }
+
+    /// What a share of the corrected delays does not exceed, in nanoseconds, over the passes that kept the rate.
+    pub fn percentile_ns(&self, share: f64) -> Option<f64> {
+        self.trial.histogram(names::CORRECTED)?.telling_percentile_ns(share)
+    }
+}
+
+/// Whether more than half of all passes are of the first kind, at 95 %: by the chance that as many or more of them are so
+/// where each is of either kind equally often (a sign test, one-sided).
+fn is_most(of_this: u64, of_other: u64) -> bool {
+    let passes = of_this + of_other;
+    // The sum over all outcomes that are at least as good, each a step of Pascal's triangle from the last.
+    let (mut ways, mut chance) = (0.5f64.powi(passes as i32), 0.0);
+    for others in 0..=of_other.min(passes) {
+        chance += ways;
+        ways *= (passes - others) as f64 / (others + 1) as f64;
+    }
+    passes > 0 && chance <= CHANCE
+}
+
+fn knee(steps: impl Iterator<Item = (f64, Kept)>) -> Knee {
+    let (holding, failing): (Vec<_>, Vec<_>) =
+        steps.filter(|(_, holds)| *holds != Kept::Unclear).partition(|(_, holds)| *holds == Kept::Yes);
+    let first_failing = failing.first().map_or(f64::INFINITY, |(rate, _)| *rate);
+    let last_holding = holding.last().map_or(0.0, |(rate, _)| *rate);
+    Knee {
+        holds_at: holding.iter().map(|(rate, _)| *rate).rfind(|rate| *rate < first_failing),
+        ends_by: failing.iter().map(|(rate, _)| *rate).find(|rate| *rate > last_holding),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Histogram;
+    use crate::series::Parameters;
+    use crate::tests::spec;
+
+    /// A rate with so many passes that kept it and that did not, and the delay of nearly all its messages.
+    fn at(rate: f64, kept: u64, missed: u64, ns: f64) -> TrialResult {
+        let parameters = Parameters::default().with("queue", "spsc").with("payload", "u64");
+        let parameters = parameters.with("capacity", 10.0).with("rate_per_s", rate);
+        let mut delays = Histogram::new();
+        delays.record_ns(ns, if kept > 0 { 1_000 } else { 0 });
+        TrialResult {
+            passes: (kept + missed) as u32,
+            counts: [(names::KEPT.to_owned(), kept), (names::MISSED.to_owned(), missed)].into(),
+            histograms: [(names::CORRECTED.to_owned(), delays)].into(),
+            ..TrialResult::of(spec(names::PROBE, parameters, &[0, 1]))
+        }
+    }
+
+    fn of(trials: &[TrialResult]) -> SeriesResult {
+        SeriesResult { trials: trials.to_vec(), ..SeriesResult::default() }
+    }
+
+    #[test]
+    fn the_knee_lies_between_what_is_kept_and_what_is_not() {
+        let result = of(&[
+            at(4e6, 0, 8, 0.0),
+            at(1e6, 8, 0, 300.0),
+            at(5e5, 8, 0, 900.0),
+            at(2e6, 8, 0, 700.0),
+            at(3e6, 4, 4, 800.0),
+        ]);
+        let sweeps = sweeps(&result);
+        assert_eq!((sweeps.len(), sweeps[0].steps.len()), (1, 5));
+        assert_eq!(sweeps[0].knee(), Knee { holds_at: Some(2e6), ends_by: Some(4e6) });
+        assert_eq!(
+            sweeps[0].doubling(),
+            Knee { holds_at: Some(1e6), ends_by: Some(2e6) },
+            "longer waits below the best rate are no knee"
+        );
+    }
+
+    #[test]
+    fn rates_that_are_kept_above_others_that_are_not_widen_the_knee() {
+        let result = of(&[at(1e6, 8, 0, 1.0), at(2e6, 0, 8, 1.0), at(3e6, 8, 0, 1.0), at(4e6, 0, 8, 1.0)]);
+        assert_eq!(sweeps(&result)[0].knee(), Knee { holds_at: Some(1e6), ends_by: Some(4e6) });
+        let all = of(&[at(1e6, 8, 0, 1.0), at(2e6, 8, 0, 1.0), at(3e6, 8, 0, 1.0)]);
+        assert_eq!(sweeps(&all)[0].knee(), Knee { holds_at: Some(3e6), ends_by: None });
+        let none = of(&[at(1e6, 0, 8, 1.0), at(2e6, 0, 8, 1.0), at(3e6, 0, 8, 1.0)]);
+        assert_eq!(sweeps(&none)[0].knee(), Knee { holds_at: None, ends_by: Some(1e6) });
+        assert!(sweeps(&of(&[at(1e6, 8, 0, 1.0), at(2e6, 0, 8, 1.0)])).is_empty(), "two rates are no sweep");
+    }
+
+    #[test]
+    fn passes_decide_by_a_sign_test() {
+        // 1/16 is more than 1/20, 1/32 is less; 1/2⁸ + 8/2⁸ = 3.5 %, with one more of the others 14 %.
+        for (this, other, expected) in [
+            (4, 0, false),
+            (5, 0, true),
+            (7, 1, true),
+            (6, 2, false),
+            (0, 0, false),
+            (17, 7, true),
+            (16, 8, false),
+        ] {
+            assert_eq!(is_most(this, other), expected, "{this} of {}", this + other);
+        }
+    }
+}
