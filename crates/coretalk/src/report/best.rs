@@ -11,6 +11,7 @@ use coretalk_model::Flag;
 use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit};
 use coretalk_model::series::{TrialResult, Value, displayed_value};
 use coretalk_model::stats::Estimate;
+use std::collections::BTreeSet;
 
 /// Kinds that are named as alike; more are counted.
 const MOST_ALIKE: usize = 3;
@@ -102,12 +103,15 @@ pub(super) fn kinds<'a>(
     let differs = |of: &str| {
         alike.iter().any(|(_, _, trial)| trial.spec.parameters.0.get(of) != first.spec.parameters.0.get(of))
     };
+    // Found once: a map of all pairs has thousands of trials, and asking anew for each is their square.
+    let names: BTreeSet<&str> =
+        alike.iter().flat_map(|(_, _, trial)| trial.spec.parameters.iter()).map(|(name, _)| name).collect();
+    let differing: BTreeSet<&str> = names.into_iter().filter(|name| differs(name)).collect();
     let told = |trial: &TrialResult, is_kind: bool| {
-        let told = trial
-            .spec
-            .parameters
-            .iter()
-            .filter(|(name, value)| matches!(value, Value::Text(_)) == is_kind && differs(name));
+        let told =
+            trial.spec.parameters.iter().filter(|(name, value)| {
+                matches!(value, Value::Text(_)) == is_kind && differing.contains(name)
+            });
         told.map(|(name, value)| plain(&telling(name, value))).collect::<Vec<_>>()
     };
     let is_moved = alike.iter().any(|(_, _, trial)| trial.spec.placement != first.spec.placement);
