@@ -3,6 +3,7 @@
 // Loom explores what `handshakes.rs` lists, and nothing of this crate itself.
 #![cfg(not(loom))]
 
+pub mod adapters;
 #[cfg(target_os = "linux")]
 pub mod asm;
 pub mod counter;

@@ -103,6 +103,12 @@ flags! {
     Load = 24, "load", Shift;
     /// The CPU quota of the control group stopped the process while this was measured.
     Quota = 25, "quota", Shift;
+    /// The runtime of an adapter had not settled: it gets faster from pass to pass, or has run too little to tell.
+    Cold = 26, "cold", Shift;
+    /// More than a tenth of the CPU time of an adapter was used by other threads than those on the measured CPUs.
+    WorkedElsewhere = 27, "worked-elsewhere", Shift;
+    /// More than half of it was: the number says little about the measured CPUs.
+    Unclaimed = 28, "unclaimed", Void;
 }
 
 /// A set of flags.

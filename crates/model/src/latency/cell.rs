@@ -404,7 +404,10 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         | Flag::Remeasured
         | Flag::CoordShared
         | Flag::SharedSpin
-        | Flag::PauseExits => flag.name().into(),
+        | Flag::PauseExits
+        | Flag::Cold
+        | Flag::WorkedElsewhere
+        | Flag::Unclaimed => flag.name().into(),
     }
 }
 

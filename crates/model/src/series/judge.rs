@@ -134,6 +134,9 @@ fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason 
         Flag::TscUnsync => "the CPUs' counters differ by more than this takes".into(),
         Flag::Invalid => "the threads disagreed about what was done".into(),
         Flag::LostUpdates => "updates were lost".into(),
+        Flag::Cold => "the runtime had not warmed up".into(),
+        Flag::WorkedElsewhere => "other threads of the runtime used more than a tenth of the CPU time".into(),
+        Flag::Unclaimed => "other threads of the runtime used more than half of the CPU time".into(),
         Flag::Saturated => "the queue cannot keep up with the send rate: no latency".into(),
         other => other.name().into(),
     }

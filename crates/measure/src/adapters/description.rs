@@ -1,0 +1,210 @@
+//! [`Description`]: what an adapter says of itself and of what it offers.
+
+use super::protocol::{Kind, Payload, VERSION};
+use std::ops::RangeInclusive;
+
+/// What an adapter says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// Runtime and version, in its own words: `.NET 8.0.4`.
+    pub runtime: String,
+    /// What it can perform, in its own order.
+    pub offers: Vec<Offer>,
+}
+
+/// One thing that an adapter can perform.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// Of which kind.
+    pub kind: Kind,
+    /// What it is called there: `semaphoreslim`.
+    pub name: String,
+    /// What its messages may be; empty for what is no queue.
+    pub payloads: Vec<Payload>,
+    /// Capacities that it may have; every one for what is no queue.
+    pub capacities: RangeInclusive<u64>,
+}
+
+/// Capacities above this are asked of nobody.
+const MOST_CAPACITY: u64 = u32::MAX as u64;
+const ANY: RangeInclusive<u64> = 1..=MOST_CAPACITY;
+
+/// What is wrong with a description.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DescriptionError {
+    /// It begins with something else than the version.
+    #[error("the first line of `describe` is {found}, and has to be `{VERSION}`")]
+    Version {
+        /// The line, in quotes; or that there is none.
+        found: String,
+    },
+    /// The runtime is not named.
+    #[error("`describe` does not name its runtime: add a line like `runtime .NET 8.0.4`")]
+    NoRuntime,
+    /// Nothing is offered.
+    #[error("`describe` offers nothing: add a line that begins with `queue`, `wait` or `wake`")]
+    Nothing,
+    /// A line that says nothing known.
+    #[error("line {number} of `describe` cannot be read: {reason}: {line:?}")]
+    Line {
+        /// Which, from 1.
+        number: usize,
+        /// What is wrong with it.
+        reason: &'static str,
+        /// The line.
+        line: String,
+    },
+    /// A name is there twice.
+    #[error("`describe` offers {} `{name}` twice", .kind.word())]
+    Twice {
+        /// Of which kind.
+        kind: Kind,
+        /// The name.
+        name: String,
+    },
+}
+
+impl Description {
+    /// Reads what `describe` prints.
+    ///
+    /// ```
+    /// # use coretalk_measure::adapters::{Description, Kind};
+    /// let text = "coretalk-adapter 1\nruntime Go 1.22\nqueue channel payload=u64 capacity=1..64\nwait busy,yield\n";
+    /// let description = Description::parse(text).unwrap();
+    /// assert_eq!(description.runtime, "Go 1.22");
+    /// assert_eq!(description.find(Kind::Queue, "channel").unwrap().capacities, 1..=64);
+    /// assert!(description.find(Kind::Wait, "yield").is_some());
+    /// ```
+    ///
+    /// # Errors
+    /// [`DescriptionError`]: what is wrong, and what to do.
+    pub fn parse(text: &str) -> Result<Description, DescriptionError> {
+        let mut lines = text.lines().map(str::trim_end).enumerate();
+        match lines.next() {
+            Some((_, VERSION)) => {}
+            Some((_, line)) => return Err(DescriptionError::Version { found: format!("{line:?}") }),
+            None => return Err(DescriptionError::Version { found: "missing".to_owned() }),
+        }
+        let mut runtime = String::new();
+        let mut offers: Vec<Offer> = Vec::new();
+        for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
+            let wrong = |reason| DescriptionError::Line { number: index + 1, reason, line: line.to_owned() };
+            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            let rest = rest.trim();
+            if word == "runtime" {
+                runtime = rest.to_owned();
+                continue;
+            }
+            let kind = Kind::ALL.into_iter().find(|kind| kind.word() == word);
+            let kind = kind.ok_or_else(|| wrong("it begins with no known word"))?;
+            let fresh = match kind {
+                Kind::Queue => vec![queue(rest).map_err(wrong)?],
+                Kind::Wait | Kind::Wake => {
+                    rest.split(',').map(|name| plain(kind, name)).collect::<Result<_, _>>().map_err(wrong)?
+                }
+            };
+            for offer in fresh {
+                if offers.iter().any(|known| (known.kind, &known.name) == (kind, &offer.name)) {
+                    return Err(DescriptionError::Twice { kind, name: offer.name });
+                }
+                offers.push(offer);
+            }
+        }
+        match (runtime.is_empty(), offers.is_empty()) {
+            (true, _) => Err(DescriptionError::NoRuntime),
+            (_, true) => Err(DescriptionError::Nothing),
+            _ => Ok(Description { runtime, offers }),
+        }
+    }
+
+    /// What is offered under a name.
+    pub fn find(&self, kind: Kind, name: &str) -> Option<&Offer> {
+        self.of(kind).find(|offer| offer.name == name)
+    }
+
+    /// Everything of a kind.
+    pub fn of(&self, kind: Kind) -> impl Iterator<Item = &Offer> {
+        self.offers.iter().filter(move |offer| offer.kind == kind)
+    }
+}
+
+fn plain(kind: Kind, name: &str) -> Result<Offer, &'static str> {
+    let name = name.trim();
+    let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    if !is_name {
+        return Err("a name has letters a to z, digits and `-`, and begins with a letter");
+    }
+    Ok(Offer { kind, name: name.to_owned(), payloads: Vec::new(), capacities: ANY })
+}
+
+fn queue(text: &str) -> Result<Offer, &'static str> {
+    let mut words = text.split_whitespace();
+    let mut offer = plain(Kind::Queue, words.next().unwrap_or_default())?;
+    let mut capacities = None;
+    for word in words {
+        match word.split_once('=') {
+            Some(("payload", list)) => {
+                let known = |word: &str| Payload::ALL.into_iter().find(|payload| payload.word() == word);
+                let payloads: Option<Vec<Payload>> = list.split(',').map(known).collect();
+                offer.payloads = payloads.ok_or("a payload is `u64` or `string`")?;
+            }
+            Some(("capacity", range)) => {
+                capacities = Some(capacity(range).ok_or("a capacity is `any`, a number, or `A..B`, from 1 on")?);
+            }
+            _ => return Err("a queue has `payload=` and `capacity=`"),
+        }
+    }
+    match capacities {
+        Some(capacities) if !offer.payloads.is_empty() => Ok(Offer { capacities, ..offer }),
+        _ => Err("a queue has `payload=` and `capacity=`"),
+    }
+}
+
+fn capacity(text: &str) -> Option<RangeInclusive<u64>> {
+    if text == "any" {
+        return Some(ANY);
+    }
+    let (least, most) = text.split_once("..").unwrap_or((text, text));
+    let (least, most): (u64, u64) = (least.parse().ok()?, most.parse().ok()?);
+    (1 <= least && least <= most && most <= MOST_CAPACITY).then_some(least..=most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "coretalk-adapter 1\nruntime X 1\n";
+
+    #[test]
+    fn the_document_shows_a_description_that_is_understood() {
+        let document = include_str!("../../../../ADAPTERS.md");
+        let shown = document.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
+        let description = Description::parse(shown).unwrap();
+        assert_eq!(description.runtime, ".NET 8.0.4");
+        let channel = description.find(Kind::Queue, "channel").unwrap();
+        assert_eq!((channel.payloads.as_slice(), &channel.capacities), (&[Payload::U64][..], &(1..=65_536)));
+        assert_eq!(description.of(Kind::Wait).count(), 4);
+        assert!(description.find(Kind::Wake, "busy").is_none());
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_description_is_said() {
+        for (text, said) in [
+            ("", "the first line of `describe` is missing, and has to be `coretalk-adapter 1`"),
+            ("hello\n", "the first line of `describe` is \"hello\""),
+            ("coretalk-adapter 1\nwait busy\n", "does not name its runtime"),
+            (HEAD, "offers nothing"),
+            (&format!("{HEAD}wait busy,busy\n"), "offers wait `busy` twice"),
+            (&format!("{HEAD}lock spin\n"), "line 3 of `describe` cannot be read: it begins with no known word"),
+            (&format!("{HEAD}wait Busy\n"), "a name has letters a to z"),
+            (&format!("{HEAD}queue q payload=u64\n"), "a queue has `payload=` and `capacity=`"),
+            (&format!("{HEAD}queue q payload=u32 capacity=any\n"), "a payload is `u64` or `string`"),
+            (&format!("{HEAD}queue q payload=u64 capacity=0..4\n"), "a capacity is `any`"),
+            (&format!("{HEAD}queue q payload=u64 capacity=9..4\n"), "a capacity is `any`"),
+        ] {
+            let error = Description::parse(text).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! [`AdapterError`]: why an adapter has nothing to say, one sentence for each thing that can be wrong with it.
+
+use super::description::DescriptionError;
+use coretalk_model::{CpuId, CpuSet, Picos, TrialFailure};
+use std::io;
+use std::time::Duration;
+
+/// Why an adapter has nothing to say.
+#[derive(Debug, thiserror::Error)]
+pub enum AdapterError {
+    /// It could not be started.
+    #[error("`{program}` could not be started: {source}")]
+    NotStarted {
+        /// Which program.
+        program: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Its description cannot be read.
+    #[error(transparent)]
+    Description(#[from] DescriptionError),
+    /// It describes itself and does not end well.
+    #[error("`describe` ended with {end}{}", after(.said))]
+    DescribeFailed {
+        /// How it ended.
+        end: String,
+        /// The last line of its standard error.
+        said: String,
+    },
+    /// What is asked for is not offered.
+    #[error("the adapter does not offer {what}")]
+    NotOffered {
+        /// What.
+        what: String,
+    },
+    /// It says why it cannot do what was asked.
+    #[error("the adapter refuses: {text}")]
+    Refused {
+        /// Its words.
+        text: String,
+    },
+    /// It did not answer within the limit; it was killed.
+    #[error("no answer within {} s, while {awaited} was awaited; it was killed", .limit.as_secs_f64())]
+    Hung {
+        /// The limit.
+        limit: Duration,
+        /// What should have come.
+        awaited: &'static str,
+    },
+    /// It ended in the middle of a pass.
+    #[error("it ended with {end} while {awaited} was awaited{}", after(.said))]
+    Crashed {
+        /// How it ended.
+        end: String,
+        /// What should have come.
+        awaited: &'static str,
+        /// The last line of its standard error.
+        said: String,
+    },
+    /// It closed a pipe and lives on; it was killed.
+    #[error("it closed its standard {stream} while {awaited} was awaited, and went on running; it was killed")]
+    ClosedPipe {
+        /// `input` or `output`.
+        stream: &'static str,
+        /// What should have come.
+        awaited: &'static str,
+    },
+    /// A line without end.
+    #[error("it printed a line of more than {most} bytes; it was killed")]
+    LongLine {
+        /// What a line may have.
+        most: usize,
+    },
+    /// Another line than the one that should come.
+    #[error("it printed {line:?} where {awaited} was awaited")]
+    Unexpected {
+        /// The line, cut.
+        line: String,
+        /// What should have come.
+        awaited: &'static str,
+    },
+    /// Something is missing before `done`.
+    #[error("`done` came without {missing}")]
+    Incomplete {
+        /// The line that did not come.
+        missing: &'static str,
+    },
+    /// It printed before it was told to begin.
+    #[error("it printed {line:?} before it was told to go: what it says was made before its threads were bound")]
+    Early {
+        /// The line, cut.
+        line: String,
+    },
+    /// It printed when nothing was asked.
+    #[error("it printed {line:?} between two passes, when nothing was asked")]
+    Unasked {
+        /// The line, cut.
+        line: String,
+    },
+    /// It answers something else than was asked.
+    #[error("it answered pass {said} when pass {asked} was asked for")]
+    OtherPass {
+        /// What was asked.
+        asked: u64,
+        /// What was answered.
+        said: u64,
+    },
+    /// It did more or less than was asked.
+    #[error("it counted {said} operations where {asked} were asked for")]
+    WrongCount {
+        /// What was asked.
+        asked: u64,
+        /// What was counted.
+        said: u64,
+    },
+    /// Messages were lost, doubled or damaged.
+    #[error(
+        "the numbers that arrived add up to {said}, and those of the pass to {expected}: messages were lost, doubled or damaged"
+    )]
+    WrongSum {
+        /// What they add up to.
+        expected: u64,
+        /// What it says.
+        said: u64,
+    },
+    /// Not every operation was timed.
+    #[error("it timed {said} single operations where {asked} were asked for")]
+    WrongEvents {
+        /// What was asked.
+        asked: u64,
+        /// What was timed.
+        said: u64,
+    },
+    /// Single operations took longer than all together.
+    #[error("single operations took {events_ns} ns in all, and the pass {ns} ns by the same clock")]
+    LongEvents {
+        /// Their sum.
+        events_ns: u64,
+        /// The pass.
+        ns: u64,
+    },
+    /// The time is not what passed.
+    #[error("it says that the pass took {}, and {} passed here ({times} times in a row)", span(*said_ns), span(*passed_ns))]
+    FalseTime {
+        /// What it says.
+        said_ns: u64,
+        /// What passed.
+        passed_ns: u64,
+        /// How often in a row.
+        times: u32,
+    },
+    /// A thread of somebody else.
+    #[error("thread {thread}, printed for role {role}, belongs to process {owner}, which is not the adapter nor a child of it")]
+    ForeignThread {
+        /// The role.
+        role: usize,
+        /// The thread.
+        thread: u32,
+        /// Whose it is.
+        owner: u32,
+    },
+    /// A thread that is not there.
+    #[error("thread {thread}, printed for role {role}, does not exist")]
+    NoThread {
+        /// The role.
+        role: usize,
+        /// The thread.
+        thread: u32,
+    },
+    /// One thread for both roles.
+    #[error("both roles printed thread {thread}: two threads are needed")]
+    OneThread {
+        /// The thread.
+        thread: u32,
+    },
+    /// The thread of a role ended before it was looked at.
+    #[error("thread {thread} of role {role} ended before the pass was over: what it used cannot be told")]
+    RoleEnded {
+        /// The role.
+        role: usize,
+        /// The thread.
+        thread: u32,
+    },
+    /// The system does not bind a thread.
+    #[error("thread {thread} of role {role} could not be bound to CPU {cpu}: {source}")]
+    NotPinned {
+        /// The role.
+        role: usize,
+        /// The thread.
+        thread: u32,
+        /// The CPU.
+        cpu: CpuId,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A thread was bound anew behind our back.
+    #[error("thread {thread} of role {role} was bound to CPU {cpu}, and was allowed on {mask} after the pass: the adapter bound it anew")]
+    Rebound {
+        /// The role.
+        role: usize,
+        /// The thread.
+        thread: u32,
+        /// Where it was bound.
+        cpu: CpuId,
+        /// Where it may run now.
+        mask: CpuSet,
+    },
+    /// Threads that began during the pass did the work.
+    #[error(
+        "{:.0} % of the CPU time was used by threads that began after `go`: the work has to be done by the threads that were printed",
+        100.0 * .share
+    )]
+    LateThreads {
+        /// Their share of CPU time.
+        share: f64,
+    },
+    /// Other threads did the work.
+    #[error(
+        "{:.0} % of the CPU time was used outside of the two threads that were printed: the work is done elsewhere",
+        100.0 * .share
+    )]
+    WorkedElsewhere {
+        /// The share of CPU time outside of the roles.
+        share: f64,
+    },
+    /// Processes outlive it.
+    #[error("it left {} behind, which outlived it; {}", processes(*left), if *left == 1 { "it was killed" } else { "they were killed" })]
+    LeftBehind {
+        /// How many.
+        left: usize,
+    },
+    /// It does not end when its input does.
+    #[error("it did not end within {} s after its input was closed, and ended on SIGTERM: it has to end by itself", .patience.as_secs_f64())]
+    Stayed {
+        /// How long it had.
+        patience: Duration,
+    },
+    /// It ends by no means.
+    #[error("it did not end after its input was closed, nor on SIGTERM; it was killed")]
+    IgnoredSigterm,
+    /// Somebody wished to end.
+    #[error("interrupted")]
+    Interrupted,
+    /// The system does not let us watch it.
+    #[error("the system refused to {what}: {source}")]
+    System {
+        /// What was tried, ready to follow "to".
+        what: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+/// A cell without a number says why.
+impl From<AdapterError> for TrialFailure {
+    fn from(error: AdapterError) -> TrialFailure {
+        match error {
+            AdapterError::Interrupted => TrialFailure::Interrupted,
+            AdapterError::Hung { limit, .. } => {
+                TrialFailure::TimedOut { limit: Picos::from_secs(limit.as_secs_f64()) }
+            }
+            AdapterError::NotPinned { cpu, source, .. } => {
+                TrialFailure::NotPinned { cpu, errno: source.raw_os_error().unwrap_or_default() }
+            }
+            AdapterError::WrongCount { asked, said } => {
+                TrialFailure::Unverified { sent: asked, received: said }
+            }
+            other => TrialFailure::of(other.to_string()),
+        }
+    }
+}
+
+fn after(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!("; its last words: {said}") }
+}
+
+fn processes(count: usize) -> String {
+    if count == 1 { "a process".to_owned() } else { format!("{count} processes") }
+}
+
+fn span(ns: u64) -> String {
+    Picos::from_ns(ns as f64).to_string()
+}

@@ -1,0 +1,211 @@
+//! What is asked of an adapter: [`Request`], as one line of words, and the numbers that its messages carry.
+
+use coretalk_model::CpuId;
+use std::fmt;
+use std::time::Duration;
+
+/// The first line of every description: the version of the protocol.
+pub const VERSION: &str = "coretalk-adapter 1";
+/// The most operations of a pass: their sum stays below 2⁵³, which languages with one kind of number can hold.
+pub const MOST_OPERATIONS: u64 = 1 << 29;
+/// Messages carry these many different numbers, over and over: a table that stays in an L1 cache.
+const NUMBERS: u64 = 1024;
+
+/// What an adapter performs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Messages through a bounded queue.
+    Queue,
+    /// Round trips over a shared variable, with a way of waiting.
+    Wait,
+    /// Wake-ups of a thread that sleeps in a primitive.
+    Wake,
+}
+
+impl Kind {
+    /// Every one.
+    pub const ALL: [Kind; 3] = [Kind::Queue, Kind::Wait, Kind::Wake];
+
+    /// Its word in the protocol.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Queue => "queue",
+            Kind::Wait => "wait",
+            Kind::Wake => "wake",
+        }
+    }
+}
+
+/// What travels through a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Payload {
+    /// A number as a value.
+    U64,
+    /// A number as decimal text.
+    String,
+}
+
+impl Payload {
+    /// Every one.
+    pub const ALL: [Payload; 2] = [Payload::U64, Payload::String];
+
+    /// Its word, in the protocol and on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Payload::U64 => "u64",
+            Payload::String => "string",
+        }
+    }
+}
+
+/// One operation of a pass, and what it needs to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// A message through a queue.
+    Queue {
+        /// Places of the queue.
+        capacity: u64,
+        /// What the message is.
+        payload: Payload,
+    },
+    /// A round trip.
+    Wait,
+    /// A wake-up.
+    Wake {
+        /// How long the waiter waits before it is woken, in nanoseconds, about.
+        gap_ns: u64,
+    },
+}
+
+impl Operation {
+    /// Of which kind it is.
+    pub fn kind(self) -> Kind {
+        match self {
+            Operation::Queue { .. } => Kind::Queue,
+            Operation::Wait => Kind::Wait,
+            Operation::Wake { .. } => Kind::Wake,
+        }
+    }
+}
+
+/// Whether single operations are timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Events {
+    /// Only all of them together: the loop reads no clock.
+    Together,
+    /// Each, by two reads of the clock of the runtime.
+    Each,
+}
+
+/// One pass, to be performed by an adapter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// What it is called there, without the runtime: `semaphoreslim`.
+    pub name: String,
+    /// What is performed.
+    pub operation: Operation,
+    /// Whether single operations are timed.
+    pub events: Events,
+    /// How many operations, 1 to [`MOST_OPERATIONS`]; for a pool the most that a pass may have.
+    pub count: u64,
+    /// Where the numbers of the messages begin.
+    pub seed: u32,
+    /// The CPU of each role: of a queue the producer first, of a wake-up the waker.
+    pub cpus: [CpuId; 2],
+    /// When the adapter is killed.
+    pub limit: Duration,
+}
+
+impl Request {
+    /// The line that asks for it.
+    pub(super) fn line(&self, pass: u64) -> String {
+        let Request { name, operation, count, seed, .. } = self;
+        let mut line = format!("pass {pass} {} {name}", operation.kind().word());
+        match operation {
+            Operation::Queue { capacity, payload } => {
+                line += &format!(" capacity={capacity} payload={}", payload.word());
+            }
+            Operation::Wait => {}
+            Operation::Wake { gap_ns } => line += &format!(" gap_ns={gap_ns}"),
+        }
+        line += &format!(" count={count} seed={seed}");
+        if self.events == Events::Each {
+            line += " events=1";
+        }
+        line
+    }
+
+    /// The sum of the numbers that its operations carry.
+    pub fn sum(&self) -> u64 {
+        let table = numbers(self.seed);
+        let (rounds, rest) = (self.count / NUMBERS, self.count % NUMBERS);
+        rounds * table.iter().sum::<u64>() + table[..rest as usize].iter().sum::<u64>()
+    }
+}
+
+/// The request as a person reads it.
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Request { name, operation, count, .. } = self;
+        let kind = operation.kind().word();
+        match operation {
+            Operation::Queue { capacity, payload } => {
+                write!(f, "{kind} {name}, capacity {capacity}, {}", payload.word())?;
+            }
+            Operation::Wait | Operation::Wake { .. } => write!(f, "{kind} {name}")?,
+        }
+        write!(f, ", {count} operations")
+    }
+}
+
+/// The numbers that operations carry, from a seed: a linear congruential generator (multiplier and increment of
+/// Numerical Recipes, 2nd edition, 7.1) whose every step is exact in a 64-bit float, without its lowest eight bits.
+fn numbers(seed: u32) -> Vec<u64> {
+    let mut state = u64::from(seed);
+    let next = || {
+        state = (1_664_525 * state + 1_013_904_223) % (1 << 32);
+        state >> 8
+    };
+    std::iter::repeat_with(next).take(NUMBERS as usize).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(count: u64) -> Request {
+        Request {
+            name: "semaphoreslim".into(),
+            operation: Operation::Queue { capacity: 10, payload: Payload::String },
+            events: Events::Together,
+            count,
+            seed: 3,
+            cpus: [CpuId(0), CpuId(1)],
+            limit: Duration::from_secs(1),
+        }
+    }
+
+    #[test]
+    fn a_request_is_the_line_that_the_document_shows() {
+        let line = request(20_000).line(7);
+        assert_eq!(line, "pass 7 queue semaphoreslim capacity=10 payload=string count=20000 seed=3");
+        let document = include_str!("../../../../ADAPTERS.md");
+        assert!(document.contains(&format!("< {line}\n")), "the document shows another request");
+        let wake = Request { operation: Operation::Wake { gap_ns: 20_000 }, events: Events::Each, ..request(9) };
+        assert_eq!(wake.line(8), "pass 8 wake semaphoreslim gap_ns=20000 count=9 seed=3 events=1");
+    }
+
+    #[test]
+    fn sums_are_those_of_the_document() {
+        let document = include_str!("../../../../ADAPTERS.md");
+        let first: Vec<String> = numbers(3)[..5].iter().map(u64::to_string).collect();
+        assert!(document.contains(&first.join(", ")), "{first:?}");
+        for count in [5, 20_000] {
+            let sum = request(count).sum();
+            assert!(document.contains(&sum.to_string()), "the sum of {count} is {sum}");
+        }
+        assert!(request(MOST_OPERATIONS).sum() < 1 << 53);
+        let one_by_one: u64 = numbers(3).iter().cycle().take(2_500).sum();
+        assert_eq!(request(2_500).sum(), one_by_one);
+    }
+}
