@@ -1,5 +1,6 @@
 //! The command line as typed: nothing has been looked up. The definitions here are also help, completions and manual.
 
+pub mod adapters;
 pub mod broadcast;
 pub mod contend;
 pub mod examples;
@@ -17,6 +18,7 @@ pub mod wait;
 pub mod wake;
 pub mod words;
 
+use crate::args::adapters::AdaptersArgs;
 use crate::args::broadcast::BroadcastArgs;
 use crate::args::contend::ContendArgs;
 use crate::args::jitter::JitterArgs;
@@ -130,6 +132,8 @@ pub enum Command {
     /// Can measurements on this machine be trusted? Runs checks that take less than a minute
     #[command(args = takes(&[RESULT, &["with_identity", "quiet"]]))]
     Selftest,
+    /// Does a program that measures another language's runtime for coretalk do so correctly?
+    Adapters(AdaptersArgs),
     /// What can be measured? Also shows the machine code of a timed loop
     #[command(args = takes(&[RESULT]))]
     Probes(ProbesArgs),

@@ -1,5 +1,7 @@
 //! The command line: parse, resolve, act. Types of the argument parser do not leave this module.
 
+#[cfg(target_os = "linux")]
+mod adapters;
 mod advise;
 mod compare;
 mod facts;
@@ -92,6 +94,12 @@ fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
         #[cfg(not(target_os = "linux"))]
         Some(Command::Selftest) => {
             Err(Failure::Environment("this system cannot pin threads, so there is nothing to check".into()))
+        }
+        #[cfg(target_os = "linux")]
+        Some(Command::Adapters(args)) => adapters::act(global, args),
+        #[cfg(not(target_os = "linux"))]
+        Some(Command::Adapters(_)) => {
+            Err(Failure::Environment("this system cannot bind threads of other programs to CPUs".into()))
         }
         Some(Command::Probes(args)) => facts::probes(global, args),
         Some(Command::Plan(args)) => plan::act(invocation, args),

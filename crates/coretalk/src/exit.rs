@@ -41,7 +41,7 @@ impl ExitCode {
         (
             ExitCode::Found,
             "compare found what --fail-on asks for; with --strict, some cells cannot be trusted or a file \
-             is doubtful; a command run by place failed; a check of selftest failed",
+             is doubtful; a command run by place failed; a check of selftest failed; an adapter is wrong",
         ),
         (
             ExitCode::Usage,

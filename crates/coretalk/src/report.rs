@@ -2,6 +2,8 @@
 //!
 //! Every line fits the width of the [`Style`], and nothing is said in colour alone.
 
+#[cfg(target_os = "linux")]
+pub mod adapters;
 pub mod advise;
 pub mod alignment;
 mod answer;

@@ -18,6 +18,7 @@ fn main() {
     let launch = Launch {
         program: &program,
         arguments: &[],
+        environment: &[],
         cpus: &cpus,
         watchdog: None,
         launcher: None,

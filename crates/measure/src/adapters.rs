@@ -6,6 +6,28 @@ pub mod error;
 pub mod pass;
 pub mod protocol;
 
+// Threads are bound and watched as Linux does it.
+#[cfg(all(target_os = "linux", not(miri)))]
+mod answer;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod checks;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod child;
+#[cfg(all(target_os = "linux", not(miri)))]
+pub mod conformance;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod lines;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod pace;
+#[cfg(all(target_os = "linux", not(miri)))]
+pub mod pins;
+#[cfg(all(target_os = "linux", not(miri)))]
+pub mod pool;
+#[cfg(all(target_os = "linux", not(miri)))]
+pub mod process;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod tree;
+
 pub use description::{Description, DescriptionError, Offer};
 pub use error::AdapterError;
 pub use pass::{Note, Pass, RoleAccount};

@@ -23,7 +23,7 @@ fn launch<'a>(
     lost: &'a dyn Fn() -> Option<CpuId>,
 ) -> Launch<'a> {
     let limit = Duration::from_secs(60);
-    Launch { program, arguments, cpus, watchdog: None, launcher: None, limit, lost }
+    Launch { program, arguments, environment: &[], cpus, watchdog: None, launcher: None, limit, lost }
 }
 
 /// How a shell stays on the first CPU that this process may use; `ALL` in its script are all of them. `None` where there

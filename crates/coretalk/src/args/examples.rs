@@ -203,6 +203,14 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "adapters",
+        &[
+            ("coretalk adapters check ./my-adapter", "try everything that it offers"),
+            ("coretalk adapters check python3 my_adapter.py", "a program that is interpreted"),
+            ("coretalk adapters check --cpus 2,3 ./my-adapter", "on these two CPUs"),
+        ],
+    ),
+    (
         "probes",
         &[
             ("coretalk probes", "list probes, queues, locks and primitives"),

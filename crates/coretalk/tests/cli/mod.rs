@@ -1,6 +1,8 @@
 //! The command line: refusals, options, help, what is generated, runs on simulated machines, and how runs end that
 //! are not let finish.
 
+#[cfg(target_os = "linux")]
+mod adapters;
 mod advising;
 #[cfg(target_os = "linux")]
 mod build;

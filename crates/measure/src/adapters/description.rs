@@ -150,7 +150,8 @@ fn queue(text: &str) -> Result<Offer, &'static str> {
                 offer.payloads = payloads.ok_or("a payload is `u64` or `string`")?;
             }
             Some(("capacity", range)) => {
-                capacities = Some(capacity(range).ok_or("a capacity is `any`, a number, or `A..B`, from 1 on")?);
+                capacities =
+                    Some(capacity(range).ok_or("a capacity is `any`, a number, or `A..B`, from 1 on")?);
             }
             _ => return Err("a queue has `payload=` and `capacity=`"),
         }
@@ -196,7 +197,10 @@ mod tests {
             ("coretalk-adapter 1\nwait busy\n", "does not name its runtime"),
             (HEAD, "offers nothing"),
             (&format!("{HEAD}wait busy,busy\n"), "offers wait `busy` twice"),
-            (&format!("{HEAD}lock spin\n"), "line 3 of `describe` cannot be read: it begins with no known word"),
+            (
+                &format!("{HEAD}lock spin\n"),
+                "line 3 of `describe` cannot be read: it begins with no known word",
+            ),
             (&format!("{HEAD}wait Busy\n"), "a name has letters a to z"),
             (&format!("{HEAD}queue q payload=u64\n"), "a queue has `payload=` and `capacity=`"),
             (&format!("{HEAD}queue q payload=u32 capacity=any\n"), "a payload is `u64` or `string`"),

@@ -33,6 +33,9 @@ pub enum AdapterError {
         /// What.
         what: String,
     },
+    /// It did what nobody offers.
+    #[error("it performed a pass of a name that it does not offer; it has to answer with `error`")]
+    NotRefused,
     /// It says why it cannot do what was asked.
     #[error("the adapter refuses: {text}")]
     Refused {
@@ -58,7 +61,9 @@ pub enum AdapterError {
         said: String,
     },
     /// It closed a pipe and lives on; it was killed.
-    #[error("it closed its standard {stream} while {awaited} was awaited, and went on running; it was killed")]
+    #[error(
+        "it closed its standard {stream} while {awaited} was awaited, and went on running; it was killed"
+    )]
     ClosedPipe {
         /// `input` or `output`.
         stream: &'static str,
@@ -86,7 +91,9 @@ pub enum AdapterError {
         missing: &'static str,
     },
     /// It printed before it was told to begin.
-    #[error("it printed {line:?} before it was told to go: what it says was made before its threads were bound")]
+    #[error(
+        "it printed {line:?} before it was told to go: what it says was made before its threads were bound"
+    )]
     Early {
         /// The line, cut.
         line: String,
@@ -140,17 +147,19 @@ pub enum AdapterError {
         ns: u64,
     },
     /// The time is not what passed.
-    #[error("it says that the pass took {}, and {} passed here ({times} times in a row)", span(*said_ns), span(*passed_ns))]
+    #[error("it says that the pass took {}, and {} passed here (attempt {times})", span(*said_ns), span(*passed_ns))]
     FalseTime {
         /// What it says.
         said_ns: u64,
         /// What passed.
         passed_ns: u64,
-        /// How often in a row.
+        /// In which pass in a row.
         times: u32,
     },
     /// A thread of somebody else.
-    #[error("thread {thread}, printed for role {role}, belongs to process {owner}, which is not the adapter nor a child of it")]
+    #[error(
+        "thread {thread}, printed for role {role}, belongs to process {owner}, which is not the adapter nor a child of it"
+    )]
     ForeignThread {
         /// The role.
         role: usize,
@@ -194,7 +203,9 @@ pub enum AdapterError {
         source: io::Error,
     },
     /// A thread was bound anew behind our back.
-    #[error("thread {thread} of role {role} was bound to CPU {cpu}, and was allowed on {mask} after the pass: the adapter bound it anew")]
+    #[error(
+        "thread {thread} of role {role} was bound to CPU {cpu}, and was allowed on {mask} after the pass: the adapter bound it anew"
+    )]
     Rebound {
         /// The role.
         role: usize,

@@ -18,6 +18,8 @@ pub struct Pass {
     /// The share of CPU time, 0 to 1, that was used by other threads than the roles; `None` where the system does not
     /// say, or all threads together used too little to tell.
     pub outside: Option<f64>,
+    /// The share of CPU time, 0 to 1, that was used by threads that began during the pass; `None` as above.
+    pub late: Option<f64>,
     /// [`Cold`](coretalk_model::Flag::Cold), [`WorkedElsewhere`](coretalk_model::Flag::WorkedElsewhere) and
     /// [`Unclaimed`](coretalk_model::Flag::Unclaimed), where they apply.
     pub flags: Flags,

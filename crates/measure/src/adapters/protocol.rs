@@ -191,7 +191,8 @@ mod tests {
         assert_eq!(line, "pass 7 queue semaphoreslim capacity=10 payload=string count=20000 seed=3");
         let document = include_str!("../../../../ADAPTERS.md");
         assert!(document.contains(&format!("< {line}\n")), "the document shows another request");
-        let wake = Request { operation: Operation::Wake { gap_ns: 20_000 }, events: Events::Each, ..request(9) };
+        let wake =
+            Request { operation: Operation::Wake { gap_ns: 20_000 }, events: Events::Each, ..request(9) };
         assert_eq!(wake.line(8), "pass 8 wake semaphoreslim gap_ns=20000 count=9 seed=3 events=1");
     }
 

@@ -4,9 +4,9 @@
 //! process that it starts inherits it. A small process forks it where there is one, so that its memory is its own. A process group and the role of a subreaper make sure that nothing is left behind:
 //! whoever is orphaned becomes a child of this process, which ends it.
 
-mod capture;
+pub(crate) mod capture;
 pub mod launcher;
-mod tree;
+pub(crate) mod tree;
 pub mod watchdog;
 
 use crate::stop::Stop;
@@ -41,6 +41,8 @@ pub struct Launch<'a> {
     pub program: &'a OsString,
     /// Its arguments.
     pub arguments: &'a [OsString],
+    /// Variables that it has beside those of this process.
+    pub environment: &'a [(String, String)],
     /// Where it may run.
     pub cpus: &'a CpuSet,
     /// Who ends what it leaves, should this process be killed.

@@ -150,6 +150,7 @@ impl Runner<'_> {
         let launch = Launch {
             program: &line.program,
             arguments: &line.arguments,
+            environment: &[],
             cpus,
             watchdog: self.watchdog,
             launcher: launcher.as_deref(),

@@ -33,6 +33,7 @@ const MOST_BYTES: u64 = 64 << 20;
 pub(super) struct Program<'a> {
     pub(super) name: &'a OsStr,
     pub(super) arguments: &'a [OsString],
+    pub(super) environment: &'a [(String, String)],
     pub(super) cpus: &'a CpuSet,
 }
 
@@ -89,7 +90,8 @@ impl Launched {
         let (mut line, theirs) = UnixStream::pair()?;
         let mut command = Command::new(launcher);
         command.args(["work", LAUNCH]).stdin(Stdio::from(OwnedFd::from(theirs)));
-        command.envs(watchdog.map(Watchdog::mark));
+        // What the launcher has, the program inherits.
+        command.envs(variables(program.environment)).envs(watchdog.map(Watchdog::mark));
         let mut helper = prepare(command, None).spawn()?;
         line.set_read_timeout(Some(ANSWER))?;
         let cpus = program.cpus.to_string();
@@ -165,9 +167,13 @@ impl Drop for Launched {
     }
 }
 
+fn variables(environment: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
+    environment.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+}
+
 /// A command that is a group of its own, ends with the thread that starts it, and stays on these CPUs; where none are
 /// named, on those of whoever starts it.
-pub(super) fn prepare(mut command: Command, cpus: Option<&CpuSet>) -> Command {
+pub(crate) fn prepare(mut command: Command, cpus: Option<&CpuSet>) -> Command {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let cpus = cpus.cloned();
     let bind = move || {
@@ -287,11 +293,11 @@ impl Parent {
     /// # Errors
     /// [`RunFailure`]; nothing runs then.
     pub(super) fn start(launch: &Launch<'_>) -> Result<(Parent, ChildStdout, ChildStderr), RunFailure> {
-        let Launch { program, arguments, cpus, .. } = *launch;
+        let Launch { program, arguments, environment, cpus, .. } = *launch;
         let not_started =
             |source| RunFailure::NotStarted { program: program.to_string_lossy().into_owned(), source };
         if let Some(launcher) = launch.launcher {
-            let program = Program { name: program, arguments, cpus };
+            let program = Program { name: program, arguments, environment, cpus };
             match Launched::start(launcher, launch.watchdog, &program) {
                 Ok((launched, stdout, stderr)) => return Ok((Parent::Launcher(launched), stdout, stderr)),
                 Err(Refused::Program(source)) => return Err(not_started(source)),
@@ -300,7 +306,8 @@ impl Parent {
             }
         }
         let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::null()).envs(launch.watchdog.map(Watchdog::mark));
+        command.args(arguments).stdin(Stdio::null());
+        command.envs(variables(environment)).envs(launch.watchdog.map(Watchdog::mark));
         let (migrations, floor_bytes) = (Migrations::watch(), own_memory());
         let mut child = prepare(command, Some(cpus)).spawn().map_err(not_started)?;
         let missing = || RunFailure::Watch(io::Error::other("a pipe is missing"));

@@ -1,0 +1,91 @@
+//! `adapters`.
+
+use crate::args::adapters::{AdaptersArgs, AdaptersCommand, CheckArgs};
+use crate::args::options::Global;
+use crate::commands::shape::say;
+use crate::exit::{ExitCode, Failure};
+use crate::report;
+use crate::resolve::machine;
+use crate::resolve::output::{self, Verbosity, remark};
+use crate::run::signals;
+use coretalk_measure::Machine;
+use coretalk_measure::adapters::conformance::{self, CheckSettings};
+use coretalk_measure::adapters::pins::Helpers;
+use coretalk_measure::adapters::process::{PATIENCE, StartSettings};
+use coretalk_measure::adapters::{Adapter, AdapterError, Offer, Payload};
+use coretalk_measure::host::command::watchdog::Watchdog;
+use coretalk_model::{CpuId, CpuSet};
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a pass takes that is judged: many times what reading a request does.
+const SPAN: Duration = Duration::from_millis(50);
+/// When a pass is given up: two spinning threads on one CPU beside other work take seconds.
+const LIMIT: Duration = Duration::from_secs(30);
+/// How long each thing may take to settle. A compiler has done its work after a second, nearly always.
+const WARM_UP: Duration = Duration::from_secs(3);
+
+/// Does what was typed behind `adapters`.
+///
+/// # Errors
+/// The program cannot be started or understood at all, a result cannot be written, or somebody wished to end.
+pub fn act(global: &Global, args: &AdaptersArgs) -> Result<ExitCode, Failure> {
+    match &args.command {
+        AdaptersCommand::Check(args) => check(global, args),
+    }
+}
+
+fn check(global: &Global, args: &CheckArgs) -> Result<ExitCode, Failure> {
+    let machine = machine::host()?;
+    let allowed = machine.allowance().mask.intersection(&machine.allowance().cpuset);
+    let cpus = two_of(&allowed, global.cpus.as_ref())?;
+    let stop = signals::stop()?;
+    let watchdog = Watchdog::start();
+    let guard = watchdog.as_ref().map(|watchdog| {
+        let (name, value) = watchdog.mark();
+        (name.to_owned(), value.to_owned())
+    });
+    let name = Path::new(&args.words[0]).file_name().unwrap_or(&args.words[0]);
+    let name = name.to_string_lossy().into_owned();
+    let adapter = Adapter { name, command: args.words.clone(), environment: Vec::new() };
+    let settings = CheckSettings {
+        start: StartSettings { allowed, guard },
+        helpers: Helpers::Apart,
+        cpus,
+        span: SPAN,
+        limit: LIMIT,
+        warm_up: WARM_UP,
+        patience: PATIENCE,
+    };
+    let verbosity = output::options(global).verbosity;
+    let mut told = |offer: &Offer, payload: Option<Payload>| {
+        let thing = report::adapters::thing(offer.kind, &offer.name, payload);
+        remark(verbosity, Verbosity::Normal, &format!("checking: {thing}"));
+    };
+    let found = conformance::check(&adapter, &settings, &mut told, &stop).map_err(|error| match error {
+        AdapterError::Interrupted => {
+            Failure::Interrupted("interrupted; `adapters check` saves nothing".into())
+        }
+        error => Failure::Input(format!("`{}` is no adapter: {error}", adapter.name)),
+    })?;
+    say(global, &report::adapters::conformance(&adapter.name, cpus, &found))?;
+    Ok(if found.breaches().is_empty() { ExitCode::Done } else { ExitCode::Found })
+}
+
+/// The CPUs of the two roles: the first two of those that may be used, or the only one twice.
+fn two_of(allowed: &CpuSet, wanted: Option<&CpuSet>) -> Result<[CpuId; 2], Failure> {
+    let chosen = wanted.unwrap_or(allowed);
+    let refused = chosen.difference(allowed);
+    if !refused.is_empty() {
+        let verb = if refused.len() == 1 { "is" } else { "are" };
+        return Err(Failure::Environment(format!(
+            "{} {verb} not allowed to this process (allowed: {allowed})",
+            refused.named()
+        )));
+    }
+    let mut cpus = chosen.iter();
+    match (cpus.next(), cpus.next()) {
+        (Some(first), second) => Ok([first, second.unwrap_or(first)]),
+        (None, _) => Err(Failure::Environment("there is no CPU that this process may use".into())),
+    }
+}

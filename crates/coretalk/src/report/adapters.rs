@@ -1,0 +1,175 @@
+//! What the check of an adapter found, and what is wrong with it.
+
+use super::text::{count, duration, figure, grouped, percent, plain};
+use crate::blocks::{Block, Cell, Column, Table};
+use coretalk_measure::adapters::conformance::{Conformance, Found, Thing};
+use coretalk_measure::adapters::{Kind, Pass, Payload};
+use coretalk_model::CpuId;
+
+/// A thing that an adapter offers: `queue channel of u64`.
+pub fn thing(kind: Kind, name: &str, payload: Option<Payload>) -> String {
+    let of = payload.map_or_else(String::new, |payload| format!(" of {}", payload.word()));
+    format!("{} {}{of}", kind.word(), plain(name))
+}
+
+/// What the check of an adapter found.
+pub fn conformance(name: &str, cpus: [CpuId; 2], found: &Conformance) -> Vec<Block<'static>> {
+    let [first, second] = cpus;
+    let on = if first == second {
+        format!("both threads on CPU {first}, the only one")
+    } else {
+        format!("threads on CPUs {first} and {second}")
+    };
+    let mut blocks = vec![Block::Title(vec![
+        plain(name),
+        plain(&found.description.runtime),
+        format!("starts in {}", duration(found.start.as_secs_f64())),
+        on,
+    ])];
+    let table = table(&found.things);
+    if !table.rows.is_empty() {
+        blocks.extend([Block::Table(table), Block::Gap]);
+    }
+    let notes: Vec<String> =
+        found.notes().iter().map(|note| format!("{} {}", plain(&note.name), plain(&note.text))).collect();
+    if !notes.is_empty() {
+        blocks.push(Block::Remark(format!("It remarks: {}.", notes.join(", "))));
+    }
+    blocks.extend(verdict(found));
+    blocks
+}
+
+fn table(things: &[Thing]) -> Table {
+    let mut table = Table::new([
+        Column::words("what"),
+        Column::numbers("capacity"),
+        Column::numbers("ns").meaning("ns: of one operation"),
+        Column::numbers("elsewhere").meaning("elsewhere: CPU time used by other threads than the two"),
+        Column::numbers("warm after").meaning("warm after: operations until it got no faster"),
+    ])
+    .about("By the clock of its own runtime");
+    for thing in things {
+        let Ok(found) = &thing.found else { continue };
+        let name = self::thing(thing.kind, &thing.name, thing.payload);
+        for (at, (capacity, pass)) in found.passes.iter().enumerate() {
+            let is_first = at == 0;
+            table.row([
+                if is_first { name.clone().into() } else { Cell::Blank },
+                capacity.map_or(Cell::Blank, |capacity| grouped(capacity).into()),
+                figure(ns_of(pass)).into(),
+                Cell::known(pass.outside.map(percent)),
+                if is_first { warm(found) } else { Cell::Blank },
+            ]);
+        }
+    }
+    table
+}
+
+/// What an operation takes: the median where each was timed, else the mean.
+fn ns_of(pass: &Pass) -> f64 {
+    let median = pass.events.as_ref().and_then(|events| events.percentile_ns(0.5));
+    median.unwrap_or_else(|| pass.ns_per_operation())
+}
+
+fn warm(found: &Found) -> Cell {
+    if found.has_settled { grouped(found.operations).into() } else { Cell::Unknown }
+}
+
+fn verdict(found: &Conformance) -> Vec<Block<'static>> {
+    let breaches = found.breaches();
+    if breaches.is_empty() {
+        let things = count(found.things.len() as u64, "thing");
+        return vec![Block::Conclusion(format!("It conforms: {things} tried, nothing wrong."))];
+    }
+    let wrong = count(breaches.len() as u64, "thing");
+    let mut blocks = vec![Block::Conclusion(format!(
+        "It does not conform: {wrong} wrong. ADAPTERS.md says what is asked."
+    ))];
+    for (of, error) in breaches {
+        let of = of.map_or_else(String::new, |of| format!("{}: ", thing(of.kind, &of.name, of.payload)));
+        blocks.push(Block::Item(format!("{of}{}", plain(&error.to_string()))));
+    }
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::terminal;
+    use crate::report::Style;
+    use coretalk_measure::adapters::{AdapterError, Description, Note};
+    use coretalk_model::{Flags, Histogram};
+    use std::time::Duration;
+
+    fn pass(count: u64, ns: u64, outside: Option<f64>, events: Option<Histogram>) -> Pass {
+        let notes = vec![Note { name: "gc".into(), text: "0".into() }];
+        let late = outside.map(|_| 0.0);
+        Pass {
+            fork: 0,
+            count,
+            ns,
+            events,
+            roles: Default::default(),
+            outside,
+            late,
+            flags: Flags::NONE,
+            notes,
+        }
+    }
+
+    fn queue(found: Result<Found, AdapterError>) -> Thing {
+        Thing { kind: Kind::Queue, name: "channel".into(), payload: Some(Payload::U64), found }
+    }
+
+    fn screen(things: Vec<Thing>) -> String {
+        let text =
+            "coretalk-adapter 1\nruntime Go 1.22\nqueue channel payload=u64 capacity=any\nwait yield\n";
+        let found = Conformance {
+            description: Description::parse(text).unwrap(),
+            start: Duration::from_millis(64),
+            things,
+            refusal: Ok(()),
+            end: Ok(()),
+        };
+        let blocks = conformance("adapter", [CpuId(0), CpuId(1)], &found);
+        terminal::screen(&blocks, &Style::of_width(100))
+    }
+
+    #[test]
+    fn what_conforms_is_a_short_table() {
+        let passes = vec![
+            (Some(1), pass(1_000, 342_000, Some(0.02), None)),
+            (Some(1_000), pass(1_000, 61_300, None, None)),
+        ];
+        let channel = queue(Ok(Found { passes, operations: 1_200_000, has_settled: true }));
+        let mut events = Histogram::new();
+        events.record_ns(110.0, 9);
+        let passes = vec![(None, pass(9, 2_000, Some(0.6), Some(events)))];
+        let found = Ok(Found { passes, operations: 300, has_settled: false });
+        let wait = Thing { kind: Kind::Wait, name: "yield".into(), payload: None, found };
+        let screen = screen(vec![channel, wait]);
+        let lines: Vec<String> =
+            screen.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        for line in [
+            "adapter · Go 1.22 · starts in 64 ms · threads on CPUs 0 and 1",
+            "queue channel of u64 1 342.0 2 % 1 200 000",
+            "1 000 61.30 ·",
+            "wait yield 110.0 60 % ·",
+            "It remarks: gc 0.",
+            "→ It conforms: 2 things tried, nothing wrong.",
+        ] {
+            assert!(lines.iter().any(|found| found == line), "{line}\n{screen}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_the_thing() {
+        let wrong = AdapterError::WrongCount { asked: 9, said: 8 };
+        let said = screen(vec![queue(Err(wrong))]);
+        assert!(said.contains("It does not conform: 1 thing wrong."), "{said}");
+        assert!(
+            said.contains("queue channel of u64: it counted 8 operations where 9 were asked for"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! `adapters`: what is said of programs that are no adapters, or bad ones. Misdeeds of each kind are tried where adapters
+//! are run, in coretalk-measure.
+
+use super::tool::Tool;
+
+#[test]
+fn a_program_that_is_no_adapter_is_refused_with_what_is_missing() {
+    let tool = Tool::new();
+    let said = tool.call(&["adapters", "check", "./not-there"]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert!(
+        said.err.contains("`not-there` is no adapter: `./not-there` could not be started"),
+        "{}",
+        said.err
+    );
+    let said = tool.call(&["adapters", "check", "-q", "sh", "-c", "echo hello"]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    let expected =
+        "`sh` is no adapter: the first line of `describe` is \"hello\", and has to be `coretalk-adapter 1`";
+    assert!(said.err.contains(expected), "{}", said.err);
+}
+
+#[test]
+fn what_is_wrong_with_an_adapter_stands_on_the_screen() {
+    let tool = Tool::new();
+    tool.write(
+        "adapter.sh",
+        "if [ \"$1\" = describe ]; then\n\
+         printf 'coretalk-adapter 1\\nruntime Shell 1\\nqueue ring payload=u64,string capacity=any\\n'\n\
+         else\nwhile read line; do printf 'role 0 %s\\nrole 1 %s\\n' $$ $$; done\nfi\n",
+    );
+    let said = tool.call(&["adapters", "check", "sh", "adapter.sh"]);
+    assert_eq!(said.code, 1, "{}", said.err);
+    assert!(said.err.contains("checking: queue ring of string"), "{}", said.err);
+    assert!(said.out.contains("sh · Shell 1 · starts in"), "{}", said.out);
+    assert!(said.out.contains("It does not conform: 3 things wrong."), "{}", said.out);
+    let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("queue ring of u64: both roles printed thread"), "{flat}");
+    assert!(flat.contains("two threads are needed"), "{flat}");
+}
+
+#[test]
+fn cpus_that_may_not_be_used_are_refused() {
+    let said = Tool::new().call(&["adapters", "check", "--cpus", "4095", "sh"]);
+    assert_eq!(said.code, 3, "{}", said.err);
+    assert!(said.err.contains("CPU 4095 is not allowed to this process"), "{}", said.err);
+}

@@ -1,0 +1,117 @@
+//! [`Answer`]: what an adapter says after `go`, as read and before anything of it is believed.
+
+use super::error::AdapterError;
+use super::lines::cut;
+use super::pass::Note;
+use coretalk_model::Histogram;
+use std::time::Instant;
+
+/// What should have come.
+pub(super) const AWAITED: &str = "a line `ns`, `count`, `sum`, `events`, `note` or `done`";
+
+/// What an adapter says after `go`.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// How long, and when it was here.
+    pub(super) ns: Option<(u64, Instant)>,
+    pub(super) count: Option<u64>,
+    pub(super) sum: Option<u64>,
+    /// Single operations, by nanoseconds.
+    pub(super) events: Histogram,
+    pub(super) events_count: u64,
+    pub(super) events_ns: u64,
+    pub(super) notes: Vec<Note>,
+}
+
+/// What a role or a pass begins with.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Prepared {
+    /// A thread is ready.
+    Role { role: usize, thread: u32 },
+    /// It cannot be done.
+    Refused(String),
+}
+
+impl Prepared {
+    /// Reads a line that comes before `go`.
+    pub(super) fn read(line: &str) -> Option<Prepared> {
+        if let Some(text) = line.strip_prefix("error ") {
+            return Some(Prepared::Refused(cut(text.trim())));
+        }
+        let (role, thread) = line.strip_prefix("role ")?.split_once(' ')?;
+        let role = ["0", "1"].iter().position(|known| *known == role)?;
+        Some(Prepared::Role { role, thread: thread.trim().parse().ok()? })
+    }
+}
+
+impl Answer {
+    /// Takes a line in. The number of the pass where it says that this is done.
+    ///
+    /// # Errors
+    /// [`AdapterError::Unexpected`] where it says nothing that belongs here.
+    pub(super) fn take(&mut self, line: &str, at: Instant) -> Result<Option<u64>, AdapterError> {
+        let unexpected = || AdapterError::Unexpected { line: cut(line), awaited: AWAITED };
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let number = || rest.trim().parse::<u64>().map_err(|_| unexpected());
+        match word {
+            "ns" => self.ns = Some((number()?, at)),
+            "count" => self.count = Some(number()?),
+            "sum" => self.sum = Some(number()?),
+            "done" => return Ok(Some(number()?)),
+            "note" => {
+                let (name, text) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
+                self.notes.push(Note { name: cut(name), text: cut(text.trim()) });
+            }
+            "events" => {
+                for pair in rest.split_whitespace() {
+                    let pair = pair.split_once(':').ok_or_else(unexpected)?;
+                    let (Ok(ns), Ok(count)) = (pair.0.parse::<u64>(), pair.1.parse::<u64>()) else {
+                        return Err(unexpected());
+                    };
+                    self.events.record_ns(ns as f64, count);
+                    self.events_count = self.events_count.saturating_add(count);
+                    self.events_ns = self.events_ns.saturating_add(ns.saturating_mul(count));
+                }
+            }
+            _ => return Err(unexpected()),
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_read_in_any_order() {
+        let (mut answer, now) = (Answer::default(), Instant::now());
+        for line in ["note gc 0", "events 10:2 30:1", "events 30:1", "sum 9", "ns 120", "count 4", "note jit"]
+        {
+            assert_eq!(answer.take(line, now).unwrap(), None, "{line}");
+        }
+        assert_eq!(answer.take("done 7", now).unwrap(), Some(7));
+        assert_eq!((answer.ns.unwrap().0, answer.count, answer.sum), (120, Some(4), Some(9)));
+        assert_eq!((answer.events_count, answer.events_ns, answer.events.count()), (4, 80, 4));
+        assert_eq!(answer.notes.len(), 2);
+        assert_eq!(answer.notes[1], Note { name: "jit".into(), text: String::new() });
+    }
+
+    #[test]
+    fn what_does_not_belong_there_is_named() {
+        for line in ["", "ns", "ns -1", "ns 1.5", "count x", "events 10", "events a:1", "hello", "role 0 1"] {
+            let error = Answer::default().take(line, Instant::now()).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("it printed {line:?} where a line `ns`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn roles_and_refusals_are_read() {
+        assert_eq!(Prepared::read("role 1 4243"), Some(Prepared::Role { role: 1, thread: 4243 }));
+        let refused = Prepared::Refused("capacity 7 is no power of two".into());
+        assert_eq!(Prepared::read("error capacity 7 is no power of two"), Some(refused));
+        for line in ["role 2 17", "role 0", "role 0 x", "ns 5", ""] {
+            assert_eq!(Prepared::read(line), None, "{line}");
+        }
+    }
+}

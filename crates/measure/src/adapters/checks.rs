@@ -1,0 +1,243 @@
+//! What an adapter says, held against what was asked for and what the system counted: only then it is a [`Pass`].
+
+use super::answer::Answer;
+use super::error::AdapterError;
+use super::pass::{Pass, RoleAccount};
+use super::protocol::{Events, Request};
+use super::tree::Tree;
+use coretalk_model::{Flag, Flags};
+use std::time::Instant;
+
+/// More than this share of CPU time outside of the roles is a doubt, …
+const ELSEWHERE: f64 = 0.1;
+/// … and with more the number says little about the CPUs.
+const UNCLAIMED: f64 = 0.5;
+/// Where all threads together used less CPU time than this, reading requests is a large part of it.
+const JUDGED_NS: u64 = 5_000_000;
+/// The time that an adapter tells may differ from the time here by so much, …
+const SLACK_NS: u64 = 1_000_000;
+/// … and by this share: it begins later and ends earlier.
+const SLACK_SHARE: f64 = 0.05;
+/// Roles on one CPU keep each other waiting: that excuses half of the time of a pass, or as much as others on that CPU may
+/// take before both have begun.
+const SHARED_NS: u64 = 20_000_000;
+/// It may be longer by this share: clocks of one machine differ by parts in a million.
+const LONGER_SHARE: f64 = 0.001;
+
+/// What the system says of a pass.
+pub(super) struct Evidence {
+    /// The threads of the roles.
+    pub(super) roles: [u32; 2],
+    /// The adapter before `go`.
+    pub(super) before: Tree,
+    /// The adapter after `done`.
+    pub(super) after: Tree,
+    /// When it was told to go.
+    pub(super) began: Instant,
+    /// How long this thread was kept waiting for a CPU meanwhile, and all CPUs by the hypervisor, in nanoseconds.
+    pub(super) own_delay: u64,
+}
+
+/// Believes what an adapter says where nothing contradicts it.
+///
+/// # Errors
+/// [`AdapterError`]: what contradicts it.
+pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) -> Result<Pass, AdapterError> {
+    let missing = |missing| AdapterError::Incomplete { missing };
+    let (ns, arrived) = answer.ns.ok_or_else(|| missing("`ns`"))?;
+    let count = answer.count.ok_or_else(|| missing("`count`"))?;
+    let sum = answer.sum.ok_or_else(|| missing("`sum`"))?;
+    if count != request.count {
+        return Err(AdapterError::WrongCount { asked: request.count, said: count });
+    }
+    let expected = request.sum();
+    if sum != expected {
+        return Err(AdapterError::WrongSum { expected, said: sum });
+    }
+    let timed = if request.events == Events::Each { request.count } else { 0 };
+    if answer.events_count != timed {
+        return Err(AdapterError::WrongEvents { asked: timed, said: answer.events_count });
+    }
+    if answer.events_ns > ns + SLACK_NS + ns / 100 {
+        return Err(AdapterError::LongEvents { events_ns: answer.events_ns, ns });
+    }
+    let roles = accounts(evidence)?;
+    let passed_ns = u64::try_from((arrived - evidence.began).as_nanos()).unwrap_or(u64::MAX);
+    let excused_ns = excused(request, evidence, &roles, passed_ns);
+    if !is_plausible(ns, passed_ns, excused_ns) {
+        return Err(AdapterError::FalseTime { said_ns: ns, passed_ns, times: 1 });
+    }
+    let shares = shares(evidence, &roles);
+    let events = (request.events == Events::Each).then_some(answer.events);
+    let (outside, late) = (shares.map(|[outside, _]| outside), shares.map(|[_, late]| late));
+    let flags = flags(outside);
+    Ok(Pass { fork: 0, count, ns, events, roles, outside, late, flags, notes: answer.notes })
+}
+
+fn accounts(evidence: &Evidence) -> Result<[RoleAccount; 2], AdapterError> {
+    let mut accounts = [RoleAccount::default(); 2];
+    for (role, thread) in evidence.roles.into_iter().enumerate() {
+        let threads = (evidence.after.threads.get(&thread), evidence.before.threads.get(&thread));
+        let (Some(after), Some(before)) = threads else {
+            return Err(AdapterError::RoleEnded { role, thread });
+        };
+        accounts[role] = after.since(before);
+    }
+    Ok(accounts)
+}
+
+/// How long threads were kept waiting for a CPU, in nanoseconds: so much longer a pass may seem from here. Roles that
+/// share a CPU keep each other waiting all the time, and that is part of what they time.
+fn excused(request: &Request, evidence: &Evidence, roles: &[RoleAccount; 2], passed_ns: u64) -> u64 {
+    let delays: u64 = roles.iter().filter_map(|role| role.run_delay_ns).sum();
+    let [first, second] = request.cpus;
+    let delays = if first == second { delays.min(SHARED_NS.max(passed_ns / 2)) } else { delays };
+    delays + evidence.after.delays_since(&evidence.before, evidence.roles) + evidence.own_delay
+}
+
+fn is_plausible(said_ns: u64, passed_ns: u64, excused_ns: u64) -> bool {
+    let share = |share: f64| (share * passed_ns as f64) as u64;
+    said_ns <= passed_ns + share(LONGER_SHARE) + SLACK_NS
+        && said_ns + SLACK_NS + share(SLACK_SHARE) + excused_ns >= passed_ns
+}
+
+/// The shares of CPU time that were used outside of the roles, and by threads that began after `go`; `None` where the
+/// system does not count, or hardly anything was used.
+fn shares(evidence: &Evidence, roles: &[RoleAccount; 2]) -> Option<[f64; 2]> {
+    let all = evidence.after.used_since(&evidence.before)?;
+    let by_roles: u64 = roles.iter().map(|role| role.cpu_ns).sum::<Option<u64>>()?;
+    let by_known = evidence.after.used_by_known(&evidence.before)?;
+    let share = |part: u64| 1.0 - part.min(all) as f64 / all as f64;
+    (all >= JUDGED_NS).then(|| [share(by_roles), share(by_known)])
+}
+
+fn flags(outside: Option<f64>) -> Flags {
+    match outside {
+        Some(outside) if outside > UNCLAIMED => Flags::NONE.with(Flag::Unclaimed),
+        Some(outside) if outside > ELSEWHERE => Flags::NONE.with(Flag::WorkedElsewhere),
+        _ => Flags::NONE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::protocol::Operation;
+    use super::super::tree::Thread;
+    use super::*;
+    use coretalk_model::{CpuId, Histogram};
+    use std::time::Duration;
+
+    fn request() -> Request {
+        Request {
+            name: "busy".into(),
+            operation: Operation::Wait,
+            events: Events::Together,
+            count: 5,
+            seed: 3,
+            cpus: [CpuId(0), CpuId(1)],
+            limit: Duration::from_secs(1),
+        }
+    }
+
+    /// Two roles that used so many ms each, and other threads that were there and that came later.
+    fn evidence(roles_ms: u64, known_ms: u64, late_ms: u64) -> Evidence {
+        let thread = |cpu_ms: u64| Thread {
+            process: 1,
+            cpu_ns: Some(cpu_ms * 1_000_000),
+            run_delay_ns: Some(0),
+            switches: Some([0, 0]),
+        };
+        let tree = |all_ms: u64, threads: &[(u32, u64)]| Tree {
+            processes: [(1, Some(all_ms * 1_000_000))].into(),
+            threads: threads.iter().map(|&(number, ms)| (number, thread(ms))).collect(),
+        };
+        let before = tree(100, &[(1, 80), (2, 10), (3, 10)]);
+        let all = 100 + 2 * roles_ms + known_ms + late_ms;
+        let after = tree(all, &[(1, 80 + known_ms), (2, 10 + roles_ms), (3, 10 + roles_ms), (9, late_ms)]);
+        Evidence { roles: [2, 3], before, after, began: Instant::now(), own_delay: 0 }
+    }
+
+    fn answer(ns: u64, passed: Duration, evidence: &Evidence) -> Answer {
+        let ns = Some((ns, evidence.began + passed));
+        Answer { ns, count: Some(5), sum: Some(47_378_177), ..Answer::default() }
+    }
+
+    const PASSED: Duration = Duration::from_millis(100);
+
+    #[test]
+    fn what_agrees_is_believed() {
+        let evidence = evidence(50, 0, 0);
+        let pass = believe(&request(), answer(99_000_000, PASSED, &evidence), &evidence).unwrap();
+        assert_eq!((pass.count, pass.ns, pass.outside, pass.flags), (5, 99_000_000, Some(0.0), Flags::NONE));
+        assert_eq!(pass.roles[0].cpu_ns, Some(50_000_000));
+        assert_eq!(pass.events, None);
+    }
+
+    #[test]
+    fn work_of_others_is_counted_and_told() {
+        let of = |evidence: &Evidence| {
+            believe(&request(), answer(99_000_000, PASSED, evidence), evidence).unwrap()
+        };
+        let some = of(&evidence(40, 20, 0));
+        assert!((some.outside.unwrap() - 0.2).abs() < 1e-9 && some.late == Some(0.0));
+        assert!(some.flags.contains(Flag::WorkedElsewhere) && !some.flags.contains(Flag::Unclaimed));
+        let most = of(&evidence(10, 0, 80));
+        assert!((most.outside.unwrap() - 0.8).abs() < 1e-9 && (most.late.unwrap() - 0.8).abs() < 1e-9);
+        assert!(most.flags.contains(Flag::Unclaimed));
+        assert_eq!(of(&evidence(0, 2, 0)).outside, None, "hardly anything was used");
+    }
+
+    #[test]
+    fn what_contradicts_is_named() {
+        let evidence = evidence(50, 0, 0);
+        let said = |change: &dyn Fn(&mut Answer)| {
+            let mut answer = answer(99_000_000, PASSED, &evidence);
+            change(&mut answer);
+            believe(&request(), answer, &evidence).unwrap_err().to_string()
+        };
+        assert_eq!(said(&|answer| answer.ns = None), "`done` came without `ns`");
+        assert!(said(&|answer| answer.count = Some(4)).contains("counted 4 operations where 5"));
+        assert!(
+            said(&|answer| answer.sum = Some(1)).contains("add up to 1, and those of the pass to 47378177")
+        );
+        assert!(said(&|answer| answer.events_count = 5).contains("timed 5 single operations where 0"));
+        let half = said(&|answer| answer.ns = answer.ns.map(|(ns, at)| (ns / 2, at)));
+        assert_eq!(half, "it says that the pass took 49.5 ms, and 100 ms passed here (attempt 1)");
+        assert!(said(&|answer| answer.ns = answer.ns.map(|(ns, at)| (2 * ns, at))).contains("198 ms"));
+    }
+
+    #[test]
+    fn time_that_threads_waited_for_a_cpu_is_no_lie() {
+        for (said, passed, excused, plausible) in [
+            (100, 100, 0, true),
+            (94, 100, 0, true),
+            (93, 100, 0, false),
+            (60, 100, 40, true),
+            (50, 100, 40, false),
+            (101, 100, 0, true),
+            (102, 100, 0, false),
+        ] {
+            let ms = |ms: u64| ms * 1_000_000;
+            assert_eq!(is_plausible(ms(said), ms(passed), ms(excused)), plausible, "{said} of {passed}");
+        }
+    }
+
+    #[test]
+    fn roles_on_one_cpu_do_not_excuse_half_a_time() {
+        let mut evidence = evidence(50, 0, 0);
+        for thread in evidence.after.threads.values_mut().filter(|thread| thread.cpu_ns.is_some()) {
+            thread.run_delay_ns = Some(0);
+        }
+        for role in evidence.roles {
+            evidence.after.threads.get_mut(&role).unwrap().run_delay_ns = Some(50_000_000);
+        }
+        let shared = Request { cpus: [CpuId(0), CpuId(0)], ..request() };
+        assert!(believe(&shared, answer(40_000_000, PASSED, &evidence), &evidence).is_err());
+        assert!(believe(&shared, answer(60_000_000, PASSED, &evidence), &evidence).is_ok());
+        let mut timed = answer(60_000_000, PASSED, &evidence);
+        timed.events = Histogram::new();
+        timed.events_ns = 70_000_000;
+        let error = believe(&shared, timed, &evidence).unwrap_err();
+        assert!(matches!(error, AdapterError::LongEvents { .. }), "{error}");
+    }
+}

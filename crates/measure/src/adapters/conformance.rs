@@ -1,0 +1,263 @@
+//! [`check`]: whether an adapter does what `ADAPTERS.md` asks of it, thing by thing, in sentences where it does not.
+
+use super::Adapter;
+use super::description::{Description, Offer};
+use super::error::AdapterError;
+use super::pace::{Pace, Warmth};
+use super::pass::{Note, Pass};
+use super::pins::Helpers;
+use super::pool::warm_request;
+use super::process::{Process, StartSettings, describe};
+use super::protocol::{Events, Kind, MOST_OPERATIONS, Operation, Payload, Request};
+use crate::stop::Stop;
+use coretalk_model::CpuId;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// How an adapter is checked.
+#[derive(Debug, Clone)]
+pub struct CheckSettings {
+    /// How its processes are started.
+    pub start: StartSettings,
+    /// Where their other threads run.
+    pub helpers: Helpers,
+    /// The CPUs of the two roles.
+    pub cpus: [CpuId; 2],
+    /// How long a pass takes that is judged.
+    pub span: Duration,
+    /// When a pass is given up.
+    pub limit: Duration,
+    /// How long each thing may take to settle.
+    pub warm_up: Duration,
+    /// How long it may take to end.
+    pub patience: Duration,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Conformance {
+    /// What the adapter offers.
+    pub description: Description,
+    /// How long it takes to start, say what it offers, and end.
+    pub start: Duration,
+    /// Each thing that it offers.
+    pub things: Vec<Thing>,
+    /// How it answered a request that no adapter can fulfil.
+    pub refusal: Result<(), AdapterError>,
+    /// How it ended.
+    pub end: Result<(), AdapterError>,
+}
+
+/// One thing that an adapter offers, with one payload.
+#[derive(Debug)]
+pub struct Thing {
+    /// Of which kind.
+    pub kind: Kind,
+    /// Its name.
+    pub name: String,
+    /// What its messages are; `None` of what is no queue.
+    pub payload: Option<Payload>,
+    /// What was found, or what is wrong.
+    pub found: Result<Found, AdapterError>,
+}
+
+/// What was found of something that conforms.
+#[derive(Debug)]
+pub struct Found {
+    /// A pass for each capacity; one where there is none.
+    pub passes: Vec<(Option<u64>, Pass)>,
+    /// Operations until it had settled, or until its time was over.
+    pub operations: u64,
+    /// Whether it had settled.
+    pub has_settled: bool,
+}
+
+/// Where more than this share of CPU time was used outside of the roles, they did not do the work: reading requests,
+/// compiling and collecting garbage were seen to take three quarters at most.
+const ELSEWHERE: f64 = 0.9;
+/// Few operations, and more than there are numbers.
+const COUNTS: [u64; 3] = [1, 2, 1_025];
+/// Operations of both roles on one CPU: two that spin were seen to take 74 ms for each.
+const SHARED: [u64; 2] = [1, 8];
+/// Of a queue, as far as it may have them.
+const CAPACITIES: [u64; 3] = [1, 10, 1_000];
+/// How long a waiter waits before it is woken.
+const GAP_NS: u64 = 20_000;
+
+impl Conformance {
+    /// Everything that is wrong, with the thing that it is about.
+    pub fn breaches(&self) -> Vec<(Option<&Thing>, &AdapterError)> {
+        let things = self.things.iter();
+        let things = things.filter_map(|thing| Some((Some(thing), thing.found.as_ref().err()?)));
+        let others = [&self.refusal, &self.end].into_iter().filter_map(|part| part.as_ref().err());
+        things.chain(others.map(|error| (None, error))).collect()
+    }
+
+    /// What the adapter remarked, each name once.
+    pub fn notes(&self) -> Vec<&Note> {
+        let mut names = BTreeSet::new();
+        let found = self.things.iter().filter_map(|thing| thing.found.as_ref().ok());
+        let notes = found.flat_map(|found| &found.passes).flat_map(|(_, pass)| &pass.notes);
+        notes.filter(|note| names.insert(&note.name)).collect()
+    }
+}
+
+/// Has an adapter do everything that it offers; `told` hears what comes next.
+///
+/// # Errors
+/// [`AdapterError`] where it cannot be started or understood at all, or somebody wishes to end. All else is in the result.
+pub fn check(
+    adapter: &Adapter,
+    settings: &CheckSettings,
+    told: &mut dyn FnMut(&Offer, Option<Payload>),
+    stop: &Stop,
+) -> Result<Conformance, AdapterError> {
+    let begun = Instant::now();
+    let description = describe(adapter, &settings.start, stop)?;
+    let start = begun.elapsed();
+    let mut inspector = Inspector { adapter, settings, stop, process: None, seed: 1 };
+    let mut things = Vec::new();
+    for offer in &description.offers {
+        let payloads: Vec<Option<Payload>> = match offer.kind {
+            Kind::Queue => offer.payloads.iter().copied().map(Some).collect(),
+            Kind::Wait | Kind::Wake => vec![None],
+        };
+        for payload in payloads {
+            told(offer, payload);
+            let found = inspector.inspect(offer, payload);
+            if matches!(found, Err(AdapterError::Interrupted)) {
+                return Err(AdapterError::Interrupted);
+            }
+            if found.is_err() {
+                // The next thing is not to suffer for this one.
+                inspector.process = None;
+            }
+            things.push(Thing { kind: offer.kind, name: offer.name.clone(), payload, found });
+        }
+    }
+    let refusal = inspector.refuses(&description);
+    let end = inspector.process.take().map_or(Ok(()), |process| process.close(settings.patience));
+    Ok(Conformance { description, start, things, refusal, end })
+}
+
+struct Inspector<'a> {
+    adapter: &'a Adapter,
+    settings: &'a CheckSettings,
+    stop: &'a Stop,
+    process: Option<Process>,
+    seed: u32,
+}
+
+impl Inspector<'_> {
+    fn inspect(&mut self, offer: &Offer, payload: Option<Payload>) -> Result<Found, AdapterError> {
+        let (least, most) = (*offer.capacities.start(), *offer.capacities.end());
+        let capacities: BTreeSet<Option<u64>> = match payload {
+            Some(_) => CAPACITIES.map(|capacity| Some(capacity.clamp(least, most))).into(),
+            None => [None].into(),
+        };
+        let events = match offer.kind {
+            Kind::Queue => vec![Events::Together],
+            Kind::Wait => vec![Events::Each, Events::Together],
+            Kind::Wake => vec![Events::Each],
+        };
+        let request = |capacity: Option<u64>, events: Events| Request {
+            name: offer.name.clone(),
+            operation: match (offer.kind, payload) {
+                (Kind::Queue, Some(payload)) => {
+                    Operation::Queue { capacity: capacity.unwrap_or(least), payload }
+                }
+                (Kind::Wake, _) => Operation::Wake { gap_ns: GAP_NS },
+                _ => Operation::Wait,
+            },
+            events,
+            count: MOST_OPERATIONS,
+            seed: 0,
+            cpus: self.settings.cpus,
+            limit: self.settings.limit,
+        };
+        let first = capacities.first().copied().flatten();
+        let mut plan: Vec<Request> = Vec::new();
+        for &events in &events {
+            let one = request(first, events);
+            plan.extend(COUNTS.map(|count| Request { count, ..one.clone() }));
+            let [cpu, _] = self.settings.cpus;
+            plan.extend(SHARED.map(|count| Request { count, cpus: [cpu; 2], ..one.clone() }));
+        }
+        let last = events.last().copied().unwrap_or(Events::Together);
+        let judged: Vec<(Option<u64>, Request)> =
+            capacities.into_iter().map(|capacity| (capacity, request(capacity, last))).collect();
+        for request in plan {
+            self.pass(request)?;
+        }
+        let mut warmth = Warmth::default();
+        let warm = warm_request(&judged[0].1, most, &self.settings.start.allowed);
+        let (mut pace, until) = (Pace::default(), Instant::now() + self.settings.warm_up);
+        while !warmth.has_settled() && Instant::now() < until {
+            let pass = self.paced(&warm, &mut pace)?.0;
+            warmth.note(&pass, offer.kind, false);
+        }
+        let mut passes = Vec::new();
+        for (capacity, request) in judged {
+            let mut pace = Pace::default();
+            let pass = loop {
+                let (pass, counts) = self.paced(&request, &mut pace)?;
+                if counts {
+                    break pass;
+                }
+            };
+            who_worked(&pass)?;
+            passes.push((capacity, pass));
+        }
+        Ok(Found { passes, operations: warmth.operations(), has_settled: warmth.has_settled() })
+    }
+
+    /// A pass that takes as long as it should, or a pilot of it; whether it was long enough.
+    fn paced(&mut self, request: &Request, pace: &mut Pace) -> Result<(Pass, bool), AdapterError> {
+        let span = self.settings.span;
+        let pass = self.pass(Request { count: pace.count(span, request.count), ..request.clone() })?;
+        let counts = pace.note(&pass, span, request.count);
+        Ok((pass, counts))
+    }
+
+    /// Every pass has a seed of its own: an answer learnt by heart is wrong.
+    fn pass(&mut self, request: Request) -> Result<Pass, AdapterError> {
+        self.seed = self.seed.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+        let request = Request { seed: self.seed, ..request };
+        let helpers = self.settings.helpers.during(&self.settings.start.allowed, request.cpus);
+        let process = match &mut self.process {
+            Some(process) => process,
+            none => none.insert(Process::start(self.adapter, 0, &self.settings.start)?),
+        };
+        process.pass(&request, &helpers, self.stop)
+    }
+
+    /// Asks for something that is not offered.
+    fn refuses(&mut self, description: &Description) -> Result<(), AdapterError> {
+        let Some(known) = description.offers.first() else { return Ok(()) };
+        let unknown = Request {
+            name: format!("{}-that-is-not-there", known.name),
+            operation: Operation::Wait,
+            events: Events::Together,
+            count: 1,
+            seed: 0,
+            cpus: self.settings.cpus,
+            limit: self.settings.limit,
+        };
+        match self.pass(unknown) {
+            Ok(_) => Err(AdapterError::NotRefused),
+            Err(AdapterError::Refused { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether the roles did the work of a pass, of a runtime that has settled.
+fn who_worked(pass: &Pass) -> Result<(), AdapterError> {
+    match (pass.outside, pass.late) {
+        (Some(outside), Some(late)) if outside > ELSEWHERE && late > outside / 2.0 => {
+            Err(AdapterError::LateThreads { share: late })
+        }
+        (Some(outside), _) if outside > ELSEWHERE => Err(AdapterError::WorkedElsewhere { share: outside }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,187 @@
+//! [`Lines`]: what an adapter prints, line by line, never waited for beyond a deadline and never kept beyond a length.
+
+use crate::stop::Stop;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::process::ChildStderr;
+use std::time::{Duration, Instant};
+
+/// A line has at most so many bytes: events of a pass fit, and what has no end takes no memory.
+pub(super) const MOST_BYTES: usize = 1 << 20;
+/// Bytes of standard error that are kept, of its end: what is shown of it is its last line.
+const KEPT: usize = 4 << 10;
+/// How often the request to end is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What an adapter prints.
+pub(super) struct Lines {
+    stdout: Option<File>,
+    stderr: Option<File>,
+    buffer: Vec<u8>,
+    /// Bytes at the front of the buffer that were handed out.
+    used: usize,
+    /// When the last bytes arrived.
+    arrived: Instant,
+    said: Vec<u8>,
+}
+
+/// Why there is no line.
+#[derive(Debug)]
+pub(super) enum NoLine {
+    /// None came in time.
+    Deadline,
+    /// None will come: the pipe is closed.
+    Closed,
+    /// It is longer than a line may be.
+    TooLong,
+    /// Somebody wishes to end.
+    Stopped,
+    /// The system refuses.
+    Failed(io::Error),
+}
+
+impl Lines {
+    /// Reads from two pipes.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub(super) fn new(stdout: OwnedFd, stderr: ChildStderr) -> io::Result<Lines> {
+        let stderr = OwnedFd::from(stderr);
+        unblock(&stdout)?;
+        unblock(&stderr)?;
+        let (stdout, stderr) = (Some(stdout.into()), Some(stderr.into()));
+        Ok(Lines { stdout, stderr, buffer: Vec::new(), used: 0, arrived: Instant::now(), said: Vec::new() })
+    }
+
+    /// The next line, without its end, and when it was there.
+    pub(super) fn next(&mut self, deadline: Instant, stop: &Stop) -> Result<(String, Instant), NoLine> {
+        loop {
+            if let Some(line) = self.take() {
+                return Ok((line, self.arrived));
+            }
+            if self.buffer.len() - self.used >= MOST_BYTES {
+                return Err(NoLine::TooLong);
+            }
+            if self.stdout.is_none() {
+                return Err(NoLine::Closed);
+            }
+            if stop.is_raised() {
+                return Err(NoLine::Stopped);
+            }
+            let now = Instant::now();
+            if now >= deadline {
+                return Err(NoLine::Deadline);
+            }
+            self.wait(LOOK.min(deadline - now)).map_err(NoLine::Failed)?;
+        }
+    }
+
+    /// The line that is there already, or its beginning; `None` where nothing is.
+    pub(super) fn waiting(&mut self) -> io::Result<Option<String>> {
+        self.wait(Duration::ZERO)?;
+        let rest = &self.buffer[self.used..];
+        let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        Ok((!rest.is_empty()).then(|| String::from_utf8_lossy(line).into_owned()))
+    }
+
+    /// The last line of standard error that is not empty.
+    pub(super) fn last_words(&mut self) -> String {
+        // What cannot be read any more adds nothing.
+        let _ = self.read_stderr();
+        let said = String::from_utf8_lossy(&self.said);
+        said.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(cut).unwrap_or_default()
+    }
+
+    fn take(&mut self) -> Option<String> {
+        let rest = &self.buffer[self.used..];
+        let end = rest.iter().position(|byte| *byte == b'\n')?;
+        let line = String::from_utf8_lossy(&rest[..end]).trim_end_matches('\r').to_owned();
+        self.used += end + 1;
+        if self.used == self.buffer.len() {
+            self.buffer.clear();
+            self.used = 0;
+        }
+        Some(line)
+    }
+
+    fn wait(&mut self, span: Duration) -> io::Result<()> {
+        let watch = |pipe: &Option<File>| libc::pollfd {
+            fd: pipe.as_ref().map_or(-1, AsRawFd::as_raw_fd),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let mut fds = [watch(&self.stdout), watch(&self.stderr)];
+        let span_ms = span.as_micros().div_ceil(1000) as libc::c_int;
+        // SAFETY: two structures that are writable.
+        let ready = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, span_ms) };
+        if ready < 0 {
+            let error = io::Error::last_os_error();
+            return if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) };
+        }
+        if fds[0].revents != 0 {
+            self.read_stdout()?;
+        }
+        if fds[1].revents != 0 {
+            self.read_stderr()?;
+        }
+        Ok(())
+    }
+
+    fn read_stdout(&mut self) -> io::Result<()> {
+        self.buffer.drain(..self.used);
+        self.used = 0;
+        let room = (MOST_BYTES + 1).saturating_sub(self.buffer.len()) as u64;
+        let Some(pipe) = &mut self.stdout else { return Ok(()) };
+        let ended = pipe.by_ref().take(room).read_to_end(&mut self.buffer);
+        self.arrived = Instant::now();
+        match ended {
+            // All the room was used, or the pipe is closed.
+            Ok(read) if (read as u64) < room => self.stdout = None,
+            Ok(_) => {}
+            Err(error) if is_transient(&error) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn read_stderr(&mut self) -> io::Result<()> {
+        let mut chunk = [0; KEPT];
+        // As much as a pipe holds many times over: whoever complains without end does not keep us.
+        for _ in 0..256 {
+            let Some(pipe) = &mut self.stderr else { return Ok(()) };
+            match pipe.read(&mut chunk) {
+                Ok(0) => self.stderr = None,
+                Ok(count) => {
+                    self.said.extend_from_slice(&chunk[..count]);
+                    let excess = self.said.len().saturating_sub(KEPT);
+                    self.said.drain(..excess);
+                }
+                Err(error) if is_transient(&error) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+fn unblock(pipe: &OwnedFd) -> io::Result<()> {
+    let fd = pipe.as_raw_fd();
+    // SAFETY: the descriptor is ours and open; the calls take numbers only.
+    let status = unsafe { libc::fcntl(fd, libc::F_SETFL, libc::fcntl(fd, libc::F_GETFL) | libc::O_NONBLOCK) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The beginning of a line, for a sentence.
+pub(super) fn cut(line: &str) -> String {
+    const MOST: usize = 80;
+    if line.chars().count() <= MOST {
+        return line.to_owned();
+    }
+    let beginning: String = line.chars().take(MOST).collect();
+    format!("{beginning}…")
+}

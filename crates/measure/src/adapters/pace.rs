@@ -1,0 +1,177 @@
+//! [`Pace`]: how many operations a pass should have. [`Warmth`]: whether a runtime has settled.
+
+use super::pass::Pass;
+use super::protocol::Kind;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// The first pass of anything: two spinning threads on one CPU were seen to take 74 ms for a round trip.
+const FIRST: u64 = 8;
+/// So many times as many operations as before, at most: what grows with the count (a full queue, a collection of garbage)
+/// shows before it takes minutes.
+const GROWTH: u64 = 8;
+/// A pass that took this share of the time that it should take is no pilot.
+const ENOUGH: f64 = 0.5;
+
+/// How many operations a pass should have.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Pace {
+    last: Option<(u64, u64)>,
+}
+
+impl Pace {
+    /// The count of the next pass, which should take so long and may have so many operations.
+    pub(super) fn count(&self, span: Duration, most: u64) -> u64 {
+        let Some((count, ns)) = self.last else { return FIRST.min(most) };
+        let wished = span.as_nanos() as f64 * count as f64 / ns.max(1) as f64;
+        (wished as u64).clamp(1, GROWTH * count).clamp(1, most)
+    }
+
+    /// Takes note of a pass. Whether it was long enough to be one that counts.
+    pub(super) fn note(&mut self, pass: &Pass, span: Duration, most: u64) -> bool {
+        self.last = Some((pass.count, pass.ns));
+        pass.count == most || pass.ns as f64 >= ENOUGH * span.as_nanos() as f64
+    }
+}
+
+/// Warm is what has run for so long, …
+const WARM_NS: u64 = 1_000_000_000;
+/// … has done so many operations, …
+const WARM_OPERATIONS: u64 = 500_000;
+/// … or, of wake-ups, which take so much longer, so many, …
+const WARM_WAKE_UPS: u64 = 20_000;
+/// … and shows no trend over so many passes.
+const PASSES: usize = 12;
+/// Of quiet passes alone where there are so many of them.
+const FEWEST_QUIET: usize = 8;
+/// A pass is quiet if its roles were kept waiting for a CPU for less than this share of it.
+const QUIET: f64 = 0.05;
+/// How far Kendall's S may lie from zero, in standard deviations: 1 % of passes without a trend lie beyond.
+const FAR: f64 = 2.576;
+
+/// Whether a runtime has settled, by what it did of one kind.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Warmth {
+    operations: u64,
+    ns: u64,
+    recent: VecDeque<(f64, bool)>,
+    has_settled: bool,
+}
+
+impl Warmth {
+    /// Takes note of a pass; `shared` where both roles have one CPU.
+    pub(super) fn note(&mut self, pass: &Pass, kind: Kind, shared: bool) {
+        self.operations += pass.count;
+        self.ns += pass.ns;
+        let delay: u64 = pass.roles.iter().filter_map(|role| role.run_delay_ns).sum();
+        let is_quiet = shared || delay as f64 <= QUIET * pass.ns as f64;
+        self.recent.push_back((pass.ns_per_operation(), is_quiet));
+        if self.recent.len() > PASSES {
+            self.recent.pop_front();
+        }
+        let enough = if kind == Kind::Wake { WARM_WAKE_UPS } else { WARM_OPERATIONS };
+        self.has_settled |= self.ns >= WARM_NS && self.operations >= enough && !self.has_trend();
+    }
+
+    /// Whether it has settled; what has done so once stays so.
+    pub(super) fn has_settled(&self) -> bool {
+        self.has_settled
+    }
+
+    /// Operations so far.
+    pub(super) fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    /// Whether passes get faster: the test of Mann (Econometrica 13, 1945) over Kendall's S. Fewer passes than are needed
+    /// have one, as far as is known.
+    fn has_trend(&self) -> bool {
+        let quiet: Vec<f64> = self.recent.iter().filter(|(_, quiet)| *quiet).map(|(ns, _)| *ns).collect();
+        let all: Vec<f64> = self.recent.iter().map(|(ns, _)| *ns).collect();
+        let passes = if quiet.len() >= FEWEST_QUIET { quiet } else { all };
+        if passes.len() < FEWEST_QUIET {
+            return true;
+        }
+        let pairs = (1..passes.len()).flat_map(|late| (0..late).map(move |early| (early, late)));
+        let sign = |(early, late): (usize, usize)| match passes[early].partial_cmp(&passes[late]) {
+            Some(std::cmp::Ordering::Greater) => 1.0,
+            Some(std::cmp::Ordering::Less) => -1.0,
+            _ => 0.0,
+        };
+        let s: f64 = pairs.map(sign).sum();
+        let n = passes.len() as f64;
+        s > FAR * (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::Flags;
+
+    fn pass(count: u64, ns: u64) -> Pass {
+        Pass {
+            fork: 0,
+            count,
+            ns,
+            events: None,
+            roles: Default::default(),
+            outside: None,
+            late: None,
+            flags: Flags::NONE,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn counts_grow_eightfold_until_the_time_is_filled() {
+        let (span, most) = (Duration::from_millis(20), 1_000_000_000);
+        let (mut pace, mut counts) = (Pace::default(), Vec::new());
+        loop {
+            let count = pace.count(span, most);
+            counts.push(count);
+            if pace.note(&pass(count, 100 * count), span, most) {
+                break;
+            }
+        }
+        assert_eq!(counts, [8, 64, 512, 4_096, 32_768, 200_000]);
+        assert_eq!(pace.count(span, 50), 50, "never more than asked");
+    }
+
+    #[test]
+    fn what_is_slow_is_asked_for_less() {
+        let span = Duration::from_millis(20);
+        let mut pace = Pace::default();
+        assert!(pace.note(&pass(8, 592_000_000), span, 1_000));
+        assert_eq!(pace.count(span, 1_000), 1);
+    }
+
+    #[test]
+    fn a_runtime_is_warm_once_it_has_run_and_gets_no_faster() {
+        let settles = |ns: &dyn Fn(u64) -> u64, passes: u64| {
+            let mut warmth = Warmth::default();
+            (0..passes).for_each(|at| warmth.note(&pass(20_000, ns(at)), Kind::Queue, false));
+            warmth.has_settled()
+        };
+        // Neither sorted nor drifting: multiples of 7 modulo 31.
+        let steady = |at: u64| 40_000_000 + 10_000 * (at * 7 % 31);
+        assert!(settles(&steady, 40));
+        assert!(!settles(&steady, 20), "less than a second");
+        assert!(!settles(&|at| 90_000_000 - 1_000_000 * at, 60), "faster from pass to pass");
+        assert!(!settles(&|at| steady(at) / 40, 60), "too few ns");
+    }
+
+    #[test]
+    fn passes_that_were_disturbed_show_no_trend() {
+        let mut warmth = Warmth::default();
+        for at in 0..40u64 {
+            let mut one = pass(20_000, 40_000_000 + 10_000 * (at * 7 % 31));
+            if at % 4 == 0 {
+                one.ns += 90_000_000 - 2_000_000 * at;
+                one.roles[0].run_delay_ns = Some(one.ns / 2);
+            }
+            warmth.note(&one, Kind::Queue, false);
+        }
+        assert!(warmth.has_settled());
+    }
+}

@@ -1,0 +1,101 @@
+//! Where the threads of an adapter run: the roles on their CPUs, all others away from these where there is room.
+
+use super::error::AdapterError;
+use super::tree::{Tree, owner};
+use crate::host::affinity;
+use coretalk_model::{CpuId, CpuSet};
+
+/// Where the other threads of an adapter may run: collectors of garbage, compilers, the one that reads requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Helpers {
+    /// On the allowed CPUs that are not measured; where all are, on all.
+    Apart,
+    /// On these.
+    On(CpuSet),
+    /// On the measured ones.
+    Measured,
+}
+
+impl Helpers {
+    /// Where they run while these CPUs are measured.
+    pub fn during(&self, allowed: &CpuSet, measured: [CpuId; 2]) -> CpuSet {
+        let measured = CpuSet::from_iter(measured);
+        match self {
+            Helpers::On(cpus) => cpus.clone(),
+            Helpers::Measured => measured,
+            Helpers::Apart if allowed.is_subset(&measured) => allowed.clone(),
+            Helpers::Apart => allowed.difference(&measured),
+        }
+    }
+}
+
+/// Binds both roles, proves it, and sends all other threads where helpers run.
+///
+/// # Errors
+/// [`AdapterError`]: a thread that is not the adapter's, or is not there, or cannot be bound.
+pub(super) fn bind(
+    root: u32,
+    roles: [u32; 2],
+    cpus: [CpuId; 2],
+    helpers: &CpuSet,
+) -> Result<(), AdapterError> {
+    if roles[0] == roles[1] {
+        return Err(AdapterError::OneThread { thread: roles[0] });
+    }
+    let tree = Tree::of(root);
+    for (role, thread) in roles.into_iter().enumerate() {
+        if !tree.threads.contains_key(&thread) {
+            return Err(match owner(thread) {
+                Some(owner) => AdapterError::ForeignThread { role, thread, owner },
+                None => AdapterError::NoThread { role, thread },
+            });
+        }
+    }
+    for ((role, thread), cpu) in roles.into_iter().enumerate().zip(cpus) {
+        let only = CpuSet::from_iter([cpu]);
+        let not_pinned = |source| AdapterError::NotPinned { role, thread, cpu, source };
+        affinity::set_mask_of(thread as i32, &only).map_err(not_pinned)?;
+        let mask = affinity::mask_of(thread as i32).map_err(not_pinned)?;
+        if mask != only {
+            let text = format!("the system accepted the mask and reports {mask}");
+            return Err(not_pinned(std::io::Error::other(text)));
+        }
+    }
+    for &thread in tree.threads.keys().filter(|thread| !roles.contains(thread)) {
+        // Whoever has ended meanwhile needs no place, and what the system refuses shows in the share of CPU time.
+        if affinity::mask_of(thread as i32).is_ok_and(|mask| mask != *helpers) {
+            let _ = affinity::set_mask_of(thread as i32, helpers);
+        }
+    }
+    Ok(())
+}
+
+/// Proves that both roles are still bound.
+///
+/// # Errors
+/// [`AdapterError::Rebound`], or [`AdapterError::RoleEnded`] where one is gone.
+pub(super) fn prove(roles: [u32; 2], cpus: [CpuId; 2]) -> Result<(), AdapterError> {
+    for ((role, thread), cpu) in roles.into_iter().enumerate().zip(cpus) {
+        let mask = affinity::mask_of(thread as i32).map_err(|_| AdapterError::RoleEnded { role, thread })?;
+        if mask != CpuSet::from_iter([cpu]) {
+            return Err(AdapterError::Rebound { role, thread, cpu, mask });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn helpers_stay_away_from_what_is_measured_where_there_is_room() {
+        let set = |list: &str| CpuSet::from_list(list).unwrap();
+        let measured = [CpuId(0), CpuId(1)];
+        let during = |helpers: Helpers, allowed: &str| helpers.during(&set(allowed), measured);
+        assert_eq!(during(Helpers::Apart, "0-3"), set("2-3"));
+        assert_eq!(during(Helpers::Apart, "0-1"), set("0-1"));
+        assert_eq!(during(Helpers::Measured, "0-3"), set("0-1"));
+        assert_eq!(during(Helpers::On(set("3")), "0-3"), set("3"));
+    }
+}

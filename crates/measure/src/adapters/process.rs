@@ -1,0 +1,179 @@
+//! [`Process`]: one process of an adapter that stays and performs passes on request.
+
+use super::Adapter;
+use super::answer::{AWAITED, Answer, Prepared};
+use super::checks::{self, Evidence};
+use super::child::Running;
+use super::description::Description;
+use super::error::AdapterError;
+use super::lines::cut;
+use super::pass::Pass;
+use super::pins;
+use super::protocol::Request;
+use super::tree::{own_delay_ns, stolen_ns};
+use crate::stop::Stop;
+use coretalk_model::CpuSet;
+use std::time::{Duration, Instant};
+
+/// What a runtime may take to start and to say what it offers, on a machine that others use, too: Java's compiler was
+/// seen to take 5 s.
+pub const START: Duration = Duration::from_secs(30);
+/// So many lines describe any adapter.
+const MOST_LINES: usize = 1_000;
+/// A time that is not what passed is a breach once it was told so often in a row: a thread of this process or of the
+/// adapter may be held for longer than the system says.
+const ATTEMPTS: u32 = 3;
+/// How long an adapter may take to end.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One process of an adapter.
+pub struct Process {
+    running: Running,
+    passes: u64,
+    fork: usize,
+}
+
+/// How processes of an adapter are started.
+#[derive(Debug, Clone)]
+pub struct StartSettings {
+    /// Where they may run: every CPU that this process may use, since runtimes count CPUs when they start.
+    pub allowed: CpuSet,
+    /// A variable by which whoever guards this process finds what is left of them, should it be killed: as
+    /// `Watchdog::mark` gives it.
+    pub guard: Option<(String, String)>,
+}
+
+impl StartSettings {
+    fn guard(&self) -> Option<(&str, &str)> {
+        self.guard.as_ref().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+/// Asks an adapter what it offers.
+///
+/// # Errors
+/// [`AdapterError`]: it cannot be started, does not end within 30 s, or says what cannot be read.
+pub fn describe(
+    adapter: &Adapter,
+    settings: &StartSettings,
+    stop: &Stop,
+) -> Result<Description, AdapterError> {
+    const DESCRIPTION: &str = "its description";
+    let mut running = Running::start(adapter, "describe", &settings.allowed, settings.guard())?;
+    let deadline = Instant::now() + START;
+    let mut text = String::new();
+    for _ in 0..MOST_LINES {
+        match running.hear(deadline, START, DESCRIPTION, stop) {
+            Ok((line, _)) => text += &format!("{line}\n"),
+            Err(AdapterError::Crashed { end, said, .. }) => {
+                return match end.as_str() {
+                    super::child::SUCCESS => Ok(Description::parse(&text)?),
+                    _ => Err(AdapterError::DescribeFailed { end, said }),
+                };
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(AdapterError::Unexpected { line: cut(&text), awaited: "the end of its description" })
+}
+
+impl Process {
+    /// Starts an adapter that serves. It ends with the thread that calls this.
+    ///
+    /// # Errors
+    /// [`AdapterError`]: it cannot be started or watched.
+    pub fn start(adapter: &Adapter, fork: usize, settings: &StartSettings) -> Result<Process, AdapterError> {
+        let running = Running::start(adapter, "serve", &settings.allowed, settings.guard())?;
+        Ok(Process { running, passes: 0, fork })
+    }
+
+    /// Performs one pass, with the other threads of the adapter on `helpers`, and checks everything that is said.
+    ///
+    /// # Errors
+    /// [`AdapterError`]. After [`AdapterError::Refused`] the process goes on; after all others it is gone.
+    pub fn pass(&mut self, request: &Request, helpers: &CpuSet, stop: &Stop) -> Result<Pass, AdapterError> {
+        let mut times = 0;
+        let error = loop {
+            times += 1;
+            match self.attempt(request, helpers, stop) {
+                Ok(pass) => return Ok(pass),
+                Err(error @ AdapterError::Refused { .. }) => return Err(error),
+                Err(AdapterError::FalseTime { said_ns, passed_ns, .. }) => {
+                    if times == ATTEMPTS {
+                        break AdapterError::FalseTime { said_ns, passed_ns, times };
+                    }
+                }
+                Err(error) => break error,
+            }
+        };
+        self.running.kill();
+        Err(error)
+    }
+
+    fn attempt(&mut self, request: &Request, helpers: &CpuSet, stop: &Stop) -> Result<Pass, AdapterError> {
+        self.expect_silence(|line| AdapterError::Unasked { line })?;
+        self.passes += 1;
+        let number = self.passes;
+        // The first pass begins once the runtime has started.
+        let limit = if number == 1 { request.limit + START } else { request.limit };
+        self.running.say(&request.line(number), ROLES)?;
+        let roles = self.roles(Instant::now() + limit, limit, stop)?;
+        pins::bind(self.running.pid(), roles, request.cpus, helpers)?;
+        let (before, own_delay, stolen) = (self.running.tree(), own_delay_ns(), stolen_ns());
+        self.expect_silence(|line| AdapterError::Early { line })?;
+        let began = Instant::now();
+        self.running.say(&format!("go {number}"), AWAITED)?;
+        let deadline = began + request.limit;
+        let mut answer = Answer::default();
+        let done = loop {
+            let (line, at) = self.running.hear(deadline, request.limit, AWAITED, stop)?;
+            if let Some(done) = answer.take(&line, at)? {
+                break done;
+            }
+        };
+        if done != number {
+            return Err(AdapterError::OtherPass { asked: number, said: done });
+        }
+        let own_delay = own_delay_ns().saturating_sub(own_delay) + stolen_ns().saturating_sub(stolen);
+        let after = self.running.tree();
+        pins::prove(roles, request.cpus)?;
+        let evidence = Evidence { roles, before, after, began, own_delay };
+        let pass = checks::believe(request, answer, &evidence)?;
+        Ok(Pass { fork: self.fork, ..pass })
+    }
+
+    /// Both threads, once they are ready.
+    fn roles(&mut self, deadline: Instant, limit: Duration, stop: &Stop) -> Result<[u32; 2], AdapterError> {
+        let mut roles = [None; 2];
+        loop {
+            let (line, _) = self.running.hear(deadline, limit, ROLES, stop)?;
+            match Prepared::read(&line) {
+                Some(Prepared::Role { role, thread }) if roles[role].is_none() => roles[role] = Some(thread),
+                Some(Prepared::Refused(text)) => return Err(AdapterError::Refused { text }),
+                _ => return Err(AdapterError::Unexpected { line: cut(&line), awaited: ROLES }),
+            }
+            if let [Some(first), Some(second)] = roles {
+                return Ok([first, second]);
+            }
+        }
+    }
+
+    fn expect_silence(&mut self, breach: impl Fn(String) -> AdapterError) -> Result<(), AdapterError> {
+        let waiting = self.running.lines().waiting();
+        match waiting.map_err(|source| AdapterError::System { what: "read from an adapter", source })? {
+            Some(line) => Err(breach(cut(&line))),
+            None => Ok(()),
+        }
+    }
+
+    /// Closes the input of the adapter and expects it to end by itself.
+    ///
+    /// # Errors
+    /// [`AdapterError`]: it stays, ends badly, or leaves something behind; nothing of it is left in any case.
+    pub fn close(mut self, patience: Duration) -> Result<(), AdapterError> {
+        self.running.close(patience)
+    }
+}
+
+/// What has to come before `go`.
+const ROLES: &str = "a line `role 0 THREAD` or `role 1 THREAD`";

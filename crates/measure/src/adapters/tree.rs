@@ -1,0 +1,187 @@
+//! The processes and threads of an adapter: whose a thread is, where it may run, and what it has used.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+/// What an adapter consists of at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    /// What each process has used, threads that ended included, in nanoseconds; `None` where the system does not say.
+    pub(super) processes: BTreeMap<u32, Option<u64>>,
+    /// Each thread.
+    pub(super) threads: BTreeMap<u32, Thread>,
+}
+
+/// What a thread has used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Thread {
+    /// Its process.
+    pub(super) process: u32,
+    /// CPU time in nanoseconds; `None` where the system does not count (`CONFIG_SCHED_INFO`).
+    pub(super) cpu_ns: Option<u64>,
+    /// How long it was ready and had no CPU, in nanoseconds.
+    pub(super) run_delay_ns: Option<u64>,
+    /// Voluntary and involuntary switches.
+    pub(super) switches: Option<[u64; 2]>,
+}
+
+/// Processes that are looked at.
+const MOST: usize = 256;
+
+impl Tree {
+    /// A process and everything below it, now. Whoever ends meanwhile is passed over.
+    pub(super) fn of(root: u32) -> Tree {
+        let mut tree = Tree::default();
+        let (mut todo, mut known) = (vec![root], BTreeSet::from([root]));
+        while let Some(process) = todo.pop() {
+            tree.processes.insert(process, used_by(process));
+            for thread in numbers_in(&format!("/proc/{process}/task")) {
+                let folder = format!("/proc/{process}/task/{thread}");
+                tree.threads.insert(thread, Thread::read(process, &folder));
+                let children = read(&format!("{folder}/children"));
+                let children = children.split_whitespace().filter_map(|word| word.parse().ok());
+                todo.extend(children.filter(|child| known.len() < MOST && known.insert(*child)));
+            }
+        }
+        tree
+    }
+
+    /// How long threads other than these were kept waiting since an earlier moment, in nanoseconds.
+    pub(super) fn delays_since(&self, before: &Tree, but: [u32; 2]) -> u64 {
+        let others = self.threads.iter().filter(|(thread, _)| !but.contains(thread));
+        let delay = |(thread, now): (&u32, &Thread)| {
+            let earlier = before.threads.get(thread).and_then(|thread| thread.run_delay_ns).unwrap_or(0);
+            now.run_delay_ns.map_or(0, |now| now.saturating_sub(earlier))
+        };
+        others.map(delay).sum()
+    }
+
+    /// CPU time of all processes since an earlier moment, in nanoseconds.
+    pub(super) fn used_since(&self, before: &Tree) -> Option<u64> {
+        let used = self.processes.iter().map(|(process, now)| {
+            let earlier = before.processes.get(process).copied().flatten().unwrap_or(0);
+            now.map(|now| now.saturating_sub(earlier))
+        });
+        used.sum()
+    }
+
+    /// CPU time of threads that were there at an earlier moment, in nanoseconds since then.
+    pub(super) fn used_by_known(&self, before: &Tree) -> Option<u64> {
+        let known = before.threads.iter().filter_map(|(thread, earlier)| {
+            let now = self.threads.get(thread)?;
+            Some(now.cpu_ns.zip(earlier.cpu_ns).map(|(now, earlier)| now.saturating_sub(earlier)))
+        });
+        known.sum()
+    }
+}
+
+impl Thread {
+    fn read(process: u32, folder: &str) -> Thread {
+        let schedstat = read(&format!("{folder}/schedstat"));
+        let mut numbers = schedstat.split_whitespace().map(|word| word.parse().ok());
+        let (cpu_ns, run_delay_ns) = (numbers.next().flatten(), numbers.next().flatten());
+        let status = read(&format!("{folder}/status"));
+        let number = |name: &str| -> Option<u64> {
+            status.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
+        };
+        let switches = number("voluntary_ctxt_switches:").zip(number("nonvoluntary_ctxt_switches:"));
+        Thread { process, cpu_ns, run_delay_ns, switches: switches.map(<[u64; 2]>::from) }
+    }
+
+    /// What it used since an earlier moment.
+    pub(super) fn since(&self, before: &Thread) -> super::RoleAccount {
+        let less = |now: Option<u64>, earlier: Option<u64>| {
+            now.zip(earlier).map(|(now, earlier)| now.saturating_sub(earlier))
+        };
+        super::RoleAccount {
+            cpu_ns: less(self.cpu_ns, before.cpu_ns),
+            run_delay_ns: less(self.run_delay_ns, before.run_delay_ns),
+            switches: self
+                .switches
+                .zip(before.switches)
+                .map(|(now, earlier)| [0, 1].map(|kind| now[kind].saturating_sub(earlier[kind]))),
+        }
+    }
+}
+
+/// How long the calling thread has been kept waiting for a CPU so far, in nanoseconds; 0 where the system does not say,
+/// which excuses nothing.
+pub(super) fn own_delay_ns() -> u64 {
+    Thread::read(0, "/proc/thread-self").run_delay_ns.unwrap_or(0)
+}
+
+/// How long the hypervisor has kept CPUs to itself so far, in nanoseconds; 0 where the system does not say, which excuses
+/// nothing.
+pub(super) fn stolen_ns() -> u64 {
+    // The eighth number of the first line, in hundredths of a second (proc_stat(5)).
+    const TICK_NS: u64 = 10_000_000;
+    let stat = read("/proc/stat");
+    let steal = stat.lines().next().and_then(|line| line.split_whitespace().nth(8)?.parse::<u64>().ok());
+    steal.map_or(0, |ticks| ticks * TICK_NS)
+}
+
+/// The process that a thread belongs to; `None` where there is no such thread, or it has ended.
+pub(super) fn owner(thread: u32) -> Option<u32> {
+    let status = read(&format!("/proc/{thread}/status"));
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let has_ended = field("State:").is_some_and(|state| state.starts_with(['Z', 'X']));
+    field("Tgid:").filter(|_| !has_ended)?.parse().ok()
+}
+
+/// CPU time of a process, in nanoseconds, threads that ended included.
+fn used_by(process: u32) -> Option<u64> {
+    // As `clock_getcpuclockid` makes it (Linux, include/linux/posix-timers.h): the complement of the process, and 2 for
+    // what the scheduler counted.
+    const SCHED: libc::clockid_t = 2;
+    let clock = (!(process as libc::clockid_t) << 3) | SCHED;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure is writable; a clock that does not exist is refused.
+    let status = unsafe { libc::clock_gettime(clock, &mut time) };
+    (status == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+fn numbers_in(folder: &str) -> Vec<u32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::affinity::current_thread;
+
+    #[test]
+    fn this_process_is_a_tree_with_this_thread_in_it() {
+        let own = std::process::id();
+        let before = Tree::of(own);
+        let thread = current_thread() as u32;
+        assert_eq!((before.threads[&thread].process, owner(thread)), (own, Some(own)));
+        let mut sum = 0u64;
+        for number in 0..20_000_000u64 {
+            sum = std::hint::black_box(sum.wrapping_add(number));
+        }
+        let after = Tree::of(own);
+        let used = after.threads[&thread].since(&before.threads[&thread]);
+        let all = after.used_since(&before);
+        if let (Some(used), Some(all)) = (used.cpu_ns, all) {
+            // What the system has not yet added to a thread that runs is a tick at most.
+            assert!(used > 0 && all + 20_000_000 > used, "{used} of {all}");
+        }
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_has_no_owner() {
+        let thread = std::thread::spawn(|| current_thread() as u32);
+        let number = thread.join().unwrap();
+        // The system may take a moment to forget it.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
+        while owner(number).is_some() && std::time::Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        assert_eq!(owner(number), None);
+    }
+}

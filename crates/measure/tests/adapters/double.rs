@@ -1,0 +1,379 @@
+//! The double: an adapter that conforms, and that can misbehave in each way that has a sentence.
+
+use coretalk_measure::host::affinity;
+use std::collections::VecDeque;
+use std::io::{BufRead, Write};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::{JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+/// Longer than any test waits for it.
+const FOREVER: Duration = Duration::from_secs(600);
+
+/// What a pass consists of.
+#[derive(Clone)]
+struct Pass {
+    number: u64,
+    kind: String,
+    capacity: usize,
+    gap_ns: f64,
+    count: u64,
+    numbers: Vec<u64>,
+    events: bool,
+}
+
+/// What both roles share.
+struct Shared {
+    epoch: Instant,
+    arrived: AtomicU64,
+    queue: Mutex<VecDeque<u64>>,
+    changed: Condvar,
+    word: AtomicU64,
+    answer: AtomicU64,
+    waiter: Mutex<Option<Thread>>,
+    asleep: AtomicU64,
+    sent_at: AtomicU64,
+}
+
+impl Shared {
+    fn new() -> Shared {
+        Shared {
+            epoch: Instant::now(),
+            arrived: AtomicU64::new(0),
+            queue: Mutex::default(),
+            changed: Condvar::new(),
+            word: AtomicU64::new(0),
+            answer: AtomicU64::new(0),
+            waiter: Mutex::default(),
+            asleep: AtomicU64::new(0),
+            sent_at: AtomicU64::new(0),
+        }
+    }
+}
+
+/// What a role says in the end.
+#[derive(Default)]
+struct Said {
+    ns: u64,
+    sum: u64,
+    events: Vec<u64>,
+}
+
+pub fn main(misdeed: &str, word: &str) {
+    match word {
+        "describe" => describe(misdeed),
+        "serve" => serve(misdeed),
+        _ => std::process::exit(2),
+    }
+}
+
+fn describe(misdeed: &str) {
+    if misdeed == "describes-nothing" {
+        return println!("hello");
+    }
+    println!("coretalk-adapter 1\nruntime Double 1.0\nqueue ring payload=u64 capacity=any");
+    // One thing is enough to be caught with.
+    if misdeed == "none" {
+        println!("wait spin\nwake park");
+    }
+}
+
+fn serve(misdeed: &str) {
+    if misdeed == "ignores-sigterm" {
+        // SAFETY: sets how this process treats a signal, no memory involved.
+        unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
+    }
+    let mut roles = Vec::new();
+    let others: Option<[Worker; 2]> = (misdeed == "works-elsewhere").then(|| [0, 1].map(|_| Worker::start()));
+    for line in std::io::stdin().lock().lines() {
+        let line = line.unwrap();
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[0] {
+            "pass" => {
+                // Threads of the last pass are free now, and not before.
+                roles.clear();
+                match parse(&words) {
+                    Some(pass) => roles.push(prepare(pass, misdeed)),
+                    None => say("error there is no such thing here"),
+                }
+            }
+            "go" => go(roles.last_mut().unwrap(), misdeed, others.as_ref()),
+            _ => std::process::exit(3),
+        }
+    }
+    if ["stays", "ignores-sigterm"].contains(&misdeed) {
+        std::thread::sleep(FOREVER);
+    }
+}
+
+fn parse(words: &[&str]) -> Option<Pass> {
+    let value = |key: &str| words.iter().find_map(|word| word.strip_prefix(key));
+    let number = |key: &str| value(key)?.parse::<u64>().ok();
+    let kind = words[2];
+    [["queue", "ring"], ["wait", "spin"], ["wake", "park"]].contains(&[kind, words[3]]).then_some(())?;
+    let mut state = number("seed=")?;
+    let mut next = || {
+        state = (1_664_525 * state + 1_013_904_223) % (1 << 32);
+        state >> 8
+    };
+    Some(Pass {
+        number: words[1].parse().ok()?,
+        kind: kind.to_owned(),
+        capacity: number("capacity=").unwrap_or(1) as usize,
+        gap_ns: number("gap_ns=").unwrap_or(0) as f64,
+        count: number("count=")?,
+        numbers: (0..1024).map(|_| next()).collect(),
+        events: value("events=") == Some("1"),
+    })
+}
+
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    out.write_all(format!("{line}\n").as_bytes()).unwrap();
+    out.flush().unwrap();
+}
+
+/// A thread that does one thing when it is told, and stays until it is dropped.
+struct Worker {
+    tid: i32,
+    tasks: Option<Sender<Box<dyn FnOnce() + Send>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Worker {
+    fn start() -> Worker {
+        let (tasks, told): (_, Receiver<Box<dyn FnOnce() + Send>>) = channel();
+        let (tell, tid) = channel();
+        let thread = std::thread::spawn(move || {
+            tell.send(affinity::current_thread()).unwrap();
+            told.iter().for_each(|task| task());
+        });
+        Worker { tid: tid.recv().unwrap(), tasks: Some(tasks), thread: Some(thread) }
+    }
+
+    fn tell(&self, task: impl FnOnce() + Send + 'static) {
+        self.tasks.as_ref().unwrap().send(Box::new(task)).unwrap();
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        drop(self.tasks.take());
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+struct Roles {
+    pass: Pass,
+    workers: [Worker; 2],
+}
+
+fn prepare(pass: Pass, misdeed: &str) -> Roles {
+    let workers = [0, 1].map(|_| Worker::start());
+    let mut tids = [0, 1].map(|role| workers[role].tid);
+    match misdeed {
+        // Whoever started this program.
+        // SAFETY: asks for a number.
+        "foreign-thread" => tids[1] = unsafe { libc::getppid() },
+        "dead-thread" => {
+            tids[1] = Worker::start().tid;
+            // The system may take a moment to forget it.
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        "one-thread" => tids[1] = tids[0],
+        _ => {}
+    }
+    let early = if misdeed == "early" { "\nns 5" } else { "" };
+    say(&format!("role 0 {}\nrole 1 {}{early}", tids[0], tids[1]));
+    Roles { pass, workers }
+}
+
+fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
+    let pass = roles.pass.clone();
+    match misdeed {
+        "hangs" => std::thread::sleep(FOREVER),
+        "crashes" => {
+            eprintln!("the double is out of ideas");
+            std::process::exit(7);
+        }
+        "endless-line" => {
+            // A gigabyte, if somebody reads that much.
+            let chunk = vec![b'x'; 1 << 20];
+            (0..1024).for_each(|_| std::io::stdout().write_all(&chunk).unwrap_or_default());
+            std::thread::sleep(FOREVER);
+        }
+        "closes-pipe" => {
+            // SAFETY: a number; nothing is printed any more.
+            unsafe { libc::close(libc::STDOUT_FILENO) };
+            std::thread::sleep(FOREVER);
+        }
+        "forks" => daemon(),
+        _ => {}
+    }
+    let shared = Arc::new(Shared::new());
+    let (tell, told) = channel();
+    let late: Vec<Worker>;
+    let workers = match (misdeed, others) {
+        ("late-threads", _) => {
+            late = vec![Worker::start(), Worker::start()];
+            [&late[0], &late[1]]
+        }
+        (_, Some(others)) => [&others[0], &others[1]],
+        _ => [&roles.workers[0], &roles.workers[1]],
+    };
+    for (role, worker) in workers.into_iter().enumerate() {
+        let (pass, shared, tell) = (pass.clone(), Arc::clone(&shared), tell.clone());
+        let rebinds = misdeed == "rebinds" && role == 1;
+        worker.tell(move || {
+            if rebinds {
+                affinity::set_mask(&(0..2).map(coretalk_model::CpuId).collect()).unwrap();
+            }
+            tell.send((role, work(&pass, &shared, role))).unwrap();
+        });
+    }
+    let mut said = [Said::default(), Said::default()];
+    for _ in 0..2 {
+        let (role, one) = told.recv().unwrap();
+        said[role] = one;
+    }
+    answer(&pass, &said, misdeed);
+    if misdeed == "late-threads" {
+        // They are still there when they are looked at.
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn answer(pass: &Pass, said: &[Said; 2], misdeed: &str) {
+    let [first, second] = said;
+    let mut ns = first.ns.max(second.ns);
+    match misdeed {
+        "long-time" => ns = 2 * ns + 10_000_000,
+        "short-time" => ns /= 20,
+        _ => {}
+    }
+    say(&format!("ns {ns}"));
+    let mut events = [first.events.as_slice(), &second.events].concat();
+    events.sort_unstable();
+    let counted: Vec<String> =
+        events.chunk_by(|a, b| a == b).map(|ns| format!("{}:{}", ns[0], ns.len())).collect();
+    if pass.events {
+        say(&format!("events {}", counted.join(" ")));
+    }
+    let lie = u64::from(misdeed == "wrong-sum");
+    let count = pass.count - u64::from(misdeed == "wrong-count");
+    let number = pass.number + u64::from(misdeed == "other-pass");
+    let sum = first.sum + second.sum + lie;
+    // At once: what comes later may come when something is asked again.
+    let more = if misdeed == "speaks-unasked" { "\nhello" } else { "" };
+    say(&format!("count {count}\nsum {sum}\nnote clock_ns 20\ndone {number}{more}"));
+}
+
+/// A process that has left its group, outlives its parents and would stay for ten minutes.
+fn daemon() {
+    // SAFETY: the child calls only what may be called between fork and exec, and then becomes another program.
+    unsafe {
+        if libc::fork() == 0 {
+            libc::setsid();
+            if libc::fork() == 0 {
+                for descriptor in 0..3 {
+                    libc::close(descriptor);
+                }
+                let words = [c"/bin/sleep".as_ptr(), c"600".as_ptr(), std::ptr::null()];
+                libc::execv(words[0], words.as_ptr());
+            }
+            libc::_exit(0);
+        }
+    }
+}
+
+fn work(pass: &Pass, shared: &Shared, role: usize) -> Said {
+    if role == 1 {
+        *shared.waiter.lock().unwrap() = Some(std::thread::current());
+    }
+    shared.arrived.fetch_add(1, SeqCst);
+    while shared.arrived.load(SeqCst) < 2 {
+        std::thread::yield_now();
+    }
+    let begun = Instant::now();
+    let since = |begun: Instant| begun.elapsed().as_nanos() as u64;
+    let mut said = Said {
+        events: Vec::with_capacity(if pass.events { pass.count as usize } else { 0 }),
+        ..Said::default()
+    };
+    for operation in 0..pass.count {
+        let number = pass.numbers[(operation % 1024) as usize];
+        match (pass.kind.as_str(), role) {
+            ("queue", 0) => {
+                let mut queue = shared.queue.lock().unwrap();
+                while queue.len() == pass.capacity {
+                    queue = shared.changed.wait(queue).unwrap();
+                }
+                queue.push_back(number);
+                shared.changed.notify_one();
+            }
+            ("queue", _) => {
+                let mut queue = shared.queue.lock().unwrap();
+                while queue.is_empty() {
+                    queue = shared.changed.wait(queue).unwrap();
+                }
+                said.sum += queue.pop_front().unwrap();
+                shared.changed.notify_one();
+            }
+            ("wait", 0) => {
+                let sent = Instant::now();
+                shared.word.store(number + 1, SeqCst);
+                said.sum += until(|| Some(shared.answer.swap(0, SeqCst)).filter(|word| *word > 0)) - 1;
+                if pass.events {
+                    said.events.push(since(sent));
+                }
+            }
+            ("wait", _) => {
+                let word = until(|| Some(shared.word.swap(0, SeqCst)).filter(|word| *word > 0));
+                shared.answer.store(word, SeqCst);
+            }
+            (_, 0) => {
+                until(|| (shared.asleep.load(SeqCst) > operation).then_some(()));
+                let gap_ns = pass.gap_ns * (0.75 + number as f64 / f64::from(1 << 25));
+                let gap = Instant::now();
+                while (gap.elapsed().as_nanos() as f64) < gap_ns {
+                    std::hint::spin_loop();
+                }
+                shared.sent_at.store(since(shared.epoch), SeqCst);
+                shared.word.store(number + 1, SeqCst);
+                shared.waiter.lock().unwrap().as_ref().unwrap().unpark();
+                until(|| (shared.answer.load(SeqCst) > operation).then_some(()));
+            }
+            _ => {
+                shared.asleep.store(operation + 1, SeqCst);
+                let word = loop {
+                    match shared.word.swap(0, SeqCst) {
+                        0 => std::thread::park(),
+                        word => break word,
+                    }
+                };
+                said.events.push(since(shared.epoch) - shared.sent_at.load(SeqCst));
+                said.sum += word - 1;
+                shared.answer.store(operation + 1, SeqCst);
+            }
+        }
+    }
+    said.ns = since(begun);
+    said
+}
+
+/// Looks until there is something, and lets the other role run in between.
+fn until<T>(look: impl Fn() -> Option<T>) -> T {
+    for turn in 0u32.. {
+        if let Some(found) = look() {
+            return found;
+        }
+        if turn % 64 == 63 {
+            std::thread::yield_now();
+        }
+    }
+    unreachable!("it looks for ever")
+}

@@ -1,0 +1,21 @@
+//! Adapters on this machine: what conforms is believed, and each way of not doing so is named and leaves nothing behind.
+//! Times decide nothing here but that limits are kept.
+// Without the usual harness: this program is the adapter, too, and adapters print nothing but their protocol.
+#![cfg_attr(not(target_os = "linux"), allow(unused, reason = "threads are bound as Linux does it"))]
+#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+#[cfg(target_os = "linux")]
+mod double;
+#[cfg(target_os = "linux")]
+mod misdeeds;
+
+fn main() {
+    #[cfg(target_os = "linux")]
+    {
+        let words: Vec<String> = std::env::args().collect();
+        match words.iter().map(String::as_str).collect::<Vec<_>>()[1..] {
+            ["double", misdeed, word] => double::main(misdeed, word),
+            _ => misdeeds::run(&words[1..]),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What is said of each misdeed, and that nothing is left of it.
+
+use coretalk_measure::Stop;
+use coretalk_measure::adapters::conformance::{CheckSettings, Conformance, check};
+use coretalk_measure::adapters::pins::Helpers;
+use coretalk_measure::adapters::pool::{Pool, PoolSettings};
+use coretalk_measure::adapters::process::{Process, StartSettings};
+use coretalk_measure::adapters::{Adapter, AdapterError, Events, Operation, Payload, Request};
+use coretalk_measure::host::affinity;
+use coretalk_model::{CpuId, Flag};
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+/// Runs the tests whose name holds a word that was typed; all without one.
+pub fn run(words: &[String]) {
+    let tests: [(&str, fn()); 5] = [
+        ("an_adapter_that_conforms_is_believed", an_adapter_that_conforms_is_believed),
+        ("every_misdeed_has_a_sentence_and_leaves_nothing", every_misdeed_has_a_sentence_and_leaves_nothing),
+        (
+            "a_pass_that_hangs_ends_within_a_second_of_its_limit",
+            a_pass_that_hangs_ends_within_a_second_of_its_limit,
+        ),
+        ("a_pool_hands_out_its_processes_in_turn", a_pool_hands_out_its_processes_in_turn),
+        ("a_request_to_end_ends_a_pass", a_request_to_end_ends_a_pass),
+    ];
+    let filters: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    let wanted =
+        |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str()));
+    if words.iter().any(|word| word == "--list") {
+        return tests.iter().for_each(|(name, _)| println!("{name}: test"));
+    }
+    for (name, test) in tests.into_iter().filter(|(name, _)| wanted(name)) {
+        let begun = Instant::now();
+        test();
+        println!("test {name} ... ok ({:.1} s)", begun.elapsed().as_secs_f64());
+    }
+}
+
+/// Each misdeed, and what has to be said of it.
+const MISDEEDS: [(&str, &str); 21] = [
+    ("hangs", "no answer within"),
+    ("crashes", "it ended with exit status 7 while"),
+    ("endless-line", "it printed a line of more than 1048576 bytes; it was killed"),
+    ("wrong-sum", "messages were lost, doubled or damaged"),
+    ("wrong-count", "operations where"),
+    ("long-time", "passed here (attempt 3)"),
+    ("short-time", "passed here (attempt 3)"),
+    ("foreign-thread", "which is not the adapter nor a child of it"),
+    ("dead-thread", "printed for role 1, does not exist"),
+    ("one-thread", "two threads are needed"),
+    ("late-threads", "was used by threads that began after `go`"),
+    ("rebinds", "the adapter bound it anew"),
+    ("works-elsewhere", "the work is done elsewhere"),
+    ("early", "before it was told to go"),
+    ("other-pass", "it answered pass 2 when pass 1 was asked for"),
+    ("speaks-unasked", "between two passes, when nothing was asked"),
+    ("closes-pipe", "it closed its standard output"),
+    ("forks", "which outlived it"),
+    ("stays", "and ended on SIGTERM"),
+    ("ignores-sigterm", "nor on SIGTERM; it was killed"),
+    ("describes-nothing", "has to be `coretalk-adapter 1`"),
+];
+
+fn adapter(misdeed: &str) -> Adapter {
+    let own = std::env::current_exe().unwrap();
+    let command = vec![own.into_os_string(), OsString::from("double"), OsString::from(misdeed)];
+    // By this the processes of each are found, whatever they have become.
+    Adapter { name: "double".into(), command, environment: vec![("DOUBLE".into(), mark(misdeed))] }
+}
+
+fn mark(misdeed: &str) -> String {
+    format!("{}-{misdeed}", std::process::id())
+}
+
+/// Processes that a misdeed has left.
+fn left(misdeed: &str) -> usize {
+    let entry = format!("DOUBLE={}", mark(misdeed));
+    let folders = std::fs::read_dir("/proc").unwrap().flatten();
+    let has = |folder: std::fs::DirEntry| {
+        let environment = std::fs::read(folder.path().join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|found| found == entry.as_bytes())
+    };
+    folders
+        .filter(|folder| folder.file_name().to_string_lossy().parse::<u32>().is_ok())
+        .map(has)
+        .filter(|has| *has)
+        .count()
+}
+
+fn start() -> StartSettings {
+    StartSettings { allowed: affinity::current_mask().unwrap(), guard: None }
+}
+
+/// The first two CPUs, or the only one twice.
+fn cpus() -> [CpuId; 2] {
+    let allowed = affinity::current_mask().unwrap();
+    [allowed.first().unwrap(), allowed.iter().nth(1).unwrap_or(allowed.first().unwrap())]
+}
+
+fn conformance(misdeed: &str, limit: Duration) -> Result<Conformance, AdapterError> {
+    let settings = CheckSettings {
+        start: start(),
+        helpers: Helpers::Apart,
+        cpus: cpus(),
+        span: Duration::from_millis(30),
+        limit,
+        warm_up: Duration::from_millis(200),
+        patience: Duration::from_secs(3),
+    };
+    check(&adapter(misdeed), &settings, &mut |_, _| (), &Stop::new())
+}
+
+fn an_adapter_that_conforms_is_believed() {
+    let found = conformance("none", Duration::from_secs(30)).unwrap();
+    let breaches: Vec<String> = found.breaches().iter().map(|(_, error)| error.to_string()).collect();
+    assert_eq!(breaches, Vec::<String>::new());
+    assert_eq!((found.description.runtime.as_str(), found.things.len()), ("Double 1.0", 3));
+    assert_eq!(found.notes().len(), 1);
+    let [queue, wait, wake] = [0, 1, 2].map(|thing| found.things[thing].found.as_ref().unwrap());
+    let capacities: Vec<_> = queue.passes.iter().map(|(capacity, _)| *capacity).collect();
+    assert_eq!(capacities, [Some(1), Some(10), Some(1_000)]);
+    assert!(queue.operations > 0 && wait.passes.len() == 1);
+    let (_, woken) = &wake.passes[0];
+    assert_eq!(woken.events.as_ref().unwrap().count(), woken.count);
+    assert_eq!(left("none"), 0);
+}
+
+fn every_misdeed_has_a_sentence_and_leaves_nothing() {
+    let mut missing = Vec::new();
+    for (misdeed, expected) in MISDEEDS {
+        if misdeed == "rebinds" && cpus()[0] == cpus()[1] {
+            println!("skipped: {misdeed} needs two CPUs");
+            continue;
+        }
+        let limit = if misdeed == "hangs" { Duration::from_secs(1) } else { Duration::from_secs(30) };
+        let said: Vec<String> = match conformance(misdeed, limit) {
+            Ok(found) => found.breaches().iter().map(|(_, error)| error.to_string()).collect(),
+            Err(error) => vec![error.to_string()],
+        };
+        println!("{misdeed}: {}", said.join(" | "));
+        if !said.iter().any(|said| said.contains(expected)) {
+            missing.push(misdeed);
+        }
+        assert_eq!(left(misdeed), 0, "{misdeed} left something behind");
+    }
+    assert_eq!(missing, Vec::<&str>::new());
+}
+
+fn request(limit: Duration) -> Request {
+    Request {
+        name: "ring".into(),
+        operation: Operation::Queue { capacity: 10, payload: Payload::U64 },
+        events: Events::Together,
+        count: 1_000,
+        seed: 5,
+        cpus: cpus(),
+        limit,
+    }
+}
+
+fn a_pass_that_hangs_ends_within_a_second_of_its_limit() {
+    for misdeed in ["hangs", "closes-pipe", "endless-line"] {
+        let mut process = Process::start(&adapter(misdeed), 0, &start()).unwrap();
+        let limit = Duration::from_millis(500);
+        let begun = Instant::now();
+        let error = process.pass(&request(limit), &start().allowed, &Stop::new()).unwrap_err();
+        drop(process);
+        // The first pass begins when the program has started; beside other work that alone may take its time.
+        let took = begun.elapsed();
+        assert!(took < limit + Duration::from_secs(2), "{misdeed}: {error} after {took:?}");
+        assert_eq!(left(misdeed), 0, "{misdeed}");
+    }
+}
+
+fn a_pool_hands_out_its_processes_in_turn() {
+    let settings = PoolSettings {
+        forks: 2,
+        start: start(),
+        helpers: Helpers::Measured,
+        warm_up: Duration::from_millis(100),
+    };
+    let mut pool = Pool::start(&adapter("none"), settings, &Stop::new()).unwrap();
+    let request = Request { count: 1 << 20, ..request(Duration::from_secs(30)) };
+    let span = Duration::from_millis(5);
+    let passes: Vec<_> = (0..4).map(|_| pool.perform(&request, span, &Stop::new()).unwrap()).collect();
+    assert_eq!(passes.iter().map(|pass| pass.fork).collect::<Vec<_>>(), [0, 1, 0, 1]);
+    for pass in &passes {
+        assert!(pass.ns as f64 >= 0.5 * span.as_nanos() as f64, "{} ns", pass.ns);
+        assert!(pass.flags.contains(Flag::Cold), "a tenth of a second warms nothing");
+    }
+    let unknown = Request { name: "rung".into(), ..request };
+    let error = pool.perform(&unknown, span, &Stop::new()).unwrap_err();
+    assert_eq!(error.to_string(), "the adapter does not offer queue `rung`");
+    pool.close().unwrap();
+    assert_eq!(left("none"), 0);
+}
+
+fn a_request_to_end_ends_a_pass() {
+    let mut process = Process::start(&adapter("hangs"), 0, &start()).unwrap();
+    let stop = Stop::new();
+    let raised = stop.clone();
+    let later = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        raised.raise();
+    });
+    let error = process.pass(&request(Duration::from_secs(60)), &start().allowed, &stop).unwrap_err();
+    later.join().unwrap();
+    assert!(matches!(error, AdapterError::Interrupted), "{error}");
+    assert_eq!(left("hangs"), 0);
+}
