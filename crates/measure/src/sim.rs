@@ -10,6 +10,7 @@
 mod builtin;
 mod clock;
 pub mod contend;
+pub mod ends;
 mod environment;
 mod noise;
 mod place;

@@ -1,8 +1,10 @@
 //! Throughput of bounded queues: the matrices of a run of series, and what can be said of them in words.
 
+mod sides;
 mod summary;
 mod sweep;
 
+pub use sides::{SideGrid, side_grids};
 pub use summary::{Balance, Best, RelationRate, ShapeRates, Verification, best, rates, verification};
 pub use sweep::{Kept, Knee, Step, Sweep, sweeps};
 
@@ -32,6 +34,11 @@ pub mod names {
     pub const CORRECTED: &str = "corrected";
     /// From the time at which it was sent.
     pub const UNCORRECTED: &str = "uncorrected";
+    /// Of several producers, and of several consumers, the smallest share of the messages that one of them had ÷ an equal
+    /// share: 1 where all had as many.
+    pub const FAIRNESS: [&str; 2] = ["producer_fairness", "consumer_fairness"];
+    /// The largest share of all messages that one of them had.
+    pub const LARGEST: [&str; 2] = ["producer_share_max", "consumer_share_max"];
     /// Passes that kept the rate.
     pub const KEPT: &str = "passes_kept";
     /// Passes that did not.

@@ -44,6 +44,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "coretalk queue --queue spsc,flume --rate-sweep",
                 "the highest rate each keeps, and its latency",
             ),
+            ("coretalk queue --queue mutex --producers 1,2,4", "several producers, and how fair"),
         ],
     ),
     (

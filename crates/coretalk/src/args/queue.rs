@@ -4,7 +4,7 @@ use crate::args::series::{SeriesArgs, list};
 use crate::args::value::{self, AutoOr, PairsWord, RatesWord};
 use clap::Args;
 use coretalk_model::Picos;
-use coretalk_model::series::Parameters;
+use coretalk_model::series::{Parameters, Value};
 
 /// Options of `queue`.
 #[derive(Debug, Clone, Default, Args)]
@@ -37,12 +37,12 @@ pub struct QueueArgs {
         conflicts_with_all = ["rate", "producers", "consumers"]
     )]
     pub rate_sweep: Option<RatesWord>,
-    /// Number of producers per queue, for queues that allow several
-    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=255))]
-    pub producers: Option<u32>,
-    /// Number of consumers per queue, for queues that allow several
-    #[arg(long, value_name = "C", value_parser = clap::value_parser!(u32).range(1..=255))]
-    pub consumers: Option<u32>,
+    /// Numbers of producers per queue, for queues that allow several; lists give a table with --consumers
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=255))]
+    pub producers: Vec<u32>,
+    /// Numbers of consumers per queue, for queues that allow several
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=255))]
+    pub consumers: Vec<u32>,
     /// Pairs to measure, producer first: all, representatives, or a list such as 0-1,9-4 (default: all if that takes
     /// about a minute, else representatives of each relation and some others; with --rate-sweep one of each relation)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs, conflicts_with_all = ["producers", "consumers"])]
@@ -58,8 +58,14 @@ impl SeriesArgs for QueueArgs {
     }
 
     fn options(&self) -> Parameters {
-        let several = self.producers.is_some() || self.consumers.is_some();
-        let side = |side: Option<u32>| several.then(|| f64::from(side.unwrap_or(1)));
+        let several = !self.producers.is_empty() || !self.consumers.is_empty();
+        let side = |counts: &[u32]| {
+            several.then(|| match counts {
+                [] => Value::Number(1.0),
+                [count] => f64::from(*count).into(),
+                counts => counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",").into(),
+            })
+        };
         let pairs = self.pairs.as_ref().map(|pairs| match pairs {
             PairsWord::All => "all",
             PairsWord::Representatives => "representatives",
@@ -72,8 +78,8 @@ impl SeriesArgs for QueueArgs {
             .with_some("messages", self.messages.map(|messages| messages as f64))
             .with_some("rate_per_s", self.rate)
             .with_some("rate_sweep", self.rate_sweep.map(|rates| rates.to_string()))
-            .with_some("producers", side(self.producers))
-            .with_some("consumers", side(self.consumers))
+            .with_some("producers", side(&self.producers))
+            .with_some("consumers", side(&self.consumers))
             .with_some("pairs", pairs)
     }
 

@@ -13,6 +13,7 @@ pub mod load;
 pub mod multiples;
 pub mod picture_file;
 pub mod placements;
+pub mod sides;
 pub mod spectra;
 pub mod sweep;
 pub mod timeline;

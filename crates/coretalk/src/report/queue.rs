@@ -1,6 +1,7 @@
 //! Throughput of queues: a map for each capacity, rates by relation, what they cost, and what follows in words.
 
 mod maps;
+pub mod sides;
 pub mod sweep;
 
 use super::ladder::relation_words;

@@ -296,6 +296,65 @@ fn several_producers_are_one_series_and_share_nothing_with_the_matrices() {
 }
 
 #[test]
+fn lists_of_ends_are_a_table_and_a_map_with_the_share_of_each() {
+    let tool = Tool::new();
+    let words = [
+        "queue",
+        "--machine",
+        "sim:chiplet-16",
+        "--cpus",
+        "0-7",
+        "--seed",
+        "1",
+        "--queue",
+        "array-queue,mutex",
+    ];
+    let ends = ["--capacity", "100", "--producers", "1,2,4", "--consumers", "1,2", "--budget", "10s", "-q"];
+    let words = [&words[..], &ends].concat();
+    let screen = tool.done(&[&words[..], &["--name", "ends"]].concat()).out;
+    let row = |producers: &str, consumers: &str| -> Vec<&str> {
+        let rows = screen.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        rows.into_iter().find(|row| row.len() > 3 && row[..2] == [producers, consumers]).expect("a row")
+    };
+    assert!(!row("1", "1").contains(&"1.00"), "no share where there is one: {screen}");
+    assert!(row("4", "1").iter().any(|word| ["0.99", "1.00"].contains(word)), "in turn: {screen}");
+    assert!(screen.contains("producers ↓ consumers →"), "{screen}");
+    assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
+    let document = document(&tool, &["export", "ends", "--format", "json"]);
+    let series = document["series"].as_array().unwrap();
+    assert_eq!((series.len(), document["matrices"].as_array().unwrap().len()), (12, 0));
+    let [most, least] = [[4, 2], [1, 1]].map(|[producers, consumers]| {
+        let is =
+            |one: &Value, name: &str, count: i32| one["parameters"][name].as_f64() == Some(f64::from(count));
+        let meant = |one: &&Value| is(one, "producers", producers) && is(one, "consumers", consumers);
+        series.iter().find(meant).unwrap()
+    });
+    assert_eq!(most["placement"], serde_json::json!([0, 1, 2, 3, 4, 5]));
+    let value = |one: &Value, name: &str| one["values"][name].as_f64();
+    assert!(
+        value(most, "producer_fairness") > Some(0.9) && value(most, "consumer_share_max") < Some(0.6),
+        "{most}"
+    );
+    assert_eq!(value(least, "producer_fairness"), None);
+    assert!(most["intervals"]["producer_fairness"].is_array(), "{most}");
+    let page = tool.path().join("page.html");
+    tool.done(&["report", "ends", "-o", page.to_str().unwrap()]);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(
+        page.contains("array-queue, u64, capacity 100: million messages per second"),
+        "no map on the page"
+    );
+    for (words, part) in [
+        (&["--queue", "spsc", "--producers", "1,2"][..], "only one producer"),
+        (&["--queue", "mutex", "--producers", "2,2"], "lists 2 twice"),
+        (&["--queue", "mutex", "--consumers", "0,1"], "0"),
+    ] {
+        let refused = tool.call(&[&["queue", "--machine", "sim:chiplet-16"], words].concat());
+        assert!(refused.code == 2 && refused.err.contains(part), "{words:?}: {}", refused.err);
+    }
+}
+
+#[test]
 fn a_large_machine_is_sampled_and_the_sample_is_verified() {
     let words =
         ["queue", "--machine", "sim:epyc-2s-192", "--seed", "1", "--queue", "spsc", "--capacity", "10", "-q"];

@@ -1,5 +1,6 @@
 //! `queue`: how many messages a second pass from one thread to another through a bounded queue.
 
+mod crowd;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod perform;
 mod price;
@@ -12,7 +13,7 @@ use crate::queues::course::Delays;
 use crate::series::{Concurrent, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use coretalk_model::quantity::{Parameter, Quantity, Unit};
+use coretalk_model::quantity::{Better, Parameter, Quantity, Unit};
 use coretalk_model::queue::names;
 use coretalk_model::series::{Observed, TrialSpec};
 use coretalk_model::{CpuId, Flag, TickRate, TrialFailure};
@@ -48,6 +49,18 @@ const QUANTITIES: &[Quantity] = &[
         .meaning("time from when a message was due until it was received"),
     Quantity::events(names::UNCORRECTED, "uncorrected").in_table(),
     Quantity::rate(names::RATE, "messages/s", "messages").headline(1).in_table(),
+    Quantity::value(names::FAIRNESS[0], "fair producers", Unit::Number)
+        .within([0.0, 1.0])
+        .better(Better::Higher)
+        .in_table()
+        .meaning("share of the producer with fewest messages ÷ an equal share"),
+    Quantity::value(names::FAIRNESS[1], "fair consumers", Unit::Number)
+        .within([0.0, 1.0])
+        .better(Better::Higher)
+        .in_table()
+        .meaning("share of the consumer with fewest messages ÷ an equal share"),
+    Quantity::value(names::LARGEST[0], "producer share max", Unit::Share).within([0.0, 1.0]),
+    Quantity::value(names::LARGEST[1], "consumer share max", Unit::Share).within([0.0, 1.0]),
     Quantity::count(names::KEPT, "passes kept"),
     Quantity::count(names::MISSED, "passes missed"),
     Quantity::count(names::MESSAGES, "messages"),
@@ -93,7 +106,11 @@ impl SeriesProbe for Queue {
         stage: &mut dyn Pricing<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
-        price::simulate(stage, order)
+        let config = Config::of(order.spec)?;
+        match config.sides {
+            [1, 1] => price::simulate(stage, order),
+            _ => Ok(crowd::simulate(stage, &config, order)),
+        }
     }
 
     fn concurrent(&self, spec: &TrialSpec) -> Concurrent {
@@ -140,6 +157,15 @@ pub fn observe(observed: &mut Observed, rate: TickRate, per_s: [f64; 2], delays:
     }
     observed.histogram(names::CORRECTED, delays.corrected.histogram(rate));
     observed.histogram(names::UNCORRECTED, delays.uncorrected.histogram(rate));
+}
+
+/// Notes how evenly the ends of a side (0 produces, 1 consumes) had the messages.
+pub fn observe_shares(observed: &mut Observed, side: usize, shares: &[f64]) {
+    let [least, most] = shares
+        .iter()
+        .fold([f64::INFINITY, 0.0], |[least, most]: [f64; 2], share| [least.min(*share), most.max(*share)]);
+    observed.value(names::FAIRNESS[side], least * shares.len() as f64);
+    observed.value(names::LARGEST[side], most);
 }
 
 #[cfg(all(test, not(miri)))]

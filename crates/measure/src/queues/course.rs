@@ -19,7 +19,7 @@ pub struct Course<'a> {
 }
 
 /// What a producer did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sent {
     /// Messages put in.
     pub messages: u64,
@@ -27,6 +27,8 @@ pub struct Sent {
     pub full: u64,
     /// The sum of all numbers sent.
     pub sum: u64,
+    /// How far it was at which time; empty at a fixed rate.
+    pub stamps: Vec<Stamp>,
 }
 
 /// What a consumer did.
@@ -118,12 +120,26 @@ impl Stamps {
 /// Messages per tick of several loops together, over the middle 80 % of the time in which all of them ran: what was
 /// still starting and what was already ending is left out. `None` where too little was seen.
 pub fn rate(loops: &[Vec<Stamp>]) -> Option<f64> {
+    let [from, to] = middle(loops)?;
+    let messages: f64 = loops.iter().map(|stamps| count_at(stamps, to) - count_at(stamps, from)).sum();
+    (messages > 0.0).then(|| messages / (to - from))
+}
+
+/// The share of the messages that each loop had in that time; `None` where too little was seen.
+pub fn shares(loops: &[Vec<Stamp>]) -> Option<Vec<f64>> {
+    let [from, to] = middle(loops)?;
+    let messages = loops.iter().map(|stamps| count_at(stamps, to) - count_at(stamps, from));
+    let messages: Vec<f64> = messages.collect();
+    let all: f64 = messages.iter().sum();
+    (all > 0.0).then(|| messages.iter().map(|messages| messages / all).collect())
+}
+
+/// Begin and end of the middle 80 % of the time in which all loops ran.
+fn middle(loops: &[Vec<Stamp>]) -> Option<[f64; 2]> {
     let begun = loops.iter().map(|stamps| Some(stamps.first()?.ticks)).max()??;
     let ended = loops.iter().map(|stamps| Some(stamps.last()?.ticks)).min()??;
     let span = ended.checked_sub(begun).filter(|span| *span > 0)? as f64;
-    let [from, to] = [0.1, 0.9].map(|share| begun as f64 + share * span);
-    let messages: f64 = loops.iter().map(|stamps| count_at(stamps, to) - count_at(stamps, from)).sum();
-    (messages > 0.0).then(|| messages / (to - from))
+    Some([0.1, 0.9].map(|share| begun as f64 + share * span))
 }
 
 /// How far a loop was at a time, in between two stamps evenly.
@@ -175,6 +191,15 @@ mod tests {
         assert_eq!(rate(&[vec![Stamp { count: 0, ticks: 5 }]]), None);
         assert_eq!(rate(&[]), None);
         assert_eq!(rate(&[run(10, 100, 0), run(10, 100, 1 << 40)]), None, "never at the same time");
+    }
+
+    #[test]
+    fn shares_are_those_of_the_common_time_and_one_that_stood_still_has_none() {
+        let found = shares(&[run(10, 50_000, 0), run(30, 10_000, 100_000)]).unwrap();
+        assert!((found[0] - 0.75).abs() < 0.01 && (found[1] - 0.25).abs() < 0.01, "{found:?}");
+        let stuck = vec![Stamp { count: 0, ticks: 0 }, Stamp { count: 0, ticks: 500_000 }];
+        assert_eq!(shares(&[run(10, 50_000, 0), stuck]).unwrap()[1], 0.0);
+        assert_eq!(shares(&[run(10, 100, 0), run(10, 100, 1 << 40)]), None, "never at the same time");
     }
 
     #[test]

@@ -135,7 +135,8 @@ pub fn produce<M: Message, S: Sender<M>>(
             made += 1;
         }
     }
-    Ok(Sent { messages: made, full, sum: base.wrapping_mul(made).wrapping_add(sum_below(made)) })
+    let stamps = stamps.finish(made, (course.guard.now_ticks)());
+    Ok(Sent { messages: made, full, sum: base.wrapping_mul(made).wrapping_add(sum_below(made)), stamps })
 }
 
 /// Where the loops of one producer and one consumer of numbers lie, as fast as they go.

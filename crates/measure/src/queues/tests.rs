@@ -86,7 +86,7 @@ proptest! {
             let shape = Shape { capacity: fitting(kind, capacity), spins: 10 };
             let messages = bounded(kind, messages);
             let said = run(kind, payload, shape, [1, 1], messages, 1 << 40, false).unwrap();
-            let sent = said.producers[0].unwrap();
+            let sent = said.producers[0].clone().unwrap();
             let received = said.consumers[0].as_ref().unwrap();
             prop_assert_eq!(sent.messages, messages, "{}", kind.id);
             prop_assert_eq!((received.messages, received.sum), (messages, sent.sum), "{}", kind.id);
@@ -103,7 +103,7 @@ proptest! {
         for kind in KINDS {
             let shape = Shape { capacity: fitting(kind, capacity), spins: 10 };
             let said = run(kind, payload, shape, [1, 1], u64::MAX, span, false).unwrap();
-            let sent = said.producers[0].unwrap();
+            let sent = said.producers[0].clone().unwrap();
             let received = said.consumers[0].as_ref().unwrap();
             prop_assert_eq!((received.messages, received.sum), (sent.messages, sent.sum), "{}", kind.id);
             prop_assert_eq!(received.wrong, 0, "{}", kind.id);
@@ -135,7 +135,7 @@ proptest! {
             let messages = bounded(kind, messages) / 4;
             let said = run(kind, Payload::String, shape, sides, messages, 1 << 40, false).unwrap();
             let sum = |sums: Vec<u64>| sums.into_iter().fold(0u64, u64::wrapping_add);
-            let sent = sum(said.producers.iter().map(|sent| sent.unwrap().sum).collect());
+            let sent = sum(said.producers.iter().map(|sent| sent.as_ref().unwrap().sum).collect());
             let received: Vec<&Received> = said.consumers.iter().map(|said| said.as_ref().unwrap()).collect();
             prop_assert_eq!(sum(received.iter().map(|received| received.sum).collect()), sent, "{}", kind.id);
             let count: u64 = received.iter().map(|received| received.messages).sum();

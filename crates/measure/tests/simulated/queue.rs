@@ -8,7 +8,7 @@ use coretalk_measure::series::SeriesRequest;
 use coretalk_measure::session::series::plan;
 use coretalk_measure::{Machine, Scenario, SimMachine};
 use coretalk_model::latency::Regime;
-use coretalk_model::queue::{Kept, matrices, names, rates, sweeps};
+use coretalk_model::queue::{Kept, matrices, names, rates, side_grids, sweeps};
 use coretalk_model::series::{Parameters, SeriesResult, SeriesSettings, TrialResult};
 use coretalk_model::stats::median;
 use coretalk_model::{CpuId, Flag, Level, Picos, Relation};
@@ -146,6 +146,35 @@ fn the_knee_lies_where_the_stated_costs_put_it() {
             assert!(ends / holds < 1.5, "neighbours of the sweep, or one between them");
             let below = sweep.steps.iter().filter(|step| step.rate_per_s < holds);
             assert!(below.clone().count() > 0 && below.into_iter().all(|step| step.kept() == Kept::Yes));
+        }
+    }
+}
+
+#[test]
+fn several_ends_add_up_until_their_line_is_all_there_is() {
+    let mut machine = open("chiplet-16");
+    let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
+    let line_ns = machine.bare_stage(&cpus).transfer_ns(cpus[0], cpus[1]);
+    let options = Parameters::default().with("queue", "array-queue").with("capacity", "1000");
+    let options = options.with("producers", "1,2,4").with("consumers", "1,2,4");
+    let settings = settings_of(&machine, "queue", (cpus, &[]), options, 0.05, 20);
+    let (result, ..) = measure(&mut machine, &settings);
+    let grids = side_grids(&result);
+    assert_eq!((grids.len(), &grids[0].sides), (1, &[vec![1, 2, 4], vec![1, 2, 4]]));
+    for ends in [[1, 1], [2, 2], [4, 4], [4, 1], [1, 4], [4, 2]] {
+        // 10.5 ns and an eighth of a line beside each other, then a turn: the line of an index.
+        let side = |ends: u32| {
+            let alone_ns = 10.5 + line_ns / 8.0 + line_ns;
+            if ends == 1 { 1.0 / alone_ns } else { (f64::from(ends) / alone_ns).min(1.0 / line_ns) }
+        };
+        let expected = 1e9 * side(ends[0]).min(side(ends[1]));
+        let trial = grids[0].at(ends).unwrap();
+        let found = trial.values[names::RATE].point;
+        println!("{ends:?}: {found:.0}, stated {expected:.0}");
+        assert!((0.85..1.05).contains(&(found / expected)), "{ends:?}: {found} for {expected}");
+        for (side, ends) in ends.into_iter().enumerate() {
+            let fair = trial.values.get(names::FAIRNESS[side]).map(|fair| fair.point);
+            assert!(if ends == 1 { fair.is_none() } else { fair > Some(0.95) }, "{ends:?}: {fair:?}");
         }
     }
 }

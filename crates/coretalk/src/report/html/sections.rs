@@ -7,7 +7,7 @@ use super::section::{Of, Section, figures};
 use super::series;
 use crate::blocks::Block;
 use crate::render::html;
-use crate::report::figure::{ladder, load, multiples, placements, sweep, timeline};
+use crate::report::figure::{ladder, load, multiples, placements, sides, sweep, timeline};
 use crate::report::imported::ImportedFile;
 use crate::report::input::ReportInput;
 use crate::report::text::{count, duration, grouped, ns, plus_minus};
@@ -135,7 +135,8 @@ fn found_body(input: &ReportInput<'_>) -> String {
             format!("<h3 id=\"found-{0}\">{0}</h3>\n{1}", escaped(name), html::blocks(&found))
         })
         .collect::<String>();
-    figures(|width| sweep::charts(report, [width, 340.0])) + &tables + &load
+    let sweeps = figures(|width| sweep::charts(report, [width, 340.0]));
+    sweeps + &figures(|width| sides::maps(report, width)) + &tables + &load
 }
 
 /// The extremes of a map, and how much of it was measured.

@@ -15,7 +15,7 @@ use crate::stage::Halt;
 use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::queue::names;
 use coretalk_model::series::{Observed, TrialSpec};
-use coretalk_model::{CpuId, Flag, Picos, TrialFailure};
+use coretalk_model::{Flag, Picos, TrialFailure};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -158,7 +158,7 @@ fn observed(
 ) -> Result<Observed, TrialFailure> {
     let mut observed = Observed::default();
     let (mut sent, mut received) = (Sent::default(), Received::default());
-    let mut loops = Vec::new();
+    let (mut producing, mut loops) = (Vec::new(), Vec::new());
     let mut spent: [Vec<Spent>; 2] = Default::default();
     for observation in said.into_iter().flatten() {
         match observation {
@@ -166,6 +166,7 @@ fn observed(
                 sent.messages += one.messages;
                 sent.full += one.full;
                 sent.sum = sent.sum.wrapping_add(one.sum);
+                producing.push(one.stamps);
                 spent[0].push(by);
             }
             Observation::Received(one, by) => {
@@ -193,6 +194,11 @@ fn observed(
         (_, _, Some(per_s)) => observed.value(names::RATE, per_s),
         _ => {}
     }
+    for (side, loops) in [&producing, &loops].into_iter().enumerate() {
+        if let Some(shares) = course::shares(loops).filter(|shares| shares.len() > 1) {
+            queue::observe_shares(&mut observed, side, &shares);
+        }
+    }
     observed.count(names::MESSAGES, received.messages);
     if config.kind.tells {
         observed.count(names::FULL, sent.full);
@@ -201,8 +207,7 @@ fn observed(
     for (side, spent) in spent.iter().enumerate() {
         note(&mut observed, side, spent);
     }
-    let together = |cpus: &[CpuId]| cpus.iter().collect::<BTreeSet<_>>().len() == 1;
-    if shared && together(context.cpus()) && config.kind.waits == Waits::Awake {
+    if shared && config.kind.waits == Waits::Awake {
         observed.flags.set(Flag::SharedSpin);
     }
     Ok(observed)
@@ -228,8 +233,8 @@ mod tests {
     use super::*;
     use crate::probes::queue::Queue;
     use crate::trial_context::{Executor, RoleOrder};
-    use coretalk_model::TickRate;
     use coretalk_model::series::{Parameters, RoleEvidence};
+    use coretalk_model::{CpuId, TickRate};
 
     struct NoThreads;
 

@@ -16,24 +16,24 @@ use coretalk_model::stats::ANALYSES;
 
 /// What a queue does for each message, in events of the machine. About what a desktop part of 4 GHz needs; the tool
 /// holds none of it against reality, it only has to be of the right kind.
-struct Price {
+pub struct Price {
     /// Instructions of producer and consumer.
-    own_ns: f64,
+    pub own_ns: f64,
     /// Line transfers that each side waits for with every message (a lock, a semaphore).
-    lines: f64,
+    pub lines: f64,
     /// System calls of each side with every message.
-    calls: f64,
+    pub calls: f64,
     /// Whether it looks at the other side's index only when what it knows has run out.
     cached: bool,
     /// How long it looks before it sleeps.
-    looks_ns: f64,
+    pub looks_ns: f64,
 }
 
 /// Instructions of `Wait` or `Release` of `semaphore-slim` with all lines at hand: the lock is taken and given back. A
 /// message, four calls of which nobody waits for any, took 25 ns on one CPU of an AMD EPYC guest (3.2 GHz, capacity 10,000).
 const SLIM_CALL_NS: f64 = 6.0;
 
-fn price(config: &Config, hint_ns: f64) -> Price {
+pub fn price(config: &Config, hint_ns: f64) -> Price {
     let plain = Price { own_ns: 12.0, lines: 1.0, calls: 0.0, cached: false, looks_ns: 0.0 };
     match config.kind.queue {
         QueueKind::SemaphoreSpin => Price { looks_ns: f64::from(config.spins) * (hint_ns + 2.0), ..plain },
@@ -54,7 +54,7 @@ fn price(config: &Config, hint_ns: f64) -> Price {
 }
 
 /// Work on the message itself, made and read, in nanoseconds.
-fn payload_ns(payload: Payload) -> [f64; 2] {
+pub fn payload_ns(payload: Payload) -> [f64; 2] {
     match payload {
         Payload::U64 => [0.5, 0.5],
         Payload::Bytes(bytes) => [f64::from(bytes) / 16.0; 2],
@@ -74,7 +74,7 @@ const LAPS: u64 = 3;
 /// Messages of a pass at a fixed rate that are simulated.
 const MOST_PACED: u64 = 20_000;
 /// A time slice.
-const SLICE_NS: f64 = 3e6;
+pub const SLICE_NS: f64 = 3e6;
 
 /// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {

@@ -2,6 +2,7 @@
 
 use super::sweep;
 use crate::queues::catalogue::{Kind, Payload, Waits, kind};
+use crate::queues::exchange::MOST_PRODUCERS;
 use crate::series::{Concurrent, RequestError, SeriesRequest};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::stats::Key;
@@ -70,7 +71,7 @@ impl Config {
 /// Whether a trial may be made beside others. What several producers or a fixed rate show hangs on more than a pair.
 pub fn concurrent(spec: &TrialSpec) -> Concurrent {
     let Ok(config) = Config::of(spec) else { return Concurrent::Never };
-    if config.sides != [1, 1] || config.rate.is_some() {
+    if config.sides != [1, 1] || config.rate.is_some() || spec.parameters.number("producers").is_some() {
         return Concurrent::Never;
     }
     match *spec.placement {
@@ -101,17 +102,18 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         list("capacity", default).iter().map(|text| capacity(text)).collect::<Result<Vec<_>, _>>()?;
     let payloads =
         list("payload", "u64").iter().map(|text| Payload::parse(text)).collect::<Result<Vec<_>, _>>()?;
-    let side = |name| options.number(name).unwrap_or(1.0) as usize;
-    let sides = [side("producers"), side("consumers")];
+    let sides = [ends("producers", options)?, ends("consumers", options)?];
     for (name, kind) in &kinds {
         for (index, side) in ["producer", "consumer"].into_iter().enumerate() {
-            if sides[index] > 1 && !kind.several[index] {
+            if sides[index].iter().any(|count| *count > 1) && !kind.several[index] {
                 let sentence =
                     format!("queue `{name}` allows only one {side}; leave it out or use one {side}");
                 return Err(RequestError::Unfit(sentence.into()));
             }
         }
     }
+    // One on each side has a map; in a row of several numbers it is one of them.
+    let is_pairs = sides.iter().all(|counts| counts[..] == [1]);
     let mut shapes = Vec::new();
     for (name, _) in &kinds {
         for payload in &payloads {
@@ -120,13 +122,15 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
                     .with("queue", name.as_str())
                     .with("payload", payload.to_string())
                     .with("capacity", capacity as f64);
-                let shape = match sides {
-                    [1, 1] => shape,
-                    [producers, consumers] => {
-                        shape.with("producers", producers as f64).with("consumers", consumers as f64)
-                    }
-                };
-                shapes.extend(rates.iter().map(|rate| shape.clone().with_some("rate_per_s", *rate)));
+                if is_pairs {
+                    shapes.extend(rates.iter().map(|rate| shape.clone().with_some("rate_per_s", *rate)));
+                    continue;
+                }
+                for &producers in &sides[0] {
+                    let shape = shape.clone().with("producers", producers as f64);
+                    let with = |consumers: &usize| shape.clone().with("consumers", *consumers as f64);
+                    shapes.extend(sides[1].iter().map(with));
+                }
             }
         }
     }
@@ -134,13 +138,39 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         let sentence = format!("the same queue is listed twice ({})", label(twice.1));
         return Err(RequestError::Unfit(sentence.into()));
     }
-    let placements = placements(request, sides, shapes.len());
+    let placements = if is_pairs { placements(request, shapes.len()) } else { Vec::new() };
+    let around = |shape: &Parameters| -> Vec<CpuId> {
+        let count = |name| shape.number(name).unwrap_or(1.0) as usize;
+        // One placement: roles take the CPUs in order, and share them where there are too few.
+        request.cpus.iter().copied().cycle().take(count("producers") + count("consumers")).collect()
+    };
     let trial = |shape: &Parameters, placement: &Vec<CpuId>| TrialSpec {
         probe: "queue".to_owned(),
         parameters: shape.clone(),
         placement: placement.clone(),
     };
+    if !is_pairs {
+        return Ok(shapes.iter().map(|shape| trial(shape, &around(shape))).collect());
+    }
     Ok(shapes.iter().flat_map(|shape| placements.iter().map(|cpus| trial(shape, cpus))).collect())
+}
+
+/// Numbers of ends on a side: one, or a list.
+fn ends(side: &'static str, options: &Parameters) -> Result<Vec<usize>, RequestError> {
+    let listed = options.text(side).map(|list| list.split(',').map(str::trim).collect::<Vec<_>>());
+    let Some(listed) = listed else { return Ok(vec![options.number(side).unwrap_or(1.0) as usize]) };
+    let option = if side == "producers" { "--producers" } else { "--consumers" };
+    if let Some((_, twice)) = listed.iter().enumerate().find(|(index, item)| listed[..*index].contains(item))
+    {
+        return Err(RequestError::twice(option, twice));
+    }
+    let count = |text: &&str| {
+        let count = text.parse().ok().filter(|count| (1..MOST_PRODUCERS).contains(count));
+        count.ok_or_else(|| {
+            RequestError::out_of_range(format!("{option} {text}"), "a queue can have 1 to 255")
+        })
+    };
+    listed.iter().map(count).collect()
 }
 
 fn label(shape: &Parameters) -> String {
@@ -154,13 +184,9 @@ fn capacity(text: &str) -> Result<u64, RequestError> {
     capacity.ok_or_else(|| RequestError::out_of_range(format!("a capacity of `{text}`"), allowed()))
 }
 
-/// The CPUs of each role, for every trial of one shape.
-fn placements(request: &SeriesRequest<'_>, sides: [usize; 2], shapes: usize) -> Vec<Vec<CpuId>> {
+/// The CPUs of producer and consumer, for every trial of one shape.
+fn placements(request: &SeriesRequest<'_>, shapes: usize) -> Vec<Vec<CpuId>> {
     let cpus = request.cpus;
-    if sides != [1, 1] {
-        // One placement: roles take the CPUs in order, and share them where there are too few.
-        return vec![cpus.iter().copied().cycle().take(sides[0] + sides[1]).collect()];
-    }
     let of = |pairs: &[[CpuId; 2]]| pairs.iter().map(|pair| pair.to_vec()).collect();
     match request.options.text("pairs") {
         Some("listed") => of(request.pairs),

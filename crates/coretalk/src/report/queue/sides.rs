@@ -1,0 +1,120 @@
+//! One queue with several numbers of producers and consumers: a map of what it passes, and a table with how evenly.
+
+use super::million;
+use crate::blocks::{Block, Cell, Column, Table};
+use crate::report::palette::{self, Scale};
+use crate::report::style::Style;
+use crate::report::text::{columns, grouped, percent, plain, right};
+use crate::report::trial_words::half_width;
+use coretalk_model::Flag;
+use coretalk_model::queue::{SideGrid, names};
+use coretalk_model::series::TrialResult;
+use coretalk_model::stats::Estimate;
+
+/// From this width on a terminal shows everything.
+const ROOMY: usize = 110;
+
+/// A map and a table for each queue; nothing without several numbers of ends.
+pub(in crate::report) fn blocks(grids: Vec<SideGrid<'_>>) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    if !grids.is_empty() {
+        blocks.push(Block::Prose(
+            "Million messages per second by numbers of producers and consumers. Fair: messages of the one that had fewest \
+             ÷ an equal share (1: all had as many). Largest, where there is room: share of the one that had most. s: \
+             threads share CPUs and poll instead of sleeping, which measures time slices; !: doubtful."
+                .to_owned(),
+        ));
+    }
+    for grid in grids {
+        blocks.extend([Block::Gap, Block::Heading(title(&grid)), Block::Table(table(&grid)), Block::Gap]);
+        blocks.push(Block::drawing(move |style| map(&grid, style)));
+    }
+    blocks
+}
+
+/// `mutex, u64, capacity 100`.
+pub fn title(grid: &SideGrid<'_>) -> String {
+    format!("{}, {}, capacity {}", plain(grid.queue), plain(grid.payload), grouped(grid.capacity as i64))
+}
+
+fn table(grid: &SideGrid<'_>) -> Table {
+    let of_side =
+        |side: &str| [Column::numbers(format!("fair {side}")), Column::numbers("largest").from_width(ROOMY)];
+    let mut columns: Vec<Column> =
+        [Column::numbers("producers"), Column::numbers("consumers"), Column::numbers("messages").marked()]
+            .into();
+    columns.push(Column::numbers("±"));
+    columns.extend(of_side("producers").into_iter().chain(of_side("consumers")));
+    let mut table = Table::new(columns);
+    let [producers, consumers] = &grid.sides;
+    for (producers, consumers) in producers.iter().flat_map(|p| consumers.iter().map(move |c| (*p, *c))) {
+        let Some(trial) = grid.at([producers, consumers]) else { continue };
+        let value = |name: &str| trial.values.get(name);
+        let rate = value(names::RATE);
+        let mut row: Vec<Cell> = vec![
+            producers.to_string().into(),
+            consumers.to_string().into(),
+            rate.map_or(Cell::Unknown, |rate| Cell::Marked(million(rate.point), mark(trial))),
+            Cell::known(rate.map(half_width)),
+        ];
+        for (side, ends) in [producers, consumers].into_iter().enumerate() {
+            let of_side = |cell: Cell| if ends > 1 { cell } else { Cell::Blank };
+            row.push(of_side(Cell::known(value(names::FAIRNESS[side]).map(fair))));
+            let largest = value(names::LARGEST[side]);
+            row.push(of_side(Cell::known(largest.map(|share| percent(share.point)))));
+        }
+        table.row(row);
+    }
+    table
+}
+
+/// `0.53 ±0.08`: half the width as it is, since that of a share of nothing is no share.
+fn fair(estimate: &Estimate) -> String {
+    match estimate.is_sure() {
+        true => format!("{:.2} ±{:.2}", estimate.point, estimate.reach()),
+        false => format!("{:.2} (no interval)", estimate.point),
+    }
+}
+
+/// What stands behind a number.
+pub fn mark(trial: &TrialResult) -> char {
+    match trial {
+        _ if trial.flags.contains(Flag::SharedSpin) => 's',
+        _ if trial.flags.has_doubt() => '!',
+        _ => ' ',
+    }
+}
+
+/// Colours as in maps of pairs: by the time of a message, so that fast looks as fast as it does there.
+pub fn scale(grid: &SideGrid<'_>) -> Option<Scale> {
+    let rates = grid.trials.iter().filter_map(|trial| trial.values.get(names::RATE));
+    Scale::over(rates.map(|rate| 1e9 / rate.point))
+}
+
+fn map(grid: &SideGrid<'_>, style: &Style) -> Vec<String> {
+    let [producers, consumers] = &grid.sides;
+    let rate = |ends| grid.at(ends).and_then(|trial| Some((trial, trial.values.get(names::RATE)?.point)));
+    let text = |ends| {
+        rate(ends).map_or("· ".to_owned(), |(trial, rate)| format!("{}{}", million(rate), mark(trial)))
+    };
+    let every = producers.iter().flat_map(|p| consumers.iter().map(move |c| [*p, *c]));
+    let width = every.map(|ends| columns(&text(ends))).max().unwrap_or(2).max(4) + 1;
+    let name = "producers ↓ consumers →";
+    let head: String = consumers.iter().map(|count| right(&count.to_string(), width - 1) + " ").collect();
+    let mut lines = vec![format!(" {name} {head}").trim_end().to_owned()];
+    let scale = scale(grid);
+    for count in producers {
+        let mut line = format!(" {} ", right(&count.to_string(), columns(name)));
+        for other in consumers {
+            let padded = right(&text([*count, *other]), width);
+            match (rate([*count, *other]), scale) {
+                (Some((_, rate)), Some(scale)) => {
+                    line.push_str(&palette::on(style.depth, scale.position(1e9 / rate), &padded));
+                }
+                _ => line.push_str(&padded),
+            }
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
+}

@@ -1,0 +1,103 @@
+//! What a trial with several producers or consumers costs on a simulated machine.
+
+use super::price::{SLICE_NS, payload_ns, price};
+use super::trials::Config;
+use crate::pricing::Pricing;
+use crate::probes::queue;
+use crate::queues::catalogue::{QueueKind, Waits};
+use crate::series::TrialOrder;
+use crate::sim::ends::{self, Crowd};
+use coretalk_model::Flag;
+use coretalk_model::queue::names;
+use coretalk_model::series::Observed;
+use coretalk_model::stats::ANALYSES;
+
+/// Messages of a pass that are simulated one by one, for each end; what follows is more of the same.
+const SIMULATED: u64 = 2_000;
+
+/// Prices one pass.
+pub fn simulate(stage: &mut dyn Pricing<'_>, config: &Config, order: &TrialOrder<'_>) -> Observed {
+    let price = price(config, stage.costs().hint_ns);
+    let cpus = stage.placement();
+    let (sides, costs) = (config.sides, stage.costs());
+    // Threads that share a CPU have their part of it each.
+    let sharing: Vec<f64> =
+        cpus.iter().map(|cpu| cpus.iter().filter(|other| *other == cpu).count() as f64).collect();
+    let transfer_ns: Vec<Vec<f64>> =
+        cpus.iter().map(|&from| cpus.iter().map(|&to| stage.transfer_ns(from, to)).collect()).collect();
+    let across_ns = transfer_ns[0][sides[0]];
+    let line_ns = config.payload.bytes() as f64 / 64.0 * across_ns;
+    let own_ns = payload_ns(config.payload)
+        .map(|payload_ns| payload_ns + price.own_ns + price.calls * costs.syscall_ns + line_ns);
+    // An end whose side had the last turn itself shares with the other side.
+    let turn_ns = |_: usize, before: usize, end: usize| {
+        price.lines * if before == end { across_ns } else { transfer_ns[before][end] }
+    };
+    let kind = config.kind;
+    let sleep_ns = match kind.waits {
+        Waits::Awake => [f64::INFINITY, 0.0, 0.0],
+        Waits::Asleep => {
+            [price.looks_ns, costs.wake_ns + costs.syscall_ns, costs.syscall_ns + costs.wake_ns / 3.0]
+        }
+    };
+    let crowd = Crowd {
+        sides,
+        capacity: config.capacity as u64,
+        turn_ns: &turn_ns,
+        one_lock: has_one_lock(kind.queue),
+        sight_ns: across_ns,
+        sleep_ns,
+    };
+    let span_ns = order.span.ns();
+    let requested =
+        order.options.number("messages").map(|all| (all / ANALYSES[0] as f64).ceil().max(1.0) as u64);
+    let most = requested.unwrap_or(u64::MAX).min(SIMULATED * cpus.len() as u64);
+    let mut work = |end: usize| {
+        let mean_ns = own_ns[usize::from(end >= sides[0])] * sharing[end];
+        stage.event(mean_ns)
+    };
+    let out = ends::run(&crowd, span_ns, most, &mut work);
+    let taken = out.taken(&crowd);
+    let fit = span_ns.max(out.elapsed_ns) / out.elapsed_ns.max(1.0);
+    let times = requested.map_or(fit, |all| fit.min(all as f64 / taken.max(1) as f64));
+    let lasted_ns = out.elapsed_ns * times;
+    let held_ns = stage.pass(lasted_ns);
+    let mut observed = Observed::default();
+    observed.value(names::RATE, taken as f64 / out.elapsed_ns * 1e9 * lasted_ns / (lasted_ns + held_ns));
+    let count = |count: u64| (count as f64 * times) as u64;
+    observed.count(names::MESSAGES, count(taken));
+    if kind.tells {
+        observed.count(names::FULL, count(out.waits[0]));
+        observed.count(names::EMPTY, count(out.waits[1]));
+    }
+    for (side, own) in [0..sides[0], sides[0]..cpus.len()].into_iter().enumerate() {
+        let messages: u64 = out.messages[own.clone()].iter().sum();
+        let shares: Vec<f64> =
+            out.messages[own.clone()].iter().map(|own| *own as f64 / messages.max(1) as f64).collect();
+        if shares.len() > 1 {
+            queue::observe_shares(&mut observed, side, &shares);
+        }
+        // No CPU works longer than the pass.
+        let busy = |end: usize| (out.busy_ns[end] * times).min(lasted_ns / sharing[end]);
+        observed.count(names::CPU_NS[side], own.clone().map(busy).sum::<f64>() as u64);
+        observed.count(names::VOLUNTARY[side], count(out.sleeps[own.clone()].iter().sum()));
+        let slices =
+            |end: usize| if sharing[end] > 1.0 { (lasted_ns / SLICE_NS / sharing[end]) as u64 } else { 0 };
+        observed.count(names::INVOLUNTARY[side], own.clone().map(slices).sum());
+        for end in own {
+            stage.spend(end, busy(end), count(out.sleeps[end]) as u32);
+        }
+    }
+    if sharing.iter().any(|of| *of > 1.0) && kind.waits == Waits::Awake {
+        observed.flags.set(Flag::SharedSpin);
+    }
+    observed
+}
+
+/// Whether all ends of a queue take one lock.
+fn has_one_lock(queue: QueueKind) -> bool {
+    matches!(
+        queue,
+        QueueKind::Mutex | QueueKind::Flume | QueueKind::Kanal | QueueKind::Pipe | QueueKind::Socketpair
+    )
+}

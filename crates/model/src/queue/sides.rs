@@ -1,0 +1,105 @@
+//! [`SideGrid`]: one queue with several numbers of producers and consumers.
+
+use super::names;
+use crate::series::{SeriesResult, TrialResult};
+
+/// One queue, payload and capacity with several numbers of ends.
+#[derive(Debug, Clone)]
+pub struct SideGrid<'a> {
+    /// Which queue.
+    pub queue: &'a str,
+    /// What travels.
+    pub payload: &'a str,
+    /// Messages that it holds.
+    pub capacity: u64,
+    /// Numbers of producers and of consumers, rising.
+    pub sides: [Vec<u32>; 2],
+    /// What was measured, in the order of the plan.
+    pub trials: Vec<&'a TrialResult>,
+}
+
+/// The grids of a run, in the order of the plan; one combination of ends alone is none.
+pub fn side_grids(result: &SeriesResult) -> Vec<SideGrid<'_>> {
+    let mut found: Vec<SideGrid<'_>> = Vec::new();
+    for trial in result.trials.iter().filter(|trial| trial.spec.probe == names::PROBE) {
+        let parameters = &trial.spec.parameters;
+        let (queue, payload) = (parameters.text("queue"), parameters.text("payload"));
+        let (Some(queue), Some(payload), Some(capacity), Some(ends)) =
+            (queue, payload, parameters.number("capacity"), ends_of(trial))
+        else {
+            continue;
+        };
+        let capacity = capacity as u64;
+        let same =
+            |grid: &SideGrid<'_>| (grid.queue, grid.payload, grid.capacity) == (queue, payload, capacity);
+        let index = found.iter().position(same).unwrap_or_else(|| {
+            found.push(SideGrid { queue, payload, capacity, sides: Default::default(), trials: Vec::new() });
+            found.len() - 1
+        });
+        let grid = &mut found[index];
+        grid.trials.push(trial);
+        for (known, count) in grid.sides.iter_mut().zip(ends) {
+            if let Err(at) = known.binary_search(&count) {
+                known.insert(at, count);
+            }
+        }
+    }
+    found.retain(|grid| grid.trials.len() > 1);
+    found
+}
+
+/// Producers and consumers of a trial whose plan says them.
+fn ends_of(trial: &TrialResult) -> Option<[u32; 2]> {
+    let count = |name| trial.spec.parameters.number(name).map(|count| count as u32);
+    Some([count("producers")?, count("consumers")?])
+}
+
+impl<'a> SideGrid<'a> {
+    /// The trial with so many of each.
+    pub fn at(&self, ends: [u32; 2]) -> Option<&'a TrialResult> {
+        self.trials.iter().copied().find(|trial| ends_of(trial) == Some(ends))
+    }
+
+    /// Whether a trial is one of it.
+    pub fn holds(&self, trial: &TrialResult) -> bool {
+        self.trials.iter().any(|known| std::ptr::eq(*known, trial))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::Parameters;
+    use crate::tests::spec;
+
+    #[test]
+    fn trials_of_one_queue_are_one_grid_with_rising_numbers() {
+        let trial = |queue: &str, ends: Option<[f64; 2]>| {
+            let parameters =
+                Parameters::default().with("queue", queue).with("payload", "u64").with("capacity", 8.0);
+            let parameters = match ends {
+                Some([producers, consumers]) => {
+                    parameters.with("producers", producers).with("consumers", consumers)
+                }
+                None => parameters,
+            };
+            TrialResult::of(spec(names::PROBE, parameters, &[0, 1]))
+        };
+        let trials = vec![
+            trial("mutex", Some([4.0, 1.0])),
+            trial("mutex", Some([1.0, 2.0])),
+            trial("mutex", None),
+            trial("flume", Some([2.0, 2.0])),
+        ];
+        let result = SeriesResult { trials, ..SeriesResult::default() };
+        let grids = side_grids(&result);
+        assert_eq!(grids.len(), 1, "one combination is no grid");
+        assert_eq!(grids[0].sides, [vec![1, 4], vec![1, 2]]);
+        assert!(grids[0].at([1, 2]).is_some_and(|found| std::ptr::eq(found, &result.trials[1])));
+        assert!(
+            grids[0].at([4, 2]).is_none()
+                && grids[0].holds(&result.trials[0])
+                && !grids[0].holds(&result.trials[2])
+        );
+    }
+}
