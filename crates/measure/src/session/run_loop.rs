@@ -4,12 +4,17 @@ use super::sink::{Decision, Event, Kept, Observer, PartEnd, Sink, SinkError, Slo
 use crate::machine::{Machine, MachineError};
 use crate::stop::Stop;
 use coretalk_model::latency::{Purpose, Record};
-use coretalk_model::{CpuId, CpuSet, Departure, Picos};
+use coretalk_model::{Absence, CpuId, CpuSet, Departure, Picos};
 
 /// Commit slots lie at most half a second apart, unless one run of a comparison of placements takes longer.
 pub const SLOT: Picos = Picos::from_ms(350);
 /// How often the system is asked for CPUs that went away where nothing looks wrong.
 const EVERY: Picos = Picos::from_ms(100);
+/// How long the system is asked again about a CPU of which it does not say yet that it is offline: Linux refuses threads
+/// on a CPU that it takes down, then takes it out of cpusets, and lists it as offline last. At most a quarter of a budget.
+const SETTLES: Picos = Picos::from_ms(500);
+/// Between two such questions.
+const ASK_AGAIN: Picos = Picos::from_ms(20);
 
 /// Why a run could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -65,8 +70,10 @@ pub struct Earlier {
 pub enum Suspicion {
     /// Nothing looks wrong: ask now and then.
     None,
-    /// A thread was moved, or refused: ask at once.
-    Strong,
+    /// A thread may have been moved: ask at once.
+    Moved,
+    /// A CPU refused a thread, or lost one: ask at once, and again where the system knows nothing yet.
+    Missed,
 }
 
 /// Holds one segment together. What is measured next, and when it is enough, is for whoever drives it to decide.
@@ -161,7 +168,7 @@ impl<'a> RunLoop<'a> {
         }
         self.looked = Some(now);
         let mut departures = Vec::new();
-        for (cpu, why) in self.machine.absent(&self.here) {
+        for (cpu, why) in self.settled(suspicion) {
             self.gone.insert(cpu);
             // A CPU that an earlier part of the segment has told of is not told of again.
             if let Some(told) = self.earlier.departed.iter().find(|told| told.cpu == cpu) {
@@ -177,6 +184,22 @@ impl<'a> RunLoop<'a> {
         }
         self.here = self.here.difference(&self.gone);
         Ok(departures)
+    }
+
+    /// The CPUs that are not there, once the system says the same of them as it will say in a moment.
+    fn settled(&mut self, suspicion: Suspicion) -> Vec<(CpuId, Absence)> {
+        let until = self.now() + SETTLES.min(Picos(self.budget.0 / 4));
+        loop {
+            let absent = self.machine.absent(&self.here);
+            let is_settled = match suspicion {
+                Suspicion::Missed if absent.is_empty() => false,
+                _ => absent.iter().all(|&(_, why)| why == Absence::Offline),
+            };
+            if is_settled || self.now() >= until || self.is_stopped() {
+                return absent;
+            }
+            self.machine.pause(ASK_AGAIN, self.stop);
+        }
     }
 
     /// Whether every CPU is still there.

@@ -55,11 +55,14 @@ pub fn run(
 /// What a pass says, or why it says nothing.
 type Outcome = Result<PassOutcome, TrialFailure>;
 
-/// Whether a thread of a pass was refused or moved.
-fn misses_a_cpu(outcome: &Outcome) -> bool {
-    match outcome {
-        Ok(pass) => pass.roles.iter().any(|role| role.migrated),
-        Err(failure) => failure.missed_a_cpu(),
+/// Whether a thread of these passes was refused or moved.
+fn suspicion(outcomes: &[Outcome]) -> Suspicion {
+    let missed = |outcome: &Outcome| outcome.as_ref().is_err_and(TrialFailure::missed_a_cpu);
+    let moved = |pass: &PassOutcome| pass.roles.iter().any(|role| role.migrated);
+    match outcomes.iter().any(missed) {
+        true => Suspicion::Missed,
+        false if outcomes.iter().flatten().any(moved) => Suspicion::Moved,
+        false => Suspicion::None,
     }
 }
 
@@ -261,14 +264,15 @@ impl<'a> Driver<'a> {
             orders => self.run.machine.perform_trials(orders, self.run.stop),
         };
         let after = self.sentinel.visit(self.run.machine, &orders, self.run.stop)?;
-        let suspicion = if outcomes.iter().any(misses_a_cpu) { Suspicion::Strong } else { Suspicion::None };
-        let lost = self.run.look_for_cpus(suspicion)?;
+        let lost = self.run.look_for_cpus(suspicion(&outcomes))?;
         let mut whole = true;
         for (index, (&trial, outcome)) in trials.iter().zip(outcomes).enumerate() {
             let around = before[index].zip(after[index]).map(|(before, after)| [before, after]);
             let placement = &specs[index].placement;
             match outcome {
                 Err(TrialFailure::Interrupted) => whole = false,
+                // A thread whose CPU leaves goes on beside those of other trials, and holds them up: measured again.
+                _ if !lost.is_empty() && self.goes_on(trial, &lost) => {}
                 // Part of it was made on other CPUs than its own.
                 Ok(pass) if self.lost_a_cpu(trial, placement, &pass) => {}
                 Ok(pass) => {
@@ -304,15 +308,21 @@ impl<'a> Driver<'a> {
     fn give_up(&mut self, departures: &[Departure]) {
         for departure in departures {
             for trial in 0..self.settings.trials.len() {
-                let needs = &self.cpus[trial];
-                let goes_on = self.probes[trial].watches_each_cpu()
-                    && needs.iter().any(|&cpu| !self.run.misses_one_of(&[cpu]));
-                if needs.contains(&departure.cpu) && !goes_on && self.is_open(trial) {
+                let goes_on = self.goes_on(trial, std::slice::from_ref(departure));
+                if !goes_on && self.is_open(trial) {
                     self.keep(trial, Err(departure.failure()));
                     self.failures[trial] = PATIENCE;
                 }
             }
         }
+    }
+
+    /// Whether a trial has what it needs although these CPUs went away.
+    fn goes_on(&self, trial: usize, departures: &[Departure]) -> bool {
+        let needs = &self.cpus[trial];
+        let is_here = |cpu: &CpuId| !self.run.misses_one_of(&[*cpu]);
+        let needs_none = departures.iter().all(|departure| !needs.contains(&departure.cpu));
+        needs_none || (self.probes[trial].watches_each_cpu() && needs.iter().any(is_here))
     }
 
     /// A trial on those of its CPUs that are there, where it says something of each for itself.

@@ -10,6 +10,7 @@ mod choices;
 mod compare;
 mod contend;
 mod costs;
+mod departing;
 mod endings;
 mod evidence;
 mod inference;

@@ -315,5 +315,6 @@ fn work_that_lost_a_cpu_for_a_moment_runs_again() {
     );
     assert_eq!(again, runs, "nothing is missing");
     assert!(disturbed > undisturbed, "it was away while work ran there");
-    assert!(disturbed < undisturbed + Picos::from_ms(250), "one run was broken off and made again");
+    // One run was broken off and made again, after the system had been asked for half a second where the CPU is.
+    assert!(disturbed < undisturbed + Picos::from_ms(750), "{disturbed} instead of {undisturbed}");
 }

@@ -119,14 +119,17 @@ impl<'a> Driver<'a> {
         here.filter_map(|entry| Some(entry.outcome.as_ref().ok()?.started)).max()
     }
 
-    /// Asks whether every CPU is still there, and gives up what needs one that is not; gives whether there is such a one.
-    fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<bool, RunError> {
+    /// Asks whether every CPU is still there, and gives up what needs one that is not; gives whether such a one left, and
+    /// the rounds of cells that gave nothing meanwhile and have all their CPUs: a CPU that leaves holds up others.
+    fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<(bool, Vec<CellRound>), RunError> {
         let departures = self.run.look_for_cpus(suspicion)?;
+        let Driver { run, log, pairs, .. } = self;
+        let again = log.settle(|cell| !departures.is_empty() && !run.misses_one_of(&pairs[cell as usize]));
         for departure in &departures {
             let of_cpu = (0u32..).zip(&self.pairs).filter(|(_, pair)| pair.contains(&departure.cpu));
             self.log.lose(of_cpu.map(|(cell, _)| cell), &departure.failure(), self.run.now());
         }
-        Ok(!departures.is_empty())
+        Ok((!departures.is_empty(), again))
     }
 
     /// Rounds without the cells that need a CPU which is not there any more.
@@ -164,10 +167,9 @@ impl<'a> Driver<'a> {
             let Driver { run, log, relations, .. } = self;
             let of_batch = Batch { purpose, pass, rounds: &rounds[next..end], relations };
             let performed = reducer::perform(&mut *run.machine, log, of_batch, &batch, run.stop)?;
-            let suspicion = if log.has_lost_a_cpu() { Suspicion::Strong } else { Suspicion::None };
-            let log_is_full = log.is_full();
-            let left = self.look_for_cpus(suspicion)?;
-            if self.run.is_commit_due(Picos::ZERO) || log_is_full {
+            let suspicion = if log.has_missed_a_cpu() { Suspicion::Missed } else { Suspicion::None };
+            let (left, mut again) = self.look_for_cpus(suspicion)?;
+            if self.run.is_commit_due(Picos::ZERO) || self.log.is_full() {
                 self.commit()?;
             }
             next += performed;
@@ -175,8 +177,8 @@ impl<'a> Driver<'a> {
                 return self.stopped();
             }
             if left {
-                rounds = Cow::Owned(self.possible(&rounds[next..]).into_owned());
-                next = 0;
+                again.extend(self.possible(&rounds[next..]).into_owned());
+                (rounds, next) = (Cow::Owned(again), 0);
             }
         }
         Ok(Ended::Complete)

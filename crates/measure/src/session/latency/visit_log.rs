@@ -19,12 +19,22 @@ pub struct VisitLog<'a> {
     pending: Slot,
     /// Trials in it.
     trials: usize,
+    /// Trials that gave nothing since somebody asked whether every CPU is there.
+    held: Vec<Held>,
     /// How many trials of a cell gave nothing: in the map, and beside it.
     failures: BTreeMap<(Side, u32), u32>,
-    /// A trial missed a CPU since somebody asked.
-    missed_a_cpu: bool,
     /// Mean time of a round by purpose and slowest relation in it, and how many it is the mean of.
     round_time: BTreeMap<(Purpose, Relation), (f64, u32)>,
+}
+
+/// A trial that gave nothing, and where it belongs among those of its slot.
+struct Held {
+    /// Which of the pending rounds.
+    round: usize,
+    /// Which trial of it, the others that gave nothing among them.
+    place: usize,
+    cell: u32,
+    failure: TrialFailure,
 }
 
 /// Where a trial gave nothing.
@@ -61,13 +71,13 @@ impl<'a> VisitLog<'a> {
             reducer: Reducer::new(scale, settings.counts),
             pending: Slot::default(),
             trials: 0,
-            missed_a_cpu: false,
+            held: Vec::new(),
             round_time: BTreeMap::new(),
         }
     }
 
     /// Takes what a round said; gives back the recordings that nobody needs any more. `slowest` is the slowest relation
-    /// in it.
+    /// in it. Trials that gave nothing are held back until [`settle`](VisitLog::settle).
     pub fn take(
         &mut self,
         purpose: Purpose,
@@ -86,6 +96,7 @@ impl<'a> VisitLog<'a> {
             purpose.keeps_recordings() || self.settings.keep_raw || self.settings.cpus.len() <= RAW_CPUS;
         let mut recorded = Vec::with_capacity(round.len());
         let mut spent = Vec::with_capacity(if keep_raw { 0 } else { trials.len() });
+        let mut held = 0;
         for (&cell, outcome) in round.iter().zip(trials) {
             let overrun = outcome.as_ref().ok().and_then(|recording| self.reducer.overrun(recording));
             let outcome = overrun.map_or(outcome, |limit| Err(TrialFailure::TimedOut { limit }));
@@ -102,8 +113,10 @@ impl<'a> VisitLog<'a> {
                 }
                 Err(TrialFailure::Interrupted) => continue,
                 Err(failure) => {
-                    self.note_failure(purpose, cell, &failure);
-                    (Err(failure), None)
+                    let place = recorded.len() + held;
+                    self.held.push(Held { round: self.pending.rounds.len(), place, cell, failure });
+                    held += 1;
+                    continue;
                 }
             };
             recorded.push(RecordedTrial { cell, outcome, raw });
@@ -112,6 +125,27 @@ impl<'a> VisitLog<'a> {
         self.trials += recorded.len();
         self.pending.rounds.push(RecordedRound { purpose, pass, started, elapsed, trials: recorded });
         spent
+    }
+
+    /// Takes down the trials that gave nothing, but for cells that `is_due_again`: gives these back, by the rounds in which
+    /// they were.
+    pub fn settle(&mut self, is_due_again: impl Fn(u32) -> bool) -> Vec<CellRound> {
+        let mut again: BTreeMap<usize, CellRound> = BTreeMap::new();
+        for Held { round, place, cell, failure } in std::mem::take(&mut self.held) {
+            if is_due_again(cell) {
+                again.entry(round).or_default().push(cell);
+                continue;
+            }
+            let RecordedRound { purpose, pass, .. } = self.pending.rounds[round];
+            self.note_failure(purpose, cell);
+            let trial = RecordedTrial { cell, outcome: Err(failure), raw: None };
+            self.note(purpose, pass, std::slice::from_ref(&trial));
+            self.trials += 1;
+            let trials = &mut self.pending.rounds[round].trials;
+            trials.insert(place.min(trials.len()), trial);
+        }
+        self.pending.rounds.retain(|round| !round.trials.is_empty());
+        again.into_values().collect()
     }
 
     fn note(&mut self, purpose: Purpose, pass: u32, trials: &[RecordedTrial]) {
@@ -157,9 +191,9 @@ impl<'a> VisitLog<'a> {
         self.failures.get(&(side, cell)).is_some_and(|&failures| failures >= PATIENCE)
     }
 
-    /// Whether a trial since the last call missed a CPU: it refused a thread, or lost one.
-    pub fn has_lost_a_cpu(&mut self) -> bool {
-        std::mem::take(&mut self.missed_a_cpu)
+    /// Whether a trial that is held back missed a CPU: it refused a thread, or lost one.
+    pub fn has_missed_a_cpu(&self) -> bool {
+        self.held.iter().any(|held| held.failure.missed_a_cpu())
     }
 
     /// Gives up cells that miss a CPU; those without a value say so.
@@ -188,10 +222,9 @@ impl<'a> VisitLog<'a> {
         });
     }
 
-    fn note_failure(&mut self, purpose: Purpose, cell: u32, failure: &TrialFailure) {
+    fn note_failure(&mut self, purpose: Purpose, cell: u32) {
         let side = if purpose == Purpose::Map { Side::Map } else { Side::Beside };
         *self.failures.entry((side, cell)).or_default() += 1;
-        self.missed_a_cpu |= failure.missed_a_cpu();
     }
 }
 

@@ -1,0 +1,181 @@
+//! A CPU that leaves as one of Linux does: threads on it are refused before the system says that it is offline, in between
+//! it is no longer in the cpuset, and what runs beside it meanwhile is held up. It costs what needs it, and nothing else.
+
+use crate::trials::{Slots, settings_of};
+use crate::vocabulary::{Kept, defaults, open, toml};
+use coretalk_measure::series::TrialOrder;
+use coretalk_measure::session::latency::{self, Ended, ResumedState};
+use coretalk_measure::session::series::{self, SeriesResumedState};
+use coretalk_measure::{
+    Allowance, Granted, Machine, MachineError, Round, RoundOutcome, SimMachine, Stop, WorkerSettings,
+};
+use coretalk_model::latency::{Cell, LatencySettings, Parallel};
+use coretalk_model::series::{Parameters, PassOutcome};
+use coretalk_model::{
+    Absence, CpuId, CpuSet, Environment, Finding, Picos, Recording, TickRate, Topology, TrialFailure,
+};
+
+/// The CPU that leaves.
+const LEAVER: CpuId = CpuId(3);
+/// How long the system says nothing of it, and then that it is in no cpuset.
+const UNTOLD: Picos = Picos::from_ms(90);
+const HALF_TOLD: Picos = Picos::from_ms(220);
+
+/// A simulated machine whose CPU leaves like that.
+struct Slow {
+    machine: SimMachine,
+    /// When something missed it first.
+    missed: Option<Picos>,
+}
+
+impl Slow {
+    fn leaving_at(ms: u32) -> Slow {
+        let text = format!("based_on = 'laptop-smt'\n[failures]\ndepartures = [{{ cpu = 3, at_ms = {ms} }}]");
+        Slow { machine: open(toml(&text), 3), missed: None }
+    }
+
+    /// Notes a trial that missed the CPU; gives whether it is the first, which holds up those beside it.
+    fn holds_up<'a>(
+        missed: &mut Option<Picos>,
+        now: Picos,
+        mut failures: impl Iterator<Item = &'a TrialFailure>,
+    ) -> bool {
+        let is_first = missed.is_none() && failures.any(TrialFailure::missed_a_cpu);
+        if is_first {
+            *missed = Some(now);
+        }
+        is_first
+    }
+}
+
+fn hold_up<T>(outcomes: &mut [Result<T, TrialFailure>]) {
+    for outcome in outcomes.iter_mut().filter(|outcome| outcome.is_ok()) {
+        *outcome = Err(TrialFailure::TimedOut { limit: Picos::from_ms(2_000) });
+    }
+}
+
+impl Machine for Slow {
+    fn perform_each(
+        &mut self,
+        batch: &[Round],
+        stop: &Stop,
+        take: &mut dyn FnMut(RoundOutcome) -> Vec<Recording>,
+    ) -> Result<(), MachineError> {
+        let missed = &mut self.missed;
+        self.machine.perform_each(batch, stop, &mut |mut round| {
+            let failures = round.trials.iter().filter_map(|trial| trial.as_ref().err());
+            if Slow::holds_up(missed, round.started, failures) {
+                hold_up(&mut round.trials);
+            }
+            take(round)
+        })
+    }
+    fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
+        self.perform_trials(&[*order], stop).remove(0)
+    }
+    fn perform_trials(
+        &mut self,
+        orders: &[TrialOrder<'_>],
+        stop: &Stop,
+    ) -> Vec<Result<PassOutcome, TrialFailure>> {
+        let mut outcomes = self.machine.perform_trials(orders, stop);
+        let failures = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
+        if Slow::holds_up(&mut self.missed, self.machine.now(), failures) {
+            hold_up(&mut outcomes);
+        }
+        outcomes
+    }
+    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
+        let absent = self.machine.absent(of).into_iter();
+        match self.missed.map(|missed| self.now() - missed) {
+            Some(since) if since >= HALF_TOLD => absent.collect(),
+            Some(since) if since >= UNTOLD => absent.map(|(cpu, _)| (cpu, Absence::Cpuset)).collect(),
+            _ => Vec::new(),
+        }
+    }
+    fn topology(&self) -> &Topology {
+        self.machine.topology()
+    }
+    fn allowance(&self) -> &Allowance {
+        self.machine.allowance()
+    }
+    fn environment(&self) -> &Environment {
+        self.machine.environment()
+    }
+    fn examine(&mut self) -> Vec<Finding> {
+        self.machine.examine()
+    }
+    fn rate(&self) -> TickRate {
+        self.machine.rate()
+    }
+    fn now(&self) -> Picos {
+        self.machine.now()
+    }
+    fn pause(&mut self, span: Picos, stop: &Stop) {
+        self.machine.pause(span, stop);
+    }
+    fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError> {
+        self.machine.engage(settings)
+    }
+    fn is_busy(&self) -> Option<bool> {
+        self.machine.is_busy()
+    }
+}
+
+#[test]
+fn pairs_beside_a_cpu_that_leaves_are_measured_again_and_its_own_are_missed_once() {
+    // In the pilot, in the gate and in the map.
+    for at_ms in [4, 40, 350, 700] {
+        let mut slow = Slow::leaving_at(at_ms);
+        let settings = LatencySettings { parallel: Parallel::AtMost(4), ..defaults(&slow.machine, 3) };
+        let pairs = coretalk_model::latency::cells(slow.topology(), &settings);
+        let mut kept = Kept::default();
+        let (resumed, stop) = (ResumedState::default(), Stop::new());
+        let (result, ended) = latency::run(&mut slow, &settings, resumed, &mut kept, &mut (), &stop).unwrap();
+        assert!(slow.missed.is_some(), "{at_ms}: nothing missed the CPU");
+        assert_eq!((ended, result.complete), (Ended::Complete, false), "{at_ms}");
+        let departed: Vec<&str> = kept.decisions.iter().map(|it| it.key.as_str()).collect();
+        assert!(departed.contains(&"departed:0:3"), "{at_ms}: {departed:?}");
+        let told = kept.decisions.iter().find(|it| it.key == "departed:0:3").unwrap();
+        assert!(told.value.contains("offline"), "{at_ms}: {}", told.value);
+        for trial in kept.rounds.iter().flat_map(|round| &round.trials) {
+            let pair = pairs[trial.cell as usize];
+            assert!(trial.outcome.is_ok() || pair.contains(&LEAVER), "{at_ms}: {pair:?} {:?}", trial.outcome);
+        }
+        let visits = kept.visits();
+        for ((purpose, cell, pass), count) in &visits {
+            let pair = pairs[*cell as usize];
+            assert!(*count == 1 || pair.contains(&LEAVER), "{at_ms}: {purpose:?} {pass} of {pair:?} twice");
+        }
+        for (row, column, cell) in result.maps[0].cells.iter() {
+            let is_of_leaver = [row, column].iter().any(|&cpu| result.maps[0].cells.cpus()[cpu] == LEAVER);
+            let is_measured = matches!(cell, Cell::Measured(_));
+            assert!(is_measured || is_of_leaver, "{at_ms}: {row} {column} has no value");
+        }
+    }
+}
+
+#[test]
+fn trials_beside_a_cpu_that_leaves_are_measured_again_and_its_own_are_missed_once() {
+    for (probe, at_ms) in [("wait", 150), ("jitter", 1_200), ("queue", 400)] {
+        let mut slow = Slow::leaving_at(at_ms);
+        let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
+        let pairs = [[CpuId(0), CpuId(1)], [CpuId(2), LEAVER], [CpuId(4), CpuId(5)]];
+        let options = Parameters::default().with("pairs", "listed").with_parallel(Some(4));
+        let settings = settings_of(&slow, probe, (cpus, &pairs), options, 0.02, 20);
+        let mut slots = Slots::default();
+        let (resumed, stop) = (SeriesResumedState::default(), Stop::new());
+        let (result, ended) = series::run(&mut slow, &settings, resumed, &mut slots, &mut (), &stop).unwrap();
+        assert!(slow.missed.is_some(), "{probe}: nothing missed the CPU");
+        assert_ne!(ended, Ended::Interrupted, "{probe}");
+        for entry in slots.0.iter().flatten() {
+            let trial = &settings.trials[entry.trial as usize];
+            let needs_it = probe != "jitter" && trial.placement.contains(&LEAVER);
+            assert!(entry.outcome.is_ok() || needs_it, "{probe}: {} {:?}", trial.label(), entry.outcome);
+        }
+        for (trial, spec) in result.trials.iter().zip(&settings.trials) {
+            let needs_it = probe != "jitter" && spec.placement.contains(&LEAVER);
+            assert!(trial.passes > 0 || needs_it, "{probe}: {} has no pass", spec.label());
+        }
+    }
+}
