@@ -10,6 +10,7 @@ pub mod options;
 pub mod parse;
 pub mod place;
 pub mod queue;
+pub mod runtime;
 pub mod series;
 pub mod sharing;
 pub mod spawn;

@@ -11,6 +11,7 @@ mod facts;
 mod latency;
 pub mod line;
 mod matrix;
+mod runtime;
 mod selftest;
 mod series;
 mod topology;

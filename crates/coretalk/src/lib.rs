@@ -28,6 +28,7 @@ pub mod resolve {
     pub mod output;
     pub mod placement;
     pub mod run_options;
+    pub mod runtimes;
     pub mod source;
     pub mod trials;
 }

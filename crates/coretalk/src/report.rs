@@ -38,6 +38,7 @@ mod plateaus;
 pub mod progress;
 pub mod queue;
 pub mod runs;
+mod runtimes;
 mod saved;
 pub mod screen;
 pub mod series;

@@ -142,7 +142,7 @@ mod stated {
         }
 
         fn order<'a>(&'a self, spec: &'a TrialSpec, key: u64) -> TrialOrder<'a> {
-            TrialOrder { probe: self.probe, spec, options: &self.options, span: SPAN, key }
+            TrialOrder { probe: self.probe, spec, options: &self.options, span: SPAN, key, process: 0 }
         }
 
         fn measured(&self, machine: &mut HostMachine, turn: u64) -> Option<f64> {

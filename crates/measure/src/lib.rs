@@ -9,6 +9,7 @@ pub mod asm;
 pub mod counter;
 pub mod counters;
 pub mod creation;
+pub mod external;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub mod power;
 // What processes on hosts and the simulator alike report; the simulator is everywhere, Miri included.
@@ -36,6 +37,7 @@ pub mod suite;
 pub mod sync;
 pub mod tally;
 pub mod trial_context;
+pub mod twin;
 pub mod wait;
 pub mod work;
 #[cfg(all(target_os = "linux", not(miri)))]

@@ -4,16 +4,17 @@
 //! The machine asks the probe, so that a new family touches neither side: on the host it gets a [`TrialContext`] of
 //! pinned threads, on a simulated machine a [`Pricing`] that prices what its roles do.
 
+use crate::external::External;
 use crate::kernel::Kernel;
 use crate::pricing::Pricing;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
+use crate::twin::Twin;
 use coretalk_model::cpu::CpuSetError;
 use coretalk_model::quantity::{Aggregate, Parameter, Quantity};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
-use std::fmt;
 
 /// What a probe asks, in words; help, lists and documents derive from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +66,21 @@ pub trait SeriesProbe: Sync {
     /// The same of a simulated machine.
     fn lacks_simulated(&self, _spec: &TrialSpec, _arch: crate::pricing::Arch) -> Option<String> {
         None
+    }
+
+    /// The parameter of its trials that names what is measured, where runtimes in other languages may perform it too.
+    fn named_by(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What a runtime has to perform for a trial; `None` for what this program performs itself.
+    fn external(&self, spec: &TrialSpec) -> Option<External> {
+        External::parse(spec.parameters.text(self.named_by()?)?)
+    }
+
+    /// What stands on simulated machines for what runtimes perform.
+    fn twins(&self) -> &'static [Twin] {
+        &[]
     }
 
     /// How long a pass of a trial takes at least, however little it is given: one after long idle gaps.
@@ -186,6 +202,8 @@ pub struct TrialOrder<'a> {
     pub span: Picos,
     /// Keys every random choice inside.
     pub key: u64,
+    /// Which of its processes performs it, from 0, where a runtime does.
+    pub process: u32,
 }
 
 impl std::fmt::Debug for TrialOrder<'_> {
@@ -240,8 +258,9 @@ pub enum RequestError {
         /// The one that was perhaps meant.
         nearest: Option<&'static str>,
     },
-    /// What a program in another language would have to perform.
-    #[error("{0}, and this version cannot run programs in other languages")]
+    /// What a runtime would have to perform, where none is asked.
+    #[error("`{0}` is of the runtime `{runtime}`, and a runtime performs only queues (`queue --queue`), ways of waiting \
+        (`wait --strategy`) and wake-ups (`wake --primitive`)", runtime = .0.runtime)]
     External(External),
     /// A number, or one of few values, that is none of those allowed.
     #[error("{what}: {allowed}")]
@@ -268,47 +287,6 @@ pub enum RequestError {
     /// Things that do not go together, as the probe says it that knows why.
     #[error("{0}")]
     Unfit(Cow<'static, str>),
-}
-
-/// A queue, a primitive or a way of waiting in another language, named `RUNTIME:NAME` (`dotnet:semaphoreslim`): the open
-/// end of the catalogues.
-///
-/// ```
-/// # use coretalk_measure::series::External;
-/// let queue = External::parse("dotnet:semaphoreslim").unwrap();
-/// assert_eq!((queue.runtime.as_str(), queue.name.as_str()), ("dotnet", "semaphoreslim"));
-/// assert_eq!(External::parse("pause:8"), None, "a name of ours");
-/// assert_eq!(External::parse("spsc"), None);
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct External {
-    /// The runtime: `java`.
-    pub runtime: String,
-    /// What it is called there: `array-blocking-queue`.
-    pub name: String,
-}
-
-impl External {
-    /// Words that stand before a colon in names of ours.
-    const OURS: [&'static str; 6] =
-        ["pause", "spin-futex", "semaphore-spin", "uncontended", "notify-idle", "notify-all"];
-
-    /// Reads a name of that form; `None` for a name of ours, and for what has no such form.
-    pub fn parse(text: &str) -> Option<External> {
-        let (runtime, name) = text.split_once(':')?;
-        let is_word = |word: &str| {
-            word.starts_with(|c: char| c.is_ascii_lowercase())
-                && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-        };
-        let is_external = is_word(runtime) && is_word(name) && !External::OURS.contains(&runtime);
-        is_external.then(|| External { runtime: runtime.to_owned(), name: name.to_owned() })
-    }
-}
-
-impl fmt::Display for External {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` belongs to the runtime `{}`", self.name, self.runtime)
-    }
 }
 
 impl RequestError {

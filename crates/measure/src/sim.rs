@@ -12,6 +12,7 @@ mod clock;
 pub mod contend;
 pub mod ends;
 mod environment;
+mod external;
 mod noise;
 mod place;
 mod rng;
@@ -340,7 +341,7 @@ impl Machine for SimMachine {
     }
 
     fn lacks(&self, probe: &dyn SeriesProbe, spec: &TrialSpec) -> Option<String> {
-        probe.lacks_simulated(spec, self.sim.spec.arch)
+        external::lack(probe, spec, self.sim.spec.arch)
     }
 
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {

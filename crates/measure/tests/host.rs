@@ -81,7 +81,7 @@ impl Host {
         span: Picos,
         stop: &Stop,
     ) -> Result<PassOutcome, TrialFailure> {
-        self.machine.perform_trial(&TrialOrder { probe, spec, options, span, key: 1 }, stop)
+        self.machine.perform_trial(&TrialOrder { probe, spec, options, span, key: 1, process: 0 }, stop)
     }
 
     /// A pass of some milliseconds that must not fail, on CPUs that no role leaves.
@@ -289,7 +289,14 @@ fn two_trials_end_together_and_every_message_arrives() {
     let specs: Vec<TrialSpec> = host.cpus.iter().map(spec).collect();
     let probe = probes::series_by_id("queue").unwrap();
     let orders = |ms: u64| -> Vec<TrialOrder<'_>> {
-        let order = |spec| TrialOrder { probe, spec, options: &options, span: Picos::from_ms(ms), key: 1 };
+        let order = |spec| TrialOrder {
+            probe,
+            spec,
+            options: &options,
+            span: Picos::from_ms(ms),
+            key: 1,
+            process: 0,
+        };
         specs.iter().map(order).collect()
     };
     let outcomes = host.machine.perform_trials(&orders(20), &Stop::new());

@@ -24,6 +24,7 @@ pub mod place;
 pub mod quantity;
 pub mod queue;
 pub mod recording;
+pub mod runtime;
 pub mod series;
 pub mod stats;
 pub mod time;

@@ -128,6 +128,11 @@ impl<'a> QueueCell<'a> {
         self.rate().filter(|_| !self.trial.flags.contains(Flag::SharedSpin))
     }
 
+    /// The same where it was the pair that made them: not where other threads of a runtime did most of the work.
+    pub fn claimed_rate(&self) -> Option<&'a Estimate> {
+        self.rate_of_pair().filter(|_| !self.trial.flags.contains(Flag::Unclaimed))
+    }
+
     /// CPU time of producer and consumer for each message, in nanoseconds.
     pub fn cpu_ns(&self) -> [Option<f64>; 2] {
         names::CPU_NS.map(|name| self.per_message(name))
@@ -207,7 +212,7 @@ pub fn switch_rate<'a>(matrices: &[QueueMatrix<'a>]) -> Option<SwitchRate<'a>> {
         diagonal
             .filter_map(|cell| {
                 let per_message = both([both(cell.voluntary()), both(cell.involuntary())])?;
-                let rate = cell.rate_of_pair()?;
+                let rate = cell.claimed_rate()?;
                 let per_s = rate.scaled(per_message);
                 let cpu = cell.pair()[0];
                 Some(SwitchRate { queue, payload, capacity, cpu, per_message, per_s })

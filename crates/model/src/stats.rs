@@ -16,6 +16,7 @@ pub mod multiple;
 pub mod normal;
 mod order_statistic;
 pub mod permutation;
+mod processes;
 mod random;
 mod states;
 mod stopping;
@@ -31,6 +32,7 @@ pub use location::{
     quantile_of_sorted, trimmed_mean, variance,
 };
 pub use order_statistic::{exact_median_interval, interpolated_median_interval, median_ranks};
+pub use processes::processes_interval;
 pub use random::Key;
 pub use states::{Detector, State, holds_still, split_states, split_states_jointly};
 pub use stopping::{ANALYSES, Analysis, Decision, MOST_ANALYSES, decide, expected_analysis, spent_alpha};

@@ -92,7 +92,13 @@ fn of(sleeping: &TrialResult, result: &SeriesResult) -> Option<Crossover> {
     let pair = |trial: &TrialResult| {
         let known = trial.spec.probe == names::PROBE && trial.spec.parameters.text("partner").is_none();
         let mode = trial.spec.parameters.text("mode").is_none_or(|mode| mode == names::NO_CLOCK);
-        known && mode && trial.spec.placement.len() == 2 && trial.spec.placement[0] != trial.spec.placement[1]
+        // A runtime sleeps and wakes in its own way: what this program does says nothing of when that pays.
+        let ours = trial.processes.is_empty();
+        known
+            && mode
+            && ours
+            && trial.spec.placement.len() == 2
+            && trial.spec.placement[0] != trial.spec.placement[1]
     };
     let strategy = |trial: &TrialResult| trial.spec.parameters.text("strategy").map(str::to_owned);
     if !pair(sleeping) || strategy(sleeping).as_deref() != Some("futex") {

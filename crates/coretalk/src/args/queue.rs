@@ -1,5 +1,6 @@
 //! Options of `queue`.
 
+use crate::args::runtime::RuntimeArgs;
 use crate::args::series::{SeriesArgs, list};
 use crate::args::value::{self, AutoOr, PairsWord, RatesWord};
 use clap::Args;
@@ -13,7 +14,8 @@ pub struct QueueArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub capacity: Vec<String>,
     /// Queues: semaphore, semaphore-spin:N, semaphore-slim, sem-t, mutex, spsc, slots, sync-channel, array-queue,
-    /// crossbeam, rtrb, flume, kanal, pipe, socketpair, eventfd (default: semaphore-slim,semaphore,spsc)
+    /// crossbeam, rtrb, flume, kanal, pipe, socketpair, eventfd; and RUNTIME:NAME of a runtime in another language
+    /// (default: semaphore-slim,semaphore,spsc)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub queue: Vec<String>,
     /// Message types: u64, bytes:16, bytes:64, bytes:256, bytes:1024, string (default: u64)
@@ -50,6 +52,9 @@ pub struct QueueArgs {
     /// Pairs measured at the same time (default: auto, one unless that takes too long)
     #[arg(long, value_name = "auto|N", value_parser = value::parallel, conflicts_with_all = ["rate", "rate_sweep", "producers", "consumers"])]
     pub parallel: Option<AutoOr>,
+    /// Runtimes in other languages.
+    #[command(flatten)]
+    pub runtime: RuntimeArgs,
 }
 
 impl SeriesArgs for QueueArgs {
@@ -89,6 +94,10 @@ impl SeriesArgs for QueueArgs {
 
     fn parallel(&self) -> Option<AutoOr> {
         self.parallel
+    }
+
+    fn runtime(&self) -> Option<&RuntimeArgs> {
+        Some(&self.runtime)
     }
 
     fn may_share_a_cpu(&self) -> bool {

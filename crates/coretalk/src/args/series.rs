@@ -1,5 +1,6 @@
 //! [`SeriesArgs`]: what the options of a command that measures series say.
 
+use crate::args::runtime::RuntimeArgs;
 use crate::args::value::{AutoOr, PairsWord};
 use coretalk_model::Picos;
 use coretalk_model::series::Parameters;
@@ -19,6 +20,11 @@ pub trait SeriesArgs {
 
     /// Pairs at the same time, as typed.
     fn parallel(&self) -> Option<AutoOr> {
+        None
+    }
+
+    /// What is said about runtimes in other languages, of commands that may measure them.
+    fn runtime(&self) -> Option<&RuntimeArgs> {
         None
     }
 

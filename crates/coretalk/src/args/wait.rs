@@ -1,5 +1,6 @@
 //! Options of `wait`.
 
+use crate::args::runtime::RuntimeArgs;
 use crate::args::series::{SeriesArgs, list};
 use crate::args::value::{self, PairsWord};
 use clap::Args;
@@ -10,7 +11,7 @@ use coretalk_model::wait::names;
 #[derive(Debug, Clone, Default, Args)]
 pub struct WaitArgs {
     /// Strategies: busy, pause, pause:N, fence, yield, spin-futex:N, futex, backoff, umwait, tpause, mwaitx, wfe; and
-    /// clock, the cost of timing (default: all that this CPU supports)
+    /// clock, the cost of timing, and RUNTIME:NAME of a runtime in another language (default: all that this CPU supports)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub strategy: Vec<String>,
     /// A different strategy on each side: with pause:futex the first CPU of a pair spins and the second sleeps
@@ -33,6 +34,9 @@ pub struct WaitArgs {
     /// representatives)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
     pub pairs: Option<PairsWord>,
+    /// Runtimes in other languages.
+    #[command(flatten)]
+    pub runtime: RuntimeArgs,
 }
 
 impl SeriesArgs for WaitArgs {
@@ -52,6 +56,10 @@ impl SeriesArgs for WaitArgs {
 
     fn pairs(&self) -> Option<&PairsWord> {
         self.pairs.as_ref()
+    }
+
+    fn runtime(&self) -> Option<&RuntimeArgs> {
+        Some(&self.runtime)
     }
 
     fn may_share_a_cpu(&self) -> bool {

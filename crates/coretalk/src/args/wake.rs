@@ -1,5 +1,6 @@
 //! Options of `wake`.
 
+use crate::args::runtime::RuntimeArgs;
 use crate::args::series::{SeriesArgs, list};
 use crate::args::value::{self, PairsWord};
 use clap::Args;
@@ -9,7 +10,7 @@ use coretalk_model::series::Parameters;
 /// Options of `wake`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct WakeArgs {
-    /// Primitives, listed by `coretalk probes` (default: semaphore,std-mutex,condvar-one,park,eventfd,pipe)
+    /// Primitives, listed by `coretalk probes`; and RUNTIME:NAME of a runtime in another language (default: semaphore,std-mutex,condvar-one,park,eventfd,pipe)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub primitive: Vec<String>,
     /// Idle time before each wake-up, for example 1us,20us,1ms or 1us..1s in powers of ten (default: 20us,1ms,20ms;
@@ -22,6 +23,9 @@ pub struct WakeArgs {
     /// Wake-ups per trial, if the budget allows (default: 50000)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: Option<u32>,
+    /// Runtimes in other languages.
+    #[command(flatten)]
+    pub runtime: RuntimeArgs,
 }
 
 impl SeriesArgs for WakeArgs {
@@ -45,6 +49,10 @@ impl SeriesArgs for WakeArgs {
 
     fn pairs(&self) -> Option<&PairsWord> {
         self.pairs.as_ref()
+    }
+
+    fn runtime(&self) -> Option<&RuntimeArgs> {
+        Some(&self.runtime)
     }
 
     fn may_share_a_cpu(&self) -> bool {

@@ -4,6 +4,7 @@ mod columns;
 
 pub use columns::Columns;
 
+use super::runtime::RuntimeDoc;
 use super::series::ValueDoc;
 use super::trials::QueueCellDoc;
 use super::{Ci, ci, known};
@@ -122,6 +123,8 @@ pub struct CellDoc<'a> {
     reason: Option<Cow<'a, str>>,
     /// ± of another tool, where it prints one.
     spread: Option<f64>,
+    /// Of a queue of a runtime in another language; null elsewhere.
+    runtime: Option<RuntimeDoc>,
     /// Of a queue only.
     #[serde(flatten)]
     queue: Option<QueueCellDoc>,
@@ -321,6 +324,7 @@ impl<'a> CellDoc<'a> {
             grade: trial.grade.map(|grade| grade.to_string()),
             flags: trial.flags.iter().map(Flag::name).collect(),
             reason: trial.reason.as_ref().map(|reason| reason.as_str().into()),
+            runtime: RuntimeDoc::of(trial),
             queue: Some(QueueCellDoc::of(cell)),
             slices: cell.rate().is_some() && cell.rate_of_pair().is_none(),
             ..CellDoc::default()

@@ -1,5 +1,6 @@
 //! Distributions of single events.
 
+use super::runtime::RuntimeDoc;
 use super::{Ci, ci, known, rounded, significant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -47,6 +48,8 @@ pub struct SeriesDoc {
     pub(crate) passes: Option<u32>,
     /// Plateaus by falling share; empty where the trial held still. Everything else is of the first.
     pub(crate) states: Vec<TrialStateDoc>,
+    /// Of what a runtime in another language performed; null elsewhere.
+    pub(crate) runtime: Option<RuntimeDoc>,
     pub(crate) grade: Option<String>,
     pub(crate) flags: Vec<&'static str>,
     /// The gravest doubt, or why there is nothing.
@@ -274,6 +277,7 @@ impl SeriesDoc {
             counts: if first { trial.counts.clone() } else { BTreeMap::new() },
             passes: Some(trial.passes),
             states: trial.states.iter().map(|state| TrialStateDoc::of(state, view)).collect(),
+            runtime: RuntimeDoc::of(trial),
             grade: trial.grade.map(|grade| grade.to_string()),
             flags: trial.flags.iter().map(Flag::name).collect(),
             reason: trial.reason.as_ref().map(ToString::to_string),

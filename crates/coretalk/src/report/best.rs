@@ -217,7 +217,7 @@ pub(super) fn bare_title(quantity: &Quantity) -> String {
 }
 
 /// Three significant digits and the unit that reads best; of what happens in a second the letter of its size.
-fn amount(value: f64, unit: Unit) -> (String, &'static str) {
+pub(super) fn amount(value: f64, unit: Unit) -> (String, &'static str) {
     match unit {
         Unit::Ns if value < 1e3 => (ns(value), "ns"),
         Unit::Ns if value < 1e6 => (ns(value / 1e3), "µs"),

@@ -101,6 +101,13 @@ fn conclusions(
                 .to_owned(),
         );
     }
+    if shapes.iter().flat_map(|shape| &shape.rows).flat_map(|(_, row)| row).any(|rate| rate.unclaimed) {
+        sentences.push(
+            "u: unclaimed; other threads of the runtime used more than half of the CPU time, so its speed is that of \
+             the runtime and not of the pair."
+                .to_owned(),
+        );
+    }
     sentences.extend(switch_rate(matrices).iter().map(switches));
     sentences.extend(shapes.iter().flat_map(|shape| balances(report, shape)));
     sentences.extend(winners(report, shapes));
@@ -146,6 +153,7 @@ fn by_relation(report: &RunReport, shapes: &[ShapeRates<'_>]) -> Table {
                 match rate.per_s {
                     Some(per_s) => Cell::Marked(million(per_s.point), mark),
                     None if rate.shared_spin => Cell::Marked("s".to_owned(), ' '),
+                    None if rate.unclaimed => Cell::Marked("u".to_owned(), ' '),
                     None => Cell::Unknown,
                 }
             });

@@ -11,6 +11,7 @@ use super::padding;
 use super::parameters::parameters;
 use super::plateaus;
 use super::queue;
+use super::runtimes;
 use super::saved::{self, Saved, Screen};
 use super::spawn;
 use super::text::{capitalized, count, duration, ns, percent, plain};
@@ -110,6 +111,7 @@ fn found_with<'a>(
         }
         _ => body(report, series, probe, &listed),
     };
+    blocks.extend(runtimes::blocks(report, series, probe, &trials));
     blocks.extend(plateaus::blocks(series, &trials));
     blocks
 }

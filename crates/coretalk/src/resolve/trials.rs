@@ -7,6 +7,7 @@ use crate::args::words::OrderWord;
 use crate::exit::Failure;
 use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
 use crate::resolve::run_options::RunOptions;
+use crate::resolve::runtimes;
 use coretalk_measure::series::{SeriesRequest, headlines, representative_pairs};
 use coretalk_measure::session::series::least_span;
 use coretalk_measure::{Machine, probes};
@@ -76,7 +77,12 @@ pub fn request(
     let trials = probe
         .trials(&SeriesRequest { topology, cpus: &cpus, pairs: &pairs, options: &options })
         .map_err(|error| Failure::Usage(error.to_string()))?;
-    let (trials, notices) = possible(machine, trials)?;
+    let (trials, mut notices) = possible(machine, trials)?;
+    let (options, ignored) = match args.runtime() {
+        Some(args) => runtimes::options(args, &trials, options),
+        None => (options, Vec::new()),
+    };
+    notices.extend(ignored);
     let budget = args.budget() + of_long_passes(&trials);
     let settings = SeriesSettings {
         probes: vec![args.probe().to_owned()],

@@ -76,6 +76,7 @@ const OF_TRIALS: &[(&str, &str, &[Effect])] = &[
             ("gap", "--gap 5us", ""),
             ("pairs", "--pairs 1-0", ""),
             ("samples", "--samples 9", ""),
+            ("forks", "--primitive java:park --forks 2", "--primitive java:park"),
         ],
     ),
     (
@@ -89,6 +90,7 @@ const OF_TRIALS: &[(&str, &str, &[Effect])] = &[
             ("cost", "--cost", ""),
             ("trips", "--trips 9", ""),
             ("pairs", "--pairs 1-0", ""),
+            ("forks", "--strategy java:busy --forks 2", "--strategy java:busy"),
         ],
     ),
     (

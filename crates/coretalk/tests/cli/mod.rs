@@ -25,6 +25,7 @@ mod programs;
 mod queue;
 mod refusals;
 mod report;
+mod runtimes;
 #[cfg(target_os = "linux")]
 mod selftest;
 mod series;

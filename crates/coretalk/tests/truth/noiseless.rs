@@ -44,8 +44,9 @@ pub fn untrue(run: &Run) -> Vec<Wrong> {
             options: &Parameters::default(),
             span: Picos::from_ms(SPAN_MS),
             key: 1,
+            process: 0,
         };
-        let observed = probe.simulate(&mut run.machine.bare_stage(&spec.placement), &order);
+        let observed = run.machine.bare_stage(&spec.placement).simulate(&order);
         let truth =
             observed.ok().and_then(|observed| observed.numbers.histograms.get(view)?.percentile_ns(0.5));
         let Some(truth) = truth else { continue };

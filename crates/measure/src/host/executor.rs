@@ -224,6 +224,7 @@ impl TrialRunner {
             others_busy: false,
             quota: false,
             sentinel_ns: None,
+            process: None,
         })
     }
 

@@ -326,7 +326,12 @@ impl Machine for HostMachine {
     }
 
     fn lacks(&self, probe: &dyn SeriesProbe, spec: &TrialSpec) -> Option<String> {
-        probe.lacks(spec)
+        match probe.external(spec) {
+            Some(external) => Some(format!(
+                "`{external}` cannot be measured: this version performs what runtimes do on simulated machines only"
+            )),
+            None => probe.lacks(spec),
+        }
     }
 
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {

@@ -6,6 +6,7 @@ mod perform;
 mod price;
 mod sweep;
 mod trials;
+mod twins;
 
 use crate::pricing::Pricing;
 use crate::queues::catalogue::KINDS;
@@ -13,8 +14,10 @@ use crate::queues::course::Delays;
 use crate::series::{Concurrent, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use coretalk_model::quantity::{Better, Parameter, Quantity, Unit};
+use crate::twin::Twin;
+use coretalk_model::quantity::{Aggregate, Better, Parameter, Quantity, Unit};
 use coretalk_model::queue::names;
+use coretalk_model::runtime::names as runtime;
 use coretalk_model::series::{Observed, TrialSpec};
 use coretalk_model::{CpuId, Flag, TickRate, TrialFailure};
 pub use trials::{CAPACITIES, Config, MOST_CAPACITY, REPRESENTATIVES, VERIFIED};
@@ -72,6 +75,11 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count(names::VOLUNTARY[1], "consumer voluntary"),
     Quantity::count(names::INVOLUNTARY[0], "producer involuntary"),
     Quantity::count(names::INVOLUNTARY[1], "consumer involuntary"),
+    Quantity::value(runtime::OUTSIDE, "outside", Unit::Share)
+        .within([0.0, 1.0])
+        .aggregate(Aggregate::MeanOverPasses),
+    Quantity::count(runtime::COLLECTIONS, "collections"),
+    Quantity::count(runtime::TOTAL_NS, "total ns").unit(Unit::Ns),
 ];
 
 impl SeriesProbe for Queue {
@@ -118,7 +126,17 @@ impl SeriesProbe for Queue {
     }
 
     fn variants(&self) -> Vec<(String, String)> {
-        KINDS.iter().map(|kind| (kind.id.to_owned(), kind.what.to_owned())).collect()
+        let ours = KINDS.iter().map(|kind| (kind.id.to_owned(), kind.what.to_owned()));
+        ours.chain([("RUNTIME:NAME".to_owned(), "a queue of a runtime in another language".to_owned())])
+            .collect()
+    }
+
+    fn named_by(&self) -> Option<&'static str> {
+        Some("queue")
+    }
+
+    fn twins(&self) -> &'static [Twin] {
+        twins::TWINS
     }
 
     /// Only messages that are meant to be sent at some time are late.

@@ -7,6 +7,7 @@ mod perform;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod tasks;
 pub mod trials;
+mod twins;
 
 use crate::pricing::{Arch, Pricing};
 use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
@@ -16,7 +17,9 @@ use crate::strategies::instructions::Instruction;
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use coretalk_model::quantity::{Better, Parameter, Quantity, Unit};
+use crate::twin::Twin;
+use coretalk_model::quantity::{Aggregate, Better, Parameter, Quantity, Unit};
+use coretalk_model::runtime::names as runtime;
 use coretalk_model::series::{Observed, TrialSpec};
 use coretalk_model::wait::names;
 use coretalk_model::{Flags, TrialFailure};
@@ -66,6 +69,11 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count(names::SAMPLES, "samples"),
     Quantity::count(names::NEGATIVE, "negative net"),
     Quantity::count(names::DURATION_US, "duration us").unit(Unit::Us),
+    Quantity::value(runtime::OUTSIDE, "outside", Unit::Share)
+        .within([0.0, 1.0])
+        .aggregate(Aggregate::MeanOverPasses),
+    Quantity::count(runtime::COLLECTIONS, "collections"),
+    Quantity::count(runtime::TOTAL_NS, "total ns").unit(Unit::Ns),
 ];
 
 impl SeriesProbe for Wait {
@@ -98,6 +106,9 @@ impl SeriesProbe for Wait {
     }
 
     fn distributions(&self, spec: &TrialSpec) -> usize {
+        if self.external(spec).is_some() {
+            return usize::from(spec.parameters.text("mode").is_none());
+        }
         match Trial::of(spec).map(|trial| trial.mode) {
             Ok(Mode::Timed | Mode::Clock) => 1,
             Ok(Mode::Alternate) => 2,
@@ -119,7 +130,17 @@ impl SeriesProbe for Wait {
     }
 
     fn variants(&self) -> Vec<(String, String)> {
-        crate::strategies::catalogue::every()
+        let of_runtimes =
+            ("RUNTIME:NAME".to_owned(), "a way of waiting of a runtime in another language".to_owned());
+        crate::strategies::catalogue::every().into_iter().chain([of_runtimes]).collect()
+    }
+
+    fn named_by(&self) -> Option<&'static str> {
+        Some("strategy")
+    }
+
+    fn twins(&self) -> &'static [Twin] {
+        twins::TWINS
     }
 
     fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {

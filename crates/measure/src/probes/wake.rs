@@ -5,6 +5,7 @@ mod catalogue;
 mod crowd;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod exchange;
+mod twins;
 
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::power::IdleStates;
@@ -16,9 +17,11 @@ use crate::sim::wake;
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
+use crate::twin::Twin;
 use coretalk_model::Picos;
 use coretalk_model::TrialFailure;
-use coretalk_model::quantity::{Parameter, Quantity, Unit};
+use coretalk_model::quantity::{Aggregate, Parameter, Quantity, Unit};
+use coretalk_model::runtime::names as runtime;
 use coretalk_model::series::Observed;
 use coretalk_model::series::TrialSpec;
 
@@ -107,6 +110,10 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::time("slept_mean_ns", "slept mean ns"),
     Quantity::count("samples", "samples"),
     Quantity::count("negative", "negative"),
+    Quantity::value(runtime::OUTSIDE, "outside", Unit::Share)
+        .within([0.0, 1.0])
+        .aggregate(Aggregate::MeanOverPasses),
+    Quantity::count(runtime::COLLECTIONS, "collections"),
 ];
 
 impl SeriesProbe for Wake {
@@ -155,7 +162,17 @@ impl SeriesProbe for Wake {
     }
 
     fn variants(&self) -> Vec<(String, String)> {
-        catalogue::every()
+        let of_runtimes =
+            ("RUNTIME:NAME".to_owned(), "a wake-up of a runtime in another language".to_owned());
+        catalogue::every().into_iter().chain([of_runtimes]).collect()
+    }
+
+    fn named_by(&self) -> Option<&'static str> {
+        Some("primitive")
+    }
+
+    fn twins(&self) -> &'static [Twin] {
+        twins::TWINS
     }
 
     fn roles_of_a_pair(&self) -> &'static str {

@@ -1,6 +1,7 @@
 //! [`KINDS`]: every queue that is measured, by name, and what it is; and what travels through it.
 
-use crate::series::{External, RequestError, nearest};
+use crate::external::External;
+use crate::series::{RequestError, nearest};
 
 /// The queues: each has a row in [`KINDS`], a constructor and a price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

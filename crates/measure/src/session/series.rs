@@ -12,6 +12,7 @@ use self::sentinel::Sentinel;
 pub use super::run_loop::Earlier;
 use super::run_loop::{Ended, ResumedState, RunError, RunLoop, Suspicion};
 use super::{Event, Observer, PASS_GAP, Sink, Slot};
+use crate::external::forks;
 use crate::machine::Machine;
 use crate::probes;
 use crate::series::{SeriesProbe, TrialOrder};
@@ -72,6 +73,11 @@ fn roles_of(placement: &[CpuId], whole: &[CpuId]) -> Vec<usize> {
     whole.iter().enumerate().filter(here).map(|(role, _)| role).collect()
 }
 
+/// The number of a process among those of all segments: each starts its own.
+fn process_of_run(segment: u32, process: u32) -> u32 {
+    segment << 16 | process & 0xFFFF
+}
+
 struct Driver<'a> {
     run: RunLoop<'a>,
     topology: Topology,
@@ -89,6 +95,8 @@ struct Driver<'a> {
     record: SeriesRecord,
     failures: Vec<u32>,
     segment: u32,
+    /// Processes of each runtime, which make passes in turn.
+    forks: u32,
     pending: Slot,
     /// Trials that the last sweep made at the same time, in the mean.
     pace: f64,
@@ -135,6 +143,7 @@ impl<'a> Driver<'a> {
             record: resumed.record,
             failures: vec![0; settings.trials.len()],
             segment: resumed.segments,
+            forks: forks(&settings.options),
             pending: Slot::default(),
             pace: 1.0,
         })
@@ -250,6 +259,7 @@ impl<'a> Driver<'a> {
                 options: &self.settings.options,
                 span: if counted { self.share_of(left, pass) } else { span(&spec.probe).min(left) },
                 key: key.bits(spec.id().0),
+                process: pass % self.forks,
             }
         };
         let orders: Vec<TrialOrder<'_>> = trials.iter().enumerate().map(order).collect();
@@ -281,7 +291,8 @@ impl<'a> Driver<'a> {
                         true => pass,
                         false => pass.of_roles(&roles_of(placement, all), all.len()),
                     };
-                    self.keep(trial, Ok(PassOutcome { sentinel_ns: around, ..pass }));
+                    let process = pass.process.map(|process| process_of_run(self.segment, process));
+                    self.keep(trial, Ok(PassOutcome { sentinel_ns: around, process, ..pass }));
                 }
                 Err(failure) => self.keep(trial, Err(failure)),
             }

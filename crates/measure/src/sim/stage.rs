@@ -1,5 +1,6 @@
 //! [`SimStage`]: what a trial of a series sees of a simulated machine: prices, noise, and time that passes.
 
+use super::external::{self, Simulated};
 use super::rng::{Stream, exp, hash, normal};
 use super::sim_state::SimState;
 use super::stalls::Stalls;
@@ -7,7 +8,7 @@ use crate::kernel::Spin;
 use crate::pricing::{Costs, HeldAs, Pricing};
 use crate::series::TrialOrder;
 use coretalk_model::environment::DISTURBED_SHARE;
-use coretalk_model::series::{PassOutcome, RoleEvidence};
+use coretalk_model::series::{Observed, PassOutcome, RoleEvidence};
 use coretalk_model::{CpuId, Picos, Relation, TickRate, Topology, TrialFailure};
 
 /// A trial of a series while it runs on a simulated machine. Every random value comes from the seed of the run, the
@@ -44,7 +45,7 @@ pub fn perform(
         };
         return (Err(failure), elapsed);
     }
-    let observed = order.probe.simulate(&mut stage, order);
+    let observed = stage.simulate(order);
     let elapsed = stage.elapsed();
     if let Some(cpu) = sim.lost_cpu(placement, now + elapsed) {
         return (Err(TrialFailure::CpuLost { cpu }), elapsed);
@@ -72,6 +73,7 @@ pub fn perform(
         others_busy: sim.spec.failures.others > DISTURBED_SHARE,
         quota: evidence.quota || sim.is_stopped_between(now, now + elapsed),
         sentinel_ns: None,
+        process: order.probe.external(order.spec).map(|_| order.process),
     });
     (outcome, elapsed)
 }
@@ -134,6 +136,19 @@ impl<'a> SimStage<'a> {
             1.0
         };
         self.crowd * self.sim.true_costs.transfer_ns(from, to, state, spin) / clock
+    }
+
+    /// Prices a trial of this program, or of a runtime.
+    ///
+    /// # Errors
+    /// [`TrialFailure`] says why the pass has nothing to say.
+    pub fn simulate(&mut self, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+        let seed = self.noisy.then_some(self.sim.seed);
+        let Simulated { observed, factor } = external::simulate(self, seed, order)?;
+        for role in &mut self.roles {
+            role.cpu_ns = role.cpu_ns.map(|ns| (ns as f64 * factor) as u64);
+        }
+        Ok(observed)
     }
 
     fn now(&self) -> Picos {

@@ -18,6 +18,7 @@ mod machine;
 mod place;
 mod queue;
 mod remaining;
+mod runtimes;
 mod series;
 mod states;
 mod trials;

@@ -86,7 +86,14 @@ fn what_probes_say_is_declared() {
             for (name, _) in spec.parameters.iter() {
                 assert!(probe.parameters().iter().any(|parameter| parameter.id == name), "{id}: {name}");
             }
-            let order = TrialOrder { probe, spec: &spec, options: &options, span: Picos::from_ms(1), key: 1 };
+            let order = TrialOrder {
+                probe,
+                spec: &spec,
+                options: &options,
+                span: Picos::from_ms(1),
+                key: 1,
+                process: 0,
+            };
             let Ok(pass) = machine.perform_trial(&order, &Stop::new()) else { continue };
             let observed = pass.observed;
             for numbers in [&observed.numbers].into_iter().chain(observed.by_role.values()) {

@@ -50,7 +50,7 @@ pub fn trials(machine: &dyn Machine, probe: &str, options: &Parameters) -> Vec<T
 /// What one pass says.
 pub fn pass(machine: &mut SimMachine, spec: &TrialSpec, ms: u64, key: u64) -> Observed {
     let (options, probe) = (Parameters::default(), probes::series_by_id(&spec.probe).unwrap());
-    let order = TrialOrder { probe, spec, options: &options, span: Picos::from_ms(ms), key };
+    let order = TrialOrder { probe, spec, options: &options, span: Picos::from_ms(ms), key, process: 0 };
     machine.perform_trial(&order, &Stop::new()).unwrap().observed
 }
 

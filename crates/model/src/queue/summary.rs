@@ -15,12 +15,14 @@ pub struct RelationRate {
     /// How many of them were measured.
     pub pairs: usize,
     /// Messages per second: the median over pairs, of points and of both ends of their intervals. `None` where two
-    /// threads that poll share a CPU, or nothing was measured.
+    /// threads that poll share a CPU, other threads of a runtime did the work, or nothing was measured.
     pub per_s: Option<Estimate>,
     /// The slowest and the fastest pair.
     pub range: Option<[f64; 2]>,
     /// All of them were two polling threads on one CPU.
     pub shared_spin: bool,
+    /// Of all of them other threads of a runtime than the two on the CPUs did most of the work.
+    pub unclaimed: bool,
     /// Cells with a doubt.
     pub doubted: usize,
     /// Cells that are left out: measured, but not in the state of the machine in which most of their pair was.
@@ -88,7 +90,7 @@ pub fn rates<'a>(matrices: &[QueueMatrix<'a>], topology: &Topology) -> Vec<Shape
     let cells: Vec<&'a TrialResult> =
         matrices.iter().flat_map(|matrix| matrix.cells.iter().map(|cell| cell.trial)).collect();
     let beside = side_by_side(&cells);
-    let rate = |trial: &TrialResult| QueueCell { trial }.rate_of_pair().copied();
+    let rate = |trial: &TrialResult| QueueCell { trial }.claimed_rate().copied();
     let in_one_state: BTreeMap<TrialId, Option<Estimate>> = cells
         .iter()
         .zip(&beside)
@@ -120,7 +122,7 @@ fn by_relation(
             }
             let known = |cell: &&&QueueCell<'_>| in_one_state.get(&cell.trial.spec.id()).copied().flatten();
             let estimates: Vec<Estimate> = cells.iter().filter_map(|cell| known(&cell)).collect();
-            let measured = cells.iter().filter(|cell| cell.rate_of_pair().is_some()).count();
+            let measured = cells.iter().filter(|cell| cell.claimed_rate().is_some()).count();
             let spins = |cell: &&&QueueCell<'_>| cell.trial.flags.contains(Flag::SharedSpin);
             Some(RelationRate {
                 relation: of,
@@ -128,6 +130,7 @@ fn by_relation(
                 per_s: typical(&estimates),
                 range: range(estimates.iter().map(|estimate| estimate.point)),
                 shared_spin: cells.iter().filter(spins).count() == cells.len(),
+                unclaimed: cells.iter().all(|cell| cell.trial.flags.contains(Flag::Unclaimed)),
                 doubted: cells.iter().filter(|cell| cell.trial.flags.has_doubt()).count(),
                 elsewhere: measured.saturating_sub(estimates.len()),
             })

@@ -2,6 +2,7 @@
 
 use super::headline::{headline, headline_of_pass, named_headline_of_passes};
 use super::judge::{FEWEST_PASSES, judge, widen};
+use super::processes::by_process;
 use super::states::{Part, SentinelWatch, split};
 use super::{
     ConcurrencyGate, Counted, Numbers, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult,
@@ -9,7 +10,11 @@ use super::{
 };
 use crate::latency::cell::TAINTED_SHARE;
 use crate::quantity::Aggregate;
-use crate::stats::{ANALYSES, Analysis, Decision, Estimate, decide, mean_interval, median, passes_interval};
+use crate::runtime::{helpers, names};
+use crate::stats::{
+    ANALYSES, Analysis, Decision, Estimate, decide, mean_interval, median, passes_interval,
+    processes_interval,
+};
 use crate::{CpuId, Flag, Flags, Topology};
 use Speaker::{Role, Whole};
 use std::collections::BTreeMap;
@@ -146,11 +151,14 @@ fn trial(
         busy: busy(&passes, spec.placement.len()),
         switches: switches(&passes),
         states: trial_states(settings, spec, &all, &parts),
+        processes: by_process(settings, &spec.probe, &alike),
         cas_ns: parts[0].cas_ns.clone(),
         flags: if settings.quantities.seek_lost_time(&spec.probe) { of_lost_time(flags) } else { flags },
         ..TrialResult::of(spec.clone())
     };
     fill(settings, &passes, &alike, Whole, &mut result);
+    let outside = result.values.get(names::OUTSIDE).map_or(0.0, |share| share.point);
+    result.flags = result.flags.union(helpers(outside));
     if biased {
         result.flags.set(Flag::ParBias);
     }
@@ -241,15 +249,25 @@ fn trial_states(
 fn by_name<'a>(
     passes: &[&'a PassOutcome],
     of: impl Fn(&'a PassOutcome) -> Vec<(&'a String, f64)>,
-) -> BTreeMap<String, Vec<f64>> {
-    let mut all: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for (name, value) in passes.iter().flat_map(|pass| of(pass)) {
-        match all.get_mut(name) {
-            Some(values) => values.push(value),
-            None => _ = all.insert(name.clone(), vec![value]),
+) -> BTreeMap<String, Vec<Said>> {
+    let mut all: BTreeMap<String, Vec<Said>> = BTreeMap::new();
+    for pass in passes {
+        for (name, value) in of(pass) {
+            let said = Said { process: pass.process, value };
+            match all.get_mut(name) {
+                Some(values) => values.push(said),
+                None => _ = all.insert(name.clone(), vec![said]),
+            }
         }
     }
     all
+}
+
+/// What one pass said under a name.
+#[derive(Debug, Clone, Copy)]
+struct Said {
+    process: Option<u32>,
+    value: f64,
 }
 
 /// Medians of the distributions of passes, with intervals over passes.
@@ -277,7 +295,8 @@ fn values(
     for (name, estimate) in &mut values {
         let Some(quantity) = settings.quantities.of(probe, name) else { continue };
         if quantity.aggregate == Aggregate::MeanOverPasses {
-            *estimate = mean_interval(&said[name]).unwrap_or(*estimate);
+            let values: Vec<f64> = said[name].iter().map(|said| said.value).collect();
+            *estimate = mean_interval(&values).unwrap_or(*estimate);
         }
         // A value beyond its bounds stays as it was seen.
         if let Some(range) = quantity.range.filter(|[least, most]| (*least..=*most).contains(&estimate.point))
@@ -304,8 +323,8 @@ fn pooled(passes: &[&PassOutcome], of: Speaker, name: &str, events: &str) -> Opt
     })
 }
 
-fn estimates(values: &BTreeMap<String, Vec<f64>>, precision: f64) -> BTreeMap<String, Estimate> {
-    values.iter().filter_map(|(name, values)| Some((name.clone(), estimate(values, precision)?))).collect()
+fn estimates(said: &BTreeMap<String, Vec<Said>>, precision: f64) -> BTreeMap<String, Estimate> {
+    said.iter().filter_map(|(name, said)| Some((name.clone(), estimate(said, precision)?))).collect()
 }
 
 /// Positions of the passes that a median is taken over: those of the second analysis alone where they are much longer.
@@ -333,11 +352,17 @@ fn second_analysis<'a>(all: &[&PassOutcome], some: &'a [usize]) -> &'a [usize] {
     }
 }
 
-/// The median over passes with the interval that the latency map uses too (docs/method.md, "From ticks to a cell").
-fn estimate(values: &[f64], precision: f64) -> Option<Estimate> {
+/// The median over passes with the interval that the latency map uses too (docs/method.md, "From ticks to a cell"); of
+/// passes that processes of a runtime made the mean over processes, with theirs.
+fn estimate(said: &[Said], precision: f64) -> Option<Estimate> {
+    let values: Vec<f64> = said.iter().map(|said| said.value).collect();
     // Values that never change need no floor: a ratio of 0 or a count is exact.
     let floor = if values.windows(2).all(|pair| pair[0] == pair[1]) { 0.0 } else { precision.min(0.02) };
-    passes_interval(values, Analysis::at(values.len(), ANALYSES.len() as u32), 1.0, floor)
+    let analysis = Analysis::at(values.len(), ANALYSES.len() as u32);
+    match said.iter().map(|said| Some((said.process?, said.value))).collect::<Option<Vec<_>>>() {
+        Some(by_process) => processes_interval(&by_process, analysis, floor),
+        None => passes_interval(&values, analysis, 1.0, floor),
+    }
 }
 
 /// What passes say of themselves, and evidence of what went on around them where more than a tenth of them have it, as for

@@ -218,6 +218,8 @@ pub struct PassOutcome {
     /// after the pass, in nanoseconds: which state the machine was in. `None` where the trial has one CPU, in files of
     /// older versions, and where the visit said nothing.
     pub sentinel_ns: Option<[f32; 2]>,
+    /// Which process of a runtime made it, by a number that no other one of the run has; `None` where this program did.
+    pub process: Option<u32>,
 }
 
 impl PassOutcome {

@@ -51,6 +51,15 @@ pub struct TrialState {
     pub cas_ns: Vec<f64>,
 }
 
+/// What one process of a runtime says: each settles at a speed of its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ProcessResult {
+    /// Its passes that count.
+    pub passes: u32,
+    /// What the trial is judged by: the median over its passes, in the unit of that.
+    pub value: f64,
+}
+
 /// What follows for one trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialResult {
@@ -72,6 +81,8 @@ pub struct TrialResult {
     pub switches: Option<[u64; 2]>,
     /// Plateaus by falling share, where the trial was not in one state all the time.
     pub states: Vec<TrialState>,
+    /// What each process of a runtime says alone, in the order of their first passes; empty where this program measured.
+    pub processes: Vec<ProcessResult>,
     /// What CAS without pause took between its [ends](TrialSpec::ends) beside the passes that count, in nanoseconds: the
     /// median of each state of the machine that the trial cannot tell apart, rising. Empty where it is not known.
     pub cas_ns: Vec<f64>,
@@ -96,6 +107,7 @@ impl TrialResult {
             busy: Vec::new(),
             switches: None,
             states: Vec::new(),
+            processes: Vec::new(),
             cas_ns: Vec::new(),
             flags: Flags::NONE,
             grade: None,

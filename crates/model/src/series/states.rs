@@ -134,12 +134,14 @@ pub fn split(
     // How time slices fall, and in which turns threads of one CPU sleep and wake, has plateaus of its own, which are none
     // of the machine: 384 threads behind one mutex on 192 simulated CPUs took 4.1 or 10.3 µs each.
     let cpus: BTreeSet<CpuId> = spec.placement.iter().copied().collect();
-    let on_slices = cpus.len() < spec.placement.len()
+    let of_its_own = cpus.len() < spec.placement.len()
         || passes.iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin));
+    // Processes of a runtime settle at speeds of their own, which are no plateaus of the machine either.
+    let of_its_own = of_its_own || passes.iter().any(|pass| pass.process.is_some());
     let mut parts: Vec<Part> = parts
         .into_iter()
         .flat_map(|Part { passes, cas_ns }| {
-            let divided = if on_slices { vec![passes] } else { by_value(passes, alike, &value, step_ns) };
+            let divided = if of_its_own { vec![passes] } else { by_value(passes, alike, &value, step_ns) };
             divided.into_iter().map(move |passes| Part { passes, cas_ns: cas_ns.clone() })
         })
         .collect();

@@ -9,6 +9,7 @@ use super::location::{mean, median};
 use super::normal;
 use super::order_statistic::{exact_median_interval, interpolated_median_interval};
 use super::stopping::Analysis;
+use std::f64::consts::PI;
 
 /// The adaptive interval: `passes` in time order, the analysis they are read at, and the least half-width that the
 /// machine is trusted with, relative to the point (0.02 is ± 2 %). `None` for no passes.
@@ -82,9 +83,15 @@ pub fn mean_interval(passes: &[f64]) -> Option<Estimate> {
     Some(Estimate { point, low, high: point + reach, confidence: 0.95, effective_n: n })
 }
 
-/// The quantile of Student's t, from that of the normal distribution (Abramowitz and Stegun, 26.7.5; to 1 % from four
-/// degrees of freedom on, below them the interval is too narrow).
+/// The quantile of Student's t, for `p` above one half: from that of the normal distribution (Abramowitz and Stegun,
+/// 26.7.5; to 1 % from four degrees of freedom on), and exact for one to three, where the series is too narrow.
 pub(crate) fn student(p: f64, freedom: f64) -> f64 {
+    match freedom {
+        1.0 => return (PI * (p - 0.5)).tan(),
+        2.0 => return (2.0 * p - 1.0) / (2.0 * p * (1.0 - p)).sqrt(),
+        3.0 => return student_of_three(p),
+        _ => {}
+    }
     let z = normal::quantile(p);
     let terms = [
         z,
@@ -93,6 +100,20 @@ pub(crate) fn student(p: f64, freedom: f64) -> f64 {
         (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0,
     ];
     terms.iter().rev().fold(0.0, |sum, term| sum / freedom + term)
+}
+
+/// The same for three degrees of freedom, of which the distribution is closed and its inverse is not: by bisection.
+fn student_of_three(p: f64) -> f64 {
+    let below = |t: f64| {
+        let x = t / 3.0_f64.sqrt();
+        0.5 + (x / (1.0 + x * x) + x.atan()) / PI
+    };
+    let (mut low, mut high) = (0.0, 1e6);
+    for _ in 0..80 {
+        let middle = (low + high) / 2.0;
+        if below(middle) < p { low = middle } else { high = middle }
+    }
+    high
 }
 
 #[cfg(test)]
@@ -170,9 +191,18 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_tables() {
-        for (freedom, expected) in [(5.0, 2.571), (7.0, 2.365), (23.0, 2.069), (1e6, 1.960)] {
+        for (freedom, expected) in [
+            (1.0, 12.706),
+            (2.0, 4.303),
+            (3.0, 3.182),
+            (4.0, 2.776),
+            (5.0, 2.571),
+            (7.0, 2.365),
+            (23.0, 2.069),
+            (1e6, 1.960),
+        ] {
             let found = student(0.975, freedom);
-            assert!((found / expected - 1.0).abs() < 0.002, "{freedom}: {found} for {expected}");
+            assert!((found / expected - 1.0).abs() < 0.005, "{freedom}: {found} for {expected}");
         }
     }
 

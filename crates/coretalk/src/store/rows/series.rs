@@ -46,6 +46,8 @@ struct ObservationRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     sentinel_ns: Option<[f32; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<TrialFailure>,
 }
 
@@ -184,6 +186,7 @@ pub fn read_pass(row: &Row<'_>) -> rusqlite::Result<Result<SeriesEntry, Damage>>
             others_busy: said.others_busy,
             quota: said.quota,
             sentinel_ns: said.sentinel_ns,
+            process: said.process,
         }),
     };
     Ok(Ok(SeriesEntry { segment, pass, trial, outcome }))
@@ -201,6 +204,7 @@ fn observation(outcome: &PassOutcome, numbers: &Numbers) -> ObservationRow {
         others_busy,
         quota,
         sentinel_ns,
+        process,
     } = outcome;
     let Observed { numbers: _, by_role: _, flags } = observed;
     let Numbers { values, histograms: _, counts } = numbers;
@@ -215,6 +219,7 @@ fn observation(outcome: &PassOutcome, numbers: &Numbers) -> ObservationRow {
         others_busy: *others_busy,
         quota: *quota,
         sentinel_ns: *sentinel_ns,
+        process: *process,
         failure: None,
     }
 }

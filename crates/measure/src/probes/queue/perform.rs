@@ -258,7 +258,7 @@ mod tests {
         let cpus = [CpuId(0), CpuId(1)];
         let spec = TrialSpec { probe: "queue".into(), parameters, placement: cpus.to_vec() };
         let (options, span) = (Parameters::default(), Picos::from_ms(1));
-        let order = TrialOrder { probe: &Queue, spec: &spec, options: &options, span, key: 0 };
+        let order = TrialOrder { probe: &Queue, spec: &spec, options: &options, span, key: 0, process: 0 };
         let context = TrialContext::new(&NoThreads, &cpus, TickRate { hz: 1e9 }, 0.0);
         perform(&context, &order).unwrap_err().to_string()
     }

@@ -1,6 +1,7 @@
 //! Which trials a request for queues means, and what one trial means.
 
 use super::sweep;
+use crate::external::External;
 use crate::queues::catalogue::{Kind, Payload, Waits, kind};
 use crate::queues::exchange::MOST_PRODUCERS;
 use crate::series::{Concurrent, RequestError, SeriesRequest};
@@ -90,7 +91,10 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     };
     let kinds = list("queue", QUEUES)
         .into_iter()
-        .map(|name| kind(&name).map(|(kind, _)| (name, kind)))
+        .map(|name| match External::parse(&name) {
+            Some(_) => Ok((name, None)),
+            None => kind(&name).map(|(kind, _)| (name, Some(kind))),
+        })
         .collect::<Result<Vec<_>, _>>()?;
     let sweep = options.text("rate_sweep").map(sweep::rates).transpose()?;
     let rates: Vec<Option<f64>> = match &sweep {
@@ -104,6 +108,10 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         list("payload", "u64").iter().map(|text| Payload::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let sides = [ends("producers", options)?, ends("consumers", options)?];
     for (name, kind) in &kinds {
+        let Some(kind) = kind else {
+            external_fits(name, options, &sides)?;
+            continue;
+        };
         for (index, side) in ["producer", "consumer"].into_iter().enumerate() {
             if sides[index].iter().any(|count| *count > 1) && !kind.several[index] {
                 let sentence =
@@ -171,6 +179,24 @@ fn ends(side: &'static str, options: &Parameters) -> Result<Vec<usize>, RequestE
         })
     };
     listed.iter().map(count).collect()
+}
+
+/// Whether a queue of a runtime can be measured so: one producer, one consumer, as fast as it goes.
+fn external_fits(name: &str, options: &Parameters, sides: &[Vec<usize>; 2]) -> Result<(), RequestError> {
+    let unfit = |sentence: String| Err(RequestError::Unfit(sentence.into()));
+    for (parameter, option) in [("rate_per_s", "--rate"), ("rate_sweep", "--rate-sweep")] {
+        if options.0.contains_key(parameter) {
+            return unfit(format!(
+                "`{name}` is a queue of a runtime, which sends at no fixed rate; drop {option} or leave it out"
+            ));
+        }
+    }
+    if sides.iter().flatten().any(|count| *count != 1) {
+        return unfit(format!(
+            "`{name}` is a queue of a runtime, which has one producer and one consumer; leave it out"
+        ));
+    }
+    Ok(())
 }
 
 fn label(shape: &Parameters) -> String {

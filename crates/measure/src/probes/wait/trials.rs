@@ -1,5 +1,6 @@
 //! The trials of `wait` that follow from a request.
 
+use crate::external::External;
 use crate::series::{RequestError, SeriesRequest};
 use crate::strategies::catalogue::{StrategyKind, strategy_kind};
 use coretalk_model::series::{Parameters, TrialSpec};
@@ -106,6 +107,22 @@ impl Trial {
     }
 }
 
+/// What waits on both sides of a trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Sides {
+    /// Strategies of ours; none is the clock alone.
+    Ours([Option<StrategyKind>; 2]),
+    /// A runtime, which waits in one way on both sides.
+    External(External),
+}
+
+/// The trial of a runtime.
+fn of_runtime(external: &External, mode: Mode, placement: Vec<CpuId>) -> TrialSpec {
+    let parameters =
+        Parameters::default().with("strategy", external.to_string()).with_some("mode", mode.name());
+    TrialSpec { probe: super::SPEC.id.to_owned(), parameters, placement }
+}
+
 /// Strategies × pairs; what concerns one CPU only, on the first; siblings, where there are some.
 ///
 /// # Errors
@@ -124,7 +141,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         Mode::Cost => DEFAULT_CALLS,
         _ => DEFAULT,
     };
-    let mut sides: Vec<[Option<StrategyKind>; 2]> = Vec::new();
+    let mut sides: Vec<Sides> = Vec::new();
     if requested.is_some_and(|requested| requested.split(',').any(|name| name.trim().is_empty())) {
         return Err(RequestError::out_of_range(
             "--strategy contains an empty name",
@@ -136,6 +153,17 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         if names[..index].contains(name) {
             return Err(RequestError::twice("--strategy", name));
         }
+        if let Some(external) = External::parse(name) {
+            if !matches!(mode, Mode::Timed | Mode::NoClock) {
+                let option = if mode == Mode::Cost { "--cost" } else { "--alternate" };
+                let sentence = format!(
+                    "`{name}` is of a runtime, which times round trips and nothing else; drop {option} or leave it out"
+                );
+                return Err(RequestError::Unfit(sentence.into()));
+            }
+            sides.push(Sides::External(external));
+            continue;
+        }
         let known = if *name == CLOCK { None } else { Some(strategy_kind(name)?) };
         if (mode, known) == (Mode::Alternate, Some(StrategyKind::Busy)) {
             let sentence = "--alternate switches between a strategy and `busy`: name another one";
@@ -143,14 +171,14 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         }
         // Where single calls or many trips are timed, the clock is no part of it.
         if known.is_some() || mode == Mode::Timed {
-            sides.push([known; 2]);
+            sides.push(Sides::Ours([known; 2]));
         } else if requested.is_some() {
             let sentence = "`clock` is the cost of timing a trip: it is meaningless here";
             return Err(RequestError::Unfit(sentence.into()));
         }
     }
     for pair in mixed.iter().flat_map(|mixed| mixed.split(',')) {
-        let pair = both(pair)?.map(Some);
+        let pair = Sides::Ours(both(pair)?.map(Some));
         if sides.contains(&pair) {
             let sentence = "--asym lists the same sides twice, or a strategy that --strategy lists too";
             return Err(RequestError::Unfit(sentence.into()));
@@ -165,6 +193,13 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     let first = *request.cpus.first().ok_or(RequestError::NoCpu)?;
     let mut trials = Vec::new();
     for side in &sides {
+        let side = match side {
+            Sides::Ours(side) => side,
+            Sides::External(external) => {
+                trials.extend(pairs.iter().map(|pair| of_runtime(external, mode, pair.to_vec())));
+                continue;
+            }
+        };
         match (mode, side[0]) {
             (_, None) => trials.push(Trial::spec(Mode::Clock, [None; 2], vec![first])),
             (Mode::Cost, _) => trials.push(Trial::spec(mode, [side[0], side[0]], vec![first])),
@@ -173,7 +208,11 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     }
     // What waiting takes from a sibling: of every strategy, on the first core that has one.
     if let (Mode::Timed, Some([waiter, sibling])) = (mode, siblings(request)) {
-        for strategy in sides.iter().filter(|side| side[0] == side[1]).filter_map(|side| side[0]) {
+        let same = |side: &Sides| match side {
+            Sides::Ours([first, second]) if first == second => *first,
+            _ => None,
+        };
+        for strategy in sides.iter().filter_map(same) {
             trials.push(Trial::spec(Mode::Sibling, [Some(strategy); 2], vec![waiter, sibling]));
         }
     }
@@ -201,6 +240,11 @@ fn both(pair: &str) -> Result<[StrategyKind; 2], RequestError> {
         (Ok(_), Err(wrong)) | (Err(wrong), Ok(_)) => Some(wrong),
         _ => None,
     });
+    let of_runtimes = |(a, b): (&str, &str)| External::parse(a).is_some() && External::parse(b).is_some();
+    if splits().any(of_runtimes) {
+        let sentence = "--asym takes strategies of coretalk: a runtime waits in one way on both sides, as in `--strategy java:busy`";
+        return Err(RequestError::Unfit(sentence.into()));
+    }
     let form = || RequestError::Unfit(format!("--asym takes two strategies as A:B, not `{pair}`").into());
     Err(wrong.unwrap_or_else(form))
 }

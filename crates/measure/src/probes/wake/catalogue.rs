@@ -1,8 +1,9 @@
 //! The primitives of `wake` by name: what each does, what it costs, and the trials that follow from a request.
 
 use super::{FEW_PAIRS, GAPS_NS, LADDER_GAP_NS, MAP_GAP_NS, SLEEP, names};
+use crate::external::External;
 use crate::probes::latency_under_load::gaps;
-use crate::series::{External, RequestError, SeriesRequest, nearest};
+use crate::series::{RequestError, SeriesRequest, nearest};
 use crate::sim::wake::WakeCost;
 use coretalk_model::CpuId;
 use coretalk_model::series::{Parameters, TrialSpec};
@@ -248,8 +249,13 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
             parameters: Parameters::default().with("primitive", *name).with_some(names::GAP_NS, gap_ns),
             placement,
         };
-        match variant(name)? {
-            Variant::Wake(_) => {
+        let what = match External::parse(name) {
+            Some(_) => None,
+            None => Some(variant(name)?),
+        };
+        match what {
+            // What a runtime performs is a wake-up through a primitive of its own.
+            None | Some(Variant::Wake(_)) => {
                 // A map has one gap: three would take three times the budget.
                 let is_map = request.pairs.len() > FEW_PAIRS;
                 let gaps = gaps(if is_map { &[MAP_GAP_NS] } else { &GAPS_NS });
@@ -257,10 +263,10 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
                     trials.extend(gaps.iter().map(|&gap_ns| trial(Some(gap_ns), pair.to_vec())));
                 }
             }
-            Variant::Uncontended(_) | Variant::NotifyIdle(_) | Variant::Sleep => {
+            Some(Variant::Uncontended(_) | Variant::NotifyIdle(_) | Variant::Sleep) => {
                 trials.extend(request.cpus.first().map(|&cpu| trial(None, vec![cpu])));
             }
-            Variant::NotifyAll(waiters) => {
+            Some(Variant::NotifyAll(waiters)) => {
                 let (waker, others) = request.cpus.split_first().ok_or(RequestError::NoCpu)?;
                 let others = if others.is_empty() { std::slice::from_ref(waker) } else { others };
                 let placed = others.iter().cycle().take(waiters as usize);

@@ -67,7 +67,7 @@ pub fn expected(driver: &Driver<'_>) -> Picos {
 fn try_pass(driver: &mut Driver<'_>, pair: [CpuId; 2], pass: u32) -> Option<ExecutionPass> {
     let (spec, options) = (execution::trial(pair), Parameters::default());
     let key = driver.settings.seed ^ u64::from(pass) << 32;
-    let order = TrialOrder { probe: &Execution, spec: &spec, options: &options, span: PASS, key };
+    let order = TrialOrder { probe: &Execution, spec: &spec, options: &options, span: PASS, key, process: 0 };
     execution::pass_of(&driver.try_trial(&order)?)
 }
 

@@ -1,0 +1,136 @@
+//! What runtimes in other languages say beside their numbers: how far their processes lie apart, what rare pauses add, and
+//! who did the work.
+
+use super::best::amount;
+use super::parameters::arrows;
+use super::text::{capitalized, count, ns, percent, plain};
+use crate::blocks::{Block, Cell, Column, Table};
+use crate::{RunReport, SeriesReport};
+use coretalk_measure::probes;
+use coretalk_measure::series::SeriesProbe;
+use coretalk_measure::twin::Twin;
+use coretalk_model::Relation;
+use coretalk_model::quantity::{Better, Quantity, Unit};
+use coretalk_model::runtime::{names, overall_ns};
+use coretalk_model::series::{TrialResult, Value, named_headline};
+
+/// Rows of the table; what is measured on many pairs is shown on the first of each relation.
+const MOST_ROWS: usize = 16;
+
+/// Everything about those of some trials that runtimes performed; nothing where none did.
+pub(super) fn blocks(
+    report: &RunReport,
+    series: &SeriesReport,
+    probe: &dyn SeriesProbe,
+    trials: &[&TrialResult],
+) -> Vec<Block<'static>> {
+    let measured: Vec<&TrialResult> =
+        trials.iter().copied().filter(|trial| !trial.processes.is_empty()).collect();
+    let mut blocks = Vec::new();
+    if !measured.is_empty() {
+        let mut shown: Vec<&TrialResult> = Vec::new();
+        for trial in &measured {
+            let alike = |other: &&TrialResult| {
+                other.spec.parameters == trial.spec.parameters
+                    && relation(report, other) == relation(report, trial)
+            };
+            if !shown.iter().any(alike) {
+                shown.push(trial);
+            }
+        }
+        let more = shown.len().saturating_sub(MOST_ROWS);
+        shown.truncate(MOST_ROWS);
+        let more = match more {
+            0 => String::new(),
+            more => format!(" {} in the data.", capitalized(&count(more as u64, "more row"))),
+        };
+        blocks.push(Block::Gap);
+        blocks.push(Block::Prose(format!(
+            "Runtimes, on the first pair of each relation: how many processes there were, the slowest and the fastest of \
+             them, total time ÷ operations (rare pauses included), collections of garbage over all passes, and the share \
+             of the CPU time that threads beside the two measured ones used.{more}"
+        )));
+        blocks.push(Block::Table(table(series, &shown)));
+    }
+    if report.environment.simulated.is_some() {
+        blocks.extend(twins(probe, trials).into_iter().map(Block::Remark));
+    }
+    blocks
+}
+
+/// What two CPUs of a trial share.
+fn relation(report: &RunReport, trial: &TrialResult) -> Option<Relation> {
+    match trial.spec.placement[..] {
+        [from, to] => Some(report.topology.relation(from, to)),
+        _ => None,
+    }
+}
+
+fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
+    let mut columns = ["", "CPUs"].map(Column::words).to_vec();
+    columns.extend(["processes", "slowest", "fastest", "overall", "GC", "elsewhere"].map(Column::numbers));
+    let rows = trials.iter().map(|trial| {
+        let TrialResult { spec, medians_ns, values, processes, .. } = trial;
+        let judged = named_headline(&series.settings, &spec.probe, medians_ns, values);
+        let quantity = judged.and_then(|(name, _)| probes::quantity(&spec.probe, name));
+        let unit = quantity.map_or(Unit::Number, |quantity| quantity.unit);
+        let [slowest, fastest] = ends(quantity, processes.iter().map(|process| process.value));
+        let shown = |value: Option<f64>| Cell::known(value.map(|value| words(value, unit)));
+        let overall = overall_ns(trial).map(|ns| if let Unit::PerSecond(_) = unit { 1e9 / ns } else { ns });
+        let cpus: Vec<u32> = spec.placement.iter().map(|cpu| cpu.0).collect();
+        [
+            label(trial).into(),
+            arrows(&cpus).into(),
+            processes.len().to_string().into(),
+            shown(slowest),
+            shown(fastest),
+            shown(overall),
+            Cell::known(trial.counts.get(names::COLLECTIONS).map(u64::to_string)),
+            Cell::known(values.get(names::OUTSIDE).map(|share| percent(share.point))),
+        ]
+    });
+    Table::new(columns).with(rows)
+}
+
+/// The values of its parameters: `dotnet:channel u64 10`.
+fn label(trial: &TrialResult) -> String {
+    let probe = probes::series_by_id(&trial.spec.probe);
+    let in_order = probe.into_iter().flat_map(|probe| probe.parameters());
+    let values = in_order.filter_map(|parameter| {
+        Some(match trial.spec.parameters.0.get(parameter.id)? {
+            Value::Number(number) if parameter.unit == Unit::Ns => super::text::chosen_time(*number),
+            value => plain(&value.to_string()),
+        })
+    });
+    values.collect::<Vec<_>>().join(" ")
+}
+
+/// The slowest and the fastest.
+fn ends(quantity: Option<&Quantity>, values: impl Iterator<Item = f64> + Clone) -> [Option<f64>; 2] {
+    let [least, most] = [values.clone().min_by(f64::total_cmp), values.max_by(f64::total_cmp)];
+    match quantity.and_then(|quantity| quantity.better) {
+        Some(Better::Higher) => [least, most],
+        _ => [most, least],
+    }
+}
+
+/// `3.45 M`, `112 ns`.
+fn words(value: f64, unit: Unit) -> String {
+    let (value, of) = amount(value, unit);
+    format!("{value} {of}").trim_end().to_owned()
+}
+
+/// What stands for each runtime on a simulated machine: nobody should take it for a number of that runtime.
+fn twins(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<String> {
+    let mut remarks: Vec<String> = Vec::new();
+    for external in trials.iter().filter_map(|trial| probe.external(&trial.spec)) {
+        let Some(twin) = Twin::of(probe.twins(), &external) else { continue };
+        let times =
+            if twin.factor == 1.0 { "as fast".to_owned() } else { format!("{} × as slow", ns(twin.factor)) };
+        let remark = format!("{external}: simulated as {}, {times}", twin.native);
+        if !remarks.contains(&remark) {
+            remarks.push(remark);
+        }
+    }
+    remarks
+}

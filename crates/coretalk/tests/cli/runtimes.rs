@@ -1,0 +1,181 @@
+//! Queues, waits and wake-ups of runtimes in other languages beside native ones, on simulated machines.
+
+use super::tool::{Tool, flat, words};
+use serde_json::Value;
+
+const MIXED: &str = "queue --machine sim:chiplet-16 --pairs 0-1,0-0 --seed 1 --capacity 1,100 \
+                     --queue dotnet:semaphoreslim,java:array-blocking-queue,spsc,semaphore-slim";
+
+fn mixed(more: &str) -> Vec<String> {
+    format!("{MIXED} {more}").split_whitespace().map(str::to_owned).collect()
+}
+
+fn strs(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+#[test]
+fn runtimes_and_native_queues_stand_in_one_run_one_table_and_one_page() {
+    let tool = Tool::new();
+    let live = tool.done(&strs(&mixed("--format json -q --name mixed"))).out;
+    assert_eq!(tool.done(&words("export mixed --format json")).out, live, "it reads back as it was");
+    let document: Value = serde_json::from_str(&live).unwrap();
+    let matrices = document["matrices"].as_array().unwrap();
+    assert_eq!(matrices.len(), 8);
+    for matrix in matrices {
+        let is_external = matrix["parameters"]["queue"].as_str().unwrap().contains(':');
+        for cell in matrix["cells"].as_array().unwrap() {
+            let runtime = &cell["runtime"];
+            assert_eq!(runtime.is_object(), is_external, "{cell}");
+            if is_external {
+                assert_eq!(runtime["processes"].as_array().unwrap().len(), 5, "{cell}");
+                let per_s = 1e9 / runtime["overall_ns"].as_f64().unwrap();
+                let median = cell["median"].as_f64().unwrap();
+                assert!((0.9..=1.1).contains(&(per_s / median)), "{per_s} overall, {median} in the median");
+                assert!(runtime["outside_share"].as_f64().unwrap() > 0.0 && cell["ci"].is_array(), "{cell}");
+            }
+        }
+    }
+    let flags = |queue: &str| -> Vec<String> {
+        let of = |matrix: &&Value| matrix["parameters"]["queue"] == queue;
+        let cells = matrices.iter().filter(of).flat_map(|matrix| matrix["cells"].as_array().unwrap());
+        let flags = cells.flat_map(|cell| cell["flags"].as_array().unwrap());
+        flags.map(|flag| flag.as_str().unwrap().to_owned()).collect()
+    };
+    assert!(flags("java:array-blocking-queue").contains(&"unclaimed".to_owned()));
+    assert!(
+        !flags("dotnet:semaphoreslim").iter().any(|flag| flag == "unclaimed" || flag == "worked-elsewhere")
+    );
+
+    let screen = flat(&tool.done(&words("runs show mixed")).out);
+    for part in [
+        "dotnet:semaphoreslim, u64",
+        "java:array-blocking-queue u64 same L3 1 u u",
+        "u: unclaimed; other threads of the runtime",
+        "total time ÷ operations (rare pauses included)",
+        "dotnet:semaphoreslim: simulated as semaphore-slim, 1.30 × as slow",
+        "Fastest for u64, same L3: spsc at 1, 100.",
+    ] {
+        assert!(screen.contains(part), "`{part}` is not in {screen}");
+    }
+    tool.done(&words("report mixed -o mixed.html"));
+    let page = tool.read("mixed.html");
+    assert!(page.contains("dotnet:semaphoreslim") && page.contains("simulated as semaphore-slim"));
+    tool.done(&words("report mixed -o mixed.png"));
+
+    let rows = tool.done(&words("export mixed --format csv --probe queue")).out;
+    let heading = rows.lines().find(|line| line.starts_with("probe,")).unwrap();
+    for name in ["outside_share", "collections", "total_ns"] {
+        assert!(heading.split(',').any(|column| column == name), "{heading}");
+    }
+    assert_eq!(rows.lines().filter(|line| line.contains(",dotnet:semaphoreslim,")).count(), 4, "{rows}");
+    assert!(
+        tool.done(&words("export mixed --format markdown"))
+            .out
+            .contains("dotnet:semaphoreslim, u64, capacity 1")
+    );
+}
+
+#[test]
+fn waits_and_wake_ups_of_runtimes_stand_beside_native_ones() {
+    let tool = Tool::new();
+    let on = "--machine sim:chiplet-16 --pairs 0-1 --seed 3 --budget 10s -q --no-save";
+    for (command, parameter, view, ratio) in [
+        ("wait --strategy java:onspinwait,pause", "strategy", "trip", 1.05),
+        ("wake --primitive cpp:atomic-wait,atomic-wait-set --gap 20us", "primitive", "slept", 1.05),
+    ] {
+        let document = tool.json(&words(&format!("{command} {on} --format json")));
+        let all = document["series"].as_array().unwrap();
+        let p50 = |external: bool| {
+            let is_meant = |one: &&Value| {
+                let name = one["parameters"][parameter].as_str().unwrap_or_default();
+                one["parameters"]["view"] == view && name.contains(':') == external
+            };
+            let one = all.iter().find(is_meant).unwrap_or_else(|| panic!("{command}: {document}"));
+            assert_eq!(one["runtime"].is_object(), external, "{one}");
+            one["percentiles"]["50"].as_f64().unwrap()
+        };
+        let found = p50(true) / p50(false);
+        assert!((found / ratio - 1.0).abs() < 0.06, "{command}: {found}");
+        let screen = flat(&tool.done(&words(&format!("{command} {on}"))).out);
+        assert!(
+            screen.contains("Runtimes, on the first pair") && screen.contains("simulated as"),
+            "{screen}"
+        );
+    }
+}
+
+#[test]
+fn forks_are_the_processes_and_have_no_effect_where_no_runtime_is_measured() {
+    let tool = Tool::new();
+    let on = "--machine sim:chiplet-16 --pairs 0-1 --seed 3 --capacity 10 --no-save --format json";
+    let with = tool.json(&words(&format!("queue --queue go:channel --forks 3 {on}")));
+    let cell = &with["matrices"][0]["cells"][0];
+    assert_eq!(cell["runtime"]["processes"].as_array().unwrap().len(), 3, "{cell}");
+    for command in ["queue --queue spsc", "wait --strategy busy", "wake --primitive park"] {
+        let on = on.replace("--capacity 10", "");
+        let said = tool.done(&words(&format!("{command} --forks 3 --budget 300ms {on}")));
+        assert!(
+            said.err.contains("--forks has no effect where no runtime is measured"),
+            "{command}: {}",
+            said.err
+        );
+    }
+    let other = tool.call(&words("contend --forks 3 --machine sim:chiplet-16"));
+    assert!(other.code == 2 && other.err.contains("--forks"), "{}", other.err);
+}
+
+#[test]
+fn what_a_runtime_cannot_do_is_one_sentence() {
+    let tool = Tool::new();
+    let on = "--machine sim:chiplet-16 --cpus 0,1 --no-save";
+    for (command, code, part) in [
+        ("queue --queue go:chan", 3, "`go:chan` cannot be simulated: no native twin of it is stated"),
+        ("wait --strategy java:spin", 3, "`java:spin` cannot be simulated"),
+        ("wake --primitive rust:park", 3, "`rust:park` cannot be simulated"),
+        ("queue --queue go:channel --rate 10k/s", 2, "sends at no fixed rate"),
+        ("queue --queue go:channel --producers 2", 2, "one producer and one consumer"),
+        ("wait --strategy java:busy --cost", 2, "drop --cost"),
+        ("wait --strategy java:onspinwait --alternate", 2, "drop --alternate"),
+        ("wait --asym busy:java:busy", 2, "`java:busy` is of the runtime `java`"),
+        ("wait --asym java:busy:java:onspinwait", 2, "a runtime waits in one way on both sides"),
+        ("queue --queue go:channel,go:channel", 2, "listed twice"),
+        ("wait --strategy java:busy,java:busy", 2, "lists java:busy twice"),
+        ("wake --primitive java:park,java:park", 2, "lists java:park twice"),
+        ("queue --queue Go:channel", 2, "unknown queue `Go:channel`"),
+        ("contend --method java:lock", 2, "a runtime performs only queues"),
+        ("queue --queue go:channel --forks 0", 2, "--forks"),
+    ] {
+        tool.refused(&words(&format!("{command} {on}")), code, part);
+    }
+    let said = tool.done(&words(&format!("queue --queue go:chan,spsc --capacity 1 --budget 500ms {on}")));
+    assert!(
+        said.err.contains("no native twin of it is stated") && said.err.contains("; skipped"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn a_run_with_runtimes_is_resumed_and_compared() {
+    let tool = Tool::new();
+    tool.write("stops.toml", "based_on = 'chiplet-16'\n[failures]\nstop_at_ms = 900\n");
+    let asked = "--queue dotnet:semaphoreslim,spsc --capacity 1,10 --pairs 0-1 --forks 2";
+    let half = tool.call(&words(&format!("queue {asked} --seed 1 --machine sim:stops.toml -q --name half")));
+    assert_eq!(half.code, 5, "{}", half.err);
+    let other = tool.call(&words(
+        "queue --resume half --forks 3 --queue dotnet:semaphoreslim,spsc --capacity 1,10 \
+                                  --pairs 0-1 --machine sim:chiplet-16",
+    ));
+    assert!(other.code == 2 && other.err.contains("differs"), "{}", other.err);
+    let whole = tool.json(&words("--resume half --machine sim:chiplet-16 -q --format json"));
+    assert_eq!(whole["run"]["complete"], true);
+    let cell = &whole["matrices"][0]["cells"][0];
+    let processes = cell["runtime"]["processes"].as_array().unwrap().len();
+    assert!((3..=4).contains(&processes), "those of each segment are others: {cell}");
+    for (seed, name) in [("5", "a"), ("6", "b")] {
+        tool.done(&words(&format!("queue {asked} --seed {seed} --machine sim:chiplet-16 -q --name {name}")));
+    }
+    let compared = tool.done(&words("compare a b")).out;
+    assert!(compared.contains("dotnet:semaphoreslim"), "{compared}");
+}

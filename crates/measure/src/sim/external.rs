@@ -1,0 +1,129 @@
+//! What runtimes perform, on a simulated machine: their native twins, a stated factor slower, by processes that each have a
+//! speed of their own.
+
+use super::rng::{exp, hash, normal};
+use crate::external::External;
+use crate::pricing::{Arch, Pricing};
+use crate::series::{SeriesProbe, TrialOrder};
+use crate::twin::Twin;
+use coretalk_model::quantity::{Quantity, Unit};
+use coretalk_model::runtime::names;
+use coretalk_model::series::{Numbers, Observed, TrialSpec};
+use coretalk_model::{Histogram, Picos, TrialFailure};
+
+/// How far processes of one runtime lie apart, as a standard deviation of logarithms: where each has settled. Stated so
+/// that five processes have an interval of about ± 1 % or ± 2 %; three of one Java program took 80, 109 and 125 ns.
+const PROCESS_SD: f64 = 0.006;
+/// What a collection of garbage stops everything for, in nanoseconds.
+const COLLECTION_NS: f64 = 250_000.0;
+/// Tells the draw of a process from all others.
+const PROCESSES: u64 = 0xF0;
+
+/// What a pass said.
+pub struct Simulated {
+    /// What the probe saw.
+    pub observed: Observed,
+    /// How many times as long everything took as the probe priced it, CPU time of roles among it.
+    pub factor: f64,
+}
+
+/// Prices one pass, of a runtime or of this program. `seed` is that of the run; `None` without noise.
+pub fn simulate(
+    stage: &mut dyn Pricing<'_>,
+    seed: Option<u64>,
+    order: &TrialOrder<'_>,
+) -> Result<Simulated, TrialFailure> {
+    let Some(external) = order.probe.external(order.spec) else {
+        return Ok(Simulated { observed: order.probe.simulate(stage, order)?, factor: 1.0 });
+    };
+    let twins = order.probe.twins();
+    let twin = Twin::of(twins, &external).ok_or_else(|| TrialFailure::of(Twin::lack(twins, &external)))?;
+    let factor = twin.factor * seed.map_or(1.0, |seed| of_process(seed, &external, order.process));
+    let began = stage.elapsed();
+    let native = native(order.probe, order.spec, twin);
+    // What takes so much longer gets so much less done.
+    let span = Picos::from_ns(order.span.ns() / factor);
+    let observed = order.probe.simulate(stage, &TrialOrder { spec: &native, span, ..*order })?;
+    let took_ns = (stage.elapsed() - began).ns();
+    stage.pass((took_ns * (factor - 1.0)).max(0.0));
+    let timed_ns = took_ns * factor;
+    let collections = (timed_ns / 1e9 * twin.collections_per_s + stage.unit()).floor();
+    let stopped_ns = collections * COLLECTION_NS;
+    stage.pass(stopped_ns);
+    let mut observed = slower(order.probe, observed, factor, timed_ns / (timed_ns + stopped_ns));
+    observed.value(names::OUTSIDE, stage.event(twin.outside).clamp(0.0, 1.0));
+    observed.count(names::COLLECTIONS, collections as u64);
+    if quantity(order.probe, names::TOTAL_NS).is_some() {
+        observed.count(names::TOTAL_NS, (timed_ns + stopped_ns) as u64);
+    }
+    Ok(Simulated { observed, factor })
+}
+
+/// What the machine lacks for a trial of a runtime or of this program: a sentence.
+pub fn lack(probe: &dyn SeriesProbe, spec: &TrialSpec, arch: Arch) -> Option<String> {
+    let Some(external) = probe.external(spec) else { return probe.lacks_simulated(spec, arch) };
+    match Twin::of(probe.twins(), &external) {
+        Some(twin) => probe.lacks_simulated(&native(probe, spec, twin), arch),
+        None => Some(Twin::lack(probe.twins(), &external)),
+    }
+}
+
+/// The same trial of the twin.
+fn native(probe: &dyn SeriesProbe, spec: &TrialSpec, twin: &Twin) -> TrialSpec {
+    let name = probe.named_by().unwrap_or_default();
+    TrialSpec { parameters: spec.parameters.clone().with(name, twin.native), ..spec.clone() }
+}
+
+/// How much slower than others a process of a runtime is, by the seed of the run alone: in every pass the same.
+fn of_process(seed: u64, external: &External, process: u32) -> f64 {
+    let of_runtime = external.runtime.bytes().fold(PROCESSES, |key, byte| hash([key, u64::from(byte)]));
+    exp(PROCESS_SD * normal(hash([seed, of_runtime, u64::from(process)])))
+}
+
+fn quantity(probe: &dyn SeriesProbe, name: &str) -> Option<&'static Quantity> {
+    probe.quantities().iter().find(|quantity| quantity.id == name)
+}
+
+/// The same, where everything takes so many times as long. While it went on, as many things happened as before; a share
+/// `running` of the time was left by collections, which take from rates.
+fn slower(probe: &dyn SeriesProbe, observed: Observed, factor: f64, running: f64) -> Observed {
+    let Observed { numbers, by_role, flags } = observed;
+    let is_time = |name: &str| {
+        quantity(probe, name)
+            .is_some_and(|it| matches!(it.unit, Unit::Ns | Unit::Us | Unit::Ms | Unit::Cycles))
+    };
+    let is_rate = |name: &str| quantity(probe, name).is_some_and(|it| matches!(it.unit, Unit::PerSecond(_)));
+    let of = |numbers: Numbers| Numbers {
+        values: numbers
+            .values
+            .into_iter()
+            .map(|(name, value)| {
+                let times = match (is_time(&name), is_rate(&name)) {
+                    (true, _) => factor,
+                    (_, true) => running / factor,
+                    _ => 1.0,
+                };
+                (name, value * times)
+            })
+            .collect(),
+        histograms: numbers.histograms.into_iter().map(|(name, of)| (name, stretched(&of, factor))).collect(),
+        counts: numbers
+            .counts
+            .into_iter()
+            .map(|(name, count)| match is_time(&name) {
+                true => (name, (count as f64 * factor) as u64),
+                false => (name, count),
+            })
+            .collect(),
+    };
+    let by_role = by_role.into_iter().map(|(role, numbers)| (role, of(numbers))).collect();
+    Observed { numbers: of(numbers), by_role, flags }
+}
+
+fn stretched(histogram: &Histogram, factor: f64) -> Histogram {
+    let mut longer = Histogram::new();
+    for (units, count) in histogram.iter() {
+        longer.record((units as f64 * factor).round() as u64, count);
+    }
+    longer
+}

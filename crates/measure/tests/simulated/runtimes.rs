@@ -1,0 +1,110 @@
+//! What runtimes perform, on simulated machines: twins at their stated factor, processes as the outer unit, and passes
+//! that go in turns with those of this program.
+
+use crate::trials::{measure_from, open, settings};
+use coretalk_measure::probes;
+use coretalk_measure::series::TrialOrder;
+use coretalk_measure::session::series::SeriesResumedState;
+use coretalk_model::runtime::names;
+use coretalk_model::series::{Observed, Parameters, SeriesEntry, TrialSpec};
+use coretalk_model::{CpuId, Picos};
+use std::collections::BTreeSet;
+
+/// What a trial says in truth.
+fn truth(probe: &str, parameters: Parameters, placement: &[CpuId], ms: f64) -> Observed {
+    let machine = open("chiplet-16");
+    let probe = probes::series_by_id(probe).unwrap();
+    let spec = TrialSpec { probe: probe.spec().id.to_owned(), parameters, placement: placement.to_vec() };
+    let (options, span) = (Parameters::default(), Picos::from_ns(ms * 1e6));
+    let order = TrialOrder { probe, spec: &spec, options: &options, span, key: 1, process: 3 };
+    machine.bare_stage(&spec.placement).simulate(&order).unwrap()
+}
+
+#[test]
+fn every_twin_exists_and_takes_its_factor_longer() {
+    for (probe, others, name) in [
+        ("queue", Parameters::default().with("payload", "u64").with("capacity", 10.0), "messages_per_s"),
+        ("wait", Parameters::default().with("mode", "no-clock"), "loop_ns"),
+        ("wake", Parameters::default().with("gap_ns", 20e3), "slept"),
+    ] {
+        let declared = probes::series_by_id(probe).unwrap();
+        let parameter = declared.named_by().unwrap();
+        assert!(!declared.twins().is_empty());
+        for twin in declared.twins() {
+            let placement = [CpuId(0), CpuId(8)];
+            let of = |what: &str, ms: f64| {
+                let observed = truth(probe, others.clone().with(parameter, what), &placement, ms);
+                let numbers = &observed.numbers;
+                let median = numbers.histograms.get(name).and_then(|events| events.percentile_ns(0.5));
+                let number = median.or(numbers.values.get(name).copied());
+                (number.unwrap_or_else(|| panic!("{what} has no {name}: {observed:?}")), observed)
+            };
+            // The native one gets the span in which the twin does as much: what a pass begins with is then in both.
+            let (slower, observed) = of(twin.external, 20.0);
+            let (native, _) = of(twin.native, 20.0 / twin.factor);
+            let ratio = if name == "messages_per_s" { native / slower } else { slower / native };
+            assert!((ratio / twin.factor - 1.0).abs() < 0.02, "{}: {ratio}", twin.external);
+            let outside = observed.numbers.values[names::OUTSIDE];
+            assert!((outside - twin.outside).abs() < 1e-9, "{}: {outside}", twin.external);
+        }
+    }
+}
+
+#[test]
+fn passes_of_runtimes_go_in_turns_with_native_ones_and_each_process_makes_as_many() {
+    for (probe, option, names) in [
+        ("wait", "strategy", "busy,dotnet:spinwait,pause,java:onspinwait"),
+        ("queue", "queue", "spsc,go:channel"),
+        ("wake", "primitive", "park,java:park"),
+    ] {
+        let mut machine = open("chiplet-16");
+        let options = Parameters::default().with(option, names).with("capacity", "10").with("forks", 4.0);
+        let settings = settings(&machine, probe, options, 20);
+        let (ended, slots) = measure_from(&mut machine, &settings, SeriesResumedState::default());
+        let (result, _) = ended.unwrap();
+        let entries: Vec<SeriesEntry> = slots.0.into_iter().flatten().collect();
+        let is_external = |entry: &SeriesEntry| {
+            probes::series_by_id(probe).unwrap().external(&settings.trials[entry.trial as usize]).is_some()
+        };
+        // In every sweep of the first analysis the last native pass comes after the first one of a runtime, and the other
+        // way about.
+        for pass in 0..8 {
+            let sweep: Vec<bool> =
+                entries.iter().filter(|entry| entry.pass == pass).map(is_external).collect();
+            assert!(sweep.contains(&true) && sweep.contains(&false), "{probe}, pass {pass}");
+        }
+        let first_of =
+            |external: bool| entries.iter().position(|entry| is_external(entry) == external).unwrap();
+        let last_of =
+            |external: bool| entries.iter().rposition(|entry| is_external(entry) == external).unwrap();
+        assert!(first_of(true) < last_of(false) && first_of(false) < last_of(true), "{probe}");
+        for (trial, spec) in settings.trials.iter().enumerate() {
+            let made = entries.iter().filter(|entry| entry.trial as usize == trial);
+            let processes: Vec<Option<u32>> =
+                made.filter_map(|entry| Some(entry.outcome.as_ref().ok()?.process)).collect();
+            let found = result.trials.iter().find(|found| found.spec == *spec).unwrap();
+            if probes::series_by_id(probe).unwrap().external(spec).is_none() {
+                assert!(processes.iter().all(Option::is_none) && found.processes.is_empty(), "{probe}");
+                continue;
+            }
+            let known: BTreeSet<u32> = processes.iter().flatten().copied().collect();
+            assert_eq!(known.len(), 4, "{probe}: {processes:?}");
+            assert_eq!(found.processes.len(), 4, "{probe}");
+            let judged = found.medians_ns.values().chain(found.values.values());
+            assert!(judged.into_iter().any(|estimate| estimate.effective_n == 4.0), "{probe}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn processes_of_another_segment_are_others() {
+    let mut machine = open("chiplet-16");
+    let options =
+        Parameters::default().with("queue", "dotnet:semaphoreslim").with("capacity", "1").with("forks", 2.0);
+    let settings = settings(&machine, "queue", options, 5);
+    let resumed = SeriesResumedState { segments: 1, ..SeriesResumedState::default() };
+    let (_, slots) = measure_from(&mut machine, &settings, resumed);
+    let processes: BTreeSet<u32> =
+        slots.0.iter().flatten().filter_map(|entry| entry.outcome.as_ref().ok()?.process).collect();
+    assert_eq!(processes, BTreeSet::from([1 << 16, (1 << 16) + 1]));
+}
