@@ -133,7 +133,8 @@ pub enum Command {
     /// Can measurements on this machine be trusted? Runs checks that take less than a minute
     #[command(args = takes(&[RESULT, &["with_identity", "quiet"]]))]
     Selftest,
-    /// Does a program that measures another language's runtime for coretalk do so correctly?
+    /// Which queues, waits and wake-ups of other languages can be measured here, and what is missing?
+    #[command(args = takes(&[&["output", "quiet"]]))]
     Adapters(AdaptersArgs),
     /// What can be measured? Also shows the machine code of a timed loop
     #[command(args = takes(&[RESULT]))]

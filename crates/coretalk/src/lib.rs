@@ -21,6 +21,7 @@ pub mod resolve {
     //! From what was typed to what is meant: every name is known, every CPU exists and may be used, every default is
     //! filled in.
 
+    pub mod adapters;
     pub mod cpus;
     pub mod files;
     pub mod machine;

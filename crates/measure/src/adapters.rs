@@ -1,10 +1,12 @@
 //! Programs in other languages that perform queues, waits and wake-ups of their runtime: `ADAPTERS.md` says what they
 //! print, and what is checked of it.
 
+pub mod catalogue;
 pub mod description;
 pub mod error;
 pub mod pass;
 pub mod protocol;
+pub mod sources;
 
 // Threads are bound and watched as Linux does it.
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -15,6 +17,8 @@ mod checks;
 mod child;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub mod conformance;
+#[cfg(all(target_os = "linux", not(miri)))]
+pub mod found;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod lines;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -27,6 +31,8 @@ pub mod pool;
 pub mod process;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod tree;
+#[cfg(all(target_os = "linux", not(miri)))]
+pub mod workshop;
 
 pub use description::{Description, DescriptionError, Offer};
 pub use error::AdapterError;

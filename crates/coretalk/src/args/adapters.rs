@@ -7,9 +7,9 @@ use std::ffi::OsString;
 /// Options of `adapters`.
 #[derive(Debug, Clone, Args)]
 pub struct AdaptersArgs {
-    /// What to do with adapters.
+    /// What to do with adapters (default: list those that are here).
     #[command(subcommand)]
-    pub command: AdaptersCommand,
+    pub command: Option<AdaptersCommand>,
 }
 
 /// What to do with adapters.

@@ -206,8 +206,8 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "adapters",
         &[
-            ("coretalk adapters check ./my-adapter", "try everything that it offers"),
-            ("coretalk adapters check python3 my_adapter.py", "a program that is interpreted"),
+            ("coretalk adapters", "what is here, and what is missing"),
+            ("coretalk adapters check ./my-adapter", "try everything that a program offers"),
             ("coretalk adapters check --cpus 2,3 ./my-adapter", "on these two CPUs"),
         ],
     ),

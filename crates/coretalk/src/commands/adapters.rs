@@ -5,13 +5,16 @@ use crate::args::options::Global;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
 use crate::report;
-use crate::resolve::machine;
 use crate::resolve::output::{self, Verbosity, remark};
+use crate::resolve::{adapters, machine};
 use crate::run::signals;
 use coretalk_measure::Machine;
+use coretalk_measure::adapters::catalogue::Recipe;
 use coretalk_measure::adapters::conformance::{self, CheckSettings};
+use coretalk_measure::adapters::found;
 use coretalk_measure::adapters::pins::Helpers;
 use coretalk_measure::adapters::process::{PATIENCE, StartSettings};
+use coretalk_measure::adapters::workshop::Workshop;
 use coretalk_measure::adapters::{Adapter, AdapterError, Offer, Payload};
 use coretalk_measure::host::command::watchdog::Watchdog;
 use coretalk_model::{CpuId, CpuSet};
@@ -31,25 +34,59 @@ const WARM_UP: Duration = Duration::from_secs(3);
 /// The program cannot be started or understood at all, a result cannot be written, or somebody wished to end.
 pub fn act(global: &Global, args: &AdaptersArgs) -> Result<ExitCode, Failure> {
     match &args.command {
-        AdaptersCommand::Check(args) => check(global, args),
+        None => list(global),
+        Some(AdaptersCommand::Check(args)) => check(global, args),
     }
 }
 
-fn check(global: &Global, args: &CheckArgs) -> Result<ExitCode, Failure> {
+/// Builds what is not built yet, and asks each what it offers.
+fn list(global: &Global) -> Result<ExitCode, Failure> {
+    let settings = adapters::settings()?;
+    let start = start()?;
+    let stop = signals::stop()?;
+    let workshop = Workshop {
+        cache: &settings.cache,
+        users: Some(&settings.users),
+        allowed: &start.settings.allowed,
+        watchdog: start.watchdog.as_ref(),
+    };
+    let verbosity = output::options(global).verbosity;
+    let mut building = |recipe: &Recipe| {
+        remark(verbosity, Verbosity::Normal, &format!("building the adapter `{}`", recipe.name));
+    };
+    let found = found::find_all(&settings.catalogue, &workshop, &start.settings, &mut building, &stop);
+    if stop.is_raised() {
+        return Err(Failure::Interrupted("interrupted; adapters that were built are kept".into()));
+    }
+    say(global, &report::adapters::list(&found, &settings.users, &settings.cache))
+}
+
+/// How processes of adapters are started, and who guards them.
+struct Start {
+    settings: StartSettings,
+    watchdog: Option<Watchdog>,
+}
+
+fn start() -> Result<Start, Failure> {
     let machine = machine::host()?;
     let allowed = machine.allowance().mask.intersection(&machine.allowance().cpuset);
-    let cpus = two_of(&allowed, global.cpus.as_ref())?;
-    let stop = signals::stop()?;
     let watchdog = Watchdog::start();
     let guard = watchdog.as_ref().map(|watchdog| {
         let (name, value) = watchdog.mark();
         (name.to_owned(), value.to_owned())
     });
+    Ok(Start { settings: StartSettings { allowed, guard }, watchdog })
+}
+
+fn check(global: &Global, args: &CheckArgs) -> Result<ExitCode, Failure> {
+    let start = start()?;
+    let cpus = two_of(&start.settings.allowed, global.cpus.as_ref())?;
+    let stop = signals::stop()?;
     let name = Path::new(&args.words[0]).file_name().unwrap_or(&args.words[0]);
     let name = name.to_string_lossy().into_owned();
     let adapter = Adapter { name, command: args.words.clone(), environment: Vec::new() };
     let settings = CheckSettings {
-        start: StartSettings { allowed, guard },
+        start: start.settings,
         helpers: Helpers::Apart,
         cpus,
         span: SPAN,

@@ -3,13 +3,72 @@
 use super::text::{count, duration, figure, grouped, percent, plain};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::adapters::conformance::{Conformance, Found, Thing};
-use coretalk_measure::adapters::{Kind, Pass, Payload};
+use coretalk_measure::adapters::found::Found as Listed;
+use coretalk_measure::adapters::{Description, Kind, Pass, Payload};
 use coretalk_model::CpuId;
+use std::path::Path;
 
 /// A thing that an adapter offers: `queue channel of u64`.
 pub fn thing(kind: Kind, name: &str, payload: Option<Payload>) -> String {
     let of = payload.map_or_else(String::new, |payload| format!(" of {}", payload.word()));
     format!("{} {}{of}", kind.word(), plain(name))
+}
+
+/// Which adapters are here, with what they offer, and what is missing of the others.
+pub fn list(found: &[Listed], users: &Path, cache: &Path) -> Vec<Block<'static>> {
+    let mut here = Table::new([
+        Column::words("adapter"),
+        Column::words("runtime").cut(),
+        Column::words("built or run by").cut().from_width(100),
+    ]);
+    let (mut names, mut lacking) = (Vec::new(), Vec::new());
+    for one in found {
+        match &one.outcome {
+            Ok(offered) => {
+                let version = offered.ready.version.as_deref().map(plain);
+                let runtime = plain(&offered.description.runtime);
+                here.row([plain(&one.name).into(), runtime.into(), Cell::known(version)]);
+                names.extend(offers(&one.name, &offered.description));
+            }
+            Err(reason) => {
+                lacking.push(Block::Item(format!("{}: {}", plain(&one.name), plain(&reason.to_string()))))
+            }
+        }
+    }
+    let mut blocks = Vec::new();
+    if here.rows.is_empty() {
+        blocks.push(Block::Prose("No adapter can be used here.".to_owned()));
+    } else {
+        blocks.extend([Block::Table(here), Block::Gap]);
+        blocks.push(Block::Prose("What they offer, by the names that commands take:".to_owned()));
+        blocks.extend(names);
+    }
+    if !lacking.is_empty() {
+        blocks.extend([Block::Gap, Block::Prose("Not here:".to_owned())]);
+        blocks.extend(lacking);
+    }
+    let places = format!(
+        "Adapters of your own stand in {} (ADAPTERS.md says how); what was built is kept in {}.",
+        plain(&users.join("adapters.toml").display().to_string()),
+        plain(&cache.display().to_string())
+    );
+    blocks.extend([Block::Gap, Block::Remark(places)]);
+    blocks
+}
+
+/// A line for each kind of thing that an adapter offers.
+fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
+    let of = |kind: Kind| {
+        let names: Vec<String> =
+            description.of(kind).map(|offer| format!("{}:{}", plain(name), plain(&offer.name))).collect();
+        let option = match kind {
+            Kind::Queue => "queue --queue",
+            Kind::Wait => "wait --strategy",
+            Kind::Wake => "wake --primitive",
+        };
+        (!names.is_empty()).then(|| Block::Item(format!("{option} {}", names.join(","))))
+    };
+    Kind::ALL.into_iter().filter_map(of).collect()
 }
 
 /// What the check of an adapter found.

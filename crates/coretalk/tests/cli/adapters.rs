@@ -1,7 +1,7 @@
 //! `adapters`: what is said of programs that are no adapters, or bad ones. Misdeeds of each kind are tried where adapters
 //! are run, in coretalk-measure.
 
-use super::tool::Tool;
+use super::tool::{Tool, flat, said};
 
 #[test]
 fn a_program_that_is_no_adapter_is_refused_with_what_is_missing() {
@@ -34,7 +34,7 @@ fn what_is_wrong_with_an_adapter_stands_on_the_screen() {
     assert!(said.err.contains("checking: queue ring of string"), "{}", said.err);
     assert!(said.out.contains("sh · Shell 1 · starts in"), "{}", said.out);
     assert!(said.out.contains("It does not conform: 3 things wrong."), "{}", said.out);
-    let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = flat(&said.out);
     assert!(flat.contains("queue ring of u64: both roles printed thread"), "{flat}");
     assert!(flat.contains("two threads are needed"), "{flat}");
 }
@@ -44,4 +44,39 @@ fn cpus_that_may_not_be_used_are_refused() {
     let said = Tool::new().call(&["adapters", "check", "--cpus", "4095", "sh"]);
     assert_eq!(said.code, 3, "{}", said.err);
     assert!(said.err.contains("CPU 4095 is not allowed to this process"), "{}", said.err);
+}
+
+#[test]
+fn the_list_says_what_is_here_what_is_missing_and_where_own_ones_stand() {
+    let tool = Tool::new();
+    std::fs::create_dir_all(tool.path().join("config/coretalk")).unwrap();
+    tool.write(
+        "config/coretalk/own.sh",
+        "printf 'coretalk-adapter 1\\nruntime Shell 1\\nwait look,sleep\\n'\n",
+    );
+    let list = "[[adapter]]\nname = \"own\"\nrun = [\"/bin/sh\", \"{source}/own.sh\"]\n";
+    tool.write("config/coretalk/adapters.toml", list);
+    let call = || {
+        let mut command = tool.command(&["adapters", "-q"]);
+        command
+            .env("XDG_CONFIG_HOME", tool.path().join("config"))
+            .env("XDG_CACHE_HOME", tool.path().join("cache"));
+        // Nothing that comes with the tool can be built without a compiler.
+        said(command.env("PATH", tool.path().join("nothing")).output().unwrap())
+    };
+    let listed = call();
+    assert_eq!((listed.code, listed.err.as_str()), (0, ""));
+    let out = flat(&listed.out);
+    for part in [
+        "own Shell 1",
+        "wait --strategy own:look,own:sleep",
+        "java: not installed: java, javac",
+        "go: not installed: go",
+    ] {
+        assert!(out.contains(part), "{part}: {}", listed.out);
+    }
+    tool.write("config/coretalk/adapters.toml", list.replace("run", "start"));
+    let refused = call();
+    assert_eq!(refused.code, 4, "{}", refused.err);
+    assert!(refused.err.contains("adapters.toml: failed to read a list of adapters"), "{}", refused.err);
 }

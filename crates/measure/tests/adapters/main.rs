@@ -8,6 +8,8 @@
 mod double;
 #[cfg(target_os = "linux")]
 mod misdeeds;
+#[cfg(target_os = "linux")]
+mod workshop;
 
 fn main() {
     #[cfg(target_os = "linux")]

@@ -1,5 +1,6 @@
 //! What is said of each misdeed, and that nothing is left of it.
 
+use super::workshop;
 use coretalk_measure::Stop;
 use coretalk_measure::adapters::conformance::{CheckSettings, Conformance, check};
 use coretalk_measure::adapters::pins::Helpers;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Runs the tests whose name holds a word that was typed; all without one.
 pub fn run(words: &[String]) {
-    let tests: [(&str, fn()); 5] = [
+    let tests: [(&str, fn()); 8] = [
         ("an_adapter_that_conforms_is_believed", an_adapter_that_conforms_is_believed),
         ("every_misdeed_has_a_sentence_and_leaves_nothing", every_misdeed_has_a_sentence_and_leaves_nothing),
         (
@@ -22,6 +23,18 @@ pub fn run(words: &[String]) {
         ),
         ("a_pool_hands_out_its_processes_in_turn", a_pool_hands_out_its_processes_in_turn),
         ("a_request_to_end_ends_a_pass", a_request_to_end_ends_a_pass),
+        (
+            "what_is_built_is_kept_until_something_changes",
+            workshop::what_is_built_is_kept_until_something_changes,
+        ),
+        (
+            "what_is_missing_or_fails_is_named_and_leaves_nothing",
+            workshop::what_is_missing_or_fails_is_named_and_leaves_nothing,
+        ),
+        (
+            "a_list_says_what_each_offers_and_what_is_missing",
+            workshop::a_list_says_what_each_offers_and_what_is_missing,
+        ),
     ];
     let filters: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
     let wanted =
@@ -61,7 +74,7 @@ const MISDEEDS: [(&str, &str); 21] = [
     ("describes-nothing", "has to be `coretalk-adapter 1`"),
 ];
 
-fn adapter(misdeed: &str) -> Adapter {
+pub fn adapter(misdeed: &str) -> Adapter {
     let own = std::env::current_exe().unwrap();
     let command = vec![own.into_os_string(), OsString::from("double"), OsString::from(misdeed)];
     // By this the processes of each are found, whatever they have become.
@@ -87,7 +100,7 @@ fn left(misdeed: &str) -> usize {
         .count()
 }
 
-fn start() -> StartSettings {
+pub fn start() -> StartSettings {
     StartSettings { allowed: affinity::current_mask().unwrap(), guard: None }
 }
 

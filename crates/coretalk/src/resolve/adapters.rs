@@ -1,0 +1,53 @@
+//! Which adapters there are: those of the program, those of the user, and those that were typed.
+
+use crate::exit::Failure;
+use coretalk_measure::adapters::catalogue::{Catalogue, Origin};
+use coretalk_measure::adapters::sources;
+use etcetera::BaseStrategy;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The list of the user, in the folder of configurations.
+const LIST: &str = "adapters.toml";
+
+/// Where adapters come from, and where they are built.
+#[derive(Debug, Clone)]
+pub struct AdapterSettings {
+    /// All of them.
+    pub catalogue: Catalogue,
+    /// The folder of the user's list, which need not exist.
+    pub users: PathBuf,
+    /// Where they are built.
+    pub cache: PathBuf,
+}
+
+/// Reads the lists of the program and of the user.
+///
+/// # Errors
+/// The user's list cannot be read, or this user has no home folder.
+pub fn settings() -> Result<AdapterSettings, Failure> {
+    let places = etcetera::choose_base_strategy().map_err(|_| {
+        Failure::Environment(
+            "this user has no home folder; set XDG_CONFIG_HOME and XDG_CACHE_HOME to folders for lists and built adapters"
+                .into(),
+        )
+    })?;
+    let (users, cache) =
+        (places.config_dir().join("coretalk"), places.cache_dir().join("coretalk").join("adapters"));
+    let mut catalogue = Catalogue::parse(sources::LIST, Origin::Ours)
+        .map_err(|error| Failure::Internal(format!("failed to {error}")))?;
+    if let Some(list) = users_list(&users.join(LIST))? {
+        let path = users.join(LIST);
+        let failed = |error| Failure::Input(format!("{}: failed to {error}", path.display()));
+        catalogue.add(Catalogue::parse(&list, Origin::Users).map_err(failed)?).map_err(failed)?;
+    }
+    Ok(AdapterSettings { catalogue, users, cache })
+}
+
+fn users_list(path: &Path) -> Result<Option<String>, Failure> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::Input(format!("{}: failed to read it: {error}", path.display()))),
+    }
+}

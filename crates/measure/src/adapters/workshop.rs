@@ -1,0 +1,285 @@
+//! [`Workshop`]: makes adapters ready to be started: looks for what they need, and builds them into a cache directory.
+
+use super::Adapter;
+use super::catalogue::{Origin, Places, Recipe};
+use super::sources;
+use crate::host::command::watchdog::Watchdog;
+use crate::host::command::{Finished, Launch, Printed, RunFailure, run};
+use crate::stop::Stop;
+use coretalk_model::CpuSet;
+use coretalk_model::stats::Key;
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, io};
+
+/// How long a program may take to print its version: that of .NET writes files at its first start.
+const VERSION_LIMIT: Duration = Duration::from_secs(60);
+/// How long a build may take.
+const BUILD_LIMIT: Duration = Duration::from_secs(300);
+/// Letters of what a compiler complained about.
+const COMPLAINT: usize = 400;
+
+/// Where adapters are made ready.
+#[derive(Debug, Clone, Copy)]
+pub struct Workshop<'a> {
+    /// Where they are built; made where it is not there.
+    pub cache: &'a Path,
+    /// The folder of the user's list.
+    pub users: Option<&'a Path>,
+    /// Where they, and what builds them, may run.
+    pub allowed: &'a CpuSet,
+    /// Who ends what is left of a build, should this process be killed.
+    pub watchdog: Option<&'a Watchdog>,
+}
+
+/// An adapter that can be started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ready {
+    /// The adapter.
+    pub adapter: Adapter,
+    /// The version of its compiler, or of what runs it; `None` where nothing prints one.
+    pub version: Option<String>,
+}
+
+/// Why an adapter cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum Unready {
+    /// Programs are missing.
+    #[error("not installed: {}", .0.join(", "))]
+    NotInstalled(Vec<String>),
+    /// A command failed.
+    #[error("`{command}` {reason}{}", complaint(.said))]
+    Command {
+        /// Its words.
+        command: String,
+        /// What became of it.
+        reason: String,
+        /// The beginning and the end of what it printed.
+        said: String,
+    },
+    /// A file cannot be used.
+    #[error("failed to {what} {}: {source}", .path.display())]
+    File {
+        /// What was tried: `read`.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// Somebody wished to end.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Workshop<'_> {
+    /// Makes an adapter ready; `building` is told where that takes a build.
+    ///
+    /// # Errors
+    /// [`Unready`]: what is missing, or what went wrong.
+    pub fn ready(&self, recipe: &Recipe, building: &mut dyn FnMut(), stop: &Stop) -> Result<Ready, Unready> {
+        let missing: Vec<String> = recipe.needs.iter().filter(|name| find(name).is_none()).cloned().collect();
+        if !missing.is_empty() {
+            return Err(Unready::NotInstalled(missing));
+        }
+        let version = self.version(recipe, stop)?;
+        let files = self.files(recipe)?;
+        let home =
+            self.cache.join(format!("{}-{:016x}", recipe.name, key(recipe, &files, version.as_deref())));
+        if !home.is_dir() && (recipe.origin == Origin::Ours || !recipe.build.is_empty()) {
+            building();
+            self.build(recipe, &files, &home, stop)?;
+        }
+        Ok(Ready { adapter: self.with_places(recipe, &home, |places| recipe.adapter(places)), version })
+    }
+
+    fn version(&self, recipe: &Recipe, stop: &Stop) -> Result<Option<String>, Unready> {
+        if recipe.version.is_empty() {
+            return Ok(None);
+        }
+        let command = self.with_places(recipe, self.cache, |places| Recipe::filled(&recipe.version, places));
+        let finished = self.command(recipe, &command, self.cache, VERSION_LIMIT, stop)?;
+        // Java of old prints it as a complaint.
+        let said = [finished.stdout.cut(COMPLAINT), finished.stderr.cut(COMPLAINT)];
+        Ok(said
+            .iter()
+            .flat_map(|said| said.lines())
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .map(str::to_owned))
+    }
+
+    /// The files of a recipe, with what they hold.
+    fn files(&self, recipe: &Recipe) -> Result<Vec<(String, Vec<u8>)>, Unready> {
+        let of = |name: &String| {
+            let bytes = match recipe.origin {
+                Origin::Ours => {
+                    let known = sources::FILES.iter().find(|(known, _)| known == name);
+                    known
+                        .map(|(_, text)| text.as_bytes().to_vec())
+                        .ok_or(io::Error::from(io::ErrorKind::NotFound))
+                }
+                Origin::Users | Origin::Typed => fs::read(self.users_folder().join(name)),
+            };
+            let path = self.users_folder().join(name);
+            Ok((name.clone(), bytes.map_err(|source| Unready::File { what: "read", path, source })?))
+        };
+        recipe.files.iter().map(of).collect()
+    }
+
+    fn users_folder(&self) -> &Path {
+        self.users.unwrap_or(Path::new("."))
+    }
+
+    /// Builds beside the place and moves it there once all is well: a build that was broken off is never taken for one.
+    fn build(
+        &self,
+        recipe: &Recipe,
+        files: &[(String, Vec<u8>)],
+        home: &Path,
+        stop: &Stop,
+    ) -> Result<(), Unready> {
+        let fresh = home.with_extension(format!("new-{}", std::process::id()));
+        let built = self.build_in(recipe, files, &fresh, stop);
+        let built = built.and_then(|()| match fs::rename(&fresh, home) {
+            // Somebody else was faster.
+            Err(_) if home.is_dir() => Ok(()),
+            moved => moved.map_err(|source| Unready::File { what: "make", path: home.to_owned(), source }),
+        });
+        // Where it was moved there is nothing; what cannot be removed is a file of the cache.
+        let _ = fs::remove_dir_all(&fresh);
+        built
+    }
+
+    fn build_in(
+        &self,
+        recipe: &Recipe,
+        files: &[(String, Vec<u8>)],
+        home: &Path,
+        stop: &Stop,
+    ) -> Result<(), Unready> {
+        let write = |path: &Path, bytes: &[u8]| {
+            let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(path, bytes));
+            made.map_err(|source| Unready::File { what: "write", path: path.to_owned(), source })
+        };
+        let out = home.join(OUT);
+        fs::create_dir_all(&out).map_err(|source| Unready::File {
+            what: "make",
+            path: out.clone(),
+            source,
+        })?;
+        if recipe.origin == Origin::Ours {
+            for (name, bytes) in files {
+                write(&home.join(SOURCE).join(name), bytes)?;
+            }
+        }
+        for words in &recipe.build {
+            let command = self.with_places(recipe, home, |places| Recipe::filled(words, places));
+            self.command(recipe, &command, home, BUILD_LIMIT, stop)?;
+        }
+        Ok(())
+    }
+
+    /// Where things are once an adapter is built into `home`.
+    fn with_places<R>(&self, recipe: &Recipe, home: &Path, use_them: impl Fn(&Places<'_>) -> R) -> R {
+        let source = match recipe.origin {
+            Origin::Ours => home.join(SOURCE),
+            Origin::Users | Origin::Typed => self.users_folder().to_owned(),
+        };
+        let (source, out) =
+            (source.to_string_lossy().into_owned(), home.join(OUT).to_string_lossy().into_owned());
+        use_them(&Places { source: &source, out: &out, cpus: self.allowed.len() })
+    }
+
+    fn command(
+        &self,
+        recipe: &Recipe,
+        words: &[String],
+        home: &Path,
+        limit: Duration,
+        stop: &Stop,
+    ) -> Result<Finished, Unready> {
+        let command = words.join(" ");
+        let failed =
+            |reason: String, said: String| Unready::Command { command: command.clone(), reason, said };
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        let Some((program, arguments)) = words.split_first() else {
+            return Err(failed("is empty".to_owned(), String::new()));
+        };
+        let environment = self.with_places(recipe, home, |places| recipe.variables(places));
+        let launch = Launch {
+            program,
+            arguments,
+            environment: &environment,
+            cpus: self.allowed,
+            watchdog: self.watchdog,
+            launcher: None,
+            limit,
+            lost: &|| None,
+        };
+        let said = |stdout: &Printed, stderr: &Printed| match stderr.cut(COMPLAINT) {
+            // Some compilers complain on standard output.
+            empty if empty.trim().is_empty() => stdout.cut(COMPLAINT).trim().to_owned(),
+            complaint => complaint.trim().to_owned(),
+        };
+        match run(&launch, stop) {
+            Ok(finished) if finished.status.success() => Ok(finished),
+            Ok(Finished { status, stdout, stderr, .. }) => {
+                let reason = match (status.code(), status.signal()) {
+                    (Some(code), _) => format!("ended with exit status {code}"),
+                    (None, signal) => format!("ended with signal {}", signal.unwrap_or_default()),
+                };
+                Err(failed(reason, said(&stdout, &stderr)))
+            }
+            Err(RunFailure::Interrupted) => Err(Unready::Interrupted),
+            Err(RunFailure::TimedOut { limit, stdout, stderr }) => {
+                let reason = format!("took longer than {} s", limit.as_secs());
+                Err(failed(reason, said(&stdout, &stderr)))
+            }
+            Err(RunFailure::NotStarted { source, .. }) => {
+                Err(failed(format!("could not be started: {source}"), String::new()))
+            }
+            Err(other) => Err(failed(format!("failed to {other}"), String::new())),
+        }
+    }
+}
+
+/// The folder of files below that of an adapter, …
+const SOURCE: &str = "source";
+/// … and that of what was built.
+const OUT: &str = "out";
+
+fn complaint(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!(": {said}") }
+}
+
+/// What decides how an adapter is built: another recipe, file or compiler is another place.
+fn key(recipe: &Recipe, files: &[(String, Vec<u8>)], version: Option<&str>) -> u64 {
+    let mut text = format!("{recipe:?}\n{version:?}\n").into_bytes();
+    for (name, bytes) in files {
+        text.extend_from_slice(format!("{name} {}\n", bytes.len()).as_bytes());
+        text.extend_from_slice(bytes);
+    }
+    let words = text.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    });
+    words.fold(Key::of(&[text.len() as u64]), |key, word| key.with(word)).bits(0)
+}
+
+/// A program, as a shell would find it.
+pub fn find(name: &str) -> Option<PathBuf> {
+    let is_program = |path: &PathBuf| {
+        fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    };
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(is_program);
+    }
+    // Where none is named the C library looks in these.
+    let folders = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(is_program)
+}

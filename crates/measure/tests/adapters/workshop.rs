@@ -1,0 +1,86 @@
+//! Adapters of a list: what is missing is named, what has to be built is built once, and again where something changes.
+
+use super::misdeeds::{adapter, start};
+use coretalk_measure::Stop;
+use coretalk_measure::adapters::catalogue::{Catalogue, Origin, Recipe};
+use coretalk_measure::adapters::found::find_all;
+use coretalk_measure::adapters::workshop::{Ready, Unready, Workshop};
+use coretalk_measure::host::affinity;
+use coretalk_model::CpuSet;
+use std::fs;
+use std::path::Path;
+
+/// A list of one adapter, which is this program, and what it needs besides.
+fn recipe(more: &str) -> Recipe {
+    let [program, word, misdeed] = &adapter("none").command[..] else { unreachable!("three words") };
+    let [program, word, misdeed] = [program, word, misdeed].map(|word| word.to_string_lossy());
+    let text =
+        format!("[[adapter]]\nname = \"own\"\nrun = [\"{program}\", \"{word}\", \"{misdeed}\"]\n{more}\n");
+    Catalogue::parse(&text, Origin::Users).unwrap().recipes()[0].clone()
+}
+
+/// Makes an adapter ready; whether that took a build.
+fn ready(recipe: &Recipe, folder: &Path, allowed: &CpuSet) -> (Result<Ready, Unready>, bool) {
+    let (cache, users) = (folder.join("cache"), folder.join("users"));
+    let workshop = Workshop { cache: &cache, users: Some(&users), allowed, watchdog: None };
+    let mut was_built = false;
+    let ready = workshop.ready(recipe, &mut || was_built = true, &Stop::new());
+    (ready, was_built)
+}
+
+pub fn what_is_built_is_kept_until_something_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (allowed, users) = (affinity::current_mask().unwrap(), folder.path().join("users"));
+    fs::create_dir_all(&users).unwrap();
+    let source = users.join("a.txt");
+    let recipe = recipe(
+        "needs = [\"sh\"]\nfiles = [\"a.txt\"]\nversion = [\"sh\", \"-c\", \"echo; echo maker 1.0\"]\n\
+         build = [[\"cp\", \"{source}/a.txt\", \"{out}/b.txt\"]]\nenvironment = { WHERE = \"{out}/b.txt\" }",
+    );
+    for (text, builds) in [("one", true), ("one", false), ("two", true), ("one", false)] {
+        fs::write(&source, text).unwrap();
+        let (ready, was_built) = ready(&recipe, folder.path(), &allowed);
+        let ready = ready.unwrap();
+        assert_eq!((ready.version.as_deref(), was_built), (Some("maker 1.0"), builds), "{text}");
+        assert_eq!(fs::read_to_string(&ready.adapter.environment[0].1).unwrap(), text);
+    }
+    let kept = fs::read_dir(folder.path().join("cache")).unwrap().count();
+    assert_eq!(kept, 2, "one for each content");
+}
+
+pub fn what_is_missing_or_fails_is_named_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let allowed = affinity::current_mask().unwrap();
+    for (more, said) in [
+        ("needs = [\"sh\", \"no-such-compiler\"]", "not installed: no-such-compiler"),
+        ("version = [\"sh\", \"-c\", \"exit 3\"]", "`sh -c exit 3` ended with exit status 3"),
+        (
+            "build = [[\"sh\", \"-c\", \"echo no such header >&2; exit 1\"]]",
+            "ended with exit status 1: no such header",
+        ),
+        ("build = [[\"no-such-compiler\"]]", "`no-such-compiler` could not be started"),
+        ("files = [\"a.c\"]\nbuild = [[\"true\"]]", "failed to read "),
+    ] {
+        let (ready, _) = ready(&recipe(more), folder.path(), &allowed);
+        let error = ready.unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+    }
+    let left = fs::read_dir(folder.path().join("cache")).map_or(0, Iterator::count);
+    assert_eq!(left, 0, "a build that failed was left");
+}
+
+pub fn a_list_says_what_each_offers_and_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = start();
+    let workshop = Workshop { cache: folder.path(), users: None, allowed: &start.allowed, watchdog: None };
+    let mut catalogue = Catalogue::default();
+    let command: Vec<String> =
+        adapter("none").command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    catalogue.type_in("double", &command).unwrap();
+    catalogue.type_in("echo", &["echo".to_owned()]).unwrap();
+    let found = find_all(&catalogue, &workshop, &start, &mut |_| (), &Stop::new());
+    let offered = found[0].outcome.as_ref().unwrap();
+    assert_eq!(offered.description.offers.len(), 3);
+    let lacking = found[1].outcome.as_ref().unwrap_err().to_string();
+    assert!(lacking.starts_with("the first line of `describe` is \"describe\""), "{lacking}");
+}
