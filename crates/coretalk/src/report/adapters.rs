@@ -40,7 +40,9 @@ pub fn list(found: &[Listed], users: &Path, cache: &Path) -> Vec<Block<'static>>
         blocks.push(Block::Prose("No adapter can be used here.".to_owned()));
     } else {
         blocks.extend([Block::Table(here), Block::Gap]);
-        blocks.push(Block::Prose("What they offer, by the names that commands take:".to_owned()));
+        let offers = "What they offer. `coretalk adapters check` tries it on this machine; queue, wait and wake take these names on \
+                      simulated machines only, as far as they have a price there:";
+        blocks.push(Block::Prose(offers.to_owned()));
         blocks.extend(names);
     }
     if !lacking.is_empty() {
