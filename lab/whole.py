@@ -34,6 +34,11 @@ echo 0 >$cpus/cpu{machine.victim}/online
 attempt lstopo-hole 60 lstopo-no-graphics --of xml
 attempt doctor-hole 60 coretalk doctor --format json
 echo 1 >$cpus/cpu{machine.victim}/online
+mkdir -p /tmp/bare/proc /tmp/bare/sys
+cp /bin/coretalk /tmp/bare
+mount -o bind /proc /tmp/bare/proc
+mount -o bind /sys /tmp/bare/sys
+attempt bare 60 chroot /tmp/bare /coretalk --cpus {machine.few[0]},{machine.few[3]} --budget 2s --no-save --format json
 attempt absent 60 coretalk latency --cpus 0,{machine.cpus + 900} --no-save
 """
 
@@ -146,7 +151,7 @@ def judge(left: Left, machine: Machine) -> Outcome:
     outcome = Outcome()
     wrong = outcome.wrong
     for attempt in ("lstopo", "topology", "doctor", "doctor-screen", "clock", "list", "page", "picture",
-                    "lstopo-hole", "doctor-hole"):
+                    "lstopo-hole", "doctor-hole", "bare"):
         wrong += expect(left, attempt, 0)
     wrong += undisturbed(left, machine)
     wrong += expect(left, "absent", 2)

@@ -4,6 +4,7 @@ use coretalk_model::latency::{Imitated, LatencyMap, LatencyResult, LatencySettin
 use coretalk_model::place::{PlaceResult, PlaceSettings};
 use coretalk_model::series::{Gathering, LoadCurve, SeriesResult, SeriesSettings, rungs};
 use coretalk_model::{CpuId, Departure, Environment, Finding, Picos, Topology};
+use std::hash::{BuildHasher, RandomState};
 
 /// What a run is called, how it came to be and how it ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +51,15 @@ impl RunHeader {
 
 /// An id for a new run: UUID v7, so that ids sort by time.
 fn fresh_id() -> String {
-    uuid::Uuid::now_v7().to_string()
+    let millis = jiff::Timestamp::now().as_millisecond().try_into().unwrap_or(0);
+    uuid::Builder::from_unix_timestamp_millis(millis, &random()).into_uuid().to_string()
+}
+
+/// Bytes from the random keys of hash maps, for which the standard library asks the system by a system call: a library that
+/// looks for a function of libc instead finds none in a static binary, and then needs /dev, which containers may lack.
+fn random() -> [u8; 10] {
+    let hashes = [0, 1].map(|_| RandomState::new().hash_one(std::process::id()).to_ne_bytes());
+    std::array::from_fn(|index| hashes[index / 8][index % 8])
 }
 
 /// This moment in RFC 3339, UTC, whole milliseconds.
@@ -187,5 +196,20 @@ impl SeriesReport {
     pub fn load_of_queues(&self) -> Option<&LoadCurve> {
         let of_queues = self.settings.probes == [coretalk_model::queue::names::PROBE];
         self.result.load.as_ref().filter(|_| of_queues)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_differ_and_sort_by_time() {
+        let (first, at_once) = (fresh_id(), fresh_id());
+        assert_ne!(first, at_once);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert!(first < fresh_id());
+        let id = uuid::Uuid::parse_str(&first).unwrap();
+        assert_eq!((id.get_version_num(), id.get_variant()), (7, uuid::Variant::RFC4122));
     }
 }

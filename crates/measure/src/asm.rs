@@ -2,6 +2,7 @@
 //!
 //! What the compiler made of a loop is what was measured; nobody should have to trust that it is what was written.
 
+use crate::asm_block::AsmBlock;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::counters::catalogue::Method;
 use crate::kernel::Kernel;
@@ -18,15 +19,6 @@ use std::{fs, io};
 
 const EXECUTABLE: &str = "/proc/self/exe";
 const MAPPINGS: &str = "/proc/self/maps";
-
-/// The code of one role.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AsmBlock {
-    /// Name of the function, as the linker knows it.
-    pub symbol: String,
-    /// One instruction each: offset from the start of the function in hexadecimal, and text.
-    pub lines: Vec<String>,
-}
 
 /// Why no code can be shown.
 #[derive(Debug, thiserror::Error)]

@@ -36,6 +36,7 @@ pub mod memory;
 #[cfg(target_os = "linux")]
 pub mod priority;
 pub mod root;
+pub mod spread;
 #[cfg(target_os = "linux")]
 mod surroundings;
 pub mod sysfs;

@@ -6,6 +6,7 @@
 pub mod adapters;
 #[cfg(target_os = "linux")]
 pub mod asm;
+pub mod asm_block;
 pub mod counter;
 pub mod counters;
 pub mod creation;

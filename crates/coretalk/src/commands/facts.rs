@@ -13,15 +13,21 @@ use crate::report;
 use crate::report::facts::ProbeRow;
 use crate::resolve::machine;
 use crate::run::out::Out;
+#[cfg(target_os = "linux")]
 use crate::run::signals;
+#[cfg(target_os = "linux")]
+use coretalk_measure::asm;
+use coretalk_measure::asm_block::AsmBlock;
 use coretalk_measure::host::facts as of_measure;
 #[cfg(target_os = "linux")]
 use coretalk_measure::series::RequestError;
-use coretalk_measure::{Machine, SeriesProbe, asm, probes};
-use coretalk_model::stats::Key;
-use coretalk_model::{CpuId, Environment, Matrix, Picos};
+use coretalk_measure::{Machine, SeriesProbe, probes};
+#[cfg(target_os = "linux")]
+use coretalk_model::{CpuId, Matrix, stats::Key};
+use coretalk_model::{Environment, Picos};
 
 /// The most CPUs whose counters `clock` compares each with each: 120 pairs of a millisecond.
+#[cfg(target_os = "linux")]
 const MOST_COMPARED: usize = 16;
 /// How long they may take where nobody says.
 const CLOCK_BUDGET: Picos = Picos::from_ms(10_000);
@@ -121,7 +127,7 @@ pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
         return hand_over(global, &Document::of_probes(probe_docs(args.asm.as_deref(), blocks)));
     }
     if let Some(blocks) = blocks {
-        let text = |block: &asm::AsmBlock| format!("{}:\n{}\n\n", block.symbol, block.lines.join("\n"));
+        let text = |block: &AsmBlock| format!("{}:\n{}\n\n", block.symbol, block.lines.join("\n"));
         Out::open(global.output.as_deref())?.text(&blocks.iter().map(text).collect::<String>())?;
         return Ok(ExitCode::Done);
     }
@@ -148,7 +154,7 @@ const LOOPS: [(&str, &str); 4] = [
 ];
 
 /// Every kernel, or the one whose code was asked for, with it.
-fn probe_docs(named: Option<&str>, blocks: Option<Vec<asm::AsmBlock>>) -> Vec<ProbeDoc> {
+fn probe_docs(named: Option<&str>, blocks: Option<Vec<AsmBlock>>) -> Vec<ProbeDoc> {
     let code = blocks.map(|blocks| blocks.into_iter().map(AsmDoc::of).collect::<Vec<_>>());
     let of_kernels = probes::REGISTRY.iter().flat_map(|probe| {
         let spec = probe.spec();
@@ -173,7 +179,7 @@ fn probe_docs(named: Option<&str>, blocks: Option<Vec<asm::AsmBlock>>) -> Vec<Pr
 }
 
 #[cfg(target_os = "linux")]
-fn code(name: &str) -> Result<Vec<asm::AsmBlock>, Failure> {
+fn code(name: &str) -> Result<Vec<AsmBlock>, Failure> {
     use coretalk_measure::{counters, queues, strategies};
     let usage = |error: RequestError| Failure::Usage(error.to_string());
     let shown = match name.split_at(name.find(':').map_or(0, |colon| colon + 1)) {
@@ -204,6 +210,6 @@ fn unknown(name: &str) -> Failure {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn code(_: &str) -> Result<Vec<asm::AsmBlock>, Failure> {
+fn code(_: &str) -> Result<Vec<AsmBlock>, Failure> {
     Err(Failure::Environment("machine code can be shown only on Linux".into()))
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::advice::AdviceView;
 use crate::clock::ClockView;
 use coretalk_measure::Machine;
-use coretalk_measure::asm::AsmBlock;
+use coretalk_measure::asm_block::AsmBlock;
 use coretalk_measure::session::latency::PlanReport;
 use coretalk_model::formats::ImportedMatrix;
 use coretalk_model::{CpuId, Environment, Finding};

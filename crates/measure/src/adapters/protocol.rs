@@ -118,6 +118,7 @@ pub struct Request {
 
 impl Request {
     /// The line that asks for it.
+    #[cfg(any(test, all(target_os = "linux", not(miri))))]
     pub(super) fn line(&self, pass: u64) -> String {
         let Request { name, operation, count, seed, .. } = self;
         let mut line = format!("pass {pass} {} {name}", operation.kind().word());

@@ -1,6 +1,7 @@
 //! The counter of this machine: its rate, what a read costs, how fine it is, and whether it can be trusted.
 
 use super::core_clock;
+use super::spread::Spread;
 use crate::counter;
 use crate::machine::{ClockError, fine_enough};
 use coretalk_model::{ClockFacts, CpuId, TickRate};
@@ -16,24 +17,6 @@ pub use offset::Offset;
 const SPAN: Duration = Duration::from_millis(50);
 /// A longer one, taken where brackets are so wide (a clock read by a system call) that the error would pass 10 ppm.
 const LONG_SPAN: Duration = Duration::from_millis(200);
-
-/// How far counters lie apart, of some pairs of CPUs.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spread {
-    /// Pairs compared.
-    pub pairs: usize,
-    /// The largest offset, in nanoseconds.
-    pub largest_ns: f64,
-    /// How well an offset is known: the truth lies within this many nanoseconds, of the pair that tells least.
-    pub bound_ns: f64,
-}
-
-impl Spread {
-    /// Whether it is a number.
-    pub fn is_known(&self) -> bool {
-        self.largest_ns.is_finite() && self.bound_ns.is_finite()
-    }
-}
 
 /// Everything known about the counter.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,9 +4,9 @@ mod cpus;
 mod frequency;
 mod system;
 
-use super::clock::Spread;
 use super::facts::CpuTimes;
 use super::root::SystemRoot;
+use super::spread::Spread;
 use coretalk_model::Verdict::{CannotTell, Fail, Ok, Warn};
 use coretalk_model::{ClockFacts, Finding, Verdict};
 

@@ -1,11 +1,11 @@
 //! What the real machine takes from the system's files, in one place.
 
 use super::cgroup::{group_cpus, read_allowance};
-use super::clock::Spread;
 use super::doctor::{self, LiveFacts};
 use super::evidence::cpu_times;
 use super::facts::{libc_version, read_environment};
 use super::root::SystemRoot;
+use super::spread::Spread;
 use super::sysfs::{listed_online, read_topology};
 use crate::machine::{Allowance, MachineError};
 use coretalk_model::{Absence, ClockFacts, CpuId, CpuSet, Environment, Finding, Topology};

@@ -178,6 +178,10 @@ mod imp {
     use std::arch::asm;
 
     /// How to try one.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "tried in a process of its own, on Linux alone")
+    )]
     pub(super) fn trial(instruction: Instruction) -> Option<fn(u64)> {
         match instruction {
             // The first wait ends at once where an event was pending; the median of some tries does not.

@@ -1,10 +1,10 @@
 //! Checks of clocks: how fast cores run, how deep they sleep, and the counter that measures.
 
 use super::{LiveFacts, Report, cannot_tell, fail, ok, warn};
-use crate::host::clock::Spread;
 use crate::host::facts;
 use crate::host::facts::{CpuInfo, Platform};
 use crate::host::root::SystemRoot;
+use crate::host::spread::Spread;
 
 const CPU: &str = "/sys/devices/system/cpu";
 

@@ -1,6 +1,6 @@
 use super::*;
-use crate::host::clock::Spread;
 use crate::host::fixture::Tree;
+use crate::host::spread::Spread;
 use std::collections::BTreeSet;
 
 /// One system, one check, one verdict: each becomes a test named by its sentence, and together they must cover every

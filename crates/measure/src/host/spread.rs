@@ -1,0 +1,19 @@
+//! [`Spread`]: how far the counters of CPUs lie apart.
+
+/// How far counters lie apart, of some pairs of CPUs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// Pairs compared.
+    pub pairs: usize,
+    /// The largest offset, in nanoseconds.
+    pub largest_ns: f64,
+    /// How well an offset is known: the truth lies within this many nanoseconds, of the pair that tells least.
+    pub bound_ns: f64,
+}
+
+impl Spread {
+    /// Whether it is a number.
+    pub fn is_known(&self) -> bool {
+        self.largest_ns.is_finite() && self.bound_ns.is_finite()
+    }
+}
