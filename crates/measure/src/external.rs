@@ -24,7 +24,7 @@ pub struct External {
 
 impl External {
     /// Words that stand before a colon in names of ours, whatever they name.
-    const OURS: [&'static str; 9] = [
+    const OURS: [&'static str; 10] = [
         "pause",
         "spin-futex",
         "semaphore-spin",
@@ -34,6 +34,7 @@ impl External {
         "bytes",
         "shell",
         "n-queens",
+        "sim",
     ];
 
     /// Reads a name of that form; `None` for a name of ours, and for what has no such form.
@@ -50,7 +51,8 @@ impl External {
     }
 }
 
-fn is_word(text: &str) -> bool {
+/// Whether a runtime, or something in one, may be called so but for words that are taken.
+pub(crate) fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }

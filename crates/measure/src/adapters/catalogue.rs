@@ -2,6 +2,7 @@
 //! user, and those named on a command line.
 
 use super::Adapter;
+use crate::external::External;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -84,20 +85,6 @@ pub enum CatalogueError {
     NoRun(String),
 }
 
-/// Words that stand before a colon in names that are no adapter's.
-const TAKEN: [&str; 10] = [
-    "pause",
-    "spin-futex",
-    "semaphore-spin",
-    "uncontended",
-    "notify-idle",
-    "notify-all",
-    "bytes",
-    "shell",
-    "n-queens",
-    "sim",
-];
-
 impl Catalogue {
     /// Reads a list of adapters.
     ///
@@ -155,9 +142,7 @@ impl Catalogue {
 
     fn put(&mut self, recipe: Recipe) -> Result<(), CatalogueError> {
         let name = &recipe.name;
-        let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
-            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
-        if !is_name || TAKEN.contains(&name.as_str()) {
+        if !External::is_runtime(name) {
             return Err(CatalogueError::Name(name.clone()));
         }
         if recipe.run.is_empty() {

@@ -1,6 +1,7 @@
 //! [`Description`]: what an adapter says of itself and of what it offers.
 
 use super::protocol::{Kind, Payload, VERSION};
+use crate::external::is_word;
 use std::ops::RangeInclusive;
 
 /// What an adapter says of itself.
@@ -130,9 +131,7 @@ impl Description {
 
 fn plain(kind: Kind, name: &str) -> Result<Offer, &'static str> {
     let name = name.trim();
-    let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
-    if !is_name {
+    if !is_word(name) {
         return Err("a name has letters a to z, digits and `-`, and begins with a letter");
     }
     Ok(Offer { kind, name: name.to_owned(), payloads: Vec::new(), capacities: ANY })
