@@ -118,10 +118,12 @@ pub fn go_on(
         job,
         around,
         known: BTreeMap::new(),
+        due: Vec::new(),
         record: resumed.record,
         segment: resumed.segments,
         pending: Slot::default(),
     };
+    driver.due = (0..job.works.len()).map(|work| driver.due(work)).collect();
     let ended = match driver.repetitions()? {
         PlaceEnded::Budget { unfinished } if driver.lacks_runs() => {
             PlaceEnded::TooShort { needed: driver.needed(unfinished.as_ref()), unfinished }
@@ -139,6 +141,8 @@ struct Driver<'a> {
     record: SeriesRecord,
     /// How long the last run of each trial took.
     known: BTreeMap<usize, Picos>,
+    /// Repetitions that each piece of work should still get, about, as was known when the last began.
+    due: Vec<u32>,
     segment: u32,
     pending: Slot,
 }
@@ -158,7 +162,8 @@ impl Driver<'_> {
         }
         let first: Vec<u32> = (0..works).map(|work| self.begun(work)).collect();
         for number in 0.. {
-            let open: Vec<usize> = (0..works).filter(|&work| self.is_open(work)).collect();
+            self.due = (0..works).map(|work| self.due(work)).collect();
+            let open: Vec<usize> = (0..works).filter(|&work| self.due[work] > 0).collect();
             if open.is_empty() {
                 break;
             }
@@ -166,6 +171,7 @@ impl Driver<'_> {
                 if let Some(ended) = self.repetition(work, first[work] + number)? {
                     return Ok(ended);
                 }
+                self.due[work] -= 1;
             }
         }
         Ok(PlaceEnded::Complete)
@@ -177,10 +183,6 @@ impl Driver<'_> {
             (0..self.job.settings.placements.len()).map(|placement| self.job.settings.trial(work, placement));
         let passes = trials.flat_map(|trial| self.record.passes(trial)).map(|entry| entry.pass + 1);
         passes.max().unwrap_or(0)
-    }
-
-    fn is_open(&self, work: usize) -> bool {
-        self.due(work) > 0
     }
 
     /// Repetitions that a piece of work should still get, about.
@@ -343,7 +345,7 @@ impl Driver<'_> {
         let typical = Picos(known.0 / self.known.len().max(1) as u64);
         let mut left = Picos::ZERO;
         for work in 0..self.job.works.len() {
-            let due = self.due(work);
+            let due = self.due[work];
             for placement in self.here().into_iter().filter(|_| due > 0) {
                 let trial = settings.trial(work, placement);
                 let is_cold = !self.known.contains_key(&trial);

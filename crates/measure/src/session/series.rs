@@ -24,6 +24,7 @@ use coretalk_model::series::{
 use coretalk_model::stats::{ANALYSES, Key};
 use coretalk_model::{CpuId, Departure, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// Passes of the second analysis are so much longer than those that are just long enough in the mean: half of the trials
@@ -94,6 +95,8 @@ struct Driver<'a> {
     probes: Vec<&'static dyn SeriesProbe>,
     record: SeriesRecord,
     failures: Vec<u32>,
+    /// After so many passes of each trial: whether it is done. Every commit asks, and analysing all takes long.
+    done: Vec<Cell<Option<(u32, bool)>>>,
     segment: u32,
     /// Processes of each runtime, which make passes in turn.
     forks: u32,
@@ -142,6 +145,7 @@ impl<'a> Driver<'a> {
             probes,
             record: resumed.record,
             failures: vec![0; settings.trials.len()],
+            done: vec![Cell::new(None); settings.trials.len()],
             segment: resumed.segments,
             forks: forks(&settings.options),
             pending: Slot::default(),
@@ -153,8 +157,7 @@ impl<'a> Driver<'a> {
         let lost = self.run.look_for_cpus(Suspicion::None)?;
         self.give_up(&lost);
         loop {
-            self.gate = ConcurrencyGate::of(&self.topology, self.settings, &self.record);
-            self.watch = SentinelWatch::of(self.settings, &self.record);
+            self.look_back();
             let open: Vec<usize> =
                 (0..self.settings.trials.len()).filter(|&trial| self.is_open(trial)).collect();
             if open.is_empty() {
@@ -192,6 +195,16 @@ impl<'a> Driver<'a> {
             }
             self.pace = pace;
             self.rest(began + PASS_GAP)?;
+        }
+    }
+
+    /// What all passes so far say of concurrency and of the states of the machine.
+    fn look_back(&mut self) {
+        let gate = ConcurrencyGate::of(&self.topology, self.settings, &self.record);
+        let watch = SentinelWatch::of(self.settings, &self.record);
+        if (&gate, &watch) != (&self.gate, &self.watch) {
+            (self.gate, self.watch) = (gate, watch);
+            self.done.fill(Cell::new(None));
         }
     }
 
@@ -399,7 +412,7 @@ impl<'a> Driver<'a> {
         }
         let ends = self.probes[trial].ends_with_samples();
         let enough = ends && self.made(trial) as usize >= ANALYSES[0];
-        if !enough && !is_done(self.settings, &self.gate, &self.watch, &self.record, trial) {
+        if !enough && !self.is_done(trial) {
             return true;
         }
         // Whoever asks for samples gets them, as far as the budget goes.
@@ -407,6 +420,18 @@ impl<'a> Driver<'a> {
         let passes = self.record.outcomes(trial).filter(|pass| self.covers(trial, pass));
         let made: u64 = passes.filter_map(|pass| pass.observed.numbers.counts.get("samples")).sum();
         (made as f64) < wanted
+    }
+
+    fn is_done(&self, trial: usize) -> bool {
+        let made = self.made(trial);
+        match self.done[trial].get() {
+            Some((passes, done)) if passes == made => done,
+            _ => {
+                let done = is_done(self.settings, &self.gate, &self.watch, &self.record, trial);
+                self.done[trial].set(Some((made, done)));
+                done
+            }
+        }
     }
 
     /// Whether a pass says something of every CPU of the trial that is there: of one that was away, a run that goes on with

@@ -89,7 +89,8 @@ struct Simulation<'s, 'w> {
     cost: ContendCost,
     sections: Sections,
     threads: Vec<Thread>,
-    transfers: BTreeMap<(CpuId, CpuId), f64>,
+    /// What it takes from each thread to each other, once that was asked for.
+    travels_ns: Vec<Option<f64>>,
 }
 
 /// Runs for a span of time or a number of operations, whichever is over first; `acquire` hears how long each thread
@@ -120,7 +121,8 @@ pub fn run(
             Thread { cpu, wants_ns: 0.0, woken_ns: None, slot, phase_ns }
         })
         .collect();
-    let mut simulation = Simulation { stage, cost, sections, threads, transfers: BTreeMap::new() };
+    let travels_ns = vec![None; threads.len() * threads.len()];
+    let mut simulation = Simulation { stage, cost, sections, threads, travels_ns };
     simulation.begin();
     match cost.turn {
         Turn::Apart => simulation.apart(span_ns, most, acquire),
@@ -133,9 +135,12 @@ impl Simulation<'_, '_> {
         self.cost.alone_cycles * self.stage.cycle_ns(self.threads[thread].cpu)
     }
 
-    fn transfer_ns(&mut self, from: CpuId, to: CpuId) -> f64 {
+    /// What all transfers of a hand-over from one thread to another take.
+    fn travel_ns(&mut self, from: usize, to: usize) -> f64 {
         let (stage, transfers) = (&*self.stage, self.cost.transfers);
-        *self.transfers.entry((from, to)).or_insert_with(|| transfers * stage.transfer_ns(from, to))
+        let [from_cpu, to_cpu] = [from, to].map(|thread| self.threads[thread].cpu);
+        *self.travels_ns[from * self.threads.len() + to]
+            .get_or_insert_with(|| transfers * stage.transfer_ns(from_cpu, to_cpu))
     }
 
     /// Threads come one after another, spread over one round of work.
@@ -268,13 +273,12 @@ impl Simulation<'_, '_> {
 
     /// What the nearest of those that look at the line of an owner costs it with each operation.
     fn disturbed_ns(&mut self, owner: usize, now_ns: f64) -> f64 {
-        let (cpu, threads) = (self.threads[owner].cpu, self.threads.len());
         let mut nearest_ns = f64::INFINITY;
-        for index in (0..threads).filter(|&index| index != owner) {
+        for index in (0..self.threads.len()).filter(|&index| index != owner) {
             let thread = self.threads[index];
             let here_ns = thread.woken_ns.unwrap_or(thread.wants_ns);
             if here_ns <= now_ns && now_ns - here_ns <= self.cost.looks_ns {
-                nearest_ns = nearest_ns.min(self.transfer_ns(thread.cpu, cpu));
+                nearest_ns = nearest_ns.min(self.travel_ns(index, owner));
             }
         }
         // What is remembered is all transfers of a hand-over.
@@ -310,8 +314,8 @@ impl Simulation<'_, '_> {
                 None if free_ns - thread.wants_ns > self.cost.looks_ns => continue,
                 None => thread.wants_ns,
             };
-            let from = owner.map_or(thread.cpu, |owner| self.threads[owner].cpu);
-            let travel_ns = if owner == Some(index) { 0.0 } else { self.transfer_ns(from, thread.cpu) };
+            let from = owner.unwrap_or(index);
+            let travel_ns = if owner == Some(index) { 0.0 } else { self.travel_ns(from, index) };
             let take_ns = self.on_cpu(index, here_ns.max(free_ns)) + travel_ns;
             let rank_ns = match self.cost.turn {
                 Turn::Arrival => here_ns,
@@ -350,14 +354,13 @@ impl Simulation<'_, '_> {
     /// nearest, two neighbours would keep all others out for good, which no machine is known to do.
     fn draw(&mut self, free_ns: f64, owner: Option<usize>) -> Option<(usize, f64, f64)> {
         let owner = owner?;
-        let from = self.threads[owner].cpu;
         let mut waiting: Vec<(usize, f64, f64)> = Vec::new();
         for index in (0..self.threads.len()).filter(|&index| index != owner) {
             let thread = self.threads[index];
             let awake = thread.woken_ns.is_some() || free_ns - thread.wants_ns <= self.cost.looks_ns;
             let here_ns = thread.woken_ns.unwrap_or(thread.wants_ns);
             if awake && here_ns <= free_ns && self.on_cpu(index, free_ns) == free_ns {
-                let travel_ns = self.transfer_ns(from, thread.cpu);
+                let travel_ns = self.travel_ns(owner, index);
                 waiting.push((index, free_ns + travel_ns, travel_ns));
             }
         }

@@ -59,13 +59,16 @@ pub fn is_done(
     if passes.len() >= ANALYSES[1] {
         return true;
     }
-    // The first analysis is at eight passes: before it nothing can be done.
+    // Nothing is decided before an analysis, nor between two.
     if passes.len() < ANALYSES[0] {
         return false;
     }
     // What hangs on time slices gets no narrower, and is no property of what was asked about.
     if passes.iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin)) {
         return true;
+    }
+    if !Analysis::is_due(passes.len(), ANALYSES.len() as u32) {
+        return false;
     }
     // Where the machine moved, the rest is made until its largest state has an interval.
     let Some(width) = width(settings, watch, trial, &passes) else { return false };
