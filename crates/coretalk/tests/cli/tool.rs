@@ -29,6 +29,24 @@ impl Tool {
         Tool { directory: TempDir::new().unwrap() }
     }
 
+    /// Another one with the same files and runs.
+    pub fn copy(&self) -> Tool {
+        fn copy(from: &Path, to: &Path) {
+            for entry in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
+                let to = to.join(entry.file_name());
+                if entry.file_type().unwrap().is_dir() {
+                    std::fs::create_dir(&to).unwrap();
+                    copy(&entry.path(), &to);
+                } else {
+                    std::fs::copy(entry.path(), to).unwrap();
+                }
+            }
+        }
+        let other = Tool::new();
+        copy(self.path(), other.path());
+        other
+    }
+
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

@@ -5,7 +5,8 @@ use super::printed::Printed;
 use super::run::Run;
 use super::said;
 use regex::{Captures, Regex};
-use std::sync::LazyLock;
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, Mutex};
 
 /// A sentence that can be read: literal text with holes, and what is done with it.
 ///
@@ -121,6 +122,21 @@ fn compiled(text: &str) -> Regex {
     Regex::new(&regex).unwrap()
 }
 
+/// The first pattern that fits a sentence. Most sentences are read often: on each screen of which one number was changed.
+fn fitting(sentence: &str) -> Option<&'static (Regex, &'static Pattern)> {
+    static KNOWN: Mutex<BTreeMap<String, Option<usize>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap();
+    let first = match known.get(sentence) {
+        Some(&first) => first,
+        None => {
+            let first = PATTERNS.iter().position(|(regex, _)| regex.is_match(sentence));
+            known.insert(sentence.to_owned(), first);
+            first
+        }
+    };
+    first.map(|first| &PATTERNS[first])
+}
+
 /// Everything on the screen of a run that is not so, and how many claims were held against something.
 pub fn read(run: &Run) -> (Vec<Wrong>, usize) {
     let mut reader = Reader::of(run);
@@ -197,16 +213,14 @@ impl<'a> Reader<'a> {
 
     /// Reads a sentence that some pattern fits.
     fn sentence(&mut self, sentence: &str) -> bool {
-        for (regex, pattern) in PATTERNS.iter() {
-            let Some(found) = regex.captures(sentence) else { continue };
-            self.text = sentence.to_owned();
-            match pattern.check {
-                Check::By(check) => check(self, &Said { sentence, found }),
-                Check::Unheld(_) => {}
-            }
-            return true;
+        let Some((regex, pattern)) = fitting(sentence) else { return false };
+        let Some(found) = regex.captures(sentence) else { return false };
+        self.text = sentence.to_owned();
+        match pattern.check {
+            Check::By(check) => check(self, &Said { sentence, found }),
+            Check::Unheld(_) => {}
         }
-        false
+        true
     }
 
     /// Says that what is being read is not so.
