@@ -13,6 +13,9 @@ fn a_program_that_is_no_adapter_is_refused_with_what_is_missing() {
         "{}",
         said.err
     );
+    let said = tool.call(&["adapters", "check", "sh adapter.sh"]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert!(said.err.contains("write the program and its arguments as separate words"), "{}", said.err);
     let said = tool.call(&["adapters", "check", "-q", "sh", "-c", "echo hello"]);
     assert_eq!(said.code, 4, "{}", said.err);
     let expected =

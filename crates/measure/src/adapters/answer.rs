@@ -57,7 +57,13 @@ impl Answer {
             "ns" => self.ns = Some((number()?, at)),
             "count" => self.count = Some(number()?),
             "sum" => self.sum = Some(number()?),
-            "done" => return Ok(Some(number()?)),
+            "done" => {
+                let without = |_| AdapterError::Unexpected {
+                    line: cut(line),
+                    awaited: "`done` with the number of the pass",
+                };
+                return rest.trim().parse().map(Some).map_err(without);
+            }
             "note" => {
                 let (name, text) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
                 self.notes.push(Note { name: cut(name), text: cut(text.trim()) });

@@ -21,6 +21,9 @@ const SLACK_SHARE: f64 = 0.05;
 /// Roles on one CPU keep each other waiting: that excuses half of the time of a pass, or as much as others on that CPU may
 /// take before both have begun.
 const SHARED_NS: u64 = 20_000_000;
+/// Where single operations are so many times shorter than the pass beside its gaps, one of both is in another unit: between
+/// two operations little is done. Others may take the CPU there, once.
+const SHORT_EVENTS: u64 = 50;
 /// It may be longer by this share: clocks of one machine differ by parts in a million.
 const LONGER_SHARE: f64 = 0.001;
 
@@ -52,7 +55,7 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     }
     let expected = request.sum();
     if sum != expected {
-        return Err(AdapterError::WrongSum { expected, said: sum });
+        return Err(AdapterError::WrongSum { count, seed: request.seed, expected, said: sum });
     }
     let timed = if request.events == Events::Each { request.count } else { 0 };
     if answer.events_count != timed {
@@ -60,6 +63,14 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     }
     if answer.events_ns > ns + SLACK_NS + ns / 100 {
         return Err(AdapterError::LongEvents { events_ns: answer.events_ns, ns });
+    }
+    let gaps_ns = request.gaps_ns();
+    if ns + SLACK_NS + ns / 100 < gaps_ns {
+        return Err(AdapterError::ShortGaps { ns, gaps_ns });
+    }
+    let beside_gaps_ns = ns.saturating_sub(gaps_ns);
+    if timed > 0 && answer.events_ns.saturating_mul(SHORT_EVENTS) + SHARED_NS < beside_gaps_ns {
+        return Err(AdapterError::ShortEvents { events_ns: answer.events_ns, ns: beside_gaps_ns });
     }
     let roles = accounts(evidence)?;
     let passed_ns = u64::try_from((arrived - evidence.began).as_nanos()).unwrap_or(u64::MAX);
@@ -197,13 +208,31 @@ mod tests {
         };
         assert_eq!(said(&|answer| answer.ns = None), "`done` came without `ns`");
         assert!(said(&|answer| answer.count = Some(4)).contains("counted 4 operations where 5"));
-        assert!(
-            said(&|answer| answer.sum = Some(1)).contains("add up to 1, and those of the pass to 47378177")
-        );
+        assert!(said(&|answer| answer.sum = Some(1)).contains("add up to 1, and 5 from seed 3 to 47378177"));
         assert!(said(&|answer| answer.events_count = 5).contains("timed 5 single operations where 0"));
         let half = said(&|answer| answer.ns = answer.ns.map(|(ns, at)| (ns / 2, at)));
         assert_eq!(half, "it says that the pass took 49.5 ms, and 100 ms passed here (attempt 1)");
         assert!(said(&|answer| answer.ns = answer.ns.map(|(ns, at)| (2 * ns, at))).contains("198 ms"));
+    }
+
+    #[test]
+    fn times_of_single_operations_and_gaps_fit_the_pass() {
+        let evidence = evidence(50, 0, 0);
+        let answered = |request: &Request, ns: u64, events_ns: u64| {
+            let mut answer = answer(ns, Duration::from_nanos(ns), &evidence);
+            (answer.events_count, answer.events_ns) = (5, events_ns);
+            believe(request, answer, &evidence).map(|_| ()).map_err(|error| error.to_string())
+        };
+        let wait = Request { events: Events::Each, ..request() };
+        assert_eq!(answered(&wait, 99_000_000, 90_000_000), Ok(()));
+        let micro = answered(&wait, 99_000_000, 90_000).unwrap_err();
+        assert!(micro.contains("90 µs in all, and the pass 99 ms: are both in nanoseconds?"), "{micro}");
+        // Five gaps of 20 ms, about, and five wake-ups of 1 ms.
+        let wake = Request { operation: Operation::Wake { gap_ns: 20_000_000 }, ..wait };
+        let gaps_ns = wake.gaps_ns();
+        assert_eq!(answered(&wake, gaps_ns + 5_000_000, 5_000_000), Ok(()));
+        let hasty = answered(&wake, gaps_ns / 2, 5_000_000).unwrap_err();
+        assert!(hasty.contains("role 0 has to let each gap pass"), "{hasty}");
     }
 
     #[test]

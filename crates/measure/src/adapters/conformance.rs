@@ -135,7 +135,10 @@ pub fn check(
             things.push(Thing { kind: offer.kind, name: offer.name.clone(), payload, found });
         }
     }
-    let refusal = inspector.refuses(&description);
+    let refusal = match inspector.refuses(&description) {
+        Err(AdapterError::Interrupted) => return Err(AdapterError::Interrupted),
+        refusal => refusal,
+    };
     let end = inspector.process.take().map_or(Ok(()), |process| process.close(settings.patience));
     Ok(Conformance { description, start, things, refusal, end })
 }
@@ -231,23 +234,39 @@ impl Inspector<'_> {
         process.pass(&request, &helpers, self.stop)
     }
 
-    /// Asks for something that is not offered.
+    /// Asks for something of each kind that is not offered, and after that for something that is: whoever has refused goes on.
     fn refuses(&mut self, description: &Description) -> Result<(), AdapterError> {
         let Some(known) = description.offers.first() else { return Ok(()) };
-        let unknown = Request {
-            name: format!("{}-that-is-not-there", known.name),
-            operation: Operation::Wait,
-            events: Events::Together,
+        let request = |name: &str, operation: Operation| Request {
+            name: name.to_owned(),
+            operation,
+            events: if operation.kind() == Kind::Wake { Events::Each } else { Events::Together },
             count: 1,
             seed: 0,
             cpus: self.settings.cpus,
             limit: self.settings.limit,
         };
-        match self.pass(unknown) {
-            Ok(_) => Err(AdapterError::NotRefused),
-            Err(AdapterError::Refused { .. }) => Ok(()),
-            Err(error) => Err(error),
+        let unknown = format!("{}-that-is-not-there", known.name);
+        let queue = Operation::Queue { capacity: 1, payload: Payload::U64 };
+        for operation in [queue, Operation::Wake { gap_ns: GAP_NS }, Operation::Wait] {
+            let request = request(&unknown, operation);
+            let why = match self.pass(request.clone()) {
+                Err(AdapterError::Refused { .. }) => continue,
+                Err(AdapterError::Interrupted) => return Err(AdapterError::Interrupted),
+                Err(error) => error,
+                Ok(_) => AdapterError::NotRefused,
+            };
+            return Err(AdapterError::Unknown { request: request.to_string(), why: Box::new(why) });
         }
+        let operation = match known.kind {
+            Kind::Queue => {
+                let payload = known.payloads.first().copied().unwrap_or(Payload::U64);
+                Operation::Queue { capacity: *known.capacities.start(), payload }
+            }
+            Kind::Wait => Operation::Wait,
+            Kind::Wake => Operation::Wake { gap_ns: GAP_NS },
+        };
+        self.pass(request(&known.name, operation)).map(drop)
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum AdapterError {
     /// It could not be started.
-    #[error("`{program}` could not be started: {source}")]
+    #[error("`{program}` could not be started: {source}{}", separate(program))]
     NotStarted {
         /// Which program.
         program: String,
@@ -32,6 +32,14 @@ pub enum AdapterError {
     NotOffered {
         /// What.
         what: String,
+    },
+    /// A request that no adapter can fulfil was not answered as it has to be.
+    #[error("it was asked for {request}, which it does not offer: {why}")]
+    Unknown {
+        /// What was asked.
+        request: String,
+        /// What came.
+        why: Box<AdapterError>,
     },
     /// It did what nobody offers.
     #[error("it performed a pass of a name that it does not offer; it has to answer with `error`")]
@@ -122,9 +130,13 @@ pub enum AdapterError {
     },
     /// Messages were lost, doubled or damaged.
     #[error(
-        "the numbers that arrived add up to {said}, and those of the pass to {expected}: messages were lost, doubled or damaged"
+        "the numbers that arrived add up to {said}, and {count} from seed {seed} to {expected}: messages were lost, doubled or damaged"
     )]
     WrongSum {
+        /// How many they are.
+        count: u64,
+        /// Where they begin.
+        seed: u32,
         /// What they add up to.
         expected: u64,
         /// What it says.
@@ -145,6 +157,26 @@ pub enum AdapterError {
         events_ns: u64,
         /// The pass.
         ns: u64,
+    },
+    /// Single operations took next to nothing.
+    #[error(
+        "single operations took {} in all, and the pass {}: are both in nanoseconds?", span(*events_ns), span(*ns)
+    )]
+    ShortEvents {
+        /// Their sum.
+        events_ns: u64,
+        /// The pass.
+        ns: u64,
+    },
+    /// The waker did not wait.
+    #[error(
+        "the pass took {}, and its gaps alone take {}: role 0 has to let each gap pass before it wakes", span(*ns), span(*gaps_ns)
+    )]
+    ShortGaps {
+        /// The pass.
+        ns: u64,
+        /// Its gaps.
+        gaps_ns: u64,
     },
     /// The time is not what passed.
     #[error("it says that the pass took {}, and {} passed here (attempt {times})", span(*said_ns), span(*passed_ns))]
@@ -283,6 +315,14 @@ impl From<AdapterError> for TrialFailure {
 
 fn after(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!("; its last words: {said}") }
+}
+
+/// What to do about a command that was quoted as one word.
+fn separate(program: &str) -> &'static str {
+    match program.contains(char::is_whitespace) {
+        true => "; write the program and its arguments as separate words, without quotes around them",
+        false => "",
+    }
 }
 
 fn processes(count: usize) -> String {

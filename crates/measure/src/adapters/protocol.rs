@@ -142,6 +142,16 @@ impl Request {
         let (rounds, rest) = (self.count / NUMBERS, self.count % NUMBERS);
         rounds * table.iter().sum::<u64>() + table[..rest as usize].iter().sum::<u64>()
     }
+
+    /// How long its gaps take together, in nanoseconds: that of operation `k` is `G × (0.75 + number / 2^25)`.
+    pub fn gaps_ns(&self) -> u64 {
+        match self.operation {
+            Operation::Wake { gap_ns } => {
+                (gap_ns as f64 * (0.75 * self.count as f64 + self.sum() as f64 / f64::from(1 << 25))) as u64
+            }
+            Operation::Queue { .. } | Operation::Wait => 0,
+        }
+    }
 }
 
 /// The request as a person reads it.
@@ -207,6 +217,10 @@ mod tests {
             assert!(document.contains(&sum.to_string()), "the sum of {count} is {sum}");
         }
         assert!(request(MOST_OPERATIONS).sum() < 1 << 53);
+        let wake = Request { operation: Operation::Wake { gap_ns: 20_000 }, ..request(20_000) };
+        let least = 20_000 * 20_000 * 3 / 4;
+        assert!(wake.gaps_ns() > least && wake.gaps_ns() < 2 * least, "{}", wake.gaps_ns());
+        assert_eq!(request(20_000).gaps_ns(), 0);
         let one_by_one: u64 = numbers(3).iter().cycle().take(2_500).sum();
         assert_eq!(request(2_500).sum(), one_by_one);
     }

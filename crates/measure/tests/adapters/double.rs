@@ -96,6 +96,10 @@ fn serve(misdeed: &str) {
                 roles.clear();
                 match parse(&words) {
                     Some(pass) => roles.push(prepare(pass, misdeed)),
+                    // At once: what comes later may come when something is asked again.
+                    None if misdeed == "done-after-error" => {
+                        say(&format!("error unknown\ndone {}", words[1]))
+                    }
                     None => say("error there is no such thing here"),
                 }
             }
@@ -193,7 +197,10 @@ fn prepare(pass: Pass, misdeed: &str) -> Roles {
 }
 
 fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
-    let pass = roles.pass.clone();
+    let mut pass = roles.pass.clone();
+    if misdeed == "no-gaps" {
+        pass.gap_ns = 0.0;
+    }
     match misdeed {
         "hangs" => std::thread::sleep(FOREVER),
         "crashes" => {
@@ -257,6 +264,9 @@ fn answer(pass: &Pass, said: &[Said; 2], misdeed: &str) {
     }
     say(&format!("ns {ns}"));
     let mut events = [first.events.as_slice(), &second.events].concat();
+    if misdeed == "microseconds" {
+        events.iter_mut().for_each(|ns| *ns /= 1_000);
+    }
     events.sort_unstable();
     let counted: Vec<String> =
         events.chunk_by(|a, b| a == b).map(|ns| format!("{}:{}", ns[0], ns.len())).collect();

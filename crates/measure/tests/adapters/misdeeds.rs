@@ -50,7 +50,7 @@ pub fn run(words: &[String]) {
 }
 
 /// Each misdeed, and what has to be said of it.
-const MISDEEDS: [(&str, &str); 21] = [
+const MISDEEDS: [(&str, &str); 24] = [
     ("hangs", "no answer within"),
     ("crashes", "it ended with exit status 7 while"),
     ("endless-line", "it printed a line of more than 1048576 bytes; it was killed"),
@@ -58,6 +58,9 @@ const MISDEEDS: [(&str, &str); 21] = [
     ("wrong-count", "operations where"),
     ("long-time", "passed here (attempt 3)"),
     ("short-time", "passed here (attempt 3)"),
+    ("microseconds", "are both in nanoseconds?"),
+    ("no-gaps", "role 0 has to let each gap pass before it wakes"),
+    ("done-after-error", "between two passes, when nothing was asked"),
     ("foreign-thread", "which is not the adapter nor a child of it"),
     ("dead-thread", "printed for role 1, does not exist"),
     ("one-thread", "two threads are needed"),
