@@ -25,6 +25,8 @@ use coretalk_measure::{Machine, SeriesProbe, probes};
 #[cfg(target_os = "linux")]
 use coretalk_model::{CpuId, Matrix, stats::Key};
 use coretalk_model::{Environment, Picos};
+#[cfg(target_os = "linux")]
+use std::time::Instant;
 
 /// The most CPUs whose counters `clock` compares each with each: 120 pairs of a millisecond.
 #[cfg(target_os = "linux")]
@@ -71,6 +73,7 @@ pub fn clock(global: &Global) -> Result<ExitCode, Failure> {
 
 #[cfg(target_os = "linux")]
 fn host_clock(budget: Picos) -> Result<(ClockView, Environment), Failure> {
+    let end = Instant::now() + budget.duration();
     let mut host = machine::host()?;
     let stop = signals::stop()?;
     let allowed = host.allowance().mask.intersection(&host.allowance().cpuset);
@@ -82,7 +85,7 @@ fn host_clock(budget: Picos) -> Result<(ClockView, Environment), Failure> {
     Key::of(&[order.len() as u64]).shuffle(&mut others);
     let pairs: Vec<(CpuId, CpuId)> =
         first.into_iter().chain(others).map(|(a, b)| (order[a], order[b])).collect();
-    let clock = host.measure_offsets(&pairs, budget.duration(), &stop).clone();
+    let clock = host.measure_offsets(&pairs, end, &stop).clone();
     let cost = clock.costs.iter().map(|(&ticks, &count)| (clock.rate.ns(ticks as f64), count)).collect();
     let offsets = Matrix::directed(order.clone(), |row, column| {
         let offset = clock.offset(order[column], order[row])?;

@@ -2,7 +2,7 @@
 
 use super::affinity;
 use super::arena::Arena;
-use super::clock::offset::Offset;
+use super::clock::offset::{Limits, Offset};
 use super::clock::{ClockReport, offset, sources};
 use super::command::watchdog::Watchdog;
 use super::engine::{Engine, nodes_of};
@@ -31,6 +31,8 @@ use std::time::{Duration, Instant};
 
 /// The longest sleep before the request to stop is looked at again.
 const NAP: Duration = Duration::from_millis(20);
+/// How long an examination compares the counters of CPUs, at most.
+const EXAMINED: Duration = Duration::from_secs(3);
 
 /// The machine that this process runs on.
 #[derive(Debug)]
@@ -99,16 +101,19 @@ impl HostMachine {
     /// Measures how far the counters of pairs of CPUs lie apart, about a millisecond each. Pairs of which a CPU refuses
     /// a thread or does not answer are left out.
     ///
-    /// Pairs come in their order until the time is over: an emulated CPU takes half a second for each.
-    pub fn measure_offsets(&mut self, pairs: &[(CpuId, CpuId)], most: Duration, stop: &Stop) -> &ClockReport {
-        let began = Instant::now();
-        let goes_on = || !stop.is_raised() && began.elapsed() < most;
-        let requested = pairs.iter().filter(|(from, to)| from != to).take_while(|_| goes_on());
+    /// Pairs come in their order until the time is over, and each gets its share of it: an emulated CPU would take half a
+    /// second for each, and one that is shared with other programs many seconds.
+    pub fn measure_offsets(&mut self, pairs: &[(CpuId, CpuId)], end: Instant, stop: &Stop) -> &ClockReport {
         // A stamp is as old as a step of the counter: of one that moves in microseconds most exchanges take no time at all.
         let step = self.clock.step_ticks as f64;
         let blurred = |it: Offset| Offset { bound_ticks: it.bound_ticks + step, ..it };
-        let told = requested.filter_map(|&(from, to)| offset::measure(from, to)).map(blurred).collect();
-        self.clock.offsets = told;
+        let requested: Vec<_> = pairs.iter().filter(|(from, to)| from != to).collect();
+        let measured = requested.iter().enumerate().map_while(|(number, &&(from, to))| {
+            let now = Instant::now();
+            let limits = Limits::of_next(requested.len() - number, now, end);
+            (!stop.is_raised() && now < end).then(|| offset::measure(from, to, limits))
+        });
+        self.clock.offsets = measured.flatten().map(blurred).collect();
         &self.clock
     }
 
@@ -226,7 +231,7 @@ impl Machine for HostMachine {
             let usable = self.usable();
             let first = usable.first();
             let pairs: Vec<_> = usable.iter().skip(1).take(64).filter_map(|to| Some((first?, to))).collect();
-            self.measure_offsets(&pairs, Duration::MAX, &Stop::new());
+            self.measure_offsets(&pairs, Instant::now() + EXAMINED, &Stop::new());
         }
         surroundings::examine(&self.environment.clock, self.clock.spread())
     }

@@ -325,11 +325,12 @@ fn no_thread_is_left_when_the_machine_is_gone() {
 #[test]
 fn offsets_between_engaged_cpus_are_measured() {
     let Some((mut machine, [a, b])) = engaged() else { return };
-    let report = machine.measure_offsets(&[(a, b)], Duration::MAX, &Stop::new());
-    assert_eq!(report.offsets.len(), 1);
-    let report = machine.measure_offsets(&[(a, b)], Duration::ZERO, &Stop::new());
+    let (now, far) = (Instant::now(), Instant::now() + Duration::from_secs(600));
+    let report = machine.measure_offsets(&[(a, b), (b, a)], far, &Stop::new());
+    assert_eq!(report.offsets.len(), 2);
+    let report = machine.measure_offsets(&[(a, b)], now, &Stop::new());
     assert!(report.offsets.is_empty() && report.spread().is_none());
-    let report = machine.measure_offsets(&[(a, b)], Duration::MAX, &Stop::new());
+    let report = machine.measure_offsets(&[(a, b)], far, &Stop::new());
     let there = report.offset(a, b).unwrap();
     assert_eq!(report.offset(b, a).unwrap().ticks, -there.ticks);
     assert_eq!(there.bound_ticks, there.round_trip_ticks as f64 / 2.0 + report.step_ticks as f64);

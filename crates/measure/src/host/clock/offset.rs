@@ -6,12 +6,32 @@ use coretalk_model::CpuId;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Stamps exchanged per pair: about a millisecond inside a package.
 const EXCHANGES: u64 = 5_000;
-/// After this long without an answer the partner is given up.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Those that are enough where a pair has used up its share of the time: the fastest of them is what counts, and where each
+/// takes a time slice of the system the others are no faster.
+const ENOUGH: u64 = 50;
+/// The number of a question that asks for no answer: nothing more is asked.
+const NO_MORE: u64 = u64::MAX;
+
+/// How long a pair may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// From then on [`ENOUGH`] exchanges are enough.
+    pub share: Instant,
+    /// From then on nothing more is asked, and nobody waits any longer.
+    pub end: Instant,
+}
+
+impl Limits {
+    /// The limits of the next of so many pairs, which share the time until `end` alike.
+    pub fn of_next(pairs: usize, now: Instant, end: Instant) -> Limits {
+        let left = end.saturating_duration_since(now);
+        Limits { share: now + left / u32::try_from(pairs.max(1)).unwrap_or(u32::MAX), end }
+    }
+}
 
 /// The counter of one CPU against that of another.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,8 +60,8 @@ impl Offset {
 }
 
 /// Measures the offset between two CPUs with two threads of its own; `None` where one of them refuses a thread or does
-/// not answer.
-pub fn measure(from: CpuId, to: CpuId) -> Option<Offset> {
+/// not answer in time.
+pub fn measure(from: CpuId, to: CpuId, limits: Limits) -> Option<Offset> {
     let exchange = Exchange::default();
     std::thread::scope(|scope| {
         // Both are in place before the first question, so that a refusal leaves nobody waiting.
@@ -52,13 +72,13 @@ pub fn measure(from: CpuId, to: CpuId) -> Option<Offset> {
             // The other side may be gone, and then so is the need for an answer.
             let _ = ready.send(affinity::pin_current_thread(to).is_ok());
             if go.recv() == Ok(true) {
-                answering.answer();
+                answering.answer(limits);
             }
         };
         let ask = move || {
             let agreed = affinity::pin_current_thread(from).is_ok() && in_place.recv() == Ok(true);
             let _ = begin.send(agreed);
-            if agreed { answering.initiate(from, to) } else { None }
+            if agreed { answering.initiate(from, to, limits) } else { None }
         };
         // Where one thread cannot be had its ends of the channels are gone, and the other leaves.
         std::thread::Builder::new().spawn_scoped(scope, answer).ok()?;
@@ -83,14 +103,18 @@ struct StampLine {
 
 impl Exchange {
     /// The initiating side, to be run on `from`, at the same time as [`answer`](Exchange::answer) on `to`. `None` where
-    /// the other side does not answer.
-    pub fn initiate(&self, from: CpuId, to: CpuId) -> Option<Offset> {
+    /// the other side has not answered once in time.
+    pub fn initiate(&self, from: CpuId, to: CpuId, limits: Limits) -> Option<Offset> {
         let mut best: Option<(u64, f64)> = None;
         let mut warps = 0;
         for number in 1..=EXCHANGES {
+            let now = Instant::now();
+            if now >= limits.end || number > ENOUGH && now >= limits.share {
+                break;
+            }
             let sent = counter::start();
             self.question.put(number, sent);
-            let answered = self.answer.take(number)?;
+            let Some(answered) = self.answer.take(number, limits) else { break };
             let received = counter::stop();
             // The answer was stamped after the question was seen, and this stamp after the answer was seen.
             warps += u64::from(answered < sent) + u64::from(received < answered);
@@ -99,17 +123,19 @@ impl Exchange {
                 best = Some((round_trip, midpoint_offset(sent, answered, received)));
             }
         }
+        self.question.put(NO_MORE, 0);
         let (round_trip_ticks, ticks) = best?;
         Some(Offset { from, to, ticks, bound_ticks: round_trip_ticks as f64 / 2.0, round_trip_ticks, warps })
     }
 
-    /// The answering side; `None` where the other side stops asking.
-    pub fn answer(&self) -> Option<()> {
-        for number in 1..=EXCHANGES {
-            self.question.take(number)?;
-            self.answer.put(number, counter::start());
+    /// The answering side; gives how many questions it has answered until nothing more was asked.
+    pub fn answer(&self, limits: Limits) -> u64 {
+        let mut answered = 0;
+        while self.question.take(answered + 1, limits).is_some() {
+            answered += 1;
+            self.answer.put(answered, counter::start());
         }
-        Some(())
+        answered
     }
 }
 
@@ -120,16 +146,20 @@ impl StampLine {
         self.number.store(number, Release);
     }
 
-    fn take(&self, number: u64) -> Option<u64> {
-        let mut begun = None;
+    /// The stamp of this number; `None` where there will be none, or not in time.
+    fn take(&self, number: u64, limits: Limits) -> Option<u64> {
         loop {
             for _ in 0..1 << 16 {
-                if self.number.load(Acquire) == number {
+                let seen = self.number.load(Acquire);
+                if seen == number {
                     return Some(self.stamp.load(Relaxed));
+                }
+                if seen == NO_MORE {
+                    return None;
                 }
                 std::hint::spin_loop();
             }
-            if begun.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            if Instant::now() >= limits.end {
                 return None;
             }
         }
@@ -146,6 +176,7 @@ fn midpoint_offset(sent: u64, answered: u64, received: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn an_offset_is_what_the_midpoint_says() {
@@ -154,15 +185,41 @@ mod tests {
         assert_eq!(midpoint_offset(u64::MAX - 10, 1_000_089, 89), 1_000_050.0);
     }
 
+    /// What both sides of an exchange between two threads say.
+    fn exchanged(limits: Limits) -> (Option<Offset>, u64) {
+        let exchange = Exchange::default();
+        std::thread::scope(|scope| {
+            let answering = scope.spawn(|| exchange.answer(limits));
+            let offset = exchange.initiate(CpuId(0), CpuId(1), limits);
+            (offset, answering.join().unwrap())
+        })
+    }
+
     #[test]
     fn two_threads_agree_on_an_offset() {
-        let exchange = Exchange::default();
-        let offset = std::thread::scope(|scope| {
-            scope.spawn(|| exchange.answer());
-            exchange.initiate(CpuId(0), CpuId(1))
-        });
+        let far = Instant::now() + Duration::from_secs(600);
+        let (offset, answered) = exchanged(Limits { share: far, end: far });
         let offset = offset.unwrap();
         assert_eq!(offset.bound_ticks, offset.round_trip_ticks as f64 / 2.0);
         assert_eq!(offset.reversed().reversed(), offset);
+        assert_eq!(answered, EXCHANGES);
+    }
+
+    #[test]
+    fn a_pair_whose_share_is_used_up_ends_with_few_exchanges_and_one_whose_time_is_over_at_once() {
+        let now = Instant::now();
+        let (offset, answered) = exchanged(Limits { share: now, end: now + Duration::from_secs(600) });
+        assert!(offset.is_some());
+        assert_eq!(answered, ENOUGH);
+        assert_eq!(exchanged(Limits { share: now, end: now }), (None, 0));
+    }
+
+    #[test]
+    fn pairs_share_the_time_that_is_left() {
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        let of_next = |pairs, left| Limits::of_next(pairs, now, now + left).share - now;
+        assert_eq!(of_next(4, second), second / 4);
+        assert_eq!(of_next(1, second), second);
+        assert_eq!(Limits::of_next(3, now + second, now).share, now + second, "the time is over");
     }
 }
