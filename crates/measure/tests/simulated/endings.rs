@@ -34,6 +34,29 @@ fn a_budget_that_ends_leaves_a_complete_run_with_its_doubts() {
     }
 }
 
+/// As on CPUs that are emulated by fewer than they are: a hand-over takes a time slice of the system.
+#[test]
+fn round_trips_of_a_millisecond_overrun_no_budget_by_more_than_the_first_visit() {
+    for hop_us in [20, 100, 500] {
+        let hop_ns = f64::from(hop_us) * 1e3;
+        let slow =
+            format!("based_on = 'chiplet-16'\nlatency_ns = {{ l3 = {hop_ns:.1}, package = {hop_ns:.1} }}");
+        let run = run(toml(&slow), 3, |settings| {
+            settings.cpus.truncate(4);
+            settings.budget = Picos::from_ms(4_000);
+        });
+        assert!(run.took <= Picos::from_ms(5_000), "hops of {hop_us} µs: took {}", run.took);
+        let pilots = run.kept.trials(Purpose::Pilot);
+        assert_eq!(pilots, 3 * 4, "hops of {hop_us} µs: the pilot was cut off");
+        let values = run.values();
+        assert!(values.len() >= 2, "hops of {hop_us} µs: {} of 6 pairs have a value", values.len());
+        for (pair, value) in values {
+            let ratio = value.latency_ns.point / run.true_ns(pair, value);
+            assert!((ratio - 1.0).abs() < 0.2, "hops of {hop_us} µs, {pair:?}: {ratio}");
+        }
+    }
+}
+
 #[test]
 fn a_budget_too_short_for_the_precision_says_which_intervals_are_wide() {
     let run = run(toml("based_on = 'chiplet-16'\n[noise]\nbatch_sd = 0.15"), 3, |settings| {

@@ -204,7 +204,8 @@ impl<'a> Driver<'a> {
         let until = SLOT.min(self.run.left()).ns();
         let (mut time, mut samples, mut count) = (0.0, 0, 0);
         for round in rounds {
-            time += self.expect(purpose, round).unwrap_or(until / 4.0);
+            // Nobody knows yet how long a round of this kind takes: up to seconds, where a quota stops its threads.
+            time += self.expect(purpose, round).unwrap_or(until);
             // Rounds are of one kind or nearly so: the first trial speaks for all, half a million times a pass.
             let of_first =
                 |&cell: &u32| orders(&self.visit_plan, cell as usize).iter().map(SpanOrder::samples).sum();

@@ -13,6 +13,10 @@ const PASSES: u32 = 3;
 /// Lines of each of its spans: one aligned run covers the slices.
 const LINES: u32 = 16;
 
+/// The share of the budget that a pilot may take. A pilot that would take longer goes on with few round trips: on CPUs that
+/// are emulated, or shared with other programs, a round trip takes up to a time slice of the system.
+const SHARE: f64 = 0.1;
+
 /// Visits representative pairs with every kernel that a map may end up with. A tiny machine decides its hints at the
 /// end, from all passes (a pilot of its first two erred in up to 3 of 40 runs); any other decides here.
 pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
@@ -22,9 +26,20 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     for pass in 0..PASSES {
         let due = driver.due(Purpose::Pilot, pass, &cells);
         let rounds = crate::schedule::serial(&due, driver.key(Purpose::Pilot, pass));
-        let ended = driver.perform(Purpose::Pilot, pass, &rounds, &|plan, cell| plan.other("pilot", cell))?;
-        if ended != Ended::Complete {
-            return Ok(ended);
+        // The first visit of all says how long the others will take.
+        let (first, others) = rounds.split_at(rounds.len().min(usize::from(pass == 0)));
+        for rounds in [first, others] {
+            let began = driver.run.now();
+            let ended =
+                driver.perform(Purpose::Pilot, pass, rounds, &|plan, cell| plan.other("pilot", cell))?;
+            if ended != Ended::Complete {
+                return Ok(ended);
+            }
+            let foreseen = (driver.run.now() - began).secs() * f64::from(PASSES) * cells.len() as f64;
+            if pass == 0 && rounds.len() == 1 && foreseen > SHARE * driver.settings.budget.secs() {
+                driver.visit_plan.shorten("pilot");
+                driver.log.forget_times(Purpose::Pilot);
+            }
         }
     }
     let seen = round_trips(driver);

@@ -171,6 +171,11 @@ impl<'a> VisitLog<'a> {
         self.trials >= MOST_PENDING
     }
 
+    /// Expects nothing any more of rounds of a kind: they will be of another length.
+    pub fn forget_times(&mut self, purpose: Purpose) {
+        self.round_time.retain(|&(of, _), _| of != purpose);
+    }
+
     /// Expected time in nanoseconds of a round with this slowest relation, from earlier ones of its kind.
     pub fn expect(&self, purpose: Purpose, slowest: Relation) -> Option<f64> {
         self.round_time.get(&(purpose, slowest)).map(|time| time.0)

@@ -1,6 +1,6 @@
 //! [`VisitPlan`]: what each visit executes, per relation, shared by all its cells.
 
-use crate::kernel::Kernel;
+use crate::kernel::{Cost, Kernel};
 use crate::machine::{HomeChoice, Sampling, SpanOrder, Walk};
 use crate::probes::imitation::Imitation;
 use crate::probes::kernel_by_id;
@@ -38,6 +38,12 @@ const MOST_ROUND_TRIPS: u32 = 1 << 16;
 /// Round trips of a batch before the pilot has seen how long one takes: the longest relation known (0.5 µs) stays
 /// below 35 µs.
 const PILOT_ROUND_TRIPS: u32 = 64;
+/// What is left of a visit of the pilot where all of them would take too long: a fortieth of its round trips.
+const SHORT_PILOT: (u32, u32, u32) = (4, 4, 8);
+/// Longest visit of a home by one kernel: fifty times what the slowest interconnect known takes. Beyond it fewer lines are
+/// visited, after fewer untimed round trips.
+const LONGEST_NS: f64 = 100e6;
+const FEWEST_LINES: u32 = 4;
 /// Places of the pointer chase of `xfer`: enough that neighbouring reads do not share a prefetch, few enough to stay
 /// in the first cache of the writer.
 const CHASE_PLACES: u32 = 128;
@@ -48,6 +54,8 @@ pub struct VisitPlan {
     /// Whether all cells fit into every pass with the whole ladder.
     pub tiny: bool,
     lines: u32,
+    /// Whether somebody asked for so many.
+    lines_are_asked: bool,
     sentinel_lines: u32,
     visits: u32,
     batch_ns: f64,
@@ -99,6 +107,7 @@ impl VisitPlan {
         VisitPlan {
             tiny,
             lines,
+            lines_are_asked: settings.lines.is_some(),
             sentinel_lines: if cpus > SMALL_CPUS { SENTINEL_LINES.min(lines) } else { lines },
             visits: if cpus > SMALL_CPUS || tiny { 1 } else { 3 },
             batch_ns: BATCH_NS
@@ -134,6 +143,21 @@ impl VisitPlan {
         let Some(&round_trip_ns) = self.round_trip_ns.get(&relation) else { return PILOT_ROUND_TRIPS };
         let needed = (self.batch_ns / round_trip_ns.max(1.0)).ceil() as u32;
         needed.next_power_of_two().clamp(FEWEST_ROUND_TRIPS, MOST_ROUND_TRIPS)
+    }
+
+    /// So many lines, or as many as a visit has time for.
+    fn lines_in_time(&self, relation: Relation, lines: u32) -> u32 {
+        if self.lines_are_asked {
+            return lines;
+        }
+        let visits = f64::from(self.visits * self.batch_round_trips(relation));
+        let line_ns = self.round_trip_ns(relation).unwrap_or(0.0) * visits;
+        lines.min(((LONGEST_NS / line_ns) as u32).max(FEWEST_LINES))
+    }
+
+    /// Untimed round trips: a tenth of the time of a visit at most.
+    fn warm_up(&self, relation: Relation) -> u32 {
+        WARM_UP.min((0.1 * LONGEST_NS / self.round_trip_ns(relation).unwrap_or(0.0)) as u32)
     }
 
     fn homes(&self, two: bool) -> Vec<HomeChoice> {
@@ -173,17 +197,18 @@ impl VisitPlan {
                     orders.extend(self.spans(
                         kernel,
                         two,
-                        self.map_lines(pass, passes),
+                        self.map_lines(relation, pass, passes),
                         self.map_sampling(relation, pass, passes),
-                        WARM_UP,
+                        self.warm_up(relation),
                     ));
                 }
                 for kernel in beside {
                     let lines = if self.tiny { self.lines } else { self.sentinel_lines };
+                    let lines = self.lines_in_time(relation, lines);
                     let sampling =
                         Sampling::Batches { visits: 1, round_trips: self.batch_round_trips(relation) };
                     // States of the machine show on any home.
-                    orders.extend(self.spans(kernel, false, lines, sampling, WARM_UP));
+                    orders.extend(self.spans(kernel, false, lines, sampling, self.warm_up(relation)));
                 }
                 self.map.insert((relation, two, pass), orders.into());
             }
@@ -198,9 +223,9 @@ impl VisitPlan {
         }
     }
 
-    fn map_lines(&self, pass: u32, passes: u32) -> u32 {
+    fn map_lines(&self, relation: Relation, pass: u32, passes: u32) -> u32 {
         match self.counts {
-            Counts::Adaptive => self.lines,
+            Counts::Adaptive => self.lines_in_time(relation, self.lines),
             Counts::Fixed { samples, .. } => fixed_visit(samples, passes, pass).0,
         }
     }
@@ -229,8 +254,9 @@ impl VisitPlan {
             self.relations.iter().copied().zip(self.two_homes.iter().copied()).collect();
         for (relation, two) in kinds {
             let sampling = Sampling::Batches { visits: 1, round_trips: self.batch_round_trips(relation) };
-            let orders: Vec<SpanOrder> =
-                kernels.iter().flat_map(|kernel| self.spans(kernel, two, lines, sampling, WARM_UP)).collect();
+            let (lines, warm_up) = (self.lines_in_time(relation, lines), self.warm_up(relation));
+            let spans = kernels.iter().flat_map(|kernel| self.spans(kernel, two, lines, sampling, warm_up));
+            let orders: Vec<SpanOrder> = spans.collect();
             self.other.insert((name, relation, two), orders.into());
         }
     }
@@ -246,8 +272,27 @@ impl VisitPlan {
             self.relations.iter().copied().zip(self.two_homes.iter().copied()).collect();
         for (relation, two) in kinds {
             let sampling = Sampling::Events { round_trips: round_trips(relation) };
-            let orders = self.spans(kernel, false, 1, sampling, WARM_UP);
+            let orders = self.spans(kernel, false, 1, sampling, self.warm_up(relation));
             self.other.insert((name, relation, two), orders.into());
+        }
+    }
+
+    /// Leaves little of what was prepared under a name.
+    pub fn shorten(&mut self, name: &'static str) {
+        let (lines, round_trips, warm_up) = SHORT_PILOT;
+        for (_, orders) in self.other.iter_mut().filter(|((of, ..), _)| *of == name) {
+            // A chase needs its places.
+            let places = |order: &SpanOrder| match order.kernel.cost {
+                Cost::Chase { .. } => order.lines,
+                Cost::PingPong { .. } | Cost::Stamp { .. } => order.lines.min(lines),
+            };
+            let short = |order: &SpanOrder| SpanOrder {
+                lines: places(order),
+                warm_up,
+                sampling: Sampling::Batches { visits: 1, round_trips },
+                ..order.clone()
+            };
+            *orders = orders.iter().map(short).collect();
         }
     }
 
