@@ -144,6 +144,17 @@ impl TrialFailure {
         matches!(self, TrialFailure::NotPinned { .. } | TrialFailure::CpuLost { .. })
     }
 
+    /// The same where a CPU quota stopped the process meanwhile: threads that are stopped do not finish, and seem to be gone.
+    #[must_use]
+    pub fn under_quota(self) -> TrialFailure {
+        match self {
+            TrialFailure::TimedOut { .. } | TrialFailure::PartnerLost { .. } => {
+                TrialFailure::of(format!("{self}; the CPU quota stopped this process meanwhile"))
+            }
+            other => other,
+        }
+    }
+
     /// A failure that is one sentence, ready to follow "failed: ".
     pub fn of(reason: impl Into<String>) -> TrialFailure {
         let (stdout, stderr) = (String::new(), String::new());

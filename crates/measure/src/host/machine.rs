@@ -309,8 +309,7 @@ impl Machine for HostMachine {
             trials.for_each(|recording| recording.disturbance.others_busy = true);
         }
         if self.look_at_quota() {
-            let trials = outcomes.iter_mut().flat_map(|round| round.trials.iter_mut().flatten());
-            trials.for_each(|recording| recording.disturbance.quota = true);
+            outcomes.iter_mut().for_each(blame_quota);
         }
         outcomes.into_iter().for_each(|outcome| drop(take(outcome)));
         Ok(())
@@ -342,7 +341,7 @@ impl Machine for HostMachine {
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         let outcome = self.trial_runner(1).perform(order, stop);
         let (others_busy, quota) = (self.look_at_others(), self.look_at_quota());
-        outcome.map(|outcome| PassOutcome { others_busy, quota, ..outcome })
+        told(outcome, others_busy, quota)
     }
 
     fn perform_trials(
@@ -352,7 +351,7 @@ impl Machine for HostMachine {
     ) -> Vec<Result<PassOutcome, TrialFailure>> {
         let outcomes = self.trial_runner(orders.len()).perform_all(orders, stop);
         let (others_busy, quota) = (self.look_at_others(), self.look_at_quota());
-        outcomes.into_iter().map(|outcome| Ok(PassOutcome { others_busy, quota, ..outcome? })).collect()
+        outcomes.into_iter().map(|outcome| told(outcome, others_busy, quota)).collect()
     }
 
     fn perform_work(&mut self, order: &WorkOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
@@ -371,6 +370,29 @@ impl Machine for HostMachine {
 
     fn is_busy(&self) -> Option<bool> {
         evidence::share_of_others(&self.usable()).map(|share| share > BUSY_SHARE)
+    }
+}
+
+/// Says of every trial of a round that a quota stopped the process.
+pub(super) fn blame_quota(round: &mut RoundOutcome) {
+    for trial in &mut round.trials {
+        match trial {
+            Ok(recording) => recording.disturbance.quota = true,
+            Err(failure) => *failure = failure.clone().under_quota(),
+        }
+    }
+}
+
+/// A pass with what went on around it.
+fn told(
+    outcome: Result<PassOutcome, TrialFailure>,
+    others_busy: bool,
+    quota: bool,
+) -> Result<PassOutcome, TrialFailure> {
+    match outcome {
+        Ok(outcome) => Ok(PassOutcome { others_busy, quota, ..outcome }),
+        Err(failure) if quota => Err(failure.under_quota()),
+        Err(failure) => Err(failure),
     }
 }
 

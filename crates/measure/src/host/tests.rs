@@ -10,7 +10,7 @@ use crate::machine::{
 use crate::stage::{Halt, Recorder, Stage};
 use crate::stop::Stop;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
-use coretalk_model::{CpuId, Picos, Samples, TrialFailure};
+use coretalk_model::{CpuId, Disturbance, Picos, Recording, Samples, TrialFailure};
 use std::time::{Duration, Instant};
 
 /// Counts up one word in turns: even numbers belong to role 0.
@@ -336,6 +336,26 @@ fn offsets_between_engaged_cpus_are_measured() {
     assert_eq!(there.bound_ticks, there.round_trip_ticks as f64 / 2.0 + report.step_ticks as f64);
     assert!(machine.is_busy().is_some());
     assert!(machine.examine().iter().any(|finding| finding.id == "tsc-sync"));
+}
+
+#[test]
+fn a_trial_that_a_quota_stopped_says_so_whether_it_has_a_value_or_not() {
+    let (zero, disturbance) = (Picos::ZERO, Disturbance::default());
+    let measured = Recording { started: zero, elapsed: zero, spans: vec![], core_ghz: vec![], disturbance };
+    let trials = vec![
+        Ok(measured),
+        Err(TrialFailure::TimedOut { limit: Picos::from_ms(2_000) }),
+        Err(TrialFailure::PartnerLost { cpu: CpuId(8) }),
+        Err(TrialFailure::CpuLost { cpu: CpuId(8) }),
+    ];
+    let mut round = RoundOutcome { started: zero, elapsed: zero, trials };
+    super::machine::blame_quota(&mut round);
+    let said = |trial: usize| round.trials[trial].as_ref().unwrap_err().to_string();
+    assert!(round.trials[0].as_ref().unwrap().disturbance.quota);
+    let stopped = "; the CPU quota stopped this process meanwhile";
+    assert_eq!(said(1), format!("the threads did not finish within 2.00 s{stopped}"));
+    assert_eq!(said(2), format!("the thread on CPU 8 stopped responding{stopped}"));
+    assert_eq!(said(3), "CPU 8 was taken away during the run");
 }
 
 #[test]
