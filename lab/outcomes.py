@@ -144,7 +144,7 @@ def taken_before(left: Left, machine: Machine, disturbance: Disturbance) -> Iter
     yield from expect(left, "run", 3)
     said = left.err("run")
     told = f"CPU {machine.victim} is offline" if disturbance.why == "offline" else f"CPU {machine.victim} "
-    if told not in said or "exist" in said or len(said.splitlines()) != 1:
+    if told not in said or "not exist" in said or len(said.splitlines()) != 1:
         yield f"the refusal is no sentence about CPU {machine.victim}: {said[:200]}"
     if disturbance.why == "cpuset" and not re.search("cpuset|control group|allowed", said):
         yield f"the refusal does not name the cpuset: {said[:200]}"
@@ -216,8 +216,11 @@ def throttled(left: Left, outcome: Outcome) -> Iterator[str]:
         yield "the screen does not say that a quota stopped the process"
     flags = [entry.get("flags") or [] for _, entry, _ in entries(document)]
     flags += [place["flags"] for comparison in document["comparisons"] for place in comparison["placements"]]
-    if not any("quota" in entry for entry in flags):
-        yield "nothing is flagged `quota`"
+    # What it stopped for too long has no value to be flagged, and a reason; where nothing has a value it is told of the run.
+    reasons = [entry.get("reason") or "" for _, entry, _ in entries(document)]
+    measured = document["comparisons"] or any(has_value for _, _, has_value in entries(document))
+    if measured and not any("quota" in told for told in [*flags, *reasons]):
+        yield "nothing is flagged `quota`, and no reason names it"
 
 
 def full(left: Left, outcome: Outcome) -> Iterator[str]:
