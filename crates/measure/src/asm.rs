@@ -215,8 +215,7 @@ fn listing(code: &[u8], _address: u64, _name_of: &dyn Fn(u64) -> Option<String>)
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
-    use crate::probes::{kernel_by_id, kernels};
-    use std::collections::BTreeMap;
+    use crate::probes::kernels;
 
     #[test]
     fn every_kernel_shows_the_code_of_every_role() {
@@ -310,6 +309,8 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn hints_and_clock_reads_are_in_the_code_where_they_belong() {
+        use crate::probes::kernel_by_id;
+        use std::collections::BTreeMap;
         let mut read: BTreeMap<String, Vec<AsmBlock>> = BTreeMap::new();
         let mut count = |id: &str, role: usize, what: &str| {
             let code = || disassemble(kernel_by_id(id).unwrap()).unwrap();
