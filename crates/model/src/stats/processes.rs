@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 /// A process of a runtime settles at a speed of its own (three of one program took 80, 109 and 125 ns for the same), so
 /// that its passes agree with each other and not with those of the next: an interval over passes would be narrow around
 /// the mean of a few processes that happened to be. What processes say is independent, and how passes scatter inside is in
-/// it (Kalibera and Jones 2013, "Rigorous benchmarking in reasonable time": the outermost level decides). Of one process
-/// alone nothing is known of others: its interval is that of its passes, and holds for it.
+/// it (Kalibera and Jones 2013, "Rigorous benchmarking in reasonable time": the outermost level decides). No end lies below
+/// zero where no process does. Of one process alone nothing is known of others: its interval is that of its passes, and
+/// holds for it.
 ///
 /// ```
 /// use coretalk_model::stats::{Analysis, processes_interval};
@@ -40,7 +41,9 @@ pub fn processes_interval(
     let medians: Vec<f64> = processes.values().filter_map(|values| median(values)).collect();
     let (point, n) = (mean(&medians)?, medians.len() as f64);
     let reach = student(1.0 - analysis.alpha() / 2.0, n - 1.0) * (variance(&medians)? / n).sqrt();
-    let (low, high) = (point - reach, point + reach);
+    // Times and rates: of few processes far apart the interval would reach below nothing.
+    let least = if medians.iter().all(|median| *median >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
+    let (low, high) = ((point - reach).max(least), point + reach);
     Some(Estimate { point, low, high, confidence: 0.95, effective_n: n }.widened_to(floor_relative))
 }
 
@@ -87,6 +90,8 @@ mod tests {
     fn two_processes_are_few() {
         let found = processes_interval(&[(0, 100.0), (1, 101.0)], Analysis::FIRST, 0.0).unwrap();
         assert!(found.half_width() > 10.0, "two say little of others: {found:?}");
+        let far = processes_interval(&[(0, 100.0), (1, 900.0)], Analysis::FIRST, 0.0).unwrap();
+        assert!(far.low == 0.0 && far.high > 1_000.0, "no time is less than nothing: {far:?}");
         let same = processes_interval(&[(0, 100.0), (1, 100.0)], Analysis::FIRST, 0.02).unwrap();
         assert_eq!((same.low, same.high), (98.0, 102.0), "and the floor holds for them too");
     }
