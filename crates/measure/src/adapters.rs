@@ -30,6 +30,8 @@ pub mod pool;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub mod process;
 #[cfg(all(target_os = "linux", not(miri)))]
+pub mod runtimes;
+#[cfg(all(target_os = "linux", not(miri)))]
 mod tree;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub mod workshop;
@@ -37,7 +39,7 @@ pub mod workshop;
 pub use description::{Description, DescriptionError, Offer};
 pub use error::AdapterError;
 pub use pass::{Note, Pass, RoleAccount};
-pub use protocol::{Events, Kind, Operation, Payload, Request};
+pub use protocol::{Asked, Events, Kind, Operation, Payload, Request};
 
 use std::ffi::OsString;
 

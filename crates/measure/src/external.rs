@@ -68,6 +68,13 @@ pub const FORKS: &str = "forks";
 /// How many there are where nothing is said: five have an interval, and one slow process does not decide.
 pub const DEFAULT_FORKS: u32 = 5;
 
+/// The option of a run that says where the other threads of runtimes run: a list of CPUs, or [`SAME`].
+pub const HELPERS: &str = "helpers";
+/// They run on the CPUs that are measured.
+pub const SAME: &str = "same";
+/// The option of a run that holds adapters that were typed: `NAME=COMMAND`, a line each.
+pub const TYPED: &str = "adapters";
+
 /// How many processes of each runtime a run has.
 pub fn forks(options: &Parameters) -> u32 {
     options.number(FORKS).map_or(DEFAULT_FORKS, |forks| forks as u32).max(1)

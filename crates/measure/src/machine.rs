@@ -3,6 +3,10 @@
 //! Everything above this trait (plan, schedule, session, statistics, store, reports) never knows whether the machine
 //! is real. The machine owns time: on a simulated one, budgets, gaps and ETAs count virtual time and nothing sleeps.
 
+#[cfg(all(target_os = "linux", not(miri)))]
+use crate::adapters::catalogue::Recipe;
+#[cfg(all(target_os = "linux", not(miri)))]
+use crate::adapters::runtimes::{Prepared, Shop};
 use crate::kernel::Kernel;
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
@@ -85,6 +89,35 @@ pub trait Machine {
     /// What the machine lacks for a trial, found out by trying; `None` where nothing.
     fn lacks(&self, _probe: &dyn SeriesProbe, _spec: &TrialSpec) -> Option<String> {
         None
+    }
+
+    /// Makes a runtime ready to perform trials, which may build its adapter, and says what it offers or why it cannot be had;
+    /// once for each. `None` of a machine on which no program performs what runtimes do.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn prepare_runtime(
+        &mut self,
+        _recipe: &Recipe,
+        _shop: &Shop<'_>,
+        _building: &mut dyn FnMut(&Recipe),
+        _stop: &Stop,
+    ) -> Option<&Prepared> {
+        None
+    }
+
+    /// Lets everything settle that performs these trials and has to, for `most` in all; `told` hears of each. Before any of
+    /// them is performed, so that no pass waits for it.
+    fn warm_up(
+        &mut self,
+        _orders: &[TrialOrder<'_>],
+        _most: Picos,
+        _told: &mut dyn FnMut(String),
+        _stop: &Stop,
+    ) {
+    }
+
+    /// How long [`warm_up`](Machine::warm_up) takes at most.
+    fn longest_warm_up(&self, _orders: &[TrialOrder<'_>], _most: Picos) -> Picos {
+        Picos::ZERO
     }
 
     /// Performs one pass of one trial of a series, on workers that are engaged.

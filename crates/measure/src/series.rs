@@ -4,6 +4,8 @@
 //! The machine asks the probe, so that a new family touches neither side: on the host it gets a [`TrialContext`] of
 //! pinned threads, on a simulated machine a [`Pricing`] that prices what its roles do.
 
+use crate::adapters::pass::Pass;
+use crate::adapters::protocol::Asked;
 use crate::external::External;
 use crate::kernel::Kernel;
 use crate::pricing::Pricing;
@@ -76,6 +78,19 @@ pub trait SeriesProbe: Sync {
     /// What a runtime has to perform for a trial; `None` for what this program performs itself.
     fn external(&self, spec: &TrialSpec) -> Option<External> {
         External::parse(spec.parameters.text(self.named_by()?)?)
+    }
+
+    /// What a runtime is asked for a trial.
+    ///
+    /// # Errors
+    /// Why no runtime can perform it.
+    fn asked(&self, spec: &TrialSpec, _options: &Parameters) -> Result<Asked, RequestError> {
+        Err(RequestError::Unfit(format!("no runtime can perform {}", spec.label()).into()))
+    }
+
+    /// What a pass of a runtime says of a trial.
+    fn told(&self, _spec: &TrialSpec, pass: &Pass) -> Observed {
+        pass.observed()
     }
 
     /// What stands on simulated machines for what runtimes perform.

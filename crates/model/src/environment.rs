@@ -72,6 +72,8 @@ pub struct Environment {
     /// Libraries whose queues and locks are measured, with their versions, and the `allocator` behind messages on the
     /// heap.
     pub libraries: BTreeMap<String, String>,
+    /// Runtimes in other languages that took part, by the word before the colon of what they perform, with their versions.
+    pub runtimes: BTreeMap<String, String>,
     /// What was granted of priority: `nice -20`, `fifo 50`, `normal` …
     pub priority: Option<String>,
     /// What only the user knows (`--note fabric=1800MHz`).

@@ -1,5 +1,6 @@
 //! Values as typed on the command line, each with the sentence that says what is wrong with it.
 
+use coretalk_measure::external::{External, SAME};
 use coretalk_model::{CpuId, CpuSet, Picos, time};
 use std::ops::RangeInclusive;
 
@@ -27,6 +28,52 @@ pub fn cpu_list(text: &str) -> Result<CpuSet, String> {
         named = named.union(&part);
     }
     if set.is_empty() { Err("it lists no CPU (expected for example `0-3,8`)".into()) } else { Ok(set) }
+}
+
+/// An adapter as typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdapterWord {
+    /// The word before the colon of what it performs.
+    pub name: String,
+    /// Its program and arguments.
+    pub words: Vec<String>,
+}
+
+impl std::fmt::Display for AdapterWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}={}", self.name, self.words.join(" "))
+    }
+}
+
+/// `lua=luajit adapter.lua`.
+pub fn adapter(text: &str) -> Result<AdapterWord, String> {
+    let expected = "expected NAME=COMMAND, such as `lua=luajit adapter.lua`";
+    let (name, command) = text.split_once('=').ok_or(expected)?;
+    if !External::is_runtime(name) {
+        return Err(format!(
+            "`{name}` cannot be a name: use letters a to z, digits and `-`, a letter first, and no word that stands \
+             before a colon already"
+        ));
+    }
+    let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+    if words.is_empty() { Err(expected.into()) } else { Ok(AdapterWord { name: name.to_owned(), words }) }
+}
+
+/// Where other threads of runtimes run, as typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HelpersWord {
+    /// On the CPUs that are measured.
+    Same,
+    /// On these.
+    On(CpuSet),
+}
+
+/// `same`, or a list of CPUs.
+pub fn helpers(text: &str) -> Result<HelpersWord, String> {
+    match text {
+        SAME => Ok(HelpersWord::Same),
+        list => cpu_list(list).map(HelpersWord::On),
+    }
 }
 
 /// `2%`, as a share of 1.

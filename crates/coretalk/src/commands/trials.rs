@@ -25,7 +25,7 @@ pub fn act(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, F
         return resume::act_on_trials(invocation, Some(args), run, &stop);
     }
     let (mut machine, seed) = machine::open_seeded(global)?;
-    let SeriesRequested { settings, notices, options } = request(&*machine, global, args, seed)?;
+    let SeriesRequested { settings, notices, options } = request(&mut *machine, global, args, seed, &stop)?;
     let outputs = Outputs::open(&options.output, Measured::Trials(&settings), &stop)?;
     for notice in &notices {
         remark(options.output.verbosity, Verbosity::Normal, notice);
@@ -42,8 +42,9 @@ pub fn act(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, F
 /// As measuring itself would be refused.
 pub fn plan(invocation: &Invocation, args: &dyn SeriesArgs) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
-    let (machine, seed) = machine::open_seeded(global)?;
-    let requested = request(&*machine, global, args, seed)?;
+    let stop = signals::stop()?;
+    let (mut machine, seed) = machine::open_seeded(global)?;
+    let requested = request(&mut *machine, global, args, seed, &stop)?;
     let plan = series::plan(&*machine, &requested.settings);
     say(global, &[report::plan::series_plan(&plan, &requested.settings)])
 }

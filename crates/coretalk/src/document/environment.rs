@@ -53,6 +53,8 @@ pub struct EnvironmentDoc {
     pub(crate) build_facts: Option<BuildDoc>,
     /// Libraries whose queues and locks are measured, with their versions, and the allocator; empty where simulated.
     pub(crate) libraries: BTreeMap<String, String>,
+    /// Runtimes in other languages that took part (`java`), with their versions.
+    pub(crate) runtimes: BTreeMap<String, String>,
     pub(crate) priority: Option<String>,
     /// What only the user knows.
     pub(crate) notes: BTreeMap<String, String>,
@@ -172,6 +174,7 @@ impl EnvironmentDoc {
             build: environment.build,
             build_facts: environment.build_facts.map(BuildDoc::of),
             libraries: environment.libraries,
+            runtimes: environment.runtimes,
             priority: environment.priority,
             notes: environment.notes,
             doctor: findings.iter().map(FindingDoc::of).collect(),

@@ -40,9 +40,7 @@ pub fn list(found: &[Listed], users: &Path, cache: &Path) -> Vec<Block<'static>>
         blocks.push(Block::Prose("No adapter can be used here.".to_owned()));
     } else {
         blocks.extend([Block::Table(here), Block::Gap]);
-        let offers = "What they offer. `coretalk adapters check` tries it on this machine; queue, wait and wake take these names on \
-                      simulated machines only, as far as they have a price there:";
-        blocks.push(Block::Prose(offers.to_owned()));
+        blocks.push(Block::Prose("What they offer, beside the names of coretalk in one list:".to_owned()));
         blocks.extend(names);
     }
     if !lacking.is_empty() {
@@ -175,6 +173,7 @@ mod tests {
             late,
             flags: Flags::NONE,
             notes,
+            elapsed: Duration::from_nanos(ns),
         }
     }
 

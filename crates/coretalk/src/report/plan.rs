@@ -6,9 +6,9 @@ use super::text::{bytes, count, duration, grouped, percent, plain};
 use crate::blocks::{Block, Column, Table};
 use coretalk_measure::session::latency::PlanReport;
 use coretalk_measure::session::series::SeriesPlan;
-use coretalk_model::Topology;
 use coretalk_model::place::{MOST_REPETITIONS, PlaceSettings, Role, least_repetitions};
 use coretalk_model::series::SeriesSettings;
+use coretalk_model::{Picos, Topology};
 
 /// The plan of a latency run.
 pub fn plan(plan: &PlanReport, topology: &Topology) -> Block<'static> {
@@ -60,6 +60,10 @@ pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings) -> Block<'stati
     }
     if let Some(samples) = settings.options.number("samples") {
         row("samples", format!("{} per trial, if the budget allows", grouped(samples as i64)));
+    }
+    if plan.settling > Picos::ZERO {
+        let settling = duration(plan.settling.secs());
+        row("before", format!("processes of runtimes settle, for at most {settling}"));
     }
     let [short, long] = plan.machine_time.map(|time| duration(time.secs()));
     if let Some(messages) = messages {

@@ -51,6 +51,8 @@ pub(super) fn blocks(
              of the CPU time that threads beside the two measured ones used.{more}"
         )));
         blocks.push(Block::Table(table(series, &shown)));
+        let version = |(name, version): (&String, &String)| format!("{}: {}", plain(name), plain(version));
+        blocks.extend(report.environment.runtimes.iter().map(version).map(Block::Remark));
     }
     if report.environment.simulated.is_some() {
         blocks.extend(twins(probe, trials).into_iter().map(Block::Remark));

@@ -7,10 +7,10 @@ use crate::args::words::OrderWord;
 use crate::exit::Failure;
 use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
 use crate::resolve::run_options::RunOptions;
-use crate::resolve::runtimes;
+use crate::resolve::{output, runtimes};
 use coretalk_measure::series::{SeriesRequest, headlines, representative_pairs};
 use coretalk_measure::session::series::least_span;
-use coretalk_measure::{Machine, probes};
+use coretalk_measure::{Machine, Stop, probes};
 use coretalk_model::latency::{PairChoice, Parallel};
 use coretalk_model::series::{Headline, SeriesSettings, TrialSpec};
 use coretalk_model::stats::ANALYSES;
@@ -36,12 +36,13 @@ pub struct SeriesRequested {
 /// [`Failure`]: a CPU that does not exist or is not allowed, too few of them, an unknown name, a feature that the CPU
 /// lacks where nothing else was asked for.
 pub fn request(
-    machine: &dyn Machine,
+    machine: &mut dyn Machine,
     global: &Global,
     args: &dyn SeriesArgs,
     seed: u64,
+    stop: &Stop,
 ) -> Result<SeriesRequested, Failure> {
-    let topology = machine.topology();
+    let topology = &machine.topology().clone();
     if !args.may_share_a_cpu() {
         two_cpus_each(args.pairs(), &format!("`{}`", args.probe()))?;
     }
@@ -77,12 +78,14 @@ pub fn request(
     let trials = probe
         .trials(&SeriesRequest { topology, cpus: &cpus, pairs: &pairs, options: &options })
         .map_err(|error| Failure::Usage(error.to_string()))?;
-    let (trials, mut notices) = possible(machine, trials)?;
-    let (options, ignored) = match args.runtime() {
-        Some(args) => runtimes::options(args, &trials, options),
+    let (options, mut notices) = match args.runtime() {
+        Some(args) => runtimes::options(args, machine, &trials, options)?,
         None => (options, Vec::new()),
     };
-    notices.extend(ignored);
+    let verbosity = output::options(global).verbosity;
+    notices.extend(runtimes::prepare(machine, &trials, &options, verbosity, stop)?);
+    let (trials, skipped) = possible(machine, trials)?;
+    notices.extend(skipped);
     let budget = args.budget() + of_long_passes(&trials);
     let settings = SeriesSettings {
         probes: vec![args.probe().to_owned()],

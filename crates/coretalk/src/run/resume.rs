@@ -10,7 +10,7 @@ use crate::exit::{ExitCode, Failure};
 use crate::resolve::map::{self, Measuring};
 use crate::resolve::output::{Verbosity, remark};
 use crate::resolve::run_options::RunOptions;
-use crate::resolve::{machine, trials};
+use crate::resolve::{machine, runtimes, trials};
 use crate::run::measure::{RunPlan, perform};
 use crate::run::outputs::{Measured, Outputs};
 use crate::run::saved;
@@ -300,11 +300,16 @@ pub fn act_on_trials(
         };
     }
     let mut machine = found.machine(invocation)?;
-    same_trials(invocation, args, &*machine, &settings)?;
+    same_trials(invocation, args, &mut *machine, &settings, stop)?;
     if found.needs_nothing(invocation, settings.budget)? {
         return Ok(ExitCode::Done);
     }
+    let verbosity = found.options.output.verbosity;
+    let notices = runtimes::prepare(&mut *machine, &settings.trials, &settings.options, verbosity, stop)?;
     let outputs = Outputs::open(&found.options.output, Measured::Trials(&settings), stop)?;
+    for notice in &notices {
+        remark(verbosity, Verbosity::Normal, notice);
+    }
     let workers = Some(trials::workers(&settings, &found.file.topology()?));
     let (options, ResumedSegment { segment, plan }) =
         found.go_on(invocation, &mut *machine, workers, stop)?;
@@ -315,8 +320,9 @@ pub fn act_on_trials(
 fn same_trials(
     invocation: &Invocation,
     args: Option<&dyn SeriesArgs>,
-    machine: &dyn Machine,
+    machine: &mut dyn Machine,
     was: &SeriesSettings,
+    stop: &Stop,
 ) -> Result<(), Failure> {
     let differs = |option: &str| {
         Err(Failure::Usage(format!(
@@ -350,8 +356,8 @@ fn same_trials(
     let chooses =
         |typed: &&TypedOption| ["cpus", "smt"].contains(&typed.id.as_str()) || !is_shared(&typed.id);
     let Some(option) = invocation.typed.iter().find(chooses) else { return Ok(()) };
-    let is_same = |global: &Global| -> Result<bool, Failure> {
-        let now = trials::request(machine, global, args, was.seed)?.settings;
+    let mut is_same = |global: &Global| -> Result<bool, Failure> {
+        let now = trials::request(machine, global, args, was.seed, stop)?.settings;
         Ok(now.trials == was.trials && now.options == was.options)
     };
     let unordered = Global { order: None, ..global.clone() };

@@ -32,7 +32,7 @@ pub struct ResumeRefusal {
 }
 
 /// Whether numbers measured in two segments belong into one run: CPU model, kernel, tool version and allowed CPUs must
-/// agree, and simulated machines go with themselves only.
+/// agree, versions of runtimes too, and simulated machines go with themselves only.
 ///
 /// # Errors
 /// [`ResumeRefusal`] names the first difference.
@@ -51,6 +51,13 @@ pub fn compatible(was: &Conditions, here: &Conditions) -> Result<(), ResumeRefus
             ("the allowed CPUs", conditions.allowed.to_string()),
         ]
     };
+    // Of runtimes: of one that is not here any more there are no new passes.
+    for (name, was) in &was.environment.runtimes {
+        if let Some(here) = here.environment.runtimes.get(name).filter(|here| *here != was) {
+            let named = |version: &str| format!("{name} {version}");
+            return Err(ResumeRefusal { what: "the runtime", was: named(was), here: named(here) });
+        }
+    }
     for ((what, was), (_, here)) in facts(was).into_iter().zip(facts(here)) {
         if was != here {
             return Err(ResumeRefusal { what, was, here });

@@ -8,6 +8,7 @@ use coretalk::args::{Cli, Command};
 use coretalk::resolve::machine;
 use coretalk::resolve::map::{Measuring, Request, request};
 use coretalk::resolve::trials::{self, SeriesRequested};
+use coretalk_measure::Stop;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
@@ -77,6 +78,8 @@ const OF_TRIALS: &[(&str, &str, &[Effect])] = &[
             ("pairs", "--pairs 1-0", ""),
             ("samples", "--samples 9", ""),
             ("forks", "--primitive java:park --forks 2", "--primitive java:park"),
+            ("helpers", "--primitive java:park --helpers same", "--primitive java:park"),
+            ("adapter", "--primitive java:park --adapter java=x", "--primitive java:park"),
         ],
     ),
     (
@@ -91,6 +94,8 @@ const OF_TRIALS: &[(&str, &str, &[Effect])] = &[
             ("trips", "--trips 9", ""),
             ("pairs", "--pairs 1-0", ""),
             ("forks", "--strategy java:busy --forks 2", "--strategy java:busy"),
+            ("helpers", "--strategy java:busy --helpers 3", "--strategy java:busy"),
+            ("adapter", "--strategy java:busy --adapter java=x", "--strategy java:busy"),
         ],
     ),
     (
@@ -170,8 +175,8 @@ fn of_trials(command: &str, machine: &str, words: &str) -> SeriesRequested {
         other => panic!("{other:?} measures no trials"),
     };
     let global = &invocation.cli.global;
-    let machine = machine::open(global.machine.as_ref(), 7).unwrap();
-    trials::request(&*machine, global, args, 7).unwrap()
+    let mut machine = machine::open(global.machine.as_ref(), 7).unwrap();
+    trials::request(&mut *machine, global, args, 7, &Stop::new()).unwrap()
 }
 
 #[test]

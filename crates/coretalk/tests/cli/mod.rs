@@ -2,6 +2,8 @@
 //! are not let finish.
 
 #[cfg(target_os = "linux")]
+mod adapted;
+#[cfg(target_os = "linux")]
 mod adapters;
 mod advising;
 #[cfg(target_os = "linux")]

@@ -13,14 +13,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Long enough that it cannot be over before the signal.
 const LONG: [&str; 4] = ["--machine", "sim:epyc-2s-192", "--seed", "1"];
 
-fn send(signal: &str, running: &Running) {
+pub fn send(signal: &str, running: &Running) {
     // What every shell has built in; `kill` as a program is not everywhere.
     let command = format!("kill -{signal} {}", running.child.id());
     assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success(), "{command}");
 }
 
 /// Waits until the run has a file, and so measures or is about to.
-fn wait_for_file(tool: &Tool) {
+pub fn wait_for_file(tool: &Tool) {
     let began = Instant::now();
     while run_file(&tool.path().join("runs")).is_none() {
         assert!(began.elapsed() < PATIENCE, "no run file");
@@ -29,7 +29,7 @@ fn wait_for_file(tool: &Tool) {
 }
 
 /// The exit code, and what standard error says.
-fn end(running: &mut Running) -> (Option<i32>, String) {
+pub fn end(running: &mut Running) -> (Option<i32>, String) {
     let began = Instant::now();
     let status = loop {
         if let Some(status) = running.child.try_wait().unwrap() {
@@ -47,7 +47,7 @@ fn end(running: &mut Running) -> (Option<i32>, String) {
 }
 
 /// No process is left that was started with the store of this tool.
-fn nobody_is_left(tool: &Tool) {
+pub fn nobody_is_left(tool: &Tool) {
     let store = tool.path().join("runs").to_string_lossy().into_owned();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();

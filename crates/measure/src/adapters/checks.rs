@@ -6,7 +6,7 @@ use super::pass::{Pass, RoleAccount};
 use super::protocol::{Events, Request};
 use super::tree::Tree;
 use coretalk_model::{Flag, Flags};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// More than this share of CPU time outside of the roles is a doubt, …
 const ELSEWHERE: f64 = 0.1;
@@ -82,7 +82,8 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     let events = (request.events == Events::Each).then_some(answer.events);
     let (outside, late) = (shares.map(|[outside, _]| outside), shares.map(|[_, late]| late));
     let flags = flags(outside);
-    Ok(Pass { fork: 0, count, ns, events, roles, outside, late, flags, notes: answer.notes })
+    let elapsed = Duration::ZERO;
+    Ok(Pass { fork: 0, count, ns, events, roles, outside, late, flags, notes: answer.notes, elapsed })
 }
 
 fn accounts(evidence: &Evidence) -> Result<[RoleAccount; 2], AdapterError> {
@@ -136,7 +137,6 @@ mod tests {
     use super::super::tree::Thread;
     use super::*;
     use coretalk_model::{CpuId, Histogram};
-    use std::time::Duration;
 
     fn request() -> Request {
         Request {

@@ -38,6 +38,17 @@ pub enum Lacking {
     Adapter(#[from] AdapterError),
 }
 
+impl Offered {
+    /// Which version of the runtime it is, and of what compiled it.
+    pub fn version(&self) -> String {
+        let runtime = &self.description.runtime;
+        match &self.ready.version {
+            Some(compiler) if !compiler.contains(runtime.as_str()) => format!("{runtime}; {compiler}"),
+            _ => runtime.clone(),
+        }
+    }
+}
+
 impl Lacking {
     /// Whether somebody wished to end.
     pub fn is_interrupted(&self) -> bool {

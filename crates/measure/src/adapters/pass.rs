@@ -1,6 +1,9 @@
 //! [`Pass`]: what one pass of an adapter says, once everything that can be checked of it was checked.
 
-use coretalk_model::{Flags, Histogram};
+use coretalk_model::runtime::names;
+use coretalk_model::series::Observed;
+use coretalk_model::{Flag, Flags, Histogram};
+use std::time::Duration;
 
 /// What one pass says.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +28,16 @@ pub struct Pass {
     pub flags: Flags,
     /// What the adapter says beside, in its own words and order.
     pub notes: Vec<Note>,
+    /// How long it took from the request to `done`.
+    pub elapsed: Duration,
 }
+
+/// The remark that counts collections of garbage.
+const COLLECTIONS: &str = "gc";
+/// The remark that says what one read of the clock costs, which is no count.
+const CLOCK: &str = "clock_ns";
+/// What stands before the name of every other remark that is a number, among the counts of a pass.
+const NOTE: &str = "note_";
 
 /// What the system says of one role, over its pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,6 +70,31 @@ impl Pass {
     /// Nanoseconds of one operation, on average.
     pub fn ns_per_operation(&self) -> f64 {
         self.ns as f64 / self.count as f64
+    }
+
+    /// What every pass of a runtime says, whatever it measures. How much was done by other threads is judged over all
+    /// passes of a trial, and not for each.
+    pub fn observed(&self) -> Observed {
+        let mut observed = Observed::default();
+        if self.flags.contains(Flag::Cold) {
+            observed.flags.set(Flag::Cold);
+        }
+        if let Some(outside) = self.outside {
+            observed.value(names::OUTSIDE, outside);
+        }
+        for note in self.notes.iter().filter(|note| note.name != CLOCK) {
+            let Some(count) = note.number().filter(|count| *count >= 0.0) else { continue };
+            match note.name.as_str() {
+                COLLECTIONS => observed.count(names::COLLECTIONS, count as u64),
+                name => observed.count(&format!("{NOTE}{name}"), count as u64),
+            }
+        }
+        observed
+    }
+
+    /// What one read of the clock of the runtime costs in nanoseconds, where it says so.
+    pub fn clock_ns(&self) -> Option<f64> {
+        self.note(CLOCK)?.number()
     }
 
     /// The remark of a name.

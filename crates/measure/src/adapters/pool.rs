@@ -76,9 +76,13 @@ impl Pool {
     /// # Errors
     /// [`AdapterError`]: it cannot be started, or cannot be understood.
     pub fn start(adapter: &Adapter, settings: PoolSettings, stop: &Stop) -> Result<Pool, AdapterError> {
-        let description = describe(adapter, &settings.start, stop)?;
+        Ok(Pool::of(adapter, describe(adapter, &settings.start, stop)?, settings))
+    }
+
+    /// The same of an adapter that has said what it offers.
+    pub fn of(adapter: &Adapter, description: Description, settings: PoolSettings) -> Pool {
         let forks = (0..settings.forks.max(1)).map(|_| None).collect();
-        Ok(Pool { adapter: adapter.clone(), settings, description, forks, turns: BTreeMap::new() })
+        Pool { adapter: adapter.clone(), settings, description, forks, turns: BTreeMap::new() }
     }
 
     /// What the adapter offers.
@@ -93,14 +97,40 @@ impl Pool {
     /// # Errors
     /// [`AdapterError`]. The process is replaced when its turn comes again, unless it refused.
     pub fn perform(&mut self, request: &Request, span: Duration, stop: &Stop) -> Result<Pass, AdapterError> {
+        let warm_up = self.warm_request(request)?;
+        let turn = self.turns.entry(key(request)).or_default();
+        let index = *turn % self.forks.len();
+        *turn += 1;
+        self.with(index, |fork, settings| {
+            fork.warm_up(&warm_up, settings, stop)?;
+            fork.perform(request, span, settings, stop)
+        })
+    }
+
+    /// Lets every process settle that is to perform this, so that no pass has to wait for it.
+    ///
+    /// # Errors
+    /// [`AdapterError`] of the first that fails; those after it are not tried.
+    pub fn warm_up(&mut self, request: &Request, stop: &Stop) -> Result<(), AdapterError> {
+        let warm_up = self.warm_request(request)?;
+        (0..self.forks.len())
+            .try_for_each(|index| self.with(index, |fork, settings| fork.warm_up(&warm_up, settings, stop)))
+    }
+
+    fn warm_request(&self, request: &Request) -> Result<Request, AdapterError> {
         let kind = request.operation.kind();
         let Some(offer) = self.description.find(kind, &request.name) else {
             return Err(AdapterError::NotOffered { what: format!("{} `{}`", kind.word(), request.name) });
         };
-        let most_capacity = *offer.capacities.end();
-        let turn = self.turns.entry(key(request)).or_default();
-        let index = *turn % self.forks.len();
-        *turn += 1;
+        Ok(warm_request(request, *offer.capacities.end(), &self.settings.start.allowed))
+    }
+
+    /// Has a process do something, which is started where it is not there. Only one that did it, or refused to, is kept.
+    fn with<T>(
+        &mut self,
+        index: usize,
+        task: impl FnOnce(&mut Fork, &PoolSettings) -> Result<T, AdapterError>,
+    ) -> Result<T, AdapterError> {
         let mut fork = match self.forks[index].take() {
             Some(fork) => fork,
             None => Fork {
@@ -109,14 +139,16 @@ impl Pool {
                 warmths: BTreeMap::new(),
             },
         };
-        let warm_up = warm_request(request, most_capacity, &self.settings.start.allowed);
-        let done = fork
-            .warm_up(&warm_up, &self.settings, stop)
-            .and_then(|()| fork.perform(request, span, &self.settings, stop));
+        let done = task(&mut fork, &self.settings);
         if matches!(done, Ok(_) | Err(AdapterError::Refused { .. })) {
             self.forks[index] = Some(fork);
         }
         done
+    }
+
+    /// CPU time of all processes that are there, in nanoseconds, as far as the system says.
+    pub fn used_ns(&self) -> u64 {
+        self.forks.iter().flatten().map(|fork| fork.process.used_ns()).sum()
     }
 
     /// Closes the input of every process and expects them to end by themselves.

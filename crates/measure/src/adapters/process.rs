@@ -114,6 +114,7 @@ impl Process {
 
     fn attempt(&mut self, request: &Request, helpers: &CpuSet, stop: &Stop) -> Result<Pass, AdapterError> {
         self.expect_silence(|line| AdapterError::Unasked { line })?;
+        let requested = Instant::now();
         self.passes += 1;
         let number = self.passes;
         // The first pass begins once the runtime has started.
@@ -141,7 +142,7 @@ impl Process {
         pins::prove(roles, request.cpus)?;
         let evidence = Evidence { roles, before, after, began, own_delay };
         let pass = checks::believe(request, answer, &evidence)?;
-        Ok(Pass { fork: self.fork, ..pass })
+        Ok(Pass { fork: self.fork, elapsed: requested.elapsed(), ..pass })
     }
 
     /// Both threads, once they are ready.
@@ -166,6 +167,11 @@ impl Process {
             Some(line) => Err(breach(cut(&line))),
             None => Ok(()),
         }
+    }
+
+    /// CPU time of everything that it consists of, in nanoseconds, as far as the system says.
+    pub fn used_ns(&self) -> u64 {
+        self.running.tree().processes.into_values().flatten().sum()
     }
 
     /// Closes the input of the adapter and expects it to end by itself.

@@ -34,6 +34,15 @@ impl Kind {
             Kind::Wake => "wake",
         }
     }
+
+    /// What a thing of it is called in a sentence.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Kind::Queue => "queue",
+            Kind::Wait => "way of waiting",
+            Kind::Wake => "wake-up",
+        }
+    }
 }
 
 /// What travels through a queue.
@@ -95,6 +104,17 @@ pub enum Events {
     Together,
     /// Each, by two reads of the clock of the runtime.
     Each,
+}
+
+/// What a trial asks of whatever runtime performs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked {
+    /// What is performed.
+    pub operation: Operation,
+    /// Whether single operations are timed.
+    pub events: Events,
+    /// Operations of a pass at most.
+    pub most: u64,
 }
 
 /// One pass, to be performed by an adapter.

@@ -172,13 +172,14 @@ const WINDOW: Picos = Picos::from_ms(200);
 struct Account {
     at: Picos,
     times: CpuTimes,
-    /// Time of all threads of this process, and of its children that have ended.
+    /// Time of all threads of this process, and of its children.
     own: Picos,
 }
 
 impl Account {
-    fn now() -> Option<Account> {
-        let own = sources::process_cpu() + sources::children_cpu();
+    /// `children` is what those have used that still run.
+    fn now(children: Picos) -> Option<Account> {
+        let own = sources::process_cpu() + sources::children_cpu() + children;
         Some(Account { at: sources::monotonic(), times: cpu_times()?, own })
     }
 
@@ -192,20 +193,21 @@ impl Account {
 }
 
 impl Others {
-    /// Watches these CPUs from now on.
-    pub fn watch(cpus: CpuSet) -> Others {
-        let first = Account::now();
+    /// Watches these CPUs from now on. `children` is what children of this process have used that still run.
+    pub fn watch(cpus: CpuSet, children: Picos) -> Others {
+        let first = Account::now(children);
         Others { cpus, latest: first.clone(), first, recent: None }
     }
 
-    /// Looks at the accounts; ends the window where it is long enough.
-    pub fn sample(&mut self) {
+    /// Looks at the accounts; ends the window where it is long enough. `children` tells what children of this process have
+    /// used that still run.
+    pub fn sample(&mut self, children: impl FnOnce() -> Picos) {
         let Some(begun) = &self.latest else { return };
         // Reading the accounts of many CPUs takes a millisecond.
         if sources::monotonic().saturating_sub(begun.at) < WINDOW {
             return;
         }
-        let Some(now) = Account::now() else { return };
+        let Some(now) = Account::now(children()) else { return };
         self.recent = now.others_since(begun, &self.cpus);
         self.latest = Some(now);
     }

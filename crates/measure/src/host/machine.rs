@@ -14,6 +14,10 @@ use super::surroundings;
 use super::work::Runner;
 use super::worker::Worker;
 use super::workers::{CoordinatorMask, Workers};
+use crate::adapters::catalogue::Recipe;
+use crate::adapters::pass::RoleAccount;
+use crate::adapters::runtimes::{Prepared, Runtimes, Shop};
+use crate::external::External;
 use crate::machine::{
     Allowance, BUSY_SHARE, Granted, Machine, MachineError, Round, RoundOutcome, WorkerSettings,
 };
@@ -21,7 +25,7 @@ use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use crate::work::WorkOrder;
 use coretalk_model::environment::BuildFacts;
-use coretalk_model::series::{PassOutcome, TrialSpec};
+use coretalk_model::series::{PassOutcome, RoleEvidence, TrialSpec};
 use coretalk_model::{
     Absence, CpuId, CpuSet, Environment, Finding, Level, Picos, Recording, TickRate, Topology, TrialFailure,
 };
@@ -54,6 +58,8 @@ pub struct HostMachine {
     quota: QuotaWatch,
     /// Who ends what programs leave, should this process be killed: asked for with the first program.
     watchdog: Option<Option<Watchdog>>,
+    /// What performs trials of runtimes in other languages.
+    runtimes: Runtimes,
     /// CPUs that were away while work ran, and since when, on the clock of the system.
     missed: BTreeMap<CpuId, Picos>,
 }
@@ -83,6 +89,7 @@ impl HostMachine {
             others: Others::default(),
             quota: QuotaWatch::begin(),
             watchdog: None,
+            runtimes: Runtimes::default(),
             missed: BTreeMap::new(),
         })
     }
@@ -143,9 +150,46 @@ impl HostMachine {
         }
     }
 
+    /// One pass of a trial that a runtime performs.
+    fn perform_external(
+        &mut self,
+        external: &External,
+        order: &TrialOrder<'_>,
+        stop: &Stop,
+    ) -> Result<PassOutcome, TrialFailure> {
+        let before = evidence::cpu_times();
+        let pass = self.runtimes.perform(external, order, stop)?;
+        let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));
+        let stolen = spent.and_then(|spent| spent.stolen_ms(&order.spec.placement.iter().copied().collect()));
+        let elapsed = Picos::from_secs(pass.elapsed.as_secs_f64());
+        let role = |account: &RoleAccount| RoleEvidence {
+            cpu_ns: account.cpu_ns,
+            voluntary: account.switches.map(|[voluntary, _]| voluntary as u32),
+            involuntary: account.switches.map(|[_, involuntary]| involuntary as u32),
+            core_ghz: None,
+            migrated: false,
+        };
+        Ok(PassOutcome {
+            started: self.now().saturating_sub(elapsed),
+            elapsed,
+            observed: order.probe.told(order.spec, &pass),
+            roles: pass.roles.iter().map(role).collect(),
+            steal_ms: stolen.map(|ms| ms as f32),
+            coordinator_shared: self.coordinator_mask.is_none(),
+            process: Some(pass.fork as u32),
+            ..PassOutcome::default()
+        })
+    }
+
+    /// CPU time of the processes of runtimes that are there.
+    fn adapters_cpu(&self) -> Picos {
+        Picos::from_ns(self.runtimes.used_ns() as f64)
+    }
+
     /// Looks at what others take. Gives whether it disturbs what was just measured.
     fn look_at_others(&mut self) -> bool {
-        self.others.sample();
+        let runtimes = &self.runtimes;
+        self.others.sample(|| Picos::from_ns(runtimes.used_ns() as f64));
         self.environment.others_share = self.others.share().or(self.environment.others_share);
         self.others.disturb()
     }
@@ -273,7 +317,7 @@ impl Machine for HostMachine {
         self.environment.priority = Some(granted.priority.clone());
         self.workers = Some(workers);
         self.worker_settings = settings.clone();
-        self.others = Others::watch(self.usable());
+        self.others = Others::watch(self.usable(), self.adapters_cpu());
         self.quota = QuotaWatch::begin();
         for node in nodes_of(&settings.cpus, &self.topology) {
             self.provide(node, 0)?;
@@ -331,15 +375,40 @@ impl Machine for HostMachine {
 
     fn lacks(&self, probe: &dyn SeriesProbe, spec: &TrialSpec) -> Option<String> {
         match probe.external(spec) {
-            Some(external) => Some(format!(
-                "`{external}` cannot be measured: this version performs what runtimes do on simulated machines only"
-            )),
+            Some(external) => self.runtimes.lacks(&external, probe, spec),
             None => probe.lacks(spec),
         }
     }
 
+    fn prepare_runtime(
+        &mut self,
+        recipe: &Recipe,
+        shop: &Shop<'_>,
+        building: &mut dyn FnMut(&Recipe),
+        stop: &Stop,
+    ) -> Option<&Prepared> {
+        let allowed = self.allowance.mask.intersection(&self.usable());
+        let prepared = self.runtimes.prepare(recipe, shop, &allowed, building, stop);
+        if let Ok(offered) = prepared {
+            self.environment.runtimes.insert(recipe.name.clone(), offered.version());
+        }
+        Some(prepared)
+    }
+
+    fn longest_warm_up(&self, orders: &[TrialOrder<'_>], most: Picos) -> Picos {
+        Picos::from_secs(self.runtimes.longest_warm_up(orders, most.duration()).as_secs_f64())
+    }
+
+    fn warm_up(&mut self, orders: &[TrialOrder<'_>], most: Picos, told: &mut dyn FnMut(String), stop: &Stop) {
+        self.runtimes.warm_up(orders, most.duration(), told, stop);
+        self.others = Others::watch(self.usable(), self.adapters_cpu());
+    }
+
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
-        let outcome = self.trial_runner(1).perform(order, stop);
+        let outcome = match order.probe.external(order.spec) {
+            Some(external) => self.perform_external(&external, order, stop),
+            None => self.trial_runner(1).perform(order, stop),
+        };
         let (others_busy, quota) = (self.look_at_others(), self.look_at_quota());
         told(outcome, others_busy, quota)
     }
@@ -349,6 +418,10 @@ impl Machine for HostMachine {
         orders: &[TrialOrder<'_>],
         stop: &Stop,
     ) -> Vec<Result<PassOutcome, TrialFailure>> {
+        // Processes of runtimes end with the thread that starts them: all of their passes are made by this one.
+        if orders.iter().any(|order| order.probe.external(order.spec).is_some()) {
+            return orders.iter().map(|order| self.perform_trial(order, stop)).collect();
+        }
         let outcomes = self.trial_runner(orders.len()).perform_all(orders, stop);
         let (others_busy, quota) = (self.look_at_others(), self.look_at_quota());
         outcomes.into_iter().map(|outcome| told(outcome, others_busy, quota)).collect()

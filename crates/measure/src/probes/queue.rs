@@ -4,10 +4,13 @@ mod crowd;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod perform;
 mod price;
+mod runtime;
 mod sweep;
 mod trials;
 mod twins;
 
+use crate::adapters::pass::Pass;
+use crate::adapters::protocol::Asked;
 use crate::pricing::Pricing;
 use crate::queues::catalogue::KINDS;
 use crate::queues::course::Delays;
@@ -17,8 +20,8 @@ use crate::trial_context::TrialContext;
 use crate::twin::Twin;
 use coretalk_model::quantity::{Aggregate, Better, Parameter, Quantity, Unit};
 use coretalk_model::queue::names;
-use coretalk_model::runtime::names as runtime;
-use coretalk_model::series::{Observed, TrialSpec};
+use coretalk_model::runtime::names as of_runtimes;
+use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, Flag, TickRate, TrialFailure};
 pub use trials::{CAPACITIES, Config, MOST_CAPACITY, REPRESENTATIVES, VERIFIED};
 
@@ -75,11 +78,11 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count(names::VOLUNTARY[1], "consumer voluntary"),
     Quantity::count(names::INVOLUNTARY[0], "producer involuntary"),
     Quantity::count(names::INVOLUNTARY[1], "consumer involuntary"),
-    Quantity::value(runtime::OUTSIDE, "outside", Unit::Share)
+    Quantity::value(of_runtimes::OUTSIDE, "outside", Unit::Share)
         .within([0.0, 1.0])
         .aggregate(Aggregate::MeanOverPasses),
-    Quantity::count(runtime::COLLECTIONS, "collections"),
-    Quantity::count(runtime::TOTAL_NS, "total ns").unit(Unit::Ns),
+    Quantity::count(of_runtimes::COLLECTIONS, "collections"),
+    Quantity::count(of_runtimes::TOTAL_NS, "total ns").unit(Unit::Ns),
 ];
 
 impl SeriesProbe for Queue {
@@ -133,6 +136,14 @@ impl SeriesProbe for Queue {
 
     fn named_by(&self) -> Option<&'static str> {
         Some("queue")
+    }
+
+    fn asked(&self, spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestError> {
+        runtime::asked(spec, options)
+    }
+
+    fn told(&self, _spec: &TrialSpec, pass: &Pass) -> Observed {
+        runtime::told(pass)
     }
 
     fn twins(&self) -> &'static [Twin] {

@@ -4,11 +4,14 @@
 mod exchange;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod perform;
+mod runtime;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod tasks;
 pub mod trials;
 mod twins;
 
+use crate::adapters::pass::Pass;
+use crate::adapters::protocol::Asked;
 use crate::pricing::{Arch, Pricing};
 use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::wait::{self, WaitCost};
@@ -19,8 +22,8 @@ use crate::tally::Tally;
 use crate::trial_context::TrialContext;
 use crate::twin::Twin;
 use coretalk_model::quantity::{Aggregate, Better, Parameter, Quantity, Unit};
-use coretalk_model::runtime::names as runtime;
-use coretalk_model::series::{Observed, TrialSpec};
+use coretalk_model::runtime::names as of_runtimes;
+use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::wait::names;
 use coretalk_model::{Flags, TrialFailure};
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -69,11 +72,11 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count(names::SAMPLES, "samples"),
     Quantity::count(names::NEGATIVE, "negative net"),
     Quantity::count(names::DURATION_US, "duration us").unit(Unit::Us),
-    Quantity::value(runtime::OUTSIDE, "outside", Unit::Share)
+    Quantity::value(of_runtimes::OUTSIDE, "outside", Unit::Share)
         .within([0.0, 1.0])
         .aggregate(Aggregate::MeanOverPasses),
-    Quantity::count(runtime::COLLECTIONS, "collections"),
-    Quantity::count(runtime::TOTAL_NS, "total ns").unit(Unit::Ns),
+    Quantity::count(of_runtimes::COLLECTIONS, "collections"),
+    Quantity::count(of_runtimes::TOTAL_NS, "total ns").unit(Unit::Ns),
 ];
 
 impl SeriesProbe for Wait {
@@ -137,6 +140,14 @@ impl SeriesProbe for Wait {
 
     fn named_by(&self) -> Option<&'static str> {
         Some("strategy")
+    }
+
+    fn asked(&self, spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestError> {
+        runtime::asked(spec, options)
+    }
+
+    fn told(&self, spec: &TrialSpec, pass: &Pass) -> Observed {
+        runtime::told(spec, pass)
     }
 
     fn twins(&self) -> &'static [Twin] {

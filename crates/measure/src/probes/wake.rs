@@ -5,8 +5,11 @@ mod catalogue;
 mod crowd;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod exchange;
+mod runtime;
 mod twins;
 
+use crate::adapters::pass::Pass;
+use crate::adapters::protocol::Asked;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::power::IdleStates;
 use crate::pricing::Pricing;
@@ -21,9 +24,9 @@ use crate::twin::Twin;
 use coretalk_model::Picos;
 use coretalk_model::TrialFailure;
 use coretalk_model::quantity::{Aggregate, Parameter, Quantity, Unit};
-use coretalk_model::runtime::names as runtime;
-use coretalk_model::series::Observed;
+use coretalk_model::runtime::names as of_runtimes;
 use coretalk_model::series::TrialSpec;
+use coretalk_model::series::{Observed, Parameters};
 
 pub use catalogue::cost;
 pub use catalogue::{PrimitiveKind, Variant, mechanism, needs_one_cpu, variant};
@@ -110,10 +113,10 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::time("slept_mean_ns", "slept mean ns"),
     Quantity::count("samples", "samples"),
     Quantity::count("negative", "negative"),
-    Quantity::value(runtime::OUTSIDE, "outside", Unit::Share)
+    Quantity::value(of_runtimes::OUTSIDE, "outside", Unit::Share)
         .within([0.0, 1.0])
         .aggregate(Aggregate::MeanOverPasses),
-    Quantity::count(runtime::COLLECTIONS, "collections"),
+    Quantity::count(of_runtimes::COLLECTIONS, "collections"),
 ];
 
 impl SeriesProbe for Wake {
@@ -169,6 +172,14 @@ impl SeriesProbe for Wake {
 
     fn named_by(&self) -> Option<&'static str> {
         Some("primitive")
+    }
+
+    fn asked(&self, spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestError> {
+        runtime::asked(spec, options)
+    }
+
+    fn told(&self, _spec: &TrialSpec, pass: &Pass) -> Observed {
+        runtime::told(pass)
     }
 
     fn twins(&self) -> &'static [Twin] {

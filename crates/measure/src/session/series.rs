@@ -7,7 +7,7 @@ mod sentinel;
 pub use plan::{SeriesPlan, least_span, plan};
 
 use self::concurrency::Concurrency;
-use self::plan::{LONGEST_PASS, MESSAGES, SHORTEST_PASS, Shares, late_span};
+use self::plan::{LONGEST_PASS, MESSAGES, SHORTEST_PASS, Shares, late_span, orders};
 use self::sentinel::Sentinel;
 pub use super::run_loop::Earlier;
 use super::run_loop::{Ended, ResumedState, RunError, RunLoop, Suspicion};
@@ -129,6 +129,7 @@ impl<'a> Driver<'a> {
         let mut notice = |text| observer.event(Event::Notice { text });
         let concurrency = Concurrency::of(machine, settings, &probes, shares.shortest(), &mut notice);
         shares.divide_by(&concurrency);
+        machine.warm_up(&orders(settings, &probes), settings.budget, &mut notice, stop);
         let topology = machine.topology().clone();
         let sentinel = Sentinel::of(machine);
         let needed = cpus.iter().flatten().copied().collect();

@@ -73,6 +73,7 @@ fn environment(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Secti
         ("SQLite", built.and_then(|facts| text(&facts.sqlite))),
         ("lock file of", built.and_then(|facts| text(&facts.lock_date))),
         ("libraries", pairs(&environment.libraries)),
+        ("runtimes", pairs(&environment.runtimes)),
         ("priority", text(&environment.priority)),
         ("notes", pairs(&environment.notes)),
     ];

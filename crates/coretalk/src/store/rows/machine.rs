@@ -49,6 +49,7 @@ struct EnvironmentRow {
     build_facts: Option<BuildFacts>,
     tool_version: String,
     libraries: BTreeMap<String, String>,
+    runtimes: BTreeMap<String, String>,
     priority: Option<String>,
     notes: BTreeMap<String, String>,
 }

@@ -66,7 +66,8 @@ fn the_last_slot_says_that_the_segment_was_interrupted_unless_it_was_not() {
 
 #[test]
 fn another_machine_is_refused_and_the_file_stays_as_it_was() {
-    let was = sample("0193-a");
+    let mut was = sample("0193-a");
+    was.environment.runtimes.insert("java".into(), "OpenJDK 17".into());
     let change = |what: fn(&mut Conditions)| {
         let mut here = conditions(&was);
         what(&mut here);
@@ -78,6 +79,10 @@ fn another_machine_is_refused_and_the_file_stays_as_it_was() {
         (change(|here| here.environment.tool_version = "0.2.0".into()), "coretalk 0.1.0"),
         (change(|here| here.environment.simulated = Some("hybrid".into())), "sim:hybrid"),
         (change(|here| here.allowed = "0-2".parse().unwrap()), "the allowed CPUs 0-3, but here it is 0-2"),
+        (
+            change(|here| _ = here.environment.runtimes.insert("java".into(), "OpenJDK 21".into())),
+            "the runtime java OpenJDK 17, but here it is java OpenJDK 21",
+        ),
     ] {
         let refusal = compatible(&conditions(&was), &here).unwrap_err();
         assert!(refusal.to_string().contains(word), "{refusal}");
@@ -91,6 +96,8 @@ fn another_machine_is_refused_and_the_file_stays_as_it_was() {
     let mut busier = conditions(&was);
     busier.environment.load_1min = Some(3.5);
     busier.environment.clock.hz += 10.0;
+    // Not installed any more: it makes no more passes.
+    busier.environment.runtimes.clear();
     assert_eq!(compatible(&conditions(&was), &busier), Ok(()));
 }
 

@@ -3,7 +3,7 @@
 use super::concurrency::{self, Concurrency};
 use crate::machine::Machine;
 use crate::probes;
-use crate::series::{Concurrent, SeriesProbe};
+use crate::series::{Concurrent, SeriesProbe, TrialOrder};
 use crate::session::PASS_GAP;
 use coretalk_model::Picos;
 use coretalk_model::series::{Gathering, SeriesSettings, TrialSpec};
@@ -33,8 +33,24 @@ pub struct SeriesPlan {
     pub passes: [u32; 2],
     /// Trials of each probe, and how long one of its passes takes.
     pub probes: Vec<(String, usize, Picos)>,
+    /// How long runtimes in other languages take to settle at most, before all of it.
+    pub settling: Picos,
     /// Machine time: as little as that where everything holds still, and never more than this.
     pub machine_time: [Picos; 2],
+}
+
+/// A pass of each trial, as short as it may be: what is asked for, whenever that is.
+pub fn orders<'a>(settings: &'a SeriesSettings, probes: &[&'static dyn SeriesProbe]) -> Vec<TrialOrder<'a>> {
+    let options = &settings.options;
+    let order = |(&probe, spec): (&&'static dyn SeriesProbe, &'a TrialSpec)| TrialOrder {
+        probe,
+        spec,
+        options,
+        span: SHORTEST_PASS,
+        key: settings.seed,
+        process: 0,
+    };
+    probes.iter().zip(&settings.trials).map(order).collect()
 }
 
 /// Says what [`run`](super::run) would do. Passes take as long as they are told to, so that nothing needs to be tried.
@@ -67,6 +83,7 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
             .zip(&settings.trials)
             .any(|(probe, spec)| probe.concurrent(spec) == Concurrent::IfProven),
         pass,
+        settling: machine.longest_warm_up(&orders(settings, &probes), settings.budget),
         passes: match settings.gathering() {
             Some(Gathering::QuickLook) => [ANALYSES[0] as u32; 2],
             _ => ANALYSES.map(|passes| passes as u32),

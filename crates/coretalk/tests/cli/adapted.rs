@@ -1,0 +1,228 @@
+//! Trials that an adapter performs on this machine, beside native ones: by the double of coretalk-measure's tests, so that no
+//! runtime is needed. Times decide nothing here.
+
+use super::kill::{Running, two_cpus};
+use super::signals::{end, nobody_is_left, send, wait_for_file};
+use super::tool::{Said, Tool, flat, said, words};
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+/// The program of coretalk-measure's tests of adapters, which is an adapter, too: the newest that was built.
+fn double() -> PathBuf {
+    let folder = cargo_bin("coretalk").parent().unwrap().join("deps");
+    let is_double = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("adapters-") && !name.contains('.')
+    };
+    let built =
+        |path: &PathBuf| path.metadata().and_then(|file| file.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    let found = std::fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.path()).filter(is_double);
+    found
+        .max_by_key(built)
+        .expect("the double is built with the tests of the workspace: `cargo test --workspace --no-run`")
+}
+
+/// What is typed so that `double:…` is performed by it, misbehaving so.
+fn adapter(misdeed: &str) -> String {
+    format!("double={} double {misdeed}", double().display())
+}
+
+fn call(tool: &Tool, line: &str, misdeed: &str) -> Said {
+    let adapter = adapter(misdeed);
+    let mut command = tool.command(&words(line));
+    command.args(["--adapter", &adapter]);
+    said(at_home(tool, &mut command).output().unwrap())
+}
+
+/// Lists and caches of its own.
+fn at_home<'a>(tool: &Tool, command: &'a mut std::process::Command) -> &'a mut std::process::Command {
+    command
+        .env("XDG_CONFIG_HOME", tool.path().join("config"))
+        .env("XDG_CACHE_HOME", tool.path().join("cache"))
+}
+
+fn done(tool: &Tool, line: &str, misdeed: &str) -> Said {
+    let said = call(tool, line, misdeed);
+    assert_eq!(said.code, 0, "{line}, {misdeed}: {}", said.err);
+    said
+}
+
+/// The cells of the matrices of a queue.
+fn cells(document: &Value, queue: &str) -> Vec<Value> {
+    let matrices = document["matrices"].as_array().unwrap().iter();
+    let of_queue = matrices.filter(|matrix| matrix["parameters"]["queue"] == queue);
+    of_queue.flat_map(|matrix| matrix["cells"].as_array().unwrap().clone()).collect()
+}
+
+fn json(said: &Said) -> Value {
+    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out))
+}
+
+#[test]
+fn a_queue_of_an_adapter_stands_beside_a_native_one() {
+    let Some(cpus) = two_cpus() else { return };
+    let tool = Tool::new();
+    let line = format!(
+        "queue --queue double:ring,spsc --capacity 10,100 --cpus {cpus} --forks 2 --budget 4s --seed 1 \
+         --name mixed --format json"
+    );
+    let live = done(&tool, &line, "none");
+    assert!(live.err.contains("2 processes of each of double:ring settle first"), "{}", live.err);
+    let document = json(&live);
+    assert_eq!(document["environment"]["runtimes"]["double"], "Double 1.0");
+    let of_adapter = cells(&document, "double:ring");
+    assert_eq!(of_adapter.len(), 8, "two capacities, and one CPU with itself too: {of_adapter:?}");
+    for cell in &of_adapter {
+        assert!(cell["median"].as_f64().unwrap() > 0.0 && cell["flags"].is_array(), "{cell}");
+        let runtime = &cell["runtime"];
+        assert_eq!(runtime["processes"].as_array().unwrap().len(), 2, "--forks: {cell}");
+        assert!(runtime["overall_ns"].as_f64().unwrap() > 0.0, "{cell}");
+    }
+    let native = cells(&document, "spsc");
+    assert!(native.iter().all(|cell| cell["runtime"].is_null()), "{native:?}");
+    nobody_is_left(&tool);
+
+    assert_eq!(tool.done(&words("export mixed --format json")).out, live.out, "it reads back as it was");
+    let rows = tool.done(&words("export mixed --format csv --probe queue")).out;
+    let heading = rows.lines().find(|line| line.starts_with("probe,")).unwrap();
+    assert!(heading.split(',').any(|column| column == "total_ns"), "{heading}");
+    assert_eq!(rows.lines().filter(|line| line.contains(",double:ring,")).count(), 8, "{rows}");
+    let screen = flat(&tool.done(&words("runs show mixed")).out);
+    assert!(screen.contains("total time ÷ operations") && screen.contains("double:ring"), "{screen}");
+    tool.done(&words("report mixed -o mixed.html"));
+    assert!(tool.read("mixed.html").contains("Double 1.0"));
+
+    let plan = done(&tool, &format!("plan queue --queue double:ring --cpus {cpus} --forks 3"), "none").out;
+    assert!(plan.contains("processes of runtimes settle, for at most 15 s"), "{plan}");
+    done(&tool, &line.replace("--name mixed", "--name again"), "none");
+    let compared = tool.done(&words("compare mixed again")).out;
+    assert!(compared.contains("double:ring"), "{compared}");
+}
+
+#[test]
+fn waits_and_wake_ups_of_an_adapter_are_timed_one_by_one() {
+    let Some(cpus) = two_cpus() else { return };
+    let tool = Tool::new();
+    let on = format!("--cpus {cpus} --forks 1 --budget 2s --no-save --format json");
+    for (command, view) in [
+        ("wait --strategy double:spin,busy", "trip"),
+        ("wake --primitive double:park,park --gap 20us", "slept"),
+        ("wait --strategy double:spin --no-clock", "trips_per_s"),
+    ] {
+        let document = json(&done(&tool, &format!("{command} {on}"), "none"));
+        let text = document.to_string();
+        assert!(text.contains(view) && text.contains("\"runtime\":{"), "{command}, {view}: {text}");
+    }
+}
+
+#[test]
+fn a_misdeed_is_the_reason_of_its_cells_and_the_run_goes_on() {
+    let Some(cpus) = two_cpus() else { return };
+    for (misdeed, reason) in [
+        ("crashes", "exit status 7"),
+        ("wrong-sum", "messages were lost, doubled or damaged"),
+        ("hangs", "did not finish within"),
+    ] {
+        let tool = Tool::new();
+        let line = format!(
+            "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --cpus {cpus} --forks 2 --budget 2s \
+             --no-save --format json"
+        )
+        .replace(&format!("--cpus {cpus} "), "");
+        let said = done(&tool, &line, misdeed);
+        let document = json(&said);
+        let bad = cells(&document, "double:ring");
+        assert!(bad.iter().all(|cell| cell["median"].is_null()), "{misdeed}: {bad:?}");
+        let text = format!("{bad:?}");
+        assert!(text.contains(reason), "{misdeed}: {text}");
+        assert!(cells(&document, "spsc").iter().all(|cell| cell["median"].is_number()), "{misdeed}");
+        nobody_is_left(&tool);
+    }
+}
+
+#[test]
+fn what_is_not_offered_is_refused_and_what_cannot_start_is_told() {
+    let tool = Tool::new();
+    let refused = |line: &str, code: i32, part: &str| {
+        let said = call(&tool, line, "none");
+        assert_eq!((said.code, said.out.as_str()), (code, ""), "{line}: {}", said.err);
+        assert!(said.err.contains(part), "{line}: {}", said.err);
+    };
+    refused("queue --queue double:rung", 2, "`double:rung` is no queue of Double 1.0: known are double:ring");
+    refused("wait --strategy double:ring", 2, "known are double:spin");
+    refused("queue --queue nobody:ring", 2, "there is no adapter `nobody` (known: ");
+    refused(
+        "queue --queue double:ring --payload string",
+        3,
+        "`double:ring` with string: its messages are u64",
+    );
+    refused("queue --queue double:ring --payload bytes:64", 3, "messages of a runtime are u64 or string");
+    refused("queue --queue double:ring --rate 10k/s", 2, "sends at no fixed rate");
+    refused(
+        "queue --queue double:ring --helpers 4095",
+        3,
+        "--helpers: CPU 4095 cannot be used by this process",
+    );
+    refused("queue --queue double:ring --adapter no", 2, "expected NAME=COMMAND");
+    refused("queue --queue double:ring --adapter pause=x", 2, "`pause` cannot be a name");
+    let mut command = tool.command(&words(
+        "queue --queue absent:ring,spsc --capacity 10 --pairs 0-0 --budget 500ms --no-save --format json \
+         --adapter absent=./not-there --adapter other=x",
+    ));
+    let told = said(at_home(&tool, &mut command).output().unwrap());
+    assert_eq!(told.code, 0, "{}", told.err);
+    assert!(
+        told.err.contains("`absent` cannot be measured: `./not-there` could not be started"),
+        "{}",
+        told.err
+    );
+    assert!(
+        told.err.contains("--adapter other has no effect where nothing of it is measured"),
+        "{}",
+        told.err
+    );
+    let bad = format!("{:?}", cells(&json(&told), "absent:ring"));
+    assert!(bad.contains("could not be started"), "{bad}");
+}
+
+#[test]
+fn a_run_with_an_adapter_ends_on_a_signal_and_goes_on() {
+    let Some(cpus) = two_cpus() else { return };
+    let tool = Tool::new();
+    let adapter = adapter("none");
+    std::fs::create_dir_all(tool.path().join("config")).unwrap();
+    let line = format!(
+        "queue --queue double:ring,spsc --capacity 10 --cpus {cpus} --forks 2 --budget 600s --precision 0.1% --format jsonl -q"
+    );
+    let mut typed = words(&line);
+    typed.extend(["--adapter", &adapter]);
+    let mut running = Running::of(&tool, &typed);
+    wait_for_file(&tool);
+    // Until it measures: warming up takes longer than the file.
+    let began = std::time::Instant::now();
+    let passes = || tool.call(&words("export latest --format jsonl")).out.lines().count();
+    while passes() < 10 && began.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    send("INT", &running);
+    let (code, text) = end(&mut running);
+    assert_eq!(code, Some(5), "{text}");
+    assert!(text.contains("`coretalk --resume "), "{text}");
+    running.lines();
+    nobody_is_left(&tool);
+
+    let before = passes();
+    // What was typed is part of the run: the adapter need not be named again.
+    let mut command = tool.command(&words("--resume latest --budget 3s --format json -q"));
+    let whole = json(&said(at_home(&tool, &mut command).output().unwrap()));
+    let after = passes();
+    assert!(after >= before, "{before}, {after}");
+    let most = cells(&whole, "double:ring")
+        .iter()
+        .map(|cell| cell["runtime"]["processes"].as_array().map_or(0, Vec::len))
+        .max();
+    assert!(most > Some(2), "those of each part are others: {whole}");
+    nobody_is_left(&tool);
+}

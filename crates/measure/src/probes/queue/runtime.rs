@@ -1,0 +1,50 @@
+//! What a runtime is asked for a queue, and what a pass of it says.
+
+use super::names;
+use crate::adapters::pass::Pass;
+use crate::adapters::protocol::{Asked, Events, MOST_OPERATIONS, Operation, Payload};
+use crate::queues::catalogue;
+use crate::series::RequestError;
+use coretalk_model::runtime::names::TOTAL_NS;
+use coretalk_model::series::{Observed, Parameters, TrialSpec};
+use coretalk_model::stats::ANALYSES;
+
+/// What is asked for a trial.
+pub fn asked(spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestError> {
+    let payload = spec.parameters.text("payload").unwrap_or("u64");
+    let payload = match catalogue::Payload::parse(payload)? {
+        catalogue::Payload::U64 => Payload::U64,
+        catalogue::Payload::String => Payload::String,
+        catalogue::Payload::Bytes(_) => {
+            let name = spec.parameters.text("queue").unwrap_or_default();
+            let sentence = format!("`{name}` with {payload}: messages of a runtime are u64 or string");
+            return Err(RequestError::Unfit(sentence.into()));
+        }
+    };
+    let capacity = spec.parameters.number("capacity").unwrap_or(1.0) as u64;
+    // As for queues of ours: spread over the passes that every trial gets.
+    let each = |all: f64| (all / ANALYSES[0] as f64).ceil() as u64;
+    Ok(Asked {
+        operation: Operation::Queue { capacity, payload },
+        events: Events::Together,
+        most: options.number("messages").map_or(MOST_OPERATIONS, each),
+    })
+}
+
+/// What a pass says.
+pub fn told(pass: &Pass) -> Observed {
+    let mut observed = pass.observed();
+    observed.value(names::RATE, 1e9 / pass.ns_per_operation());
+    observed.count(names::MESSAGES, pass.count);
+    observed.count(TOTAL_NS, pass.ns);
+    for (side, role) in pass.roles.iter().enumerate() {
+        if let Some(cpu_ns) = role.cpu_ns {
+            observed.count(names::CPU_NS[side], cpu_ns);
+        }
+        if let Some([voluntary, involuntary]) = role.switches {
+            observed.count(names::VOLUNTARY[side], voluntary);
+            observed.count(names::INVOLUNTARY[side], involuntary);
+        }
+    }
+    observed
+}

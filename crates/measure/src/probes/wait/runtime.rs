@@ -1,0 +1,59 @@
+//! What a runtime is asked for a way of waiting, and what a pass of it says.
+
+use super::names;
+use crate::adapters::pass::Pass;
+use crate::adapters::protocol::{Asked, Events, MOST_OPERATIONS, Operation};
+use crate::series::RequestError;
+use coretalk_model::runtime::names::TOTAL_NS;
+use coretalk_model::series::{Observed, Parameters, TrialSpec};
+use coretalk_model::stats::ANALYSES;
+
+/// What is asked for a trial.
+pub fn asked(spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestError> {
+    let events = match spec.parameters.text("mode") {
+        None => Events::Each,
+        Some(names::NO_CLOCK) => Events::Together,
+        Some(mode) => {
+            let sentence = format!("a runtime times round trips, and has no mode `{mode}`");
+            return Err(RequestError::Unfit(sentence.into()));
+        }
+    };
+    let each = |all: f64| (all / ANALYSES[0] as f64).ceil() as u64;
+    let most = options.number("samples").map_or(MOST_OPERATIONS, each);
+    Ok(Asked { operation: Operation::Wait, events, most })
+}
+
+/// What a pass says.
+pub fn told(spec: &TrialSpec, pass: &Pass) -> Observed {
+    let mut observed = pass.observed();
+    let trips = pass.count as f64;
+    observed.value(names::LOOP_NS, pass.ns_per_operation());
+    observed.count(names::SAMPLES, pass.count);
+    observed.count(TOTAL_NS, pass.ns);
+    if spec.parameters.text("mode") == Some(names::NO_CLOCK) {
+        observed.value(names::TRIPS_PER_S, 1e9 / pass.ns_per_operation());
+        observed.count(names::DURATION_US, pass.ns / 1_000);
+    }
+    if let Some(events) = &pass.events {
+        observed.histogram(names::TRIP, events.clone());
+        let clock_ns = pass.clock_ns();
+        if let Some(clock_ns) = clock_ns {
+            observed.value(names::CLOCK_NS, clock_ns);
+        }
+        if let Some(mean_ns) = events.mean_ns() {
+            observed.value(names::MEAN_NS, mean_ns);
+            if let Some(clock_ns) = clock_ns {
+                observed.value(names::NET_NS, mean_ns - clock_ns);
+            }
+        }
+    }
+    let [first, second] = pass.roles;
+    if let Some((a, b)) = first.cpu_ns.zip(second.cpu_ns) {
+        observed.value(names::CPU_NS, (a + b) as f64 / trips);
+    }
+    if let Some((a, b)) = first.switches.zip(second.switches) {
+        observed.value(names::SLEEPS, (a[0] + b[0]) as f64 / trips);
+        observed.value(names::TAKEN, (a[1] + b[1]) as f64 / trips);
+    }
+    observed
+}

@@ -1,0 +1,39 @@
+//! What a runtime is asked for a wake-up, and what a pass of it says.
+
+use super::{GAPS_NS, names};
+use crate::adapters::pass::Pass;
+use crate::adapters::protocol::{Asked, Events, MOST_OPERATIONS, Operation};
+use crate::series::RequestError;
+use coretalk_model::series::{Observed, Parameters, TrialSpec};
+use coretalk_model::stats::ANALYSES;
+
+/// Where the waiter gave its CPU away as often as it was woken but for this share, it slept each time: the first wait may
+/// find everybody there.
+const AWAKE: f64 = 0.01;
+
+/// What is asked for a trial.
+pub fn asked(spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestError> {
+    let gap_ns = spec.parameters.number(names::GAP_NS).unwrap_or(GAPS_NS[1]) as u64;
+    let each = |all: f64| (all / ANALYSES[0] as f64).ceil() as u64;
+    let most = options.number("samples").map_or(MOST_OPERATIONS, each);
+    Ok(Asked { operation: Operation::Wake { gap_ns }, events: Events::Each, most })
+}
+
+/// What a pass says. Of single wake-ups nobody knows whether the waiter slept; how often it did in all, the system counts.
+pub fn told(pass: &Pass) -> Observed {
+    let mut observed = pass.observed();
+    observed.count("samples", pass.count);
+    let slept = pass.roles[1].switches.map(|[voluntary, _]| voluntary as f64 / pass.count as f64);
+    let slept_each_time = slept.is_some_and(|slept| slept >= 1.0 - AWAKE);
+    if let Some(events) = &pass.events {
+        let name = if slept_each_time { names::SLEPT } else { names::HOT };
+        observed.histogram(name, events.clone());
+        if let Some(mean_ns) = events.mean_ns().filter(|_| slept_each_time) {
+            observed.value("slept_mean_ns", mean_ns);
+        }
+    }
+    if let Some(slept) = slept {
+        observed.value("hot_share", (1.0 - slept).max(0.0));
+    }
+    observed
+}
