@@ -42,6 +42,7 @@ mod probes {
 }
 
 mod queues {
+    pub mod batches;
     pub mod bounded;
     pub mod course;
     pub mod ends;

@@ -5,6 +5,7 @@
 //! an end go closes the queue: whoever sleeps on the other end wakes. Since one of two ends can always go on, and
 //! looks at its guard while it does, every wait ends.
 
+pub mod batches;
 pub mod bounded;
 pub mod catalogue;
 pub mod course;

@@ -1,9 +1,11 @@
 //! Throughput of bounded queues: the matrices of a run of series, and what can be said of them in words.
 
+mod batches;
 mod sides;
 mod summary;
 mod sweep;
 
+pub use batches::{BatchCurve, BatchStep, batch_curves};
 pub use sides::{SideGrid, side_grids};
 pub use summary::{Balance, Best, RelationRate, ShapeRates, Verification, best, rates, verification};
 pub use sweep::{Kept, Knee, Step, Sweep, sweeps};
@@ -34,6 +36,8 @@ pub mod names {
     pub const CORRECTED: &str = "corrected";
     /// From the time at which it was sent.
     pub const UNCORRECTED: &str = "uncorrected";
+    /// From the time at which the first message of a batch was meant to be sent until it was received, and of the last.
+    pub const OF_BATCH: [&str; 2] = ["first_of_batch", "last_of_batch"];
     /// Of several producers, and of several consumers, the smallest share of the messages that one of them had ÷ an equal
     /// share: 1 where all had as many.
     pub const FAIRNESS: [&str; 2] = ["producer_fairness", "consumer_fairness"];
@@ -65,8 +69,8 @@ pub struct QueueMatrix<'a> {
     pub cells: Vec<QueueCell<'a>>,
 }
 
-/// The matrices of a run, in the order of the plan. Trials at a fixed rate, and those with several producers or
-/// consumers, are no cells.
+/// The matrices of a run, in the order of the plan. Trials at a fixed rate, in batches, and those with several producers
+/// or consumers, are no cells.
 pub fn matrices(result: &SeriesResult) -> Vec<QueueMatrix<'_>> {
     let mut found: Vec<QueueMatrix<'_>> = Vec::new();
     for trial in result.trials.iter().filter(|trial| is_cell(trial)) {
@@ -96,7 +100,9 @@ fn is_cell(trial: &TrialResult) -> bool {
     let parameters = &trial.spec.parameters;
     trial.spec.probe == names::PROBE
         && trial.spec.placement.len() == 2
-        && ["rate_per_s", "producers", "consumers"].iter().all(|name| parameters.number(name).is_none())
+        && ["rate_per_s", "producers", "consumers", "batch"]
+            .iter()
+            .all(|name| parameters.number(name).is_none())
 }
 
 impl<'a> QueueMatrix<'a> {

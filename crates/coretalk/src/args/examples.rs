@@ -45,6 +45,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "the highest rate each keeps, and its latency",
             ),
             ("coretalk queue --queue mutex --producers 1,2,4", "several producers, and how fair"),
+            ("coretalk queue --queue spsc,rtrb --batch 1,8,64", "several messages at once"),
         ],
     ),
     (

@@ -10,7 +10,8 @@ use coretalk_model::series::{Parameters, Value};
 /// Options of `queue`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct QueueArgs {
-    /// Queue capacities in messages, 1 to 4194302 (default: 1,10,100,1000,10000; with --rate-sweep 1000)
+    /// Queue capacities in messages, 1 to 4194302 (default: 1,10,100,1000,10000; with --rate-sweep or
+    /// --batch 1000)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub capacity: Vec<String>,
     /// Queues: semaphore, semaphore-spin:N, semaphore-slim, sem-t, mutex, spsc, slots, sync-channel, array-queue,
@@ -45,12 +46,21 @@ pub struct QueueArgs {
     /// Numbers of consumers per queue, for queues that allow several
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=255))]
     pub consumers: Vec<u32>,
+    /// Messages that are sent and received at once, for queues that take batches; lists give a table, with --rate the
+    /// delay of the first and of the last message of a batch (default: single messages; queues spsc,slots, capacity 1000)
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        conflicts_with_all = ["rate_sweep", "producers", "consumers"]
+    )]
+    pub batch: Vec<String>,
     /// Pairs to measure, producer first: all, representatives, or a list such as 0-1,9-4 (default: all if that takes
-    /// about a minute, else representatives of each relation and some others; with --rate-sweep one of each relation)
+    /// about a minute, else representatives of each relation and some others; with --rate-sweep or --batch one of each relation)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs, conflicts_with_all = ["producers", "consumers"])]
     pub pairs: Option<PairsWord>,
     /// Pairs measured at the same time (default: auto, one unless that takes too long)
-    #[arg(long, value_name = "auto|N", value_parser = value::parallel, conflicts_with_all = ["rate", "rate_sweep", "producers", "consumers"])]
+    #[arg(long, value_name = "auto|N", value_parser = value::parallel, conflicts_with_all = ["rate", "rate_sweep", "producers", "consumers", "batch"])]
     pub parallel: Option<AutoOr>,
     /// Runtimes in other languages.
     #[command(flatten)]
@@ -83,6 +93,7 @@ impl SeriesArgs for QueueArgs {
             .with_some("messages", self.messages.map(|messages| messages as f64))
             .with_some("rate_per_s", self.rate)
             .with_some("rate_sweep", self.rate_sweep.map(|rates| rates.to_string()))
+            .with_some("batch", list(&self.batch))
             .with_some("producers", side(&self.producers))
             .with_some("consumers", side(&self.consumers))
             .with_some("pairs", pairs)

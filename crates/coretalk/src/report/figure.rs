@@ -1,5 +1,6 @@
 //! Figures of a report: heat map, curves, time line, intervals. Each is drawn once, as a [`Picture`].
 
+pub mod batches;
 mod card;
 pub mod chart;
 pub mod curves;

@@ -1,5 +1,6 @@
 //! Throughput of queues: a map for each capacity, rates by relation, what they cost, and what follows in words.
 
+pub mod batches;
 mod maps;
 pub mod sides;
 pub mod sweep;

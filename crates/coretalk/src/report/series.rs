@@ -23,7 +23,7 @@ use crate::blocks::Block;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesProbe;
-use coretalk_model::queue::{QueueCell, names, side_grids, sweeps};
+use coretalk_model::queue::{QueueCell, batch_curves, names, side_grids, sweeps};
 use coretalk_model::series::summary::{headline, modes};
 use coretalk_model::series::{Gathering, TimeUnit, TrialResult, alike};
 
@@ -91,10 +91,12 @@ fn found_with<'a>(
     let trials: Vec<&TrialResult> =
         series.result.trials.iter().filter(|trial| trial.spec.probe == name).collect();
     let (sweeps, grids) = (sweeps(&series.result), side_grids(&series.result));
+    let curves = batch_curves(&series.result);
     let is_listed = |trial: &&TrialResult| {
         !QueueCell::holds(trial)
             && !sweeps.iter().any(|sweep| sweep.holds(trial))
             && !grids.iter().any(|grid| grid.holds(trial))
+            && !curves.iter().any(|curve| curve.holds(trial))
     };
     let listed: Vec<&TrialResult> = trials.iter().copied().filter(is_listed).collect();
     let mut blocks = match name {
@@ -106,6 +108,7 @@ fn found_with<'a>(
             let mut blocks = queues(report, series);
             blocks.extend(queue::sweep::blocks(report, sweeps));
             blocks.extend(queue::sides::blocks(grids));
+            blocks.extend(queue::batches::blocks(report, &curves));
             blocks.extend(body(report, series, probe, &listed));
             blocks
         }

@@ -355,6 +355,88 @@ fn lists_of_ends_are_a_table_and_a_map_with_the_share_of_each() {
 }
 
 #[test]
+fn batches_are_a_table_a_chart_and_series_of_their_own_and_resume() {
+    let tool = Tool::new();
+    let words =
+        ["queue", "--machine", "sim:chiplet-16", "--seed", "1", "--queue", "spsc,mutex", "--pairs", "0-1"];
+    let words = [&words[..], &["--batch", "1,8,64", "--capacity", "100", "--budget", "10s", "-q"]].concat();
+    let screen = tool.done(&[&words[..], &["--name", "batches"]].concat()).out;
+    let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    for queue in ["spsc", "mutex"] {
+        let rows = screen.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let rows: Vec<_> = rows.filter(|row| row.first() == Some(&queue) && row.contains(&"100")).collect();
+        assert!(rows.len() >= 3, "a row for each batch of {queue}: {screen}");
+        assert!(
+            flat.contains(&format!(
+                "{queue}, u64, capacity 100; CPUs 0 → 1, same L3: most pass in batches of 64"
+            )),
+            "{screen}"
+        );
+    }
+    assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
+    let document = document(&tool, &["export", "batches", "--format", "json"]);
+    let series = document["series"].as_array().unwrap();
+    assert_eq!((series.len(), document["matrices"].as_array().unwrap().len()), (6, 0));
+    let rate = |queue: &str, batch: f64| {
+        let meant = |one: &&Value| {
+            one["parameters"]["queue"] == queue && one["parameters"]["batch"].as_f64() == Some(batch)
+        };
+        series.iter().find(meant).unwrap()["values"]["messages_per_s"].as_f64().unwrap()
+    };
+    assert!(rate("mutex", 64.0) > 4.0 * rate("mutex", 1.0), "one lock for 64 messages: {series:?}");
+    assert!(rate("spsc", 64.0) > 1.2 * rate("spsc", 1.0), "one index for 64 messages");
+    let csv = tool.done(&["export", "batches", "--format", "csv"]).out;
+    assert!(csv.lines().any(|line| line.contains(",batch,")), "{csv}");
+    let page = tool.path().join("page.html");
+    tool.done(&["report", "batches", "-o", page.to_str().unwrap()]);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("what passes in batches") && page.contains("messages of a batch"), "no chart");
+    let again = tool.done(&["--resume", "batches", "-q"]).out;
+    assert!(again.contains("most pass in batches of 64"), "{again}");
+}
+
+#[test]
+fn batches_at_a_rate_show_the_delay_of_their_ends_and_what_does_not_fit_is_refused() {
+    let tool = Tool::new();
+    let words =
+        ["queue", "--machine", "sim:chiplet-16", "--seed", "1", "--queue", "spsc", "--pairs", "0-1", "-q"];
+    let paced =
+        [&words[..], &["--batch", "1,16", "--rate", "1M/s", "--budget", "5s", "--name", "paced"]].concat();
+    let screen = tool.done(&paced).out;
+    assert!(screen.lines().any(|line| line.contains("first p50") && line.contains("last p50")), "{screen}");
+    assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
+    let document = document(&tool, &["export", "paced", "--format", "json"]);
+    let views = |view: &str| -> Vec<f64> {
+        let all = document["series"].as_array().unwrap().iter();
+        let of_view = all.filter(|one| one["parameters"]["view"] == view);
+        of_view.map(|one| one["percentiles"]["50"].as_f64().unwrap()).collect()
+    };
+    let (first, last) = (views("first_of_batch"), views("last_of_batch"));
+    assert_eq!((first.len(), last.len(), first[0] == last[0]), (2, 2, true));
+    assert!((first[1] - last[1] - 15_000.0).abs() < 1_500.0, "15 messages of 1 µs: {first:?} {last:?}");
+    for (more, part) in [
+        (
+            &["--batch", "64", "--capacity", "10,1000"][..],
+            "--batch 64 does not fit into a queue of --capacity 10",
+        ),
+        (&["--queue", "semaphore", "--batch", "8"], "queue `semaphore` has no batches"),
+        (&["--queue", "kanal", "--batch", "1,8,64"], "whatever the batch"),
+        (&["--batch", "0"], "1 to 4194302"),
+        (&["--batch", "8,8"], "lists 8 twice"),
+        (&["--batch", "64", "--rate", "10/s"], "takes 6.4 s to fill"),
+        (&["--queue", "dotnet:channel", "--batch", "8"], "one message at a time"),
+        (&["--batch", "8", "--rate-sweep"], "--rate-sweep"),
+        (&["--batch", "8", "--producers", "2"], "--producers"),
+    ] {
+        let refused = tool.call(&[&["queue", "--machine", "sim:chiplet-16"], more].concat());
+        assert!(refused.code == 2 && refused.err.contains(part), "{more:?}: {}", refused.err);
+    }
+    let alone =
+        ["queue", "--machine", "sim:chiplet-16", "--queue", "semaphore", "--batch", "1", "--pairs", "0-1"];
+    tool.done(&[&alone[..], &["--budget", "2s", "-q", "--no-save"]].concat());
+}
+
+#[test]
 fn a_large_machine_is_sampled_and_the_sample_is_verified() {
     let words =
         ["queue", "--machine", "sim:epyc-2s-192", "--seed", "1", "--queue", "spsc", "--capacity", "10", "-q"];

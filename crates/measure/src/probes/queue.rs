@@ -44,6 +44,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new("rate_per_s", "rate per s").unit(Unit::PerSecond("messages")),
     Parameter::new("producers", "producers"),
     Parameter::new("consumers", "consumers"),
+    Parameter::new("batch", "batch").in_table("batch"),
 ];
 
 /// Tables show trials that are no matrix: at a fixed rate, or with several producers or consumers.
@@ -54,6 +55,12 @@ const QUANTITIES: &[Quantity] = &[
         .in_table()
         .meaning("time from when a message was due until it was received"),
     Quantity::events(names::UNCORRECTED, "uncorrected").in_table(),
+    Quantity::events(names::OF_BATCH[0], "first of batch")
+        .in_table()
+        .meaning("as corrected, of the first message of each batch"),
+    Quantity::events(names::OF_BATCH[1], "last of batch")
+        .in_table()
+        .meaning("as corrected, of the last message of each batch"),
     Quantity::rate(names::RATE, "messages/s", "messages").headline(1).in_table(),
     Quantity::value(names::FAIRNESS[0], "fair producers", Unit::Number)
         .within([0.0, 1.0])
@@ -152,7 +159,12 @@ impl SeriesProbe for Queue {
 
     /// Only messages that are meant to be sent at some time are late.
     fn distributions(&self, spec: &TrialSpec) -> usize {
-        if spec.parameters.number("rate_per_s").is_some() { 2 } else { 0 }
+        let has = |name| spec.parameters.number(name).is_some();
+        match (has("rate_per_s"), has("batch")) {
+            (true, true) => 4,
+            (true, false) => 2,
+            (false, _) => 0,
+        }
     }
 
     fn roles_of_a_pair(&self) -> &'static str {
@@ -173,8 +185,8 @@ impl SeriesProbe for Queue {
 const KEPT: f64 = 0.99;
 
 /// Notes the delays of a pass whose rate was kept; of one that could not keep up only how many messages passed.
-/// `per_s` is what was asked for, and what was reached.
-pub fn observe(observed: &mut Observed, rate: TickRate, per_s: [f64; 2], delays: &Delays) {
+/// `per_s` is what was asked for, and what was reached; `in_batches`, whether batches were asked for, of one message too.
+pub fn observe(observed: &mut Observed, rate: TickRate, per_s: [f64; 2], delays: &Delays, in_batches: bool) {
     let [requested, reached] = per_s;
     observed.value(names::RATE, reached);
     let is_kept = reached >= KEPT * requested;
@@ -186,6 +198,13 @@ pub fn observe(observed: &mut Observed, rate: TickRate, per_s: [f64; 2], delays:
     }
     observed.histogram(names::CORRECTED, delays.corrected.histogram(rate));
     observed.histogram(names::UNCORRECTED, delays.uncorrected.histogram(rate));
+    if in_batches {
+        for (end, name) in names::OF_BATCH.into_iter().enumerate() {
+            // A batch of one message begins and ends with it.
+            let tally = delays.of_batch.as_ref().map_or(&delays.corrected, |ends| &ends[end]);
+            observed.histogram(name, tally.histogram(rate));
+        }
+    }
 }
 
 /// Notes how evenly the ends of a side (0 produces, 1 consumes) had the messages.
@@ -208,7 +227,7 @@ mod tests {
         delays.uncorrected.count(100);
         let observe = |reached| {
             let mut observed = Observed::default();
-            super::observe(&mut observed, TickRate { hz: 1e9 }, [1e6, reached], &delays);
+            super::observe(&mut observed, TickRate { hz: 1e9 }, [1e6, reached], &delays, false);
             observed
         };
         let kept = observe(0.995e6);

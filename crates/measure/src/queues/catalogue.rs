@@ -57,6 +57,21 @@ pub struct Kind {
     pub tells: bool,
     /// Whether several producers, and several consumers, may share it.
     pub several: [bool; 2],
+    /// Whether it takes several messages at once.
+    pub batches: Batches,
+}
+
+/// Whether a queue takes several messages at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Batches {
+    /// One by one.
+    None,
+    /// Whole batches go in, and up to a batch comes out.
+    Both,
+    /// They go in one by one; the consumer takes up to a batch in one go, each as by itself.
+    Received,
+    /// They go in one by one; the consumer takes all that wait at once, whatever the batch.
+    Drained,
 }
 
 /// What an end does that cannot go on.
@@ -125,7 +140,16 @@ impl std::fmt::Display for Payload {
 }
 
 const fn asleep(queue: QueueKind, id: &'static str, what: &'static str) -> Kind {
-    Kind { queue, id, what, version: None, waits: Waits::Asleep, tells: true, several: [false, false] }
+    Kind {
+        queue,
+        id,
+        what,
+        version: None,
+        waits: Waits::Asleep,
+        tells: true,
+        several: [false, false],
+        batches: Batches::None,
+    }
 }
 
 const fn awake(queue: QueueKind, id: &'static str, what: &'static str) -> Kind {
@@ -139,6 +163,10 @@ impl Kind {
 
     const fn several(self, producers: bool, consumers: bool) -> Kind {
         Kind { several: [producers, consumers], ..self }
+    }
+
+    const fn batches(self, batches: Batches) -> Kind {
+        Kind { batches, ..self }
     }
 
     const fn silent(self) -> Kind {
@@ -160,23 +188,33 @@ pub const KINDS: &[Kind] = &[
         "a ring between two semaphores like .NET's SemaphoreSlim: poll and yield up to 140 times, one lock per call",
     ),
     asleep(QueueKind::SemT, "sem-t", "a ring between two semaphores of the C library"),
-    asleep(QueueKind::Mutex, "mutex", "std's mutex and two condition variables").several(true, true),
-    awake(QueueKind::Spsc, "spsc", "coretalk's own lock-free ring, one producer and one consumer"),
+    asleep(QueueKind::Mutex, "mutex", "std's mutex and two condition variables")
+        .several(true, true)
+        .batches(Batches::Both),
+    awake(QueueKind::Spsc, "spsc", "coretalk's own lock-free ring, one producer and one consumer")
+        .batches(Batches::Both),
     awake(
         QueueKind::Slots,
         "slots",
         "coretalk's own lock-free ring whose places are the flags, one producer and one consumer",
-    ),
+    )
+    .batches(Batches::Both),
     asleep(QueueKind::SyncChannel, "sync-channel", "std::sync::mpsc::sync_channel").several(true, false),
     awake(QueueKind::ArrayQueue, "array-queue", "crossbeam's ArrayQueue")
         .version("0.3.14")
         .several(true, true),
     asleep(QueueKind::Crossbeam, "crossbeam", "crossbeam's bounded channel")
         .version("0.5.17")
-        .several(true, true),
-    awake(QueueKind::Rtrb, "rtrb", "rtrb's ring, one producer and one consumer").version("0.4.1"),
+        .several(true, true)
+        .batches(Batches::Received),
+    awake(QueueKind::Rtrb, "rtrb", "rtrb's ring, one producer and one consumer")
+        .version("0.4.1")
+        .batches(Batches::Both),
     asleep(QueueKind::Flume, "flume", "flume's bounded channel").version("0.12.0").several(true, true),
-    asleep(QueueKind::Kanal, "kanal", "kanal's bounded channel").version("0.1.1").several(true, true),
+    asleep(QueueKind::Kanal, "kanal", "kanal's bounded channel")
+        .version("0.1.1")
+        .several(true, true)
+        .batches(Batches::Drained),
     asleep(QueueKind::Pipe, "pipe", "a pipe in packet mode").several(true, true).silent(),
     asleep(QueueKind::Socketpair, "socketpair", "a Unix socket pair that preserves message boundaries")
         .several(true, true),

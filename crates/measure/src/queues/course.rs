@@ -55,6 +55,8 @@ pub struct Delays {
     pub corrected: Tally,
     /// From the time at which it was sent.
     pub uncorrected: Tally,
+    /// Of the first and of the last message of each batch, as `corrected`; where messages go in batches.
+    pub of_batch: Option<Box<[Tally; 2]>>,
 }
 
 /// How far a loop was at a time.

@@ -57,6 +57,9 @@ pub enum Refusal {
         /// `producer` or `consumer`.
         side: &'static str,
     },
+    /// This kind takes one message at a time.
+    #[error("this queue has no batches")]
+    NoBatches,
     /// The system refused an object.
     #[error("the system refused {what}: {source}")]
     System {
@@ -134,6 +137,32 @@ pub trait Sender<M>: Send + Sized + 'static {
     /// The reason to leave; the message is gone.
     fn send(&mut self, message: M, watch: &Watch<'_>) -> Result<(), Leave>;
 
+    /// Puts so many messages into the queue at once, made by their places in the batch, if there is room for all of them;
+    /// a kind that has no batches on this side puts in the first alone. Gives how many it put in.
+    ///
+    /// # Errors
+    /// There is no room, or nobody will take them.
+    fn try_send_batch(&mut self, _count: usize, make: &impl Fn(usize) -> M) -> Result<usize, Refused<()>> {
+        match self.try_send(make(0)) {
+            Ok(()) => Ok(1),
+            Err(Refused::Full(_)) => Err(Refused::Full(())),
+            Err(Refused::Closed) => Err(Refused::Closed),
+        }
+    }
+
+    /// The same; waits for room as this kind of queue does.
+    ///
+    /// # Errors
+    /// The reason to leave; nothing was put in.
+    fn send_batch(
+        &mut self,
+        _count: usize,
+        make: &impl Fn(usize) -> M,
+        watch: &Watch<'_>,
+    ) -> Result<usize, Leave> {
+        self.send(make(0), watch).map(|()| 1)
+    }
+
     /// One more end on this side, where the kind allows.
     fn another(&self) -> Option<Self> {
         None
@@ -153,6 +182,44 @@ pub trait Receiver<M>: Send + Sized + 'static {
     /// # Errors
     /// The reason to leave.
     fn receive(&mut self, guard: &Guard<'_>) -> Result<Option<M>, Halt>;
+
+    /// Takes up to so many messages that are there, in order, and shows `each`; gives how many. A kind that moves them out
+    /// of the queue before it shows them keeps them in `hand`.
+    ///
+    /// # Errors
+    /// There is none: whether one may come.
+    fn try_receive_batch(
+        &mut self,
+        most: usize,
+        _hand: &mut Vec<M>,
+        each: &mut impl FnMut(M),
+    ) -> Result<usize, NoMessage> {
+        for taken in 0..most {
+            match self.try_receive() {
+                Ok(message) => each(message),
+                Err(why) if taken == 0 => return Err(why),
+                Err(_) => return Ok(taken),
+            }
+        }
+        Ok(most)
+    }
+
+    /// The same; waits for the first as this kind of queue does, and gives 0 once there will be none.
+    ///
+    /// # Errors
+    /// The reason to leave.
+    fn receive_batch(
+        &mut self,
+        _most: usize,
+        _hand: &mut Vec<M>,
+        each: &mut impl FnMut(M),
+        guard: &Guard<'_>,
+    ) -> Result<usize, Halt> {
+        Ok(self.receive(guard)?.map_or(0, |message| {
+            each(message);
+            1
+        }))
+    }
 
     /// One more end on this side, where the kind allows.
     fn another(&self) -> Option<Self> {

@@ -45,6 +45,8 @@ pub struct RoleSettings {
     pub consumers: usize,
     /// A rate that one producer keeps for one consumer; as fast as they go without.
     pub pace: Option<Arc<Pace>>,
+    /// Messages that are sent and received at once; 0 and 1 are one by one.
+    pub batch: usize,
 }
 
 impl RoleSettings {
@@ -147,7 +149,7 @@ pub fn loops<S: Implementation>() -> [usize; 2] {
 }
 
 /// 0 + 1 + … + (count − 1), as a sum of 64 bits wraps: what was sent in order need not be added up one by one.
-fn sum_below(count: u64) -> u64 {
+pub(super) fn sum_below(count: u64) -> u64 {
     let (even, odd) =
         if count.is_multiple_of(2) { (count, count.wrapping_sub(1)) } else { (count - 1, count) };
     (even / 2).wrapping_mul(odd)
@@ -165,7 +167,7 @@ pub enum Order {
 }
 
 /// Holds the numbers that come against those that must come.
-trait Account: Send {
+pub(super) trait Account: Send {
     /// Notes the number of a message after so many others; gives whether it came in order.
     fn note(&mut self, before: u64, number: u64) -> bool;
 
@@ -176,7 +178,7 @@ trait Account: Send {
 /// With one on each side the count of messages is the number, in a register, and their sum is known: a table in memory
 /// would cost a fast ring a tenth of its pace.
 #[derive(Default)]
-struct Count {
+pub(super) struct Count {
     /// By how much the sum differs from that of what must come.
     off: u64,
 }

@@ -30,7 +30,8 @@ pub trait FlagSlot<M>: Send + Sync + 'static {
     /// Takes the message out, if there is one.
     ///
     /// # Safety
-    /// The caller is the only consumer.
+    /// The caller is the only consumer, or the producer of a place that the consumer cannot come to: it takes places in
+    /// order, and one before this is empty.
     unsafe fn take(&self) -> Option<M>;
 }
 

@@ -12,6 +12,7 @@ use super::message::Message;
 use super::spinning::{self, Pop, Push, Spinning};
 use crate::stage::{Guard, Halt};
 use crossbeam_queue::ArrayQueue as Array;
+use rtrb::chunks::ChunkError;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::sync::Arc;
 use std::sync::mpsc::{self, SyncSender};
@@ -225,6 +226,24 @@ impl<M: Message> Receiver<M> for kanal::Receiver<M> {
         Ok(self.recv().ok())
     }
 
+    /// All that wait, however many: its drain takes no number.
+    #[inline(always)]
+    fn try_receive_batch(
+        &mut self,
+        _most: usize,
+        hand: &mut Vec<M>,
+        each: &mut impl FnMut(M),
+    ) -> Result<usize, NoMessage> {
+        // It does not say that nobody will send any more: the wait that follows does.
+        match self.drain_into(hand) {
+            Ok(0) | Err(_) => Err(NoMessage::Yet),
+            Ok(taken) => {
+                hand.drain(..).for_each(each);
+                Ok(taken)
+            }
+        }
+    }
+
     fn another(&self) -> Option<Self> {
         Some(self.clone())
     }
@@ -281,12 +300,27 @@ impl<M: Message> Push<M> for Producer<M> {
     fn push(&mut self, message: M) -> Result<(), M> {
         Producer::push(self, message).map_err(|PushError::Full(message)| message)
     }
+
+    #[inline(always)]
+    fn push_batch(&mut self, count: usize, make: &impl Fn(usize) -> M) -> usize {
+        self.write_chunk_uninit(count).map_or(0, |chunk| chunk.fill_from_iter((0..count).map(make)))
+    }
 }
 
 impl<M: Message> Pop<M> for Consumer<M> {
     #[inline(always)]
     fn pop(&mut self) -> Option<M> {
         Consumer::pop(self).ok()
+    }
+
+    #[inline(always)]
+    fn pop_batch(&mut self, most: usize, each: &mut impl FnMut(M)) -> usize {
+        let there = match self.read_chunk(most) {
+            Ok(_) => most,
+            Err(ChunkError::TooFewSlots(there)) => there,
+        };
+        // What was there a moment ago is there: nobody else takes it.
+        self.read_chunk(there).map_or(0, |chunk| chunk.into_iter().map(each).count())
     }
 }
 

@@ -86,6 +86,66 @@ impl<M> Shared<M> {
             self.has_room.notify_one();
         }
     }
+
+    /// Puts a batch in and unlocks; there is room for all of it.
+    fn put_batch(&self, mut state: MutexGuard<'_, State<M>>, messages: impl Iterator<Item = M>) {
+        state.messages.extend(messages);
+        let sleeps = state.waiting_for_message > 0;
+        drop(state);
+        if sleeps {
+            self.has_message.notify_all();
+        }
+    }
+
+    /// Takes up to so many messages and unlocks, then shows each.
+    fn take_batch(
+        &self,
+        mut state: MutexGuard<'_, State<M>>,
+        most: usize,
+        hand: &mut Vec<M>,
+        each: &mut impl FnMut(M),
+    ) -> usize {
+        let taken = most.min(state.messages.len());
+        hand.extend(state.messages.drain(..taken));
+        let sleeps = state.waiting_for_room > 0;
+        drop(state);
+        if sleeps {
+            self.has_room.notify_all();
+        }
+        hand.drain(..).for_each(each);
+        taken
+    }
+
+    /// Sleeps until somebody may have made room.
+    fn sleep_for_room<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State<M>>,
+        watch: &Watch<'_>,
+    ) -> Result<MutexGuard<'a, State<M>>, Leave> {
+        state.waiting_for_room += 1;
+        let (mut state, nap) = self.has_room.wait_timeout(state, NAP).unwrap_or_else(PoisonError::into_inner);
+        state.waiting_for_room -= 1;
+        if nap.timed_out() {
+            watch.check()?;
+        }
+        Ok(state)
+    }
+
+    /// Sleeps until somebody may have put a message in.
+    fn sleep_for_message<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State<M>>,
+        guard: &Guard<'_>,
+    ) -> Result<MutexGuard<'a, State<M>>, Halt> {
+        state.waiting_for_message += 1;
+        let (mut state, nap) =
+            self.has_message.wait_timeout(state, NAP).unwrap_or_else(PoisonError::into_inner);
+        state.waiting_for_message -= 1;
+        if nap.timed_out() {
+            guard.check()?;
+        }
+        Ok(state)
+    }
 }
 
 impl<M: Message> Sender<M> for LockedEnd<M, true> {
@@ -108,17 +168,39 @@ impl<M: Message> Sender<M> for LockedEnd<M, true> {
             if state.receivers == 0 {
                 return Err(Leave::Halted(Halt::Partner));
             }
-            state.waiting_for_room += 1;
-            let (woken, nap) =
-                self.0.has_room.wait_timeout(state, NAP).unwrap_or_else(PoisonError::into_inner);
-            state = woken;
-            state.waiting_for_room -= 1;
-            if nap.timed_out() {
-                watch.check()?;
-            }
+            state = self.0.sleep_for_room(state, watch)?;
         }
         self.0.put(state, message);
         Ok(())
+    }
+
+    fn try_send_batch(&mut self, count: usize, make: &impl Fn(usize) -> M) -> Result<usize, Refused<()>> {
+        let state = self.0.lock();
+        if state.receivers == 0 {
+            return Err(Refused::Closed);
+        }
+        if state.capacity - state.messages.len() < count {
+            return Err(Refused::Full(()));
+        }
+        self.0.put_batch(state, (0..count).map(make));
+        Ok(count)
+    }
+
+    fn send_batch(
+        &mut self,
+        count: usize,
+        make: &impl Fn(usize) -> M,
+        watch: &Watch<'_>,
+    ) -> Result<usize, Leave> {
+        let mut state = self.0.lock();
+        while state.capacity - state.messages.len() < count {
+            if state.receivers == 0 {
+                return Err(Leave::Halted(Halt::Partner));
+            }
+            state = self.0.sleep_for_room(state, watch)?;
+        }
+        self.0.put_batch(state, (0..count).map(make));
+        Ok(count)
     }
 
     fn another(&self) -> Option<Self> {
@@ -151,15 +233,38 @@ impl<M: Message> Receiver<M> for LockedEnd<M, false> {
             if state.senders == 0 {
                 return Ok(None);
             }
-            state.waiting_for_message += 1;
-            let (woken, nap) =
-                self.0.has_message.wait_timeout(state, NAP).unwrap_or_else(PoisonError::into_inner);
-            state = woken;
-            state.waiting_for_message -= 1;
-            if nap.timed_out() {
-                guard.check()?;
-            }
+            state = self.0.sleep_for_message(state, guard)?;
         }
+    }
+
+    fn try_receive_batch(
+        &mut self,
+        most: usize,
+        hand: &mut Vec<M>,
+        each: &mut impl FnMut(M),
+    ) -> Result<usize, NoMessage> {
+        let state = self.0.lock();
+        if state.messages.is_empty() {
+            return Err(if state.senders == 0 { NoMessage::Ever } else { NoMessage::Yet });
+        }
+        Ok(self.0.take_batch(state, most, hand, each))
+    }
+
+    fn receive_batch(
+        &mut self,
+        most: usize,
+        hand: &mut Vec<M>,
+        each: &mut impl FnMut(M),
+        guard: &Guard<'_>,
+    ) -> Result<usize, Halt> {
+        let mut state = self.0.lock();
+        while state.messages.is_empty() {
+            if state.senders == 0 {
+                return Ok(0);
+            }
+            state = self.0.sleep_for_message(state, guard)?;
+        }
+        Ok(self.0.take_batch(state, most, hand, each))
     }
 
     fn another(&self) -> Option<Self> {

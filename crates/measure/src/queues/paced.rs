@@ -9,7 +9,7 @@ use super::course::{Course, Delays, Received, Sent};
 use super::ends::{Leave, NoMessage, Receiver, Refused, Sender, Watch};
 use super::message::Message;
 use crate::counter;
-use crate::stage::Halt;
+use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
 use crate::wait::{Pause, WaitAction};
@@ -27,7 +27,7 @@ pub struct Pace {
 
 /// The number of a message is its sequence below this bit, and how late it was sent above.
 const LATE_SHIFT: u32 = 32;
-const SEQUENCE: u64 = (1 << LATE_SHIFT) - 1;
+pub(super) const SEQUENCE: u64 = (1 << LATE_SHIFT) - 1;
 /// From the begin of the loop to the first message.
 const LEAD_TICKS: u64 = 50_000;
 
@@ -37,8 +37,40 @@ impl Pace {
         Pace { every_ticks, begun: AtomicU64::new(0), shared }
     }
 
-    fn intended(&self, begun: u64, sequence: u64) -> u64 {
+    /// Begins now, or a little later: when the first message is meant to be sent.
+    pub(super) fn begin(&self) -> u64 {
+        let begun = counter::now_ticks() + LEAD_TICKS;
+        // Relaxed: the first message orders it before the consumer's load.
+        self.begun.store(begun, Relaxed);
+        begun
+    }
+
+    pub(super) fn intended(&self, begun: u64, sequence: u64) -> u64 {
         begun + (sequence as f64 * self.every_ticks) as u64
+    }
+
+    /// Waits until then, and says when it is.
+    ///
+    /// # Errors
+    /// The reason to leave.
+    pub(super) fn wait_until(&self, intended: u64, guard: &Guard<'_>) -> Result<u64, Halt> {
+        let mut now = counter::now_ticks();
+        while now < intended {
+            if self.shared {
+                std::thread::yield_now();
+            } else {
+                Pause::wait();
+            }
+            now = counter::now_ticks();
+            guard.check_at(now)?;
+        }
+        Ok(now)
+    }
+
+    /// The number of a message that is sent now.
+    pub(super) fn number(&self, now: u64, begun: u64, sequence: u64) -> u64 {
+        let late = now.saturating_sub(self.intended(begun, sequence)).min(u64::from(u32::MAX));
+        late << LATE_SHIFT | sequence
     }
 }
 
@@ -52,28 +84,15 @@ pub fn produce<M: Message, S: Sender<M>>(
     pace: &Pace,
 ) -> Result<Sent, Halt> {
     let watch = Watch { guard: course.guard, until_ticks: course.until_ticks };
-    let begun = counter::now_ticks() + LEAD_TICKS;
-    // Relaxed: the first message orders it before the consumer's load.
-    pace.begun.store(begun, Relaxed);
+    let begun = pace.begin();
     let mut sent = Sent::default();
     while sent.messages < course.messages.min(SEQUENCE) {
-        let intended = pace.intended(begun, sent.messages);
-        let mut now = counter::now_ticks();
-        while now < intended {
-            if pace.shared {
-                std::thread::yield_now();
-            } else {
-                Pause::wait();
-            }
-            now = counter::now_ticks();
-            course.guard.check_at(now)?;
-        }
+        let now = pace.wait_until(pace.intended(begun, sent.messages), course.guard)?;
         if now > course.until_ticks {
             break;
         }
         course.guard.check_at(now)?;
-        let late = (now - intended).min(u64::from(u32::MAX));
-        let number = late << LATE_SHIFT | sent.messages;
+        let number = pace.number(now, begun, sent.messages);
         match sender.try_send(M::make(number)) {
             Ok(()) => {}
             Err(Refused::Full(message)) => {
@@ -102,36 +121,77 @@ pub fn consume<M: Message, R: Receiver<M>>(
     pace: &Pace,
     delays: &mut Delays,
 ) -> Result<Received, Halt> {
-    let mut stamps = Stamps::new(course.apart_ticks);
-    let mut received = Received::default();
-    let mut next_stamp = 0;
+    let mut arrivals = Arrivals::new(course, pace, delays, 1);
     loop {
         let message = match receiver.try_receive() {
             Ok(message) => message,
             Err(NoMessage::Ever) => break,
             Err(NoMessage::Yet) => {
-                received.empty += 1;
+                arrivals.received.empty += 1;
                 match receiver.receive(course.guard)? {
                     Some(message) => message,
                     None => break,
                 }
             }
         };
+        arrivals.note(message)?;
+    }
+    Ok(arrivals.finish())
+}
+
+/// Messages as they arrive, and how long each took.
+pub(super) struct Arrivals<'a> {
+    course: &'a Course<'a>,
+    pace: &'a Pace,
+    delays: &'a mut Delays,
+    /// Messages that are sent at once.
+    batch: u64,
+    pub(super) received: Received,
+    stamps: Stamps,
+    next_stamp: u64,
+}
+
+impl<'a> Arrivals<'a> {
+    pub(super) fn new(course: &'a Course<'a>, pace: &'a Pace, delays: &'a mut Delays, batch: u64) -> Self {
+        let stamps = Stamps::new(course.apart_ticks);
+        Arrivals { course, pace, delays, batch, received: Received::default(), stamps, next_stamp: 0 }
+    }
+
+    /// Reads a message and notes when that was.
+    ///
+    /// # Errors
+    /// The reason to leave.
+    #[inline(always)]
+    pub(super) fn note<M: Message>(&mut self, message: M) -> Result<(), Halt> {
+        let received = &mut self.received;
         let number = message.read();
         let now = counter::stop();
-        if received.messages == next_stamp {
-            course.guard.check_at(now)?;
-            next_stamp = stamps.take(received.messages, now);
+        if received.messages == self.next_stamp {
+            self.course.guard.check_at(now)?;
+            self.next_stamp = self.stamps.take(received.messages, now);
         }
         let value = number.unwrap_or(u64::MAX);
-        received.wrong += u64::from(number.is_none() || value & SEQUENCE != received.messages);
+        let sequence = value & SEQUENCE;
+        received.wrong += u64::from(number.is_none() || sequence != received.messages);
         // Relaxed: the message orders it. Counters of two CPUs may lie a little apart: nothing came before it went.
-        let intended = pace.intended(pace.begun.load(Relaxed), value & SEQUENCE);
-        delays.corrected.count(now.saturating_sub(intended));
-        delays.uncorrected.count(now.saturating_sub(intended + (value >> LATE_SHIFT)));
+        let intended = self.pace.intended(self.pace.begun.load(Relaxed), sequence);
+        let late = now.saturating_sub(intended);
+        self.delays.corrected.count(late);
+        self.delays.uncorrected.count(now.saturating_sub(intended + (value >> LATE_SHIFT)));
+        if let Some(ends) = &mut self.delays.of_batch {
+            for (end, place) in ends.iter_mut().zip([0, self.batch - 1]) {
+                if sequence % self.batch == place {
+                    end.count(late);
+                }
+            }
+        }
         received.sum = received.sum.wrapping_add(value);
         received.messages += 1;
+        Ok(())
     }
-    received.stamps = stamps.finish(received.messages, counter::now_ticks());
-    Ok(received)
+
+    pub(super) fn finish(mut self) -> Received {
+        self.received.stamps = self.stamps.finish(self.received.messages, counter::now_ticks());
+        self.received
+    }
 }

@@ -1,5 +1,6 @@
 //! Which code stands behind each [`Kind`].
 
+use super::batches;
 use super::bounded::Bounded;
 use super::catalogue::{Kind, Payload, QueueKind};
 use super::ends::{Implementation, Refusal, Shape};
@@ -7,7 +8,7 @@ use super::exchange::{RoleSettings, Roles, loops, roles};
 use super::kernel_channels::{Pipe, Socketpair};
 use super::kernel_semaphores::{Eventfd, SemT};
 use super::libraries::{ArrayQueue, Crossbeam, Flume, Kanal, Rtrb, SyncChannel};
-use super::message::{Block, Message};
+use super::message::Block;
 use super::mutex::Locked;
 use super::semaphore::Semaphore;
 use super::slim::SlimSemaphore;
@@ -19,12 +20,18 @@ type Open = fn(&Shape, &RoleSettings) -> Result<Roles, Refusal>;
 /// The code of one kind.
 struct Code {
     open: fn(Payload) -> Open,
+    /// The same in batches, where it has them.
+    in_batches: Option<fn(Payload) -> Open>,
     loops: fn() -> [usize; 2],
 }
 
 impl Code {
     fn of<S: Implementation>() -> Code {
-        Code { open: open_of::<S>, loops: loops::<S> }
+        Code { open: open_of::<S>, in_batches: None, loops: loops::<S> }
+    }
+
+    fn with_batches<S: Implementation>() -> Code {
+        Code { in_batches: Some(batches_of::<S>), ..Code::of::<S>() }
     }
 }
 
@@ -33,7 +40,9 @@ impl Code {
 /// # Errors
 /// [`Refusal`] where there is none.
 pub fn open(kind: &Kind, payload: Payload, shape: &Shape, settings: &RoleSettings) -> Result<Roles, Refusal> {
-    (code(kind).open)(payload)(shape, settings)
+    let code = code(kind);
+    let open = if settings.batch > 1 { code.in_batches.ok_or(Refusal::NoBatches)? } else { code.open };
+    open(payload)(shape, settings)
 }
 
 /// Where the timed loops of one producer and one consumer of numbers lie.
@@ -45,15 +54,15 @@ fn code(kind: &Kind) -> Code {
     match kind.queue {
         QueueKind::SemaphoreSlim => Code::of::<Bounded<SlimSemaphore>>(),
         QueueKind::SemT => Code::of::<Bounded<SemT>>(),
-        QueueKind::Mutex => Code::of::<Locked>(),
-        QueueKind::Spsc => Code::of::<Spsc>(),
-        QueueKind::Slots => Code::of::<SlotQueue>(),
+        QueueKind::Mutex => Code::with_batches::<Locked>(),
+        QueueKind::Spsc => Code::with_batches::<Spsc>(),
+        QueueKind::Slots => Code::with_batches::<SlotQueue>(),
         QueueKind::SyncChannel => Code::of::<SyncChannel>(),
         QueueKind::ArrayQueue => Code::of::<ArrayQueue>(),
-        QueueKind::Crossbeam => Code::of::<Crossbeam>(),
-        QueueKind::Rtrb => Code::of::<Rtrb>(),
+        QueueKind::Crossbeam => Code::with_batches::<Crossbeam>(),
+        QueueKind::Rtrb => Code::with_batches::<Rtrb>(),
         QueueKind::Flume => Code::of::<Flume>(),
-        QueueKind::Kanal => Code::of::<Kanal>(),
+        QueueKind::Kanal => Code::with_batches::<Kanal>(),
         QueueKind::Pipe => Code::of::<Pipe>(),
         QueueKind::Socketpair => Code::of::<Socketpair>(),
         QueueKind::Eventfd => Code::of::<Bounded<Eventfd>>(),
@@ -62,17 +71,25 @@ fn code(kind: &Kind) -> Code {
     }
 }
 
+/// The function for each payload.
+macro_rules! for_payload {
+    ($payload:expr, $queue:ty, $($open:ident)::+) => {
+        match $payload {
+            Payload::U64 => $($open)::+::<$queue, u64>,
+            Payload::Bytes(16) => $($open)::+::<$queue, Block<2>>,
+            Payload::Bytes(64) => $($open)::+::<$queue, Block<8>>,
+            Payload::Bytes(256) => $($open)::+::<$queue, Block<32>>,
+            // `parse` lets no other size in.
+            Payload::Bytes(_) => $($open)::+::<$queue, Block<128>>,
+            Payload::String => $($open)::+::<$queue, String>,
+        }
+    };
+}
+
 fn open_of<S: Implementation>(payload: Payload) -> Open {
-    fn with<S: Implementation, M: Message>() -> Open {
-        roles::<S, M>
-    }
-    match payload {
-        Payload::U64 => with::<S, u64>(),
-        Payload::Bytes(16) => with::<S, Block<2>>(),
-        Payload::Bytes(64) => with::<S, Block<8>>(),
-        Payload::Bytes(256) => with::<S, Block<32>>(),
-        // `parse` lets no other size in.
-        Payload::Bytes(_) => with::<S, Block<128>>(),
-        Payload::String => with::<S, String>(),
-    }
+    for_payload!(payload, S, roles)
+}
+
+fn batches_of<S: Implementation>(payload: Payload) -> Open {
+    for_payload!(payload, S, batches::roles)
 }

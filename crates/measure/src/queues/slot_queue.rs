@@ -97,6 +97,36 @@ impl<M: Message> Push<M> for SlotSender<M> {
         self.tail += 1;
         Ok(())
     }
+
+    /// Fills the last place first: the consumer comes to the first place first, and finds nothing before all are there.
+    #[inline(always)]
+    fn push_batch(&mut self, count: usize, make: &impl Fn(usize) -> M) -> usize {
+        let places = self.slots.places();
+        let from = if self.tail == places { 0 } else { self.tail };
+        let place = |index: usize| if from + index < places { from + index } else { from + index - places };
+        // SAFETY: a batch is not longer than the row, so that each of its places lies in it.
+        let at = |index: usize| unsafe { self.slots.at(place(index)) };
+        // Acquire, in `is_empty`, pairs with the Release with which the consumer emptied this place, after all places of
+        // the batch before it.
+        if count > places || !at(count - 1).is_empty() {
+            return 0;
+        }
+        for index in (0..count).rev() {
+            // Each fill is a Release that comes after those of all later places; the consumer's Acquire of the first place
+            // pairs with the last of them, so that who finds the first message finds all.
+            // SAFETY: there is one sender, and the last place of the batch was found empty, as in `push`.
+            if unsafe { at(index).fill(make(index)) }.is_err() {
+                for filled in index + 1..count {
+                    // SAFETY: the consumer has yet to come to the first place of the batch, and finds it empty.
+                    drop(unsafe { at(filled).take() });
+                }
+                return 0;
+            }
+        }
+        self.tail = place(count - 1) + 1;
+        self.free = self.tail;
+        count
+    }
 }
 
 impl<M: Message> Pop<M> for SlotReceiver<M> {
@@ -123,9 +153,18 @@ fn begin_a_lap() -> usize {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
+    use super::super::batches::loom_duel_of_batches;
     use super::super::exchange::loom_duel;
     use super::super::message::Block;
     use super::*;
+
+    #[test]
+    fn loom_batches_of_slots_lose_nothing() {
+        for (capacity, batch, messages) in [(2, 2, 4), (3, 2, 5)] {
+            loom_duel_of_batches::<SlotQueue, u64>(capacity, batch, messages);
+            loom_duel_of_batches::<SlotQueue, Block<2>>(capacity, batch, messages);
+        }
+    }
 
     #[test]
     fn loom_a_queue_of_slots_loses_nothing() {
@@ -161,6 +200,24 @@ mod tests {
         assert_eq!(sender.try_send(u64::MAX), Err(Refused::Full(u64::MAX)));
         assert!(sender.try_send(u64::MAX - 1).is_ok());
         assert_eq!(receiver.try_receive(), Ok(u64::MAX - 1));
+    }
+
+    #[test]
+    fn batches_go_in_as_a_whole() {
+        promises::sends_whole_batches::<SlotQueue, u64>();
+        promises::sends_whole_batches::<SlotQueue, Block<2>>();
+        promises::sends_whole_batches::<SlotQueue, String>();
+        promises::mixes_batches_and_single_messages::<SlotQueue, String>();
+    }
+
+    #[test]
+    fn a_batch_with_a_number_that_looks_like_an_empty_place_leaves_nothing_behind() {
+        let (mut sender, mut receiver) = SlotQueue::open::<u64>(&Shape { capacity: 4, spins: 0 }).unwrap();
+        let bad = sender.try_send_batch(3, &|index| if index == 1 { u64::MAX } else { index as u64 });
+        assert_eq!(bad, Err(Refused::Full(())));
+        assert!(receiver.try_receive().is_err());
+        assert_eq!(sender.try_send_batch(4, &|index| index as u64), Ok(4), "all places are empty");
+        (0..4).for_each(|number| assert_eq!(receiver.try_receive(), Ok(number)));
     }
 
     #[test]

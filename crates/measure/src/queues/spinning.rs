@@ -15,6 +15,13 @@ pub trait Push<M>: Send + Sized + 'static {
     /// The message, where the queue is full.
     fn push(&mut self, message: M) -> Result<(), M>;
 
+    /// Puts so many messages in at once, made by their places in the batch, or none where not all have room; gives how
+    /// many. Never waits. A kind that has no batches puts in the first alone.
+    #[inline(always)]
+    fn push_batch(&mut self, _count: usize, make: &impl Fn(usize) -> M) -> usize {
+        usize::from(self.push(make(0)).is_ok())
+    }
+
     /// One more end on this side, where the kind allows.
     fn another(&self) -> Option<Self> {
         None
@@ -25,6 +32,16 @@ pub trait Push<M>: Send + Sized + 'static {
 pub trait Pop<M>: Send + Sized + 'static {
     /// Never waits.
     fn pop(&mut self) -> Option<M>;
+
+    /// Takes up to so many messages out, in order, and shows each; gives how many. Never waits.
+    #[inline(always)]
+    fn pop_batch(&mut self, most: usize, each: &mut impl FnMut(M)) -> usize {
+        for taken in 0..most {
+            let Some(message) = self.pop() else { return taken };
+            each(message);
+        }
+        most
+    }
 
     /// One more end on this side, where the kind allows.
     fn another(&self) -> Option<Self> {
@@ -79,6 +96,36 @@ impl<M: Message, T: Push<M>> Sender<M> for Spinning<T, true> {
         }
     }
 
+    #[inline(always)]
+    fn try_send_batch(&mut self, count: usize, make: &impl Fn(usize) -> M) -> Result<usize, Refused<()>> {
+        match self.end.push_batch(count, make) {
+            0 => Err(Refused::Full(())),
+            sent => Ok(sent),
+        }
+    }
+
+    #[inline(always)]
+    fn send_batch(
+        &mut self,
+        count: usize,
+        make: &impl Fn(usize) -> M,
+        watch: &Watch<'_>,
+    ) -> Result<usize, Leave> {
+        loop {
+            for _ in 0..POLLS {
+                match self.end.push_batch(count, make) {
+                    0 => Pause::wait(),
+                    sent => return Ok(sent),
+                }
+            }
+            watch.check()?;
+            // Acquire: as in `send`.
+            if self.presence.receivers.load(Acquire) == 0 {
+                return Err(Leave::Halted(Halt::Partner));
+            }
+        }
+    }
+
     fn another(&self) -> Option<Self> {
         let end = self.end.another()?;
         // Relaxed: the end that we hold keeps the count above 0 meanwhile.
@@ -104,6 +151,43 @@ impl<M: Message, T: Pop<M>> Receiver<M> for Spinning<T, false> {
                 // is in our cache until the end.
                 if self.presence.senders.load(Acquire) == 0 {
                     return Ok(self.end.pop());
+                }
+                Pause::wait();
+            }
+            guard.check()?;
+        }
+    }
+
+    #[inline(always)]
+    fn try_receive_batch(
+        &mut self,
+        most: usize,
+        _hand: &mut Vec<M>,
+        each: &mut impl FnMut(M),
+    ) -> Result<usize, NoMessage> {
+        match self.end.pop_batch(most, each) {
+            0 => Err(NoMessage::Yet),
+            taken => Ok(taken),
+        }
+    }
+
+    #[inline(always)]
+    fn receive_batch(
+        &mut self,
+        most: usize,
+        _hand: &mut Vec<M>,
+        each: &mut impl FnMut(M),
+        guard: &Guard<'_>,
+    ) -> Result<usize, Halt> {
+        loop {
+            for _ in 0..POLLS {
+                let taken = self.end.pop_batch(most, each);
+                if taken > 0 {
+                    return Ok(taken);
+                }
+                // Acquire: as in `receive`.
+                if self.presence.senders.load(Acquire) == 0 {
+                    return Ok(self.end.pop_batch(most, each));
                 }
                 Pause::wait();
             }
@@ -173,6 +257,60 @@ pub mod promises {
         (2..10).for_each(|number| assert_eq!(receiver.try_receive(), Ok(number)));
         assert!(receiver.try_receive().is_err());
         (0..8).for_each(|number| assert!(sender.try_send(number).is_ok(), "all places are back"));
+    }
+
+    /// A batch goes in as a whole or not at all, at whatever place of the ring it begins, and comes out in order; what is
+    /// left inside is freed once.
+    pub fn sends_whole_batches<S: Implementation, M: Message>() {
+        for (capacity, batch) in [(1, 1), (3, 2), (8, 3), (8, 8), (17, 5)] {
+            let (mut sender, mut receiver) = open::<S, M>(capacity);
+            let (mut sent, mut received) = (0, 0);
+            let mut fill = |sender: &mut S::Sender<M>| {
+                let from = sent;
+                while let Ok(count) = sender.try_send_batch(batch, &|index| M::make(sent + index as u64)) {
+                    assert_eq!(count, batch);
+                    sent += count as u64;
+                }
+                ((sent - from) as usize, sent)
+            };
+            for lap in 0..5 {
+                let (put, sent) = fill(&mut sender);
+                assert_eq!(put, capacity / batch * batch, "capacity {capacity}, batch {batch}, lap {lap}");
+                let mut check = |message: M| {
+                    assert_eq!(message.read(), Some(received));
+                    received += 1;
+                };
+                // One more than a batch at a time, so that batches in and out begin at different places.
+                while receiver.try_receive_batch(batch + 1, &mut Vec::new(), &mut check).is_ok() {}
+                assert_eq!(received, sent);
+            }
+            fill(&mut sender);
+            let taken = receiver.try_receive_batch(1, &mut Vec::new(), &mut |_| ());
+            assert_eq!(taken, Ok(1), "the rest is left inside");
+        }
+    }
+
+    /// Batches and single messages in turn keep their order.
+    pub fn mixes_batches_and_single_messages<S: Implementation, M: Message>() {
+        let (mut sender, mut receiver) = open::<S, M>(7);
+        let (mut sent, mut received) = (0, 0);
+        for turn in 0..100 {
+            if turn % 3 == 0 {
+                while sender.try_send(M::make(sent)).is_ok() {
+                    sent += 1;
+                }
+            }
+            while sender.try_send_batch(2, &|index| M::make(sent + index as u64)).is_ok() {
+                sent += 2;
+            }
+            let mut check = |message: M| {
+                assert_eq!(message.read(), Some(received));
+                received += 1;
+            };
+            receiver.try_receive().map(&mut check).unwrap();
+            receiver.try_receive_batch(turn % 5 + 1, &mut Vec::new(), &mut check).unwrap();
+        }
+        assert!(received > 200 && sent - received <= 7, "{sent} sent, {received} received");
     }
 
     /// Capacities that no ring can have are refused in words.

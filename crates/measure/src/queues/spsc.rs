@@ -105,6 +105,32 @@ impl<M: Message> Push<M> for SpscSender<M> {
         self.ring.tail.0.store(next, Release);
         Ok(())
     }
+
+    #[inline(always)]
+    fn push_batch(&mut self, count: usize, make: &impl Fn(usize) -> M) -> usize {
+        let places = self.ring.slots.len();
+        let mut place = self.tail;
+        // One place stays empty.
+        let free = |head: usize| if head > place { head - place - 1 } else { places - 1 - (place - head) };
+        if free(self.head) < count {
+            // Acquire pairs with the Release in `pop` and `pop_batch`: the consumer is done with the places that it gave
+            // back.
+            self.head = self.ring.head.0.load(Acquire);
+            if free(self.head) < count {
+                return 0;
+            }
+        }
+        for index in 0..count {
+            // SAFETY: as in `push`, for each of `count` places from the tail on, none of which is the one before the head.
+            unsafe { self.ring.slots.write(place, make(index)) };
+            place = if place + 1 == places { 0 } else { place + 1 };
+        }
+        self.tail = place;
+        // Release pairs with the Acquire in `pop` and `pop_batch`: who sees the new tail sees every message of the batch,
+        // since all of them were written before it; until then none of them is seen.
+        self.ring.tail.0.store(place, Release);
+        count
+    }
 }
 
 impl<M: Message> Pop<M> for SpscReceiver<M> {
@@ -129,6 +155,31 @@ impl<M: Message> Pop<M> for SpscReceiver<M> {
         }
         Some(message)
     }
+
+    #[inline(always)]
+    fn pop_batch(&mut self, most: usize, each: &mut impl FnMut(M)) -> usize {
+        if self.head == self.tail {
+            // Acquire pairs with the Release in `push` and `push_batch`: the messages before the new tail are there.
+            self.tail = self.ring.tail.0.load(Acquire);
+            if self.head == self.tail {
+                return 0;
+            }
+        }
+        let places = self.ring.slots.len();
+        let mut taken = 0;
+        while taken < most && self.head != self.tail {
+            // SAFETY: as in `pop`; the head moves on before anything else can see or drop the message.
+            let message = unsafe { self.ring.slots.take(self.head) };
+            self.head = if self.head + 1 == places { 0 } else { self.head + 1 };
+            taken += 1;
+            each(message);
+        }
+        self.emptied = 0;
+        // Release pairs with the Acquire in `push` and `push_batch`: who sees the new head may fill the places before it,
+        // all of which were emptied before this store.
+        self.ring.head.0.store(self.head, Release);
+        taken
+    }
 }
 
 impl<M> Drop for SpscReceiver<M> {
@@ -152,6 +203,7 @@ impl<M> Drop for Ring<M> {
 
 #[cfg(all(test, loom))]
 mod loom_tests {
+    use super::super::batches::loom_duel_of_batches;
     use super::super::exchange::loom_duel;
     use super::*;
 
@@ -159,6 +211,13 @@ mod loom_tests {
     fn loom_a_ring_loses_nothing() {
         for (capacity, messages) in [(1, 3), (2, 3)] {
             loom_duel::<Spsc, u64>(capacity, messages);
+        }
+    }
+
+    #[test]
+    fn loom_batches_of_a_ring_lose_nothing() {
+        for (capacity, batch, messages) in [(2, 2, 4), (3, 2, 5)] {
+            loom_duel_of_batches::<Spsc, u64>(capacity, batch, messages);
         }
     }
 }
@@ -177,6 +236,13 @@ mod tests {
     #[test]
     fn places_come_back_in_lots_and_before_the_consumer_looks_for_more() {
         promises::gives_places_back_in_lots::<Spsc>();
+    }
+
+    #[test]
+    fn batches_go_in_as_a_whole() {
+        promises::sends_whole_batches::<Spsc, u64>();
+        promises::sends_whole_batches::<Spsc, String>();
+        promises::mixes_batches_and_single_messages::<Spsc, u64>();
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Every queue between real threads: nothing is lost, doubled, reordered or left behind, and everything ends.
 
-use super::catalogue::{KINDS, Kind, Payload, Waits, kind};
+use super::catalogue::{Batches, KINDS, Kind, Payload, Waits, kind};
 use super::course::{Course, Received, Sent};
 use super::ends::{Refusal, Shape};
 use super::exchange::RoleSettings;
@@ -29,7 +29,19 @@ fn run(
     stopped: bool,
 ) -> Result<Outcome, Refusal> {
     let settings = RoleSettings { producers: sides[0], consumers: sides[1], ..RoleSettings::default() };
-    let roles = open(kind, payload, &shape, &settings)?;
+    run_with(kind, payload, shape, &settings, messages, span_ticks, stopped)
+}
+
+fn run_with(
+    kind: &Kind,
+    payload: Payload,
+    shape: Shape,
+    settings: &RoleSettings,
+    messages: u64,
+    span_ticks: u64,
+    stopped: bool,
+) -> Result<Outcome, Refusal> {
+    let roles = open(kind, payload, &shape, settings)?;
     let halt = AtomicU64::new(0);
     let deadline_ticks = counter::now_ticks() + (1 << 35);
     let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };
@@ -123,6 +135,28 @@ proptest! {
     }
 
     #[test]
+    fn batches_deliver_everything_in_order_and_end_when_told_to(
+        capacity in 2usize..40, batch in 2usize..40, payload in payloads(), messages in 0u64..1_500,
+        stopped in proptest::bool::ANY,
+    ) {
+        for kind in KINDS.iter().filter(|kind| kind.batches != Batches::None) {
+            let shape = Shape { capacity, spins: 0 };
+            let settings = RoleSettings { batch: batch.min(capacity), ..RoleSettings::pair() };
+            let messages = if stopped { u64::MAX } else { bounded(kind, messages) };
+            let said = run_with(kind, payload, shape, &settings, messages, 1 << 40, stopped).unwrap();
+            if stopped {
+                prop_assert!(said.producers[0].is_err(), "{}", kind.id);
+                prop_assert!(said.consumers[0].as_ref().map_or(0, |received| received.wrong) == 0, "{}", kind.id);
+                continue;
+            }
+            let sent = said.producers[0].clone().unwrap();
+            let received = said.consumers[0].as_ref().unwrap();
+            prop_assert_eq!((sent.messages, received.messages), (messages, messages), "{}", kind.id);
+            prop_assert_eq!((received.sum, received.wrong), (sent.sum, 0), "{}", kind.id);
+        }
+    }
+
+    #[test]
     fn queues_that_several_may_share_lose_nothing(
         capacity in 1usize..20, producers in 1usize..4, consumers in 1usize..4, messages in 0u64..300,
     ) {
@@ -142,6 +176,48 @@ proptest! {
             prop_assert_eq!(count, messages * sides[0] as u64, "{}", kind.id);
             prop_assert!(received.iter().all(|received| received.wrong == 0), "{}", kind.id);
         }
+    }
+}
+
+#[test]
+fn a_batch_is_refused_where_there_are_none_and_where_it_does_not_fit() {
+    for kind in KINDS {
+        let refused = |batch, capacity| {
+            let settings = RoleSettings { batch, ..RoleSettings::pair() };
+            open(kind, Payload::U64, &Shape { capacity, spins: 0 }, &settings).err()
+        };
+        let has_none = matches!(refused(2, 16), Some(Refusal::NoBatches));
+        assert_eq!(has_none, kind.batches == Batches::None, "{}", kind.id);
+        if !has_none {
+            assert!(matches!(refused(17, 16), Some(Refusal::Capacity { .. })), "{}", kind.id);
+        }
+    }
+}
+
+#[test]
+fn batches_at_a_rate_are_whole_and_count_the_delays_of_their_ends() {
+    for kind in KINDS.iter().filter(|kind| kind.batches != Batches::None) {
+        let pace = Some(Arc::new(Pace::new(20_000.0, true)));
+        let settings = RoleSettings { pace, batch: 5, ..RoleSettings::pair() };
+        let shape = Shape { capacity: 16, spins: 0 };
+        // Ends at once: two batches are sent all the same.
+        let said = run_with(kind, Payload::String, shape, &settings, 40, 0, false).unwrap();
+        let (sent, received) = (said.producers[0].clone().unwrap(), said.consumers[0].clone().unwrap());
+        assert!(sent.messages >= 10 && sent.messages % 5 == 0, "{}: {}", kind.id, sent.messages);
+        assert_eq!(
+            (received.messages, received.sum, received.wrong),
+            (sent.messages, sent.sum, 0),
+            "{}",
+            kind.id
+        );
+        let delays = received.delays.unwrap();
+        let ends = delays.of_batch.unwrap();
+        assert_eq!(delays.corrected.len(), sent.messages);
+        assert_eq!([ends[0].len(), ends[1].len()], [sent.messages / 5; 2]);
+        // The first waits for the four that follow.
+        let least =
+            |of: &crate::tally::Tally| of.histogram(coretalk_model::TickRate { hz: 1e9 }).percentile_ns(0.0);
+        assert!(least(&ends[0]) >= Some(0.95 * 80_000.0), "{}: {:?}", kind.id, least(&ends[0]));
     }
 }
 

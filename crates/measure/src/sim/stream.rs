@@ -18,8 +18,8 @@ pub struct Flow {
     pub slice_ns: f64,
     /// From a message put in (or a place given back) until a role that looks has seen it.
     pub sight_ns: f64,
-    /// What looking at the other side's index costs, when what is known of it has run out.
-    pub look_ns: f64,
+    /// What looking at the other side costs producer and consumer, when what is known of it has run out.
+    pub look_ns: [f64; 2],
 }
 
 /// How a role waits.
@@ -170,7 +170,7 @@ fn side_by_side(
         }
         let mut step_ns = 0.0;
         if sides[role].known == 0 {
-            step_ns += flow.look_ns;
+            step_ns += flow.look_ns[role];
             sides[role].known = open;
         }
         sides[role].known -= 1;
@@ -355,7 +355,7 @@ mod tests {
         switch_ns: 1_500.0,
         slice_ns: 4e6,
         sight_ns: 0.0,
-        look_ns: 0.0,
+        look_ns: [0.0; 2],
     };
 
     fn exponential(stream: &mut Stream, mean_ns: f64) -> f64 {
@@ -456,7 +456,7 @@ mod tests {
 
     #[test]
     fn an_index_is_looked_at_once_for_each_run_of_messages() {
-        let flow = Flow { capacity: 100, look_ns: 80.0, sight_ns: 80.0, ..AWAKE };
+        let flow = Flow { capacity: 100, look_ns: [80.0; 2], sight_ns: 80.0, ..AWAKE };
         let slow_consumer = run(&flow, 100_000, &mut |role| [10.0, 20.0][role]);
         // The consumer never waits, and each look shows it a hundred messages or the few that came since.
         let per_message = slow_consumer.elapsed_ns / 100_000.0;

@@ -8,7 +8,7 @@ use coretalk_measure::series::SeriesRequest;
 use coretalk_measure::session::series::plan;
 use coretalk_measure::{Machine, Scenario, SimMachine};
 use coretalk_model::latency::Regime;
-use coretalk_model::queue::{Kept, matrices, names, rates, side_grids, sweeps};
+use coretalk_model::queue::{Kept, batch_curves, matrices, names, rates, side_grids, sweeps};
 use coretalk_model::series::{Parameters, SeriesResult, SeriesSettings, TrialResult};
 use coretalk_model::stats::median;
 use coretalk_model::{CpuId, Flag, Level, Picos, Relation};
@@ -147,6 +147,77 @@ fn the_knee_lies_where_the_stated_costs_put_it() {
             let below = sweep.steps.iter().filter(|step| step.rate_per_s < holds);
             assert!(below.clone().count() > 0 && below.into_iter().all(|step| step.kept() == Kept::Yes));
         }
+    }
+}
+
+/// What a message takes at most on either side in batches: the part of a batch, and the rest of each message (with half a
+/// nanosecond of work on a word and an eighth of the line that it lies on).
+fn stated_ns_in_batches(queue: &str, line_ns: f64, batch: f64) -> f64 {
+    let word_ns = 0.5 + line_ns / 8.0;
+    match queue {
+        "spsc" | "rtrb" => 2.0 / batch + 1.0 + word_ns,
+        "slots" => 0.5 / batch + 1.5 + word_ns,
+        "mutex" => (17.0 + 1.5 * line_ns) / batch + 3.0 + word_ns,
+        other => panic!("no stated cost of {other}"),
+    }
+}
+
+#[test]
+fn a_message_in_a_batch_costs_its_share_of_the_batch_and_its_own_part() {
+    let mut machine = open("chiplet-16");
+    let pairs = [[CpuId(0), CpuId(1)]];
+    let line_ns = machine.bare_stage(&pairs[0]).transfer_ns(pairs[0][0], pairs[0][1]);
+    let options =
+        Parameters::default().with("queue", "spsc,rtrb,slots,mutex,crossbeam").with("pairs", "listed");
+    let options = options.with("batch", "1,8,64");
+    let settings = settings_of(&machine, "queue", (pairs[0].to_vec(), &pairs), options, 0.05, 20);
+    let (result, ..) = measure(&mut machine, &settings);
+    let curves = batch_curves(&result);
+    assert_eq!((curves.len(), matrices(&result).len()), (5, 0));
+    for curve in &curves {
+        assert_eq!((curve.capacity, curve.steps.len()), (1_000, 3));
+        let per_s = |at: usize| curve.steps[at].trial.values[names::RATE].point;
+        if curve.queue == "crossbeam" {
+            assert!((per_s(2) / per_s(0) - 1.0).abs() < 0.1, "one by one as ever");
+            continue;
+        }
+        for (at, step) in curve.steps.iter().enumerate() {
+            let stated = 1e9 / stated_ns_in_batches(curve.queue, line_ns, step.batch as f64);
+            println!("{} {}: {:.0}, stated {stated:.0}", curve.queue, step.batch, per_s(at));
+            // Single messages scatter, and an index is looked at now and then.
+            assert!(
+                (0.8..1.05).contains(&(per_s(at) / stated)),
+                "{} {}: {}",
+                curve.queue,
+                step.batch,
+                per_s(at)
+            );
+        }
+        let stated = |batch| stated_ns_in_batches(curve.queue, line_ns, batch);
+        let gain = curve.gain(&curve.steps[2]).unwrap();
+        assert!((gain.point / (stated(1.0) / stated(64.0)) - 1.0).abs() < 0.2, "{}: {gain:?}", curve.queue);
+    }
+}
+
+#[test]
+fn at_a_rate_the_first_of_a_batch_waits_for_the_last() {
+    let mut machine = open("chiplet-16");
+    let pairs = [[CpuId(0), CpuId(8)]];
+    let options = Parameters::default().with("queue", "spsc,crossbeam,kanal").with("pairs", "listed");
+    let options = options.with("batch", "1,32").with("rate_per_s", 1e6);
+    let settings = settings_of(&machine, "queue", (pairs[0].to_vec(), &pairs), options, 0.05, 20);
+    let (result, ..) = measure(&mut machine, &settings);
+    for curve in batch_curves(&result) {
+        let median = |at: usize, name: &str| {
+            curve.steps[at].trial.histogram(name).and_then(|of| of.percentile_ns(0.5)).unwrap()
+        };
+        let [first, last] = names::OF_BATCH;
+        assert_eq!(median(0, first), median(0, last), "one message is both");
+        // A message each microsecond: the first is due 31 of them before the last.
+        let [waited, ended] = [median(1, first), median(1, last)];
+        assert!((waited - 31_000.0).abs() < 0.1 * 31_000.0 + ended, "{}: {waited} {ended}", curve.queue);
+        assert!(ended > 80.0 && ended < 8_000.0, "{}: {ended}", curve.queue);
+        assert!(curve.steps.iter().all(|step| step.trial.counts[names::KEPT] > 0));
     }
 }
 

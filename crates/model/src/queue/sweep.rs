@@ -58,6 +58,9 @@ pub fn sweeps(result: &SeriesResult) -> Vec<Sweep<'_>> {
     let mut found: Vec<Sweep<'_>> = Vec::new();
     for trial in result.trials.iter().filter(|trial| trial.spec.probe == names::PROBE) {
         let parameters = &trial.spec.parameters;
+        if parameters.number("batch").is_some() {
+            continue;
+        }
         let (queue, payload) = (parameters.text("queue"), parameters.text("payload"));
         let numbers = (parameters.number("capacity"), parameters.number("rate_per_s"));
         let (Some(queue), Some(payload), (Some(capacity), Some(rate_per_s))) = (queue, payload, numbers)

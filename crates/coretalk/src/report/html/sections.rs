@@ -7,7 +7,7 @@ use super::section::{Of, Section, figures};
 use super::series;
 use crate::blocks::Block;
 use crate::render::html;
-use crate::report::figure::{ladder, load, multiples, placements, sides, sweep, timeline};
+use crate::report::figure::{batches, ladder, load, multiples, placements, sides, sweep, timeline};
 use crate::report::imported::ImportedFile;
 use crate::report::input::ReportInput;
 use crate::report::text::{count, duration, grouped, ns, plus_minus};
@@ -136,7 +136,8 @@ fn found_body(input: &ReportInput<'_>) -> String {
         })
         .collect::<String>();
     let sweeps = figures(|width| sweep::charts(report, [width, 340.0]));
-    sweeps + &figures(|width| sides::maps(report, width)) + &tables + &load
+    let batches = figures(|width| batches::charts(report, [width, 340.0]));
+    sweeps + &batches + &figures(|width| sides::maps(report, width)) + &tables + &load
 }
 
 /// The extremes of a map, and how much of it was measured.

@@ -62,7 +62,9 @@ fn too_large(name: &str, config: &Config, room: u64) -> String {
 fn open(config: &Config, pace: Option<Arc<Pace>>) -> Result<Roles, Refusal> {
     let shape = Shape { capacity: config.capacity, spins: config.spins };
     let [producers, consumers] = config.sides;
-    registry::open(config.kind, config.payload, &shape, &RoleSettings { producers, consumers, pace })
+    let batch = config.batch.unwrap_or(1);
+    let settings = RoleSettings { producers, consumers, pace, batch };
+    registry::open(config.kind, config.payload, &shape, &settings)
 }
 
 /// What one role has to tell.
@@ -189,7 +191,8 @@ fn observed(
     let per_s = course::rate(&loops).map(|per_tick| per_tick * context.rate().hz);
     match (config.rate, &received.delays, per_s) {
         (Some(requested), Some(delays), Some(per_s)) => {
-            queue::observe(&mut observed, context.rate(), [requested, per_s], delays);
+            let in_batches = config.batch.is_some();
+            queue::observe(&mut observed, context.rate(), [requested, per_s], delays, in_batches);
         }
         (_, _, Some(per_s)) => observed.value(names::RATE, per_s),
         _ => {}

@@ -3,7 +3,7 @@
 use super::trials::Config;
 use crate::pricing::Pricing;
 use crate::probes::queue;
-use crate::queues::catalogue::{Payload, QueueKind, Waits};
+use crate::queues::catalogue::{Batches, Payload, QueueKind, Waits};
 use crate::queues::course::Delays;
 use crate::series::TrialOrder;
 use crate::sim::slim::{self, SlimCosts, SlimFlow};
@@ -27,6 +27,9 @@ pub struct Price {
     cached: bool,
     /// How long it looks before it sleeps.
     pub looks_ns: f64,
+    /// The part of its instructions, and of the line transfers, that a batch takes once: an index that is published, a lock.
+    once_ns: f64,
+    once_lines: f64,
 }
 
 /// Instructions of `Wait` or `Release` of `semaphore-slim` with all lines at hand: the lock is taken and given back. A
@@ -34,19 +37,34 @@ pub struct Price {
 const SLIM_CALL_NS: f64 = 6.0;
 
 pub fn price(config: &Config, hint_ns: f64) -> Price {
-    let plain = Price { own_ns: 12.0, lines: 1.0, calls: 0.0, cached: false, looks_ns: 0.0 };
+    let plain = Price {
+        own_ns: 12.0,
+        lines: 1.0,
+        calls: 0.0,
+        cached: false,
+        looks_ns: 0.0,
+        once_ns: 0.0,
+        once_lines: 0.0,
+    };
     match config.kind.queue {
         QueueKind::SemaphoreSpin => Price { looks_ns: f64::from(config.spins) * (hint_ns + 2.0), ..plain },
         // Two calls; their lines are not waited for in one go, but one by one where two CPUs run it.
         QueueKind::SemaphoreSlim => Price { own_ns: 2.0 * SLIM_CALL_NS, lines: 0.0, ..plain },
-        QueueKind::Mutex => Price { own_ns: 20.0, lines: 1.5, looks_ns: 1_000.0, ..plain },
-        QueueKind::Spsc | QueueKind::Rtrb => Price { own_ns: 3.0, lines: 0.0, cached: true, ..plain },
+        QueueKind::Mutex => {
+            Price { own_ns: 20.0, lines: 1.5, looks_ns: 1_000.0, once_ns: 17.0, once_lines: 1.5, ..plain }
+        }
+        QueueKind::Spsc | QueueKind::Rtrb => {
+            Price { own_ns: 3.0, lines: 0.0, cached: true, once_ns: 2.0, ..plain }
+        }
         // No index to look at: what travels are the lines of the messages. 2.3 ns a message were measured at 1,024 places
         // (docs/queues.md).
-        QueueKind::Slots => Price { own_ns: 2.0, lines: 0.0, ..plain },
+        QueueKind::Slots => Price { own_ns: 2.0, lines: 0.0, once_ns: 0.5, ..plain },
         QueueKind::SyncChannel | QueueKind::Crossbeam => Price { own_ns: 10.0, looks_ns: 3_000.0, ..plain },
         QueueKind::ArrayQueue => Price { own_ns: 10.0, ..plain },
-        QueueKind::Flume | QueueKind::Kanal => Price { own_ns: 25.0, lines: 1.5, looks_ns: 2_000.0, ..plain },
+        QueueKind::Flume => Price { own_ns: 25.0, lines: 1.5, looks_ns: 2_000.0, ..plain },
+        QueueKind::Kanal => {
+            Price { own_ns: 25.0, lines: 1.5, looks_ns: 2_000.0, once_ns: 22.0, once_lines: 1.5, ..plain }
+        }
         QueueKind::Pipe | QueueKind::Socketpair => Price { own_ns: 150.0, calls: 1.0, ..plain },
         QueueKind::Eventfd => Price { own_ns: 40.0, calls: 2.0, ..plain },
         QueueKind::Semaphore | QueueKind::SemT => plain,
@@ -86,14 +104,27 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     let waker_ns = costs.syscall_ns + costs.wake_ns / 3.0;
     // The line of a message travels with all messages on it.
     let message_lines = config.payload.bytes() as f64 / 64.0;
-    let by_itself = payload_ns(config.payload).map(|payload_ns| {
+    let message_ns = payload_ns(config.payload).map(|payload_ns| {
         payload_ns
             + price.own_ns
             + price.calls * costs.syscall_ns
             + (price.lines + message_lines) * transfer_ns
     });
+    let once_ns = price.once_ns + price.once_lines * transfer_ns;
+    let batch = config.batch.unwrap_or(1) as u64;
+    // Whole batches are the steps of what goes on. One by one, a drain takes its part once for all that wait: whenever it
+    // has to look at what there is.
+    let (unit, by_itself, drain_ns) = match config.kind.batches {
+        Batches::Both => (
+            batch,
+            message_ns.map(|message_ns| message_ns * batch as f64 - once_ns * (batch - 1) as f64),
+            0.0,
+        ),
+        Batches::Drained if batch > 1 => (1, [message_ns[0], message_ns[1] - once_ns], once_ns),
+        Batches::Drained | Batches::Received | Batches::None => (1, message_ns, 0.0),
+    };
     // A side that waits for the next message of a rate has been idle for as long.
-    let idle_ns = config.rate.map_or(0.0, |rate| 1e9 / rate);
+    let idle_ns = config.rate.map_or(0.0, |rate| 1e9 / rate * batch as f64);
     let wake_ns = costs.wake_ns + costs.idle_exit_ns(idle_ns) + costs.syscall_ns;
     let slim = (config.kind.queue == QueueKind::SemaphoreSlim).then_some(SlimFlow {
         capacity: config.capacity as u64,
@@ -105,8 +136,9 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
         wake_ns,
         waker_ns,
     });
+    let look_ns = if price.cached { transfer_ns } else { 0.0 };
     let flow = Flow {
-        capacity: config.capacity as u64,
+        capacity: config.capacity as u64 / unit,
         one_cpu: from == to,
         waiting: match (config.kind.waits, &slim) {
             (Waits::Awake, _) => Waiting::Awake,
@@ -116,18 +148,20 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
         switch_ns: costs.switch_ns,
         slice_ns: SLICE_NS,
         sight_ns: transfer_ns,
-        look_ns: if price.cached { transfer_ns } else { 0.0 },
+        look_ns: [look_ns, look_ns + drain_ns],
     };
     let course = Course {
         flow,
         slim: slim.filter(|_| from != to),
         // The calls and the lines of the message are steps of their own there.
         by_itself: if slim.is_some() && from != to { payload_ns(config.payload) } else { by_itself },
+        unit,
     };
     let span_ns = order.span.ns();
     let mut observed = Observed::default();
     if let Some(rate) = config.rate {
-        paced(stage, &course, rate, span_ns, by_itself, &mut observed);
+        let pacing = Pacing { every_ns: 1e9 / rate, batch, is_listed: config.batch.is_some() };
+        paced(stage, &course, &pacing, span_ns, by_itself, &mut observed);
         if flow.one_cpu && config.kind.waits == Waits::Awake {
             observed.flags.set(Flag::SharedSpin);
         }
@@ -144,7 +178,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
         order.options.number("messages").map(|all| (all / ANALYSES[0] as f64).ceil().max(1.0) as u64);
     let mut middle: [Option<Passed>; 2] = [None; 2];
     let mut more = |passed: &Passed| {
-        if requested.is_some_and(|requested| passed.messages >= requested) {
+        if requested.is_some_and(|requested| passed.messages * unit >= requested) {
             return false;
         }
         for (mark, share) in middle.iter_mut().zip(MIDDLE) {
@@ -161,6 +195,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
         }
     };
     let passed = course.run(stage, &mut more, &mut Schedule { due_ns: &|_| 0.0, each: &mut |_| () });
+    let passed = Passed { messages: passed.messages * unit, ..passed };
     // As many more of the same as fit into the pass; where a number was asked for, exactly that many, whatever the
     // quotient of times rounds to, or as many as fit into what is left of the budget.
     let fit = span_ns.max(passed.elapsed_ns) / passed.elapsed_ns;
@@ -168,7 +203,9 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Result<O
     let lasted_ns = passed.elapsed_ns * times;
     let held_ns = stage.pass(lasted_ns);
     let [from_there, to_there] = match middle {
-        [Some(from), Some(to)] if !flow.one_cpu && to.messages > from.messages => [from, to],
+        [Some(from), Some(to)] if !flow.one_cpu && to.messages > from.messages => {
+            [from, to].map(|passed| Passed { messages: passed.messages * unit, ..passed })
+        }
         _ => [Passed::default(), passed],
     };
     let per_ns =
@@ -187,8 +224,20 @@ struct Course {
     flow: Flow,
     /// Step by step, for the queue that is simulated so between two CPUs.
     slim: Option<SlimFlow>,
-    /// What a message costs its producer and its consumer by itself.
+    /// What a message, or a batch that goes as a whole, costs its producer and its consumer by itself.
     by_itself: [f64; 2],
+    /// Messages that go as a whole.
+    unit: u64,
+}
+
+/// When messages are due at a rate.
+struct Pacing {
+    /// From one to the next.
+    every_ns: f64,
+    /// Messages of a batch, which is sent when its last is due.
+    batch: u64,
+    /// Whether batches were asked for.
+    is_listed: bool,
 }
 
 impl Course {
@@ -229,36 +278,57 @@ fn note(stage: &mut dyn Pricing<'_>, config: &Config, passed: &Passed, times: f6
 fn paced(
     stage: &mut dyn Pricing<'_>,
     course: &Course,
-    rate: f64,
+    pacing: &Pacing,
     span_ns: f64,
     by_itself: [f64; 2],
     observed: &mut Observed,
 ) {
-    let every_ns = 1e9 / rate;
-    let messages = ((span_ns / every_ns) as u64).clamp(1, MOST_PACED);
+    let &Pacing { every_ns, batch, is_listed } = pacing;
+    let unit = course.unit;
+    // Whole batches, of at least two, as on real threads.
+    let asked = ((span_ns / every_ns) as u64).clamp(1, MOST_PACED);
+    let messages = if batch > 1 { (asked / batch).max(2) * batch } else { asked };
+    let steps = messages / unit;
+    // When the batch of a step is due: with its last message.
+    let last_ns = (batch - 1) as f64 * every_ns;
     let flow = &course.flow;
-    let mut timed: Vec<Timed> = Vec::with_capacity(messages as usize);
-    let mut each = |message| timed.push(message);
-    if flow.one_cpu && flow.waiting == Waiting::Awake {
+    let mut timed: Vec<Timed> = Vec::with_capacity(steps as usize);
+    let mut each = |step| timed.push(step);
+    let is_sliced = flow.one_cpu && flow.waiting == Waiting::Awake;
+    if is_sliced {
         stream::paced_by_slices(
             flow,
-            every_ns,
-            messages,
+            every_ns * unit as f64,
+            steps,
             &mut |role| stage.event(by_itself[role]),
             &mut each,
         );
     } else {
-        let due_ns = |number: u64| number as f64 * every_ns;
+        let due_ns = |step: u64| (step * unit / batch * batch) as f64 * every_ns + last_ns;
         let mut schedule = Schedule { due_ns: &due_ns, each: &mut each };
-        course.run(stage, &mut |passed| passed.messages < messages, &mut schedule);
+        course.run(stage, &mut |passed| passed.messages < steps, &mut schedule);
     }
-    let mut delays = Delays::default();
+    let mut delays = Delays { of_batch: (batch > 1).then(Box::default), ..Delays::default() };
     let clock_ns = stage.clock_ns();
-    for message in &timed {
-        delays.corrected.count(stage.ticks(message.received_ns - message.intended_ns + clock_ns));
-        delays.uncorrected.count(stage.ticks(message.received_ns - message.sent_ns + clock_ns));
+    // In time slices it is as if each step were due with its first message: all of them come so much later.
+    let later_ns = if is_sliced { last_ns } else { 0.0 };
+    // Messages of a batch are read one after the other.
+    let apart_ns = by_itself[1] / unit as f64;
+    let numbered = timed.iter().flat_map(|step| (0..unit).map(move |at| (step, at)));
+    for (number, (step, at)) in (0u64..).zip(numbered) {
+        let received_ns = step.received_ns + later_ns + at as f64 * apart_ns;
+        let late = stage.ticks(received_ns - number as f64 * every_ns + clock_ns);
+        delays.corrected.count(late);
+        delays.uncorrected.count(stage.ticks(received_ns - later_ns - step.sent_ns + clock_ns));
+        if let Some(ends) = &mut delays.of_batch {
+            for (end, place) in ends.iter_mut().zip([0, batch - 1]) {
+                if number % batch == place {
+                    end.count(late);
+                }
+            }
+        }
     }
-    let last_ns = timed.last().map_or(every_ns, |message| message.received_ns);
+    let last_ns = timed.last().map_or(every_ns, |step| step.received_ns);
     let lasted_ns = span_ns.max(last_ns);
     stage.pass(lasted_ns);
     let times = lasted_ns / last_ns.max(messages as f64 * every_ns);
@@ -267,13 +337,13 @@ fn paced(
             // Two that look share the time of their CPU, or have one each.
             Waiting::Awake if flow.one_cpu => (lasted_ns / 2.0, 0.0),
             Waiting::Awake => (lasted_ns, 0.0),
-            // The consumer of a rate sleeps before each message; the producer waits awake for the time of the next.
-            _ if role == 0 => (lasted_ns - if flow.one_cpu { own_ns * messages as f64 } else { 0.0 }, 0.0),
-            _ => (own_ns * messages as f64 * times, messages as f64 * times),
+            // The consumer of a rate sleeps before each step; the producer waits awake for the time of the next.
+            _ if role == 0 => (lasted_ns - if flow.one_cpu { own_ns * steps as f64 } else { 0.0 }, 0.0),
+            _ => (own_ns * steps as f64 * times, steps as f64 * times),
         };
         stage.spend(role, busy_ns.clamp(0.0, lasted_ns), sleeps as u32);
     }
     let reached = messages as f64 / last_ns.max(messages as f64 * every_ns) * 1e9;
-    queue::observe(observed, stage.rate(), [rate, reached], &delays);
+    queue::observe(observed, stage.rate(), [1e9 / every_ns, reached], &delays, is_listed);
     observed.count(names::MESSAGES, messages);
 }

@@ -2,7 +2,7 @@
 
 use super::sweep;
 use crate::external::External;
-use crate::queues::catalogue::{Kind, Payload, Waits, kind};
+use crate::queues::catalogue::{Batches, KINDS, Kind, Payload, Waits, kind};
 use crate::queues::exchange::MOST_PRODUCERS;
 use crate::series::{Concurrent, RequestError, SeriesRequest};
 use coretalk_model::series::{Parameters, TrialSpec};
@@ -11,10 +11,15 @@ use coretalk_model::{CpuId, Relation};
 
 /// Queues where none are asked for.
 const QUEUES: &str = "semaphore-slim,semaphore,spsc";
+/// The same where batches are asked for.
+const QUEUES_IN_BATCHES: &str = "spsc,slots";
 /// Capacities where none are asked for.
 pub const CAPACITIES: &str = "1,10,100,1000,10000";
-/// The capacity of a sweep of rates where none is asked for: each has as many trials as there are rates.
+/// The capacity of a sweep of rates, or of batches, where none is asked for: each has as many trials as there are rates,
+/// and most batches fit.
 const CAPACITY_OF_SWEEP: &str = "1000";
+/// How long a batch takes to become due at a rate, in seconds, at most: passes are to last for several.
+const MOST_FILLING_S: f64 = 0.1;
 /// The largest capacity: what the counters of our semaphores hold.
 pub const MOST_CAPACITY: u64 = crate::queues::bounded::MOST_PERMITS as u64;
 /// Pairs that stand for each relation where not all are measured.
@@ -41,6 +46,8 @@ pub struct Config {
     pub sides: [usize; 2],
     /// Messages per second that are meant to be sent; as fast as they go where not.
     pub rate: Option<f64>,
+    /// Messages that are sent and received at once, where that was asked for; one by one where not.
+    pub batch: Option<usize>,
 }
 
 impl Config {
@@ -65,14 +72,17 @@ impl Config {
             capacity: parameters.number("capacity").unwrap_or(1.0) as usize,
             sides,
             rate: parameters.number("rate_per_s"),
+            batch: parameters.number("batch").map(|batch| batch as usize),
         })
     }
 }
 
-/// Whether a trial may be made beside others. What several producers or a fixed rate show hangs on more than a pair.
+/// Whether a trial may be made beside others. What several producers or a fixed rate show hangs on more than a pair, and
+/// batches are few trials.
 pub fn concurrent(spec: &TrialSpec) -> Concurrent {
     let Ok(config) = Config::of(spec) else { return Concurrent::Never };
-    if config.sides != [1, 1] || config.rate.is_some() || spec.parameters.number("producers").is_some() {
+    let is_pair = config.sides == [1, 1] && spec.parameters.number("producers").is_none();
+    if !is_pair || config.rate.is_some() || config.batch.is_some() {
         return Concurrent::Never;
     }
     match *spec.placement {
@@ -89,7 +99,8 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     let list = |name: &str, default: &'static str| -> Vec<String> {
         options.text(name).unwrap_or(default).split(',').map(|item| item.trim().to_owned()).collect()
     };
-    let kinds = list("queue", QUEUES)
+    let batches = options.text("batch").map(batches).transpose()?;
+    let kinds = list("queue", if batches.is_some() { QUEUES_IN_BATCHES } else { QUEUES })
         .into_iter()
         .map(|name| match External::parse(&name) {
             Some(_) => Ok((name, None)),
@@ -101,7 +112,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         Some(rates) => rates.iter().copied().map(Some).collect(),
         None => vec![options.number("rate_per_s")],
     };
-    let default = if sweep.is_some() { CAPACITY_OF_SWEEP } else { CAPACITIES };
+    let default = if is_curve(options) { CAPACITY_OF_SWEEP } else { CAPACITIES };
     let capacities =
         list("capacity", default).iter().map(|text| capacity(text)).collect::<Result<Vec<_>, _>>()?;
     let payloads =
@@ -120,6 +131,10 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
             }
         }
     }
+    if let Some(batches) = &batches {
+        let named = || kinds.iter().filter_map(|(name, kind)| Some((name.as_str(), (*kind)?)));
+        batches_fit(batches, named(), &capacities, options.number("rate_per_s"))?;
+    }
     // One on each side has a map; in a row of several numbers it is one of them.
     let is_pairs = sides.iter().all(|counts| counts[..] == [1]);
     let mut shapes = Vec::new();
@@ -131,7 +146,12 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
                     .with("payload", payload.to_string())
                     .with("capacity", capacity as f64);
                 if is_pairs {
-                    shapes.extend(rates.iter().map(|rate| shape.clone().with_some("rate_per_s", *rate)));
+                    let at = |rate: &Option<f64>| shape.clone().with_some("rate_per_s", *rate);
+                    let with = |batch: &u64| at(&rates[0]).with("batch", *batch as f64);
+                    match &batches {
+                        Some(batches) => shapes.extend(batches.iter().map(with)),
+                        None => shapes.extend(rates.iter().map(at)),
+                    }
                     continue;
                 }
                 for &producers in &sides[0] {
@@ -181,6 +201,65 @@ fn ends(side: &'static str, options: &Parameters) -> Result<Vec<usize>, RequestE
     listed.iter().map(count).collect()
 }
 
+/// Messages that are sent at once: one number, or a list.
+fn batches(list: &str) -> Result<Vec<u64>, RequestError> {
+    let listed: Vec<&str> = list.split(',').map(str::trim).collect();
+    if let Some((_, twice)) = listed.iter().enumerate().find(|(index, item)| listed[..*index].contains(item))
+    {
+        return Err(RequestError::twice("--batch", twice));
+    }
+    let count = |text: &&str| {
+        let count = text.parse().ok().filter(|count| (1..=MOST_CAPACITY).contains(count));
+        let allowed = || format!("a batch can have 1 to {MOST_CAPACITY} messages");
+        count.ok_or_else(|| RequestError::out_of_range(format!("--batch {text}"), allowed()))
+    };
+    listed.iter().map(count).collect()
+}
+
+/// Whether these queues take these batches.
+fn batches_fit<'a>(
+    batches: &[u64],
+    kinds: impl Iterator<Item = (&'a str, &'static Kind)>,
+    capacities: &[u64],
+    rate_per_s: Option<f64>,
+) -> Result<(), RequestError> {
+    let unfit = |sentence: String| Err(RequestError::Unfit(sentence.into()));
+    let most = batches.iter().copied().max().unwrap_or(1);
+    let several = batches.iter().filter(|batch| **batch > 1).count();
+    for (name, kind) in kinds {
+        match kind.batches {
+            Batches::None if most > 1 => {
+                let known = KINDS.iter().filter(|kind| kind.batches != Batches::None);
+                let known: Vec<&str> = known.map(|kind| kind.id).collect();
+                return unfit(format!(
+                    "queue `{name}` has no batches; leave it out or use --batch 1; queues with batches are {}",
+                    known.join(", ")
+                ));
+            }
+            Batches::Drained if several > 1 => {
+                return unfit(format!(
+                    "queue `{name}` takes out all messages that wait, whatever the batch; leave it out or use one number \
+                     above 1 in --batch"
+                ));
+            }
+            _ => {}
+        }
+    }
+    if let Some(least) = capacities.iter().find(|capacity| **capacity < most) {
+        return unfit(format!(
+            "--batch {most} does not fit into a queue of --capacity {least}; use batches of at most {least} messages or \
+             leave this capacity out"
+        ));
+    }
+    match rate_per_s.map(|rate| most as f64 / rate) {
+        Some(seconds) if most > 1 && seconds > MOST_FILLING_S => unfit(format!(
+            "--batch {most} takes {seconds:.1} s to fill at this --rate; use a rate of at least {}/s or smaller batches",
+            (most as f64 / MOST_FILLING_S).ceil()
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Whether a queue of a runtime can be measured so: one producer, one consumer, as fast as it goes.
 fn external_fits(name: &str, options: &Parameters, sides: &[Vec<usize>; 2]) -> Result<(), RequestError> {
     let unfit = |sentence: String| Err(RequestError::Unfit(sentence.into()));
@@ -190,6 +269,11 @@ fn external_fits(name: &str, options: &Parameters, sides: &[Vec<usize>; 2]) -> R
                 "`{name}` is a queue of a runtime, which sends at no fixed rate; drop {option} or leave it out"
             ));
         }
+    }
+    if options.0.contains_key("batch") {
+        return unfit(format!(
+            "`{name}` is a queue of a runtime, which sends one message at a time; drop --batch or leave it out"
+        ));
     }
     if sides.iter().flatten().any(|count| *count != 1) {
         return unfit(format!(
@@ -219,13 +303,18 @@ fn placements(request: &SeriesRequest<'_>, shapes: usize) -> Vec<Vec<CpuId>> {
         Some("representatives") => of(&sample(request)),
         Some(_) => of(&all(cpus)),
         // A curve for each relation; one CPU has none.
-        None if request.options.text("rate_sweep").is_some() => match (request.pairs, cpus) {
+        None if is_curve(request.options) => match (request.pairs, cpus) {
             ([], [cpu, ..]) => vec![vec![*cpu; 2]],
             (pairs, _) => of(pairs),
         },
         None if cpus.len() * cpus.len() * shapes > MOST_TRIALS => of(&sample(request)),
         None => of(&all(cpus)),
     }
+}
+
+/// Whether each pair has a row of trials, of rates or of batches.
+fn is_curve(options: &Parameters) -> bool {
+    options.text("rate_sweep").is_some() || options.text("batch").is_some()
 }
 
 fn all(cpus: &[CpuId]) -> Vec<[CpuId; 2]> {

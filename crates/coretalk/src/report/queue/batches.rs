@@ -1,0 +1,142 @@
+//! Queues with batches of several sizes: what each passes, and at a rate how late the ends of a batch are.
+
+use super::sides::mark;
+use super::{million, times};
+use crate::RunReport;
+use crate::blocks::{Block, Cell, Column, Table};
+use crate::report::text::{grouped, ns, plain};
+use crate::report::trial_words::{half_width, median_width, placement_words};
+use coretalk_model::queue::{BatchCurve, BatchStep, names};
+use coretalk_model::series::TimeUnit;
+
+/// From this width on a terminal shows everything.
+const ROOMY: usize = 110;
+/// Curves whose best batch is said in words; of more the table tells.
+const MOST_SAID: usize = 8;
+
+/// A table of what passes, one of delays at a rate, and which batch passes most; nothing without batches.
+pub(in crate::report) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -> Vec<Block<'static>> {
+    let mut blocks = Vec::new();
+    let (paced, free): (Vec<_>, Vec<_>) = curves.iter().partition(|curve| curve.rate_per_s.is_some());
+    if !free.is_empty() {
+        blocks.push(Block::Prose(
+            "Million messages per second by batch: messages that the producer sends, and the consumer receives, at once. \
+             Gain: how many times as many as with the smallest batch, with the range that both intervals allow. s: threads \
+             share a CPU and poll instead of sleeping, which measures time slices; !: doubtful."
+                .to_owned(),
+        ));
+        blocks.extend([Block::Gap, Block::Table(rates(report, &free)), Block::Gap]);
+        let best = free.iter().filter_map(|curve| gain_words(report, curve));
+        blocks.extend(best.take(MOST_SAID).map(Block::Conclusion));
+    }
+    if !paced.is_empty() {
+        blocks.push(Block::Prose(
+            "Messages are due one by one at the rate, and a batch is sent when its last message is due. Delay of the first \
+             and of the last message of each batch, from when it was due until it was received. !: doubtful."
+                .to_owned(),
+        ));
+        blocks.extend([Block::Gap, Block::Table(delays(&paced)), Block::Gap]);
+    }
+    blocks
+}
+
+/// `spsc, u64, capacity 1 000; CPUs 0 → 1, same L3`.
+pub fn title(report: &RunReport, curve: &BatchCurve<'_>) -> String {
+    let capacity = grouped(curve.capacity as i64);
+    let placed = placement_words(report, curve.placement);
+    format!("{}, {}, capacity {capacity}; {placed}", plain(curve.queue), plain(curve.payload))
+}
+
+fn gain_words(report: &RunReport, curve: &BatchCurve<'_>) -> Option<String> {
+    let (batch, gain) = curve.best()?;
+    let smallest = curve.steps.first()?.batch;
+    let than = if smallest == 1 { "single messages".to_owned() } else { format!("batches of {smallest}") };
+    Some(format!(
+        "{}: most pass in batches of {}, {} × as many as with {than} ({} to {}).",
+        title(report, curve),
+        grouped(batch as i64),
+        times(gain.point),
+        times(gain.low),
+        times(gain.high),
+    ))
+}
+
+/// What tells a row from those of other curves.
+fn whose() -> Vec<Column> {
+    vec![
+        Column::words("queue"),
+        Column::words("payload").from_width(ROOMY),
+        Column::numbers("capacity"),
+        Column::words("CPUs"),
+        Column::numbers("batch"),
+    ]
+}
+
+fn of_whom(placed: String, curve: &BatchCurve<'_>, step: &BatchStep<'_>) -> Vec<Cell> {
+    vec![
+        plain(curve.queue).into(),
+        plain(curve.payload).into(),
+        grouped(curve.capacity as i64).into(),
+        placed.into(),
+        grouped(step.batch as i64).into(),
+    ]
+}
+
+fn rates(report: &RunReport, curves: &[&BatchCurve<'_>]) -> Table {
+    let mut columns = whose();
+    columns.extend([
+        Column::numbers("messages").marked(),
+        Column::numbers("±"),
+        Column::numbers("gain").meaning("messages ÷ those with the smallest batch"),
+    ]);
+    let rows = curves.iter().flat_map(|curve| curve.steps.iter().map(move |step| (curve, step)));
+    Table::new(columns).with(rows.map(|(curve, step)| {
+        let rate = step.trial.values.get(names::RATE);
+        let gain = curve.gain(step).map(|gain| match gain.is_sure() {
+            true => format!("{} × ({} to {})", times(gain.point), times(gain.low), times(gain.high)),
+            false => format!("{} × (no interval)", times(gain.point)),
+        });
+        let is_first = curve.steps.first().is_some_and(|first| first.batch == step.batch);
+        let placed = placement_words(report, curve.placement);
+        let mut row = of_whom(placed.trim_start_matches("CPUs ").to_owned(), curve, step);
+        row.extend([
+            rate.map_or(Cell::Unknown, |rate| Cell::Marked(million(rate.point), mark(step.trial))),
+            Cell::known(rate.map(half_width)),
+            if is_first { Cell::Blank } else { Cell::known(gain) },
+        ]);
+        row
+    }))
+}
+
+fn delays(curves: &[&BatchCurve<'_>]) -> Table {
+    let steps = || curves.iter().flat_map(|curve| curve.steps.iter().map(move |step| (curve, step)));
+    let at = |step: &BatchStep<'_>, name: &str, share: f64| {
+        step.trial.histogram(name).and_then(|of| of.telling_percentile_ns(share))
+    };
+    let medians = steps().flat_map(|(_, step)| names::OF_BATCH.map(|name| at(step, name, 0.5)));
+    let unit = TimeUnit::of(medians.flatten());
+    let mut columns = whose();
+    for end in ["first", "last"] {
+        columns.extend([
+            Column::numbers(format!("{end} p50 {}", unit.name)).marked(),
+            Column::numbers("±"),
+            Column::numbers("p99").marked(),
+        ]);
+    }
+    columns.push(Column::numbers("reached").from_width(ROOMY).meaning("million messages per second"));
+    Table::new(columns).with(steps().map(|(curve, step)| {
+        // More words leave no room for the times.
+        let cpus: Vec<String> = curve.placement.iter().map(ToString::to_string).collect();
+        let mut row = of_whom(cpus.join(" → "), curve, step);
+        for name in names::OF_BATCH {
+            let time = |share: f64| {
+                let known = at(step, name, share);
+                known.map_or(Cell::Unknown, |value| Cell::Marked(ns(value / unit.ns), mark(step.trial)))
+            };
+            let width = at(step, name, 0.5).map(|_| median_width(step.trial, name));
+            row.extend([time(0.5), Cell::known(width), time(0.99)]);
+        }
+        row.push(Cell::known(step.trial.values.get(names::RATE).map(|rate| million(rate.point))));
+        row
+    }))
+}

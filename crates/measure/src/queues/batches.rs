@@ -1,0 +1,246 @@
+//! The timed loops of one producer and one consumer that send and receive several messages at once.
+//!
+//! A producer waits until the queue has room for its whole batch; a consumer takes up to a batch of what is there. Messages
+//! are made, read and checked one by one, as where each travels by itself.
+
+use super::course::{Course, Delays, Received, Sent, Stamps};
+use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
+use super::exchange::{Account, Consume, Count, Produce, RoleSettings, Roles, sum_below};
+use super::message::Message;
+use super::paced::{Arrivals, Pace, SEQUENCE};
+use crate::stage::Halt;
+use std::sync::Arc;
+
+/// At a rate at least so many batches are sent, however long they take to become due: whole ones alone are sent.
+const FEWEST_PACED: u64 = 2;
+
+/// A queue of this kind and these messages, and the roles around it: one on each side.
+///
+/// # Errors
+/// [`Refusal`]: there is no such queue, or several ends were asked for.
+pub fn roles<S: Implementation, M: Message>(
+    shape: &Shape,
+    settings: &RoleSettings,
+) -> Result<Roles, Refusal> {
+    for (count, side) in [(settings.producers, "producer"), (settings.consumers, "consumer")] {
+        if count > 1 {
+            return Err(Refusal::OneOnly { side });
+        }
+    }
+    let batch = settings.batch;
+    if batch > shape.capacity {
+        let reason = format!("a batch of {batch} waits in it as a whole");
+        return Err(Refusal::Capacity { capacity: shape.capacity, reason });
+    }
+    let (sender, receiver) = S::open::<M>(shape)?;
+    let (producer, consumer): (Produce, Consume) = match &settings.pace {
+        Some(pace) => {
+            let (pace, paced) = (Arc::clone(pace), Arc::clone(pace));
+            (
+                Box::new(move |course| produce_paced::<M, _>(sender, course, &pace, batch)),
+                Box::new(move |course| consume_paced::<M, _>(receiver, course, &paced, batch)),
+            )
+        }
+        None => (
+            Box::new(move |course| produce::<M, _>(sender, course, batch)),
+            Box::new(move |course| consume::<M, _>(receiver, course, batch)),
+        ),
+    };
+    Ok(Roles { producers: vec![producer], consumers: vec![consumer] })
+}
+
+/// Sends batches until the time or the messages are up; then lets its end go. The last may be shorter.
+#[inline(never)]
+fn produce<M: Message, S: Sender<M>>(mut sender: S, course: &Course<'_>, batch: usize) -> Result<Sent, Halt> {
+    let watch = Watch { guard: course.guard, until_ticks: course.until_ticks };
+    let mut stamps = Stamps::new(course.apart_ticks);
+    let (mut made, mut full) = (0, 0);
+    'course: while made < course.messages {
+        let now = (course.guard.now_ticks)();
+        course.guard.check_at(now)?;
+        if now > course.until_ticks {
+            break;
+        }
+        let next_stamp = stamps.take(made, now).min(course.messages);
+        while made < next_stamp {
+            let count = usize::try_from(course.messages - made).map_or(batch, |left| left.min(batch));
+            match send(&mut sender, count, &|index| M::make(made + index as u64), &watch, &mut full) {
+                Ok(sent) => made += sent as u64,
+                Err(Leave::Over) => break 'course,
+                Err(Leave::Halted(halt)) => return Err(halt),
+            }
+        }
+    }
+    let stamps = stamps.finish(made, (course.guard.now_ticks)());
+    Ok(Sent { messages: made, full, sum: sum_below(made), stamps })
+}
+
+/// Sends a batch, or as much of it as goes at once.
+#[inline(always)]
+fn send<M, S: Sender<M>>(
+    sender: &mut S,
+    count: usize,
+    make: &impl Fn(usize) -> M,
+    watch: &Watch<'_>,
+    full: &mut u64,
+) -> Result<usize, Leave> {
+    match sender.try_send_batch(count, make) {
+        Ok(sent) => Ok(sent),
+        Err(Refused::Full(())) => {
+            *full += 1;
+            sender.send_batch(count, make, watch)
+        }
+        Err(Refused::Closed) => Err(Leave::Halted(Halt::Partner)),
+    }
+}
+
+/// Receives batches until nothing will come any more.
+#[inline(never)]
+fn consume<M: Message, R: Receiver<M>>(
+    mut receiver: R,
+    course: &Course<'_>,
+    batch: usize,
+) -> Result<Received, Halt> {
+    let mut stamps = Stamps::new(course.apart_ticks);
+    let mut account = Count::default();
+    let mut hand = Vec::new();
+    let (mut taken, mut empty, mut wrong) = (0, 0, 0);
+    'course: loop {
+        let now = (course.guard.now_ticks)();
+        course.guard.check_at(now)?;
+        let next_stamp = stamps.take(taken, now);
+        while taken < next_stamp {
+            let mut each = |message: M| {
+                let number = message.read();
+                let orderly = account.note(taken, number.unwrap_or(u64::MAX));
+                wrong += u64::from(number.is_none() || !orderly);
+                taken += 1;
+            };
+            match receiver.try_receive_batch(batch, &mut hand, &mut each) {
+                Ok(_) => {}
+                Err(NoMessage::Ever) => break 'course,
+                Err(NoMessage::Yet) => {
+                    empty += 1;
+                    if receiver.receive_batch(batch, &mut hand, &mut each, course.guard)? == 0 {
+                        break 'course;
+                    }
+                }
+            }
+        }
+    }
+    let stamps = stamps.finish(taken, (course.guard.now_ticks)());
+    let sum = account.sum(taken);
+    Ok(Received { messages: taken, empty, sum, wrong, stamps, ..Received::default() })
+}
+
+/// At a rate: each message is due at its time, and a batch is sent when its last message is due.
+fn produce_paced<M: Message, S: Sender<M>>(
+    mut sender: S,
+    course: &Course<'_>,
+    pace: &Pace,
+    batch: usize,
+) -> Result<Sent, Halt> {
+    let begun = pace.begin();
+    let fewest = FEWEST_PACED * batch as u64;
+    let least_ticks = pace.intended(begun, fewest);
+    let watch = Watch { guard: course.guard, until_ticks: course.until_ticks.max(least_ticks) };
+    let mut sent = Sent::default();
+    let last_of = |messages: u64| messages + batch as u64 - 1;
+    while last_of(sent.messages) < SEQUENCE && sent.messages < course.messages {
+        let now = pace.wait_until(pace.intended(begun, last_of(sent.messages)), course.guard)?;
+        if now > course.until_ticks && sent.messages >= fewest {
+            break;
+        }
+        let number = |sequence: u64| pace.number(now, begun, sequence);
+        let mut went = 0;
+        while went < batch {
+            let from = sent.messages;
+            let make = |index: usize| M::make(number(from + index as u64));
+            let count = match send(&mut sender, batch - went, &make, &watch, &mut sent.full) {
+                Ok(count) => count,
+                Err(Leave::Over) => return Ok(sent),
+                Err(Leave::Halted(halt)) => return Err(halt),
+            };
+            for sequence in from..from + count as u64 {
+                sent.sum = sent.sum.wrapping_add(number(sequence));
+            }
+            sent.messages += count as u64;
+            went += count;
+        }
+    }
+    Ok(sent)
+}
+
+/// Receives until nothing will come any more, and counts how long each message took, those at the ends of a batch by
+/// themselves too.
+fn consume_paced<M: Message, R: Receiver<M>>(
+    mut receiver: R,
+    course: &Course<'_>,
+    pace: &Pace,
+    batch: usize,
+) -> Result<Received, Halt> {
+    let mut delays = Box::new(Delays { of_batch: Some(Box::default()), ..Delays::default() });
+    let mut arrivals = Arrivals::new(course, pace, &mut delays, batch as u64);
+    let mut hand = Vec::new();
+    let mut empty = 0;
+    loop {
+        let mut noted = Ok(());
+        let mut each = |message: M| noted = noted.and(arrivals.note(message));
+        match receiver.try_receive_batch(batch, &mut hand, &mut each) {
+            Ok(_) => {}
+            Err(NoMessage::Ever) => break,
+            Err(NoMessage::Yet) => {
+                empty += 1;
+                if receiver.receive_batch(batch, &mut hand, &mut each, course.guard)? == 0 {
+                    break;
+                }
+            }
+        }
+        noted?;
+    }
+    let received = arrivals.finish();
+    Ok(Received { empty, delays: Some(delays), ..received })
+}
+
+/// Two threads and every order of their steps: batches lose, double and reorder nothing, none is seen in part while all of
+/// it goes in at once, and both ends come to an end.
+#[cfg(all(test, loom))]
+pub fn loom_duel_of_batches<S: Implementation, M: Message>(capacity: usize, batch: usize, messages: u64) {
+    use crate::stage::Guard;
+    use crate::sync::AtomicU64;
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(move || {
+        let (mut sender, mut receiver) = S::open::<M>(&Shape { capacity, spins: 0 }).unwrap();
+        let producer = loom::thread::spawn(move || {
+            let halt = AtomicU64::new(0);
+            let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: || 0 };
+            let watch = Watch { guard: &guard, until_ticks: u64::MAX };
+            let mut made = 0;
+            while made < messages {
+                let count = batch.min((messages - made) as usize);
+                let sent = send(&mut sender, count, &|index| M::make(made + index as u64), &watch, &mut 0);
+                assert_eq!(sent, Ok(count));
+                made += count as u64;
+            }
+        });
+        let halt = AtomicU64::new(0);
+        let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: || 0 };
+        let (mut taken, mut hand) = (0, Vec::new());
+        loop {
+            let before = taken;
+            let mut each = |message: M| {
+                assert_eq!(message.read(), Some(taken));
+                taken += 1;
+            };
+            if receiver.receive_batch(batch, &mut hand, &mut each, &guard).unwrap() == 0 {
+                break;
+            }
+            // Batches begin at multiples of their length, and none of them was there in part.
+            assert!(before % batch as u64 == 0 && (taken % batch as u64 == 0 || taken == messages));
+        }
+        assert_eq!(taken, messages);
+        drop(receiver);
+        producer.join().unwrap();
+    });
+}

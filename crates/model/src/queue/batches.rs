@@ -1,0 +1,160 @@
+//! [`BatchCurve`]: one queue between the same CPUs with batches of several sizes.
+
+use super::names;
+use crate::CpuId;
+use crate::series::{SeriesResult, TrialResult, side_by_side};
+use crate::stats::Estimate;
+use std::borrow::Cow;
+
+/// One size of batch.
+#[derive(Debug, Clone)]
+pub struct BatchStep<'a> {
+    /// Messages that are sent and received at once.
+    pub batch: u64,
+    /// Everything that was found out.
+    pub trial: &'a TrialResult,
+    /// The same in the state of the machine that all sizes have in common; `None` where it was never in that.
+    beside: Option<Cow<'a, TrialResult>>,
+}
+
+/// One queue between the same CPUs with batches of one size or several.
+#[derive(Debug, Clone)]
+pub struct BatchCurve<'a> {
+    /// Which queue.
+    pub queue: &'a str,
+    /// What travels.
+    pub payload: &'a str,
+    /// Messages that it holds.
+    pub capacity: u64,
+    /// Messages per second that were meant to be sent; as fast as they go where not.
+    pub rate_per_s: Option<f64>,
+    /// Producer and consumer.
+    pub placement: &'a [CpuId],
+    /// By rising size.
+    pub steps: Vec<BatchStep<'a>>,
+}
+
+/// The curves of a run, in the order of the plan.
+pub fn batch_curves(result: &SeriesResult) -> Vec<BatchCurve<'_>> {
+    let mut found: Vec<BatchCurve<'_>> = Vec::new();
+    for trial in result.trials.iter().filter(|trial| trial.spec.probe == names::PROBE) {
+        let parameters = &trial.spec.parameters;
+        let (queue, payload) = (parameters.text("queue"), parameters.text("payload"));
+        let numbers = (parameters.number("capacity"), parameters.number("batch"));
+        let (Some(queue), Some(payload), (Some(capacity), Some(batch))) = (queue, payload, numbers) else {
+            continue;
+        };
+        let (placement, rate_per_s) = (trial.spec.placement.as_slice(), parameters.number("rate_per_s"));
+        let key = (queue, payload, capacity as u64, rate_per_s, placement);
+        let step = BatchStep { batch: batch as u64, trial, beside: None };
+        match found.iter_mut().find(|curve| curve.key() == key) {
+            Some(curve) => curve.steps.push(step),
+            None => {
+                let (queue, payload, capacity, ..) = key;
+                let steps = vec![step];
+                found.push(BatchCurve { queue, payload, capacity, rate_per_s, placement, steps });
+            }
+        }
+    }
+    for curve in &mut found {
+        curve.steps.sort_by_key(|step| step.batch);
+        let trials: Vec<&TrialResult> = curve.steps.iter().map(|step| step.trial).collect();
+        for (step, beside) in curve.steps.iter_mut().zip(side_by_side(&trials)) {
+            step.beside = beside;
+        }
+    }
+    found
+}
+
+impl<'a> BatchCurve<'a> {
+    fn key(&self) -> (&'a str, &'a str, u64, Option<f64>, &'a [CpuId]) {
+        (self.queue, self.payload, self.capacity, self.rate_per_s, self.placement)
+    }
+
+    /// Whether a trial is one of it.
+    pub fn holds(&self, trial: &TrialResult) -> bool {
+        self.steps.iter().any(|step| std::ptr::eq(step.trial, trial))
+    }
+
+    /// How many times as many messages as with the smallest batch pass with another; the interval spans every quotient of
+    /// two values of the two intervals, which is wider than 95 % need. `None` where they were not measured in one state, or
+    /// two threads that poll share a CPU.
+    pub fn gain(&self, step: &BatchStep<'_>) -> Option<Estimate> {
+        let first = self.steps.first()?;
+        if first.batch == step.batch {
+            return None;
+        }
+        let [one, other] = [first.rate_beside()?, step.rate_beside()?];
+        Some(Estimate {
+            point: other.point / one.point,
+            low: other.low / one.high,
+            high: other.high / one.low,
+            confidence: one.confidence.min(other.confidence),
+            effective_n: one.effective_n.min(other.effective_n),
+        })
+    }
+
+    /// The size that passes most, and how many times as many as the smallest; `None` where no other is shown to pass more.
+    pub fn best(&self) -> Option<(u64, Estimate)> {
+        let gains = self.steps.iter().filter_map(|step| Some((step.batch, self.gain(step)?)));
+        let best = gains.max_by(|a, b| a.1.point.total_cmp(&b.1.point))?;
+        (best.1.is_sure() && best.1.low > 1.0).then_some(best)
+    }
+}
+
+impl BatchStep<'_> {
+    /// Messages per second in the state that all sizes have in common.
+    fn rate_beside(&self) -> Option<&Estimate> {
+        let trial = self.beside.as_deref()?;
+        let rate = trial.values.get(names::RATE)?;
+        (!trial.flags.contains(crate::Flag::SharedSpin) && rate.low > 0.0).then_some(rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::Parameters;
+    use crate::tests::{between, spec};
+
+    fn trial(queue: &str, batch: Option<f64>, [low, point, high]: [f64; 3]) -> TrialResult {
+        let parameters =
+            Parameters::default().with("queue", queue).with("payload", "u64").with("capacity", 100.0);
+        TrialResult {
+            values: [(names::RATE.to_owned(), between(point, low, high))].into(),
+            ..TrialResult::of(spec(names::PROBE, parameters.with_some("batch", batch), &[0, 1]))
+        }
+    }
+
+    fn curves_of(trials: Vec<TrialResult>, look: impl Fn(&[BatchCurve<'_>], &SeriesResult)) {
+        let result = SeriesResult { trials, ..SeriesResult::default() };
+        look(&batch_curves(&result), &result);
+    }
+
+    #[test]
+    fn sizes_of_one_queue_are_one_curve_and_the_gain_spans_both_intervals() {
+        let trials = vec![
+            trial("spsc", Some(64.0), [27e6, 30e6, 33e6]),
+            trial("spsc", Some(1.0), [9e6, 10e6, 11e6]),
+            trial("spsc", None, [1e6; 3]),
+            trial("slots", Some(8.0), [1e6; 3]),
+        ];
+        curves_of(trials, |curves, result| {
+            assert_eq!(curves.len(), 2);
+            let batches: Vec<u64> = curves[0].steps.iter().map(|step| step.batch).collect();
+            assert_eq!(batches, [1, 64]);
+            assert!(curves[0].holds(&result.trials[0]) && !curves[0].holds(&result.trials[2]));
+            let (batch, gain) = curves[0].best().unwrap();
+            assert_eq!((batch, gain.point), (64, 3.0));
+            assert!((gain.low - 27.0 / 11.0).abs() < 1e-9 && (gain.high - 33.0 / 9.0).abs() < 1e-9);
+            assert_eq!(curves[1].best(), None, "one size alone gains nothing");
+        });
+    }
+
+    #[test]
+    fn a_gain_that_may_be_none_is_none() {
+        let trials =
+            vec![trial("spsc", Some(1.0), [9e6, 10e6, 11e6]), trial("spsc", Some(8.0), [10e6, 12e6, 14e6])];
+        curves_of(trials, |curves, _| assert_eq!(curves[0].best(), None));
+    }
+}
