@@ -1,0 +1,98 @@
+//! Asking the adapters of a run what they offer.
+
+use super::{allowed, externals};
+use crate::args::value::{AdapterWord, adapter};
+use crate::exit::Failure;
+use crate::resolve::adapters::{self, AdapterSettings};
+use crate::resolve::output::{Verbosity, remark};
+use coretalk_measure::adapters::Description;
+use coretalk_measure::adapters::catalogue::{Catalogue, Recipe};
+use coretalk_measure::adapters::runtimes::Shop;
+use coretalk_measure::external::{HELPERS, TYPED};
+use coretalk_measure::{Machine, Stop, probes};
+use coretalk_model::series::{Parameters, TrialSpec};
+
+/// Makes the adapters of these trials ready, as [`prepare`](super::prepare) says.
+pub(super) fn prepare(
+    machine: &mut dyn Machine,
+    trials: &[TrialSpec],
+    options: &Parameters,
+    verbosity: Verbosity,
+    stop: &Stop,
+) -> Result<Vec<String>, Failure> {
+    let externals = externals(trials);
+    let AdapterSettings { mut catalogue, users, cache } = adapters::settings()?;
+    for line in options.text(TYPED).iter().flat_map(|lines| lines.lines()) {
+        let AdapterWord { name, words } = adapter(line).map_err(Failure::Usage)?;
+        catalogue
+            .type_in(&name, &words)
+            .map_err(|error| Failure::Usage(format!("--adapter {line}: failed to {error}")))?;
+    }
+    let shop = Shop { users: &users, cache: &cache };
+    let mut building = |recipe: &Recipe| {
+        remark(verbosity, Verbosity::Normal, &format!("building the adapter `{}`", recipe.name));
+    };
+    let mut notices = Vec::new();
+    let mut runtimes: Vec<&str> = externals.iter().map(|external| external.runtime.as_str()).collect();
+    runtimes.dedup();
+    for runtime in runtimes {
+        let recipe = catalogue.find(runtime).ok_or_else(|| no_adapter(runtime, &catalogue))?;
+        match machine.prepare_runtime(recipe, &shop, &mut building, stop) {
+            None => {}
+            Some(Ok(offered)) => check(runtime, &offered.description, trials, options)?,
+            Some(Err(lacking)) if lacking.is_interrupted() => {
+                return Err(Failure::Interrupted("interrupted; nothing was measured".into()));
+            }
+            Some(Err(lacking)) => notices.push(format!("`{runtime}` cannot be measured: {lacking}")),
+        }
+    }
+    let allowed = allowed(machine);
+    if allowed.len() <= 2 && options.text(HELPERS).is_none() {
+        notices.push(format!(
+            "other threads of runtimes share the measured CPUs, because only {} can be used",
+            allowed.named()
+        ));
+    }
+    Ok(notices)
+}
+
+fn no_adapter(runtime: &str, catalogue: &Catalogue) -> Failure {
+    let known: Vec<&str> = catalogue.recipes().iter().map(|recipe| recipe.name.as_str()).collect();
+    Failure::Usage(format!(
+        "there is no adapter `{runtime}` (known: {}); name its program with --adapter {runtime}=COMMAND",
+        known.join(", ")
+    ))
+}
+
+/// Whether a runtime offers what these trials ask of it.
+fn check(
+    runtime: &str,
+    description: &Description,
+    trials: &[TrialSpec],
+    options: &Parameters,
+) -> Result<(), Failure> {
+    for trial in trials {
+        let Some(probe) = probes::series_by_id(&trial.probe) else { continue };
+        let Some(external) = probe.external(trial).filter(|external| external.runtime == runtime) else {
+            continue;
+        };
+        // What no runtime can do is said of the trial.
+        let Ok(asked) = probe.asked(trial, options) else { continue };
+        let kind = asked.operation.kind();
+        if description.find(kind, &external.name).is_some() {
+            continue;
+        }
+        let offered: Vec<String> =
+            description.of(kind).map(|offer| format!("{runtime}:{}", offer.name)).collect();
+        let known = match offered.is_empty() {
+            true => format!("it offers no {}", kind.noun()),
+            false => format!("known are {}", offered.join(", ")),
+        };
+        return Err(Failure::Usage(format!(
+            "`{external}` is no {} of {}: {known}",
+            kind.noun(),
+            description.runtime
+        )));
+    }
+    Ok(())
+}
