@@ -127,7 +127,7 @@ fn a_misdeed_is_the_reason_of_its_cells_and_the_run_goes_on() {
     ] {
         let tool = Tool::new();
         let line = format!(
-            "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --cpus {cpus} --forks 2 --budget 2s \
+            "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --cpus {cpus} --forks 2 --budget 2s --seed 1 \
              --no-save --format json"
         )
         .replace(&format!("--cpus {cpus} "), "");

@@ -22,8 +22,10 @@ const SLACK_SHARE: f64 = 0.05;
 /// take before both have begun.
 const SHARED_NS: u64 = 20_000_000;
 /// Where single operations are so many times shorter than the pass beside its gaps, one of both is in another unit: between
-/// two operations little is done. Others may take the CPU there, once.
+/// two operations little is done. Others may take the CPU there.
 const SHORT_EVENTS: u64 = 50;
+/// What others take once.
+const LOST_NS: u64 = 5_000_000;
 /// It may be longer by this share: clocks of one machine differ by parts in a million.
 const LONGER_SHARE: f64 = 0.001;
 
@@ -65,11 +67,12 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
         return Err(AdapterError::LongEvents { events_ns: answer.events_ns, ns });
     }
     let gaps_ns = request.gaps_ns();
-    if ns + SLACK_NS + ns / 100 < gaps_ns {
-        return Err(AdapterError::ShortGaps { ns, gaps_ns });
+    // A wake-up is timed from the end of its gap.
+    if gaps_ns > 0 && ns + SLACK_NS + ns / 100 < gaps_ns + answer.events_ns {
+        return Err(AdapterError::ShortGaps { ns, events_ns: answer.events_ns, gaps_ns });
     }
     let beside_gaps_ns = ns.saturating_sub(gaps_ns);
-    if timed > 0 && answer.events_ns.saturating_mul(SHORT_EVENTS) + SHARED_NS < beside_gaps_ns {
+    if timed >= SHORT_EVENTS && answer.events_ns.saturating_mul(SHORT_EVENTS) + LOST_NS < beside_gaps_ns {
         return Err(AdapterError::ShortEvents { events_ns: answer.events_ns, ns: beside_gaps_ns });
     }
     let roles = accounts(evidence)?;
@@ -220,18 +223,19 @@ mod tests {
         let evidence = evidence(50, 0, 0);
         let answered = |request: &Request, ns: u64, events_ns: u64| {
             let mut answer = answer(ns, Duration::from_nanos(ns), &evidence);
-            (answer.events_count, answer.events_ns) = (5, events_ns);
+            (answer.count, answer.sum) = (Some(request.count), Some(request.sum()));
+            (answer.events_count, answer.events_ns) = (request.count, events_ns);
             believe(request, answer, &evidence).map(|_| ()).map_err(|error| error.to_string())
         };
-        let wait = Request { events: Events::Each, ..request() };
+        let wait = Request { events: Events::Each, count: 100, ..request() };
         assert_eq!(answered(&wait, 99_000_000, 90_000_000), Ok(()));
         let micro = answered(&wait, 99_000_000, 90_000).unwrap_err();
-        assert!(micro.contains("90 µs in all, and the pass 99 ms: are both in nanoseconds?"), "{micro}");
-        // Five gaps of 20 ms, about, and five wake-ups of 1 ms.
-        let wake = Request { operation: Operation::Wake { gap_ns: 20_000_000 }, ..wait };
+        assert!(micro.contains("90.0 µs in all, and the pass 99.0 ms: are both in nanoseconds?"), "{micro}");
+        // A hundred gaps of about 1 ms, and as many wake-ups of 50 µs.
+        let wake = Request { operation: Operation::Wake { gap_ns: 1_000_000 }, ..wait };
         let gaps_ns = wake.gaps_ns();
         assert_eq!(answered(&wake, gaps_ns + 5_000_000, 5_000_000), Ok(()));
-        let hasty = answered(&wake, gaps_ns / 2, 5_000_000).unwrap_err();
+        let hasty = answered(&wake, gaps_ns, 5_000_000).unwrap_err();
         assert!(hasty.contains("role 0 has to let each gap pass"), "{hasty}");
     }
 

@@ -170,11 +170,13 @@ pub enum AdapterError {
     },
     /// The waker did not wait.
     #[error(
-        "the pass took {}, and its gaps alone take {}: role 0 has to let each gap pass before it wakes", span(*ns), span(*gaps_ns)
+        "the pass took {}, its wake-ups {} and their gaps {}: role 0 has to let each gap pass before it wakes", span(*ns), span(*events_ns), span(*gaps_ns)
     )]
     ShortGaps {
         /// The pass.
         ns: u64,
+        /// Its wake-ups.
+        events_ns: u64,
         /// Its gaps.
         gaps_ns: u64,
     },

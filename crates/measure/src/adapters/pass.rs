@@ -2,7 +2,7 @@
 
 use coretalk_model::runtime::names;
 use coretalk_model::series::Observed;
-use coretalk_model::{Flag, Flags, Histogram};
+use coretalk_model::{CpuId, Flag, Flags, Histogram};
 use std::time::Duration;
 
 /// What one pass says.
@@ -38,6 +38,11 @@ const COLLECTIONS: &str = "gc";
 const CLOCK: &str = "clock_ns";
 /// What stands before the name of every other remark that is a number, among the counts of a pass.
 const NOTE: &str = "note_";
+
+/// No slice of the system's scheduler is shorter; who gives a CPU away by `yield` does so within microseconds.
+const SLICE_NS: u64 = 1_000_000;
+/// Who is moved on by time slices is switched so many times as often against its will as by its own.
+const GIVEN_AWAY: u64 = 10;
 
 /// What the system says of one role, over its pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -92,6 +97,17 @@ impl Pass {
         observed
     }
 
+    /// Whether both roles shared a CPU and only its time slices moved them on, as those that look without end do: CPU time
+    /// was taken from them, seldom, and they hardly ever gave it away. It says nothing of what was asked about.
+    pub fn hangs_on_slices(&self, placement: &[CpuId]) -> bool {
+        let [Some(first), Some(second)] = [self.roles[0].switches, self.roles[1].switches] else {
+            return false;
+        };
+        let [given, taken] = [first[0] + second[0], first[1] + second[1]];
+        let shared = placement.len() == 2 && placement[0] == placement[1];
+        shared && given * GIVEN_AWAY <= taken && self.ns >= taken.max(1) * SLICE_NS
+    }
+
     /// What one read of the clock of the runtime costs in nanoseconds, where it says so.
     pub fn clock_ns(&self) -> Option<f64> {
         self.note(CLOCK)?.number()
@@ -100,5 +116,33 @@ impl Pass {
     /// The remark of a name.
     pub fn note(&self, name: &str) -> Option<&Note> {
         self.notes.iter().find(|note| note.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_looks_without_end_hangs_on_time_slices_and_who_yields_or_sleeps_does_not() {
+        let [shared, apart] = [[CpuId(0), CpuId(0)], [CpuId(0), CpuId(1)]];
+        let pass = |given: u64, taken: u64| Pass {
+            fork: 0,
+            count: 100,
+            ns: 50_000_000,
+            events: None,
+            roles: [RoleAccount { switches: Some([given, taken]), ..RoleAccount::default() }; 2],
+            outside: None,
+            late: None,
+            flags: Flags::NONE,
+            notes: Vec::new(),
+            elapsed: Duration::ZERO,
+        };
+        assert!(pass(0, 8).hangs_on_slices(&shared), "a switch in 3 ms");
+        assert!(!pass(0, 8).hangs_on_slices(&apart));
+        assert!(!pass(0, 5_000).hangs_on_slices(&shared), "it yields");
+        assert!(!pass(8, 0).hangs_on_slices(&shared), "it sleeps, seldom");
+        let unknown = Pass { roles: [RoleAccount::default(); 2], ..pass(0, 8) };
+        assert!(!unknown.hangs_on_slices(&shared));
     }
 }

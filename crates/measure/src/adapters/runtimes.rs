@@ -227,7 +227,9 @@ impl Runtimes {
                 if let TrackRecord::Fails(times, last) =
                     record.or_insert(TrackRecord::Fails(0, reason.clone()))
                 {
-                    (*times, *last) = (*times + 1, reason.clone());
+                    // Who was waited for once is not waited for again: that may take the time of all others.
+                    let hung = matches!(reason, TrialFailure::TimedOut { .. });
+                    (*times, *last) = (*times + if hung { FAILURES } else { 1 }, reason.clone());
                 }
                 Err(reason)
             }
@@ -311,6 +313,11 @@ mod tests {
         let reason = TrialFailure::Unverified { sent: 3, received: 1 };
         assert_eq!(runtimes.given_up(&external, kind), Some(&reason));
         assert_eq!(runtimes.given_up(&external, Kind::Wake), None, "another thing of that name");
+
+        let mut runtimes = Runtimes::default();
+        let hung = AdapterError::Hung { limit: Duration::from_secs(5), awaited: "a line" };
+        assert!(runtimes.note(&external, kind, Err::<(), _>(hung)).is_err());
+        assert!(runtimes.given_up(&external, kind).is_some(), "once is enough");
 
         let mut runtimes = Runtimes::default();
         assert_eq!(runtimes.note(&external, kind, Ok(7)), Ok(7));

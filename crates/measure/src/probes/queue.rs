@@ -149,8 +149,8 @@ impl SeriesProbe for Queue {
         runtime::asked(spec, options)
     }
 
-    fn told(&self, _spec: &TrialSpec, pass: &Pass) -> Observed {
-        runtime::told(pass)
+    fn told(&self, spec: &TrialSpec, pass: &Pass) -> Observed {
+        runtime::told(spec, pass)
     }
 
     fn twins(&self) -> &'static [Twin] {

@@ -5,6 +5,7 @@ use crate::adapters::pass::Pass;
 use crate::adapters::protocol::{Asked, Events, MOST_OPERATIONS, Operation, Payload};
 use crate::queues::catalogue;
 use crate::series::RequestError;
+use coretalk_model::Flag;
 use coretalk_model::runtime::names::TOTAL_NS;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::stats::ANALYSES;
@@ -32,8 +33,11 @@ pub fn asked(spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestErr
 }
 
 /// What a pass says.
-pub fn told(pass: &Pass) -> Observed {
+pub fn told(spec: &TrialSpec, pass: &Pass) -> Observed {
     let mut observed = pass.observed();
+    if pass.hangs_on_slices(&spec.placement) {
+        observed.flags.set(Flag::SharedSpin);
+    }
     observed.value(names::RATE, 1e9 / pass.ns_per_operation());
     observed.count(names::MESSAGES, pass.count);
     observed.count(TOTAL_NS, pass.ns);

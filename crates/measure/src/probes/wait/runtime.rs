@@ -4,6 +4,7 @@ use super::names;
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::{Asked, Events, MOST_OPERATIONS, Operation};
 use crate::series::RequestError;
+use coretalk_model::Flag;
 use coretalk_model::runtime::names::TOTAL_NS;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::stats::ANALYSES;
@@ -26,6 +27,9 @@ pub fn asked(spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestErr
 /// What a pass says.
 pub fn told(spec: &TrialSpec, pass: &Pass) -> Observed {
     let mut observed = pass.observed();
+    if pass.hangs_on_slices(&spec.placement) {
+        observed.flags.set(Flag::SharedSpin);
+    }
     let trips = pass.count as f64;
     observed.value(names::LOOP_NS, pass.ns_per_operation());
     observed.count(names::SAMPLES, pass.count);
