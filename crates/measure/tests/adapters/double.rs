@@ -75,7 +75,7 @@ fn describe(misdeed: &str) {
     }
     println!("coretalk-adapter 1\nruntime Double 1.0\nqueue ring payload=u64 capacity=any");
     // One thing is enough to be caught with, most of the time.
-    if ["none", "microseconds", "no-gaps"].contains(&misdeed) {
+    if ["none", "microseconds"].contains(&misdeed) {
         println!("wait spin\nwake park");
     }
 }
@@ -197,10 +197,7 @@ fn prepare(pass: Pass, misdeed: &str) -> Roles {
 }
 
 fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
-    let mut pass = roles.pass.clone();
-    if misdeed == "no-gaps" {
-        pass.gap_ns = 0.0;
-    }
+    let pass = roles.pass.clone();
     match misdeed {
         "hangs" => std::thread::sleep(FOREVER),
         "crashes" => {

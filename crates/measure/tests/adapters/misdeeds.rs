@@ -50,7 +50,7 @@ pub fn run(words: &[String]) {
 }
 
 /// Each misdeed, and what has to be said of it.
-const MISDEEDS: [(&str, &str); 24] = [
+const MISDEEDS: [(&str, &str); 23] = [
     ("hangs", "no answer within"),
     ("crashes", "it ended with exit status 7 while"),
     ("endless-line", "it printed a line of more than 1048576 bytes; it was killed"),
@@ -59,7 +59,6 @@ const MISDEEDS: [(&str, &str); 24] = [
     ("long-time", "passed here (attempt 3)"),
     ("short-time", "passed here (attempt 3)"),
     ("microseconds", "are both in nanoseconds?"),
-    ("no-gaps", "role 0 has to let each gap pass before it wakes"),
     ("done-after-error", "between two passes, when nothing was asked"),
     ("foreign-thread", "which is not the adapter nor a child of it"),
     ("dead-thread", "printed for role 1, does not exist"),
