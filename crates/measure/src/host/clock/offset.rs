@@ -19,7 +19,7 @@ const NO_MORE: u64 = u64::MAX;
 /// How long a pair may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// From then on [`ENOUGH`] exchanges are enough.
+    /// From then on fifty exchanges are enough.
     pub share: Instant,
     /// From then on nothing more is asked, and nobody waits any longer.
     pub end: Instant,
