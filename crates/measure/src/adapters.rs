@@ -39,7 +39,7 @@ pub mod workshop;
 pub use description::{Description, DescriptionError, Offer};
 pub use error::AdapterError;
 pub use pass::{Note, Pass, RoleAccount};
-pub use protocol::{Asked, Events, Kind, Operation, Payload, Request};
+pub use protocol::{Events, Kind, Operation, Payload, Request, RuntimeWork};
 
 use std::ffi::OsString;
 

@@ -5,7 +5,7 @@
 //! pinned threads, on a simulated machine a [`Pricing`] that prices what its roles do.
 
 use crate::adapters::pass::Pass;
-use crate::adapters::protocol::Asked;
+use crate::adapters::protocol::RuntimeWork;
 use crate::external::External;
 use crate::kernel::Kernel;
 use crate::pricing::Pricing;
@@ -80,16 +80,16 @@ pub trait SeriesProbe: Sync {
         External::parse(spec.parameters.text(self.named_by()?)?)
     }
 
-    /// What a runtime is asked for a trial.
+    /// What a runtime has to do for a trial.
     ///
     /// # Errors
     /// Why no runtime can perform it.
-    fn asked(&self, spec: &TrialSpec, _options: &Parameters) -> Result<Asked, RequestError> {
+    fn runtime_work(&self, spec: &TrialSpec, _options: &Parameters) -> Result<RuntimeWork, RequestError> {
         Err(RequestError::Unfit(format!("no runtime can perform {}", spec.label()).into()))
     }
 
-    /// What a pass of a runtime says of a trial.
-    fn told(&self, _spec: &TrialSpec, pass: &Pass) -> Observed {
+    /// What a pass of a runtime found out for a trial.
+    fn runtime_result(&self, _spec: &TrialSpec, pass: &Pass) -> Observed {
         pass.observed()
     }
 

@@ -108,7 +108,7 @@ pub enum Events {
 
 /// What a trial asks of whatever runtime performs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked {
+pub struct RuntimeWork {
     /// What is performed.
     pub operation: Operation,
     /// Whether single operations are timed.

@@ -8,7 +8,7 @@ use super::pass::Pass;
 use super::pins::Helpers;
 use super::pool::{Pool, PoolSettings, WARM_UP};
 use super::process::StartSettings;
-use super::protocol::{Asked, Kind, Operation, Request};
+use super::protocol::{Kind, Operation, Request, RuntimeWork};
 use super::workshop::Workshop;
 use crate::external::{External, HELPERS, SAME, forks};
 use crate::host::command::watchdog::Watchdog;
@@ -102,11 +102,11 @@ impl Runtimes {
 
     /// Why a trial makes no sense for what performs it; `None` where it does, and where that is not known.
     pub fn lacks(&self, external: &External, probe: &dyn SeriesProbe, spec: &TrialSpec) -> Option<String> {
-        let asked = match probe.asked(spec, &Parameters::default()) {
-            Ok(asked) => asked,
+        let work = match probe.runtime_work(spec, &Parameters::default()) {
+            Ok(work) => work,
             Err(error) => return Some(error.to_string()),
         };
-        let Operation::Queue { capacity, payload } = asked.operation else { return None };
+        let Operation::Queue { capacity, payload } = work.operation else { return None };
         let offered = self.known.get(&external.runtime)?.as_ref().ok()?;
         let offer = offered.description.find(Kind::Queue, &external.name)?;
         if !offer.payloads.contains(&payload) {
@@ -273,7 +273,7 @@ fn helpers(options: &Parameters) -> Helpers {
 
 /// What is asked for a pass of a trial, and how long it should take.
 fn request(external: &External, order: &TrialOrder<'_>) -> Result<(Duration, Request), TrialFailure> {
-    let Asked { operation, events, most } = order.probe.asked(order.spec, order.options)?;
+    let RuntimeWork { operation, events, most } = order.probe.runtime_work(order.spec, order.options)?;
     let cpus: [CpuId; 2] = match order.spec.placement[..] {
         [first, second] => [first, second],
         _ => return Err(TrialFailure::of(format!("`{external}` is performed by two threads"))),

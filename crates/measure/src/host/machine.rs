@@ -172,7 +172,7 @@ impl HostMachine {
         Ok(PassOutcome {
             started: self.now().saturating_sub(elapsed),
             elapsed,
-            observed: order.probe.told(order.spec, &pass),
+            observed: order.probe.runtime_result(order.spec, &pass),
             roles: pass.roles.iter().map(role).collect(),
             steal_ms: stolen.map(|ms| ms as f32),
             coordinator_shared: self.coordinator_mask.is_none(),
@@ -410,7 +410,7 @@ impl Machine for HostMachine {
             None => self.trial_runner(1).perform(order, stop),
         };
         let (others_busy, quota) = (self.look_at_others(), self.look_at_quota());
-        told(outcome, others_busy, quota)
+        with_surroundings(outcome, others_busy, quota)
     }
 
     fn perform_trials(
@@ -424,7 +424,7 @@ impl Machine for HostMachine {
         }
         let outcomes = self.trial_runner(orders.len()).perform_all(orders, stop);
         let (others_busy, quota) = (self.look_at_others(), self.look_at_quota());
-        outcomes.into_iter().map(|outcome| told(outcome, others_busy, quota)).collect()
+        outcomes.into_iter().map(|outcome| with_surroundings(outcome, others_busy, quota)).collect()
     }
 
     fn perform_work(&mut self, order: &WorkOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
@@ -457,7 +457,7 @@ pub(super) fn blame_quota(round: &mut RoundOutcome) {
 }
 
 /// A pass with what went on around it.
-fn told(
+fn with_surroundings(
     outcome: Result<PassOutcome, TrialFailure>,
     others_busy: bool,
     quota: bool,

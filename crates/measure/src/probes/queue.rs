@@ -10,7 +10,7 @@ mod trials;
 mod twins;
 
 use crate::adapters::pass::Pass;
-use crate::adapters::protocol::Asked;
+use crate::adapters::protocol::RuntimeWork;
 use crate::pricing::Pricing;
 use crate::queues::catalogue::KINDS;
 use crate::queues::course::Delays;
@@ -145,12 +145,12 @@ impl SeriesProbe for Queue {
         Some("queue")
     }
 
-    fn asked(&self, spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestError> {
-        runtime::asked(spec, options)
+    fn runtime_work(&self, spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
+        runtime::work(spec, options)
     }
 
-    fn told(&self, spec: &TrialSpec, pass: &Pass) -> Observed {
-        runtime::told(spec, pass)
+    fn runtime_result(&self, spec: &TrialSpec, pass: &Pass) -> Observed {
+        runtime::result(spec, pass)
     }
 
     fn twins(&self) -> &'static [Twin] {

@@ -11,7 +11,7 @@ pub mod trials;
 mod twins;
 
 use crate::adapters::pass::Pass;
-use crate::adapters::protocol::Asked;
+use crate::adapters::protocol::RuntimeWork;
 use crate::pricing::{Arch, Pricing};
 use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::wait::{self, WaitCost};
@@ -142,12 +142,12 @@ impl SeriesProbe for Wait {
         Some("strategy")
     }
 
-    fn asked(&self, spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestError> {
-        runtime::asked(spec, options)
+    fn runtime_work(&self, spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
+        runtime::work(spec, options)
     }
 
-    fn told(&self, spec: &TrialSpec, pass: &Pass) -> Observed {
-        runtime::told(spec, pass)
+    fn runtime_result(&self, spec: &TrialSpec, pass: &Pass) -> Observed {
+        runtime::result(spec, pass)
     }
 
     fn twins(&self) -> &'static [Twin] {

@@ -9,7 +9,7 @@ mod runtime;
 mod twins;
 
 use crate::adapters::pass::Pass;
-use crate::adapters::protocol::Asked;
+use crate::adapters::protocol::RuntimeWork;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::power::IdleStates;
 use crate::pricing::Pricing;
@@ -174,12 +174,12 @@ impl SeriesProbe for Wake {
         Some("primitive")
     }
 
-    fn asked(&self, spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestError> {
-        runtime::asked(spec, options)
+    fn runtime_work(&self, spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
+        runtime::work(spec, options)
     }
 
-    fn told(&self, _spec: &TrialSpec, pass: &Pass) -> Observed {
-        runtime::told(pass)
+    fn runtime_result(&self, _spec: &TrialSpec, pass: &Pass) -> Observed {
+        runtime::result(pass)
     }
 
     fn twins(&self) -> &'static [Twin] {

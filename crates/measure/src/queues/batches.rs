@@ -9,6 +9,7 @@ use super::exchange::{Account, Consume, Count, Produce, RoleSettings, Roles, sum
 use super::message::Message;
 use super::paced::{Arrivals, Pace, SEQUENCE};
 use crate::stage::Halt;
+use crate::tally::Tally;
 use std::sync::Arc;
 
 /// At a rate at least so many batches are sent, however long they take to become due: whole ones alone are sent.
@@ -179,13 +180,23 @@ fn consume_paced<M: Message, R: Receiver<M>>(
     pace: &Pace,
     batch: usize,
 ) -> Result<Received, Halt> {
-    let mut delays = Box::new(Delays { of_batch: Some(Box::default()), ..Delays::default() });
-    let mut arrivals = Arrivals::new(course, pace, &mut delays, batch as u64);
+    let mut delays = Box::new(Delays::default());
+    let mut ends: Box<[Tally; 2]> = Box::default();
+    let mut arrivals = Arrivals::new(course, pace, &mut delays);
     let mut hand = Vec::new();
     let mut empty = 0;
     loop {
         let mut noted = Ok(());
-        let mut each = |message: M| noted = noted.and(arrivals.note(message));
+        let mut each = |message: M| match arrivals.note(message) {
+            Ok((sequence, late)) => {
+                for (end, place) in ends.iter_mut().zip([0, batch as u64 - 1]) {
+                    if sequence % batch as u64 == place {
+                        end.count(late);
+                    }
+                }
+            }
+            Err(halt) => noted = noted.and(Err(halt)),
+        };
         match receiver.try_receive_batch(batch, &mut hand, &mut each) {
             Ok(_) => {}
             Err(NoMessage::Ever) => break,
@@ -199,6 +210,7 @@ fn consume_paced<M: Message, R: Receiver<M>>(
         noted?;
     }
     let received = arrivals.finish();
+    delays.of_batch = Some(ends);
     Ok(Received { empty, delays: Some(delays), ..received })
 }
 

@@ -121,7 +121,7 @@ pub fn consume<M: Message, R: Receiver<M>>(
     pace: &Pace,
     delays: &mut Delays,
 ) -> Result<Received, Halt> {
-    let mut arrivals = Arrivals::new(course, pace, delays, 1);
+    let mut arrivals = Arrivals::new(course, pace, delays);
     loop {
         let message = match receiver.try_receive() {
             Ok(message) => message,
@@ -144,25 +144,23 @@ pub(super) struct Arrivals<'a> {
     course: &'a Course<'a>,
     pace: &'a Pace,
     delays: &'a mut Delays,
-    /// Messages that are sent at once.
-    batch: u64,
     pub(super) received: Received,
     stamps: Stamps,
     next_stamp: u64,
 }
 
 impl<'a> Arrivals<'a> {
-    pub(super) fn new(course: &'a Course<'a>, pace: &'a Pace, delays: &'a mut Delays, batch: u64) -> Self {
+    pub(super) fn new(course: &'a Course<'a>, pace: &'a Pace, delays: &'a mut Delays) -> Self {
         let stamps = Stamps::new(course.apart_ticks);
-        Arrivals { course, pace, delays, batch, received: Received::default(), stamps, next_stamp: 0 }
+        Arrivals { course, pace, delays, received: Received::default(), stamps, next_stamp: 0 }
     }
 
-    /// Reads a message and notes when that was.
+    /// Reads a message and notes when that was. Gives its place among all, and how long it took since it was due, in ticks.
     ///
     /// # Errors
     /// The reason to leave.
     #[inline(always)]
-    pub(super) fn note<M: Message>(&mut self, message: M) -> Result<(), Halt> {
+    pub(super) fn note<M: Message>(&mut self, message: M) -> Result<(u64, u64), Halt> {
         let received = &mut self.received;
         let number = message.read();
         let now = counter::stop();
@@ -178,16 +176,9 @@ impl<'a> Arrivals<'a> {
         let late = now.saturating_sub(intended);
         self.delays.corrected.count(late);
         self.delays.uncorrected.count(now.saturating_sub(intended + (value >> LATE_SHIFT)));
-        if let Some(ends) = &mut self.delays.of_batch {
-            for (end, place) in ends.iter_mut().zip([0, self.batch - 1]) {
-                if sequence % self.batch == place {
-                    end.count(late);
-                }
-            }
-        }
         received.sum = received.sum.wrapping_add(value);
         received.messages += 1;
-        Ok(())
+        Ok((sequence, late))
     }
 
     pub(super) fn finish(mut self) -> Received {

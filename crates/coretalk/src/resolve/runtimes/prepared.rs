@@ -77,8 +77,8 @@ fn check(
             continue;
         };
         // What no runtime can do is said of the trial.
-        let Ok(asked) = probe.asked(trial, options) else { continue };
-        let kind = asked.operation.kind();
+        let Ok(work) = probe.runtime_work(trial, options) else { continue };
+        let kind = work.operation.kind();
         if description.find(kind, &external.name).is_some() {
             continue;
         }

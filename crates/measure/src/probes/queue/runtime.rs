@@ -1,8 +1,8 @@
-//! What a runtime is asked for a queue, and what a pass of it says.
+//! What a runtime has to do for a queue, and what a pass of it found out.
 
 use super::names;
 use crate::adapters::pass::Pass;
-use crate::adapters::protocol::{Asked, Events, MOST_OPERATIONS, Operation, Payload};
+use crate::adapters::protocol::{Events, MOST_OPERATIONS, Operation, Payload, RuntimeWork};
 use crate::queues::catalogue;
 use crate::series::RequestError;
 use coretalk_model::Flag;
@@ -10,8 +10,8 @@ use coretalk_model::runtime::names::TOTAL_NS;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::stats::ANALYSES;
 
-/// What is asked for a trial.
-pub fn asked(spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestError> {
+/// What a runtime has to do for a trial.
+pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
     let payload = spec.parameters.text("payload").unwrap_or("u64");
     let payload = match catalogue::Payload::parse(payload)? {
         catalogue::Payload::U64 => Payload::U64,
@@ -25,15 +25,15 @@ pub fn asked(spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestErr
     let capacity = spec.parameters.number("capacity").unwrap_or(1.0) as u64;
     // As for queues of ours: spread over the passes that every trial gets.
     let each = |all: f64| (all / ANALYSES[0] as f64).ceil() as u64;
-    Ok(Asked {
+    Ok(RuntimeWork {
         operation: Operation::Queue { capacity, payload },
         events: Events::Together,
         most: options.number("messages").map_or(MOST_OPERATIONS, each),
     })
 }
 
-/// What a pass says.
-pub fn told(spec: &TrialSpec, pass: &Pass) -> Observed {
+/// What a pass found out.
+pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
     let mut observed = pass.observed();
     if pass.hangs_on_slices(&spec.placement) {
         observed.flags.set(Flag::SharedSpin);

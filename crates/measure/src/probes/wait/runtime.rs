@@ -1,16 +1,16 @@
-//! What a runtime is asked for a way of waiting, and what a pass of it says.
+//! What a runtime has to do for a way of waiting, and what a pass of it found out.
 
 use super::names;
 use crate::adapters::pass::Pass;
-use crate::adapters::protocol::{Asked, Events, MOST_OPERATIONS, Operation};
+use crate::adapters::protocol::{Events, MOST_OPERATIONS, Operation, RuntimeWork};
 use crate::series::RequestError;
 use coretalk_model::Flag;
 use coretalk_model::runtime::names::TOTAL_NS;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::stats::ANALYSES;
 
-/// What is asked for a trial.
-pub fn asked(spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestError> {
+/// What a runtime has to do for a trial.
+pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
     let events = match spec.parameters.text("mode") {
         None => Events::Each,
         Some(names::NO_CLOCK) => Events::Together,
@@ -21,11 +21,11 @@ pub fn asked(spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestErr
     };
     let each = |all: f64| (all / ANALYSES[0] as f64).ceil() as u64;
     let most = options.number("samples").map_or(MOST_OPERATIONS, each);
-    Ok(Asked { operation: Operation::Wait, events, most })
+    Ok(RuntimeWork { operation: Operation::Wait, events, most })
 }
 
-/// What a pass says.
-pub fn told(spec: &TrialSpec, pass: &Pass) -> Observed {
+/// What a pass found out.
+pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
     let mut observed = pass.observed();
     if pass.hangs_on_slices(&spec.placement) {
         observed.flags.set(Flag::SharedSpin);

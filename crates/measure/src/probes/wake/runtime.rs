@@ -1,8 +1,8 @@
-//! What a runtime is asked for a wake-up, and what a pass of it says.
+//! What a runtime has to do for a wake-up, and what a pass of it found out.
 
 use super::{GAPS_NS, names};
 use crate::adapters::pass::Pass;
-use crate::adapters::protocol::{Asked, Events, MOST_OPERATIONS, Operation};
+use crate::adapters::protocol::{Events, MOST_OPERATIONS, Operation, RuntimeWork};
 use crate::series::RequestError;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::stats::ANALYSES;
@@ -11,16 +11,16 @@ use coretalk_model::stats::ANALYSES;
 /// find everybody there.
 const AWAKE: f64 = 0.01;
 
-/// What is asked for a trial.
-pub fn asked(spec: &TrialSpec, options: &Parameters) -> Result<Asked, RequestError> {
+/// What a runtime has to do for a trial.
+pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
     let gap_ns = spec.parameters.number(names::GAP_NS).unwrap_or(GAPS_NS[1]) as u64;
     let each = |all: f64| (all / ANALYSES[0] as f64).ceil() as u64;
     let most = options.number("samples").map_or(MOST_OPERATIONS, each);
-    Ok(Asked { operation: Operation::Wake { gap_ns }, events: Events::Each, most })
+    Ok(RuntimeWork { operation: Operation::Wake { gap_ns }, events: Events::Each, most })
 }
 
-/// What a pass says. Of single wake-ups nobody knows whether the waiter slept; how often it did in all, the system counts.
-pub fn told(pass: &Pass) -> Observed {
+/// What a pass found out. Of single wake-ups nobody knows whether the waiter slept; how often it did in all, the system counts.
+pub fn result(pass: &Pass) -> Observed {
     let mut observed = pass.observed();
     observed.count("samples", pass.count);
     let slept = pass.roles[1].switches.map(|[voluntary, _]| voluntary as f64 / pass.count as f64);
