@@ -14,12 +14,12 @@ use crate::store::RunFile;
 use crate::{LatencyReport, RunReport, RunSettings, SeriesReport};
 use coretalk_measure::session::latency::{self, Ended, ResumedState, RunError};
 use coretalk_measure::session::series::{self, Earlier, SeriesResumedState};
-use coretalk_measure::{Machine, Stop};
+use coretalk_measure::{Machine, Stop, probes};
 use coretalk_model::latency::{
     Cell, Choices, Counts, HintChoice, HomeSetting, Imitated, LatencyMap, LatencySettings, PairChoice,
     Parallel, Spacing, analyse, cells,
 };
-use coretalk_model::series::{Gathering, SeriesSettings, analyse_series};
+use coretalk_model::series::{Gathering, SeriesSettings, TrialSpec, analyse_series};
 use coretalk_model::{CpuId, CpuSet, Grade, TickRate};
 use std::path::Path;
 use std::time::Duration;
@@ -127,9 +127,22 @@ fn nothing_measured(report: &RunReport) -> Option<Failure> {
         }
         _ => return None,
     };
-    Some(Failure::Environment(format!(
-        "no {what} could be measured: {reason}; `coretalk doctor` looks for the cause"
-    )))
+    let hint = match report
+        .series
+        .as_ref()
+        .is_some_and(|series| series.settings.trials.iter().all(is_external))
+    {
+        true => {
+            "`coretalk adapters` says which runtimes are here, and `coretalk adapters check` what is wrong with one"
+        }
+        false => "`coretalk doctor` looks for the cause",
+    };
+    Some(Failure::Environment(format!("no {what} could be measured: {reason}; {hint}")))
+}
+
+/// Whether a trial is performed by a runtime of another language.
+fn is_external(trial: &TrialSpec) -> bool {
+    probes::series_by_id(&trial.probe).is_some_and(|probe| probe.external(trial).is_some())
 }
 
 /// Why no pair and no trial beside the map has a value; `None` where one has.

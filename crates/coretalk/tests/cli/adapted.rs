@@ -119,19 +119,18 @@ fn waits_and_wake_ups_of_an_adapter_are_timed_one_by_one() {
 
 #[test]
 fn a_misdeed_is_the_reason_of_its_cells_and_the_run_goes_on() {
-    let Some(cpus) = two_cpus() else { return };
+    if two_cpus().is_none() {
+        return;
+    }
     for (misdeed, reason) in [
         ("crashes", "exit status 7"),
         ("wrong-sum", "messages were lost, doubled or damaged"),
         ("hangs", "did not finish within"),
     ] {
         let tool = Tool::new();
-        let line = format!(
-            "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --cpus {cpus} --forks 2 --budget 2s --seed 1 \
-             --no-save --format json"
-        )
-        .replace(&format!("--cpus {cpus} "), "");
-        let said = done(&tool, &line, misdeed);
+        let line = "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --forks 2 --budget 2s --seed 1 --no-save \
+                    --format json";
+        let said = done(&tool, line, misdeed);
         let document = json(&said);
         let bad = cells(&document, "double:ring");
         assert!(bad.iter().all(|cell| cell["median"].is_null()), "{misdeed}: {bad:?}");
@@ -185,6 +184,12 @@ fn what_is_not_offered_is_refused_and_what_cannot_start_is_told() {
     );
     let bad = format!("{:?}", cells(&json(&told), "absent:ring"));
     assert!(bad.contains("could not be started"), "{bad}");
+    let mut command = tool.command(&words(
+        "queue --queue absent:ring --capacity 10 --pairs 0-0 --budget 500ms --no-save --adapter absent=./not-there",
+    ));
+    let told = said(at_home(&tool, &mut command).output().unwrap());
+    assert_eq!(told.code, 3, "{}", told.err);
+    assert!(told.err.contains("`coretalk adapters` says which runtimes are here"), "{}", told.err);
 }
 
 #[test]
