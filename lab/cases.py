@@ -8,9 +8,8 @@ from disturbances import DISTURBANCES, Disturbance
 from machines import MACHINES, Machine
 from probes import PROBES, Probe
 
-# Seconds that it takes here to boot a machine and look at it as a whole, and that a case takes besides what it measures.
-BOOT = 38
-BESIDE = 9
+# Seconds that a run takes here besides what it measures, with what is asked of it afterwards.
+BESIDE = 5
 # How often the power of a case is cut, and how long a boot of it takes.
 CUTS = 2
 CUT = 12
@@ -36,40 +35,63 @@ class Case:
         """About how long it takes."""
         if self.disturbance.kind == "power":
             return (CUTS + 1) * CUT
-        if self.disturbance.kind == "cpu" and self.disturbance.at is None:
+        if self.disturbance.effect == "refused":
             return REFUSAL
-        return BESIDE + self.probe.seconds * (1 if self.disturbance.kind == "nothing" else 2)
+        # What is disturbed goes on afterwards.
+        return (BESIDE + self.probe.seconds) * (1 if self.disturbance.kind == "nothing" else 2)
+
+
+    def __str__(self) -> str:
+        return f"{self.machine.name} {self.probe.name} / {self.disturbance.name}"
 
 
 def all_cases(machines: Iterable[Machine]) -> list[Case]:
     """Every probe with every disturbance on these machines."""
-    return [Case(machine, probe, it) for machine in machines for probe in PROBES for it in DISTURBANCES]
+    every = [Case(machine, probe, it) for machine in machines for probe in PROBES for it in DISTURBANCES]
+    return [case for case in every if case.probe.one_by_one or case.disturbance.kind != "power"]
 
 
-def chosen(cases: list[Case], seconds: float) -> list[Case]:
-    """As many as fit: first each kind of disturbance, then each machine, probe and disturbance, then each pair of two of
-    them; whatever brings the most that is new, on the machine that was used least. The same choice each time."""
-    left = seconds - BOOT * len({case.machine for case in cases})
+def lanes(machines: Iterable[Machine], number: int) -> list[list[Machine]]:
+    """Machines that run one after the other, in so many lanes side by side, each of which takes about as long."""
+    lanes: list[list[Machine]] = [[] for _ in range(number)]
+    for machine in sorted(machines, key=lambda it: -it.seconds):
+        min(lanes, key=lambda lane: sum(it.seconds for it in lane)).append(machine)
+    return [lane for lane in lanes if lane]
+
+
+def seconds(machine: Machine, choice: Iterable[Case]) -> float:
+    """About how long a machine takes, with its cases."""
+    return machine.seconds + sum(case.seconds for case in choice if case.machine == machine)
+
+
+def chosen(cases: list[Case], lanes: list[list[Machine]], seconds: float) -> list[Case]:
+    """As many as fit into the lanes: first each machine, probe and disturbance, then each probe with each effect, then each
+    pair of two of them; whatever brings the most that is new, on the machine that was used least. The same choice each
+    time."""
+    lane_of = {machine.name: number for number, lane in enumerate(lanes) for machine in lane}
+    left = [seconds - sum(machine.seconds for machine in lane) for lane in lanes]
     # Of every machine as a whole a run to which nothing happens is made anyway.
-    known = {"kind nothing"}
-    paired: set[tuple[str, str]] = set()
+    known: set[tuple[str, ...]] = {("nothing",)}
     used: Counter[str] = Counter()
     choice: list[Case] = []
 
-    def gain(case: Case) -> int:
-        new = 100 * (f"kind {case.disturbance.kind}" not in known)
-        new += 10 * len({name for pair in case.pairs for name in pair} - known)
-        return new + len(set(case.pairs) - paired)
+    def parts(case: Case) -> dict[tuple[str, ...], int]:
+        """What stands together in a case, with what it is worth once."""
+        worth: dict[tuple[str, ...], int] = dict.fromkeys(case.pairs, 1)
+        worth |= {(name,): 10 for pair in case.pairs for name in pair}
+        return worth | {(case.probe.name, "effect", case.disturbance.effect): 3}
 
-    while candidates := [case for case in cases if case.seconds <= left]:
+    def gain(case: Case) -> int:
+        return sum(worth for part, worth in parts(case).items() if part not in known)
+
+    while candidates := [case for case in cases if case.seconds <= left[lane_of[case.machine.name]]]:
         best = max(candidates, key=lambda case: (gain(case), -used[case.machine.name]))
         if gain(best) == 0:
             break
         choice.append(best)
-        left -= best.seconds
+        left[lane_of[best.machine.name]] -= best.seconds
         used[best.machine.name] += 1
-        paired.update(best.pairs)
-        known.update({f"kind {best.disturbance.kind}", *(name for pair in best.pairs for name in pair)})
+        known.update(parts(best))
     return choice
 
 

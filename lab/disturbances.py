@@ -24,12 +24,19 @@ class Disturbance:
     # Why a CPU is missed, as documents say it.
     why: str = ""
 
+    @property
+    def effect(self) -> str:
+        """What comes of it, as far as cases of one effect show much the same."""
+        if self.kind != "cpu":
+            return self.kind
+        return "refused" if self.at is None else f"{self.why} departs"
+
 
 def _of_cpu(name: str, why: str, begins: str, ends: str) -> tuple[Disturbance, ...]:
     def one(when: str, at: float | None, back: float | None = None) -> Disturbance:
         return Disturbance(f"{name} {when}", "cpu", begins, ends, at, back, why)
 
-    return (one("before", None), one("at once", 0.0), one("early", 0.3), one("late", 0.8), one("and back", 0.3, 0.6))
+    return (one("before", None), one("at once", 0.0), one("early", 0.3), one("late", 0.6), one("and back", 0.3, 0.6))
 
 
 NOTHING = Disturbance("nothing", "nothing")
@@ -41,7 +48,7 @@ DISTURBANCES = (
     # Every CPU of a run is stopped after a fifth of each tenth of a second.
     Disturbance("quota early", "quota", "echo 20000 100000 >$group/cpu.max", "echo max 100000 >$group/cpu.max", 0.3),
     Disturbance("full disk early", "disk", "cat /dev/zero >/store/filler", "rm /store/filler", 0.3),
-    Disturbance("full disk late", "disk", "cat /dev/zero >/store/filler", "rm /store/filler", 0.8),
+    Disturbance("full disk late", "disk", "cat /dev/zero >/store/filler", "rm /store/filler", 0.6),
     POWER_CUT,
 )
 
@@ -67,19 +74,20 @@ def job(machine: Machine, probe: Probe, disturbance: Disturbance, case: str) -> 
         if disturbance.back is not None:
             happening += f"; sleep {(disturbance.back - disturbance.at) * probe.seconds:.2f}; happens ends {ends}"
         lines += [f"({happening}) &", "happening=$!", run, "kill $happening 2>/dev/null", "wait $happening"]
+    ends_it = f"happens ends {ends}"
+    if disturbance.kind == "quota":
+        # What is asked afterwards need not wait for it.
+        lines.append(ends_it)
     lines += [
         "attempt document 60 coretalk export case --format json",
         "attempt kept 60 coretalk export case --format jsonl",
         "attempt screen 60 coretalk runs show case",
     ]
     if disturbance.kind != "nothing":
-        # Where the command ended first, it has not come to that yet.
-        lines += [
-            f"happens ends {ends}",
-            f"attempt resumed {limit} coretalk --resume case --format json",
-            "attempt kept-after 60 coretalk export case --format jsonl",
-            "attempt screen-after 60 coretalk runs show case",
-        ]
+        if disturbance.kind != "quota":
+            # Where the command ended first, it has not come to that yet.
+            lines.append(ends_it)
+        lines += [f"attempt resumed {limit} coretalk --resume case --format json", "attempt kept-after 60 coretalk export case --format jsonl"]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -26,6 +26,8 @@ class Machine:
     threads: int
     # Four CPUs for probes that need few. The third is the one that is taken away.
     few: tuple[int, int, int, int]
+    # How long it takes here to boot it and to look at it as a whole, beside another.
+    seconds: int
     memory_mib: int = 2048
     # The CPUs of each NUMA node; an empty list is a node of memory only.
     nodes: tuple[str, ...] = ()
@@ -91,16 +93,16 @@ X86 = "max,vendor=GenuineIntel"
 ARM = "max,pauth-impdef=on"
 
 MACHINES = (
-    Machine("x86-16", "x86_64", X86, 2, 1, 1, 4, 2, few=(0, 1, 2, 8)),
+    Machine("x86-16", "x86_64", X86, 2, 1, 1, 4, 2, few=(0, 1, 2, 8), seconds=55),
     Machine(
-        "x86-32", "x86_64", "Cascadelake-Server", 2, 2, 1, 4, 2, few=(0, 1, 8, 16),
+        "x86-32", "x86_64", "Cascadelake-Server", 2, 2, 1, 4, 2, few=(0, 1, 8, 16), seconds=70,
         nodes=("0-7", "8-15", "16-31", ""),
     ),
-    Machine("x86-64", "x86_64", "Cascadelake-Server", 2, 2, 1, 8, 2, few=(0, 1, 16, 32)),
-    Machine("x86-128", "x86_64", "Cascadelake-Server", 2, 2, 1, 16, 2, few=(0, 1, 32, 64), memory_mib=3072, by_hand=True),
-    Machine("arm-16", "aarch64", ARM, 2, 1, 2, 2, 2, few=(0, 1, 2, 8), nodes=("0-7", "8-15")),
+    Machine("x86-64", "x86_64", "Cascadelake-Server", 2, 2, 1, 8, 2, few=(0, 1, 16, 32), seconds=110),
+    Machine("x86-128", "x86_64", "Cascadelake-Server", 2, 2, 1, 16, 2, few=(0, 1, 32, 64), seconds=300, memory_mib=3072, by_hand=True),
+    Machine("arm-16", "aarch64", ARM, 2, 1, 2, 2, 2, few=(0, 1, 2, 8), seconds=70, nodes=("0-7", "8-15")),
     Machine(
-        "arm-big-little", "aarch64", ARM, 1, 1, 2, 4, 1, few=(0, 1, 4, 6), memory_mib=1536,
+        "arm-big-little", "aarch64", ARM, 1, 1, 2, 4, 1, few=(0, 1, 4, 6), seconds=50, memory_mib=1536,
         kinds=(("0-3", 446), ("4-7", 1024)), l2=("0-3", "4-5", "6-7"),
     ),
 )

@@ -12,6 +12,8 @@ class Probe:
     name: str
     words: str
     seconds: float = 3.0
+    # Whether results are said one by one here, so that the power can be cut between two of them.
+    one_by_one: bool = True
 
     def command(self, machine: Machine) -> str:
         a, b, c, d = machine.few
@@ -32,5 +34,5 @@ PROBES = (
     Probe("sharing", "sharing --cpus {few} --pairs {a}-{c},{b}-{d} --budget {seconds}"),
     Probe("broadcast", "broadcast --cpus {few} --budget {seconds}"),
     Probe("jitter", "jitter --cpus {few} --for {seconds}"),
-    Probe("place", "place --placement near={a},{b} --placement far={c},{d} --workload ring --budget {seconds}"),
+    Probe("place", "place --placement near={a},{b} --placement far={c},{d} --workload ring --budget {seconds}", one_by_one=False),
 )

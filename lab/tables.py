@@ -10,11 +10,12 @@ from outcomes import Outcome
 
 @dataclass
 class Results:
-    """What came of machines as a whole and of cases, and why machines were left out."""
+    """What came of machines as a whole and of cases, why machines were left out, and for which cases no time was left."""
 
     machines: dict[str, Outcome]
     cases: list[tuple[Case, Outcome]]
     skipped: dict[str, str]
+    late: list[Case]
 
     @property
     def wrong(self) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 import outcomes
 import power
 import whole
-from cases import all_cases, chosen, of_names
+from cases import all_cases, chosen, lanes, of_names
 from disturbances import DISTURBANCES
 from machines import MACHINES, cpu_set
 
@@ -48,7 +48,7 @@ class Case(unittest.TestCase):
         return files
 
     def judged(self, files: dict[str, str], name: str) -> list[str]:
-        return outcomes.judge(outcomes.Left(files, "it"), MACHINE, disturbance(name)).wrong
+        return outcomes.judge(outcomes.Left(files, "it"), MACHINE, disturbance(name), 3.0).wrong
 
     def holds(self, files: dict[str, str], name: str) -> None:
         self.assertEqual(self.judged(files, name), [])
@@ -101,7 +101,7 @@ class Departed(Case):
         screen = "! CPU 2 went offline after 1.4 s; once it is back: coretalk --resume 1234"
         self.files = self.left(
             run=(0, LINES, ""), document=(0, self.partial, ""), kept=(0, LINES, ""), screen=(0, screen, ""),
-            resumed=(0, after, ""), kept_after=(0, more, ""), screen_after=(0, "", ""),
+            resumed=(0, after, ""), kept_after=(0, more, ""),
         ) | {"it/begins.at": "11.5", "it/begun": "10.0", "it/begins.code": "0"}
 
     def test_what_is_as_it_must_be_holds(self) -> None:
@@ -114,6 +114,9 @@ class Departed(Case):
         early = "offline early"
         of(early, "none did", document__out=json.dumps(document()))
         of(early, "ended before", **{"begins.code": ""})
+        of(early, "ended before", **{"begins.code": "", "run__ended": "10.5"})
+        slow = {**self.files, "it/begins.code": "", "it/run/ended": "11.0"}
+        self.assertTrue(outcomes.judge(outcomes.Left(slow, "it"), MACHINE, disturbance(early), 3.0).too_slow)
         of(early, "could not be done", **{"begins.code": "1"})
         of("cpuset early", "by offline")
         of(early, "does not name CPU 2", screen__out="9 ns")
@@ -164,7 +167,6 @@ class Stopped(Case):
         files = self.left(
             run=(6, LINES, "coretalk: failed to save: the disk is full"), document=(0, document(complete=False), ""),
             kept=(0, LINES, ""), screen=(0, "", ""), resumed=(0, document(), ""), kept_after=(0, LINES, ""),
-            screen_after=(0, "", ""),
         ) | {"it/begins.code": "1"}
         self.holds(files, "full disk early")
         self.fails(files, "full disk early", "ended with 0", run__code="0")
@@ -228,11 +230,18 @@ class Whole(unittest.TestCase):
 class Choice(unittest.TestCase):
     def test_every_pair_stands_together_once_where_there_is_time(self) -> None:
         every = all_cases(of_names([]))
-        for minutes in (10, 500):
-            choice = chosen(every, 60 * minutes)
+        for number, minutes in ((1, 10), (2, 6), (2, 300)):
+            choice = chosen(every, lanes(of_names([]), number), 60 * minutes)
             self.assertLess(len(choice), len(every))
         pairs = {pair for case in every for pair in case.pairs}
         self.assertEqual({pair for case in choice for pair in case.pairs}, pairs)
+
+    def test_machines_of_two_lanes_take_about_as_long(self) -> None:
+        machines = of_names([])
+        two = lanes(machines, 2)
+        self.assertEqual(sorted(it.name for lane in two for it in lane), sorted(it.name for it in machines))
+        first, second = (sum(it.seconds for it in lane) for lane in two)
+        self.assertLess(abs(first - second), max(it.seconds for it in machines))
 
 
 if __name__ == "__main__":
