@@ -1,7 +1,9 @@
 """What came of it, as tables to print and to keep."""
 
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from cases import Case
 from machines import Machine
@@ -26,6 +28,40 @@ class Results:
             for case, outcome in self.cases
             for it in outcome.wrong
         ]
+
+
+@dataclass
+class Kept:
+    """Results with the minutes that they took."""
+
+    results: Results
+    minutes: float
+
+
+def keep(file: Path, kept: Kept) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(pickle.dumps(kept))
+
+
+def read(file: Path) -> Kept | None:
+    """What was kept; none where nothing was."""
+    if not file.exists():
+        return None
+    kept = pickle.loads(file.read_bytes())
+    assert isinstance(kept, Kept)
+    return kept
+
+
+def added(earlier: Results, later: Results) -> Results:
+    """Both; what was run twice as it came out last."""
+    again = {str(case) for case, _ in later.cases}
+    ran = again | {str(case) for case, _ in earlier.cases}
+    return Results(
+        {**earlier.machines, **later.machines},
+        [pair for pair in earlier.cases if str(pair[0]) not in again] + later.cases,
+        {name: why for name, why in {**earlier.skipped, **later.skipped}.items() if name not in later.machines},
+        [case for case in earlier.late + later.late if str(case) not in ran],
+    )
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
