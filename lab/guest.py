@@ -1,7 +1,6 @@
 """How a machine is booted: a kernel and programs from Debian's packages, an initial file system, QEMU without
 hardware help."""
 
-import os
 import shutil
 import subprocess
 import tarfile
@@ -258,8 +257,16 @@ def ext4(image: Path, mib: int) -> None:
 
 
 def static_binary(arch: str, given: str | None) -> Path | None:
-    """The static coretalk for an architecture: given, or as `dist/build` leaves it."""
+    """The static coretalk for an architecture: given, or out of the tarball that `dist/build` leaves, without symbols."""
     if given is not None:
         return Path(given)
-    built = ROOT / "target" / "static" / f"{arch}-unknown-linux-gnu" / "dist" / "coretalk"
-    return built if os.access(built, os.X_OK) else None
+    tarball = max((ROOT / "target" / "dist").glob(f"coretalk-*-{arch}-linux.tar.gz"), default=None)
+    if tarball is None:
+        return None
+    binary = CACHE / f"coretalk-{arch}"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(tarball) as tar:
+        file = tar.extractfile(f"{tarball.name.removesuffix('.tar.gz')}/coretalk")
+        assert file is not None
+        binary.write_bytes(file.read())
+    return binary
