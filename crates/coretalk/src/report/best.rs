@@ -143,15 +143,23 @@ pub(super) fn kinds<'a>(
 }
 
 /// What a probe found, in one sentence: its best kind and its worst, each from its best number to its worst. What is in
-/// doubt stands in it only where everything is.
+/// doubt stands in it only where everything is; how much that leaves out is said.
 pub(super) fn sentence(report: &RunReport, series: &SeriesReport, probe: &str) -> Option<String> {
     let (quantity, mut kinds) = kinds(report, series, probe)?;
-    if kinds.iter().flat_map(|kind| &kind.numbers).any(|number| !number.is_doubtful()) {
-        kinds.iter_mut().for_each(|kind| kind.numbers.retain(|number| !number.is_doubtful()));
-        kinds.retain(|kind| !kind.numbers.is_empty());
+    let all = kinds.iter().map(|kind| kind.numbers.len()).sum::<usize>();
+    let doubtful = kinds.iter().flat_map(|kind| &kind.numbers).filter(|number| number.is_doubtful()).count();
+    if doubtful == 0 || doubtful == all {
+        return found(quantity, &kinds);
     }
+    kinds.iter_mut().for_each(|kind| kind.numbers.retain(|number| !number.is_doubtful()));
+    kinds.retain(|kind| !kind.numbers.is_empty());
+    Some(format!("{}; {doubtful} of {all} results left out as doubtful", found(quantity, &kinds)?))
+}
+
+/// The sentence about the numbers of these kinds.
+fn found(quantity: &Quantity, kinds: &[Kind<'_>]) -> Option<String> {
     let subject = subject(quantity);
-    let [first, others @ ..] = &kinds[..] else { return None };
+    let [first, others @ ..] = kinds else { return None };
     if others.is_empty() {
         return Some(format!("{subject}: {}", from_to(first)));
     }

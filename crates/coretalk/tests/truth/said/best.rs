@@ -33,6 +33,10 @@ static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     .unwrap()
 });
 
+/// What the sentence leaves out.
+static LEFT_OUT: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"; (\d+) of (\d+) results left out as doubtful$").unwrap());
+
 /// A number of the document.
 struct Known {
     /// Names of what the trial is.
@@ -193,10 +197,16 @@ fn found(reader: &mut Reader<'_>, said: &Said<'_>) {
     let Some(probe) = reader.run.words.iter().find(is_probe) else {
         return reader.fail("best", "no run of one probe");
     };
-    let Some(told) = told(said.text("found")) else {
+    let text = said.text("found");
+    let left_out = LEFT_OUT.captures(text);
+    let Some(told) =
+        told(left_out.as_ref().map_or(text, |left_out| &text[..left_out.get(0).unwrap().start()]))
+    else {
         return reader.fail("best", "some number cannot be read");
     };
     let mut known = known(reader, probe);
+    let everything: Vec<(String, bool)> =
+        known.iter().map(|known| (known.key.clone(), known.is_doubtful)).collect();
     if known.iter().any(|known| !known.is_doubtful) {
         known.retain(|known| !known.is_doubtful);
     }
@@ -215,9 +225,16 @@ fn found(reader: &mut Reader<'_>, said: &Said<'_>) {
     // Two numbers of a trial may read alike: all are of that which has all of them.
     let keys: BTreeSet<&str> = known.iter().map(|known| known.key.as_str()).collect();
     let Some(key) = keys.into_iter().find(|key| told.iter().all(|told| of(told, key).is_some())) else {
-        let text = said.text("found");
         return reader.holds("best", false, || format!("no number of the trials has all of `{text}`"));
     };
+    let of_key: Vec<bool> =
+        everything.iter().filter(|(of, _)| of == key).map(|(_, doubtful)| *doubtful).collect();
+    let doubtful = of_key.iter().filter(|doubtful| **doubtful).count();
+    let missing = if doubtful == of_key.len() { 0 } else { doubtful };
+    let printed = left_out.map_or((0, of_key.len()), |of| (of[1].parse().unwrap(), of[2].parse().unwrap()));
+    reader.holds("best", printed == (missing, of_key.len()), || {
+        format!("{missing} of {} results are left out", of_key.len())
+    });
     // Of rates the best is the most.
     let is_rate = key == "median";
     let best_of = |values: &mut dyn Iterator<Item = f64>| {
