@@ -1,6 +1,7 @@
 //! The processes and threads of an adapter: whose a thread is, where it may run, and what it has used.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::host::command::tree::processes;
+use std::collections::BTreeMap;
 use std::fs;
 
 /// What an adapter consists of at one moment.
@@ -32,16 +33,10 @@ impl Tree {
     /// A process and everything below it, now. Whoever ends meanwhile is passed over.
     pub(super) fn of(root: u32) -> Tree {
         let mut tree = Tree::default();
-        let (mut todo, mut known) = (vec![root], BTreeSet::from([root]));
-        while let Some(process) = todo.pop() {
+        for (process, threads) in processes([root].into_iter(), MOST) {
             tree.processes.insert(process, used_by(process));
-            for thread in numbers_in(&format!("/proc/{process}/task")) {
-                let folder = format!("/proc/{process}/task/{thread}");
-                tree.threads.insert(thread, Thread::read(process, &folder));
-                let children = read(&format!("{folder}/children"));
-                let children = children.split_whitespace().filter_map(|word| word.parse().ok());
-                todo.extend(children.filter(|child| known.len() < MOST && known.insert(*child)));
-            }
+            let read = |thread| (thread, Thread::read(process, &format!("/proc/{process}/task/{thread}")));
+            tree.threads.extend(threads.into_iter().map(read));
         }
         tree
     }
@@ -142,11 +137,6 @@ fn used_by(process: u32) -> Option<u64> {
 
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
-}
-
-fn numbers_in(folder: &str) -> Vec<u32> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 pub(crate) mod capture;
 pub mod launcher;
+mod migrations;
 pub(crate) mod tree;
 pub mod watchdog;
 

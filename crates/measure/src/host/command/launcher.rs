@@ -6,7 +6,7 @@
 //!
 //! `Parent`: whose child a program is: of this process, or of a small one that was started for it.
 
-use super::tree::Migrations;
+use super::migrations::Migrations;
 use super::watchdog::Watchdog;
 use super::{Launch, RunFailure, Usage, tree};
 use crate::host::affinity;

@@ -1,11 +1,8 @@
-//! The processes of a program: where they may run, how often the system moves them ([`Migrations`]), and their end.
+//! The processes of a program: where they may run, and their end.
 
 use super::Usage;
 use coretalk_model::CpuSet;
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read;
-use std::os::fd::FromRawFd;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
@@ -39,24 +36,36 @@ pub struct Seen {
 
 /// Each thread of these processes, and of everything below them. Whoever has ended meanwhile is passed over.
 pub fn threads(roots: impl Iterator<Item = u32>) -> Vec<Seen> {
-    let mut threads = Vec::new();
-    let mut known: BTreeSet<u32> = roots.collect();
-    let mut todo: Vec<u32> = known.iter().copied().collect();
-    while let Some(pid) = todo.pop() {
-        for thread in numbers_in(&format!("/proc/{pid}/task")) {
+    let mut seen = Vec::new();
+    for (process, threads) in processes(roots, MOST) {
+        for thread in threads {
             let file = |name: &str| {
-                fs::read_to_string(format!("/proc/{pid}/task/{thread}/{name}")).unwrap_or_default()
+                fs::read_to_string(format!("/proc/{process}/task/{thread}/{name}")).unwrap_or_default()
             };
             let status = file("status");
             let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-            let waited = waited(&file("schedstat"));
             let mask = list.and_then(|list| CpuSet::from_list(list.trim()).ok());
-            threads.extend(mask.map(|mask| Seen { thread, mask, waited }));
-            let children = children_of(&format!("/proc/{pid}/task/{thread}/children"));
-            todo.extend(children.into_iter().filter(|child| known.len() < MOST && known.insert(*child)));
+            seen.extend(mask.map(|mask| Seen { thread, mask, waited: waited(&file("schedstat")) }));
         }
     }
-    threads
+    seen
+}
+
+/// These processes and everything below them, as many as `most`, with the threads of each: none for whoever has ended
+/// meanwhile.
+pub(crate) fn processes(roots: impl Iterator<Item = u32>, most: usize) -> Vec<(u32, Vec<u32>)> {
+    let mut known: BTreeSet<u32> = roots.collect();
+    let mut todo: Vec<u32> = known.iter().copied().collect();
+    let mut found = Vec::new();
+    while let Some(process) = todo.pop() {
+        let threads = numbers_in(&format!("/proc/{process}/task"));
+        for thread in &threads {
+            let children = children_of(&format!("/proc/{process}/task/{thread}/children"));
+            todo.extend(children.into_iter().filter(|child| known.len() < most && known.insert(*child)));
+        }
+        found.push((process, threads));
+    }
+    found
 }
 
 /// The second number of `schedstat`: nanoseconds on a run queue.
@@ -175,93 +184,4 @@ fn children_of(path: &str) -> Vec<u32> {
 fn numbers_in(folder: &str) -> Vec<u32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-}
-
-/// A counter that the children of the calling thread inherit, and that begins in each when it becomes another program: how
-/// the system places a child that is just born, and how it is bound, is no doing of the program's.
-#[derive(Debug)]
-pub struct Migrations(File);
-
-impl Migrations {
-    /// Counts in what is started from now on; `None` where the system does not let us (a container, a strict setting).
-    pub fn watch() -> Option<Migrations> {
-        Some(Migrations(counter()?))
-    }
-
-    /// How often since, for every program that the calling thread has started and that has ended.
-    pub fn count(mut self) -> Option<u64> {
-        let mut bytes = [0; 8];
-        self.0.read_exact(&mut bytes).ok()?;
-        Some(u64::from_ne_bytes(bytes))
-    }
-}
-
-/// The first fields of `perf_event_attr`, 64 bytes (`PERF_ATTR_SIZE_VER0`), of the system's interface.
-#[repr(C)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup: u32,
-    breakpoint: u32,
-    address: u64,
-}
-
-const SOFTWARE: u32 = 1;
-const CPU_MIGRATIONS: u64 = 4;
-const DISABLED: u64 = 1;
-const INHERIT: u64 = 1 << 1;
-const ENABLE_ON_EXEC: u64 = 1 << 12;
-const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
-
-/// Refused where `perf_event_paranoid` keeps a process from looking into the kernel: leaving the kernel out would be
-/// granted, and always count zero, since it is the kernel that migrates.
-fn counter() -> Option<File> {
-    let attributes = Attributes {
-        kind: SOFTWARE,
-        size: 64,
-        config: CPU_MIGRATIONS,
-        sample: 0,
-        sample_type: 0,
-        read_format: 0,
-        flags: DISABLED | INHERIT | ENABLE_ON_EXEC,
-        wakeup: 0,
-        breakpoint: 0,
-        address: 0,
-    };
-    // SAFETY: the structure is readable and says how long it is; the other arguments are numbers.
-    let fd =
-        unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attributes, 0, -1, -1, CLOSE_ON_EXEC) };
-    // SAFETY: the descriptor is fresh and nobody else has it.
-    (fd >= 0).then(|| unsafe { File::from_raw_fd(fd as i32) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::host::affinity;
-    use std::process::Command;
-
-    #[test]
-    fn a_program_on_one_cpu_is_never_moved_and_one_that_moves_itself_is() {
-        let own = affinity::current_mask().unwrap();
-        let cpus: Vec<String> = own.iter().take(2).map(|cpu| cpu.to_string()).collect();
-        let [first, second] = cpus.as_slice() else { return println!("skipped: one CPU only") };
-        let script = |text: String| {
-            let counter = Migrations::watch()?;
-            let ended = Command::new("taskset").args(["-c", first, "sh", "-c", &text]).output();
-            ended.is_ok_and(|ended| ended.status.success()).then(|| counter.count()).flatten()
-        };
-        let Some(held) = script("for i in 1 2 3 4 5 6 7 8; do /bin/true; done".into()) else {
-            return println!("skipped: no taskset, or the system does not count migrations for us");
-        };
-        // `taskset` itself runs before it is bound, and may be moved by that.
-        assert!(held <= 2, "{held}");
-        let moves = format!("for i in 1 2 3 4; do taskset -cp {second} $$; taskset -cp {first} $$; done");
-        assert!(script(moves).unwrap() >= 8);
-    }
 }
