@@ -13,8 +13,10 @@ const MOST_LISTED: usize = 6;
 
 /// An item for each of the trials that changed state most, and how many there are besides.
 pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
-    let mut changed: Vec<&TrialResult> =
-        trials.iter().copied().filter(|trial| !trial.states.is_empty()).collect();
+    // A trial that no number is shown of, such as a queue that cannot keep up with a rate, has no levels to tell.
+    let shown = |trial| Some((trial, series::displayed_value(&series.settings, trial)?));
+    let changed = trials.iter().copied().filter(|trial| !trial.states.is_empty());
+    let mut changed: Vec<(&TrialResult, &str)> = changed.filter_map(shown).collect();
     if changed.is_empty() {
         return Vec::new();
     }
@@ -25,10 +27,9 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
         changed.len()
     );
     let mut blocks = vec![Block::Prose(text)];
-    changed.sort_by(|a, b| contrast(b).total_cmp(&contrast(a)));
-    for trial in changed.iter().take(MOST_LISTED) {
-        // The number that the table shows.
-        let name = series::displayed_value(&series.settings, trial).unwrap_or_default();
+    changed.sort_by(|(a, _), (b, _)| contrast(b).total_cmp(&contrast(a)));
+    // By the number that the table shows.
+    for &(trial, name) in changed.iter().take(MOST_LISTED) {
         let declared = series.settings.quantities.of(&trial.spec.probe, name);
         let unit = declared.map_or(Unit::Ns, |quantity| quantity.unit);
         let value = |state: &TrialState| {
