@@ -1,14 +1,14 @@
 //! Words about trials that several tables share: the question of their probe, where one ran, how wide its interval is.
 
 use super::ladder::relation_words;
-use super::text::{capitalized, percent, plain};
+use super::text::{capitalized, count, percent, plain};
 use crate::RunReport;
 use crate::blocks::Block;
 use coretalk_measure::series::SeriesProbe;
 use coretalk_model::flags::Effect;
-use coretalk_model::series::TrialResult;
+use coretalk_model::series::{TrialResult, TrialSpec};
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuId, Flag};
+use coretalk_model::{CpuId, CpuSet, Flag};
 
 /// The question that a probe answers, as a heading.
 pub fn question(probe: &dyn SeriesProbe) -> Block<'static> {
@@ -36,6 +36,26 @@ pub fn placement_words(report: &RunReport, placement: &[CpuId]) -> String {
         }
         _ => format!("CPUs {cpus}"),
     }
+}
+
+/// The CPUs of several producers or consumers, and how many threads share them; `None` of any other trial.
+pub fn sides_words(trial: &TrialResult) -> Option<String> {
+    let TrialSpec { parameters, placement, .. } = &trial.spec;
+    let threads = |side: &str| parameters.number(side).map(|threads| threads as usize);
+    let (producers, consumers) = placement.split_at_checked(threads("producers")?)?;
+    if consumers.len() != threads("consumers")? || placement.len() < 3 {
+        return None;
+    }
+    let [producers, consumers] = [producers, consumers].map(|cpus| {
+        let cpus: CpuSet = cpus.iter().copied().collect();
+        format!("{} {cpus}", if cpus.len() == 1 { "CPU" } else { "CPUs" })
+    });
+    let cpus = placement.iter().copied().collect::<CpuSet>().len();
+    let shared = match cpus < placement.len() {
+        true => format!("; {} threads share {}", placement.len(), count(cpus as u64, "CPU")),
+        false => String::new(),
+    };
+    Some(format!("producers on {producers}, consumers on {consumers}{shared}"))
 }
 
 /// Whether the interval beside a number shows this doubt.

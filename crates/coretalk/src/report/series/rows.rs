@@ -3,7 +3,7 @@
 use crate::RunReport;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::text::{chosen_time, count, grouped, ns, plain};
-use crate::report::trial_words::{half_width, median_width, placement_words};
+use crate::report::trial_words::{half_width, median_width, placement_words, sides_words};
 use coretalk_measure::probes::broadcast::names as broadcast;
 use coretalk_measure::probes::latency_under_load::names as under_load;
 use coretalk_measure::series::SeriesProbe;
@@ -50,7 +50,11 @@ pub(super) fn tables(
                 let cpus = if readers.len() == 1 { "reader is CPU" } else { "readers are the first of CPUs" };
                 format!("CPU {writer} writes; {cpus} {}", listed(readers))
             }
-            _ => placement_words(report, placement),
+            _ => {
+                let mut sides: Vec<String> = here.clone().filter_map(sides_words).collect();
+                sides.dedup();
+                if let [one] = &sides[..] { one.clone() } else { placement_words(report, placement) }
+            }
         };
         blocks.push(Block::Heading(title));
         let parts = by_unit(here, trials).into_iter();

@@ -5,12 +5,17 @@ use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::{Run, list, relation_words};
 use super::{held, unheld};
-use coretalk_model::CpuId;
+use coretalk_model::{CpuId, CpuSet};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 pub const PATTERNS: &[Pattern] = &[
     held("CPUs {from#} → {to#}, {relation}, with {more#} more", placed_with),
+    held(
+        "producers on {producers}, consumers on {consumers}; {threads#} threads share {cpus#} CPU{s?}",
+        sides_that_share,
+    ),
+    held("producers on {producers}, consumers on {consumers}", sides),
     held("CPUs {from#} → {to#}, {relation}", placed_here),
     held("CPU {cpu#} writes; readers are the first of CPUs {readers}", writer),
     held("CPU {cpu#} writes; reader is CPU {readers}", writer),
@@ -76,6 +81,34 @@ fn placed_here(reader: &mut Reader<'_>, said: &Said<'_>) {
 
 fn placed_with(reader: &mut Reader<'_>, said: &Said<'_>) {
     placed_here(reader, said);
+}
+
+fn sides_that_share(reader: &mut Reader<'_>, said: &Said<'_>) {
+    hold_sides(reader, said, Some(["threads", "cpus"].map(|name| said.number(name).value as usize)));
+}
+
+fn sides(reader: &mut Reader<'_>, said: &Said<'_>) {
+    hold_sides(reader, said, None);
+}
+
+/// Some trial has these producers and these consumers, and as many threads on as many CPUs where there are fewer of those.
+fn hold_sides(reader: &mut Reader<'_>, said: &Said<'_>, shares: Option<[usize; 2]>) {
+    let set = |name: &str| {
+        let list = said.text(name).trim_start_matches("CPUs ").trim_start_matches("CPU ");
+        CpuSet::from_list(list).unwrap_or_default()
+    };
+    let told = ["producers", "consumers"].map(set);
+    let of = |cpus: &[u64]| cpus.iter().map(|&cpu| CpuId(cpu as u32)).collect::<CpuSet>();
+    let fits = |trial: &&Value| {
+        let placement: Vec<u64> = list(&trial["placement"]).iter().filter_map(Value::as_u64).collect();
+        let first = trial["parameters"]["producers"].as_u64().unwrap_or_default() as usize;
+        let Some((producers, consumers)) = placement.split_at_checked(first) else { return false };
+        let all = of(&placement).len();
+        [of(producers), of(consumers)] == told
+            && shares == (all < placement.len()).then_some([placement.len(), all])
+    };
+    let is_there = list(&reader.run.document["series"]).iter().any(|trial| fits(&trial));
+    reader.holds("sides", is_there, || "no trial has these producers and consumers".to_owned());
 }
 
 fn writer(reader: &mut Reader<'_>, said: &Said<'_>) {
