@@ -30,6 +30,8 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("queue --machine sim:chiplet-16 --parallel 2 --rate 1k/s", 2, "--parallel"),
     ("queue --machine sim:chiplet-16 --parallel 2 --producers 2", 2, "--parallel"),
     ("queue --machine sim:chiplet-16 --rate 5furlongs", 2, "furlongs"),
+    ("queue --machine sim:chiplet-16 --rate 5/s", 2, "at least 10/s"),
+    ("queue --machine sim:chiplet-16 --rate-sweep 1..100k/s", 2, "at least 10/s"),
     ("wait --machine sim:chiplet-16 --no-clock --format hgrm", 2, "the run has no distribution"),
     ("wait --machine sim:chiplet-16 --cost --export-hgrm x", 2, "the run has no distribution"),
     ("sharing --machine sim:chiplet-16 --format hgrm", 2, "the run has no distribution"),

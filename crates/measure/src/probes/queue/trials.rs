@@ -20,6 +20,8 @@ pub const CAPACITIES: &str = "1,10,100,1000,10000";
 const CAPACITY_OF_SWEEP: &str = "1000";
 /// How long a batch takes to become due at a rate, in seconds, at most: passes are to last for several.
 const MOST_FILLING_S: f64 = 0.1;
+/// The lowest rate, in messages per second: a pass takes ten seconds.
+const LEAST_RATE: f64 = 10.0;
 /// The largest capacity: what the counters of our semaphores hold.
 pub const MOST_CAPACITY: u64 = crate::queues::bounded::MOST_PERMITS as u64;
 /// Pairs that stand for each relation where not all are measured.
@@ -112,6 +114,13 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         Some(rates) => rates.iter().copied().map(Some).collect(),
         None => vec![options.number("rate_per_s")],
     };
+    if let Some(rate) = rates.iter().flatten().find(|rate| **rate < LEAST_RATE) {
+        let option = if sweep.is_some() { "--rate-sweep" } else { "--rate" };
+        let allowed = format!(
+            "at least {LEAST_RATE}/s, as a pass needs a hundred messages to tell whether a rate is kept"
+        );
+        return Err(RequestError::out_of_range(format!("{option}: {rate}/s"), allowed));
+    }
     let default = if is_curve(options) { CAPACITY_OF_SWEEP } else { CAPACITIES };
     let capacities =
         list("capacity", default).iter().map(|text| capacity(text)).collect::<Result<Vec<_>, _>>()?;
