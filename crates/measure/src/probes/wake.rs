@@ -78,6 +78,8 @@ pub mod names {
     pub const SLEPT: &str = "slept";
     /// It had not, or it cannot be proven.
     pub const HOT: &str = "hot";
+    /// Some had and some had not, and which is not known of each: of the waiter of a runtime the system counts in all.
+    pub const MIXED: &str = "mixed";
     /// What the waker was kept from going on.
     pub const WAKER: &str = "waker";
     /// The first wake-up of each pass: cold.
@@ -104,10 +106,14 @@ const QUANTITIES: &[Quantity] = &[
         .in_table()
         .meaning("time until a sleeping thread runs again"),
     Quantity::events(names::HOT, "hot").headline(1).in_table(),
+    Quantity::events(names::MIXED, "slept or hot")
+        .headline(2)
+        .in_table()
+        .meaning("time until a thread runs again that slept or was still polling"),
     Quantity::events(names::FIRST_OF_ALL, "first").in_table(),
-    Quantity::events(names::LAST_OF_ALL, "last").headline(2).in_table(),
+    Quantity::events(names::LAST_OF_ALL, "last").headline(3).in_table(),
     Quantity::events(names::WAKER, "waker").in_table(),
-    Quantity::time(names::ALONE_NS, "alone ns").headline(3).in_table(),
+    Quantity::time(names::ALONE_NS, "alone ns").headline(4).in_table(),
     Quantity::events(names::FIRST, "first"),
     Quantity::value("hot_share", "hot share", Unit::Share).within([0.0, 1.0]),
     Quantity::time("slept_mean_ns", "slept mean ns"),

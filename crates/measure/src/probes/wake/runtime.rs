@@ -8,8 +8,8 @@ use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::stats::ANALYSES;
 
 /// Where the waiter gave its CPU away as often as it was woken but for this share, it slept each time: the first wait may
-/// find everybody there.
-const AWAKE: f64 = 0.01;
+/// find everybody there. Where it did so in no more than this share of the waits, it never slept.
+const FEW: f64 = 0.01;
 
 /// What a runtime has to do for a trial.
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
@@ -24,11 +24,14 @@ pub fn result(pass: &Pass) -> Observed {
     let mut observed = pass.observed();
     observed.count("samples", pass.count);
     let slept = pass.roles[1].switches.map(|[voluntary, _]| voluntary as f64 / pass.count as f64);
-    let slept_each_time = slept.is_some_and(|slept| slept >= 1.0 - AWAKE);
+    let name = match slept {
+        Some(slept) if slept >= 1.0 - FEW => names::SLEPT,
+        Some(slept) if slept <= FEW => names::HOT,
+        _ => names::MIXED,
+    };
     if let Some(events) = &pass.events {
-        let name = if slept_each_time { names::SLEPT } else { names::HOT };
         observed.histogram(name, events.clone());
-        if let Some(mean_ns) = events.mean_ns().filter(|_| slept_each_time) {
+        if let Some(mean_ns) = events.mean_ns().filter(|_| name == names::SLEPT) {
             observed.value("slept_mean_ns", mean_ns);
         }
     }
