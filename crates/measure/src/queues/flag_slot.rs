@@ -24,7 +24,8 @@ pub trait FlagSlot<M>: Send + Sync + 'static {
     /// The message, where it has no form that differs from an empty place.
     ///
     /// # Safety
-    /// The caller is the only producer, and it, or a place that the consumer emptied later, was found empty.
+    /// The caller is the only producer, and since it last filled this place, found it, or a place that the consumer empties
+    /// after this one, empty.
     unsafe fn fill(&self, message: M) -> Result<(), M>;
 
     /// Takes the message out, if there is one.
@@ -88,8 +89,8 @@ impl<M: Send + 'static> FlagSlot<M> for Flagged<M> {
 
     #[inline(always)]
     unsafe fn fill(&self, message: M) -> Result<(), M> {
-        // SAFETY: the caller has found it empty, which orders the emptying before us, and the consumer does not touch
-        // the message before it sees the flag.
+        // SAFETY: the caller has found this place, or one that is emptied after it, empty since it last filled this one,
+        // which orders the emptying before us, and the consumer does not touch the message before it sees the flag.
         unsafe { self.message.write(message) };
         // Release pairs with the Acquire in `take`.
         self.full.store(true, Release);
@@ -102,8 +103,9 @@ impl<M: Send + 'static> FlagSlot<M> for Flagged<M> {
         if !self.full.load(Acquire) {
             return None;
         }
-        // SAFETY: the flag says that it was filled and orders that before us; the producer does not touch it before it
-        // sees the flag go.
+        // SAFETY: the flag says that it was filled and orders that before us; the only other end does not touch it before
+        // it sees the flag go: the producer does not fill it, and of a message that the producer takes back the consumer
+        // cannot come to the place.
         let message = unsafe { self.message.take() };
         // Release pairs with the Acquire in `is_empty`.
         self.full.store(false, Release);

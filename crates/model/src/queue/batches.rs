@@ -94,11 +94,12 @@ impl<'a> BatchCurve<'a> {
         })
     }
 
-    /// The size that passes most, and how many times as many as the smallest; `None` where no other is shown to pass more.
+    /// The size that passes most of those that are shown to pass more than the smallest, and how many times as many; `None`
+    /// where none is.
     pub fn best(&self) -> Option<(u64, Estimate)> {
         let gains = self.steps.iter().filter_map(|step| Some((step.batch, self.gain(step)?)));
-        let best = gains.max_by(|a, b| a.1.point.total_cmp(&b.1.point))?;
-        (best.1.is_sure() && best.1.low > 1.0).then_some(best)
+        let sure = gains.filter(|(_, gain)| gain.is_sure() && gain.low > 1.0);
+        sure.max_by(|a, b| a.1.point.total_cmp(&b.1.point))
     }
 }
 
@@ -156,5 +157,15 @@ mod tests {
         let trials =
             vec![trial("spsc", Some(1.0), [9e6, 10e6, 11e6]), trial("spsc", Some(8.0), [10e6, 12e6, 14e6])];
         curves_of(trials, |curves, _| assert_eq!(curves[0].best(), None));
+    }
+
+    #[test]
+    fn a_gain_that_is_sure_counts_though_one_that_is_not_looks_larger() {
+        let trials = vec![
+            trial("spsc", Some(1.0), [9e6, 10e6, 11e6]),
+            trial("spsc", Some(8.0), [19e6, 20e6, 21e6]),
+            trial("spsc", Some(64.0), [5e6, 30e6, 60e6]),
+        ];
+        curves_of(trials, |curves, _| assert_eq!(curves[0].best().map(|(batch, _)| batch), Some(8)));
     }
 }
