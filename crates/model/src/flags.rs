@@ -109,6 +109,10 @@ flags! {
     WorkedElsewhere = 27, "worked-elsewhere", Shift;
     /// More than half of it was: the number says little about the measured CPUs.
     Unclaimed = 28, "unclaimed", Void;
+    /// Some passes failed, and what gave a number is what the others found.
+    FailedPasses = 29, "failed-passes", Shift;
+    /// One process of a runtime made all passes: others settle at speeds of their own.
+    OneProcess = 30, "one-process", Shift;
 }
 
 /// A set of flags.

@@ -121,6 +121,9 @@ pub enum TrialFailure {
         /// Counted by the responder.
         received: u64,
     },
+    /// Messages that were counted are not those that were sent: what passed them on does not work.
+    #[error("messages were lost, doubled or damaged")]
+    Damaged,
     /// The system or a command did not do what it should: what happened, and what the command printed.
     #[error("{reason}")]
     Command {
@@ -139,6 +142,11 @@ pub enum TrialFailure {
 }
 
 impl TrialFailure {
+    /// Whether what was done is not what was asked for, so that what is measured does not work.
+    pub fn is_wrong(&self) -> bool {
+        matches!(self, TrialFailure::Unverified { .. } | TrialFailure::Damaged)
+    }
+
     /// Whether a CPU was not there: it may be back later, and what failed without it can be tried again.
     pub fn missed_a_cpu(&self) -> bool {
         matches!(self, TrialFailure::NotPinned { .. } | TrialFailure::CpuLost { .. })

@@ -310,6 +310,7 @@ impl From<AdapterError> for TrialFailure {
             AdapterError::WrongCount { asked, said } => {
                 TrialFailure::Unverified { sent: asked, received: said }
             }
+            AdapterError::WrongSum { .. } => TrialFailure::Damaged,
             other => TrialFailure::of(other.to_string()),
         }
     }

@@ -407,7 +407,9 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         | Flag::PauseExits
         | Flag::Cold
         | Flag::WorkedElsewhere
-        | Flag::Unclaimed => flag.name().into(),
+        | Flag::Unclaimed
+        | Flag::FailedPasses
+        | Flag::OneProcess => flag.name().into(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::headline::{headline, named_headline, value_of_pass};
 use super::{PassOutcome, Reason, SeriesRecord, SeriesSettings, TrialResult, TrialState, displayed_value};
 use crate::quantity::Quantities;
 use crate::stats::Estimate;
-use crate::{Flag, Grade, Histogram, flags, grade};
+use crate::{Flag, Grade, Histogram, TrialFailure, flags, grade};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
@@ -71,6 +71,16 @@ pub(super) fn judge(
         });
         return;
     }
+    let failures = failures(record, index);
+    if !failures.is_empty() {
+        result.flags.set(Flag::FailedPasses);
+    }
+    if failures.iter().any(|failure| failure.is_wrong()) {
+        result.flags.set(Flag::Invalid);
+    }
+    if result.processes.len() == 1 {
+        result.flags.set(Flag::OneProcess);
+    }
     let is_wide = |width: f64| width > settings.precision * (1.0 + 1e-9);
     if counting < FEWEST_PASSES {
         result.flags.set(Flag::FewPasses);
@@ -97,12 +107,29 @@ pub(super) fn judge(
         None => (width, result.flags),
     };
     result.grade = Some(Grade::of(flags, width, repeated(settings, passes, result)));
-    // What took the number away comes before what would make one doubtful.
+    // What took the number away comes before what would make one doubtful, and a failure before what is no fault of the
+    // thing that is measured.
     let removed = Some(Flag::Saturated).filter(|flag| flags.contains(*flag));
-    result.reason = removed
-        .or(flags.gravest())
-        .map(|flag| words(flag, result, counting, width))
-        .or(failure.map(|failure| format!("{failure} in some passes").into()));
+    result.reason = match (removed, telling(&failures)) {
+        (None, Some(failure)) => {
+            let all = failures.len() + record.outcomes(index).count();
+            Some(format!("{} of {all} passes failed: {failure}", failures.len()).into())
+        }
+        (removed, _) => removed.or(flags.gravest()).map(|flag| words(flag, result, counting, width)),
+    };
+}
+
+/// Why passes gave nothing, but for what came from outside: an interruption, and a CPU that was away.
+fn failures(record: &SeriesRecord, index: usize) -> Vec<&TrialFailure> {
+    let failures = record.passes(index).iter().filter_map(|entry| entry.outcome.as_ref().err());
+    failures
+        .filter(|failure| !matches!(failure, TrialFailure::Interrupted) && !failure.missed_a_cpu())
+        .collect()
+}
+
+/// The one of them that says most: a wrong result, or what came last.
+fn telling<'a>(failures: &[&'a TrialFailure]) -> Option<&'a TrialFailure> {
+    failures.iter().find(|failure| failure.is_wrong()).or(failures.last()).copied()
 }
 
 /// Whether both halves of the passes say what the trial is judged by.
@@ -137,6 +164,7 @@ fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason 
         Flag::Cold => "the runtime had not warmed up".into(),
         Flag::WorkedElsewhere => "other threads of the runtime used more than a tenth of the CPU time".into(),
         Flag::Unclaimed => "other threads of the runtime used more than half of the CPU time".into(),
+        Flag::OneProcess => "one process of the runtime alone: others may be faster or slower".into(),
         Flag::Saturated => "the queue cannot keep up with the send rate: no latency".into(),
         other => other.name().into(),
     }

@@ -164,6 +164,7 @@ fn write_failure(out: &mut Writer, failure: &TrialFailure) {
             out.varint(*received);
         }
         TrialFailure::Interrupted => out.byte(5),
+        TrialFailure::Damaged => out.byte(9),
         TrialFailure::Command { reason, end, stdout, stderr } => {
             match end {
                 None => out.byte(6),
@@ -218,6 +219,7 @@ fn read_failure(from: &mut Reader<'_>) -> Result<TrialFailure, Damage> {
             };
             TrialFailure::Command { reason: text(from)?, end, stdout: text(from)?, stderr: text(from)? }
         }
+        9 => TrialFailure::Damaged,
         code => return Err(Damage::Value { what: "the kind of a failure", value: u64::from(code) }),
     })
 }
