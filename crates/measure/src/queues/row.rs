@@ -1,4 +1,4 @@
-//! [`Row`]: places that are their own flags, on lines that nothing else lies on.
+//! [`Row`]: the places of a ring, on lines that nothing else lies on.
 
 use super::ends::Refusal;
 use super::memory;

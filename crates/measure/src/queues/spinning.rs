@@ -52,26 +52,73 @@ pub trait Pop<M>: Send + Sized + 'static {
 /// Which ends are still there; on lines of its own, and written only when one comes or goes.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Presence {
+pub struct Presence {
     senders: AtomicUsize,
     receivers: AtomicUsize,
 }
 
+impl Presence {
+    /// One end on each side.
+    pub fn new() -> Presence {
+        Presence { senders: AtomicUsize::new(1), receivers: AtomicUsize::new(1) }
+    }
+}
+
+/// Where an end finds who is still there.
+pub trait Register<T>: Clone + Send + 'static {
+    /// Who is there.
+    fn of<'a>(&'a self, end: &'a T) -> &'a Presence;
+}
+
+/// Beside the queue.
+impl<T> Register<T> for Arc<Presence> {
+    #[inline(always)]
+    fn of<'a>(&'a self, _end: &'a T) -> &'a Presence {
+        self
+    }
+}
+
+/// Within the queue of an [`Attendant`]: an end that needs no more than two words travels in registers, and a loop can
+/// keep its state there.
+#[derive(Debug, Clone, Copy)]
+pub struct Within;
+
+impl<T: Attendant> Register<T> for Within {
+    #[inline(always)]
+    fn of<'a>(&'a self, end: &'a T) -> &'a Presence {
+        end.presence()
+    }
+}
+
+/// An end whose queue itself knows who is there.
+pub trait Attendant {
+    /// Who is there.
+    fn presence(&self) -> &Presence;
+}
+
 /// One end that looks again and again.
 #[derive(Debug)]
-pub struct Spinning<T, const SENDS: bool> {
+pub struct Spinning<T, const SENDS: bool, P: Register<T> = Arc<Presence>> {
     end: T,
-    presence: Arc<Presence>,
+    register: P,
 }
 
 /// Both ends of a queue that cannot wait by itself.
 pub fn ends<S, R>(sender: S, receiver: R) -> (Spinning<S, true>, Spinning<R, false>) {
-    let presence = Arc::new(Presence { senders: AtomicUsize::new(1), receivers: AtomicUsize::new(1) });
-    let sender = Spinning { end: sender, presence: Arc::clone(&presence) };
-    (sender, Spinning { end: receiver, presence })
+    let presence = Arc::new(Presence::new());
+    let sender = Spinning { end: sender, register: Arc::clone(&presence) };
+    (sender, Spinning { end: receiver, register: presence })
 }
 
-impl<M: Message, T: Push<M>> Sender<M> for Spinning<T, true> {
+/// The same of a queue that itself knows who is there.
+pub fn ends_within<S: Attendant, R: Attendant>(
+    sender: S,
+    receiver: R,
+) -> (Spinning<S, true, Within>, Spinning<R, false, Within>) {
+    (Spinning { end: sender, register: Within }, Spinning { end: receiver, register: Within })
+}
+
+impl<M: Message, T: Push<M>, P: Register<T>> Sender<M> for Spinning<T, true, P> {
     #[inline(always)]
     fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
         self.end.push(message).map_err(Refused::Full)
@@ -90,7 +137,7 @@ impl<M: Message, T: Push<M>> Sender<M> for Spinning<T, true> {
             }
             watch.check()?;
             // Acquire: whoever sees that the last receiver has gone also sees what it did; pairs with `drop`.
-            if self.presence.receivers.load(Acquire) == 0 {
+            if self.register.of(&self.end).receivers.load(Acquire) == 0 {
                 return Err(Leave::Halted(Halt::Partner));
             }
         }
@@ -120,7 +167,7 @@ impl<M: Message, T: Push<M>> Sender<M> for Spinning<T, true> {
             }
             watch.check()?;
             // Acquire: as in `send`.
-            if self.presence.receivers.load(Acquire) == 0 {
+            if self.register.of(&self.end).receivers.load(Acquire) == 0 {
                 return Err(Leave::Halted(Halt::Partner));
             }
         }
@@ -129,12 +176,12 @@ impl<M: Message, T: Push<M>> Sender<M> for Spinning<T, true> {
     fn another(&self) -> Option<Self> {
         let end = self.end.another()?;
         // Relaxed: the end that we hold keeps the count above 0 meanwhile.
-        self.presence.senders.fetch_add(1, Relaxed);
-        Some(Spinning { end, presence: Arc::clone(&self.presence) })
+        self.register.of(&self.end).senders.fetch_add(1, Relaxed);
+        Some(Spinning { end, register: self.register.clone() })
     }
 }
 
-impl<M: Message, T: Pop<M>> Receiver<M> for Spinning<T, false> {
+impl<M: Message, T: Pop<M>, P: Register<T>> Receiver<M> for Spinning<T, false, P> {
     #[inline(always)]
     fn try_receive(&mut self) -> Result<M, NoMessage> {
         self.end.pop().ok_or(NoMessage::Yet)
@@ -149,7 +196,7 @@ impl<M: Message, T: Pop<M>> Receiver<M> for Spinning<T, false> {
                 }
                 // Acquire pairs with `drop`: everything that the senders put in is there for one last look. The line
                 // is in our cache until the end.
-                if self.presence.senders.load(Acquire) == 0 {
+                if self.register.of(&self.end).senders.load(Acquire) == 0 {
                     return Ok(self.end.pop());
                 }
                 Pause::wait();
@@ -186,7 +233,7 @@ impl<M: Message, T: Pop<M>> Receiver<M> for Spinning<T, false> {
                     return Ok(taken);
                 }
                 // Acquire: as in `receive`.
-                if self.presence.senders.load(Acquire) == 0 {
+                if self.register.of(&self.end).senders.load(Acquire) == 0 {
                     return Ok(self.end.pop_batch(most, each));
                 }
                 Pause::wait();
@@ -198,14 +245,15 @@ impl<M: Message, T: Pop<M>> Receiver<M> for Spinning<T, false> {
     fn another(&self) -> Option<Self> {
         let end = self.end.another()?;
         // Relaxed: as for senders.
-        self.presence.receivers.fetch_add(1, Relaxed);
-        Some(Spinning { end, presence: Arc::clone(&self.presence) })
+        self.register.of(&self.end).receivers.fetch_add(1, Relaxed);
+        Some(Spinning { end, register: self.register.clone() })
     }
 }
 
-impl<T, const SENDS: bool> Drop for Spinning<T, SENDS> {
+impl<T, const SENDS: bool, P: Register<T>> Drop for Spinning<T, SENDS, P> {
     fn drop(&mut self) {
-        let side = if SENDS { &self.presence.senders } else { &self.presence.receivers };
+        let presence = self.register.of(&self.end);
+        let side = if SENDS { &presence.senders } else { &presence.receivers };
         // Release pairs with the Acquire of the other side: it sees all that was done before.
         side.fetch_sub(1, Release);
     }

@@ -4,27 +4,34 @@
 //! and its capacity is exactly what was asked for. Each end keeps its own index and a copy of the other's, and looks
 //! at the other's line only when its copy says that it cannot go on (Rigtorp, "Optimizing a ring buffer for
 //! throughput", 2021, who credits Lee et al., MCRingBuffer, 2010): with many messages waiting, one transfer of an
-//! index line serves a whole run of messages. The consumer gives places back in lots, and whatever it has emptied before
-//! it looks for more, so that the producer never waits for a place that will not come.
+//! index line serves a whole run of messages. The consumer gives places back in lots, and whatever it has emptied when it
+//! finds nothing more, so that the producer never waits for a place that will not come.
+//!
+//! An end is two words, the ring and its index. So it is handed over in registers, nothing takes its address, and its index
+//! stays in a register from message to message: in memory each message waits until the processor has forwarded the store
+//! of the one before. That is also why an end lets its ring go through a function that is given the two words.
 
 use super::ends::{Ends, Implementation, Refusal, Shape};
 use super::message::Message;
-use super::slot_row::Slots;
-use super::spinning::{self, Pop, Push, Spinning};
+use super::row::{Reach, Row};
+use super::slot::Slot;
+use super::slot_queue::begin_a_lap;
+use super::spinning::{self, Attendant, Pop, Presence, Push, Spinning, Within};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::{Arc, AtomicUsize};
+use std::cell::Cell;
+use std::ptr::NonNull;
 
 /// The ring.
 #[derive(Debug)]
 pub struct Spsc;
 
-/// Places that are given back at once: those of a line of words, and no more than a quarter of the ring. One by one the
-/// ring passed 0.90 to 0.98 of what rtrb's does between the same CPUs from ten places on, in lots 0.97 to 1.14 in the two
-/// quietest of seven runs (turns of both interleaved; AMD EPYC guest, other programs running).
+/// Places that are given back at once, a power of two: those of a line of words, and no more than a quarter of the ring.
 fn lot(capacity: usize) -> usize {
     const LINE: usize = 64 / size_of::<u64>();
     // A lot larger than one must be met by the two places that loom explores.
-    if cfg!(loom) { capacity } else { (capacity / 4).clamp(1, LINE) }
+    let most = if cfg!(loom) { capacity } else { (capacity / 4).clamp(1, LINE) };
+    1 << most.ilog2()
 }
 
 /// An index on lines of its own: two of them, since x86 fetches lines in pairs, and one on some Arm cores.
@@ -32,43 +39,97 @@ fn lot(capacity: usize) -> usize {
 #[repr(align(128))]
 struct Index(AtomicUsize);
 
+/// What one end alone touches.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Own<M> {
+    slots: Reach<Slot<M>>,
+    /// What the index of the other end held when we last looked: it may be further by now, never less far.
+    seen: Cell<usize>,
+}
+
+impl<M> Own<M> {
+    /// The place behind this one.
+    #[inline(always)]
+    fn after(&self, place: usize) -> usize {
+        if place + 1 == self.slots.places() { begin_a_lap() } else { place + 1 }
+    }
+}
+
 #[derive(Debug)]
 struct Ring<M> {
-    /// The first place that the consumer has not given back. Written by the consumer only.
-    head: Index,
+    producer: Own<M>,
     /// The place that the producer fills next. Written by the producer only; places from head to before tail hold
     /// messages.
     tail: Index,
-    slots: Slots<M>,
+    /// The first place that the consumer has not given back. Written by the consumer only.
+    head: Index,
+    consumer: Own<M>,
+    /// Places are given back where these bits of the head are all 0.
+    within_lot: usize,
+    presence: Presence,
+    row: Arc<Row<Slot<M>>>,
+}
+
+/// The share of one end in the ring.
+#[derive(Debug)]
+struct Share<M>(NonNull<Ring<M>>);
+
+// SAFETY: what it reaches is atomic, or touched by the one end that holds it, or a place, which the indices hand from one
+// end to the other; a message moves from one thread to another, which `Send` allows.
+unsafe impl<M: Send> Send for Share<M> {}
+
+impl<M> Share<M> {
+    fn of(ring: Arc<Ring<M>>) -> Share<M> {
+        // SAFETY: what an `Arc` points at is never null.
+        Share(unsafe { NonNull::new_unchecked(Arc::into_raw(ring).cast_mut()) })
+    }
+
+    #[inline(always)]
+    fn ring(&self) -> &Ring<M> {
+        // SAFETY: the share is one of the owners until it is dropped.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<M> Drop for Share<M> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: a share is dropped once.
+        unsafe { let_go(self.0) }
+    }
+}
+
+/// Gives a share up.
+///
+/// # Safety
+/// It is not used any more.
+#[cold]
+#[inline(never)]
+unsafe fn let_go<M>(ring: NonNull<Ring<M>>) {
+    // SAFETY: it came from an `Arc` in `Share::of`, and is given back once.
+    drop(unsafe { Arc::from_raw(ring.as_ptr()) });
 }
 
 /// The producer's end.
 #[derive(Debug)]
 pub struct SpscSender<M> {
-    ring: Arc<Ring<M>>,
+    share: Share<M>,
     /// What `tail` holds.
     tail: usize,
-    /// What `head` held when we last looked: the consumer may be further by now, never less far.
-    head: usize,
 }
 
 /// The consumer's end.
 #[derive(Debug)]
 pub struct SpscReceiver<M> {
-    ring: Arc<Ring<M>>,
+    share: Share<M>,
     /// The place to empty next: what `head` holds, and up to a lot further.
     head: usize,
-    /// Places emptied and not given back.
-    emptied: usize,
-    /// Places that are given back at once.
-    lot: usize,
-    /// What `tail` held when we last looked: the producer may be further by now, never less far.
-    tail: usize,
 }
 
 impl Implementation for Spsc {
-    type Sender<M: Message> = Spinning<SpscSender<M>, true>;
-    type Receiver<M: Message> = Spinning<SpscReceiver<M>, false>;
+    type Sender<M: Message> = Spinning<SpscSender<M>, true, Within>;
+    type Receiver<M: Message> = Spinning<SpscReceiver<M>, false, Within>;
 
     fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
         let capacity = shape.capacity;
@@ -79,113 +140,161 @@ impl Implementation for Spsc {
                 reason: "the minimum of a ring is one message".into(),
             });
         };
+        let row = Arc::new(Row::new(places, Slot::empty)?);
+        // SAFETY: the ring keeps the row as long as these.
+        let own = || Own { slots: unsafe { Reach::of(&row) }, seen: Cell::new(0) };
         let (head, tail) = (Index(AtomicUsize::new(0)), Index(AtomicUsize::new(0)));
-        let ring = Arc::new(Ring { head, tail, slots: Slots::new(places)? });
-        let sender = SpscSender { ring: Arc::clone(&ring), tail: 0, head: 0 };
-        Ok(spinning::ends(sender, SpscReceiver { ring, head: 0, emptied: 0, lot: lot(capacity), tail: 0 }))
+        let (producer, consumer, within_lot) = (own(), own(), lot(capacity) - 1);
+        let ring = Ring { producer, tail, head, consumer, within_lot, presence: Presence::new(), row };
+        let ring = Arc::new(ring);
+        let sender = SpscSender { share: Share::of(Arc::clone(&ring)), tail: 0 };
+        Ok(spinning::ends_within(sender, SpscReceiver { share: Share::of(ring), head: 0 }))
     }
 }
 
 impl<M: Message> Push<M> for SpscSender<M> {
     #[inline(always)]
     fn push(&mut self, message: M) -> Result<(), M> {
-        let next = if self.tail + 1 == self.ring.slots.len() { 0 } else { self.tail + 1 };
-        if next == self.head {
-            // Acquire pairs with the Release in `pop`: the consumer is done with the places that it gave back.
-            self.head = self.ring.head.0.load(Acquire);
-            if next == self.head {
+        let ring = self.share.ring();
+        let own = &ring.producer;
+        let next = own.after(self.tail);
+        if next == own.seen.get() {
+            // Acquire pairs with the Release in `give_back`: the consumer is done with the places that it gave back.
+            own.seen.set(ring.head.0.load(Acquire));
+            if next == own.seen.get() {
                 return Err(message);
             }
         }
-        // SAFETY: the place at the tail is empty: either it was never filled, or the head has passed it and the load
-        // above orders the emptying before us. The consumer does not touch it before it sees the new tail.
-        unsafe { self.ring.slots.write(self.tail, message) };
+        // SAFETY: the tail is a place of the row, and empty: either it was never filled, or the head has passed it and the
+        // load above orders the emptying before us. The consumer does not touch it before it sees the new tail.
+        unsafe { own.slots.at(self.tail).write(message) };
         self.tail = next;
-        // Release pairs with the Acquire in `pop`: who sees the new tail sees the message.
-        self.ring.tail.0.store(next, Release);
+        // Release pairs with the Acquire in `look`: who sees the new tail sees the message.
+        ring.tail.0.store(next, Release);
         Ok(())
     }
 
     #[inline(always)]
     fn push_batch(&mut self, count: usize, make: &impl Fn(usize) -> M) -> usize {
-        let places = self.ring.slots.len();
+        let ring = self.share.ring();
+        let own = &ring.producer;
+        let places = own.slots.places();
         let mut place = self.tail;
         // One place stays empty.
         let free = |head: usize| if head > place { head - place - 1 } else { places - 1 - (place - head) };
-        if free(self.head) < count {
-            // Acquire pairs with the Release in `pop` and `pop_batch`: the consumer is done with the places that it gave
-            // back.
-            self.head = self.ring.head.0.load(Acquire);
-            if free(self.head) < count {
+        if free(own.seen.get()) < count {
+            // Acquire pairs with the Release in `give_back`: the consumer is done with the places that it gave back.
+            own.seen.set(ring.head.0.load(Acquire));
+            if free(own.seen.get()) < count {
                 return 0;
             }
         }
         for index in 0..count {
             // SAFETY: as in `push`, for each of `count` places from the tail on, none of which is the one before the head.
-            unsafe { self.ring.slots.write(place, make(index)) };
-            place = if place + 1 == places { 0 } else { place + 1 };
+            unsafe { own.slots.at(place).write(make(index)) };
+            place = own.after(place);
         }
         self.tail = place;
-        // Release pairs with the Acquire in `pop` and `pop_batch`: who sees the new tail sees every message of the batch,
-        // since all of them were written before it; until then none of them is seen.
-        self.ring.tail.0.store(place, Release);
+        // Release pairs with the Acquire in `look`: who sees the new tail sees every message of the batch, since all of
+        // them were written before it; until then none of them is seen.
+        ring.tail.0.store(place, Release);
         count
+    }
+}
+
+impl<M> SpscReceiver<M> {
+    /// Whether there is a message; if not, the producer has all places back.
+    #[inline(always)]
+    fn look(&self) -> bool {
+        let ring = self.share.ring();
+        let own = &ring.consumer;
+        if self.head == own.seen.get() {
+            self.give_back();
+            // Acquire pairs with the Release in `push` and `push_batch`: the messages before the new tail are there.
+            own.seen.set(ring.tail.0.load(Acquire));
+        }
+        self.head != own.seen.get()
+    }
+
+    /// Gives back what has been emptied.
+    #[inline(always)]
+    fn give_back(&self) {
+        let head = &self.share.ring().head.0;
+        // Relaxed: nobody else writes it. One who finds nothing again and again is not to take the line from the producer.
+        if head.load(Relaxed) != self.head {
+            // Release pairs with the Acquire in `push` and `push_batch`: who sees the new head may fill the places before
+            // it, all of which were emptied before this store.
+            head.store(self.head, Release);
+        }
+    }
+
+    /// Takes the message that `look` has found.
+    ///
+    /// # Safety
+    /// It has found one since the last was taken.
+    #[inline(always)]
+    unsafe fn take(&mut self) -> M {
+        let own = &self.share.ring().consumer;
+        // SAFETY: the head is a place of the row before the tail, so it holds a message whose writing is ordered before
+        // us. The producer does not touch it before it sees the new head.
+        let message = unsafe { own.slots.at(self.head).take() };
+        self.head = own.after(self.head);
+        message
     }
 }
 
 impl<M: Message> Pop<M> for SpscReceiver<M> {
     #[inline(always)]
     fn pop(&mut self) -> Option<M> {
-        if self.head == self.tail {
-            // Acquire pairs with the Release in `push`: the messages before the new tail are there.
-            self.tail = self.ring.tail.0.load(Acquire);
-            if self.head == self.tail {
-                return None;
-            }
+        if !self.look() {
+            return None;
         }
-        // SAFETY: the place at the head lies before the tail, so it holds a message whose writing is ordered before
-        // us. The producer does not touch it before it sees the new head.
-        let message = unsafe { self.ring.slots.take(self.head) };
-        self.head = if self.head + 1 == self.ring.slots.len() { 0 } else { self.head + 1 };
-        self.emptied += 1;
-        if self.emptied >= self.lot || self.head == self.tail {
-            self.emptied = 0;
-            // Release pairs with the Acquire in `push`: who sees the new head may fill the places before it.
-            self.ring.head.0.store(self.head, Release);
+        // SAFETY: there is one.
+        let message = unsafe { self.take() };
+        let ring = self.share.ring();
+        if self.head & ring.within_lot == 0 {
+            // Release pairs with the Acquire in `push`, as in `give_back`.
+            ring.head.0.store(self.head, Release);
         }
         Some(message)
     }
 
     #[inline(always)]
     fn pop_batch(&mut self, most: usize, each: &mut impl FnMut(M)) -> usize {
-        if self.head == self.tail {
-            // Acquire pairs with the Release in `push` and `push_batch`: the messages before the new tail are there.
-            self.tail = self.ring.tail.0.load(Acquire);
-            if self.head == self.tail {
-                return 0;
-            }
-        }
-        let places = self.ring.slots.len();
         let mut taken = 0;
-        while taken < most && self.head != self.tail {
-            // SAFETY: as in `pop`; the head moves on before anything else can see or drop the message.
-            let message = unsafe { self.ring.slots.take(self.head) };
-            self.head = if self.head + 1 == places { 0 } else { self.head + 1 };
-            taken += 1;
-            each(message);
+        if self.look() {
+            let end = self.share.ring().consumer.seen.get();
+            while taken < most && self.head != end {
+                // SAFETY: there is one. The head moves on before anything else can see or drop the message.
+                let message = unsafe { self.take() };
+                taken += 1;
+                each(message);
+            }
+            self.give_back();
         }
-        self.emptied = 0;
-        // Release pairs with the Acquire in `push` and `push_batch`: who sees the new head may fill the places before it,
-        // all of which were emptied before this store.
-        self.ring.head.0.store(self.head, Release);
         taken
     }
 }
 
+impl<M> Attendant for SpscSender<M> {
+    #[inline(always)]
+    fn presence(&self) -> &Presence {
+        &self.share.ring().presence
+    }
+}
+
+impl<M> Attendant for SpscReceiver<M> {
+    #[inline(always)]
+    fn presence(&self) -> &Presence {
+        &self.share.ring().presence
+    }
+}
+
 impl<M> Drop for SpscReceiver<M> {
+    #[inline(always)]
     fn drop(&mut self) {
-        // Release pairs with the Acquire in `push`, as in `pop`: a producer that is still there may fill these places.
-        self.ring.head.0.store(self.head, Release);
+        // Release pairs with the Acquire in `push`, as in `give_back`: a producer that is still there may fill these places.
+        self.share.ring().head.0.store(self.head, Release);
     }
 }
 
@@ -195,8 +304,8 @@ impl<M> Drop for Ring<M> {
         let (mut head, tail) = (self.head.0.load(Relaxed), self.tail.0.load(Relaxed));
         while head != tail {
             // SAFETY: places from head to before tail hold messages; nobody else is left.
-            drop(unsafe { self.slots.take(head) });
-            head = if head + 1 == self.slots.len() { 0 } else { head + 1 };
+            drop(unsafe { self.row.at(head).take() });
+            head = self.consumer.after(head);
         }
     }
 }
