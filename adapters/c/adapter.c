@@ -42,42 +42,41 @@ static struct {
 } pass;
 static sem_t named, go, over, leave;
 
-// ---- spsc: each end keeps its index and a copy of the other's; the consumer gives places back in lots.
-static struct { APART atomic_size_t head; APART atomic_size_t tail; APART uint64_t *slots; size_t places; } ring;
-struct end { size_t head, tail, emptied, lot, position; };
+// ---- spsc: each end keeps its index and a copy of the other's; the consumer gives places back in lots, a power of two,
+// and what it has emptied when it finds nothing more.
+static struct { APART atomic_size_t head; APART atomic_size_t tail; APART uint64_t *slots; size_t places, within_lot; } ring;
+struct end { size_t own, seen; };
 
+static __attribute__((cold, noinline)) size_t begin_a_lap(void) { return 0; } // a jump that is foreseen, as in the native one
+INLINE size_t after(size_t place) { return place + 1 == ring.places ? begin_a_lap() : place + 1; }
 INLINE bool spsc_push(struct end *end, uint64_t number) {
-    size_t next = end->tail + 1 == ring.places ? 0 : end->tail + 1;
-    if (next == end->head) {
+    size_t next = after(end->own);
+    if (next == end->seen) {
         // Acquire pairs with the Release of the consumer: it is done with the places that it gave back.
-        end->head = atomic_load_explicit(&ring.head, ACQUIRE);
-        if (next == end->head) return false;
+        end->seen = atomic_load_explicit(&ring.head, ACQUIRE);
+        if (next == end->seen) return false;
     }
-    if (end->tail >= ring.places) abort(); // the native one is checked as well
-    ring.slots[end->tail] = number;
-    end->tail = next;
+    ring.slots[end->own] = number;
+    end->own = next;
     // Release pairs with the Acquire of the consumer: who sees the tail sees the message.
     atomic_store_explicit(&ring.tail, next, RELEASE);
     return true;
 }
 INLINE bool spsc_pop(struct end *end, uint64_t *number) {
-    if (end->head == end->tail) {
+    if (end->own == end->seen) {
+        // Release pairs with the Acquire of the producer, here and below: it may fill the places before the head.
+        if (atomic_load_explicit(&ring.head, RELAXED) != end->own) atomic_store_explicit(&ring.head, end->own, RELEASE);
         // Acquire pairs with the Release of the producer.
-        end->tail = atomic_load_explicit(&ring.tail, ACQUIRE);
-        if (end->head == end->tail) return false;
+        end->seen = atomic_load_explicit(&ring.tail, ACQUIRE);
+        if (end->own == end->seen) return false;
     }
-    if (end->head >= ring.places) abort();
-    *number = ring.slots[end->head];
-    end->head = end->head + 1 == ring.places ? 0 : end->head + 1;
-    if (++end->emptied >= end->lot || end->head == end->tail) {
-        end->emptied = 0;
-        // Release pairs with the Acquire of the producer: it may fill the places before the head.
-        atomic_store_explicit(&ring.head, end->head, RELEASE);
-    }
+    *number = ring.slots[end->own];
+    end->own = after(end->own);
+    if (!(end->own & ring.within_lot)) atomic_store_explicit(&ring.head, end->own, RELEASE);
     return true;
 }
-INLINE void spsc_push_later(struct end *end, uint64_t number) { do hint(); while (!spsc_push(end, number)); }
-INLINE void spsc_pop_later(struct end *end, uint64_t *number) { do hint(); while (!spsc_pop(end, number)); }
+INLINE void spsc_push_later(struct end *end, uint64_t number) { while (!spsc_push(end, number)) hint(); }
+INLINE void spsc_pop_later(struct end *end, uint64_t *number) { while (!spsc_pop(end, number)) hint(); }
 
 // ---- semaphore: one futex word holds permits, whether somebody was woken and has not looked yet, and who sleeps.
 #define PERMITS ((1u << 22) - 1)
@@ -119,15 +118,15 @@ static __attribute__((noinline, cold)) void take(atomic_uint *word) {
     }
 }
 INLINE void put(struct end *end, uint64_t number) {
-    if (end->position >= bounded.places) abort();
-    bounded.slots[end->position] = number;
-    end->position = end->position + 1 == bounded.places ? 0 : end->position + 1;
+    if (end->own >= bounded.places) abort();
+    bounded.slots[end->own] = number;
+    end->own = end->own + 1 == bounded.places ? 0 : end->own + 1;
     give(&bounded.items);
 }
 INLINE void get(struct end *end, uint64_t *number) {
-    if (end->position >= bounded.places) abort();
-    *number = bounded.slots[end->position];
-    end->position = end->position + 1 == bounded.places ? 0 : end->position + 1;
+    if (end->own >= bounded.places) abort();
+    *number = bounded.slots[end->own];
+    end->own = end->own + 1 == bounded.places ? 0 : end->own + 1;
     give(&bounded.free);
 }
 INLINE bool semaphore_push(struct end *end, uint64_t number) { return try_take(&bounded.free) && (put(end, number), true); }
@@ -157,7 +156,7 @@ static uint64_t next_stop(struct stretch *s, uint64_t done) {
         pass.full = full;                                                                                              \
     }                                                                                                                  \
     static void queue##_consume(void) {                                                                                \
-        struct end end = {.lot = pass.capacity < 4 ? 1 : pass.capacity > 32 ? 8 : pass.capacity / 4};                  \
+        struct end end = {0};                                                                                          \
         struct stretch s = {1, 0};                                                                                     \
         uint64_t taken = 0, empty = 0, wrong = 0, sum = 0, number = 0;                                                 \
         while (taken < pass.count)                                                                                     \
@@ -218,6 +217,7 @@ static void perform(const char *line) {
         : !pass.capacity || pass.capacity > PERMITS - 1 ? "the capacity has to be 1 to 4194302" : NULL;
     if (refusal) { printf("error %s\n", refusal); return; }
     ring.places = pass.capacity + 1, bounded.places = pass.capacity;
+    ring.within_lot = (pass.capacity < 8 ? 1 : pass.capacity < 16 ? 2 : pass.capacity < 32 ? 4 : 8) - 1;
     uint64_t *slots = ring.slots = bounded.slots = words(ring.places);
     atomic_store(&ring.head, 0), atomic_store(&ring.tail, 0);
     atomic_store(&bounded.free, (unsigned)pass.capacity), atomic_store(&bounded.items, 0);
