@@ -683,48 +683,6 @@ mod tests {
     }
 
     #[test]
-    fn passes_that_failed_are_told_beside_a_number_that_others_gave() {
-        let with = |failures: &[TrialFailure]| {
-            let mut record = record_of(&[100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8]);
-            for failure in failures {
-                let outcome = Err(failure.clone());
-                record.push(SeriesEntry { segment: 0, pass: 8, trial: 0, outcome });
-            }
-            analyse_series(&flat(), &settings(), &record).trials.remove(0)
-        };
-        let reason = |trial: &TrialResult| trial.reason.as_ref().map(|reason| reason.as_str().to_owned());
-        let ended = TrialFailure::of("it ended with 7");
-        let crashed = with(&[TrialFailure::Damaged, ended.clone()]);
-        assert!(crashed.flags.contains(Flag::FailedPasses) && crashed.flags.contains(Flag::Invalid));
-        assert_eq!(
-            (reason(&crashed).as_deref(), crashed.grade),
-            (Some("2 of 10 passes failed: messages were lost, doubled or damaged"), Some(Grade::D))
-        );
-        let left = with(&[ended]);
-        assert!(left.flags.contains(Flag::FailedPasses) && !left.flags.contains(Flag::Invalid));
-        assert_eq!(reason(&left).as_deref(), Some("1 of 9 passes failed: it ended with 7"));
-        // Neither is a fault of what was measured.
-        let lost = TrialFailure::CpuLost { cpu: CpuId(1) };
-        assert_eq!(with(&[TrialFailure::Interrupted, lost]).flags, with(&[]).flags);
-    }
-
-    #[test]
-    fn of_one_process_of_a_runtime_it_is_said_that_others_are_not_known() {
-        let by = |processes: u32| {
-            let mut record = SeriesRecord::new();
-            for pass in 0..8 {
-                let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
-                outcome.process = Some(pass % processes);
-                outcome.observed.value("waker_ns", 100.0 + f64::from(pass % 3));
-                record.push(SeriesEntry { segment: 0, pass, trial: 0, outcome: Ok(outcome) });
-            }
-            let settings = SeriesSettings { headlines: vec!["wake/waker_ns".into()], ..settings() };
-            analyse_series(&flat(), &settings, &record).trials[0].flags.contains(Flag::OneProcess)
-        };
-        assert!(by(1) && !by(2) && !by(4));
-    }
-
-    #[test]
     fn a_trial_without_a_pass_has_a_reason_and_no_number() {
         let mut record = record_of(&[100.0]);
         let failure = TrialFailure::PartnerLost { cpu: CpuId(1) };

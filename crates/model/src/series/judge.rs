@@ -217,6 +217,57 @@ fn half_step_ns(histogram: &Histogram) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CpuId;
+    use crate::series::{Parameters, ProcessResult, SeriesEntry};
+    use crate::tests::{between, spec};
+
+    /// A trial that eight passes gave a narrow number, and others nothing.
+    fn judged(failures: &[TrialFailure], processes: usize) -> TrialResult {
+        let spec = spec("wake", Parameters::default(), &[0, 1]);
+        let headlines = vec!["wake/waker_ns".into()];
+        let settings = SeriesSettings {
+            trials: vec![spec.clone()],
+            headlines,
+            precision: 0.02,
+            ..SeriesSettings::default()
+        };
+        let mut record = SeriesRecord::new();
+        let mut say = |outcome| record.push(SeriesEntry { segment: 0, pass: 0, trial: 0, outcome });
+        (0..8).for_each(|_| say(Ok(PassOutcome::default())));
+        failures.iter().for_each(|failure| say(Err(failure.clone())));
+        let mut result = TrialResult {
+            passes: 8,
+            values: [("waker_ns".to_owned(), between(100.0, 99.5, 100.5))].into(),
+            processes: vec![ProcessResult { passes: 8, value: 100.0 }; processes],
+            ..TrialResult::of(spec)
+        };
+        judge(&settings, &record, 0, &[], 8, &mut result);
+        result
+    }
+
+    #[test]
+    fn passes_that_failed_are_told_beside_a_number_that_others_gave() {
+        let reason = |trial: &TrialResult| trial.reason.as_ref().map(|reason| reason.as_str().to_owned());
+        let ended = TrialFailure::of("it ended with 7");
+        let crashed = judged(&[TrialFailure::Damaged, ended.clone()], 0);
+        assert!(crashed.flags.contains(Flag::FailedPasses) && crashed.flags.contains(Flag::Invalid));
+        assert_eq!(
+            (reason(&crashed).as_deref(), crashed.grade),
+            (Some("2 of 10 passes failed: messages were lost, doubled or damaged"), Some(Grade::D))
+        );
+        let left = judged(&[ended], 0);
+        assert!(left.flags.contains(Flag::FailedPasses) && !left.flags.contains(Flag::Invalid));
+        assert_eq!(reason(&left).as_deref(), Some("1 of 9 passes failed: it ended with 7"));
+        // Neither is a fault of what was measured.
+        let lost = TrialFailure::CpuLost { cpu: CpuId(1) };
+        assert!(judged(&[TrialFailure::Interrupted, lost], 0).flags.is_empty());
+    }
+
+    #[test]
+    fn of_one_process_of_a_runtime_it_is_said_that_others_are_not_known() {
+        let is_alone = |processes| judged(&[], processes).flags.contains(Flag::OneProcess);
+        assert_eq!([0, 1, 2].map(is_alone), [false, true, false]);
+    }
 
     fn of(values: &[(f64, u64)]) -> Histogram {
         let mut histogram = Histogram::new();
