@@ -238,7 +238,7 @@ static void perform(const char *line) {
 int main(int argc, char **argv) {
     if (argc == 2 && !strcmp(argv[1], "describe")) {
         printf("coretalk-adapter 1\nruntime C, %s%s\n", strstr(__VERSION__, "lang") ? "" : "gcc ", __VERSION__);
-        for (int i = 0; i < QUEUE_COUNT; i++) printf("queue %s payload=u64 capacity=any\n", QUEUES[i].name);
+        puts("queue spsc payload=u64 capacity=1..4194302\nqueue semaphore payload=u64 capacity=1..4194302");
         return 0;
     }
     if (argc != 2 || strcmp(argv[1], "serve")) fprintf(stderr, "usage: %s describe|serve\n", argv[0]), exit(2);

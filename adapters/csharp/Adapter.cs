@@ -235,7 +235,7 @@ static class Adapter {
                 Out.Write($"coretalk-adapter 1\nruntime {RuntimeInformation.FrameworkDescription}\n"
                     + "queue semaphoreslim payload=string,u64 capacity=any\nqueue channel payload=string,u64 capacity=any\n"
                     + "queue blocking-collection payload=string,u64 capacity=any\n"
-                    + $"wait busy,spinwait,fence{(X86Base.IsSupported ? ",pause" : "")}\nwake semaphoreslim\n");
+                    + "wait busy,spinwait,fence\n" + (X86Base.IsSupported ? "wait pause\n" : "") + "wake semaphoreslim\n");
                 break;
             case "serve":
                 for (string? line; (line = Console.In.ReadLine()) is not null; Out.Flush()) Perform(line);

@@ -1,5 +1,7 @@
 //! [`Twin`]: what stands on simulated machines for what a runtime performs.
 
+use crate::adapters::Payload;
+use crate::adapters::description::{MOST_CAPACITY, lack_of_queue};
 use crate::external::External;
 
 /// What a simulated machine performs in place of a runtime: its native twin, so much slower. The numbers are stated and of
@@ -16,12 +18,42 @@ pub struct Twin {
     pub outside: f64,
     /// Collections of garbage in a second of a pass.
     pub collections_per_s: f64,
+    /// What messages of a queue may be; it says nothing of what is no queue.
+    pub payloads: &'static [Payload],
+    /// The least and the most places that a queue may have.
+    pub capacities: [u64; 2],
 }
 
 impl Twin {
     /// A twin of which nobody helps and nothing is collected.
     pub const fn new(external: &'static str, native: &'static str, factor: f64) -> Twin {
-        Twin { external, native, factor, outside: 0.02, collections_per_s: 0.0 }
+        Twin {
+            external,
+            native,
+            factor,
+            outside: 0.02,
+            collections_per_s: 0.0,
+            payloads: &Payload::ALL,
+            capacities: [1, MOST_CAPACITY],
+        }
+    }
+
+    /// Of a queue whose messages are numbers as values alone.
+    #[must_use]
+    pub const fn of_numbers(self) -> Twin {
+        Twin { payloads: &[Payload::U64], ..self }
+    }
+
+    /// Of a queue that has so many places.
+    #[must_use]
+    pub const fn holding(self, least: u64, most: u64) -> Twin {
+        Twin { capacities: [least, most], ..self }
+    }
+
+    /// Why the queue of the runtime cannot be asked for this: a sentence; `None` where it can.
+    pub fn lack_of_queue(&self, payload: Payload, capacity: u64) -> Option<String> {
+        let [least, most] = self.capacities;
+        lack_of_queue(self.external, self.payloads, &(least..=most), payload, capacity)
     }
 
     /// With threads beside the roles that take this share of the CPU time.

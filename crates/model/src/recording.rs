@@ -152,11 +152,13 @@ impl TrialFailure {
         matches!(self, TrialFailure::NotPinned { .. } | TrialFailure::CpuLost { .. })
     }
 
-    /// The same where a CPU quota stopped the process meanwhile: threads that are stopped do not finish, and seem to be gone.
+    /// The same where a CPU quota stopped the process meanwhile: threads that are stopped do not finish, and seem to be gone, and programs are late.
     #[must_use]
     pub fn under_quota(self) -> TrialFailure {
         match self {
-            TrialFailure::TimedOut { .. } | TrialFailure::PartnerLost { .. } => {
+            TrialFailure::TimedOut { .. }
+            | TrialFailure::PartnerLost { .. }
+            | TrialFailure::Command { end: None, .. } => {
                 TrialFailure::of(format!("{self}; the CPU quota stopped this process meanwhile"))
             }
             other => other,

@@ -6,7 +6,11 @@ use coretalk_measure::adapters::conformance::{Conformance, Found, Thing};
 use coretalk_measure::adapters::found::Found as Listed;
 use coretalk_measure::adapters::{Description, Kind, Pass, Payload};
 use coretalk_model::CpuId;
+use coretalk_model::stats::median;
 use std::path::Path;
+
+/// A thread that is ready for this share of a pass and has no CPU is held up by others.
+const BUSY: f64 = 0.05;
 
 /// A thing that an adapter offers: `queue channel of u64`.
 pub fn thing(kind: Kind, name: &str, payload: Option<Payload>) -> String {
@@ -89,6 +93,8 @@ pub fn conformance(name: &str, cpus: [CpuId; 2], found: &Conformance) -> Vec<Blo
     if !table.rows.is_empty() {
         blocks.extend([Block::Table(table), Block::Gap]);
     }
+    // Two threads on one CPU wait for each other.
+    blocks.extend(busy(&found.things).filter(|_| first != second).map(Block::Remark));
     let notes: Vec<String> =
         found.notes().iter().map(|note| format!("{} {}", plain(&note.name), plain(&note.text))).collect();
     if !notes.is_empty() {
@@ -102,7 +108,8 @@ fn table(things: &[Thing]) -> Table {
     let mut table = Table::new([
         Column::words("what"),
         Column::numbers("capacity"),
-        Column::numbers("ns").meaning("ns: of one operation"),
+        Column::numbers("ns").meaning("ns: of one operation, the median of some passes"),
+        Column::words("of passes").meaning("of passes: the fastest and the slowest of them"),
         Column::numbers("elsewhere").meaning("elsewhere: CPU time used by other threads than the two"),
         Column::numbers("warm after").meaning("warm after: operations until it got no faster"),
     ])
@@ -110,13 +117,17 @@ fn table(things: &[Thing]) -> Table {
     for thing in things {
         let Ok(found) = &thing.found else { continue };
         let name = self::thing(thing.kind, &thing.name, thing.payload);
-        for (at, (capacity, pass)) in found.passes.iter().enumerate() {
+        for (at, (capacity, passes)) in found.passes.iter().enumerate() {
             let is_first = at == 0;
+            let ns: Vec<f64> = passes.iter().map(ns_of).collect();
+            let Some([least, most]) = range(&ns) else { continue };
+            let outside: Vec<f64> = passes.iter().filter_map(|pass| pass.outside).collect();
             table.row([
                 if is_first { name.clone().into() } else { Cell::Blank },
                 capacity.map_or(Cell::Blank, |capacity| grouped(capacity).into()),
-                figure(ns_of(pass)).into(),
-                Cell::known(pass.outside.map(percent)),
+                Cell::known(median(&ns).map(figure)),
+                format!("{} to {}", figure(least), figure(most)).into(),
+                Cell::known(median(&outside).map(percent)),
                 if is_first { warm(found) } else { Cell::Blank },
             ]);
         }
@@ -128,6 +139,32 @@ fn table(things: &[Thing]) -> Table {
 fn ns_of(pass: &Pass) -> f64 {
     let median = pass.events.as_ref().and_then(|events| events.percentile_ns(0.5));
     median.unwrap_or_else(|| pass.ns_per_operation())
+}
+
+fn range(values: &[f64]) -> Option<[f64; 2]> {
+    let least = values.iter().copied().min_by(f64::total_cmp)?;
+    Some([least, values.iter().copied().max_by(f64::total_cmp)?])
+}
+
+/// A sentence where others used the CPUs of the two threads: numbers are theirs, too, then.
+fn busy(things: &[Thing]) -> Option<String> {
+    let passes = things.iter().filter_map(|thing| thing.found.as_ref().ok());
+    let passes = passes.flat_map(|found| &found.passes).flat_map(|(_, passes)| passes);
+    let shares: Vec<f64> = passes
+        .filter_map(|pass| {
+            let delay_ns: u64 = pass.roles.iter().map(|role| role.run_delay_ns).sum::<Option<u64>>()?;
+            Some(delay_ns as f64 / 2.0 / pass.ns as f64)
+        })
+        .collect();
+    let disturbed = shares.iter().filter(|share| **share > BUSY).count();
+    (disturbed > 0).then(|| {
+        format!(
+            "In {disturbed} of {} the two threads waited for a CPU that others used, for more than {} of the time: \
+             where they did, the nanoseconds are also of others. Try again when the machine is idle.",
+            count(shares.len() as u64, "pass"),
+            percent(BUSY)
+        )
+    })
 }
 
 fn warm(found: &Found) -> Cell {
@@ -198,13 +235,13 @@ mod tests {
     #[test]
     fn what_conforms_is_a_short_table() {
         let passes = vec![
-            (Some(1), pass(1_000, 342_000, Some(0.02), None)),
-            (Some(1_000), pass(1_000, 61_300, None, None)),
+            (Some(1), [342_000, 330_000, 360_000].map(|ns| pass(1_000, ns, Some(0.02), None)).to_vec()),
+            (Some(1_000), vec![pass(1_000, 61_300, None, None)]),
         ];
         let channel = queue(Ok(Found { passes, operations: 1_200_000, has_settled: true }));
         let mut events = Histogram::new();
         events.record_ns(110.0, 9);
-        let passes = vec![(None, pass(9, 2_000, Some(0.6), Some(events)))];
+        let passes = vec![(None, vec![pass(9, 2_000, Some(0.6), Some(events))])];
         let found = Ok(Found { passes, operations: 300, has_settled: false });
         let wait = Thing { kind: Kind::Wait, name: "yield".into(), payload: None, found };
         let screen = screen(vec![channel, wait]);
@@ -212,9 +249,9 @@ mod tests {
             screen.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         for line in [
             "adapter · Go 1.22 · starts in 64 ms · threads on CPUs 0 and 1",
-            "queue channel of u64 1 342.0 2 % 1 200 000",
-            "1 000 61.30 ·",
-            "wait yield 110.0 60 % ·",
+            "queue channel of u64 1 342.0 330.0 to 360.0 2 % 1 200 000",
+            "1 000 61.30 61.30 to 61.30 ·",
+            "wait yield 110.0 110.0 to 110.0 60 % ·",
             "It remarks: gc 0.",
             "→ It conforms: 2 things tried, nothing wrong.",
         ] {

@@ -6,6 +6,7 @@ use super::parameters::arrows;
 use super::text::{capitalized, count, ns, percent, plain};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
+use coretalk_measure::external::forks;
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesProbe;
 use coretalk_measure::twin::Twin;
@@ -46,11 +47,18 @@ pub(super) fn blocks(
         };
         blocks.push(Block::Gap);
         blocks.push(Block::Prose(format!(
-            "Runtimes, on the first pair of each relation: how many processes there were, the slowest and the fastest of \
+            "Runtimes, on the first pair of each relation: how many processes took part, the slowest and the fastest of \
              them, total time ÷ operations (rare pauses included), collections of garbage over all passes, and the share \
              of the CPU time that threads beside the two measured ones used.{more}"
         )));
         blocks.push(Block::Table(table(series, &shown)));
+        let asked = forks(&series.settings.options) as usize;
+        if measured.iter().any(|trial| trial.processes.len() < asked) {
+            blocks.push(Block::Remark(format!(
+                "Fewer processes took part than the {asked} that were asked for: each pass is made by one of them, and \
+                 not every trial had so many passes. Ask for fewer with --forks, or for a longer --budget."
+            )));
+        }
         let version = |(name, version): (&String, &String)| format!("{}: {}", plain(name), plain(version));
         blocks.extend(report.environment.runtimes.iter().map(version).map(Block::Remark));
     }
@@ -71,6 +79,7 @@ fn relation(report: &RunReport, trial: &TrialResult) -> Option<Relation> {
 fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
     let mut columns = ["", "CPUs"].map(Column::words).to_vec();
     columns.extend(["processes", "slowest", "fastest", "overall", "GC", "elsewhere"].map(Column::numbers));
+    let asked = forks(&series.settings.options) as usize;
     let rows = trials.iter().map(|trial| {
         let TrialResult { spec, medians_ns, values, processes, .. } = trial;
         let judged = named_headline(&series.settings, &spec.probe, medians_ns, values);
@@ -83,7 +92,7 @@ fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
         [
             label(trial).into(),
             arrows(&cpus).into(),
-            processes.len().to_string().into(),
+            took_part(processes.len(), asked).into(),
             shown(slowest),
             shown(fastest),
             shown(overall),
@@ -92,6 +101,14 @@ fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
         ]
     });
     Table::new(columns).with(rows)
+}
+
+/// How many processes made a pass, and of how many where that is fewer than were asked for.
+fn took_part(processes: usize, asked: usize) -> String {
+    match processes < asked {
+        true => format!("{processes} of {asked}"),
+        false => processes.to_string(),
+    }
 }
 
 /// The values of its parameters: `dotnet:channel u64 10`.

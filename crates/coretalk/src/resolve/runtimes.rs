@@ -29,7 +29,7 @@ fn allowed(machine: &dyn Machine) -> CpuSet {
 /// The options of a run with those about runtimes, and a sentence for each that has no effect on these trials.
 ///
 /// # Errors
-/// A CPU that is not allowed to this process.
+/// A CPU that is not allowed to this process, or two adapters of one name.
 pub fn options(
     args: &RuntimeArgs,
     machine: &dyn Machine,
@@ -45,7 +45,7 @@ pub fn options(
         why_not.is_none()
     };
     let nowhere = externals.is_empty().then_some("where no runtime is measured (RUNTIME:NAME)");
-    let simulated = is_simulated.then_some("on a simulated machine, which performs runtimes by itself");
+    let simulated = is_simulated.then_some("on a simulated machine");
     let forks = forks.filter(|_| has_effect("--forks", nowhere));
     let helpers = helpers.as_ref().filter(|_| has_effect("--helpers", nowhere.or(simulated)));
     if let Some(HelpersWord::On(cpus)) = helpers {
@@ -59,7 +59,13 @@ pub fn options(
         }
     }
     let mut typed: Vec<String> = Vec::new();
-    for word in adapter {
+    for (at, word) in adapter.iter().enumerate() {
+        if adapter[..at].iter().any(|earlier| earlier.name == word.name) {
+            let name = &word.name;
+            return Err(Failure::Usage(format!(
+                "--adapter: `{name}` is listed twice; name one program for `{name}:…`"
+            )));
+        }
         let is_measured = externals.iter().any(|external| external.runtime == word.name);
         let unused = (!is_measured).then_some("where nothing of it is measured");
         let option = format!("--adapter {}", word.name);

@@ -69,7 +69,7 @@ fn a_queue_of_an_adapter_stands_beside_a_native_one() {
          --name mixed --format json"
     );
     let live = done(&tool, &line, "none");
-    assert!(live.err.contains("2 processes of each of double:ring settle first"), "{}", live.err);
+    assert!(live.err.contains("double:ring settles first: 2 processes start"), "{}", live.err);
     let document = json(&live);
     assert_eq!(document["environment"]["runtimes"]["double"], "Double 1.0");
     let of_adapter = cells(&document, "double:ring");
@@ -95,7 +95,7 @@ fn a_queue_of_an_adapter_stands_beside_a_native_one() {
     assert!(tool.read("mixed.html").contains("Double 1.0"));
 
     let plan = done(&tool, &format!("plan queue --queue double:ring --cpus {cpus} --forks 3"), "none").out;
-    assert!(plan.contains("processes of runtimes settle, for at most 15 s"), "{plan}");
+    assert!(plan.contains("processes of runtimes start, and settle for at most 15 s"), "{plan}");
     done(&tool, &line.replace("--name mixed", "--name again"), "none");
     let compared = tool.done(&words("compare mixed again")).out;
     assert!(compared.contains("double:ring"), "{compared}");
@@ -125,7 +125,8 @@ fn a_misdeed_is_the_reason_of_its_cells_and_the_run_goes_on() {
     for (misdeed, reason) in [
         ("crashes", "exit status 7"),
         ("wrong-sum", "messages were lost, doubled or damaged"),
-        ("hangs", "did not finish within"),
+        ("hangs", "no answer within"),
+        ("wrong-count", "operations where"),
     ] {
         let tool = Tool::new();
         let line = "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --forks 2 --budget 2s --seed 1 --no-save \
@@ -163,6 +164,11 @@ fn what_is_not_offered_is_refused_and_what_cannot_start_is_told() {
         "queue --queue double:ring --helpers 4095",
         3,
         "--helpers: CPU 4095 cannot be used by this process",
+    );
+    refused(
+        "queue --queue double:ring --adapter double=x",
+        2,
+        "--adapter: `double` is listed twice; name one program",
     );
     refused("queue --queue double:ring --adapter no", 2, "expected NAME=COMMAND");
     refused("queue --queue double:ring --adapter pause=x", 2, "`pause` cannot be a name");

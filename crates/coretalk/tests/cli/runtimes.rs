@@ -121,6 +121,11 @@ fn forks_are_the_processes_and_have_no_effect_where_no_runtime_is_measured() {
             said.err
         );
     }
+    let on = on.replace(" --format json", " --budget 1s");
+    let screen = flat(&tool.done(&words(&format!("queue --queue go:channel --forks 40 {on}"))).out);
+    assert!(screen.contains(" of 40 ") && screen.contains("than the 40 that were asked for"), "{screen}");
+    let screen = flat(&tool.done(&words(&format!("queue --queue go:channel --forks 3 {on}"))).out);
+    assert!(!screen.contains("asked for: each pass"), "{screen}");
     let other = tool.call(&words("contend --forks 3 --machine sim:chiplet-16"));
     assert!(other.code == 2 && other.err.contains("--forks"), "{}", other.err);
 }
@@ -133,6 +138,13 @@ fn what_a_runtime_cannot_do_is_one_sentence() {
         ("queue --queue go:chan", 3, "`go:chan` cannot be simulated: no native twin of it is stated"),
         ("wait --strategy java:spin", 3, "`java:spin` cannot be simulated"),
         ("wake --primitive rust:park", 3, "`rust:park` cannot be simulated"),
+        ("queue --queue go:channel --payload bytes:64", 3, "messages of a runtime are u64 or string"),
+        ("queue --queue c:spsc --payload string", 3, "`c:spsc` with string: its messages are u64"),
+        (
+            "queue --queue java:synchronous-queue --capacity 10",
+            3,
+            "`java:synchronous-queue` with capacity 10: it is always 1",
+        ),
         ("queue --queue go:channel --rate 10k/s", 2, "sends at no fixed rate"),
         ("queue --queue go:channel --producers 2", 2, "one producer and one consumer"),
         ("wait --strategy java:busy --cost", 2, "drop --cost"),

@@ -1,13 +1,17 @@
 //! [`Answer`]: what an adapter says after `go`, as read and before anything of it is believed.
 
 use super::error::AdapterError;
-use super::lines::cut;
 use super::pass::Note;
+use super::protocol::cut;
 use coretalk_model::Histogram;
 use std::time::Instant;
 
 /// What should have come.
 pub(super) const AWAITED: &str = "a line `ns`, `count`, `sum`, `events`, `note` or `done`";
+
+const NOTE: &str = "`note` with a name of letters a to z, digits, `-` and `_`, a letter first, 64 at most";
+/// Notes of one pass: what is kept of each pass of a run must not grow without end.
+const MOST_NOTES: usize = 100;
 
 /// What an adapter says after `go`.
 #[derive(Debug, Default)]
@@ -35,7 +39,8 @@ pub(super) enum Prepared {
 impl Prepared {
     /// Reads a line that comes before `go`.
     pub(super) fn read(line: &str) -> Option<Prepared> {
-        if let Some(text) = line.strip_prefix("error ") {
+        if let Some(text) = line.strip_prefix("error").filter(|rest| rest.is_empty() || rest.starts_with(' '))
+        {
             return Some(Prepared::Refused(cut(text.trim())));
         }
         let (role, thread) = line.strip_prefix("role ")?.split_once(' ')?;
@@ -54,9 +59,9 @@ impl Answer {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let number = || rest.trim().parse::<u64>().map_err(|_| unexpected());
         match word {
-            "ns" => self.ns = Some((number()?, at)),
-            "count" => self.count = Some(number()?),
-            "sum" => self.sum = Some(number()?),
+            "ns" => only(&mut self.ns, (number()?, at), line)?,
+            "count" => only(&mut self.count, number()?, line)?,
+            "sum" => only(&mut self.sum, number()?, line)?,
             "done" => {
                 let without = |_| AdapterError::Unexpected {
                     line: cut(line),
@@ -66,7 +71,16 @@ impl Answer {
             }
             "note" => {
                 let (name, text) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
-                self.notes.push(Note { name: cut(name), text: cut(text.trim()) });
+                if !Note::may_be_called(name) {
+                    return Err(AdapterError::Unexpected { line: cut(line), awaited: NOTE });
+                }
+                if self.notes.iter().any(|note| note.name == name) {
+                    return Err(AdapterError::Repeated { line: cut(line) });
+                }
+                if self.notes.len() == MOST_NOTES {
+                    return Err(AdapterError::ManyNotes { most: MOST_NOTES });
+                }
+                self.notes.push(Note { name: name.to_owned(), text: cut(text.trim()) });
             }
             "events" => {
                 for pair in rest.split_whitespace() {
@@ -82,6 +96,14 @@ impl Answer {
             _ => return Err(unexpected()),
         }
         Ok(None)
+    }
+}
+
+/// Takes in what is said once in a pass.
+fn only<T>(known: &mut Option<T>, said: T, line: &str) -> Result<(), AdapterError> {
+    match known.replace(said) {
+        None => Ok(()),
+        Some(_) => Err(AdapterError::Repeated { line: cut(line) }),
     }
 }
 
@@ -112,11 +134,44 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_twice_or_without_end_is_refused() {
+        let taken = |lines: &[&str]| {
+            let (mut answer, now) = (Answer::default(), Instant::now());
+            let failed = lines.iter().find_map(|line| answer.take(line, now).err());
+            failed.map(|error| error.to_string())
+        };
+        for (first, second) in
+            [("ns 5", "ns 6"), ("count 4", "count 4"), ("sum 1", "sum 2"), ("note gc 1", "note gc 2")]
+        {
+            let said = taken(&[first, "events 1:2", second]);
+            assert_eq!(
+                said,
+                Some(format!("it printed {second:?}, and had said that before in the same pass"))
+            );
+        }
+        for name in ["5", "Gc", "a,b", "\u{1b}[31mred", "<b>", "outside!", "", &"a".repeat(65)] {
+            let said = taken(&[&format!("note {name} 7")]).unwrap();
+            assert!(said.contains("where `note` with a name of letters a to z"), "{name}: {said}");
+            assert!(said.len() < 300, "{said}");
+        }
+        assert_eq!(taken(&["note a-b_9 x", &format!("note {} 7", "a".repeat(64))]), None);
+        let many: Vec<String> = (0..=MOST_NOTES).map(|number| format!("note n{number} 1")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(taken(&many[..MOST_NOTES]), None);
+        assert_eq!(taken(&many).unwrap(), "it printed more than 100 lines `note` in one pass");
+    }
+
+    #[test]
     fn roles_and_refusals_are_read() {
         assert_eq!(Prepared::read("role 1 4243"), Some(Prepared::Role { role: 1, thread: 4243 }));
         let refused = Prepared::Refused("capacity 7 is no power of two".into());
         assert_eq!(Prepared::read("error capacity 7 is no power of two"), Some(refused));
-        for line in ["role 2 17", "role 0", "role 0 x", "ns 5", ""] {
+        for nothing in ["error", "error "] {
+            let Some(Prepared::Refused(text)) = Prepared::read(nothing) else { panic!("{nothing}") };
+            let said = AdapterError::Refused { text }.to_string();
+            assert_eq!(said, "the adapter refuses, and does not say why");
+        }
+        for line in ["errors", "role 2 17", "role 0", "role 0 x", "ns 5", ""] {
             assert_eq!(Prepared::read(line), None, "{line}");
         }
     }

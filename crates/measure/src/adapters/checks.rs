@@ -2,8 +2,8 @@
 
 use super::answer::Answer;
 use super::error::AdapterError;
-use super::pass::{Pass, RoleAccount};
-use super::protocol::{Events, Request};
+use super::pass::{CLOCK, Pass, RoleAccount};
+use super::protocol::{Events, Kind, Request};
 use super::tree::Tree;
 use coretalk_model::{Flag, Flags};
 use std::time::{Duration, Instant};
@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 const ELSEWHERE: f64 = 0.1;
 /// … and with more the number says little about the CPUs.
 const UNCLAIMED: f64 = 0.5;
+/// Where more than this share was used outside of the roles, they did not do the work: reading requests, compiling and
+/// collecting garbage were seen to take three quarters at most.
+pub(super) const ALL_ELSEWHERE: f64 = 0.9;
 /// Where all threads together used less CPU time than this, reading requests is a large part of it.
 const JUDGED_NS: u64 = 5_000_000;
 /// The time that an adapter tells may differ from the time here by so much, …
@@ -22,10 +25,18 @@ const SLACK_SHARE: f64 = 0.05;
 /// take before both have begun.
 const SHARED_NS: u64 = 20_000_000;
 /// Where single operations are so many times shorter than the pass beside its gaps, one of both is in another unit: between
-/// two operations little is done. Others may take the CPU there.
+/// two operations little is done. Others may take the CPU there, for as long as the system says, …
 const SHORT_EVENTS: u64 = 50;
-/// What others take once.
+/// … and once for so long without a word of it.
 const LOST_NS: u64 = 5_000_000;
+/// The CPU time that a role needs for one message at least, in nanoseconds. Messages may go over many at a time, so that
+/// one costs no more than to move eight bytes and to add them: in a quarter of a nanosecond that is 32 GB/s. …
+const LEAST_OF_A_MESSAGE: f64 = 0.25;
+/// … A round trip takes two turns of each role, and none of them can be shared with another: a line that comes from
+/// another CPU, or a switch of threads. …
+const LEAST_OF_A_ROUND_TRIP: f64 = 5.0;
+/// … A wake-up is a system call or more of each role, or a role that looks all the time.
+const LEAST_OF_A_WAKE_UP: f64 = 50.0;
 /// It may be longer by this share: clocks of one machine differ by parts in a million.
 const LONGER_SHARE: f64 = 0.001;
 
@@ -71,17 +82,36 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     if gaps_ns > 0 && ns + SLACK_NS + ns / 100 < gaps_ns + answer.events_ns {
         return Err(AdapterError::ShortGaps { ns, events_ns: answer.events_ns, gaps_ns });
     }
-    let beside_gaps_ns = ns.saturating_sub(gaps_ns);
-    if timed >= SHORT_EVENTS && answer.events_ns.saturating_mul(SHORT_EVENTS) + LOST_NS < beside_gaps_ns {
-        return Err(AdapterError::ShortEvents { events_ns: answer.events_ns, ns: beside_gaps_ns });
-    }
     let roles = accounts(evidence)?;
     let passed_ns = u64::try_from((arrived - evidence.began).as_nanos()).unwrap_or(u64::MAX);
     let excused_ns = excused(request, evidence, &roles, passed_ns);
+    let beside_gaps_ns = ns.saturating_sub(gaps_ns);
+    let lost_ns = LOST_NS.saturating_add(excused_ns);
+    if timed >= SHORT_EVENTS
+        && answer.events_ns.saturating_mul(SHORT_EVENTS).saturating_add(lost_ns) < beside_gaps_ns
+    {
+        return Err(AdapterError::ShortEvents { events_ns: answer.events_ns, ns: beside_gaps_ns });
+    }
+    // Of a few the mean says little of others.
+    let mean_ns = (timed >= SHORT_EVENTS).then(|| answer.events_ns as f64 / timed as f64);
+    if let Some(note) = answer.notes.iter().find(|note| note.name == CLOCK) {
+        // Each operation that was timed has one read of the clock in it.
+        let is_possible =
+            |clock_ns: f64| clock_ns >= 0.0 && mean_ns.is_none_or(|mean_ns| clock_ns <= mean_ns);
+        if !note.number().is_some_and(is_possible) {
+            return Err(AdapterError::FalseClock { said: note.text.clone(), mean_ns });
+        }
+    }
     if !is_plausible(ns, passed_ns, excused_ns) {
         return Err(AdapterError::FalseTime { said_ns: ns, passed_ns, times: 1 });
     }
     let shares = shares(evidence, &roles);
+    // Where neither role did the work, that is what has to be said.
+    if shares.is_none_or(|[outside, _]| outside <= ALL_ELSEWHERE)
+        && let Some(idle) = idle(request, evidence, &roles)
+    {
+        return Err(idle);
+    }
     let events = (request.events == Events::Each).then_some(answer.events);
     let (outside, late) = (shares.map(|[outside, _]| outside), shares.map(|[_, late]| late));
     let flags = flags(outside);
@@ -126,6 +156,24 @@ fn shares(evidence: &Evidence, roles: &[RoleAccount; 2]) -> Option<[f64; 2]> {
     (all >= JUDGED_NS).then(|| [share(by_roles), share(by_known)])
 }
 
+/// The role that handed on its count and did none of the work, if one did not; nothing where the system does not count,
+/// too little was used to tell, or it still runs.
+fn idle(request: &Request, evidence: &Evidence, roles: &[RoleAccount; 2]) -> Option<AdapterError> {
+    let of_one = match request.operation.kind() {
+        Kind::Queue => LEAST_OF_A_MESSAGE,
+        Kind::Wait => LEAST_OF_A_ROUND_TRIP,
+        Kind::Wake => LEAST_OF_A_WAKE_UP,
+    };
+    let least = (of_one * request.count as f64) as u64;
+    let (role, used_ns) = (0..2)
+        .filter(|&role| evidence.after.threads.get(&evidence.roles[role]).is_some_and(|thread| thread.sleeps))
+        .filter_map(|role| Some((role, roles[role].cpu_ns?)))
+        .find(|(_, used_ns)| *used_ns < least)?;
+    let is_judged = evidence.after.used_since(&evidence.before)? >= JUDGED_NS;
+    let thread = evidence.roles[role];
+    is_judged.then_some(AdapterError::IdleRole { role, thread, used_ns, count: request.count })
+}
+
 fn flags(outside: Option<f64>) -> Flags {
     match outside {
         Some(outside) if outside > UNCLAIMED => Flags::NONE.with(Flag::Unclaimed),
@@ -136,6 +184,7 @@ fn flags(outside: Option<f64>) -> Flags {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pass::Note;
     use super::super::protocol::Operation;
     use super::super::tree::Thread;
     use super::*;
@@ -160,6 +209,7 @@ mod tests {
             cpu_ns: Some(cpu_ms * 1_000_000),
             run_delay_ns: Some(0),
             switches: Some([0, 0]),
+            sleeps: true,
         };
         let tree = |all_ms: u64, threads: &[(u32, u64)]| Tree {
             processes: [(1, Some(all_ms * 1_000_000))].into(),
@@ -231,12 +281,67 @@ mod tests {
         assert_eq!(answered(&wait, 99_000_000, 90_000_000), Ok(()));
         let micro = answered(&wait, 99_000_000, 90_000).unwrap_err();
         assert!(micro.contains("90.0 µs in all, and the pass 99.0 ms: are both in nanoseconds?"), "{micro}");
+        let mut delayed = self::evidence(50, 0, 0);
+        delayed.after.threads.get_mut(&2).unwrap().run_delay_ns = Some(95_000_000);
+        let mut answer = answer(99_000_000, PASSED, &delayed);
+        (answer.count, answer.sum) = (Some(100), Some(wait.sum()));
+        (answer.events_count, answer.events_ns) = (100, 90_000);
+        assert!(believe(&wait, answer, &delayed).is_ok(), "its role 0 had no CPU between two operations");
         // A hundred gaps of about 1 ms, and as many wake-ups of 50 µs.
         let wake = Request { operation: Operation::Wake { gap_ns: 1_000_000 }, ..wait };
         let gaps_ns = wake.gaps_ns();
         assert_eq!(answered(&wake, gaps_ns + 5_000_000, 5_000_000), Ok(()));
         let hasty = answered(&wake, gaps_ns, 5_000_000).unwrap_err();
         assert!(hasty.contains("role 0 has to let each gap pass"), "{hasty}");
+    }
+
+    #[test]
+    fn a_role_that_does_nothing_is_named_and_one_that_blocks_is_not() {
+        // Of a hundred ms role 0 used 50, and role 1 so many ns, as far as is counted.
+        let of = |count: u64, used_ns: u64, sleeps: bool| {
+            let mut evidence = evidence(50, 0, 0);
+            let role = evidence.after.threads.get_mut(&3).unwrap();
+            (role.cpu_ns, role.sleeps) = (Some(10_000_000 + used_ns), sleeps);
+            evidence.after.processes.insert(1, Some(150_000_000 + used_ns));
+            let mut answer = answer(99_000_000, PASSED, &evidence);
+            let request = Request { count, ..request() };
+            (answer.count, answer.sum) = (Some(count), Some(request.sum()));
+            believe(&request, answer, &evidence).map(|_| ()).map_err(|error| error.to_string())
+        };
+        let said =
+            "role 1, thread 3, used 0 ns of CPU time for 200000 operations: it did not do its part of them";
+        assert_eq!(of(200_000, 0, true), Err(said.to_owned()));
+        assert!(of(200_000, 100_000, true).is_err(), "it was woken, and ended");
+        assert_eq!(of(200_000, 40_000_000, true), Ok(()));
+        assert_eq!(of(200_000, 0, false), Ok(()), "its last tick is still to come");
+        assert_eq!(of(5, 30, true), Ok(()), "few that it was woken for");
+    }
+
+    #[test]
+    fn a_read_of_the_clock_costs_no_more_than_what_it_times() {
+        let evidence = evidence(50, 0, 0);
+        let noted = |clock: &str, events: Events| {
+            let mut answer = answer(1_000_000, Duration::from_millis(1), &evidence);
+            answer.notes.push(Note { name: "clock_ns".into(), text: clock.into() });
+            if events == Events::Each {
+                (answer.events_count, answer.events_ns) = (100, 40_000);
+            }
+            let request = Request { events, count: 100, ..request() };
+            (answer.count, answer.sum) = (Some(100), Some(request.sum()));
+            believe(&request, answer, &evidence).map(|_| ()).map_err(|error| error.to_string())
+        };
+        for clock in ["0", "21", "20.5", "400"] {
+            assert_eq!(noted(clock, Events::Each), Ok(()), "{clock}");
+        }
+        let said = noted("100000", Events::Each).unwrap_err();
+        let expected = "`note clock_ns 100000` cannot be what a read of the clock costs: it has to be from 0 to 400.0, \
+                        which a single operation took on average: are both in nanoseconds?";
+        assert_eq!(said, expected);
+        for clock in ["-7", "NaN", "inf", "401", "x", ""] {
+            assert!(noted(clock, Events::Each).is_err(), "{clock}");
+        }
+        assert_eq!(noted("100000", Events::Together), Ok(()), "nothing is taken off");
+        assert!(noted("-7", Events::Together).unwrap_err().contains("it has to be a number from 0 on"));
     }
 
     #[test]

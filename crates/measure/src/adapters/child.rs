@@ -3,6 +3,7 @@
 use super::Adapter;
 use super::error::AdapterError;
 use super::lines::{Lines, NoLine};
+use super::strays::{Family, MARK};
 use super::tree::Tree;
 use crate::host::command::launcher::prepare;
 use crate::host::command::tree;
@@ -11,12 +12,10 @@ use coretalk_model::CpuSet;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The variable that everything has which an adapter has started: how it is found once its parents are gone.
-const MARK: &str = "CORETALK_ADAPTER";
 /// How long the end of what was killed may take, in all.
 const LAST_WAIT: Duration = Duration::from_millis(800);
 /// How long an adapter may take to end once it has closed a pipe.
@@ -37,6 +36,7 @@ pub(super) struct Running {
     stdin: Option<ChildStdin>,
     lines: Lines,
     mark: String,
+    family: Family,
     is_gone: bool,
     is_swept: bool,
 }
@@ -65,7 +65,8 @@ impl Running {
         command.args(arguments).arg(word).stdin(Stdio::piped());
         command.envs(adapter.environment.iter().map(|(name, value)| (name, value)));
         command.envs(guard).env(MARK, &value);
-        let mut child = prepare(command, Some(allowed)).spawn().map_err(|source| {
+        let mut command = prepare(command, Some(allowed));
+        let (family, mut child) = Family::found(|| command.spawn(), Child::id).map_err(|source| {
             AdapterError::NotStarted { program: program.to_string_lossy().into_owned(), source }
         })?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -80,6 +81,7 @@ impl Running {
             stdin,
             lines,
             mark: format!("{MARK}={value}"),
+            family,
             is_gone: false,
             is_swept: false,
         })
@@ -181,10 +183,10 @@ impl Running {
         let said = self.lines.last_words();
         // Until it is waited for, its group is its own, and whoever is left of it is counted before it is ended.
         let deadline = Instant::now() + LINGER;
-        while !tree::marked(&self.mark).is_empty() && Instant::now() < deadline {
+        while !self.left().is_empty() && Instant::now() < deadline {
             std::thread::sleep(BREATH);
         }
-        let left = tree::marked(&self.mark).len();
+        let left = self.left().len();
         let end = self.bury();
         self.sweep();
         match (left, end.as_str()) {
@@ -215,6 +217,9 @@ impl Running {
         tree::kill_group(self.pid);
         let waited = tree::wait_for(self.pid, Instant::now() + LAST_WAIT);
         self.is_gone = waited.is_ok();
+        if self.is_gone {
+            Family::forget(self.pid);
+        }
         let Ok((status, _)) = waited else { return "no status: it does not go".to_owned() };
         let status = ExitStatus::from_raw(status);
         match (status.code(), status.signal()) {
@@ -224,14 +229,19 @@ impl Running {
         }
     }
 
-    /// Ends whoever carries the mark.
+    /// Whoever of it is still there once it has ended: by its mark, or as an orphan that has become ours.
+    fn left(&self) -> Vec<u32> {
+        [tree::marked(&self.mark), self.family.strays()].concat()
+    }
+
+    /// Ends whoever is left.
     fn sweep(&mut self) {
         if std::mem::replace(&mut self.is_swept, true) {
             return;
         }
         let deadline = Instant::now() + LAST_WAIT;
         loop {
-            let left = tree::marked(&self.mark);
+            let left = self.left();
             if left.is_empty() || Instant::now() >= deadline {
                 return;
             }

@@ -1,7 +1,8 @@
 //! [`Description`]: what an adapter says of itself and of what it offers.
 
-use super::protocol::{Kind, Payload, VERSION};
+use super::protocol::{Kind, Payload, VERSION, cut};
 use crate::external::is_word;
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 /// What an adapter says of itself.
@@ -27,8 +28,13 @@ pub struct Offer {
 }
 
 /// Capacities above this are asked of nobody.
-const MOST_CAPACITY: u64 = u32::MAX as u64;
+pub(crate) const MOST_CAPACITY: u64 = u32::MAX as u64;
 const ANY: RangeInclusive<u64> = 1..=MOST_CAPACITY;
+
+/// More than any runtime has, of all kinds together.
+const MOST_OFFERS: usize = 1_000;
+/// Characters of a name.
+const MOST_NAME: usize = 64;
 
 /// What is wrong with a description.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,9 +58,12 @@ pub enum DescriptionError {
         number: usize,
         /// What is wrong with it.
         reason: &'static str,
-        /// The line.
+        /// The line, cut.
         line: String,
     },
+    /// More than anybody has.
+    #[error("`describe` offers more than {MOST_OFFERS} queues, waits and wake-ups")]
+    TooMany,
     /// A name is there twice.
     #[error("`describe` offers {} `{name}` twice", .kind.word())]
     Twice {
@@ -83,16 +92,19 @@ impl Description {
         let mut lines = text.lines().map(str::trim_end).enumerate();
         match lines.next() {
             Some((_, VERSION)) => {}
-            Some((_, line)) => return Err(DescriptionError::Version { found: format!("{line:?}") }),
+            Some((_, line)) => return Err(DescriptionError::Version { found: format!("{:?}", cut(line)) }),
             None => return Err(DescriptionError::Version { found: "missing".to_owned() }),
         }
         let mut runtime = String::new();
-        let mut offers: Vec<Offer> = Vec::new();
+        let (mut offers, mut names) = (Vec::new(), BTreeSet::new());
         for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
-            let wrong = |reason| DescriptionError::Line { number: index + 1, reason, line: line.to_owned() };
+            let wrong = |reason| DescriptionError::Line { number: index + 1, reason, line: cut(line) };
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
             let rest = rest.trim();
             if word == "runtime" {
+                if !runtime.is_empty() {
+                    return Err(wrong("the runtime has been named before"));
+                }
                 runtime = rest.to_owned();
                 continue;
             }
@@ -105,8 +117,11 @@ impl Description {
                 }
             };
             for offer in fresh {
-                if offers.iter().any(|known| (known.kind, &known.name) == (kind, &offer.name)) {
+                if !names.insert((kind, offer.name.clone())) {
                     return Err(DescriptionError::Twice { kind, name: offer.name });
+                }
+                if names.len() > MOST_OFFERS {
+                    return Err(DescriptionError::TooMany);
                 }
                 offers.push(offer);
             }
@@ -129,10 +144,29 @@ impl Description {
     }
 }
 
+/// Why a queue with these payloads and capacities cannot be asked for this: a sentence; `None` where it can.
+pub(crate) fn lack_of_queue(
+    name: &str,
+    payloads: &[Payload],
+    capacities: &RangeInclusive<u64>,
+    payload: Payload,
+    capacity: u64,
+) -> Option<String> {
+    if !payloads.contains(&payload) {
+        let known: Vec<&str> = payloads.iter().map(|payload| payload.word()).collect();
+        return Some(format!("`{name}` with {}: its messages are {}", payload.word(), known.join(" or ")));
+    }
+    let may_be = match (capacities.start(), capacities.end()) {
+        (least, most) if least == most => format!("it is always {least}"),
+        (least, most) => format!("it may be {least} to {most}"),
+    };
+    (!capacities.contains(&capacity)).then(|| format!("`{name}` with capacity {capacity}: {may_be}"))
+}
+
 fn plain(kind: Kind, name: &str) -> Result<Offer, &'static str> {
     let name = name.trim();
-    if !is_word(name) {
-        return Err("a name has letters a to z, digits and `-`, and begins with a letter");
+    if !is_word(name) || name.len() > MOST_NAME {
+        return Err("a name has letters a to z, digits and `-`, 64 at most, and begins with a letter");
     }
     Ok(Offer { kind, name: name.to_owned(), payloads: Vec::new(), capacities: ANY })
 }
@@ -145,12 +179,19 @@ fn queue(text: &str) -> Result<Offer, &'static str> {
         match word.split_once('=') {
             Some(("payload", list)) => {
                 let known = |word: &str| Payload::ALL.into_iter().find(|payload| payload.word() == word);
-                let payloads: Option<Vec<Payload>> = list.split(',').map(known).collect();
-                offer.payloads = payloads.ok_or("a payload is `u64` or `string`")?;
+                for payload in list.split(',').map(known) {
+                    let payload = payload.ok_or("a payload is `u64` or `string`")?;
+                    if offer.payloads.contains(&payload) {
+                        return Err("a payload is listed twice");
+                    }
+                    offer.payloads.push(payload);
+                }
             }
             Some(("capacity", range)) => {
-                capacities =
-                    Some(capacity(range).ok_or("a capacity is `any`, a number, or `A..B`, from 1 on")?);
+                let range = capacity(range).ok_or("a capacity is `any`, a number, or `A..B`, from 1 on")?;
+                if capacities.replace(range).is_some() {
+                    return Err("a queue has one `capacity=`");
+                }
             }
             _ => return Err("a queue has `payload=` and `capacity=`"),
         }
@@ -189,6 +230,27 @@ mod tests {
     }
 
     #[test]
+    fn a_description_without_end_is_refused_at_once_and_quoted_in_part() {
+        let many = |offers: usize| {
+            let names: Vec<String> = (0..offers).map(|number| format!("a{number}")).collect();
+            Description::parse(&format!("{HEAD}wait {}\n", names.join(",")))
+        };
+        assert_eq!(many(MOST_OFFERS).unwrap().offers.len(), MOST_OFFERS);
+        // A set finds the last of them as fast as the first: of a list this takes minutes.
+        assert_eq!(many(120_000), Err(DescriptionError::TooMany));
+        let long = "a".repeat(1_000_000);
+        for text in [
+            format!("{HEAD}wait {long}\n"),
+            long.clone(),
+            format!("{HEAD}{long}\n"),
+            format!("{HEAD}queue {long}\n"),
+        ] {
+            let said = Description::parse(&text).unwrap_err().to_string();
+            assert!(said.len() < 300, "{} bytes", said.len());
+        }
+    }
+
+    #[test]
     fn what_is_wrong_with_a_description_is_said() {
         for (text, said) in [
             ("", "the first line of `describe` is missing, and has to be `coretalk-adapter 1`"),
@@ -205,6 +267,13 @@ mod tests {
             (&format!("{HEAD}queue q payload=u32 capacity=any\n"), "a payload is `u64` or `string`"),
             (&format!("{HEAD}queue q payload=u64 capacity=0..4\n"), "a capacity is `any`"),
             (&format!("{HEAD}queue q payload=u64 capacity=9..4\n"), "a capacity is `any`"),
+            (&format!("{HEAD}queue q payload=u64,u64 capacity=4\n"), "a payload is listed twice"),
+            (&format!("{HEAD}queue q payload=u64 payload=u64 capacity=4\n"), "a payload is listed twice"),
+            (&format!("{HEAD}queue q payload=u64 capacity=4 capacity=any\n"), "a queue has one `capacity=`"),
+            (
+                &format!("{HEAD}runtime Y\n"),
+                "line 3 of `describe` cannot be read: the runtime has been named before",
+            ),
         ] {
             let error = Description::parse(text).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");

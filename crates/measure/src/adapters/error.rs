@@ -45,7 +45,7 @@ pub enum AdapterError {
     #[error("it performed a pass of a name that it does not offer; it has to answer with `error`")]
     NotRefused,
     /// It says why it cannot do what was asked.
-    #[error("the adapter refuses: {text}")]
+    #[error("the adapter refuses{}", because(text))]
     Refused {
         /// Its words.
         text: String,
@@ -91,6 +91,24 @@ pub enum AdapterError {
         line: String,
         /// What should have come.
         awaited: &'static str,
+    },
+    /// What is said once was said twice.
+    #[error("it printed {line:?}, and had said that before in the same pass")]
+    Repeated {
+        /// The line, cut.
+        line: String,
+    },
+    /// Notes without end.
+    #[error("it printed more than {most} lines `note` in one pass")]
+    ManyNotes {
+        /// How many it may print.
+        most: usize,
+    },
+    /// A description without end.
+    #[error("`describe` printed more than {most} bytes")]
+    LongDescription {
+        /// What it may have.
+        most: usize,
     },
     /// Something is missing before `done`.
     #[error("`done` came without {missing}")]
@@ -268,6 +286,29 @@ pub enum AdapterError {
         /// The share of CPU time outside of the roles.
         share: f64,
     },
+    /// A role did nothing.
+    #[error(
+        "role {role}, thread {thread}, used {} of CPU time for {count} operations: it did not do its part of them",
+        span(*used_ns)
+    )]
+    IdleRole {
+        /// The role.
+        role: usize,
+        /// Its thread.
+        thread: u32,
+        /// What it used.
+        used_ns: u64,
+        /// Operations of the pass.
+        count: u64,
+    },
+    /// A read of the clock that costs more than what it times, or less than nothing.
+    #[error("`note clock_ns {said}` cannot be what a read of the clock costs: {}", clock(*mean_ns))]
+    FalseClock {
+        /// What it says, as text.
+        said: String,
+        /// What single operations took on average, in nanoseconds, where each was timed.
+        mean_ns: Option<f64>,
+    },
     /// Processes outlive it.
     #[error("it left {} behind, which outlived it; {}", processes(*left), if *left == 1 { "it was killed" } else { "they were killed" })]
     LeftBehind {
@@ -301,19 +342,17 @@ impl From<AdapterError> for TrialFailure {
     fn from(error: AdapterError) -> TrialFailure {
         match error {
             AdapterError::Interrupted => TrialFailure::Interrupted,
-            AdapterError::Hung { limit, .. } => {
-                TrialFailure::TimedOut { limit: Picos::from_secs(limit.as_secs_f64()) }
-            }
             AdapterError::NotPinned { cpu, source, .. } => {
                 TrialFailure::NotPinned { cpu, errno: source.raw_os_error().unwrap_or_default() }
-            }
-            AdapterError::WrongCount { asked, said } => {
-                TrialFailure::Unverified { sent: asked, received: said }
             }
             AdapterError::WrongSum { .. } => TrialFailure::Damaged,
             other => TrialFailure::of(other.to_string()),
         }
     }
+}
+
+fn because(text: &str) -> String {
+    if text.is_empty() { ", and does not say why".to_owned() } else { format!(": {text}") }
 }
 
 fn after(said: &str) -> String {
@@ -330,6 +369,15 @@ fn separate(program: &str) -> &'static str {
 
 fn processes(count: usize) -> String {
     if count == 1 { "a process".to_owned() } else { format!("{count} processes") }
+}
+
+fn clock(mean_ns: Option<f64>) -> String {
+    match mean_ns {
+        Some(mean_ns) => format!(
+            "it has to be from 0 to {mean_ns:.1}, which a single operation took on average: are both in nanoseconds?"
+        ),
+        None => "it has to be a number from 0 on".to_owned(),
+    }
 }
 
 fn span(ns: u64) -> String {

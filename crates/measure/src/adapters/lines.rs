@@ -1,5 +1,6 @@
 //! [`Lines`]: what an adapter prints, line by line, never waited for beyond a deadline and never kept beyond a length.
 
+use super::protocol::cut;
 use crate::stop::Stop;
 use std::fs::File;
 use std::io::{self, Read};
@@ -174,14 +175,4 @@ fn unblock(pipe: &OwnedFd) -> io::Result<()> {
     // SAFETY: the descriptor is ours and open; the calls take numbers only.
     let status = unsafe { libc::fcntl(fd, libc::F_SETFL, libc::fcntl(fd, libc::F_GETFL) | libc::O_NONBLOCK) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// The beginning of a line, for a sentence.
-pub(super) fn cut(line: &str) -> String {
-    const MOST: usize = 80;
-    if line.chars().count() <= MOST {
-        return line.to_owned();
-    }
-    let beginning: String = line.chars().take(MOST).collect();
-    format!("{beginning}…")
 }

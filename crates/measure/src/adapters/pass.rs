@@ -1,5 +1,6 @@
 //! [`Pass`]: what one pass of an adapter says, once everything that can be checked of it was checked.
 
+use crate::external::is_word;
 use coretalk_model::runtime::names;
 use coretalk_model::series::Observed;
 use coretalk_model::{CpuId, Flag, Flags, Histogram};
@@ -35,9 +36,12 @@ pub struct Pass {
 /// The remark that counts collections of garbage.
 const COLLECTIONS: &str = "gc";
 /// The remark that says what one read of the clock costs, which is no count.
-const CLOCK: &str = "clock_ns";
+pub(super) const CLOCK: &str = "clock_ns";
 /// What stands before the name of every other remark that is a number, among the counts of a pass.
 const NOTE: &str = "note_";
+
+/// Characters of the name of a remark.
+const MOST_NAME: usize = 64;
 
 /// No slice of the system's scheduler is shorter; who gives a CPU away by `yield` does so within microseconds.
 const SLICE_NS: u64 = 1_000_000;
@@ -69,6 +73,11 @@ impl Note {
     pub fn number(&self) -> Option<f64> {
         self.text.parse().ok().filter(|number: &f64| number.is_finite())
     }
+
+    /// Whether a remark may be called so: its name heads a column of what is written.
+    pub fn may_be_called(name: &str) -> bool {
+        name.len() <= MOST_NAME && is_word(&name.replace('_', "-"))
+    }
 }
 
 impl Pass {
@@ -88,10 +97,11 @@ impl Pass {
             observed.value(names::OUTSIDE, outside);
         }
         for note in self.notes.iter().filter(|note| note.name != CLOCK) {
-            let Some(count) = note.number().filter(|count| *count >= 0.0) else { continue };
+            // Only whole numbers add up over passes; what else it remarks is shown where an adapter is checked.
+            let Ok(count) = note.text.parse() else { continue };
             match note.name.as_str() {
-                COLLECTIONS => observed.count(names::COLLECTIONS, count as u64),
-                name => observed.count(&format!("{NOTE}{name}"), count as u64),
+                COLLECTIONS => observed.count(names::COLLECTIONS, count),
+                name => observed.count(&format!("{NOTE}{name}"), count),
             }
         }
         observed

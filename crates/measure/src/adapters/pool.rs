@@ -175,7 +175,9 @@ impl Fork {
         }
         let until = Instant::now() + settings.warm_up;
         while !self.has_settled(request) && Instant::now() < until {
-            self.once(request, WARM_SPAN, settings, stop)?;
+            // The last pass ends with the time.
+            let left = until.saturating_duration_since(Instant::now());
+            self.once(request, WARM_SPAN.min(left), settings, stop)?;
         }
         Ok(())
     }

@@ -6,10 +6,9 @@ use super::checks::{self, Evidence};
 use super::child::Running;
 use super::description::Description;
 use super::error::AdapterError;
-use super::lines::cut;
 use super::pass::Pass;
 use super::pins;
-use super::protocol::Request;
+use super::protocol::{Request, cut};
 use super::tree::{own_delay_ns, stolen_ns};
 use crate::stop::Stop;
 use coretalk_model::CpuSet;
@@ -20,6 +19,8 @@ use std::time::{Duration, Instant};
 pub const START: Duration = Duration::from_secs(30);
 /// So many lines describe any adapter.
 const MOST_LINES: usize = 1_000;
+/// … and so many bytes.
+const MOST_DESCRIPTION: usize = 256 << 10;
 /// A time that is not what passed is a breach once it was told so often in a row: a thread of this process or of the
 /// adapter may be held for longer than the system says.
 const ATTEMPTS: u32 = 3;
@@ -64,7 +65,12 @@ pub fn describe(
     let mut text = String::new();
     for _ in 0..MOST_LINES {
         match running.hear(deadline, START, DESCRIPTION, stop) {
-            Ok((line, _)) => text += &format!("{line}\n"),
+            Ok((line, _)) => {
+                text += &format!("{line}\n");
+                if text.len() > MOST_DESCRIPTION {
+                    return Err(AdapterError::LongDescription { most: MOST_DESCRIPTION });
+                }
+            }
             Err(AdapterError::Crashed { end, said, .. }) => {
                 return match end.as_str() {
                     super::child::SUCCESS => Ok(Description::parse(&text)?),
@@ -105,6 +111,8 @@ impl Process {
                 }
                 // A role that lost its CPU between two operations, perhaps.
                 Err(AdapterError::ShortEvents { .. }) if times < ATTEMPTS => {}
+                // Its clock was read a thousand times, and others had the CPU meanwhile, perhaps.
+                Err(AdapterError::FalseClock { .. }) if times < ATTEMPTS => {}
                 Err(error) => break error,
             }
         };

@@ -200,6 +200,16 @@ fn numbers(seed: u32) -> Vec<u64> {
     std::iter::repeat_with(next).take(NUMBERS as usize).collect()
 }
 
+/// The beginning of a line, for a sentence.
+pub(super) fn cut(line: &str) -> String {
+    const MOST: usize = 80;
+    if line.chars().count() <= MOST {
+        return line.to_owned();
+    }
+    let beginning: String = line.chars().take(MOST).collect();
+    format!("{beginning}…")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 //! once what it offers, and a pool of its processes, which start when they are first needed.
 
 use super::catalogue::Recipe;
+use super::description::lack_of_queue;
 use super::error::AdapterError;
 use super::found::{Lacking, Offered, find};
 use super::pass::Pass;
@@ -16,7 +17,7 @@ use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Picos, TrialFailure};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -109,14 +110,7 @@ impl Runtimes {
         let Operation::Queue { capacity, payload } = work.operation else { return None };
         let offered = self.known.get(&external.runtime)?.as_ref().ok()?;
         let offer = offered.description.find(Kind::Queue, &external.name)?;
-        if !offer.payloads.contains(&payload) {
-            let known: Vec<&str> = offer.payloads.iter().map(|payload| payload.word()).collect();
-            let known = known.join(" or ");
-            return Some(format!("`{external}` with {}: its messages are {known}", payload.word()));
-        }
-        let [least, most] = [*offer.capacities.start(), *offer.capacities.end()];
-        (!offer.capacities.contains(&capacity))
-            .then(|| format!("`{external}` with capacity {capacity}: it can have {least} to {most} messages"))
+        lack_of_queue(&external.to_string(), &offer.payloads, &offer.capacities, payload, capacity)
     }
 
     /// How long each process may take to settle, of each thing that some trials ask of it; nothing where they ask nothing.
@@ -156,14 +150,7 @@ impl Runtimes {
     ) {
         let Some(Settling { things, forks, each, all }) = self.settling(orders, most) else { return };
         self.warm_up = Some(each);
-        let mut names: Vec<String> = things.iter().map(|(external, _)| external.to_string()).collect();
-        names.dedup();
-        told(format!(
-            "{} of each of {} settle first, for at most {}",
-            if forks == 1 { "a process".to_owned() } else { format!("{forks} processes") },
-            names.join(", "),
-            Picos::from_secs(all.as_secs_f64())
-        ));
+        told(sentence(&things, forks, all));
         let Some(options) = orders.first().map(|order| order.options) else { return };
         for (external, request) in things {
             if stop.is_raised() {
@@ -223,12 +210,12 @@ impl Runtimes {
             }
             Err(error @ (AdapterError::Interrupted | AdapterError::Refused { .. })) => Err(error.into()),
             Err(error) => {
+                // Who was waited for once is not waited for again: that may take the time of all others.
+                let hung = matches!(error, AdapterError::Hung { .. });
                 let reason = TrialFailure::from(error);
                 if let TrackRecord::Fails(times, last) =
                     record.or_insert(TrackRecord::Fails(0, reason.clone()))
                 {
-                    // Who was waited for once is not waited for again: that may take the time of all others.
-                    let hung = matches!(reason, TrialFailure::TimedOut { .. });
                     (*times, *last) = (*times + if hung { FAILURES } else { 1 }, reason.clone());
                 }
                 Err(reason)
@@ -253,6 +240,21 @@ impl Runtimes {
                 PoolSettings { forks: forks(options) as usize, start, helpers: helpers(options), warm_up };
             Pool::of(&offered.ready.adapter, offered.description.clone(), settings)
         }))
+    }
+}
+
+/// What settles, how many processes start for it, and how long it may take.
+fn sentence(things: &[(External, Request)], forks: u32, all: Duration) -> String {
+    let names: BTreeSet<String> = things.iter().map(|(external, _)| external.to_string()).collect();
+    let runtimes: BTreeSet<&str> = things.iter().map(|(external, _)| external.runtime.as_str()).collect();
+    let verb = if names.len() == 1 { "settles" } else { "settle" };
+    let names = Vec::from_iter(names).join(", ");
+    let all = Picos::from_secs(all.as_secs_f64());
+    match forks * runtimes.len() as u32 {
+        1 => format!("{names} {verb} first: a process starts, and has at most {all} for that once it runs"),
+        starts => format!(
+            "{names} {verb} first: {starts} processes start, and have at most {all} in all for that once they run"
+        ),
     }
 }
 
@@ -296,6 +298,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn who_settles_first_and_how_many_start_for_it_is_one_sentence() {
+        let said = |names: &[&str], forks: u32| {
+            let request = |name: &&str| {
+                let request = Request {
+                    name: "q".into(),
+                    operation: Operation::Wait,
+                    events: crate::adapters::Events::Each,
+                    count: 1,
+                    seed: 1,
+                    cpus: [CpuId(0), CpuId(1)],
+                    limit: Duration::from_secs(1),
+                };
+                (External::parse(name).unwrap(), request)
+            };
+            sentence(&names.iter().map(request).collect::<Vec<_>>(), forks, Duration::from_secs(1))
+        };
+        assert_eq!(
+            said(&["ev:q"], 1),
+            "ev:q settles first: a process starts, and has at most 1.00 s for that once it runs"
+        );
+        assert_eq!(
+            said(&["ev:q", "java:park", "ev:r"], 40),
+            "ev:q, ev:r, java:park settle first: 80 processes start, and have at most 1.00 s in all for that once they run"
+        );
+    }
+
+    #[test]
     fn what_has_never_worked_is_given_up_and_a_refusal_is_not_held_against_it() {
         let (external, kind) = (External::parse("java:queue").unwrap(), Kind::Queue);
         let refused = || Err::<(), _>(AdapterError::Refused { text: "capacity 7 is no power of two".into() });
@@ -304,19 +333,18 @@ mod tests {
         for _ in 0..9 {
             assert!(runtimes.note(&external, kind, refused()).is_err());
         }
-        assert_eq!(
-            runtimes.note(&external, kind, wrong(2)),
-            Err(TrialFailure::Unverified { sent: 2, received: 1 })
-        );
+        let reason =
+            |asked| TrialFailure::of(format!("it counted 1 operations where {asked} were asked for"));
+        assert_eq!(runtimes.note(&external, kind, wrong(2)), Err(reason(2)));
         assert_eq!(runtimes.given_up(&external, kind), None);
         assert!(runtimes.note(&external, kind, wrong(3)).is_err());
-        let reason = TrialFailure::Unverified { sent: 3, received: 1 };
-        assert_eq!(runtimes.given_up(&external, kind), Some(&reason));
+        assert_eq!(runtimes.given_up(&external, kind), Some(&reason(3)));
         assert_eq!(runtimes.given_up(&external, Kind::Wake), None, "another thing of that name");
 
         let mut runtimes = Runtimes::default();
         let hung = AdapterError::Hung { limit: Duration::from_secs(5), awaited: "a line" };
-        assert!(runtimes.note(&external, kind, Err::<(), _>(hung)).is_err());
+        let said = runtimes.note(&external, kind, Err::<(), _>(hung)).unwrap_err().to_string();
+        assert!(said.contains("while a line was awaited"), "{said}");
         assert!(runtimes.given_up(&external, kind).is_some(), "once is enough");
 
         let mut runtimes = Runtimes::default();

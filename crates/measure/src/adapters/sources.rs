@@ -25,7 +25,45 @@ files![
 mod tests {
     use super::*;
     use crate::adapters::catalogue::{Catalogue, Origin};
+    use crate::adapters::protocol::VERSION;
+    use crate::adapters::{Description, Kind, Offer};
+    use crate::probes;
     use std::collections::BTreeSet;
+
+    /// What the source of an adapter names in its strings as it is described, or as the key of a table.
+    fn described(source: &str) -> Vec<Offer> {
+        let is_offer = |line: &&str| match line.trim_end().split_once(' ') {
+            Some(("queue", rest)) => rest.contains("payload="),
+            Some(("wait" | "wake", names)) => !names.contains(' '),
+            _ => false,
+        };
+        let strings = source.split(['"', '`', '\n']).flat_map(|string| string.split("\\n"));
+        let offers = |line| Description::parse(&format!("{VERSION}\nruntime X\n{line}\n")).unwrap().offers;
+        strings.filter(is_offer).flat_map(offers).collect()
+    }
+
+    #[test]
+    fn simulated_machines_perform_what_the_adapters_offer_and_nothing_else() {
+        let catalogue = Catalogue::parse(LIST, Origin::Ours).unwrap();
+        let mut offered = BTreeSet::new();
+        for recipe in catalogue.recipes() {
+            let file = |(name, text): &(&str, &'static str)| (recipe.files[0] == *name).then_some(*text);
+            let source = FILES.iter().find_map(file).unwrap();
+            for Offer { kind, name, mut payloads, capacities } in described(source) {
+                payloads.sort();
+                let places = [*capacities.start(), *capacities.end()];
+                offered.insert((kind, format!("{}:{name}", recipe.name), payloads, places));
+            }
+        }
+        let mut simulated = BTreeSet::new();
+        for kind in Kind::ALL {
+            for twin in probes::series_by_id(kind.word()).unwrap().twins() {
+                let payloads = if kind == Kind::Queue { twin.payloads.to_vec() } else { Vec::new() };
+                simulated.insert((kind, twin.external.to_owned(), payloads, twin.capacities));
+            }
+        }
+        assert_eq!(offered, simulated);
+    }
 
     #[test]
     fn every_file_that_the_list_names_is_part_of_the_program() {

@@ -24,6 +24,8 @@ pub(super) struct Thread {
     pub(super) run_delay_ns: Option<u64>,
     /// Voluntary and involuntary switches.
     pub(super) switches: Option<[u64; 2]>,
+    /// Whether it slept: what a thread that runs has used is added to it with a tick, and until then it is too little.
+    pub(super) sleeps: bool,
 }
 
 /// Processes that are looked at.
@@ -72,15 +74,16 @@ impl Tree {
 
 impl Thread {
     fn read(process: u32, folder: &str) -> Thread {
+        // First, so that whoever slept then has all its time counted.
+        let status = read(&format!("{folder}/status"));
         let schedstat = read(&format!("{folder}/schedstat"));
         let mut numbers = schedstat.split_whitespace().map(|word| word.parse().ok());
         let (cpu_ns, run_delay_ns) = (numbers.next().flatten(), numbers.next().flatten());
-        let status = read(&format!("{folder}/status"));
-        let number = |name: &str| -> Option<u64> {
-            status.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
-        };
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let number = |name: &str| -> Option<u64> { field(name)?.parse().ok() };
         let switches = number("voluntary_ctxt_switches:").zip(number("nonvoluntary_ctxt_switches:"));
-        Thread { process, cpu_ns, run_delay_ns, switches: switches.map(<[u64; 2]>::from) }
+        let sleeps = field("State:").is_some_and(|state| state.starts_with(['S', 'D']));
+        Thread { process, cpu_ns, run_delay_ns, switches: switches.map(<[u64; 2]>::from), sleeps }
     }
 
     /// What it used since an earlier moment.

@@ -2,13 +2,14 @@
 //! speed of their own.
 
 use super::rng::{exp, hash, normal};
+use crate::adapters::{Operation, RuntimeWork};
 use crate::external::External;
 use crate::pricing::{Arch, Pricing};
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::twin::Twin;
 use coretalk_model::quantity::{Quantity, Unit};
 use coretalk_model::runtime::names;
-use coretalk_model::series::{Numbers, Observed, TrialSpec};
+use coretalk_model::series::{Numbers, Observed, Parameters, TrialSpec};
 use coretalk_model::{Histogram, Picos, TrialFailure};
 
 /// How far processes of one runtime lie apart, as a standard deviation of logarithms: where each has settled. Stated so
@@ -62,10 +63,17 @@ pub fn simulate(
 /// What the machine lacks for a trial of a runtime or of this program: a sentence.
 pub fn lack(probe: &dyn SeriesProbe, spec: &TrialSpec, arch: Arch) -> Option<String> {
     let Some(external) = probe.external(spec) else { return probe.lacks_simulated(spec, arch) };
-    match Twin::of(probe.twins(), &external) {
-        Some(twin) => probe.lacks_simulated(&native(probe, spec, twin), arch),
-        None => Some(Twin::lack(probe.twins(), &external)),
-    }
+    let Some(twin) = Twin::of(probe.twins(), &external) else {
+        return Some(Twin::lack(probe.twins(), &external));
+    };
+    let of_runtime = match probe.runtime_work(spec, &Parameters::default()) {
+        Err(error) => Some(error.to_string()),
+        Ok(RuntimeWork { operation: Operation::Queue { capacity, payload }, .. }) => {
+            twin.lack_of_queue(payload, capacity)
+        }
+        Ok(_) => None,
+    };
+    of_runtime.or_else(|| probe.lacks_simulated(&native(probe, spec, twin), arch))
 }
 
 /// The same trial of the twin.

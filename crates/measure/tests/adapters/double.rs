@@ -2,6 +2,7 @@
 
 use coretalk_measure::host::affinity;
 use std::collections::VecDeque;
+use std::ffi::CString;
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -215,11 +216,13 @@ fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
             unsafe { libc::close(libc::STDOUT_FILENO) };
             std::thread::sleep(FOREVER);
         }
-        "forks" => daemon(),
+        "forks" => daemon(None),
+        "forks-bare" => daemon(Some(std::env::var("DOUBLE").unwrap())),
         _ => {}
     }
     let shared = Arc::new(Shared::new());
     let (tell, told) = channel();
+    let mut said = [Said::default(), Said::default()];
     let late: Vec<Worker>;
     let workers = match (misdeed, others) {
         ("late-threads", _) => {
@@ -229,6 +232,15 @@ fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
         (_, Some(others)) => [&others[0], &others[1]],
         _ => [&roles.workers[0], &roles.workers[1]],
     };
+    if misdeed == "idle-role" {
+        let tell = tell.clone();
+        roles.workers[0].tell(move || alone(&pass, &tell));
+        for _ in 0..2 {
+            let (role, one) = told.recv().unwrap();
+            said[role] = one;
+        }
+        return answer(&roles.pass, &said, misdeed);
+    }
     for (role, worker) in workers.into_iter().enumerate() {
         let (pass, shared, tell) = (pass.clone(), Arc::clone(&shared), tell.clone());
         let rebinds = misdeed == "rebinds" && role == 1;
@@ -239,7 +251,6 @@ fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
             tell.send((role, work(&pass, &shared, role))).unwrap();
         });
     }
-    let mut said = [Said::default(), Said::default()];
     for _ in 0..2 {
         let (role, one) = told.recv().unwrap();
         said[role] = one;
@@ -249,6 +260,18 @@ fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
         // They are still there when they are looked at.
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Looks at the clock for as long as messages may take, and says what the other role should have.
+fn alone(pass: &Pass, tell: &Sender<(usize, Said)>) {
+    let begun = Instant::now();
+    while begun.elapsed().as_nanos() < 500 * u128::from(pass.count) {
+        std::hint::spin_loop();
+    }
+    let ns = begun.elapsed().as_nanos() as u64;
+    let sum = (0..pass.count).map(|operation| pass.numbers[(operation % 1024) as usize]).sum();
+    tell.send((0, Said { ns, ..Said::default() })).unwrap();
+    tell.send((1, Said { ns, sum, events: Vec::new() })).unwrap();
 }
 
 fn answer(pass: &Pass, said: &[Said; 2], misdeed: &str) {
@@ -279,9 +302,13 @@ fn answer(pass: &Pass, said: &[Said; 2], misdeed: &str) {
     say(&format!("count {count}\nsum {sum}\nnote clock_ns 20\ndone {number}{more}"));
 }
 
-/// A process that has left its group, outlives its parents and would stay for ten minutes.
-fn daemon() {
-    // SAFETY: the child calls only what may be called between fork and exec, and then becomes another program.
+/// A process that has left its group, outlives its parents and would stay for ten minutes; with a name instead of its
+/// environment where there is one.
+fn daemon(name: Option<String>) {
+    let name = name.map(|name| CString::new(name).unwrap());
+    let none = [std::ptr::null()];
+    // SAFETY: the child calls only what may be called between fork and exec, on memory that was there before, and then
+    // becomes another program.
     unsafe {
         if libc::fork() == 0 {
             libc::setsid();
@@ -289,8 +316,13 @@ fn daemon() {
                 for descriptor in 0..3 {
                     libc::close(descriptor);
                 }
-                let words = [c"/bin/sleep".as_ptr(), c"600".as_ptr(), std::ptr::null()];
-                libc::execv(words[0], words.as_ptr());
+                let sleep = c"/bin/sleep".as_ptr();
+                let words =
+                    [name.as_ref().map_or(sleep, |name| name.as_ptr()), c"600".as_ptr(), std::ptr::null()];
+                match name {
+                    Some(_) => libc::execve(sleep, words.as_ptr(), none.as_ptr()),
+                    None => libc::execv(sleep, words.as_ptr()),
+                };
             }
             libc::_exit(0);
         }

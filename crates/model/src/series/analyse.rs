@@ -205,7 +205,8 @@ fn fill(
             result.histograms.entry(name.clone()).or_default().add(histogram);
         }
         for (name, count) in &numbers.counts {
-            *result.counts.entry(name.clone()).or_default() += count;
+            let sum = result.counts.entry(name.clone()).or_default();
+            *sum = sum.saturating_add(*count);
         }
     }
     let mut values = values(settings, &result.spec.probe, alike, of);
@@ -491,6 +492,18 @@ mod tests {
             is_done(&settings(), &ConcurrencyGate::default(), &SentinelWatch::default(), &record, 0)
                 && !is_done(&settings(), &ConcurrencyGate::default(), &SentinelWatch::default(), &record, 1)
         );
+    }
+
+    #[test]
+    fn counts_that_are_too_large_stay_at_the_largest() {
+        let (plain, mut record) = (record_of(&[100.0, 101.0]), SeriesRecord::new());
+        for entry in plain.passes(0).iter() {
+            let mut entry = entry.clone();
+            entry.outcome.as_mut().unwrap().observed.count("note_full", u64::MAX);
+            record.push(entry);
+        }
+        let result = analyse_series(&flat(), &settings(), &record);
+        assert_eq!(result.trials[0].counts["note_full"], u64::MAX);
     }
 
     #[test]

@@ -210,7 +210,7 @@ pub fn short_words(knee: Knee) -> String {
         Knee { holds_at: None, ends_by: Some(ends) } => {
             format!("does not keep up with {} messages/s, the lowest rate that tells", per_s(ends))
         }
-        Knee { holds_at: None, ends_by: None } => "kept rates that cannot be told".to_owned(),
+        Knee { holds_at: None, ends_by: None } => "shows at no rate whether it keeps up".to_owned(),
     }
 }
 

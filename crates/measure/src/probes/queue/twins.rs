@@ -1,22 +1,22 @@
-//! What stands on simulated machines for queues of runtimes.
+//! What stands on simulated machines for queues of runtimes: all that the adapters of coretalk offer.
 
 use crate::twin::Twin;
 
 /// The twins. Factors and shares are of the size of what was seen on a guest with two CPUs: C++ took 2 % of its CPU time
 /// outside its roles, Python 5 to 12, .NET 10 to 38, Go 53, Java 53 to 72.
 pub const TWINS: &[Twin] = &[
-    Twin::new("c:spsc", "spsc", 1.0),
-    Twin::new("c:semaphore", "semaphore", 1.0),
+    Twin::new("c:spsc", "spsc", 1.0).of_numbers().holding(1, 4_194_302),
+    Twin::new("c:semaphore", "semaphore", 1.0).of_numbers().holding(1, 4_194_302),
     Twin::new("cpp:counting-semaphore", "semaphore-spin", 1.1),
-    Twin::new("cpp:scoped-lock", "mutex", 1.1),
     Twin::new("dotnet:semaphoreslim", "semaphore-slim", 1.3).helped(0.06).collecting(20.0),
     Twin::new("dotnet:channel", "mutex", 1.2).helped(0.38).collecting(10.0),
     Twin::new("dotnet:blocking-collection", "mutex", 2.0).helped(0.10).collecting(10.0),
     Twin::new("java:array-blocking-queue", "mutex", 1.4).helped(0.60).collecting(2.0),
-    Twin::new("java:synchronous-queue", "mutex", 1.6).helped(0.55).collecting(2.0),
+    Twin::new("java:synchronous-queue", "mutex", 1.6).helped(0.55).collecting(2.0).holding(1, 1),
     Twin::new("java:semaphore", "semaphore", 1.3).helped(0.53).collecting(2.0),
-    Twin::new("go:channel", "mutex", 1.15).helped(0.53).collecting(5.0),
+    Twin::new("go:channel", "mutex", 1.15).helped(0.53).collecting(5.0).holding(1, 1 << 24),
+    Twin::new("go:unbuffered-channel", "mutex", 1.3).helped(0.53).collecting(5.0).holding(1, 1),
+    Twin::new("node:atomics-wait", "semaphore", 2.0).helped(0.20).of_numbers(),
     Twin::new("node:post-message", "pipe", 8.0).helped(0.30).collecting(5.0),
     Twin::new("python:queue", "mutex", 20.0).helped(0.08),
-    Twin::new("python:pipe", "pipe", 6.0).helped(0.05),
 ];

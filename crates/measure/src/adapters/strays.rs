@@ -1,0 +1,80 @@
+//! [`Family`]: which children of this process are no adapters, but strays that one has left: orphans that have become ours.
+//!
+//! What an adapter starts carries its mark and is in its group. Who clears its environment and begins a session of its own
+//! has neither, and becomes a child of this process, which adopts orphans, once its parents are gone.
+
+use crate::host::command::tree;
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// The variable that everything has which an adapter has started: how it is found once its parents are gone.
+pub(super) const MARK: &str = "CORETALK_ADAPTER";
+/// Adapters that run, of all threads.
+static ADAPTERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+/// The children that this process had when an adapter was started, none of which is its stray.
+pub(super) struct Family {
+    others: BTreeSet<u32>,
+}
+
+impl Family {
+    /// Starts an adapter, unless that fails: until it is known as one, nobody looks for strays.
+    pub(super) fn found<T, E>(
+        start: impl FnOnce() -> Result<T, E>,
+        pid: impl Fn(&T) -> u32,
+    ) -> Result<(Family, T), E> {
+        let mut adapters = adapters();
+        let others = tree::children().into_iter().collect();
+        let started = start()?;
+        adapters.insert(pid(&started));
+        Ok((Family { others }, started))
+    }
+
+    /// Forgets an adapter, which has been waited for.
+    pub(super) fn forget(pid: u32) {
+        adapters().remove(&pid);
+    }
+
+    /// Children of this process that were adopted since: neither there before, nor adapters, nor in the group of this
+    /// process, as whatever it forks itself is, nor marked, since whoever left those finds them by their mark.
+    pub(super) fn strays(&self) -> Vec<u32> {
+        let adapters = adapters();
+        let own_group = group_of(0);
+        let is_stray = |child: &u32| {
+            !self.others.contains(child)
+                && !adapters.contains(child)
+                && group_of(*child).is_some_and(|group| Some(group) != own_group)
+                && !is_marked(*child)
+        };
+        let (ended, strays) = tree::children()
+            .into_iter()
+            .filter(is_stray)
+            .partition::<Vec<u32>, _>(|stray| tree::has_ended(*stray).unwrap_or(true));
+        for stray in ended {
+            // It has ended by itself, and nobody else waits for it.
+            let _ = tree::wait_for(stray, Instant::now());
+        }
+        strays
+    }
+}
+
+fn adapters() -> MutexGuard<'static, BTreeSet<u32>> {
+    // A set of numbers is whole whoever panicked.
+    ADAPTERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The process group of a process, or with 0 of this one.
+fn group_of(pid: u32) -> Option<libc::pid_t> {
+    // SAFETY: takes and gives a number, no memory involved.
+    let group = unsafe { libc::getpgid(pid as libc::pid_t) };
+    (group >= 0).then_some(group)
+}
+
+fn is_marked(pid: u32) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let is_mark =
+        |entry: &[u8]| entry.strip_prefix(MARK.as_bytes()).is_some_and(|rest| rest.starts_with(b"="));
+    environment.split(|byte| *byte == 0).any(is_mark)
+}
