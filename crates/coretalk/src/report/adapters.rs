@@ -2,11 +2,10 @@
 
 use super::text::{count, duration, figure, grouped, percent, plain};
 use crate::blocks::{Block, Cell, Column, Table};
-use coretalk_measure::adapters::conformance::{Conformance, Found, Thing};
+use coretalk_measure::adapters::conformance::{Conformance, Found, Thing, median_of};
 use coretalk_measure::adapters::found::Found as Listed;
 use coretalk_measure::adapters::{Description, Kind, Pass, Payload};
 use coretalk_model::CpuId;
-use coretalk_model::stats::median;
 use std::path::Path;
 
 /// A thread that is ready for this share of a pass and has no CPU is held up by others.
@@ -121,13 +120,13 @@ fn table(things: &[Thing]) -> Table {
             let is_first = at == 0;
             let ns: Vec<f64> = passes.iter().map(ns_of).collect();
             let Some([least, most]) = range(&ns) else { continue };
-            let outside: Vec<f64> = passes.iter().filter_map(|pass| pass.outside).collect();
+            let outside = median_of(passes, |pass| pass.outside);
             table.row([
                 if is_first { name.clone().into() } else { Cell::Blank },
                 capacity.map_or(Cell::Blank, |capacity| grouped(capacity).into()),
-                Cell::known(median(&ns).map(figure)),
+                Cell::known(median_of(passes, |pass| Some(ns_of(pass))).map(figure)),
                 format!("{} to {}", figure(least), figure(most)).into(),
-                Cell::known(median(&outside).map(percent)),
+                Cell::known(outside.map(percent)),
                 if is_first { warm(found) } else { Cell::Blank },
             ]);
         }

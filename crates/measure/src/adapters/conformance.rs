@@ -12,6 +12,7 @@ use super::process::{Process, StartSettings, describe};
 use super::protocol::{Events, Kind, MOST_OPERATIONS, Operation, Payload, Request};
 use crate::stop::Stop;
 use coretalk_model::CpuId;
+use coretalk_model::stats::median;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -101,6 +102,11 @@ impl Conformance {
         let notes = passes.flat_map(|pass| &pass.notes);
         notes.filter(|note| names.insert(&note.name)).collect()
     }
+}
+
+/// What some passes say in the middle, of those that say it.
+pub fn median_of(passes: &[Pass], of: impl Fn(&Pass) -> Option<f64>) -> Option<f64> {
+    median(&passes.iter().filter_map(of).collect::<Vec<f64>>())
 }
 
 /// Has an adapter do everything that it offers; `told` hears what comes next.

@@ -288,8 +288,7 @@ pub enum AdapterError {
     },
     /// A role did nothing.
     #[error(
-        "role {role}, thread {thread}, used {} of CPU time for {count} operations: it did not do its part of them",
-        span(*used_ns)
+        "role {role}, thread {thread}, used {used_ns} ns of CPU time for {count} operations: it did not do its part of them"
     )]
     IdleRole {
         /// The role.
