@@ -59,7 +59,7 @@ pub struct Presence {
 
 impl Presence {
     /// One end on each side.
-    pub fn new() -> Presence {
+    pub fn of_a_pair() -> Presence {
         Presence { senders: AtomicUsize::new(1), receivers: AtomicUsize::new(1) }
     }
 }
@@ -105,7 +105,7 @@ pub struct Spinning<T, const SENDS: bool, P: Register<T> = Arc<Presence>> {
 
 /// Both ends of a queue that cannot wait by itself.
 pub fn ends<S, R>(sender: S, receiver: R) -> (Spinning<S, true>, Spinning<R, false>) {
-    let presence = Arc::new(Presence::new());
+    let presence = Arc::new(Presence::of_a_pair());
     let sender = Spinning { end: sender, register: Arc::clone(&presence) };
     (sender, Spinning { end: receiver, register: presence })
 }

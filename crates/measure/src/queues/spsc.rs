@@ -145,7 +145,7 @@ impl Implementation for Spsc {
         let own = || Own { slots: unsafe { Reach::of(&row) }, seen: Cell::new(0) };
         let (head, tail) = (Index(AtomicUsize::new(0)), Index(AtomicUsize::new(0)));
         let (producer, consumer, within_lot) = (own(), own(), lot(capacity) - 1);
-        let ring = Ring { producer, tail, head, consumer, within_lot, presence: Presence::new(), row };
+        let ring = Ring { producer, tail, head, consumer, within_lot, presence: Presence::of_a_pair(), row };
         let ring = Arc::new(ring);
         let sender = SpscSender { share: Share::of(Arc::clone(&ring)), tail: 0 };
         Ok(spinning::ends_within(sender, SpscReceiver { share: Share::of(ring), head: 0 }))
