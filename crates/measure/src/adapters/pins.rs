@@ -45,10 +45,12 @@ pub(super) fn bind(
     let tree = Tree::of(root);
     for (role, thread) in roles.into_iter().enumerate() {
         if !tree.threads.contains_key(&thread) {
-            return Err(match owner(thread) {
-                Some(owner) => AdapterError::ForeignThread { role, thread, owner },
-                None => AdapterError::NoThread { role, thread },
-            });
+            match owner(thread) {
+                // It has begun since.
+                Some(owner) if tree.processes.contains_key(&owner) => {}
+                Some(owner) => return Err(AdapterError::ForeignThread { role, thread, owner }),
+                None => return Err(AdapterError::NoThread { role, thread }),
+            }
         }
     }
     for ((role, thread), cpu) in roles.into_iter().enumerate().zip(cpus) {

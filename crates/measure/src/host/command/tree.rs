@@ -58,7 +58,7 @@ pub(crate) fn processes(roots: impl Iterator<Item = u32>, most: usize) -> Vec<(u
     let mut todo: Vec<u32> = known.iter().copied().collect();
     let mut found = Vec::new();
     while let Some(process) = todo.pop() {
-        let threads = numbers_in(&format!("/proc/{process}/task"));
+        let threads = threads_of(process);
         for thread in &threads {
             let children = children_of(&format!("/proc/{process}/task/{thread}/children"));
             todo.extend(children.into_iter().filter(|child| known.len() < most && known.insert(*child)));
@@ -174,6 +174,21 @@ pub fn wait_for(pid: u32, deadline: Instant) -> io::Result<(i32, Usage)> {
         }
         std::thread::sleep(BREATH);
     }
+}
+
+/// The threads of a process. A list that is read while a thread ends may lack one that lives (`next_tid` in Linux's
+/// fs/proc/base.c), so it is read until it says nothing new.
+fn threads_of(process: u32) -> Vec<u32> {
+    const MOST_READS: usize = 8;
+    let mut known = BTreeSet::new();
+    for _ in 0..MOST_READS {
+        let before = known.len();
+        known.extend(numbers_in(&format!("/proc/{process}/task")));
+        if before > 0 && known.len() == before {
+            break;
+        }
+    }
+    known.into_iter().collect()
 }
 
 fn children_of(path: &str) -> Vec<u32> {
