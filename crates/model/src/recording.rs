@@ -152,7 +152,8 @@ impl TrialFailure {
         matches!(self, TrialFailure::NotPinned { .. } | TrialFailure::CpuLost { .. })
     }
 
-    /// The same where a CPU quota stopped the process meanwhile: threads that are stopped do not finish, and seem to be gone, and programs are late.
+    /// The same where a CPU quota stopped the process meanwhile: threads that are stopped do not finish, and seem to be gone,
+    /// and programs are late.
     #[must_use]
     pub fn under_quota(self) -> TrialFailure {
         match self {
