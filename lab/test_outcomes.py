@@ -11,12 +11,14 @@ import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import outcomes
 import power
 import whole
 from cases import all_cases, chosen, lanes, of_names
 from disturbances import DISTURBANCES
+from guest import Boot
 from machines import MACHINES, cpu_set
 
 MACHINE = next(machine for machine in MACHINES if machine.name == "x86-16")
@@ -176,7 +178,7 @@ class Stopped(Case):
         self.fails(files, "full disk early", "not complete", resumed__out=json.dumps(document(complete=False)))
 
 
-class Power(unittest.TestCase):
+class Power(Case):
     def test_what_was_flushed_stays_and_the_rest_by_chance(self) -> None:
         def entry(sector: int, data: bytes, flags: int = 0) -> bytes:
             return struct.pack("<4Q", sector, len(data) // 512, flags, len(data)).ljust(512, b"\0") + data
@@ -191,6 +193,27 @@ class Power(unittest.TestCase):
             disk = kept.read_bytes()
         self.assertEqual(disk[:1024], a + a)
         self.assertTrue(5 < disk.count(b) < 35)
+
+    def cut(self, *boots: Boot) -> outcomes.Outcome:
+        """A case whose boots were these; without mkfs, and without a log of writes, so that nothing is lost."""
+        case = next(it for it in all_cases([MACHINE]) if it.disturbance.kind == "power")
+        with mock.patch.object(power, "ext4", lambda image, _: image.touch()):
+            return power.cut(mock.Mock(boot=mock.Mock(side_effect=boots)), case, 2, lambda boot: None)
+
+    def test_a_run_that_ended_first_is_judged_as_far_as_it_was_cut(self) -> None:
+        first, second = (power.LINE + line for line in LINES.splitlines())
+        cut = Boot([first], {}, 1.0, False)
+        files = self.left(kept=(0, LINES.splitlines()[0], ""), document=(0, document(), ""), kept_after=(0, LINES, ""))
+        files = {path.replace("it/", "power/"): text for path, text in files.items()}
+        ended = Boot([second, "@@ 9 ended with 0"], files, 1.0, True)
+        self.assertTrue(self.cut(ended).too_slow)
+        for boots in ((cut, ended), (cut, Boot(), ended)):
+            outcome = self.cut(*boots)
+            self.assertEqual((outcome.wrong, outcome.too_slow), ([], False))
+            self.assertIn(f"cut {len(boots) - 1} times", outcome.seen)
+        ended.files["power/kept-after/out"] = ""
+        self.assertIn("lost by resuming", " ".join(self.cut(cut, ended).wrong))
+        self.assertIn("did not end by itself", " ".join(self.cut(cut, cut, cut).wrong))
 
 
 class Whole(unittest.TestCase):
