@@ -14,7 +14,7 @@ from machines import Machine
 @dataclass
 class Outcome:
     """What came of a case: what is wrong, and in a few words what was seen; or that the machine was too slow: the run had
-    ended before it happened."""
+    ended before it was disturbed."""
 
     wrong: list[str] = field(default_factory=list)
     seen: str = ""

@@ -18,8 +18,8 @@ LINE = "@line "
 
 
 def cut(guests: Guests, case: Case, cuts: int, keep: Callable[[Boot], None]) -> Outcome:
-    """What came of it: every line that was on the console when the power was cut is in the file afterwards. A run that ends
-    before its power is cut once more has been read and ended by then; before the first cut it shows nothing."""
+    """What came of it: every line that was on the console when the power was cut is in the file afterwards. Where a run ends
+    before its next cut, what was cut before is judged; before the first, the case shows nothing."""
     outcome = Outcome()
     # Commits lie a third of a second apart; the moment is drawn, the same each time for a case.
     chance = random.Random(f"{case.machine.name} {case.probe.name}")
@@ -48,7 +48,9 @@ def cut(guests: Guests, case: Case, cuts: int, keep: Callable[[Boot], None]) -> 
             keep(boot)
             said += [line.removeprefix(LINE) for line in boot.lines if line.startswith(LINE + "{")]
             if number == 0 and boot.ended_itself:
-                outcome.too_slow = True
+                outcome.too_slow = ENDED_WELL in ending(boot)
+                if not outcome.too_slow:
+                    outcome.wrong.append(f"the first boot, which was to be cut, {ending(boot) or 'measured nothing'}")
                 return outcome
             if last or boot.ended_itself:
                 outcome.wrong += ended(boot, said)
@@ -85,15 +87,22 @@ def lose(kept: Path, log: Path, chance: random.Random) -> None:
                 disk.write(data)
 
 
+ENDED_WELL = " ended with 0"
+
+
+def ending(boot: Boot) -> str:
+    """How the command of a boot ended, as the machine said it."""
+    return next((line for line in boot.lines if " ended with " in line), "")
+
+
 def ended(boot: Boot, said: list[str]) -> list[str]:
     """What is wrong in the last boot, which nothing cut."""
     if not boot.ended_itself:
         return [f"the last boot did not end by itself: {boot.lines[-1] if boot.lines else 'no line'}"]
     wrong = []
     left = Left(boot.files, "power")
-    ending = next((line for line in boot.lines if " ended with " in line), "")
-    if " ended with 0" not in ending:
-        wrong.append(f"`--resume` {ending or 'did not end'}")
+    if ENDED_WELL not in ending(boot):
+        wrong.append(f"`--resume` {ending(boot) or 'did not end'}")
     # Those of the last boot came after the last cut.
     now = {line.removeprefix(LINE) for line in boot.lines if line.startswith(LINE + "{")}
     earlier = [line for line in said if line not in now]

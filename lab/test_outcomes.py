@@ -207,6 +207,8 @@ class Power(Case):
         files = {path.replace("it/", "power/"): text for path, text in files.items()}
         ended = Boot([second, "@@ 9 ended with 0"], files, 1.0, True)
         self.assertTrue(self.cut(ended).too_slow)
+        refused = self.cut(Boot(["@@ 9 ended with 3 no CPU"], {}, 1.0, True))
+        self.assertEqual((refused.too_slow, "ended with 3" in " ".join(refused.wrong)), (False, True))
         for boots in ((cut, ended), (cut, Boot(), ended)):
             outcome = self.cut(*boots)
             self.assertEqual((outcome.wrong, outcome.too_slow), ([], False))
