@@ -43,8 +43,14 @@ static struct {
 static sem_t named, go, over, leave;
 
 // ---- spsc: each end keeps its index and a copy of the other's; the consumer gives places back in lots, a power of two,
-// and what it has emptied when it finds nothing more.
-static struct { APART atomic_size_t head; APART atomic_size_t tail; APART uint64_t *slots; size_t places, within_lot; } ring;
+// and what it has emptied when it finds nothing more. Few places lie beside the tail, all others on lines
+// of their own.
+enum { BESIDE = 15 };
+static struct {
+    APART atomic_size_t head;
+    APART atomic_size_t tail; uint64_t beside[BESIDE];
+    APART uint64_t *slots; size_t places, within_lot;
+} ring;
 struct end { size_t own, seen; };
 
 static __attribute__((cold, noinline)) size_t begin_a_lap(void) { return 0; } // a jump that is foreseen, as in the native one
@@ -196,7 +202,7 @@ static void *role(void *number) {
 static const char *option(const char *line, const char *key) { return (line = strstr(line, key)) ? line + strlen(key) : ""; }
 // Memory whose pages are there: a first lap of page faults would be timed otherwise.
 static uint64_t *words(size_t count) {
-    uint64_t *all = malloc(count * sizeof *all);
+    uint64_t *all = aligned_alloc(128, (count * sizeof *all + 127) / 128 * 128);
     if (!all) fprintf(stderr, "no memory for %zu numbers\n", count), exit(1);
     return memset(all, 1, count * sizeof *all);
 }
@@ -217,8 +223,11 @@ static void perform(const char *line) {
         : !pass.capacity || pass.capacity > PERMITS - 1 ? "the capacity has to be 1 to 4194302" : NULL;
     if (refusal) { printf("error %s\n", refusal); return; }
     ring.places = pass.capacity + 1, bounded.places = pass.capacity;
-    ring.within_lot = (pass.capacity < 8 ? 1 : pass.capacity < 16 ? 2 : pass.capacity < 32 ? 4 : 8) - 1;
-    uint64_t *slots = ring.slots = bounded.slots = words(ring.places);
+    size_t most = ring.places <= BESIDE ? pass.capacity : pass.capacity / 4, lot = 1;
+    while (lot < 8 && 2 * lot <= most) lot *= 2;
+    ring.within_lot = lot - 1;
+    uint64_t *slots = bounded.slots = words(ring.places);
+    ring.slots = ring.places <= BESIDE ? ring.beside : slots;
     atomic_store(&ring.head, 0), atomic_store(&ring.tail, 0);
     atomic_store(&bounded.free, (unsigned)pass.capacity), atomic_store(&bounded.items, 0);
     for (int me = 0; me < 2; me++)

@@ -55,6 +55,11 @@ impl<S> Row<S> {
         self.len == 0
     }
 
+    /// All of them.
+    pub fn places(&self) -> &[S] {
+        &self.all[self.first..self.first + self.len]
+    }
+
     /// The place at a position.
     #[inline(always)]
     pub fn at(&self, position: usize) -> &S {
@@ -62,8 +67,8 @@ impl<S> Row<S> {
     }
 }
 
-/// Where the places of a row lie, for an end that keeps this in registers: through the row each access would read pointer
-/// and length from memory and compare.
+/// Where the places of a ring lie, for an end that keeps this in registers: through a row each access would read pointer and
+/// length from memory and compare.
 pub struct Reach<S> {
     first: NonNull<S>,
     len: usize,
@@ -79,12 +84,12 @@ impl<S> fmt::Debug for Reach<S> {
 }
 
 impl<S> Reach<S> {
-    /// Of a row.
+    /// Of places.
     ///
     /// # Safety
-    /// The row outlives what is made, and is not moved out of what owns it before.
-    pub unsafe fn of(row: &Row<S>) -> Reach<S> {
-        Reach { first: NonNull::from(&row.all[row.first..row.first + row.len]).cast(), len: row.len }
+    /// They outlive what is made, and stay where they are: no `Box` of them is moved before.
+    pub unsafe fn of(places: &[S]) -> Reach<S> {
+        Reach { first: NonNull::from(places).cast(), len: places.len() }
     }
 
     /// How many places.
@@ -100,7 +105,7 @@ impl<S> Reach<S> {
     #[inline(always)]
     pub unsafe fn at(&self, position: usize) -> &S {
         debug_assert!(position < self.len, "place {position} of {}", self.len);
-        // SAFETY: the row is there, as whoever made this promised, and has a place at this position.
+        // SAFETY: the places are there, as whoever made this promised, and has a place at this position.
         unsafe { self.first.add(position).as_ref() }
     }
 }
@@ -118,7 +123,7 @@ mod tests {
             assert!(begin.is_multiple_of(APART) && begin - all < APART);
             assert!(all + size_of_val(&*row.all) - end >= APART, "{len}");
             // SAFETY: the row is there until the end of the loop.
-            let reach = unsafe { Reach::of(&row) };
+            let reach = unsafe { Reach::of(row.places()) };
             assert_eq!(reach.places(), len);
             for position in 0..len {
                 // SAFETY: the position lies in the row.

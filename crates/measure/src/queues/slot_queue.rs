@@ -63,7 +63,7 @@ impl Implementation for SlotQueue {
         }
         let row = Arc::new(Row::new(capacity, M::Slot::empty)?);
         // SAFETY: the ends that keep these keep the row too.
-        let [slots, same] = [unsafe { Reach::of(&row) }, unsafe { Reach::of(&row) }];
+        let [slots, same] = [unsafe { Reach::of(row.places()) }, unsafe { Reach::of(row.places()) }];
         let sender = SlotSender { _row: Arc::clone(&row), slots, tail: 0, free: 0, lot: lot(capacity) };
         Ok(spinning::ends(sender, SlotReceiver { _row: row, slots: same, head: 0 }))
     }
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_producer_goes_on_when_a_lot_is_free() {
-        promises::gives_places_back_in_lots::<SlotQueue>();
+        promises::gives_places_back_in_lots::<SlotQueue>(8, 2);
     }
 
     #[test]

@@ -271,7 +271,7 @@ pub mod promises {
 
     /// It holds exactly its capacity in order, lap after lap, and frees once what is left in it.
     pub fn holds_exactly<S: Implementation, M: Message>() {
-        for capacity in [1, 2, 3, 10, 17] {
+        for capacity in [1, 2, 3, 10, 14, 15, 17] {
             let (mut sender, mut receiver) = open::<S, M>(capacity);
             for lap in 0..3 {
                 for number in 0..capacity as u64 {
@@ -294,17 +294,19 @@ pub mod promises {
         }
     }
 
-    /// The producer of a ring of eight goes on when two places are free, and all come back.
-    pub fn gives_places_back_in_lots<S: Implementation>() {
-        let (mut sender, mut receiver) = open::<S, u64>(8);
-        (0..8).for_each(|number| assert!(sender.try_send(number).is_ok()));
-        assert_eq!(receiver.try_receive(), Ok(0));
-        assert!(sender.try_send(8).is_err(), "one of a lot of two");
-        assert_eq!(receiver.try_receive(), Ok(1));
-        assert!(sender.try_send(8).is_ok() && sender.try_send(9).is_ok());
-        (2..10).for_each(|number| assert_eq!(receiver.try_receive(), Ok(number)));
+    /// The producer of a ring goes on when a lot of so many places is free, and all come back.
+    pub fn gives_places_back_in_lots<S: Implementation>(capacity: u64, lot: u64) {
+        let (mut sender, mut receiver) = open::<S, u64>(capacity as usize);
+        (0..capacity).for_each(|number| assert!(sender.try_send(number).is_ok()));
+        (0..lot - 1).for_each(|number| assert_eq!(receiver.try_receive(), Ok(number)));
+        assert!(sender.try_send(capacity).is_err(), "{} of a lot of {lot}", lot - 1);
+        assert_eq!(receiver.try_receive(), Ok(lot - 1));
+        let all = capacity + lot;
+        (capacity..all).for_each(|number| assert!(sender.try_send(number).is_ok(), "{number}"));
+        assert!(sender.try_send(all).is_err(), "{capacity} places");
+        (lot..all).for_each(|number| assert_eq!(receiver.try_receive(), Ok(number)));
         assert!(receiver.try_receive().is_err());
-        (0..8).for_each(|number| assert!(sender.try_send(number).is_ok(), "all places are back"));
+        (0..capacity).for_each(|number| assert!(sender.try_send(number).is_ok(), "all places are back"));
     }
 
     /// A batch goes in as a whole or not at all, at whatever place of the ring it begins, and comes out in order; what is
