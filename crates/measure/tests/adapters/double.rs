@@ -175,6 +175,8 @@ impl Drop for Worker {
 struct Roles {
     pass: Pass,
     workers: [Worker; 2],
+    /// Those that come after `go` in their place, and are still there when they are looked at.
+    late: Vec<Worker>,
 }
 
 fn prepare(pass: Pass, misdeed: &str) -> Roles {
@@ -194,7 +196,7 @@ fn prepare(pass: Pass, misdeed: &str) -> Roles {
     }
     let early = if misdeed == "early" { "\nns 5" } else { "" };
     say(&format!("role 0 {}\nrole 1 {}{early}", tids[0], tids[1]));
-    Roles { pass, workers }
+    Roles { pass, workers, late: Vec::new() }
 }
 
 fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
@@ -223,11 +225,10 @@ fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
     let shared = Arc::new(Shared::new());
     let (tell, told) = channel();
     let mut said = [Said::default(), Said::default()];
-    let late: Vec<Worker>;
     let workers = match (misdeed, others) {
         ("late-threads", _) => {
-            late = vec![Worker::start(), Worker::start()];
-            [&late[0], &late[1]]
+            roles.late = vec![Worker::start(), Worker::start()];
+            [&roles.late[0], &roles.late[1]]
         }
         (_, Some(others)) => [&others[0], &others[1]],
         _ => [&roles.workers[0], &roles.workers[1]],
@@ -256,10 +257,6 @@ fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
         said[role] = one;
     }
     answer(&pass, &said, misdeed);
-    if misdeed == "late-threads" {
-        // They are still there when they are looked at.
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// Looks at the clock for as long as messages may take, and says what the other role should have.
