@@ -15,7 +15,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewer events are no distribution: the table has them.
 const FEWEST_EVENTS: u64 = 20;
@@ -223,9 +223,10 @@ pub fn chosen(series: &[SeriesDoc]) -> Vec<&SeriesDoc> {
 /// other are of the same CPUs where they can be.
 fn placed_everywhere<'a>(kinds: &[Vec<&'a SeriesDoc>]) -> Option<&'a [u32]> {
     let (first, rest) = kinds.split_first()?;
-    let is_in = |kind: &Vec<&SeriesDoc>, placement: &[u32]| kind.iter().any(|one| one.placement == placement);
+    let placements = |kind: &Vec<&'a SeriesDoc>| kind.iter().map(|one| one.placement.as_slice()).collect();
+    let rest: Vec<BTreeSet<&[u32]>> = rest.iter().map(placements).collect();
     let mut common = first.clone();
-    common.retain(|one| rest.iter().all(|kind| is_in(kind, &one.placement)));
+    common.retain(|one| rest.iter().all(|kind| kind.contains(one.placement.as_slice())));
     common.sort_by(|a, b| p99(a).total_cmp(&p99(b)));
     common.dedup_by_key(|one| &one.placement);
     common.get(common.len() / 2).map(|one| one.placement.as_slice())
