@@ -32,9 +32,10 @@ pub use topology::{
     AgreementDoc, ClassDoc, EvidenceDoc, InferredDoc, InferredLevelDoc, LevelDoc, ReportedDoc, StructureView,
     SuspectDoc, TopologyDoc,
 };
-pub use trials::{CpuLoadDoc, KneeDoc, LoadDoc, QueueCellDoc, SpinDoc};
+pub use trials::{BatchesDoc, CpuLoadDoc, GainDoc, KneeDoc, LoadDoc, QueueCellDoc, SpinDoc};
 
-use crate::RunReport;
+use crate::{RunReport, SeriesReport};
+use coretalk_measure::external::forks;
 use coretalk_model::Departure;
 use coretalk_model::compare::{Comparison, Overview};
 use coretalk_model::stats::Estimate;
@@ -75,6 +76,8 @@ pub struct Document<'a> {
     pub(crate) series: Vec<SeriesDoc>,
     /// Up to which rate each queue keeps up; filled by `queue --rate-sweep`.
     knees: Vec<KneeDoc>,
+    /// What each queue gains by larger batches; filled by `queue --batch` without a rate.
+    batches: Vec<BatchesDoc>,
     /// What the machine did while it was watched; null where too few passes were made to say.
     watch: Option<WatchDoc<'a>>,
     /// How busy the measured threads kept each CPU while the run went on; filled by `queue`.
@@ -131,6 +134,9 @@ pub struct RunDoc {
     segments: u32,
     /// Version of the tool that measured.
     tool_version: String,
+    /// Processes that were asked for of each runtime in another language (`--forks`, else five), in each segment; null where
+    /// no such process made a pass.
+    processes_asked: Option<u32>,
 }
 
 /// A CPU that went away while it was measured.
@@ -171,6 +177,7 @@ impl<'a> Document<'a> {
             matrices,
             series: series(report),
             knees: knees(report),
+            batches: batches(report),
             comparisons: report.place.iter().flat_map(ComparisonDoc::of_all).collect(),
             advice: trials::spins(report).into_iter().map(AdviceEntry::Spin).collect(),
             watch: report.watch().map(WatchDoc::of),
@@ -221,9 +228,21 @@ fn knees(report: &RunReport) -> Vec<KneeDoc> {
     results.flat_map(coretalk_model::queue::sweeps).map(|sweep| KneeDoc::of(&sweep)).collect()
 }
 
+fn batches(report: &RunReport) -> Vec<BatchesDoc> {
+    let results = report.series.iter().map(|series| &series.result);
+    let curves = results.flat_map(coretalk_model::queue::batch_curves);
+    curves.filter(|curve| curve.rate_per_s.is_none()).filter_map(|curve| BatchesDoc::of(&curve)).collect()
+}
+
 /// The load of a run of queues.
 fn load(report: &RunReport) -> Option<LoadDoc> {
     report.series.as_ref()?.load_of_queues().map(LoadDoc::of)
+}
+
+/// How many processes of each runtime were asked for, where one made a pass.
+fn processes_asked(series: &SeriesReport) -> Option<u32> {
+    let has_some = series.result.trials.iter().any(|trial| !trial.processes.is_empty());
+    has_some.then(|| forks(&series.settings.options))
 }
 
 /// Tails first, then every distribution of every trial in the order of the plan; cells of matrices stand there.
@@ -258,6 +277,7 @@ impl RunDoc {
             tags: header.tags.clone(),
             segments: header.segments,
             tool_version: header.tool_version.clone(),
+            processes_asked: report.series.as_ref().and_then(processes_asked),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What follows from trials beside their numbers: how long to look before sleeping, how busy CPUs were, what a cell of a
 //! queue has beside its throughput.
 
-use super::{Ci, ValueDoc, known, significant};
+use super::{Ci, ValueDoc, ci, known, significant};
 use crate::RunReport;
-use coretalk_model::queue::{QueueCell, Sweep, both};
+use coretalk_model::queue::{BatchCurve, QueueCell, Sweep, both};
 use coretalk_model::series::LoadCurve;
 use coretalk_model::wait::{Crossover, crossovers};
 use schemars::JsonSchema;
@@ -74,13 +74,9 @@ pub struct KneeDoc {
 
 impl KneeDoc {
     pub(super) fn of(sweep: &Sweep<'_>) -> KneeDoc {
-        let text = |text: &str| ValueDoc::Text(text.to_owned());
-        let capacity = ValueDoc::Number(sweep.capacity as f64);
-        let parameters =
-            [("queue", text(sweep.queue)), ("payload", text(sweep.payload)), ("capacity", capacity)];
         let (knee, doubling) = (sweep.knee(), sweep.doubling());
         KneeDoc {
-            parameters: parameters.map(|(name, value)| (name.to_owned(), value)).into(),
+            parameters: of_a_queue(sweep.queue, sweep.payload, sweep.capacity),
             placement: sweep.placement.iter().map(|cpu| cpu.0).collect(),
             rates: sweep.steps.len() as u64,
             keeps_per_s: knee.holds_at.and_then(known),
@@ -90,6 +86,65 @@ impl KneeDoc {
             p99_doubled_per_s: doubling.ends_by.and_then(known),
         }
     }
+}
+
+/// What a queue gains by larger batches, of `queue --batch` without a rate.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BatchesDoc {
+    /// `queue`, `payload` and `capacity`.
+    parameters: BTreeMap<String, ValueDoc>,
+    /// Producer and consumer.
+    placement: Vec<u32>,
+    /// The smallest size, which the others are held against.
+    smallest: u64,
+    /// Every other size, rising.
+    gains: Vec<GainDoc>,
+    /// The size that passes most of those that are shown to pass more than the smallest; null where none is.
+    best: Option<u64>,
+}
+
+/// What one size of batches gains.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct GainDoc {
+    /// Messages that are sent, and received, at once.
+    batch: u64,
+    /// Messages per second ÷ those with the smallest size; null where the two were not measured in one state, or two
+    /// threads that poll share a CPU.
+    gain: Option<f64>,
+    /// Its interval: every quotient of two values of both intervals, which is wider than 95 % need; null where those do not
+    /// hold at 95 %.
+    ci: Option<Ci>,
+}
+
+impl BatchesDoc {
+    /// Of a curve without a rate; `None` where it has fewer than two sizes.
+    pub(super) fn of(curve: &BatchCurve<'_>) -> Option<BatchesDoc> {
+        let (first, others) = curve.steps.split_first().filter(|(_, others)| !others.is_empty())?;
+        let gain = |step| {
+            let gain = curve.gain(step);
+            GainDoc {
+                batch: step.batch,
+                gain: gain.as_ref().and_then(|gain| significant(gain.point)),
+                ci: gain.as_ref().and_then(ci),
+            }
+        };
+        Some(BatchesDoc {
+            parameters: of_a_queue(curve.queue, curve.payload, curve.capacity),
+            placement: curve.placement.iter().map(|cpu| cpu.0).collect(),
+            smallest: first.batch,
+            gains: others.iter().map(gain).collect(),
+            best: curve.best().map(|(batch, _)| batch),
+        })
+    }
+}
+
+/// What tells a queue from others of a run.
+fn of_a_queue(queue: &str, payload: &str, capacity: u64) -> BTreeMap<String, ValueDoc> {
+    let text = |text: &str| ValueDoc::Text(text.to_owned());
+    let capacity = ValueDoc::Number(capacity as f64);
+    [("queue", text(queue)), ("payload", text(payload)), ("capacity", capacity)]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
 }
 
 /// CPU time of measured threads over the run.

@@ -385,6 +385,15 @@ fn batches_are_a_table_a_chart_and_series_of_their_own_and_resume() {
     };
     assert!(rate("mutex", 64.0) > 4.0 * rate("mutex", 1.0), "one lock for 64 messages: {series:?}");
     assert!(rate("spsc", 64.0) > 1.2 * rate("spsc", 1.0), "one index for 64 messages");
+    for batches in document["batches"].as_array().unwrap() {
+        let queue = batches["parameters"]["queue"].as_str().unwrap();
+        assert_eq!((&batches["smallest"], &batches["best"]), (&1.into(), &64.into()), "{batches}");
+        let of_64 = &batches["gains"][1];
+        let [low, high] = [0, 1].map(|end| of_64["ci"][end].as_f64().unwrap());
+        let times = rate(queue, 64.0) / rate(queue, 1.0);
+        assert!(of_64["batch"] == 64 && low < times && times < high, "{times}: {batches}");
+    }
+    assert_eq!(document["batches"].as_array().unwrap().len(), 2);
     let csv = tool.done(&["export", "batches", "--format", "csv"]).out;
     assert!(csv.lines().any(|line| line.contains(",batch,")), "{csv}");
     let page = tool.path().join("page.html");
@@ -406,6 +415,7 @@ fn batches_at_a_rate_show_the_delay_of_their_ends_and_what_does_not_fit_is_refus
     assert!(screen.lines().any(|line| line.contains("first p50") && line.contains("last p50")), "{screen}");
     assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
     let document = document(&tool, &["export", "paced", "--format", "json"]);
+    assert_eq!(document["batches"].as_array().unwrap().len(), 0, "a rate is kept, not gained");
     let views = |view: &str| -> Vec<f64> {
         let all = document["series"].as_array().unwrap().iter();
         let of_view = all.filter(|one| one["parameters"]["view"] == view);

@@ -181,7 +181,7 @@ fn a_run_with_runtimes_is_resumed_and_compared() {
     ));
     assert!(other.code == 2 && other.err.contains("differs"), "{}", other.err);
     let whole = tool.json(&words("--resume half --machine sim:chiplet-16 -q --format json"));
-    assert_eq!(whole["run"]["complete"], true);
+    assert_eq!((&whole["run"]["complete"], &whole["run"]["processes_asked"]), (&true.into(), &2.into()));
     let cell = &whole["matrices"][0]["cells"][0];
     let processes = cell["runtime"]["processes"].as_array().unwrap().len();
     assert!((3..=4).contains(&processes), "those of each segment are others: {cell}");
