@@ -7,7 +7,7 @@
 
 use coretalk_model::stats::{
     ANALYSES, Analysis, Decision, Estimate, Key, LineScratch, Pass, decide, drift, drift_interval,
-    elementary, fixed_interval, median, passes_interval, summarize_lines,
+    elementary, fixed_interval, median, passes_interval, processes_interval, summarize_lines,
 };
 use std::fmt::Write as _;
 
@@ -34,6 +34,27 @@ fn ignoring_drift_covers_too_little_and_the_test_sees_it() {
     let row = tally(drift, &short, FEW_CELLS);
     for (passes, score) in &row.independent {
         assert!(score.coverage < 0.88, "{passes} passes taken as independent cover {}", score.coverage);
+    }
+}
+
+/// One program under two names: what the intervals of both tell apart although nothing differs.
+#[test]
+fn one_program_under_two_names_is_hardly_ever_told_apart() {
+    const PROCESSES: u64 = 5;
+    let pairs = if ACCEPTANCE { 200_000 } else { 20_000 };
+    for (analysis, passes) in [(Analysis::FIRST, 8), (Analysis::SECOND, 24)] {
+        // Processes lie a tenth apart, passes of one a hundredth.
+        let interval = |key: Key| {
+            let value = |pass: u64| {
+                100.0 * (1.0 + 0.1 * key.normal(pass % PROCESSES)) * (1.0 + 0.01 * key.with(7).normal(pass))
+            };
+            let passes: Vec<_> = (0..passes).map(|pass| ((pass % PROCESSES) as u32, value(pass))).collect();
+            processes_interval(&passes, analysis, 0.0).unwrap()
+        };
+        let is_apart = |pair: &u64| !interval(Key::of(&[*pair, 0])).overlaps(&interval(Key::of(&[*pair, 1])));
+        let apart = (0..pairs).filter(is_apart).count() as f64 / pairs as f64;
+        println!("{passes} passes of {PROCESSES} processes: {:.2} % told apart", 100.0 * apart);
+        assert!(apart > 0.0 && apart <= 0.005, "{apart}");
     }
 }
 
