@@ -60,9 +60,10 @@ def cut(guests: Guests, case: Case, cuts: int, keep: Callable[[Boot], None]) -> 
             number += 1
 
 
-# A log of writes as dm-log-writes defines it: an entry of a sector, then its data; the first sector is the log's own.
+# A log of writes as dm-log-writes defines it: an entry of a sector, then its data; the first sector is the log's own. QEMU
+# leaves the field for the length at 0: what was written is as long as its sectors, and only what was discarded has no data.
 SECTOR = 512
-FLUSH = 1
+FLUSH, DISCARD = 1, 4
 
 
 def lose(kept: Path, log: Path, chance: random.Random) -> None:
@@ -73,13 +74,13 @@ def lose(kept: Path, log: Path, chance: random.Random) -> None:
     with open(log, "rb") as entries:
         entries.seek(SECTOR)
         while len(head := entries.read(SECTOR)) == SECTOR:
-            sector, sectors, flags, length = struct.unpack_from("<4Q", head)
+            sector, sectors, flags = struct.unpack_from("<3Q", head)
             if not (sectors or flags):
                 break
             if flags & FLUSH:
                 flushed = len(writes)
-            if length:
-                writes.append((sector * SECTOR, entries.read(length)))
+            if not flags & DISCARD:
+                writes.append((sector * SECTOR, entries.read(sectors * SECTOR)))
     with open(kept, "r+b") as disk:
         for number, (at, data) in enumerate(writes):
             if number < flushed or chance.random() < 0.5:

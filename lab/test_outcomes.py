@@ -181,7 +181,7 @@ class Stopped(Case):
 class Power(Case):
     def test_what_was_flushed_stays_and_the_rest_by_chance(self) -> None:
         def entry(sector: int, data: bytes, flags: int = 0) -> bytes:
-            return struct.pack("<4Q", sector, len(data) // 512, flags, len(data)).ljust(512, b"\0") + data
+            return struct.pack("<4Q", sector, len(data) // 512, flags, 0).ljust(512, b"\0") + data
 
         a, b = b"a" * 512, b"b" * 512
         writes = [entry(0, a), entry(1, a), entry(0, b"", power.FLUSH)] + [entry(sector, b) for sector in range(2, 42)]
