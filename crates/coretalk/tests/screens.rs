@@ -356,7 +356,7 @@ fn a_simulated_run_sends_nobody_to_the_doctor_of_this_machine() {
 #[test]
 fn doubtful_and_missing_cells_are_marked_and_explained() {
     let text = screen(&samples::desktop(), &Style { by: By::Thread, ..at(250) });
-    assert!(text.contains("! 1 of 495 pairs in doubt: drift 1 pair"), "{text}");
+    assert!(text.contains("! 1 of 495 pairs doubtful: drift 1 pair"), "{text}");
     assert!(text.contains("1 pair not measured: CPU 9 was taken away during the run"), "{text}");
     assert!(text.lines().any(|line| line.contains('│') && line.contains('!')), "{text}");
     assert!(text.lines().any(|line| line.contains('│') && line.contains('·')), "{text}");

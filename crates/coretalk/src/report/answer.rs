@@ -71,7 +71,7 @@ pub(super) fn answer(report: &RunReport, map: &LatencyMap) -> Option<Answer> {
         true => by_distance(map, &report.topology),
         false => by_kinds(&classes, &report.topology),
     };
-    let doubt = is_in_doubt(map).then_some("most pairs are in doubt");
+    let doubt = is_in_doubt(map).then_some("most pairs are doubtful");
     (!answer.said.is_empty()).then_some(Answer { doubt, ..answer })
 }
 

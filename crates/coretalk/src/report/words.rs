@@ -429,7 +429,7 @@ pub fn cell_doubts(all: &Overall) -> Vec<Block<'static>> {
             .map(|(flag, cells)| format!("{} {}", flag.name(), count(*cells, "pair")))
             .collect();
         blocks.push(Block::Doubt(format!(
-            "{} of {} in doubt: {}",
+            "{} of {} doubtful: {}",
             grouped(all.doubtful as i64),
             count(all.measured, "pair"),
             flags.join(", ")

@@ -55,7 +55,7 @@ fn a_variation_is_not_spoken_of_as_speed() {
     let said = tool.done(&run).out;
     let flat = flat(&said);
     assert!(flat.contains("time stamps from the same group vary less"), "{said}");
-    assert!(!said.contains("faster") && !said.contains("240 of 240 pairs in doubt"), "{said}");
+    assert!(!said.contains("faster") && !said.contains("240 of 240 pairs doubtful"), "{said}");
     assert!(flat.contains("±50 % at 95 %"), "{said}");
     // Two CPUs have two directions, and the least variation is 0 by its nature.
     let two = tool.done(&[&run[..], &["--cpus", "0,8"]].concat()).out;
@@ -106,7 +106,7 @@ fn a_clock_that_stands_still_gives_no_zero() {
     let reasons: Vec<String> = cells(&said.out).iter().map(|cell| cell["reason"].to_string()).collect();
     assert!(reasons.iter().all(|reason| reason.contains("too coarse")), "{reasons:?}");
     let screen = tool.call(&[&words[..], &["-q", "--no-save"]].concat()).out;
-    assert!(screen.contains("most pairs are in doubt") && !screen.contains("taskset"), "{screen}");
+    assert!(screen.contains("most pairs are doubtful") && !screen.contains("taskset"), "{screen}");
     assert!(!screen.replace("inferred", "").contains("inf") && !screen.contains("0.00"), "{screen}");
     // A step of 10 µs times nothing at all.
     write(&tool, "coarser.toml", "based_on = 'chiplet-16'\n[counter]\nhz = 1e5");

@@ -83,7 +83,7 @@ fn values(reader: &Reader<'_>, words: &str) -> Vec<f64> {
 /// Every part is the median of its pairs, and the ratio that of the first and the last.
 fn answer(reader: &mut Reader<'_>, said: &Said<'_>) {
     let mut first = None;
-    let sentence = said.sentence.replace(" · ! most pairs are in doubt", "").replace(", near or far", "");
+    let sentence = said.sentence.replace(" · ! most pairs are doubtful", "").replace(", near or far", "");
     for part in sentence.split(", ") {
         let Some(found) = PART.captures(part) else {
             return reader.fail("answer", format!("`{part}` is no distance"));

@@ -25,7 +25,7 @@ pub const PATTERNS: &[Pattern] = &[
         extremes,
     ),
     held("min {a#} (CPUs {p} and {q}) · max {b#} ns (CPUs {r} and {s}) · {n#} pair{es?}", extremes),
-    held("{k#} of {n#} pair{s?} in doubt: {flags}", in_doubt),
+    held("{k#} of {n#} pair{s?} doubtful: {flags}", in_doubt),
     held("{n#} pair{s?} not measured: {reason}", not_measured),
     held("{kernel}+pause:", code),
     held("cas:", code),
@@ -349,7 +349,7 @@ fn in_doubt(reader: &mut Reader<'_>, said: &Said<'_>) {
         "count",
         said.number("k"),
         Some(of_pairs().filter(|cell| doubted(cell)).count() as f64),
-        "pairs in doubt",
+        "pairs doubtful",
     );
     reader.is("count", said.number("n"), Some(of_pairs().count() as f64), "pairs");
     for part in said.text("flags").split(", ") {
