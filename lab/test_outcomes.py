@@ -175,6 +175,9 @@ class Stopped(Case):
         self.fails(files, "full disk early", "does not name", run__err="coretalk: error 28")
         self.fails(files, "full disk early", "lost", kept__out="")
         self.fails(files, "full disk early", "full disk", document__out=json.dumps(document()))
+        fitted = files | {"it/run/code": "0", "it/document/out": json.dumps(document())}
+        self.holds(fitted, "full disk early")
+        self.fails(fitted, "full disk early", "lost", kept__out="")
         self.fails(files, "full disk early", "not complete", resumed__out=json.dumps(document(complete=False)))
 
 
