@@ -2,7 +2,7 @@
 
 import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cases import Case
@@ -12,12 +12,15 @@ from outcomes import Outcome
 
 @dataclass
 class Results:
-    """What came of machines as a whole and of cases, why machines were left out, and for which cases no time was left."""
+    """What came of machines as a whole and of cases, why machines were left out, for which cases no time was left, and what
+    held at the second try alone."""
 
-    machines: dict[str, Outcome]
-    cases: list[tuple[Case, Outcome]]
-    skipped: dict[str, str]
-    late: list[Case]
+    machines: dict[str, Outcome] = field(default_factory=dict)
+    cases: list[tuple[Case, Outcome]] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+    late: list[Case] = field(default_factory=list)
+    # What was wrong in what held when it was run once more.
+    once: list[str] = field(default_factory=list)
 
     @property
     def wrong(self) -> list[str]:
@@ -61,7 +64,15 @@ def added(earlier: Results, later: Results) -> Results:
         [pair for pair in earlier.cases if str(pair[0]) not in again] + later.cases,
         {name: why for name, why in {**earlier.skipped, **later.skipped}.items() if name not in later.machines},
         [case for case in earlier.late + later.late if str(case) not in ran],
+        earlier.once + later.once,
     )
+
+
+def tried_again(first: Results, second: Results) -> Results:
+    """What came of a first try and, of what did not hold in it, of a second."""
+    both = added(first, second)
+    still = {it.split(": ")[0] for it in both.wrong}
+    return replace(both, once=both.once + [it for it in first.wrong if it.split(": ")[0] not in still])
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -118,6 +129,8 @@ def text(results: Results, machines: Sequence[Machine]) -> str:
     if results.cases:
         pairs = (("probe", "disturbance"), ("probe", "machine"), ("machine", "disturbance"))
         parts += [crossed(results, rows, columns) for rows, columns in pairs]
+    if results.once:
+        parts.append("Held only when it was run once more:\n\n" + "\n".join(f"- {it}" for it in results.once))
     wrong = results.wrong
     parts.append("\n".join(f"- {it}" for it in wrong) if wrong else "Everything that was run held.")
     return "\n\n".join(parts) + "\n"

@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import cases
 import outcomes
 import power
+import tables
 import whole
 from cases import all_cases, chosen, lanes, of_names
 from disturbances import DISTURBANCES
 from guest import Boot
 from machines import MACHINES, cpu_set
+from probes import PROBES
 
 MACHINE = next(machine for machine in MACHINES if machine.name == "x86-16")
 GUEST = {"bare_metal": False, "hypervisor": "tcg", "arch": "x86_64", "clock": {"source": "tsc"}, "throttled": None}
@@ -253,6 +256,22 @@ class Whole(unittest.TestCase):
         self.assertEqual(cpu_set("0-2,8"), {0, 1, 2, 8})
         levels, nodes = whole.seen_by_hwloc('<t><object type="Core" cpuset="0x00000001,,0x00000003"/></t>')
         self.assertEqual((levels, nodes), ({"core": {frozenset({0, 1, 64})}}, 0))
+
+
+class Tables(unittest.TestCase):
+    def test_what_held_at_the_second_try_alone_is_told_and_what_did_not_is_wrong(self) -> None:
+        machine, probe = MACHINE, PROBES[0]
+        one, other = (cases.Case(machine, probe, disturbance(name)) for name in ("nothing", "quota early"))
+        wrong = [(case, outcomes.Outcome(["lost"])) for case in (one, other)]
+        first = tables.Results({machine.name: outcomes.Outcome(["not up"])}, wrong)
+        held = [(one, outcomes.Outcome()), (other, outcomes.Outcome(["lost again"]))]
+        second = tables.Results({machine.name: outcomes.Outcome()}, held)
+        both = tables.tried_again(first, second)
+        self.assertEqual(both.wrong, [f"{machine.name}, {probe.name}, quota early: lost again"])
+        self.assertEqual(both.once, [f"{machine.name}, as a whole: not up", f"{machine.name}, {probe.name}, nothing: lost"])
+        text = tables.text(both, [machine])
+        self.assertIn("Held only when it was run once more", text)
+        self.assertIn("quota early: lost again", text)
 
 
 class Choice(unittest.TestCase):
