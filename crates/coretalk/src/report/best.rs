@@ -171,9 +171,13 @@ fn found(quantity: &Quantity, kinds: &[Kind<'_>]) -> Option<String> {
     };
     // The worst is one that differs: a kind with a wide interval may lie behind it and be told from nothing.
     let Some(last) = others.iter().rev().find(|kind| !is_alike(kind)) else {
-        let ends = [first, others.last()?].map(|kind| kind.numbers[0].said());
-        let all = kinds.len();
-        return Some(format!("{subject}: all {all} alike within their intervals, {}", ends.join(" to ")));
+        let [best, worst] = [first, others.last()?].map(|kind| kind.numbers[0].said());
+        let range = if best == worst { best } else { format!("{best} to {worst}") };
+        let names = match others {
+            [other] => format!("{} and {}", first.name, other.name),
+            _ => format!("all {}", kinds.len()),
+        };
+        return Some(format!("{subject}: {names} are alike within their intervals, {range}"));
     };
     let mut alike: Vec<String> = others.iter().filter(is_alike).map(|kind| kind.name.clone()).collect();
     let more = alike.len().saturating_sub(MOST_ALIKE);

@@ -46,10 +46,14 @@ pub(super) fn blocks(
             more => format!(" {} in the data.", capitalized(&count(more as u64, "more row"))),
         };
         blocks.push(Block::Gap);
+        let shown_as = match judged(series, shown[0]).map(|quantity| quantity.unit) {
+            Some(Unit::PerSecond(what)) => format!(" ({what} per second)"),
+            _ => String::new(),
+        };
         blocks.push(Block::Prose(format!(
             "Runtimes, on the first pair of each relation: how many processes took part, the slowest and the fastest of \
-             them, total time ÷ operations (rare pauses included), collections of garbage over all passes, and the share \
-             of the CPU time that threads beside the two measured ones used.{more}"
+             them{shown_as}, overall the same from all operations and all their time (rare pauses included), collections of \
+             garbage over all passes, and the share of the CPU time that threads beside the two measured ones used.{more}"
         )));
         blocks.push(Block::Table(table(series, &shown)));
         let asked = forks(&series.settings.options) as usize;
@@ -76,14 +80,20 @@ fn relation(report: &RunReport, trial: &TrialResult) -> Option<Relation> {
     }
 }
 
+/// What a trial is judged by.
+fn judged(series: &SeriesReport, trial: &TrialResult) -> Option<&'static Quantity> {
+    let TrialResult { spec, medians_ns, values, .. } = trial;
+    let (name, _) = named_headline(&series.settings, &spec.probe, medians_ns, values)?;
+    probes::quantity(&spec.probe, name)
+}
+
 fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
     let mut columns = ["", "CPUs"].map(Column::words).to_vec();
     columns.extend(["processes", "slowest", "fastest", "overall", "GC", "elsewhere"].map(Column::numbers));
     let asked = forks(&series.settings.options) as usize;
     let rows = trials.iter().map(|trial| {
-        let TrialResult { spec, medians_ns, values, processes, .. } = trial;
-        let judged = named_headline(&series.settings, &spec.probe, medians_ns, values);
-        let quantity = judged.and_then(|(name, _)| probes::quantity(&spec.probe, name));
+        let TrialResult { spec, values, processes, .. } = trial;
+        let quantity = judged(series, trial);
         let unit = quantity.map_or(Unit::Number, |quantity| quantity.unit);
         let [slowest, fastest] = ends(quantity, processes.iter().map(|process| process.value));
         let shown = |value: Option<f64>| Cell::known(value.map(|value| words(value, unit)));

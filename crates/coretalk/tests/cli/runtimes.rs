@@ -52,7 +52,7 @@ fn runtimes_and_native_queues_stand_in_one_run_one_table_and_one_page() {
         "dotnet:semaphoreslim, u64",
         "java:array-blocking-queue u64 same L3 1 u u",
         "u: unclaimed; other threads of the runtime",
-        "total time ÷ operations (rare pauses included)",
+        "(messages per second), overall the same from all operations and all their time",
         "dotnet:semaphoreslim: simulated as semaphore-slim, 1.30 × as slow",
         "Fastest for u64, same L3: spsc at 1, 100.",
     ] {

@@ -90,7 +90,9 @@ impl Workshop<'_> {
         let home =
             self.cache.join(format!("{}-{:016x}", recipe.name, key(recipe, &files, version.as_deref())));
         if !home.is_dir() && (recipe.origin == Origin::Ours || !recipe.build.is_empty()) {
-            building();
+            if !recipe.build.is_empty() {
+                building();
+            }
             self.build(recipe, &files, &home, stop)?;
         }
         Ok(Ready { adapter: self.with_places(recipe, &home, |places| recipe.adapter(places)), version })

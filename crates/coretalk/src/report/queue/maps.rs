@@ -15,8 +15,22 @@ const MOST_ROWS: usize = 32;
 /// Maps with fewer of their cells than this are told by relation only.
 const MAP_SHARE: f64 = 0.5;
 
-/// Every map of the run, those of a queue below its name.
-pub(super) fn every_map(report: &RunReport, series: &SeriesReport, style: &Style) -> Vec<String> {
+/// Every map of the run below what they show, those of a queue below its name; nothing where there is no map.
+pub(super) fn every_map(
+    report: &RunReport,
+    series: &SeriesReport,
+    caption: &str,
+    style: &Style,
+) -> Vec<String> {
+    let maps = by_queue(report, series, style);
+    if maps.is_empty() {
+        return maps;
+    }
+    let caption = Block::Prose(caption.to_owned());
+    terminal::lines(&[caption], style).into_iter().chain([String::new()]).chain(maps).collect()
+}
+
+fn by_queue(report: &RunReport, series: &SeriesReport, style: &Style) -> Vec<String> {
     let matrices = matrices(&series.result);
     let shapes = rates(&matrices, &report.topology);
     if shapes.iter().all(|shape| shape.rows.len() == 1) {

@@ -32,14 +32,17 @@ pub(super) fn prepare(
     let mut building = |recipe: &Recipe| {
         remark(verbosity, Verbosity::Normal, &format!("building the adapter `{}`", recipe.name));
     };
-    let mut notices = Vec::new();
+    let (mut notices, mut is_any_ready) = (Vec::new(), false);
     let mut runtimes: Vec<&str> = externals.iter().map(|external| external.runtime.as_str()).collect();
     runtimes.dedup();
     for runtime in runtimes {
         let recipe = catalogue.find(runtime).ok_or_else(|| no_adapter(runtime, &catalogue))?;
         match machine.prepare_runtime(recipe, &shop, &mut building, stop) {
             None => {}
-            Some(Ok(offered)) => check(runtime, &offered.description, trials, options)?,
+            Some(Ok(offered)) => {
+                check(runtime, &offered.description, trials, options)?;
+                is_any_ready = true;
+            }
             Some(Err(lacking)) if lacking.is_interrupted() => {
                 return Err(Failure::Interrupted("interrupted; nothing was measured".into()));
             }
@@ -47,7 +50,7 @@ pub(super) fn prepare(
         }
     }
     let allowed = allowed(machine);
-    if allowed.len() <= 2 && options.text(HELPERS).is_none() {
+    if is_any_ready && allowed.len() <= 2 && options.text(HELPERS).is_none() {
         notices.push(format!(
             "other threads of runtimes share the measured CPUs, because only {} can be used",
             allowed.named()
