@@ -101,7 +101,7 @@ impl Picos {
     }
 }
 
-/// Parses a rate in events per second: `1M/s`, `250k/s`, `1000/s`, `0.5M/s`.
+/// Parses a rate in events per second: `1M/s`, `250k/s`, `1000/s`, `0.5M/s`; `/s` may be left out.
 ///
 /// # Errors
 /// [`QuantityError`] for anything else, zero, or more than 10¹² per second.
@@ -112,7 +112,8 @@ impl Picos {
 pub fn parse_rate(text: &str) -> Result<f64, QuantityError> {
     const WHAT: &str = "a rate (for example `1M/s`, `250k/s` or `1000/s`)";
     let syntax = || QuantityError::Syntax { text: text.to_owned(), what: WHAT };
-    let per_second = text.trim().strip_suffix("/s").ok_or_else(syntax)?;
+    let per_second = text.trim();
+    let per_second = per_second.strip_suffix("/s").unwrap_or(per_second);
     let (number, scale) = match per_second.chars().last() {
         Some('k' | 'K') => (&per_second[..per_second.len() - 1], 1e3),
         Some('M') => (&per_second[..per_second.len() - 1], 1e6),
@@ -210,9 +211,9 @@ mod tests {
     }
 
     #[test]
-    fn rates_read_with_their_units_only() {
-        assert_eq!(parse_rate("250k/s"), Ok(250_000.0));
-        for text in ["", "5", "/s", "0/s", "-1/s", "1e400/s", "NaN/s", "2T/s"] {
+    fn rates_read_with_and_without_their_unit() {
+        assert_eq!([parse_rate("250k/s"), parse_rate(" 250k ")], [Ok(250_000.0), Ok(250_000.0)]);
+        for text in ["", "5/m", "5s", "/s", "s", "0/s", "-1/s", "1e400/s", "NaN/s", "2T/s"] {
             assert!(parse_rate(text).is_err(), "{text:?} was accepted");
         }
     }

@@ -194,14 +194,14 @@ impl std::fmt::Display for RatesWord {
     }
 }
 
-/// `auto`, or `100k..10M/s`: `/s` may be left out on either side.
+/// `auto`, or `100k..10M/s`.
 pub fn rates(text: &str) -> Result<RatesWord, String> {
     if text == "auto" {
         return Ok(RatesWord::Auto);
     }
-    let (from, to) = text.split_once("..").ok_or("expected FROM..TO, for example `100k..10M/s`")?;
-    let [from, to] = [from, to].map(|end| rate(&format!("{}/s", end.trim().trim_end_matches("/s"))));
-    let (from, to) = (from?, to?);
+    let ends = text.split_once("..").filter(|(from, to)| !from.trim().is_empty() && !to.trim().is_empty());
+    let (from, to) = ends.ok_or("expected FROM..TO, both of them, for example `100k..10M/s`")?;
+    let (from, to) = (rate(from)?, rate(to)?);
     match from < to {
         true => Ok(RatesWord::Between([from, to])),
         false => Err("the first rate must be below the second".into()),

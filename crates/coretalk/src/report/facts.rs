@@ -41,7 +41,7 @@ pub fn probes(rows: &[ProbeRow]) -> Vec<Block<'static>> {
         });
         blocks.push(Block::Gap);
     }
-    blocks.push(Block::Prose("machine code of a timed loop: coretalk probes --asm KERNEL".to_owned()));
+    blocks.push(Block::Prose("machine code of a timed loop: coretalk probes --asm NAME, a kernel, or one of wait:NAME, queue:NAME, contend:NAME and wake:NAME".to_owned()));
     blocks
 }
 
