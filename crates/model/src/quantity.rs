@@ -79,6 +79,8 @@ pub enum Aggregate {
     MedianOverEvents(&'static str),
     /// The sum over passes.
     Sum,
+    /// The sum over all passes, whatever state the machine was in: how many of them did something.
+    SumOverStates,
 }
 
 /// What a probe declares of one of its numbers.
@@ -111,6 +113,8 @@ pub struct Quantity {
     /// Whether time that a CPU lost is what it counts: that time was lost casts no doubt on it, and its passes are not
     /// divided into states of the machine.
     pub lost_time: bool,
+    /// Whether each role of a trial has one of its own, beside what the trial says as a whole.
+    pub of_each_role: bool,
 }
 
 impl Quantity {
@@ -129,6 +133,7 @@ impl Quantity {
             of_median: None,
             compared: false,
             lost_time: false,
+            of_each_role: false,
         }
     }
 
@@ -152,7 +157,7 @@ impl Quantity {
         Quantity::new(id, title, unit, Aggregate::MedianOverPasses)
     }
 
-    /// How often something happened, over all passes.
+    /// How often something happened, over all passes of the largest state.
     pub const fn count(id: &'static str, title: &'static str) -> Quantity {
         Quantity::new(id, title, Unit::Number, Aggregate::Sum)
     }
@@ -185,6 +190,12 @@ impl Quantity {
     #[must_use]
     pub const fn meaning(self, words: &'static str) -> Quantity {
         Quantity { meaning: Some(words), ..self }
+    }
+
+    /// One that each role of a trial has for itself.
+    #[must_use]
+    pub const fn of_each_role(self) -> Quantity {
+        Quantity { of_each_role: true, ..self }
     }
 
     /// In another unit.

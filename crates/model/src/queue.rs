@@ -14,7 +14,7 @@ use crate::series::{SeriesResult, TrialResult};
 use crate::stats::Estimate;
 use crate::{CpuId, Flag};
 
-/// Names of what a pass of `queue` says; every count is a sum over all passes.
+/// Names of what a pass of `queue` says.
 pub mod names {
     /// The probe.
     pub const PROBE: &str = "queue";
@@ -41,9 +41,11 @@ pub mod names {
     /// Of several producers, and of several consumers, the smallest share of the messages that one of them had ÷ an equal
     /// share: 1 where all had as many.
     pub const FAIRNESS: [&str; 2] = ["producer_fairness", "consumer_fairness"];
+    /// The share of all messages that one of them had.
+    pub const SHARE: &str = "share";
     /// The largest share of all messages that one of them had.
     pub const LARGEST: [&str; 2] = ["producer_share_max", "consumer_share_max"];
-    /// Passes that kept the rate.
+    /// Passes that kept the rate, in whatever state the machine was.
     pub const KEPT: &str = "passes_kept";
     /// Passes that did not.
     pub const MISSED: &str = "passes_missed";

@@ -8,6 +8,7 @@ use coretalk_model::histogram::tells;
 use coretalk_model::latency::summary::{counts_mean, counts_percentile, counts_total};
 use coretalk_model::latency::{self, TailSeries};
 use coretalk_model::series::{SeriesSettings, TrialResult, TrialState, Value, displayed_value};
+use coretalk_model::stats::Estimate;
 use coretalk_model::wait::names;
 use coretalk_model::{Flag, Histogram};
 use hdrhistogram::serialization::{Serializer as _, V2Serializer};
@@ -40,6 +41,9 @@ pub struct SeriesDoc {
     pub(crate) histogram_unit_ps: u64,
     /// Quantities of the whole trial, the unit last in the name; they stand with the first distribution of a trial.
     pub(crate) values: BTreeMap<String, Option<f64>>,
+    /// What each CPU of `placement` has for itself, in its order (of several ends of a queue their `share`), with the first
+    /// distribution of a trial; empty where it has nothing.
+    pub(crate) of_roles: Vec<OfRoleDoc>,
     /// The interval of each value, and of the median (`median_ns`), over passes.
     pub(crate) intervals: BTreeMap<String, Option<Ci>>,
     /// How often something happened, over all passes.
@@ -54,6 +58,26 @@ pub struct SeriesDoc {
     pub(crate) flags: Vec<&'static str>,
     /// The gravest doubt, or why there is nothing.
     pub(crate) reason: Option<String>,
+}
+
+/// What one CPU of a trial has for itself.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct OfRoleDoc {
+    /// Quantities, as `values` of the whole trial.
+    values: BTreeMap<String, Option<f64>>,
+    /// The interval of each.
+    intervals: BTreeMap<String, Option<Ci>>,
+}
+
+impl OfRoleDoc {
+    fn of(values: &BTreeMap<String, Estimate>) -> OfRoleDoc {
+        let point = |(name, value): (&String, &Estimate)| (name.clone(), significant(value.point));
+        let interval = |(name, value): (&String, &Estimate)| (name.clone(), ci(value));
+        OfRoleDoc {
+            values: values.iter().map(point).collect(),
+            intervals: values.iter().map(interval).collect(),
+        }
+    }
 }
 
 /// A plateau of a trial.
@@ -274,6 +298,7 @@ impl SeriesDoc {
                 .map(|(name, value)| (name.clone(), significant(value.point)))
                 .chain(compared.map(|(name, count)| (name.clone(), known(*count as f64))))
                 .collect(),
+            of_roles: trial.of_roles.iter().filter(|_| first).map(OfRoleDoc::of).collect(),
             counts: if first { trial.counts.clone() } else { BTreeMap::new() },
             passes: Some(trial.passes),
             states: trial.states.iter().map(|state| TrialStateDoc::of(state, view)).collect(),

@@ -64,11 +64,11 @@ pub struct KneeDoc {
     keeps_per_s: Option<f64>,
     /// The lowest rate that most passes did not keep (at 95 %) above all that most did; null where there is none.
     fails_per_s: Option<f64>,
-    /// The smallest p99 of corrected delays of a rate that is kept, in nanoseconds.
+    /// The smallest p99 of corrected delays of a rate at which no pass fell behind, in nanoseconds.
     p99_least_ns: Option<f64>,
-    /// The highest rate with at most twice that p99, below all with more.
+    /// From the rate of that p99 to this one every rate has at most twice that p99, and no pass of them fell behind.
     p99_within_double_per_s: Option<f64>,
-    /// The lowest rate from which the p99 is more than twice that, or unknown since the rate is not kept.
+    /// From this rate on every rate has more than twice that p99, or is not kept, so that none is known.
     p99_doubled_per_s: Option<f64>,
 }
 

@@ -71,7 +71,9 @@ pub fn blocks(view: &CompareView<'_>) -> Vec<Block<'static>> {
         blocks.extend(remarks(dataset).into_iter().map(Block::Prose));
         blocks.extend(cells(dataset, view.topology()));
     }
-    blocks.extend([Block::Gap, Block::Prose(conclusion(view))]);
+    blocks.push(Block::Gap);
+    blocks.extend(saturated(view).map(Block::Prose));
+    blocks.push(Block::Prose(conclusion(view)));
     if view.files {
         let text = "Files do not record how they were measured or what their groups are: a shift of all \
                     pairs (core \
@@ -105,6 +107,7 @@ pub fn markdown(view: &CompareView<'_>) -> String {
         }
         text.extend(tally(dataset).map(|tally| format!("\n{tally}\n")));
     }
+    text.extend(saturated(view).map(|left_out| format!("\n{left_out}\n")));
     text.push_str(&format!("\n**{}**\n", conclusion(view)));
     text
 }
@@ -291,6 +294,18 @@ fn level_words(name: &str, topology: Option<&Topology>, labels: &Labels) -> Stri
         _ if name == "all" => "all pairs".to_owned(),
         _ => labels.whole(name),
     }
+}
+
+/// How many results have no delay that could be compared.
+pub(super) fn saturated(view: &CompareView<'_>) -> Option<String> {
+    let [a, b] = view.comparison.saturated;
+    (a + b > 0).then(|| {
+        format!(
+            "Left out because the queue did not keep the send rate in every pass: {} of A, {} of B.",
+            count(a as u64, "result"),
+            b
+        )
+    })
 }
 
 pub(super) fn remarks(dataset: &DatasetComparison) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Parameters and quantities as words, of trials and of the documents of their runs.
 
-use super::text::{chosen_time, plain};
+use super::text::{chosen_rate, chosen_time, plain};
 use crate::document::SeriesDoc;
 use coretalk_measure::probes;
 use coretalk_model::quantity::Unit;
@@ -35,6 +35,9 @@ pub(super) fn parameter(name: &str, value: &series::Value) -> String {
     let words = declared.map_or_else(|| name.replace('_', " "), |parameter| parameter.words.to_owned());
     match (declared.map(|parameter| parameter.unit), value) {
         (Some(Unit::Ns), series::Value::Number(ns)) => format!("{words} {}", chosen_time(*ns)),
+        (Some(Unit::PerSecond(_)), series::Value::Number(per_s)) => {
+            format!("{words} {}/s", chosen_rate(*per_s))
+        }
         _ => format!("{words} {value}"),
     }
 }
@@ -81,6 +84,7 @@ mod tests {
             ("gap_ns=1000000 receiver=looks 0-1", "gap 1 ms, receiver looks, CPUs 0-1"),
             ("latency gap_ns=1500, half_net_ns", "latency, gap 1.5 µs, half_net_ns"),
             ("readers=4 7", "readers 4, CPU 7"),
+            ("rate_per_s=63000 0-1", "rate 63 k/s, CPUs 0-1"),
             ("half a round trip", "half a round trip"),
         ] {
             assert_eq!(series_words(name), words);

@@ -33,14 +33,11 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
             format!(" Up to {} at the same time.", count(u64::from(*pairs), "pair"))
         }
     };
-    let mut blocks = vec![
-        Block::Prose(format!(
-            "Million messages per second; row: CPU of the producer, column: CPU of the consumer, diagonal: both on \
-             one CPU.{together} ±{precision} at 95 % unless !"
-        )),
-        Block::Gap,
-        Block::drawing(move |style| maps::every_map(report, series, style)),
-    ];
+    let caption = format!(
+        "Million messages per second; row: CPU of the producer, column: CPU of the consumer, diagonal: both on one \
+         CPU.{together} ±{precision} at 95 % unless !"
+    );
+    let mut blocks = vec![Block::drawing(move |style| maps::every_map(report, series, &caption, style))];
     blocks.extend(tables_of(report, series, &matrices, &shapes));
     blocks.push(Block::Gap);
     blocks.extend(conclusions(report, series, &matrices, &shapes));
@@ -51,6 +48,13 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
 pub(crate) fn million(per_s: f64) -> String {
     let value = per_s / 1e6;
     if value < 0.0995 { format!("{value:.3}") } else { ns(value) }
+}
+
+/// The column of payloads, which a terminal of less than this width leaves out where all are the same.
+fn payload_column<'a>(mut payloads: impl Iterator<Item = &'a str>, roomy: usize) -> Column {
+    let first = payloads.next();
+    let differ = payloads.any(|payload| Some(payload) != first);
+    Column::words("payload").from_width(if differ { 0 } else { roomy })
 }
 
 /// Rates by relation and what a message costs, for a page that draws the maps and says the words elsewhere; nothing where
@@ -221,6 +225,9 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
          switches of its threads; how often the queue was full or empty; messages taken between two times the queue was empty; CPUs busy.",
         grouped(middle as i64)
     );
+    if table.rows.is_empty() {
+        return Vec::new();
+    }
     vec![Block::Prose(about), Block::Table(table)]
 }
 
@@ -376,4 +383,18 @@ fn winners(report: &RunReport, shapes: &[ShapeRates<'_>]) -> Vec<String> {
         }
     }
     sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_that_tell_rows_apart_are_shown_on_any_terminal() {
+        let shown_from = |payloads: &[&str]| payload_column(payloads.iter().copied(), 110).least_width;
+        assert_eq!(
+            [shown_from(&["u64", "u64"]), shown_from(&["u64", "bytes:64"]), shown_from(&[])],
+            [110, 0, 110]
+        );
+    }
 }

@@ -70,7 +70,16 @@ pub(super) fn answer(report: &RunReport, series: &SeriesReport) -> Option<String
             let trials: Vec<&TrialResult> = series.result.trials.iter().collect();
             jitter::sentence(&trials).map(|said| capitalized(&said))
         }
-        probe => queue::sweep::answer(report, series).or_else(|| best::sentence(report, series, probe)),
+        probe => {
+            let curves = batch_curves(&series.result);
+            match curves.iter().any(|curve| curve.steps.len() > 1) {
+                // Batches of different sizes are no different queues, of which one is the slowest.
+                true => queue::batches::answer(report, &curves),
+                false => {
+                    queue::sweep::answer(report, series).or_else(|| best::sentence(report, series, probe))
+                }
+            }
+        }
     }
 }
 

@@ -245,6 +245,18 @@ pub fn chosen_time(ns: f64) -> String {
     }
 }
 
+/// Events per second that were chosen, with all their digits: `25 M`, `63 k`, `500`.
+pub fn chosen_rate(rate: f64) -> String {
+    let (scale, letter) = match rate {
+        rate if rate >= 1e9 => (1e9, " G"),
+        rate if rate >= 1e6 => (1e6, " M"),
+        rate if rate >= 1e3 => (1e3, " k"),
+        _ => (1.0, ""),
+    };
+    // What division leaves behind the sixth decimal is no digit of the rate.
+    format!("{}{letter}", (rate / scale * 1e6).round() / 1e6)
+}
+
 /// A share in percent: `74 %`, `2.6 %`, `0.04 %`.
 pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;

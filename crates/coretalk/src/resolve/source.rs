@@ -166,6 +166,7 @@ impl Source {
                 let parts = of_map.into_iter().chain(of_trials).chain(of_placements);
                 let join = |mut side: Side, more: Side| {
                     side.datasets.extend(more.datasets);
+                    side.saturated += more.saturated;
                     side
                 };
                 parts.reduce(join).unwrap_or_default()

@@ -279,10 +279,90 @@ fn a_sweep_takes_one_pair_of_each_relation_and_ends_that_rise() {
     let placements: Vec<&Value> =
         document["knees"].as_array().unwrap().iter().map(|knee| &knee["placement"]).collect();
     assert_eq!(placements.len(), 2, "inside an L3 and across: {placements:?}");
-    for (rates, part) in [("9M..1M/s", "below the second"), ("9M", "FROM..TO"), ("0..1M", "1000G/s")] {
+    for (rates, part) in
+        [("9M..1M/s", "below the second"), ("9M", "FROM..TO"), ("9M..", "both of them"), ("0..1M", "1000G/s")]
+    {
         let refused = tool.call(&["queue", "--machine", "sim:chiplet-16", "--rate-sweep", rates]);
         assert!(refused.code == 2 && refused.err.contains(part), "{rates}: {}", refused.err);
     }
+}
+
+#[test]
+fn a_sweep_of_ends_that_poll_on_one_cpu_says_so_and_names_no_knee() {
+    let words = [
+        "queue",
+        "--machine",
+        "sim:chiplet-16",
+        "--queue",
+        "slots",
+        "--pairs",
+        "0-0",
+        "--rate-sweep",
+        "1k..1M",
+    ];
+    let screen = Tool::new().done(&[&words[..], &["--budget", "3s", "-q", "--no-save"]].concat()).out;
+    let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("slots polls at both ends of one CPU, whose time slices its rates show"),
+        "{screen}"
+    );
+    assert!(flat.contains("Both ends poll on one CPU") && !flat.contains("keeps up"), "{screen}");
+}
+
+#[test]
+fn a_rate_that_some_passes_kept_has_delays_and_no_comparison_hides_it() {
+    let tool = Tool::new();
+    let sweep = |name: &str, seed: &str| {
+        let words = ["queue", "--machine", "sim:noisy-vm", "--queue", "slots", "--rate-sweep", "60M..100M"];
+        let of = ["--pairs", "0-1", "--budget", "3s", "-q", "--seed", seed, "--name", name];
+        tool.done(&[&words[..], &of].concat()).out
+    };
+    let [screen, _] = [sweep("first", "1"), sweep("second", "2")];
+    let document = document(&tool, &["export", "first", "--format", "json"]);
+    let saturated = |one: &&Value| one["flags"].as_array().unwrap().contains(&"saturated".into());
+    let corrected = |one: &&Value| one["parameters"]["view"] == "corrected";
+    let series = document["series"].as_array().unwrap();
+    let partly: Vec<&Value> = series.iter().filter(corrected).filter(saturated).collect();
+    assert!(!partly.is_empty(), "no rate was kept by some passes alone: {screen}");
+    for one in &partly {
+        let [kept, missed] =
+            ["passes_kept", "passes_missed"].map(|name| one["counts"][name].as_u64().unwrap());
+        assert_eq!(kept + missed, one["passes"].as_u64().unwrap(), "of all states: {one}");
+        assert!(kept > 0 && missed > 0, "{one}");
+        assert!(screen.contains(&format!("{kept} of {}", kept + missed)), "{screen}");
+    }
+    let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("some passes did not keep the send rate: delays are of the others"), "{screen}");
+    let compared = tool.done(&["compare", "first", "second"]).out;
+    let flat = compared.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = format!("did not keep the send rate in every pass: {} result", partly.len());
+    assert!(flat.contains(&said), "{said} is not in\n{compared}");
+}
+
+#[test]
+fn one_combination_of_ends_has_the_marks_of_several() {
+    let words = [
+        "queue",
+        "--machine",
+        "sim:chiplet-16",
+        "--cpus",
+        "0,1",
+        "--queue",
+        "array-queue,mutex",
+        "--seed",
+        "1",
+    ];
+    let ends =
+        ["--capacity", "100", "--producers", "2", "--consumers", "2", "--budget", "3s", "-q", "--no-save"];
+    let screen = Tool::new().done(&[&words[..], &ends].concat()).out;
+    assert!(screen.contains("4 threads share 2 CPUs"), "{screen}");
+    let row = screen.lines().find(|line| line.trim_start().starts_with("array-queue")).expect("a row");
+    let messages = row.split_whitespace().nth(3).unwrap();
+    assert!(messages.ends_with('s'), "two that poll share a CPU: {row}");
+    assert!(
+        row.matches('±').count() == 2 && !row.contains('?'),
+        "both sides are fair within something: {row}"
+    );
 }
 
 #[test]
@@ -337,6 +417,12 @@ fn lists_of_ends_are_a_table_and_a_map_with_the_share_of_each() {
     );
     assert_eq!(value(least, "producer_fairness"), None);
     assert!(most["intervals"]["producer_fairness"].is_array(), "{most}");
+    let share = |role: &Value| role["values"]["share"].as_f64().unwrap();
+    let shares: Vec<f64> = most["of_roles"].as_array().unwrap().iter().map(share).collect();
+    assert!(shares.len() == 6 && (shares[..4].iter().sum::<f64>() - 1.0).abs() < 0.02, "{shares:?}");
+    assert!(
+        most["of_roles"][0]["intervals"]["share"].is_array() && least["of_roles"] == serde_json::json!([])
+    );
     let page = tool.path().join("page.html");
     tool.done(&["report", "ends", "-o", page.to_str().unwrap()]);
     let page = std::fs::read_to_string(page).unwrap();
@@ -402,6 +488,7 @@ fn batches_are_a_table_a_chart_and_series_of_their_own_and_resume() {
     assert!(page.contains("what passes in batches") && page.contains("messages of a batch"), "no chart");
     let again = tool.done(&["--resume", "batches", "-q"]).out;
     assert!(again.contains("most pass in batches of 64"), "{again}");
+    assert!(!flat.contains("slowest"), "sizes of batches are no queues that could be slower: {screen}");
 }
 
 #[test]

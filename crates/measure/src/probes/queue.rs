@@ -1,4 +1,4 @@
-//! `queue`: how many messages a second pass from one thread to another through a bounded queue.
+//! `queue`: how many messages a second pass between threads through a bounded queue.
 
 mod crowd;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -25,14 +25,14 @@ use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, Flag, Picos, TickRate, TrialFailure};
 pub use trials::{CAPACITIES, Config, MOST_CAPACITY, REPRESENTATIVES, VERIFIED};
 
-/// How many messages a second pass from one thread to another through a bounded queue.
+/// How many messages a second pass between threads through a bounded queue.
 #[derive(Debug, Clone, Copy)]
 pub struct Queue;
 
 const SPEC: ProbeSpec = ProbeSpec {
     id: names::PROBE,
     title: "Throughput of a bounded queue",
-    question: "how many messages per second pass from one thread to another through a bounded queue?",
+    question: "how many messages per second pass between threads through a bounded queue?",
     unit: "messages/s",
     quantity: "throughput",
 };
@@ -41,7 +41,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new("queue", "queue").in_table("queue"),
     Parameter::new("capacity", "capacity").in_table("capacity"),
     Parameter::new("payload", "payload").in_table("payload"),
-    Parameter::new("rate_per_s", "rate per s").unit(Unit::PerSecond("messages")),
+    Parameter::new("rate_per_s", "rate").unit(Unit::PerSecond("messages")),
     Parameter::new("producers", "producers"),
     Parameter::new("consumers", "consumers"),
     Parameter::new("batch", "batch").in_table("batch"),
@@ -72,10 +72,11 @@ const QUANTITIES: &[Quantity] = &[
         .better(Better::Higher)
         .in_table()
         .meaning("share of the consumer with fewest messages ÷ an equal share"),
+    Quantity::value(names::SHARE, "share", Unit::Share).within([0.0, 1.0]).of_each_role(),
     Quantity::value(names::LARGEST[0], "producer share max", Unit::Share).within([0.0, 1.0]),
     Quantity::value(names::LARGEST[1], "consumer share max", Unit::Share).within([0.0, 1.0]),
-    Quantity::count(names::KEPT, "passes kept"),
-    Quantity::count(names::MISSED, "passes missed"),
+    Quantity::count(names::KEPT, "passes kept").aggregate(Aggregate::SumOverStates),
+    Quantity::count(names::MISSED, "passes missed").aggregate(Aggregate::SumOverStates),
     Quantity::count(names::MESSAGES, "messages"),
     Quantity::count(names::FULL, "full"),
     Quantity::count(names::EMPTY, "empty"),
@@ -217,8 +218,11 @@ pub fn observe(observed: &mut Observed, rate: TickRate, per_s: [f64; 2], delays:
     }
 }
 
-/// Notes how evenly the ends of a side (0 produces, 1 consumes) had the messages.
-pub fn observe_shares(observed: &mut Observed, side: usize, shares: &[f64]) {
+/// Notes how evenly the ends of a side (0 produces, 1 consumes) had the messages; `first` is the role of the first of them.
+pub fn observe_shares(observed: &mut Observed, side: usize, first: usize, shares: &[f64]) {
+    for (role, share) in (first..).zip(shares) {
+        observed.by_role.entry(role).or_default().value(names::SHARE, *share);
+    }
     let [least, most] = shares
         .iter()
         .fold([f64::INFINITY, 0.0], |[least, most]: [f64; 2], share| [least.min(*share), most.max(*share)]);

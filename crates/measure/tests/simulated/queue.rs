@@ -247,6 +247,16 @@ fn several_ends_add_up_until_their_line_is_all_there_is() {
             let fair = trial.values.get(names::FAIRNESS[side]).map(|fair| fair.point);
             assert!(if ends == 1 { fair.is_none() } else { fair > Some(0.95) }, "{ends:?}: {fair:?}");
         }
+        // Each of several ends has a share of its own; one that is alone on its side has none.
+        for (side, own) in [0..ends[0], ends[0]..ends[0] + ends[1]].into_iter().enumerate() {
+            for role in own.filter(|_| ends[side] > 1) {
+                let share = trial.of_roles[role as usize][names::SHARE];
+                let equal = 1.0 / f64::from(ends[side]);
+                assert!((share.point / equal - 1.0).abs() < 0.05, "{ends:?}, role {role}: {share:?}");
+            }
+        }
+        let told = trial.of_roles.iter().filter(|of| !of.is_empty()).count() as u32;
+        assert_eq!(told, ends.iter().filter(|ends| **ends > 1).sum::<u32>(), "{ends:?}");
     }
 }
 

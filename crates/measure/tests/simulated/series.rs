@@ -108,7 +108,7 @@ fn what_probes_say_is_declared() {
                     assert!(known || name.starts_with("idle_"), "{id}: {name}, {quantity:?}");
                 };
                 numbers.histograms.keys().for_each(|name| is(name, &[Aggregate::Events]));
-                numbers.counts.keys().for_each(|name| is(name, &[Aggregate::Sum]));
+                numbers.counts.keys().for_each(|name| is(name, &[Aggregate::Sum, Aggregate::SumOverStates]));
                 let of_values =
                     [Aggregate::MedianOverPasses, Aggregate::MeanOverPasses, Aggregate::MedianOverEvents("")];
                 numbers.values.keys().for_each(|name| is(name, &of_values));

@@ -11,6 +11,8 @@ pub struct Comparison {
     pub datasets: Vec<DatasetComparison>,
     /// What only one side holds.
     pub unmatched: Unmatched,
+    /// Trials of A and of B that are left out since the queue did not keep the send rate.
+    pub saturated: [usize; 2],
 }
 
 /// Datasets that only one side holds, by name.

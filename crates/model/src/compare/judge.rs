@@ -45,7 +45,8 @@ pub fn compare(a: &Side, b: &Side, alignment: &Alignment, least: LeastEffect) ->
         .collect();
     correct(&mut drafts, |draft| &mut draft.levels, multiple::holm, FAMILY_ERROR);
     correct(&mut drafts, |draft| &mut draft.cells, multiple::benjamini_hochberg, FALSE_DISCOVERIES);
-    Comparison { datasets: drafts.into_iter().map(Draft::finish).collect(), unmatched }
+    let saturated = [a, b].map(|side| side.saturated);
+    Comparison { datasets: drafts.into_iter().map(Draft::finish).collect(), unmatched, saturated }
 }
 
 /// Corrects the p-values of every dataset together and draws the verdicts.

@@ -60,6 +60,7 @@ pub(super) fn of_run(environment: &Environment, topology: &Topology, datasets: V
         execution: Vec::new(),
         guest: environment.hypervisor.is_some(),
         datasets,
+        saturated: 0,
     }
 }
 
@@ -195,6 +196,7 @@ pub fn of_import(matrices: &[ImportedMatrix]) -> Side {
         execution: Vec::new(),
         guest: said("hypervisor").is_some(),
         datasets,
+        saturated: 0,
     }
 }
 

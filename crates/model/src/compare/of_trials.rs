@@ -77,7 +77,8 @@ pub fn of_series(
             dataset.readings.insert(key, Reading { value, cycles: None, steady });
         }
     }
-    of_run(environment, topology, datasets.into_values().collect())
+    let saturated = result.trials.iter().filter(|trial| trial.flags.contains(Flag::Saturated)).count();
+    Side { saturated, ..of_run(environment, topology, datasets.into_values().collect()) }
 }
 
 /// A comparison of placements: a dataset for each metric of each piece of work.
@@ -169,6 +170,20 @@ mod tests {
             (dataset.quantity.as_str(), dataset.levels[0].difference.verdict),
             ("lost_share", Verdict::Slower)
         );
+    }
+
+    #[test]
+    fn trials_that_did_not_keep_their_rate_are_left_out_and_counted() {
+        let of = |is_kept: bool| {
+            let mut fast = trial("wake", "fast", [0, 1], "slept", 90.0);
+            if !is_kept {
+                fast.flags.set(Flag::Saturated);
+            }
+            side(vec![trial("wake", "slow", [0, 1], "slept", 80.0), fast])
+        };
+        let (a, b) = (of(true), of(false));
+        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
+        assert_eq!((comparison.saturated, comparison.datasets[0].lonely), ([0, 1], 1));
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Side {
     pub guest: bool,
     /// Results.
     pub datasets: Vec<Dataset>,
+    /// Trials at a send rate that the queue did not keep in every pass, which therefore have no delay to be compared.
+    pub saturated: usize,
 }
 
 /// Results of one kind in one unit: a matrix, or the same number of several series.

@@ -18,7 +18,7 @@ pub struct SideGrid<'a> {
     pub trials: Vec<&'a TrialResult>,
 }
 
-/// The grids of a run, in the order of the plan; one combination of ends alone is none.
+/// The grids of a run, in the order of the plan; one may have a single combination of ends.
 pub fn side_grids(result: &SeriesResult) -> Vec<SideGrid<'_>> {
     let mut found: Vec<SideGrid<'_>> = Vec::new();
     for trial in result.trials.iter().filter(|trial| trial.spec.probe == names::PROBE) {
@@ -44,7 +44,6 @@ pub fn side_grids(result: &SeriesResult) -> Vec<SideGrid<'_>> {
             }
         }
     }
-    found.retain(|grid| grid.trials.len() > 1);
     found
 }
 
@@ -55,6 +54,11 @@ fn ends_of(trial: &TrialResult) -> Option<[u32; 2]> {
 }
 
 impl<'a> SideGrid<'a> {
+    /// Whether it has several combinations.
+    pub fn has_several(&self) -> bool {
+        self.trials.len() > 1
+    }
+
     /// The trial with so many of each.
     pub fn at(&self, ends: [u32; 2]) -> Option<&'a TrialResult> {
         self.trials.iter().copied().find(|trial| ends_of(trial) == Some(ends))
@@ -93,7 +97,8 @@ mod tests {
         ];
         let result = SeriesResult { trials, ..SeriesResult::default() };
         let grids = side_grids(&result);
-        assert_eq!(grids.len(), 1, "one combination is no grid");
+        let several: Vec<bool> = grids.iter().map(SideGrid::has_several).collect();
+        assert_eq!(several, [true, false], "and what goes between one pair is none");
         assert_eq!(grids[0].sides, [vec![1, 4], vec![1, 2]]);
         assert!(grids[0].at([1, 2]).is_some_and(|found| std::ptr::eq(found, &result.trials[1])));
         assert!(

@@ -1,8 +1,8 @@
 //! [`Sweep`]: one queue between the same CPUs at rising rates, and the [`Knee`] beyond which it no longer keeps up.
 
 use super::names;
-use crate::CpuId;
 use crate::series::{SeriesResult, TrialResult};
+use crate::{CpuId, Flag};
 
 /// Fewer rates are some trials at a rate and no sweep.
 const FEWEST_RATES: usize = 3;
@@ -94,31 +94,40 @@ impl<'a> Sweep<'a> {
         self.steps.iter().any(|step| std::ptr::eq(step.trial, trial))
     }
 
+    /// Whether both ends polled on one CPU, so that its rates show time slices.
+    pub fn polls_on_one_cpu(&self) -> bool {
+        self.steps.iter().any(|step| step.trial.flags.contains(Flag::SharedSpin))
+    }
+
     /// Between the highest rate that it keeps and the lowest that it does not.
     pub fn knee(&self) -> Knee {
         knee(self.steps.iter().map(|step| (step.rate_per_s, step.kept())))
     }
 
-    /// The rate with the smallest p99 of corrected delays among those that are kept, and that p99 in nanoseconds.
+    /// The rate with the smallest p99 of corrected delays among those at which no pass fell behind, and that p99 in
+    /// nanoseconds: where some did, what the others say is too good.
     pub fn least_p99(&self) -> Option<(f64, f64)> {
-        let known = self.steps.iter().filter_map(|step| Some((step.rate_per_s, step.p99_ns()?)));
+        let steps = self.steps.iter().filter(|step| !step.fell_behind());
+        let known = steps.filter_map(|step| Some((step.rate_per_s, step.percentile_ns(0.99)?)));
         known.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// Between the highest rate up to which the p99 of corrected delays is at most twice its smallest, and the lowest from
-    /// which it is above or no longer known because the queue does not keep up. Rates below that of the smallest p99 count
-    /// for nothing: CPUs that wait long for a message sleep deeper.
+    /// Between the highest rate up to which the p99 of corrected delays is at most twice its smallest, at every rate, and the
+    /// lowest from which it is above, at every rate, or no longer known because the queue does not keep up. Rates below that
+    /// of the smallest p99 count for nothing: CPUs that wait long for a message sleep deeper.
     pub fn doubling(&self) -> Knee {
         let Some((from, least)) = self.least_p99() else { return Knee::default() };
-        knee(self.steps.iter().filter(|step| step.rate_per_s >= from).map(|step| {
-            let holds = match (step.kept(), step.p99_ns()) {
-                (Kept::No, _) => Kept::No,
-                (_, Some(p99)) if p99 > 2.0 * least => Kept::No,
-                (_, Some(_)) => Kept::Yes,
-                (_, None) => Kept::Unclear,
-            };
-            (step.rate_per_s, holds)
-        }))
+        let steps = || self.steps.iter().filter(|step| step.rate_per_s >= from);
+        let p99 = |step: &Step<'_>| step.percentile_ns(0.99);
+        let is_more =
+            |step: &&Step<'_>| step.kept() == Kept::No || p99(step).is_some_and(|p99| p99 > 2.0 * least);
+        let is_within =
+            |step: &&Step<'_>| !step.fell_behind() && p99(step).is_some_and(|p99| p99 <= 2.0 * least);
+        let rate = |step: &Step<'_>| step.rate_per_s;
+        Knee {
+            holds_at: steps().take_while(is_within).last().map(rate),
+            ends_by: steps().rev().take_while(is_more).last().map(rate),
+        }
     }
 }
 
@@ -137,9 +146,10 @@ impl Step<'_> {
         }
     }
 
-    /// The p99 of a rate that is kept.
-    fn p99_ns(&self) -> Option<f64> {
-        self.percentile_ns(0.99).filter(|_| self.kept() == Kept::Yes)
+    /// Whether some passes did not keep the rate.
+    pub fn fell_behind(&self) -> bool {
+        let [_, missed] = self.passes();
+        missed > 0
     }
 
     /// What a share of the corrected delays does not exceed, in nanoseconds, over the passes that kept the rate.
@@ -213,6 +223,23 @@ mod tests {
             sweeps[0].doubling(),
             Knee { holds_at: Some(1e6), ends_by: Some(2e6) },
             "longer waits below the best rate are no knee"
+        );
+    }
+
+    #[test]
+    fn a_p99_within_twice_the_smallest_is_so_at_every_rate_that_the_table_shows() {
+        let at_most = |trials: &[TrialResult]| sweeps(&of(trials))[0].doubling();
+        let steps = [at(1e6, 8, 0, 100.0), at(2e6, 3, 0, 15_000.0), at(3e6, 8, 0, 120.0), at(4e6, 0, 8, 0.0)];
+        assert_eq!(
+            at_most(&steps),
+            Knee { holds_at: Some(1e6), ends_by: Some(4e6) },
+            "few passes, and far more in all of them"
+        );
+        let steps = [at(1e6, 3, 0, 100.0), at(2e6, 7, 1, 110.0), at(3e6, 8, 0, 120.0), at(4e6, 7, 1, 900.0)];
+        assert_eq!(
+            at_most(&steps),
+            Knee { holds_at: Some(1e6), ends_by: Some(4e6) },
+            "delays without those of passes that fell behind are too good to be within, and not to be beyond"
         );
     }
 

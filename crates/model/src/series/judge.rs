@@ -92,7 +92,7 @@ pub(super) fn judge(
     let Some(Widths { whole: width, .. }) = widths else {
         // Passes were made, and nothing of them became a number.
         let reason = match result.flags.contains(Flag::Saturated) {
-            true => words(Flag::Saturated, result, counting, 0.0),
+            true => saturated(record, index),
             false => "no event could be counted".into(),
         };
         (result.grade, result.reason) = (Some(Grade::D), Some(reason));
@@ -109,14 +109,22 @@ pub(super) fn judge(
     result.grade = Some(Grade::of(flags, width, repeated(settings, passes, result)));
     // What took the number away comes before what would make one doubtful, and a failure before what is no fault of the
     // thing that is measured.
-    let removed = Some(Flag::Saturated).filter(|flag| flags.contains(*flag));
-    result.reason = match (removed, telling(&failures)) {
-        (None, Some(failure)) => {
+    result.reason = match telling(&failures) {
+        _ if flags.contains(Flag::Saturated) => Some(saturated(record, index)),
+        Some(failure) => {
             let all = failures.len() + record.outcomes(index).count();
             Some(format!("{} of {all} passes failed: {failure}", failures.len()).into())
         }
-        (removed, _) => removed.or(flags.gravest()).map(|flag| words(flag, result, counting, width)),
+        None => flags.gravest().map(|flag| words(flag, result, counting, width)),
     };
+}
+
+/// What a rate that was not kept has taken away.
+fn saturated(record: &SeriesRecord, index: usize) -> Reason {
+    match record.outcomes(index).all(|pass| pass.observed.flags.contains(Flag::Saturated)) {
+        true => "no pass kept the send rate: no latency".into(),
+        false => "some passes did not keep the send rate: delays are of the others".into(),
+    }
 }
 
 /// Why passes gave nothing, but for what came from outside: an interruption, and a CPU that was away.
@@ -165,7 +173,6 @@ fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason 
         Flag::WorkedElsewhere => "other threads of the runtime used more than a tenth of the CPU time".into(),
         Flag::Unclaimed => "other threads of the runtime used more than half of the CPU time".into(),
         Flag::OneProcess => "one process of the runtime alone: others may be faster or slower".into(),
-        Flag::Saturated => "the queue cannot keep up with the send rate: no latency".into(),
         other => other.name().into(),
     }
 }

@@ -75,6 +75,9 @@ pub struct TrialResult {
     pub medians_ns: BTreeMap<String, Estimate>,
     /// Sums over all passes.
     pub counts: BTreeMap<String, u64>,
+    /// What each role has for itself of what its probe declares [so](crate::quantity::Quantity::of_each_role), as `values`;
+    /// empty where it declares nothing.
+    pub of_roles: Vec<BTreeMap<String, Estimate>>,
     /// Share of one CPU that each role kept busy, over all passes.
     pub busy: Vec<Option<f64>>,
     /// Voluntary and involuntary switches of all roles over all passes.
@@ -104,6 +107,7 @@ impl TrialResult {
             histograms: BTreeMap::new(),
             medians_ns: BTreeMap::new(),
             counts: BTreeMap::new(),
+            of_roles: Vec::new(),
             busy: Vec::new(),
             switches: None,
             states: Vec::new(),

@@ -279,20 +279,23 @@ mod tests {
         ConcurrencyGate, Parameters, SeriesEntry, SeriesResult, TrialResult, analyse_series, is_done,
     };
     use super::*;
-    use crate::quantity::{Quantities, Quantity};
+    use crate::quantity::{Aggregate, Quantities, Quantity};
     use crate::stats::Key;
     use crate::tests::spec;
     use crate::{CpuSet, Picos, Topology};
 
-    fn settings(probe: &str, trials: usize) -> SeriesSettings {
+    fn settings(probe: &'static str, trials: usize) -> SeriesSettings {
         let trial = |index: usize| spec(probe, Parameters::default().with("number", index as f64), &[1, 0]);
         SeriesSettings {
             trials: (0..trials).map(trial).collect(),
             headlines: vec!["loop_ns".into()],
             precision: 0.02,
+            quantities: Quantities::new([(probe, ENDED)]),
             ..SeriesSettings::default()
         }
     }
+
+    const ENDED: &[Quantity] = &[Quantity::count("ended", "").aggregate(Aggregate::SumOverStates)];
 
     /// What a pass says, and what compare-exchange took before and after it.
     type TestPass = (f64, Option<[f32; 2]>);
@@ -310,6 +313,7 @@ mod tests {
                     PassOutcome { elapsed: Picos::from_ms(10), sentinel_ns, ..PassOutcome::default() };
                 outcome.observed.value("loop_ns", value);
                 outcome.observed.count("trips", 5);
+                outcome.observed.count("ended", 1);
                 let mut histogram = Histogram::new();
                 histogram.record_ns(value, 10);
                 outcome.observed.histogram("trip", histogram);
@@ -346,8 +350,9 @@ mod tests {
         assert!(matches!(found(trial)[..], [(16, 238..=242), (8, 49..=51)]), "{:?}", trial.states);
         let value = trial.values["loop_ns"];
         assert!(value.low > 220.0 && value.high < 260.0, "{value:?}");
-        // 16 passes of 10 events and of 5 trips each.
+        // 16 passes of 10 events and of 5 trips each; how many ended is told of all 24.
         assert_eq!((trial.histograms["trip"].count(), trial.counts["trips"], trial.passes), (160, 80, 24));
+        assert_eq!(trial.counts["ended"], 24);
         assert!(trial.flags.contains(Flag::Multimodal));
         assert_eq!(
             trial.reason.as_ref().map(ToString::to_string).as_deref(),

@@ -18,7 +18,7 @@ const TOP: f64 = 44.0;
 /// A map for each queue of a run that was measured with several numbers of ends.
 pub fn maps(report: &RunReport, width: f64) -> Vec<Picture> {
     let grids = report.series.iter().flat_map(|series| side_grids(&series.result));
-    grids.map(|grid| map(&grid, width)).collect()
+    grids.filter(SideGrid::has_several).map(|grid| map(&grid, width)).collect()
 }
 
 fn map(grid: &SideGrid<'_>, width: f64) -> Picture {

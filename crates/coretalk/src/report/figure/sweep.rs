@@ -28,7 +28,7 @@ fn chart(report: &RunReport, sweep: &Sweep<'_>, [width, height]: [f64; 2]) -> Op
     let values = curves.iter().flat_map(|curve| &curve.points).map(|[_, y]| *y);
     let chart = Chart {
         title: format!("{}: delay at each rate", title(report, sweep)),
-        finding: Some(capitalized(&short_words(sweep.knee()))),
+        finding: Some(capitalized(&short_words(sweep))),
         x: Axis::over("messages/s offered", Kind::Log, rates)?,
         y: Axis::over("ns since the message was due", Kind::Log, values)?,
         curves: curves.clone(),

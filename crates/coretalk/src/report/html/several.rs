@@ -6,7 +6,9 @@ use super::sections::{Maps, heat_map_body, results};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::html::{self, table};
 use crate::report::alignment::pairing_words;
-use crate::report::compare::{conclusion, heading, levels, mismatch_words, remarks, side_words, tally};
+use crate::report::compare::{
+    conclusion, heading, levels, mismatch_words, remarks, saturated, side_words, tally,
+};
 use crate::report::difference::Differing;
 use crate::report::input::ReportInput;
 use crate::report::overview::{about, group_words, kinds_words, makeup};
@@ -80,6 +82,7 @@ fn difference(differing: &Differing<'_>) -> Section {
     blocks.extend(sides.map(|(letter, side)| Block::Prose(format!("{letter}: {}", side_words(side)))));
     blocks.extend(view.mismatches.iter().map(mismatch_words).map(Block::Doubt));
     blocks.extend(pairing_words(view.alignment).map(Block::Doubt));
+    blocks.extend(saturated(&view).map(Block::Prose));
     let mut body = html::blocks(&blocks);
     for dataset in &view.comparison.datasets {
         body.push_str(&table(&heading(dataset), &levels(dataset, view.topology())));

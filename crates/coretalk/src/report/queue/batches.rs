@@ -1,7 +1,7 @@
 //! Queues with batches of several sizes: what each passes, and at a rate how late the ends of a batch are.
 
 use super::sides::mark;
-use super::{million, times};
+use super::{million, payload_column, times};
 use crate::RunReport;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::text::{grouped, ns, plain};
@@ -11,8 +11,12 @@ use coretalk_model::series::TimeUnit;
 
 /// From this width on a terminal shows everything.
 const ROOMY: usize = 110;
+/// From this width on it shows the delay of all messages beside that of the ends of a batch.
+const BROAD: usize = 96;
 /// Curves whose best batch is said in words; of more the table tells.
 const MOST_SAID: usize = 8;
+/// Curves that the sentence at the beginning of a screen names; of more it says nothing.
+const MOST_IN_ANSWER: usize = 3;
 
 /// A table of what passes, one of delays at a rate, and which batch passes most; nothing without batches.
 pub(in crate::report) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -> Vec<Block<'static>> {
@@ -31,13 +35,29 @@ pub(in crate::report) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -
     }
     if !paced.is_empty() {
         blocks.push(Block::Prose(
-            "Messages are due one by one at the rate, and a batch is sent when its last message is due. Delay of the first \
-             and of the last message of each batch, from when it was due until it was received. !: doubtful."
+            "Messages are due one by one at the rate, and a batch is sent when its last message is due. Delay of all \
+             messages, where there is room, and of the first and the last of each batch, from when it was due until it was \
+             received. !: doubtful, by the interval of all."
                 .to_owned(),
         ));
         blocks.extend([Block::Gap, Block::Table(delays(&paced)), Block::Gap]);
     }
     blocks
+}
+
+/// Which batch passes most through each queue, in one sentence; `None` where they are sent at a rate, or are too many.
+pub(in crate::report) fn answer(report: &RunReport, curves: &[BatchCurve<'_>]) -> Option<String> {
+    if curves.len() > MOST_IN_ANSWER || curves.iter().any(|curve| curve.rate_per_s.is_some()) {
+        return None;
+    }
+    let said = curves.iter().map(|curve| {
+        let name = if curves.len() > 1 { title(report, curve) } else { plain(curve.queue) };
+        match gain(curve) {
+            Some(gain) => format!("{name}: most pass in {gain}"),
+            None => format!("{name}: larger batches are not shown to pass more"),
+        }
+    });
+    Some(said.collect::<Vec<_>>().join("; "))
 }
 
 /// `spsc, u64, capacity 1 000; CPUs 0 → 1, same L3`.
@@ -48,12 +68,16 @@ pub fn title(report: &RunReport, curve: &BatchCurve<'_>) -> String {
 }
 
 fn gain_words(report: &RunReport, curve: &BatchCurve<'_>) -> Option<String> {
+    Some(format!("{}: most pass in {}.", title(report, curve), gain(curve)?))
+}
+
+/// The best batch, and what it gains; `None` where no larger batch is shown to gain anything.
+fn gain(curve: &BatchCurve<'_>) -> Option<String> {
     let (batch, gain) = curve.best()?;
     let smallest = curve.steps.first()?.batch;
     let than = if smallest == 1 { "single messages".to_owned() } else { format!("batches of {smallest}") };
     Some(format!(
-        "{}: most pass in batches of {}, {} × as many as with {than} ({} to {}).",
-        title(report, curve),
+        "batches of {}, {} × as many as with {than} ({} to {})",
         grouped(batch as i64),
         times(gain.point),
         times(gain.low),
@@ -62,10 +86,10 @@ fn gain_words(report: &RunReport, curve: &BatchCurve<'_>) -> Option<String> {
 }
 
 /// What tells a row from those of other curves.
-fn whose() -> Vec<Column> {
+fn whose(curves: &[&BatchCurve<'_>]) -> Vec<Column> {
     vec![
         Column::words("queue"),
-        Column::words("payload").from_width(ROOMY),
+        payload_column(curves.iter().map(|curve| curve.payload), ROOMY),
         Column::numbers("capacity"),
         Column::words("CPUs"),
         Column::numbers("batch"),
@@ -83,7 +107,7 @@ fn of_whom(placed: String, curve: &BatchCurve<'_>, step: &BatchStep<'_>) -> Vec<
 }
 
 fn rates(report: &RunReport, curves: &[&BatchCurve<'_>]) -> Table {
-    let mut columns = whose();
+    let mut columns = whose(curves);
     columns.extend([
         Column::numbers("messages").marked(),
         Column::numbers("±"),
@@ -115,7 +139,11 @@ fn delays(curves: &[&BatchCurve<'_>]) -> Table {
     };
     let medians = steps().flat_map(|(_, step)| names::OF_BATCH.map(|name| at(step, name, 0.5)));
     let unit = TimeUnit::of(medians.flatten());
-    let mut columns = whose();
+    let mut columns = whose(curves);
+    columns.extend([
+        Column::numbers(format!("all p50 {}", unit.name)).marked().from_width(BROAD),
+        Column::numbers("±").from_width(BROAD),
+    ]);
     for end in ["first", "last"] {
         columns.extend([
             Column::numbers(format!("{end} p50 {}", unit.name)).marked(),
@@ -128,13 +156,19 @@ fn delays(curves: &[&BatchCurve<'_>]) -> Table {
         // More words leave no room for the times.
         let cpus: Vec<String> = curve.placement.iter().map(ToString::to_string).collect();
         let mut row = of_whom(cpus.join(" → "), curve, step);
-        for name in names::OF_BATCH {
-            let time = |share: f64| {
-                let known = at(step, name, share);
-                known.map_or(Cell::Unknown, |value| Cell::Marked(ns(value / unit.ns), mark(step.trial)))
-            };
+        let time = |name: &str, share: f64| {
+            let known = at(step, name, share);
+            known.map_or(Cell::Unknown, |value| Cell::Marked(ns(value / unit.ns), mark(step.trial)))
+        };
+        let median = |name: &str| {
             let width = at(step, name, 0.5).map(|_| median_width(step.trial, name));
-            row.extend([time(0.5), Cell::known(width), time(0.99)]);
+            [time(name, 0.5), Cell::known(width)]
+        };
+        // What grade and doubts are of.
+        row.extend(median(names::CORRECTED));
+        for name in names::OF_BATCH {
+            row.extend(median(name));
+            row.push(time(name, 0.99));
         }
         row.push(Cell::known(step.trial.values.get(names::RATE).map(|rate| million(rate.point))));
         row

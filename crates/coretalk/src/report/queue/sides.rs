@@ -4,29 +4,43 @@ use super::million;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::palette::{self, Scale};
 use crate::report::style::Style;
-use crate::report::text::{columns, grouped, percent, plain, right};
-use crate::report::trial_words::half_width;
+use crate::report::text::{columns, grouped, ns, percent, plain, right};
+use crate::report::trial_words::{half_width, sides_words};
 use coretalk_model::Flag;
 use coretalk_model::queue::{SideGrid, names};
 use coretalk_model::series::TrialResult;
 use coretalk_model::stats::Estimate;
+use std::ops::Range;
 
 /// From this width on a terminal shows everything.
-const ROOMY: usize = 110;
+const ROOMY: usize = 96;
+/// From this width on it shows the share of each end.
+const BROAD: usize = 130;
+/// Ends of a side whose shares are told one by one; the data have all.
+const MOST_SHARES: usize = 8;
 
-/// A map and a table for each queue; nothing without several numbers of ends.
+/// A map and a table for each queue with several numbers of ends, and one table of the others; nothing without several
+/// producers or consumers.
 pub(in crate::report) fn blocks(grids: Vec<SideGrid<'_>>) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     if !grids.is_empty() {
         blocks.push(Block::Prose(
             "Million messages per second by numbers of producers and consumers. Fair: messages of the one that had fewest \
-             ÷ an equal share (1: all had as many). Largest, where there is room: share of the one that had most. s: \
-             threads share CPUs and poll instead of sleeping, which measures time slices; !: doubtful."
+             ÷ an equal share (1: all had as many). Where there is room: share of the one that had most, and of each of up to \
+             eight; the data have all. s: threads share CPUs and poll instead of sleeping, which measures time slices; !: doubtful."
                 .to_owned(),
         ));
     }
+    let (grids, single): (Vec<_>, Vec<_>) = grids.into_iter().partition(SideGrid::has_several);
+    if !single.is_empty() {
+        let placed = single.iter().flat_map(|grid| &grid.trials).find_map(|trial| sides_words(trial));
+        blocks.push(Block::Gap);
+        blocks.extend(placed.map(Block::Heading));
+        blocks.push(Block::Table(table(&single, true)));
+    }
     for grid in grids {
-        blocks.extend([Block::Gap, Block::Heading(title(&grid)), Block::Table(table(&grid)), Block::Gap]);
+        let table = table(std::slice::from_ref(&grid), false);
+        blocks.extend([Block::Gap, Block::Heading(title(&grid)), Block::Table(table), Block::Gap]);
         blocks.push(Block::drawing(move |style| map(&grid, style)));
     }
     blocks
@@ -37,35 +51,69 @@ pub fn title(grid: &SideGrid<'_>) -> String {
     format!("{}, {}, capacity {}", plain(grid.queue), plain(grid.payload), grouped(grid.capacity as i64))
 }
 
-fn table(grid: &SideGrid<'_>) -> Table {
-    let of_side =
-        |side: &str| [Column::numbers(format!("fair {side}")), Column::numbers("largest").from_width(ROOMY)];
-    let mut columns: Vec<Column> =
-        [Column::numbers("producers"), Column::numbers("consumers"), Column::numbers("messages").marked()]
-            .into();
-    columns.push(Column::numbers("±"));
+/// A row for each combination of ends. Numbers of ends tell the rows of one queue apart, and where there is one row of each
+/// queue, `by_queue`, that does.
+fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
+    let of_side = |side: &str| {
+        [
+            Column::numbers(format!("fair {side}")),
+            Column::numbers("largest").from_width(ROOMY),
+            Column::numbers("shares %").from_width(BROAD),
+        ]
+    };
+    let mut columns = match by_queue {
+        true => vec![
+            Column::words("queue"),
+            super::payload_column(grids.iter().map(|grid| grid.payload), ROOMY),
+            Column::numbers("capacity"),
+        ],
+        false => vec![Column::numbers("producers"), Column::numbers("consumers")],
+    };
+    columns.extend([Column::numbers("messages").marked(), Column::numbers("±")]);
     columns.extend(of_side("producers").into_iter().chain(of_side("consumers")));
     let mut table = Table::new(columns);
-    let [producers, consumers] = &grid.sides;
-    for (producers, consumers) in producers.iter().flat_map(|p| consumers.iter().map(move |c| (*p, *c))) {
+    let combinations = |grid: &SideGrid<'_>| {
+        let [producers, consumers] = grid.sides.clone();
+        producers.into_iter().flat_map(move |p| consumers.clone().into_iter().map(move |c| [p, c]))
+    };
+    let rows = grids.iter().flat_map(|grid| combinations(grid).map(move |ends| (grid, ends)));
+    for (grid, [producers, consumers]) in rows {
         let Some(trial) = grid.at([producers, consumers]) else { continue };
         let value = |name: &str| trial.values.get(name);
         let rate = value(names::RATE);
-        let mut row: Vec<Cell> = vec![
-            producers.to_string().into(),
-            consumers.to_string().into(),
+        let mut row: Vec<Cell> = match by_queue {
+            true => {
+                vec![
+                    plain(grid.queue).into(),
+                    plain(grid.payload).into(),
+                    grouped(grid.capacity as i64).into(),
+                ]
+            }
+            false => vec![producers.to_string().into(), consumers.to_string().into()],
+        };
+        row.extend([
             rate.map_or(Cell::Unknown, |rate| Cell::Marked(million(rate.point), mark(trial))),
             Cell::known(rate.map(half_width)),
-        ];
+        ]);
         for (side, ends) in [producers, consumers].into_iter().enumerate() {
             let of_side = |cell: Cell| if ends > 1 { cell } else { Cell::Blank };
             row.push(of_side(Cell::known(value(names::FAIRNESS[side]).map(fair))));
             let largest = value(names::LARGEST[side]);
             row.push(of_side(Cell::known(largest.map(|share| percent(share.point)))));
+            let first = side * producers as usize;
+            row.push(of_side(Cell::known(shares(trial, first..first + ends as usize))));
         }
         table.row(row);
     }
     table
+}
+
+/// `26 25 25 24`: the share of each of these roles in percent, in their order; `None` where it is not known, or they are too
+/// many for a row.
+fn shares(trial: &TrialResult, roles: Range<usize>) -> Option<String> {
+    let of_roles = trial.of_roles.get(roles).filter(|roles| roles.len() <= MOST_SHARES)?;
+    let shares = of_roles.iter().map(|of| Some(ns(100.0 * of.get(names::SHARE)?.point)));
+    Some(shares.collect::<Option<Vec<_>>>()?.join(" "))
 }
 
 /// `0.53 ±0.08`: half the width as it is, since that of a share of nothing is no share.

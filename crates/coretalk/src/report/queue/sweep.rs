@@ -4,7 +4,7 @@ use crate::RunReport;
 use crate::SeriesReport;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::style::Style;
-use crate::report::text::{columns, cut, grouped, left, ns, plain, right};
+use crate::report::text::{chosen_rate, columns, cut, grouped, left, ns, plain, right};
 use crate::report::trial_words::{median_width, placement_words};
 use coretalk_model::queue::{Kept, Knee, Step, Sweep, names, sweeps};
 use coretalk_model::series::TimeUnit;
@@ -30,7 +30,7 @@ pub(in crate::report) fn answer(report: &RunReport, series: &SeriesReport) -> Op
     let said = found.iter().take(MOST_SAID).map(|sweep| {
         let name = name(report, sweep, &found);
         let name = if name.is_empty() { plain(sweep.queue) } else { name };
-        format!("{name} {}", short_words(sweep.knee()))
+        format!("{name} {}", short_words(sweep))
     });
     let said = said.collect::<Vec<_>>().join("; ");
     let more = match found.len().saturating_sub(MOST_SAID) {
@@ -56,7 +56,8 @@ pub(in crate::report) fn blocks<'a>(report: &RunReport, found: Vec<Sweep<'a>>) -
     blocks.push(Block::Prose(
         "Delay of a message from when it was due until it was received, so that one that is sent late counts as late; \
          offered and reached: million messages per second. A pass keeps a rate if it reaches 99 % of it. !: some \
-         passes did not, and delays are of the others. p99 once sent: from the actual send, which hides lateness."
+         passes did not, and delays are of the others; where most did not, none is told. p99 once sent: from the actual \
+         send, which hides lateness."
             .to_owned(),
     ));
     let titles: Vec<String> = found.iter().map(|sweep| title(report, sweep)).collect();
@@ -92,7 +93,7 @@ fn name(report: &RunReport, sweep: &Sweep<'_>, all: &[Sweep<'_>]) -> String {
 fn knees(report: &RunReport, found: &[Sweep<'_>]) -> Table {
     let columns = [
         Column::words("queue"),
-        Column::words("payload").from_width(ROOMY),
+        super::payload_column(found.iter().map(|sweep| sweep.payload), ROOMY),
         Column::numbers("capacity"),
         Column::words("CPUs"),
         Column::numbers("keeps").meaning("the highest rate that it keeps"),
@@ -100,7 +101,7 @@ fn knees(report: &RunReport, found: &[Sweep<'_>]) -> Table {
         Column::numbers("p99 least").meaning("the smallest p99"),
         Column::numbers("doubles").meaning("the rates between which it doubles"),
     ];
-    let rate = |rate: Option<f64>| Cell::known(rate.map(per_s));
+    let rate = |rate: Option<f64>| Cell::known(rate.map(chosen_rate));
     let rows = found.iter().map(|sweep| {
         let knee = sweep.knee();
         [
@@ -113,7 +114,7 @@ fn knees(report: &RunReport, found: &[Sweep<'_>]) -> Table {
             Cell::known(sweep.least_p99().map(|(_, least)| time(least))),
             Cell::known(match sweep.doubling() {
                 Knee { holds_at: Some(holds), ends_by: Some(ends) } => {
-                    Some(format!("{} to {}", per_s(holds), per_s(ends)))
+                    Some(format!("{} to {}", chosen_rate(holds), chosen_rate(ends)))
                 }
                 _ => None,
             }),
@@ -164,66 +165,77 @@ fn table(sweep: &Sweep<'_>) -> Table {
 
 /// The knee of a sweep, and where its p99 doubles.
 fn words(sweep: &Sweep<'_>) -> Vec<String> {
+    if sweep.polls_on_one_cpu() {
+        return vec![
+            "Both ends poll on one CPU and hand over once per time slice: these rates are those of the scheduler. For \
+             those of the queue, name two CPUs with --pairs."
+                .to_owned(),
+        ];
+    }
     let knee = match sweep.knee() {
         Knee { holds_at: Some(holds), ends_by: Some(ends) } => format!(
             "It keeps up with {} messages/s and does not with {}: the knee lies between them. Each is \
              what most passes show (sign test, 95 %).",
-            per_s(holds),
-            per_s(ends)
+            chosen_rate(holds),
+            chosen_rate(ends)
         ),
         Knee { holds_at: Some(holds), ends_by: None } => format!(
             "It keeps up with {} messages/s; no rate was shown to be too high. For the knee, end --rate-sweep at a \
              higher rate.",
-            per_s(holds)
+            chosen_rate(holds)
         ),
         Knee { holds_at: None, ends_by: Some(ends) } => format!(
             "It does not keep up with {} messages/s; no lower rate was shown to be kept. For the knee, begin \
              --rate-sweep at a lower rate.",
-            per_s(ends)
+            chosen_rate(ends)
         ),
         Knee { holds_at: None, ends_by: None } => {
-            "Cannot tell which rates it keeps: passes do not agree, or there are too few.".to_owned()
+            "Cannot tell which rates it keeps: that takes five passes of a rate that all say the same, or more of which \
+             most do (sign test, 95 %); try a longer --budget."
+                .to_owned()
         }
     };
     let doubled = match (sweep.least_p99(), sweep.doubling()) {
-        (Some((rate, least)), Knee { holds_at: Some(holds), ends_by: Some(ends) }) => Some(format!(
-            "Its p99 is smallest at {} messages/s, {}; it is at most twice that up to {}, and always more from {} on.",
-            per_s(rate),
-            time(least),
-            per_s(holds),
-            per_s(ends)
-        )),
+        (Some((rate, least)), Knee { holds_at: Some(holds), ends_by }) => {
+            let beyond = ends_by.map(|ends| {
+                format!(
+                    ", and more than twice that, or not known, at every rate from {} on",
+                    chosen_rate(ends)
+                )
+            });
+            Some(format!(
+                "Where no pass fell behind, its p99 is smallest at {} messages/s, {}; it is at most twice that at every rate \
+                 from there to {}{}.",
+                chosen_rate(rate),
+                time(least),
+                chosen_rate(holds),
+                beyond.unwrap_or_default()
+            ))
+        }
         _ => None,
     };
     [Some(knee), doubled].into_iter().flatten().collect()
 }
 
 /// The knee as a part of a sentence.
-pub fn short_words(knee: Knee) -> String {
-    match knee {
+pub fn short_words(sweep: &Sweep<'_>) -> String {
+    if sweep.polls_on_one_cpu() {
+        return "polls at both ends of one CPU, whose time slices its rates show".to_owned();
+    }
+    match sweep.knee() {
         Knee { holds_at: Some(holds), ends_by: Some(ends) } => {
-            format!("keeps up with {} messages/s, not with {}", per_s(holds), per_s(ends))
+            format!("keeps up with {} messages/s, not with {}", chosen_rate(holds), chosen_rate(ends))
         }
         Knee { holds_at: Some(holds), ends_by: None } => {
-            format!("keeps up with {} messages/s; its limit was not reached", per_s(holds))
+            format!("keeps up with {} messages/s; its limit was not reached", chosen_rate(holds))
         }
         Knee { holds_at: None, ends_by: Some(ends) } => {
-            format!("does not keep up with {} messages/s, the lowest rate that tells", per_s(ends))
+            format!("does not keep up with {} messages/s, the lowest rate that tells", chosen_rate(ends))
         }
-        Knee { holds_at: None, ends_by: None } => "shows at no rate whether it keeps up".to_owned(),
+        Knee { holds_at: None, ends_by: None } => {
+            "has too few passes that agree to tell which rates it keeps".to_owned()
+        }
     }
-}
-
-/// A rate that was chosen, with all its digits: `25 M`, `63 k`, `500`.
-pub fn per_s(rate: f64) -> String {
-    let (scale, letter) = match rate {
-        rate if rate >= 1e9 => (1e9, " G"),
-        rate if rate >= 1e6 => (1e6, " M"),
-        rate if rate >= 1e3 => (1e3, " k"),
-        _ => (1.0, ""),
-    };
-    // What division leaves behind the sixth decimal is no digit of the rate.
-    format!("{}{letter}", (rate / scale * 1e6).round() / 1e6)
 }
 
 fn time(value_ns: f64) -> String {
@@ -277,7 +289,7 @@ fn plot(sweep: &Sweep<'_>, style: &Style) -> Vec<String> {
     let mut lines: Vec<String> = drawn.collect();
     let (mut ticks, mut names) = (vec!['─'; width], String::new());
     for step in &sweep.steps {
-        let (at, name) = (column(step.rate_per_s).min(width - 1), per_s(step.rate_per_s));
+        let (at, name) = (column(step.rate_per_s).min(width - 1), chosen_rate(step.rate_per_s));
         let from = at.saturating_sub(columns(&name) / 2);
         let is_free = from >= columns(&names) + 2 || names.is_empty();
         if is_free && from + columns(&name) <= width + 2 {

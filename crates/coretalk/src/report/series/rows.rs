@@ -3,7 +3,7 @@
 use crate::RunReport;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::text::{chosen_time, count, grouped, ns, plain};
-use crate::report::trial_words::{half_width, median_width, placement_words, sides_words};
+use crate::report::trial_words::{half_width, median_width, placement_words};
 use coretalk_measure::probes::broadcast::names as broadcast;
 use coretalk_measure::probes::latency_under_load::names as under_load;
 use coretalk_measure::series::SeriesProbe;
@@ -50,11 +50,7 @@ pub(super) fn tables(
                 let cpus = if readers.len() == 1 { "reader is CPU" } else { "readers are the first of CPUs" };
                 format!("CPU {writer} writes; {cpus} {}", listed(readers))
             }
-            _ => {
-                let mut sides: Vec<String> = here.clone().filter_map(sides_words).collect();
-                sides.dedup();
-                if let [one] = &sides[..] { one.clone() } else { placement_words(report, placement) }
-            }
+            _ => placement_words(report, placement),
         };
         blocks.push(Block::Heading(title));
         let parts = by_unit(here, trials).into_iter();
@@ -126,7 +122,7 @@ fn ordered<T>(numbers_first: bool, of_views: Vec<T>, of_numbers: Vec<T>) -> impl
 fn tells(trial: &TrialResult, quantity: &Quantity) -> bool {
     match quantity.aggregate {
         Aggregate::Events => trial.histogram(quantity.id).is_some(),
-        Aggregate::Sum => trial.counts.contains_key(quantity.id),
+        Aggregate::Sum | Aggregate::SumOverStates => trial.counts.contains_key(quantity.id),
         _ => trial.values.contains_key(quantity.id),
     }
 }
@@ -193,7 +189,9 @@ fn view_cells(trial: &TrialResult, view: Option<&Quantity>, times: TimeUnit) -> 
 
 fn number(trial: &TrialResult, quantity: &Quantity) -> Cell {
     Cell::known(match quantity.aggregate {
-        Aggregate::Sum => trial.counts.get(quantity.id).map(|count| grouped(*count as i64)),
+        Aggregate::Sum | Aggregate::SumOverStates => {
+            trial.counts.get(quantity.id).map(|count| grouped(*count as i64))
+        }
         _ => {
             let value = trial.values.get(quantity.id);
             value.map(|value| format!("{} ±{}", ns(value.point), half_width(value)))

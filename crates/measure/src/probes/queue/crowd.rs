@@ -14,6 +14,8 @@ use coretalk_model::stats::ANALYSES;
 
 /// Messages of a pass that are simulated one by one, for each end; what follows is more of the same.
 const SIMULATED: u64 = 2_000;
+/// The same of all ends together: each costs a look at all the others.
+const SIMULATED_IN_ALL: u64 = 100_000;
 
 /// Prices one pass.
 pub fn simulate(stage: &mut dyn Pricing<'_>, config: &Config, order: &TrialOrder<'_>) -> Observed {
@@ -51,7 +53,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, config: &Config, order: &TrialOrder
     let span_ns = order.span.ns();
     let requested =
         order.options.number("messages").map(|all| (all / ANALYSES[0] as f64).ceil().max(1.0) as u64);
-    let most = requested.unwrap_or(u64::MAX).min(SIMULATED * cpus.len() as u64);
+    let most = requested.unwrap_or(u64::MAX).min((SIMULATED * cpus.len() as u64).min(SIMULATED_IN_ALL));
     let mut work = |end: usize| {
         let mean_ns = own_ns[usize::from(end >= sides[0])] * sharing[end];
         stage.event(mean_ns)
@@ -75,7 +77,7 @@ pub fn simulate(stage: &mut dyn Pricing<'_>, config: &Config, order: &TrialOrder
         let shares: Vec<f64> =
             out.messages[own.clone()].iter().map(|own| *own as f64 / messages.max(1) as f64).collect();
         if shares.len() > 1 {
-            queue::observe_shares(&mut observed, side, &shares);
+            queue::observe_shares(&mut observed, side, own.start, &shares);
         }
         // No CPU works longer than the pass.
         let busy = |end: usize| (out.busy_ns[end] * times).min(lasted_ns / sharing[end]);

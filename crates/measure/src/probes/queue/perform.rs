@@ -199,7 +199,8 @@ fn observed(
     }
     for (side, loops) in [&producing, &loops].into_iter().enumerate() {
         if let Some(shares) = course::shares(loops).filter(|shares| shares.len() > 1) {
-            queue::observe_shares(&mut observed, side, &shares);
+            let first = side * config.sides[0];
+            queue::observe_shares(&mut observed, side, first, &shares);
         }
     }
     observed.count(names::MESSAGES, received.messages);

@@ -219,7 +219,7 @@ fn batches(list: &str) -> Result<Vec<u64>, RequestError> {
     }
     let count = |text: &&str| {
         let count = text.parse().ok().filter(|count| (1..=MOST_CAPACITY).contains(count));
-        let allowed = || format!("a batch can have 1 to {MOST_CAPACITY} messages");
+        let allowed = || format!("a batch is a whole number of messages, 1 to {MOST_CAPACITY}");
         count.ok_or_else(|| RequestError::out_of_range(format!("--batch {text}"), allowed()))
     };
     listed.iter().map(count).collect()
@@ -255,9 +255,10 @@ fn batches_fit<'a>(
         }
     }
     if let Some(least) = capacities.iter().find(|capacity| **capacity < most) {
+        let smaller =
+            if *least == 1 { "--batch 1".to_owned() } else { format!("batches of at most {least} messages") };
         return unfit(format!(
-            "--batch {most} does not fit into a queue of --capacity {least}; use batches of at most {least} messages or \
-             leave this capacity out"
+            "--batch {most} does not fit into a queue of --capacity {least}; use {smaller} or leave this capacity out"
         ));
     }
     match rate_per_s.map(|rate| most as f64 / rate) {
