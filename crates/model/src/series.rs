@@ -2,8 +2,11 @@
 //! placement); passes over them say something ([`PassOutcome`]); all of them are the [`SeriesRecord`]; and
 //! [`analyse_series`] is the one pure function from there to what follows ([`SeriesResult`]).
 
+mod aggregates;
 mod analyse;
 mod concurrency;
+mod done;
+mod evidence;
 mod headline;
 mod judge;
 mod load;
@@ -15,8 +18,9 @@ mod settings;
 mod states;
 pub mod summary;
 
-pub use analyse::{analyse_series, first_width, is_done, is_wide_already};
+pub use analyse::analyse_series;
 pub use concurrency::{ConcurrencyGate, Counted, concurrency_margin};
+pub use done::{first_width, is_done, is_wide_already};
 pub use headline::{Headline, TimeUnit, displayed_value, named_headline};
 pub use load::{LoadCurve, load_curve};
 pub use record::{Numbers, Observed, PassOutcome, RoleEvidence, SeriesEntry, SeriesRecord};

@@ -1,31 +1,18 @@
 //! [`analyse_series`]: from what the passes said to what follows from it.
 
-use super::headline::{headline, headline_of_pass, named_headline_of_passes};
-use super::judge::{FEWEST_PASSES, judge, widen};
+use super::aggregates::Speaker::{Role, Whole};
+use super::aggregates::{alike, count_over_states, fill, medians, of_part, values};
+use super::evidence::{busy, flags, of_lost_time, switches};
+use super::headline::named_headline_of_passes;
+use super::judge::{judge, widen};
 use super::processes::by_process;
 use super::states::{Part, SentinelWatch, split};
 use super::{
-    ConcurrencyGate, Counted, Numbers, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult,
+    ConcurrencyGate, Counted, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult,
     TrialSpec, TrialState, load_curve,
 };
-use crate::latency::cell::TAINTED_SHARE;
-use crate::quantity::Aggregate;
 use crate::runtime::{helpers, names};
-use crate::stats::{
-    ANALYSES, Analysis, Decision, Estimate, decide, mean_interval, median, passes_interval,
-    processes_interval,
-};
-use crate::{CpuId, Flag, Flags, Topology};
-use Speaker::{Role, Whole};
-use std::collections::BTreeMap;
-
-/// A core clock that moves by more than this within a pass changes what the pass says.
-const CLOCK_DRIFT: f32 = 0.02;
-/// Time lost to the hypervisor or interrupts above this share of a pass is said.
-const STEAL_SHARE: f64 = 0.01;
-
-/// Passes of the second analysis that take so many times those of the first are passes of another kind.
-const MUCH_LONGER: f64 = 1.5;
+use crate::{CpuId, Flag, Topology};
 
 /// What follows from a record. Pure: the same for the run that has just ended and for its file read back later.
 pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &SeriesRecord) -> SeriesResult {
@@ -40,97 +27,6 @@ pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &S
         regime: gate.regime(),
         complete: record.complete,
         budget_ended: record.budget_ended,
-    }
-}
-
-/// Whether a trial has enough passes, at one of the two analyses (8 and 24 passes): its headline is as narrow as asked
-/// for, or more passes would not help. Concurrent passes count where the gate lets them, and those of the largest state.
-pub fn is_done(
-    settings: &SeriesSettings,
-    gate: &ConcurrencyGate,
-    watch: &SentinelWatch,
-    record: &SeriesRecord,
-    trial: usize,
-) -> bool {
-    let Counted { passes, biased } = gate.counted(record, trial);
-    if biased {
-        return false;
-    }
-    if passes.len() >= ANALYSES[1] {
-        return true;
-    }
-    // Nothing is decided before an analysis, nor between two.
-    if passes.len() < ANALYSES[0] {
-        return false;
-    }
-    // What hangs on time slices gets no narrower, and is no property of what was asked about.
-    if passes.iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin)) {
-        return true;
-    }
-    if !Analysis::is_due(passes.len(), ANALYSES.len() as u32) {
-        return false;
-    }
-    // Where the machine moved, the rest is made until its largest state has an interval.
-    let Some(width) = width(settings, watch, trial, &passes) else { return false };
-    decide(passes.len(), width, settings.precision, ANALYSES.len() as u32) != Decision::More
-}
-
-/// The half-width of the interval of a trial's headline over the passes of its first analysis, as a share of its middle:
-/// how far passes of that length scatter. `None` before it, and where the largest state has no interval.
-pub fn first_width(
-    settings: &SeriesSettings,
-    gate: &ConcurrencyGate,
-    watch: &SentinelWatch,
-    record: &SeriesRecord,
-    trial: usize,
-) -> Option<f64> {
-    width(settings, watch, trial, gate.counted(record, trial).passes.get(..ANALYSES[0])?)
-}
-
-/// Whether a trial cannot be done at its first analysis, whatever its other passes say: those so far lie further apart
-/// than asked for, and the interval of eight passes is their whole range.
-pub fn is_wide_already(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -> bool {
-    let Some(spec) = settings.trials.get(trial) else { return false };
-    let values: Vec<f64> =
-        record.outcomes(trial).filter_map(|pass| headline_of_pass(settings, &spec.probe, pass)).collect();
-    let [low, high] = values
-        .iter()
-        .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], &value| [low.min(value), high.max(value)]);
-    median(&values).is_some_and(|median| (high - low) / 2.0 > settings.precision * median)
-}
-
-/// The relative half-width of the headline over these passes, of the largest state; `None` where that has none.
-fn width(
-    settings: &SeriesSettings,
-    watch: &SentinelWatch,
-    trial: usize,
-    passes: &[&PassOutcome],
-) -> Option<f64> {
-    let spec = settings.trials.get(trial)?;
-    let parts = split(settings, watch, spec, passes, &alike(passes));
-    let main = of_part(passes, &parts[0]);
-    if main.len() < FEWEST_PASSES as usize {
-        return None;
-    }
-    let (medians, values) = (medians(settings, &main, Whole), values(settings, &spec.probe, &main, Whole));
-    Some(headline(settings, &spec.probe, &medians, &values).map_or(0.0, Estimate::relative_half_width))
-}
-
-/// Whose numbers are meant.
-#[derive(Debug, Clone, Copy)]
-enum Speaker {
-    /// Those of all roles together.
-    Whole,
-    /// Those that one role has for itself.
-    Role(usize),
-}
-
-impl Speaker {
-    fn numbers(self, pass: &PassOutcome) -> Option<&Numbers> {
-        match self {
-            Whole => Some(&pass.observed.numbers),
-            Role(role) => pass.observed.by_role.get(&role),
-        }
     }
 }
 
@@ -198,47 +94,6 @@ fn trial(
     spec.placement.iter().enumerate().map(of_role).collect()
 }
 
-/// Puts what some passes say in numbers into a result that has none. `alike` are those of them that a median is taken over.
-fn fill(
-    settings: &SeriesSettings,
-    passes: &[&PassOutcome],
-    alike: &[&PassOutcome],
-    of: Speaker,
-    result: &mut TrialResult,
-) {
-    for numbers in passes.iter().filter_map(|pass| of.numbers(pass)) {
-        for (name, histogram) in &numbers.histograms {
-            result.histograms.entry(name.clone()).or_default().add(histogram);
-        }
-        for (name, count) in &numbers.counts {
-            let sum = result.counts.entry(name.clone()).or_default();
-            *sum = sum.saturating_add(*count);
-        }
-    }
-    let mut values = values(settings, &result.spec.probe, alike, of);
-    for quantity in settings.quantities.of_probe(&result.spec.probe) {
-        let Aggregate::MedianOverEvents(events) = quantity.aggregate else { continue };
-        if let Some(value) = values.get_mut(quantity.id)
-            && let Some(point) = pooled(passes, of, quantity.id, events)
-        {
-            *value = Estimate { point, low: value.low.min(point), high: value.high.max(point), ..*value };
-        }
-    }
-    (result.values, result.medians_ns) = (values, medians(settings, alike, of));
-}
-
-/// Counts that are declared to be those of all passes, and not of the largest state alone.
-fn count_over_states(settings: &SeriesSettings, all: &[&PassOutcome], result: &mut TrialResult) {
-    for quantity in settings.quantities.of_probe(&result.spec.probe) {
-        let of_pass = |pass: &&PassOutcome| pass.observed.numbers.counts.get(quantity.id).copied();
-        if quantity.aggregate == Aggregate::SumOverStates
-            && let Some(sum) = all.iter().filter_map(of_pass).reduce(u64::saturating_add)
-        {
-            result.counts.insert(quantity.id.to_owned(), sum);
-        }
-    }
-}
-
 /// The states of a trial, the largest first; none where it held still.
 fn trial_states(
     settings: &SeriesSettings,
@@ -267,199 +122,12 @@ fn trial_states(
     parts.iter().filter_map(state).collect()
 }
 
-/// What every pass said under each name, in the order of passes.
-fn by_name<'a>(
-    passes: &[&'a PassOutcome],
-    of: impl Fn(&'a PassOutcome) -> Vec<(&'a String, f64)>,
-) -> BTreeMap<String, Vec<Said>> {
-    let mut all: BTreeMap<String, Vec<Said>> = BTreeMap::new();
-    for pass in passes {
-        for (name, value) in of(pass) {
-            let said = Said { process: pass.process, value };
-            match all.get_mut(name) {
-                Some(values) => values.push(said),
-                None => _ = all.insert(name.clone(), vec![said]),
-            }
-        }
-    }
-    all
-}
-
-/// What one pass said under a name.
-#[derive(Debug, Clone, Copy)]
-struct Said {
-    process: Option<u32>,
-    value: f64,
-}
-
-/// Medians of the distributions of passes, with intervals over passes.
-fn medians(settings: &SeriesSettings, passes: &[&PassOutcome], of: Speaker) -> BTreeMap<String, Estimate> {
-    let of_pass = |pass| {
-        let histograms = of.numbers(pass).into_iter().flat_map(|numbers| &numbers.histograms);
-        histograms.filter_map(|(name, histogram)| Some((name, histogram.percentile_ns(0.5)?))).collect()
-    };
-    estimates(&by_name(passes, of_pass), settings.precision)
-}
-
-/// What passes say in numbers, aggregated as the probe declares, with intervals over passes.
-fn values(
-    settings: &SeriesSettings,
-    probe: &str,
-    passes: &[&PassOutcome],
-    of: Speaker,
-) -> BTreeMap<String, Estimate> {
-    let of_pass = |pass| {
-        let values = of.numbers(pass).into_iter().flat_map(|numbers| &numbers.values);
-        values.map(|(name, value)| (name, *value)).collect()
-    };
-    let said = by_name(passes, of_pass);
-    let mut values = estimates(&said, settings.precision);
-    for (name, estimate) in &mut values {
-        let Some(quantity) = settings.quantities.of(probe, name) else { continue };
-        if quantity.aggregate == Aggregate::MeanOverPasses {
-            let values: Vec<f64> = said[name].iter().map(|said| said.value).collect();
-            *estimate = mean_interval(&values).unwrap_or(*estimate);
-        }
-        // A value beyond its bounds stays as it was seen.
-        if let Some(range) = quantity.range.filter(|[least, most]| (*least..=*most).contains(&estimate.point))
-        {
-            *estimate = estimate.within(range);
-        }
-    }
-    values
-}
-
-/// The median over all events of a value that passes say their own median of, as near as these tell it.
-fn pooled(passes: &[&PassOutcome], of: Speaker, name: &str, events: &str) -> Option<f64> {
-    let mut told: Vec<(f64, u64)> = passes
-        .iter()
-        .filter_map(|pass| of.numbers(pass))
-        .filter_map(|numbers| Some((*numbers.values.get(name)?, *numbers.counts.get(events)?)))
-        .collect();
-    told.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let total: u64 = told.iter().map(|(_, events)| events).sum();
-    let mut seen = 0;
-    told.iter().find_map(|&(value, events)| {
-        seen += events;
-        (2 * seen >= total).then_some(value)
-    })
-}
-
-fn estimates(said: &BTreeMap<String, Vec<Said>>, precision: f64) -> BTreeMap<String, Estimate> {
-    said.iter().filter_map(|(name, said)| Some((name.clone(), estimate(said, precision)?))).collect()
-}
-
-/// Positions of the passes that a median is taken over: those of the second analysis alone where they are much longer.
-/// Order statistics want passes of one kind, and short ones scatter more than long ones; whether there is a second
-/// analysis was decided by the others.
-fn alike(passes: &[&PassOutcome]) -> Vec<usize> {
-    let all: Vec<usize> = (0..passes.len()).collect();
-    second_analysis(passes, &all).to_vec()
-}
-
-/// The same of the passes of a state.
-fn of_part<'a>(all: &[&'a PassOutcome], part: &Part) -> Vec<&'a PassOutcome> {
-    second_analysis(all, &part.passes).iter().map(|&pass| all[pass]).collect()
-}
-
-/// Of some passes, by their positions, those of the second analysis where they are to speak alone.
-fn second_analysis<'a>(all: &[&PassOutcome], some: &'a [usize]) -> &'a [usize] {
-    let (first, second) = some.split_at(some.partition_point(|&pass| pass < ANALYSES[0]));
-    // Medians: a pass that was held up is no longer one.
-    let typical =
-        |passes: &[usize]| median(&passes.iter().map(|&pass| all[pass].elapsed.ns()).collect::<Vec<_>>());
-    match (typical(first), typical(second)) {
-        (Some(short), Some(long)) if second.len() >= ANALYSES[0] && long >= MUCH_LONGER * short => second,
-        _ => some,
-    }
-}
-
-/// The median over passes with the interval that the latency map uses too (docs/method.md, "From ticks to a cell"); of
-/// passes that processes of a runtime made the mean over processes, with theirs.
-fn estimate(said: &[Said], precision: f64) -> Option<Estimate> {
-    let values: Vec<f64> = said.iter().map(|said| said.value).collect();
-    // Values that never change need no floor: a ratio of 0 or a count is exact.
-    let floor = if values.windows(2).all(|pair| pair[0] == pair[1]) { 0.0 } else { precision.min(0.02) };
-    let analysis = Analysis::at(values.len(), ANALYSES.len() as u32);
-    match said.iter().map(|said| Some((said.process?, said.value))).collect::<Option<Vec<_>>>() {
-        Some(by_process) => processes_interval(&by_process, analysis, floor),
-        None => passes_interval(&values, analysis, 1.0, floor),
-    }
-}
-
-/// What passes say of themselves, and evidence of what went on around them where more than a tenth of them have it, as for
-/// cells: a single disturbed pass decides no median.
-fn flags(passes: &[&PassOutcome]) -> Flags {
-    let mut flags = Flags::NONE;
-    let seen: Vec<Flags> = passes.iter().map(|pass| evidence(pass)).collect();
-    for flag in Flag::ALL {
-        let number = seen.iter().filter(|seen| seen.contains(*flag)).count();
-        if number as f64 > TAINTED_SHARE * passes.len() as f64 {
-            flags.set(*flag);
-        }
-    }
-    for pass in passes {
-        flags = flags.union(pass.observed.flags);
-        if pass.coordinator_shared {
-            flags.set(Flag::CoordShared);
-        }
-    }
-    flags
-}
-
-/// What went on around a pass.
-fn evidence(pass: &PassOutcome) -> Flags {
-    let mut seen = Flags::NONE;
-    let drifts = |ghz: [f32; 2]| (ghz[1] / ghz[0] - 1.0).abs() > CLOCK_DRIFT;
-    let stolen = |ms: f32| f64::from(ms) * 1e-3 > STEAL_SHARE * pass.elapsed.secs();
-    for (flag, found) in [
-        (Flag::Migrated, pass.roles.iter().any(|role| role.migrated)),
-        (Flag::Steal, pass.steal_ms.is_some_and(stolen)),
-        (Flag::Load, pass.others_busy),
-        (Flag::Quota, pass.quota),
-        // A thread that a quota stops while its clock is probed reads a slow one.
-        (Flag::Freq, !pass.quota && pass.roles.iter().any(|role| role.core_ghz.is_some_and(drifts))),
-    ] {
-        if found {
-            seen.set(flag);
-        }
-    }
-    seen
-}
-
-/// Where time that a CPU lost is what was looked for, that it was lost casts no doubt on it.
-fn of_lost_time(mut flags: Flags) -> Flags {
-    for found in [Flag::Steal, Flag::Preempted] {
-        flags.clear(found);
-    }
-    flags
-}
-
-fn busy(passes: &[&PassOutcome], roles: usize) -> Vec<Option<f64>> {
-    let elapsed: f64 = passes.iter().map(|pass| pass.elapsed.ns()).sum();
-    (0..roles)
-        .map(|role| {
-            let spent: Option<u64> =
-                passes.iter().map(|pass| pass.roles.get(role).and_then(|role| role.cpu_ns)).sum();
-            spent.filter(|_| elapsed > 0.0).map(|spent| spent as f64 / elapsed)
-        })
-        .collect()
-}
-
-fn switches(passes: &[&PassOutcome]) -> Option<[u64; 2]> {
-    let mut sum = [0u64; 2];
-    for role in passes.iter().flat_map(|pass| &pass.roles) {
-        sum[0] += u64::from(role.voluntary?);
-        sum[1] += u64::from(role.involuntary?);
-    }
-    (!passes.is_empty()).then_some(sum)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{Parameters, Reason, RoleEvidence, SeriesEntry};
+    use super::super::headline::headline;
+    use super::super::{Parameters, Reason, RoleEvidence, SeriesEntry, is_done};
     use super::*;
-    use crate::quantity::{Quantities, Quantity, Unit};
+    use crate::quantity::{Aggregate, Quantities, Quantity, Unit};
     use crate::{CpuSet, Grade, Histogram, Picos, TrialFailure};
 
     const DECLARED: &[Quantity] = &[

@@ -1,0 +1,196 @@
+//! What passes say in numbers, taken together: medians over them with their intervals, sums, and distributions.
+
+use super::states::Part;
+use super::{Numbers, PassOutcome, SeriesSettings, TrialResult};
+use crate::quantity::Aggregate;
+use crate::stats::{
+    ANALYSES, Analysis, Estimate, mean_interval, median, passes_interval, processes_interval,
+};
+use Speaker::{Role, Whole};
+use std::collections::BTreeMap;
+
+/// Passes of the second analysis that take so many times those of the first are passes of another kind.
+const MUCH_LONGER: f64 = 1.5;
+
+/// Whose numbers are meant.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Speaker {
+    /// Those of all roles together.
+    Whole,
+    /// Those that one role has for itself.
+    Role(usize),
+}
+
+impl Speaker {
+    fn numbers(self, pass: &PassOutcome) -> Option<&Numbers> {
+        match self {
+            Whole => Some(&pass.observed.numbers),
+            Role(role) => pass.observed.by_role.get(&role),
+        }
+    }
+}
+
+/// Puts what some passes say in numbers into a result that has none. `alike` are those of them that a median is taken over.
+pub(super) fn fill(
+    settings: &SeriesSettings,
+    passes: &[&PassOutcome],
+    alike: &[&PassOutcome],
+    of: Speaker,
+    result: &mut TrialResult,
+) {
+    for numbers in passes.iter().filter_map(|pass| of.numbers(pass)) {
+        for (name, histogram) in &numbers.histograms {
+            result.histograms.entry(name.clone()).or_default().add(histogram);
+        }
+        for (name, count) in &numbers.counts {
+            let sum = result.counts.entry(name.clone()).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+    }
+    let mut values = values(settings, &result.spec.probe, alike, of);
+    for quantity in settings.quantities.of_probe(&result.spec.probe) {
+        let Aggregate::MedianOverEvents(events) = quantity.aggregate else { continue };
+        if let Some(value) = values.get_mut(quantity.id)
+            && let Some(point) = pooled(passes, of, quantity.id, events)
+        {
+            *value = Estimate { point, low: value.low.min(point), high: value.high.max(point), ..*value };
+        }
+    }
+    (result.values, result.medians_ns) = (values, medians(settings, alike, of));
+}
+
+/// Positions of the passes that a median is taken over: those of the second analysis alone where they are much longer.
+/// Order statistics want passes of one kind, and short ones scatter more than long ones; whether there is a second
+/// analysis was decided by the others.
+pub(super) fn alike(passes: &[&PassOutcome]) -> Vec<usize> {
+    let all: Vec<usize> = (0..passes.len()).collect();
+    second_analysis(passes, &all).to_vec()
+}
+
+/// The same of the passes of a state.
+pub(super) fn of_part<'a>(all: &[&'a PassOutcome], part: &Part) -> Vec<&'a PassOutcome> {
+    second_analysis(all, &part.passes).iter().map(|&pass| all[pass]).collect()
+}
+
+/// Of some passes, by their positions, those of the second analysis where they are to speak alone.
+fn second_analysis<'a>(all: &[&PassOutcome], some: &'a [usize]) -> &'a [usize] {
+    let (first, second) = some.split_at(some.partition_point(|&pass| pass < ANALYSES[0]));
+    // Medians: a pass that was held up is no longer one.
+    let typical =
+        |passes: &[usize]| median(&passes.iter().map(|&pass| all[pass].elapsed.ns()).collect::<Vec<_>>());
+    match (typical(first), typical(second)) {
+        (Some(short), Some(long)) if second.len() >= ANALYSES[0] && long >= MUCH_LONGER * short => second,
+        _ => some,
+    }
+}
+
+/// Counts that are declared to be those of all passes, and not of the largest state alone.
+pub(super) fn count_over_states(settings: &SeriesSettings, all: &[&PassOutcome], result: &mut TrialResult) {
+    for quantity in settings.quantities.of_probe(&result.spec.probe) {
+        let of_pass = |pass: &&PassOutcome| pass.observed.numbers.counts.get(quantity.id).copied();
+        if quantity.aggregate == Aggregate::SumOverStates
+            && let Some(sum) = all.iter().filter_map(of_pass).reduce(u64::saturating_add)
+        {
+            result.counts.insert(quantity.id.to_owned(), sum);
+        }
+    }
+}
+
+/// What every pass said under each name, in the order of passes.
+fn by_name<'a>(
+    passes: &[&'a PassOutcome],
+    of: impl Fn(&'a PassOutcome) -> Vec<(&'a String, f64)>,
+) -> BTreeMap<String, Vec<Said>> {
+    let mut all: BTreeMap<String, Vec<Said>> = BTreeMap::new();
+    for pass in passes {
+        for (name, value) in of(pass) {
+            let said = Said { process: pass.process, value };
+            match all.get_mut(name) {
+                Some(values) => values.push(said),
+                None => _ = all.insert(name.clone(), vec![said]),
+            }
+        }
+    }
+    all
+}
+
+/// What one pass said under a name.
+#[derive(Debug, Clone, Copy)]
+struct Said {
+    process: Option<u32>,
+    value: f64,
+}
+
+/// Medians of the distributions of passes, with intervals over passes.
+pub(super) fn medians(
+    settings: &SeriesSettings,
+    passes: &[&PassOutcome],
+    of: Speaker,
+) -> BTreeMap<String, Estimate> {
+    let of_pass = |pass| {
+        let histograms = of.numbers(pass).into_iter().flat_map(|numbers| &numbers.histograms);
+        histograms.filter_map(|(name, histogram)| Some((name, histogram.percentile_ns(0.5)?))).collect()
+    };
+    estimates(&by_name(passes, of_pass), settings.precision)
+}
+
+/// What passes say in numbers, aggregated as the probe declares, with intervals over passes.
+pub(super) fn values(
+    settings: &SeriesSettings,
+    probe: &str,
+    passes: &[&PassOutcome],
+    of: Speaker,
+) -> BTreeMap<String, Estimate> {
+    let of_pass = |pass| {
+        let values = of.numbers(pass).into_iter().flat_map(|numbers| &numbers.values);
+        values.map(|(name, value)| (name, *value)).collect()
+    };
+    let said = by_name(passes, of_pass);
+    let mut values = estimates(&said, settings.precision);
+    for (name, estimate) in &mut values {
+        let Some(quantity) = settings.quantities.of(probe, name) else { continue };
+        if quantity.aggregate == Aggregate::MeanOverPasses {
+            let values: Vec<f64> = said[name].iter().map(|said| said.value).collect();
+            *estimate = mean_interval(&values).unwrap_or(*estimate);
+        }
+        // A value beyond its bounds stays as it was seen.
+        if let Some(range) = quantity.range.filter(|[least, most]| (*least..=*most).contains(&estimate.point))
+        {
+            *estimate = estimate.within(range);
+        }
+    }
+    values
+}
+
+/// The median over all events of a value that passes say their own median of, as near as these tell it.
+fn pooled(passes: &[&PassOutcome], of: Speaker, name: &str, events: &str) -> Option<f64> {
+    let mut told: Vec<(f64, u64)> = passes
+        .iter()
+        .filter_map(|pass| of.numbers(pass))
+        .filter_map(|numbers| Some((*numbers.values.get(name)?, *numbers.counts.get(events)?)))
+        .collect();
+    told.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let total: u64 = told.iter().map(|(_, events)| events).sum();
+    let mut seen = 0;
+    told.iter().find_map(|&(value, events)| {
+        seen += events;
+        (2 * seen >= total).then_some(value)
+    })
+}
+
+fn estimates(said: &BTreeMap<String, Vec<Said>>, precision: f64) -> BTreeMap<String, Estimate> {
+    said.iter().filter_map(|(name, said)| Some((name.clone(), estimate(said, precision)?))).collect()
+}
+
+/// The median over passes with the interval that the latency map uses too (docs/method.md, "From ticks to a cell"); of
+/// passes that processes of a runtime made the mean over processes, with theirs.
+fn estimate(said: &[Said], precision: f64) -> Option<Estimate> {
+    let values: Vec<f64> = said.iter().map(|said| said.value).collect();
+    // Values that never change need no floor: a ratio of 0 or a count is exact.
+    let floor = if values.windows(2).all(|pair| pair[0] == pair[1]) { 0.0 } else { precision.min(0.02) };
+    let analysis = Analysis::at(values.len(), ANALYSES.len() as u32);
+    match said.iter().map(|said| Some((said.process?, said.value))).collect::<Option<Vec<_>>>() {
+        Some(by_process) => processes_interval(&by_process, analysis, floor),
+        None => passes_interval(&values, analysis, 1.0, floor),
+    }
+}
