@@ -122,12 +122,8 @@ fn later(machine: &dyn Machine, plan: &RunPlan) -> Duration {
 fn nothing_measured(report: &RunReport) -> Option<Failure> {
     let (what, reason) = match (&report.latency, &report.series) {
         (Some(latency), _) => ("pair", no_pair(report, latency)?),
-        // What a CPU took with it is no reason for the others, for which there was no time.
-        (None, Some(series)) if series.result.budget_ended && !report.header.departed.is_empty() => {
-            return None;
-        }
         (None, Some(series)) if series.settings.gathering().is_none() => {
-            ("trial", series.result.reason_for_no_result()?.to_owned())
+            ("trial", series.result.reason_for_no_result(&report.header.departed)?.to_owned())
         }
         _ => return None,
     };

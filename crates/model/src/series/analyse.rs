@@ -128,7 +128,7 @@ mod tests {
     use super::super::{Parameters, Reason, RoleEvidence, SeriesEntry, is_done};
     use super::*;
     use crate::quantity::{Aggregate, Quantities, Quantity, Unit};
-    use crate::{CpuSet, Grade, Histogram, Picos, TrialFailure};
+    use crate::{Absence, CpuSet, Departure, Grade, Histogram, Picos, TrialFailure};
 
     const DECLARED: &[Quantity] = &[
         Quantity::value("after_return_ns", "", Unit::Ns).aggregate(Aggregate::MedianOverEvents("samples")),
@@ -355,9 +355,16 @@ mod tests {
             }
             analyse_series(&flat(), &settings(), &record)
         };
-        assert_eq!(failed(&[1]).reason_for_no_result(), Some("no thread"));
-        assert_eq!(failed(&[]).reason_for_no_result(), None, "the run ended before");
-        assert_eq!(analyse_series(&flat(), &settings(), &record_of(&[100.0])).reason_for_no_result(), None);
+        assert_eq!(failed(&[1]).reason_for_no_result(&[]), Some("no thread"));
+        assert_eq!(failed(&[]).reason_for_no_result(&[]), None, "the run ended before");
+        let measured = analyse_series(&flat(), &settings(), &record_of(&[100.0]));
+        assert_eq!(measured.reason_for_no_result(&[]), None);
+        // What a CPU took with it is no reason for the others, for which there was no time.
+        let left = [Departure { cpu: CpuId(1), after: Picos::from_ms(5), why: Absence::Offline }];
+        let short = SeriesResult { budget_ended: true, ..failed(&[1]) };
+        assert_eq!(failed(&[1]).reason_for_no_result(&left), Some("no thread"));
+        assert_eq!(short.reason_for_no_result(&left), None);
+        assert_eq!(short.reason_for_no_result(&[]), Some("no thread"), "no CPU left");
     }
 
     #[test]

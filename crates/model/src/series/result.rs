@@ -5,7 +5,7 @@ use super::judge::NOT_REACHED;
 use super::{LoadCurve, TrialSpec};
 use crate::latency::Regime;
 use crate::stats::Estimate;
-use crate::{Flags, Grade, Histogram, flags};
+use crate::{Departure, Flags, Grade, Histogram, flags};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -25,9 +25,13 @@ pub struct SeriesResult {
 }
 
 impl SeriesResult {
-    /// Why no trial says anything although some were begun: the reason of the first of them. `None` where one does, and
-    /// where the run ended before any.
-    pub fn reason_for_no_result(&self) -> Option<&str> {
+    /// Why no trial says anything although some were begun: the reason of the first of them. `None` where one does, where
+    /// the run ended before any, and where CPUs departed and the budget ended: what these took with them is no reason for
+    /// the others, for which there was no time.
+    pub fn reason_for_no_result(&self, departed: &[Departure]) -> Option<&str> {
+        if self.budget_ended && !departed.is_empty() {
+            return None;
+        }
         let failed = |trial: &TrialResult| trial.reason.as_ref().map(Reason::as_str) != Some(NOT_REACHED);
         let any = self.trials.iter().any(|trial| trial.passes > 0);
         self.trials.iter().find(|trial| !any && failed(trial))?.reason.as_ref().map(Reason::as_str)
