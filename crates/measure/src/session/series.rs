@@ -3,11 +3,12 @@
 mod concurrency;
 mod plan;
 mod sentinel;
+mod spans;
 
 pub use plan::{SeriesPlan, least_span, plan};
 
 use self::concurrency::Concurrency;
-use self::plan::{LONGEST_PASS, MESSAGES, SHORTEST_PASS, Shares, late_span, orders};
+use self::plan::{LONGEST_PASS, MESSAGES, SHORTEST_PASS, Shares, orders};
 use self::sentinel::Sentinel;
 pub use super::run_loop::Earlier;
 use super::run_loop::{Ended, ResumedState, RunError, RunLoop, Suspicion};
@@ -19,17 +20,13 @@ use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use coretalk_model::series::{
     ConcurrencyGate, Gathering, PassOutcome, SentinelWatch, SeriesEntry, SeriesRecord, SeriesResult,
-    SeriesSettings, TrialSpec, analyse_series, first_width, is_done, is_wide_already,
+    SeriesSettings, TrialSpec, analyse_series, is_done,
 };
 use coretalk_model::stats::{ANALYSES, Key};
 use coretalk_model::{CpuId, Departure, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::BTreeMap;
 
-/// Passes of the second analysis are so much longer than those that are just long enough in the mean: half of the trials
-/// scatter more than the mean.
-const WITH_MARGIN: f64 = 1.15;
 /// Failures of a trial after which nothing comes back to it.
 const PATIENCE: u32 = 3;
 
@@ -215,49 +212,6 @@ impl<'a> Driver<'a> {
         (second, self.probes[trial].least_span(&self.settings.trials[trial]).max(LONGEST_PASS))
     }
 
-    /// How long passes of a sweep should be, by probe; `pace` says how many of them go at the same time.
-    fn span(&self, open: &[usize], fewest: u32, pace: f64) -> impl Fn(&str) -> Picos + use<> {
-        let left = self.run.left();
-        let spans = self.shares.of.keys().map(|probe| {
-            let first = self.shares.first(probe);
-            let span = if fewest as usize >= ANALYSES[0] {
-                self.late_span(open, probe, left, self.owed(open, ANALYSES[1]) / pace)
-            } else if open.iter().any(|&trial| self.is_repeated_alone(trial)) {
-                // The first analysis once more, alone: as long as it would have been without others, where that fits.
-                late_span(first, left, self.owed(open, ANALYSES[0])).min(self.shares.alone(probe))
-            } else {
-                first
-            };
-            (probe.clone(), span)
-        });
-        let spans: BTreeMap<String, Picos> = spans.collect();
-        move |probe| spans.get(probe).copied().unwrap_or(SHORTEST_PASS)
-    }
-
-    /// How long a pass of the second analysis of these trials should take, where so much is left for so many of them.
-    fn late_span(&self, open: &[usize], probe: &str, left: Picos, owed: f64) -> Picos {
-        let first = self.shares.first(probe);
-        late_span(first, left, owed).min(self.sufficient(open, first))
-    }
-
-    /// How long passes of the second analysis have to be at most, where so many trials are made that several go at the
-    /// same time: an interval narrows with the root of the time. How far the first passes of one trial lie apart is much
-    /// by chance, so that all with the same parameters are asked, and those that scatter most.
-    fn sufficient(&self, open: &[usize], first: Picos) -> Picos {
-        if !self.concurrency.is_any() {
-            return LONGEST_PASS;
-        }
-        let mut times: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for &trial in open {
-            let width = first_width(self.settings, &self.gate, &self.watch, &self.record, trial);
-            let times_longer = width.map_or(f64::INFINITY, |width| (width / self.settings.precision).powi(2));
-            times.entry(self.settings.trials[trial].label()).or_default().push(times_longer);
-        }
-        let mean = |times: &Vec<f64>| times.iter().sum::<f64>() / times.len() as f64;
-        let most = times.values().map(mean).fold(1.0, f64::max) * WITH_MARGIN;
-        Picos::from_secs((first.secs() * most).min(LONGEST_PASS.secs()))
-    }
-
     /// One pass of each of some trials, at the same time; `false` where it was interrupted.
     fn round(&mut self, trials: &[usize], span: &dyn Fn(&str) -> Picos) -> Result<bool, RunError> {
         let left = self.run.left().max(SHORTEST_PASS);
@@ -361,26 +315,12 @@ impl<'a> Driver<'a> {
         Cow::Owned(TrialSpec { placement, ..spec.clone() })
     }
 
-    /// What a pass has of what is left where it ends with a count: a part for each trial that has no more passes, so that
-    /// the first does not take everything.
-    fn share_of(&self, left: Picos, passes: u32) -> Picos {
-        let trials = 0..self.settings.trials.len();
-        let waiting =
-            trials.filter(|&trial| self.failures[trial] < PATIENCE && self.made(trial) <= passes).count();
-        Picos(left.0 / waiting.max(1) as u64).max(SHORTEST_PASS)
-    }
-
     fn keep(&mut self, trial: usize, outcome: Result<PassOutcome, TrialFailure>) {
         self.failures[trial] += u32::from(outcome.is_err());
         let entry =
             SeriesEntry { segment: self.segment, pass: self.made(trial), trial: trial as u32, outcome };
         self.record.push(entry.clone());
         self.pending.passes.push(entry);
-    }
-
-    /// Passes that open trials may still get until this analysis.
-    fn owed(&self, open: &[usize], passes: usize) -> f64 {
-        open.iter().map(|&trial| passes.saturating_sub(self.counting(trial) as usize)).sum::<usize>() as f64
     }
 
     /// Whether a trial has had its first analysis concurrently, and that was refused: it is made once more, alone.
@@ -459,74 +399,6 @@ impl<'a> Driver<'a> {
     fn commit(&mut self) -> Result<(), RunError> {
         let expected = self.expected().min(self.settings.budget);
         self.run.commit(&std::mem::take(&mut self.pending), expected)
-    }
-
-    /// Machine time that the run is expected to take from its beginning.
-    fn expected(&self) -> Picos {
-        let elapsed = self.run.elapsed();
-        if let Some(wanted) = self.settings.options.number("samples") {
-            let trials = 0..self.settings.trials.len();
-            let left = trials.fold(Picos::ZERO, |sum, trial| sum + self.until_sampled(trial, wanted));
-            return elapsed + Picos::from_secs(left.secs() / self.pace);
-        }
-        // How long so many messages take, passes say.
-        let counted = self.settings.options.number(MESSAGES).is_some();
-        let made: Vec<f64> = (0..self.settings.trials.len())
-            .filter(|_| counted)
-            .filter_map(|trial| Some(self.record.outcomes(trial).last()?.elapsed.secs()))
-            .collect();
-        let typical =
-            (!made.is_empty()).then(|| Picos::from_secs(made.iter().sum::<f64>() / made.len() as f64));
-        let (mut left, mut late) = (Picos::ZERO, Vec::new());
-        for trial in (0..self.settings.trials.len()).filter(|&trial| self.is_open(trial)) {
-            let made = self.counting(trial) as usize;
-            let known = self.record.outcomes(trial).last().map(|pass| pass.elapsed);
-            let spec = &self.settings.trials[trial];
-            let pass = known
-                .or(typical)
-                .unwrap_or(self.shares.first(&spec.probe).max(self.probes[trial].least_span(spec)));
-            let due = if made > ANALYSES[0] { ANALYSES[1] } else { ANALYSES[0] };
-            left += Picos(pass.0 * due.saturating_sub(made) as u64);
-            let is_late = made == ANALYSES[0]
-                || made < ANALYSES[0] && is_wide_already(self.settings, &self.record, trial);
-            if is_late && !counted && self.settings.gathering() != Some(Gathering::QuickLook) {
-                late.push(trial);
-            }
-        }
-        // Passes of the second analysis are longer, and begin once the first is over.
-        let then = (self.settings.budget.secs() - elapsed.secs() - left.secs() / self.pace).max(0.0);
-        let passes = (ANALYSES[1] - ANALYSES[0]) as u64;
-        let owed = (late.len() as u64 * passes) as f64 / self.pace;
-        let span = |probe: &String| self.late_span(&late, probe, Picos::from_secs(then), owed);
-        let spans: BTreeMap<&String, Picos> =
-            self.shares.of.keys().filter(|_| !late.is_empty()).map(|probe| (probe, span(probe))).collect();
-        for &trial in &late {
-            let spec = &self.settings.trials[trial];
-            let pass = spans[&spec.probe].max(self.probes[trial].least_span(spec));
-            left += Picos(pass.0 * passes);
-        }
-        elapsed + Picos::from_secs(left.secs() / self.pace)
-    }
-
-    /// Machine time until a trial has so many samples, at the rate of its passes so far; a share of the budget while there
-    /// are none.
-    fn until_sampled(&self, trial: usize, wanted: f64) -> Picos {
-        if !self.is_open(trial) {
-            return Picos::ZERO;
-        }
-        let (mut samples, mut took) = (0, Picos::ZERO);
-        for pass in self.record.outcomes(trial).filter(|pass| self.covers(trial, pass)) {
-            samples += pass.observed.numbers.counts.get("samples").copied().unwrap_or(0);
-            took += pass.elapsed;
-        }
-        match samples {
-            0 => Picos(self.settings.budget.0 / self.settings.trials.len() as u64) - took,
-            samples => {
-                // No trial ends before its first analysis.
-                let least = ANALYSES[0] as f64 / f64::from(self.made(trial)) - 1.0;
-                Picos::from_secs(took.secs() * (wanted / samples as f64 - 1.0).max(least).max(0.0))
-            }
-        }
     }
 
     fn finish(mut self, ended: Ended) -> Result<(SeriesResult, Ended), RunError> {
