@@ -1,12 +1,14 @@
 //! One trial on the simulated machine: from an assignment to a recording.
 
+mod line_costs;
+
+use self::line_costs::LineCosts;
 use super::clock::CpuClock;
 use super::noise::{BatchNoise, Contamination};
-use super::rng::{Stream, Wander, hash, hash_on, unit};
+use super::rng::{Stream, Wander, hash, unit};
 use super::sim_state::{SimState, lines};
 use super::stalls::Stalls;
-use crate::kernel::Cost;
-use crate::machine::{Assignment, Sampling, SpanOrder, Walk};
+use crate::machine::{Assignment, Sampling, SpanOrder};
 use crate::sim::true_costs::SLICES;
 use crate::stop::Stop;
 use coretalk_model::environment::DISTURBED_SHARE;
@@ -385,122 +387,4 @@ fn phase(bits: u64) -> f64 {
 #[inline]
 fn word(ticks: i64) -> u32 {
     if ticks > i64::from(u32::MAX) { u32::MAX } else { ticks as u32 }
-}
-
-/// The lines under a span and what an operation on them takes.
-pub struct LineCosts<'a> {
-    order: &'a SpanOrder,
-    home: Home,
-    pub key: u64,
-    /// The beginning of the hash of a place.
-    places: u64,
-    /// Lines of a place.
-    per_place: u32,
-    /// State for which the following two hold.
-    state: Option<usize>,
-    nominal_ns: f64,
-    slices: [f64; SLICES],
-    /// What the recording role's counter is ahead, for stamps.
-    pub ahead_ns: f64,
-    /// The run of 16 lines last looked at, and the address bits of its page frame.
-    frame: (u32, u64),
-    /// The address bits of a span that stays in one place.
-    one_place: u64,
-}
-
-/// The address bits of the frame that holds a run of 16 lines.
-fn frame(key: u64, run: u32) -> u64 {
-    hash([key, 0xF2A3E, u64::from(run)])
-}
-
-impl<'a> LineCosts<'a> {
-    pub fn new(trial: &Trial<'_>, order: &'a SpanOrder, home: Home, key: u64) -> LineCosts<'a> {
-        let true_costs = &trial.sim.true_costs;
-        let ahead_ns = match order.kernel.cost {
-            Cost::Stamp { .. } => true_costs.offset_ns(trial.to) - true_costs.offset_ns(trial.from),
-            _ => 0.0,
-        };
-        let one_place = hash([trial.sim.seed, 0x91ACE, u64::from(home.0)]);
-        LineCosts {
-            order,
-            home,
-            key,
-            places: hash([key]),
-            per_place: order.kernel.lines_per_place.max(1),
-            state: None,
-            nominal_ns: 0.0,
-            slices: [1.0; SLICES],
-            ahead_ns,
-            frame: (0, frame(key, 0)),
-            one_place,
-        }
-    }
-
-    /// Whether the kernel stamps its clock into the line.
-    pub fn is_stamped(&self) -> bool {
-        matches!(self.order.kernel.cost, Cost::Stamp { .. })
-    }
-
-    /// One operation on a place, now.
-    #[inline]
-    pub fn operation_ns(&mut self, trial: &mut Trial<'_>, place: u32) -> f64 {
-        if trial.elapsed_ns >= trial.update_ns {
-            trial.update();
-        }
-        if self.state != Some(trial.state) {
-            self.look_up(trial);
-        }
-        let first = place.saturating_mul(self.per_place);
-        let bad = trial.contamination.map_or(1.0, |bad| bad.on_line(first));
-        let nominal_ns = self.nominal_ns * trial.slowness * bad;
-        // Of almost every kernel: half a million times a pass a division by one is worth to be spared.
-        if self.per_place == 1 {
-            return nominal_ns * self.slices[self.slice(first)];
-        }
-        let lines = first..first.saturating_add(self.per_place);
-        let sum = lines.fold(0.0, |sum, line| sum + self.slices[self.slice(line)]);
-        nominal_ns * sum / f64::from(self.per_place)
-    }
-
-    /// The operations on the lines of an aligned run, one line a place, as things stand.
-    fn run_ns(&mut self, trial: &Trial<'_>, first: u32) -> [f64; SLICES] {
-        let bad = trial.contamination.map_or(1.0, |bad| bad.on_line(first));
-        let nominal_ns = self.nominal_ns * trial.slowness * bad;
-        let slices: [usize; SLICES] = std::array::from_fn(|line| self.slice(first + line as u32));
-        slices.map(|slice| nominal_ns * self.slices[slice])
-    }
-
-    /// Finds out what holds in the state in which the trial is now.
-    #[cold]
-    fn look_up(&mut self, trial: &mut Trial<'_>) {
-        let (sim, state) = (trial.sim, trial.state);
-        self.state = Some(state);
-        self.nominal_ns = sim.operation_ns(trial.from, trial.to, self.order.kernel, self.home, state);
-        let known = trial.slices.iter().flatten().find(|known| (known.0, known.1) == (self.home, state));
-        self.slices = known.map(|known| known.2).unwrap_or_else(|| {
-            let scale = sim.spec.states.get(state).map_or(1.0, |state| state.line_scale);
-            let slices = sim.true_costs.slices(trial.from, trial.to, self.home, scale);
-            trial.slices = [Some((self.home, state, slices)), trial.slices[0]];
-            slices
-        });
-    }
-
-    /// The slice of a line: each aligned run of 16 lies in a page frame of its own, whose higher address bits permute
-    /// the slices by exclusive or (McCalpin, TR-2021-03).
-    #[inline]
-    fn slice(&mut self, line: u32) -> usize {
-        let (run, within) = (line / SLICES as u32, line as usize % SLICES);
-        if self.order.walk == Walk::OnePlace {
-            let of_place = (line % self.per_place) as usize;
-            return (self.one_place as usize ^ of_place) % SLICES;
-        }
-        if self.frame.0 != run {
-            self.frame = (run, frame(self.key, run));
-        }
-        (self.frame.1 as usize ^ within) % SLICES
-    }
-
-    pub fn stream(&self, place: u32) -> Stream {
-        Stream::of(hash_on(self.places, u64::from(place)))
-    }
 }
