@@ -1,25 +1,26 @@
 //! The heat map as a figure: squares while they are few, one raster beyond, with group bars, numbers and a legend.
 
-use super::chart::{Axis, Kind, OTHER_FONT};
+mod content;
+mod legend;
+
+use self::content::{Content, Painted, Part};
+use self::legend::{colors_beside, legend, legend_words};
 use super::labels::Labels;
-use super::{SMALL, chart};
 use crate::report::difference::{DifferenceMap, PALE};
-use crate::report::heat_map::{self as rows, Diagonal, names_of_diagonal};
+use crate::report::heat_map as rows;
 use crate::report::input::{Drawing, Map, ReportInput, ScaleChoice, readings_of};
 use crate::report::ladder::level_words;
 use crate::report::palette::{Colors, Scale};
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
-use crate::report::text::{count, ns, short_ns};
+use crate::report::text::{count, short_ns};
 use coretalk_model::latency::summary::{Reading, Table, TableCell, table};
-use coretalk_model::{CpuId, Level, Matrix, Topology};
+use coretalk_model::{CpuId, Level, Matrix};
 
 /// More rows than this are one raster.
 const MOST_SQUARES: usize = 64;
 /// More rows than this are groups in a small picture, of at most so many.
 const MOST_ROWS: usize = 100;
 const MOST_GROUPS: usize = 64;
-/// Steps of the colours in a legend.
-const STEPS: u32 = 90;
 /// Groups of fewer units are not set apart by lines.
 const LEAST_APART: f64 = 18.0;
 /// Smaller squares hold no number.
@@ -29,90 +30,10 @@ const BAR: f64 = 4.0;
 const GAP: f64 = 3.0;
 /// What words may stand over at the right: fonts are wider here and narrower there.
 const EDGE: f64 = 10.0;
-/// From one line of words below the colours to the next.
-const LEGEND_LINE: f64 = 14.0;
 /// What the mark of a cell says in whose place no value can stand.
 pub const SLICES: &str = "two threads poll on one CPU: this measures time slices";
 /// Grey of cells that were not measured, between the ends of the palette and unlike any of its colours.
 const MISSING: Ink = Ink::Line;
-
-/// What is drawn: the numbers, the values that colour them, and what is said beside the colours.
-struct Content<'a> {
-    title: &'a str,
-    rows: Vec<Vec<CpuId>>,
-    cells: Table,
-    /// Values that give the colours, where they are not those of `cells`.
-    paint: Option<Table>,
-    colors: Colors,
-    /// CPUs on which time slices are what was measured: a mark stands in the place of a value.
-    slices: Vec<CpuId>,
-    /// The line below the colours.
-    legend: String,
-}
-
-impl Content<'_> {
-    fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// The values that colour squares.
-    fn painted(&self) -> &Table {
-        self.paint.as_ref().unwrap_or(&self.cells)
-    }
-
-    /// What a square shows: one value, or in its upper half what one CPU gives and in its lower half what two CPUs of
-    /// its core give.
-    fn parts(&self, row: usize, column: usize) -> Vec<Part> {
-        let (cell, paint) = (self.cells.get(row, column), self.painted().get(row, column));
-        let known = |value: Option<f64>, paint: Option<f64>, doubtful| {
-            let (value, paint) = value.zip(paint)?;
-            Some(Part { value, paint, doubtful, begin: 0.0, height: 1.0 })
-        };
-        if self.is_marked(row, column) {
-            let pair = known(cell.median_ns, paint.median_ns, cell.doubtful);
-            return pair.map(|part| Part { begin: 0.5, height: 0.5, ..part }).into_iter().collect();
-        }
-        let Some(own) = cell.own else {
-            return known(cell.median_ns, paint.median_ns, cell.doubtful).into_iter().collect();
-        };
-        let upper = known(Some(own.median_ns), paint.own.map(|own| own.median_ns), own.doubtful);
-        let lower = known(cell.median_ns, paint.median_ns, cell.doubtful);
-        let halves = [(upper, 0.0), (lower, 0.5)].into_iter();
-        halves.filter_map(|(part, begin)| Some(Part { begin, height: 0.5, ..part? })).collect()
-    }
-
-    /// Whether a mark stands in a square, or in its upper half, because time slices are what was measured there.
-    fn is_marked(&self, row: usize, column: usize) -> bool {
-        row == column && self.rows[row].iter().any(|cpu| self.slices.contains(cpu))
-    }
-
-    /// What the colours of the diagonal are of, where they are not of pairs of CPUs.
-    fn diagonal(&self, topology: &Topology) -> Option<String> {
-        let [own, pair] = names_of_diagonal(topology);
-        let is_halved = |row: usize| self.rows[row].len() > 1 && self.is_marked(row, row);
-        let diagonal = match (0..self.len()).any(is_halved) {
-            true => Diagonal::Both,
-            false => Diagonal::of(&self.cells, &self.rows),
-        };
-        match diagonal {
-            Diagonal::Pairs => None,
-            Diagonal::Own => Some(format!("diagonal: {own}")),
-            Diagonal::Both => Some(format!("diagonal: {own} (upper half), {pair} (lower half)")),
-        }
-    }
-}
-
-/// A value in a square, or in half of it.
-#[derive(Debug, Clone, Copy)]
-struct Part {
-    value: f64,
-    /// What colours it.
-    paint: f64,
-    doubtful: u32,
-    /// Where it begins and how high it is, in heights of a square.
-    begin: f64,
-    height: f64,
-}
 
 /// The map with its axes and its legend. `side` is the length of the square of cells.
 pub fn heat_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, side: f64) -> Picture {
@@ -137,22 +58,6 @@ pub fn heat_map_of_several(
     let mut content = content(map, &readings, rows, painted);
     content.legend = [Some(content.legend), grouped].into_iter().flatten().collect::<Vec<_>>().join("; ");
     drawn(input, &content, side)
-}
-
-/// What the colours of a map span.
-#[derive(Debug, Clone, Copy)]
-struct Painted {
-    scale: Scale,
-    /// Where the same colours are found; `None` where they are fitted to the map.
-    same: Option<&'static str>,
-}
-
-impl Painted {
-    fn of(map: &Map, choice: ScaleChoice) -> Painted {
-        let scale = map.scale(choice).unwrap_or(Scale { low: 1.0, high: 10.0 });
-        let is_fixed = choice == ScaleChoice::Fixed && Scale::fixed(&map.unit).is_some();
-        Painted { scale, same: is_fixed.then_some("same colour scale on every machine") }
-    }
 }
 
 /// A map for a small picture: without the words below it, and its rows in groups where they are many.
@@ -209,31 +114,6 @@ fn grouped(rows: Vec<Vec<CpuId>>, input: &ReportInput<'_>, most: usize) -> (Vec<
         parts.len()
     );
     (parts, Some(words))
-}
-
-/// The colours from bottom to top, with their values.
-fn colors_beside(picture: &mut Picture, colors: &Colors, unit: &str, [left, top]: [f64; 2], height: f64) {
-    let kind = if matches!(colors, Colors::Level(_)) { Kind::Log } else { Kind::Linear };
-    let axis = Axis { label: String::new(), ends: colors.ends(), kind };
-    let high = height / f64::from(STEPS);
-    for (step, value) in along(&axis) {
-        let y = top + height - (f64::from(step) + 1.0) * high;
-        picture.rect([left, y, 10.0, high], Ink::Rgb(colors.rgb(value)));
-    }
-    let faint = SMALL.in_ink(Ink::Faint);
-    let mut free = f64::INFINITY;
-    let mut right = left + text_width(unit, SMALL.size, Weight::Regular).max(10.0);
-    for (value, text) in axis.ticks() {
-        let y = top + height * (1.0 - axis.position(value));
-        if y < free {
-            picture.line(vec![[left + 10.0, y], [left + 13.0, y]], Ink::Faint, 1.0);
-            right = right.max(left + 16.0 + text_width(&text, SMALL.size, Weight::Regular));
-            picture.text([left + 16.0, (y + 4.0).clamp(top + 8.0, top + height)], Anchor::Start, faint, text);
-            free = y - 15.0;
-        }
-    }
-    picture.text([left, top - 7.0], Anchor::Start, faint, unit);
-    picture.width = picture.width.max(right);
 }
 
 /// What is drawn of a map in these rows.
@@ -465,100 +345,5 @@ pub(super) fn short(value: f64) -> String {
         value if value >= 999_500.0 => format!("{}M", short_ns(value / 1e6)),
         value if value >= 9_999.5 => format!("{}k", short_ns(value / 1e3)),
         value => short_ns(value),
-    }
-}
-
-/// The colours with their values, the unit, and what a hatch means.
-fn legend(content: &Content<'_>, words: &str, width: f64) -> Picture {
-    let words = super::wrapped(words, (width - EDGE) / OTHER_FONT, SMALL);
-    let mut picture = Picture::new("legend", width, 44.0 + LEGEND_LINE * (words.len() as f64 - 1.0).max(0.0));
-    let length = width.min(360.0);
-    let kind = match content.colors {
-        Colors::Level(_) => Kind::Log,
-        Colors::Difference { .. } => Kind::Linear,
-    };
-    let axis = Axis { label: String::new(), ends: content.colors.ends(), kind };
-    let wide = length / f64::from(STEPS);
-    for (step, value) in along(&axis) {
-        picture.rect([f64::from(step) * wide, 0.0, wide, 10.0], Ink::Rgb(content.colors.rgb(value)));
-    }
-    let mut free = f64::NEG_INFINITY;
-    for (value, text) in axis.ticks() {
-        let half = text_width(&text, SMALL.size, Weight::Regular) / 2.0;
-        let at = (axis.position(value) * length).clamp(half, length - half);
-        if at - half > free {
-            picture.line(vec![[at, 10.0], [at, 13.0]], Ink::Faint, 1.0);
-            picture.text([at, 25.0], Anchor::Middle, SMALL.in_ink(Ink::Faint), text);
-            free = at + half + 6.0;
-        }
-    }
-    for (line, text) in words.into_iter().enumerate() {
-        let below = 41.0 + LEGEND_LINE * line as f64;
-        picture.text([0.0, below], Anchor::Start, SMALL.in_ink(Ink::Faint), text);
-    }
-    let missing = content.cells.iter().any(|cell| cell.median_ns.is_none() && cell.pairs > 0);
-    if missing && width > length + 120.0 {
-        let left = length + 24.0;
-        for line in 0..4 {
-            let x = left + f64::from(line) * 5.0;
-            picture.line(vec![[x, 10.0], [x + 8.0, 0.0]], MISSING, 1.0);
-        }
-        picture.text([left + 32.0, 10.0], Anchor::Start, SMALL.in_ink(Ink::Faint), "not measured");
-    }
-    picture
-}
-
-/// Steps of a legend of colours, with the value of each.
-fn along(axis: &Axis) -> impl Iterator<Item = (u32, f64)> {
-    let ([low, high], kind) = (axis.ends, axis.kind);
-    (0..STEPS).map(move |step| {
-        let share = f64::from(step) / f64::from(STEPS - 1);
-        let value = match kind {
-            Kind::Log => low * (high / low).powf(share),
-            Kind::Linear | Kind::Nines => low + (high - low) * share,
-        };
-        (step, value)
-    })
-}
-
-/// The unit, what the colours span, and whether values lie beyond.
-fn legend_words(map: &Map, Painted { scale, same }: Painted) -> String {
-    let values = || map.columns.median.iter().copied().flatten();
-    let beyond =
-        [values().any(|value| value < scale.low * 0.999), values().any(|value| value > scale.high * 1.001)];
-    let is_wider = values().all(|value| value < scale.high * 0.999);
-    let range = match (same, is_wider) {
-        (Some(same), _) => same,
-        (None, true) => {
-            "colours from the minimum of this map to 1.5 times that, so that noise does not fill the scale"
-        }
-        (None, false) => "colours fitted to this map",
-    };
-    let number = |value: f64| if value < 1e5 { ns(value) } else { chart::number(value) };
-    let (low, high) = (number(scale.low), number(scale.high));
-    let mut words = vec![format!("{}, logarithmic", map.unit), range.to_owned()];
-    words.extend(same.is_none().then(|| format!("{} to {}", number(scale.low), number(scale.high))));
-    words.extend(map.columns.slices.contains(&true).then(|| format!("s: {SLICES}")));
-    words.extend(beyond[0].then(|| format!("below {low}: the first colour")));
-    words.extend(beyond[1].then(|| format!("above {high}: the last colour")));
-    words.join("; ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::document::Columns;
-
-    #[test]
-    fn words_below_a_map_say_where_colours_reach_further_than_its_values() {
-        let words = |values: [f64; 2]| {
-            let columns = Columns { median: values.map(Some).to_vec(), ..Columns::default() };
-            let map = Map { columns, ..Map::default() };
-            legend_words(&map, Painted::of(&map, ScaleChoice::Fit))
-        };
-        assert!(
-            words([2.0, 2.2]).contains("to 1.5 times that") && words([2.0, 2.2]).contains("2.00 to 3.00")
-        );
-        assert!(words([2.0, 20.0]).contains("fitted to this map; 2.00 to 20.0"), "{}", words([2.0, 20.0]));
     }
 }
