@@ -1,0 +1,147 @@
+//! [`Map`]: a matrix of a run or a file with what is needed to draw it.
+
+use super::{Drawing, ScaleChoice};
+use crate::SeriesReport;
+use crate::document::Columns;
+use crate::report::Style;
+use crate::report::heat_map::HeatMap;
+use crate::report::palette::Scale;
+use crate::report::parameters::{parameter, telling};
+use crate::report::text::plain;
+use crate::report::trial_maps::{map_words, number_of_map};
+use coretalk_model::latency;
+use coretalk_model::latency::summary::Reading;
+use coretalk_model::series::{Alike, Parameters, TrialResult, Value};
+use coretalk_model::{CpuId, Matrix, Topology};
+
+/// A matrix with what is needed to draw it.
+#[derive(Debug, Default)]
+pub struct Map {
+    /// Who made it.
+    pub probe: String,
+    /// The code; empty where parameters say everything.
+    pub kernel: String,
+    /// What tells it from others of its probe.
+    pub parameters: Parameters,
+    /// What a cell is.
+    pub quantity: String,
+    /// Its unit.
+    pub unit: String,
+    /// The question in one line.
+    pub question: String,
+    /// Its cells.
+    pub columns: Columns,
+    /// Its index among the matrices of the document; `None` of pairs that stand among its series.
+    pub index: Option<usize>,
+}
+
+/// The passes over one pair.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairPasses {
+    /// Which map.
+    pub map: usize,
+    /// Which cell of it.
+    pub cell: usize,
+    /// Seconds and values in time order.
+    pub values: Vec<(f64, f64)>,
+}
+
+impl Map {
+    /// Values with their doubts, as pictures take them.
+    pub fn readings(&self) -> Matrix<Option<Reading>> {
+        readings_of(&self.columns, |cell| Some((self.columns.median[cell]?, self.columns.doubtful(cell))))
+    }
+
+    /// The rows of a picture of it: CPUs, or cores with their CPUs.
+    pub fn rows(
+        &self,
+        readings: &Matrix<Option<Reading>>,
+        topology: &Topology,
+        drawing: Drawing,
+    ) -> Vec<Vec<CpuId>> {
+        let style = Style { order: drawing.order, by: drawing.by, ..Style::default() };
+        HeatMap::new(readings, topology, &style).rows().to_vec()
+    }
+
+    /// What the colours span.
+    pub fn scale(&self, choice: ScaleChoice) -> Option<Scale> {
+        let fixed = Scale::fixed(&self.unit).filter(|_| choice == ScaleChoice::Fixed);
+        fixed.or_else(|| Scale::fitted(self.columns.median.iter().copied().flatten()))
+    }
+
+    /// A short name among the maps of its run: `cas+pause`, `queue, capacity 100, payload u64, queue rtrb`.
+    pub fn label(&self) -> String {
+        if self.probe == latency::PROBE && !self.kernel.is_empty() {
+            return plain(&self.kernel);
+        }
+        // A queue stands among its parameters too.
+        let named = self.kernel.is_empty()
+            || self
+                .parameters
+                .iter()
+                .any(|(_, value)| matches!(value, Value::Text(text) if *text == self.kernel));
+        let kernel = (!named).then(|| self.kernel.clone());
+        let parameters = self.parameters.iter().map(|(name, value)| parameter(name, value));
+        let parts: Vec<String> = [self.probe.clone()].into_iter().chain(kernel).chain(parameters).collect();
+        plain(&parts.join(", "))
+    }
+}
+
+/// What a map is called, parameter by parameter.
+pub(super) fn names_of_map(map: &Map) -> Vec<(String, String)> {
+    // What else a map of latencies has describes it, and was not chosen.
+    let is_latency = map.probe == latency::PROBE && map.index.is_some();
+    let kernel = (!map.kernel.is_empty()).then(|| ("kernel".to_owned(), plain(&map.kernel)));
+    let chosen = map
+        .parameters
+        .iter()
+        .filter(|_| !is_latency)
+        .map(|(name, value)| (name.to_string(), plain(&telling(name, value))));
+    chosen.chain(kernel).collect()
+}
+
+/// The headlines of trials over many pairs as a map.
+pub(super) fn map_of(series: &SeriesReport, kind: &Alike<'_>) -> Map {
+    let (spec, unit) = (&kind.trials[0].spec, kind.unit(&series.settings));
+    let position =
+        |cpu: CpuId| series.settings.cpus.iter().position(|known| *known == cpu).map(|at| at as u32);
+    let mut columns =
+        Columns { cpus: series.settings.cpus.iter().map(|cpu| cpu.0).collect(), ..Columns::default() };
+    for trial in kind.with_value() {
+        let [from, to] = spec_pair(trial).map(|pair| pair.map(position)).unwrap_or_default();
+        if let (Some(from), Some(to)) = (from, to) {
+            columns.push_trial([from, to], trial, number_of_map(series, &unit, trial));
+        }
+    }
+    Map {
+        probe: spec.probe.clone(),
+        kernel: String::new(),
+        parameters: spec.parameters.clone(),
+        quantity: kind.displayed_value(&series.settings).unwrap_or_default().to_owned(),
+        unit: unit.name,
+        question: format!("{}: {}", plain(&spec.probe), map_words(series, kind)),
+        columns,
+        index: None,
+    }
+}
+
+fn spec_pair(trial: &TrialResult) -> Option<[CpuId; 2]> {
+    trial.spec.placement.as_slice().try_into().ok()
+}
+
+/// A square of what is drawn of each cell: a value, and whether it is in doubt.
+pub fn readings_of(columns: &Columns, of: impl Fn(usize) -> Option<(f64, bool)>) -> Matrix<Option<Reading>> {
+    let cpus: Vec<CpuId> = columns.cpus.iter().map(|&cpu| CpuId(cpu)).collect();
+    let mut readings = match columns.symmetric {
+        true => Matrix::symmetric(cpus, |_, _| None),
+        false => Matrix::directed(cpus, |_, _| None),
+    };
+    for (cell, &[row, column]) in columns.positions.iter().enumerate() {
+        if let (Some((ns, doubtful)), Some(slot)) =
+            (of(cell), readings.get_mut(row as usize, column as usize))
+        {
+            *slot = Some(Reading { ns, doubtful });
+        }
+    }
+    readings
+}
