@@ -1,9 +1,10 @@
 //! `advise`: on which CPUs threads that talk should run, from a run, a file, or a brief measurement.
 
+mod known;
 mod noise;
 mod proof;
 
-use crate::advice::{AdviceView, Origin, ProofView};
+use crate::advice::{AdviceView, ProofView};
 use crate::args::AdviseArgs;
 use crate::args::options::Global;
 use crate::args::words::SmtWord;
@@ -14,18 +15,16 @@ use crate::exit::{ExitCode, Failure};
 use crate::report;
 use crate::resolve::files;
 use crate::resolve::source::Source;
-use crate::run::short;
 use coretalk_model::advise::{
     CandidateError, Claim, Constraints, CpuDistances, Graph, Pattern, Sharing, advise, candidates,
     siblings_left_out,
 };
-use coretalk_model::infer::{
-    Findings, InferError, InferredLevel, Observation, Refusal, Standing, levels_changed, observations,
-};
-use coretalk_model::latency::{Execution, ExecutionTest, LatencyResult};
-use coretalk_model::lint::{Doubt, lint};
+use coretalk_model::infer::{Findings, InferError, InferredLevel, Refusal, Standing};
+use coretalk_model::latency::Execution;
+use coretalk_model::lint::Doubt;
 use coretalk_model::topology::Domain;
-use coretalk_model::{CpuId, CpuSet, Environment, Level, Matrix, Picos, Topology};
+use coretalk_model::{CpuId, CpuSet, Level, Topology};
+use known::Known;
 use noise::Noise;
 
 /// `advise`.
@@ -109,97 +108,6 @@ fn graph(args: &AdviseArgs) -> Result<Graph, Failure> {
 
 fn pattern(args: &AdviseArgs) -> Pattern {
     args.pattern.unwrap_or(Pattern::AllToAll)
-}
-
-/// What a placement can rest on.
-struct Known {
-    origin: Origin,
-    simulated: Option<String>,
-    unit: &'static str,
-    /// What a source reports; `None` where nobody was asked.
-    reported: Option<Topology>,
-    /// The latencies of all pairs that are known.
-    observed: Matrix<Option<Observation>>,
-    /// What pairs of CPUs share, as far as their work was tested.
-    execution: Vec<ExecutionTest>,
-    /// What is doubtful about the file.
-    doubts: Vec<Doubt>,
-    /// Whether the machine changed under the measurement, and what that looked like.
-    moved: Option<Refusal>,
-    /// Machine time that measuring took.
-    spent: Picos,
-}
-
-impl Known {
-    fn of_machine(
-        global: &Global,
-        reported: Option<Topology>,
-    ) -> Result<(Known, Option<Environment>), Failure> {
-        let measured = short::measure(global, "advise", 2)?;
-        let result = measured.result.map_err(Failure::Environment)?;
-        let reported = reported.unwrap_or(measured.topology);
-        let known = Known::of_result(Origin::Measurement, Some(&result), &measured.environment, reported)?;
-        Ok((Known { spent: measured.took, ..known }, Some(measured.environment)))
-    }
-
-    fn of_source(
-        source: Source,
-        reported: Option<Topology>,
-    ) -> Result<(Known, Option<Environment>), Failure> {
-        let name = source.name();
-        match source {
-            Source::Run(report, _) => {
-                let reported = reported.unwrap_or(report.topology);
-                let result = report.latency.as_ref().map(|latency| &latency.result);
-                let known = Known::of_result(Origin::Run(name), result, &report.environment, reported)?;
-                Ok((known, Some(report.environment)))
-            }
-            Source::File(matrices, path) => {
-                let Some(imported) = matrices.into_iter().next() else {
-                    return Err(Failure::Input(format!("{}: the file contains no matrix", path.text)));
-                };
-                let unit = imported.unit.name();
-                let doubts = lint(&imported);
-                let known = Known {
-                    doubts,
-                    execution: Vec::new(),
-                    origin: Origin::File(name, imported.format.name().to_owned()),
-                    simulated: None,
-                    unit,
-                    reported,
-                    observed: imported.matrix.map(|cell| cell.map(Observation::bare)),
-                    moved: None,
-                    spent: Picos::ZERO,
-                };
-                Ok((known, None))
-            }
-        }
-    }
-
-    fn of_result(
-        origin: Origin,
-        result: Option<&LatencyResult>,
-        environment: &Environment,
-        reported: Topology,
-    ) -> Result<Known, Failure> {
-        let Some((result, map)) = result.and_then(|result| Some((result, result.round_trips()?))) else {
-            return Err(Failure::Usage(
-                "this run has no round trips, and advice needs them; `coretalk latency` measures them".into(),
-            ));
-        };
-        let watch = result.watch.as_ref().filter(|watch| levels_changed(watch));
-        Ok(Known {
-            execution: result.execution.clone(),
-            doubts: Vec::new(),
-            origin,
-            simulated: environment.simulated.clone(),
-            unit: "ns",
-            reported: Some(reported),
-            observed: observations(map),
-            moved: watch.map(|watch| Refusal::Moved { cells: watch.cells_changed }),
-            spent: Picos::ZERO,
-        })
-    }
 }
 
 /// What can be held against real work, or why nothing can: a sentence without its end.

@@ -1,0 +1,102 @@
+//! [`Known`]: what a placement can rest on, from a measurement, a run or a file.
+
+use crate::advice::Origin;
+use crate::args::options::Global;
+use crate::exit::Failure;
+use crate::resolve::source::Source;
+use crate::run::short;
+use coretalk_model::infer::{Observation, Refusal, levels_changed, observations};
+use coretalk_model::latency::{ExecutionTest, LatencyResult};
+use coretalk_model::lint::{Doubt, lint};
+use coretalk_model::{Environment, Matrix, Picos, Topology};
+
+/// What a placement can rest on.
+pub(super) struct Known {
+    pub(super) origin: Origin,
+    pub(super) simulated: Option<String>,
+    pub(super) unit: &'static str,
+    /// What a source reports; `None` where nobody was asked.
+    pub(super) reported: Option<Topology>,
+    /// The latencies of all pairs that are known.
+    pub(super) observed: Matrix<Option<Observation>>,
+    /// What pairs of CPUs share, as far as their work was tested.
+    pub(super) execution: Vec<ExecutionTest>,
+    /// What is doubtful about the file.
+    pub(super) doubts: Vec<Doubt>,
+    /// Whether the machine changed under the measurement, and what that looked like.
+    pub(super) moved: Option<Refusal>,
+    /// Machine time that measuring took.
+    pub(super) spent: Picos,
+}
+
+impl Known {
+    pub(super) fn of_machine(
+        global: &Global,
+        reported: Option<Topology>,
+    ) -> Result<(Known, Option<Environment>), Failure> {
+        let measured = short::measure(global, "advise", 2)?;
+        let result = measured.result.map_err(Failure::Environment)?;
+        let reported = reported.unwrap_or(measured.topology);
+        let known = Known::of_result(Origin::Measurement, Some(&result), &measured.environment, reported)?;
+        Ok((Known { spent: measured.took, ..known }, Some(measured.environment)))
+    }
+
+    pub(super) fn of_source(
+        source: Source,
+        reported: Option<Topology>,
+    ) -> Result<(Known, Option<Environment>), Failure> {
+        let name = source.name();
+        match source {
+            Source::Run(report, _) => {
+                let reported = reported.unwrap_or(report.topology);
+                let result = report.latency.as_ref().map(|latency| &latency.result);
+                let known = Known::of_result(Origin::Run(name), result, &report.environment, reported)?;
+                Ok((known, Some(report.environment)))
+            }
+            Source::File(matrices, path) => {
+                let Some(imported) = matrices.into_iter().next() else {
+                    return Err(Failure::Input(format!("{}: the file contains no matrix", path.text)));
+                };
+                let unit = imported.unit.name();
+                let doubts = lint(&imported);
+                let known = Known {
+                    doubts,
+                    execution: Vec::new(),
+                    origin: Origin::File(name, imported.format.name().to_owned()),
+                    simulated: None,
+                    unit,
+                    reported,
+                    observed: imported.matrix.map(|cell| cell.map(Observation::bare)),
+                    moved: None,
+                    spent: Picos::ZERO,
+                };
+                Ok((known, None))
+            }
+        }
+    }
+
+    fn of_result(
+        origin: Origin,
+        result: Option<&LatencyResult>,
+        environment: &Environment,
+        reported: Topology,
+    ) -> Result<Known, Failure> {
+        let Some((result, map)) = result.and_then(|result| Some((result, result.round_trips()?))) else {
+            return Err(Failure::Usage(
+                "this run has no round trips, and advice needs them; `coretalk latency` measures them".into(),
+            ));
+        };
+        let watch = result.watch.as_ref().filter(|watch| levels_changed(watch));
+        Ok(Known {
+            execution: result.execution.clone(),
+            doubts: Vec::new(),
+            origin,
+            simulated: environment.simulated.clone(),
+            unit: "ns",
+            reported: Some(reported),
+            observed: observations(map),
+            moved: watch.map(|watch| Refusal::Moved { cells: watch.cells_changed }),
+            spent: Picos::ZERO,
+        })
+    }
+}
