@@ -20,6 +20,7 @@ mod kill;
 mod latency_under_load;
 #[cfg(unix)]
 mod limits;
+mod placements;
 mod places;
 mod probes;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,290 @@
+//! `place` on simulated machines, on which it is known which placement of a workload wins.
+
+use super::tool::{Tool, flat};
+use serde_json::Value;
+
+/// Comparisons on a simulated machine, as a document.
+fn simulated(tool: &Tool, machine: &str, more: &str) -> Value {
+    let line = format!("place --machine sim:{machine} --seed 1 -q --format json --no-save {more}");
+    tool.json(&line.split(' ').collect::<Vec<_>>())
+}
+
+#[test]
+fn messages_prefer_one_cache_and_independent_work_does_not_care() {
+    let tool = Tool::new();
+    let words = "--placement one-l3 --placement across-l3 --threads 8 --workload all-to-all,ring,integer";
+    let document = simulated(&tool, "chiplet-16", words);
+    let of = |number: usize| &document["comparisons"][number];
+    for number in [0, 1] {
+        assert_eq!(of(number)["winner"], "one-l3", "{}", of(number));
+        assert!(of(number)["p_value"].as_f64().unwrap() <= 0.01);
+    }
+    assert_eq!((&of(2)["verdict"], &of(2)["winner"]), (&"same".into(), &Value::Null));
+    // Seven reads of 18 ns against three of 18 and four of 85; eight hops of 18 ns against six of 18 and two of 85.
+    for (number, expected) in
+        [(0, 7.0 * 18.0 / (3.0 * 18.0 + 4.0 * 85.0)), (1, 8.0 * 18.0 / (6.0 * 18.0 + 2.0 * 85.0))]
+    {
+        let ratio = 1.0 + of(number)["delta_percent"].as_f64().unwrap() / 100.0;
+        assert!((ratio / expected - 1.0).abs() < 0.05, "{ratio} for {expected}");
+    }
+    // The same seed, the same runs.
+    assert_eq!(document["comparisons"], simulated(&tool, "chiplet-16", words)["comparisons"]);
+}
+
+#[test]
+fn six_cores_over_two_clusters_against_three_cores_with_two_threads() {
+    let tool = Tool::new();
+    let words = "--placement across-l3 --placement smt-packed --threads 6 --workload n-queens,ring";
+    let document = simulated(&tool, "chiplet-16-smt", words);
+    let [queens, ring] = [0, 1].map(|number| &document["comparisons"][number]);
+    assert_eq!(queens["placements"][1]["taskset"], "taskset -c 0-2,16-18");
+    assert_eq!((&queens["winner"], &ring["winner"]), (&"across-l3".into(), &"smt-packed".into()));
+    let delta = queens["delta_percent"].as_f64().unwrap();
+    assert!((delta + 30.0).abs() < 2.0, "{delta}");
+}
+
+#[test]
+fn derived_placements_that_are_the_same_cpus_run_once_and_that_is_said() {
+    let tool = Tool::new();
+    let words = "place --machine sim:chiplet-16 --seed 1 --threads 8 --placement one-l3 --placement compact --workload ring -q";
+    let with =
+        |more: &str| words.split(' ').chain(more.split_whitespace()).map(str::to_owned).collect::<Vec<_>>();
+    let call = |words: Vec<String>| tool.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let said = call(with("--placement across-l3"));
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.out.contains("one-l3 and compact use the same CPUs here and are run as one"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("one-l3+compact wins"), "{}", said.out);
+    let refused = call(with(""));
+    assert_eq!(refused.code, 3, "{}", refused.err);
+    assert!(refused.err.contains("one-l3 and compact use the same CPUs here (0-7)"), "{}", refused.err);
+    // Whoever lists CPUs knows what they are.
+    assert_eq!(call(with("--placement listed=0-7")).code, 0);
+}
+
+#[test]
+fn one_run_on_each_has_neither_interval_nor_verdict() {
+    let words = "--placement one-l3 --placement across-l3 --threads 4 --workload ring --budget 1200ms";
+    let tool = Tool::new();
+    let document = simulated(&tool, "chiplet-16", words);
+    let ring = &document["comparisons"][0];
+    for arm in ring["placements"].as_array().unwrap() {
+        assert_eq!((&arm["repetitions"], &arm["ci"]), (&serde_json::json!([0]), &Value::Null), "{ring}");
+        assert!(arm["median"].as_f64().unwrap() > 0.0);
+    }
+    assert_eq!((&ring["verdict"], &ring["pairs"][0]["ci"]), (&"cannot-tell".into(), &Value::Null));
+    let line = format!("place --machine sim:chiplet-16 --seed 1 -q --no-save {words}");
+    let out = tool.done(&line.split(' ').collect::<Vec<_>>()).out;
+    let flat = flat(&out);
+    assert!(
+        flat.contains("1 of the 10 runs per placement that a verdict needs") && !flat.contains("±0"),
+        "{out}"
+    );
+}
+
+#[test]
+fn what_lies_below_the_smallest_effect_beats_nobody() {
+    // Six cores do 1 / 0.7 of what three do: 42.9 % more.
+    let words = "place --machine sim:chiplet-16-smt --seed 1 -q --no-save --placement across-l3 --placement smt-packed                  --threads 6 --workload n-queens --min-effect";
+    let tool = Tool::new();
+    let out = |effect: &str| {
+        let out = tool.done(&words.split_whitespace().chain([effect]).collect::<Vec<_>>()).out;
+        flat(&out)
+    };
+    assert!(out("40%").contains("across-l3 wins in solutions/s: smt-packed has 30 % less"), "{}", out("40%"));
+    assert!(out("46%").contains("none differs by more than 46 %"), "{}", out("46%"));
+    // Neither shown to be above nor below.
+    let open = out("43%");
+    assert!(open.contains("smt-packed has 30 % less than across-l3") && !open.contains("beats"), "{open}");
+    // The table says the same.
+    assert!(open.contains("−30 %") && !open.contains("43 %,"), "{open}");
+}
+
+#[test]
+fn without_placements_the_usual_pair_is_compared_or_there_is_none() {
+    let tool = Tool::new();
+    for (machine, pair) in [
+        ("chiplet-16-smt", ["across-l3", "smt-packed"]),
+        ("chiplet-16", ["across-l3", "one-l3"]),
+        ("laptop-smt", ["one-per-core", "smt-packed"]),
+        ("hybrid", ["one-per-core", "smt-packed"]),
+    ] {
+        let document = simulated(&tool, machine, "--workload ring");
+        let arms = document["comparisons"][0]["placements"].as_array().unwrap();
+        let names: Vec<&str> = arms.iter().map(|arm| arm["name"].as_str().unwrap()).collect();
+        assert_eq!(names, pair, "{machine}");
+    }
+    let said = tool.call(&["place", "--machine", "sim:mesh-64", "--workload", "ring"]);
+    assert!(said.code == 2 && said.err.contains("none of the usual pairs"), "{}", said.err);
+    assert!(said.err.contains("no smt-packed (no core has two usable threads"), "{}", said.err);
+    let said =
+        tool.call(&["place", "--machine", "sim:chiplet-16", "--workload", "integer", "--threads", "1"]);
+    assert!(said.code == 2 && said.err.contains("pairs for 1 thread:"), "{}", said.err);
+    assert!(said.err.contains("change --threads"), "{}", said.err);
+}
+
+#[test]
+fn without_a_number_there_are_as_many_threads_as_the_named_placements_hold() {
+    let tool = Tool::new();
+    let words = "--workload ring --placement p-cores --placement e-cores";
+    let document = simulated(&tool, "hybrid", words);
+    let arms = document["comparisons"][0]["placements"].as_array().unwrap();
+    let threads: Vec<usize> = arms.iter().map(|arm| arm["cpus"].as_array().unwrap().len()).collect();
+    assert_eq!(threads, [8, 8]);
+}
+
+#[test]
+fn a_large_machine_is_compared_too() {
+    let words =
+        "--placement one-l3 --placement spread --threads 8 --workload barrier,shared-counter,pipeline";
+    let document = simulated(&Tool::new(), "epyc-2s-192", words);
+    for comparison in document["comparisons"].as_array().unwrap() {
+        assert_eq!(comparison["winner"], "one-l3", "{comparison}");
+    }
+}
+
+#[test]
+fn every_workload_but_those_of_processes_and_files_has_a_cost_on_a_simulated_machine() {
+    let tool = Tool::new();
+    let words = "--placement across-l3 --placement smt-packed --threads 6 --workload \
+                 pipe,threads-yield,mutex-array,memory-read,memory-write,stream-copy,stream-scale,stream-add,stream-triad";
+    let words = flat(words);
+    let document = simulated(&tool, "chiplet-16-smt", &words);
+    for comparison in document["comparisons"].as_array().unwrap() {
+        for arm in comparison["placements"].as_array().unwrap() {
+            assert!(arm["median"].as_f64().is_some_and(|median| median > 0.0), "{comparison}");
+        }
+    }
+    let of = |workload: &str, metric: &str| -> Vec<f64> {
+        let all = document["comparisons"].as_array().unwrap();
+        let found = all.iter().find(|it| it["workload"] == workload && it["metric"] == metric).unwrap();
+        let medians =
+            found["placements"].as_array().unwrap().iter().map(|arm| arm["median"].as_f64().unwrap());
+        medians.collect()
+    };
+    // Sixty-four events in so many seconds, as benchmarks of the field print them.
+    for (time_s, rate) in of("mutex-array", "time_s").into_iter().zip(of("mutex-array", "events_per_s")) {
+        assert!((time_s * rate / 64.0 - 1.0).abs() < 0.01, "{time_s} s, {rate} events/s");
+    }
+    // Three cores of each of two caches against three of one: as much of the way to memory again.
+    let read = of("memory-read", "mb_per_s");
+    assert!((read[0] / read[1] - 2.0).abs() < 0.05, "{read:?}");
+}
+
+#[test]
+fn the_same_cpus_in_another_order_are_shown_as_what_they_are() {
+    let tool = Tool::new();
+    let words = "--threads 6 --placement across-l3 --placement spread --workload ring";
+    let document = simulated(&tool, "chiplet-16-smt", words);
+    let arms = &document["comparisons"][0]["placements"];
+    assert_eq!(arms[0]["taskset"], arms[1]["taskset"]);
+    assert_eq!(arms[0]["roles"], serde_json::json!([0, 1, 2, 8, 9, 10]));
+    assert_eq!(arms[1]["roles"], serde_json::json!([0, 8, 1, 9, 2, 10]));
+    let line = format!("place --machine sim:chiplet-16-smt --seed 1 -q --no-save {words}");
+    let out = tool.done(&line.split(' ').collect::<Vec<_>>()).out;
+    let flat = flat(&out);
+    for part in [
+        "0, 1, 2, 8, 9, 10",
+        "0, 8, 1, 9, 2, 10",
+        "so across-l3 and spread become the same",
+        "OMP_PLACES='{0},{8},{1},{9},{2},{10}' COMMAND",
+        "2 of its 6 hops cross from one L3 to another, against all for spread",
+    ] {
+        assert!(flat.contains(part), "{part}: {out}");
+    }
+    // Where a set of CPUs says it all, there is nothing more to show.
+    let words = words.replace("ring", "integer");
+    let line = format!("place --machine sim:chiplet-16-smt --seed 1 -q --no-save {words}");
+    let out = tool.done(&line.split(' ').collect::<Vec<_>>()).out;
+    assert!(!out.contains("OMP_PLACES") && !out.contains("threads on CPUs"), "{out}");
+}
+
+#[test]
+fn work_that_cannot_be_simulated_is_refused() {
+    let tool = Tool::new();
+    let places = ["--placement=a=0-1", "--placement=b=2-3", "--machine", "sim:chiplet-16"];
+    for (more, part) in [("shell", "does not model"), ("ring,ring", "twice"), ("dance", "unknown workload")] {
+        let said = tool.call(&[&["place"], &places[..], &["--workload", more]].concat());
+        assert_eq!(said.code, 2, "{}", said.err);
+        assert!(said.err.contains(part), "{}", said.err);
+    }
+}
+
+#[test]
+fn a_plan_says_where_and_how_often_without_running_anything() {
+    let tool = Tool::new();
+    let words = "plan place --machine sim:chiplet-16-smt --placement across-l3 --placement smt-packed --placement none \
+                 --threads 6 --workload ring,n-queens:12 --repeat 7 --budget 90s";
+    let plan = tool.done(&words.split_whitespace().collect::<Vec<_>>()).out;
+    for part in [
+        "taskset -c 0-2,16-18",
+        "unbound",
+        "n-queens:12, judged by solutions_per_s",
+        "90 s",
+        "11 to 200 runs",
+    ] {
+        assert!(plan.contains(part), "{part}: {plan}");
+    }
+    assert!(!tool.path().join("runs").exists());
+}
+
+#[test]
+fn a_comparison_that_its_budget_ended_goes_on_with_a_longer_one() {
+    let tool = Tool::new();
+    let words = "place --machine sim:chiplet-16 --seed 1 --placement one-l3 --placement across-l3 --workload ring \
+                 --repeat 30 -q";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let runs = |said: &str| {
+        let document: Value = serde_json::from_str(said).unwrap();
+        let arms = document["comparisons"][0]["placements"].as_array().unwrap();
+        let counts: Vec<usize> = arms.iter().map(|arm| arm["runs"].as_array().unwrap().len()).collect();
+        (counts, document["run"]["segments"].as_u64().unwrap())
+    };
+    let short = tool.done(&[&words[..], &["--budget", "5s", "--format", "json"]].concat()).out;
+    let (counts, _) = runs(&short);
+    assert!(counts.iter().all(|count| (5..30).contains(count)), "{counts:?}");
+    let again = tool.done(&["place", "--resume", "latest", "--format", "json"]);
+    assert!(again.err.contains("resume it with a longer --budget"), "{}", again.err);
+    for (more, part) in [
+        (&["--seed", "2"][..], "--seed differs"),
+        (&["place", "--placement=a=0,1", "--placement=b=2,3", "--workload=ring"], "differs from the run"),
+        (&["wake"], "leave out the command"),
+        (&["latency"], "leave out the command"),
+        (&["place", "--repeat", "31"], "--repeat differs"),
+        (&["place", "--threads", "3"], "--threads differs"),
+        (&["place", "--min-effect", "2%"], "--min-effect differs"),
+        (&["place", "--placement=one-l3", "--placement=spread"], "--placement differs"),
+        (&["place", "--workload=barrier"], "--workload differs"),
+        (&["place", "--timeout=5s"], "--timeout differs"),
+        (&["place", "--metric=a=b"], "--metric differs"),
+        (&["place", "--", "true"], "the command differs"),
+    ] {
+        let (front, back) = match more.iter().position(|word| *word == "--") {
+            Some(at) => more.split_at(at),
+            None => (more, &[][..]),
+        };
+        let refused = tool.call(&[front, &["--resume", "latest", "--budget", "60s"], back].concat());
+        assert!(refused.code == 2 && refused.err.contains(part), "{part}: {}", refused.err);
+    }
+    // The same in other words.
+    for more in [
+        &["place", "--cpus", "0-15"][..],
+        &["place", "--placement=one-l3", "--placement=across-l3", "--repeat", "30"],
+        &["place", "--smt", "all", "--threads", "8"],
+    ] {
+        let again = tool.call(&[more, &["--resume", "latest", "-q", "--no-save"][..2]].concat());
+        assert_eq!(again.code, 0, "{more:?}: {}", again.err);
+    }
+    let whole = tool.done(&["--resume", "latest", "--budget", "60s", "-q", "--format", "json"]).out;
+    assert_eq!(runs(&whole), (vec![30, 30], 2));
+    assert_eq!(tool.done(&["export", "latest", "--format", "json"]).out, whole);
+    // What was there stays as it was.
+    let first = |said: &str| -> f64 {
+        let document: Value = serde_json::from_str(said).unwrap();
+        document["comparisons"][0]["placements"][0]["runs"][0].as_f64().unwrap()
+    };
+    assert_eq!(first(&short), first(&whole));
+}
