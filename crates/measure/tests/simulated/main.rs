@@ -19,6 +19,7 @@ mod place;
 mod queue;
 mod remaining;
 mod runtimes;
+mod scenario;
 mod series;
 mod states;
 mod trials;
