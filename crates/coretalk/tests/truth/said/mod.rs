@@ -9,12 +9,14 @@ mod frame;
 mod groups;
 mod jitter;
 mod ladder;
+mod level_tables;
 mod lint;
 mod map;
 mod picture;
 mod place;
 mod plateaus;
 mod queue;
+mod shared_units;
 mod spawn;
 mod states;
 mod structure;
@@ -37,6 +39,7 @@ pub fn patterns() -> impl Iterator<Item = &'static Pattern> {
         groups::PATTERNS,
         states::PATTERNS,
         structure::PATTERNS,
+        shared_units::PATTERNS,
         ladder::PATTERNS,
         jitter::PATTERNS,
         queue::PATTERNS,
@@ -81,8 +84,8 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
         () if has("metric") && has("verdict") => place::comparison(reader, table),
         () if has("compared with the advice") => advice::prices(reader, table),
         () if has("level") && has("verdict") => difference::levels(reader, table),
-        () if has("from the latencies") => structure::levels(reader, table),
-        () if has("Rand index") => structure::agreement(reader, table),
+        () if has("from the latencies") => level_tables::levels(reader, table),
+        () if has("Rand index") => level_tables::agreement(reader, table),
         () if reader.run.words.iter().any(|word| word == "suite")
             && reader.probe != "lint"
             && !heading.contains(&"gaps/s") =>
@@ -97,7 +100,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                 reader.line(&row[1..].join(" "));
             }
         }
-        () if structure::is_listing(table) => structure::listing(reader, table),
+        () if level_tables::is_listing(table) => level_tables::listing(reader, table),
         () if trials::is_cells_of_pairs(table) => difference::cells(reader, table),
         () => trials::percentiles(reader, table),
     }
