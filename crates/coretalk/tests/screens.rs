@@ -1,6 +1,8 @@
 //! The screens, as text that people can read in a review. `INSTA_UPDATE=always cargo test` rewrites the snapshots.
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
+mod states;
+
 use crate::samples;
 
 use coretalk::blocks::Block;
@@ -127,53 +129,6 @@ fn one_pair_gets_no_heat_map_and_says_how_long_it_held_still() {
 }
 
 #[test]
-fn a_pair_that_changed_level_has_no_single_number() {
-    let text = screen(&samples::floating_guest(), &at(160));
-    assert!(
-        text.contains("ns between CPUs 0 and 1 most of the time, up to 116 otherwise: plan for 116"),
-        "{text}"
-    );
-    assert!(
-        text.contains("cannot tell how they are connected") && text.contains("state B contradicts it"),
-        "{text}"
-    );
-}
-
-#[test]
-fn a_map_of_a_machine_that_changed_state_says_so() {
-    let mut report = samples::laptop();
-    report.latency.as_mut().unwrap().result.watch = samples::floating_guest().latency.unwrap().result.watch;
-    report.latency.as_mut().unwrap().result.watch.as_mut().unwrap().cells_changed = 0.12;
-    let text = screen(&report, &at(100));
-    assert!(text.contains("3 of 28 pairs changed during") && text.contains("116 ┤"), "{text}");
-}
-
-#[test]
-fn where_cells_changed_state_nothing_is_concluded_about_groups() {
-    let watch = samples::floating_guest().latency.unwrap().result.watch;
-    for (name, mut report) in
-        [("laptop", samples::laptop()), ("mesh", samples::mesh()), ("desktop", samples::desktop())]
-    {
-        report.latency.as_mut().unwrap().result.watch = watch.clone();
-        report.latency.as_mut().unwrap().result.watch.as_mut().unwrap().cells_changed = 0.12;
-        let text = screen(&report, &at(160));
-        let says = "the states differ by 5.1 ×. The system reports one L3 for CPUs 0 and 1, and state B contradicts it";
-        assert_eq!(text.matches("how they are connected").count(), 1, "{name}:\n{text}");
-        assert!(text.contains(says), "{name}:\n{text}");
-        for verdict in ["no groups", "as reported", "faster inside", "by value alone"] {
-            assert!(!text.contains(verdict), "{name}: {verdict}\n{text}");
-        }
-    }
-    // No state contradicts anything where the states are close.
-    let mut report = samples::laptop();
-    report.latency.as_mut().unwrap().result.watch = watch;
-    let states = &mut report.latency.as_mut().unwrap().result.watch.as_mut().unwrap().states;
-    states[1].kernels[0].1 = samples::estimate(30.0, 0.02);
-    let text = screen(&report, &at(160));
-    assert!(text.contains("cannot tell how they are connected: the states differ by 1.3 ×"), "{text}");
-}
-
-#[test]
 fn a_mesh_gets_no_invented_groups() {
     let text = screen(&samples::mesh(), &at(100));
     assert!(
@@ -200,45 +155,6 @@ fn without_colour_levels_that_lie_apart_have_glyphs_and_ranges_of_their_own() {
             assert!((end / level - 1.0).abs() < 0.05, "{legend}");
         }
     }
-}
-
-#[test]
-fn a_few_pairs_that_changed_level_leave_the_groups_as_they_are() {
-    let mut report = samples::epyc();
-    report.latency.as_mut().unwrap().result.watch = samples::floating_guest().latency.unwrap().result.watch;
-    report.latency.as_mut().unwrap().result.watch.as_mut().unwrap().cells_changed = 26.0 / 18_336.0;
-    let text = screen(&report, &at(160));
-    assert!(text.contains("26 of 18 336 pairs changed for a while"), "{text}");
-    assert!(text.contains("the latencies alone show the same packages, nodes and L3"), "{text}");
-    assert!(!text.contains("how they are connected"), "{text}");
-    assert!(!text.contains("┤"), "{text}");
-}
-
-#[test]
-fn states_whose_ratio_alone_is_known_contradict_nothing() {
-    let level = |watch: &mut coretalk_model::latency::StateWatch, state: usize, cas: f64| {
-        for (_, latency) in &mut watch.states[state].kernels {
-            *latency = samples::estimate(cas, 0.02);
-        }
-    };
-    let mut report = samples::floating_guest();
-    let watch = report.latency.as_mut().unwrap().result.watch.as_mut().unwrap();
-    // Near cores, then threads of one core: nothing is known of either but how far they lie apart.
-    level(watch, 0, 35.0);
-    level(watch, 1, 13.0);
-    let text = screen(&report, &at(160));
-    assert!(text.contains("cannot tell how they are connected: the states differ by 2.7 ×"), "{text}");
-    assert!(!text.contains("contradicts"), "{text}");
-}
-
-#[test]
-fn what_slows_one_kernel_alone_is_not_called_another_place() {
-    let mut report = samples::floating_guest();
-    let watch = report.latency.as_mut().unwrap().result.watch.as_mut().unwrap();
-    watch.states[1].kernels[1].1 = watch.states[0].kernels[1].1;
-    let text = screen(&report, &at(160));
-    assert!(text.contains("changed twice, but only for 1 of 2 kinds of exchange"), "{text}");
-    assert!(!text.contains("contradicts") && !text.contains("moves vCPUs"), "{text}");
 }
 
 #[test]
