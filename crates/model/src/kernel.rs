@@ -31,6 +31,11 @@ impl Protocol {
     pub fn spins(self) -> bool {
         matches!(self, Protocol::Cas | Protocol::Store | Protocol::Msg)
     }
+
+    /// Hops of a line in one of its operations: a round trip has two, a read and a message one.
+    pub fn hops(self) -> u32 {
+        if self.spins() { 2 } else { 1 }
+    }
 }
 
 /// What a receive loop executes between two polls of the line.
@@ -72,6 +77,19 @@ impl KernelId {
     /// The kernel that imitates another tool.
     pub fn imitating(tool: Tool) -> KernelId {
         KernelId(format!("as:{}", tool.name()).into())
+    }
+
+    /// The [hops](Protocol::hops) of one of its operations.
+    ///
+    /// ```
+    /// # use coretalk_model::kernel::*;
+    /// assert_eq!(KernelId::of(Protocol::Msg, Hint::Pause).hops(), 2);
+    /// assert_eq!(KernelId::of(Protocol::Xfer, Hint::None).hops(), 1);
+    /// assert_eq!(KernelId::imitating(Tool::C2clat).hops(), 2);
+    /// ```
+    pub fn hops(&self) -> u32 {
+        // Those that do not spin have one kernel, of their own name; all others are round trips.
+        Protocol::ALL.into_iter().find(|protocol| protocol.name() == self.0).map_or(2, Protocol::hops)
     }
 
     /// The name.

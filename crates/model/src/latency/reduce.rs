@@ -79,8 +79,7 @@ fn is_seen(ticks: f64, scale: Scale) -> bool {
 }
 
 fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<SpanSummary> {
-    // A round trip is two hops; `xfer` counts reads and `one-way` messages, which have one.
-    let hops = if matches!(span.kernel.as_str(), "xfer" | "one-way") { 1.0 } else { 2.0 };
+    let hops = f64::from(span.kernel.hops());
     let per_hop = |ticks: f64| (scale.rate.ns(ticks) / (f64::from(span.round_trips.max(1)) * hops)) as f32;
     let of = |location: f64, floor: f64, kept: u32, dropped: u32| SpanSummary {
         kernel: span.kernel.clone(),

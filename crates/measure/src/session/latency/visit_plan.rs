@@ -180,7 +180,7 @@ impl VisitPlan {
             return vec![short_span(tool)];
         }
         let kernel = known(id);
-        let lines = if id.as_str() == "xfer" { CHASE_PLACES } else { lines };
+        let lines = if matches!(kernel.cost, Cost::Chase { .. }) { CHASE_PLACES } else { lines };
         let span = |home| SpanOrder { kernel, home, lines, walk: Walk::FreshRuns, warm_up, sampling };
         self.homes(two).into_iter().map(span).collect()
     }
