@@ -149,22 +149,41 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("model::series::rungs", "wake", "the steps of the ladder that are trials"),
 ];
 
+/// Files that tell probes apart by the constants of their names, and why each has to.
+const TELL_APART: &[(&str, &str)] = &[
+    ("coretalk::commands::advise::noise", "`advise --jitter` reads a run of one probe"),
+    ("coretalk::report::figure::multiples", "a figure for each queue, by capacity"),
+    ("coretalk::report::input", "the roles of a matrix of queues"),
+    ("coretalk::report::input::map", "a map of latencies is called by its kernel"),
+    ("coretalk::report::series", "which blocks a probe has beside its table"),
+    ("coretalk::report::suite", "the same where several probes share a screen"),
+    ("coretalk::report::trial_maps", "probes whose tables have a form of their own"),
+    ("coretalk::run::resume", "a command that is typed with `--resume`"),
+    ("coretalk::run_report", "load is told of runs of queues alone"),
+];
+
 #[test]
 fn a_probe_is_named_in_its_own_files_and_nowhere_else() {
     let probes = coretalk_measure::probes::REGISTRY.iter();
     let ids: BTreeSet<&str> = probes.map(|probe| probe.spec().id).chain(["place"]).collect();
     assert!(ids.len() >= 9, "{ids:?}");
-    let mut found = BTreeSet::new();
+    let (mut found, mut telling) = (BTreeSet::new(), BTreeSet::new());
+    let constant = Regex::new(r"\bPROBE\b").unwrap();
     for (file, code) in files() {
         let path = file.join("::");
         let is_own = |id: &&&str| file.iter().any(|name| *name == id.replace('-', "_"));
         let is_contract = CONTRACTS.iter().any(|of| path.starts_with(of));
+        if constant.is_match(&code) && !is_contract && !ids.iter().any(|id| is_own(&id)) {
+            telling.insert(path.clone());
+        }
         for id in ids.iter().filter(|id| !is_own(id) && !is_contract && code.contains(&format!("\"{id}\""))) {
             found.insert((path.clone(), (*id).to_owned()));
         }
     }
     let known = OTHER_WORDS.iter().map(|(path, id, _)| ((*path).to_owned(), (*id).to_owned()));
     assert_eq!(found, known.collect(), "what a probe is like, the probe declares");
+    let known = TELL_APART.iter().map(|(path, _)| (*path).to_owned());
+    assert_eq!(telling, known.collect(), "what a probe is like, the probe declares");
 }
 
 #[test]
