@@ -10,6 +10,7 @@ use coretalk_model::infer::{Doubt, Standing};
 use coretalk_model::latency::Purpose;
 use coretalk_model::lint::Kind;
 use coretalk_model::{Flag, Level, Protocol, Relation, Tool};
+use std::collections::BTreeSet;
 use std::process::Command;
 
 const README: &str = include_str!("../../../../README.md");
@@ -23,6 +24,8 @@ const CI: &str = include_str!("../../../../.ci/run");
 
 /// Somebody decides within a minute.
 const MOST_WORDS_OF_README: usize = 1_500;
+/// Words that a newcomer learns before the code reads well.
+const MOST_WORDS_OF_GLOSSARY: usize = 30;
 /// A page of a probe is read whole, before its numbers are trusted.
 const MOST_WORDS_OF_PROBE: usize = 800;
 
@@ -165,6 +168,16 @@ fn documents_are_short() {
         let words = text.split_whitespace().count();
         assert!(words <= MOST_WORDS_OF_PROBE, "{words} words in {path}, {MOST_WORDS_OF_PROBE} at most");
     }
+}
+
+#[test]
+fn the_glossary_is_short_and_each_word_has_one_meaning() {
+    let words = section(ARCHITECTURE, "## Words");
+    let words: Vec<&str> =
+        words.lines().filter_map(|row| row.strip_prefix("| ")?.split(" | ").next()).skip(1).collect();
+    let several: BTreeSet<&&str> = words.iter().collect();
+    assert_eq!(several.len(), words.len(), "a word stands there twice: {words:?}");
+    assert!((20..=MOST_WORDS_OF_GLOSSARY).contains(&words.len()), "{} words: {words:?}", words.len());
 }
 
 #[test]
