@@ -1,12 +1,10 @@
-// The adapter for Go: channels, mutexes and conditions between two goroutines that are locked to their threads. ADAPTERS.md
-// has the protocol.
+// The adapter for Go: channels, mutexes and conditions between two goroutines. ADAPTERS.md has the protocol.
 package main
 
 import (
 	"bufio"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -18,19 +16,12 @@ import (
 
 // pass is what is asked for, and what its roles say.
 type pass struct {
-	id, kind, name string
-	options        map[string]string
-	count          int
-	timed          bool
-	numbers        [1024]uint32
-	events         []int64
-	good, sum      uint64
-	begun, ended   [2]int64
-}
-
-func (p *pass) option(key string) int {
-	value, _ := strconv.Atoi(p.options[key])
-	return value
+	options   map[string]int
+	count     int
+	timed     bool
+	numbers   [1024]uint32
+	events    []int64
+	good, sum uint64
 }
 
 var start = time.Now()
@@ -55,16 +46,14 @@ func number(n uint32) uint32 { return n }
 func text(n uint32) string   { return strconv.FormatUint(uint64(n), 10) }
 func parsed(s string) uint32 { n, _ := strconv.ParseUint(s, 10, 32); return uint32(n) }
 
-// queue is a channel: role 0 sends, role 1 receives.
+// queue is a channel: role 0 sends, role 1 receives. Through an unbuffered one, of 0 places, one at most is under way.
 func queue[T any](p *pass, capacity int, compose func(uint32) T, read func(T) uint32) [2]func() {
 	channel := make(chan T, capacity)
 	return [2]func(){func() {
 		for k := range p.count {
 			channel <- compose(p.numbers[k%1024])
 		}
-	}, func() {
-		p.receive(func(int) uint32 { return read(<-channel) })
-	}}
+	}, func() { p.receive(func(int) uint32 { return read(<-channel) }) }}
 }
 
 // turn has a number beside it on the same line; odd turns are role 1's.
@@ -75,11 +64,6 @@ type turn struct {
 	_              [256]byte
 }
 
-func (t *turn) await(wanted int) {
-	for t.at.Load() != int32(wanted) {
-	}
-}
-
 func wait(p *pass) [2]func() {
 	t := new(turn)
 	return [2]func(){func() {
@@ -87,7 +71,8 @@ func wait(p *pass) [2]func() {
 		p.receive(func(k int) uint32 {
 			t.number = p.numbers[k%1024]
 			t.at.Store(int32(2*k + 1))
-			t.await(2*k + 2)
+			for t.at.Load() != int32(2*k+2) {
+			}
 			if p.timed {
 				p.events[k] = now() - before
 				before = now()
@@ -96,39 +81,11 @@ func wait(p *pass) [2]func() {
 		})
 	}, func() {
 		for k := range p.count {
-			t.await(2*k + 1)
+			for t.at.Load() != int32(2*k+1) {
+			}
 			t.answer = t.number
 			t.at.Store(int32(2*k + 2))
 		}
-	}}
-}
-
-// primitive is what role 0 does before a round (it may have to hold a lock), what it calls with, and how role 1 sleeps.
-type primitive struct {
-	arm, call func()
-	sleep     func(round int)
-}
-
-func nothing() {}
-
-func byChannel() primitive {
-	c := make(chan struct{})
-	return primitive{nothing, func() { c <- struct{}{} }, func(int) { <-c }}
-}
-
-func byMutex() primitive {
-	var m sync.Mutex
-	return primitive{m.Lock, m.Unlock, func(int) { m.Lock(); m.Unlock() }}
-}
-
-func byCond() primitive {
-	c, called := sync.NewCond(new(sync.Mutex)), 0
-	return primitive{nothing, func() { c.L.Lock(); called++; c.L.Unlock(); c.Signal() }, func(round int) {
-		c.L.Lock()
-		for called < round {
-			c.Wait()
-		}
-		c.L.Unlock()
 	}}
 }
 
@@ -144,21 +101,22 @@ func until(value *atomic.Int32, wanted int) {
 	}
 }
 
-func wake(p *pass, w primitive) [2]func() {
+// wake has what role 0 does before a round (it may have to hold a lock), what it calls with, and how role 1 sleeps.
+func wake(p *pass, arm, call func(), sleep func(round int)) [2]func() {
 	var armed, waits, over atomic.Int32
 	var wentOn int64
 	var number uint32
 	return [2]func(){func() {
-		gap := float64(p.option("gap_ns"))
+		gap := float64(p.options["gap_ns"])
 		for k := range p.count {
-			w.arm()
+			arm()
 			armed.Store(int32(k + 1))
 			until(&waits, k+1)
 			length, began := int64(gap*(0.75+float64(p.numbers[k%1024])/(1<<25))), now()
 			for now()-began < length {
 			}
 			number, began = p.numbers[k%1024], now()
-			w.call()
+			call()
 			until(&over, k+1)
 			if p.timed {
 				p.events[k] = max(wentOn-began, 0)
@@ -168,7 +126,7 @@ func wake(p *pass, w primitive) [2]func() {
 		p.receive(func(k int) uint32 {
 			until(&armed, k+1)
 			waits.Store(int32(k + 1))
-			w.sleep(k + 1)
+			sleep(k + 1)
 			wentOn = now()
 			number := number
 			over.Store(int32(k + 1))
@@ -178,82 +136,82 @@ func wake(p *pass, w primitive) [2]func() {
 }
 
 // ---- the protocol
-func subject(p *pass) func() [2]func() {
-	capacity := p.option("capacity")
-	return map[string]func() [2]func(){
-		"queue channel u64":               func() [2]func() { return queue(p, capacity, number, number) },
-		"queue channel string":            func() [2]func() { return queue(p, capacity, text, parsed) },
-		"queue unbuffered-channel u64":    func() [2]func() { return queue(p, 0, number, number) },
-		"queue unbuffered-channel string": func() [2]func() { return queue(p, 0, text, parsed) },
-		"wait busy ":                      func() [2]func() { return wait(p) },
-		"wake channel ":                   func() [2]func() { return wake(p, byChannel()) },
-		"wake mutex ":                     func() [2]func() { return wake(p, byMutex()) },
-		"wake cond ":                      func() [2]func() { return wake(p, byCond()) },
-	}[strings.Join([]string{p.kind, p.name, p.options["payload"]}, " ")]
+var subjects = map[string]func(p *pass) [2]func(){
+	"queue channel u64":               func(p *pass) [2]func() { return queue(p, p.options["capacity"], number, number) },
+	"queue channel string":            func(p *pass) [2]func() { return queue(p, p.options["capacity"], text, parsed) },
+	"queue unbuffered-channel u64":    func(p *pass) [2]func() { return queue(p, 0, number, number) },
+	"queue unbuffered-channel string": func(p *pass) [2]func() { return queue(p, 0, text, parsed) },
+	"wait busy":                       wait,
+	"wake channel": func(p *pass) [2]func() {
+		c := make(chan struct{})
+		return wake(p, func() {}, func() { c <- struct{}{} }, func(int) { <-c })
+	},
+	"wake mutex": func(p *pass) [2]func() {
+		var m sync.Mutex
+		return wake(p, m.Lock, m.Unlock, func(int) { m.Lock(); m.Unlock() })
+	},
+	"wake cond": func(p *pass) [2]func() {
+		c, called := sync.NewCond(new(sync.Mutex)), 0
+		return wake(p, func() {}, func() { c.L.Lock(); called++; c.L.Unlock(); c.Signal() }, func(round int) {
+			c.L.Lock()
+			for called < round {
+				c.Wait()
+			}
+			c.L.Unlock()
+		})
+	},
 }
 
-var leave = make(chan struct{})
-
-func perform(line string, in *bufio.Reader, out *bufio.Writer) {
-	close(leave)
+func perform(line string, in *bufio.Reader) {
 	words := strings.Fields(line)
-	p := &pass{id: words[1], kind: words[2], name: words[3], options: map[string]string{}}
+	thing, p := words[2]+" "+words[3], &pass{options: map[string]int{}}
 	for _, word := range words[4:] {
 		key, value, _ := strings.Cut(word, "=")
-		p.options[key] = value
+		p.options[key], _ = strconv.Atoi(value)
+		if key == "payload" {
+			thing += " " + value
+		}
 	}
-	p.count, p.timed = p.option("count"), p.option("events") == 1
-	if p.timed {
-		p.events = make([]int64, p.count)
-	}
-	x := uint32(p.option("seed"))
+	p.count, p.timed = p.options["count"], p.options["events"] == 1
+	p.events = make([]int64, p.count*p.options["events"])
+	x := uint32(p.options["seed"])
 	for i := range p.numbers {
 		x = 1664525*x + 1013904223
 		p.numbers[i] = x >> 8
 	}
-	leave = make(chan struct{})
-	begin := subject(p)
-	if begin == nil {
-		fmt.Fprintf(out, "error there is no %s of this name, payload and capacity\n", p.kind)
+	subject := subjects[thing]
+	if subject == nil {
+		fmt.Printf("error there is no %s\n", thing)
 		return
 	}
-	roles := begin()
-	var tids [2]string
+	roles := subject(p)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var begun [2]int64
 	var there atomic.Int32
-	var named, over sync.WaitGroup
-	goAhead, end := make(chan struct{}), leave
-	named.Add(2)
-	over.Add(2)
+	goAhead, over, end := make(chan struct{}), make(chan int64, 2), make(chan struct{})
 	for me := range 2 {
 		go func() {
 			// Never unlocked: the thread, which the host binds, ends with the role.
 			runtime.LockOSThread()
-			link, _ := os.Readlink("/proc/thread-self") // "PID/task/TID"
-			tids[me] = filepath.Base(link)
-			named.Done()
+			fmt.Printf("role %d %d\n", me, syscall.Gettid())
 			<-goAhead // asleep until the host has pinned both
 			there.Add(1)
 			until(&there, 2)
-			p.begun[me] = now()
+			begun[me] = now()
 			roles[me]()
-			p.ended[me] = now()
-			over.Done()
-			<-end // the host asks afterwards what this thread used
+			over <- now()
+			<-end
 		}()
 	}
-	named.Wait()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	fmt.Fprintf(out, "role 0 %s\nrole 1 %s\n", tids[0], tids[1])
-	out.Flush()
 	if _, err := in.ReadString('\n'); err != nil {
 		os.Exit(0)
 	}
 	close(goAhead)
-	over.Wait()
-	fmt.Fprintf(out, "ns %d\n", max(p.ended[0], p.ended[1])-p.begun[0])
-	out.Flush() // the host holds its own clock against it
+	ended := max(<-over, <-over)
+	fmt.Printf("ns %d\n", ended-begun[0]) // at once: the host holds its own clock against it
 	runtime.ReadMemStats(&after)
+	out := bufio.NewWriter(os.Stdout)
 	fmt.Fprintf(out, "count %d\nsum %d\nnote gc %d\n", p.good, p.sum, after.NumGC-before.NumGC)
 	times := map[int64]int{}
 	for _, ns := range p.events {
@@ -269,23 +227,21 @@ func perform(line string, in *bufio.Reader, out *bufio.Writer) {
 		}
 		fmt.Fprintf(out, "note clock_ns %d\n", (now()-began)/1000)
 	}
-	fmt.Fprintf(out, "done %s\n", p.id)
+	fmt.Fprintf(out, "done %s\n", words[1])
+	out.Flush()
+	in.Peek(1) // the host asks afterwards what these threads used
+	close(end)
 }
 
 func main() {
-	out := bufio.NewWriter(os.Stdout)
-	defer out.Flush()
 	switch strings.Join(os.Args[1:], " ") {
 	case "describe":
-		fmt.Fprintf(out, "coretalk-adapter 1\nruntime %s\n", runtime.Version())
-		fmt.Fprint(out, "queue channel payload=u64,string capacity=1..16777216\n",
-			"queue unbuffered-channel payload=u64,string capacity=1\n", // one at most is under way
-			"wait busy\nwake channel,mutex,cond\n")
+		fmt.Printf("coretalk-adapter 1\nruntime %s\nqueue channel payload=u64,string capacity=1..16777216\n"+
+			"queue unbuffered-channel payload=u64,string capacity=1\nwait busy\nwake channel,mutex,cond\n", runtime.Version())
 	case "serve":
 		in := bufio.NewReader(os.Stdin)
 		for line, err := in.ReadString('\n'); err == nil; line, err = in.ReadString('\n') {
-			perform(line, in, out)
-			out.Flush()
+			perform(line, in)
 		}
 	default:
 		fmt.Fprintln(os.Stderr, "usage: adapter describe|serve")
