@@ -1,33 +1,31 @@
 // The adapter for Java: its queues, its ways of waiting, its wake-ups. ADAPTERS.md has the protocol.
 
 import java.io.*;
+import java.lang.invoke.MethodHandles;
 import java.lang.management.ManagementFactory;
-import java.nio.file.*;
 import java.util.*;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntFunction;
 
 public final class Adapter {
     /** What is asked for, and what its roles say. */
     public static final class Pass {
-        public final String id, kind, name;
+        public final String kind, name;
         public final Map<String, String> options = new HashMap<>();
-        public final int count, capacity;
+        public final int count;
         public final boolean timed, text;
         /** As objects, since the queues of Java take nothing else; made once, so that none is made for a message. */
         public final Long[] numbers = new Long[1024];
         public final long[] events, begun = new long[2], ended = new long[2];
         public final Thread[] threads = new Thread[2];
         public volatile long good, sum;
-
         Pass(String[] words) {
-            id = words[1];
             kind = words[2];
             name = words[3];
             for (String word : words) if (word.indexOf('=') > 0) options.put(word.split("=")[0], word.split("=")[1]);
             count = option("count");
-            capacity = option("capacity");
             timed = option("events") == 1;
             text = "string".equals(options.get("payload"));
             events = new long[timed ? count : 0];
@@ -40,16 +38,12 @@ public final class Adapter {
 
     // ---- queues
     public interface Ring { void put(Object message) throws InterruptedException; Object take() throws InterruptedException; }
-
     public record Blocking(BlockingQueue<Object> queue) implements Ring {
         public void put(Object message) throws InterruptedException { queue.put(message); }
         public Object take() throws InterruptedException { return queue.take(); }
     }
     /** An array between two semaphores, free places and items, as the program about Zen 5 and C# has it. */
     public record SemaphorePair(Semaphore free, Semaphore items, AtomicInteger writer, AtomicInteger reader, Object[] slots) implements Ring {
-        SemaphorePair(int capacity) {
-            this(new Semaphore(capacity), new Semaphore(0), new AtomicInteger(-1), new AtomicInteger(-1), new Object[capacity]);
-        }
         public void put(Object message) throws InterruptedException {
             free.acquire();
             slots[writer.incrementAndGet() % slots.length] = message;
@@ -63,35 +57,25 @@ public final class Adapter {
         }
     }
 
-    // ---- ways of waiting: a turn and a number on one line, with nothing near them; odd turns are role 1's.
+    // ---- ways of waiting: a turn and numbers on one line, with nothing near them.
     public static class Before { long a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p; }
     public static class Fields extends Before { public volatile int turn; public long number, answer; }
     public static final class Turn extends Fields { long q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee, ff; }
 
     public interface Strategy {
-        void await(Turn at, int wanted);
+        void await(Turn at, int wanted) throws InterruptedException;
         default void handOver(Turn at, int next, Thread other) { at.turn = next; }
     }
-
     public record Busy() implements Strategy { public void await(Turn at, int wanted) { while (at.turn != wanted) { } } }
     public record OnSpinWait() implements Strategy { public void await(Turn at, int wanted) { while (at.turn != wanted) Thread.onSpinWait(); } }
     public record Park() implements Strategy {
         public void await(Turn at, int wanted) { while (at.turn != wanted) LockSupport.park(at); }
         public void handOver(Turn at, int next, Thread other) { at.turn = next; LockSupport.unpark(other); }
     }
-
-    // ---- wake-ups: role 1 sleeps until round k + 1 is called out.
-    public interface Primitive { void wake(int round, Thread waiter); void sleep(int round) throws InterruptedException; }
-
-    public static final class WakePark implements Primitive {
-        private volatile int called;
-        public void wake(int round, Thread waiter) { called = round; LockSupport.unpark(waiter); }
-        public void sleep(int round) { while (called != round) LockSupport.park(this); }
-    }
-    public static final class WakeSemaphore implements Primitive {
-        private final Semaphore permits = new Semaphore(0);
-        public void wake(int round, Thread waiter) { permits.release(); }
-        public void sleep(int round) throws InterruptedException { permits.acquire(); }
+    /** Tells of one turn by a permit, and not by the turn itself. */
+    public record Permit(Semaphore permits) implements Strategy {
+        public void await(Turn at, int wanted) throws InterruptedException { permits.acquire(); }
+        public void handOver(Turn at, int next, Thread other) { permits.release(); }
     }
 
     /** Looks for what the other role says, and lets it in where both share a CPU. */
@@ -112,7 +96,7 @@ public final class Adapter {
             switch (pass.kind) {
                 case "queue" -> { if (me == 0) produce(pass, (Ring) subject); else consume(pass, (Ring) subject); }
                 case "wait" -> { if (me == 0) lead(pass, (Strategy) subject); else follow(pass, (Strategy) subject); }
-                default -> { if (me == 0) wake(pass, (Primitive) subject); else sleep(pass, (Primitive) subject); }
+                default -> { if (me == 0) wake(pass, (Strategy) subject); else sleep(pass, (Strategy) subject); }
             }
         }
         private void produce(Pass pass, Ring ring) throws InterruptedException {
@@ -131,7 +115,7 @@ public final class Adapter {
             }
             pass.received(good, sum);
         }
-        private void lead(Pass pass, Strategy strategy) {
+        private void lead(Pass pass, Strategy strategy) throws InterruptedException { // odd turns are role 1's
             long good = 0, sum = 0, before = pass.timed ? System.nanoTime() : 0;
             for (int k = 0; k < pass.count; k++) {
                 at.number = pass.numbers[k & 1023];
@@ -144,14 +128,14 @@ public final class Adapter {
             }
             pass.received(good, sum);
         }
-        private void follow(Pass pass, Strategy strategy) {
+        private void follow(Pass pass, Strategy strategy) throws InterruptedException {
             for (int k = 0; k < pass.count; k++) {
                 strategy.await(at, 2 * k + 1);
                 at.answer = at.number;
                 strategy.handOver(at, 2 * k + 2, pass.threads[0]);
             }
         }
-        private void wake(Pass pass, Primitive primitive) {
+        private void wake(Pass pass, Strategy strategy) {
             double gap = pass.option("gap_ns");
             for (int k = 0; k < pass.count; k++) {
                 until(waits, k + 1);
@@ -159,15 +143,15 @@ public final class Adapter {
                 while (System.nanoTime() - began < length) Thread.onSpinWait();
                 number = pass.numbers[k & 1023];
                 began = pass.timed ? System.nanoTime() : 0;
-                primitive.wake(k + 1, pass.threads[1]);
+                strategy.handOver(at, k + 1, pass.threads[1]);
                 until(over, k + 1);
                 if (pass.timed) pass.events[k] = Math.max(wentOn - began, 0);
             }
         }
-        private void sleep(Pass pass, Primitive primitive) throws InterruptedException {
+        private void sleep(Pass pass, Strategy strategy) throws InterruptedException {
             for (int k = 0; k < pass.count; k++) {
                 waits.set(k + 1);
-                primitive.sleep(k + 1);
+                strategy.await(at, k + 1);
                 if (pass.timed) wentOn = System.nanoTime();
                 if (number == pass.numbers[k & 1023]) pass.good++;
                 pass.sum += number;
@@ -177,52 +161,44 @@ public final class Adapter {
     }
 
     // ---- the protocol
-    private static final PrintStream OUT = new PrintStream(new BufferedOutputStream(System.out, 1 << 16), false);
     private static final Map<String, Class<?>> LOADED = new HashMap<>();
     private static CountDownLatch leave = new CountDownLatch(1);
     private static Roles loops(String subject) throws ReflectiveOperationException, IOException {
         if (!LOADED.containsKey(subject)) {
             byte[] code = Adapter.class.getResourceAsStream("Adapter$Loops.class").readAllBytes();
-            LOADED.put(subject, new ClassLoader(Adapter.class.getClassLoader()) {
-                Class<?> load() { return defineClass("Adapter$Loops", code, 0, code.length); }
-            }.load());
+            LOADED.put(subject, MethodHandles.lookup().defineHiddenClass(code, true).lookupClass());
         }
         return (Roles) LOADED.get(subject).getConstructor().newInstance();
     }
-    private static Object subject(Pass pass) {
-        return switch (pass.kind + " " + pass.name) {
-            case "queue array-blocking-queue" -> new Blocking(new ArrayBlockingQueue<>(pass.capacity));
-            case "queue synchronous-queue" -> new Blocking(new SynchronousQueue<>()); // one at most is under way
-            case "queue semaphore" -> new SemaphorePair(pass.capacity);
-            case "wait busy" -> new Busy();
-            case "wait onspinwait" -> new OnSpinWait();
-            case "wait park" -> new Park();
-            case "wake park" -> new WakePark();
-            case "wake semaphore" -> new WakeSemaphore();
-            default -> null;
-        };
-    }
+    private static final Map<String, IntFunction<Object>> SUBJECTS = Map.of(
+        "queue array-blocking-queue", capacity -> new Blocking(new ArrayBlockingQueue<>(capacity)),
+        "queue synchronous-queue", capacity -> new Blocking(new SynchronousQueue<>()), // one at most is under way
+        "queue semaphore", capacity -> new SemaphorePair(
+            new Semaphore(capacity), new Semaphore(0), new AtomicInteger(-1), new AtomicInteger(-1), new Object[capacity]),
+        "wait busy", none -> new Busy(),
+        "wait onspinwait", none -> new OnSpinWait(),
+        "wait park", none -> new Park(),
+        "wake park", none -> new Park(),
+        "wake semaphore", none -> new Permit(new Semaphore(0)));
     private static long collections() {
         return ManagementFactory.getGarbageCollectorMXBeans().stream().mapToLong(gc -> Math.max(gc.getCollectionCount(), 0)).sum();
     }
     private static void perform(String line, BufferedReader in) throws Exception {
         leave.countDown();
         Pass pass = new Pass(line.split(" "));
-        Object subject = pass.kind.equals("queue") && pass.capacity < 1 ? null : subject(pass);
-        if (subject == null) {
-            OUT.println("error there is no " + pass.kind + " of this name and capacity");
+        IntFunction<Object> make = SUBJECTS.get(pass.kind + " " + pass.name);
+        if (make == null || (pass.kind.equals("queue") && pass.option("capacity") < 1)) {
+            System.out.println("error there is no " + pass.kind + " of this name and capacity");
             return;
         }
+        Object subject = make.apply(pass.option("capacity"));
         Roles roles = loops(pass.kind + pass.name + pass.text + pass.timed);
-        String[] tids = new String[2];
-        CountDownLatch named = new CountDownLatch(2), go = new CountDownLatch(1), over = new CountDownLatch(2);
-        CountDownLatch end = leave = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1), over = new CountDownLatch(2), end = leave = new CountDownLatch(1);
         AtomicInteger there = new AtomicInteger();
         for (int me : new int[] {0, 1}) {
             pass.threads[me] = new Thread(() -> {
                 try {
-                    tids[me] = Files.readSymbolicLink(Path.of("/proc/thread-self")).getFileName().toString();
-                    named.countDown();
+                    System.out.print("role " + me + " " + new File("/proc/thread-self").getCanonicalFile().getName() + "\n");
                     go.await(); // asleep until the host has pinned both
                     there.incrementAndGet();
                     until(there, 2);
@@ -238,40 +214,37 @@ public final class Adapter {
             });
         }
         for (Thread thread : pass.threads) thread.start();
-        named.await();
         long before = collections();
-        OUT.print("role 0 " + tids[0] + "\nrole 1 " + tids[1] + "\n");
-        OUT.flush();
         if (in.readLine() == null) Runtime.getRuntime().halt(0);
         go.countDown();
         over.await();
-        OUT.print("ns " + (Math.max(pass.ended[0], pass.ended[1]) - pass.begun[0]) + "\n");
-        OUT.flush(); // the host holds its own clock against it
-        OUT.print("count " + pass.good + "\nsum " + pass.sum + "\nnote gc " + (collections() - before) + "\n");
+        System.out.print("ns " + (Math.max(pass.ended[0], pass.ended[1]) - pass.begun[0]) + "\n"); // the host has a clock, too
+        StringBuilder answer = new StringBuilder("count " + pass.good + "\nsum " + pass.sum + "\nnote gc " + (collections() - before) + "\n");
         Arrays.sort(pass.events);
         for (int from = 0, to = 0; from < pass.events.length; from = to) {
             while (to < pass.events.length && pass.events[to] == pass.events[from]) to++;
-            OUT.print("events " + pass.events[from] + ":" + (to - from) + "\n");
+            answer.append("events " + pass.events[from] + ":" + (to - from) + "\n");
         }
         long began = System.nanoTime();
         for (int i = 0; i < 999; i++) System.nanoTime();
-        if (pass.timed) OUT.print("note clock_ns " + (System.nanoTime() - began) / 1000 + "\n");
-        OUT.print("done " + pass.id + "\n");
+        if (pass.timed) answer.append("note clock_ns " + (System.nanoTime() - began) / 1000 + "\n");
+        System.out.print(answer + "done " + line.split(" ")[1] + "\n");
     }
     public static void main(String[] arguments) throws Exception {
-        String what = arguments.length == 1 ? arguments[0] : "";
-        if (what.equals("describe")) {
-            OUT.print("coretalk-adapter 1\nruntime " + System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version") + "\n"
+        switch (String.join(" ", arguments)) {
+            case "describe" -> System.out.print("coretalk-adapter 1\n"
+                + "runtime " + System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version") + "\n"
                 + "queue array-blocking-queue payload=u64,string capacity=any\nqueue semaphore payload=u64,string capacity=any\n"
                 + "queue synchronous-queue payload=u64,string capacity=1\nwait busy,onspinwait,park\nwake park,semaphore\n");
-        } else if (what.equals("serve")) {
-            BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
-            for (String line; (line = in.readLine()) != null; OUT.flush()) perform(line, in);
-            Runtime.getRuntime().halt(0); // threads of the last pass may be there
-        } else {
-            System.err.println("usage: Adapter describe|serve");
-            System.exit(2);
+            case "serve" -> {
+                BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+                for (String line; (line = in.readLine()) != null;) perform(line, in);
+                Runtime.getRuntime().halt(0); // threads of the last pass may be there
+            }
+            default -> {
+                System.err.println("usage: Adapter describe|serve");
+                System.exit(2);
+            }
         }
-        OUT.flush();
     }
 }
