@@ -249,16 +249,20 @@ fn switches(rate: &SwitchRate<'_>) -> String {
         true => (format!(" ({low} to {high})"), rate.per_s.low),
         false => (String::new(), rate.per_s.point),
     };
+    // An interval that reaches to none says nothing of what one takes.
+    let each = match least > 0.0 {
+        true => format!(", and at most {} per switch, queue included", micros(1.0 / least)),
+        false => String::new(),
+    };
     format!(
         "CPU {} switches between the two threads {} thousand times per second{within} with {}, {}, capacity {}: {} \
-         switches per message, and at most {} per switch, queue included.",
+         switches per message{each}.",
         rate.cpu,
         ns(rate.per_s.point / 1e3),
         plain(rate.queue),
         plain(rate.payload),
         grouped(rate.capacity as i64),
         times(rate.per_message),
-        micros(1.0 / least),
     )
 }
 
@@ -388,6 +392,21 @@ fn winners(report: &RunReport, shapes: &[ShapeRates<'_>]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use coretalk_model::CpuId;
+    use coretalk_model::stats::Estimate;
+
+    #[test]
+    fn what_a_switch_takes_is_said_only_where_the_interval_bounds_it() {
+        let per_s = |low: f64| Estimate { point: 1e5, low, high: 3e5, confidence: 0.95, effective_n: 8.0 };
+        let said = |low: f64| {
+            let (queue, payload, cpu) = ("mutex", "u64", CpuId(0));
+            switches(&SwitchRate { queue, payload, capacity: 10, cpu, per_message: 2.0, per_s: per_s(low) })
+        };
+        assert!(
+            said(5e4).ends_with("2.0 switches per message, and at most 20.0 µs per switch, queue included.")
+        );
+        assert!(said(0.0).ends_with("2.0 switches per message."), "{}", said(0.0));
+    }
 
     #[test]
     fn payloads_that_tell_rows_apart_are_shown_on_any_terminal() {

@@ -90,7 +90,10 @@ fn a_queue_of_an_adapter_stands_beside_a_native_one() {
     assert!(heading.split(',').any(|column| column == "total_ns"), "{heading}");
     assert_eq!(rows.lines().filter(|line| line.contains(",double:ring,")).count(), 8, "{rows}");
     let screen = flat(&tool.done(&words("runs show mixed")).out);
-    assert!(screen.contains("total time ÷ operations") && screen.contains("double:ring"), "{screen}");
+    assert!(
+        screen.contains("from all operations and all their time") && screen.contains("double:ring"),
+        "{screen}"
+    );
     tool.done(&words("report mixed -o mixed.html"));
     assert!(tool.read("mixed.html").contains("Double 1.0"));
 

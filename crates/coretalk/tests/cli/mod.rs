@@ -26,6 +26,7 @@ mod probes;
 #[cfg(target_os = "linux")]
 mod programs;
 mod queue;
+mod queue_load;
 mod refusals;
 mod report;
 mod runtimes;
