@@ -80,6 +80,8 @@ pub struct Column {
     pub is_marked: bool,
     /// Whether cells are cut where they would take more than half of a terminal.
     pub is_cut: bool,
+    /// Whether it tells rows apart with the columns before it: a table that is divided repeats it.
+    pub is_name: bool,
     /// What it means, as a part of the legend; empty where its title says it.
     pub meaning: &'static str,
 }
@@ -88,7 +90,8 @@ impl Column {
     /// A column of words.
     pub fn words(title: impl Into<String>) -> Column {
         let title = title.into();
-        Column { title, align: Align::Left, least_width: 0, is_marked: false, is_cut: false, meaning: "" }
+        let align = Align::Left;
+        Column { title, align, least_width: 0, is_marked: false, is_cut: false, is_name: false, meaning: "" }
     }
 
     /// A column of numbers.
@@ -109,6 +112,11 @@ impl Column {
     /// The same, cut where it would leave no room for the columns beside it.
     pub fn cut(self) -> Column {
         Column { is_cut: true, ..self }
+    }
+
+    /// The same as a part of what tells rows apart.
+    pub fn naming(self) -> Column {
+        Column { is_name: true, ..self }
     }
 
     /// The same, explained in the legend of its table.

@@ -16,7 +16,7 @@ pub struct QueueArgs {
     pub capacity: Vec<String>,
     /// Queues: semaphore, semaphore-spin:N, semaphore-slim, sem-t, mutex, spsc, slots, sync-channel, array-queue,
     /// crossbeam, rtrb, flume, kanal, pipe, socketpair, eventfd; and RUNTIME:NAME of a runtime in another language
-    /// (default: semaphore-slim,semaphore,spsc)
+    /// (default: semaphore-slim,semaphore,spsc; with several producers or consumers mutex,array-queue,crossbeam)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub queue: Vec<String>,
     /// Message types: u64, bytes:16, bytes:64, bytes:256, bytes:1024, string (default: u64)

@@ -71,6 +71,7 @@ fn columns_of(table: &Table, width: usize) -> Columns {
     let heading: Vec<(&str, Align)> =
         table.columns.iter().map(|column| (column.title.as_str(), column.align)).collect();
     let mut columns = Columns::new(&heading);
+    columns.names = table.columns.iter().rposition(|column| column.is_name).map_or(0, |last| last + 1);
     for row in &table.rows {
         let text = |(cell, column): (&Cell, &Column)| match column.is_cut {
             true => cut(&cell_text(cell, column), width / 2),
@@ -125,6 +126,8 @@ struct Columns {
     align: Vec<Align>,
     /// Lines of it, which are the first rows.
     heading: usize,
+    /// So many of the first columns tell rows apart, beside those of words.
+    names: usize,
     rows: Vec<Vec<String>>,
 }
 
@@ -135,7 +138,7 @@ impl Columns {
         let lines = heading.iter().map(|(title, _)| title.lines().count()).max().unwrap_or(0);
         let line = |line: usize| move |title: &str| title.lines().nth(line).unwrap_or_default().to_owned();
         rows.extend((0..lines).map(|at| heading.iter().map(|(title, _)| line(at)(title)).collect()));
-        Columns { align: heading.iter().map(|(_, align)| *align).collect(), heading: lines, rows }
+        Columns { align: heading.iter().map(|(_, align)| *align).collect(), heading: lines, names: 0, rows }
     }
 
     /// Adds a row; it has as many cells as the heading.
@@ -151,7 +154,7 @@ impl Columns {
         widths.map(|width| width.unwrap_or(0) + 2).sum::<usize>() < width + 2
     }
 
-    /// Numbers that do not fit stand in blocks below each other, each with the columns of words before them.
+    /// Numbers that do not fit stand in blocks below each other, each with the columns before them that tell rows apart.
     fn in_blocks(&self, widths: &[usize], width: usize) -> Vec<String> {
         let cell = |row: &[String], column: usize| {
             let text = row.get(column).map_or("", String::as_str);
@@ -163,7 +166,11 @@ impl Columns {
         let words = self.align.iter().take_while(|align| **align == Align::Left).count();
         let takes = |columns: usize| 1 + widths[..columns].iter().map(|width| width + 2).sum::<usize>();
         // Words that leave no room to numbers are told by the first.
-        let names = if words > 0 && takes(words) <= width / 2 { words } else { 1 };
+        let names = match words {
+            _ if self.names > 0 && takes(self.names) <= width * 3 / 4 => self.names,
+            words if words > 0 && takes(words) <= width / 2 => words,
+            _ => 1,
+        };
         let mut lines = Vec::new();
         let mut from = names;
         while from < widths.len() {
@@ -288,6 +295,9 @@ mod tests {
             ]
         );
         assert_eq!(table.lines(80).len(), 2);
+        table.names = 2;
+        let narrow = table.lines(36);
+        assert_eq!(narrow[2..], [" method          1          4", " mcs     1 234 567  3 456 789"]);
     }
 
     #[test]

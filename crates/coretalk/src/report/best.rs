@@ -100,9 +100,10 @@ pub(super) fn kinds<'a>(
     let quantity = probes::quantity(probe, name)?;
     let alike: Vec<_> = shown.into_iter().filter(|(other, ..)| *other == name).collect();
     let first = alike.first()?.2;
-    let differs = |of: &str| {
-        alike.iter().any(|(_, _, trial)| trial.spec.parameters.0.get(of) != first.spec.parameters.0.get(of))
-    };
+    // What others are called tells what is shown from them, too, though they have no number of their own.
+    let of_probe = || series.result.trials.iter().filter(|trial| trial.spec.probe == probe);
+    let differs =
+        |of: &str| of_probe().any(|trial| trial.spec.parameters.0.get(of) != first.spec.parameters.0.get(of));
     // Found once: a map of all pairs has thousands of trials, and asking anew for each is their square.
     let names: BTreeSet<&str> =
         alike.iter().flat_map(|(_, _, trial)| trial.spec.parameters.iter()).map(|(name, _)| name).collect();

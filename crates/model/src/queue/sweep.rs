@@ -99,14 +99,30 @@ impl<'a> Sweep<'a> {
         self.steps.iter().any(|step| step.trial.flags.contains(Flag::SharedSpin))
     }
 
-    /// Between the highest rate that it keeps and the lowest that it does not.
+    /// Between the highest rate that it keeps, below all at which as many passes fell behind as kept it, and the lowest that it
+    /// does not keep, above all that most passes kept. Nothing where both ends polled on one CPU.
     pub fn knee(&self) -> Knee {
-        knee(self.steps.iter().map(|step| (step.rate_per_s, step.kept())))
+        if self.polls_on_one_cpu() {
+            return Knee::default();
+        }
+        let steps = || self.steps.iter();
+        let rate = |step: &Step<'_>| step.rate_per_s;
+        let first_behind = steps().find(|step| step.lead() <= 0).map_or(f64::INFINITY, rate);
+        let last_keeping = steps().rfind(|step| step.lead() > 0).map_or(0.0, rate);
+        Knee {
+            holds_at: steps()
+                .rfind(|step| step.kept() == Kept::Yes && step.rate_per_s < first_behind)
+                .map(rate),
+            ends_by: steps().find(|step| step.kept() == Kept::No && step.rate_per_s > last_keeping).map(rate),
+        }
     }
 
     /// The rate with the smallest p99 of corrected delays among those at which no pass fell behind, and that p99 in
     /// nanoseconds: where some did, what the others say is too good.
     pub fn least_p99(&self) -> Option<(f64, f64)> {
+        if self.polls_on_one_cpu() {
+            return None;
+        }
         let steps = self.steps.iter().filter(|step| !step.fell_behind());
         let known = steps.filter_map(|step| Some((step.rate_per_s, step.percentile_ns(0.99)?)));
         known.min_by(|a, b| a.1.total_cmp(&b.1))
@@ -120,7 +136,7 @@ impl<'a> Sweep<'a> {
         let steps = || self.steps.iter().filter(|step| step.rate_per_s >= from);
         let p99 = |step: &Step<'_>| step.percentile_ns(0.99);
         let is_more =
-            |step: &&Step<'_>| step.kept() == Kept::No || p99(step).is_some_and(|p99| p99 > 2.0 * least);
+            |step: &&Step<'_>| step.mostly_fell_behind() || p99(step).is_some_and(|p99| p99 > 2.0 * least);
         let is_within =
             |step: &&Step<'_>| !step.fell_behind() && p99(step).is_some_and(|p99| p99 <= 2.0 * least);
         let rate = |step: &Step<'_>| step.rate_per_s;
@@ -146,6 +162,17 @@ impl Step<'_> {
         }
     }
 
+    /// How many more passes kept the rate than did not.
+    fn lead(&self) -> i64 {
+        let [kept, missed] = self.passes();
+        kept as i64 - missed as i64
+    }
+
+    /// Whether more passes fell behind than kept the rate, by chance or not: what the others say of delays is no answer.
+    pub fn mostly_fell_behind(&self) -> bool {
+        self.lead() < 0
+    }
+
     /// Whether some passes did not keep the rate.
     pub fn fell_behind(&self) -> bool {
         let [_, missed] = self.passes();
@@ -169,17 +196,6 @@ fn is_most(of_this: u64, of_other: u64) -> bool {
         ways *= (passes - others) as f64 / (others + 1) as f64;
     }
     passes > 0 && chance <= CHANCE
-}
-
-fn knee(steps: impl Iterator<Item = (f64, Kept)>) -> Knee {
-    let (holding, failing): (Vec<_>, Vec<_>) =
-        steps.filter(|(_, holds)| *holds != Kept::Unclear).partition(|(_, holds)| *holds == Kept::Yes);
-    let first_failing = failing.first().map_or(f64::INFINITY, |(rate, _)| *rate);
-    let last_holding = holding.last().map_or(0.0, |(rate, _)| *rate);
-    Knee {
-        holds_at: holding.iter().map(|(rate, _)| *rate).rfind(|rate| *rate < first_failing),
-        ends_by: failing.iter().map(|(rate, _)| *rate).find(|rate| *rate > last_holding),
-    }
 }
 
 #[cfg(test)]
@@ -252,6 +268,12 @@ mod tests {
         let none = of(&[at(1e6, 0, 8, 1.0), at(2e6, 0, 8, 1.0), at(3e6, 0, 8, 1.0)]);
         assert_eq!(sweeps(&none)[0].knee(), Knee { holds_at: None, ends_by: Some(1e6) });
         assert!(sweeps(&of(&[at(1e6, 8, 0, 1.0), at(2e6, 0, 8, 1.0)])).is_empty(), "two rates are no sweep");
+    }
+
+    #[test]
+    fn no_rate_is_kept_above_one_at_which_most_passes_fell_behind() {
+        let result = of(&[at(1e6, 8, 0, 1.0), at(2e6, 9, 15, 1.0), at(3e6, 8, 0, 1.0), at(4e6, 9, 15, 1.0)]);
+        assert_eq!(sweeps(&result)[0].knee(), Knee { holds_at: Some(1e6), ends_by: None });
     }
 
     #[test]

@@ -123,7 +123,7 @@ pub(super) fn judge(
 fn saturated(record: &SeriesRecord, index: usize) -> Reason {
     match record.outcomes(index).all(|pass| pass.observed.flags.contains(Flag::Saturated)) {
         true => "no pass kept the send rate: no latency".into(),
-        false => "some passes did not keep the send rate: delays are of the others".into(),
+        false => "some passes did not keep the send rate".into(),
     }
 }
 

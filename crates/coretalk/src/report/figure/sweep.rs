@@ -5,7 +5,7 @@ use crate::RunReport;
 use crate::report::picture::Picture;
 use crate::report::queue::sweep::{SHARES, short_words, title};
 use crate::report::text::capitalized;
-use coretalk_model::queue::{Kept, Sweep, sweeps};
+use coretalk_model::queue::{Sweep, sweeps};
 
 /// More would be a wall of charts; the table of knees has all.
 const MOST: usize = 8;
@@ -18,7 +18,7 @@ pub fn charts(report: &RunReport, size: [f64; 2]) -> Vec<Picture> {
 
 fn chart(report: &RunReport, sweep: &Sweep<'_>, [width, height]: [f64; 2]) -> Option<Picture> {
     let curves = SHARES.map(|(name, share, _)| {
-        let kept = sweep.steps.iter().filter(|step| step.kept() != Kept::No);
+        let kept = sweep.steps.iter().filter(|step| !step.mostly_fell_behind());
         let points = kept.filter_map(|step| Some([step.rate_per_s, step.percentile_ns(share)?])).collect();
         Curve { name: name.to_owned(), points, marks: Marks::Joined, intervals: Vec::new() }
     });

@@ -37,7 +37,7 @@ pub(in crate::report) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -
         blocks.push(Block::Prose(
             "Messages are due one by one at the rate, and a batch is sent when its last message is due. Delay of all \
              messages, where there is room, and of the first and the last of each batch, from when it was due until it was \
-             received. !: doubtful, by the interval of all."
+             received. !: doubtful (an interval that is too wide is that of all)."
                 .to_owned(),
         ));
         blocks.extend([Block::Gap, Block::Table(delays(&paced)), Block::Gap]);
@@ -53,8 +53,11 @@ pub(in crate::report) fn answer(report: &RunReport, curves: &[BatchCurve<'_>]) -
     let said = curves.iter().map(|curve| {
         let name = if curves.len() > 1 { title(report, curve) } else { plain(curve.queue) };
         match gain(curve) {
-            Some(gain) => format!("{name}: most pass in {gain}"),
-            None => format!("{name}: larger batches are not shown to pass more"),
+            Some(gain) => format!("{name}: {gain}"),
+            None if curve.steps.iter().any(|step| curve.gain(step).is_some_and(|gain| gain.is_sure())) => {
+                format!("{name}: larger batches are not shown to pass more")
+            }
+            None => format!("{name}: cannot tell which batch passes most"),
         }
     });
     Some(said.collect::<Vec<_>>().join("; "))
@@ -68,21 +71,26 @@ pub fn title(report: &RunReport, curve: &BatchCurve<'_>) -> String {
 }
 
 fn gain_words(report: &RunReport, curve: &BatchCurve<'_>) -> Option<String> {
-    Some(format!("{}: most pass in {}.", title(report, curve), gain(curve)?))
+    Some(format!("{}: {}.", title(report, curve), gain(curve)?))
 }
 
-/// The best batch, and what it gains; `None` where no larger batch is shown to gain anything.
+/// The batch that is shown to gain most, and how much; `None` where no larger batch is shown to gain anything.
 fn gain(curve: &BatchCurve<'_>) -> Option<String> {
     let (batch, gain) = curve.best()?;
     let smallest = curve.steps.first()?.batch;
     let than = if smallest == 1 { "single messages".to_owned() } else { format!("batches of {smallest}") };
     Some(format!(
-        "batches of {}, {} × as many as with {than} ({} to {})",
+        "batches of {} pass {} × as many as {than} ({} to {}), the largest gain that is sure",
         grouped(batch as i64),
-        times(gain.point),
-        times(gain.low),
-        times(gain.high),
+        ratio(gain.point),
+        ratio(gain.low),
+        ratio(gain.high),
     ))
+}
+
+/// A gain, with two decimals up to ten times: one of a few percent is one, too.
+fn ratio(gain: f64) -> String {
+    if gain < 9.995 { format!("{gain:.2}") } else { times(gain) }
 }
 
 /// What tells a row from those of other curves.
@@ -92,7 +100,7 @@ fn whose(curves: &[&BatchCurve<'_>]) -> Vec<Column> {
         payload_column(curves.iter().map(|curve| curve.payload), ROOMY),
         Column::numbers("capacity"),
         Column::words("CPUs"),
-        Column::numbers("batch"),
+        Column::numbers("batch").naming(),
     ]
 }
 
@@ -117,8 +125,8 @@ fn rates(report: &RunReport, curves: &[&BatchCurve<'_>]) -> Table {
     Table::new(columns).with(rows.map(|(curve, step)| {
         let rate = step.trial.values.get(names::RATE);
         let gain = curve.gain(step).map(|gain| match gain.is_sure() {
-            true => format!("{} × ({} to {})", times(gain.point), times(gain.low), times(gain.high)),
-            false => format!("{} × (no interval)", times(gain.point)),
+            true => format!("{} × ({} to {})", ratio(gain.point), ratio(gain.low), ratio(gain.high)),
+            false => format!("{} × (no interval)", ratio(gain.point)),
         });
         let is_first = curve.steps.first().is_some_and(|first| first.batch == step.batch);
         let placed = placement_words(report, curve.placement);

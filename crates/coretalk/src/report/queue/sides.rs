@@ -4,7 +4,7 @@ use super::million;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::palette::{self, Scale};
 use crate::report::style::Style;
-use crate::report::text::{columns, grouped, ns, percent, plain, right};
+use crate::report::text::{columns, grouped, percent, plain, right};
 use crate::report::trial_words::{half_width, sides_words};
 use coretalk_model::Flag;
 use coretalk_model::queue::{SideGrid, names};
@@ -27,7 +27,7 @@ pub(in crate::report) fn blocks(grids: Vec<SideGrid<'_>>) -> Vec<Block<'_>> {
         blocks.push(Block::Prose(
             "Million messages per second by numbers of producers and consumers. Fair: messages of the one that had fewest \
              ÷ an equal share (1: all had as many). Where there is room: share of the one that had most, and of each of up to \
-             eight; the data have all. s: threads share CPUs and poll instead of sleeping, which measures time slices; !: doubtful."
+             eight (JSON has all). Each is a median over passes by itself, so that shares need not add up. s: threads share CPUs and poll instead of sleeping, which measures time slices; !: doubtful."
                 .to_owned(),
         ));
     }
@@ -65,9 +65,9 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
         true => vec![
             Column::words("queue"),
             super::payload_column(grids.iter().map(|grid| grid.payload), ROOMY),
-            Column::numbers("capacity"),
+            Column::numbers("capacity").naming(),
         ],
-        false => vec![Column::numbers("producers"), Column::numbers("consumers")],
+        false => vec![Column::numbers("producers"), Column::numbers("consumers").naming()],
     };
     columns.extend([Column::numbers("messages").marked(), Column::numbers("±")]);
     columns.extend(of_side("producers").into_iter().chain(of_side("consumers")));
@@ -112,7 +112,7 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
 /// many for a row.
 fn shares(trial: &TrialResult, roles: Range<usize>) -> Option<String> {
     let of_roles = trial.of_roles.get(roles).filter(|roles| roles.len() <= MOST_SHARES)?;
-    let shares = of_roles.iter().map(|of| Some(ns(100.0 * of.get(names::SHARE)?.point)));
+    let shares = of_roles.iter().map(|of| Some(format!("{:.1}", 100.0 * of.get(names::SHARE)?.point)));
     Some(shares.collect::<Option<Vec<_>>>()?.join(" "))
 }
 

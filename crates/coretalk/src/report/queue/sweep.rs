@@ -3,10 +3,12 @@
 use crate::RunReport;
 use crate::SeriesReport;
 use crate::blocks::{Block, Cell, Column, Table};
+use crate::report::best::amount;
 use crate::report::style::Style;
 use crate::report::text::{chosen_rate, columns, cut, grouped, left, ns, plain, right};
 use crate::report::trial_words::{median_width, placement_words};
-use coretalk_model::queue::{Kept, Knee, Step, Sweep, names, sweeps};
+use coretalk_model::quantity::Unit;
+use coretalk_model::queue::{Knee, Step, Sweep, names, sweeps};
 use coretalk_model::series::TimeUnit;
 
 /// More sweeps than this are told by their knees alone.
@@ -21,17 +23,16 @@ const HEIGHT: usize = 13;
 const WIDEST: usize = 84;
 /// Percentiles of a plot and what draws them; what stands first is drawn over what follows.
 pub const SHARES: [(&str, f64, char); 3] = [("p50", 0.5, 'o'), ("p99", 0.99, 'x'), ("p99.9", 0.999, '+')];
-/// What fills the column of a rate that is not kept.
+/// What fills the column of a rate at which most passes fell behind.
 const NOT_KEPT: char = '░';
 
 /// What the sweeps of a run found, in one sentence; `None` where it has none.
 pub(in crate::report) fn answer(report: &RunReport, series: &SeriesReport) -> Option<String> {
     let found = sweeps(&series.result);
-    let said = found.iter().take(MOST_SAID).map(|sweep| {
-        let name = name(report, sweep, &found);
-        let name = if name.is_empty() { plain(sweep.queue) } else { name };
-        format!("{name} {}", short_words(sweep))
-    });
+    let said = found
+        .iter()
+        .take(MOST_SAID)
+        .map(|sweep| format!("{} {}", name(report, sweep, &found), short_words(sweep)));
     let said = said.collect::<Vec<_>>().join("; ");
     let more = match found.len().saturating_sub(MOST_SAID) {
         0 => String::new(),
@@ -55,9 +56,9 @@ pub(in crate::report) fn blocks<'a>(report: &RunReport, found: Vec<Sweep<'a>>) -
     }
     blocks.push(Block::Prose(
         "Delay of a message from when it was due until it was received, so that one that is sent late counts as late; \
-         offered and reached: million messages per second. A pass keeps a rate if it reaches 99 % of it. !: some \
-         passes did not, and delays are of the others; where most did not, none is told. p99 once sent: from the actual \
-         send, which hides lateness."
+         offered and reached: messages per second. A pass keeps a rate if it reaches 99 % of it; passes are counted over \
+         all states of the machine, and delays are of those that kept it in the most frequent one. !: some passes did \
+         not; where most did not, no delay is told. p99 once sent: from the actual send, which hides lateness."
             .to_owned(),
     ));
     let titles: Vec<String> = found.iter().map(|sweep| title(report, sweep)).collect();
@@ -77,12 +78,12 @@ pub fn title(report: &RunReport, sweep: &Sweep<'_>) -> String {
     format!("{}, {}, capacity {capacity}; {placed}", plain(queue), plain(payload))
 }
 
-/// What tells a sweep from the others; empty where there are none.
+/// A queue, and what else tells its sweep from the others.
 fn name(report: &RunReport, sweep: &Sweep<'_>, all: &[Sweep<'_>]) -> String {
     let differs =
         |of: &dyn Fn(&Sweep<'_>) -> String| all.iter().any(|other| of(other) != of(sweep)).then(|| of(sweep));
     let parts = [
-        differs(&|sweep| plain(sweep.queue)),
+        Some(plain(sweep.queue)),
         differs(&|sweep| plain(sweep.payload)),
         differs(&|sweep| format!("capacity {}", grouped(sweep.capacity as i64))),
         differs(&|sweep| placement_words(report, sweep.placement)),
@@ -95,7 +96,7 @@ fn knees(report: &RunReport, found: &[Sweep<'_>]) -> Table {
         Column::words("queue"),
         super::payload_column(found.iter().map(|sweep| sweep.payload), ROOMY),
         Column::numbers("capacity"),
-        Column::words("CPUs"),
+        Column::words("CPUs").naming(),
         Column::numbers("keeps").meaning("the highest rate that it keeps"),
         Column::numbers("fails").meaning("and the lowest that it does not"),
         Column::numbers("p99 least").meaning("the smallest p99"),
@@ -138,9 +139,10 @@ fn table(sweep: &Sweep<'_>) -> Table {
     ];
     let rows = sweep.steps.iter().map(|step| {
         let [kept, missed] = step.passes();
-        let reached = step.trial.values.get(names::RATE).map(|rate| super::million(rate.point));
-        let is_known = step.kept() != Kept::No;
-        let mark = if missed > 0 { '!' } else { ' ' };
+        // Of passes of which some kept the rate and some did not, no number is that of all.
+        let reached = step.trial.values.get(names::RATE).filter(|_| kept == 0 || missed == 0);
+        let is_known = !step.mostly_fell_behind();
+        let mark = if step.fell_behind() { '!' } else { ' ' };
         let at = |share: f64| {
             let known = step.percentile_ns(share).filter(|_| is_known);
             known.map_or(Cell::Unknown, |value| Cell::Marked(ns(value / times.ns), mark))
@@ -149,8 +151,11 @@ fn table(sweep: &Sweep<'_>) -> Table {
         let width = p50.map(|_| median_width(step.trial, names::CORRECTED));
         let sent = step.trial.histogram(names::UNCORRECTED).and_then(|of| of.telling_percentile_ns(0.99));
         [
-            super::million(step.rate_per_s).into(),
-            Cell::known(reached),
+            chosen_rate(step.rate_per_s).into(),
+            Cell::known(reached.map(|rate| {
+                let (value, letter) = amount(rate.point, Unit::PerSecond("messages"));
+                format!("{value} {letter}").trim_end().to_owned()
+            })),
             format!("{kept} of {}", kept + missed).into(),
             Cell::known(p50.map(|value| ns(value / times.ns))),
             Cell::known(width),
@@ -179,6 +184,11 @@ fn words(sweep: &Sweep<'_>) -> Vec<String> {
             chosen_rate(holds),
             chosen_rate(ends)
         ),
+        Knee { holds_at: Some(holds), ends_by: None } if falls_behind_above(sweep, holds) => format!(
+            "It keeps up with {} messages/s; at higher rates passes fell behind, though none is shown to be too high (sign \
+             test, 95 %). For the knee, try a longer --budget.",
+            chosen_rate(holds)
+        ),
         Knee { holds_at: Some(holds), ends_by: None } => format!(
             "It keeps up with {} messages/s; no rate was shown to be too high. For the knee, end --rate-sweep at a \
              higher rate.",
@@ -197,19 +207,21 @@ fn words(sweep: &Sweep<'_>) -> Vec<String> {
     };
     let doubled = match (sweep.least_p99(), sweep.doubling()) {
         (Some((rate, least)), Knee { holds_at: Some(holds), ends_by }) => {
-            let beyond = ends_by.map(|ends| {
-                format!(
-                    ", and more than twice that, or not known, at every rate from {} on",
-                    chosen_rate(ends)
-                )
+            let within = match holds > rate {
+                true => {
+                    format!("it is at most twice that at every rate from there to {}", chosen_rate(holds))
+                }
+                false => "at the next rate it is more than twice that, or passes fell behind".to_owned(),
+            };
+            let beyond = ends_by.map_or(String::new(), |ends| {
+                let more =
+                    if holds > rate { ", and more than twice that, or not known," } else { ", and so" };
+                format!("{more} at every rate from {} on", chosen_rate(ends))
             });
             Some(format!(
-                "Where no pass fell behind, its p99 is smallest at {} messages/s, {}; it is at most twice that at every rate \
-                 from there to {}{}.",
+                "Where no pass fell behind, its p99 is smallest at {} messages/s, {}; {within}{beyond}.",
                 chosen_rate(rate),
                 time(least),
-                chosen_rate(holds),
-                beyond.unwrap_or_default()
             ))
         }
         _ => None,
@@ -227,7 +239,11 @@ pub fn short_words(sweep: &Sweep<'_>) -> String {
             format!("keeps up with {} messages/s, not with {}", chosen_rate(holds), chosen_rate(ends))
         }
         Knee { holds_at: Some(holds), ends_by: None } => {
-            format!("keeps up with {} messages/s; its limit was not reached", chosen_rate(holds))
+            let limit = match falls_behind_above(sweep, holds) {
+                true => "where it no longer does cannot be told",
+                false => "its limit was not reached",
+            };
+            format!("keeps up with {} messages/s; {limit}", chosen_rate(holds))
         }
         Knee { holds_at: None, ends_by: Some(ends) } => {
             format!("does not keep up with {} messages/s, the lowest rate that tells", chosen_rate(ends))
@@ -236,6 +252,11 @@ pub fn short_words(sweep: &Sweep<'_>) -> String {
             "has too few passes that agree to tell which rates it keeps".to_owned()
         }
     }
+}
+
+/// Whether passes fell behind at a rate above this one.
+fn falls_behind_above(sweep: &Sweep<'_>, rate_per_s: f64) -> bool {
+    sweep.steps.iter().any(|step| step.rate_per_s > rate_per_s && step.fell_behind())
 }
 
 fn time(value_ns: f64) -> String {
@@ -248,7 +269,8 @@ fn time(value_ns: f64) -> String {
 
 /// Percentiles over rates, both axes in equal ratios.
 fn plot(sweep: &Sweep<'_>, style: &Style) -> Vec<String> {
-    let value = |step: &Step<'_>, share: f64| step.percentile_ns(share).filter(|_| step.kept() != Kept::No);
+    let value =
+        |step: &Step<'_>, share: f64| step.percentile_ns(share).filter(|_| !step.mostly_fell_behind());
     let every = sweep.steps.iter().flat_map(|step| SHARES.map(|(_, share, _)| value(step, share)));
     let [low, high] = every
         .flatten()
@@ -271,7 +293,7 @@ fn plot(sweep: &Sweep<'_>, style: &Style) -> Vec<String> {
     let mut canvas = vec![vec![' '; width]; HEIGHT];
     for step in &sweep.steps {
         let at = column(step.rate_per_s).min(width - 1);
-        if step.kept() == Kept::No {
+        if step.mostly_fell_behind() {
             canvas.iter_mut().for_each(|cells| cells[at] = NOT_KEPT);
         }
         for (_, share, mark) in SHARES.iter().rev() {
@@ -301,7 +323,7 @@ fn plot(sweep: &Sweep<'_>, style: &Style) -> Vec<String> {
     lines.push(format!("{pad}└{}", ticks.into_iter().collect::<String>()));
     lines.push(format!("{pad} {names}"));
     let marks = SHARES.map(|(name, _, mark)| format!("{mark} {name}")).join("  ");
-    let legend = format!("{pad} {marks}  over messages/s offered; {NOT_KEPT} not kept");
+    let legend = format!("{pad} {marks}  over messages/s offered; {NOT_KEPT} most passes fell behind");
     lines.push(cut(&legend, style.width));
     lines
 }

@@ -15,6 +15,8 @@ const QUEUES: &str = "semaphore-slim,semaphore,spsc";
 const QUEUES_IN_BATCHES: &str = "spsc,slots";
 /// Capacities where none are asked for.
 pub const CAPACITIES: &str = "1,10,100,1000,10000";
+/// The same where several producers or consumers are asked for.
+const QUEUES_OF_SEVERAL: &str = "mutex,array-queue,crossbeam";
 /// The capacity of a sweep of rates, or of batches, where none is asked for: each has as many trials as there are rates,
 /// and most batches fit.
 const CAPACITY_OF_SWEEP: &str = "1000";
@@ -102,7 +104,14 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         options.text(name).unwrap_or(default).split(',').map(|item| item.trim().to_owned()).collect()
     };
     let batches = options.text("batch").map(batches).transpose()?;
-    let kinds = list("queue", if batches.is_some() { QUEUES_IN_BATCHES } else { QUEUES })
+    let sides = [ends("producers", options)?, ends("consumers", options)?];
+    let has_several = sides.iter().flatten().any(|count| *count > 1);
+    let queues = match batches {
+        Some(_) => QUEUES_IN_BATCHES,
+        None if has_several => QUEUES_OF_SEVERAL,
+        None => QUEUES,
+    };
+    let kinds = list("queue", queues)
         .into_iter()
         .map(|name| match External::parse(&name) {
             Some(_) => Ok((name, None)),
@@ -126,7 +135,6 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         list("capacity", default).iter().map(|text| capacity(text)).collect::<Result<Vec<_>, _>>()?;
     let payloads =
         list("payload", "u64").iter().map(|text| Payload::parse(text)).collect::<Result<Vec<_>, _>>()?;
-    let sides = [ends("producers", options)?, ends("consumers", options)?];
     for (name, kind) in &kinds {
         let Some(kind) = kind else {
             external_fits(name, options, &sides)?;
@@ -134,8 +142,11 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         };
         for (index, side) in ["producer", "consumer"].into_iter().enumerate() {
             if sides[index].iter().any(|count| *count > 1) && !kind.several[index] {
-                let sentence =
-                    format!("queue `{name}` allows only one {side}; leave it out or use one {side}");
+                let able = KINDS.iter().filter(|kind| kind.several[index]).map(|kind| kind.id);
+                let sentence = format!(
+                    "queue `{name}` allows only one {side}; leave it out or use one {side}; queues with several are {}",
+                    able.collect::<Vec<_>>().join(", ")
+                );
                 return Err(RequestError::Unfit(sentence.into()));
             }
         }
@@ -258,7 +269,7 @@ fn batches_fit<'a>(
         let smaller =
             if *least == 1 { "--batch 1".to_owned() } else { format!("batches of at most {least} messages") };
         return unfit(format!(
-            "--batch {most} does not fit into a queue of --capacity {least}; use {smaller} or leave this capacity out"
+            "--batch {most} does not fit into a queue of --capacity {least}; use {smaller} or a larger --capacity"
         ));
     }
     match rate_per_s.map(|rate| most as f64 / rate) {
