@@ -200,7 +200,8 @@ def departed(left: Left, machine: Machine, disturbance: Disturbance, outcome: Ou
     if not run["complete"] or run["departed"] or run["segments"] < 2:
         yield f"resumed: complete is {run['complete']}, departed {run['departed']}, {run['segments']} segments"
     told = [entry["reason"] for _, entry, _ in entries(after) if f"CPU {victim} " in (entry.get("reason") or "")]
-    if told:
+    # Where the budget ended first, what watches every CPU was made without it alone.
+    if told and not (run["budget_ended"] and all("was away whenever" in reason for reason in told)):
         yield f"resumed, and still: {told[0]}"
 
 

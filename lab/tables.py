@@ -130,7 +130,7 @@ def text(results: Results, machines: Sequence[Machine]) -> str:
         pairs = (("probe", "disturbance"), ("probe", "machine"), ("machine", "disturbance"))
         parts += [crossed(results, rows, columns) for rows, columns in pairs]
     if results.once:
-        parts.append("Held only when it was run once more:\n\n" + "\n".join(f"- {it}" for it in results.once))
+        parts.append("Held only when it was run again:\n\n" + "\n".join(f"- {it}" for it in results.once))
     wrong = results.wrong
     parts.append("\n".join(f"- {it}" for it in wrong) if wrong else "Everything that was run held.")
     return "\n\n".join(parts) + "\n"

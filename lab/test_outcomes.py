@@ -270,7 +270,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(both.wrong, [f"{machine.name}, {probe.name}, quota early: lost again"])
         self.assertEqual(both.once, [f"{machine.name}, as a whole: not up", f"{machine.name}, {probe.name}, nothing: lost"])
         text = tables.text(both, [machine])
-        self.assertIn("Held only when it was run once more", text)
+        self.assertIn("Held only when it was run again", text)
         self.assertIn("quota early: lost again", text)
 
 

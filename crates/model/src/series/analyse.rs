@@ -87,7 +87,7 @@ fn trial(
         of_role.counts.extend(own.counts);
         if !passes.iter().any(|pass| pass.observed.by_role.contains_key(&role)) {
             (of_role.passes, of_role.grade) = (0, None);
-            of_role.reason = Some(format!("CPU {cpu} was not available").into());
+            of_role.reason = Some(format!("CPU {cpu} was away whenever this was measured").into());
         }
         of_role
     };
