@@ -218,8 +218,15 @@ fn one_combination_of_ends_has_the_marks_of_several() {
 
 #[test]
 fn several_producers_are_one_series_and_share_nothing_with_the_matrices() {
+    // Where no queue is named, some that allow several are measured.
+    let tool = Tool::new();
+    let unnamed = self::document(
+        &tool,
+        &queue(&["--producers", "2", "--consumers", "2", "--format", "json", "-q", "--no-save"]),
+    );
+    assert_eq!(unnamed["series"].as_array().unwrap().len(), 6, "three queues at two capacities");
     let words = ["--producers", "2", "--queue", "mutex", "--format", "json", "-q", "--no-save"];
-    let document = document(&Tool::new(), &queue(&words));
+    let document = document(&tool, &queue(&words));
     assert_eq!(document["matrices"].as_array().unwrap().len(), 0);
     let series = document["series"].as_array().unwrap();
     assert_eq!((series.len(), &series[0]["placement"]), (2, &serde_json::json!([0, 1, 8])));

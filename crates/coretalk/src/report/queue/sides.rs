@@ -101,18 +101,24 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
             let largest = value(names::LARGEST[side]);
             row.push(of_side(Cell::known(largest.map(|share| percent(share.point)))));
             let first = side * producers as usize;
-            row.push(of_side(Cell::known(shares(trial, first..first + ends as usize))));
+            let is_told = ends as usize <= MOST_SHARES;
+            row.push(match is_told {
+                true => of_side(Cell::known(shares(trial, first..first + ends as usize))),
+                false => Cell::Blank,
+            });
         }
         table.row(row);
     }
     table
 }
 
-/// `26 25 25 24`: the share of each of these roles in percent, in their order; `None` where it is not known, or they are too
-/// many for a row.
+/// `26.0 25.0 25.0 24.0`: the share of each of these roles in percent, in their order; `None` where it is not known.
 fn shares(trial: &TrialResult, roles: Range<usize>) -> Option<String> {
-    let of_roles = trial.of_roles.get(roles).filter(|roles| roles.len() <= MOST_SHARES)?;
-    let shares = of_roles.iter().map(|of| Some(format!("{:.1}", 100.0 * of.get(names::SHARE)?.point)));
+    let shares = trial
+        .of_roles
+        .get(roles)?
+        .iter()
+        .map(|of| Some(format!("{:.1}", 100.0 * of.get(names::SHARE)?.point)));
     Some(shares.collect::<Option<Vec<_>>>()?.join(" "))
 }
 

@@ -13,10 +13,10 @@ use coretalk_model::{CpuId, Relation};
 const QUEUES: &str = "semaphore-slim,semaphore,spsc";
 /// The same where batches are asked for.
 const QUEUES_IN_BATCHES: &str = "spsc,slots";
-/// Capacities where none are asked for.
-pub const CAPACITIES: &str = "1,10,100,1000,10000";
 /// The same where several producers or consumers are asked for.
 const QUEUES_OF_SEVERAL: &str = "mutex,array-queue,crossbeam";
+/// Capacities where none are asked for.
+pub const CAPACITIES: &str = "1,10,100,1000,10000";
 /// The capacity of a sweep of rates, or of batches, where none is asked for: each has as many trials as there are rates,
 /// and most batches fit.
 const CAPACITY_OF_SWEEP: &str = "1000";
