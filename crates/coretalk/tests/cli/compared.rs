@@ -81,6 +81,11 @@ fn a_command_that_does_not_do_its_work_is_named_with_what_it_said() {
             "exited with status 3 (its last error: no such table)",
         ),
         (&["--", "/bin/sh", "-c", "kill -9 $$"], "was killed by signal 9"),
+        // A small process of ours starts it, and it ends that.
+        (
+            &["--", "/bin/sh", "-c", "kill -9 $PPID; sleep 30"],
+            "the process that had started it ended first (signal: 9 (SIGKILL))",
+        ),
         (
             &["--metric", "x=(y)", "--", "/bin/sh", "-c", "echo y"],
             "the pattern of metric x found no number in its output (its last output: y)",
@@ -198,6 +203,9 @@ fn what_a_command_leaves_behind_is_ended() {
     let script = "setsid sleep 4321 >/dev/null 2>&1 & exit 0";
     let said = tool.done(&place(&places, &["--budget", "10s", "--", "/bin/sh", "-c", script]));
     assert!(said.out.contains("left processes behind, which were killed"), "{}", said.out);
+    // Where nobody is left that could say how it ended, too.
+    let script = "setsid sleep 4321 >/dev/null 2>&1 & kill -9 $PPID";
+    assert_eq!(tool.call(&place(&places, &["--", "/bin/sh", "-c", script])).code, 1);
     let alive = std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
         line == b"sleep\x004321\0"

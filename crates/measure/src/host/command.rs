@@ -299,8 +299,8 @@ impl<'a> Watched<'a> {
         let deadline = Instant::now() + LAST_WAIT;
         // While the leader is not waited for, the number of its group is not given to anybody else.
         tree::kill_group(self.parent.pid());
-        let mut reaped = self.parent.reap(deadline)?;
-        let mut orphans = 0;
+        let reaped = self.parent.reap(deadline);
+        let (mut orphans, mut usage) = (0, Usage::default());
         // Children of an orphan that ends become orphans in turn.
         loop {
             let left: Vec<u32> =
@@ -310,13 +310,14 @@ impl<'a> Watched<'a> {
             }
             for orphan in left {
                 tree::kill(orphan);
-                reaped.usage = reaped.usage.with(tree::wait_for(orphan, deadline)?.1);
+                usage = usage.with(tree::wait_for(orphan, deadline)?.1);
                 orphans += 1;
             }
         }
         self.stdout.read()?;
         self.stderr.read()?;
-        Ok((reaped, orphans))
+        let reaped = reaped?;
+        Ok((Reaped { usage: reaped.usage.with(usage), ..reaped }, orphans))
     }
 
     fn output(&mut self) -> (Printed, Printed) {

@@ -136,8 +136,19 @@ impl Launched {
     /// Has the program waited for, which has ended or is about to; until then its number is its own.
     ///
     /// # Errors
-    /// The launcher is gone or does not answer.
+    /// The launcher is gone, which says how it ended, or does not answer.
     pub(super) fn reap(&mut self) -> io::Result<Reaped> {
+        match self.told() {
+            // Its end of the line is closed by its own end alone.
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
+                let status = self.helper.wait()?;
+                Err(io::Error::other(format!("the process that had started it ended first ({status})")))
+            }
+            told => told,
+        }
+    }
+
+    fn told(&mut self) -> io::Result<Reaped> {
         // The news of its end come first; they wait for it, where it was killed a moment ago.
         let wall_ns = read_number(&mut self.line)?;
         number(&mut self.line, 1)?;
