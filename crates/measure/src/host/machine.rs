@@ -436,9 +436,9 @@ impl Machine for HostMachine {
         let runner = Runner { rate, usable: &room, topology, watchdog, missed: &missed };
         let done = runner.run(order, stop);
         self.missed = missed.into_inner();
-        let done = done?;
+        // Work that a quota kept from its end was stopped by it, too.
         let quota = self.look_at_quota();
-        Ok(PassOutcome { quota, started, elapsed: self.now().saturating_sub(started), ..done })
+        Ok(PassOutcome { quota, started, elapsed: self.now().saturating_sub(started), ..done? })
     }
 
     fn is_busy(&self) -> Option<bool> {
