@@ -151,6 +151,8 @@ impl Observer for Watcher<'_> {
             self.stop.raise();
         }
         if let Event::Departed { departure } = event {
+            // What is said later of the same CPU counts.
+            self.departed.retain(|told| told.cpu != departure.cpu);
             self.departed.push(departure);
         }
         if let (Event::Phase { purpose }, Verbosity::Verbose) = (&event, self.verbosity) {

@@ -13,6 +13,9 @@ const EVERY: Picos = Picos::from_ms(100);
 /// How long the system is asked again about a CPU of which it does not say yet that it is offline: Linux refuses threads
 /// on a CPU that it takes down, then takes it out of cpusets, and lists it as offline last. At most a quarter of a budget.
 const SETTLES: Picos = Picos::from_ms(500);
+/// How long the system is asked afterwards whether it is offline after all: where many CPUs are emulated by few, taking one
+/// down lasts longer than the half second above (seen on 64).
+const LISTED_AFTER: Picos = Picos::from_ms(5_000);
 /// Between two such questions.
 const ASK_AGAIN: Picos = Picos::from_ms(20);
 
@@ -94,6 +97,8 @@ pub struct RunLoop<'a> {
     here: CpuSet,
     gone: CpuSet,
     earlier: Earlier,
+    /// Those that left and are not known to be offline.
+    unsure: Vec<Departure>,
     looked: Option<Picos>,
 }
 
@@ -117,6 +122,7 @@ impl<'a> RunLoop<'a> {
             here: cpus,
             gone: CpuSet::new(),
             earlier: resumed.earlier.clone().unwrap_or(Earlier { began, departed: Vec::new() }),
+            unsure: Vec::new(),
             looked: None,
             machine,
             sink,
@@ -167,6 +173,7 @@ impl<'a> RunLoop<'a> {
             return Ok(Vec::new());
         }
         self.looked = Some(now);
+        self.look_again()?;
         let mut departures = Vec::new();
         for (cpu, why) in self.settled(suspicion) {
             self.gone.insert(cpu);
@@ -177,13 +184,37 @@ impl<'a> RunLoop<'a> {
             }
             let missed = self.machine.missed_since(cpu).unwrap_or(now);
             let departure = Departure { cpu, after: missed - self.earlier.began, why };
-            let (key, value) = departure.to_decision(self.segment);
-            self.sink.decide(&Decision { key, value })?;
-            self.observer.event(Event::Departed { departure });
+            self.tell(departure)?;
+            self.unsure.extend(Some(departure).filter(|departure| departure.why != Absence::Offline));
             departures.push(departure);
         }
         self.here = self.here.difference(&self.gone);
         Ok(departures)
+    }
+
+    /// Says it of CPUs that left before the system listed them as offline.
+    fn look_again(&mut self) -> Result<(), RunError> {
+        let since = self.now() - self.earlier.began;
+        self.unsure.retain(|departure| since <= departure.after + LISTED_AFTER);
+        let cpus: CpuSet = self.unsure.iter().map(|departure| departure.cpu).collect();
+        if cpus.is_empty() {
+            return Ok(());
+        }
+        let absent = self.machine.absent(&cpus);
+        let is_offline = |departure: &mut Departure| absent.contains(&(departure.cpu, Absence::Offline));
+        let found: Vec<Departure> = self.unsure.extract_if(.., is_offline).collect();
+        for departure in found {
+            self.tell(Departure { why: Absence::Offline, ..departure })?;
+        }
+        Ok(())
+    }
+
+    /// Lets the run file and the observer know why a CPU left; what is said later of the same one counts.
+    fn tell(&mut self, departure: Departure) -> Result<(), RunError> {
+        let (key, value) = departure.to_decision(self.segment);
+        self.sink.decide(&Decision { key, value })?;
+        self.observer.event(Event::Departed { departure });
+        Ok(())
     }
 
     /// The CPUs that are not there, once the system says the same of them as it will say in a moment.
@@ -241,6 +272,7 @@ impl<'a> RunLoop<'a> {
     /// # Errors
     /// [`RunError::Sink`] where it cannot be kept.
     pub fn note_surroundings(&mut self) -> Result<(), RunError> {
+        self.look_again()?;
         let environment = self.machine.environment();
         let others = environment.others_share.map(|share| share.to_string());
         let throttled = environment.throttled.map(|throttled| throttled.to_json());

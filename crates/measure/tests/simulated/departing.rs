@@ -17,13 +17,15 @@ use coretalk_model::{
 
 /// The CPU that leaves.
 const LEAVER: CpuId = CpuId(3);
-/// How long the system says nothing of it, and then that it is in no cpuset.
+/// How long the system says nothing of it, and until when, usually, that it is in no cpuset.
 const UNTOLD: Picos = Picos::from_ms(90);
 const HALF_TOLD: Picos = Picos::from_ms(220);
 
 /// A simulated machine whose CPU leaves like that.
 struct Slow {
     machine: SimMachine,
+    /// How long the system does not list it as offline.
+    half_told: Picos,
     /// When something missed it first.
     missed: Option<Picos>,
 }
@@ -31,7 +33,7 @@ struct Slow {
 impl Slow {
     fn leaving_at(ms: u32) -> Slow {
         let text = format!("based_on = 'laptop-smt'\n[failures]\ndepartures = [{{ cpu = 3, at_ms = {ms} }}]");
-        Slow { machine: open(toml(&text), 3), missed: None }
+        Slow { machine: open(toml(&text), 3), half_told: HALF_TOLD, missed: None }
     }
 
     /// Notes a trial that missed the CPU; gives whether it is the first, which holds up those beside it.
@@ -88,7 +90,7 @@ impl Machine for Slow {
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)> {
         let absent = self.machine.absent(of).into_iter();
         match self.missed.map(|missed| self.now() - missed) {
-            Some(since) if since >= HALF_TOLD => absent.collect(),
+            Some(since) if since >= self.half_told => absent.collect(),
             Some(since) if since >= UNTOLD => absent.map(|(cpu, _)| (cpu, Absence::Cpuset)).collect(),
             _ => Vec::new(),
         }
@@ -153,6 +155,19 @@ fn pairs_beside_a_cpu_that_leaves_are_measured_again_and_its_own_are_missed_once
             assert!(is_measured || is_of_leaver, "{at_ms}: {row} {column} has no value");
         }
     }
+}
+
+#[test]
+fn a_cpu_that_is_listed_as_offline_late_is_said_to_be_offline_in_the_end() {
+    let mut slow = Slow { half_told: Picos::from_ms(1_200), ..Slow::leaving_at(40) };
+    let settings = defaults(&slow.machine, 3);
+    let mut kept = Kept::default();
+    let (resumed, stop) = (ResumedState::default(), Stop::new());
+    latency::run(&mut slow, &settings, resumed, &mut kept, &mut (), &stop).unwrap();
+    let told = kept.decisions.iter().filter(|it| it.key == "departed:0:3").map(|it| it.value.as_str());
+    let [first, last] = told.collect::<Vec<_>>().try_into().unwrap();
+    assert!(first.contains("cpuset") && last.contains("offline"), "{first}, {last}");
+    assert_eq!(first.replace("cpuset", ""), last.replace("offline", ""), "the time is when it was missed");
 }
 
 #[test]
