@@ -27,7 +27,7 @@ loom:
 
 # How often intervals hold the truth, 10,000 cells per scenario
 acceptance:
-    cargo test --release -p coretalk-model --features acceptance --test coverage --test inference -- --nocapture
+    CORETALK_TEST_ACCEPTANCE=1 cargo test --workspace --test coverage --test inference -- --nocapture
 
 # Virtual machines: a choice in six minutes; --all everything, which writes docs/laboratory.md
 lab *words:

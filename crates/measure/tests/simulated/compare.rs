@@ -1,6 +1,7 @@
 //! Runs on one simulated machine against each other: with another seed nothing may differ, and what was changed must
 //! be found.
 
+use crate::is_acceptance;
 use crate::vocabulary::{Run, builtin, defaults, measure_briefly, open};
 use coretalk_measure::Machine;
 use coretalk_model::compare::of_latency;
@@ -139,12 +140,8 @@ pub fn changed_cells(name: &str, share: f64, factor: f64, pairs: u64) -> (u64, u
     (changed, found, wrong)
 }
 
-/// The whole of it takes minutes: in release, with `--features acceptance`. Otherwise a tenth or less, with bounds that
-/// chance passes.
-const WHOLE: bool = cfg!(feature = "acceptance");
-
 fn pairs(whole: u64, reduced: u64) -> u64 {
-    if WHOLE { whole } else { reduced }
+    if is_acceptance() { whole } else { reduced }
 }
 
 #[test]
@@ -200,7 +197,8 @@ fn of_the_cells_called_different_few_are_not() {
         let (changed, found, wrong) = changed_cells(name, 0.02, 1.05, runs);
         let rate = wrong as f64 / (found + wrong).max(1) as f64;
         println!("{name:16} {runs:6} {changed:8} {found:8} {wrong:8} {rate:8.4}");
-        assert!(rate <= if WHOLE { 0.06 } else { 0.15 }, "{name}: {wrong} of {} are wrong", found + wrong);
+        let most = if is_acceptance() { 0.06 } else { 0.15 };
+        assert!(rate <= most, "{name}: {wrong} of {} are wrong", found + wrong);
         assert!(3 * found >= changed, "{name}: {found} of {changed} changed cells were found");
     }
 }

@@ -2,9 +2,7 @@
 
 // Helpers of tests are not inside `#[test]` functions, where alone clippy allows it.
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
-#![cfg_attr(not(feature = "acceptance"), allow(dead_code, reason = "the acceptance tests use the rest"))]
 
-#[cfg(feature = "acceptance")]
 mod acceptance;
 mod choices;
 mod compare;
@@ -25,3 +23,8 @@ mod states;
 mod trials;
 mod truth;
 mod vocabulary;
+
+/// Whether each test runs its whole, which takes minutes; otherwise it runs a part, with bounds to match.
+fn is_acceptance() -> bool {
+    std::env::var_os("CORETALK_TEST_ACCEPTANCE").is_some()
+}

@@ -1,5 +1,6 @@
 //! States of simulated machines in trials: found where they were planted, never averaged, and not invented.
 
+use crate::is_acceptance;
 use crate::trials::{measure_from, settings};
 use crate::vocabulary::builtin;
 use coretalk_measure::SimMachine;
@@ -142,7 +143,7 @@ fn over(scenario: &str, seeds: std::ops::RangeInclusive<u64>, left_out: &[&str])
 
 /// docs/evidence.md has the rates over 40 seeds.
 fn seeds(reduced: u64) -> std::ops::RangeInclusive<u64> {
-    1..=if cfg!(feature = "acceptance") { 40 } else { reduced }
+    1..=if is_acceptance() { 40 } else { reduced }
 }
 
 #[test]
@@ -161,7 +162,7 @@ fn quiet_machines_are_given_no_states() {
         ("arm-coarse-clock", &["queue", "contend", "spawn"]),
         ("laptop-smt", &["contend", "spawn"]),
     ] {
-        let left_out = if cfg!(feature = "acceptance") { &[][..] } else { left_out };
+        let left_out = if is_acceptance() { &[][..] } else { left_out };
         let tally = over(scenario, seeds(1), left_out);
         assert!(tally.given as f64 <= 0.01 * tally.trials as f64, "{scenario}: {tally:?}");
     }
