@@ -46,16 +46,17 @@ def cut(guests: Guests, case: Case, cuts: int, keep: Callable[[Boot], None]) -> 
                 empty.truncate(512 << 20)
             boot = guests.boot(case.machine, power_job(case.machine, case.probe, number), 240, disk, log, told)
             keep(boot)
-            said += [line.removeprefix(LINE) for line in boot.lines if line.startswith(LINE + "{")]
+            now = [line.removeprefix(LINE) for line in boot.lines if line.startswith(LINE + "{")]
             if number == 0 and boot.ended_itself:
                 outcome.too_slow = ENDED_WELL in ending(boot)
                 if not outcome.too_slow:
                     outcome.wrong.append(f"the first boot, which was to be cut, {ending(boot) or 'measured nothing'}")
                 return outcome
             if last or boot.ended_itself:
-                outcome.wrong += ended(boot, said)
-                outcome.seen = f"cut {number} times, {len(said)} lines"
+                outcome.wrong += ended(boot, said, now)
+                outcome.seen = f"cut {number} times, {len(said)} lines before"
                 return outcome
+            said += now
             lose(kept, log, chance)
             number += 1
 
@@ -96,21 +97,19 @@ def ending(boot: Boot) -> str:
     return next((line for line in boot.lines if " ended with " in line), "")
 
 
-def ended(boot: Boot, said: list[str]) -> list[str]:
-    """What is wrong in the last boot, which nothing cut."""
+def ended(boot: Boot, said: list[str], now: list[str]) -> list[str]:
+    """What is wrong in the last boot, which nothing cut, with the lines that the boots before it said and its own: where no
+    more was to be measured it says those of before again."""
     if not boot.ended_itself:
         return [f"the last boot did not end by itself: {boot.lines[-1] if boot.lines else 'no line'}"]
     wrong = []
     left = Left(boot.files, "power")
     if ENDED_WELL not in ending(boot):
         wrong.append(f"`--resume` {ending(boot) or 'did not end'}")
-    # Those of the last boot came after the last cut.
-    now = {line.removeprefix(LINE) for line in boot.lines if line.startswith(LINE + "{")}
-    earlier = [line for line in said if line not in now]
-    if not earlier:
+    if not said:
         wrong.append("nothing was said before the power was cut")
-    wrong += nothing_lost(earlier, left.lines("kept"), "by the power cuts")
-    wrong += nothing_lost(said, left.lines("kept-after"), "by resuming")
+    wrong += nothing_lost(said, left.lines("kept"), "by the power cuts")
+    wrong += nothing_lost(said + now, left.lines("kept-after"), "by resuming")
     document = left.document()
     if not document:
         wrong.append("the run cannot be exported")

@@ -138,9 +138,16 @@ class Departed(Case):
         moved = copy.deepcopy(self.partial)
         moved["matrices"][0]["cells"][0]["flags"] = ["migrated"]
         of(early, "flagged `migrated`", document__out=json.dumps(moved))
+        self.holds(self.files | {"it/document/out": json.dumps(moved)}, "offline and back")
         still = document(segments=2)
         still["matrices"][0]["cells"][1] |= {"median": None, "reason": "CPU 2 was taken away during the run"}
         of(early, "and still", resumed__out=json.dumps(still))
+
+    def test_work_that_ran_elsewhere_while_a_cpu_was_away_misses_nothing(self) -> None:
+        ran = document() | {"comparisons": [{"placements": [{"flags": [], "runs": [9.0]}]}]}
+        files = self.files | {"it/document/out": json.dumps(ran)}
+        self.holds(files, "offline and back")
+        self.fails(files, "offline early", "none did")
 
     def test_a_refusal_names_the_cpu_and_what_it_is(self) -> None:
         files = self.left(run=(3, "", "coretalk: CPU 2 is offline: enable it"), document=(2, "", "no run"))
@@ -149,6 +156,8 @@ class Departed(Case):
         self.fails(files, "offline before", "ended with 2", run__code="2")
         self.fails(files, "offline before", "had been refused", document__code="0")
         self.fails(files, "cpuset before", "cpuset")
+        self.holds(files | {"it/run/err": "coretalk: far lists CPU 2, which the cpuset does not contain"}, "cpuset before")
+        self.fails(files, "cpuset before", "no sentence", run__err="coretalk: CPU 21 is not in the cpuset")
 
 
 class Stopped(Case):
@@ -167,6 +176,10 @@ class Stopped(Case):
         for cell in told["matrices"][0]["cells"]:
             cell |= {"median": None, "reason": "the run ended before this pair was measured"}
         self.holds(files | {"it/document/out": json.dumps(told)}, "quota early")
+        told["comparisons"] = [{"placements": [{"flags": [], "runs": []}]}]
+        self.holds(files | {"it/document/out": json.dumps(told)}, "quota early")
+        told["comparisons"][0]["placements"][0]["runs"] = [9.0]
+        self.fails(files, "quota early", "flagged", document__out=json.dumps(told))
 
     def test_a_full_disk_loses_nothing(self) -> None:
         files = self.left(
@@ -219,6 +232,9 @@ class Power(Case):
             outcome = self.cut(*boots)
             self.assertEqual((outcome.wrong, outcome.too_slow), ([], False))
             self.assertIn(f"cut {len(boots) - 1} times", outcome.seen)
+        # Where no more was to be measured, the lines of before are said again.
+        repeated = Boot([first, second, "@@ 9 ended with 0"], files, 1.0, True)
+        self.assertEqual(self.cut(cut, repeated).wrong, [])
         ended.files["power/kept-after/out"] = ""
         self.assertIn("lost by resuming", " ".join(self.cut(cut, ended).wrong))
         self.assertIn("did not end by itself", " ".join(self.cut(cut, cut, cut).wrong))
