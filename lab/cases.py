@@ -64,10 +64,12 @@ def seconds(machine: Machine, choice: Iterable[Case]) -> float:
     return machine.seconds + sum(case.seconds for case in choice if case.machine == machine)
 
 
-def chosen(cases: list[Case], lanes: list[list[Machine]], seconds: float) -> list[Case]:
-    """As many as fit into the lanes: first each machine, probe and disturbance, then each probe with each effect, then each
-    pair of two of them; whatever brings the most that is new, on the machine that was used least. The same choice each
-    time."""
+def chosen(
+    cases: list[Case], lanes: list[list[Machine]], seconds: float, done: Iterable[Case] = (), first: Iterable[Case] = ()
+) -> list[Case]:
+    """As many as fit into the lanes: what comes first in any event, then each machine, probe and disturbance, then each probe with each effect, then each
+    pair of two of them; whatever brings the most that is new beside what was done, on the machine that was used least. The
+    same choice each time."""
     lane_of = {machine.name: number for number, lane in enumerate(lanes) for machine in lane}
     left = [seconds - sum(machine.seconds for machine in lane) for lane in lanes]
     # Of every machine as a whole a run to which nothing happens is made anyway.
@@ -84,14 +86,20 @@ def chosen(cases: list[Case], lanes: list[list[Machine]], seconds: float) -> lis
     def gain(case: Case) -> int:
         return sum(worth for part, worth in parts(case).items() if part not in known)
 
+    known.update(part for case in done for part in parts(case))
+    def choose(case: Case) -> None:
+        choice.append(case)
+        left[lane_of[case.machine.name]] -= case.seconds
+        used[case.machine.name] += 1
+        known.update(parts(case))
+
+    for case in first:
+        choose(case)
     while candidates := [case for case in cases if case.seconds <= left[lane_of[case.machine.name]]]:
         best = max(candidates, key=lambda case: (gain(case), -used[case.machine.name]))
         if gain(best) == 0:
             break
-        choice.append(best)
-        left[lane_of[best.machine.name]] -= best.seconds
-        used[best.machine.name] += 1
-        known.update(parts(best))
+        choose(best)
     return choice
 
 

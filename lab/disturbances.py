@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from machines import Machine
 from probes import Probe
 
+# Bytes of a disk that are free when a run begins that is to meet a full one: more than it writes.
+ROOM = 3 << 20
 ONLINE = "/sys/devices/system/cpu/cpu{victim}/online"
 
 
@@ -47,8 +49,8 @@ DISTURBANCES = (
     *_of_cpu("cpuset", "cpuset", "echo {others} >$group/cpuset.cpus", "cat $cpus/online >$group/cpuset.cpus"),
     # Every CPU of a run is stopped after a fifth of each tenth of a second.
     Disturbance("quota early", "quota", "echo 20000 100000 >$group/cpu.max", "echo max 100000 >$group/cpu.max", 0.3),
-    Disturbance("full disk early", "disk", "cat /dev/zero >/store/filler", "rm /store/filler", 0.3),
-    Disturbance("full disk late", "disk", "cat /dev/zero >/store/filler", "rm /store/filler", 0.6),
+    *(Disturbance(f"full disk {when}", "disk", "cat /dev/zero >/store/filler", "rm /store/filler /store/ballast", at)
+      for when, at in (("early", 0.3), ("late", 0.6))),
     POWER_CUT,
 )
 
@@ -64,7 +66,11 @@ def job(machine: Machine, probe: Probe, disturbance: Disturbance, case: str) -> 
     run = f"attempt run {limit} coretalk {probe.command(machine)} --name case --format jsonl"
     lines = [f"fresh {case}"]
     if disturbance.kind == "disk":
-        lines.append("mount -t ext4 /dev/vdb /store && rm -rf /store/*")
+        # What is left is filled in a moment: a machine that is busy needs seconds for all of it.
+        lines += [
+            "mount -t ext4 /dev/vdb /store && rm -rf /store/*",
+            f"head -c $(( $(stat -f -c '%a * %S' /store) - {ROOM} )) /dev/zero >/store/ballast",
+        ]
     if disturbance.kind == "nothing":
         lines.append(run)
     elif disturbance.at is None:

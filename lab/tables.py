@@ -26,11 +26,17 @@ class Results:
     def wrong(self) -> list[str]:
         """Everything that did not hold."""
         wholes = [f"{name}, as a whole: {it}" for name, outcome in self.machines.items() for it in outcome.wrong]
-        return wholes + [
-            f"{case.machine.name}, {case.probe.name}, {case.disturbance.name}: {it}"
-            for case, outcome in self.cases
-            for it in outcome.wrong
-        ]
+        return wholes + [f"{named(case)}: {it}" for case, outcome in self.cases for it in outcome.wrong]
+
+    @property
+    def held_at_once(self) -> list[Case]:
+        """The cases that were run once, and held."""
+        again = {it.split(": ")[0] for it in self.once}
+        return [case for case, outcome in self.cases if not outcome.wrong and named(case) not in again]
+
+
+def named(case: Case) -> str:
+    return f"{case.machine.name}, {case.probe.name}, {case.disturbance.name}"
 
 
 @dataclass
@@ -59,12 +65,13 @@ def added(earlier: Results, later: Results) -> Results:
     """Both; what was run twice as it came out last."""
     again = {str(case) for case, _ in later.cases}
     ran = again | {str(case) for case, _ in earlier.cases}
+    names = {named(case) for case, _ in later.cases} | {f"{name}, as a whole" for name in later.machines}
     return Results(
         {**earlier.machines, **later.machines},
         [pair for pair in earlier.cases if str(pair[0]) not in again] + later.cases,
         {name: why for name, why in {**earlier.skipped, **later.skipped}.items() if name not in later.machines},
         [case for case in earlier.late + later.late if str(case) not in ran],
-        earlier.once + later.once,
+        [it for it in earlier.once if it.split(": ")[0] not in names] + later.once,
     )
 
 

@@ -288,6 +288,10 @@ class Tables(unittest.TestCase):
         text = tables.text(both, [machine])
         self.assertIn("Held only when it was run again", text)
         self.assertIn("quota early: lost again", text)
+        # A later run of it counts: it held at once, or not.
+        self.assertEqual(both.held_at_once, [])
+        later = tables.added(both, tables.Results({}, [(one, outcomes.Outcome())]))
+        self.assertEqual((later.held_at_once, later.once), ([one], [f"{machine.name}, as a whole: not up"]))
 
 
 class Choice(unittest.TestCase):
@@ -298,6 +302,12 @@ class Choice(unittest.TestCase):
             self.assertLess(len(choice), len(every))
         pairs = {pair for case in every for pair in case.pairs}
         self.assertEqual({pair for case in choice for pair in case.pairs}, pairs)
+        # Beside what was done only what failed, and what is new.
+        failed, *done = choice[:-5]
+        rest = chosen(every, lanes(of_names([]), 2), 60 * 300, done, [failed])
+        self.assertEqual(rest[0], failed)
+        self.assertTrue(len(rest) < 10 and not set(rest) & set(done))
+        self.assertEqual({pair for case in done + rest for pair in case.pairs}, pairs)
 
     def test_machines_of_two_lanes_take_about_as_long(self) -> None:
         machines = of_names([])
