@@ -65,11 +65,15 @@ def seconds(machine: Machine, choice: Iterable[Case]) -> float:
 
 
 def chosen(
-    cases: list[Case], lanes: list[list[Machine]], seconds: float, done: Iterable[Case] = (), first: Iterable[Case] = ()
+    cases: list[Case],
+    lanes: list[list[Machine]],
+    seconds: float,
+    done: Iterable[Case] = (),
+    first: Iterable[Case] = (),
 ) -> list[Case]:
-    """As many as fit into the lanes: what comes first in any event, then each machine, probe and disturbance, then each probe with each effect, then each
-    pair of two of them; whatever brings the most that is new beside what was done, on the machine that was used least. The
-    same choice each time."""
+    """As many as fit into the lanes: what comes first in any event, then each machine, probe and disturbance, then each probe
+    with each effect, then each pair of two of them; whatever brings the most that is new beside what was done, on the machine
+    that was used least. The same choice each time."""
     lane_of = {machine.name: number for number, lane in enumerate(lanes) for machine in lane}
     left = [seconds - sum(machine.seconds for machine in lane) for lane in lanes]
     # Of every machine as a whole a run to which nothing happens is made anyway.

@@ -68,8 +68,8 @@ def job(machine: Machine, probe: Probe, disturbance: Disturbance, case: str) -> 
     if disturbance.kind == "disk":
         # What is left is filled in a moment: a machine that is busy needs seconds for all of it.
         lines += [
-            "mount -t ext4 /dev/vdb /store && rm -rf /store/*",
-            f"head -c $(( $(stat -f -c '%a * %S' /store) - {ROOM} )) /dev/zero >/store/ballast",
+            "mount -t ext4 /dev/vdb /store && rm -rf /store/* &&"
+            f" head -c $(( $(stat -f -c '%a * %S' /store) - {ROOM} )) /dev/zero >/store/ballast",
         ]
     if disturbance.kind == "nothing":
         lines.append(run)

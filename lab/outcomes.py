@@ -168,9 +168,10 @@ def departed(left: Left, machine: Machine, disturbance: Disturbance, outcome: Ou
         return
     run, victim = document["run"], machine.victim
     missed = {departure["cpu"]: departure for departure in run["departed"]}
-    if disturbance.back is not None and document["comparisons"] and run["complete"] and not missed:
-        # A run on other CPUs lasted for as long as it was away.
-        outcome.seen = "no run needed it meanwhile"
+    if document["comparisons"] and not missed and run["complete"] and lasted_longer(left, document):
+        outcome.seen = "away while work ran elsewhere"
+        yield from nothing_lost(left.lines("run"), left.lines("kept"), "between what was said and what was kept")
+        yield from nothing_lost(left.lines("kept"), left.lines("kept-after"), "by resuming")
         return
     if set(missed) != {victim}:
         yield f"CPU {victim} left, and the run says that {sorted(missed) or 'none'} did (complete: {run['complete']})"
@@ -208,6 +209,14 @@ def departed(left: Left, machine: Machine, disturbance: Disturbance, outcome: Ou
     # Where the budget ended first, what watches every CPU was made without it alone.
     if told and not (run["budget_ended"] and all("was away whenever" in reason for reason in told)):
         yield f"resumed, and still: {told[0]}"
+
+
+def lasted_longer(left: Left, document: dict[str, Any]) -> bool:
+    """Whether work ran, on whatever CPUs, for longer than one was away: that is asked after each run of it."""
+    began, ended = left.time("begins.at"), left.time("ends.at")
+    walls = (it["placements"] for it in document["comparisons"] if it["metric"] == "wall_s")
+    longest = max((run for places in walls for place in places for run in place["runs"]), default=0.0)
+    return began is not None and ended is not None and longest + 0.5 >= ended - began
 
 
 def throttled(left: Left, outcome: Outcome) -> Iterator[str]:

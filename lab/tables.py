@@ -70,7 +70,7 @@ def added(earlier: Results, later: Results) -> Results:
         {**earlier.machines, **later.machines},
         [pair for pair in earlier.cases if str(pair[0]) not in again] + later.cases,
         {name: why for name, why in {**earlier.skipped, **later.skipped}.items() if name not in later.machines},
-        [case for case in earlier.late + later.late if str(case) not in ran],
+        list({str(case): case for case in earlier.late + later.late if str(case) not in ran}.values()),
         [it for it in earlier.once if it.split(": ")[0] not in names] + later.once,
     )
 

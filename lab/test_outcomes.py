@@ -144,10 +144,11 @@ class Departed(Case):
         of(early, "and still", resumed__out=json.dumps(still))
 
     def test_work_that_ran_elsewhere_while_a_cpu_was_away_misses_nothing(self) -> None:
-        ran = document() | {"comparisons": [{"placements": [{"flags": [], "runs": [9.0]}]}]}
-        files = self.files | {"it/document/out": json.dumps(ran)}
+        ran = document() | {"comparisons": [{"metric": "wall_s", "placements": [{"flags": [], "runs": [0.3, 1.2]}]}]}
+        files = self.files | {"it/document/out": json.dumps(ran), "it/ends.at": "12.5"}
         self.holds(files, "offline and back")
-        self.fails(files, "offline early", "none did")
+        self.fails(files, "offline and back", "lost", kept_after__out="")
+        self.fails(files, "offline and back", "none did", **{"ends.at": "15.0"})
 
     def test_a_refusal_names_the_cpu_and_what_it_is(self) -> None:
         files = self.left(run=(3, "", "coretalk: CPU 2 is offline: enable it"), document=(2, "", "no run"))

@@ -264,10 +264,12 @@ impl<W: Write, C: FnMut() -> Duration> Observer for Progress<W, C> {
         match event {
             Event::Phase { purpose } => self.phase = purpose,
             Event::Notice { text } => self.remark(&text),
-            Event::Departed { departure } => self.remark(&format!(
-                "{departure}; the run continues without \
-                                                                   it"
-            )),
+            Event::Departed { departure, again: false } => {
+                self.remark(&format!("{departure}; the run continues without it"));
+            }
+            Event::Departed { departure, again: true } => {
+                self.remark(&format!("the system lists CPU {} as offline now", departure.cpu));
+            }
             Event::Committed { slot, progress, left } => {
                 if !self.of_series && !slot.passes.is_empty() {
                     self.of_series = true;

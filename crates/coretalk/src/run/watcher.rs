@@ -150,10 +150,12 @@ impl Observer for Watcher<'_> {
             self.failure = Some(failure);
             self.stop.raise();
         }
-        if let Event::Departed { departure } = event {
+        if let Event::Departed { departure, .. } = event {
             // What is said later of the same CPU counts.
-            self.departed.retain(|told| told.cpu != departure.cpu);
-            self.departed.push(departure);
+            match self.departed.iter_mut().find(|told| told.cpu == departure.cpu) {
+                Some(told) => *told = departure,
+                None => self.departed.push(departure),
+            }
         }
         if let (Event::Phase { purpose }, Verbosity::Verbose) = (&event, self.verbosity) {
             remark(self.verbosity, Verbosity::Verbose, &text::plain(&format!("phase: {}", purpose.name())));

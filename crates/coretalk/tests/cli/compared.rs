@@ -204,7 +204,7 @@ fn what_a_command_leaves_behind_is_ended() {
     let said = tool.done(&place(&places, &["--budget", "10s", "--", "/bin/sh", "-c", script]));
     assert!(said.out.contains("left processes behind, which were killed"), "{}", said.out);
     // Where nobody is left that could say how it ended, too.
-    let script = "setsid sleep 4321 >/dev/null 2>&1 & kill -9 $PPID";
+    let script = "setsid env -u CORETALK_GUARDED sleep 4321 >/dev/null 2>&1 & kill -9 $PPID";
     assert_eq!(tool.call(&place(&places, &["--", "/bin/sh", "-c", script])).code, 1);
     let alive = std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();

@@ -149,16 +149,19 @@ pub fn run(launch: &Launch<'_>, stop: &Stop) -> Result<Finished, RunFailure> {
     tree::adopt_orphans();
     let mut others = tree::children();
     let begun = Instant::now();
-    let (parent, stdout, stderr) = Parent::start(launch)?;
+    // Whoever was to start it may have done so, and be gone.
+    let (parent, stdout, stderr) = Parent::start(launch).inspect_err(|_| drop(end_orphans(&others)))?;
     if let Parent::Launcher(launched) = &parent {
         others.push(launched.helper());
     }
-    let mut watched = Watched::new(parent, stdout, stderr, launch.cpus, others).map_err(RunFailure::Watch)?;
+    let mut watched = Watched::new(parent, stdout, stderr, launch.cpus, others.clone())
+        .inspect_err(|_| drop(end_orphans(&others)))
+        .map_err(RunFailure::Watch)?;
     let ended = watched.until_end(begun + launch.limit, launch.lost, stop);
-    let (reaped, orphans) = watched.clear_away().map_err(RunFailure::Watch)?;
+    let cleared = watched.clear_away();
     let (stdout, stderr) = watched.output();
-    let wall = match ended.map_err(RunFailure::Watch)? {
-        Ended::ByItself(at) => reaped.wall.unwrap_or(at - begun),
+    let at = match ended.map_err(RunFailure::Watch)? {
+        Ended::ByItself(at) => at,
         Ended::TimedOut => {
             let [stdout, stderr] = [stdout, stderr].map(Box::new);
             return Err(RunFailure::TimedOut { limit: launch.limit, stdout, stderr });
@@ -166,6 +169,13 @@ pub fn run(launch: &Launch<'_>, stop: &Stop) -> Result<Finished, RunFailure> {
         Ended::Stopped => return Err(RunFailure::Interrupted),
         Ended::LostCpu(cpu) => return Err(RunFailure::LostCpu { cpu }),
     };
+    let (reaped, orphans) = match cleared {
+        Ok(cleared) => cleared,
+        // What ends this process may have ended the launcher as well.
+        Err(_) if stop.is_raised() => return Err(RunFailure::Interrupted),
+        Err(error) => return Err(RunFailure::Watch(error)),
+    };
+    let wall = reaped.wall.unwrap_or(at - begun);
     let mut usage = reaped.usage;
     usage.peak_bytes = usage.peak_bytes.filter(|bytes| *bytes > reaped.floor_bytes.saturating_add(SLACK));
     let (status, migrations) = (ExitStatus::from_raw(reaped.status), reaped.migrations);
@@ -296,32 +306,35 @@ impl<'a> Watched<'a> {
 
     /// Ends whatever is left of it, and says how it ended, what all used, and how many were left.
     fn clear_away(&mut self) -> io::Result<(Reaped, u32)> {
-        let deadline = Instant::now() + LAST_WAIT;
         // While the leader is not waited for, the number of its group is not given to anybody else.
         tree::kill_group(self.parent.pid());
-        let reaped = self.parent.reap(deadline);
-        let (mut orphans, mut usage) = (0, Usage::default());
-        // Children of an orphan that ends become orphans in turn.
-        loop {
-            let left: Vec<u32> =
-                tree::children().into_iter().filter(|child| !self.others.contains(child)).collect();
-            if left.is_empty() {
-                break;
-            }
-            for orphan in left {
-                tree::kill(orphan);
-                usage = usage.with(tree::wait_for(orphan, deadline)?.1);
-                orphans += 1;
-            }
-        }
+        let reaped = self.parent.reap(Instant::now() + LAST_WAIT);
+        let ended = end_orphans(&self.others);
+        let (reaped, (usage, orphans)) = (reaped?, ended?);
         self.stdout.read()?;
         self.stderr.read()?;
-        let reaped = reaped?;
         Ok((Reaped { usage: reaped.usage.with(usage), ..reaped }, orphans))
     }
 
     fn output(&mut self) -> (Printed, Printed) {
         (self.stdout.take(), self.stderr.take())
+    }
+}
+
+/// Ends what became a child of this process meanwhile; says what it used, and how many there were.
+fn end_orphans(others: &[u32]) -> io::Result<(Usage, u32)> {
+    let (mut usage, mut orphans, deadline) = (Usage::default(), 0, Instant::now() + LAST_WAIT);
+    // Children of an orphan that ends become orphans in turn.
+    loop {
+        let left: Vec<u32> = tree::children().into_iter().filter(|child| !others.contains(child)).collect();
+        if left.is_empty() {
+            return Ok((usage, orphans));
+        }
+        left.iter().for_each(|&orphan| tree::kill(orphan));
+        for orphan in left {
+            usage = usage.with(tree::wait_for(orphan, deadline)?.1);
+            orphans += 1;
+        }
     }
 }
 

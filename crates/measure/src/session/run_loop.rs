@@ -114,6 +114,7 @@ impl<'a> RunLoop<'a> {
         stop: &'a Stop,
     ) -> RunLoop<'a> {
         let began = machine.now();
+        let earlier = resumed.earlier.clone().unwrap_or(Earlier { began, departed: Vec::new() });
         RunLoop {
             segment: resumed.segments,
             budget,
@@ -121,8 +122,8 @@ impl<'a> RunLoop<'a> {
             committed: began,
             here: cpus,
             gone: CpuSet::new(),
-            earlier: resumed.earlier.clone().unwrap_or(Earlier { began, departed: Vec::new() }),
-            unsure: Vec::new(),
+            unsure: earlier.departed.iter().copied().filter(|it| it.why != Absence::Offline).collect(),
+            earlier,
             looked: None,
             machine,
             sink,
@@ -184,7 +185,7 @@ impl<'a> RunLoop<'a> {
             }
             let missed = self.machine.missed_since(cpu).unwrap_or(now);
             let departure = Departure { cpu, after: missed - self.earlier.began, why };
-            self.tell(departure)?;
+            self.tell(departure, false)?;
             self.unsure.extend(Some(departure).filter(|departure| departure.why != Absence::Offline));
             departures.push(departure);
         }
@@ -194,8 +195,6 @@ impl<'a> RunLoop<'a> {
 
     /// Says it of CPUs that left before the system listed them as offline.
     fn look_again(&mut self) -> Result<(), RunError> {
-        let since = self.now() - self.earlier.began;
-        self.unsure.retain(|departure| since <= departure.after + LISTED_AFTER);
         let cpus: CpuSet = self.unsure.iter().map(|departure| departure.cpu).collect();
         if cpus.is_empty() {
             return Ok(());
@@ -204,16 +203,19 @@ impl<'a> RunLoop<'a> {
         let is_offline = |departure: &mut Departure| absent.contains(&(departure.cpu, Absence::Offline));
         let found: Vec<Departure> = self.unsure.extract_if(.., is_offline).collect();
         for departure in found {
-            self.tell(Departure { why: Absence::Offline, ..departure })?;
+            self.tell(Departure { why: Absence::Offline, ..departure }, true)?;
         }
+        // Only now: whoever performs a long run asks rarely.
+        let since = self.now() - self.earlier.began;
+        self.unsure.retain(|departure| since <= departure.after + LISTED_AFTER);
         Ok(())
     }
 
     /// Lets the run file and the observer know why a CPU left; what is said later of the same one counts.
-    fn tell(&mut self, departure: Departure) -> Result<(), RunError> {
+    fn tell(&mut self, departure: Departure, again: bool) -> Result<(), RunError> {
         let (key, value) = departure.to_decision(self.segment);
         self.sink.decide(&Decision { key, value })?;
-        self.observer.event(Event::Departed { departure });
+        self.observer.event(Event::Departed { departure, again });
         Ok(())
     }
 

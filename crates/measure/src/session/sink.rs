@@ -133,6 +133,8 @@ pub enum Event<'a> {
     Departed {
         /// Which, when and why.
         departure: Departure,
+        /// Whether it has been told of before, with another reason.
+        again: bool,
     },
     /// Something that the user should know.
     Notice {

@@ -4,15 +4,18 @@
 use crate::trials::{Slots, settings_of};
 use crate::vocabulary::{Kept, defaults, open, toml};
 use coretalk_measure::series::TrialOrder;
+use coretalk_measure::session::Earlier;
 use coretalk_measure::session::latency::{self, Ended, ResumedState};
 use coretalk_measure::session::series::{self, SeriesResumedState};
+use coretalk_measure::session::sink::Decision;
 use coretalk_measure::{
     Allowance, Granted, Machine, MachineError, Round, RoundOutcome, SimMachine, Stop, WorkerSettings,
 };
 use coretalk_model::latency::{Cell, LatencySettings, Parallel};
 use coretalk_model::series::{Parameters, PassOutcome};
 use coretalk_model::{
-    Absence, CpuId, CpuSet, Environment, Finding, Picos, Recording, TickRate, Topology, TrialFailure,
+    Absence, CpuId, CpuSet, Departure, Environment, Finding, Picos, Recording, TickRate, Topology,
+    TrialFailure,
 };
 
 /// The CPU that leaves.
@@ -168,6 +171,20 @@ fn a_cpu_that_is_listed_as_offline_late_is_said_to_be_offline_in_the_end() {
     let [first, last] = told.collect::<Vec<_>>().try_into().unwrap();
     assert!(first.contains("cpuset") && last.contains("offline"), "{first}, {last}");
     assert_eq!(first.replace("cpuset", ""), last.replace("offline", ""), "the time is when it was missed");
+}
+
+#[test]
+fn what_follows_a_map_says_it_of_a_cpu_that_left_in_the_map() {
+    let mut slow = Slow { half_told: Picos::from_ms(1_200), ..Slow::leaving_at(40) };
+    let settings = defaults(&slow.machine, 3);
+    let left = Departure { cpu: LEAVER, after: Picos::from_ms(1), why: Absence::Cpuset };
+    let earlier = Some(Earlier { began: slow.now(), departed: vec![left] });
+    let mut kept = Kept::default();
+    let (resumed, stop) = (ResumedState { earlier, ..ResumedState::default() }, Stop::new());
+    latency::run(&mut slow, &settings, resumed, &mut kept, &mut (), &stop).unwrap();
+    let told: Vec<_> = kept.decisions.iter().filter(|it| it.key.starts_with("departed")).collect();
+    let (key, value) = Departure { why: Absence::Offline, ..left }.to_decision(0);
+    assert_eq!(told, [&Decision { key, value }]);
 }
 
 #[test]

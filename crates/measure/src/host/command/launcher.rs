@@ -65,57 +65,69 @@ pub(super) struct Reaped {
 pub(super) enum Refused {
     /// The program could not be started.
     Program(io::Error),
-    /// There is no launcher, or it does not answer.
+    /// There is no launcher, or it did not begin.
     Launcher,
+    /// It began and did not come to say whether the program runs: whatever there is of that may have done its work.
+    Lost(io::Error),
 }
 
 impl Launched {
     /// Starts a launcher, and a program through it, whose two streams are handed over.
     ///
     /// # Errors
-    /// [`Refused`]; nothing runs then.
+    /// [`Refused`].
     pub(super) fn start(
         launcher: &Path,
         watchdog: Option<&Watchdog>,
         program: &Program<'_>,
     ) -> Result<(Launched, ChildStdout, ChildStderr), Refused> {
-        Launched::begin(launcher, watchdog, program).map_err(|_| Refused::Launcher)?.map_err(Refused::Program)
+        let (mut helper, mut line) =
+            Launched::helper_for(launcher, watchdog, program).map_err(|_| Refused::Launcher)?;
+        let streams = helper.stdout.take().zip(helper.stderr.take());
+        let refused = match (Launched::order(&mut line, program), streams) {
+            (Ok((0, pid)), Some((stdout, stderr))) => {
+                return Ok((Launched { helper, line, pid: pid as u32 }, stdout, stderr));
+            }
+            (Ok((errno, _)), _) => Refused::Program(io::Error::from_raw_os_error(errno as i32)),
+            (Err(Silent::Before), _) => Refused::Launcher,
+            (Err(Silent::After(error)), _) => return Err(Refused::Lost(gone(&mut helper, error))),
+        };
+        // It has ended, or ends when it is told nothing more.
+        let _ = helper.kill();
+        let _ = helper.wait();
+        match refused {
+            // It may have begun a moment before its end.
+            Refused::Launcher if read_number(&mut line).is_ok() => Err(Refused::Lost(no_answer())),
+            refused => Err(refused),
+        }
     }
 
-    fn begin(
+    /// A launcher that has been told nothing yet.
+    fn helper_for(
         launcher: &Path,
         watchdog: Option<&Watchdog>,
         program: &Program<'_>,
-    ) -> io::Result<io::Result<(Launched, ChildStdout, ChildStderr)>> {
-        let (mut line, theirs) = UnixStream::pair()?;
+    ) -> io::Result<(Child, UnixStream)> {
+        let (line, theirs) = UnixStream::pair()?;
+        line.set_read_timeout(Some(ANSWER))?;
         let mut command = Command::new(launcher);
         command.args(["work", LAUNCH]).stdin(Stdio::from(OwnedFd::from(theirs)));
         // What the launcher has, the program inherits.
         command.envs(variables(program.environment)).envs(watchdog.map(Watchdog::mark));
-        let mut helper = prepare(command, None).spawn()?;
-        line.set_read_timeout(Some(ANSWER))?;
+        Ok((prepare(command, None).spawn()?, line))
+    }
+
+    /// Tells it what to start; gives the number of the error, else zero and the number of the program.
+    fn order(line: &mut UnixStream, program: &Program<'_>) -> Result<(u64, u64), Silent> {
         let cpus = program.cpus.to_string();
         let words = [program.name, OsStr::new(&cpus)].map(OsStrExt::as_bytes);
         let words = words.into_iter().chain(program.arguments.iter().map(|word| word.as_bytes()));
-        let reply: io::Result<(u64, u64)> = (|| {
-            number(&mut line, 2 + program.arguments.len() as u64)?;
-            words.into_iter().try_for_each(|word| block(&mut line, word))?;
-            let [errno, pid] = [read_number(&mut line)?, read_number(&mut line)?];
-            Ok((errno, pid))
-        })();
-        let streams = helper.stdout.take().zip(helper.stderr.take());
-        match (reply, streams) {
-            (Ok((0, pid)), Some((stdout, stderr))) => {
-                Ok(Ok((Launched { helper, line, pid: pid as u32 }, stdout, stderr)))
-            }
-            (reply, _) => {
-                // It has ended, or ends when it is told nothing more.
-                let _ = helper.kill();
-                let _ = helper.wait();
-                let (errno, _) = reply?;
-                Ok(Err(io::Error::from_raw_os_error(errno as i32)))
-            }
-        }
+        number(line, 2 + program.arguments.len() as u64)
+            .and_then(|()| words.into_iter().try_for_each(|word| block(line, word)))
+            .and_then(|()| read_number(line))
+            .map_err(|_| Silent::Before)?;
+        let mut next = || read_number(line).map_err(Silent::After);
+        Ok((next()?, next()?))
     }
 
     /// The program.
@@ -139,11 +151,7 @@ impl Launched {
     /// The launcher is gone, which says how it ended, or does not answer.
     pub(super) fn reap(&mut self) -> io::Result<Reaped> {
         match self.told() {
-            // Its end of the line is closed by its own end alone.
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
-                let status = self.helper.wait()?;
-                Err(io::Error::other(format!("the process that had started it ended first ({status})")))
-            }
+            Err(error) => Err(gone(&mut self.helper, error)),
             told => told,
         }
     }
@@ -168,6 +176,32 @@ impl Launched {
         self.helper.wait()?;
         Ok(reaped)
     }
+}
+
+/// Until when a launcher had answered.
+enum Silent {
+    /// It did not say that it begins.
+    Before,
+    /// It did.
+    After(io::Error),
+}
+
+/// Why a launcher does not answer any more, which has begun.
+fn gone(helper: &mut Child, error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::WouldBlock {
+        let _ = helper.kill();
+        let _ = helper.wait();
+        return no_answer();
+    }
+    // Its end of the line is closed by its own end alone.
+    match helper.wait() {
+        Ok(status) => io::Error::other(format!("the process that had started it ended first ({status})")),
+        Err(error) => error,
+    }
+}
+
+fn no_answer() -> io::Error {
+    io::Error::other(format!("the process that had started it gave no answer for {} s", ANSWER.as_secs()))
 }
 
 impl Drop for Launched {
@@ -215,6 +249,8 @@ pub fn serve() -> io::Result<()> {
     command.args(arguments).stdin(Stdio::null());
     let command = &mut prepare(command, Some(&cpus));
     command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    // From here on the program may have run, whatever becomes of us.
+    number(&mut line, 0)?;
     let begun = Instant::now();
     let child = match command.spawn() {
         Ok(child) => child,
@@ -302,7 +338,7 @@ impl Parent {
     /// Starts a program, through a launcher where there is one.
     ///
     /// # Errors
-    /// [`RunFailure`]; nothing runs then.
+    /// [`RunFailure`]; what a launcher had started before it was lost are children of this process then.
     pub(super) fn start(launch: &Launch<'_>) -> Result<(Parent, ChildStdout, ChildStderr), RunFailure> {
         let Launch { program, arguments, environment, cpus, .. } = *launch;
         let not_started =
@@ -312,6 +348,7 @@ impl Parent {
             match Launched::start(launcher, launch.watchdog, &program) {
                 Ok((launched, stdout, stderr)) => return Ok((Parent::Launcher(launched), stdout, stderr)),
                 Err(Refused::Program(source)) => return Err(not_started(source)),
+                Err(Refused::Lost(source)) => return Err(RunFailure::Watch(source)),
                 // The file of this program may be gone, as after an update: then memory is not known, and all else is.
                 Err(Refused::Launcher) => {}
             }
