@@ -79,9 +79,10 @@ class Guests:
             words += ["-accel", "tcg,thread=multi", "-nodefaults", "-no-user-config", "-display", "none"]
             words += ["-serial", "stdio", "-monitor", "none", "-no-reboot"]
             words += ["-kernel", str(kernel), "-initrd", str(folder / "initrd")]
+            # A kernel that has met a fault of its own ends at once: it was seen to go on for ten minutes, with tasks that hang.
             # The kernel of an x86 gives up where its timer seems not to tick, as on a busy host.
             timer = " no_timer_check" if machine.arch == "x86_64" else ""
-            words += ["-append", f"console={CONSOLE[machine.arch]} panic=-1 quiet loglevel=4{timer}"]
+            words += ["-append", f"console={CONSOLE[machine.arch]} panic=-1 oops=panic quiet loglevel=4{timer}"]
             words += ["-blockdev", f"driver=file,node-name=results,filename={results}"]
             if log is None:
                 words += ["-blockdev", f"driver=file,node-name=disk,filename={disk}"]
