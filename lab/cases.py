@@ -90,13 +90,13 @@ def chosen(
     def gain(case: Case) -> int:
         return sum(worth for part, worth in parts(case).items() if part not in known)
 
-    known.update(part for case in done for part in parts(case))
     def choose(case: Case) -> None:
         choice.append(case)
         left[lane_of[case.machine.name]] -= case.seconds
         used[case.machine.name] += 1
         known.update(parts(case))
 
+    known.update(part for case in done for part in parts(case))
     for case in first:
         choose(case)
     while candidates := [case for case in cases if case.seconds <= left[lane_of[case.machine.name]]]:

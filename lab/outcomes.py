@@ -168,7 +168,8 @@ def departed(left: Left, machine: Machine, disturbance: Disturbance, outcome: Ou
         return
     run, victim = document["run"], machine.victim
     missed = {departure["cpu"]: departure for departure in run["departed"]}
-    if document["comparisons"] and not missed and run["complete"] and lasted_longer(left, document):
+    is_back = disturbance.back is not None
+    if is_back and document["comparisons"] and not missed and run["complete"] and lasted_longer(left, document):
         outcome.seen = "away while work ran elsewhere"
         yield from nothing_lost(left.lines("run"), left.lines("kept"), "between what was said and what was kept")
         yield from nothing_lost(left.lines("kept"), left.lines("kept-after"), "by resuming")
@@ -197,7 +198,7 @@ def departed(left: Left, machine: Machine, disturbance: Disturbance, outcome: Ou
     yield from values_or_reasons(document, victim)
     for cpus, entry, _ in entries(document):
         # When a CPU is back, kernels before 6.2 let the threads of a cpuset run on all of it, wherever they had been bound.
-        if disturbance.back is None and victim not in cpus and "migrated" in (entry.get("flags") or []):
+        if not is_back and victim not in cpus and "migrated" in (entry.get("flags") or []):
             yield f"CPUs {sorted(cpus)} are flagged `migrated`, and CPU {victim} left"
             break
     yield from nothing_lost(left.lines("run"), left.lines("kept"), "between what was said and what was kept")

@@ -149,6 +149,7 @@ class Departed(Case):
         self.holds(files, "offline and back")
         self.fails(files, "offline and back", "lost", kept_after__out="")
         self.fails(files, "offline and back", "none did", **{"ends.at": "15.0"})
+        self.fails(files, "offline early", "none did")
 
     def test_a_refusal_names_the_cpu_and_what_it_is(self) -> None:
         files = self.left(run=(3, "", "coretalk: CPU 2 is offline: enable it"), document=(2, "", "no run"))
