@@ -169,7 +169,10 @@ fn walk(folder: &Path, into: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() && name != "target" && (name == ".ci" || !name.starts_with('.')) {
+        if path.is_dir()
+            && name != "target"
+            && ([".ci", ".cargo"].contains(&name.as_str()) || !name.starts_with('.'))
+        {
             walk(&path, into);
         } else if path.is_file() && !name.starts_with('.') {
             into.insert(path.strip_prefix(root()).unwrap().to_string_lossy().into_owned());
