@@ -23,7 +23,7 @@ bless:
 
 # Every order that the memory model allows
 loom:
-    RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test --release -p coretalk-measure --test handshakes loom_
+    RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test -p coretalk-measure --test handshakes loom_
 
 # How often intervals hold the truth, 10,000 cells per scenario
 acceptance:
