@@ -13,7 +13,7 @@ check:
     cargo clippy --workspace --all-targets -- -D warnings
     cargo test -p coretalk --test integration tidy
 
-# Every check, an hour or so from a fresh clone
+# Every check, 80 minutes from a fresh clone
 ci:
     .ci/run
 
