@@ -42,8 +42,20 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     ended(parse(words).and_then(|typed| match typed {
         Typed::Text(text) => Out::open(None)?.text(&text).map(|()| ExitCode::Done),
         Typed::Build => facts::build(),
-        Typed::Command(invocation) => act(&invocation),
+        Typed::Command(invocation) => act(&invocation).map_err(|failure| explained(failure, &invocation)),
     }))
+}
+
+/// Where nobody typed the format that is refused, the ending of the file chose it.
+fn explained(failure: Failure, invocation: &Invocation) -> Failure {
+    let by_ending = invocation.cli.global.output.as_deref().and_then(FormatWord::of_file);
+    match failure {
+        Failure::Format { format, sentence } if by_ending == Some(format) && !invocation.has("format") => {
+            let why = "the ending of the -o file chose that format; for text add --format text";
+            Failure::Format { format, sentence: format!("{sentence} ({why})") }
+        }
+        other => other,
+    }
 }
 
 /// How it ended; a failure is told first.

@@ -1,5 +1,6 @@
 //! Exit codes, the classes of errors that lead to them, and the one sentence that says what went wrong.
 
+use crate::args::words::FormatWord;
 use crate::report::plain;
 use crate::store::{FailureClass, ResumeError, StoreError};
 use coretalk_measure::MachineError;
@@ -74,6 +75,14 @@ pub enum Failure {
     /// What was typed makes no sense. A whole sentence.
     #[error("{0}")]
     Usage(String),
+    /// A format cannot hold what was asked for.
+    #[error("{sentence}")]
+    Format {
+        /// Which.
+        format: FormatWord,
+        /// A whole sentence.
+        sentence: String,
+    },
     /// The machine cannot do it. A whole sentence.
     #[error("{0}")]
     Environment(String),
@@ -115,7 +124,7 @@ impl Failure {
     /// The code that this failure leads to: the only place where errors become numbers.
     pub fn code(&self) -> ExitCode {
         match self {
-            Failure::Usage(_) => ExitCode::Usage,
+            Failure::Usage(_) | Failure::Format { .. } => ExitCode::Usage,
             Failure::Environment(_) => ExitCode::Environment,
             Failure::Input(_) => ExitCode::Input,
             Failure::Command(_) => ExitCode::Found,

@@ -75,7 +75,7 @@ pub enum ExportError {
     },
     /// The format holds one distribution and the run has several.
     #[error(
-        "write `hgrm`: it can contain only one distribution and the run has {count}; write them to a directory with -o DIR"
+        "write `hgrm`: it can contain only one distribution and the run has {count}; write them to a directory with --format hgrm -o DIR"
     )]
     SeveralSeries {
         /// How many the run has.

@@ -101,7 +101,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             ("coretalk suite", "every probe with its defaults"),
             ("coretalk suite --name before-update", "tag the run to compare it later"),
-            ("coretalk suite --cpus 0-3 --format json -o suite.json", "four CPUs, as JSON"),
+            ("coretalk suite --cpus 0-3 -o suite.json", "four CPUs, as JSON"),
         ],
     ),
     (
@@ -116,7 +116,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "export",
         &[
             ("coretalk export latest --format csv", "print the matrix"),
-            ("coretalk export baseline --format json -o baseline.json", "everything, as JSON"),
+            ("coretalk export baseline -o baseline.json", "everything, as JSON"),
             ("coretalk export latest --format markdown", "a table to paste"),
         ],
     ),
@@ -192,7 +192,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "selftest",
         &[
             ("coretalk selftest", "can measurements on this machine be trusted?"),
-            ("coretalk selftest --format json -o selftest.json", "results to attach to a bug report"),
+            ("coretalk selftest -o selftest.json", "results to attach to a bug report"),
             ("coretalk selftest -q", "only the results"),
         ],
     ),

@@ -62,7 +62,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = value::note, help_heading = "Saving")]
     pub note: Vec<(String, String)>,
 
-    /// Format of the result (default: text)
+    /// Format of the result (default: by the ending of the `-o` file, .json, .jsonl, .csv, .md or .hgrm; otherwise text, of `export` json)
     #[arg(long, global = true, value_name = "FORMAT", help_heading = "Output")]
     pub format: Option<FormatWord>,
     /// Write the result to a file instead of standard output

@@ -1,5 +1,6 @@
 //! From words to [`Cli`]: parsing, with every error in one sentence.
 
+use super::words::FormatWord;
 use super::{Cli, examples, options};
 use crate::exit::Failure;
 use clap::error::ErrorKind;
@@ -119,7 +120,11 @@ fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure
     }
     let typed =
         typed.iter().map(|arg| TypedOption { id: arg.get_id().to_string(), flag: flag(arg) }).collect();
-    let cli = Cli::from_arg_matches(&matches).map_err(|error| sentence(&error, words))?;
+    let mut cli = Cli::from_arg_matches(&matches).map_err(|error| sentence(&error, words))?;
+    if command.get_arguments().any(|arg| arg.get_id() == "format" && !arg.is_hide_set()) {
+        let global = &mut cli.global;
+        global.format = global.format.or_else(|| FormatWord::of_file(global.output.as_deref()?));
+    }
     let words = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     Ok(Typed::Command(Box::new(Invocation { cli, typed, words, ignored })))
 }
@@ -235,6 +240,34 @@ mod tests {
             assert_eq!(invocation.cli.global.seed, Some(7));
             assert!(invocation.has("seed") && !invocation.has("budget"));
         }
+    }
+
+    #[test]
+    fn the_ending_of_the_file_chooses_the_format_unless_one_is_typed() {
+        let format = |words: &[&str]| {
+            let all = std::iter::once("coretalk").chain(words.iter().copied());
+            let Ok(Typed::Command(invocation)) = parse(all.map(OsString::from)) else {
+                panic!("{words:?} was refused")
+            };
+            invocation.cli.global.format
+        };
+        for (file, chosen) in [
+            ("a.json", Some(FormatWord::Json)),
+            ("b.d/a.jsonl", Some(FormatWord::Jsonl)),
+            ("a.CSV", Some(FormatWord::Csv)),
+            ("a.md", Some(FormatWord::Markdown)),
+            ("a.hgrm", Some(FormatWord::Hgrm)),
+            ("a.json/b", None),
+            ("a.txt", None),
+            (".json", None),
+        ] {
+            assert_eq!(format(&["latency", "-o", file]), chosen, "{file}");
+            assert_eq!(format(&["-o", file]), chosen, "{file}");
+        }
+        assert_eq!(format(&["latency", "-o", "a.json", "--format", "text"]), Some(FormatWord::Text));
+        // `report` writes by endings of its own.
+        assert_eq!(format(&["report", "latest", "-o", "a.json"]), None);
+        assert_eq!(format(&["latency"]), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use coretalk_model::Protocol;
+use std::path::Path;
 
 /// `--smt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -58,6 +59,18 @@ pub enum FormatWord {
 }
 
 impl FormatWord {
+    /// The format that the ending of a file stands for.
+    pub fn of_file(file: &Path) -> Option<FormatWord> {
+        match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "json" => Some(FormatWord::Json),
+            "jsonl" => Some(FormatWord::Jsonl),
+            "csv" => Some(FormatWord::Csv),
+            "md" => Some(FormatWord::Markdown),
+            "hgrm" => Some(FormatWord::Hgrm),
+            _ => None,
+        }
+    }
+
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {

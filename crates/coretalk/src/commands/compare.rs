@@ -24,10 +24,9 @@ use coretalk_model::compare::{
 pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
     let options = output::options(global);
     if !matches!(options.format, FormatWord::Text | FormatWord::Markdown | FormatWord::Json) {
-        return Err(Failure::Usage(format!(
-            "`{}` cannot show a comparison; use text, markdown or json",
-            options.format
-        )));
+        let format = options.format;
+        let sentence = format!("`{format}` cannot show a comparison; use text, markdown or json");
+        return Err(Failure::Format { format, sentence });
     }
     let sources = Source::open_all(global, &args.sides)?;
     match sources.as_slice() {

@@ -34,11 +34,12 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
     }
     let one = matches!(options.format, FormatWord::Csv | FormatWord::C2cCsv);
     if one && imported.len() > 1 {
-        return Err(Failure::Usage(format!(
-            "`{}` can contain only one matrix, and there are {}; convert them one at a time",
-            options.format,
+        let format = options.format;
+        let sentence = format!(
+            "`{format}` can contain only one matrix, and there are {}; convert them one at a time",
             imported.len()
-        )));
+        );
+        return Err(Failure::Format { format, sentence });
     }
     if options.format == FormatWord::Json {
         let document = Document::of_imported(imported.iter().map(|(_, matrix)| matrix));
@@ -53,12 +54,12 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
             FormatWord::Csv => write_csv(&matrix.matrix, matrix.unit, &matrix.metadata),
             FormatWord::C2cCsv => write_c2c_csv(&matrix.matrix),
             FormatWord::Markdown => write_markdown(&matrix.matrix, matrix.unit) + "\n",
-            FormatWord::Json | FormatWord::Jsonl | FormatWord::Hgrm | FormatWord::HyperfineJson => {
-                return Err(Failure::Usage(format!(
-                    "`{}` contains the trials of a run, and an imported matrix has none; use `coretalk import {} --format json`, csv, c2c-csv or markdown",
-                    options.format,
+            format @ (FormatWord::Json | FormatWord::Jsonl | FormatWord::Hgrm | FormatWord::HyperfineJson) => {
+                let sentence = format!(
+                    "`{format}` contains the trials of a run, and an imported matrix has none; use `coretalk import {} --format json`, csv, c2c-csv or markdown",
                     file.display()
-                )));
+                );
+                return Err(Failure::Format { format, sentence });
             }
         });
     }

@@ -27,10 +27,12 @@ pub fn shape(global: &Global, command: &str) -> Result<Shape, Failure> {
     match global.format {
         None | Some(FormatWord::Text) => Ok(Shape::Text),
         Some(FormatWord::Json) => Ok(Shape::Json(output::options(global).identity)),
-        Some(other) => Err(Failure::Usage(format!(
-            "`{}` is for measured matrices, and `{command}` measures none; use text or json",
-            other
-        ))),
+        Some(format) => Err(Failure::Format {
+            format,
+            sentence: format!(
+                "`{format}` is for measured matrices, and `{command}` measures none; use text or json"
+            ),
+        }),
     }
 }
 

@@ -236,15 +236,16 @@ fn one_map_per_file(settings: &LatencySettings, options: &OutputOptions) -> Resu
     let asked = options.exports.iter().map(|(format, _)| *format).chain([options.format]);
     for format in asked.filter(|format| matches!(format, FormatWord::Csv | FormatWord::C2cCsv)) {
         if !settings.imitate.is_empty() {
-            return Err(Failure::Usage(format!(
-                "`{format}` is for measured maps, and --as measures none; use `json` or `text`"
-            )));
+            let sentence =
+                format!("`{format}` is for measured maps, and --as measures none; use `json` or `text`");
+            return Err(Failure::Format { format, sentence });
         }
         if settings.protocols.len() > 1 {
-            return Err(Failure::Usage(format!(
+            let sentence = format!(
                 "`{format}` can contain only one map, and --protocol lists {}; choose one protocol, or use `json`",
                 settings.protocols.len()
-            )));
+            );
+            return Err(Failure::Format { format, sentence });
         }
     }
     Ok(())

@@ -119,13 +119,15 @@ impl Destination {
 /// Formats that cannot hold what is about to be measured are refused before it is.
 fn refuse_formats(options: &OutputOptions, measured: Measured<'_>) -> Result<(), Failure> {
     let asked = || options.exports.iter().map(|(format, _)| *format).chain([options.format]);
-    let refuse = |reason: &str| Err(Failure::Usage(reason.to_owned()));
+    let refuse = |format, sentence: &str| Err(Failure::Format { format, sentence: sentence.to_owned() });
     match measured {
         Measured::Latency => match options.format {
             FormatWord::Hgrm => refuse(
+                FormatWord::Hgrm,
                 "`hgrm` is for distributions, and this measures a map; after a run with --tails use `coretalk export latest --format hgrm -o DIR`",
             ),
             FormatWord::HyperfineJson => refuse(
+                FormatWord::HyperfineJson,
                 "`hyperfine-json` is for comparisons of a command, and this measures a map; use json, csv or markdown",
             ),
             _ => Ok(()),
@@ -133,31 +135,39 @@ fn refuse_formats(options: &OutputOptions, measured: Measured<'_>) -> Result<(),
         Measured::Trials(settings) => {
             if asked().any(|format| format == FormatWord::C2cCsv) && settings.gathering().is_none() {
                 return refuse(
+                    FormatWord::C2cCsv,
                     "`c2c-csv` is for latency maps, and this measures series; use `csv`, `json` or `hgrm`",
                 );
             }
             let views = distributions(settings);
             if asked().any(|format| format == FormatWord::Hgrm) && views == 0 {
-                return refuse(&ExportError::NoSeries.to_string());
+                return refuse(FormatWord::Hgrm, &ExportError::NoSeries.to_string());
             }
-            if options.format == FormatWord::Hgrm && options.output.is_none() && views > 1 {
-                return refuse(&format!(
-                    "`hgrm` can contain only one distribution, and this measures up to {views}; write them to a directory with -o DIR"
-                ));
+            let result = (options.format, options.output.as_deref());
+            let exports = options.exports.iter().map(|(format, path)| (*format, Some(path.as_path())));
+            let is_one_table = |(format, path): (FormatWord, Option<&Path>)| {
+                format == FormatWord::Hgrm && path.is_none_or(|path| !is_folder(path))
+            };
+            if views > 1 && exports.chain([result]).any(is_one_table) {
+                let sentence = format!(
+                    "`hgrm` can contain only one distribution, and this measures up to {views}; write them to a directory with --format hgrm -o DIR"
+                );
+                return refuse(FormatWord::Hgrm, &sentence);
             }
             Ok(())
         }
         Measured::Placements(works) => {
             for format in asked() {
                 if matches!(format, FormatWord::Csv | FormatWord::C2cCsv | FormatWord::Hgrm) {
-                    return refuse(&format!(
-                        "`{}` cannot show a comparison; use `text`, `json`, `jsonl`, `markdown` or `hyperfine-json`",
-                        format
-                    ));
+                    let sentence = format!(
+                        "`{format}` cannot show a comparison; use `text`, `json`, `jsonl`, `markdown` or `hyperfine-json`"
+                    );
+                    return refuse(format, &sentence);
                 }
                 let counts_work = works.iter().any(|work| matches!(work, Work::Workload(_)));
                 if format == FormatWord::HyperfineJson && counts_work {
                     return refuse(
+                        format,
                         "`hyperfine-json` is for wall times of a command, and workloads measure work per \
                          time; use `json`",
                     );

@@ -89,7 +89,8 @@ pub fn write(global: &Global, saved: &Saved, format: FormatWord, chosen: Chosen<
     let has_ladder = saved.report.latencies().is_some_and(|result| !result.ladder.is_empty());
     if chosen.ladder && (format != FormatWord::Text || !has_ladder) {
         let why = if has_ladder { "it changes text only" } else { "this run has no ladder" };
-        return Err(Failure::Usage(format!("--ladder has no effect here: {why}; leave it out")));
+        let sentence = format!("--ladder has no effect here: {why}; leave it out");
+        return Err(Failure::Format { format, sentence });
     }
     let options = output::options(global);
     if let (FormatWord::Hgrm, Some(path)) = (format, options.output.as_deref())

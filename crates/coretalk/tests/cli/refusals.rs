@@ -36,6 +36,23 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("wait --machine sim:chiplet-16 --cost --export-hgrm x", 2, "the run has no distribution"),
     ("sharing --machine sim:chiplet-16 --format hgrm", 2, "the run has no distribution"),
     ("queue --machine sim:chiplet-16 --format hgrm -o x", 2, "the run has no distribution"),
+    (
+        "wait --machine sim:chiplet-16 --no-save -o x.hgrm",
+        2,
+        "write them to a directory with --format hgrm -o DIR",
+    ),
+    ("wait --machine sim:chiplet-16 -o x --export-hgrm x.hgrm", 2, "write them to a directory"),
+    (
+        "doctor -o x.md",
+        2,
+        "use text or json (the ending of the -o file chose that format; for text add --format text)",
+    ),
+    ("latency --machine sim:chiplet-16 -o x.hgrm", 2, "(the ending of the -o file chose that format"),
+    (
+        "place --machine sim:chiplet-16 --workload pipeline -o x.csv",
+        2,
+        "(the ending of the -o file chose that format",
+    ),
     ("wait --store x --no-save", 2, "cannot be used with"),
     ("wait --machine sim:chiplet-16 --strategy pause,,busy", 2, "contains an empty name"),
     ("wait --machine sim:chiplet-16 --strategy BUSY", 2, "a similar name exists: `busy`"),
