@@ -61,16 +61,22 @@ pub(super) fn answer(report: &RunReport, map: &LatencyMap) -> Option<Answer> {
     if !map.protocol.is_latency() {
         return None;
     }
-    if let Some(watch) = report.watch().filter(|watch| levels_changed(watch)) {
-        let who = watch.pair.map_or(String::new(), |[a, b]| format!("CPUs {a} and {b}: "));
-        let said = format!("No single number. {who}{}", states::levels(watch, "")?);
-        return Some(Answer { said, ..Answer::default() });
-    }
     let classes = class_pairs(map, &report.topology);
     let answer = match classes.is_empty() {
         true => by_distance(map, &report.topology),
         false => by_kinds(&classes, &report.topology),
     };
+    if let Some(watch) = report.watch().filter(|watch| levels_changed(watch)) {
+        // Each cell is the most frequent level of its pair.
+        let usual = match answer.numbers[..] {
+            [_] if all_alike(map) => format!("Usually {}", answer.said),
+            _ => "No single number".to_owned(),
+        };
+        let who = watch.pair.map_or(String::new(), |[a, b]| format!("CPUs {a} and {b}: "));
+        let said = format!("{usual}. {who}{}", states::levels(watch, "")?);
+        // The other levels are the doubt.
+        return Some(Answer { said, ..Answer::default() });
+    }
     let doubt = is_in_doubt(map).then_some("most pairs are doubtful");
     (!answer.said.is_empty()).then_some(Answer { doubt, ..answer })
 }
@@ -78,6 +84,12 @@ pub(super) fn answer(report: &RunReport, map: &LatencyMap) -> Option<Answer> {
 /// What a map of several pairs shows, in one sentence.
 pub(super) fn sentence(report: &RunReport, map: &LatencyMap) -> Option<String> {
     answer(report, map).map(|answer| answer.sentence())
+}
+
+/// Whether one number stands for every pair.
+fn all_alike(map: &LatencyMap) -> bool {
+    let all = overall(map);
+    all.min.zip(all.max).is_some_and(|(min, max)| max.ns / min.ns < WIDE_RANGE)
 }
 
 /// Whether more pairs than not cannot be trusted.

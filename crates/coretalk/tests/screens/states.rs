@@ -2,7 +2,10 @@
 
 use super::{at, screen};
 use crate::samples;
+use coretalk::RunReport;
 use coretalk_model::latency::StateWatch;
+use coretalk_model::{Level, Topology};
+use std::collections::BTreeMap;
 
 #[test]
 fn a_pair_that_changed_level_has_no_single_number() {
@@ -24,6 +27,30 @@ fn a_map_of_a_machine_that_changed_state_says_so() {
     report.latency.as_mut().unwrap().result.watch.as_mut().unwrap().cells_changed = 0.12;
     let text = screen(&report, &at(100));
     assert!(text.contains("3 of 28 pairs changed during") && text.contains("116 ┤"), "{text}");
+}
+
+#[test]
+fn where_all_pairs_are_alike_most_often_that_is_said_first() {
+    let watch = samples::floating_guest().latency.unwrap().result.watch;
+    let headline = |mut report: RunReport| {
+        report.latency.as_mut().unwrap().result.watch = watch.clone();
+        report.latency.as_mut().unwrap().result.watch.as_mut().unwrap().cells_changed = 0.8;
+        let text = screen(&report, &at(200));
+        text.lines().nth(1).unwrap_or_default().to_owned()
+    };
+    let one_cache = vec![samples::domain(Level::L3, 0..8, 0)];
+    let topology = Topology::new("0-7".parse().unwrap(), one_cache, BTreeMap::new());
+    let report = |ns: fn(u32, u32) -> f64| samples::report(topology.clone(), vec![samples::map(8, ns)], None);
+    assert_eq!(
+        headline(report(|_, _| 22.6)),
+        "Usually 23 ns between any two CPUs. CPUs 0 and 1: 22.6 ns most of the time, up to 116 otherwise: plan for 116"
+    );
+    let none = "No single number. CPUs 0 and 1: ";
+    assert!(
+        headline(report(|a, b| if a + b == 13 && a.abs_diff(b) == 1 { 45.0 } else { 22.6 }))
+            .starts_with(none)
+    );
+    assert!(headline(samples::desktop()).starts_with(none));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 
 pub const PATTERNS: &[Pattern] = &[
+    held("Usually {usual}. CPUs {a#} and {b#}: {levels}", usual_and_levels),
     held("{first#} ns between any two cores{rest?}", answer),
     held("{first#} ns between any two CPUs{rest?}", answer),
     held("{first#} to {last#} ns between any two cores, median {middle#}{rest?}", range),
@@ -82,8 +83,13 @@ fn values(reader: &Reader<'_>, words: &str) -> Vec<f64> {
 
 /// Every part is the median of its pairs, and the ratio that of the first and the last.
 fn answer(reader: &mut Reader<'_>, said: &Said<'_>) {
+    parts(reader, said.sentence);
+}
+
+fn parts(reader: &mut Reader<'_>, sentence: &str) {
     let mut first = None;
-    let sentence = said.sentence.replace(" · ! most pairs are doubtful", "").replace(", near or far", "");
+    let near_or_far = sentence.contains("near or far");
+    let sentence = sentence.replace(" · ! most pairs are doubtful", "").replace(", near or far", "");
     for part in sentence.split(", ") {
         let Some(found) = PART.captures(part) else {
             return reader.fail("answer", format!("`{part}` is no distance"));
@@ -91,7 +97,7 @@ fn answer(reader: &mut Reader<'_>, said: &Said<'_>) {
         let value = Printed::read(&found["value"]).unwrap();
         let known = median(&values(reader, &found["words"]));
         // Near and far read alike: the number is that of the nearest.
-        let known = if said.sentence.contains("near or far") { known.map(|_| value.value) } else { known };
+        let known = if near_or_far { known.map(|_| value.value) } else { known };
         reader.is("answer", value, known, &found["words"]);
         let first = *first.get_or_insert(known.unwrap_or(f64::NAN));
         if let (Some(ratio), Some(known)) = (found.name("ratio"), known) {
@@ -110,6 +116,12 @@ fn range(reader: &mut Reader<'_>, said: &Said<'_>) {
 /// Every number is that of some state, and of the pair in truth; what is to be planned for is the slowest.
 fn levels(reader: &mut Reader<'_>, said: &Said<'_>) {
     all_levels(reader, said, said.text("levels"));
+}
+
+/// The most frequent levels of all pairs are alike, and one pair changed most.
+fn usual_and_levels(reader: &mut Reader<'_>, said: &Said<'_>) {
+    parts(reader, said.text("usual"));
+    levels(reader, said);
 }
 
 fn levels_of_pair(reader: &mut Reader<'_>, said: &Said<'_>) {
