@@ -14,8 +14,10 @@ const MOST_NAMED: usize = 8;
 const MOST_NAMED_IN_A_LINE: usize = 4;
 /// A shorter look says nothing about gaps that come some times a second.
 const LEAST_WATCHED_MS: u64 = 100;
-/// A CPU that lost more of its time is not quiet.
+/// Where every CPU lost more of its time, all are disturbed.
 const DISTURBED: f64 = 0.02;
+/// Where all are alike and one lost more of its time, they are not called quiet: timer ticks alone, 250 a second, take about 0.1 %.
+const QUIET: f64 = 0.005;
 /// From this width on a terminal shows the causes.
 const ROOMY: usize = 96;
 
@@ -86,7 +88,8 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
 fn alike_words(sorted: &[Quietness], first: &Quietness, last: &Quietness) -> String {
     let verdict = match are_alike(sorted) {
         true if first.lost > DISTURBED => "all CPUs are heavily disturbed",
-        true => "all CPUs are quiet",
+        true if last.lost <= QUIET => "all CPUs are quiet",
+        true => "no CPU stands out",
         false => "cannot tell which CPUs are quieter",
     };
     format!("{verdict}: each lost {} of its time", from_to(first.lost, last.lost))
@@ -165,4 +168,31 @@ fn words(sorted: &[Quietness]) -> Option<String> {
         percent(worst.lost),
         duration(worst.longest_ns * 1e-9)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_are_called_quiet_only_where_each_lost_little() {
+        let cpu = |cpu, lost| Quietness {
+            cpu: CpuId(cpu),
+            lost,
+            lost_reach: None,
+            longest_ns: 3_000.0,
+            lost_besides: lost,
+        };
+        let said = |losses: [f64; 2]| {
+            let [first, last] = [cpu(0, losses[0]), cpu(1, losses[1])];
+            alike_words(&[first, last], &first, &last)
+        };
+        assert_eq!(said([0.0004, 0.0005]), "all CPUs are quiet: each lost 0.04 % to 0.05 % of its time");
+        assert_eq!(said([0.014, 0.018]), "no CPU stands out: each lost 1.4 % to 1.8 % of its time");
+        assert_eq!(said([0.52, 0.72]), "all CPUs are heavily disturbed: each lost 52 % to 72 % of its time");
+        assert_eq!(
+            said([0.0004, 0.001]),
+            "cannot tell which CPUs are quieter: each lost 0.04 % to 0.10 % of its time"
+        );
+    }
 }
