@@ -87,9 +87,12 @@ pub struct Chosen<'a> {
 /// The output cannot be written, the format cannot hold the run, or what was chosen would change nothing.
 pub fn write(global: &Global, saved: &Saved, format: FormatWord, chosen: Chosen<'_>) -> Result<(), Failure> {
     let has_ladder = saved.report.latencies().is_some_and(|result| !result.ladder.is_empty());
-    if chosen.ladder && (format != FormatWord::Text || !has_ladder) {
-        let why = if has_ladder { "it changes text only" } else { "this run has no ladder" };
-        let sentence = format!("--ladder has no effect here: {why}; leave it out");
+    if chosen.ladder && !has_ladder {
+        let sentence = "--ladder has no effect here: this run has no ladder; leave it out";
+        return Err(Failure::Usage(sentence.to_owned()));
+    }
+    if chosen.ladder && format != FormatWord::Text {
+        let sentence = "--ladder has no effect here: it changes text only; leave it out".to_owned();
         return Err(Failure::Format { format, sentence });
     }
     let options = output::options(global);
