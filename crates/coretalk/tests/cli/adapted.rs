@@ -108,7 +108,7 @@ fn a_queue_of_an_adapter_stands_beside_a_native_one() {
 fn waits_and_wake_ups_of_an_adapter_are_timed_one_by_one() {
     let Some(cpus) = two_cpus() else { return };
     let tool = Tool::new();
-    let on = format!("--cpus {cpus} --forks 1 --budget 2s --no-save --format json");
+    let on = format!("--cpus {cpus} --forks 1 --budget 1s --no-save --format json");
     for (command, view) in [
         ("wait --strategy double:spin,busy", "trip"),
         ("wake --primitive double:park,park --gap 20us", "slept"),
@@ -132,7 +132,7 @@ fn a_misdeed_is_the_reason_of_its_cells_and_the_run_goes_on() {
         ("wrong-count", "operations where"),
     ] {
         let tool = Tool::new();
-        let line = "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --forks 2 --budget 2s --seed 1 --no-save \
+        let line = "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --forks 1 --budget 1s --seed 1 --no-save \
                     --format json";
         let said = done(&tool, line, misdeed);
         let document = json(&said);
