@@ -13,17 +13,21 @@ check:
     cargo clippy --workspace --all-targets -- -D warnings
     cargo test -p coretalk --test integration tidy
 
-# Every check, 80 minutes from a fresh clone
+# The core, and the deep checks that are due
 ci:
     .ci/run
+
+# The core, and every deep check
+full:
+    .ci/run --full
+
+# Deep checks by name; `just deep --list` says which are due
+deep *names:
+    .ci/deep.py {{names}}
 
 # Accept changed screens, documents, help texts and README output
 bless:
     INSTA_UPDATE=always UPDATE_SCHEMA=1 UPDATE_README=1 cargo test --workspace
-
-# Every order that the memory model allows
-loom:
-    RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test -p coretalk-measure --test handshakes loom_
 
 # How often intervals hold the truth, 10,000 cells per scenario
 acceptance:
