@@ -46,6 +46,11 @@ class Inputs(unittest.TestCase):
             has_sources = any(path.endswith("/src/lib.rs") for path in deep.record_of(check, TREE)["inputs"])
             self.assertEqual(has_sources, bool(check.compiled), check.name)
 
+    def test_a_damaged_record_is_none(self) -> None:
+        for check in deep.CHECKS:
+            for content in (b"", b"{}", b"[]", b"null", b"<<<<<<< ours\n{}", b'{"command": "x"}'):
+                self.assertIsNone(deep.record_of(check, {f"{deep.PASSED}/{check.name}": content}))
+
     def test_a_new_file_in_a_declared_folder_makes_a_check_due(self) -> None:
         for check in deep.CHECKS:
             self.assertIsNotNone(why(check, ".cargo/new.toml", b""), check.name)
