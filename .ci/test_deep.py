@@ -46,6 +46,30 @@ class Inputs(unittest.TestCase):
             has_sources = any(path.endswith("/src/lib.rs") for path in deep.record_of(check, TREE)["inputs"])
             self.assertEqual(has_sources, bool(check.compiled), check.name)
 
+    def test_the_committed_records_name_what_each_check_depends_on(self) -> None:
+        for name, paths in {
+            "laboratory": ("lab/init", "lab/outcomes.py", "dist/build", "crates/coretalk/src/store/schema.rs", "crates/measure/src/host/worker.rs"),
+            "packages": ("dist/deb", "dist/wheel", "python/coretalk/__init__.py", "crates/coretalk/build.rs"),
+            "reproducible": ("dist/build", "Cargo.lock"),
+            "loom": ("crates/measure/src/handshakes.rs", "crates/measure/src/counters/mcs.rs"),
+            "miri": ("crates/measure/src/stop.rs",),
+            "thread-sanitizer": ("crates/measure/src/host/worker.rs",),
+            "coverage": ("crates/model/tests/coverage.rs", "crates/model/src/stats.rs"),
+            "inference": ("crates/model/tests/inference/published.rs", "crates/model/src/infer.rs"),
+            "simulated": ("crates/measure/tests/simulated/acceptance.rs", "crates/measure/src/sim.rs"),
+            "aarch64": (".ci/emulated", "crates/measure/src/counter.rs"),
+            "types-macos": (".ci/macos", ".ci/no-c", "crates/coretalk/src/report/screen.rs"),
+            "types-oldest": (".ci/no-c", "crates/coretalk/src/main.rs"),
+        }.items():
+            check = next(check for check in deep.CHECKS if check.name == name)
+            record = deep.record_of(check, TREE)
+            self.assertIsNotNone(record, name)
+            for path in paths:
+                self.assertIn(path, TREE)
+                changed = {**TREE, path: TREE[path] + b"\nadded = 1;"}
+                self.assertIsNotNone(deep.why_due(check, record, changed, {}), f"{name}: {path}")
+                self.assertIn(path, record["inputs"], name)
+
     def test_a_damaged_record_is_none(self) -> None:
         for check in deep.CHECKS:
             for content in (b"", b"{}", b"[]", b"null", b"<<<<<<< ours\n{}", b'{"command": "x"}'):
@@ -169,6 +193,17 @@ class Runs(unittest.TestCase):
         self.assertEqual((code, ran), (1, "b"))
         self.assertIn("FAILED (1)", summary)
         self.assertFalse((self.root / ".ci/passed/a").exists())
+
+    def test_a_check_whose_sources_are_not_known_is_no_pass(self) -> None:
+        deep.CHECKS = (deep.CHECKS[0]._replace(compiled=("debug/deps/a-*.d",)), deep.CHECKS[1])
+        self.assertEqual(self.call()[0], 1)
+        deps = self.root / "target/debug/deps"
+        deps.mkdir(parents=True)
+        (deps / "a-1.d").write_text(f"x: a\n\n{self.root}/b:\n/elsewhere/c:\n# env-dep:d:\n")
+        (deps / "a-2.d").write_text("c:\n# env-dep:CLIPPY_ARGS=\n")
+        self.assertEqual(self.call()[0], 0)
+        record = json.loads((self.root / ".ci/passed/a").read_text())
+        self.assertEqual(list(record["inputs"]), ["a", "b"])
 
     def test_a_check_that_left_something_out_is_no_failure_and_stays_due(self) -> None:
         deep.CHECKS = (deep.CHECKS[0]._replace(command="exit 77"), deep.CHECKS[1])
