@@ -60,12 +60,13 @@ class Left:
 
 
 def entries(document: dict[str, Any]) -> Iterator[tuple[set[int], dict[str, Any], bool]]:
-    """Every cell and trial of a document with its CPUs, and whether it has a value."""
+    """Every cell and trial of a document with its CPUs, and whether it has a value. Tails do not count passes, but events."""
     for matrix in document.get("matrices", []):
         for cell in matrix["cells"]:
             yield {cell["from"], cell["to"]}, cell, cell["median"] is not None
     for trial in document.get("series", []):
-        yield set(trial["placement"] or []), trial, bool(trial["passes"])
+        passes = trial["passes"]
+        yield set(trial["placement"] or []), trial, bool(trial["count"] if passes is None else passes)
 
 
 def flat(text: str) -> str:

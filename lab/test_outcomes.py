@@ -95,6 +95,13 @@ class Undisturbed(Case):
         self.fails(self.files, "nothing", "no reason", document__out=json.dumps(silent))
         self.fails({}, "nothing", "did not get there")
 
+    def test_tails_have_events_in_place_of_passes(self) -> None:
+        tails = document()
+        tails["series"] = [{"placement": [0, 1], "parameters": {}, "passes": None, "count": 5366488, "reason": None}]
+        self.holds({**self.files, "it/document/out": json.dumps(tails)}, "nothing")
+        tails["series"][0]["count"] = 0
+        self.fails(self.files, "nothing", "no reason", document__out=json.dumps(tails))
+
 
 class Departed(Case):
     def setUp(self) -> None:
