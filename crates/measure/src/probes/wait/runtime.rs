@@ -27,7 +27,7 @@ pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, Reque
 /// What a pass found out.
 pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
     let mut observed = pass.observed();
-    if pass.hangs_on_slices(&spec.placement) {
+    if pass.hangs_on_slices(&spec.placement, 1) {
         observed.flags.set(Flag::SharedSpin);
     }
     let trips = pass.count as f64;
