@@ -31,7 +31,7 @@ named! {
     pub enum Effect {
         /// Nothing that its interval does not show.
         Remark = "remark",
-        /// Its interval is wider than asked for, and says by how much.
+        /// It is known by its interval: that is wider than asked for, or holds for the most frequent state alone.
         Width = "width",
         /// It may lie beside the truth by more than its interval shows, since all that it is made of may be affected alike.
         Shift = "shift",
@@ -44,6 +44,12 @@ impl Flag {
     /// Whether it casts doubt; the others describe and leave the grade alone.
     pub fn is_doubt(self) -> bool {
         self.effect() != Effect::Remark
+    }
+
+    /// Whether the number may be wrong by more than its interval shows. Such numbers carry the mark `!`; all others are
+    /// known by their interval.
+    pub fn may_be_wrong(self) -> bool {
+        matches!(self.effect(), Effect::Shift | Effect::Void)
     }
 }
 
@@ -65,14 +71,14 @@ flags! {
     /// Passes that lie apart in time disagree beyond their noise.
     Drift = 6, "drift", Shift;
     /// The passes fall into several states of the machine.
-    Multimodal = 7, "multimodal", Shift;
+    Multimodal = 7, "multimodal", Width;
     /// The interval is wider than the precision asked for.
     WideCi = 8, "wide-ci", Width;
     /// The value does not fit the other cells of its relation.
     ModelOutlier = 9, "model-outlier", Shift;
     /// Measured in parallel with a bias that the gate measured.
     ParBias = 10, "par-bias", Shift;
-    /// The clock is too coarse for the batches.
+    /// The clock is too coarse for the batches of a cell: all of them may be off by the same part of a step.
     CoarseClock = 11, "coarse-clock", Shift;
     /// The counters of the CPUs are further apart than a message takes (`one-way` only).
     TscUnsync = 12, "tsc-unsync", Void;
@@ -151,6 +157,10 @@ impl Flags {
     pub fn has_doubt(self) -> bool {
         self.iter().any(Flag::is_doubt)
     }
+    /// Whether the number may be wrong by more than its interval shows.
+    pub fn may_be_wrong(self) -> bool {
+        self.iter().any(Flag::may_be_wrong)
+    }
     /// The doubt that takes most away; among equals the first by bit.
     pub fn gravest(self) -> Option<Flag> {
         self.iter().filter(|flag| flag.is_doubt()).min_by_key(|flag| std::cmp::Reverse(flag.effect()))
@@ -225,8 +235,20 @@ mod tests {
     fn the_gravest_doubt_is_the_one_that_takes_most_away() {
         let doubts = Flags::NONE.with(Flag::Freq).with(Flag::WideCi);
         assert_eq!((Flags::NONE.gravest(), doubts.gravest()), (None, Some(Flag::WideCi)));
-        assert_eq!(doubts.with(Flag::VcpuUnpinned).with(Flag::Multimodal).gravest(), Some(Flag::Multimodal));
+        assert_eq!(
+            doubts.with(Flag::VcpuUnpinned).with(Flag::Multimodal).gravest(),
+            Some(Flag::VcpuUnpinned)
+        );
         assert_eq!(doubts.with(Flag::Multimodal).with(Flag::Invalid).gravest(), Some(Flag::Invalid));
+    }
+
+    #[test]
+    fn what_an_interval_shows_is_no_reason_for_a_mark() {
+        let known = [Flag::WideCi, Flag::Multimodal].into_iter().collect::<Flags>();
+        assert!(known.has_doubt() && !known.may_be_wrong());
+        for flag in [Flag::Load, Flag::Throttled, Flag::Preempted, Flag::FewPasses] {
+            assert!(known.with(flag).may_be_wrong(), "{flag:?}");
+        }
     }
 
     #[test]

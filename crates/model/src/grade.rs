@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn what_may_have_shifted_a_number_is_outweighed_by_its_repetition() {
-        for flag in [Flag::Steal, Flag::Load, Flag::Multimodal, Flag::ModelOutlier] {
+        for flag in [Flag::Steal, Flag::Load, Flag::ModelOutlier] {
             assert_eq!((of(&[flag], 0.01, false), of(&[flag], 0.01, true)), (Grade::D, Grade::C), "{flag:?}");
         }
         assert_eq!(of(&[Flag::Steal, Flag::WideCi], 0.6, true), Grade::D, "not known to a factor of two");

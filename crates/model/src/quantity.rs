@@ -1,6 +1,7 @@
 //! [`Quantity`]: what a probe declares of one of its numbers. Whoever analyses, compares, draws or writes a number reads
 //! its unit, direction, range and aggregation here, and never out of its name.
 
+use crate::series::Unranked;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -236,7 +237,7 @@ impl Quantity {
 }
 
 /// What a probe declares of one of the parameters of its trials.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameter {
     /// Its name in documents and run files.
     pub id: &'static str,
@@ -246,12 +247,63 @@ pub struct Parameter {
     pub title: Option<&'static str>,
     /// What it is counted in, where it is a number.
     pub unit: Unit,
+    /// Its part in a [ranking](crate::series::ranking).
+    pub in_ranking: InRanking,
+}
+
+/// The part of a parameter in a ranking.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum InRanking {
+    /// It names what is ranked: a queue, a lock.
+    Subject {
+        /// Values that are never ranked, and why.
+        never: &'static [(&'static str, Unranked)],
+    },
+    /// Results are ranked under one of its values.
+    Condition(Preferred),
+    /// Only some subjects have it (the memory of a parent process), and it does not keep them from being compared with the
+    /// others.
+    OfSubject,
+}
+
+/// Under which value of a parameter results are ranked: what users ask for first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Preferred {
+    /// The first in the order of the plan.
+    First,
+    /// The smallest number.
+    Least,
+    /// The largest number.
+    Most,
+    /// The number with the smallest ratio to this one.
+    Nearest(f64),
+    /// The text, where it was measured, else the first in the order of the plan.
+    Named(&'static str),
 }
 
 impl Parameter {
     /// A choice or a plain number.
     pub const fn new(id: &'static str, words: &'static str) -> Parameter {
-        Parameter { id, words, title: None, unit: Unit::Number }
+        let in_ranking = InRanking::Condition(Preferred::First);
+        Parameter { id, words, title: None, unit: Unit::Number, in_ranking }
+    }
+
+    /// With its part in a ranking.
+    #[must_use]
+    pub const fn in_ranking(self, in_ranking: InRanking) -> Parameter {
+        Parameter { in_ranking, ..self }
+    }
+
+    /// The name of what is ranked, whatever its value.
+    #[must_use]
+    pub const fn ranked(self) -> Parameter {
+        self.in_ranking(InRanking::Subject { never: &[] })
+    }
+
+    /// A condition, and which of its values comes first.
+    #[must_use]
+    pub const fn preferring(self, preferred: Preferred) -> Parameter {
+        self.in_ranking(InRanking::Condition(preferred))
     }
 
     /// In a unit.

@@ -69,7 +69,7 @@ fn cell(trial: Option<&TrialResult>) -> Cell {
     let Some(trial) = trial else { return Cell::Unknown };
     let mark = match trial {
         _ if trial.flags.contains(Flag::Invalid) => return "INVALID".into(),
-        _ if trial.flags.has_doubt() => '!',
+        _ if trial.flags.may_be_wrong() => '!',
         _ if trial.flags.contains(Flag::SharedSpin) => 's',
         _ => ' ',
     };

@@ -287,7 +287,7 @@ impl<W: Write, C: FnMut() -> Duration> Observer for Progress<W, C> {
 /// What the latest visit says: the headline kernel stands first.
 fn latest(visit: &Visit) -> Option<Reading> {
     let span = visit.spans.first()?;
-    Some(Reading { ns: f64::from(span.location_ns), doubtful: visit.flags.has_doubt() })
+    Some(Reading { ns: f64::from(span.location_ns), doubtful: visit.flags.may_be_wrong() })
 }
 
 fn phase_words(purpose: Purpose) -> &'static str {

@@ -11,13 +11,13 @@ use super::words;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes::queue::REPRESENTATIVES;
-use coretalk_model::Relation;
 use coretalk_model::latency::Regime;
 use coretalk_model::queue::{
     Balance, QueueCell, QueueMatrix, ShapeRates, SwitchRate, best, both, matrices, rates, switch_rate,
     verification,
 };
 use coretalk_model::series::concurrency_margin;
+use coretalk_model::{Flag, Relation};
 
 /// Everything about the matrices of a run; nothing where it has none.
 pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec<Block<'a>> {
@@ -33,9 +33,17 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
             format!(" Up to {} at the same time.", count(u64::from(*pairs), "pair"))
         }
     };
+    let cells: Vec<_> = matrices.iter().flat_map(|matrix| &matrix.cells).collect();
+    let cells: Vec<_> =
+        cells.into_iter().filter_map(|cell| Some((cell.rate_of_pair()?, cell.trial.flags))).collect();
+    let known: Vec<_> =
+        cells.iter().filter(|(_, flags)| !flags.may_be_wrong() && flags.contains(Flag::WideCi)).collect();
+    let wide: Vec<f64> = known.iter().map(|(rate, _)| rate.reach() / rate.point).collect();
+    let mark = if cells.iter().any(|(_, flags)| flags.may_be_wrong()) { "; !: may be wrong" } else { "" };
     let caption = format!(
         "Million messages per second; row: CPU of the producer, column: CPU of the consumer, diagonal: both on one \
-         CPU.{together} ±{precision} at 95 % unless !"
+         CPU.{together} ±{precision} at 95 %{}{mark}",
+        words::wider(&wide, cells.len() as u64)
     );
     let mut blocks = vec![Block::drawing(move |style| maps::every_map(report, series, &caption, style))];
     blocks.extend(tables_of(report, series, &matrices, &shapes));
@@ -47,7 +55,15 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
 /// Millions with two or three significant digits.
 pub(crate) fn million(per_s: f64) -> String {
     let value = per_s / 1e6;
-    if value < 0.0995 { format!("{value:.3}") } else { ns(value) }
+    match value {
+        // Three digits of a rate that three decimals would print as nothing.
+        value if value > 0.0 && value < 0.01 => {
+            let decimals = (2.0 - value.log10().floor()).clamp(0.0, 9.0) as usize;
+            format!("{value:.decimals$}")
+        }
+        value if value < 0.0995 => format!("{value:.3}"),
+        value => ns(value),
+    }
 }
 
 /// The column of payloads, which a terminal of less than this width leaves out where all are the same.
@@ -74,7 +90,7 @@ fn tables_of<'a>(
     shapes: &[ShapeRates<'_>],
 ) -> Vec<Block<'a>> {
     let about = "By relation, a column for each capacity: median over the pairs, million messages per second; !: at least \
-        one pair is doubtful.";
+        one pair may be wrong.";
     let mut blocks =
         vec![Block::Prose(about.to_owned()), Block::Table(by_relation(report, shapes)), Block::Gap];
     blocks.extend(costs(report, matrices, shapes));

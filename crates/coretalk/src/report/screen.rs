@@ -315,7 +315,7 @@ fn pair_table(report: &RunReport, map: &LatencyMap, pairs: &[[CpuId; 2]]) -> Tab
             Some(latency::Cell::Measured(value)) => {
                 let flags: Vec<&str> =
                     value.flags.iter().filter(|flag| flag.is_doubt()).map(|flag| flag.name()).collect();
-                let mark = if flags.is_empty() { "" } else { "! " };
+                let mark = if value.flags.may_be_wrong() { "! " } else { "" };
                 [
                     cell_interval(value).into(),
                     ns(value.min_ns).into(),

@@ -70,6 +70,12 @@ pub(super) fn answer(report: &RunReport, series: &SeriesReport) -> Option<String
             let trials: Vec<&TrialResult> = series.result.trials.iter().collect();
             jitter::sentence(&trials).map(|said| capitalized(&said))
         }
+        coretalk_measure::probes::sharing::names::PROBE => {
+            let trials: Vec<&TrialResult> = series.result.trials.iter().collect();
+            let said = padding::sentences(&report.topology, &trials);
+            // Of several pairs each says it below the table.
+            if let [one] = &said[..] { Some(capitalized(one)) } else { None }
+        }
         probe => {
             let curves = batch_curves(&series.result);
             match curves.iter().any(|curve| curve.steps.len() > 1) {

@@ -25,7 +25,7 @@ pub fn headline(report: &RunReport, pair: [CpuId; 2], value: &CellValue) -> Stri
             levels(watch, &whom).unwrap_or_else(|| format!("No single number {}", whom.trim_end()))
         }
         watch => {
-            let mark = if value.flags.has_doubt() { " !" } else { "" };
+            let mark = if value.flags.may_be_wrong() { " !" } else { "" };
             let stable = stability(value, watch);
             format!("{}{mark} ns between CPUs {a} and {b}: {stable}", interval(&value.latency_ns))
         }

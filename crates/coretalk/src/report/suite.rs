@@ -2,7 +2,7 @@
 
 use super::ladder::relation_words;
 use super::text::{chosen_time, count, ns, percent, plain};
-use super::trial_words::{is_shown, question};
+use super::trial_words::question;
 use super::wait::crossovers;
 use super::{jitter, plateaus, queue};
 use crate::blocks::{Block, Cell, Column, Table};
@@ -96,14 +96,19 @@ impl DisplayedValue<'_> {
 
 /// Why a number of a trial should not be used, where most others do not share it.
 fn reason(trial: &TrialResult, common: &[Flag]) -> Option<Flag> {
-    trial.flags.iter().filter(|flag| !is_shown(*flag) && !common.contains(flag)).collect::<Flags>().gravest()
+    trial
+        .flags
+        .iter()
+        .filter(|flag| flag.may_be_wrong() && !common.contains(flag))
+        .collect::<Flags>()
+        .gravest()
 }
 
 /// What concerns most trials: a mark that they all carry would say nothing.
 fn common(trials: &[TrialResult]) -> Vec<Flag> {
     let many =
         |flag: &Flag| 2 * trials.iter().filter(|trial| trial.flags.contains(*flag)).count() > trials.len();
-    Flag::ALL.iter().copied().filter(|flag| flag.is_doubt() && !is_shown(*flag) && many(flag)).collect()
+    Flag::ALL.iter().copied().filter(|flag| flag.may_be_wrong() && many(flag)).collect()
 }
 
 /// What the marks of all tables mean, and what is not marked.

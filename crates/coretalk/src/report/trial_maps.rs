@@ -59,7 +59,7 @@ pub fn map<'a>(report: &'a RunReport, series: &'a SeriesReport, kind: &Alike<'a>
     let readings = Matrix::directed(series.settings.cpus.clone(), |row, column| {
         let (from, to) = (series.settings.cpus[row], series.settings.cpus[column]);
         let trial = of_pair.get(&[from, to][..])?;
-        let doubtful = trial.flags.has_doubt();
+        let doubtful = trial.flags.may_be_wrong();
         Some(Reading { ns: number_of_map(series, &unit, trial)?.point, doubtful })
     });
     let relations: Vec<String> = by_relation(&series.settings, &report.topology, &told)

@@ -5,10 +5,9 @@ use super::text::{capitalized, count, percent, plain};
 use crate::RunReport;
 use crate::blocks::Block;
 use coretalk_measure::series::SeriesProbe;
-use coretalk_model::flags::Effect;
 use coretalk_model::series::{TrialResult, TrialSpec};
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuId, CpuSet, Flag};
+use coretalk_model::{CpuId, CpuSet};
 
 /// The question that a probe answers, as a heading.
 pub fn question(probe: &dyn SeriesProbe) -> Block<'static> {
@@ -56,11 +55,6 @@ pub fn sides_words(trial: &TrialResult) -> Option<String> {
         false => String::new(),
     };
     Some(format!("producers on {producers}, consumers on {consumers}{shared}"))
-}
-
-/// Whether the interval beside a number shows this doubt.
-pub(super) fn is_shown(flag: Flag) -> bool {
-    flag.effect() == Effect::Width || matches!(flag, Flag::CoarseClock | Flag::FewPasses)
 }
 
 /// Half the width of an interval, as a share of its point; `?` where none is known.

@@ -106,7 +106,7 @@ fn name(trial: &TrialResult) -> String {
         None if trial.histogram(names::HINT).is_some() => format!("{strategy}, alternating with busy"),
         None => strategy,
     };
-    let doubt = if trial.flags.has_doubt() { " !" } else { "" };
+    let doubt = if trial.flags.may_be_wrong() { " !" } else { "" };
     let guest = if trial.flags.contains(Flag::PauseExits) { " g" } else { "" };
     let slices = if trial.flags.contains(Flag::SharedSpin) { " s" } else { "" };
     format!("{both}{guest}{slices}{doubt}")

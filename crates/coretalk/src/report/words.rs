@@ -82,22 +82,32 @@ pub fn legend(
     let marked = format == MapFormat::Numbers;
     parts.push(match settings.counts {
         Counts::Adaptive => {
-            let doubtful = coretalk_model::latency::summary::overall(map).doubtful > 0;
-            let but = match (marked, doubtful) {
-                (true, _) => " unless marked !",
-                (false, true) => " except doubtful pairs, counted below",
-                (false, false) => "",
-            };
+            let all = coretalk_model::latency::summary::overall(map);
             let of = if map.needs_cycles(precision) { " in ns or core cycles" } else { "" };
-            format!("±{} at 95 %{of}{but}", percent(precision))
+            let mark = match (marked, all.doubtful) {
+                (_, 0) => "",
+                (true, _) => "; !: may be wrong",
+                (false, _) => "; pairs that may be wrong are counted below",
+            };
+            format!("±{} at 95 %{of}{}{mark}", percent(precision), wider(&all.wide, all.measured))
         }
         Counts::Fixed { samples, iterations } => {
             let (samples, trips) = (count(samples.into(), "sample"), count(iterations.into(), "round trip"));
-            let doubtful = if marked { "! marks doubtful pairs" } else { "doubtful pairs are counted below" };
+            let doubtful =
+                if marked { "!: may be wrong" } else { "pairs that may be wrong are counted below" };
             format!("fixed counts: {samples} of {trips}; {doubtful}")
         }
     });
     parts
+}
+
+/// `, 3 of 6 up to ±4.1 %`: how many intervals reach further than asked for, and the furthest; empty where none does.
+pub fn wider(wide: &[f64], of: u64) -> String {
+    let furthest = wide.iter().copied().fold(0.0, f64::max);
+    match wide.len() {
+        0 => String::new(),
+        some => format!(", {some} of {of} up to ±{}", percent(furthest)),
+    }
 }
 
 /// The reported levels whose groups are so small that no pixel shows what is inside one.
@@ -186,7 +196,7 @@ pub fn cell_doubts(all: &Overall) -> Vec<Block<'static>> {
             .map(|(flag, cells)| format!("{} {}", flag.name(), count(*cells, "pair")))
             .collect();
         blocks.push(Block::Doubt(format!(
-            "{} of {} doubtful: {}",
+            "{} of {} may be wrong: {}",
             grouped(all.doubtful as i64),
             count(all.measured, "pair"),
             flags.join(", ")

@@ -5,7 +5,7 @@ use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOr
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use coretalk_model::quantity::{Parameter, Quantity};
+use coretalk_model::quantity::{Parameter, Preferred, Quantity};
 use coretalk_model::series::Observed;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{Flag, TickRate, TrialFailure};
@@ -32,7 +32,8 @@ pub mod names {
     pub const LAST: &str = "last";
 }
 
-const PARAMETERS: &[Parameter] = &[Parameter::new(names::READERS, "readers").in_table("readers")];
+const PARAMETERS: &[Parameter] =
+    &[Parameter::new(names::READERS, "readers").in_table("readers").preferring(Preferred::Most)];
 
 const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::FIRST, "first").in_table(),

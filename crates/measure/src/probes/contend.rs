@@ -14,9 +14,8 @@ use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOr
 use crate::trial_context::TrialContext;
 use coretalk_model::TrialFailure;
 use coretalk_model::contend::names;
-use coretalk_model::quantity::{Better, Parameter, Quantity, Unit};
-use coretalk_model::series::Observed;
-use coretalk_model::series::TrialSpec;
+use coretalk_model::quantity::{Better, InRanking, Parameter, Preferred, Quantity, Unit};
+use coretalk_model::series::{Observed, TrialSpec, Unranked};
 
 #[cfg(all(target_os = "linux", not(miri)))]
 pub use perform::{Pass, loops};
@@ -35,9 +34,14 @@ const SPEC: ProbeSpec = ProbeSpec {
     quantity: "contention",
 };
 
+/// No lock can be faster than a counter for each thread, and a data race loses updates.
+const NEVER_RANKED: &[(&str, Unranked)] = &[("per-thread", Unranked::Bound), ("racy", Unranked::WrongAnswer)];
+
 const PARAMETERS: &[Parameter] = &[
-    Parameter::new("method", "method").in_table("method"),
-    Parameter::new("threads", "threads").in_table("threads"),
+    Parameter::new("method", "method")
+        .in_table("method")
+        .in_ranking(InRanking::Subject { never: NEVER_RANKED }),
+    Parameter::new("threads", "threads").in_table("threads").preferring(Preferred::Most),
     Parameter::new("arrange", "arrange"),
     Parameter::new("critical_ns", "critical").unit(Unit::Ns),
     Parameter::new("parallel_ns", "parallel").unit(Unit::Ns),

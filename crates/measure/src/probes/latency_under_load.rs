@@ -19,7 +19,7 @@ use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOr
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use coretalk_model::quantity::{Better, Parameter, Quantity, Unit};
+use coretalk_model::quantity::{Better, Parameter, Preferred, Quantity, Unit};
 use coretalk_model::series::{Observed, TrialSpec};
 use coretalk_model::{Picos, Relation, TickRate, TrialFailure};
 pub use trials::{Load, NeighbourCpus, decades, gaps};
@@ -55,7 +55,7 @@ pub mod names {
 }
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::new(names::GAP_NS, "gap").unit(Unit::Ns).in_table("after"),
+    Parameter::new(names::GAP_NS, "gap").unit(Unit::Ns).in_table("after").preferring(Preferred::Least),
     Parameter::new(names::RECEIVER, "receiver").in_table("receiver"),
     Parameter::new(names::IDLE_STATES, "idle states").in_table("idle states"),
     Parameter::new(names::LOAD, "load").in_table("load"),

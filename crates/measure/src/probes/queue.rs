@@ -18,7 +18,7 @@ use crate::series::{Concurrent, ProbeSpec, RequestError, SeriesProbe, SeriesRequ
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use crate::twin::Twin;
-use coretalk_model::quantity::{Aggregate, Better, Parameter, Quantity, Unit};
+use coretalk_model::quantity::{Aggregate, Better, Parameter, Preferred, Quantity, Unit};
 use coretalk_model::queue::names;
 use coretalk_model::runtime::names as of_runtimes;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
@@ -38,9 +38,9 @@ const SPEC: ProbeSpec = ProbeSpec {
 };
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::new("queue", "queue").in_table("queue"),
-    Parameter::new("capacity", "capacity").in_table("capacity"),
-    Parameter::new("payload", "payload").in_table("payload"),
+    Parameter::new("queue", "queue").in_table("queue").ranked(),
+    Parameter::new("capacity", "capacity").in_table("capacity").preferring(Preferred::Nearest(1000.0)),
+    Parameter::new("payload", "payload").in_table("payload").preferring(Preferred::Named("u64")),
     Parameter::new("rate_per_s", "rate").unit(Unit::PerSecond("messages")),
     Parameter::new("producers", "producers"),
     Parameter::new("consumers", "consumers"),

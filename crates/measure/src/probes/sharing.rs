@@ -14,7 +14,7 @@ use coretalk_model::series::{Parameters, TrialSpec};
 pub struct Sharing;
 
 const SPEC: ProbeSpec = ProbeSpec {
-    id: "sharing",
+    id: names::PROBE,
     title: "Sharing distance",
     question: "how far apart must two threads write to avoid false sharing?",
     unit: "ns",
@@ -31,6 +31,8 @@ const WORD: u32 = 8;
 
 /// What a pass says.
 pub mod names {
+    /// The probe.
+    pub const PROBE: &str = "sharing";
     /// How far apart the two words are.
     pub const DISTANCE: &str = "distance_bytes";
     /// A write while the other thread writes too, …

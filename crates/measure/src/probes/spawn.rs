@@ -9,7 +9,7 @@ use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOr
 use crate::sim::spawn::{SpawnCost, perform};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use coretalk_model::quantity::{Aggregate, Parameter, Quantity, Unit};
+use coretalk_model::quantity::{Aggregate, InRanking, Parameter, Preferred, Quantity, Unit};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, TrialFailure};
 
@@ -29,10 +29,10 @@ const SPEC: ProbeSpec = ProbeSpec {
 pub const SAMPLES: f64 = 10_000.0;
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::new("kind", "kind").in_table("kind"),
-    Parameter::new("pause_ns", "pause").unit(Unit::Ns).in_table("pause"),
+    Parameter::new("kind", "kind").in_table("kind").ranked(),
+    Parameter::new("pause_ns", "pause").unit(Unit::Ns).in_table("pause").preferring(Preferred::Least),
     Parameter::new("mask", "mask"),
-    Parameter::new("parent_mib", "parent mib").unit(Unit::Mebibytes),
+    Parameter::new("parent_mib", "parent mib").unit(Unit::Mebibytes).in_ranking(InRanking::OfSubject),
 ];
 
 const QUANTITIES: &[Quantity] = &[

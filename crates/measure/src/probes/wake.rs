@@ -23,7 +23,7 @@ use crate::trial_context::TrialContext;
 use crate::twin::Twin;
 use coretalk_model::Picos;
 use coretalk_model::TrialFailure;
-use coretalk_model::quantity::{Aggregate, Parameter, Quantity, Unit};
+use coretalk_model::quantity::{Aggregate, Parameter, Preferred, Quantity, Unit};
 use coretalk_model::runtime::names as of_runtimes;
 use coretalk_model::series::TrialSpec;
 use coretalk_model::series::{Observed, Parameters};
@@ -95,8 +95,8 @@ pub mod names {
 }
 
 const PARAMETERS: &[Parameter] = &[
-    Parameter::new("primitive", "primitive").in_table("primitive"),
-    Parameter::new(names::GAP_NS, "gap").unit(Unit::Ns).in_table("after"),
+    Parameter::new("primitive", "primitive").in_table("primitive").ranked(),
+    Parameter::new(names::GAP_NS, "gap").unit(Unit::Ns).in_table("after").preferring(Preferred::Least),
 ];
 
 /// Everything that the exchange through a primitive can say.

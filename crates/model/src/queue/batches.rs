@@ -6,6 +6,9 @@ use crate::series::{SeriesResult, TrialResult, side_by_side};
 use crate::stats::Estimate;
 use std::borrow::Cow;
 
+/// Gains are printed with two decimals: an interval that begins at 1.00 does not exclude that there is none.
+const LEAST_GAIN: f64 = 1.01;
+
 /// One size of batch.
 #[derive(Debug, Clone)]
 pub struct BatchStep<'a> {
@@ -98,7 +101,7 @@ impl<'a> BatchCurve<'a> {
     /// where none is.
     pub fn best(&self) -> Option<(u64, Estimate)> {
         let gains = self.steps.iter().filter_map(|step| Some((step.batch, self.gain(step)?)));
-        let sure = gains.filter(|(_, gain)| gain.is_sure() && gain.low > 1.0);
+        let sure = gains.filter(|(_, gain)| gain.is_sure() && gain.low >= LEAST_GAIN);
         sure.max_by(|a, b| a.1.point.total_cmp(&b.1.point))
     }
 }

@@ -131,7 +131,7 @@ fn by_relation(
                 range: range(estimates.iter().map(|estimate| estimate.point)),
                 shared_spin: cells.iter().filter(spins).count() == cells.len(),
                 unclaimed: cells.iter().all(|cell| cell.trial.flags.contains(Flag::Unclaimed)),
-                doubted: cells.iter().filter(|cell| cell.trial.flags.has_doubt()).count(),
+                doubted: cells.iter().filter(|cell| cell.trial.flags.may_be_wrong()).count(),
                 elsewhere: measured.saturating_sub(estimates.len()),
             })
         })

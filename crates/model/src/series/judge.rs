@@ -85,10 +85,10 @@ pub(super) fn judge(
     if counting < FEWEST_PASSES {
         result.flags.set(Flag::FewPasses);
     } else if widths.is_some_and(|widths| is_wide(widths.whole)) && !result.flags.contains(Flag::SharedSpin) {
-        // The clock is to blame where nothing else would have made it wide.
-        let of_passes = widths.is_some_and(|widths| is_wide(widths.of_passes));
-        result.flags.set(if of_passes { Flag::WideCi } else { Flag::CoarseClock });
+        result.flags.set(Flag::WideCi);
     }
+    // The clock is the reason where the passes alone would not have made it wide.
+    let is_coarse = widths.is_some_and(|widths| is_wide(widths.whole) && !is_wide(widths.of_passes));
     let Some(Widths { whole: width, .. }) = widths else {
         // Passes were made, and nothing of them became a number.
         let reason = match result.flags.contains(Flag::Saturated) {
@@ -115,7 +115,10 @@ pub(super) fn judge(
             let all = failures.len() + record.outcomes(index).count();
             Some(format!("{} of {all} passes failed: {failure}", failures.len()).into())
         }
-        None => flags.gravest().map(|flag| words(flag, result, counting, width)),
+        None => flags.gravest().map(|flag| match flag {
+            Flag::WideCi if is_coarse => Reason::too_coarse(width),
+            _ => words(flag, result, counting, width),
+        }),
     };
 }
 
@@ -162,7 +165,6 @@ fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason 
         Flag::Quota => "the CPU quota stopped the process".into(),
         Flag::Load => "other programs used the CPUs during the measurement".into(),
         Flag::WideCi => Reason::too_wide(width),
-        Flag::CoarseClock => Reason::too_coarse(width),
         Flag::Multimodal => flags::changed_state(result.states.len()).into(),
         Flag::FewPasses => flags::too_few(counting).into(),
         Flag::ParBias => "measured in parallel, which may change values of this relation".into(),

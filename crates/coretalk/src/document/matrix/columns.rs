@@ -75,9 +75,9 @@ impl Columns {
         marked.filter_map(|([row, _], _)| self.cpus.get(*row as usize).copied())
     }
 
-    /// Whether some flag of a cell casts doubt on it.
+    /// Whether a cell may be wrong by more than its interval shows.
     pub fn doubtful(&self, cell: usize) -> bool {
-        Flags(self.flags[cell]).has_doubt()
+        Flags(self.flags[cell]).may_be_wrong()
     }
 
     /// Adds what a trial says of a pair, as a number in the unit of the map.

@@ -39,7 +39,8 @@ pub fn view(
     differing: Option<&Differing<'_>>,
     drawing: Drawing,
 ) -> serde_json::Result<String> {
-    let doubts: Vec<&str> = Flag::ALL.iter().filter(|flag| flag.is_doubt()).map(|flag| flag.name()).collect();
+    let doubts: Vec<&str> =
+        Flag::ALL.iter().filter(|flag| flag.may_be_wrong()).map(|flag| flag.name()).collect();
     let head = json!({
         "palette": VIRIDIS,
         "diverging": DIVERGING,

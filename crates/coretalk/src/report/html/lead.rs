@@ -3,7 +3,7 @@
 use super::escape::escaped;
 use crate::blocks::Block;
 use crate::report::answer::{self, Answer};
-use crate::report::best::{self, Kind, Number, bare_title};
+use crate::report::best::{self, bare_title};
 use crate::report::figure::key_numbers::{answer_of, key_numbers, main_map, said_of, written};
 use crate::report::input::{Map, ReportInput};
 use crate::report::text::{count, plain, short_ns};
@@ -12,11 +12,11 @@ use crate::report::{place, series};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_model::latency::summary::{by_relation, class_pairs};
-use coretalk_model::quantity::{Aggregate, Better, Quantity};
-use coretalk_model::series::Gathering;
+use coretalk_model::quantity::{Aggregate, Better};
+use coretalk_model::series::{Gathering, Ranking, Subject, Verdict};
 use std::fmt::Write;
 
-/// Kinds of trials that a line names; the tables have all.
+/// Subjects that a line names; the tables have all.
 const MOST_NAMED: usize = 3;
 /// Longer meanings stand with the tables.
 const SHORT: usize = 50;
@@ -109,92 +109,62 @@ fn of_map(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<Ti
     numbers.iter().map(tile).collect()
 }
 
-/// The best number of each kind of trial of a probe.
-struct Best<'a> {
-    kind: String,
-    number: Number<'a>,
-    words: String,
-}
-
-/// The best number of each kind, best first, and what it is; `None` where the probe has no number. Trials that differ in
-/// their place alone are told by it.
-fn best_of<'a>(
-    report: &RunReport,
-    series: &'a SeriesReport,
-    probe: &str,
-) -> Option<(&'static Quantity, Vec<Best<'a>>)> {
-    let (quantity, kinds) = best::kinds(report, series, probe)?;
-    let mut best: Vec<Best<'_>> = Vec::new();
-    for Kind { name, numbers } in kinds {
-        let is_named = !name.is_empty();
-        for number in numbers.into_iter().take(if is_named { 1 } else { usize::MAX }) {
-            let (kind, words) = match (is_named, number.words.as_str()) {
-                (true, "") => (name.clone(), String::new()),
-                (true, words) => (name.clone(), format!(" ({words})")),
-                (false, words) => (words.to_owned(), String::new()),
-            };
-            if best.iter().all(|known| known.kind != kind) {
-                best.push(Best { kind, number, words });
-            }
-        }
-    }
-    Some((quantity, best))
-}
-
-/// A line for each probe; of a lone one its best kinds as large numbers.
+/// A line for each probe; of a lone one its best subjects as large numbers.
 fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
     let probes = &series.settings.probes;
-    let found: Vec<_> =
-        probes.iter().filter_map(|name| Some((name, best_of(report, series, name)?))).collect();
-    if let ([(_, (quantity, best))], [_]) = (&found[..], &probes[..]) {
-        let tile = |Best { kind, number, words }: &Best<'_>| {
-            let [value, unit] = number.value_and_unit();
-            Tile { value, unit, range: number.uncertainty(), words: format!("{kind}{words}") }
+    let ranked = |name: &String| {
+        let ranking = best::of_probe(report, series, name).filter(|ranking| !ranking.subjects.is_empty())?;
+        Some((name.clone(), best::condition(report, &ranking), ranking))
+    };
+    let found: Vec<(String, String, Ranking<'_>)> = probes.iter().filter_map(ranked).collect();
+    if let ([(_, condition, ranking)], [_]) = (&found[..], &probes[..]) {
+        let tile = |subject: &Subject<'_>| {
+            let [value, unit] = best::value_and_unit(ranking.quantity, subject);
+            let words = if subject.name.is_empty() { condition.clone() } else { plain(&subject.name) };
+            Tile { value, unit, range: best::uncertainty(subject), words }
         };
-        let shown: Vec<Tile> = best.iter().take(MOST_LARGE).map(tile).collect();
-        return tiles(&shown) + &format!("<p class=\"note\">{}</p>\n", escaped(&caption(quantity, best)));
+        let shown: Vec<Tile> = ranking.subjects.iter().take(MOST_LARGE).map(tile).collect();
+        return tiles(&shown) + &format!("<p class=\"note\">{}</p>\n", escaped(&caption(ranking, condition)));
     }
-    answers(found.iter().map(|(name, (quantity, best))| {
+    answers(found.iter().map(|(name, condition, ranking)| {
         let asked = probes::series_by_id(name).map(question);
         let asked = match asked {
             Some(Block::Question(text)) => text,
             _ => plain(name),
         };
-        let named = &best[..best.len().min(MOST_NAMED)];
-        // What all of them share is said once.
-        let shared = named[0].words.as_str();
-        let shared = if named.iter().all(|best| best.words == shared) { shared } else { "" };
-        let one = |Best { kind, number, words }: &Best<'_>| {
-            let words = if shared.is_empty() { words.as_str() } else { "" };
+        let one = |subject: &Subject<'_>| {
             format!(
                 "<strong>{}</strong> {} {}",
-                escaped(number.value_and_unit().join(" ").trim_end()),
-                escaped(&number.uncertainty()),
-                escaped(&format!("{kind}{words}"))
+                escaped(best::value_and_unit(ranking.quantity, subject).join(" ").trim_end()),
+                escaped(&best::uncertainty(subject)),
+                escaped(&plain(&subject.name))
             )
         };
-        let mut found = named.iter().map(one).collect::<Vec<_>>().join(" · ");
-        let _ = write!(found, " {}", escaped(shared));
-        if best.len() > MOST_NAMED {
-            let _ = write!(found, " · {} more", best.len() - MOST_NAMED);
+        let mut found = ranking.subjects.iter().take(MOST_NAMED).map(one).collect::<Vec<_>>().join(" · ");
+        if ranking.subjects.len() > MOST_NAMED {
+            let _ = write!(found, " · {} more", ranking.subjects.len() - MOST_NAMED);
         }
-        let _ = write!(found, " <span class=\"note\">({})</span>", escaped(&caption(quantity, best)));
+        let caption = caption(ranking, condition);
+        let _ = write!(found, " <span class=\"note\">({})</span>", escaped(&caption));
         (format!("<a href=\"#found-{}\">{}</a>", escaped(name), escaped(&asked)), found)
     }))
 }
 
-/// What the numbers are, and how they are ordered.
-fn caption(quantity: &Quantity, best: &[Best<'_>]) -> String {
+/// What the numbers are, under which condition, and how they are ordered.
+fn caption(ranking: &Ranking<'_>, condition: &str) -> String {
+    let quantity = ranking.quantity;
     let title = match quantity.aggregate {
         Aggregate::Events => format!("{}, median", quantity.title),
         _ => bare_title(quantity),
     };
     let meaning = quantity.meaning.filter(|meaning| meaning.len() <= SHORT);
     let meaning = meaning.map_or(String::new(), |meaning| format!(": {meaning}"));
-    let order = match (best, quantity.better) {
-        ([_], _) => "",
+    let condition = if condition.is_empty() { String::new() } else { format!("; {condition}") };
+    let order = match (&ranking.verdict, quantity.better) {
+        (Verdict::Single, _) => "",
+        (Verdict::Alike, _) => "; alike within their intervals",
         (_, Some(Better::Higher)) => "; highest first",
         _ => "; lowest first",
     };
-    format!("{title}{meaning}{order}")
+    format!("{title}{meaning}{condition}{order}")
 }

@@ -149,7 +149,7 @@ fn facts_of(latency: &LatencyReport, map: &LatencyMap) -> String {
     };
     let missing: u64 = all.missing.iter().map(|(_, cells)| cells).sum();
     let mut measured = vec![grouped(all.measured as i64)];
-    measured.extend((all.doubtful > 0).then(|| format!("{} doubtful", grouped(all.doubtful as i64))));
+    measured.extend((all.doubtful > 0).then(|| format!("{} may be wrong", grouped(all.doubtful as i64))));
     measured.extend((missing > 0).then(|| format!("{} not measured", grouped(missing as i64))));
     let watched = latency.result.watched.secs();
     let passes = count(u64::from(latency.result.passes), "pass");

@@ -26,7 +26,7 @@ pub(in crate::report) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -
         blocks.push(Block::Prose(
             "Million messages per second by batch: messages that the producer sends, and the consumer receives, at once. \
              Gain: how many times as many as with the smallest batch, with the range that both intervals allow. s: threads \
-             share a CPU and poll instead of sleeping, which measures time slices; !: doubtful."
+             share a CPU and poll instead of sleeping, which measures time slices; !: may be wrong."
                 .to_owned(),
         ));
         blocks.extend([Block::Gap, Block::Table(rates(report, &free)), Block::Gap]);
@@ -37,7 +37,7 @@ pub(in crate::report) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -
         blocks.push(Block::Prose(
             "Messages are due one by one at the rate, and a batch is sent when its last message is due. Delay of all \
              messages, where there is room, and of the first and the last of each batch, from when it was due until it was \
-             received. !: doubtful (an interval that is too wide is that of all)."
+             received. !: may be wrong (an interval that is too wide is that of all)."
                 .to_owned(),
         ));
         blocks.extend([Block::Gap, Block::Table(delays(&paced)), Block::Gap]);

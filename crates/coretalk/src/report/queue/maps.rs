@@ -139,6 +139,6 @@ fn text(cell: Option<&QueueCell<'_>>) -> String {
     if cell.trial.flags.contains(Flag::SharedSpin) {
         return "s ".to_owned();
     }
-    let mark = if cell.trial.flags.has_doubt() { '!' } else { ' ' };
+    let mark = if cell.trial.flags.may_be_wrong() { '!' } else { ' ' };
     cell.rate().map_or("· ".to_owned(), |rate| format!("{}{mark}", million(rate.point)))
 }

@@ -134,7 +134,7 @@ fn fair(estimate: &Estimate) -> String {
 pub fn mark(trial: &TrialResult) -> char {
     match trial {
         _ if trial.flags.contains(Flag::SharedSpin) => 's',
-        _ if trial.flags.has_doubt() => '!',
+        _ if trial.flags.may_be_wrong() => '!',
         _ => ' ',
     }
 }

@@ -1,11 +1,11 @@
-//! What a probe found, in one sentence above its tables: the best kind of trial and the worst, each over its own range.
+//! What a probe found, in one sentence above its tables: the best subject and the worst under one condition.
 
 use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::{list, relation_words};
 use super::held;
 use super::trials::reads_as;
-use coretalk_model::flags::Effect;
+use coretalk_model::stats::median;
 use coretalk_model::{CpuId, Flag};
 use regex::{Captures, Regex};
 use serde_json::Value;
@@ -13,29 +13,25 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 pub const PATTERNS: &[Pattern] = &[
-    held("Messages per second: {found}", found),
-    held("Round trip, including one clock read, median: {found}", found),
-    held("Time until a sleeping thread runs again, median: {found}", found),
-    held("Hot, median: {found}", found),
-    held("Time until the first statement runs, median: {found}", found),
-    held("Time per operation and thread: {found}", found),
-    held("Time of an addition while both threads add: {found}", found),
-    held("Time until the last reader sees the write, median: {found}", found),
-    held("Time from when a message was due until it was received, median: {found}", found),
-    held("Half a round trip, minus half a clock read: {found}", found),
+    held("Messages per second{condition?}: {found}", found),
+    held("Round trip, including one clock read, median{condition?}: {found}", found),
+    held("Time until a sleeping thread runs again, median{condition?}: {found}", found),
+    held("Hot, median{condition?}: {found}", found),
+    held("Time until the first statement runs, median{condition?}: {found}", found),
+    held("Time per operation and thread{condition?}: {found}", found),
+    held("Time of an addition while both threads add{condition?}: {found}", found),
+    held("Time until the last reader sees the write, median{condition?}: {found}", found),
+    held("Time from when a message was due until it was received, median{condition?}: {found}", found),
+    held("Half a round trip, minus half a clock read{condition?}: {found}", found),
 ];
 
-/// `3.61 µs ±2 % ! (gap 20 µs, same L3)`.
+/// `3.61 µs ±2 % over 3 pairs !`.
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"(?P<value>\d[\d.]*(?: \d{3})*) ?(?P<unit>ns|µs|ms|M|k|×)?(?: ±(?P<width>[\d.]+) %| \(no interval\))?(?: !)?(?: \((?P<words>[^)]*)\))?$",
+        r"^(?P<value>\d[\d.]*(?: \d{3})*) ?(?P<unit>ns|µs|ms|M|k|×)?(?: ±(?P<width>[\d.]+) %| \(no interval\))?(?: over (?P<pairs>\d+) pairs)?(?: !)?$",
     )
     .unwrap()
 });
-
-/// What the sentence leaves out.
-static LEFT_OUT: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"; (\d+) of (\d+) results left out as doubtful$").unwrap());
 
 /// A number of the document.
 struct Known {
@@ -47,7 +43,9 @@ struct Known {
     key: String,
     value: f64,
     interval: Value,
-    is_doubtful: bool,
+    /// Its values in other states of the machine.
+    in_states: Vec<f64>,
+    is_wrong: bool,
 }
 
 impl Known {
@@ -55,28 +53,24 @@ impl Known {
         kind.split(' ').all(|word| self.names.iter().any(|name| name == word)) || kind.is_empty()
     }
 
-    /// Whether it is of that kind and of no more particular one.
-    fn is_just(&self, kind: &str) -> bool {
-        !kind.is_empty() && self.is_of(kind) && kind.split(' ').count() == self.names.len()
+    fn is_under(&self, condition: &str) -> bool {
+        let is_told = |part: &str| {
+            let names = || self.names.iter();
+            names().any(|name| name == part)
+                || self.words.iter().any(|word| part == word || part.ends_with(&format!(" {word}")))
+        };
+        condition.is_empty() || condition.split(", ").all(is_told)
     }
-
-    fn is_under(&self, words: &str) -> bool {
-        let is_told =
-            |part: &str| self.words.iter().any(|word| part == word || part.ends_with(&format!(" {word}")));
-        words.is_empty() || words.split(", ").all(is_told)
-    }
-}
-
-/// What the interval beside a number does not show.
-fn is_doubt(flag: &Flag) -> bool {
-    let is_shown = flag.effect() == Effect::Width || matches!(flag, Flag::CoarseClock | Flag::FewPasses);
-    flag.is_doubt() && !is_shown
 }
 
 fn known(reader: &Reader<'_>, probe: &str) -> Vec<Known> {
     let has = |of: &Value, is_so: &dyn Fn(&Flag) -> bool| {
         let flags = list(&of["flags"]);
         Flag::ALL.iter().filter(|flag| is_so(flag)).any(|known| flags.iter().any(|flag| flag == known.name()))
+    };
+    let of_state = |state: &Value| {
+        let values = state["values"].as_object().into_iter().flatten();
+        values.map(|(_, value)| value).chain([&state["median"]]).filter_map(Value::as_f64).collect::<Vec<_>>()
     };
     let mut all = Vec::new();
     let mut add =
@@ -105,7 +99,8 @@ fn known(reader: &Reader<'_>, probe: &str) -> Vec<Known> {
                 key: key.to_owned(),
                 value,
                 interval: interval.clone(),
-                is_doubtful: has(of, &is_doubt),
+                in_states: list(&of["states"]).iter().flat_map(of_state).collect(),
+                is_wrong: has(of, &|flag| matches!(flag, Flag::Invalid | Flag::LostUpdates)),
             });
         };
     for matrix in list(&reader.run.document["matrices"]).iter().filter(|matrix| matrix["probe"] == probe) {
@@ -141,55 +136,65 @@ fn printed(of: &Captures<'_>) -> Printed {
     Printed { value: number.value * scale, half: number.half * scale }
 }
 
-/// The ends of `A to B`, or one number.
-fn ends(text: &str) -> Vec<&str> {
-    text.match_indices(" to ")
-        .map(|(at, _)| vec![&text[..at], &text[at + 4..]])
-        .find(|ends| ends.iter().all(|end| NUMBER.is_match(end)))
-        .unwrap_or_else(|| vec![text])
-}
-
 /// A number of the sentence, and of what it is.
 struct Told {
-    kind: String,
-    words: String,
+    /// Its name; `None` where the sentence does not say which of several it is.
+    subject: Option<String>,
     shown: Printed,
     width: Option<String>,
-    /// Whether it is the best number of its kind; of kinds that are alike each is.
-    is_best: bool,
-    /// Whether no number of any kind is better.
-    is_first: bool,
+    pairs: usize,
+    end: End,
+}
+
+/// What a number is said to be among those of its condition.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Best,
+    Worst,
+    Unsaid,
 }
 
 /// The numbers of a sentence; `None` where one of them cannot be read.
 fn told(text: &str) -> Option<Vec<Told>> {
     let mut all = Vec::new();
-    for clause in text.split("; ") {
-        let (kind, numbers) = match clause.split_once(" is ") {
-            Some((kind, rest)) => {
-                let behind = rest.split_once(" (alike: ").and_then(|(_, alike)| alike.split_once("), "));
-                (kind, behind.or(rest.split_once(", "))?.1)
-            }
-            None => ("", clause.split_once("intervals, ").map_or(clause, |(_, numbers)| numbers)),
-        };
-        let are_alike = clause.contains(" alike within ");
-        for (at, part) in ends(numbers).into_iter().enumerate() {
-            let number = NUMBER.captures(part)?;
-            all.push(Told {
-                kind: kind.to_owned(),
-                words: number.name("words").map_or(String::new(), |words| words.as_str().to_owned()),
-                shown: printed(&number),
-                width: number.name("width").map(|width| format!("{} %", width.as_str())),
-                is_best: at == 0 || are_alike,
-                is_first: at == 0 && clause.contains(" is fastest"),
-            });
+    let mut add = |subject: Option<&str>, number: &str, end: End| {
+        let of = NUMBER.captures(number)?;
+        all.push(Told {
+            subject: subject.map(str::to_owned),
+            shown: printed(&of),
+            width: of.name("width").map(|width| format!("{} %", width.as_str())),
+            pairs: of.name("pairs").map_or(1, |pairs| pairs.as_str().parse().unwrap()),
+            end,
+        });
+        Some(())
+    };
+    for (index, clause) in text.split("; ").enumerate() {
+        if clause.starts_with("cannot tell") {
+            continue;
+        }
+        if let Some((_, range)) = clause.split_once(" alike within their intervals, ") {
+            let (best, worst) = range.split_once(" to ")?;
+            add(None, best, End::Best)?;
+            add(None, worst, End::Worst)?;
+        } else if let Some((subject, rest)) = clause.split_once(" is ") {
+            // The best comes first.
+            let end = if index == 0 { End::Best } else { End::Worst };
+            add(Some(subject), rest.rsplit_once(", ")?.1, end)?;
+        } else {
+            let (subject, number) = clause.rsplit_once(", ").unwrap_or(("", clause));
+            add(Some(subject), number, End::Unsaid)?;
         }
     }
     Some(all)
 }
 
-/// Every number is that of a trial of its kind, and where it is so measured; the first is the best of all that can be
-/// trusted, and each kind spans its own numbers.
+/// The median over the pairs of a subject.
+fn typical<'a>(known: impl Iterator<Item = &'a Known>) -> Option<(f64, Vec<&'a Known>)> {
+    let of: Vec<&Known> = known.filter(|known| known.interval.is_array()).collect();
+    Some((median(&of.iter().map(|known| known.value).collect::<Vec<_>>())?, of))
+}
+
+/// Every number is that of a subject under the condition; the best is the best of all that are ranked there.
 fn found(reader: &mut Reader<'_>, said: &Said<'_>) {
     let is_probe = |word: &&String| {
         coretalk_measure::probes::REGISTRY.iter().any(|probe| probe.spec().id == word.as_str())
@@ -197,66 +202,55 @@ fn found(reader: &mut Reader<'_>, said: &Said<'_>) {
     let Some(probe) = reader.run.words.iter().find(is_probe) else {
         return reader.fail("best", "no run of one probe");
     };
+    let condition = said.text("condition").trim_start_matches(" (").trim_end_matches(')').to_owned();
     let text = said.text("found");
-    let left_out = LEFT_OUT.captures(text);
-    let Some(told) =
-        told(left_out.as_ref().map_or(text, |left_out| &text[..left_out.get(0).unwrap().start()]))
-    else {
+    let (text, unranked) = text.split_once("; not ranked: ").unwrap_or((text, ""));
+    let Some(told) = told(text) else {
         return reader.fail("best", "some number cannot be read");
     };
     let mut known = known(reader, probe);
-    let everything: Vec<(String, bool)> =
-        known.iter().map(|known| (known.key.clone(), known.is_doubtful)).collect();
-    if known.iter().any(|known| !known.is_doubtful) {
-        known.retain(|known| !known.is_doubtful);
-    }
-    let is_exact = |kind: &str| known.iter().any(|known| known.is_just(kind));
-    let is_of =
-        |known: &Known, kind: &str| if is_exact(kind) { known.is_just(kind) } else { known.is_of(kind) };
-    let of = |told: &Told, key: &str| {
-        let fits = |known: &&Known| {
-            known.key == key
-                && is_of(known, &told.kind)
-                && known.is_under(&told.words)
-                && told.shown.reads(known.value)
-        };
-        known.iter().find(fits)
+    known.retain(|known| known.is_under(&condition) && !known.is_wrong);
+    let is_unranked = |known: &Known| {
+        known.names.iter().any(|name| unranked.split([' ', ',']).any(|word| word == name.as_str()))
     };
-    // Two numbers of a trial may read alike: all are of that which has all of them.
+    known.retain(|known| !is_unranked(known));
     let keys: BTreeSet<&str> = known.iter().map(|known| known.key.as_str()).collect();
-    let Some(key) = keys.into_iter().find(|key| told.iter().all(|told| of(told, key).is_some())) else {
-        return reader.holds("best", false, || format!("no number of the trials has all of `{text}`"));
+    let of = |told: &Told, key: &str| {
+        let subject = told.subject.as_deref().unwrap_or_default();
+        let every = known.iter().filter(|known| known.key == key);
+        // Where the sentence names no subject the number is that of some.
+        let subjects: BTreeSet<&[String]> = every.clone().map(|known| &known.names[..]).collect();
+        let mut of = subjects.into_iter().filter_map(|names| {
+            typical(every.clone().filter(|known| known.names == names && known.is_of(subject)))
+        });
+        of.find(|(value, of)| {
+            let in_state =
+                || of.iter().flat_map(|known| &known.in_states).any(|value| told.shown.reads(*value));
+            of.len() == told.pairs && (told.shown.reads(*value) || in_state())
+        })
     };
-    let of_key: Vec<bool> =
-        everything.iter().filter(|(of, _)| of == key).map(|(_, doubtful)| *doubtful).collect();
-    let doubtful = of_key.iter().filter(|doubtful| **doubtful).count();
-    let missing = if doubtful == of_key.len() { 0 } else { doubtful };
-    let printed = left_out.map_or((0, of_key.len()), |of| (of[1].parse().unwrap(), of[2].parse().unwrap()));
-    reader.holds("best", printed == (missing, of_key.len()), || {
-        format!("{missing} of {} results are left out", of_key.len())
-    });
+    let Some(key) = keys.into_iter().find(|key| told.iter().all(|told| of(told, key).is_some())) else {
+        return reader.holds("best", false, || format!("no number under `{condition}` has all of `{text}`"));
+    };
     // Of rates the best is the most.
     let is_rate = key == "median";
-    let best_of = |values: &mut dyn Iterator<Item = f64>| {
-        values.reduce(if is_rate { f64::max } else { f64::min }).unwrap_or(f64::NAN)
-    };
-    let worst_of = |values: &mut dyn Iterator<Item = f64>| {
-        values.reduce(if is_rate { f64::min } else { f64::max }).unwrap_or(f64::NAN)
-    };
+    let of_key = || known.iter().filter(|known| known.key == key);
+    let subjects: BTreeSet<&[String]> = of_key().map(|known| &known.names[..]).collect();
+    let values: Vec<f64> = subjects
+        .into_iter()
+        .filter_map(|names| Some(typical(of_key().filter(|known| known.names == names))?.0))
+        .collect();
+    let [least, most] =
+        [values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(0.0, f64::max)];
     for one in &told {
-        let mut of_kind =
-            known.iter().filter(|known| known.key == key && is_of(known, &one.kind)).map(|known| known.value);
-        let end = if one.is_best { best_of(&mut of_kind) } else { worst_of(&mut of_kind) };
-        // Which kinds are alike is not named.
-        let is_end = one.kind.is_empty() && one.is_best || one.shown.reads(end);
-        reader.holds("best", is_end, || format!("this end of `{}` is {end}", one.kind));
-        let mut all = known.iter().filter(|known| known.key == key).map(|known| known.value);
-        if one.is_first {
-            let best = best_of(&mut all);
-            reader.holds("best", one.shown.reads(best), || format!("the best is {best}"));
+        let Some((_, of)) = of(one, key) else { continue };
+        let in_one_state = known.iter().all(|known| known.in_states.is_empty());
+        if one.end == End::Best && in_one_state {
+            let best = if is_rate { most } else { least };
+            reader.holds("best", one.shown.reads(best), || format!("the best under `{condition}` is {best}"));
         }
-        if let (Some(width), Some(found)) = (&one.width, of(one, key)) {
-            super::trials::width(reader, width, Some(found.value), &found.interval);
+        if let (Some(width), [of], true) = (&one.width, &of[..], in_one_state) {
+            super::trials::width(reader, width, Some(of.value), &of.interval);
         }
     }
 }

@@ -25,7 +25,7 @@ pub const PATTERNS: &[Pattern] = &[
         extremes,
     ),
     held("min {a#} (CPUs {p} and {q}) · max {b#} ns (CPUs {r} and {s}) · {n#} pair{es?}", extremes),
-    held("{k#} of {n#} pair{s?} doubtful: {flags}", in_doubt),
+    held("{k#} of {n#} pair{s?} may be wrong: {flags}", in_doubt),
     held("{n#} pair{s?} not measured: {reason}", not_measured),
     held("{kernel}+pause:", code),
     held("cas:", code),
@@ -55,7 +55,7 @@ pub fn cells(matrix: &Value) -> Vec<(u32, u32, f64)> {
 }
 
 fn is_doubt(flag: &Value) -> bool {
-    Flag::ALL.iter().any(|known| flag == known.name() && known.is_doubt())
+    Flag::ALL.iter().any(|known| flag == known.name() && known.may_be_wrong())
 }
 
 fn doubted(cell: &Value) -> bool {
@@ -166,7 +166,14 @@ fn precision(reader: &mut Reader<'_>, said: &Said<'_>) {
     // A variation is judged by a measure of its own.
     let asked = if matrix(reader)["protocol"] == "one-way" { 0.5 } else { asked };
     reader.is("precision", width, Some(asked), "the precision that was asked for");
-    for cell in list(&matrix(reader)["cells"]).iter().filter(|cell| !doubted(cell)) {
+    let is_wide = |cell: &&Value| {
+        let flags = list(&cell["flags"]);
+        !doubted(cell) && flags.iter().any(|flag| flag == "wide-ci")
+    };
+    let wide = list(&matrix(reader)["cells"]).iter().filter(is_wide).count();
+    let said_wide = said.text("but").split(", ").find_map(|part| part.split_once(" of ")?.0.parse().ok());
+    reader.holds("precision", said_wide.unwrap_or(0) == wide, || format!("{wide} intervals are wider"));
+    for cell in list(&matrix(reader)["cells"]).iter().filter(|cell| !doubted(cell) && !is_wide(cell)) {
         let (Some(point), [Some(low), Some(high)]) =
             (cell["median"].as_f64(), [0, 1].map(|end| cell["ci"][end].as_f64()))
         else {
@@ -349,7 +356,7 @@ fn in_doubt(reader: &mut Reader<'_>, said: &Said<'_>) {
         "count",
         said.number("k"),
         Some(of_pairs().filter(|cell| doubted(cell)).count() as f64),
-        "pairs doubtful",
+        "pairs that may be wrong",
     );
     reader.is("count", said.number("n"), Some(of_pairs().count() as f64), "pairs");
     for part in said.text("flags").split(", ") {

@@ -11,7 +11,7 @@ use coretalk_model::{CpuId, Flag};
 use serde_json::Value;
 
 pub const PATTERNS: &[Pattern] = &[
-    held("Million messages per second; {rest} ±{width%} at 95 % unless !", precision),
+    held("Million messages per second; {rest} ±{width%} at 95 %{wider?}", precision),
     held("{queue}, u64", named),
     held("Cost of a message at capacity {capacity#}: {rest}", costs_at),
     held("Load of each CPU from the measured threads over the run: each column is {step@}, {rest}", load),
@@ -23,8 +23,8 @@ pub const PATTERNS: &[Pattern] = &[
     held("{queue}, {payload}, {relation}: two CPUs against one: {ratios}; {verdicts}.", balance),
     held("Fastest for {payload}, {relation}: {winners}.", most),
     unheld(
-        "By relation, a column for each capacity: median over the pairs, million messages per second; !: at least one pair is \
-         doubtful.",
+        "By relation, a column for each capacity: median over the pairs, million messages per second; !: at least one pair may be \
+         wrong.",
         "a heading",
     ),
     unheld("Not every pair was measured. {rest}", "the document has no verification of pairs"),
@@ -45,7 +45,7 @@ fn has(cell: &Value, flag: &str) -> bool {
 fn doubted(cell: &Value) -> bool {
     list(&cell["flags"])
         .iter()
-        .any(|flag| Flag::ALL.iter().any(|known| flag == known.name() && known.is_doubt()))
+        .any(|flag| Flag::ALL.iter().any(|known| flag == known.name() && known.may_be_wrong()))
 }
 
 /// The rate of a pair; a queue that looks on a shared CPU has none.
@@ -71,7 +71,8 @@ fn precision(reader: &mut Reader<'_>, said: &Said<'_>) {
     let asked =
         asked.and_then(|text| text.trim_end_matches('%').parse().ok()).map_or(0.02, |p: f64| p / 100.0);
     reader.is("precision", said.share("width"), Some(asked), "the precision that was asked for");
-    let width = said.share("width").value;
+    let wider = said.text("wider").to_owned();
+    let (mut wide, mut all) = (Vec::new(), 0);
     for matrix in list(&reader.run.document["matrices"]).iter().filter(|matrix| matrix["probe"] == "queue") {
         for cell in list(&matrix["cells"]).iter().filter(|cell| !doubted(cell) && !has(cell, "shared-spin")) {
             let Some((point, (low, high))) =
@@ -79,12 +80,26 @@ fn precision(reader: &mut Reader<'_>, said: &Said<'_>) {
             else {
                 continue;
             };
-            let half = (high - low) / 2.0 / point;
-            reader.holds("precision", half <= width * 1.02 + 1e-4, || {
-                format!("CPUs {} → {}: ±{half:.4} without a mark", cell["from"], cell["to"])
-            });
+            let half = (high - point).max(point - low) / point;
+            if has(cell, "wide-ci") {
+                wide.push(half);
+            } else {
+                let width = said.share("width").value;
+                reader.holds("precision", half <= width * 1.02 + 1e-4, || {
+                    format!("CPUs {} → {}: ±{half:.4} and not flagged", cell["from"], cell["to"])
+                });
+            }
         }
+        let cells = list(&matrix["cells"]).iter();
+        all += cells.filter(|cell| cell["median"].is_number() && !has(cell, "shared-spin")).count();
     }
+    let expected =
+        if wide.is_empty() { String::new() } else { format!(", {} of {all} up to ±", wide.len()) };
+    reader.holds(
+        "precision",
+        wider.starts_with(&expected) && wider.is_empty() == (wide.is_empty() && !wider.contains('!')),
+        || format!("{} of {all} are wider", wide.len()),
+    );
 }
 
 fn named(reader: &mut Reader<'_>, said: &Said<'_>) {

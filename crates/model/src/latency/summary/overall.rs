@@ -23,8 +23,10 @@ pub struct Overall {
     pub median_ns: Option<f64>,
     /// Every value, rising.
     pub sorted_ns: Vec<f64>,
-    /// Cells with a doubt.
+    /// Cells that may be wrong by more than their interval shows.
     pub doubtful: u64,
+    /// How far the intervals of other cells reach as a share of their value, where that is further than asked for.
+    pub wide: Vec<f64>,
     /// How many cells carry each doubt, most frequent first.
     pub doubts: Vec<(Flag, u64)>,
     /// Cells without a value by reason, most frequent first.
@@ -60,10 +62,13 @@ pub fn overall(map: &LatencyMap) -> Overall {
                     all.max = Some(extreme);
                 }
                 all.sorted_ns.push(ns);
-                let reading = Reading { ns, doubtful: value.flags.has_doubt() };
+                let reading = Reading { ns, doubtful: value.flags.may_be_wrong() };
                 all.doubtful += u64::from(reading.doubtful);
-                for flag in value.flags.iter().filter(|flag| flag.is_doubt()) {
+                for flag in value.flags.iter().filter(|flag| flag.may_be_wrong()) {
                     *doubts.entry(flag).or_default() += 1;
+                }
+                if !reading.doubtful && value.flags.contains(Flag::WideCi) {
+                    all.wide.push(value.latency_ns.reach() / value.latency_ns.point);
                 }
             }
         }

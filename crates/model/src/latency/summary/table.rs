@@ -17,7 +17,7 @@ pub struct Reading {
 pub fn readings(map: &LatencyMap) -> Matrix<Option<Reading>> {
     map.cells.map(|cell| match cell {
         Cell::Measured(value) => {
-            Some(Reading { ns: value.latency_ns.point, doubtful: value.flags.has_doubt() })
+            Some(Reading { ns: value.latency_ns.point, doubtful: value.flags.may_be_wrong() })
         }
         Cell::Missing { .. } => None,
     })

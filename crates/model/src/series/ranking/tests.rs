@@ -1,0 +1,174 @@
+use super::*;
+use crate::quantity::Quantities;
+use crate::series::Parameters;
+use crate::tests::{between, spec};
+use crate::{Flags, Level};
+
+const QUEUE: &[Quantity] = &[Quantity::rate("messages_per_s", "", "messages").displayed().headline(0)];
+const LOCK: &[Quantity] = &[Quantity::time("ns_per_op", "").displayed().headline(0)];
+const DECLARED: &[Parameter] = &[
+    Parameter::new("method", "method").in_ranking(InRanking::Subject {
+        never: &[("per-thread", Unranked::Bound), ("racy", Unranked::WrongAnswer)],
+    }),
+    Parameter::new("queue", "queue").ranked(),
+    Parameter::new("capacity", "capacity").preferring(Preferred::Nearest(1000.0)),
+    Parameter::new("threads", "threads").preferring(Preferred::Most),
+    Parameter::new("gap_ns", "gap").preferring(Preferred::Least),
+    Parameter::new("parent_mib", "parent").in_ranking(InRanking::OfSubject),
+];
+
+fn settings() -> SeriesSettings {
+    SeriesSettings {
+        quantities: Quantities::new([("queue", QUEUE), ("contend", LOCK)]),
+        ..Default::default()
+    }
+}
+
+/// CPUs 0 and 1 are threads of a core; 2 is another core.
+fn topology() -> Topology {
+    crate::tests::topology("0-2", &[(Level::Core, &["0-1", "2"])])
+}
+
+fn trial(probe: &str, parameters: Parameters, cpus: &[u32], [low, point, high]: [f64; 3]) -> TrialResult {
+    let name = if probe == "queue" { "messages_per_s" } else { "ns_per_op" };
+    TrialResult {
+        passes: 24,
+        values: BTreeMap::from([(name.to_owned(), between(point, low, high))]),
+        ..TrialResult::of(spec(probe, parameters, cpus))
+    }
+}
+
+fn queue(name: &str, capacity: f64, cpus: &[u32], value: [f64; 3]) -> TrialResult {
+    trial("queue", Parameters::default().with("queue", name).with("capacity", capacity), cpus, value)
+}
+
+fn lock(name: &str, threads: f64, value: [f64; 3]) -> TrialResult {
+    trial("contend", Parameters::default().with("method", name).with("threads", threads), &[0, 2], value)
+}
+
+fn of(trials: Vec<TrialResult>, check: impl FnOnce(Ranking<'_>)) {
+    let probe = trials[0].spec.probe.clone();
+    let result = SeriesResult { trials, ..SeriesResult::default() };
+    check(ranking(&settings(), &result, &probe, DECLARED, &topology()).unwrap());
+}
+
+fn names<'a>(ranking: &'a Ranking<'_>) -> Vec<&'a str> {
+    ranking.subjects.iter().map(|subject| subject.name.as_str()).collect()
+}
+
+#[test]
+fn only_results_under_one_condition_are_ranked() {
+    // The best value of `slow` is at a capacity and on CPUs where nothing else is as fast.
+    let trials = vec![
+        queue("slow", 10_000.0, &[0, 1], [86e6, 87.7e6, 89e6]),
+        queue("fast", 10_000.0, &[0, 1], [40e6, 41e6, 42e6]),
+        queue("slow", 1_000.0, &[0, 1], [80e6, 81e6, 82e6]),
+        queue("fast", 1_000.0, &[0, 1], [40e6, 41e6, 42e6]),
+        queue("slow", 1_000.0, &[0, 2], [1.7e6, 1.8e6, 1.9e6]),
+        queue("fast", 1_000.0, &[0, 2], [3.3e6, 3.45e6, 3.5e6]),
+        queue("slow", 1.0, &[0, 2], [0.02e6, 0.023e6, 0.03e6]),
+        queue("fast", 1.0, &[0, 2], [3.3e6, 3.45e6, 3.5e6]),
+    ];
+    of(trials, |ranking| {
+        assert_eq!(names(&ranking), ["fast", "slow"]);
+        let capacity: Vec<f64> = ranking
+            .condition
+            .parameters
+            .iter()
+            .map(|(_, value)| match value {
+                Value::Number(number) => *number,
+                Value::Text(text) => panic!("{text}"),
+            })
+            .collect();
+        assert_eq!(capacity, [1_000.0]);
+        assert_eq!(ranking.condition.placement, Some(&[CpuId(0), CpuId(2)][..]));
+        let Verdict::Ordered { worst: 1, .. } = ranking.verdict else { panic!("{:?}", ranking.verdict) };
+    });
+}
+
+#[test]
+fn the_most_threads_come_first_and_bounds_and_wrong_answers_have_no_place() {
+    let trials = vec![
+        lock("parking", 1.0, [600.0, 604.0, 610.0]),
+        lock("std", 1.0, [4.0, 5.0, 6.0]),
+        lock("parking", 4.0, [37.0, 37.8, 38.0]),
+        lock("std", 4.0, [98.0, 98.7, 99.0]),
+        lock("per-thread", 4.0, [0.9, 1.0, 1.1]),
+        lock("racy", 4.0, [1.9, 2.0, 2.1]),
+    ];
+    of(trials, |ranking| {
+        assert_eq!(names(&ranking), ["parking", "std"]);
+        let unranked = [("per-thread", Unranked::Bound), ("racy", Unranked::WrongAnswer)];
+        assert_eq!(ranking.unranked, unranked.map(|(name, reason)| (name.to_owned(), reason)));
+    });
+}
+
+#[test]
+fn alike_means_that_intervals_overlap() {
+    let trials = |wide: f64| {
+        vec![
+            lock("a", 2.0, [9.0, 10.0, 11.0]),
+            lock("b", 2.0, [10.5, 12.0, 13.0]),
+            lock("c", 2.0, [wide, 30.0, 31.0]),
+        ]
+    };
+    of(trials(10.9), |ranking| assert_eq!(ranking.verdict, Verdict::Alike));
+    of(trials(12.5), |ranking| {
+        let expected = Verdict::Ordered { like_best: vec![1], worst: 2, like_worst: vec![1] };
+        assert_eq!(ranking.verdict, expected);
+    });
+    of(vec![lock("a", 2.0, [9.0, 10.0, 11.0])], |ranking| assert_eq!(ranking.verdict, Verdict::Single));
+}
+
+#[test]
+fn a_subject_without_an_interval_is_not_ranked_and_may_keep_the_best_from_being_known() {
+    let few = |point: f64| {
+        let mut trial = lock("few", 2.0, [point; 3]);
+        trial.values.get_mut("ns_per_op").unwrap().confidence = 0.5;
+        vec![lock("a", 2.0, [9.0, 10.0, 11.0]), lock("b", 2.0, [12.0, 13.0, 14.0]), trial]
+    };
+    of(few(20.0), |ranking| {
+        assert_eq!(names(&ranking), ["a", "b"]);
+        assert_eq!(ranking.unranked, [("few".to_owned(), Unranked::TooFewPasses)]);
+        assert!(matches!(ranking.verdict, Verdict::Ordered { worst: 1, .. }), "{:?}", ranking.verdict);
+    });
+    of(few(10.5), |ranking| assert_eq!(ranking.verdict, Verdict::CannotTell(vec!["few".to_owned()])));
+}
+
+#[test]
+fn a_value_that_may_be_wrong_keeps_its_place_and_says_so() {
+    let mut trials = vec![lock("a", 2.0, [9.0, 10.0, 11.0]), lock("b", 2.0, [12.0, 13.0, 14.0])];
+    trials[0].flags = [Flag::Multimodal, Flag::WideCi].into_iter().collect::<Flags>();
+    trials[1].flags.set(Flag::Load);
+    of(trials, |ranking| {
+        let marks: Vec<bool> = ranking.subjects.iter().map(|subject| subject.may_be_wrong).collect();
+        assert_eq!((names(&ranking), marks), (vec!["a", "b"], vec![false, true]));
+    });
+}
+
+#[test]
+fn results_of_different_states_of_the_machine_are_not_compared() {
+    let mut trials = vec![
+        lock("a", 2.0, [9.0, 10.0, 11.0]),
+        lock("b", 2.0, [12.0, 13.0, 14.0]),
+        lock("slow-state", 2.0, [2.0, 3.0, 4.0]),
+    ];
+    for (trial, cas_ns) in trials.iter_mut().zip([28.0, 28.5, 105.0]) {
+        trial.cas_ns = vec![cas_ns];
+    }
+    of(trials, |ranking| {
+        assert_eq!(names(&ranking), ["a", "b"]);
+        assert_eq!(ranking.unranked, [("slow-state".to_owned(), Unranked::OtherState)]);
+    });
+}
+
+#[test]
+fn of_several_pairs_the_typical_one_is_ranked() {
+    let pairs = [[0, 2], [2, 0], [1, 2]];
+    let values = [[9.0, 10.0, 11.0], [19.0, 20.0, 21.0], [29.0, 30.0, 31.0]];
+    let trials = pairs.iter().zip(values).map(|(pair, value)| queue("spsc", 10.0, pair, value)).collect();
+    of(trials, |ranking| {
+        let Ranking { subjects, verdict, .. } = &ranking;
+        assert_eq!((subjects[0].value.point, subjects[0].placements, verdict), (20.0, 3, &Verdict::Single));
+    });
+}
