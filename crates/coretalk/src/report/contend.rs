@@ -20,7 +20,7 @@ const MOST_WRONG: usize = 4;
 pub(super) fn blocks(probe: &dyn SeriesProbe, result: &SeriesResult) -> Vec<Block<'static>> {
     let mut blocks = vec![Block::Prose(
         "ns per operation and thread: wall time × threads / operations. s: threads share CPUs and poll instead of \
-         sleeping, which measures time slices; !: doubtful."
+         sleeping, which measures time slices; !: may be wrong."
             .to_owned(),
     )];
     for table in &tables(result) {

@@ -77,7 +77,7 @@ fn spread(map: &Map) -> Option<String> {
     let doubtful = (0..columns.median.len()).filter(|&cell| columns.doubtful(cell)).count();
     let missing = columns.missing();
     let mut words = vec![count(columns.measured() as u64, "pair")];
-    words.extend((doubtful > 0).then(|| format!("{} doubtful (!)", grouped(doubtful as i64))));
+    words.extend((doubtful > 0).then(|| format!("{} may be wrong (!)", grouped(doubtful as i64))));
     words.extend((missing > 0).then(|| format!("{} not measured (hatched)", grouped(missing as i64))));
     (!columns.median.is_empty()).then(|| words.join(" · "))
 }

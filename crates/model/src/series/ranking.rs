@@ -377,7 +377,7 @@ impl<'p> Plan<'p> {
                 _ => f64::INFINITY,
             }
         };
-        [place].into_iter().chain(self.conditions().map(parameter)).collect()
+        self.conditions().map(parameter).chain([place]).collect()
     }
 
     fn condition<'a>(&self, trial: &'a TrialResult) -> Condition<'a> {

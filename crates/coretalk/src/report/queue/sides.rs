@@ -27,7 +27,7 @@ pub(in crate::report) fn blocks(grids: Vec<SideGrid<'_>>) -> Vec<Block<'_>> {
         blocks.push(Block::Prose(
             "Million messages per second by numbers of producers and consumers. Fair: messages of the one that had fewest \
              ÷ an equal share (1: all had as many). Where there is room: share of the one that had most, and of each of up to \
-             eight (JSON has all). Each is a median over passes by itself, so that shares need not add up. s: threads share CPUs and poll instead of sleeping, which measures time slices; !: doubtful."
+             eight (JSON has all). Each is a median over passes by itself, so that shares need not add up. s: threads share CPUs and poll instead of sleeping, which measures time slices; !: may be wrong."
                 .to_owned(),
         ));
     }

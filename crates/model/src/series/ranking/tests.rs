@@ -42,8 +42,10 @@ fn queue(name: &str, capacity: f64, cpus: &[u32], value: [f64; 3]) -> TrialResul
     trial("queue", Parameters::default().with("queue", name).with("capacity", capacity), cpus, value)
 }
 
+/// Threads beyond the second take CPUs that are no pair.
 fn lock(name: &str, threads: f64, value: [f64; 3]) -> TrialResult {
-    trial("contend", Parameters::default().with("method", name).with("threads", threads), &[0, 2], value)
+    let cpus: &[u32] = if threads > 2.0 { &[0, 2, 1, 0] } else { &[0, 2] };
+    trial("contend", Parameters::default().with("method", name).with("threads", threads), cpus, value)
 }
 
 fn of(trials: Vec<TrialResult>, check: impl FnOnce(Ranking<'_>)) {
