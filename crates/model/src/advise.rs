@@ -35,7 +35,7 @@ pub struct Advice {
     /// Whether every placement was looked at.
     pub optimal: bool,
     /// No placement is better by more than this share of `mean`, while every cell lies in its interval; `None` where
-    /// nobody talks.
+    /// nobody talks, and where the bounds are so wide that it says nothing.
     pub slack: Option<f64>,
     /// What usual placements cost: `system-order`, `compact`, `spread`, and the mean over all, `anywhere`.
     pub baselines: Vec<Baseline>,
@@ -79,6 +79,8 @@ impl Baseline {
 
 /// A lower bound of an excess that is more than what rounding makes.
 const SHOWN: f64 = 1e-6;
+/// "By no more than" a larger share is no statement.
+const MOST_SLACK: f64 = 0.3;
 /// Changes to look at for each start, and for the proof: together well below a second.
 const EFFORT: u64 = 20_000_000;
 const EFFORT_OF_PROOF: u64 = 40_000_000;
@@ -124,6 +126,7 @@ pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
     let pairs = graph.edges().map(|(a, b, _)| distances.ns(best[a] as usize, best[b] as usize));
     let worst = pairs.reduce(f64::max);
     let slack = mean.zip(least).map(|(mean, least)| slack(graph, distances, &mean, optimal.then_some(least)));
+    let slack = slack.filter(|slack| *slack <= MOST_SLACK);
     let ground = match traffic {
         Some(_) if baselines.iter().any(Baseline::is_worse) => Ground::Latency,
         None if distances.has_groups() && n < distances.len() => Ground::Structure,

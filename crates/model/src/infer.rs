@@ -40,6 +40,8 @@ use tree::Tree;
 const UNIFORM: f64 = 0.06;
 /// Where more than one of so many pairs lie apart from the others, all are not alike: cores of several kinds.
 const MOST_UNLIKE: usize = 10;
+/// Two values of a coarse clock differ where this many steps lie between them: each may be one of two.
+const STEPS_APART: f64 = 1.5;
 /// Fewer CPUs than this make no mesh that could be told from anything else: ten pairs or fewer.
 const LEAST_OF_A_MESH: usize = 6;
 
@@ -61,8 +63,18 @@ const LEAST_OF_A_MESH: usize = 6;
 /// # Errors
 /// [`InferError`]: too few CPUs or values, or a value that no measurement gives.
 pub fn infer(observed: &Matrix<Option<Observation>>) -> Result<Structure, InferError> {
+    infer_of_step(observed, 0.0)
+}
+
+/// The same of values that a clock with this step has shown, in their unit: groups that are one step nearer inside than
+/// on their shortest way out are what the clock has made, and no level.
+///
+/// # Errors
+/// As [`infer`].
+pub fn infer_of_step(observed: &Matrix<Option<Observation>>, step: f64) -> Result<Structure, InferError> {
     let distances = Distances::new(observed)?;
-    let found = Found::of(&distances);
+    let mut found = Found::of(&distances);
+    found.drop_steps(step, &distances);
     let blocks = Blocks::fit(&found.proposed, &distances);
     let suspects = suspects::suspects(&found.proposed, &blocks, &distances);
     Ok(Structure {
@@ -125,6 +137,19 @@ impl Found {
         let mut found = Found { proposed, levels, hints };
         found.take(&clear::candidates(&tree, distances), distances);
         found
+    }
+
+    /// Drops levels that no more than a step of the clock sets apart, and those whose pairs all read 0, which is no
+    /// latency.
+    fn drop_steps(&mut self, step: f64, distances: &Distances) {
+        let is_step = |level: &InferredLevel| {
+            let apart = level.across.zip(level.inside).map(|(across, inside)| across - inside.point);
+            level.inside.is_none() || step > 0.0 && apart.is_some_and(|apart| apart < STEPS_APART * step)
+        };
+        while let Some(at) = described(&self.levels, distances).iter().position(is_step) {
+            let dropped = self.levels.remove(at);
+            self.proposed.retain(|level| level.groups() != dropped.groups());
+        }
     }
 
     /// What the whole matrix says stands above what sizes suggest.

@@ -9,8 +9,8 @@ mod finding;
 
 pub use finding::{Doubt, Kind};
 
-use crate::formats::ImportedMatrix;
-use crate::infer::{Observation, Structure, Suspect, infer};
+use crate::formats::{ImportedMatrix, Printed};
+use crate::infer::{Observation, Structure, Suspect, infer, infer_of_step};
 use crate::stats::{median, median_of_sorted};
 use crate::{CpuId, Matrix};
 
@@ -29,16 +29,39 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
         return doubts;
     }
     // What `topology` says of the same numbers.
-    let structure = infer(&imported.matrix.map(|cell| cell.map(Observation::bare))).ok();
-    let step = comb::step(&view.sorted, imported.printed);
+    let observed = imported.matrix.map(|cell| cell.map(Observation::bare));
+    let plain = infer(&observed).ok();
+    let step = step_beside(plain.as_ref(), &view.sorted, imported.printed);
+    let structure = step.map_or(plain, |step| infer_of_step(&observed, step).ok());
     doubts.extend(step.map(|step| Doubt::ClockComb { step, least: view.sorted[0] }));
     doubts.extend(checks::homes(&view));
     doubts.extend(checks::directions(&view, imported.printed));
     doubts.extend(checks::unpinned(&view, structure.as_ref()));
     doubts.extend(checks::first_cpu(&view, step));
-    doubts.extend(checks::odd_cpus(&view));
+    doubts.extend(checks::odd_cpus(&view, structure.as_ref()));
+    doubts.extend(checks::copied(&view));
     doubts.extend(structure.as_ref().and_then(unfit));
     doubts
+}
+
+/// The step of the clock behind the values of a matrix, in its unit; `None` where they show none. What [`lint`] reports,
+/// without the other checks.
+pub fn clock_step(imported: &ImportedMatrix) -> Option<f64> {
+    let structure = infer(&imported.matrix.map(|cell| cell.map(Observation::bare))).ok();
+    step_beside(structure.as_ref(), &View::new(imported).sorted, imported.printed)
+}
+
+/// The step that doubts name; `None` where they name none.
+pub fn step_of(doubts: &[Doubt]) -> Option<f64> {
+    doubts.iter().find_map(|doubt| match doubt {
+        Doubt::ClockComb { step, .. } => Some(*step),
+        _ => None,
+    })
+}
+
+/// The step of values that show this structure, each level of which may be a multiple by nature.
+fn step_beside(structure: Option<&Structure>, values: &[f64], printed: Printed) -> Option<f64> {
+    comb::step(values, printed, structure.map_or(0, |structure| structure.levels.len()) + 1)
 }
 
 /// Pairs that the inference could not fit in.

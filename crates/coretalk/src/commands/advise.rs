@@ -21,7 +21,7 @@ use coretalk_model::advise::{
 };
 use coretalk_model::infer::{Findings, InferError, InferredLevel, Refusal, Standing};
 use coretalk_model::latency::Execution;
-use coretalk_model::lint::Doubt;
+use coretalk_model::lint::{Doubt, step_of};
 use coretalk_model::topology::Domain;
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 use known::Known;
@@ -126,11 +126,15 @@ fn advised(
 ) -> Result<(AdviceView, Provable), Failure> {
     let ids: CpuSet = known.observed.cpus().iter().copied().collect();
     let reported = known.reported.clone().unwrap_or_else(|| Topology::flat(ids.clone()));
-    let findings = Findings::of_matrix(&known.observed, &reported).tested(&known.execution);
-    let reported = with_cores_found(reported, &findings);
+    let findings = Findings::of_stepped_matrix(&known.observed, &reported, step_of(&known.doubts))
+        .tested(&known.execution);
+    let is_told = args.reported.is_some() && !reported.level(Level::Core).is_empty();
+    let cores = cores_shown(&reported, &findings, known.reported.is_none());
+    let may_be_cores = cores.is_some_and(|level| level.execution.is_none());
+    let reported = with_cores(reported, cores);
     let has_cores = reported.level(Level::Core).iter().any(|core| core.cpus.len() > 1);
     let sharing = asked_sharing.unwrap_or_default();
-    if asked_sharing.is_some() && known.reported.is_none() {
+    if asked_sharing.is_some() && known.reported.is_none() && !has_cores {
         let option = if args.sharing.is_some() { "--sharing" } else { "--smt" };
         return Err(Failure::Usage(format!(
             "{option} has no effect here: the file does not show which CPUs share a core; add --reported FILE.xml (hwloc), or choose CPUs with --cpus"
@@ -209,13 +213,27 @@ fn advised(
         return Ok((view, NOTHING_ADVISED));
     }
     let advice = advise(graph, &distances, global.seed.unwrap_or(0));
-    view.remarks = remarks(&advice.cpus, &distances, &findings, &reported, has_cores, sharing);
+    view.remarks = remarks(
+        &advice.cpus,
+        &distances,
+        &findings,
+        &reported,
+        !may_be_cores && (has_cores || is_told),
+        sharing,
+    );
     if !left_out.is_empty() {
-        view.remarks.push(format!(
-            "SMT siblings ({}) are left out: there are enough cores, and two threads of one core compute at about half \
-             speed; --smt all includes them",
-            left_out.named()
-        ));
+        let left_out = left_out.named();
+        view.remarks.push(if may_be_cores {
+            format!(
+                "one CPU of each of the closest pairs is used, and {left_out} are left out: they may be SMT siblings, where \
+                 each thread computes at about half speed; latency alone cannot tell; --sharing allowed includes them"
+            )
+        } else {
+            format!(
+                "SMT siblings ({left_out}) are left out: there are enough cores, and two threads of one core compute at \
+                 about half speed; --smt all includes them"
+            )
+        });
     }
     view.remarks.extend(doubts_in_words(&known.doubts, known.unit));
     view.remarks.extend(noise.map(Noise::remark));
@@ -249,30 +267,31 @@ fn groups(findings: &Findings, reported: &Topology) -> Vec<Vec<CpuSet>> {
     }
 }
 
-/// A structure with the cores that work of their threads has shown, where the system reports none with several threads:
-/// a guest is told what its host made up.
-fn with_cores_found(reported: Topology, findings: &Findings) -> Topology {
-    let finest = findings.structure.as_ref().ok().and_then(|structure| structure.levels.first());
-    let Some(smt) = finest.filter(|level| level.execution == Some(Execution::Shared)) else {
-        return reported;
-    };
-    if reported.level(Level::Core).iter().any(|core| core.cpus.len() > 1) {
-        return reported;
-    }
+/// The level whose groups are taken for cores where no core with several threads is reported: one that work of their
+/// threads has shown, since a guest is told what its host made up; of a file that says nothing of cores also one of pairs,
+/// because two threads on one core cost more than two cores do.
+fn cores_shown<'a>(
+    reported: &Topology,
+    findings: &'a Findings,
+    is_silent: bool,
+) -> Option<&'a InferredLevel> {
+    let finest = findings.structure.as_ref().ok().and_then(|structure| structure.levels.first())?;
+    let may_be =
+        is_silent && finest.execution.is_none() && finest.groups.iter().all(|group| group.len() == 2);
+    let is_shown = finest.execution == Some(Execution::Shared) || may_be;
+    let is_reported = reported.level(Level::Core).iter().any(|core| core.cpus.len() > 1);
+    (is_shown && !is_reported).then_some(finest)
+}
+
+/// A structure with these groups as its cores.
+fn with_cores(reported: Topology, cores: Option<&InferredLevel>) -> Topology {
+    let Some(cores) = cores else { return reported };
     let others = reported.domains().iter().filter(|domain| domain.level != Level::Core).cloned();
     let cores =
-        smt.groups.iter().map(|group| Domain { level: Level::Core, cpus: group.clone(), os_id: None });
+        cores.groups.iter().map(|group| Domain { level: Level::Core, cpus: group.clone(), os_id: None });
     let class = |cpu| Some((cpu, reported.class_of(cpu)?.clone()));
     let classes = reported.cpus().iter().filter_map(class).collect();
     Topology::new(reported.cpus().clone(), others.chain(cores).collect(), classes)
-}
-
-/// The step on whose multiples the values of a file lie.
-fn step_of(doubts: &[Doubt]) -> Option<f64> {
-    doubts.iter().find_map(|doubt| match doubt {
-        Doubt::ClockComb { step, .. } => Some(*step),
-        _ => None,
-    })
 }
 
 /// What `lint` would say of the file, as far as it touches a placement.
@@ -304,7 +323,7 @@ fn remarks(
     distances: &CpuDistances,
     findings: &Findings,
     reported: &Topology,
-    has_cores: bool,
+    knows_cores: bool,
     sharing: Sharing,
 ) -> Vec<String> {
     let mut remarks = Vec::new();
@@ -316,7 +335,7 @@ fn remarks(
             distances.filled()
         ));
     }
-    let shared = reported.level(Level::Core).iter().any(|core| both(&core.cpus));
+    let shared = knows_cores && reported.level(Level::Core).iter().any(|core| both(&core.cpus));
     if shared && sharing != Sharing::Allowed {
         remarks.push(
             "there are more threads than cores: threads that share a core compute at about half speed".into(),
@@ -331,7 +350,7 @@ fn remarks(
     let untested = |level: &&InferredLevel| level.execution != Some(Execution::Apart);
     let siblings = pairs
         .filter(untested)
-        .filter(|level| !has_cores && level.groups.iter().all(|group| group.len() == 2));
+        .filter(|level| !knows_cores && level.groups.iter().all(|group| group.len() == 2));
     if siblings.is_some_and(|level| level.groups.iter().any(both)) {
         remarks.push(
             "some of the closest pairs may be SMT siblings, where each thread computes at about half speed; latency alone cannot tell"

@@ -13,8 +13,8 @@ use crate::store::StoreError;
 use coretalk_model::formats::{is_xml, read_hwloc, read_matrices};
 use coretalk_model::infer::{Findings, Observation, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
-use coretalk_model::lint::{Doubt, lint};
-use coretalk_model::{CpuId, Environment, Matrix, Topology};
+use coretalk_model::lint::{Doubt, lint, step_of};
+use coretalk_model::{CpuId, CpuSet, Environment, Matrix, Topology};
 use std::path::Path;
 
 /// Repetitions of the inference, each with every value moved within its interval.
@@ -159,7 +159,8 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
     let doubts = lint(&imported);
     let observed = imported.matrix.map(|cell| cell.map(Observation::bare));
     let nothing = Topology::flat(cpus.iter().copied().collect());
-    let findings = Findings::of_matrix(&observed, reported.as_ref().unwrap_or(&nothing));
+    let reported_or_nothing = reported.as_ref().unwrap_or(&nothing);
+    let findings = Findings::of_stepped_matrix(&observed, reported_or_nothing, step_of(&doubts));
     Ok(StructureInput {
         title: Some(format!("{shown} · {} · {} CPUs · {unit}", imported.format, cpus.len())),
         reported,
@@ -168,6 +169,20 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
         findings: Some(graded(findings, &observed)),
         doubts,
         ..StructureInput::default()
+    })
+}
+
+/// That a file and the report beside it are of different CPUs: what agrees may be of two machines.
+fn of_other_cpus(input: &StructureInput) -> Option<String> {
+    let (reported, _) = input.reported.as_ref().zip(input.title.as_ref())?;
+    let cpus: CpuSet = input.cpus.iter().copied().collect();
+    (*reported.cpus() != cpus).then(|| {
+        format!(
+            "the report is of {}, the latencies are of {}: what agrees does so for the CPUs of both, and only if both \
+             are of one machine",
+            reported.cpus().named(),
+            cpus.named()
+        )
     })
 }
 
@@ -191,6 +206,7 @@ fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
     if let Some(findings) = &input.findings {
         blocks.extend(report::structure::blocks(findings, input.unit));
     }
+    blocks.extend(of_other_cpus(input).map(Block::Doubt));
     blocks.extend(report::lint::remarks(&input.doubts, input.unit));
     blocks.extend(input.note.as_ref().map(|note| Block::Prose(format!("No groups from latencies: {note}."))));
     blocks.extend(report::execution::sentences(&input.execution, input.reported.as_ref()));

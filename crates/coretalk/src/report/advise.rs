@@ -153,7 +153,10 @@ fn against(baseline: &Baseline, advice: &Advice) -> String {
 }
 
 fn certainty(advice: &Advice) -> String {
-    let Some(slack) = advice.slack else { return String::new() };
+    let Some(slack) = advice.slack else {
+        return "How much better another placement could be is not known: the bounds are too wide."
+            .to_owned();
+    };
     let how = if advice.optimal {
         "all placements were compared; the margin is the uncertainty of the values"
     } else {

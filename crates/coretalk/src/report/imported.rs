@@ -8,7 +8,7 @@ use coretalk_model::compare::Side;
 use coretalk_model::compare::of_import;
 use coretalk_model::formats::{ImportedMatrix, Spread};
 use coretalk_model::infer::{Findings, Observation};
-use coretalk_model::lint::lint as doubts_of;
+use coretalk_model::lint::{clock_step, lint as doubts_of};
 use coretalk_model::topology::Domain;
 use coretalk_model::{Level, Topology};
 use std::collections::BTreeMap;
@@ -29,7 +29,8 @@ impl ImportedFile {
         let cpus = matrices.iter().flat_map(|imported| imported.matrix.cpus().iter().copied()).collect();
         let topology = Topology::flat(cpus);
         let findings = matrices.first().map(|first| {
-            Findings::of_matrix(&first.matrix.map(|cell| cell.map(Observation::bare)), &topology)
+            let observed = first.matrix.map(|cell| cell.map(Observation::bare));
+            Findings::of_stepped_matrix(&observed, &topology, clock_step(first))
         });
         let groups = findings.as_ref().map_or_else(|| topology.clone(), |known| grouped(known, &topology));
         ImportedFile { name, matrices, topology, groups, findings }

@@ -109,6 +109,11 @@ pub(super) fn words(doubt: &Doubt, unit: &str) -> String {
             ns(*value),
             ns(*usual)
         ),
+        Doubt::Copied { cells, of } => format!(
+            "{}: digit by digit the values of {}: copied, not measured; measure again",
+            pairs(cells),
+            pairs(of)
+        ),
         Doubt::Unfit { cells, has_groups } => {
             let [a, b] = cells[0].pair;
             format!(

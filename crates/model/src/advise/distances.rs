@@ -26,6 +26,8 @@ pub struct CpuDistances {
 const NEAR: usize = 16;
 /// A cell without an interval is trusted at most so far: two careful runs of one machine differ by 1.5 % across reboots.
 const LEAST_WIDTH: f64 = 0.03;
+/// The scatter of fewer cells between the same groups is that of their level.
+const LEAST_CELLS: usize = 6;
 /// No interval reaches down to zero.
 const MOST_WIDTH: f64 = 0.9;
 /// Half a 95 % interval, in deviations.
@@ -98,17 +100,32 @@ impl CpuDistances {
                 .rev()
                 .find(|&level| distances.group_of(level, a) == distances.group_of(level, b))
         };
-        let mut bare: BTreeMap<Option<usize>, Vec<f64>> = BTreeMap::new();
+        // Between which groups of the next finer level a cell lies: groups of one level may be far apart and near.
+        let block = |distances: &CpuDistances, a: usize, b: usize| {
+            let depth = depth(distances, a, b);
+            let level = depth.map_or(0, |depth| (depth + 1).min(distances.levels.len().saturating_sub(1)));
+            let groups = [a, b].map(|cpu| distances.group_of.get(level).map_or(0, |of| of[cpu]));
+            (depth, groups[0].max(groups[1]), groups[0].min(groups[1]))
+        };
+        let mut bare: BTreeMap<(Option<usize>, u32, u32), Vec<f64>> = BTreeMap::new();
         for a in 0..n {
             for b in 0..a {
                 if seen(distances.cpus[a], distances.cpus[b]).is_some_and(|cell| cell.half_width <= 0.0) {
-                    bare.entry(depth(&distances, a, b)).or_default().push(distances.ns(a, b).ln());
+                    bare.entry(block(&distances, a, b)).or_default().push(distances.ns(a, b).ln());
                 }
             }
         }
-        let scatter: BTreeMap<Option<usize>, f64> = bare
-            .into_iter()
-            .map(|(level, logs)| (level, REACH * mad(&logs, MadScale::Normal).unwrap_or(0.0)))
+        let mut by_level: BTreeMap<Option<usize>, Vec<f64>> = BTreeMap::new();
+        for ((level, ..), logs) in &bare {
+            by_level.entry(*level).or_default().extend(logs);
+        }
+        let scatter_of = |logs: &[f64]| REACH * mad(logs, MadScale::Normal).unwrap_or(0.0);
+        let of_level: BTreeMap<Option<usize>, f64> =
+            by_level.iter().map(|(level, logs)| (*level, scatter_of(logs))).collect();
+        let of_block: BTreeMap<(Option<usize>, u32, u32), f64> = bare
+            .iter()
+            .filter(|(_, logs)| logs.len() >= LEAST_CELLS)
+            .map(|(block, logs)| (*block, scatter_of(logs)))
             .collect();
         for a in 0..n {
             for b in 0..a {
@@ -116,7 +133,9 @@ impl CpuDistances {
                 let width = if cell.half_width > 0.0 {
                     cell.half_width
                 } else {
-                    scatter.get(&depth(&distances, a, b)).copied().unwrap_or(0.0).max(LEAST_WIDTH)
+                    let block = block(&distances, a, b);
+                    let scatter = of_block.get(&block).or_else(|| of_level.get(&block.0));
+                    scatter.copied().unwrap_or(0.0).max(LEAST_WIDTH)
                 };
                 let width = width.min(MOST_WIDTH);
                 let ends = [cell.value * (1.0 - width), cell.value * (1.0 + width)];
@@ -335,6 +354,20 @@ mod tests {
         assert!((width(0, 1) - 0.1).abs() < 1e-9, "what has an interval keeps it");
         assert!((width(0, 2) - LEAST_WIDTH).abs() < 1e-9, "alike cells are trusted most");
         assert!(width(0, 4) > 2.0 * LEAST_WIDTH, "scattered ones less: {}", width(0, 4));
+    }
+
+    #[test]
+    fn groups_that_lie_apart_are_no_scatter() {
+        // Cores of four threads; their distance depends on which cores they are, and on nothing else.
+        let cpus: Vec<CpuId> = (0..32).map(CpuId).collect();
+        let cores = (0..8).map(|core| (4 * core..4 * core + 4).map(CpuId).collect()).collect::<Vec<CpuSet>>();
+        let observed = Matrix::symmetric(cpus.clone(), |a, b| {
+            let (a, b) = (a / 4, b / 4);
+            Some(Observation::bare(if a == b { 41.0 } else { 150.0 + 40.0 * ((a * 3 + b * 5) % 7) as f64 }))
+        });
+        let distances = CpuDistances::of_observations(cpus, &observed, &[cores]);
+        let width = |a, b| (distances.high(a, b) - distances.low(a, b)) / 2.0 / distances.ns(a, b);
+        assert!((width(0, 4) - LEAST_WIDTH).abs() < 1e-9 && (width(0, 1) - LEAST_WIDTH).abs() < 1e-9);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::environment::Virtualization;
 use crate::formats::{ImportedMatrix, Printed, Unit};
 use crate::latency::summary::counts_total;
 use crate::latency::{Cell, Counts, HomeSetting, LatencyMap, LatencyResult, LatencySettings, TailSeries};
-use crate::lint::comb;
+use crate::lint::clock_step;
 use crate::quantity::Better;
 use crate::stats::{Estimate, median_ranks};
 use crate::{Environment, Protocol, Topology};
@@ -221,10 +221,9 @@ fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
             readings.insert(ReadingKey::unordered(cpus[row], cpus[column]), reading);
         }
     }
-    let values: Vec<f64> = readings.values().map(|reading| reading.value.point).collect();
     let lattice = match imported.printed {
         Printed::WholeNumbers => 1.0,
-        Printed::Decimals => comb::step(&values, imported.printed).unwrap_or(0.0),
+        Printed::Decimals => clock_step(imported).unwrap_or(0.0),
     };
     let name = match (value(imported, "protocol"), &imported.title) {
         (Some(protocol), _) => format!("latency {protocol}"),

@@ -96,6 +96,9 @@ pub enum Problem {
     /// `inf`, or a number beyond what can be held.
     #[error("the latency is infinite; measure this pair again or leave the cell empty")]
     Infinite,
+    /// A number that is smaller or larger than any latency.
+    #[error("no latency can be {value:e}; measure this pair again or leave the cell empty")]
+    Impossible { value: f64 },
     /// A row that is longer or shorter than the others.
     #[error("this row has {cells} cells, expected {expected}; every CPU needs one row and one column")]
     Ragged { cells: usize, expected: usize },

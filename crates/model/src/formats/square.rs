@@ -2,6 +2,7 @@
 
 use super::field::{CpuLabels, Number};
 use super::{FormatId, ImportedMatrix, Labels, Printed, Problem, Unit, Warning};
+use crate::time::is_measurable;
 use crate::{CpuId, Matrix};
 
 /// The ratio of the two directions of a typical pair above which a matrix is called asymmetric. Where both
@@ -49,7 +50,7 @@ impl Square {
     /// Sets a cell; what stands on the diagonal is no latency and is dropped.
     ///
     /// # Errors
-    /// [`Problem::Negative`] and [`Problem::Infinite`].
+    /// [`Problem::Negative`], [`Problem::Infinite`] and [`Problem::Impossible`].
     pub(super) fn set(&mut self, row: usize, column: usize, number: Option<Number>) -> Result<(), Problem> {
         let Some(Number { value, printed }) = number.filter(|_| row != column) else { return Ok(()) };
         if value.is_infinite() {
@@ -57,6 +58,9 @@ impl Square {
         }
         if value < 0.0 {
             return Err(Problem::Negative { value });
+        }
+        if !is_measurable(value) {
+            return Err(Problem::Impossible { value });
         }
         if printed == Printed::Decimals {
             self.printed = Printed::Decimals;

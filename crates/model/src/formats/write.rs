@@ -7,6 +7,7 @@ use super::document::Document;
 use super::import_error::excerpt;
 use super::square::Shape;
 use super::{FormatId, ImportError, ImportedMatrix, Labels, Problem, Unit};
+use crate::time::is_measurable;
 use crate::{CpuId, Matrix};
 use std::fmt::Write as _;
 
@@ -14,7 +15,7 @@ use std::fmt::Write as _;
 const MAGIC: &str = "# coretalk matrix:";
 
 /// Prints a matrix with its metadata, one `# key: value` line each. Cells that are `None`, and the diagonal, are
-/// empty; a value that is no latency (negative or not finite) is unknown and empty too.
+/// empty; a value that is no latency (see [`is_measurable`]) is unknown and empty too.
 ///
 /// ```
 /// # use coretalk_model::{CpuId, Matrix, formats::{Unit, write_csv}};
@@ -90,7 +91,7 @@ fn square<K: AsRef<str>, V: AsRef<str>>(
 fn latency(matrix: &Matrix<Option<f64>>, row: usize, column: usize) -> Option<f64> {
     let cell = matrix.get(row, column).copied().flatten();
     // Adding zero turns -0 into 0.
-    cell.filter(|value| row != column && value.is_finite() && *value >= 0.0).map(|value| value + 0.0)
+    cell.filter(|value| row != column && is_measurable(*value)).map(|value| value + 0.0)
 }
 
 /// Whether a file is one of ours.

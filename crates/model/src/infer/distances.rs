@@ -3,6 +3,7 @@
 use super::{InferError, Observation};
 use crate::stats::elementary::ln;
 use crate::stats::{median, median_in_place};
+use crate::time::is_measurable;
 use crate::{CpuId, Matrix};
 
 /// Rows are compared over at most so many columns: a matrix of 1,024 CPUs with holes everywhere would cost 10⁹ steps.
@@ -184,7 +185,7 @@ pub(super) fn pairs(cpus: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_
 fn refuse_impossible(observed: &Matrix<Option<Observation>>) -> Result<(), InferError> {
     for (row, column, cell) in observed.iter().filter(|(row, column, _)| row != column) {
         if let Some(seen) = cell
-            && (!seen.value.is_finite() || seen.value < 0.0)
+            && !is_measurable(seen.value)
         {
             let [from, to] = [row, column].map(|position| observed.cpus()[position]);
             return Err(InferError::Impossible { from, to, value: seen.value });

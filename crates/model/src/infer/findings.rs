@@ -1,8 +1,8 @@
 //! [`Findings`]: what can be said about the structure of a machine, or why nothing can.
 
 use super::{
-    Agreement, InferError, LoneGroup, Observation, Standing, Structure, agreement, infer, observations,
-    repeatability,
+    Agreement, InferError, LoneGroup, Observation, Standing, Structure, agreement, infer_of_step,
+    observations, repeatability,
 };
 use crate::latency::execution::{Execution, Reason, verdicts};
 use crate::latency::{ExecutionTest, LatencyResult, StateWatch};
@@ -71,7 +71,16 @@ impl Findings {
 
     /// Of a matrix.
     pub fn of_matrix(observed: &Matrix<Option<Observation>>, reported: &Topology) -> Findings {
-        match infer(observed) {
+        Findings::of_stepped_matrix(observed, reported, None)
+    }
+
+    /// Of a matrix whose values lie on multiples of a step, in their unit, where there is one.
+    pub fn of_stepped_matrix(
+        observed: &Matrix<Option<Observation>>,
+        reported: &Topology,
+        step: Option<f64>,
+    ) -> Findings {
+        match infer_of_step(observed, step.unwrap_or(0.0)) {
             Ok(structure) => {
                 let agreement = agreement(reported, &structure, observed);
                 Findings { structure: Ok(structure), agreement }
@@ -149,6 +158,7 @@ pub fn name_levels(structure: &mut Structure, tests: &[ExecutionTest]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::infer;
     use super::*;
     use crate::latency::WatchedState;
     use crate::latency::execution::ExecutionPass;

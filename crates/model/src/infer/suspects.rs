@@ -120,7 +120,7 @@ named! {
         Outlier = "outlier",
         /// Its CPUs were left over where nearly all groups have one size: a disturbed cell may hide their group.
         Leftover = "leftover",
-        /// It has no value.
+        /// It has no value, or a 0, which is none.
         Missing = "missing",
         /// CPU 0 and its nearest, slower than the other groups: in 7 of 46 published matrices with threads this pair reads 26 to 92 % above the others.
         FirstCpu = "first-cpu",
@@ -145,7 +145,7 @@ pub(super) fn suspects(levels: &[Partition], blocks: &Blocks, distances: &Distan
     let mut doubts: BTreeMap<(usize, usize), Doubt> = BTreeMap::new();
     for high in 0..n {
         for low in 0..high {
-            if !distances.is_known(low, high) {
+            if !distances.is_above_floor(low, high) {
                 doubts.insert((low, high), Doubt::Missing);
             } else if blocks.residual(levels, distances, low, high) > OUTLIER {
                 doubts.insert((low, high), Doubt::Outlier);

@@ -60,6 +60,18 @@ fn a_clock_that_read_only_zero_says_nothing() {
 }
 
 #[test]
+fn zeros_make_no_groups_and_are_missing() {
+    let zero = |row: usize, column: usize| [(2, 1), (4, 0), (5, 3), (7, 6)].contains(&(row, column));
+    let seen = matrix(8, |row, column| {
+        Some(if zero(row, column) { 0.0 } else { 25.0 + ((row + column) % 3) as f64 })
+    });
+    let structure = infer(&seen).unwrap();
+    assert_eq!(structure.levels, []);
+    assert_eq!(structure.suspects.len(), 4, "{:?}", structure.suspects);
+    assert!(structure.suspects.iter().all(|zero| zero.doubt == Doubt::Missing && zero.ratio.is_none()));
+}
+
+#[test]
 fn a_cpu_without_values_is_left_out_and_named() {
     let structure = infer(&matrix(9, |row, column| (row < 8).then(|| desktop(row, column)))).unwrap();
     assert_eq!(structure.left_out, [CpuId(8)]);

@@ -1,5 +1,5 @@
 //! Checks of cells that cannot be: 0, faster than any hardware, far beyond all others, or not there; of two directions of a
-//! pair that differ, where a round trip has none; of halves of a machine; of odd CPUs; and of threads that were not pinned:
+//! pair that differ, where a round trip has none; of halves of a machine; of odd CPUs; of copies; and of threads that were not pinned:
 //! there the cell says which names the threads had, not where they were. Where threads stay, a CPU's row resembles that of
 //! its neighbours, and whoever is near to two CPUs finds those near to each other. Where the scheduler moves them, neither
 //! holds.
@@ -10,6 +10,7 @@ use crate::CpuId;
 use crate::formats::{Printed, Unit};
 use crate::infer::{Shape, Structure};
 use crate::stats::{MadScale, mad, mean, median, median_in_place, median_of_sorted, quantile_of_sorted};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// No two CPUs hand a line over in less: the fastest published pair, two threads of one core, has 4.1 ns.
 const FASTEST_NS: f64 = 2.0;
@@ -187,8 +188,9 @@ pub(super) fn first_cpu(view: &View<'_>, step: Option<f64>) -> Option<Doubt> {
     found.then(|| Doubt::FirstCpu { pair: view.pair(first, sibling), value, usual })
 }
 
-/// CPUs slower to everybody.
-pub(super) fn odd_cpus(view: &View<'_>) -> Option<Doubt> {
+/// CPUs slower to everybody. Where all others are in one group, "everybody" is only what lies outside their own: a small
+/// cluster beside a large one is as far from it as two clusters are.
+pub(super) fn odd_cpus(view: &View<'_>, structure: Option<&Structure>) -> Option<Doubt> {
     if view.len() < FEWEST_CPUS_OF_ROWS {
         return None;
     }
@@ -199,6 +201,14 @@ pub(super) fn odd_cpus(view: &View<'_>) -> Option<Doubt> {
         .filter(|&cpu| rows[cpu] >= ODD * usual && rows[cpu] - usual >= DEVIATIONS * deviation)
         .collect();
     if odd.is_empty() || odd.len() > MOST_ODD {
+        return None;
+    }
+    let level =
+        |a: usize, b: usize| structure.and_then(|known| known.nearest_level(view.cpu(a), view.cpu(b)));
+    let is_odd = |cpu: usize| odd.contains(&cpu);
+    let is_a_group = odd.len() > 1 && level(odd[0], odd[1]).is_some();
+    let outside = |row: usize, column: usize| !is_odd(row) && !is_odd(column) && level(row, column).is_none();
+    if is_a_group && !view.pairs().any(|(row, column, _)| outside(row, column)) {
         return None;
     }
     let value = median(&odd.iter().map(|&cpu| rows[cpu]).collect::<Vec<_>>())?;
@@ -307,4 +317,96 @@ fn by_similarity(logs: &[Vec<f64>], cpu: usize) -> Vec<usize> {
     others.sort_by(|x, y| x.0.total_cmp(&y.0));
     others.truncate(2 * SIMILAR);
     others.into_iter().map(|(_, other)| other).collect()
+}
+
+/// A copy has so many cells beside each other, at least, and at least half a column of them.
+const FEWEST_COPIED: usize = 6;
+/// A value that stands in more cells of the square says nothing about where it comes from.
+const MOST_ALIKE: usize = 16;
+/// Values within this factor could be equal.
+const CLOSE: f64 = 1.05;
+/// Where more pairs of such cells than this share have the same digits, coincidences are too frequent to be told from copies.
+const MOST_TIED: f64 = 0.05;
+/// Logarithm of the odds that are asked for beyond the number of places and directions that a copy could have.
+const SURE: f64 = 8.0;
+/// Copies in more directions are coincidences of values that crowd: a column that was copied to two others has three, and
+/// each twice, since the mirror image of a cell has its value.
+const MOST_DIRECTIONS: usize = 6;
+
+/// Cells that have, digit by digit, the values of others at one distance from them: a row, a column or a block that was
+/// copied. How likely a coincidence is comes from how many close cells have the same digits.
+pub(super) fn copied(view: &View<'_>) -> Option<Doubt> {
+    let n = view.len();
+    let of = |cells: usize| (cells * cells.saturating_sub(1) / 2) as f64;
+    let tied: f64 = view.sorted.chunk_by(|a, b| a == b).map(|run| of(run.len())).sum();
+    // Cells of one level coincide more often than others.
+    let close =
+        view.sorted.iter().enumerate().map(|(at, &value)| {
+            view.sorted[at + 1..].partition_point(|&other| other <= CLOSE * value) as f64
+        });
+    let chance = tied / close.sum::<f64>();
+    if tied == 0.0 || chance > MOST_TIED {
+        return None;
+    }
+    let evidence = -chance.ln();
+    let least = ((4.0 * (n as f64).ln() + SURE) / evidence).ceil() as usize;
+    let least = least.max(FEWEST_COPIED).max(n / 2);
+    let mut alike: BTreeMap<u64, Vec<[usize; 2]>> = BTreeMap::new();
+    for row in 0..n {
+        for column in (0..n).filter(|&column| view.both[row][column].is_finite()) {
+            alike.entry(view.both[row][column].to_bits()).or_default().push([row, column]);
+        }
+    }
+    let mut by_shift: BTreeMap<[usize; 2], BTreeSet<[usize; 2]>> = BTreeMap::new();
+    for cells in alike.into_values().filter(|cells| cells.len() <= MOST_ALIKE) {
+        for (at, &[row, column]) in cells.iter().enumerate() {
+            // A cell and its mirror image are one value.
+            for to in cells[at + 1..].iter().filter(|to| **to != [column, row]) {
+                let shift = [to[0].wrapping_sub(row), to[1].wrapping_sub(column)];
+                by_shift.entry(shift).or_default().insert([row, column]);
+            }
+        }
+    }
+    let patches: Vec<([usize; 2], Vec<[usize; 2]>)> = by_shift
+        .into_iter()
+        .filter(|(_, cells)| cells.len() >= least)
+        .map(|(shift, cells)| (shift, largest_patch(cells)))
+        .filter(|(_, cells)| cells.len() >= least)
+        .collect();
+    if patches.len() > MOST_DIRECTIONS {
+        return None;
+    }
+    let ([down, right], cells) = patches.into_iter().max_by_key(|(_, cells)| cells.len())?;
+    // A block has each of its cells twice.
+    let copies: BTreeSet<([CpuId; 2], [CpuId; 2])> = cells
+        .iter()
+        .map(|&[row, column]| {
+            let copy = view.pair(row.wrapping_add(down), column.wrapping_add(right));
+            (copy, view.pair(row, column))
+        })
+        .collect();
+    let (cells, of) = copies.into_iter().unzip();
+    Some(Doubt::Copied { cells, of })
+}
+
+/// The most cells that hang together, by row and column; the diagonal does not part them.
+fn largest_patch(mut cells: BTreeSet<[usize; 2]>) -> Vec<[usize; 2]> {
+    let mut largest = Vec::new();
+    while let Some(first) = cells.pop_first() {
+        let mut patch = vec![first];
+        let mut at = 0;
+        while let Some(&[row, column]) = patch.get(at) {
+            at += 1;
+            for reach in [1, 2] {
+                let beside = [[row + reach, column], [row, column + reach]];
+                let before = [[row.wrapping_sub(reach), column], [row, column.wrapping_sub(reach)]];
+                patch.extend(beside.into_iter().chain(before).filter(|cell| cells.remove(cell)));
+            }
+        }
+        if patch.len() > largest.len() {
+            largest = patch;
+        }
+    }
+    largest.sort_unstable();
+    largest
 }

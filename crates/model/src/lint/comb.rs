@@ -8,57 +8,93 @@ const ON_THE_LATTICE: f64 = 0.95;
 const STEPS: f64 = 60.0;
 const FEWEST_VALUES: usize = 20;
 const FEWEST_MULTIPLES: usize = 4;
+/// One value alone makes no multiple: it may be disturbed.
+const FEWEST_ON_A_MULTIPLE: usize = 2;
 /// A finer search finds no other step: 60 steps away, 0.08 % is a twentieth of a step.
 const FINENESS: f64 = 1.0008;
+/// Steps whose values lie this much less closely on the lattice than those of the best lie beside it.
+const BESIDE: f64 = 0.01;
 /// So many values tell a lattice as well as all of them.
 const ENOUGH: usize = 1_000;
+/// Where fewer values differ than multiples are asked for, they have to be multiples up to this one …
+const HIGHEST_OF_FEW: u32 = 20;
+/// … within this share of the step. Of values printed as whole numbers, rounding is at most so much of it …
+const ROUNDING_OF_FEW: f64 = 0.02;
+/// … where the step has this many units: smaller ones are what rounding makes of close levels.
+const LEAST_WHOLE_STEP: f64 = 10.0;
 
-/// The largest step on whose multiples the values lie, in their unit; `None` where there is none, where values are too
-/// few, and for values printed as whole numbers, which lie on a lattice of 1 whatever the clock.
+/// The largest step on whose multiples the values lie, in their unit; `None` where there is none, and where values are
+/// too few. Values printed as whole numbers lie on a lattice of 1 whatever the clock. `relations` is how many kinds of
+/// pairs are known to differ: so many multiples may be their latencies, and no work of a clock.
 ///
 /// The mean resultant length of the phases 2π·value/step (Rayleigh's test for a known period, Mardia and Jupp 2000),
-/// over the values below 60 steps, which have to be half of all and reach four different multiples.
+/// over the values below 60 steps, which have to be half of all and reach four different multiples; of two or three
+/// different values the largest common divisor.
 ///
 /// ```
 /// # use coretalk_model::{formats::Printed, lint::comb::step};
 /// let values: Vec<f64> = (0..40).map(|i| 5.2 * f64::from(2 + i % 7) + 0.01 * f64::from(i % 3)).collect();
-/// assert!((step(&values, Printed::Decimals).unwrap() - 5.2).abs() < 0.05);
+/// assert!((step(&values, Printed::Decimals, 1).unwrap() - 5.2).abs() < 0.01);
+/// assert_eq!(step(&[15.6, 20.8, 10.4].repeat(9), Printed::Decimals, 2).map(f64::round), Some(5.0));
 /// ```
-pub fn step(values: &[f64], printed: Printed) -> Option<f64> {
-    if printed == Printed::WholeNumbers {
-        return None;
-    }
+pub fn step(values: &[f64], printed: Printed, relations: usize) -> Option<f64> {
     let mut sorted: Vec<f64> =
         values.iter().copied().filter(|value| value.is_finite() && *value > 0.0).collect();
     sorted.sort_unstable_by(f64::total_cmp);
+    let mut different = sorted.clone();
+    different.dedup();
+    if sorted.len() < FEWEST_VALUES || different.len() <= relations {
+        return None;
+    }
+    if different.len() < FEWEST_MULTIPLES {
+        return step_of_few(&different, printed);
+    }
+    if printed == Printed::WholeNumbers {
+        return None;
+    }
     let kept = sorted.len().min(ENOUGH);
     let sorted: Vec<f64> = (0..kept).map(|rank| sorted[rank * sorted.len() / kept]).collect();
-    let (middle, last) = (*sorted.get(sorted.len() / 2)?, *sorted.last()?);
-    let mut candidate = last / FEWEST_MULTIPLES as f64 * 1.2;
-    let mut best: Option<(f64, f64)> = None;
-    while candidate >= middle / STEPS {
-        let length = resultant(&sorted, candidate);
-        match best {
-            // The top of the peak, and not a smaller step that the same values also lie on.
-            Some((_, high)) if length <= high => break,
-            _ if length >= ON_THE_LATTICE => best = Some((candidate, length)),
-            _ => {}
-        }
-        candidate /= FINENESS;
-    }
-    best.map(|(step, _)| step)
+    let multiples = FEWEST_MULTIPLES.max(relations + 1);
+    let largest = sorted.last()? / FEWEST_MULTIPLES as f64 * 1.2;
+    let count = ((largest / (sorted[sorted.len() / 2] / STEPS)).ln() / FINENESS.ln()).max(0.0) as usize;
+    let steps = (0..=count).map(|power| largest / FINENESS.powi(power as i32));
+    let found: Vec<(f64, f64)> = steps
+        .map(|step| (step, resultant(&sorted, step, multiples)))
+        .filter(|(_, length)| *length >= ON_THE_LATTICE)
+        .collect();
+    // The largest of those that are about as good as the best: the values also lie on parts of their step.
+    let best = found.iter().map(|(_, length)| *length).fold(0.0, f64::max);
+    let (rough, _) = *found.iter().find(|(_, length)| *length >= best - BESIDE)?;
+    let below = &sorted[..sorted.partition_point(|&value| value < STEPS * rough)];
+    let on = below.iter().map(|value| (value, (value / rough).round()));
+    let (above, squares) =
+        on.fold((0.0, 0.0), |(above, squares), (value, k)| (above + k * value, squares + k * k));
+    Some(above / squares)
+}
+
+/// The largest step of which a few different values are multiples.
+fn step_of_few(different: &[f64], printed: Printed) -> Option<f64> {
+    let least = *different.first()?;
+    let is_step = |step: f64| {
+        different.iter().all(|value| (value / step - (value / step).round()).abs() <= ROUNDING_OF_FEW)
+    };
+    let step =
+        (1..=HIGHEST_OF_FEW).map(|multiple| least / f64::from(multiple)).find(|step| is_step(*step))?;
+    (printed == Printed::Decimals || step >= LEAST_WHOLE_STEP).then_some(step)
 }
 
 /// How closely the values below 60 steps lie on multiples of the step, 0 to 1; 0 where they cannot tell.
-fn resultant(sorted: &[f64], step: f64) -> f64 {
+fn resultant(sorted: &[f64], step: f64, fewest_multiples: usize) -> f64 {
     let below = sorted.partition_point(|&value| value < STEPS * step);
     let values = &sorted[..below];
     if below < FEWEST_VALUES || 2 * below < sorted.len() {
         return 0.0;
     }
-    let mut multiples: Vec<u64> = values.iter().map(|value| (value / step).round() as u64).collect();
-    multiples.dedup();
-    if multiples.len() < FEWEST_MULTIPLES {
+    let multiple = |value: &f64| (value / step).round();
+    let multiples = values
+        .chunk_by(|a, b| multiple(a) == multiple(b))
+        .filter(|run| multiple(&run[0]) > 0.0 && run.len() >= FEWEST_ON_A_MULTIPLE);
+    if multiples.count() < fewest_multiples {
         return 0.0;
     }
     let (mut x, mut y) = (0.0, 0.0);
@@ -88,22 +124,49 @@ mod tests {
 
     #[test]
     fn a_lattice_is_found_with_its_step_and_noise_hides_it() {
-        for at in [2.9, 5.2, 9.0] {
-            let found = step(&values(at, 0.02 * at), Printed::Decimals);
-            assert!(found.is_some_and(|found| (found / at - 1.0).abs() < 0.01), "{at}: {found:?}");
-            assert_eq!(step(&values(at, 0.4 * at), Printed::Decimals), None, "{at}");
+        for at in [1.667, 2.9, 5.2, 9.0] {
+            let found = step(&values(at, 0.02 * at), Printed::Decimals, 1);
+            assert!(found.is_some_and(|found| (found / at - 1.0).abs() < 0.002), "{at}: {found:?}");
+            assert_eq!(step(&values(at, 0.4 * at), Printed::Decimals, 1), None, "{at}");
         }
     }
 
     #[test]
     fn smooth_values_whole_numbers_and_a_few_values_have_none() {
         let smooth: Vec<f64> = (0..300).map(|i| 50.0 * (1.0 + 0.05 * Key::of(&[22]).normal(i))).collect();
-        assert_eq!(step(&smooth, Printed::Decimals), None);
-        assert_eq!(step(&values(5.2, 0.0), Printed::WholeNumbers), None);
-        assert_eq!(step(&values(5.2, 0.0)[..15], Printed::Decimals), None);
-        assert_eq!(step(&[], Printed::Decimals), None);
+        assert_eq!(step(&smooth, Printed::Decimals, 1), None);
+        assert_eq!(step(&values(5.2, 0.0), Printed::WholeNumbers, 1), None);
+        assert_eq!(step(&values(5.2, 0.0)[..15], Printed::Decimals, 1), None);
+        assert_eq!(step(&[], Printed::Decimals, 1), None);
         // Three tight levels are three multiples of many things.
         let levels: Vec<f64> = (0..90).map(|i| [7.0, 21.0, 84.0][i % 3]).collect();
-        assert_eq!(step(&levels, Printed::Decimals), None);
+        assert_eq!(step(&levels, Printed::Decimals, 3), None);
+        // Four levels at equal distances are no clock either, and one disturbed cell is no multiple.
+        let level =
+            |i: u64| [20.0, 40.0, 60.0, 80.0][i as usize % 4] * (1.0 + 0.01 * Key::of(&[23]).normal(i));
+        let levels: Vec<f64> = (0..200).map(level).collect();
+        assert_eq!(step(&levels, Printed::Decimals, 4), None);
+        let disturbed: Vec<f64> = levels.iter().map(|ns| ns.min(61.0)).chain([354.0]).collect();
+        assert_eq!(step(&disturbed, Printed::Decimals, 3), None);
+    }
+
+    #[test]
+    fn two_or_three_values_are_multiples_of_their_common_step() {
+        let of = |values: [f64; 3]| (0..60).map(|i| values[i % 3]).collect::<Vec<f64>>();
+        for (values, printed, relations, expected) in [
+            ([25.0, 50.0, 50.0], Printed::WholeNumbers, 1, Some(25.0)),
+            ([15.6, 20.8, 10.4], Printed::Decimals, 2, Some(5.2)),
+            // As many levels, close levels in whole numbers, and no common step.
+            ([25.0, 50.0, 50.0], Printed::WholeNumbers, 2, None),
+            ([8.0, 24.0, 24.0], Printed::WholeNumbers, 1, None),
+            ([20.03, 47.71, 91.33], Printed::Decimals, 1, None),
+        ] {
+            let found = step(&of(values), printed, relations);
+            let is_right = match (found, expected) {
+                (Some(found), Some(expected)) => (found / expected - 1.0_f64).abs() < 1e-9,
+                (found, expected) => found == expected,
+            };
+            assert!(is_right, "{values:?}: {found:?}");
+        }
     }
 }

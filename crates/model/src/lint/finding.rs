@@ -23,6 +23,8 @@ named! {
         FirstCpu = "first-cpu",
         /// One CPU, or one pair of them, slower to everybody.
         OddCpu = "odd-cpu",
+        /// Values that are, digit by digit, those of other pairs.
+        Copied = "copied",
         /// Pairs that do not fit the groups that the others form.
         Unfit = "unfit",
     }
@@ -111,6 +113,13 @@ pub enum Doubt {
         /// Median over all other rows.
         usual: f64,
     },
+    /// Values that are, digit by digit, those of other pairs.
+    Copied {
+        /// The cells that come later in the file.
+        cells: Vec<[CpuId; 2]>,
+        /// The cells with the same values, in the same order.
+        of: Vec<[CpuId; 2]>,
+    },
     /// Pairs that do not fit: those of the inferred structure.
     Unfit {
         /// The cells, with how far each is off.
@@ -132,6 +141,7 @@ impl Doubt {
             Doubt::Unpinned { .. } => Kind::Unpinned,
             Doubt::FirstCpu { .. } => Kind::FirstCpu,
             Doubt::OddCpu { .. } => Kind::OddCpu,
+            Doubt::Copied { .. } => Kind::Copied,
             Doubt::Unfit { .. } => Kind::Unfit,
         }
     }
@@ -144,6 +154,7 @@ impl Doubt {
             | Doubt::TooSlow { cells, .. }
             | Doubt::Missing { cells, .. }
             | Doubt::Asymmetry { cells, .. }
+            | Doubt::Copied { cells, .. }
             | Doubt::Unpinned { open: cells, .. } => cells.clone(),
             Doubt::FirstCpu { pair, .. } => vec![*pair],
             Doubt::Unfit { cells, .. } => cells.iter().map(|cell| cell.pair).collect(),

@@ -3,8 +3,8 @@
 
 use super::{data, matrix_files};
 use coretalk_model::formats::{ImportedMatrix, Unit, read_matrices, write_c2c_csv, write_csv};
-use coretalk_model::infer::{Doubt as Doubtful, Observation, Shape, infer};
-use coretalk_model::lint::{Doubt, Kind, lint};
+use coretalk_model::infer::{Doubt as Doubtful, Observation, Shape, infer, infer_of_step};
+use coretalk_model::lint::{Doubt, Kind, lint, step_of};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Matrix};
 use std::collections::BTreeSet;
@@ -58,7 +58,15 @@ fn machines_of_many_kinds_are_clean() {
         };
         level * noise(4, a, b)
     };
+    // Two cores of one kind beside six of another; levels at equal distances.
+    let clusters = |a: u32, b: u32| if (a < 2) == (b < 2) { 20.0 } else { 110.0 } * noise(9, a, b);
+    let even = |a: u32, b: u32| {
+        let shared = (0..3).find(|level| a >> (level + 1) == b >> (level + 1)).unwrap_or(3);
+        20.0 * f64::from(shared + 1) * noise(10, a, b)
+    };
     for (name, matrix) in [
+        ("two clusters", file(8, clusters)),
+        ("even levels", file(16, even)),
         ("server", file(32, server)),
         ("flat", file(16, flat)),
         ("mesh", file(36, mesh)),
@@ -101,6 +109,63 @@ fn a_coarse_clock_leaves_a_comb() {
     let matrix = file(32, |a, b| (server(a, b) / 5.2).round() * 5.2);
     let [Doubt::ClockComb { step, .. }] = doubts_of(&matrix)[..] else { panic!("{:?}", doubts_of(&matrix)) };
     assert!((step - 5.2).abs() < 0.1, "{step}");
+}
+
+#[test]
+fn few_values_are_a_coarse_clock_and_one_disturbed_cell_is_none() {
+    let coarse = |a: u32, b: u32| {
+        if a == b + 8 {
+            10.4
+        } else {
+            [15.6, 20.8][Key::of(&[13, u64::from(a)]).below(u64::from(b), 2) as usize]
+        }
+    };
+    let [Doubt::ClockComb { step, .. }] = doubts_of(&file(16, coarse))[..] else { panic!() };
+    assert!((step - 5.2).abs() < 1e-9, "{step}");
+    let disturbed = file(24, |a, b| match (a, b) {
+        (23, 1) => 850.0,
+        _ if a == b + 12 => 7.5 * noise(11, a, b),
+        _ if a % 12 / 3 == b % 12 / 3 => 35.0 * noise(11, a, b),
+        _ => 85.0 * noise(11, a, b),
+    });
+    assert_eq!(doubts_of(&disturbed), []);
+}
+
+#[test]
+fn one_step_of_a_coarse_clock_is_no_level() {
+    // Neighbours are a tenth nearer, which the clock shows as one step or none.
+    let coarse = file(16, |a, b| {
+        let level = if a / 2 == b / 2 { 15.6 } else { 20.8 };
+        level + 5.2 * f64::from(u32::from((a * 7 + b * 3) % 11 == 0))
+    });
+    let observed = coarse.matrix.map(|cell| cell.map(Observation::bare));
+    assert_eq!(infer(&observed).unwrap().levels.len(), 1);
+    let stepped = infer_of_step(&observed, 5.2).unwrap();
+    assert_eq!(stepped.levels, [], "{:?}", stepped.shape);
+    // Two steps are more than one.
+    assert_eq!(infer_of_step(&observed, 2.6).unwrap().levels.len(), 1);
+}
+
+#[test]
+fn copied_columns_and_blocks_are_named() {
+    let as_3 = |cpu: u32, other: u32| if cpu == 5 && other != 3 { 3 } else { cpu };
+    let column = file(16, |a, b| server(as_3(a, b).max(as_3(b, a)), as_3(a, b).min(as_3(b, a))));
+    let doubts = lint(&column);
+    let found = doubts.iter().find_map(|doubt| match doubt {
+        Doubt::Copied { cells, of } => Some((cells.clone(), of.clone())),
+        _ => None,
+    });
+    let (cells, of) = found.unwrap_or_else(|| panic!("{doubts:?}"));
+    assert!(cells.len() == 14 && cells.iter().all(|pair| pair.contains(&CpuId(5))), "{cells:?}");
+    assert!(of.iter().all(|pair| pair.contains(&CpuId(3))), "{of:?}");
+    let block =
+        file(
+            16,
+            |a, b| if a >= 8 && b >= 8 { 100.0 * noise(12, a - 8, b - 8) } else { 100.0 * noise(12, a, b) },
+        );
+    let doubts = lint(&block);
+    let [Doubt::Copied { cells, .. }] = &doubts[..] else { panic!("{doubts:?}") };
+    assert!(cells.len() == 28 && cells.iter().flatten().all(|cpu| cpu.0 >= 8), "{cells:?}");
 }
 
 #[test]
@@ -254,11 +319,10 @@ fn what_is_doubted_is_what_is_inferred() {
     for file in matrix_files(&data) {
         let name = file.display();
         for imported in read_matrices(&fs::read(&file).unwrap()).unwrap() {
-            let Ok(structure) = infer(&imported.matrix.map(|cell| cell.map(Observation::bare))) else {
-                continue;
-            };
-            let inferred: Vec<_> = structure.unfit().map(|suspect| suspect.pair).collect();
             let doubts = lint(&imported);
+            let observed = imported.matrix.map(|cell| cell.map(Observation::bare));
+            let Ok(structure) = infer_of_step(&observed, step_of(&doubts).unwrap_or(0.0)) else { continue };
+            let inferred: Vec<_> = structure.unfit().map(|suspect| suspect.pair).collect();
             let unfit = doubts.iter().find(|doubt| doubt.kind() == Kind::Unfit);
             assert_eq!(unfit.map_or_else(Vec::new, Doubt::pairs), inferred, "{name}");
             for doubt in &doubts {
