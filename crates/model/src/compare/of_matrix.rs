@@ -221,11 +221,6 @@ fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
             readings.insert(ReadingKey::unordered(cpus[row], cpus[column]), reading);
         }
     }
-    let values: Vec<f64> = readings.values().map(|reading| reading.value.point).collect();
-    let lattice = match imported.printed {
-        Printed::WholeNumbers => 1.0,
-        Printed::Decimals => comb::step(&values, imported.printed).unwrap_or(0.0),
-    };
     let name = match (value(imported, "protocol"), &imported.title) {
         (Some(protocol), _) => format!("latency {protocol}"),
         (None, Some(title)) if among > 1 => format!("latency, {title}"),
@@ -233,14 +228,21 @@ fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
     };
     let traits =
         ["kernel", "regime"].into_iter().filter_map(|key| Some((key, value(imported, key)?.to_owned())));
-    Dataset {
+    let mut dataset = Dataset {
         name,
         quantity: "half_round_trip".to_owned(),
         unit: imported.unit.to_string(),
         better: Better::Lower,
         traits: traits.collect(),
-        resolution: STEPS_OF_A_LATTICE * lattice,
+        resolution: 0.0,
         negligible: if imported.unit == Unit::Ns { NEGLIGIBLE_NS } else { 0.0 },
         readings,
-    }
+    };
+    let values: Vec<f64> = dataset.comparable().map(|(_, reading)| reading.value.point).collect();
+    let lattice = match imported.printed {
+        Printed::WholeNumbers => 1.0,
+        Printed::Decimals => comb::step(&values, imported.printed).unwrap_or(0.0),
+    };
+    dataset.resolution = STEPS_OF_A_LATTICE * lattice;
+    dataset
 }
