@@ -24,7 +24,7 @@ mod verdict;
 pub use alignment::{Alignment, Likeness, Obstacle, Pairing};
 pub use comparison::{
     Basis, CellDifference, Comparison, DatasetComparison, Difference, Letter, LevelAlone, LevelDifference,
-    Possible, Unmatched,
+    NoRatio, Possible, Unmatched,
 };
 pub use judge::compare;
 pub use levels::{Levels, ObservedLevel};

@@ -7,13 +7,13 @@ use crate::document::{Compared, ComparedSideDoc, Document, Identity, MismatchDoc
 use crate::exit::{ExitCode, Failure};
 use crate::render::terminal::screen;
 use crate::report::alignment::pairing_words;
-use crate::report::compare::{CompareView, SideView, blocks, markdown};
+use crate::report::compare::{CompareView, SideView, blocks, called, markdown};
 use crate::report::overview;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::resolve::source::Source;
 use crate::run::out::Out;
 use coretalk_model::compare::{
-    Alignment, Comparison, Difference, LeastEffect, Levels, Mismatch, Verdict, Weight, compare, mismatches,
+    Alignment, Difference, LeastEffect, Levels, Mismatch, Verdict, Weight, compare, mismatches,
     overview as tabulate,
 };
 
@@ -39,13 +39,21 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
     let options = output::options(global);
     let (left, right) = (a.side(), b.side());
     let differing = mismatches(&left, &right);
-    refuse(&differing, args.force)?;
+    let sides = [(a, &args.sides[0]), (b, &args.sides[1])].map(|(source, word)| side(source, word));
+    let names = called(&sides);
+    refuse(&differing, args.force, &names)?;
     let least = args.min_effect.map_or(LeastEffect::DEFAULT, LeastEffect);
-    let alignment = Alignment::between(&left, &right);
+    let align = if args.force { Alignment::forced } else { Alignment::between };
+    let alignment = align(&left, &right);
+    if args.force && !alignment.is_forced() && differing.iter().all(|of| of.weight == Weight::Warns) {
+        let text = "--force changes nothing here: there is nothing that it could compare in addition";
+        remark(options.verbosity, Verbosity::Normal, text);
+    }
     let comparison = compare(&left, &right, &alignment, least);
+    let [first, second] = &names;
     if comparison.datasets.iter().all(|dataset| dataset.levels.is_empty() && dataset.alone.is_empty()) {
         return Err(Failure::Usage(format!(
-            "A and B have no pair of CPUs in common: {} has {}, {} has {}",
+            "{first} and {second} have no pair of CPUs in common: {} has {}, {} has {}",
             a.name(),
             a.cpus().named(),
             b.name(),
@@ -53,10 +61,11 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
         )));
     }
     let view = CompareView {
-        sides: [side(a), side(b)],
+        sides,
         mismatches: &differing,
         comparison: &comparison,
         alignment: &alignment,
+        is_forced: args.force,
         files: [a, b].iter().any(|source| matches!(source, Source::File(..))),
         least: least.0,
     };
@@ -69,11 +78,17 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
         }
         _ => out.text(&screen(&blocks(&view), &output::style(&options)))?,
     }
-    Ok(args.fail_on.map_or(ExitCode::Done, |what| judged(&comparison, what, options.verbosity)))
+    Ok(args.fail_on.map_or(ExitCode::Done, |what| judged(&view, what, options.verbosity)))
 }
 
-fn side(source: &Source) -> SideView {
+/// A side, and the word by which the user named it.
+fn side(source: &Source, word: &str) -> SideView {
+    let given = match source {
+        Source::Run(report, _) => report.header.tags.iter().find(|tag| *tag == word).cloned(),
+        Source::File(_, name) => name.is_given.then(|| name.text.clone()),
+    };
     SideView {
+        given,
         name: source.name(),
         machine: source.machine(),
         started: source.started(),
@@ -105,13 +120,13 @@ fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
         min_effect_percent: 100.0 * view.least,
         levels,
         pairing: view.alignment.pairing().name(),
-        pairing_reason: pairing_words(view.alignment),
+        pairing_reason: pairing_words(view.alignment, &view.called()),
         mismatches: view.mismatches.iter().map(MismatchDoc::of).collect(),
     }
 }
 
 /// Different experiments are compared only where somebody insists, and what has no common measure never.
-fn refuse(differing: &[Mismatch], force: bool) -> Result<(), Failure> {
+fn refuse(differing: &[Mismatch], force: bool, [a, b]: &[String; 2]) -> Result<(), Failure> {
     let said = |mismatch: &Mismatch| {
         let side = |text: &Option<String>| {
             text.as_deref().map_or_else(|| "unknown".to_owned(), |text| crate::report::text::cut(text, 60))
@@ -124,11 +139,11 @@ fn refuse(differing: &[Mismatch], force: bool) -> Result<(), Failure> {
         (!named.is_empty()).then(|| named.join(", "))
     };
     if let Some(named) = list(Weight::Forbids) {
-        return Err(Failure::Usage(format!("A and B cannot be compared: they differ in {named}")));
+        return Err(Failure::Usage(format!("{a} and {b} cannot be compared: they differ in {named}")));
     }
     match list(Weight::Refuses) {
         Some(named) if !force => Err(Failure::Usage(format!(
-            "A and B are different experiments: they differ in {named}; --force compares them anyway"
+            "{a} and {b} are different experiments: they differ in {named}; --force compares them anyway"
         ))),
         _ => Ok(()),
     }
@@ -136,7 +151,9 @@ fn refuse(differing: &[Mismatch], force: bool) -> Result<(), Failure> {
 
 /// What `--fail-on` makes of it. A level that cannot be told is no failure where what is asked for is ruled out: one that
 /// may be slower or the same is not faster.
-fn judged(comparison: &Comparison, what: FailOnWord, verbosity: Verbosity) -> ExitCode {
+fn judged(view: &CompareView<'_>, what: FailOnWord, verbosity: Verbosity) -> ExitCode {
+    let (comparison, [a, b]) = (view.comparison, view.called());
+    let doubtful = view.alignment.doubts().iter().filter(|_| !view.alignment.is_forced()).count();
     let named = |verdict: Verdict| match what {
         FailOnWord::Slower => verdict == Verdict::Slower,
         FailOnWord::Faster => verdict == Verdict::Faster,
@@ -153,13 +170,14 @@ fn judged(comparison: &Comparison, what: FailOnWord, verbosity: Verbosity) -> Ex
     if levels().chain(cells).any(|difference| named(difference.verdict)) {
         return ExitCode::Found;
     }
-    let (all, open) = (levels().count(), levels().filter(|difference| is_open(difference)).count());
+    let open = doubtful + levels().filter(|difference| is_open(difference)).count();
+    let all = levels().count();
     if all > 0 && open == 0 {
         return ExitCode::Done;
     }
     let text = match all {
-        0 => "A and B have nothing in common that can be compared".to_owned(),
-        _ => format!("{open} of {all} levels are undecided"),
+        0 => format!("{a} and {b} have nothing in common that can be compared"),
+        _ => format!("{open} of {} levels are undecided", all + doubtful),
     };
     remark(verbosity, Verbosity::Normal, &format!("{text}, which fails with --fail-on"));
     ExitCode::CannotTell
@@ -182,7 +200,8 @@ fn table(global: &Global, args: &CompareArgs, sources: &[Source]) -> Result<Exit
     let sides: Vec<_> = sources.iter().map(Source::side).collect();
     let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::of(side))).collect();
     let table = tabulate(&with_levels);
-    let named: Vec<SideView> = sources.iter().map(side).collect();
+    let named: Vec<SideView> =
+        sources.iter().zip(&args.sides).map(|(source, word)| side(source, word)).collect();
     let mut out = Out::open(options.output.as_deref())?;
     match options.format {
         FormatWord::Markdown => out.text(&overview::markdown(&table, &named))?,

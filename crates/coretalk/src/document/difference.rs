@@ -22,7 +22,7 @@ pub struct Compared {
     /// What is held against each other: `pairs`, each against itself; `levels` that mean the same, and no pair against a
     /// pair; or `nothing`, since nothing is known to mean the same.
     pub pairing: &'static str,
-    /// Why, in words; null for `pairs`.
+    /// Why not every pair is compared with itself, in words; null where it is.
     pub pairing_reason: Option<String>,
     /// Conditions that are known to differ.
     pub mismatches: Vec<MismatchDoc>,
@@ -93,6 +93,9 @@ pub struct DifferenceDoc {
     within_percent: Option<f64>,
     /// The least difference that counts here.
     least_percent: Option<f64>,
+    /// Whether a cell is shown to have changed by another factor than its level; absent for a level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    departs: Option<bool>,
     /// Why it cannot be told, where more is known than that the interval is too wide; or what shows that it is the same,
     /// where no interval does.
     reason: Option<&'static str>,
@@ -111,6 +114,7 @@ impl DifferenceDoc {
         let cells = dataset.cells.iter().filter_map(|cell| match &cell.key {
             ReadingKey::Pair([from, to]) => Some(DifferenceDoc {
                 cell: Some([from.0, to.0]),
+                departs: Some(cell.departs),
                 ..DifferenceDoc::of(dataset, &cell.difference)
             }),
             // A series is a level of its own.

@@ -2,7 +2,7 @@
 
 use super::text::{count, ns};
 use coretalk_model::CpuSet;
-use coretalk_model::compare::{Alignment, Levels, Likeness, Obstacle, Pairing};
+use coretalk_model::compare::{Alignment, Doubt, Levels, Likeness, Obstacle, Pairing};
 use std::collections::BTreeMap;
 
 /// What no shape tells.
@@ -13,9 +13,50 @@ const MOST_SIZES: usize = 3;
 /// Groups that are listed one by one.
 const MOST_GROUPS: usize = 8;
 
+/// Why not every pair is compared with itself; `None` where it is. A side is called as the user named it.
+pub fn pairing_words(alignment: &Alignment, called: &[String; 2]) -> Option<String> {
+    let of_levels = matches!(alignment.pairing(), Pairing::Nothing(_)).then_some(&[][..]);
+    let doubts = of_levels.unwrap_or(alignment.doubts());
+    let said =
+        not_by_pair(alignment, called).into_iter().chain(doubts_words(doubts, alignment.is_forced(), called));
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| said.join(" "))
+}
+
+/// What the levels are that look alike and take other times.
+fn doubts_words(doubts: &[Doubt], is_forced: bool, called: &[String; 2]) -> Option<String> {
+    let [a, b] = called;
+    let (first, rest) = doubts.split_first()?;
+    let of = |doubt: &Doubt| {
+        let level = match doubt.level.as_str() {
+            "all" => "all pairs".to_owned(),
+            "across" => "pairs across all groups".to_owned(),
+            level => format!("pairs of {level}"),
+        };
+        let mut sides = [(doubt.a, a), (doubt.b, b)];
+        sides.sort_by(|x, y| y.0.total_cmp(&x.0));
+        let [(slow, slower), (fast, faster)] = sides;
+        let (slow, fast, unit) = (ns(slow), ns(fast), &doubt.unit);
+        format!(
+            "{level} take {slow} {unit} in {slower}, {:.1} times as long as in {faster} ({fast})",
+            doubt.factor()
+        )
+    };
+    let all = std::iter::once(first).chain(rest).map(of).collect::<Vec<_>>().join("; ");
+    let what = match is_forced {
+        true => "Nothing shows that they correspond; they are compared because of --force.",
+        false => "Nothing shows that they correspond, so they are not compared.",
+    };
+    Some(format!(
+        "Levels of {a} and {b} look alike but may be different things (threads of a core, cores of a cluster, \
+         packages): {all}. {what}"
+    ))
+}
+
 /// Why pairs are not held against themselves; `None` where they are.
-pub fn pairing_words(alignment: &Alignment) -> Option<String> {
+fn not_by_pair(alignment: &Alignment, called: &[String; 2]) -> Option<String> {
     let [a, b] = alignment.levels();
+    let [first, second] = called;
     Some(match alignment.pairing() {
         Pairing::Pairs => return None,
         Pairing::Levels(Likeness::Reported) => "The systems report different groups: levels of the same name are \
@@ -27,39 +68,26 @@ pub fn pairing_words(alignment: &Alignment) -> Option<String> {
             makeup(a)
         ),
         Pairing::Levels(Likeness::Kind) => format!(
-            "A shows {}, B {}: levels are compared in this order, not individual pairs of CPUs. {UNKNOWN}",
+            "{first} shows {}, {second} {}: levels are compared in this order, not individual pairs of CPUs. {UNKNOWN}",
             makeup(a),
             makeup(b)
         ),
         Pairing::Levels(Likeness::Threads) => format!(
-            "A shows {}, B {}: only threads of a core are known to correspond, from load tests of both.",
+            "{first} shows {}, {second} {}: only threads of a core are known to correspond, from load tests of both.",
             makeup(a),
             makeup(b)
         ),
         Pairing::Levels(Likeness::Flat) => {
-            "All pairs of A are alike, and so are all of B: they are compared as a whole, not pair by pair."
-                .to_owned()
+            format!("All pairs of {first} are alike, and so are all of {second}: they are compared as a whole, not pair by pair.")
         }
         Pairing::Nothing(Obstacle::Groups) => format!(
-            "A shows {}, B {}: it is unknown which of them correspond, so nothing is compared.",
+            "{first} shows {}, {second} {}: it is unknown which of them correspond, so nothing is compared.",
             makeup(a),
             makeup(b)
         ),
-        Pairing::Nothing(Obstacle::Meanings(doubt)) => format!(
-            "Levels of A and B look alike but may be different things (threads of a core, cores of a cluster, \
-             packages): \
-             {} take {} {unit} in A and {} {unit} in B, {:.1} times as long. Nothing shows that they correspond, so \
-             nothing is compared.",
-            match doubt.level.as_str() {
-                "all" => "all pairs".to_owned(),
-                "across" => "pairs across all groups".to_owned(),
-                level => format!("pairs of {level}"),
-            },
-            ns(doubt.a),
-            ns(doubt.b),
-            doubt.factor(),
-            unit = doubt.unit,
-        ),
+        Pairing::Nothing(Obstacle::Meanings(doubt)) => {
+            return doubts_words(std::slice::from_ref(doubt), alignment.is_forced(), called);
+        }
         Pairing::Nothing(Obstacle::Patterns) => {
             "Neither shows groups, the pairs of at least one differ by more than noise, and pairs with the same \
              numbers do not resemble each other: it is unknown whether these are the same CPUs, so nothing is \
@@ -67,7 +95,7 @@ pub fn pairing_words(alignment: &Alignment) -> Option<String> {
                 .to_owned()
         }
         Pairing::Nothing(Obstacle::Unseen(errors)) => {
-            let why = ["A", "B"].into_iter().zip(errors).filter_map(|(letter, error)| {
+            let why = called.iter().zip(errors).filter_map(|(letter, error)| {
                 Some(format!(" (no groups can be inferred for {letter}: {})", error.as_ref()?))
             });
             format!(
@@ -79,11 +107,14 @@ pub fn pairing_words(alignment: &Alignment) -> Option<String> {
 }
 
 /// Who belongs together where nobody reports it, a line for each level.
-pub(super) fn groups(alignment: &Alignment) -> Vec<String> {
+pub(super) fn groups(alignment: &Alignment, called: &[String; 2]) -> Vec<String> {
     let [a, b] = alignment.levels();
     match alignment.pairing() {
         Pairing::Pairs => listed(a, "", ", as the latencies of both show"),
-        Pairing::Levels(_) | Pairing::Nothing(_) => [listed(a, "A ", ""), listed(b, "B ", "")].concat(),
+        Pairing::Levels(_) | Pairing::Nothing(_) => {
+            let [first, second] = called.each_ref().map(|called| format!("{called} "));
+            [listed(a, &first, ""), listed(b, &second, "")].concat()
+        }
     }
 }
 

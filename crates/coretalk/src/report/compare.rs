@@ -9,7 +9,7 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::markdown::{self, escaped};
 use coretalk_model::compare::{
     Alignment, Basis, CellDifference, Comparison, DatasetComparison, Difference, Letter, LevelAlone,
-    LevelDifference, Mismatch, ReadingKey, Verdict,
+    LevelDifference, Mismatch, ReadingKey, Verdict, Weight,
 };
 use coretalk_model::{Relation, Topology};
 
@@ -26,6 +26,8 @@ pub struct SideView {
     pub cpus: usize,
     /// Whether everybody may see its name: that of a run is a part of its id, that of a file was given.
     pub is_public: bool,
+    /// What the user calls it: the name before `=`, or the tag of a run.
+    pub given: Option<String>,
 }
 
 /// Everything that the screen shows.
@@ -39,6 +41,8 @@ pub struct CompareView<'a> {
     pub comparison: &'a Comparison,
     /// What of one side was held against what of the other.
     pub alignment: &'a Alignment,
+    /// Whether the user insists on comparing different experiments (`--force`).
+    pub is_forced: bool,
     /// Whether a side is a file of another tool.
     pub files: bool,
     /// The least share that counts.
@@ -46,12 +50,33 @@ pub struct CompareView<'a> {
 }
 
 impl CompareView<'_> {
+    /// What the two sides are called: as the user named them, else A and B.
+    pub fn called(&self) -> [String; 2] {
+        called(&self.sides)
+    }
+
     /// What a system reports, where pairs are grouped by that.
     pub(super) fn topology(&self) -> Option<&Topology> {
         self.alignment.levels()[0].topology()
     }
 }
 
+/// What two sides are called: as the user named them, else A and B.
+pub fn called(sides: &[SideView; 2]) -> [String; 2] {
+    let letters = ["A", "B"].map(str::to_owned);
+    let mut named = letters.clone();
+    for (called, side) in named.iter_mut().zip(sides) {
+        if let Some(given) = &side.given {
+            *called = cut(&plain(given), MOST_OF_A_NAME);
+        }
+    }
+    if named[0] == named[1] { letters } else { named }
+}
+
+/// Characters of a name in sentences and headings.
+const MOST_OF_A_NAME: usize = 20;
+/// Values that are named one by one.
+const MOST_VALUES: usize = 6;
 /// Cells that are listed one by one.
 const MOST_CELLS: usize = 12;
 /// A shift of the clock by more than this is worth a sentence.
@@ -59,16 +84,18 @@ const CLOCK_SHIFT: f64 = 0.01;
 
 /// The screen.
 pub fn blocks(view: &CompareView<'_>) -> Vec<Block<'static>> {
-    let mut blocks = vec![Block::Question("Is B faster or slower than A?".to_owned())];
-    let sides = ["A", "B"].into_iter().zip(&view.sides);
-    blocks.extend(sides.map(|(letter, side)| Block::Remark(format!("{letter}  {}", side_words(side)))));
-    blocks.extend(view.mismatches.iter().map(mismatch_words).map(Block::Doubt));
-    blocks.extend(pairing_words(view.alignment).map(Block::Doubt));
-    blocks.extend(groups(view.alignment).into_iter().map(Block::Remark));
+    let called = view.called();
+    let [a, b] = &called;
+    let mut blocks = vec![Block::Question(format!("Is {b} faster or slower than {a}?"))];
+    let sides = called.iter().zip(&view.sides);
+    blocks.extend(sides.map(|(called, side)| Block::Remark(format!("{called}  {}", side_words(side)))));
+    blocks.extend(mismatches_words(view).map(Block::Doubt));
+    blocks.extend(pairing_words(view.alignment, &called).map(Block::Doubt));
+    blocks.extend(groups(view.alignment, &called).into_iter().map(Block::Remark));
     for dataset in &view.comparison.datasets {
         blocks.extend([Block::Gap, Block::Question(heading(dataset))]);
-        blocks.push(Block::Table(in_sections(dataset, view.topology())));
-        blocks.extend(remarks(dataset).into_iter().map(Block::Prose));
+        blocks.push(Block::Table(in_sections(dataset, view)));
+        blocks.extend(remarks(dataset, view).into_iter().map(Block::Prose));
         blocks.extend(cells(dataset, view.topology()));
     }
     blocks.push(Block::Gap);
@@ -86,42 +113,57 @@ pub fn blocks(view: &CompareView<'_>) -> Vec<Block<'static>> {
 /// The same as Markdown, for pull requests and forums.
 pub fn markdown(view: &CompareView<'_>) -> String {
     let mut text = String::new();
-    for (letter, side) in ["A", "B"].into_iter().zip(&view.sides) {
-        text.push_str(&format!("- **{letter}**: {}\n", escaped(&side_words(side))));
+    let called = view.called();
+    for (called, side) in called.iter().zip(&view.sides) {
+        text.push_str(&format!("- **{}**: {}\n", escaped(called), escaped(&side_words(side))));
     }
-    for mismatch in view.mismatches {
-        text.push_str(&format!("- differs: {}\n", escaped(&mismatch_words(mismatch))));
+    for words in mismatches_words(view) {
+        text.push_str(&format!("- differs: {}\n", escaped(&words)));
     }
-    for words in pairing_words(view.alignment).into_iter().chain(groups(view.alignment)) {
+    for words in pairing_words(view.alignment, &called).into_iter().chain(groups(view.alignment, &called)) {
         text.push_str(&format!("- {}\n", escaped(&words)));
     }
     for dataset in &view.comparison.datasets {
-        let levels = markdown::table(&levels(dataset, view.topology()));
+        let levels = markdown::table(&levels(dataset, view));
         text.push_str(&format!("\n{}\n\n{levels}", escaped(&heading(dataset))));
         let shown = standing_out(dataset);
         if !shown.is_empty() {
             let titles = ["pair", "level"].map(Column::words);
-            let columns: Vec<Column> = titles.into_iter().chain(of_numbers(dataset)).collect();
+            let columns: Vec<Column> = titles.into_iter().chain(of_numbers(dataset, &called)).collect();
             let rows = shown.iter().take(MOST_CELLS).map(|cell| cell_row(cell, dataset, view.topology()));
             text.push_str(&format!("\n{}", markdown::table(&Table::new(columns).with(rows.map(of_text)))));
         }
         text.extend(tally(dataset).map(|tally| format!("\n{tally}\n")));
+        text.extend(remarks(dataset, view).into_iter().map(|remark| format!("\n{}\n", escaped(&remark))));
     }
     text.extend(saturated(view).map(|left_out| format!("\n{left_out}\n")));
-    text.push_str(&format!("\n**{}**\n", conclusion(view)));
+    text.push_str(&format!("\n**{}**\n", escaped(&conclusion(view))));
     text
 }
 
 pub(super) fn side_words(side: &SideView) -> String {
-    let mut parts = vec![plain(&side.name), plain(&side.machine)];
+    let name = (side.given.as_ref() != Some(&side.name)).then(|| plain(&side.name));
+    let mut parts: Vec<String> = name.into_iter().chain([plain(&side.machine)]).collect();
     parts.extend(side.started.as_deref().map(super::text::started));
     parts.push(count(side.cpus as u64, "CPU"));
     parts.join(" · ")
 }
 
-pub(super) fn mismatch_words(mismatch: &Mismatch) -> String {
+/// The conditions that differ, a line each.
+pub(super) fn mismatches_words(view: &CompareView<'_>) -> impl Iterator<Item = String> {
+    let called = view.called();
+    view.mismatches.iter().map(move |mismatch| {
+        let why = match mismatch.weight {
+            Weight::Refuses if view.is_forced => ": different experiments, compared because of --force",
+            _ => "",
+        };
+        format!("{}{why}", mismatch_words(mismatch, &called))
+    })
+}
+
+fn mismatch_words(mismatch: &Mismatch, [first, second]: &[String; 2]) -> String {
     let said = |text: &Option<String>| text.as_deref().map_or("unknown".into(), |text| cut(&plain(text), 48));
-    format!("{}: {} in A, {} in B", mismatch.what, said(&mismatch.a), said(&mismatch.b))
+    format!("{}: {} in {first}, {} in {second}", mismatch.what, said(&mismatch.a), said(&mismatch.b))
 }
 
 pub(super) fn heading(dataset: &DatasetComparison) -> String {
@@ -150,10 +192,10 @@ fn in_order<'a>(dataset: &'a DatasetComparison, labels: &Labels) -> Vec<&'a Leve
 }
 
 /// The columns of [`numbers`].
-fn of_numbers(dataset: &DatasetComparison) -> [Column; 5] {
+fn of_numbers(dataset: &DatasetComparison, [a, b]: &[String; 2]) -> [Column; 5] {
     [
-        Column::numbers(format!("A {}", dataset.unit)),
-        Column::numbers(format!("B {}", dataset.unit)),
+        Column::numbers(format!("{a} {}", dataset.unit)),
+        Column::numbers(format!("{b} {}", dataset.unit)),
         Column::numbers("shift"),
         Column::numbers("95 %"),
         Column::words("verdict"),
@@ -165,20 +207,22 @@ fn of_text(row: Vec<String>) -> Vec<Cell> {
 }
 
 /// A row for each level.
-pub(super) fn levels(dataset: &DatasetComparison, topology: Option<&Topology>) -> Table {
-    let columns =
-        [Column::words("level").cut(), Column::numbers("pairs")].into_iter().chain(of_numbers(dataset));
+pub(super) fn levels(dataset: &DatasetComparison, view: &CompareView<'_>) -> Table {
+    let (topology, called) = (view.topology(), view.called());
+    let columns = [Column::words("level").cut(), Column::numbers("pairs")]
+        .into_iter()
+        .chain(of_numbers(dataset, &called));
     let labels = labels(dataset);
     let shared = in_order(dataset, &labels).into_iter();
     let shared = shared.map(|level| level_row(level, dataset, topology, &labels));
-    let alone = dataset.alone.iter().map(|level| alone_row(level, topology, &labels));
+    let alone = dataset.alone.iter().map(|level| alone_row(level, view, &called, &labels));
     Table::new(columns.collect::<Vec<_>>()).with(shared.chain(alone).map(of_text))
 }
 
 /// The same with the rows that begin alike below what they have in common.
-fn in_sections(dataset: &DatasetComparison, topology: Option<&Topology>) -> Table {
+fn in_sections(dataset: &DatasetComparison, view: &CompareView<'_>) -> Table {
     let labels = labels(dataset);
-    let mut table = levels(dataset, topology);
+    let mut table = levels(dataset, view);
     let mut rows = std::mem::take(&mut table.rows).into_iter();
     let mut sections: Vec<(String, Vec<Vec<Cell>>)> = Vec::new();
     for (level, mut row) in in_order(dataset, &labels).into_iter().zip(&mut rows) {
@@ -224,15 +268,24 @@ fn level_row(
 }
 
 /// The row of a level that has nothing to be held against.
-fn alone_row(level: &LevelAlone, topology: Option<&Topology>, labels: &Labels) -> Vec<String> {
-    let (letter, other) = if level.of == Letter::A { ("A", "B") } else { ("B", "A") };
+fn alone_row(
+    level: &LevelAlone,
+    view: &CompareView<'_>,
+    called: &[String; 2],
+    labels: &Labels,
+) -> Vec<String> {
+    let [a, b] = called;
+    let (letter, other) = if level.of == Letter::A { (a, b) } else { (b, a) };
     let mut medians = [number(level.median), "–".to_owned()];
     if level.of == Letter::B {
         medians.reverse();
     }
-    let name = format!("{} of {letter}", level_words(&level.level, topology, labels));
+    let name = format!("{} of {letter}", level_words(&level.level, view.topology(), labels));
     let [a, b] = medians;
-    let verdict = format!("cannot tell: no counterpart is known in {other}");
+    let verdict = match view.alignment.doubts().iter().any(|doubt| doubt.level == level.level) {
+        true => format!("cannot tell: may be another thing in {other}"),
+        false => format!("cannot tell: no counterpart is known in {other}"),
+    };
     vec![name, level.pairs.to_string(), a, b, "–".to_owned(), "–".to_owned(), verdict]
 }
 
@@ -275,12 +328,9 @@ pub(super) fn verdict_words(difference: &Difference, dataset: &DatasetComparison
             format!("same within ±{}", percent(difference.within.unwrap_or(difference.least)))
         }
         (Verdict::CannotTell, Some(reason)) => format!("cannot tell: {reason}"),
-        (Verdict::CannotTell, None) => match difference.within {
-            Some(within) => {
-                let [within, least] = [within, difference.least].map(percent);
-                // Rounding must not hide that it lies beyond.
-                let just = if within == least { "just over " } else { "" };
-                format!("cannot tell: known to {just}±{within}; ±{least} is needed")
+        (Verdict::CannotTell, None) => match difference.reach() {
+            Some(reach) => {
+                format!("cannot tell: known to ±{}, and {} counts", percent(reach), percent(difference.least))
             }
             None => "cannot tell".to_owned(),
         },
@@ -298,32 +348,41 @@ fn level_words(name: &str, topology: Option<&Topology>, labels: &Labels) -> Stri
 
 /// How many results have no delay that could be compared.
 pub(super) fn saturated(view: &CompareView<'_>) -> Option<String> {
-    let [a, b] = view.comparison.saturated;
+    let ([a, b], [first, second]) = (view.comparison.saturated, view.called());
     (a + b > 0).then(|| {
         format!(
-            "Left out because the queue did not keep the send rate in every pass: {} of A, {} of B.",
+            "Left out because the queue did not keep the send rate in every pass: {} of {first}, {b} of {second}.",
             count(a as u64, "result"),
-            b
         )
     })
 }
 
-pub(super) fn remarks(dataset: &DatasetComparison) -> Vec<String> {
+pub(super) fn remarks(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<String> {
+    let [a, b] = view.called();
     let mut texts = Vec::new();
-    let moved: usize = dataset.levels.iter().map(|level| level.moved).sum();
-    if moved > 0 {
+    let left_out: usize = dataset.levels.iter().map(|level| level.left_out).sum();
+    if left_out > 0 {
         texts.push(format!(
             "Left out because they changed state during a run: {}.",
-            count(moved as u64, "pair")
+            count(left_out as u64, "pair")
         ));
     }
     if dataset.lonely > 0 {
         texts.push(format!("On one side only: {}.", count(dataset.lonely as u64, "value")));
     }
-    if dataset.without_ratio > 0 {
+    if !dataset.without_ratio.is_empty() {
+        let shown = dataset.without_ratio.iter().take(MOST_VALUES).map(|left_out| {
+            let side = if left_out.of == Letter::A { &a } else { &b };
+            let (of, value) = (key_words(&left_out.key), number(left_out.value));
+            format!("{of} in {side} ({value} {})", dataset.unit)
+        });
+        let more = match dataset.without_ratio.len().saturating_sub(MOST_VALUES) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
         texts.push(format!(
-            "Not compared, because values of zero or less have no ratio: {}.",
-            count(dataset.without_ratio as u64, "value")
+            "Not compared, because zero and impossible values have no ratio: {}{more}.",
+            shown.collect::<Vec<_>>().join(", ")
         ));
     }
     let farthest = dataset
@@ -334,7 +393,7 @@ pub(super) fn remarks(dataset: &DatasetComparison) -> Vec<String> {
     if let Some((clock, as_read)) = farthest.filter(|(clock, _)| clock.abs() >= CLOCK_SHIFT) {
         let how = if clock < 0.0 { "lower" } else { "higher" };
         texts.push(format!(
-            "In {} as measured, B differs by up to {}: its core clock was about {} {how}.",
+            "In {} as measured, {b} differs by up to {}: its core clock was about {} {how}.",
             dataset.unit,
             signed(as_read),
             percent(clock.abs())
@@ -343,20 +402,10 @@ pub(super) fn remarks(dataset: &DatasetComparison) -> Vec<String> {
     texts
 }
 
-/// Cells that differ in another way than their level does.
+/// Cells that changed in another way than their level did.
 fn standing_out(dataset: &DatasetComparison) -> Vec<&CellDifference> {
-    let with_level = |cell: &CellDifference| {
-        dataset
-            .levels
-            .get(cell.level)
-            .is_some_and(|level| level.difference.verdict == cell.difference.verdict)
-    };
-    let mut shown: Vec<&CellDifference> = dataset
-        .cells
-        .iter()
-        .filter(|cell| matches!(cell.key, ReadingKey::Pair(_)))
-        .filter(|cell| cell.difference.verdict.is_different() && !with_level(cell))
-        .collect();
+    let of_pairs = dataset.cells.iter().filter(|cell| matches!(cell.key, ReadingKey::Pair(_)));
+    let mut shown: Vec<&CellDifference> = of_pairs.filter(|cell| cell.departs).collect();
     shown.sort_by(|x, y| y.difference.shift.point.abs().total_cmp(&x.difference.shift.point.abs()));
     shown
 }
@@ -394,17 +443,20 @@ fn cells(dataset: &DatasetComparison, topology: Option<&Topology>) -> Vec<Block<
     blocks
 }
 
-fn cell_row(cell: &CellDifference, dataset: &DatasetComparison, topology: Option<&Topology>) -> Vec<String> {
-    let pair = match &cell.key {
+fn key_words(key: &ReadingKey) -> String {
+    match key {
         ReadingKey::Pair([a, b]) => format!("CPUs {a} and {b}"),
         ReadingKey::Series(series) => series_words(&series.name),
-    };
+    }
+}
+
+fn cell_row(cell: &CellDifference, dataset: &DatasetComparison, topology: Option<&Topology>) -> Vec<String> {
     let labels = labels(dataset);
     let level = dataset
         .levels
         .get(cell.level)
         .map_or_else(String::new, |level| level_words(&level.level, topology, &labels));
-    let mut row = vec![pair, level];
+    let mut row = vec![key_words(&cell.key), level];
     row.extend(numbers(&cell.difference, dataset));
     row
 }
@@ -412,6 +464,7 @@ fn cell_row(cell: &CellDifference, dataset: &DatasetComparison, topology: Option
 /// What follows, in one sentence.
 pub(super) fn conclusion(view: &CompareView<'_>) -> String {
     let datasets = &view.comparison.datasets;
+    let [a, b] = view.called();
     let several = datasets.len() > 1;
     let named = |wanted: Verdict, called: Option<&str>| -> Vec<String> {
         let mut named = Vec::new();
@@ -421,6 +474,13 @@ pub(super) fn conclusion(view: &CompareView<'_>) -> String {
             let labels = labels(dataset);
             let of = if several { format!("{}, ", series_words(&dataset.name)) } else { String::new() };
             let levels = dataset.levels.iter().filter(|level| level.difference.verdict == wanted);
+            // One change of everything is one answer.
+            let together =
+                dataset.together.as_ref().filter(|_| levels.clone().count() == dataset.levels.len());
+            if let Some(together) = together {
+                named.push(format!("{of}all pairs alike ({})", signed(together.shift.point)));
+                continue;
+            }
             named.extend(levels.map(|level| {
                 format!(
                     "{of}{} ({})",
@@ -443,17 +503,22 @@ pub(super) fn conclusion(view: &CompareView<'_>) -> String {
     for (verdict, word) in words {
         let levels = named(verdict, Some(word));
         if !levels.is_empty() {
-            sentences.push(format!("B is {word}: {}.", levels.join(", ")));
+            sentences.push(format!("{b} is {word}: {}.", levels.join(", ")));
         }
     }
     if datasets.iter().all(|dataset| dataset.levels.is_empty()) {
-        return "Cannot tell: nothing in A is known to correspond to anything in B.".to_owned();
+        return format!("Cannot tell: nothing in {a} is known to correspond to anything in {b}.");
     }
     if sentences.is_empty() && untold.is_empty() {
         sentences.push(format!("No level differs by {} or more.", percent(view.least)));
     }
     if !untold.is_empty() {
         sentences.push(format!("Cannot tell: {}.", untold.join(", ")));
+    }
+    let doubts = view.alignment.doubts().iter().filter(|_| !view.alignment.is_forced());
+    let doubts: Vec<&str> = doubts.map(|doubt| doubt.level.as_str()).collect();
+    if !doubts.is_empty() {
+        sentences.push(format!("Not compared: {}.", doubts.join(", ")));
     }
     if single > 0 {
         sentences.push(format!(

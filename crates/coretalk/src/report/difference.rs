@@ -80,12 +80,15 @@ impl<'a> Differing<'a> {
             started: input.run().map(|report| super::text::started(&report.header.started)),
             cpus: input.topology().cpus().len(),
             is_public: true,
+            // A page calls them A and B throughout.
+            given: None,
         };
         Some(CompareView {
             sides: [side(self.a), side(self.b)],
             mismatches: &self.mismatches,
             comparison: self.comparison.as_ref()?,
             alignment: &self.alignment,
+            is_forced: false,
             files: self.a.file().or(self.b.file()).is_some(),
             least: LeastEffect::DEFAULT.0,
         })
@@ -167,7 +170,7 @@ fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison) -> DifferenceMap
             .iter()
             .map(|cell| {
                 cell.map_or_else(
-                    || "not measured in both runs".to_owned(),
+                    || "not compared, or not measured in both runs".to_owned(),
                     |cell| verdict_words(&cell.difference, dataset),
                 )
             })

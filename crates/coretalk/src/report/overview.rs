@@ -7,6 +7,9 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::markdown;
 use coretalk_model::compare::{GroupMedian, Overview, OverviewRow};
 
+/// Characters of a name in a heading.
+const MOST_OF_A_NAME: usize = 16;
+
 /// The screen: a row for each run where all groups fit beside each other, else a row for each group.
 pub fn blocks(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
     let about = "Median over the pairs of each group, with the 5th to 95th percentile of the pairs; to test a \
@@ -46,6 +49,14 @@ pub(super) fn makeup(group: &GroupMedian) -> String {
 
 /// Runs by number, and a column for each.
 fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
+    // Rows are called as the user named them, where each has a name of its own; else by number.
+    let given: Vec<&String> = table.rows.iter().filter_map(|row| sides[row.side].given.as_ref()).collect();
+    let is_own = |name: &&String| given.iter().filter(|other| *other == name).count() == 1;
+    let has_names = given.len() == table.rows.len() && given.iter().all(is_own);
+    let named = |number: usize| match has_names {
+        true => super::text::cut(&plain(given[number - 1]), MOST_OF_A_NAME),
+        false => number.to_string(),
+    };
     let legend = (1..).zip(&table.rows).map(|(number, row)| {
         let SideView { name, machine, .. } = &sides[row.side];
         let groups: Vec<String> =
@@ -55,13 +66,14 @@ fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
         } else {
             format!(" · groups × CPUs: {}", groups.join(", "))
         };
-        Block::Remark(format!("{number} = {} · {} · {}{groups}", plain(name), plain(machine), about(row)))
+        let name = if has_names { String::new() } else { format!("{} · ", plain(name)) };
+        Block::Remark(format!("{} = {name}{} · {}{groups}", named(number), plain(machine), about(row)))
     });
     let both = |group: &GroupMedian| match group.pairs {
         1 => number(group.median),
         _ => format!("{} ({})", number(group.median), range(group)),
     };
-    let numbers = (1..=table.rows.len()).map(|number| Column::numbers(number.to_string()));
+    let numbers = (1..=table.rows.len()).map(|number| Column::numbers(named(number)));
     let columns: Vec<Column> = [Column::words("group")].into_iter().chain(numbers).collect();
     let rows = table.groups.iter().enumerate().map(|(index, group)| {
         let cells = table

@@ -29,6 +29,11 @@ fn file(tool: &Tool, name: &str, ns: impl Fn(usize, usize) -> f64) {
     tool.write(name, (0..16).map(row).collect::<String>());
 }
 
+/// A screen without its line breaks.
+fn joined(screen: &str) -> String {
+    screen.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn base(row: usize, column: usize) -> f64 {
     40.0 + ((7 * row + 3 * column) % 5) as f64 / 4.0
 }
@@ -81,8 +86,9 @@ fn other_experiments_are_refused_until_somebody_insists() {
         assert!(said.err.contains(part), "{words:?}: {}", said.err);
     };
     refused(&["compare", "one", "none"], "kernel of latency cas (cas+pause and cas); --force compares");
-    let forced = tool.done(&["compare", "one", "none", "--force"]).out;
-    assert!(forced.contains("! kernel of latency cas: cas+pause in A, cas in B"), "{forced}");
+    let forced = joined(&tool.done(&["compare", "one", "none", "--force"]).out);
+    assert!(forced.contains("! kernel of latency cas: cas+pause in one, cas in none: different"), "{forced}");
+    assert!(forced.contains("compared because of --force"), "{forced}");
     refused(&["compare", "start", "apart"], "no pair of CPUs in common");
     tool.write("cycles.mct", "#m #HWCs 2 #Nodes 1 #SMT 0\n0 0 0\n0 1 99\n1 0 99\n1 1 0\n");
     refused(&["compare", "one", "cycles.mct", "--force"], "unit (ns and cycles)");
@@ -104,7 +110,7 @@ fn a_run_and_what_was_exported_of_it_are_the_same() {
     tool.done(&["export", "one", "--format", "c2c-csv", "-o", "bare.csv"]);
     // A bare matrix does not say what it is: that is said, and the numbers are compared.
     let said = tool.call(&["compare", "one", "bare.csv", "--force"]);
-    assert!(said.code == 0 && said.out.contains("! simulated: yes in A, unknown in B"), "{}", said.out);
+    assert!(said.code == 0 && said.out.contains("! simulated: yes in one, unknown in B"), "{}", said.out);
 }
 
 #[test]
@@ -319,6 +325,50 @@ fn threads_of_a_core_are_not_held_against_cores_of_a_cluster() {
         document["compared"]["pairing_reason"].as_str().unwrap().contains("13.7 times as long"),
         "{json}"
     );
+}
+
+#[test]
+fn sides_are_called_as_the_user_named_them_and_the_slower_one_is_named() {
+    let tool = Tool::new();
+    let twos = |near: f64, far: f64| {
+        move |a: usize, b: usize| {
+            (1.0 + ((7 * a + 3 * b) % 5) as f64 / 500.0) * if a / 2 == b / 2 { near } else { far }
+        }
+    };
+    matrix(&tool, "slow.csv", 16, twos(60.0, 260.0));
+    matrix(&tool, "fast.csv", 16, twos(7.7, 250.0));
+    for sides in [["Zen2=slow.csv", "Zen3=fast.csv"], ["Zen3=fast.csv", "Zen2=slow.csv"]] {
+        let words = [&["compare"][..], &sides].concat();
+        let text = joined(&tool.done(&words).out);
+        for part in ["in Zen2, 7.8 times as long as in Zen3 (7.", "Not compared: group-1.", "group-1 of Zen2"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let is_letter = |word: &str| ["A", "B"].contains(&word.trim_matches([',', '.', ':']));
+        assert!(!text.split_whitespace().any(is_letter), "{text}");
+        let open = tool.call(&[&words[..], &["--fail-on", "any"]].concat());
+        assert!([1, 7].contains(&open.code), "what is not compared is undecided: {}", open.out);
+        let forced = joined(&tool.done(&[&words[..], &["--force"]].concat()).out);
+        assert!(
+            forced.contains("compared because of --force") && !forced.contains("Not compared"),
+            "{forced}"
+        );
+    }
+    let idle = tool.call(&["compare", "slow.csv", "slow.csv", "--force"]);
+    assert!(idle.err.contains("--force changes nothing here"), "{}", idle.err);
+    let many = tool.done(&["compare", "Zen2=slow.csv", "Zen3=fast.csv", "again=slow.csv"]).out;
+    assert!(["Zen2", "Zen3", "again"].iter().all(|name| many.contains(name)), "{many}");
+}
+
+#[test]
+fn a_value_that_nothing_can_take_has_no_ratio_and_is_named() {
+    let tool = Tool::new();
+    file(&tool, "base.csv", base);
+    let text = tool.read("base.csv").replacen("40.75", "1e-320", 1);
+    tool.write("tiny.csv", text);
+    let said = joined(&tool.done(&["compare", "tiny.csv", "base.csv"]).out);
+    assert!(said.contains("have no ratio: CPUs") && said.contains(" in A (1.00e-320 ns)."), "{said}");
+    assert!(!said.contains("inf"), "{said}");
 }
 
 #[test]

@@ -190,10 +190,11 @@ pub fn comparisons(tool: &Tool) -> Vec<Run> {
         let words: Vec<&str> = ["compare"].into_iter().chain(words.iter().copied()).collect();
         Run::asked(tool, "chiplet-16", &words, sources)
     };
+    // By age: runs that the user calls by a tag are called so on the screen, too.
     vec![
-        compare(&["a", "b"], vec![a.clone(), b]),
-        compare(&["a", "farther", "--force"], vec![a.clone(), farther]),
-        compare(&["a", "renumbered", "--force"], vec![a, renumbered]),
+        compare(&["latest~3", "latest~2"], vec![a.clone(), b]),
+        compare(&["latest~3", "latest~1", "--force"], vec![a.clone(), farther]),
+        compare(&["latest~3", "latest", "--force"], vec![a, renumbered]),
     ]
 }
 

@@ -18,6 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Alignment {
     pairing: Pairing,
     levels: [Levels; 2],
+    doubts: Vec<Doubt>,
+    is_forced: bool,
 }
 
 /// A level where no pair is held against a pair.
@@ -93,7 +95,11 @@ const THREADS: &str = "smt";
 impl Alignment {
     /// Every pair against the pair of the same numbers, by these levels.
     pub fn by_number(levels: Levels) -> Alignment {
-        Alignment { pairing: Pairing::Pairs, levels: [levels.clone(), levels] }
+        Alignment::of(Pairing::Pairs, [levels.clone(), levels])
+    }
+
+    fn of(pairing: Pairing, levels: [Levels; 2]) -> Alignment {
+        Alignment { pairing, levels, doubts: Vec::new(), is_forced: false }
     }
 
     /// What of two sides can be held against each other.
@@ -108,17 +114,46 @@ impl Alignment {
         if alignment.is_known(a, b) {
             return alignment;
         }
-        let Some(doubt) = Doubt::between(a, b, &alignment.levels) else { return alignment };
+        let (doubts, plausible) = Doubt::between(a, b, &alignment.levels);
+        let Some(doubt) = doubts.first().cloned() else { return alignment };
         let may_be_one = alignment.pairing == Pairing::Pairs && doubt.factor() <= MOST_OF_ONE_MACHINE;
         if may_be_one && is_one_machine(a, b, &alignment.levels[0]) {
             return alignment;
+        }
+        if plausible > 0 {
+            return Alignment { doubts, ..alignment };
         }
         let seen = [a, b].map(|side| Seen::of(side, &cpus(side)).and_then(Result::ok));
         let pairing = match seen.each_ref().map(|seen| seen.as_ref().is_some_and(Seen::has_threads)) {
             [true, true] => Pairing::Levels(Likeness::Threads),
             _ => Pairing::Nothing(Obstacle::Meanings(doubt)),
         };
-        Alignment { pairing, levels: [a, b].map(Levels::of) }
+        Alignment { doubts, ..Alignment::of(pairing, [a, b].map(Levels::of)) }
+    }
+
+    /// The same, where somebody insists: what only looks alike is compared, too, whatever its times.
+    pub fn forced(a: &Side, b: &Side) -> Alignment {
+        let alignment = Alignment::between(a, b);
+        if alignment.doubts.is_empty() {
+            return alignment;
+        }
+        Alignment { doubts: alignment.doubts, is_forced: true, ..Alignment::by_likeness(a, b) }
+    }
+
+    /// Levels whose times differ by more than those of one thing would, farthest first: they are not compared unless
+    /// somebody insists.
+    pub fn doubts(&self) -> &[Doubt] {
+        &self.doubts
+    }
+
+    /// Whether levels are compared in spite of [`Alignment::doubts`].
+    pub fn is_forced(&self) -> bool {
+        self.is_forced
+    }
+
+    /// Why a level is not compared.
+    pub(super) fn doubts_of(&self, level: &str) -> Option<&Doubt> {
+        self.doubts.iter().find(|doubt| !self.is_forced && doubt.level == level)
     }
 
     /// Whether more than likeness says that what is held against each other is the same.
@@ -167,10 +202,10 @@ impl Alignment {
                     _ => by_number(None),
                 }
             }
-            (_, [Some(left), Some(right)]) => Alignment {
-                pairing: Pairing::Levels(Likeness::Reported),
-                levels: [left, right].map(|topology| Levels::reported(topology.clone())),
-            },
+            (_, [Some(left), Some(right)]) => Alignment::of(
+                Pairing::Levels(Likeness::Reported),
+                [left, right].map(|topology| Levels::reported(topology.clone())),
+            ),
             ([Some(_), Some(_)], _) => Alignment::by_latencies(a, b),
             _ if is_identical(a, b) => by_number(trusted[0].or(trusted[1]).filter(dividing)),
             _ if !are_mostly_common(&sets, &common) => Alignment::by_latencies(a, b),
@@ -185,10 +220,8 @@ impl Alignment {
 
     /// By what the latencies of each side show of its own CPUs, whatever their numbers.
     fn by_latencies(a: &Side, b: &Side) -> Alignment {
-        let nothing = |obstacle: Obstacle, levels: [Levels; 2]| Alignment {
-            pairing: Pairing::Nothing(obstacle),
-            levels,
-        };
+        let nothing =
+            |obstacle: Obstacle, levels: [Levels; 2]| Alignment::of(Pairing::Nothing(obstacle), levels);
         let seen = [a, b].map(|side| Seen::of(side, &cpus(side)));
         let [Some(Ok(left)), Some(Ok(right))] = &seen else {
             let errors = seen.map(|seen| seen.and_then(Result::err));
@@ -214,7 +247,7 @@ impl Alignment {
             }
             _ => return nothing(Obstacle::Groups, levels),
         };
-        Alignment { pairing, levels: Levels::under_common_names(levels) }
+        Alignment::of(pairing, Levels::under_common_names(levels))
     }
 
     /// What is held against each other.
@@ -236,11 +269,14 @@ impl Alignment {
     ) -> BTreeMap<UnpairedLevel, Vec<usize>> {
         let same = self.same_relations();
         let levels = &self.levels[side];
-        let means_the_same = |level: &str| match (&self.pairing, &same) {
-            (Pairing::Nothing(_), _) => false,
-            (Pairing::Levels(Likeness::Threads), _) => level == THREADS,
-            (_, Some(same)) => same.iter().any(|relation| relation.name() == level),
-            (Pairing::Pairs | Pairing::Levels(_), None) => true,
+        let means_the_same = |level: &str| {
+            self.doubts_of(level).is_none()
+                && match (&self.pairing, &same) {
+                    (Pairing::Nothing(_), _) => false,
+                    (Pairing::Levels(Likeness::Threads), _) => level == THREADS,
+                    (_, Some(same)) => same.iter().any(|relation| relation.name() == level),
+                    (Pairing::Pairs | Pairing::Levels(_), None) => true,
+                }
         };
         let has_kinds =
             |levels: &Levels| levels.topology().is_some_and(|topology| topology.classes().len() > 1);

@@ -48,14 +48,17 @@ pub struct DatasetComparison {
     pub basis: Basis,
     /// By level, nearest first.
     pub levels: Vec<LevelDifference>,
+    /// Of all pairs, where there are several levels and all of them are shown to have changed alike, to less than what
+    /// counts: then levels have one error in common, and this is the verdict. Values of `a` and `b` are medians.
+    pub together: Option<Difference>,
     /// Levels of one side to which none of the other is known to correspond: those of A, then those of B.
     pub alone: Vec<LevelAlone>,
     /// By cell, in the order of subjects; empty where no pair is held against a pair.
     pub cells: Vec<CellDifference>,
     /// Subjects with a value on one side only, where pairs are held against themselves.
     pub lonely: usize,
-    /// Subjects that both sides have, of which one is zero or less.
-    pub without_ratio: usize,
+    /// Values that are left out because no ratio can be told of them: zero or less, or beyond what can be measured.
+    pub without_ratio: Vec<NoRatio>,
 }
 
 impl DatasetComparison {
@@ -73,6 +76,17 @@ impl DatasetComparison {
         let [worse, better] = self.called();
         if self.better == Better::Lower { worse } else { better }
     }
+}
+
+/// A value of which no ratio can be told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoRatio {
+    /// Whose it is.
+    pub of: Letter,
+    /// Of what.
+    pub key: ReadingKey,
+    /// As read.
+    pub value: f64,
 }
 
 /// A verdict with its numbers.
@@ -99,6 +113,14 @@ pub struct Difference {
     pub possible: Possible,
 }
 
+impl Difference {
+    /// How well the shift is known: the larger side of its 95 % interval, as a share; `None` where that is endless.
+    pub fn reach(&self) -> Option<f64> {
+        let Estimate { point, low, high, .. } = self.shift;
+        Some((high - point).max(point - low)).filter(|reach| reach.is_finite())
+    }
+}
+
 /// What has not been shown to be otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Possible {
@@ -115,8 +137,8 @@ pub struct LevelDifference {
     pub level: String,
     /// Pairs of A and of B: those that both have, unless no pair is held against a pair.
     pub pairs: [usize; 2],
-    /// Pairs among them that changed state during a run and were left out.
-    pub moved: usize,
+    /// Pairs among them that are left out because they changed state during a run.
+    pub left_out: usize,
     /// The verdict.
     pub difference: Difference,
     /// B ÷ A − 1 in the unit as read, where the basis is another.
@@ -165,6 +187,8 @@ pub struct CellDifference {
     pub level: usize,
     /// The verdict.
     pub difference: Difference,
+    /// Whether it is shown to have changed by another factor than its level, at a false discovery rate of 1 %.
+    pub departs: bool,
 }
 
 #[cfg(test)]
@@ -181,10 +205,11 @@ mod tests {
             better,
             basis: Basis::AsRead,
             levels: Vec::new(),
+            together: None,
             alone: Vec::new(),
             cells: Vec::new(),
             lonely: 0,
-            without_ratio: 0,
+            without_ratio: Vec::new(),
         };
         assert_eq!(dataset("half_round_trip", Better::Lower).called_above(), "slower");
         assert_eq!(dataset("throughput", Better::Higher).called_above(), "faster");
@@ -208,7 +233,7 @@ mod tests {
         let level = |as_read: Option<f64>| LevelDifference {
             level: "l3".into(),
             pairs: [8, 8],
-            moved: 0,
+            left_out: 0,
             difference: difference.clone(),
             as_read,
         };

@@ -4,28 +4,35 @@
 //! themselves, the shift of a level is the median of the Walsh averages over its pairs (Hodges and Lehmann 1963). What it
 //! could be by chance comes from the spread between the pairs of the level where there are many, which is measured on the
 //! very two runs (an empirical null, Efron 2004), and from the intervals of the cells where there are few; to both is
-//! added what all pairs of a run share. Levels are corrected for their number after Holm (family-wise error 0.1 %),
-//! cells after Benjamini and Hochberg (false discovery rate 5 %), and a difference has to be large enough to matter.
+//! added what all pairs of a run share. Levels are corrected for their number after Holm (family-wise error 1 %), those
+//! that changed alike as one; cells after Benjamini and Hochberg (false discovery rate 5 %), and a difference has to be
+//! large enough to matter. What all pairs share is one error and no evidence of a pair: a pair differs where its level
+//! does, or where it departs from its level beyond what pairs scatter by.
 //! Where pairs are not the same pairs, medians of levels are held against each other, and no pair against a pair.
 
 use super::alignment::UnpairedLevel;
 use super::shift::{
-    Joined, Members, Noise, basis, comparable, join, judge_apart, judge_cell, judge_level, steady,
+    Joined, Members, Noise, basis, join, judge_apart, judge_cell, judge_departure, judge_level,
+    judge_together, location, steady, telling,
 };
 use super::side::pair_up;
 use super::verdict::Judged;
 use super::{
     Alignment, Basis, CellDifference, Comparison, Dataset, DatasetComparison, LeastEffect, Letter,
-    LevelAlone, LevelDifference, Pairing, ReadingKey, Side,
+    LevelAlone, LevelDifference, NoRatio, Pairing, ReadingKey, Side,
 };
+use crate::quantity::Better;
 use crate::stats::compare::paired_location;
 use crate::stats::{median, multiple};
 use std::collections::BTreeMap;
 
 /// Error that all level verdicts of a comparison may make together.
-const FAMILY_ERROR: f64 = 0.001;
+const FAMILY_ERROR: f64 = 0.01;
 /// Share of the cells called different that may be wrong.
 const FALSE_DISCOVERIES: f64 = 0.05;
+/// Share of the cells said to depart from their level that may be wrong: lower, since no shared error widens what chance
+/// does there, and pairs scatter with longer tails than a normal variable.
+const FALSE_DEPARTURES: f64 = 0.01;
 
 /// Holds two sides against each other. Datasets of one name belong together; where each side has a single one they do so
 /// whatever their names. Datasets without a value on either side are left out, and where pairs are held against themselves
@@ -43,29 +50,36 @@ pub fn compare(a: &Side, b: &Side, alignment: &Alignment, least: LeastEffect) ->
             }
         })
         .collect();
-    correct(&mut drafts, |draft| &mut draft.levels, multiple::holm, FAMILY_ERROR);
-    correct(&mut drafts, |draft| &mut draft.cells, multiple::benjamini_hochberg, FALSE_DISCOVERIES);
+    correct(drafts.iter_mut().flat_map(Draft::level_questions), multiple::holm, FAMILY_ERROR);
+    correct(
+        drafts.iter_mut().flat_map(Draft::cell_questions),
+        multiple::benjamini_hochberg,
+        FALSE_DISCOVERIES,
+    );
+    correct(
+        drafts.iter_mut().flat_map(Draft::departure_questions),
+        multiple::benjamini_hochberg,
+        FALSE_DEPARTURES,
+    );
+    drafts.iter_mut().for_each(Draft::bind_cells);
     let saturated = [a, b].map(|side| side.saturated);
     Comparison { datasets: drafts.into_iter().map(Draft::finish).collect(), unmatched, saturated }
 }
 
+/// What one p-value answers: its own verdict first, then those that share it.
+type Question<'d> = (Better, Vec<&'d mut Judged>);
+
 /// Corrects the p-values of every dataset together and draws the verdicts.
-fn correct<'a>(
-    drafts: &mut [Draft<'a>],
-    of: impl for<'d> Fn(&'d mut Draft<'a>) -> &'d mut Vec<Judged>,
+fn correct<'d>(
+    questions: impl Iterator<Item = Question<'d>>,
     method: impl Fn(&[f64]) -> Vec<f64>,
     error: f64,
 ) {
-    let p_values: Vec<f64> = drafts
-        .iter_mut()
-        .flat_map(|draft| of(draft).iter().map(Judged::p_value).collect::<Vec<_>>())
-        .collect();
-    let mut adjusted = method(&p_values).into_iter();
-    for draft in drafts {
-        let better = draft.a.better;
-        for judged in of(draft) {
-            judged.conclude(adjusted.next().unwrap_or(1.0), error, better);
-        }
+    let questions: Vec<Question<'_>> = questions.collect();
+    let p_values: Vec<f64> =
+        questions.iter().map(|(_, asked)| asked.first().map_or(1.0, |first| first.p_value())).collect();
+    for ((better, asked), adjusted) in questions.into_iter().zip(method(&p_values)) {
+        asked.into_iter().for_each(|judged| judged.conclude(adjusted, error, better));
     }
 }
 
@@ -73,7 +87,7 @@ fn correct<'a>(
 struct Named {
     level: String,
     pairs: [usize; 2],
-    moved: usize,
+    left_out: usize,
     as_read: Option<f64>,
 }
 
@@ -83,25 +97,66 @@ struct Draft<'a> {
     basis: Basis,
     names: Vec<Named>,
     levels: Vec<Judged>,
+    /// The one question that all levels ask where they changed alike.
+    together: Option<Judged>,
     alone: Vec<LevelAlone>,
     keys: Vec<(&'a ReadingKey, usize)>,
     cells: Vec<Judged>,
+    /// How each cell differs from its level.
+    departures: Vec<Judged>,
     lonely: usize,
-    without_ratio: usize,
+    without_ratio: Vec<NoRatio>,
 }
 
 impl<'a> Draft<'a> {
-    fn empty(a: &'a Dataset, basis: Basis) -> Draft<'a> {
+    fn empty(a: &'a Dataset, b: &'a Dataset, basis: Basis) -> Draft<'a> {
+        let without = |of: Letter, dataset: &'a Dataset| {
+            let readings = dataset.readings.iter().map(|(key, reading)| (key, reading.value.point));
+            readings.filter(|(_, value)| !dataset.has_ratio(*value)).map(move |(key, value)| NoRatio {
+                of,
+                key: key.clone(),
+                value,
+            })
+        };
         Draft {
             a,
             basis,
             names: Vec::new(),
             levels: Vec::new(),
+            together: None,
             alone: Vec::new(),
             keys: Vec::new(),
             cells: Vec::new(),
+            departures: Vec::new(),
             lonely: 0,
-            without_ratio: 0,
+            without_ratio: without(Letter::A, a).chain(without(Letter::B, b)).collect(),
+        }
+    }
+
+    fn level_questions(&mut self) -> Vec<Question<'_>> {
+        let better = self.a.better;
+        match &mut self.together {
+            Some(together) => vec![(better, [together].into_iter().chain(&mut self.levels).collect())],
+            None => self.levels.iter_mut().map(|level| (better, vec![level])).collect(),
+        }
+    }
+
+    fn cell_questions(&mut self) -> Vec<Question<'_>> {
+        let better = self.a.better;
+        self.cells.iter_mut().map(|cell| (better, vec![cell])).collect()
+    }
+
+    fn departure_questions(&mut self) -> Vec<Question<'_>> {
+        let better = self.a.better;
+        self.departures.iter_mut().map(|departure| (better, vec![departure])).collect()
+    }
+
+    /// A cell that does not depart from its level is called different only where that is.
+    fn bind_cells(&mut self) {
+        for ((cell, departure), (_, level)) in self.cells.iter_mut().zip(&self.departures).zip(&self.keys) {
+            if !departure.verdict().is_different() {
+                cell.defer_to(self.levels[*level].verdict());
+            }
         }
     }
 
@@ -115,21 +170,31 @@ impl<'a> Draft<'a> {
     ) -> Draft<'a> {
         let (joined, basis) = join(a, b);
         let shared = a.readings.keys().filter(|key| b.readings.contains_key(key)).count();
-        let mut draft = Draft {
-            lonely: a.readings.len() + b.readings.len() - 2 * shared,
-            without_ratio: shared - joined.len(),
-            ..Draft::empty(a, basis)
-        };
+        let mut draft =
+            Draft { lonely: a.readings.len() + b.readings.len() - 2 * shared, ..Draft::empty(a, b, basis) };
         let resolution = a.resolution.max(b.resolution);
         let negligible = a.negligible.max(b.negligible);
         let margin = |value: f64| least.margin(value, resolution, negligible);
         // What is too little to matter in one pair matters in the mean of many: 5 % of 5 ns are less than 0.3 ns.
         let margin_of_level = |value: f64| least.margin(value, resolution, 0.0);
         let [levels, _] = alignment.levels();
+        let mut by_level: Vec<Vec<&Joined<'_>>> = Vec::new();
         for ((_, level), members) in levels.group(joined.iter().map(|joined| joined.key)) {
             let members: Vec<&Joined<'_>> = members.into_iter().map(|index| &joined[index]).collect();
+            if alignment.doubts_of(&level).is_some() {
+                for (of, value) in [
+                    (Letter::A, (|cell| cell.a.value.point) as fn(&Joined<'_>) -> f64),
+                    (Letter::B, |cell| cell.b.value.point),
+                ] {
+                    let values: Vec<f64> = members.iter().map(|cell| value(cell)).collect();
+                    let median = median(&values).unwrap_or(f64::NAN);
+                    draft.alone.push(LevelAlone { of, level: level.clone(), pairs: members.len(), median });
+                }
+                continue;
+            }
             let noise = Noise::of(&members);
-            let moved = members.iter().filter(|joined| !joined.steady()).count();
+            let told = telling(&members);
+            let middle = location(&told);
             let as_read = (basis == Basis::Cycles).then(|| {
                 let shifts: Vec<f64> =
                     steady(&members).map(|cell| (cell.b.value.point / cell.a.value.point).ln()).collect();
@@ -138,10 +203,14 @@ impl<'a> Draft<'a> {
             for cell in &members {
                 draft.keys.push((cell.key, draft.names.len()));
                 draft.cells.push(judge_cell(cell, &noise, &margin, guest));
+                draft.departures.push(judge_departure(cell, middle, &noise, &margin, guest));
             }
             draft.levels.push(judge_level(&members, &noise, &margin_of_level, guest));
-            draft.names.push(Named { level, pairs: [members.len(); 2], moved, as_read });
+            let (pairs, left_out) = ([members.len(); 2], members.len() - told.len());
+            draft.names.push(Named { level, pairs, left_out, as_read });
+            by_level.push(members);
         }
+        draft.together = judge_together(&by_level, &margin_of_level, guest);
         draft
     }
 
@@ -153,7 +222,7 @@ impl<'a> Draft<'a> {
         least: LeastEffect,
         guest: bool,
     ) -> Draft<'a> {
-        let members = [a, b].map(|dataset| comparable(dataset.readings.iter()));
+        let members = [a, b].map(|dataset| dataset.comparable().collect::<Members<'_>>());
         let basis = basis(members.iter().flatten().map(|(_, reading)| *reading));
         let resolution = a.resolution.max(b.resolution);
         let margin = |value: f64| least.margin(value, resolution, 0.0);
@@ -162,10 +231,7 @@ impl<'a> Draft<'a> {
         };
         let by_level = |index: usize| alignment.by_level(index, members[index].iter().map(|(key, _)| *key));
         let (of_a, mut of_b) = (by_level(0), by_level(1));
-        let mut draft = Draft {
-            without_ratio: a.readings.len() + b.readings.len() - members[0].len() - members[1].len(),
-            ..Draft::empty(a, basis)
-        };
+        let mut draft = Draft::empty(a, b, basis);
         let alone = |of: Letter, level: String, members: &Members<'_>| LevelAlone {
             of,
             level,
@@ -183,7 +249,8 @@ impl<'a> Draft<'a> {
             let found = judge_apart(&mine, &theirs, basis, &margin, guest);
             let as_read = (basis == Basis::Cycles).then_some(found.as_read);
             draft.levels.push(found.judged);
-            draft.names.push(Named { level, pairs: [mine.len(), theirs.len()], moved: found.moved, as_read });
+            let (pairs, left_out) = ([mine.len(), theirs.len()], found.left_out);
+            draft.names.push(Named { level, pairs, left_out, as_read });
         }
         for (UnpairedLevel { name: level, .. }, positions) in of_b {
             draft.alone.push(alone(Letter::B, level, &of(1, &positions)));
@@ -194,12 +261,13 @@ impl<'a> Draft<'a> {
     fn finish(self) -> DatasetComparison {
         let better = self.a.better;
         let levels = self.names.into_iter().zip(self.levels);
-        let cells = self.keys.into_iter().zip(self.cells);
+        let cells = self.keys.into_iter().zip(self.cells).zip(self.departures);
         let mut cells: Vec<CellDifference> = cells
-            .map(|((key, level), cell)| CellDifference {
+            .map(|(((key, level), cell), departure)| CellDifference {
                 key: key.clone(),
                 level,
                 difference: cell.difference(better),
+                departs: departure.verdict().is_different(),
             })
             .collect();
         cells.sort_by(|x, y| x.key.cmp(&y.key));
@@ -210,14 +278,15 @@ impl<'a> Draft<'a> {
             better,
             basis: self.basis,
             levels: levels
-                .map(|(Named { level, pairs, moved, as_read }, judged)| LevelDifference {
+                .map(|(Named { level, pairs, left_out, as_read }, judged)| LevelDifference {
                     level,
                     pairs,
-                    moved,
+                    left_out,
                     difference: judged.difference(better),
                     as_read,
                 })
                 .collect(),
+            together: self.together.map(|judged| judged.difference(better)),
             alone: self.alone,
             cells,
             lonely: self.lonely,

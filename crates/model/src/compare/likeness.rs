@@ -7,7 +7,6 @@
 //! limit was chosen with these files in view.
 
 use super::seen::latency_dataset;
-use super::shift::has_ratio;
 use super::{Fact, Levels, Side};
 use crate::infer::Structure;
 use crate::stats::median_in_place;
@@ -36,28 +35,30 @@ impl Doubt {
         (self.a / self.b).max(self.b / self.a)
     }
 
-    /// Of levels of the same names, where nothing but their times says what they are; `None` where these are plausible,
-    /// or where the sides are known to be of one model.
-    pub(super) fn between(a: &Side, b: &Side, levels: &[Levels; 2]) -> Option<Doubt> {
+    /// Of levels of the same names, where nothing but their times says what they are: those that differ by too much,
+    /// farthest first, and how many levels are plausible. No doubts where the sides are known to be of one model.
+    pub(super) fn between(a: &Side, b: &Side, levels: &[Levels; 2]) -> (Vec<Doubt>, usize) {
         let model = |side: &Side| side.facts.get(&Fact::CpuModel).cloned();
-        if model(a).is_some() && model(a) == model(b) {
-            return None;
-        }
-        let [left, right] = [(a, &levels[0]), (b, &levels[1])].map(|(side, levels)| medians(side, levels));
-        let unit = latency_dataset(a)?.unit.clone();
-        let doubts = left.into_iter().filter_map(|(level, a)| {
-            let b = *right.get(&level)?;
+        let unit = latency_dataset(a).map_or_else(String::new, |dataset| dataset.unit.clone());
+        let [left, mut right] =
+            [(a, &levels[0]), (b, &levels[1])].map(|(side, levels)| medians(side, levels));
+        let both = left.into_iter().filter_map(|(level, a)| {
+            let b = right.remove(&level)?;
             Some(Doubt { level, a, b, unit: unit.clone() })
         });
-        doubts.max_by(|x, y| x.factor().total_cmp(&y.factor())).filter(|doubt| doubt.factor() > PLAUSIBLE)
+        let is_one_model = model(a).is_some() && model(a) == model(b);
+        let (mut doubts, plausible): (Vec<Doubt>, Vec<Doubt>) =
+            both.partition(|both| !is_one_model && both.factor() > PLAUSIBLE);
+        doubts.sort_by(|x, y| y.factor().total_cmp(&x.factor()));
+        (doubts, plausible.len())
     }
 }
 
 /// The median of each level of the latencies of a side, as read.
 fn medians(side: &Side, levels: &Levels) -> BTreeMap<String, f64> {
     let mut by_level: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for (key, reading) in latency_dataset(side).iter().flat_map(|dataset| &dataset.readings) {
-        if reading.steady && has_ratio(reading.value.point) {
+    for (key, reading) in latency_dataset(side).iter().flat_map(|dataset| dataset.comparable()) {
+        if reading.steady {
             by_level.entry(levels.of_key(key).1).or_default().push(reading.value.point);
         }
     }

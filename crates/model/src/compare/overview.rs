@@ -212,7 +212,9 @@ fn nest(side: &Side) -> Option<Nest> {
 
 /// Whether every level of one side means what the other's does.
 fn are_aligned(a: &Side, b: &Side) -> bool {
-    match Alignment::between(a, b).pairing() {
+    let alignment = Alignment::between(a, b);
+    match alignment.pairing() {
+        _ if !alignment.doubts().is_empty() => false,
         Pairing::Pairs => true,
         Pairing::Levels(likeness) => *likeness != Likeness::Threads,
         Pairing::Nothing(_) => false,

@@ -85,12 +85,23 @@ impl Seen {
         (0..self.structure.levels.len()).all(|index| self.is_shared(other, index))
     }
 
-    /// Whether the other shows a level too: the same groups, or some of them, where each that it lacks is there in its
-    /// latencies.
+    /// Whether the other shows a level too.
     fn is_shared(&self, other: &Seen, index: usize) -> bool {
+        self.counterpart(other, index).is_some()
+    }
+
+    /// The level of the other that is this one: the same groups; or at least half of those that either shows, where the
+    /// other side has the CPUs of the rest in no group, because their few cells were disturbed; or some of them, where
+    /// each that a side lacks is there in its latencies.
+    fn counterpart(&self, other: &Seen, index: usize) -> Option<usize> {
         let mine = &self.structure.levels[index].groups;
-        (0..other.structure.levels.len()).any(|at| {
+        (0..other.structure.levels.len()).find(|&at| {
             let theirs = &other.structure.levels[at].groups;
+            let common = mine.iter().filter(|group| theirs.contains(group)).count();
+            let all = united(mine, theirs).len();
+            if 2 * common >= all && all == mine.len() + theirs.len() - common {
+                return true;
+            }
             let lacks = |groups: &[CpuSet], group: &&CpuSet| !groups.contains(group);
             mine.iter().any(|group| theirs.contains(group))
                 && mine
@@ -123,15 +134,15 @@ impl Seen {
         matches!(self.structure.shape, Shape::Uniform { .. })
     }
 
-    /// Levels that both show with the very same groups, finest first. Levels of one side alone would be chosen by the
+    /// Levels that both show, finest first, with the groups of both. Levels of one side alone would be chosen by the
     /// noise, or the change, that is to be judged.
     pub fn common_levels(&self, other: &Seen) -> Levels {
-        let theirs = &other.structure.levels;
-        let is_common = |level: &&InferredLevel| theirs.iter().any(|known| known.groups == level.groups);
-        let mine = self.structure.levels.iter().filter(is_common);
-        let mut levels: Vec<InferredLevel> = mine.cloned().collect();
-        for (level, number) in levels.iter_mut().zip(1..) {
-            level.name = format!("group-{number}");
+        let mut levels: Vec<InferredLevel> = Vec::new();
+        for (index, level) in self.structure.levels.iter().enumerate() {
+            let Some(at) = self.counterpart(other, index) else { continue };
+            let groups = united(&level.groups, &other.structure.levels[at].groups);
+            let name = format!("group-{}", levels.len() + 1);
+            levels.push(InferredLevel { name, groups, ..level.clone() });
         }
         Levels::of_some(&self.structure, levels.iter())
     }
@@ -200,6 +211,14 @@ impl Seen {
     }
 }
 
+/// Groups, and those of others that share no CPU with them, by lowest CPU.
+fn united(groups: &[CpuSet], others: &[CpuSet]) -> Vec<CpuSet> {
+    let apart = |other: &&CpuSet| groups.iter().all(|group| group.intersection(other).is_empty());
+    let mut all = [groups, &others.iter().filter(apart).cloned().collect::<Vec<_>>()].concat();
+    all.sort_by_key(|group| group.iter().next());
+    all
+}
+
 /// The rank of each value; equal values share one.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
@@ -237,9 +256,12 @@ pub(super) fn latency_dataset(side: &Side) -> Option<&Dataset> {
 /// The first matrix of latencies that a side has, without what changed during its run.
 fn latencies(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Matrix<Option<Observation>>> {
     let dataset = latency_dataset(side)?;
+    // A clock may be too coarse for the nearest pairs, which then read zero.
+    let is_possible = |value: f64| value == 0.0 || dataset.has_ratio(value);
     let seen: BTreeMap<[CpuId; 2], Observation> = dataset
         .readings
         .iter()
+        .filter(|(_, reading)| is_possible(reading.value.point))
         .filter_map(|(key, reading)| {
             let ReadingKey::Pair([a, b]) = key else { return None };
             let half_width = reading.value.deviation.map_or(0.0, |deviation| REACH * deviation);

@@ -46,6 +46,20 @@ pub struct Dataset {
     pub readings: BTreeMap<ReadingKey, Reading>,
 }
 
+impl Dataset {
+    /// Whether a value can be divided by: above zero, and within what anything here can be. Ten picoseconds are less than
+    /// a cycle of any core.
+    pub fn has_ratio(&self, value: f64) -> bool {
+        let least = if self.unit == "ns" { 0.01 } else { 1e-12 };
+        (least..=1e18).contains(&value)
+    }
+
+    /// The values that have a ratio.
+    pub(super) fn comparable(&self) -> impl Iterator<Item = (&ReadingKey, &Reading)> {
+        self.readings.iter().filter(|(_, reading)| self.has_ratio(reading.value.point))
+    }
+}
+
 /// Datasets that belong together, and the names of those that stand alone.
 pub(super) fn pair_up<'a>(a: &'a Side, b: &'a Side) -> (Vec<(&'a Dataset, &'a Dataset)>, Unmatched) {
     let by_name =

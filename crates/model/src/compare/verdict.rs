@@ -68,7 +68,7 @@ pub struct Outcome {
 }
 
 /// Two one-sided tests at 5 % (Schuirmann 1987).
-const EQUIVALENCE_Z: f64 = 1.644_853_626_951_472_7;
+pub(super) const EQUIVALENCE_Z: f64 = 1.644_853_626_951_472_7;
 
 impl Outcome {
     /// Different where the corrected p-value of "no difference" is small enough *and* the shift counts; the same where
@@ -114,6 +114,8 @@ const MOVED: &str = "the machine changed state during a run";
 const FLOATS: &str = "the host may have moved the guest's CPUs";
 /// Steps of a clock, or of what was printed, hide what counts.
 const COARSE: &str = "the resolution of the numbers is too coarse";
+/// Such a pair is no witness of its own.
+const WITH_ITS_LEVEL: &str = "it changed no otherwise than its level";
 /// What needs no interval.
 const IDENTICAL: &str = "identical numbers";
 
@@ -167,6 +169,22 @@ impl Judged {
 
     pub fn p_value(&self) -> f64 {
         self.outcome.filter(|_| self.reason.is_none()).map_or(1.0, |outcome| outcome.p_value())
+    }
+
+    /// The least shift that counts, as a logarithm.
+    pub fn least(&self) -> f64 {
+        self.case.margin.least
+    }
+
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// A pair says no more than its level, unless it departs from that: the error that they share is no smaller in it.
+    pub fn defer_to(&mut self, level: Verdict) {
+        if self.verdict.is_different() && self.verdict != level {
+            (self.verdict, self.reason) = (Verdict::CannotTell, Some(WITH_ITS_LEVEL));
+        }
     }
 
     pub fn conclude(&mut self, adjusted: f64, error: f64, better: Better) {

@@ -165,7 +165,7 @@ fn the_same_numbers_are_the_same_without_any_interval() {
 
 #[test]
 fn what_is_slower_or_the_same_is_not_faster() {
-    let (a, b) = (side(dataset(1, |_, _| 1.0)), side(dataset(2, |_, _| 1.02)));
+    let (a, b) = (side(dataset(1, |_, _| 1.0)), side(dataset(2, |_, _| 1.015)));
     let wide = |side: &Side| {
         let mut side = side.clone();
         side.datasets[0].readings.retain(|_, reading| reading.value.point < 50.0);
@@ -243,6 +243,62 @@ fn groups_that_look_alike_are_the_same_only_where_something_says_so() {
     };
     let (alignment, levels, _) = held(&on_a_mesh(1.0, 1), &on_a_mesh(1.5, 2));
     assert_eq!((alignment.pairing(), levels[1].1), (&Pairing::Pairs, Verdict::Slower));
+}
+
+#[test]
+fn a_level_whose_times_are_doubtful_blocks_no_other() {
+    let far = |ns: f64, seed: u64| {
+        file(24, seed, |cpu| cpu, move |a, b| if a / 12 == b / 12 { threads_in(12)(a, b) } else { ns })
+    };
+    let (a, b) = (far(84.0, 1), far(126.0, 2));
+    let (alignment, levels, cells) = held(&a, &b);
+    assert_eq!(*alignment.pairing(), Pairing::Pairs);
+    assert_eq!(alignment.doubts().iter().map(|doubt| doubt.level.as_str()).collect::<Vec<_>>(), ["across"]);
+    assert_eq!(levels.iter().map(|(level, _)| level.as_str()).collect::<Vec<_>>(), ["group-1", "group-2"]);
+    assert!(levels.iter().all(|(_, verdict)| !verdict.is_different()), "{levels:?}");
+    assert_eq!(cells, 12 + 2 * 60);
+    let alone = &compare(&a, &b, &alignment, LeastEffect::DEFAULT).datasets[0].alone;
+    assert_eq!(
+        alone.iter().map(|one| (one.of, one.pairs)).collect::<Vec<_>>(),
+        [(Letter::A, 144), (Letter::B, 144)]
+    );
+    // Under other numbers the same, by level.
+    let turned = |cpu: u32| 2 * (cpu % 12) + cpu / 12;
+    let renumbered = |a: u32, b: u32| if a / 12 == b / 12 { threads_in(12)(a, b) } else { 126.0 };
+    let (alignment, levels, _) = held(&a, &file(24, 3, turned, renumbered));
+    assert_eq!((alignment.pairing(), levels.len()), (&Pairing::Levels(Likeness::Renumbered), 2));
+    // Who insists is told of all of them.
+    let forced = Alignment::forced(&a, &b);
+    let levels = &compare(&a, &b, &forced, LeastEffect::DEFAULT).datasets[0].levels;
+    assert_eq!((forced.is_forced(), levels.len()), (true, 3));
+    assert_eq!(levels[2].difference.verdict, Verdict::Slower);
+}
+
+#[test]
+fn disturbed_cells_of_a_level_are_no_other_numbering() {
+    let of = |disturbed: &'static [u32], seed: u64| {
+        file(
+            16,
+            seed,
+            |cpu| cpu,
+            move |a, b| match (a / 2 == b / 2, disturbed.contains(&(a / 2))) {
+                (true, false) => 7.5,
+                (true, true) => 26.0,
+                (false, _) => 20.0,
+            },
+        )
+    };
+    let (a, b) = (of(&[0], 1), of(&[5], 2));
+    for (a, b) in [(&a, &b), (&b, &a)] {
+        let alignment = Alignment::between(a, b);
+        assert_eq!(*alignment.pairing(), Pairing::Pairs);
+        let comparison = compare(a, b, &alignment, LeastEffect::DEFAULT);
+        let dataset = &comparison.datasets[0];
+        assert_eq!(dataset.levels.iter().map(|level| level.pairs[0]).collect::<Vec<_>>(), [8, 112]);
+        let departing = dataset.cells.iter().filter(|cell| cell.departs && cell.level == 0);
+        let cores: Vec<u32> = departing.map(|cell| cell.key.cpus().next().unwrap().0 / 2).collect();
+        assert_eq!(cores, [0, 5]);
+    }
 }
 
 #[test]

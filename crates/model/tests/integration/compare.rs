@@ -2,8 +2,8 @@
 
 use super::alignment::file;
 use coretalk_model::compare::{
-    Alignment, Basis, Dataset, Fact, LeastEffect, Levels, Reading, ReadingKey, Series, Side, Value, Verdict,
-    Weight, compare, mismatches, overview,
+    Alignment, Basis, Dataset, Fact, LeastEffect, Letter, Levels, Reading, ReadingKey, Series, Side, Value,
+    Verdict, Weight, compare, mismatches, overview,
 };
 use coretalk_model::quantity::Better;
 use coretalk_model::stats::Key;
@@ -99,6 +99,66 @@ fn of_a_throughput_more_is_faster() {
         side(rates)
     };
     assert!(verdicts(&rate(1.0), &rate(1.1)).iter().all(|(_, verdict)| *verdict == Verdict::Faster));
+}
+
+#[test]
+fn what_all_pairs_share_is_one_verdict_and_no_evidence_of_a_pair() {
+    let shifted = |seed: u64, factor: f64, of_one: f64| {
+        let mut side = side(dataset(seed, |x, y| if (x, y) == (2, 9) { of_one } else { factor }));
+        side.datasets[0].readings.values_mut().for_each(|reading| reading.value.deviation = None);
+        side
+    };
+    // Files share 1.5 %: of 2.5 % of everything nothing is known, nor of any pair, and 5 % are shown.
+    for (factor, expected) in [(1.025, Verdict::CannotTell), (1.05, Verdict::Slower), (0.95, Verdict::Faster)]
+    {
+        let (a, b) = (shifted(1, 1.0, 1.0), shifted(2, factor, 1.2));
+        let comparison = compare(&a, &b, &alignment(), LeastEffect::DEFAULT);
+        let dataset = &comparison.datasets[0];
+        assert_eq!(dataset.together.as_ref().map(|all| all.verdict), Some(expected), "{factor}");
+        assert!(dataset.levels.iter().all(|level| level.difference.verdict == expected), "{factor}");
+        let of_their_own = dataset.cells.iter().filter(|cell| {
+            let verdict = cell.difference.verdict;
+            verdict.is_different() && verdict != expected && !cell.departs
+        });
+        assert_eq!(of_their_own.count(), 0, "{factor}: {dataset:?}");
+        let departing: Vec<&ReadingKey> =
+            dataset.cells.iter().filter(|cell| cell.departs).map(|cell| &cell.key).collect();
+        assert_eq!(departing, [&ReadingKey::Pair([CpuId(2), CpuId(9)])], "{factor}");
+    }
+    // One level that changed by itself is no change of all.
+    let far = side(dataset(2, |x, y| if (x < 8) == (y < 8) { 1.0 } else { 1.06 }));
+    let comparison = compare(&shifted(1, 1.0, 1.0), &far, &alignment(), LeastEffect::DEFAULT);
+    assert_eq!(comparison.datasets[0].together, None);
+}
+
+#[test]
+fn values_beyond_what_can_be_measured_have_no_ratio_and_are_named() {
+    let (a, mut b) = (side(dataset(1, |_, _| 1.0)), side(dataset(2, |_, _| 1.0)));
+    let key = |first: u32| ReadingKey::Pair([CpuId(first), CpuId(15)]);
+    for (first, value) in [(0, 1e-320), (1, f64::INFINITY), (2, 0.0)] {
+        b.datasets[0].readings.get_mut(&key(first)).unwrap().value.point = value;
+    }
+    for alignment in [alignment(), Alignment::between(&a, &b)] {
+        let comparison = compare(&a, &b, &alignment, LeastEffect::DEFAULT);
+        let dataset = &comparison.datasets[0];
+        let named: Vec<(Letter, ReadingKey)> =
+            dataset.without_ratio.iter().map(|left_out| (left_out.of, left_out.key.clone())).collect();
+        assert_eq!(named, [0, 1, 2].map(|first| (Letter::B, key(first))));
+        assert!(dataset.cells.iter().all(|cell| cell.difference.shift.point.is_finite()));
+    }
+}
+
+#[test]
+fn what_is_identical_leaves_nothing_out() {
+    let mut moved = side(dataset(1, |_, _| 1.0));
+    for reading in moved.datasets[0].readings.values_mut().take(30) {
+        reading.steady = false;
+    }
+    let left_out = |a: &Side, b: &Side| -> usize {
+        let comparison = compare(a, b, &alignment(), LeastEffect::DEFAULT);
+        comparison.datasets[0].levels.iter().map(|level| level.left_out).sum()
+    };
+    assert_eq!((left_out(&moved, &moved), left_out(&moved, &side(dataset(2, |_, _| 1.0)))), (0, 30));
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn difference(inputs: &[ReportInput<'_>], drawing: Drawing, side: f64) -> Option
     let title = "Difference: B (second) compared with A (first)";
     let mut baseline = paragraph(&mut head, [0.0, 0.0], TITLE, &wrapped(title, width, TITLE));
     let question = map.map(|map| map.question.clone());
-    let said = question.clone().or_else(|| pairing_words(words.alignment));
+    let said = question.clone().or_else(|| pairing_words(words.alignment, &words.called()));
     for words in said.into_iter().chain([conclusion(&words)]) {
         baseline = paragraph(&mut head, [0.0, baseline + 4.0], SUBTITLE, &wrapped(&words, width, SUBTITLE));
     }

@@ -7,7 +7,7 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::html::{self, table};
 use crate::report::alignment::pairing_words;
 use crate::report::compare::{
-    conclusion, heading, levels, mismatch_words, remarks, saturated, side_words, tally,
+    conclusion, heading, levels, mismatches_words, remarks, saturated, side_words, tally,
 };
 use crate::report::difference::Differing;
 use crate::report::input::ReportInput;
@@ -77,16 +77,17 @@ fn difference(differing: &Differing<'_>) -> Section {
         let refusal = differing.refusal().map(Block::Prose);
         return Section::new("difference", "Difference", None, html::blocks(&Vec::from_iter(refusal)));
     };
-    let sides = ["A", "B"].into_iter().zip(&view.sides);
+    let called = view.called();
+    let sides = called.iter().zip(&view.sides);
     let mut blocks = vec![Block::Prose(conclusion(&view))];
-    blocks.extend(sides.map(|(letter, side)| Block::Prose(format!("{letter}: {}", side_words(side)))));
-    blocks.extend(view.mismatches.iter().map(mismatch_words).map(Block::Doubt));
-    blocks.extend(pairing_words(view.alignment).map(Block::Doubt));
+    blocks.extend(sides.map(|(called, side)| Block::Prose(format!("{called}: {}", side_words(side)))));
+    blocks.extend(mismatches_words(&view).map(Block::Doubt));
+    blocks.extend(pairing_words(view.alignment, &called).map(Block::Doubt));
     blocks.extend(saturated(&view).map(Block::Prose));
     let mut body = html::blocks(&blocks);
     for dataset in &view.comparison.datasets {
-        body.push_str(&table(&heading(dataset), &levels(dataset, view.topology())));
-        let words = remarks(dataset).into_iter().chain(tally(dataset)).map(Block::Prose);
+        body.push_str(&table(&heading(dataset), &levels(dataset, &view)));
+        let words = remarks(dataset, &view).into_iter().chain(tally(dataset)).map(Block::Prose);
         body.push_str(&html::blocks(&Vec::from_iter(words)));
     }
     Section::new("difference", "Difference", None, body)

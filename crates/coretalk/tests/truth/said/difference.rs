@@ -26,7 +26,11 @@ pub const PATTERNS: &[Pattern] = &[
         "In {unit} as measured, B differs by up to {share%}: its core clock was about {clock%} {how}.",
         clock,
     ),
+    held("B is slower: all pairs alike ({share%}).", together),
+    held("B is faster: all pairs alike ({share%}).", together),
+    held("Cannot tell: all pairs alike ({share%}).", together),
     held("CPU model: {a} in A, {b} in B", mismatch),
+    held("topology: {a} in A, {b} in B: different experiments, compared because of --force", mismatch),
     held("topology: {a} in A, {b} in B", mismatch),
     held("scenario: {a} in A, {b} in B", mismatch),
     held("CPUs: {a} in A, {b} in B", mismatch),
@@ -242,19 +246,26 @@ fn untold(reader: &mut Reader<'_>, said: &Said<'_>) {
     named(reader, said, "cannot-tell");
 }
 
+/// The same of every level.
+fn together(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let verdict = match said.sentence {
+        sentence if sentence.starts_with("B is slower") => "slower",
+        sentence if sentence.starts_with("B is faster") => "faster",
+        _ => "cannot-tell",
+    };
+    let levels: Vec<&Value> = differences(reader).iter().filter(is_level).collect();
+    reader.holds("compare", levels.iter().all(|level| level["verdict"] == verdict), || {
+        format!("the levels are {levels:?}")
+    });
+    let shift = said.share("share").value;
+    let is_near = |level: &&Value| {
+        level["shift_percent"].as_f64().is_some_and(|percent| (percent / 100.0 - shift).abs() < 0.03)
+    };
+    reader.holds("compare", levels.iter().all(|level| is_near(&level)), || format!("{shift}: {levels:?}"));
+}
+
 fn single(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let many = of_pairs(reader)
-        .filter(|pair| ["slower", "faster"].iter().any(|verdict| pair["verdict"] == *verdict))
-        .filter(|pair| {
-            let [a, b] = [0, 1].map(|end| CpuId(pair["cell"][end].as_u64().unwrap_or(0) as u32));
-            let relation = reader.run.reported.relation(a, b).name();
-            let level = differences(reader)
-                .iter()
-                .filter(is_level)
-                .find(|of| of["level"] == relation || of["level"] == "all");
-            level.is_none_or(|level| level["verdict"] != pair["verdict"])
-        })
-        .count();
+    let many = of_pairs(reader).filter(|pair| pair["departs"] == true).count();
     reader.is("count", said.number("n"), Some(many as f64), "pairs that stand out");
 }
 
