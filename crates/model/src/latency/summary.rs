@@ -11,7 +11,8 @@ pub use contrast::{
 };
 pub use distance::id_distance_correlation;
 pub use overall::{
-    Extreme, Overall, counts_mean, counts_percentile, counts_total, measured_order, overall, value_steps,
+    ByValue, Extreme, Overall, counts_mean, counts_percentile, counts_total, measured_order, overall,
+    value_steps,
 };
 pub use states::{StateContrast, contradicting_state, state_contrast};
 pub use table::{OwnCell, Reading, Table, TableCell, readings, table};
