@@ -76,6 +76,17 @@ fn doctor_does_not_call_numbers_valid_while_other_programs_have_the_cpus() {
 }
 
 #[test]
+fn a_pair_is_stable_until_its_last_pass_and_not_until_the_run_ends() {
+    let tool = Tool::new();
+    let words =
+        ["latency", "--tails", "--cpus", "0,8", "--machine", "sim:chiplet-16", "--seed", "1", "--no-save"];
+    let document = document(&tool.done(&[&words[..], &["--format", "json"]].concat()).out);
+    let watch = &document["watch"];
+    let last = watch["line"].as_array().unwrap().last().unwrap();
+    assert_eq!(watch["watched_s"], last[0], "single round trips were timed afterwards");
+}
+
+#[test]
 fn a_little_company_is_no_disturbance() {
     let tool = Tool::new();
     let machine = shared_with(&tool, 0.02);

@@ -209,3 +209,24 @@ fn across(by_pair: &BTreeMap<usize, Vec<f64>>) -> Option<Estimate> {
         super::cell::FLOOR,
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::latency::summary::tests_map as map;
+    use crate::latency::{Cell, CellState};
+
+    #[test]
+    fn another_state_is_blamed_only_where_several_were_seen() {
+        let still = map(3, |_, _| 20.0);
+        let pairs = [[CpuId(0), CpuId(1)], [CpuId(0), CpuId(2)]];
+        let said = without_visit(&pairs, Some(&still));
+        assert!(said.starts_with("CPUs 0-1 and 1 more: in every visit CAS took another time"), "{said}");
+        let mut changing = still.clone();
+        if let Some(Cell::Measured(value)) = changing.cells.get_mut(1, 0) {
+            value.states = [0.7, 0.3].map(|share| CellState { share, latency_ns: value.latency_ns }).to_vec();
+        }
+        assert!(without_visit(&pairs[..1], Some(&changing)).contains("a different state"));
+        assert_eq!(without_visit(&[], None), "not measured");
+    }
+}

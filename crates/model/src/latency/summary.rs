@@ -6,6 +6,8 @@ mod overall;
 mod states;
 mod table;
 
+#[cfg(test)]
+pub(super) use contrast::tests::map as tests_map;
 pub use contrast::{
     ClassPair, Contrast, OfRelation, all_apart, by_relation, class_pairs, contrasts, readings_by_relation,
 };

@@ -20,9 +20,9 @@ macro_rules! verdicts {
 }
 
 verdicts! {
-    threads_that_stay_are_fine: "affinity" is Ok, Tree::new(), pinning(Ok(()));
+    threads_that_stay_are_fine: "affinity" is Ok, Tree::new(), pinning(Result::Ok(()));
     pinning_that_nobody_tried_is_unknown: "affinity" is CannotTell, Tree::new();
-    a_refused_affinity_is_a_failure: "affinity" is Fail, Tree::new(), pinning(Err("EPERM"));
+    a_refused_affinity_is_a_failure: "affinity" is Fail, Tree::new(), pinning(Result::Err("EPERM"));
 
     a_group_and_a_mask_that_hold_every_cpu_are_fine: "cpuset" is Ok, group("0-7", "0-7");
     without_a_control_group_the_allowed_cpus_are_unknown: "cpuset" is CannotTell, Tree::new().online("0-7");
