@@ -5,6 +5,8 @@ mod child;
 
 use child::Child;
 use coretalk_measure::Stop;
+use coretalk_model::stats::Estimate;
+use coretalk_model::stats::compare::{Equivalence, within_factor};
 use coretalk_model::{CpuId, CpuSet, Finding, Verdict};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -205,32 +207,49 @@ fn counts(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
 }
 
 /// A compare-exchange to and fro, and reads of lines that the other CPU wrote: half a round trip and one transfer, within
-/// 8 % of each other where they were compared (docs/method.md); by more than this factor one of them times something else.
+/// 8 % of each other where they were compared (docs/method.md), …
+const AGREES: f64 = 1.08;
+/// … and by more than this factor one of them times something else.
 const PLAUSIBLE: f64 = 2.0;
 
 fn kernels(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
     let words = format!("latency --cpus {} --protocol cas,xfer --budget 6s --no-save", two(cpus)?);
     let document = child.document(&words, &mut |_| ())?;
     let cell = |index: usize| &document["matrices"][index]["cells"][0];
-    let [cas, xfer] = [0, 1].map(|index| cell(index)["median"].as_f64());
-    let (Some(cas), Some(xfer)) = (cas, xfer) else {
+    let [Some(cas), Some(xfer)] = [0, 1].map(|index| estimate(cell(index))) else {
         let why = [0, 1].iter().find_map(|&index| cell(index)["reason"].as_str()).unwrap_or("no number");
         return Err(why.to_owned());
     };
-    let seen = format!("cas {cas:.1} ns, xfer {xfer:.1} ns between CPUs {}", list(cpus));
-    let ratio = xfer / cas;
     let moved = [0, 1].iter().any(|&index| !cell(index)["states"].as_array().is_none_or(Vec::is_empty));
-    Ok(match (1.0 / PLAUSIBLE..=PLAUSIBLE).contains(&ratio) {
-        true => (Verdict::Ok, seen),
-        false if moved => (
-            Verdict::CannotTell,
-            format!(
-                "{seen}, but the machine changed its state \
-                                                         meanwhile"
-            ),
-        ),
-        false => (Verdict::Fail, seen),
-    })
+    Ok(compared(&cas, &xfer, moved, &list(cpus)))
+}
+
+/// The value of a cell in nanoseconds; that of one without interval is as unsure as can be.
+fn estimate(cell: &Value) -> Option<Estimate> {
+    let point = cell["median"].as_f64()?;
+    let ends = cell["ci"][0].as_f64().zip(cell["ci"][1].as_f64());
+    let (low, high) = ends.unwrap_or((point, point));
+    let confidence = if ends.is_some() { 0.95 } else { 0.0 };
+    Some(Estimate { point, low, high, confidence, effective_n: 1.0 })
+}
+
+/// What two ways to time a hand-over come to; `moved` where the machine changed its state meanwhile.
+fn compared(cas: &Estimate, xfer: &Estimate, moved: bool, cpus: &str) -> Seen {
+    let ratio = xfer.point / cas.point;
+    let ns = |of: &Estimate| match of.is_sure() {
+        true => format!("{:.1} ±{:.1} ns", of.point, of.reach()),
+        false => format!("{:.1} ns without an interval", of.point),
+    };
+    let seen = format!("cas {}, xfer {} between CPUs {cpus}, which is {ratio:.2} ×", ns(cas), ns(xfer));
+    match (within_factor(cas, xfer, AGREES), within_factor(cas, xfer, PLAUSIBLE)) {
+        (Equivalence::Equivalent, _) => (Verdict::Ok, seen),
+        _ if moved => (Verdict::CannotTell, format!("{seen}, but the machine changed its state meanwhile")),
+        (_, Equivalence::Different) => (Verdict::Fail, seen),
+        (Equivalence::Different, _) => {
+            (Verdict::CannotTell, format!("{seen}: they differ by more than {:.0} %", 100.0 * (AGREES - 1.0)))
+        }
+        _ => (Verdict::CannotTell, format!("{seen}: too noisy to tell whether they agree")),
+    }
 }
 
 fn same(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
@@ -310,4 +329,27 @@ fn store(child: &Child<'_>, _: &[CpuId]) -> Result<Seen, String> {
         true => (Verdict::Ok, seen),
         false => (Verdict::Fail, seen),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_ways_that_differ_by_more_than_their_intervals_do_not_agree() {
+        let ns = |point: f64, reach: f64| {
+            let cell = serde_json::json!({"median": point, "ci": [point - reach, point + reach]});
+            estimate(&cell).unwrap()
+        };
+        let verdict = |a: &Estimate, b: &Estimate, moved| compared(a, b, moved, "0,1");
+        assert_eq!(verdict(&ns(107.9, 1.0), &ns(110.0, 1.0), false).0, Verdict::Ok);
+        let apart = verdict(&ns(107.9, 2.0), &ns(128.5, 2.0), false);
+        assert_eq!(apart.0, Verdict::CannotTell);
+        assert!(apart.1.ends_with("which is 1.19 ×: they differ by more than 8 %"), "{}", apart.1);
+        assert!(verdict(&ns(107.9, 20.0), &ns(110.0, 20.0), false).1.ends_with("whether they agree"));
+        assert_eq!(verdict(&ns(50.0, 1.0), &ns(150.0, 1.0), false).0, Verdict::Fail);
+        assert_eq!(verdict(&ns(50.0, 1.0), &ns(150.0, 1.0), true).0, Verdict::CannotTell);
+        let unsure = estimate(&serde_json::json!({"median": 50.0, "ci": null})).unwrap();
+        assert_eq!(verdict(&unsure, &unsure, false).0, Verdict::CannotTell);
+    }
 }

@@ -332,12 +332,12 @@ fn placements_are_drawn_as_bars_with_their_intervals_and_verdicts() {
     assert_eq!(section.matches("<figure>").count(), 4, "one for each metric, wide and narrow");
     assert!(
         section.contains("ring: near wins, hops_per_s, higher is better")
-            && section.contains("near wins in hops/s: &lt;far&gt; has")
+            && section.contains("`near` wins in hops/s: `&lt;far&gt;` has")
     );
     assert!(section.contains("taskset -c 0-2,16-18") && section.contains("&lt;far&gt;"));
     assert!(!page.contains("<far>") && !page.contains("This run holds no map"));
     let header = between(&page, "<header>", "</header>")[0];
-    assert!(header.contains("<dt>ring</dt><dd>near wins in hops/s"), "{header}");
+    assert!(header.contains("<dt>ring</dt><dd>`near` wins in hops/s"), "{header}");
     let picture = picture_file(&input(&compared()), DRAWING).unwrap();
     assert!(picture.height > 250.0, "a figure for each piece of work: {}", picture.height);
 }

@@ -275,7 +275,7 @@ named! {
         CannotTell = "cannot-tell",
         /// Numbers are valid but may be worse or wider than the hardware allows.
         Warn = "warn",
-        /// Numbers would be wrong or cannot be had.
+        /// Numbers cannot be trusted, or cannot be had.
         Fail = "fail",
     }
 }

@@ -20,6 +20,7 @@ pub mod kernel;
 pub mod latency;
 pub mod lint;
 pub mod matrix;
+pub mod padding;
 pub mod place;
 pub mod quantity;
 pub mod queue;

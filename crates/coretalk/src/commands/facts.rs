@@ -18,10 +18,10 @@ use crate::run::signals;
 #[cfg(target_os = "linux")]
 use coretalk_measure::asm;
 use coretalk_measure::asm_block::AsmBlock;
-use coretalk_measure::host::facts as of_measure;
+use coretalk_measure::host::{HostMachine, facts as of_measure};
 #[cfg(target_os = "linux")]
 use coretalk_measure::series::RequestError;
-use coretalk_measure::{Machine, SeriesProbe, probes};
+use coretalk_measure::{Machine, MachineError, SeriesProbe, probes};
 #[cfg(target_os = "linux")]
 use coretalk_model::{CpuId, Matrix, stats::Key};
 use coretalk_model::{Environment, Picos};
@@ -40,7 +40,14 @@ const CLOCK_BUDGET: Picos = Picos::from_ms(10_000);
 /// The machine cannot be opened, or the output cannot be written.
 pub fn doctor(global: &Global) -> Result<ExitCode, Failure> {
     let shape = shape(global, "doctor")?;
-    let mut machine = machine::open(global.machine.as_ref(), 0)?;
+    let mut machine = match machine::open(global.machine.as_ref(), 0) {
+        // What keeps a machine from being opened is what is asked here; a document needs the machine.
+        Err(Failure::Machine(MachineError::NoPinning { reason })) if matches!(shape, Shape::Text) => {
+            say(global, &report::facts::doctor(&HostMachine::examine_unpinned(&reason)))?;
+            return Err(MachineError::NoPinning { reason }.into());
+        }
+        opened => opened?,
+    };
     let findings = machine.examine();
     match shape {
         Shape::Text => say(global, &report::facts::doctor(&findings)),

@@ -89,10 +89,12 @@ pub fn doctor(findings: &[Finding]) -> Vec<Block<'static>> {
     }
     let of = |verdict| sorted.iter().filter(|finding| finding.verdict == verdict).count();
     let mut parts = Vec::new();
-    for (verdict, word, why) in [
-        (Verdict::Fail, "failure", " (numbers would be wrong or impossible)"),
-        (Verdict::Warn, "warning", " (numbers are valid, but may be worse than the hardware allows)"),
-    ] {
+    // Beside a failure no warning says that numbers are valid.
+    let [failed, warned] = match of(Verdict::Fail) {
+        0 => ["", " (numbers are valid, but may be worse than the hardware allows)"],
+        _ => [" (numbers cannot be trusted, or none can be had)", ""],
+    };
+    for (verdict, word, why) in [(Verdict::Fail, "failure", failed), (Verdict::Warn, "warning", warned)] {
         if of(verdict) > 0 {
             parts.push(count(of(verdict) as u64, word) + why);
         }
@@ -305,6 +307,18 @@ fn square(offsets: &Matrix<Option<[f64; 2]>>, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_not_called_valid_beside_a_failure() {
+        let finding = |verdict| Finding { id: "load".into(), verdict, text: "x".into(), fix: None };
+        let said = |verdicts: &[Verdict]| {
+            let findings: Vec<Finding> = verdicts.iter().copied().map(finding).collect();
+            format!("{:?}", doctor(&findings))
+        };
+        assert!(said(&[Verdict::Warn]).contains("numbers are valid"));
+        let both = said(&[Verdict::Warn, Verdict::Fail]);
+        assert!(both.contains("cannot be trusted") && !both.contains("are valid"), "{both}");
+    }
 
     #[test]
     fn every_protocol_and_tool_is_told_in_words_of_its_own() {

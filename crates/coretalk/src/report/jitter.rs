@@ -3,7 +3,7 @@
 use super::text::{count, duration, grouped, percent};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::CpuId;
-use coretalk_model::jitter::{Quietness, are_alike, by_quietness, extremes, names};
+use coretalk_model::jitter::{Noise, Quietness, by_quietness, names, noise};
 use coretalk_model::series::TrialResult;
 
 /// Rows of the table; of more CPUs the noisiest and the quietest are shown.
@@ -14,11 +14,6 @@ const MOST_NAMED: usize = 8;
 const MOST_NAMED_IN_A_LINE: usize = 4;
 /// A shorter look says nothing about gaps that come some times a second.
 const LEAST_WATCHED_MS: u64 = 100;
-/// Where every CPU lost more of its time, all are disturbed.
-const DISTURBED: f64 = 0.02;
-/// Where all are alike and one lost more of its time, they are not called quiet. Chosen: CPUs of a guest that lost 1.4 to 1.8 %
-/// had gaps of 2.6 ms.
-const QUIET: f64 = 0.005;
 /// From this width on a terminal shows the causes.
 const ROOMY: usize = 96;
 
@@ -51,8 +46,7 @@ pub(super) fn sentence(trials: &[&TrialResult]) -> Option<String> {
 pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
     let sorted = by_quietness(trials.iter().copied());
     let (first, last) = (sorted.first()?, sorted.last()?);
-    let [quiet, noisy] = extremes(&sorted, MOST_NAMED_IN_A_LINE);
-    let longest = sorted.iter().map(|cpu| cpu.longest_ns).fold(0.0, f64::max);
+    let longest = longest_of(&sorted);
     let watched = trials.iter().filter_map(|trial| trial.counts.get(names::WATCHED)).max();
     let watched_for = watched.map(|ms| duration(*ms as f64 * 1e-3));
     if let (Some(ms), Some(words)) = (watched, &watched_for)
@@ -61,37 +55,44 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
         return Some(Block::Fact("noise", format!("cannot tell: watched for {words} only")));
     }
     let within = watched_for.map_or(String::new(), |words| format!(" in {words}"));
-    let parts = match noisy.first() {
-        Some(worst) if !quiet.is_empty() => vec![
+    let parts = match noise(&sorted, MOST_NAMED_IN_A_LINE) {
+        _ if sorted.len() == 1 => {
+            vec![format!(
+                "CPU {} lost {} of its time, longest gap {longest}{within}",
+                first.cpu,
+                percent(first.lost)
+            )]
+        }
+        Noise::Lossy([quiet, noisy]) => vec![
             format!("quiet {}", named(&quiet)),
             format!(
                 "noisy {} ({} of its time lost, longest gap {}{within})",
                 ids(&noisy[..1]),
-                percent(worst.lost),
-                duration(worst.longest_ns * 1e-9)
+                percent(noisy[0].lost),
+                longest_of(&noisy[..1])
             ),
         ],
-        _ if sorted.len() == 1 => vec![format!(
-            "CPU {} lost {} of its time, longest gap {}{within}",
-            first.cpu,
-            percent(first.lost),
-            duration(longest * 1e-9)
-        )],
-        _ => vec![
-            alike_words(&sorted, first, last),
-            format!("longest gap {}{within}", duration(longest * 1e-9)),
+        Noise::Stalled([quiet, noisy]) => vec![
+            format!("use {} (longest gap {})", named(&quiet), longest_of(&quiet)),
+            format!("avoid {} (longest gap {longest}{within})", named(&noisy)),
         ],
+        noise => vec![alike_words(&noise, first, last), format!("longest gap {longest}{within}")],
     };
     Some(Block::Fact("noise", parts.join(" · ")))
 }
 
+/// The longest gap of some CPUs.
+fn longest_of(cpus: &[Quietness]) -> String {
+    duration(cpus.iter().map(|cpu| cpu.longest_ns).fold(0.0, f64::max) * 1e-9)
+}
+
 /// No CPU stands out, or none is known to.
-fn alike_words(sorted: &[Quietness], first: &Quietness, last: &Quietness) -> String {
-    let verdict = match are_alike(sorted) {
-        true if first.lost > DISTURBED => "all CPUs are heavily disturbed",
-        true if last.lost <= QUIET => "all CPUs are quiet",
-        true => "no CPU stands out",
-        false => "cannot tell which CPUs are quieter",
+fn alike_words(noise: &Noise, first: &Quietness, last: &Quietness) -> String {
+    let verdict = match noise {
+        Noise::Disturbed => "all CPUs are heavily disturbed",
+        Noise::Quiet => "all CPUs are quiet",
+        Noise::Alike => "no CPU stands out",
+        Noise::Unknown | Noise::Lossy(_) | Noise::Stalled(_) => "cannot tell which CPUs are quieter",
     };
     format!("{verdict}: each lost {} of its time", from_to(first.lost, last.lost))
 }
@@ -154,21 +155,26 @@ fn named(cpus: &[Quietness]) -> String {
 }
 
 fn words(sorted: &[Quietness]) -> Option<String> {
-    let [quiet, noisy] = extremes(sorted, MOST_NAMED);
     let (first, last) = (sorted.first()?, sorted.last()?);
-    if quiet.is_empty() {
-        return Some(alike_words(sorted, first, last));
-    }
-    let worst = noisy.first().unwrap_or(last);
-    Some(format!(
-        "Quiet: {} ({} or less of their time lost). Noisy: {}; CPU {} lost {} of its time, longest gap {}.",
-        named(&quiet),
-        percent(quiet.iter().map(|cpu| cpu.lost).fold(0.0, f64::max)),
-        ids(&noisy),
-        worst.cpu,
-        percent(worst.lost),
-        duration(worst.longest_ns * 1e-9)
-    ))
+    Some(match noise(sorted, MOST_NAMED) {
+        Noise::Lossy([quiet, noisy]) => format!(
+            "Quiet: {} ({} or less of their time lost). Noisy: {}; CPU {} lost {} of its time, longest gap {}.",
+            named(&quiet),
+            percent(quiet.iter().map(|cpu| cpu.lost).fold(0.0, f64::max)),
+            ids(&noisy),
+            noisy[0].cpu,
+            percent(noisy[0].lost),
+            longest_of(&noisy[..1])
+        ),
+        Noise::Stalled([quiet, noisy]) => format!(
+            "{0} had a gap of {1}, {2} none longer than {3}: use {2}, and avoid {0}, where a single delay matters.",
+            named(&noisy),
+            longest_of(&noisy),
+            named(&quiet),
+            longest_of(&quiet)
+        ),
+        noise => alike_words(&noise, first, last),
+    })
 }
 
 #[cfg(test)]
@@ -176,24 +182,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpus_are_called_quiet_only_where_each_lost_little() {
-        let cpu = |cpu, lost| Quietness {
+    fn cpus_are_called_quiet_only_where_each_lost_little_and_had_no_long_gap() {
+        let cpu = |cpu, lost, longest_ns| Quietness {
             cpu: CpuId(cpu),
             lost,
-            lost_reach: None,
-            longest_ns: 3_000.0,
+            lost_reach: Some(lost / 2.0),
+            longest_ns,
             lost_besides: lost,
         };
-        let said = |losses: [f64; 2]| {
-            let [first, last] = [cpu(0, losses[0]), cpu(1, losses[1])];
-            alike_words(&[first, last], &first, &last)
-        };
+        let said = |losses: [f64; 2]| words(&[cpu(0, losses[0], 3e3), cpu(1, losses[1], 3e3)]).unwrap();
         assert_eq!(said([0.0004, 0.0005]), "all CPUs are quiet: each lost 0.04 % to 0.05 % of its time");
         assert_eq!(said([0.014, 0.018]), "no CPU stands out: each lost 1.4 % to 1.8 % of its time");
         assert_eq!(said([0.52, 0.72]), "all CPUs are heavily disturbed: each lost 52 % to 72 % of its time");
         assert_eq!(
             said([0.0004, 0.001]),
             "cannot tell which CPUs are quieter: each lost 0.04 % to 0.10 % of its time"
+        );
+        let one_gap = [cpu(0, 0.0004, 3e3), cpu(2, 0.0004, 2.8e3), cpu(1, 0.0005, 483e3)];
+        assert_eq!(
+            words(&one_gap).unwrap(),
+            "CPU 1 had a gap of 483 µs, CPUs 0 2 none longer than 3 µs: use CPUs 0 2, and avoid CPU 1, where a single \
+             delay matters."
         );
     }
 }

@@ -1,7 +1,7 @@
 //! The ladder: everything that one CPU can do to reach another, a row for each relation and, where cores are
 //! of several kinds, each combination of them; a column for each step.
 
-use super::text::{duration, left, ns, plain, plus_minus, short_ns};
+use super::text::{duration, left, ns, percent, plain, plus_minus, short_ns};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::probes::wake::LADDER_GAP_NS;
 use coretalk_model::latency::{LadderRow, LatencyResult};
@@ -60,7 +60,14 @@ pub fn level_words(level: Level, number: usize) -> &'static str {
 
 /// What the ladder means to somebody who writes threads: what a message costs and a wake-up, and what other tools would
 /// print; nearest and farthest pairs, but for threads of one core.
-pub fn in_short(result: &LatencyResult, topology: &Topology) -> Vec<Block<'static>> {
+///
+/// Of a run that other programs disturbed (`disturbance` is their share of the CPUs) no other tool's numbers are predicted:
+/// that tool would be disturbed as well, and nobody knows by how much.
+pub fn in_short(
+    result: &LatencyResult,
+    topology: &Topology,
+    disturbance: Option<f64>,
+) -> Vec<Block<'static>> {
     let ladder = Ends::of(&result.ladder, topology);
     let in_ns = |value: f64| format!("{} ns", ns(value));
     let messages = |pauses: bool| {
@@ -93,6 +100,14 @@ pub fn in_short(result: &LatencyResult, topology: &Topology) -> Vec<Block<'stati
         }
     }
     let mut printed: Vec<String> = Vec::new();
+    if let (Some(share), false) = (disturbance, tools.is_empty()) {
+        let told = format!(
+            "cannot tell what other tools would print: other programs took {} of the CPUs",
+            percent(share)
+        );
+        printed.push(told);
+        tools.clear();
+    }
     for tool in tools {
         let is_tool = |row: &LadderRow| row.step.strip_prefix("as:") == Some(tool);
         let costs = ladder.costs(is_tool, ns);
@@ -111,7 +126,10 @@ pub fn in_short(result: &LatencyResult, topology: &Topology) -> Vec<Block<'stati
             (false, _) => Some(format!("{tool} {}", numbers.join(" and "))),
         });
     }
-    if !printed.is_empty() && result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {
+    if !printed.is_empty()
+        && disturbance.is_none()
+        && result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1)
+    {
         printed.push("each in the state of its headline".to_owned());
     }
     [("in use", in_use), ("compare", printed)]
@@ -326,8 +344,8 @@ pub fn footnote(result: &LatencyResult) -> String {
     if result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {
         text.push_str("; each pair in the state of its headline");
     }
-    if rows.iter().any(|row| row.latency_ns.is_none()) {
-        text.push_str(" (·: seen only in other states)");
+    if let Some(reason) = rows.iter().find(|row| row.latency_ns.is_none()).map(|row| row.reason.as_deref()) {
+        text.push_str(&format!(" (·: {})", plain(reason.unwrap_or("not measured"))));
     }
     text
 }

@@ -10,8 +10,8 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::snippets::snippets;
 use crate::{PlaceReport, RunHeader, RunReport};
 use coretalk_model::place::{
-    Behaviour, Binding, COMMAND, Comparison, Open, Outcome, PlaceSettings, Placement, Preset, WorkSettings,
-    Workload, effect, least_repetitions, why,
+    Behaviour, Binding, COMMAND, Comparison, Difference, Open, Outcome, PlaceSettings, Placement, Preset,
+    WorkSettings, Workload, effect, least_repetitions, why,
 };
 use coretalk_model::quantity::Better;
 use coretalk_model::stats::Estimate;
@@ -61,6 +61,11 @@ pub fn overview(report: &RunReport, place: &PlaceReport) -> Vec<Block<'static>> 
     headlines.map(Block::Prose).chain(doubts).chain(ending(&report.header, place, Saved::Not)).collect()
 }
 
+/// The name of a placement in a sentence, where `none` and `one` would read as words.
+fn quoted(name: &str) -> String {
+    format!("`{}`", plain(name))
+}
+
 /// Threads up to which it is said line by line how to hold each on its CPU.
 const MOST_HELD: usize = 16;
 
@@ -87,7 +92,7 @@ pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'s
     for placement in &settings.placements {
         let names: Vec<&str> = placement.name.split('+').collect();
         if names.len() > 1 && names.iter().all(|name| Preset::named(name).is_some()) {
-            let names = names.join(" and ");
+            let names = names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(" and ");
             blocks.push(Block::Prose(format!("{names} use the same CPUs here and are run as one.")));
         }
     }
@@ -106,7 +111,7 @@ fn held(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
     let bound = || settings.placements.iter().filter(|placement| placement.binding == Binding::Bound);
     let twins = bound().enumerate().find_map(|(number, first)| {
         let twin = bound().skip(number + 1).find(|other| other.set() == first.set())?;
-        Some(format!(", so {} and {} become the same", plain(&first.name), plain(&twin.name)))
+        Some(format!(", so {} and {} become the same", quoted(&first.name), quoted(&twin.name)))
     });
     let mut blocks = vec![Block::Prose(format!(
         "Here each thread is pinned to one CPU, in this order. taskset pins the whole process: its threads may \
@@ -142,11 +147,16 @@ pub fn table<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Table
     Table::new(columns).with(comparisons.into_iter().flat_map(rows))
 }
 
-fn rows(comparison: &Comparison) -> impl Iterator<Item = [Cell; 7]> {
-    let reference = match comparison.outcome {
+/// The placement that the differences of the table are from.
+fn reference(comparison: &Comparison) -> usize {
+    match comparison.outcome {
         Outcome::Winner { winner, .. } => winner,
         Outcome::Same { .. } | Outcome::CannotTell | Outcome::NotTested => 0,
-    };
+    }
+}
+
+fn rows(comparison: &Comparison) -> impl Iterator<Item = [Cell; 7]> {
+    let reference = reference(comparison);
     comparison.arms.iter().enumerate().map(move |(number, arm)| {
         let difference = difference(comparison, reference, number);
         let p = difference.as_ref().and_then(|(_, p)| *p);
@@ -167,16 +177,18 @@ fn title(comparison: &Comparison) -> String {
     plain(&comparison.metric.title)
 }
 
+fn pair_of(comparison: &Comparison, reference: usize, arm: usize) -> Option<&Difference> {
+    let ends = (reference.min(arm), reference.max(arm));
+    comparison.pairs.iter().find(|pair| (pair.a, pair.b) == ends && reference != arm)
+}
+
 /// What the placement differs by from the reference, and its p-value.
 fn difference(
     comparison: &Comparison,
     reference: usize,
     arm: usize,
 ) -> Option<(Option<Estimate>, Option<f64>)> {
-    let pair = comparison
-        .pairs
-        .iter()
-        .find(|pair| (pair.a, pair.b) == (reference.min(arm), reference.max(arm)) && reference != arm)?;
+    let pair = pair_of(comparison, reference, arm)?;
     let turned = |share: f64| 1.0 / (1.0 + share) - 1.0;
     let sure = pair.share.filter(|_| pair.interval().is_some());
     let share = sure.map(|share| match pair.a == reference {
@@ -190,16 +202,20 @@ fn difference(
 
 fn signed(share: &Estimate) -> String {
     // Zeros are endlessly far from other numbers, and such an interval says nothing.
+    match share.reach().is_finite() {
+        true => format!("{} ±{}", signed_share(share.point), percent(share.reach())),
+        false => signed_share(share.point),
+    }
+}
+
+fn signed_share(share: f64) -> String {
     let words = |share: f64| if share.is_finite() { percent(share) } else { "∞".to_owned() };
-    let sign = match share.point {
-        point if words(point.abs()) == words(0.0) => "",
-        point if point < 0.0 => "−",
+    let sign = match share {
+        share if words(share.abs()) == words(0.0) => "",
+        share if share < 0.0 => "−",
         _ => "+",
     };
-    match share.reach().is_finite() {
-        true => format!("{sign}{} ±{}", words(share.point.abs()), words(share.reach())),
-        false => format!("{sign}{}", words(share.point.abs())),
-    }
+    format!("{sign}{}", words(share.abs()))
 }
 
 fn p_words(p: f64) -> String {
@@ -245,8 +261,29 @@ fn part(report: &RunReport, place: &PlaceReport, comparisons: &[&Comparison]) ->
     ];
     let why = comparisons.iter().find_map(|comparison| without_memory(comparison));
     blocks.extend(why.filter(|_| least_runs > 0).map(|why| Block::Remark(why.to_owned())));
+    blocks.extend(comparisons.iter().flat_map(|comparison| off_medians(comparison)).map(Block::Remark));
     blocks.push(Block::Conclusion(sentence(report, place, headline)));
     blocks
+}
+
+/// Why differences of the table do not fit the medians beside them.
+fn off_medians(comparison: &Comparison) -> Option<String> {
+    let shown = (0..comparison.arms.len()).filter(|arm| *arm != reference(comparison));
+    let shown = shown.filter_map(|arm| {
+        let pair = pair_of(comparison, reference(comparison), arm)?;
+        let of_medians =
+            comparison.of_medians(reference(comparison), arm).filter(|_| comparison.is_off_medians(pair))?;
+        Some(format!("{} {}", signed_share(of_medians), quoted(&comparison.arms[arm].placement.name)))
+    });
+    let shown: Vec<String> = shown.collect();
+    (!shown.is_empty()).then(|| {
+        format!(
+            "{}: by the medians the difference would be {}. The table has the middle of the ratios of runs that were \
+             made side by side (Hodges–Lehmann), and those scatter unevenly.",
+            title(comparison),
+            shown.join(", ")
+        )
+    })
 }
 
 /// Why the peak memory of small programs is unknown.
@@ -261,7 +298,7 @@ fn without_memory(comparison: &Comparison) -> Option<&'static str> {
 
 /// Which placement wins the headline, by how much, and why it could.
 pub(super) fn sentence(report: &RunReport, place: &PlaceReport, headline: &Comparison) -> String {
-    let name = |arm: usize| plain(&headline.arms[arm].placement.name);
+    let name = |arm: usize| quoted(&headline.arms[arm].placement.name);
     let what = title(headline);
     match &headline.outcome {
         Outcome::Winner { winner, runner_up, share, p_value } => {
@@ -290,9 +327,17 @@ pub(super) fn sentence(report: &RunReport, place: &PlaceReport, headline: &Compa
             )
         }
         Outcome::CannotTell | Outcome::NotTested => {
-            let told = match missing(place, headline) {
-                Some(missing) => missing,
-                None => {
+            let told = match (missing(place, headline), headline.open()) {
+                (Some(missing), _) => missing,
+                (None, Some(Open::Disturbed)) => {
+                    "what other programs, the host or a quota took from the runs may be all that they differ by, or hide \
+                     that they differ"
+                        .to_owned()
+                }
+                (None, Some(Open::Medians)) => {
+                    "the medians contradict the runs that were made side by side".to_owned()
+                }
+                (None, _) => {
                     let shown = shown_pairs(headline, place.settings.min_effect).join(", and ");
                     match headline.arms.len() {
                         _ if shown.is_empty() => "too noisy to call a winner or a tie".to_owned(),
@@ -317,13 +362,13 @@ fn missing(place: &PlaceReport, headline: &Comparison) -> Option<String> {
     let least = least_repetitions(&place.settings, work) as usize;
     let each = headline.arms.iter().all(|arm| arm.runs.len() == made);
     let where_made =
-        if each { "per placement".to_owned() } else { format!("on {}", plain(&fewest.placement.name)) };
+        if each { "per placement".to_owned() } else { format!("on {}", quoted(&fewest.placement.name)) };
     (made < least).then(|| format!("{made} of the {least} runs {where_made} that a verdict needs"))
 }
 
 /// What is shown for some pairs where nobody beats all.
 fn shown_pairs(comparison: &Comparison, min_effect: f64) -> Vec<String> {
-    let name = |arm: usize| plain(&comparison.arms[arm].placement.name);
+    let name = |arm: usize| quoted(&comparison.arms[arm].placement.name);
     let differ = comparison
         .pairs
         .iter()

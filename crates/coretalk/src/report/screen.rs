@@ -131,7 +131,7 @@ fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
         }
     }
     blocks.extend(execution::sentences(&result.execution, Some(&report.topology)));
-    blocks.extend(ladder::in_short(result, &report.topology));
+    blocks.extend(ladder::in_short(result, &report.topology, report.environment.disturbance()));
     blocks
 }
 

@@ -40,6 +40,53 @@ fn a_disturbed_run_says_so_first_and_on_every_number() {
 }
 
 #[test]
+fn of_a_disturbed_run_no_other_tool_is_predicted() {
+    let tool = Tool::new();
+    let said = |others: f64| {
+        let machine = shared_with(&tool, others);
+        flat(&tool.done(&["latency", "--cpus", "0-2", "--machine", &machine, "--seed", "1", "--no-save"]).out)
+    };
+    assert!(said(0.02).contains("core-to-core-latency would print"));
+    let disturbed = said(0.98);
+    assert!(
+        disturbed.contains("cannot tell what other tools would print: other programs took 98 % of the CPUs"),
+        "{disturbed}"
+    );
+    assert!(!disturbed.contains("-latency would print"), "{disturbed}");
+}
+
+#[test]
+fn padding_is_not_judged_from_one_pass_or_beside_other_programs() {
+    let tool = Tool::new();
+    let words = ["sharing", "--pairs", "0-1", "--seed", "1", "--no-save"];
+    let busy = shared_with(&tool, 0.98);
+    for more in [&["--machine", "sim:laptop-smt", "--budget", "100ms"][..], &["--machine", &busy]] {
+        let said = flat(&tool.done(&[&words, more].concat()).out);
+        assert!(said.contains("cannot tell whether padding pays"), "{said}");
+    }
+}
+
+#[test]
+fn doctor_does_not_call_numbers_valid_while_other_programs_have_the_cpus() {
+    let tool = Tool::new();
+    let said = flat(&tool.done(&["doctor", "--machine", &shared_with(&tool, 0.98)]).out);
+    assert!(said.contains("fail load") && !said.contains("numbers are valid"), "{said}");
+    let said = flat(&tool.done(&["doctor", "--machine", &shared_with(&tool, 0.06)]).out);
+    assert!(said.contains("warn load") && said.contains("numbers are valid"), "{said}");
+}
+
+#[test]
+fn a_pair_is_stable_until_its_last_pass_and_not_until_the_run_ends() {
+    let tool = Tool::new();
+    let words =
+        ["latency", "--tails", "--cpus", "0,8", "--machine", "sim:chiplet-16", "--seed", "1", "--no-save"];
+    let document = document(&tool.done(&[&words[..], &["--format", "json"]].concat()).out);
+    let watch = &document["watch"];
+    let last = watch["line"].as_array().unwrap().last().unwrap();
+    assert_eq!(watch["watched_s"], last[0], "single round trips were timed afterwards");
+}
+
+#[test]
 fn a_little_company_is_no_disturbance() {
     let tool = Tool::new();
     let machine = shared_with(&tool, 0.02);

@@ -53,7 +53,7 @@ fn derived_placements_that_are_the_same_cpus_run_once_and_that_is_said() {
     let said = call(with("--placement across-l3"));
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(
-        said.out.contains("one-l3 and compact use the same CPUs here and are run as one"),
+        said.out.contains("`one-l3` and `compact` use the same CPUs here and are run as one"),
         "{}",
         said.out
     );
@@ -94,11 +94,18 @@ fn what_lies_below_the_smallest_effect_beats_nobody() {
         let out = tool.done(&words.split_whitespace().chain([effect]).collect::<Vec<_>>()).out;
         flat(&out)
     };
-    assert!(out("40%").contains("across-l3 wins in solutions/s: smt-packed has 30 % less"), "{}", out("40%"));
+    assert!(
+        out("40%").contains("`across-l3` wins in solutions/s: `smt-packed` has 30 % less"),
+        "{}",
+        out("40%")
+    );
     assert!(out("46%").contains("none differs by more than 46 %"), "{}", out("46%"));
     // Neither shown to be above nor below.
     let open = out("43%");
-    assert!(open.contains("smt-packed has 30 % less than across-l3") && !open.contains("beats"), "{open}");
+    assert!(
+        open.contains("`smt-packed` has 30 % less than `across-l3`") && !open.contains("beats"),
+        "{open}"
+    );
     // The table says the same.
     assert!(open.contains("−30 %") && !open.contains("43 %,"), "{open}");
 }
@@ -189,9 +196,9 @@ fn the_same_cpus_in_another_order_are_shown_as_what_they_are() {
     for part in [
         "0, 1, 2, 8, 9, 10",
         "0, 8, 1, 9, 2, 10",
-        "so across-l3 and spread become the same",
+        "so `across-l3` and `spread` become the same",
         "OMP_PLACES='{0},{8},{1},{9},{2},{10}' COMMAND",
-        "2 of its 6 hops cross from one L3 to another, against all for spread",
+        "2 of its 6 hops cross from one L3 to another, against all for `spread`",
     ] {
         assert!(flat.contains(part), "{part}: {out}");
     }

@@ -206,7 +206,7 @@ const WORDS: &[(&[&str], &str, &str, &str)] = &[
     (FEW, "one pair at a time", "up to 2 pairs at the same time", "question"),
     (QUEUE, "Fastest for u64, same L3: spsc", "Fastest for u64, same L3: semaphore", "queue"),
     (QUEUE, "one CPU is faster", "two are faster", "queue"),
-    (PLACE, "smt-packed wins in hops/s: across-l3", "across-l3 wins in hops/s: smt-packed", "place"),
+    (PLACE, "`smt-packed` wins in hops/s: `across-l3`", "`across-l3` wins in hops/s: `smt-packed`", "place"),
     (PLACE, "none of its 4 hops", "2 of its 4 hops", "place reason"),
     (PLACE, "taskset -c 0,1,16,17", "taskset -c 0,1,2,3", "place"),
 ];

@@ -17,7 +17,9 @@ pub struct LiveFacts<'a> {
     pub clock: Option<&'a ClockFacts>,
     /// How far the counters of CPUs lie apart.
     pub offsets: Option<Spread>,
-    /// What the CPUs did in the last moments before any measurement; without it, averages over a longer time count.
+    /// Whether threads can be pinned, or why not; `None` where nobody tried.
+    pub pinning: Option<Result<(), &'a str>>,
+    /// What the CPUs did in the last moments before any measurement.
     pub recent: Option<&'a CpuTimes>,
     /// The C library: [`libc_version`](super::facts::libc_version).
     pub libc: Option<&'a str>,
@@ -37,6 +39,12 @@ pub struct CheckSpec {
 
 /// Every check, in the order of reports: what can be had at all, who else is there, clocks, memory, rights.
 pub const CHECKS: &[CheckSpec] = &[
+    CheckSpec {
+        id: "affinity",
+        about: "whether threads can be pinned to CPUs, without which nothing can be measured",
+        verdicts: &[Ok, CannotTell, Fail],
+        examine: cpus::affinity,
+    },
     CheckSpec {
         id: "cpuset",
         about: "which CPUs the cgroup and the affinity mask allow this process to use",
@@ -76,7 +84,7 @@ pub const CHECKS: &[CheckSpec] = &[
     CheckSpec {
         id: "load",
         about: "how busy other programs keep the CPUs",
-        verdicts: &[Ok, CannotTell, Warn],
+        verdicts: &[Ok, CannotTell, Warn, Fail],
         examine: system::load,
     },
     CheckSpec {

@@ -27,6 +27,14 @@ impl HostMachine {
 
     /// As on Linux.
     #[cfg(not(target_os = "linux"))]
+    pub fn examine_unpinned(reason: &str) -> Vec<Finding> {
+        use super::doctor::{LiveFacts, examine};
+        let live = LiveFacts { pinning: Some(Err(reason)), ..LiveFacts::default() };
+        examine(&super::root::SystemRoot::live(), &live)
+    }
+
+    /// As on Linux.
+    #[cfg(not(target_os = "linux"))]
     pub fn measured_by(self, _build: BuildFacts) -> HostMachine {
         match self.0 {}
     }

@@ -94,6 +94,11 @@ impl HostMachine {
         })
     }
 
+    /// Every check of `doctor` that can be made where [`open`](HostMachine::open) says that threads cannot be pinned.
+    pub fn examine_unpinned(reason: &str) -> Vec<Finding> {
+        surroundings::examine(Err(reason), None, None)
+    }
+
     /// The same machine, measured by a program that was built like this: what it says of its environment tells so.
     pub fn measured_by(mut self, build: BuildFacts) -> HostMachine {
         self.environment.build_facts = Some(build);
@@ -277,7 +282,7 @@ impl Machine for HostMachine {
             let pairs: Vec<_> = usable.iter().skip(1).take(64).filter_map(|to| Some((first?, to))).collect();
             self.measure_offsets(&pairs, Instant::now() + EXAMINED, &Stop::new());
         }
-        surroundings::examine(&self.environment.clock, self.clock.spread())
+        surroundings::examine(Ok(()), Some(&self.environment.clock), self.clock.spread())
     }
 
     fn rate(&self) -> TickRate {
@@ -480,7 +485,10 @@ fn on_one_cpu<T: Send>(task: impl FnOnce() -> T + Send) -> Result<T, MachineErro
     let no_pinning = |reason: String| MachineError::NoPinning { reason };
     let pinned = || {
         let cpu = affinity::current_cpu().map_err(|error| no_pinning(error.to_string()))?;
-        affinity::pin_current_thread(cpu).map_err(|error| no_pinning(error.to_string()))?;
+        affinity::pin_current_thread(cpu).map_err(|error| {
+            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+            no_pinning(format!("{error}{}", cause.unwrap_or_default()))
+        })?;
         Ok(task())
     };
     let here = affinity::current_cpu().map_err(|error| no_pinning(error.to_string()))?;

@@ -53,12 +53,17 @@ pub fn environment() -> Environment {
 }
 
 /// Every check of `doctor`; watches the CPUs for a moment first.
-pub fn examine(clock: &ClockFacts, offsets: Option<Spread>) -> Vec<Finding> {
+pub fn examine(
+    pinning: Result<(), &str>,
+    clock: Option<&ClockFacts>,
+    offsets: Option<Spread>,
+) -> Vec<Finding> {
     let before = cpu_times();
     std::thread::sleep(Duration::from_millis(200));
     let recent = before.and_then(|before| Some(cpu_times()?.since(&before)));
     let libc = libc_version();
-    let live = LiveFacts { clock: Some(clock), offsets, recent: recent.as_ref(), libc: libc.as_deref() };
+    let (pinning, recent, libc) = (Some(pinning), recent.as_ref(), libc.as_deref());
+    let live = LiveFacts { pinning, clock, offsets, recent, libc };
     doctor::examine(&SystemRoot::live(), &live)
 }
 

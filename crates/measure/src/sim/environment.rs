@@ -3,6 +3,7 @@
 use super::spec::Spec;
 use crate::machine::BUSY_SHARE;
 use crate::pricing::Arch;
+use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::{ClockFacts, CpuId, CpuSet, Environment, Finding, Topology, Verdict};
 
 /// What numbers are measured under.
@@ -67,7 +68,7 @@ pub fn findings(spec: &Spec, reported: &Topology) -> Vec<Finding> {
     let others = spec.failures.others;
     findings.push(if others > BUSY_SHARE {
         let text = format!("other programs take {:.0} % of the CPUs: values may be too high", 100.0 * others);
-        finding("load", Verdict::Warn, text)
+        finding("load", if others > DISTURBED_SHARE { Verdict::Fail } else { Verdict::Warn }, text)
     } else if spec.failures.busy {
         finding(
             "load",

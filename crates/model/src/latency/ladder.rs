@@ -112,17 +112,17 @@ fn shown_ns(span: &SpanSummary) -> f64 {
 /// Up to this many cells the whole ladder is climbed in every pass: four CPUs.
 pub const TINY_CELLS: usize = 6;
 
-/// Why a rung is empty.
-pub fn in_another_state(pairs: &[[CpuId; 2]]) -> String {
-    match pairs {
-        [] => "not measured".to_owned(),
-        [[from, to], more @ ..] => {
-            let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-            format!(
-                "CPUs {from}-{to}{more}: every visit found the machine in a different state from the headline"
-            )
-        }
-    }
+/// Why a rung is empty: no visit of these pairs counts for their cells, those of `map`. That the machine was in another
+/// state is said only where it was seen in several.
+pub fn without_visit(pairs: &[[CpuId; 2]], map: Option<&LatencyMap>) -> String {
+    let [[from, to], more @ ..] = pairs else { return "not measured".to_owned() };
+    let changed = pairs.iter().any(|&pair| value_of(map, pair).is_some_and(|value| !value.states.is_empty()));
+    let why = match changed {
+        true => "every visit found the machine in a different state from the headline",
+        false => "in every visit CAS took another time than in the map, so that the two cannot be compared",
+    };
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    format!("CPUs {from}-{to}{more}: {why}")
 }
 
 fn rows(values: Values, order: &[KernelId], maps: &[LatencyMap], pairs: &[[CpuId; 2]]) -> Vec<LadderRow> {
@@ -171,7 +171,7 @@ fn row(
         step: step(&kernel),
         pairs: found.as_ref().map_or(0, |(_, points)| points.len() as u32),
         range_ns: found.as_ref().map(|(_, points)| range(points)),
-        reason: found.is_none().then(|| in_another_state(&elsewhere)),
+        reason: found.is_none().then(|| without_visit(&elsewhere, maps.first())),
         latency_ns: found.map(|(estimate, _)| estimate),
         kernel,
     };
@@ -208,4 +208,25 @@ fn across(by_pair: &BTreeMap<usize, Vec<f64>>) -> Option<Estimate> {
         1.0,
         super::cell::FLOOR,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::latency::summary::tests_map as map;
+    use crate::latency::{Cell, CellState};
+
+    #[test]
+    fn another_state_is_blamed_only_where_several_were_seen() {
+        let still = map(3, |_, _| 20.0);
+        let pairs = [[CpuId(0), CpuId(1)], [CpuId(0), CpuId(2)]];
+        let said = without_visit(&pairs, Some(&still));
+        assert!(said.starts_with("CPUs 0-1 and 1 more: in every visit CAS took another time"), "{said}");
+        let mut changing = still.clone();
+        if let Some(Cell::Measured(value)) = changing.cells.get_mut(1, 0) {
+            value.states = [0.7, 0.3].map(|share| CellState { share, latency_ns: value.latency_ns }).to_vec();
+        }
+        assert!(without_visit(&pairs[..1], Some(&changing)).contains("a different state"));
+        assert_eq!(without_visit(&[], None), "not measured");
+    }
 }

@@ -274,7 +274,7 @@ pub struct ImitatedCell {
 /// What the machine did while it was watched, from the kernel that shows states best.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StateWatch {
-    /// From the first to the last pass.
+    /// From the first to the last pass that tells of states, summed over segments.
     pub watched: Picos,
     /// The pair whose states are told: the only one, or the one that changed most. `None` where no pair changed and
     /// there are several.

@@ -6,12 +6,15 @@ mod overall;
 mod states;
 mod table;
 
+#[cfg(test)]
+pub(super) use contrast::tests::map as tests_map;
 pub use contrast::{
     ClassPair, Contrast, OfRelation, all_apart, by_relation, class_pairs, contrasts, readings_by_relation,
 };
 pub use distance::id_distance_correlation;
 pub use overall::{
-    Extreme, Overall, counts_mean, counts_percentile, counts_total, measured_order, overall, value_steps,
+    ByValue, Extreme, Overall, counts_mean, counts_percentile, counts_total, measured_order, overall,
+    value_steps,
 };
 pub use states::{StateContrast, contradicting_state, state_contrast};
 pub use table::{OwnCell, Reading, Table, TableCell, readings, table};

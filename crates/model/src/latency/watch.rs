@@ -5,6 +5,7 @@ use super::record::CellPasses;
 use super::{LatencyMap, LatencySettings, Record, StateWatch, WatchedState};
 use crate::stats::{Detector, Pass, State, holds_still, split_states};
 use crate::{CpuId, Hint, KernelId, Picos, Protocol};
+use std::collections::BTreeMap;
 
 /// Fewer passes cannot say that a machine held still.
 const FEWEST_PASSES: usize = 6;
@@ -22,10 +23,16 @@ pub fn watch(
     let mut changed = 0;
     let mut shown: Option<(usize, Vec<State>, f64)> = None;
     let mut values: Vec<f64> = Vec::new();
+    let mut seen: BTreeMap<u32, [Picos; 2]> = BTreeMap::new();
     for cell in 0..pairs.len() {
         let Some(passes) = record.passes(cell) else { continue };
         values.clear();
         values.extend(series(passes, column).map(|value| value.1));
+        for (pass, _) in series(passes, column) {
+            let head = passes.head(pass);
+            let [first, last] = seen.entry(head.segment).or_insert([head.started; 2]);
+            (*first, *last) = ((*first).min(head.started), (*last).max(head.started));
+        }
         if values.len() < FEWEST_PASSES {
             continue;
         }
@@ -45,7 +52,8 @@ pub fn watch(
         return None;
     }
     let mut watch = StateWatch {
-        watched: record.watched(),
+        // What was done for other purposes, before and after, says nothing of the states.
+        watched: seen.values().fold(Picos::ZERO, |sum, [first, last]| sum + (*last - *first)),
         pair: shown.as_ref().map(|shown| pairs[shown.0]),
         states: Vec::new(),
         line: Vec::new(),

@@ -2,7 +2,8 @@
 //! reads a file.
 
 use super::comparison::{
-    Arm, Comparison, Difference, Doubt, Failed, Metric, OTHERS, Outcome, PlaceResult, Role, WAITED, effect,
+    Arm, Comparison, Difference, Doubt, Failed, Metric, OFTEN, OTHERS, Open, Outcome, PlaceResult, Role,
+    WAITED, effect,
 };
 use super::settings::PlaceSettings;
 use crate::quantity::Better;
@@ -27,8 +28,6 @@ const BEYOND: f64 = 700.0;
 const SHORT_S: f64 = 0.02;
 /// The clock of a core moved, or differs between placements.
 const FREQUENCY_SHARE: f64 = 0.02;
-/// Runs that are disturbed now and then are what medians are for: of six to ten, one at either end says nothing.
-const OFTEN: f64 = 0.2;
 /// More of the time of the CPUs than this was taken by others.
 const STOLEN_SHARE: f64 = 0.01;
 /// Its threads waited for more than this share of the time that they wanted to run, and others had as much of its CPUs:
@@ -45,8 +44,10 @@ pub fn analyse_places(settings: &PlaceSettings, record: &SeriesRecord) -> PlaceR
         ..PlaceResult::default()
     };
     for work in 0..settings.works.len() {
-        result.comparisons.extend(compare(settings, record, work));
-        result.doubts.extend(doubts(settings, record, work));
+        let doubts = doubts(settings, record, work);
+        let comparisons = compare(settings, record, work).into_iter();
+        result.comparisons.extend(comparisons.map(|found| withheld(settings.min_effect, found, &doubts)));
+        result.doubts.extend(doubts);
     }
     result
 }
@@ -185,7 +186,8 @@ fn compare(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<
             }
         };
         let work = settings.works[work].name.clone();
-        comparisons.push(Comparison { work, metric: metric.clone(), arms, pairs: differences, outcome });
+        let metric = metric.clone();
+        comparisons.push(Comparison { work, metric, arms, pairs: differences, outcome, withheld: None });
     }
     comparisons
 }
@@ -265,6 +267,42 @@ fn outcome(
         Outcome::Same { within: min_effect }
     } else {
         Outcome::CannotTell
+    }
+}
+
+/// The comparison without its verdict where a doubt can reverse that: without what took its time a placement would be faster
+/// by up to [`Doubt::foreign_share`], and medians that differ the other way, or by less than matters, contradict a winner.
+fn withheld(min_effect: f64, found: Comparison, doubts: &[Doubt]) -> Comparison {
+    let is_slowed = found.metric.is_slowed();
+    let foreign = |arm: usize| doubts.get(arm).filter(|_| is_slowed).map_or(0.0, Doubt::foreign_share);
+    let open = match found.outcome {
+        Outcome::Winner { winner, .. } => {
+            let others = || found.pairs.iter().filter(|pair| pair.a == winner || pair.b == winner);
+            let loser = |pair: &Difference| if pair.a == winner { pair.b } else { pair.a };
+            let may_be_foreign = others().any(|pair| {
+                let apart = pair.share.map_or(0.0, |share| effect(share.point));
+                (1.0 + apart) * (1.0 - foreign(loser(pair))) < 1.0 + min_effect
+            });
+            // Zeros have no ratio, and nothing to contradict.
+            let contradicts = |pair: &Difference| {
+                let share = pair.share.map_or(0.0, |share| share.point);
+                let of_medians = found.of_medians(pair.a, pair.b);
+                of_medians.is_some_and(|of| of * share <= 0.0 || effect(of) < min_effect)
+            };
+            match () {
+                () if may_be_foreign => Some(Open::Disturbed),
+                () if others().any(contradicts) => Some(Open::Medians),
+                () => None,
+            }
+        }
+        Outcome::Same { within } => (0..found.arms.len())
+            .any(|arm| foreign(arm) > DISTURBED_SHARE.max(within))
+            .then_some(Open::Disturbed),
+        Outcome::CannotTell | Outcome::NotTested => None,
+    };
+    match open {
+        Some(_) => Comparison { outcome: Outcome::CannotTell, withheld: open, ..found },
+        None => found,
     }
 }
 

@@ -4,7 +4,7 @@
 use super::placement::Placement;
 use crate::quantity::Better;
 use crate::stats::Estimate;
-use crate::{CommandEnd, Flags};
+use crate::{CommandEnd, Flag, Flags};
 use std::borrow::Cow;
 
 /// One metric of one piece of work on every placement.
@@ -20,14 +20,31 @@ pub struct Comparison {
     pub pairs: Vec<Difference>,
     /// What follows.
     pub outcome: Outcome,
+    /// What keeps the tests from deciding although they would.
+    pub withheld: Option<Open>,
 }
 
 impl Comparison {
+    /// By how much the medians of two placements differ, `b / a − 1`, as the table shows them; `None` where they have no
+    /// ratio. [`Difference::share`] is the middle of the ratios of runs of one repetition instead.
+    pub fn of_medians(&self, a: usize, b: usize) -> Option<f64> {
+        let [a, b] =
+            [a, b].map(|arm| self.arms.get(arm).and_then(|arm| arm.median).map(|median| median.point));
+        a.zip(b).filter(|(a, b)| *a > 0.0 && *b >= 0.0).map(|(a, b)| b / a - 1.0)
+    }
+
+    /// Whether the medians of a pair lie apart by what the interval of its difference does not hold.
+    pub fn is_off_medians(&self, pair: &Difference) -> bool {
+        let of_medians = self.of_medians(pair.a, pair.b);
+        pair.interval().zip(of_medians).is_some_and(|([low, high], of)| of < low || of > high)
+    }
+
     /// Why it is open; `None` where it is not.
     pub fn open(&self) -> Option<Open> {
         let some_run = |is: fn(f64) -> bool| self.arms.iter().any(|arm| arm.runs.iter().any(|&run| is(run)));
         match self.outcome {
             Outcome::Winner { .. } | Outcome::Same { .. } | Outcome::NotTested => None,
+            Outcome::CannotTell if self.withheld.is_some() => self.withheld,
             Outcome::CannotTell if !some_run(|_| true) => Some(Open::NoValue),
             Outcome::CannotTell if some_run(|run| run < 0.0) => Some(Open::BelowZero),
             Outcome::CannotTell if self.pairs.iter().all(|pair| pair.p_value.is_none()) => {
@@ -49,6 +66,10 @@ pub enum Open {
     TooFewRuns,
     /// The runs show neither a winner nor equality.
     Neither,
+    /// What took time from the runs may be all that they differ by.
+    Disturbed,
+    /// The medians of the placements do not differ as the runs of a repetition do.
+    Medians,
 }
 
 /// One placement of a comparison.
@@ -182,6 +203,23 @@ pub struct Doubt {
     pub flags: Flags,
 }
 
+impl Doubt {
+    /// The largest share of the time of its runs that may not have been its own: what its threads waited for a CPU that
+    /// others had, and what the host took. All of it where a quota stopped them, which has no bound, or where the work left
+    /// its CPUs in one run of five.
+    pub fn foreign_share(&self) -> f64 {
+        let known =
+            |flag, share: Option<f64>| if self.flags.contains(flag) { share.unwrap_or(1.0) } else { 0.0 };
+        if self.flags.contains(Flag::Quota) || f64::from(self.left) > OFTEN * f64::from(self.runs) {
+            return 1.0;
+        }
+        known(Flag::Preempted, self.waited).max(known(Flag::Steal, self.stolen)).min(1.0)
+    }
+}
+
+/// Runs that are disturbed now and then are what medians are for: of six to ten, one at either end says nothing.
+pub(super) const OFTEN: f64 = 0.2;
+
 /// What is known of runs that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
@@ -255,6 +293,12 @@ impl Metric {
     pub fn own(name: &str, better: Better) -> Metric {
         let title = Cow::Owned(name.to_owned());
         Metric { name: Cow::Owned(name.to_owned()), title, unit: "", better, role: Role::Judged }
+    }
+
+    /// Whether it takes longer, or is less of a rate, where something takes time from the runs: time on a CPU and memory
+    /// are counted for the work alone.
+    pub fn is_slowed(&self) -> bool {
+        !["user_s", "system_s", "peak_memory_mb"].contains(&&*self.name)
     }
 
     /// What is wrong with a name that a user gives to a number; `None` where nothing.

@@ -5,6 +5,7 @@
 //! Paired: median of the Walsh averages, interval by inverting the signed-rank test of Wilcoxon (1945).
 //! Both estimates: Hodges and Lehmann (1963). Null distributions are exact up to a size and normal beyond.
 
+use super::elementary;
 use super::estimate::Estimate;
 use super::location::{median_in_place, median_of_sorted};
 use super::normal;
@@ -98,6 +99,27 @@ pub fn verdict(shift: &Estimate, margin: f64) -> Equivalence {
     } else {
         Equivalence::CannotTell
     }
+}
+
+/// Whether two numbers above zero are the same to a factor, as far as their intervals tell; `factor` is above 1. Cannot tell
+/// where one has no interval.
+///
+/// ```
+/// # use coretalk_model::stats::{Estimate, compare::{Equivalence, within_factor}};
+/// let ns = |point: f64| Estimate { point, low: point - 1.0, high: point + 1.0, confidence: 0.95, effective_n: 8.0 };
+/// assert_eq!(within_factor(&ns(107.9), &ns(110.0), 1.08), Equivalence::Equivalent);
+/// assert_eq!(within_factor(&ns(107.9), &ns(128.5), 1.08), Equivalence::Different);
+/// ```
+pub fn within_factor(a: &Estimate, b: &Estimate, factor: f64) -> Equivalence {
+    let ln = elementary::ln;
+    let shift = Estimate {
+        point: ln(b.point / a.point),
+        low: ln(b.low / a.high),
+        high: ln(b.high / a.low),
+        confidence: a.confidence.min(b.confidence),
+        effective_n: a.effective_n.min(b.effective_n),
+    };
+    verdict(&shift, ln(factor))
 }
 
 /// The exact distribution of 200 pairs has 20,101 terms and takes 4 million additions; of 50 × 50 values 2,501 terms

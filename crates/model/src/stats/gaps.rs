@@ -4,6 +4,7 @@
 //! The first step of mctop (Chatzopoulos, Guerraoui, Harris, Trigonakis 2017), with a gap of both a ratio and a
 //! distance: 10 % alone would split the noise of 5 ns values, 5 ns alone that of 500 ns values.
 
+use super::Estimate;
 use super::location::median_of_sorted;
 
 /// What separates two groups: a gap larger than both.
@@ -50,6 +51,36 @@ pub fn value_groups(values: &[f64], rule: GapRule) -> Vec<ValueGroup> {
         .collect()
 }
 
+/// The groups of points that their intervals show too: some value on each side of a gap is sure, and the one ends below
+/// where the other begins. Two noisy values are no two groups.
+pub fn shown_groups(values: &[Estimate], rule: GapRule) -> Vec<ValueGroup> {
+    let mut sorted: Vec<&Estimate> = values.iter().filter(|value| value.point.is_finite()).collect();
+    sorted.sort_unstable_by(|a, b| a.point.total_cmp(&b.point));
+    let is_shown = |low: &[&Estimate], high: &[&Estimate]| {
+        let sure = |of: &[&Estimate], end: fn(&Estimate) -> f64| -> Vec<f64> {
+            of.iter().filter(|value| value.is_sure()).map(|value| end(value)).collect()
+        };
+        let ends = sure(low, |value| value.high).into_iter().min_by(f64::total_cmp);
+        let begins = sure(high, |value| value.low).into_iter().max_by(f64::total_cmp);
+        ends.zip(begins).is_some_and(|(ends, begins)| ends < begins)
+    };
+    let mut rest = &sorted[..];
+    let mut parts: Vec<&[&Estimate]> = Vec::new();
+    for points in value_groups(&sorted.iter().map(|value| value.point).collect::<Vec<f64>>(), rule) {
+        let (part, left) = rest.split_at(points.count);
+        rest = left;
+        match parts.last_mut() {
+            Some(last) if !is_shown(last, part) => {
+                let begin = sorted.len() - left.len() - part.len() - last.len();
+                *last = &sorted[begin..sorted.len() - left.len()];
+            }
+            _ => parts.push(part),
+        }
+    }
+    let points = |part: &[&Estimate]| part.iter().map(|value| value.point).collect::<Vec<f64>>();
+    parts.into_iter().filter_map(|part| group(&points(part))).collect()
+}
+
 fn group(sorted: &[f64]) -> Option<ValueGroup> {
     let (&min, &max) = (sorted.first()?, sorted.last()?);
     Some(ValueGroup { min, median: median_of_sorted(sorted)?, max, count: sorted.len() })
@@ -78,6 +109,26 @@ mod tests {
         ] {
             assert_eq!(counts(values), expected, "{values:?}");
         }
+    }
+
+    #[test]
+    fn a_gap_between_values_whose_intervals_overlap_or_are_unknown_is_none() {
+        let value = |point: f64, reach: f64| Estimate {
+            point,
+            low: point - reach,
+            high: point + reach,
+            confidence: 0.95,
+            effective_n: 8.0,
+        };
+        let counts = |values: &[Estimate]| {
+            shown_groups(values, GapRule::LATENCY_NS).iter().map(|group| group.count).collect::<Vec<_>>()
+        };
+        assert_eq!(counts(&[value(60.0, 1.0), value(40.0, 1.0)]), [1, 1]);
+        assert_eq!(counts(&[value(40.0, 12.0), value(60.0, 9.0)]), [2], "two noisy values");
+        let unsure = Estimate { confidence: 0.5, ..value(60.0, 0.0) };
+        assert_eq!(counts(&[value(40.0, 1.0), unsure]), [2], "one pass");
+        assert_eq!(counts(&[value(40.0, 1.0), unsure, value(61.0, 1.0), value(90.0, 40.0)]), [1, 3]);
+        assert_eq!(counts(&[]), [0; 0]);
     }
 
     #[test]

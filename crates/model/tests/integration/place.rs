@@ -1,7 +1,7 @@
 //! Comparisons of placements against a known truth.
 
 use coretalk_model::place::{
-    Comparison, Doubt, Metric, Outcome, PlaceSettings, Placement, WorkSettings, analyse_places, effect,
+    Comparison, Doubt, Metric, Open, Outcome, PlaceSettings, Placement, WorkSettings, analyse_places, effect,
     repetitions_due,
 };
 use coretalk_model::quantity::Better;
@@ -199,6 +199,60 @@ fn what_others_take_beside_one_placement_is_its_doubt_and_its_alone() {
     assert_eq!(both(&flagged(Some(1.0), None, 2)), [false, false]);
     assert_eq!(both(&flagged(None, Some(1.0), 1)), [false, false]);
     assert_eq!(flagged(None, None, 1)[0].waited, None);
+}
+
+/// What follows for the headline where the second placement takes `ratio` of the time of the first, and this share of its
+/// time is waited for while others have its CPU.
+fn beside_others(ratio: f64, waited: [f64; 2], quota: bool) -> Comparison {
+    let settings = PlaceSettings { repeat: 14, ..settings(2) };
+    let record = seen(&settings, |pass, trial| {
+        let wall_s = if trial == 1 { ratio } else { 1.0 } * jitter(pass, trial);
+        let mut outcome = ran(wall_s, 3.0, 0.0);
+        let taken = waited[trial as usize] * wall_s;
+        for (name, value) in
+            [("user_s", wall_s - taken), ("system_s", 0.0), ("waited_s", taken), ("others_s", taken)]
+        {
+            outcome.observed.value(name, value);
+        }
+        outcome.observed.count("tasks", 1);
+        PassOutcome { quota, ..outcome }
+    });
+    analyse_places(&settings, &record).comparisons.remove(0)
+}
+
+#[test]
+fn a_verdict_that_the_doubts_of_its_run_can_reverse_is_none() {
+    let wins = |found: &Comparison| match found.outcome {
+        Outcome::Winner { winner, .. } => Some(winner),
+        _ => None,
+    };
+    assert_eq!(wins(&beside_others(0.66, [0.0, 0.0], false)), Some(1));
+    // Half of the time of the slower one was waited for: without that it may be the faster one.
+    let reversible = beside_others(0.66, [0.5, 0.5], false);
+    assert_eq!((reversible.outcome.clone(), reversible.open()), (Outcome::CannotTell, Some(Open::Disturbed)));
+    // What disturbs the winner alone can only have kept it from winning by more, and a tenth is not all of a third.
+    assert_eq!(wins(&beside_others(0.66, [0.0, 0.5], false)), Some(1));
+    assert_eq!(wins(&beside_others(0.66, [0.1, 0.1], false)), Some(1));
+    // Nobody knows what a quota took.
+    assert_eq!(beside_others(0.66, [0.0, 0.0], true).open(), Some(Open::Disturbed));
+    // Equality is a verdict too.
+    assert!(matches!(beside_others(1.0, [0.0, 0.0], false).outcome, Outcome::Same { .. }));
+    assert_eq!(beside_others(1.0, [0.0, 0.5], false).open(), Some(Open::Disturbed));
+}
+
+#[test]
+fn medians_that_contradict_the_winner_leave_it_open() {
+    // In three runs of five the second placement is a little slower, and in the others twice as fast.
+    let skewed = own(Better::Lower, 0.01, |pass, trial| match (trial, pass % 5) {
+        (0, _) => 1.0 + 0.01 * f64::from(pass),
+        (_, 0 | 1) => 0.5 + 0.01 * f64::from(pass),
+        _ => 1.0 + 0.01 * f64::from(pass) + 0.001,
+    });
+    let pair = &skewed.pairs[0];
+    assert!(skewed.of_medians(0, 1).unwrap() > -0.05 && pair.share.unwrap().point < -0.05, "{skewed:?}");
+    assert!(!matches!(skewed.outcome, Outcome::Winner { .. }), "{skewed:?}");
+    let plain = own(Better::Lower, 0.01, |pass, trial| (1.0 + 0.2 * f64::from(trial)) * jitter(pass, trial));
+    assert!(!plain.is_off_medians(&plain.pairs[0]) && (plain.of_medians(0, 1).unwrap() - 0.2).abs() < 0.01);
 }
 
 fn own(better: Better, min_effect: f64, of: impl Fn(u32, u32) -> f64) -> Comparison {

@@ -90,10 +90,7 @@ fn conclusion(proof: &Proof) -> String {
     }
     let mut text = "The advice holds".to_owned();
     if !less.is_empty() {
-        text.push_str(&format!(
-            "; over {} it gains less than predicted, because the work does more than pass messages",
-            less.join(" and ")
-        ));
+        text.push_str(&format!("; over {} it gains less than predicted", less.join(" and ")));
     }
     if !more.is_empty() {
         text.push_str(&format!("; over {} it gains more than predicted", more.join(" and ")));

@@ -2,6 +2,7 @@
 
 use super::chart::{Axis, Chart, Curve, Kind, Marks, number};
 use crate::report::picture::Picture;
+use coretalk_model::histogram::tells;
 
 /// More curves in one chart cannot be told apart.
 pub(super) const MOST_CURVES: usize = 7;
@@ -29,13 +30,16 @@ pub(super) fn points(steps: impl Iterator<Item = (f64, f64)>, total: u64) -> Vec
 /// Curves of which one is this much lower than another differ.
 pub(super) const APART: f64 = 1.1;
 
-/// Which curve is lowest and which highest where a hundredth of each is left above, or half where one holds fewer; `None`
-/// of a lone curve.
+/// Which curve is lowest and which highest where a hundredth of each is left above, or half where that is no event of one;
+/// `None` of a lone curve.
 fn finding(curves: &[Curve], unit: &str) -> Option<String> {
     let at = |curve: &Curve, least: f64| {
         curve.points.iter().find(|[share, _]| *share >= least).map(|[_, value]| *value)
     };
-    let (words, least) = match curves.iter().all(|curve| at(curve, 0.99).is_some()) {
+    // The last point says how many events there are.
+    let events = |curve: &Curve| curve.points.last().map_or(0.0, |[share, _]| 0.5 / (1.0 - share));
+    let tells = |curve: &Curve| tells(events(curve).round() as u64, 0.99);
+    let (words, least) = match curves.iter().all(tells) {
         true => ("99 %", 0.99),
         false => ("Half", 0.5),
     };
@@ -154,6 +158,18 @@ impl Steps<'_> {
 mod tests {
     use super::*;
     use crate::report::picture::{Ink, Shape};
+
+    #[test]
+    fn a_hundredth_of_fifty_events_is_none() {
+        let of = |name: &str, slow: f64, total: u64| {
+            let steps = [(100.0, 0.6), (slow, 1.0)].into_iter();
+            curve(name.into(), points(steps, total))
+        };
+        let said = |total: u64| finding(&[of("a", 300.0, total), of("b", 900.0, total)], "ns").unwrap();
+        assert_eq!(said(50), "Half take at most 100 ns with each of them");
+        assert_eq!(said(99), said(50));
+        assert_eq!(said(100), "99 % take at most 300 ns with a, 900 ns with b");
+    }
 
     #[test]
     fn a_linear_axis_ends_where_a_hundredth_lies_beyond() {

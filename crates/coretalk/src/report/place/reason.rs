@@ -32,10 +32,10 @@ pub fn reasons(topology: &Topology, why: &Why, next: &str) -> String {
             "The reason is unknown: nothing records where the system runs threads that are not pinned."
                 .to_owned()
         }
-        Why::Nothing => format!("Nothing in the reported structure explains why it beats {}.", plain(next)),
+        Why::Nothing => format!("Nothing in the reported structure explains why it beats `{}`.", plain(next)),
         Why::Could(reasons) => {
             let words: Vec<String> =
-                reasons.iter().map(|reason| words(topology, reason, &plain(next))).collect();
+                reasons.iter().map(|reason| words(topology, reason, &format!("`{}`", plain(next)))).collect();
             let reason = if words.len() == 1 { "A possible reason" } else { "Possible reasons" };
             format!("{reason}: {}.", words.join("; "))
         }

@@ -4,7 +4,7 @@ use crate::report::ladder::level_words;
 use crate::report::text::{count, ns, short_ns};
 use coretalk_model::latency::summary::{Contrast, Overall};
 use coretalk_model::stats::Estimate;
-use coretalk_model::stats::gaps::{GapRule, ValueGroup, value_groups};
+use coretalk_model::stats::gaps::ValueGroup;
 use coretalk_model::{Level, Topology};
 
 /// A level shows where the way out costs at least this much more than staying inside. Below, the difference is of the
@@ -43,9 +43,15 @@ pub fn groups(
         return contrasts.iter().map(words).collect();
     }
     // Threads of a core are a reported group too: what they explain is not left to the values.
-    let found = value_groups(&all.sorted_ns, GapRule::LATENCY_NS);
+    let found = &all.by_value.shown;
     let explained = topology.has_smt(topology.cpus()) && found.len() == 2;
     let text = match found.as_slice() {
+        [one] if all.by_value.is_open => format!(
+            "cannot tell whether there are levels: values range from {} to {} ns, and their intervals do not separate \
+             them",
+            ns(one.min),
+            ns(one.max)
+        ),
         [one] => format!(
             "no groups: values range from {} to {} ns without a gap, and {}{}",
             ns(one.min),

@@ -27,6 +27,10 @@ pub const PATTERNS: &[Pattern] = &[
         values,
     ),
     held(
+        "cannot tell whether there are levels: values range from {a#} to {b#} ns, and their intervals do not separate them",
+        ends,
+    ),
+    held(
         "no groups: values range from {a#} to {b#} ns without a gap, and the system reports one group",
         none,
     ),
@@ -162,11 +166,15 @@ fn while_moving(reader: &mut Reader<'_>, said: &Said<'_>) {
     reader.is("contrast", said.number("across"), Some(across[0]), "across");
 }
 
-fn none(reader: &mut Reader<'_>, said: &Said<'_>) {
+fn ends(reader: &mut Reader<'_>, said: &Said<'_>) {
     let values: Vec<f64> =
         cells(&reader.run.document["matrices"][reader.matrix]).into_iter().map(|cell| cell.2).collect();
     reader.is("extremes", said.number("a"), values.iter().copied().reduce(f64::min), "the least");
     reader.is("extremes", said.number("b"), values.iter().copied().reduce(f64::max), "the most");
+}
+
+fn none(reader: &mut Reader<'_>, said: &Said<'_>) {
+    ends(reader, said);
     let truth = reader.run.true_groups(&reader.run.measured());
     reader.holds("groups", truth.is_empty(), || format!("the latencies truly show {truth:?}"));
 }

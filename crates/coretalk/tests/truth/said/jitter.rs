@@ -29,6 +29,13 @@ pub const PATTERNS: &[Pattern] = &[
          gap {gap@}.",
         both,
     ),
+    held("use CPU{s?} {quiet} (longest gap {gap@})", use_those),
+    held("avoid CPU{s?} {noisy} (longest gap {gap@} in {time@})", avoided),
+    held(
+        "CPU{s?} {noisy} had a gap of {gap@}, CPU{t?} {quiet} none longer than {least@}: use {these}, and avoid {those}, where a \
+         single delay matters.",
+        stalled,
+    ),
     held("cannot tell: watched for {time@} only", watched),
 ];
 
@@ -83,6 +90,30 @@ fn one_in_short(reader: &mut Reader<'_>, said: &Said<'_>) {
 fn noisy(reader: &mut Reader<'_>, said: &Said<'_>) {
     one_in_short(reader, said);
     stands_out(reader);
+}
+
+/// The longest gap of some of the CPUs.
+fn gap_of(reader: &Reader<'_>, named: &str) -> Option<f64> {
+    let of = |cpu| of_cpu(reader, cpu).and_then(longest);
+    cpus(named).into_iter().filter_map(of).reduce(f64::max)
+}
+
+fn use_those(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let gap = gap_of(reader, said.text("quiet"));
+    reader.is("jitter", said.time("gap"), gap, "the longest gap of those to use");
+}
+
+fn avoided(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let gap = gap_of(reader, said.text("noisy"));
+    reader.is("jitter", said.time("gap"), gap, "the longest gap of those to avoid");
+    watched(reader, said);
+}
+
+fn stalled(reader: &mut Reader<'_>, said: &Said<'_>) {
+    for (named, gap) in [("noisy", "gap"), ("quiet", "least")] {
+        let longest = gap_of(reader, said.text(named));
+        reader.is("jitter", said.time(gap), longest, "the longest gap of these CPUs");
+    }
 }
 
 /// Every CPU of the simulated machines is held up alike: none is quieter, whatever chance says.

@@ -72,8 +72,9 @@ fn title(reader: &mut Reader<'_>, said: &Said<'_>) {
         if let Some(time) = part.strip_prefix("watched for ") {
             let watched = run.document["watch"]["watched_s"].as_f64();
             let time = Printed::time(time).unwrap();
-            reader.holds("time", watched.is_none_or(|watched| time.reads(watched)), || {
-                format!("the document says {watched:?} s")
+            // The run goes on for other purposes than the passes that tell of states.
+            reader.holds("time", watched.is_none_or(|watched| time.value + time.half >= watched), || {
+                format!("the passes of the document alone took {watched:?} s")
             });
             continue;
         }

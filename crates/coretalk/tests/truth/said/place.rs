@@ -12,8 +12,8 @@ use serde_json::Value;
 
 pub const PATTERNS: &[Pattern] = &[
     held("{work}, {threads#} thread{s?}, {runs#} run{t?} on each placement", runs),
-    held("{winner} wins in {what}: {next} has {share%} less (p {p}). {why}", wins),
-    held("{winner} wins in {what}: {next} takes {share%} more (p {p}). {why}", wins),
+    held("`{winner}` wins in {what}: `{next}` has {share%} less (p {p}). {why}", wins),
+    held("`{winner}` wins in {what}: `{next}` takes {share%} more (p {p}). {why}", wins),
     held("The placement does not matter here: none differs by more than {share%} in {what}.", same),
     held(
         "Cannot tell which placement wins in {what}: {made#} of the {least#} runs per placement that a verdict needs.",
@@ -23,7 +23,7 @@ pub const PATTERNS: &[Pattern] = &[
     held("{names} use the same CPUs here and are run as one.", same_cpus),
     held("{name}: OMP_NUM_THREADS={n#} OMP_PROC_BIND=close OMP_PLACES='{cpus}' COMMAND", order),
     held(
-        "{work} on {placement}: the core clock changed or differs between placements (here {ghz#} GHz)",
+        "{work} on `{placement}`: the core clock changed or differs between placements (here {ghz#} GHz)",
         clock,
     ),
 ];
@@ -371,7 +371,7 @@ fn clock(reader: &mut Reader<'_>, said: &Said<'_>) {
 }
 
 fn same_cpus(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let names: Vec<&str> = said.text("names").split(" and ").collect();
+    let names: Vec<&str> = said.text("names").split(" and ").map(|name| name.trim_matches('`')).collect();
     let joined = names.join("+");
     let told = placement(comparisons(reader).first().unwrap_or(&Value::Null), &joined);
     reader.holds("place", !told.is_null(), || format!("the document has no placement {joined}"));

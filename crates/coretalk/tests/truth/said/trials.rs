@@ -24,6 +24,10 @@ pub const PATTERNS: &[Pattern] = &[
         "CPUs {from#} and {to#}, {relation}: writers less than {bytes#} bytes apart take {near} as long as a lone writer, and from {from_here#} bytes on {far}: pad to {pays#} bytes.",
         padding,
     ),
+    held(
+        "CPUs {from#} and {to#}, {relation}: cannot tell whether padding pays: no slowdown is known to an interval.",
+        no_padding,
+    ),
     held("{k#} of {n#} results missed ±{width%} (worst ±{worst%}); first: {trial}", missed),
     held(
         "{k#} of {n#} results missed ±{width%}, for which the clock is too coarse (worst ±{worst%}); first: {trial}",
@@ -274,6 +278,17 @@ pub fn map(reader: &mut Reader<'_>, map: &super::super::page::Map) {
             });
         }
     }
+}
+
+fn no_padding(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let here = format!("{} {}", said.cpu("from"), said.cpu("to"));
+    let known = list(&reader.run.document["series"]).iter().filter(|trial| {
+        trial["probe"] == "sharing"
+            && placed(trial) == here
+            && trial["intervals"]["slowdown"][0].as_f64() > Some(1.1)
+    });
+    let known = known.filter(|trial| !trial["flags"].to_string().contains("\"load\"")).count();
+    reader.holds("sharing", known == 0, || format!("{known} distances surely slow writers down"));
 }
 
 fn padding(reader: &mut Reader<'_>, said: &Said<'_>) {

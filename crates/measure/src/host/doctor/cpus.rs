@@ -7,6 +7,14 @@ use crate::host::root::SystemRoot;
 use crate::host::sysfs::{online_cpus, read_topology};
 use coretalk_model::{CpuSet, Level};
 
+pub(super) fn affinity(_: &SystemRoot, live: &LiveFacts) -> Report {
+    match live.pinning {
+        Some(Ok(())) => ok("threads stay on the CPU that they are pinned to"),
+        Some(Err(reason)) => fail(format!("threads cannot be pinned ({reason}): nothing can be measured")),
+        None => cannot_tell("nobody tried to pin a thread"),
+    }
+}
+
 pub(super) fn cpuset(root: &SystemRoot, _: &LiveFacts) -> Report {
     let Ok(online) = online_cpus(root) else {
         return cannot_tell("the system does not report which CPUs are online");

@@ -2,10 +2,10 @@
 //! else is on the machine, a host below, other programs beside.
 
 use super::{LiveFacts, Report, cannot_tell, fail, ok, percent, warn};
-use crate::host::facts::{BUSY_FRACTION, CpuTimes, Platform, Wsl, load_1min};
+use crate::host::facts::{BUSY_FRACTION, CpuTimes, Platform, Wsl};
 use crate::host::root::SystemRoot;
-use crate::host::sysfs::{online_cpus, read_nodes};
-use coretalk_model::environment::hypervisor_words;
+use crate::host::sysfs::read_nodes;
+use coretalk_model::environment::{DISTURBED_SHARE, hypervisor_words};
 
 /// Bits of `CapEff` (`linux/capability.h`).
 const CAP_IPC_LOCK: u32 = 14;
@@ -121,22 +121,20 @@ pub(super) fn steal(root: &SystemRoot, live: &LiveFacts) -> Report {
     warn(text)
 }
 
-pub(super) fn load(root: &SystemRoot, live: &LiveFacts) -> Report {
-    let recent = live.recent.and_then(|recent| recent.busy_fraction(&recent.cpus()));
-    let average = || Some(load_1min(root)? / online_cpus(root).ok()?.len() as f64);
-    let (busy, span) = match recent {
-        Some(busy) => (Some(busy), "just now"),
-        None => (average(), "over the last minute"),
-    };
-    match busy {
+pub(super) fn load(_: &SystemRoot, live: &LiveFacts) -> Report {
+    // A load average counts threads that wait, for a disk too: no share of the CPUs.
+    match live.recent.and_then(|recent| recent.busy_fraction(&recent.cpus())) {
         None => cannot_tell("the system does not report how busy it is"),
+        Some(busy) if busy > DISTURBED_SHARE => fail(format!(
+            "other programs took {} of the CPUs just now: numbers measured meanwhile are doubtful; stop these \
+             programs, or wait until they end",
+            percent(busy)
+        )),
         Some(busy) if busy > BUSY_FRACTION => warn(format!(
-                "other programs took {} of the CPUs {span}: pairs are measured one at a time, and doubtful values are flagged",
-                percent(busy)
-            ),
-        )
-        .fix("ps -eo pid,psr,pcpu,comm --sort=-pcpu | head"),
-        Some(busy) => ok(format!("{} of the CPUs were busy {span}", percent(busy))),
+            "other programs took {} of the CPUs just now: pairs are measured one at a time",
+            percent(busy)
+        )),
+        Some(busy) => ok(format!("{} of the CPUs were busy just now", percent(busy))),
     }
 }
 

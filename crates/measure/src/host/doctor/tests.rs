@@ -20,6 +20,10 @@ macro_rules! verdicts {
 }
 
 verdicts! {
+    threads_that_stay_are_fine: "affinity" is Ok, Tree::new(), pinning(Result::Ok(()));
+    pinning_that_nobody_tried_is_unknown: "affinity" is CannotTell, Tree::new();
+    a_refused_affinity_is_a_failure: "affinity" is Fail, Tree::new(), pinning(Result::Err("EPERM"));
+
     a_group_and_a_mask_that_hold_every_cpu_are_fine: "cpuset" is Ok, group("0-7", "0-7");
     without_a_control_group_the_allowed_cpus_are_unknown: "cpuset" is CannotTell, Tree::new().online("0-7");
     a_group_that_holds_some_cpus_only_is_named: "cpuset" is Warn, group("0-3", "0-3");
@@ -61,11 +65,15 @@ verdicts! {
     recent_steal_counts_more_than_old: "steal" is Ok, stat("cpu0 10 0 0 985 0 0 0 5 0 0"),
         LiveFacts { recent: Some(&times("cpu0 1 0 0 99 0 0 0 0 0 0")), ..LiveFacts::default() };
 
-    an_idle_machine_is_fine: "load" is Ok, load("0.10 0.00 0.00 1/9 9");
+    an_idle_machine_is_fine: "load" is Ok, load("3.00 0.00 0.00 1/9 9"),
+        LiveFacts { recent: Some(&times("cpu0 1 0 0 99 0 0 0 0 0 0")), ..LiveFacts::default() };
     a_silent_machine_may_be_busy: "load" is CannotTell, Tree::new();
-    a_load_above_a_twentieth_of_the_cpus_is_background_load: "load" is Warn, load("0.50 0.00 0.00 1/9 9");
-    recent_work_counts_more_than_the_average: "load" is Warn, load("0.00 0.00 0.00 1/9 9"),
+    a_load_average_is_no_share_of_the_cpus: "load" is CannotTell, load("3.00 0.00 0.00 1/9 9"),
+        LiveFacts { recent: Some(&times("cpu0 0 0 0 0 0 0 0 0 0 0")), ..LiveFacts::default() };
+    more_than_a_twentieth_of_the_cpus_is_background_load: "load" is Warn, Tree::new(),
         LiveFacts { recent: Some(&times("cpu0 6 0 0 94 0 0 0 0 0 0")), ..LiveFacts::default() };
+    numbers_of_a_busy_machine_cannot_be_trusted: "load" is Fail, Tree::new(),
+        LiveFacts { recent: Some(&times("cpu0 98 0 0 2 0 0 0 0 0 0")), ..LiveFacts::default() };
 
     a_performance_governor_is_fine: "governor" is Ok, Tree::new().each("0-1", "cpufreq/scaling_governor", "performance");
     no_frequency_driver_is_unknown: "governor" is CannotTell, Tree::new();
@@ -183,6 +191,9 @@ fn the_command_that_fixes_is_the_one_for_this_system() {
         assert_eq!(fix(id, tree), Some(command), "{id}");
     }
     assert_eq!(fix("clock-source", clock("hpet", "hpet")), None);
+    let busy = times("cpu0 98 0 0 2 0 0 0 0 0 0");
+    let live = LiveFacts { recent: Some(&busy), ..LiveFacts::default() };
+    assert_eq!(finding("load", &Tree::new(), &live).fix, None, "a list of programs changes nothing");
     assert_eq!(
         fix("isolated-cpus", group("0-5", "0-5").file(ISOLATED, "6-7")),
         None,
@@ -341,6 +352,10 @@ fn counter(source: &str, invariant: Option<bool>) -> ClockFacts {
 fn offset(nanoseconds: f64) -> LiveFacts<'static> {
     let offsets = Spread { pairs: 3, largest_ns: nanoseconds.abs(), bound_ns: 60.0 };
     LiveFacts { offsets: Some(offsets), ..LiveFacts::default() }
+}
+
+fn pinning(pinning: Result<(), &str>) -> LiveFacts<'_> {
+    LiveFacts { pinning: Some(pinning), ..LiveFacts::default() }
 }
 
 fn library(name: &'static str) -> LiveFacts<'static> {

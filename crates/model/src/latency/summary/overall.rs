@@ -2,9 +2,10 @@
 //! picture with a few shades; and order statistics of counted values, `(value, how often)` by rising value.
 
 use super::table::Reading;
-use crate::latency::{Cell, LatencyMap};
-use crate::stats::gaps::{GapRule, value_groups};
-use crate::stats::{mean, median_of_sorted};
+use crate::flags::Effect;
+use crate::latency::{Cell, CellValue, LatencyMap};
+use crate::stats::gaps::{GapRule, ValueGroup, shown_groups, value_groups};
+use crate::stats::{Estimate, mean, median_of_sorted};
 use crate::{CpuId, Flag, Matrix};
 use std::collections::BTreeMap;
 
@@ -21,8 +22,8 @@ pub struct Overall {
     pub mean_ns: Option<f64>,
     /// Median over cells.
     pub median_ns: Option<f64>,
-    /// Every value, rising.
-    pub sorted_ns: Vec<f64>,
+    /// What the values alone say of groups.
+    pub by_value: ByValue,
     /// Cells that may be wrong by more than their interval shows.
     pub doubtful: u64,
     /// How far the intervals of other cells reach as a share of their value, where that is further than asked for.
@@ -31,6 +32,31 @@ pub struct Overall {
     pub doubts: Vec<(Flag, u64)>,
     /// Cells without a value by reason, most frequent first.
     pub missing: Vec<(String, u64)>,
+}
+
+/// The groups of a map by its values alone, in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ByValue {
+    /// Those that intervals show, ascending.
+    pub shown: Vec<ValueGroup>,
+    /// Whether points lie apart whose intervals do not, or that have none: there may be more groups than are shown.
+    pub is_open: bool,
+}
+
+impl ByValue {
+    /// A value with a doubt that its interval does not hold shows nothing.
+    fn of(values: &[&CellValue]) -> ByValue {
+        let known = |value: &&CellValue| {
+            let is_held = value.flags.gravest().is_none_or(|flag| flag.effect() < Effect::Shift);
+            let confidence = if is_held { value.latency_ns.confidence } else { 0.0 };
+            Estimate { confidence, ..value.latency_ns }
+        };
+        let values: Vec<Estimate> = values.iter().map(known).collect();
+        let points: Vec<f64> = values.iter().map(|value| value.point).collect();
+        let shown = shown_groups(&values, GapRule::LATENCY_NS);
+        let is_open = value_groups(&points, GapRule::LATENCY_NS).len() > shown.len();
+        ByValue { shown, is_open }
+    }
 }
 
 /// A pair and its value.
@@ -47,6 +73,7 @@ pub fn overall(map: &LatencyMap) -> Overall {
     let mut all = Overall::default();
     let (mut doubts, mut missing) = (BTreeMap::<Flag, u64>::new(), BTreeMap::<&str, u64>::new());
     let cpus = map.cells.cpus();
+    let mut values: Vec<&CellValue> = Vec::new();
     for (row, column, cell) in map.cells.iter().filter(|(row, column, _)| row != column) {
         match cell {
             Cell::Missing { reason } => *missing.entry(reason).or_default() += 1,
@@ -61,7 +88,7 @@ pub fn overall(map: &LatencyMap) -> Overall {
                 if all.max.is_none_or(|max| ns > max.ns) {
                     all.max = Some(extreme);
                 }
-                all.sorted_ns.push(ns);
+                values.push(value);
                 let reading = Reading { ns, doubtful: value.flags.may_be_wrong() };
                 all.doubtful += u64::from(reading.doubtful);
                 for flag in value.flags.iter().filter(|flag| flag.may_be_wrong()) {
@@ -73,10 +100,12 @@ pub fn overall(map: &LatencyMap) -> Overall {
             }
         }
     }
-    all.sorted_ns.sort_unstable_by(f64::total_cmp);
-    all.measured = all.sorted_ns.len() as u64;
-    all.mean_ns = mean(&all.sorted_ns);
-    all.median_ns = median_of_sorted(&all.sorted_ns);
+    let mut sorted_ns: Vec<f64> = values.iter().map(|value| value.latency_ns.point).collect();
+    sorted_ns.sort_unstable_by(f64::total_cmp);
+    all.measured = sorted_ns.len() as u64;
+    all.mean_ns = mean(&sorted_ns);
+    all.median_ns = median_of_sorted(&sorted_ns);
+    all.by_value = ByValue::of(&values);
     all.doubts = by_count(doubts);
     all.missing = by_count(missing).into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect();
     all
