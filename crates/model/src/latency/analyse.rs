@@ -364,7 +364,7 @@ pub fn outliers<E: Borrow<Estimate>>(survey: &Survey<'_>, of: impl Fn(usize) -> 
         };
         let is_out = |value: E| {
             let value = value.borrow();
-            let width = value.relative_half_width();
+            let width = value.relative_reach();
             (value.point.ln() - median).abs() / deviation.max(width).max(0.02) > OUTLIER
         };
         let of_these = (0..survey.len()).filter(|&cell| alike(cell) == group);
@@ -415,7 +415,7 @@ fn settle(value: &mut CellValue, second: &[Pass], settings: &LatencySettings) ->
         value.flags.clear(Flag::ModelOutlier);
         value.flags.clear(Flag::Drift);
         value.flags.clear(Flag::WideCi);
-        if fresh.relative_half_width() > settings.precision * (1.0 + 1e-9) {
+        if fresh.relative_reach() > settings.precision * (1.0 + 1e-9) {
             value.flags.set(Flag::WideCi);
         }
         return false;

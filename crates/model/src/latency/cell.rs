@@ -222,8 +222,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     if kept.len() < FEWEST_PASSES {
         flags.set(Flag::FewPasses);
     }
-    let width = cycles.map_or(f64::INFINITY, |cycles| reach(&cycles)).min(reach(&latency_ns));
-    if width > context.settings.precision * (1.0 + 1e-9) {
+    if narrower(&latency_ns, cycles.as_ref()) > context.settings.precision * (1.0 + 1e-9) {
         flags.set(Flag::WideCi);
     }
     if kept.len() < of_main {
@@ -265,14 +264,13 @@ fn known(value: f32) -> Option<f64> {
     value.is_finite().then_some(f64::from(value))
 }
 
-/// What is held against the requested precision: the narrower of nanoseconds and core cycles.
+/// What is compared with the requested precision: the narrower of nanoseconds and core cycles.
 pub fn width(value: &CellValue) -> f64 {
-    value.cycles.map_or(f64::INFINITY, |cycles| reach(&cycles)).min(reach(&value.latency_ns))
+    narrower(&value.latency_ns, value.cycles.as_ref())
 }
 
-/// How far the interval reaches from its point, relative.
-fn reach(estimate: &Estimate) -> f64 {
-    estimate.reach() / estimate.point
+fn narrower(latency_ns: &Estimate, cycles: Option<&Estimate>) -> f64 {
+    cycles.map_or(f64::INFINITY, Estimate::relative_reach).min(latency_ns.relative_reach())
 }
 
 /// The interval of a run's settings over passes in time order, by themselves.

@@ -167,7 +167,7 @@ fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[
     if early(delays).max(early(back)) > cell::TAINTED_SHARE {
         flags.set(Flag::TscUnsync);
     }
-    if latency_ns.relative_half_width() > PRECISION {
+    if latency_ns.relative_reach() > PRECISION {
         flags.set(Flag::WideCi);
     }
     let mut value = CellValue {

@@ -40,7 +40,7 @@ pub fn is_done(
     decide(passes.len(), width, settings.precision, ANALYSES.len() as u32) != Decision::More
 }
 
-/// The half-width of the interval of a trial's headline over the passes of its first analysis, as a share of its middle:
+/// How far the interval of a trial's headline reaches over the passes of its first analysis, as a share of it:
 /// how far passes of that length scatter. `None` before it, and where the largest state has no interval.
 pub fn first_width(
     settings: &SeriesSettings,
@@ -61,10 +61,10 @@ pub fn is_wide_already(settings: &SeriesSettings, record: &SeriesRecord, trial: 
     let [low, high] = values
         .iter()
         .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], &value| [low.min(value), high.max(value)]);
-    median(&values).is_some_and(|median| (high - low) / 2.0 > settings.precision * median)
+    median(&values).is_some_and(|median| (high - median).max(median - low) > settings.precision * median)
 }
 
-/// The relative half-width of the headline over these passes, of the largest state; `None` where that has none.
+/// How far the interval of the headline over these passes reaches, relative, of the largest state; `None` where that has none.
 fn width(
     settings: &SeriesSettings,
     watch: &SentinelWatch,
@@ -78,5 +78,5 @@ fn width(
         return None;
     }
     let (medians, values) = (medians(settings, &main, Whole), values(settings, &spec.probe, &main, Whole));
-    Some(headline(settings, &spec.probe, &medians, &values).map_or(0.0, Estimate::relative_half_width))
+    Some(headline(settings, &spec.probe, &medians, &values).map_or(0.0, Estimate::relative_reach))
 }

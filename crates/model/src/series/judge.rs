@@ -101,7 +101,7 @@ pub(super) fn judge(
     // A grade is of the number that the trial is shown by. Where that is not what it is judged by (rare gaps), its own
     // interval may be far wider than was asked for.
     let told = displayed_value(settings, result).and_then(|name| result.values.get(name));
-    let (width, flags) = match told.map(Estimate::relative_half_width).filter(|of_told| *of_told > width) {
+    let (width, flags) = match told.map(Estimate::relative_reach).filter(|of_told| *of_told > width) {
         Some(of_told) if is_wide(of_told) => (of_told, result.flags.with(Flag::WideCi)),
         Some(of_told) => (of_told, result.flags),
         None => (width, result.flags),
@@ -151,7 +151,7 @@ fn repeated(settings: &SeriesSettings, passes: &[&PassOutcome], result: &TrialRe
 
 fn width(settings: &SeriesSettings, result: &TrialResult) -> Option<f64> {
     let judged = headline(settings, &result.spec.probe, &result.medians_ns, &result.values);
-    judged.map(Estimate::relative_half_width)
+    judged.map(Estimate::relative_reach)
 }
 
 fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason {
@@ -250,6 +250,18 @@ mod tests {
         };
         judge(&settings, &record, 0, &[], 8, &mut result);
         result
+    }
+
+    #[test]
+    fn a_trial_reaches_no_further_than_was_asked_for_on_either_side() {
+        let mut skewed = TrialResult::of(spec("wake", Parameters::default(), &[0, 1]));
+        skewed.values.insert("waker_ns".into(), between(100.0, 98.9, 102.5));
+        let settings = SeriesSettings {
+            headlines: vec!["wake/waker_ns".into()],
+            precision: 0.02,
+            ..SeriesSettings::default()
+        };
+        assert_eq!(width(&settings, &skewed), Some(0.025), "half of both sides would be ± 1.8 %");
     }
 
     #[test]

@@ -79,7 +79,7 @@ fn precision(reader: &mut Reader<'_>, said: &Said<'_>) {
             else {
                 continue;
             };
-            let half = (high - low) / 2.0 / point;
+            let half = (high - point).max(point - low) / point;
             reader.holds("precision", half <= width * 1.02 + 1e-4, || {
                 format!("CPUs {} → {}: ±{half:.4} without a mark", cell["from"], cell["to"])
             });
