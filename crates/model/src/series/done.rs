@@ -2,11 +2,10 @@
 
 use super::aggregates::{Speaker::Whole, alike, medians, of_part, values};
 use super::headline::{headline, headline_of_pass};
-use super::judge::FEWEST_PASSES;
 use super::states::{SentinelWatch, split};
 use super::{ConcurrencyGate, Counted, PassOutcome, SeriesRecord, SeriesSettings};
 use crate::Flag;
-use crate::stats::{ANALYSES, Analysis, Decision, Estimate, decide, median};
+use crate::stats::{ANALYSES, Analysis, Decision, Estimate, FEWEST_PASSES, decide, median};
 
 /// Whether a trial has enough passes, at one of the two analyses (8 and 24 passes): its headline is as narrow as asked
 /// for, or more passes would not help. Concurrent passes count where the gate lets them, and those of the largest state.
@@ -74,7 +73,7 @@ fn width(
     let spec = settings.trials.get(trial)?;
     let parts = split(settings, watch, spec, passes, &alike(passes));
     let main = of_part(passes, &parts[0]);
-    if main.len() < FEWEST_PASSES as usize {
+    if main.len() < FEWEST_PASSES {
         return None;
     }
     let (medians, values) = (medians(settings, &main, Whole), values(settings, &spec.probe, &main, Whole));
