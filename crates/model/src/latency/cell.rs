@@ -3,7 +3,7 @@
 use super::record::{CellPasses, PassHead};
 use super::{CellState, CellValue, Counts, LatencySettings};
 use crate::stats::{
-    self, Analysis, Correlation, Detector, Estimate, Pass, Pool, drift_interval, holds_still,
+    self, Analysis, Correlation, Detector, Estimate, FEWEST_PASSES, Pass, Pool, drift_interval, holds_still,
     passes_interval, split_states_jointly,
 };
 use crate::{Flag, Flags, Grade, Home, flags, grade};
@@ -49,8 +49,6 @@ const DISTURBED_LEAST: f64 = 0.05;
 pub const PASSES_TO_SPARE: usize = 16;
 /// Evidence in more than this share of the passes taints the cell.
 pub const TAINTED_SHARE: f64 = 0.10;
-/// Fewer passes make no interval worth the name.
-pub const FEWEST_PASSES: usize = 6;
 /// Homes that differ by more than this are worth a remark.
 const HOME_SPREAD: f64 = 1.05;
 
@@ -205,7 +203,10 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         numbers.iter().fold([f64::INFINITY, 0.0f64], |[low, high], &ns| [low.min(ns), high.max(ns)])
     });
     let mut flags = evidence(kept);
-    if passes.unverified > 0 {
+    if passes.failed.all > 0 {
+        flags.set(Flag::FailedPasses);
+    }
+    if passes.failed.wrong > 0 {
         flags.set(Flag::Invalid);
     }
     numbers.clear();
@@ -308,7 +309,7 @@ fn states_of(values: &[PassValue], ns: &mut Vec<f64>, sentinel: &mut Vec<f64>) -
     ns.extend(values.iter().map(|value| value.ns));
     sentinel.clear();
     sentinel.extend(values.iter().map_while(|value| value.sentinel));
-    let by_ns = (&ns[..], Detector { ratio: PLATEAU_RATIO, ..Detector::CAS });
+    let by_ns = (&ns[..], Detector::OTHERS);
     let by_sentinel = (&sentinel[..], Detector::CAS);
     let watched = sentinel.len() == values.len();
     if holds_still(by_ns.0, by_ns.1) && (!watched || holds_still(by_sentinel.0, by_sentinel.1)) {
@@ -318,10 +319,6 @@ fn states_of(values: &[PassValue], ns: &mut Vec<f64>, sentinel: &mut Vec<f64>) -
         if watched { split_states_jointly(&[by_sentinel, by_ns]) } else { split_states_jointly(&[by_ns]) };
     split.into_iter().map(|state| state.passes).collect()
 }
-
-/// CAS without pause tells states 15 % apart; other kernels are noisier (load/store with a pause raised 25 % false
-/// alarms at 1.3 as max/min), so they only count where the machine really went elsewhere.
-const PLATEAU_RATIO: f64 = 1.30;
 
 fn cell_states(states: &[Vec<usize>], values: &[PassValue], settings: &LatencySettings) -> Vec<CellState> {
     if states.len() < 2 {
@@ -391,9 +388,9 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         Flag::CoarseClock => "the clock is too coarse for the batches".into(),
         Flag::TscUnsync => "the CPUs' counters differ by more than a message takes".into(),
         Flag::Invalid => "in some passes the two sides disagreed about what was done".into(),
-        Flag::VcpuUnpinned => "the host moved the virtual CPUs".into(),
         Flag::LostUpdates => "updates were lost".into(),
         Flag::FewPasses => flags::too_few(value.passes),
+        Flag::FailedPasses => "some passes failed".into(),
         Flag::Load => "other programs used the CPUs during the measurement".into(),
         Flag::Saturated => "the send rate exceeds the throughput".into(),
         Flag::Freq
@@ -406,7 +403,7 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         | Flag::Cold
         | Flag::WorkedElsewhere
         | Flag::Unclaimed
-        | Flag::FailedPasses
+        | Flag::VcpuUnpinned
         | Flag::OneProcess => flag.name().into(),
     }
 }

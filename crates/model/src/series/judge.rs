@@ -4,13 +4,11 @@
 use super::headline::{headline, named_headline, value_of_pass};
 use super::{PassOutcome, Reason, SeriesRecord, SeriesSettings, TrialResult, TrialState, displayed_value};
 use crate::quantity::Quantities;
-use crate::stats::Estimate;
+use crate::stats::{Estimate, FEWEST_PASSES};
 use crate::{Flag, Grade, Histogram, TrialFailure, flags, grade};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
-/// Fewer passes admit no interval at 95 % (order statistics of the median).
-pub(super) const FEWEST_PASSES: u32 = 6;
 /// Why a trial says nothing that was never begun.
 pub(super) const NOT_REACHED: &str = "the run ended before this trial was measured";
 
@@ -71,7 +69,7 @@ pub(super) fn judge(
         });
         return;
     }
-    let failures = failures(record, index);
+    let failures: Vec<&TrialFailure> = record.failures(index).collect();
     if !failures.is_empty() {
         result.flags.set(Flag::FailedPasses);
     }
@@ -82,7 +80,7 @@ pub(super) fn judge(
         result.flags.set(Flag::OneProcess);
     }
     let is_wide = |width: f64| width > settings.precision * (1.0 + 1e-9);
-    if counting < FEWEST_PASSES {
+    if (counting as usize) < FEWEST_PASSES {
         result.flags.set(Flag::FewPasses);
     } else if widths.is_some_and(|widths| is_wide(widths.whole)) && !result.flags.contains(Flag::SharedSpin) {
         // The clock is to blame where nothing else would have made it wide.
@@ -125,14 +123,6 @@ fn saturated(record: &SeriesRecord, index: usize) -> Reason {
         true => "no pass kept the send rate: no latency".into(),
         false => "some passes did not keep the send rate".into(),
     }
-}
-
-/// Why passes gave nothing, but for what came from outside: an interruption, and a CPU that was away.
-fn failures(record: &SeriesRecord, index: usize) -> Vec<&TrialFailure> {
-    let failures = record.passes(index).iter().filter_map(|entry| entry.outcome.as_ref().err());
-    failures
-        .filter(|failure| !matches!(failure, TrialFailure::Interrupted) && !failure.missed_a_cpu())
-        .collect()
 }
 
 /// The one of them that says most: a wrong result, or what came last.
