@@ -92,7 +92,7 @@ flags! {
     CoordShared = 16, "coord-shared", Remark;
     /// In some visit the two sides counted different numbers of hand-overs.
     Invalid = 17, "invalid", Void;
-    /// The host moved the virtual CPUs during the run.
+    /// The host moved the virtual CPUs during the run. Nothing sets it any more: several states of the machine say so.
     VcpuUnpinned = 18, "vcpu-unpinned", Shift;
     /// Updates were lost (contention probes).
     LostUpdates = 19, "lost-updates", Void;

@@ -368,7 +368,7 @@ impl Observation {
 
     /// The same of a cell of which nothing but the number and its flags is at hand.
     pub fn of(latency_ns: &Estimate, flags: Flags) -> Option<Observation> {
-        let half_width = latency_ns.relative_half_width();
+        let half_width = latency_ns.relative_reach();
         (!flags.contains(Flag::Migrated)).then_some(Observation {
             value: latency_ns.point,
             // Too few passes for an interval.

@@ -83,6 +83,21 @@ pub struct Disturbance {
     pub others_busy: bool,
 }
 
+/// A core clock that moves by more than this within a visit or a pass moves what that says as much.
+const CLOCK_DRIFT: f32 = 0.02;
+/// Less time than this share, taken by the hypervisor or interrupts, changes nothing that could be seen.
+const STEAL_SHARE: f64 = 0.01;
+
+/// Whether a core clock in GHz moved, from before to after.
+pub fn clock_moved([before, after]: [f32; 2]) -> bool {
+    (after / before - 1.0).abs() > CLOCK_DRIFT
+}
+
+/// Whether so many milliseconds, of so much time, were taken away from a visit or a pass.
+pub fn was_stolen(steal_ms: Option<f32>, elapsed: Picos) -> bool {
+    steal_ms.is_some_and(|ms| f64::from(ms) * 1e-3 > STEAL_SHARE * elapsed.secs())
+}
+
 /// Why a trial has no recording: a reason can be stored, shown and acted on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
@@ -145,6 +160,11 @@ impl TrialFailure {
     /// Whether what was done is not what was asked for, so that what is measured does not work.
     pub fn is_wrong(&self) -> bool {
         matches!(self, TrialFailure::Unverified { .. } | TrialFailure::Damaged)
+    }
+
+    /// Whether it says nothing of what was measured: an interruption, or a CPU that was away.
+    pub fn came_from_outside(&self) -> bool {
+        matches!(self, TrialFailure::Interrupted) || self.missed_a_cpu()
     }
 
     /// Whether a CPU was not there: it may be back later, and what failed without it can be tried again.

@@ -35,4 +35,6 @@ pub use order_statistic::{exact_median_interval, interpolated_median_interval, m
 pub use processes::processes_interval;
 pub use random::Key;
 pub use states::{Detector, State, holds_still, split_states, split_states_jointly};
-pub use stopping::{ANALYSES, Analysis, Decision, MOST_ANALYSES, decide, expected_analysis, spent_alpha};
+pub use stopping::{
+    ANALYSES, Analysis, Decision, FEWEST_PASSES, MOST_ANALYSES, decide, expected_analysis, spent_alpha,
+};

@@ -167,7 +167,7 @@ fn adapt(values: &[f64], precision: f64, floor: f64, most: u32) -> (Option<Estim
     let mut n = ANALYSES[0];
     loop {
         let interval = passes_interval(&values[..n], Analysis::at(n, most), 1.0, floor);
-        let width = interval.map_or(f64::NAN, |interval| interval.relative_half_width());
+        let width = interval.map_or(f64::NAN, |interval| interval.half_width() / interval.point);
         if decide(n, width, precision, most) != Decision::More {
             return (interval, n);
         }
@@ -244,7 +244,7 @@ impl Tally {
     fn add(&mut self, interval: Option<Estimate>) {
         let interval = interval.expect("a cell has passes");
         self.held += u64::from(interval.contains(TRUTH));
-        self.half_widths.push(interval.relative_half_width());
+        self.half_widths.push(interval.half_width() / interval.point);
     }
 
     fn score(self) -> Score {

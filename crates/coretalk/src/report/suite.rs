@@ -69,7 +69,7 @@ struct DisplayedValue<'a> {
 impl DisplayedValue<'_> {
     /// Half of its interval as a share of it.
     fn width(&self) -> Option<f64> {
-        self.estimate?.stated_half_width(self.value)
+        self.estimate?.stated_reach(self.value)
     }
 
     /// As many digits as its interval allows, in the unit that reads best.

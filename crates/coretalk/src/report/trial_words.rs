@@ -59,13 +59,13 @@ pub fn sides_words(trial: &TrialResult) -> Option<String> {
 
 /// Half the width of an interval, as a share of its point; `?` where none is known.
 pub fn half_width(estimate: &Estimate) -> String {
-    estimate.stated_half_width(estimate.point).map_or("?".to_owned(), percent)
+    estimate.stated_reach(estimate.point).map_or("?".to_owned(), percent)
 }
 
 /// The same of the median of all events of a distribution.
 pub fn median_width(trial: &TrialResult, name: &str) -> String {
     let median = trial.histogram(name).and_then(|histogram| histogram.percentile_ns(0.5));
-    let told = |(estimate, median): (&Estimate, f64)| estimate.stated_half_width(median);
+    let told = |(estimate, median): (&Estimate, f64)| estimate.stated_reach(median);
     match trial.medians_ns.get(name).zip(median) {
         Some(known) => told(known).map_or("?".to_owned(), percent),
         None => "·".to_owned(),

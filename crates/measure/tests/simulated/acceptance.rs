@@ -55,8 +55,11 @@ fn coverage(run: &Run, added: &Added) -> [f64; 3] {
 }
 
 fn half_width(run: &Run) -> f64 {
-    let widths: Vec<f64> =
-        run.values().iter().map(|(_, value)| value.latency_ns.relative_half_width()).collect();
+    let widths: Vec<f64> = run
+        .values()
+        .iter()
+        .map(|(_, value)| value.latency_ns.half_width() / value.latency_ns.point)
+        .collect();
     median(&widths).unwrap()
 }
 

@@ -40,7 +40,7 @@ fn every_pair_of_two_clusters_takes_its_budget_at_most_as_planned(of_each: usize
     assert!(result.trials.iter().all(|trial| trial.passes >= 8), "every cell has its eight passes");
     assert_planned(planned, took);
     let is_narrow =
-        |trial: &&TrialResult| trial.values["messages_per_s"].relative_half_width() <= 0.05 * (1.0 + 1e-9);
+        |trial: &&TrialResult| trial.values["messages_per_s"].relative_reach() <= 0.05 * (1.0 + 1e-9);
     let narrow = result.trials.iter().filter(is_narrow).count();
     let wide = result.trials.iter().filter(|trial| trial.flags.contains(Flag::WideCi)).count();
     assert_eq!(narrow + wide, result.trials.len(), "none is wide unsaid");

@@ -38,7 +38,7 @@ fn intervals_hold_the_truth_at_two_and_at_one_percent() {
             for (pair, value) in run.values() {
                 held += usize::from(value.latency_ns.contains(run.true_ns(pair, value)));
                 all += 1;
-                widths.push(value.latency_ns.relative_half_width());
+                widths.push(value.latency_ns.half_width() / value.latency_ns.point);
             }
         }
         let share = held as f64 / all as f64;

@@ -83,7 +83,7 @@ fn map(
     let kernel = KernelId::of(protocol, chosen.hint);
     let regime = choices.regime.clone().unwrap_or_default();
     let survey = Survey::new(topology, settings, record, &regime, pairs, &kernel);
-    let judged = judge_all(&survey, choices, go_on)?;
+    let judged = judge_all(&survey, go_on)?;
     let cpus = settings.cpus.clone();
     let cells = if settings.pairs == PairChoice::All {
         // In storage order already, and no second copy of half a million.
@@ -249,7 +249,7 @@ pub fn homes(topology: &Topology, settings: &LatencySettings, pair: [CpuId; 2]) 
     }
 }
 
-fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -> Option<Vec<Cell>> {
+fn judge_all(survey: &Survey<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Cell>> {
     let again = again(survey, |_| true);
     let mut scratch = Scratch::default();
     let mut cells: Vec<Cell> = Vec::with_capacity(survey.len());
@@ -287,9 +287,6 @@ fn judge_all(survey: &Survey<'_>, choices: &Choices, go_on: &dyn Fn() -> bool) -
         };
         if refused.contains_key(&survey.relations[index]) {
             value.flags.set(Flag::ParBias);
-        }
-        if choices.guest && value.states.len() > 1 {
-            value.flags.set(Flag::VcpuUnpinned);
         }
         cell::grade(value, repeats);
         if let Some(lost) = lost(survey, index).filter(|_| (value.passes as usize) < ANALYSES[0]) {
@@ -364,7 +361,7 @@ pub fn outliers<E: Borrow<Estimate>>(survey: &Survey<'_>, of: impl Fn(usize) -> 
         };
         let is_out = |value: E| {
             let value = value.borrow();
-            let width = value.relative_half_width();
+            let width = value.relative_reach();
             (value.point.ln() - median).abs() / deviation.max(width).max(0.02) > OUTLIER
         };
         let of_these = (0..survey.len()).filter(|&cell| alike(cell) == group);
@@ -415,7 +412,7 @@ fn settle(value: &mut CellValue, second: &[Pass], settings: &LatencySettings) ->
         value.flags.clear(Flag::ModelOutlier);
         value.flags.clear(Flag::Drift);
         value.flags.clear(Flag::WideCi);
-        if fresh.relative_half_width() > settings.precision * (1.0 + 1e-9) {
+        if fresh.relative_reach() > settings.precision * (1.0 + 1e-9) {
             value.flags.set(Flag::WideCi);
         }
         return false;

@@ -3,7 +3,7 @@
 use super::record::{CellPasses, PassHead};
 use super::{CellState, CellValue, Counts, LatencySettings};
 use crate::stats::{
-    self, Analysis, Correlation, Detector, Estimate, Pass, Pool, drift_interval, holds_still,
+    self, Analysis, Correlation, Detector, Estimate, FEWEST_PASSES, Pass, Pool, drift_interval, holds_still,
     passes_interval, split_states_jointly,
 };
 use crate::{Flag, Flags, Grade, Home, flags, grade};
@@ -49,8 +49,6 @@ const DISTURBED_LEAST: f64 = 0.05;
 pub const PASSES_TO_SPARE: usize = 16;
 /// Evidence in more than this share of the passes taints the cell.
 pub const TAINTED_SHARE: f64 = 0.10;
-/// Fewer passes make no interval worth the name.
-pub const FEWEST_PASSES: usize = 6;
 /// Homes that differ by more than this are worth a remark.
 const HOME_SPREAD: f64 = 1.05;
 
@@ -205,7 +203,10 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         numbers.iter().fold([f64::INFINITY, 0.0f64], |[low, high], &ns| [low.min(ns), high.max(ns)])
     });
     let mut flags = evidence(kept);
-    if passes.unverified > 0 {
+    if passes.failed.all > 0 {
+        flags.set(Flag::FailedPasses);
+    }
+    if passes.failed.wrong > 0 {
         flags.set(Flag::Invalid);
     }
     numbers.clear();
@@ -222,8 +223,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     if kept.len() < FEWEST_PASSES {
         flags.set(Flag::FewPasses);
     }
-    let width = cycles.map_or(f64::INFINITY, |cycles| reach(&cycles)).min(reach(&latency_ns));
-    if width > context.settings.precision * (1.0 + 1e-9) {
+    if narrower(&latency_ns, cycles.as_ref()) > context.settings.precision * (1.0 + 1e-9) {
         flags.set(Flag::WideCi);
     }
     if kept.len() < of_main {
@@ -265,14 +265,13 @@ fn known(value: f32) -> Option<f64> {
     value.is_finite().then_some(f64::from(value))
 }
 
-/// What is held against the requested precision: the narrower of nanoseconds and core cycles.
+/// What is compared with the requested precision: the narrower of nanoseconds and core cycles.
 pub fn width(value: &CellValue) -> f64 {
-    value.cycles.map_or(f64::INFINITY, |cycles| reach(&cycles)).min(reach(&value.latency_ns))
+    narrower(&value.latency_ns, value.cycles.as_ref())
 }
 
-/// How far the interval reaches from its point, relative.
-fn reach(estimate: &Estimate) -> f64 {
-    estimate.reach() / estimate.point
+fn narrower(latency_ns: &Estimate, cycles: Option<&Estimate>) -> f64 {
+    cycles.map_or(f64::INFINITY, Estimate::relative_reach).min(latency_ns.relative_reach())
 }
 
 /// The interval of a run's settings over passes in time order, by themselves.
@@ -310,7 +309,7 @@ fn states_of(values: &[PassValue], ns: &mut Vec<f64>, sentinel: &mut Vec<f64>) -
     ns.extend(values.iter().map(|value| value.ns));
     sentinel.clear();
     sentinel.extend(values.iter().map_while(|value| value.sentinel));
-    let by_ns = (&ns[..], Detector { ratio: PLATEAU_RATIO, ..Detector::CAS });
+    let by_ns = (&ns[..], Detector::OTHERS);
     let by_sentinel = (&sentinel[..], Detector::CAS);
     let watched = sentinel.len() == values.len();
     if holds_still(by_ns.0, by_ns.1) && (!watched || holds_still(by_sentinel.0, by_sentinel.1)) {
@@ -320,10 +319,6 @@ fn states_of(values: &[PassValue], ns: &mut Vec<f64>, sentinel: &mut Vec<f64>) -
         if watched { split_states_jointly(&[by_sentinel, by_ns]) } else { split_states_jointly(&[by_ns]) };
     split.into_iter().map(|state| state.passes).collect()
 }
-
-/// CAS without pause tells states 15 % apart; other kernels are noisier (load/store with a pause raised 25 % false
-/// alarms at 1.3 as max/min), so they only count where the machine really went elsewhere.
-const PLATEAU_RATIO: f64 = 1.30;
 
 fn cell_states(states: &[Vec<usize>], values: &[PassValue], settings: &LatencySettings) -> Vec<CellState> {
     if states.len() < 2 {
@@ -393,9 +388,9 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         Flag::CoarseClock => "the clock is too coarse for the batches".into(),
         Flag::TscUnsync => "the CPUs' counters differ by more than a message takes".into(),
         Flag::Invalid => "in some passes the two sides disagreed about what was done".into(),
-        Flag::VcpuUnpinned => "the host moved the virtual CPUs".into(),
         Flag::LostUpdates => "updates were lost".into(),
         Flag::FewPasses => flags::too_few(value.passes),
+        Flag::FailedPasses => "some passes failed".into(),
         Flag::Load => "other programs used the CPUs during the measurement".into(),
         Flag::Saturated => "the send rate exceeds the throughput".into(),
         Flag::Freq
@@ -408,7 +403,7 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         | Flag::Cold
         | Flag::WorkedElsewhere
         | Flag::Unclaimed
-        | Flag::FailedPasses
+        | Flag::VcpuUnpinned
         | Flag::OneProcess => flag.name().into(),
     }
 }

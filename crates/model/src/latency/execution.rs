@@ -5,7 +5,7 @@
 //! thread of the core does the same, and two cores do not feel each other.
 
 use crate::CpuId;
-use crate::stats::{exact_median_interval, median_in_place};
+use crate::stats::{FEWEST_PASSES, exact_median_interval, median_in_place};
 use std::fmt;
 
 /// A unit that a core has once, or a few times, for all of its threads.
@@ -112,8 +112,6 @@ pub enum Unclear {
 const SHARED_BELOW: f64 = 0.7;
 /// Two cores at work clock a few percent lower than one alone at most; a whole machine at work 10 to 25 %.
 const APART_ABOVE: f64 = 0.8;
-/// Passes from which on the exact interval of a median at 95 % exists.
-pub const FEWEST_PASSES: usize = 6;
 /// So many passes that say the opposite of others are no accident.
 const SOME: usize = 3;
 

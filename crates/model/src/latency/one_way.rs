@@ -5,7 +5,7 @@
 
 use super::record::KeptRecording;
 use super::{Cell, CellValue, LatencyMap, LatencySettings, Purpose, Record, Regime, cell};
-use crate::stats::{Estimate, Pass};
+use crate::stats::{Estimate, FEWEST_PASSES, Pass};
 use crate::{CpuId, Flag, Flags, Grade, Hint, KernelId, Matrix, Protocol, Samples, TickRate};
 use std::collections::BTreeMap;
 
@@ -158,7 +158,7 @@ fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[
     }
     let latency_ns = Estimate { low: (told.low - step_ns).max(0.0), high: told.high + step_ns, ..told };
     let mut flags = Flags::NONE;
-    if delays.len() < cell::FEWEST_PASSES {
+    if delays.len() < FEWEST_PASSES {
         flags.set(Flag::FewPasses);
     } else if interval(settings, back).is_some_and(|back| !back.overlaps(&latency_ns)) {
         flags.set(Flag::Asym);
@@ -167,7 +167,7 @@ fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[
     if early(delays).max(early(back)) > cell::TAINTED_SHARE {
         flags.set(Flag::TscUnsync);
     }
-    if latency_ns.relative_half_width() > PRECISION {
+    if latency_ns.relative_reach() > PRECISION {
         flags.set(Flag::WideCi);
     }
     let mut value = CellValue {

@@ -35,8 +35,17 @@ pub(super) struct PassTable {
     rare_flags: BTreeMap<usize, Flags>,
     /// Cells whose last visit gave nothing.
     failures: BTreeMap<usize, TrialFailure>,
-    /// Visits of a cell whose two sides counted different numbers of hand-overs.
-    unverified: BTreeMap<usize, u32>,
+    /// Visits of cells that gave nothing.
+    failed: BTreeMap<usize, Failed>,
+}
+
+/// How many visits of a cell gave nothing, but for what came from outside: an interruption, and a CPU that was away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Failed {
+    /// All of them.
+    pub all: u32,
+    /// Those of which the result was wrong.
+    pub wrong: u32,
 }
 
 /// What is kept of a column, and which one of its kind it is.
@@ -61,8 +70,8 @@ pub struct CellPasses<'a> {
     rows: Rows,
     /// Why the last visit gave nothing, if it did.
     pub failure: Option<&'a TrialFailure>,
-    /// Visits whose two sides counted different numbers of hand-overs.
-    pub unverified: u32,
+    /// Visits that gave nothing, those before the last pass among them.
+    pub failed: Failed,
 }
 
 /// A round of passes.
@@ -235,10 +244,10 @@ impl PassTable {
             table: self,
             rows: *self.cells.get(cell)?,
             failure: if self.failures.is_empty() { None } else { self.failures.get(&cell) },
-            unverified: if self.unverified.is_empty() {
-                0
+            failed: if self.failed.is_empty() {
+                Failed::default()
             } else {
-                self.unverified.get(&cell).copied().unwrap_or(0)
+                self.failed.get(&cell).copied().unwrap_or_default()
             },
         })
     }
@@ -291,8 +300,10 @@ impl PassTable {
     pub fn fail(&mut self, cell: usize, failure: &TrialFailure) {
         self.reach(cell);
         self.failures.insert(cell, failure.clone());
-        if matches!(failure, TrialFailure::Unverified { .. }) {
-            *self.unverified.entry(cell).or_default() += 1;
+        if !failure.came_from_outside() {
+            let failed = self.failed.entry(cell).or_default();
+            failed.all += 1;
+            failed.wrong += u32::from(failure.is_wrong());
         }
     }
 
@@ -301,7 +312,8 @@ impl PassTable {
         self.failures.retain(|_, failure| !which(failure));
     }
 
-    /// Adds a pass over a cell that says nothing yet, and gives its row. Whatever was wrong with the cell is over.
+    /// Adds a pass over a cell that says nothing yet, and gives its row. What the last visit gave nothing for is
+    /// over; that it gave nothing stays counted.
     pub fn begin(&mut self, cell: usize, head: PassHead) -> usize {
         self.reach(cell);
         if !self.failures.is_empty() {
@@ -418,6 +430,7 @@ impl StoredHead {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CpuId;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -432,13 +445,18 @@ mod tests {
     const BATCHES: [[u32; 2]; 5] = [[32, 0], [0xfe, 3], [0xff, 0], [7, 0xff], [u32::MAX, u32::MAX]];
 
     #[test]
-    fn a_failure_lasts_until_the_next_visit() {
+    fn a_failure_is_no_reason_after_the_next_visit_and_stays_counted() {
         let mut table = PassTable::default();
         table.fail(2, &TrialFailure::Interrupted);
         assert_eq!(table.cell(2).unwrap().failure, Some(&TrialFailure::Interrupted));
         assert!(table.cell(1).unwrap().is_empty() && table.cell(3).is_none());
+        table.fail(2, &TrialFailure::CpuLost { cpu: CpuId(1) });
+        table.fail(2, &TrialFailure::Damaged);
+        table.fail(2, &TrialFailure::of("no thread"));
         table.begin(2, HEAD);
-        assert_eq!(table.cell(2).unwrap().failure, None);
+        let cell = table.cell(2).unwrap();
+        assert_eq!((cell.failure, cell.failed), (None, Failed { all: 2, wrong: 1 }));
+        assert_eq!(table.cell(1).unwrap().failed, Failed::default());
     }
 
     proptest! {

@@ -1,6 +1,7 @@
 //! [`reduce`]: from a recording in ticks to what it says about a cell.
 
 use super::{Counts, SpanSummary, Visit};
+use crate::recording::{clock_moved, was_stolen};
 use crate::stats::{LineScratch, summarize_lines};
 use crate::{Flag, Flags, Picos, Recording, Samples, Span, TickRate};
 
@@ -13,8 +14,6 @@ pub struct Scale {
     pub step_ns: Option<f64>,
 }
 
-/// A clock that moved by more than this between the two probes of a visit moved the latency as much.
-const FREQUENCY_DRIFT: f32 = 0.02;
 /// A share of dropped batches above this, together with a lost CPU, means that the rest is not to be trusted either.
 const DROPPED_SHARE: f64 = 0.10;
 /// A step of the clock above this share of a batch shows in the location.
@@ -69,7 +68,7 @@ pub fn reduce(cell: u32, recording: &Recording, scale: Scale, scratch: &mut Line
     let mut spans = Vec::with_capacity(recording.spans.len());
     spans.extend(recording.spans.iter().filter_map(|span| summarize(span, scale, scratch)));
     let flags = evidence(recording, &spans, scale);
-    Visit { cell, started: recording.started, core_ghz: core_clock(recording).map(|c| c.0), flags, spans }
+    Visit { cell, started: recording.started, core_ghz: core_clock(recording), flags, spans }
 }
 
 /// Whether the counter saw a batch last: one that took no step of it, or a single one, has no length, least of all zero.
@@ -126,16 +125,13 @@ fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<Spa
     }
 }
 
-/// Mean clock of all roles and probes, and the largest relative change within a role.
-fn core_clock(recording: &Recording) -> Option<(f32, f32)> {
+/// Mean clock of all roles and probes.
+fn core_clock(recording: &Recording) -> Option<f32> {
     let roles = &recording.core_ghz;
     if roles.is_empty() || roles.iter().any(Option::is_none) {
         return None;
     }
-    let clocks = || roles.iter().flatten();
-    let mean = clocks().flatten().sum::<f32>() / (2 * roles.len()) as f32;
-    let drift = clocks().map(|[before, after]| (after / before - 1.0).abs()).fold(0.0, f32::max);
-    Some((mean, drift))
+    Some(roles.iter().flatten().flatten().sum::<f32>() / (2 * roles.len()) as f32)
 }
 
 fn evidence(recording: &Recording, spans: &[SpanSummary], scale: Scale) -> Flags {
@@ -150,7 +146,7 @@ fn evidence(recording: &Recording, spans: &[SpanSummary], scale: Scale) -> Flags
     if seen.migrated {
         flags.set(Flag::Migrated);
     }
-    if seen.steal_ms.is_some_and(|ms| ms > 0.0) {
+    if was_stolen(seen.steal_ms, recording.elapsed) {
         flags.set(Flag::Steal);
     }
     if seen.coordinator_shared {
@@ -169,7 +165,7 @@ fn evidence(recording: &Recording, spans: &[SpanSummary], scale: Scale) -> Flags
         flags.set(Flag::Load);
     }
     // A thread that a quota stops while its clock is probed reads a slow one.
-    if !seen.quota && core_clock(recording).is_some_and(|(_, drift)| drift > FREQUENCY_DRIFT) {
+    if !seen.quota && recording.core_ghz.iter().flatten().any(|&ghz| clock_moved(ghz)) {
         flags.set(Flag::Freq);
     }
     let coarse = scale.step_ns.is_some_and(|step| {

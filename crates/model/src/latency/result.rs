@@ -60,7 +60,7 @@ impl LatencyMap {
     /// Whether some cell is as precise as this (a share) in core cycles alone: where the core clock moves, nanoseconds
     /// move with it, whatever the number of passes.
     pub fn needs_cycles(&self, precision: f64) -> bool {
-        let is_wide = |estimate: &Estimate| estimate.reach() > precision * (1.0 + 1e-9) * estimate.point;
+        let is_wide = |estimate: &Estimate| estimate.relative_reach() > precision * (1.0 + 1e-9);
         let values = self.cells.iter().filter_map(|(_, _, cell)| cell.value());
         let mut values = values.filter(|value| is_wide(&value.latency_ns));
         values.any(|value| value.cycles.is_some_and(|cycles| !is_wide(&cycles)))

@@ -3,12 +3,9 @@
 use super::cell::interval;
 use super::record::CellPasses;
 use super::{LatencyMap, LatencySettings, Record, StateWatch, WatchedState};
-use crate::stats::{Detector, Pass, State, holds_still, split_states};
+use crate::stats::{Detector, FEWEST_PASSES, Pass, State, holds_still, split_states};
 use crate::{CpuId, Hint, KernelId, Picos, Protocol};
 use std::collections::BTreeMap;
-
-/// Fewer passes cannot say that a machine held still.
-const FEWEST_PASSES: usize = 6;
 
 /// Which states the machine was in, from the kernel that shows them best. `None` with too few passes to say.
 pub fn watch(

@@ -66,7 +66,7 @@ pub fn repetitions_due(settings: &PlaceSettings, record: &SeriesRecord, work: us
         let ratios = log_ratios(&both(settings, record, work, [here[a], here[b]], &headline.name))?;
         paired_shift(&ratios, SHOWN_ALPHA)
     });
-    let widest = shifts.map(|shift| shift.half_width()).fold(0.0, f64::max);
+    let widest = shifts.map(|shift| shift.reach()).fold(0.0, f64::max);
     let least = least_repetitions(settings, work).saturating_sub(made);
     if widest <= settings.precision {
         return least;

@@ -2,6 +2,7 @@
 
 use super::states::Part;
 use super::{Numbers, PassOutcome, SeriesSettings, TrialResult};
+use crate::latency::cell::FLOOR;
 use crate::quantity::Aggregate;
 use crate::stats::{
     ANALYSES, Analysis, Estimate, mean_interval, median, passes_interval, processes_interval,
@@ -187,7 +188,7 @@ fn estimates(said: &BTreeMap<String, Vec<Said>>, precision: f64) -> BTreeMap<Str
 fn estimate(said: &[Said], precision: f64) -> Option<Estimate> {
     let values: Vec<f64> = said.iter().map(|said| said.value).collect();
     // Values that never change need no floor: a ratio of 0 or a count is exact.
-    let floor = if values.windows(2).all(|pair| pair[0] == pair[1]) { 0.0 } else { precision.min(0.02) };
+    let floor = if values.windows(2).all(|pair| pair[0] == pair[1]) { 0.0 } else { FLOOR.min(precision) };
     let analysis = Analysis::at(values.len(), ANALYSES.len() as u32);
     match said.iter().map(|said| Some((said.process?, said.value))).collect::<Option<Vec<_>>>() {
         Some(by_process) => processes_interval(&by_process, analysis, floor),

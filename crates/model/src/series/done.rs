@@ -2,11 +2,10 @@
 
 use super::aggregates::{Speaker::Whole, alike, medians, of_part, values};
 use super::headline::{headline, headline_of_pass};
-use super::judge::FEWEST_PASSES;
 use super::states::{SentinelWatch, split};
 use super::{ConcurrencyGate, Counted, PassOutcome, SeriesRecord, SeriesSettings};
 use crate::Flag;
-use crate::stats::{ANALYSES, Analysis, Decision, Estimate, decide, median};
+use crate::stats::{ANALYSES, Analysis, Decision, Estimate, FEWEST_PASSES, decide, median};
 
 /// Whether a trial has enough passes, at one of the two analyses (8 and 24 passes): its headline is as narrow as asked
 /// for, or more passes would not help. Concurrent passes count where the gate lets them, and those of the largest state.
@@ -40,7 +39,7 @@ pub fn is_done(
     decide(passes.len(), width, settings.precision, ANALYSES.len() as u32) != Decision::More
 }
 
-/// The half-width of the interval of a trial's headline over the passes of its first analysis, as a share of its middle:
+/// How far the interval of a trial's headline reaches over the passes of its first analysis, as a share of it:
 /// how far passes of that length scatter. `None` before it, and where the largest state has no interval.
 pub fn first_width(
     settings: &SeriesSettings,
@@ -61,10 +60,10 @@ pub fn is_wide_already(settings: &SeriesSettings, record: &SeriesRecord, trial: 
     let [low, high] = values
         .iter()
         .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], &value| [low.min(value), high.max(value)]);
-    median(&values).is_some_and(|median| (high - low) / 2.0 > settings.precision * median)
+    median(&values).is_some_and(|median| (high - median).max(median - low) > settings.precision * median)
 }
 
-/// The relative half-width of the headline over these passes, of the largest state; `None` where that has none.
+/// How far the interval of the headline over these passes reaches, relative, of the largest state; `None` where that has none.
 fn width(
     settings: &SeriesSettings,
     watch: &SentinelWatch,
@@ -74,9 +73,9 @@ fn width(
     let spec = settings.trials.get(trial)?;
     let parts = split(settings, watch, spec, passes, &alike(passes));
     let main = of_part(passes, &parts[0]);
-    if main.len() < FEWEST_PASSES as usize {
+    if main.len() < FEWEST_PASSES {
         return None;
     }
     let (medians, values) = (medians(settings, &main, Whole), values(settings, &spec.probe, &main, Whole));
-    Some(headline(settings, &spec.probe, &medians, &values).map_or(0.0, Estimate::relative_half_width))
+    Some(headline(settings, &spec.probe, &medians, &values).map_or(0.0, Estimate::relative_reach))
 }

@@ -2,12 +2,8 @@
 
 use super::PassOutcome;
 use crate::latency::cell::TAINTED_SHARE;
+use crate::recording::{clock_moved, was_stolen};
 use crate::{Flag, Flags};
-
-/// A core clock that moves by more than this within a pass changes what the pass says.
-const CLOCK_DRIFT: f32 = 0.02;
-/// Time lost to the hypervisor or interrupts above this share of a pass is said.
-const STEAL_SHARE: f64 = 0.01;
 
 /// What passes say of themselves, and evidence of what went on around them where more than a tenth of them have it, as for
 /// cells: a single disturbed pass decides no median.
@@ -32,15 +28,13 @@ pub(super) fn flags(passes: &[&PassOutcome]) -> Flags {
 /// What went on around a pass.
 fn evidence(pass: &PassOutcome) -> Flags {
     let mut seen = Flags::NONE;
-    let drifts = |ghz: [f32; 2]| (ghz[1] / ghz[0] - 1.0).abs() > CLOCK_DRIFT;
-    let stolen = |ms: f32| f64::from(ms) * 1e-3 > STEAL_SHARE * pass.elapsed.secs();
     for (flag, found) in [
         (Flag::Migrated, pass.roles.iter().any(|role| role.migrated)),
-        (Flag::Steal, pass.steal_ms.is_some_and(stolen)),
+        (Flag::Steal, was_stolen(pass.steal_ms, pass.elapsed)),
         (Flag::Load, pass.others_busy),
         (Flag::Quota, pass.quota),
         // A thread that a quota stops while its clock is probed reads a slow one.
-        (Flag::Freq, !pass.quota && pass.roles.iter().any(|role| role.core_ghz.is_some_and(drifts))),
+        (Flag::Freq, !pass.quota && pass.roles.iter().any(|role| role.core_ghz.is_some_and(clock_moved))),
     ] {
         if found {
             seen.set(flag);

@@ -62,7 +62,7 @@ pub fn named_headline<'a>(
 ) -> Option<(&'a str, &'a Estimate)> {
     let named = |name: &'a str| Some((name, medians_ns.get(name).or_else(|| values.get(name))?));
     let all = medians_ns.iter().chain(values).map(|(name, estimate)| (name.as_str(), estimate));
-    let width = |(_, estimate): &(&str, &Estimate)| estimate.relative_half_width();
+    let width = |(_, estimate): &(&str, &Estimate)| estimate.relative_reach();
     let widest = || all.max_by(|a, b| width(a).total_cmp(&width(b)));
     headlines(settings, probe).find_map(named).or_else(widest)
 }

@@ -4,13 +4,11 @@
 use super::headline::{headline, named_headline, value_of_pass};
 use super::{PassOutcome, Reason, SeriesRecord, SeriesSettings, TrialResult, TrialState, displayed_value};
 use crate::quantity::Quantities;
-use crate::stats::Estimate;
+use crate::stats::{Estimate, FEWEST_PASSES};
 use crate::{Flag, Grade, Histogram, TrialFailure, flags, grade};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
-/// Fewer passes admit no interval at 95 % (order statistics of the median).
-pub(super) const FEWEST_PASSES: u32 = 6;
 /// Why a trial says nothing that was never begun.
 pub(super) const NOT_REACHED: &str = "the run ended before this trial was measured";
 
@@ -71,7 +69,7 @@ pub(super) fn judge(
         });
         return;
     }
-    let failures = failures(record, index);
+    let failures: Vec<&TrialFailure> = record.failures(index).collect();
     if !failures.is_empty() {
         result.flags.set(Flag::FailedPasses);
     }
@@ -82,7 +80,7 @@ pub(super) fn judge(
         result.flags.set(Flag::OneProcess);
     }
     let is_wide = |width: f64| width > settings.precision * (1.0 + 1e-9);
-    if counting < FEWEST_PASSES {
+    if (counting as usize) < FEWEST_PASSES {
         result.flags.set(Flag::FewPasses);
     } else if widths.is_some_and(|widths| is_wide(widths.whole)) && !result.flags.contains(Flag::SharedSpin) {
         result.flags.set(Flag::WideCi);
@@ -101,7 +99,7 @@ pub(super) fn judge(
     // A grade is of the number that the trial is shown by. Where that is not what it is judged by (rare gaps), its own
     // interval may be far wider than was asked for.
     let told = displayed_value(settings, result).and_then(|name| result.values.get(name));
-    let (width, flags) = match told.map(Estimate::relative_half_width).filter(|of_told| *of_told > width) {
+    let (width, flags) = match told.map(Estimate::relative_reach).filter(|of_told| *of_told > width) {
         Some(of_told) if is_wide(of_told) => (of_told, result.flags.with(Flag::WideCi)),
         Some(of_told) => (of_told, result.flags),
         None => (width, result.flags),
@@ -130,14 +128,6 @@ fn saturated(record: &SeriesRecord, index: usize) -> Reason {
     }
 }
 
-/// Why passes gave nothing, but for what came from outside: an interruption, and a CPU that was away.
-fn failures(record: &SeriesRecord, index: usize) -> Vec<&TrialFailure> {
-    let failures = record.passes(index).iter().filter_map(|entry| entry.outcome.as_ref().err());
-    failures
-        .filter(|failure| !matches!(failure, TrialFailure::Interrupted) && !failure.missed_a_cpu())
-        .collect()
-}
-
 /// The one of them that says most: a wrong result, or what came last.
 fn telling<'a>(failures: &[&'a TrialFailure]) -> Option<&'a TrialFailure> {
     failures.iter().find(|failure| failure.is_wrong()).or(failures.last()).copied()
@@ -154,7 +144,7 @@ fn repeated(settings: &SeriesSettings, passes: &[&PassOutcome], result: &TrialRe
 
 fn width(settings: &SeriesSettings, result: &TrialResult) -> Option<f64> {
     let judged = headline(settings, &result.spec.probe, &result.medians_ns, &result.values);
-    judged.map(Estimate::relative_half_width)
+    judged.map(Estimate::relative_reach)
 }
 
 fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason {
@@ -252,6 +242,18 @@ mod tests {
         };
         judge(&settings, &record, 0, &[], 8, &mut result);
         result
+    }
+
+    #[test]
+    fn a_trial_reaches_no_further_than_was_asked_for_on_either_side() {
+        let mut skewed = TrialResult::of(spec("wake", Parameters::default(), &[0, 1]));
+        skewed.values.insert("waker_ns".into(), between(100.0, 98.9, 102.5));
+        let settings = SeriesSettings {
+            headlines: vec!["wake/waker_ns".into()],
+            precision: 0.02,
+            ..SeriesSettings::default()
+        };
+        assert_eq!(width(&settings, &skewed), Some(0.025), "half of both sides would be ± 1.8 %");
     }
 
     #[test]

@@ -66,6 +66,12 @@ impl SeriesRecord {
         failures.find(|failure| !(is_over && failure.missed_a_cpu()))
     }
 
+    /// Why passes of a trial gave nothing, but for what came from outside.
+    pub fn failures(&self, trial: usize) -> impl Iterator<Item = &TrialFailure> {
+        let failures = self.passes(trial).iter().filter_map(|entry| entry.outcome.as_ref().err());
+        failures.filter(|failure| !failure.came_from_outside())
+    }
+
     /// Whether nothing was said.
     pub fn is_empty(&self) -> bool {
         self.trials.iter().all(Vec::is_empty)

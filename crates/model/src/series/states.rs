@@ -7,9 +7,8 @@ use crate::stats::{Detector, mean, median, median_in_place, split_states};
 use crate::{CpuId, Flag, Histogram};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Gap between neighbouring sorted values of a trial that two states leave where nothing else tells them: that of the
-/// latency map for kernels other than CAS without pause.
-const BY_VALUE: Detector = Detector { ratio: 1.30, fewest: 3 };
+/// Tells states where nothing but the values of a trial shows them.
+const BY_VALUE: Detector = Detector { fewest: 3, ..Detector::OTHERS };
 /// A state that only values show is at least one pass of so many: rarer ones are disturbances.
 const RAREST: usize = 6;
 /// And one that CAS shows at least one visit of so many between two CPUs.

@@ -22,7 +22,8 @@ pub struct Estimate {
 const WIDEST_STATED: f64 = 9.995;
 
 impl Estimate {
-    /// Half the width of the interval, in the unit of the point.
+    /// Half the width of the interval, in the unit of the point: how wide intervals are that a method makes. What a number
+    /// is known to is its [reach](Estimate::reach).
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
     }
@@ -51,24 +52,24 @@ impl Estimate {
         (self.high - self.point).max(self.point - self.low)
     }
 
-    /// Half the width as a share of the point: 0.02 is "± 2 %". Infinite for a point of zero, so that no rule
-    /// that asks for a narrow interval is met by it.
+    /// How far the interval reaches from its point, as a share of it: what is printed behind "±", and what a requested
+    /// precision is compared with. Infinite for a point of zero, so that no rule that asks for a narrow interval is met.
     ///
     /// ```
     /// # use coretalk_model::stats::Estimate;
-    /// let hop_ns = Estimate { point: 40.0, low: 39.2, high: 40.8, confidence: 0.95, effective_n: 24.0 };
-    /// assert!((hop_ns.relative_half_width() - 0.02).abs() < 1e-12);
+    /// let hop_ns = Estimate { point: 40.0, low: 39.2, high: 40.4, confidence: 0.95, effective_n: 24.0 };
+    /// assert!((hop_ns.relative_reach() - 0.02).abs() < 1e-12);
     /// ```
-    pub fn relative_half_width(&self) -> f64 {
-        if self.point == 0.0 { f64::INFINITY } else { self.half_width() / self.point.abs() }
+    pub fn relative_reach(&self) -> f64 {
+        if self.point == 0.0 { f64::INFINITY } else { self.reach() / self.point.abs() }
     }
 
-    /// Half the width as a share of a number that is stated, which may be another than the point: the median of all
-    /// events beside that of passes. `None` where no interval is known: that of a few passes is their range, and one
-    /// that reaches ten times the number only says that nothing is known.
-    pub fn stated_half_width(&self, stated: f64) -> Option<f64> {
-        let half = (self.high.max(stated) - self.low.min(stated)) / 2.0;
-        Some(half / stated.abs()).filter(|width| self.is_sure() && *width < WIDEST_STATED)
+    /// The same around a number that is stated, which may be another than the point: the median of all events beside
+    /// that of passes. `None` where no interval is known: that of a few passes is their range, and one that reaches ten
+    /// times the number only says that nothing is known.
+    pub fn stated_reach(&self, stated: f64) -> Option<f64> {
+        let reach = Estimate { point: stated, ..*self }.relative_reach();
+        Some(reach).filter(|reach| self.is_sure() && *reach < WIDEST_STATED)
     }
 
     /// Whether the two intervals share a value. Overlap is no proof of equality: see `compare`.
@@ -133,24 +134,20 @@ mod tests {
     fn scaling_keeps_the_relative_width_and_the_order_of_the_ends() {
         for factor in [2.5, 1e-3, -1.0] {
             let scaled = HOP.scaled(factor);
-            assert!((scaled.relative_half_width() - HOP.relative_half_width()).abs() < 1e-12);
+            assert!((scaled.relative_reach() - HOP.relative_reach()).abs() < 1e-12);
             assert!(scaled.low <= scaled.point && scaled.point <= scaled.high);
         }
-        assert_eq!(HOP.scaled(0.0).relative_half_width(), f64::INFINITY);
+        assert_eq!(HOP.scaled(0.0).relative_reach(), f64::INFINITY);
     }
 
     #[test]
     fn a_width_without_bounds_is_unknown() {
-        assert_eq!(HOP.stated_half_width(40.0), Some(0.0375));
-        assert_eq!(HOP.stated_half_width(50.0), Some(0.12), "the number stated lies outside");
+        assert_eq!(HOP.stated_reach(40.0), Some(0.05));
+        assert_eq!(HOP.stated_reach(50.0), Some(0.24), "the number stated lies outside");
         let torn = Estimate { point: 3_800.0, low: 10.0, high: 4_100.0, ..HOP };
-        assert_eq!(torn.stated_half_width(10.0), None);
-        assert_eq!(Estimate { point: 0.0, ..HOP }.stated_half_width(0.0), None);
-        assert_eq!(
-            Estimate { confidence: 0.5, ..HOP }.stated_half_width(40.0),
-            None,
-            "a range of few passes"
-        );
+        assert_eq!(torn.stated_reach(10.0), None);
+        assert_eq!(Estimate { point: 0.0, ..HOP }.stated_reach(0.0), None);
+        assert_eq!(Estimate { confidence: 0.5, ..HOP }.stated_reach(40.0), None, "a range of few passes");
     }
 
     #[test]

@@ -128,7 +128,7 @@ mod tests {
         assert_eq!((found.low, found.high, found.confidence), (21.7, 22.4, 0.95));
         assert!((found.point - 22.075).abs() < 1e-12);
         let floored = passes_interval(&passes, Analysis::FIRST, 1.0, 0.02).unwrap();
-        assert!((floored.relative_half_width() - 0.02).abs() < 2e-3 && floored.low <= 21.7);
+        assert!((floored.relative_reach() - 0.02).abs() < 2e-3 && floored.low <= 21.7);
     }
 
     #[test]

@@ -10,6 +10,9 @@ use std::f64::consts::PI;
 /// gets further analyses, each at twice as many passes as the one before.
 pub const ANALYSES: [usize; 2] = [8, 24];
 
+/// Fewer passes have no interval of their median at 95 %: least to greatest of five hold it in 94 % (order statistics).
+pub const FEWEST_PASSES: usize = 6;
+
 /// More analyses than any budget reaches: the last is at a million and a half passes.
 pub const MOST_ANALYSES: u32 = 18;
 

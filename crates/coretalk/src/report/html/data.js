@@ -169,7 +169,7 @@ class Matrix {
     const all = [
       { id: 'median', name: this.measure, unit, of: (cell) => this.median[cell], fixed: this.fixed, log: true },
       { id: 'width', name: 'uncertainty (± of the 95 % interval)', unit: '%', log: true, fixed: [0.5, 50],
-        of: (cell) => (50 * (this.high[cell] - this.low[cell])) / this.median[cell] },
+        of: (cell) => (100 * Math.max(this.high[cell] - this.median[cell], this.median[cell] - this.low[cell])) / this.median[cell] },
       { id: 'min', name: 'fastest batch', unit, of: (cell) => this.min[cell], fixed: this.fixed, log: true },
       { id: 'home', name: 'home penalty (worse ÷ better node)', unit: '×', of: (cell) => this.home_penalty[cell], fixed: [1, 3], log: true },
       { id: 'spread', name: 'line spread (p90 ÷ p10 over lines)', unit: '×', of: (cell) => this.line_spread[cell], fixed: [1, 2], log: true },

@@ -180,11 +180,12 @@ fn precision(reader: &mut Reader<'_>, said: &Said<'_>) {
         else {
             continue;
         };
-        let half = (high - low) / 2.0 / point;
+        let half = (high - point).max(point - low) / point;
         // An interval is judged in cycles of the core, and in nanoseconds the clock adds to it.
         let cycles = &cell["cycles"];
         let ends = cycles["ci"][1].as_f64().zip(cycles["ci"][0].as_f64()).zip(cycles["median"].as_f64());
-        let in_cycles = ends.is_some_and(|((high, low), point)| (high - low) / 2.0 / point <= asked * 1.001);
+        let in_cycles =
+            ends.is_some_and(|((high, low), point)| (high - point).max(point - low) / point <= asked * 1.001);
         let is_narrow =
             half <= asked * 1.02 + 1e-4 || in_cycles && said.text("but").contains("or core cycles");
         reader.holds("precision", is_narrow, || {

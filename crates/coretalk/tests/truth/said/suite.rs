@@ -137,10 +137,10 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
                 format!("{}, {place}: {} is none of {exact:?}", row[0], number.value)
             });
             if let Some(shown) = wide(cell) {
-                // Half the width as a share of the number that it stands beside, which it reaches in any case.
+                // How far the interval reaches from the number that it stands beside.
                 let stated = exact.iter().copied().filter(|exact| number.reads(*exact));
                 let widths = stated.flat_map(|exact| {
-                    widths.iter().map(move |[low, high]| (high.max(exact) - low.min(exact)) / 2.0 / exact)
+                    widths.iter().map(move |[low, high]| (high - exact).max(exact - low) / exact)
                 });
                 let widths: Vec<f64> = widths.collect();
                 // The ends in the document are rounded.

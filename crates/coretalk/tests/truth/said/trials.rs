@@ -137,13 +137,14 @@ pub fn reads_as(name: &str, value: &Value) -> String {
     }
 }
 
-/// Holds a printed half width against the interval of a number; `?` and what is too wide to be told are left.
+/// Compares a printed width with the interval of a number; `?` and what is too wide to be told are left.
 pub fn width(reader: &mut Reader<'_>, cell: &str, point: Option<f64>, interval: &Value) {
     let Some(number) = Printed::read(cell).filter(|_| !cell.starts_with('>')) else { return };
     let ends = interval[0].as_f64().zip(interval[1].as_f64());
-    let exact = ends.zip(point).map_or(f64::NAN, |((low, high), point)| (high - low) / 2.0 / point);
+    let exact =
+        ends.zip(point).map_or(f64::NAN, |((low, high), point)| (high - point).max(point - low) / point);
     // A document tells the median of all samples, and an interval around the median of passes.
-    reader.is_near("width", number, exact, 0.15, "half its interval");
+    reader.is_near("width", number, exact, 0.15, "the longer side of its interval");
 }
 
 /// Percentiles by row and view, and values with their intervals.

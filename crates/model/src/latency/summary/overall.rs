@@ -2,7 +2,6 @@
 //! picture with a few shades; and order statistics of counted values, `(value, how often)` by rising value.
 
 use super::table::Reading;
-use crate::flags::Effect;
 use crate::latency::{Cell, CellValue, LatencyMap};
 use crate::stats::gaps::{GapRule, ValueGroup, shown_groups, value_groups};
 use crate::stats::{Estimate, mean, median_of_sorted};
@@ -47,7 +46,7 @@ impl ByValue {
     /// A value with a doubt that its interval does not hold shows nothing.
     fn of(values: &[&CellValue]) -> ByValue {
         let known = |value: &&CellValue| {
-            let is_held = value.flags.gravest().is_none_or(|flag| flag.effect() < Effect::Shift);
+            let is_held = !value.flags.may_be_wrong();
             let confidence = if is_held { value.latency_ns.confidence } else { 0.0 };
             Estimate { confidence, ..value.latency_ns }
         };
