@@ -372,7 +372,7 @@ fn the_difference_of_two_runs_is_a_map_with_its_verdicts() {
     assert!(low > 10.0 && high < 30.0, "{low} … {high}");
     assert_eq!((maps[0].shown[slower], maps[0].verdicts[slower].as_str()), (true, "SLOWER"));
     assert_eq!((columns.median[missing], maps[0].shown[missing]), (None, false));
-    assert_eq!(maps[0].verdicts[missing], "not measured in both runs");
+    assert_eq!(maps[0].verdicts[missing], "not compared, or not measured in both runs");
     assert_eq!((columns.median[same], maps[0].shown[same]), (Some(0.0), false));
     let page = page(&inputs, DRAWING).unwrap();
     assert!(page.contains("<section id=\"difference\"") && page.contains("\"differences\":[{"));

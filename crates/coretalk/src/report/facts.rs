@@ -313,7 +313,7 @@ mod tests {
         let finding = |verdict| Finding { id: "load".into(), verdict, text: "x".into(), fix: None };
         let said = |verdicts: &[Verdict]| {
             let findings: Vec<Finding> = verdicts.iter().copied().map(finding).collect();
-            format!("{:?}", doctor(&findings))
+            crate::render::terminal::lines(&doctor(&findings), &crate::report::Style::of_width(400)).join(" ")
         };
         assert!(said(&[Verdict::Warn]).contains("numbers are valid"));
         let both = said(&[Verdict::Warn, Verdict::Fail]);

@@ -140,7 +140,7 @@ fn ranked<'a>(
     };
     // All in the state in which most passes of all of them were made.
     let in_state = side_by_side(&group.trials);
-    let mut found: Vec<(usize, Result<(Estimate, bool), Unranked>)> = Vec::new();
+    let mut found = Vec::new();
     for (&trial, in_state) in group.trials.iter().zip(&in_state) {
         let Some((_, estimate)) = shown(settings, quantity, trial) else { continue };
         let value = match (excluded(plan, trial), in_state) {

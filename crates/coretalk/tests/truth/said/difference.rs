@@ -261,7 +261,7 @@ fn together(reader: &mut Reader<'_>, said: &Said<'_>) {
     let is_near = |level: &&Value| {
         level["shift_percent"].as_f64().is_some_and(|percent| (percent / 100.0 - shift).abs() < 0.03)
     };
-    reader.holds("compare", levels.iter().all(|level| is_near(&level)), || format!("{shift}: {levels:?}"));
+    reader.holds("compare", levels.iter().all(is_near), || format!("{shift}: {levels:?}"));
 }
 
 fn single(reader: &mut Reader<'_>, said: &Said<'_>) {

@@ -27,8 +27,8 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
             })
         };
         for (title, view, key) in [
-            ("cost µs", "cost", "50"),
-            ("runs", "latency", "50"),
+            ("cost", "cost", "50"),
+            ("runs µs", "latency", "50"),
             ("p99", "latency", "99"),
             ("p99.9", "latency", "99.9"),
             ("max", "latency", "100"),

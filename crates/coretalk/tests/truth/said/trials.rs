@@ -143,8 +143,8 @@ pub fn width(reader: &mut Reader<'_>, cell: &str, point: Option<f64>, interval: 
     let ends = interval[0].as_f64().zip(interval[1].as_f64());
     let exact =
         ends.zip(point).map_or(f64::NAN, |((low, high), point)| (high - point).max(point - low) / point);
-    // A document tells the median of all samples, and an interval around the median of passes.
-    reader.is_near("width", number, exact, 0.15, "the longer side of its interval");
+    // Both ends and the point of a document are rounded.
+    reader.is_near("width", number, exact, 0.03, "the longer side of its interval");
 }
 
 /// Percentiles by row and view, and values with their intervals.
