@@ -101,10 +101,9 @@ const DISTURBED: f64 = 0.02;
 /// Where all are alike and one lost more of its time, they are not called quiet. Chosen: CPUs of a guest that lost 1.4 to 1.8 %
 /// had gaps of 2.6 ms.
 const QUIET: f64 = 0.005;
-/// A gap of so many nanoseconds is no interrupt, but another program, the host or firmware; …
+/// A longer gap, in nanoseconds, is no interrupt, but another program, the host or firmware; …
 const LONG_NS: f64 = 50_000.0;
-/// … and where it is so many times the longest gap of a usual CPU of the run, that CPU stands out. Chosen: longest gaps of
-/// guests whose CPUs are alike differ by up to twenty times in a second.
+/// … and a CPU whose longest gap is this many times that of the median CPU stands out. Both are chosen, not measured.
 const FAR_LONGER: f64 = 30.0;
 
 /// What the gaps of a run say of its CPUs.
