@@ -196,7 +196,7 @@ pub(crate) fn too_wide(width: f64) -> String {
     }
 }
 
-/// Why a median has [`Flag::CoarseClock`].
+/// Why a median has [`Flag::WideCi`], where the steps of the clock are the reason.
 pub(crate) fn too_coarse(width: f64) -> String {
     match width {
         width if width < 1.0 => format!(

@@ -30,7 +30,9 @@ pub(super) fn condition(report: &RunReport, ranking: &Ranking<'_>) -> String {
             words.push(relation_words(report.topology.relation(from, to), &report.topology));
         }
         // How many CPUs there are is shown by a number.
-        Some(placement) if !has_number => words.push(placement_words(report, placement)),
+        Some(placement) if placement.len() < 2 || !has_number => {
+            words.push(placement_words(report, placement))
+        }
         _ => {}
     }
     words.join(", ")
@@ -44,9 +46,14 @@ pub(super) fn value_and_unit(quantity: &Quantity, subject: &Subject<'_>) -> [Str
 }
 
 /// ` ±2 % over 3 pairs`, and a mark where the value may be wrong by more than that.
-pub(super) fn uncertainty(subject: &Subject<'_>) -> String {
+pub(super) fn uncertainty(quantity: &Quantity, subject: &Subject<'_>) -> String {
+    let end = |value: f64| {
+        let (value, unit) = amount(value, quantity.unit);
+        format!("{value} {unit}").trim_end().to_owned()
+    };
     let width = match half_width(&subject.value) {
-        unknown if unknown == "?" => " (no interval)".to_owned(),
+        // It reaches more than ten times the value.
+        unknown if unknown == "?" => format!(" ({} to {})", end(subject.value.low), end(subject.value.high)),
         width => format!(" ±{width}"),
     };
     let pairs = match subject.placements {
@@ -60,7 +67,7 @@ pub(super) fn uncertainty(subject: &Subject<'_>) -> String {
 /// `3.61 µs ±2 %`; of what a second holds without its name.
 fn number(quantity: &Quantity, subject: &Subject<'_>) -> String {
     let (value, unit) = amount(subject.value.point, quantity.unit);
-    format!("{}{}", format!("{value} {unit}").trim_end(), uncertainty(subject))
+    format!("{}{}", format!("{value} {unit}").trim_end(), uncertainty(quantity, subject))
 }
 
 /// A ranking in one sentence; `None` where it has neither a value nor a reason why there is none.
@@ -75,13 +82,11 @@ pub(super) fn sentence(report: &RunReport, series: &SeriesReport, probe: &str) -
     };
     let [best, last] = ends(quantity);
     let found = match verdict {
-        Verdict::CannotTell(rivals) if rivals.is_empty() => return None,
-        Verdict::CannotTell(_) if subjects.is_empty() => {
-            "cannot tell, too few passes for an interval".to_owned()
-        }
+        Verdict::CannotTell(_) if subjects.is_empty() && ranking.unranked.is_empty() => return None,
+        Verdict::CannotTell(_) if subjects.is_empty() => "cannot tell".to_owned(),
         Verdict::CannotTell(rivals) => {
             let rivals: Vec<String> = rivals.iter().map(|name| plain(name)).collect();
-            format!("cannot tell which is {best}, as {} may be and has too few passes", names(&rivals))
+            format!("cannot tell which of {} is {best}", names(&rivals))
         }
         Verdict::Single if subjects[0].name.is_empty() => number(0),
         Verdict::Single => format!("{}, {}", name(0), number(0)),
@@ -93,15 +98,12 @@ pub(super) fn sentence(report: &RunReport, series: &SeriesReport, probe: &str) -
             let range = [number(0), number(subjects.len() - 1)];
             format!("{named} are alike within their intervals, {}", range.join(" to "))
         }
-        Verdict::Ordered { like_best, worst, like_worst } => format!(
-            "{} is {best}{}, {}; {} is {last}{}, {}",
-            name(0),
-            alike(like_best),
-            number(0),
-            name(*worst),
-            alike(like_worst),
-            number(*worst),
-        ),
+        Verdict::Ordered { like_best, worst, like_worst } => {
+            let of_worst =
+                |worst: usize| format!("; {} is {last}{}, {}", name(worst), alike(like_worst), number(worst));
+            let of_worst = worst.map_or_else(String::new, of_worst);
+            format!("{} is {best}{}, {}{of_worst}", name(0), alike(like_best), number(0))
+        }
     };
     let condition = match condition(report, &ranking) {
         none if none.is_empty() => none,
@@ -111,13 +113,9 @@ pub(super) fn sentence(report: &RunReport, series: &SeriesReport, probe: &str) -
 }
 
 /// `; not ranked: per-thread (a bound), racy (a wrong answer)`.
-fn not_ranked(ranking: &Ranking<'_>) -> String {
+pub(super) fn not_ranked(ranking: &Ranking<'_>) -> String {
     let mut reasons: Vec<(Unranked, Vec<String>)> = Vec::new();
-    let rivals: &[String] = match &ranking.verdict {
-        Verdict::CannotTell(rivals) => rivals,
-        _ => &[],
-    };
-    for (name, reason) in ranking.unranked.iter().filter(|(name, _)| !rivals.contains(name)) {
+    for (name, reason) in &ranking.unranked {
         match reasons.iter_mut().find(|(known, _)| known == reason) {
             Some((_, names)) => names.push(plain(name)),
             None => reasons.push((*reason, vec![plain(name)])),
@@ -128,10 +126,12 @@ fn not_ranked(ranking: &Ranking<'_>) -> String {
             Unranked::Bound => "a bound",
             Unranked::WrongAnswer => "a wrong answer",
             Unranked::TimeSlices => "time slices of a shared CPU",
+            Unranked::Unclaimed => "work of other threads",
             Unranked::TooFewPasses => "too few passes",
-            Unranked::OtherState => "another state of the machine",
+            Unranked::Elsewhere => "another state of the machine or other CPUs",
+            Unranked::NoResult => "no result",
         };
-        format!("{} ({why})", names(of))
+        format!("{} ({why})", names(of)).trim_start().to_owned()
     });
     let words: Vec<String> = words.collect();
     if words.is_empty() { String::new() } else { format!("; not ranked: {}", words.join(", ")) }

@@ -329,9 +329,16 @@ pub(super) fn verdict_words(difference: &Difference, dataset: &DatasetComparison
         }
         (Verdict::CannotTell, Some(reason)) => format!("cannot tell: {reason}"),
         (Verdict::CannotTell, None) => match difference.reach() {
-            Some(reach) => {
+            Some(reach) if reach >= difference.least => {
                 format!("cannot tell: known to ±{}, and {} counts", percent(reach), percent(difference.least))
             }
+            // Narrow enough, and it reaches over what counts.
+            Some(_) => format!(
+                "cannot tell: {} to {}, and {} counts",
+                signed(difference.shift.low),
+                signed(difference.shift.high),
+                percent(difference.least)
+            ),
             None => "cannot tell".to_owned(),
         },
     }
@@ -475,9 +482,9 @@ pub(super) fn conclusion(view: &CompareView<'_>) -> String {
             let of = if several { format!("{}, ", series_words(&dataset.name)) } else { String::new() };
             let levels = dataset.levels.iter().filter(|level| level.difference.verdict == wanted);
             // One change of everything is one answer.
-            let together =
-                dataset.together.as_ref().filter(|_| levels.clone().count() == dataset.levels.len());
-            if let Some(together) = together {
+            let is_whole = levels.clone().count() == dataset.levels.len() && standing_out(dataset).is_empty();
+            let together = dataset.together.as_ref().filter(|of| is_whole && of.verdict == wanted);
+            if let Some(together) = together.filter(|_| wanted.is_different()) {
                 named.push(format!("{of}all pairs alike ({})", signed(together.shift.point)));
                 continue;
             }
@@ -516,7 +523,12 @@ pub(super) fn conclusion(view: &CompareView<'_>) -> String {
         sentences.push(format!("Cannot tell: {}.", untold.join(", ")));
     }
     let doubts = view.alignment.doubts().iter().filter(|_| !view.alignment.is_forced());
-    let doubts: Vec<&str> = doubts.map(|doubt| doubt.level.as_str()).collect();
+    let labels = datasets.first().map(labels);
+    let words = |name: &str| match &labels {
+        Some(labels) => level_words(name, view.topology(), labels),
+        None => plain(name),
+    };
+    let doubts: Vec<String> = doubts.map(|doubt| words(&doubt.level)).collect();
     if !doubts.is_empty() {
         sentences.push(format!("Not compared: {}.", doubts.join(", ")));
     }

@@ -38,12 +38,12 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
         cells.into_iter().filter_map(|cell| Some((cell.rate_of_pair()?, cell.trial.flags))).collect();
     let known: Vec<_> =
         cells.iter().filter(|(_, flags)| !flags.may_be_wrong() && flags.contains(Flag::WideCi)).collect();
-    let wide: Vec<f64> = known.iter().map(|(rate, _)| rate.reach() / rate.point).collect();
+    let wide: Vec<f64> = known.iter().map(|(rate, _)| rate.relative_reach()).collect();
     let mark = if cells.iter().any(|(_, flags)| flags.may_be_wrong()) { "; !: may be wrong" } else { "" };
     let caption = format!(
         "Million messages per second; row: CPU of the producer, column: CPU of the consumer, diagonal: both on one \
          CPU.{together} ±{precision} at 95 %{}{mark}",
-        words::wider(&wide, cells.len() as u64)
+        words::wider(&wide, cells.iter().filter(|(_, flags)| !flags.may_be_wrong()).count() as u64)
     );
     let mut blocks = vec![Block::drawing(move |style| maps::every_map(report, series, &caption, style))];
     blocks.extend(tables_of(report, series, &matrices, &shapes));

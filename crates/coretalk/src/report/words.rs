@@ -89,7 +89,11 @@ pub fn legend(
                 (true, _) => "; !: may be wrong",
                 (false, _) => "; pairs that may be wrong are counted below",
             };
-            format!("±{} at 95 %{of}{}{mark}", percent(precision), wider(&all.wide, all.measured))
+            format!(
+                "±{} at 95 %{of}{}{mark}",
+                percent(precision),
+                wider(&all.wide, all.measured - all.doubtful)
+            )
         }
         Counts::Fixed { samples, iterations } => {
             let (samples, trips) = (count(samples.into(), "sample"), count(iterations.into(), "round trip"));
@@ -106,7 +110,7 @@ pub fn wider(wide: &[f64], of: u64) -> String {
     let furthest = wide.iter().copied().fold(0.0, f64::max);
     match wide.len() {
         0 => String::new(),
-        some => format!(", {some} of {of} up to ±{}", percent(furthest)),
+        some => format!(", {} of {} up to ±{}", grouped(some as i64), grouped(of as i64), percent(furthest)),
     }
 }
 

@@ -117,8 +117,8 @@ impl Pass {
         };
         let [given, taken] = [first[0] + second[0], first[1] + second[1]];
         let shared = placement.len() == 2 && placement[0] == placement[1];
-        let slept_for = given.saturating_mul(per_switch).saturating_mul(OPERATIONS_PER_SLEEP);
-        shared && slept_for < self.count && self.ns >= taken.max(1) * SLICE_NS
+        let slept_for = given.saturating_mul(per_switch.max(1)).saturating_mul(OPERATIONS_PER_SLEEP);
+        shared && slept_for < self.count && self.ns >= taken.max(1).saturating_mul(SLICE_NS)
     }
 
     /// What one read of the clock of the runtime costs in nanoseconds, where it says so.

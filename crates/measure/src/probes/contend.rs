@@ -45,7 +45,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new("arrange", "arrange"),
     Parameter::new("critical_ns", "critical").unit(Unit::Ns),
     Parameter::new("parallel_ns", "parallel").unit(Unit::Ns),
-    Parameter::new("read_share", "read share").unit(Unit::Share),
+    Parameter::new("read_share", "read share").unit(Unit::Share).in_ranking(InRanking::OfSubject),
 ];
 
 /// The wall time between two operations of all threads, by which trials are judged, falls with the number of threads

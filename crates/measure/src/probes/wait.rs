@@ -44,7 +44,7 @@ const SPEC: ProbeSpec = ProbeSpec {
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::new("strategy", "strategy").in_table("strategy").ranked(),
-    Parameter::new("partner", "partner").in_table("partner"),
+    Parameter::new("partner", "partner").in_table("partner").ranked(),
     Parameter::new("mode", "mode").in_table("mode"),
 ];
 

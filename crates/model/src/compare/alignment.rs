@@ -124,9 +124,14 @@ impl Alignment {
             return Alignment { doubts, ..alignment };
         }
         let seen = [a, b].map(|side| Seen::of(side, &cpus(side)).and_then(Result::ok));
-        let pairing = match seen.each_ref().map(|seen| seen.as_ref().is_some_and(Seen::has_threads)) {
-            [true, true] => Pairing::Levels(Likeness::Threads),
-            _ => Pairing::Nothing(Obstacle::Meanings(doubt)),
+        let (pairing, doubts) = match seen.each_ref().map(|seen| seen.as_ref().is_some_and(Seen::has_threads))
+        {
+            // Load tests know the threads of a core, whatever their times.
+            [true, true] => {
+                let others = doubts.into_iter().filter(|doubt| doubt.level != THREADS);
+                (Pairing::Levels(Likeness::Threads), others.collect())
+            }
+            _ => (Pairing::Nothing(Obstacle::Meanings(doubt)), doubts),
         };
         Alignment { doubts, ..Alignment::of(pairing, [a, b].map(Levels::of)) }
     }

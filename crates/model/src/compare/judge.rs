@@ -136,8 +136,11 @@ impl<'a> Draft<'a> {
     fn level_questions(&mut self) -> Vec<Question<'_>> {
         let better = self.a.better;
         match &mut self.together {
-            Some(together) => vec![(better, [together].into_iter().chain(&mut self.levels).collect())],
-            None => self.levels.iter_mut().map(|level| (better, vec![level])).collect(),
+            // A shift of all pairs that does not matter makes none of a level matter.
+            Some(together) if together.counts() => {
+                vec![(better, [together].into_iter().chain(&mut self.levels).collect())]
+            }
+            _ => self.levels.iter_mut().map(|level| (better, vec![level])).collect(),
         }
     }
 

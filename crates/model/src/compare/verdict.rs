@@ -115,7 +115,7 @@ const FLOATS: &str = "the host may have moved the guest's CPUs";
 /// Steps of a clock, or of what was printed, hide what counts.
 const COARSE: &str = "the resolution of the numbers is too coarse";
 /// Such a pair is no witness of its own.
-const WITH_ITS_LEVEL: &str = "it changed no otherwise than its level";
+const WITH_ITS_LEVEL: &str = "it is not shown to differ from its level";
 /// What needs no interval.
 const IDENTICAL: &str = "identical numbers";
 
@@ -178,6 +178,11 @@ impl Judged {
 
     pub fn verdict(&self) -> Verdict {
         self.verdict
+    }
+
+    /// Whether the shift is large enough to matter, whatever its deviation.
+    pub fn counts(&self) -> bool {
+        self.outcome.as_ref().is_some_and(|outcome| outcome.shift.abs() >= outcome.margin)
     }
 
     /// A pair says no more than its level, unless it departs from that: the error that they share is no smaller in it.

@@ -25,13 +25,13 @@ pub fn watch(
         let Some(passes) = record.passes(cell) else { continue };
         values.clear();
         values.extend(series(passes, column).map(|value| value.1));
+        if values.len() < FEWEST_PASSES {
+            continue;
+        }
         for (pass, _) in series(passes, column) {
             let head = passes.head(pass);
             let [first, last] = seen.entry(head.segment).or_insert([head.started; 2]);
             (*first, *last) = ((*first).min(head.started), (*last).max(head.started));
-        }
-        if values.len() < FEWEST_PASSES {
-            continue;
         }
         judged += 1;
         if pairs.len() > 1 && holds_still(&values, Detector::CAS) {

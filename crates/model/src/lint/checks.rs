@@ -358,18 +358,26 @@ pub(super) fn copied(view: &View<'_>) -> Option<Doubt> {
         }
     }
     let mut by_shift: BTreeMap<[usize; 2], BTreeSet<[usize; 2]>> = BTreeMap::new();
-    for cells in alike.into_values().filter(|cells| cells.len() <= MOST_ALIKE) {
-        for (at, &[row, column]) in cells.iter().enumerate() {
-            // A cell and its mirror image are one value.
-            for to in cells[at + 1..].iter().filter(|to| **to != [column, row]) {
-                let shift = [to[0].wrapping_sub(row), to[1].wrapping_sub(column)];
-                by_shift.entry(shift).or_default().insert([row, column]);
+    // Counted first: the cells of all shifts of a large matrix would take a gigabyte.
+    let mut hits = vec![0u32; 4 * n * n];
+    for is_counting in [true, false] {
+        for cells in alike.values().filter(|cells| cells.len() <= MOST_ALIKE) {
+            for (at, &[row, column]) in cells.iter().enumerate() {
+                // A cell and its mirror image are one value.
+                for to in cells[at + 1..].iter().filter(|to| **to != [column, row]) {
+                    let place = (to[0] + n - row) * 2 * n + (to[1] + n - column);
+                    if is_counting {
+                        hits[place] += 1;
+                    } else if hits[place] as usize >= least {
+                        let shift = [to[0].wrapping_sub(row), to[1].wrapping_sub(column)];
+                        by_shift.entry(shift).or_default().insert([row, column]);
+                    }
+                }
             }
         }
     }
     let patches: Vec<([usize; 2], Vec<[usize; 2]>)> = by_shift
         .into_iter()
-        .filter(|(_, cells)| cells.len() >= least)
         .map(|(shift, cells)| (shift, largest_patch(cells)))
         .filter(|(_, cells)| cells.len() >= least)
         .collect();

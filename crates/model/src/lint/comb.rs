@@ -47,7 +47,10 @@ pub fn step(values: &[f64], printed: Printed, relations: usize) -> Option<f64> {
         return None;
     }
     if different.len() < FEWEST_MULTIPLES {
-        return step_of_few(&different, printed);
+        // A value that stands in one cell alone may be a disturbed one.
+        let runs = sorted.chunk_by(|a, b| a == b).filter(|run| run.len() >= FEWEST_ON_A_MULTIPLE);
+        let repeated: Vec<f64> = runs.map(|run| run[0]).collect();
+        return step_of_few(&repeated, printed).filter(|_| repeated.len() > relations);
     }
     if printed == Printed::WholeNumbers {
         return None;

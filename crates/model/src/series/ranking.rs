@@ -49,18 +49,22 @@ pub struct Subject<'a> {
 }
 
 /// Why a subject has no place in the order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unranked {
     /// No implementation can beat it, and none that is correct can use it.
     Bound,
-    /// It computes a wrong answer, or did so here.
+    /// It computes a wrong answer, or did so between some pair here.
     WrongAnswer,
     /// Threads that poll shared a CPU: time slices were measured.
     TimeSlices,
+    /// Other threads of its runtime did more than half of the work.
+    Unclaimed,
     /// Its passes give no interval.
     TooFewPasses,
-    /// It was only measured in another state of the machine.
-    OtherState,
+    /// It was only measured in another state of the machine, or on no CPUs that the others were measured on.
+    Elsewhere,
+    /// It has no number of the quantity.
+    NoResult,
 }
 
 /// What the order of the subjects says.
@@ -68,24 +72,24 @@ pub enum Unranked {
 pub enum Verdict {
     /// One subject alone.
     Single,
-    /// The intervals of all subjects overlap that of the first.
+    /// The intervals of all subjects overlap each other.
     Alike,
     /// The first is better than another.
     Ordered {
         /// Subjects whose intervals overlap that of the first.
         like_best: Vec<usize>,
-        /// The last that differs from the first.
-        worst: usize,
+        /// The last, where its interval does not overlap that of the first and nothing without an interval may be worse.
+        worst: Option<usize>,
         /// Subjects whose intervals overlap that of the worst.
         like_worst: Vec<usize>,
     },
-    /// These subjects have no interval, and their values do not exclude that one of them is the best.
+    /// Each of these may be the best; empty where no subject has a value.
     CannotTell(Vec<String>),
 }
 
-/// Ranks the subjects of a probe under the condition with most of them; among those with as many, the condition that
-/// [`Preferred`] names for each parameter, between CPUs of the nearest relation other than threads of one core. `None`
-/// where the probe has no number.
+/// Ranks the subjects of a probe under the condition that [`Preferred`] names for each parameter, between CPUs of the
+/// nearest relation other than threads of one core, among the conditions under which at least half as many subjects can
+/// be ranked as under any. `None` where the probe has no number.
 pub fn ranking<'a>(
     settings: &SeriesSettings,
     result: &'a SeriesResult,
@@ -95,107 +99,144 @@ pub fn ranking<'a>(
 ) -> Option<Ranking<'a>> {
     let trials: Vec<&TrialResult> = result.trials.iter().filter(|trial| trial.spec.probe == probe).collect();
     let plan = Plan::of(&trials, declared, topology);
-    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut groups: Vec<(Vec<f64>, Vec<&TrialResult>)> = Vec::new();
     let mut positions: BTreeMap<Key, usize> = BTreeMap::new();
     for &trial in &trials {
         let group = *positions.entry(plan.key(trial)).or_insert_with(|| {
-            groups.push(Group { order: plan.order(trial), trials: Vec::new() });
+            groups.push((plan.order(trial), Vec::new()));
             groups.len() - 1
         });
-        groups[group].trials.push(trial);
+        groups[group].1.push(trial);
     }
-    let told = groups.into_iter().filter_map(|group| Some((group.quantity(settings, probe)?, group)));
-    let (quantity, group) = told.min_by(|(one, first), (other, second)| {
-        let most = |quantity: &Quantity, group: &Group<'_>| {
-            let subjects =
-                group.shown(settings, quantity).filter(|(trial, _)| excluded(&plan, trial).is_none());
-            (
-                quantity.unit != Unit::Ratio,
-                subjects.map(|(trial, _)| plan.name(trial)).collect::<BTreeSet<_>>().len(),
-            )
-        };
-        let by_preference = || {
-            let pairs = first.order.iter().zip(&second.order);
-            pairs.map(|(a, b)| a.total_cmp(b)).find(|it| it.is_ne()).unwrap_or(Ordering::Equal)
-        };
-        most(other, second).cmp(&most(one, first)).then_with(by_preference)
+    let candidates: Vec<Candidate<'_>> = groups
+        .into_iter()
+        .filter_map(|(order, trials)| {
+            let quantity = quantity_of(settings, probe, &trials)?;
+            let can_be_ranked = |trial: &&&TrialResult| {
+                excluded(&plan, trial).is_none() && shown(settings, quantity, trial).is_some()
+            };
+            let names: BTreeSet<String> =
+                trials.iter().filter(can_be_ranked).map(|trial| plan.name(trial)).collect();
+            Some(Candidate { quantity, order, subjects: names.len(), trials })
+        })
+        .collect();
+    // A ratio says less than what it is of.
+    let is_ratio = |of: &Candidate<'_>| of.quantity.unit == Unit::Ratio;
+    let most = candidates.iter().map(|of| (!is_ratio(of), of.subjects)).max()?.1;
+    let rank = |of: &Candidate<'_>| (is_ratio(of), 2 * of.subjects < most);
+    let chosen = candidates.iter().min_by(|one, other| {
+        let pairs = one.order.iter().zip(&other.order);
+        let by_preference =
+            || pairs.map(|(a, b)| a.total_cmp(b)).find(|it| it.is_ne()).unwrap_or(Ordering::Equal);
+        rank(one).cmp(&rank(other)).then_with(by_preference)
     })?;
-    Some(ranked(settings, &plan, quantity, &group))
+    Some(ranked(settings, &plan, chosen))
 }
 
 /// The order of the subjects of one condition.
-fn ranked<'a>(
-    settings: &SeriesSettings,
-    plan: &Plan<'_>,
-    quantity: &'static Quantity,
-    group: &Group<'a>,
-) -> Ranking<'a> {
-    let mut results: Vec<Found<'a>> = Vec::new();
-    let mut of = |name: String, trial: &'a TrialResult| match results.iter().position(|it| it.name == name) {
-        Some(known) => known,
-        None => {
-            results.push(Found { name, trial, values: Vec::new(), may_be_wrong: false, reason: None });
-            results.len() - 1
-        }
-    };
+fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>) -> Ranking<'a> {
+    let mut found: Vec<Found<'a>> = Vec::new();
+    let mut positions: BTreeMap<String, usize> = BTreeMap::new();
     // All in the state in which most passes of all of them were made.
-    let in_state = side_by_side(&group.trials);
-    let mut found = Vec::new();
-    for (&trial, in_state) in group.trials.iter().zip(&in_state) {
-        let Some((_, estimate)) = shown(settings, quantity, trial) else { continue };
-        let value = match (excluded(plan, trial), in_state) {
-            (Some(reason), _) => Err(reason),
-            (None, None) => Err(Unranked::OtherState),
-            (None, Some(of_state)) => {
-                let estimate = shown(settings, quantity, of_state).map_or(estimate, |(_, estimate)| estimate);
-                Ok((estimate, of_state.flags.may_be_wrong()))
+    let in_state = side_by_side(&chosen.trials);
+    for (&trial, in_state) in chosen.trials.iter().zip(&in_state) {
+        let name = plan.name(trial);
+        let index = *positions.entry(name.clone()).or_insert_with(|| {
+            found.push(Found {
+                name,
+                trial,
+                values: BTreeMap::new(),
+                unsure: None,
+                reasons: BTreeSet::new(),
+            });
+            found.len() - 1
+        });
+        let of_subject = &mut found[index];
+        let excluded = excluded(plan, trial);
+        let has_number = shown(settings, chosen.quantity, trial).is_some();
+        let of_state = in_state.as_deref().and_then(|trial| shown(settings, chosen.quantity, trial));
+        match (excluded, has_number, of_state) {
+            (Some(reason), ..) => _ = of_subject.reasons.insert(reason),
+            (None, false, _) => _ = of_subject.reasons.insert(Unranked::NoResult),
+            (None, true, None) => _ = of_subject.reasons.insert(Unranked::Elsewhere),
+            (None, true, Some(value)) if value.is_sure() => {
+                let value = (value, trial.flags.may_be_wrong());
+                of_subject.values.insert(trial.spec.placement.as_slice(), value);
             }
-        };
-        found.push((of(plan.name(trial), trial), value));
-    }
-    for (index, value) in found {
-        match value {
-            Ok((estimate, may_be_wrong)) => {
-                results[index].values.push(estimate);
-                results[index].may_be_wrong |= may_be_wrong;
+            (None, true, Some(value)) => {
+                of_subject.reasons.insert(Unranked::TooFewPasses);
+                of_subject.unsure = Some(value);
             }
-            Err(reason) => results[index].reason = Some(reason),
         }
     }
+    // One wrong answer is enough.
+    let is_wrong = |of: &Found<'_>| of.reasons.contains(&Unranked::WrongAnswer);
+    found.iter_mut().filter(|of| is_wrong(of)).for_each(|of| of.values.clear());
+    let common = common_placements(&mut found);
     let mut subjects = Vec::new();
     let (mut unranked, mut unsure) = (Vec::new(), Vec::new());
-    for Found { name, trial, values, may_be_wrong, reason } in results {
-        let sure: Vec<Estimate> = values.iter().copied().filter(Estimate::is_sure).collect();
-        match (Estimate::typical(&sure), Estimate::typical(&values), reason) {
-            (Some(value), ..) => {
-                subjects.push(Subject { name, value, placements: sure.len(), may_be_wrong, trial });
+    for Found { name, trial, values, unsure: without_interval, reasons } in found {
+        let compared: Vec<&(Estimate, bool)> =
+            values.iter().filter(|(place, _)| common.contains(**place)).map(|(_, value)| value).collect();
+        let estimates: Vec<Estimate> = compared.iter().map(|(value, _)| *value).collect();
+        let wrong = compared.iter().filter(|(_, may_be_wrong)| *may_be_wrong).count();
+        match (Estimate::typical(&estimates), reasons.first()) {
+            (Some(value), _) => subjects.push(Subject {
+                name,
+                value,
+                placements: compared.len(),
+                // What is wrong between less than half of the pairs does not move the typical one.
+                may_be_wrong: 2 * wrong >= compared.len(),
+                trial,
+            }),
+            (None, Some(reason)) => {
+                unsure.extend(
+                    without_interval
+                        .filter(|_| *reason == Unranked::TooFewPasses)
+                        .map(|of| (name.clone(), of)),
+                );
+                unranked.push((name, *reason));
             }
-            (None, Some(value), _) => {
-                unsure.push((name.clone(), value.point));
-                unranked.push((name, Unranked::TooFewPasses));
-            }
-            (None, None, Some(reason)) => unranked.push((name, reason)),
-            (None, None, None) => {}
+            (None, None) => {}
         }
     }
-    let sign = if quantity.better == Some(Better::Higher) { -1.0 } else { 1.0 };
+    let sign = if chosen.quantity.better == Some(Better::Higher) { -1.0 } else { 1.0 };
     subjects.sort_by(|one, other| (sign * one.value.point).total_cmp(&(sign * other.value.point)));
     let verdict = verdict(&subjects, &unsure, sign);
-    Ranking { quantity, condition: plan.condition(group.trials[0]), subjects, unranked, verdict }
+    let condition = plan.condition(chosen.trials[0]);
+    Ranking { quantity: chosen.quantity, condition, subjects, unranked, verdict }
 }
 
-fn verdict(subjects: &[Subject<'_>], unsure: &[(String, f64)], sign: f64) -> Verdict {
+/// The placements between which all subjects with a value have one. A subject that shares none with the others loses its
+/// values, those with the fewest first.
+fn common_placements(found: &mut [Found<'_>]) -> BTreeSet<Vec<CpuId>> {
+    loop {
+        let of = found.iter().filter(|of| !of.values.is_empty());
+        let sets = of.map(|of| of.values.keys().map(|place| place.to_vec()).collect::<BTreeSet<_>>());
+        let common =
+            sets.reduce(|one, other| one.intersection(&other).cloned().collect()).unwrap_or_default();
+        let fewest = found.iter_mut().filter(|of| !of.values.is_empty()).min_by_key(|of| of.values.len());
+        match fewest {
+            Some(fewest) if common.is_empty() => {
+                fewest.values.clear();
+                fewest.reasons.insert(Unranked::Elsewhere);
+            }
+            _ => return common,
+        }
+    }
+}
+
+/// What an order says. `sign` is -1 where more is better, and `unsure` has the subjects without an interval.
+fn verdict(subjects: &[Subject<'_>], unsure: &[(String, Estimate)], sign: f64) -> Verdict {
+    let best_end = |of: &Estimate| (sign * of.low).min(sign * of.high);
+    let worst_end = |of: &Estimate| (sign * of.low).max(sign * of.high);
     let Some(first) = subjects.first() else {
         return Verdict::CannotTell(unsure.iter().map(|(name, _)| name.clone()).collect());
     };
-    let far_end = if sign > 0.0 { first.value.high } else { first.value.low };
-    let rivals: Vec<String> = unsure
-        .iter()
-        .filter(|(_, point)| sign * point <= sign * far_end)
-        .map(|(name, _)| name.clone())
-        .collect();
+    let rivals = unsure.iter().filter(|(_, of)| best_end(of) <= worst_end(&first.value));
+    let rivals: Vec<String> = rivals.map(|(name, _)| name.clone()).collect();
     if !rivals.is_empty() {
-        return Verdict::CannotTell(rivals);
+        return Verdict::CannotTell([first.name.clone()].into_iter().chain(rivals).collect());
     }
     if subjects.len() == 1 {
         return Verdict::Single;
@@ -206,10 +247,18 @@ fn verdict(subjects: &[Subject<'_>], unsure: &[(String, f64)], sign: f64) -> Ver
         (0..subjects.len()).filter(is_like).collect::<Vec<_>>()
     };
     let like_best = alike(0);
-    match (1..subjects.len()).rev().find(|index| !like_best.contains(index)) {
-        Some(worst) => Verdict::Ordered { like_best, worst, like_worst: alike(worst) },
-        None => Verdict::Alike,
+    let last = subjects.len() - 1;
+    if like_best.len() == last {
+        let low = subjects.iter().map(|of| of.value.low).fold(f64::NEG_INFINITY, f64::max);
+        let high = subjects.iter().map(|of| of.value.high).fold(f64::INFINITY, f64::min);
+        return match low <= high {
+            true => Verdict::Alike,
+            false => Verdict::CannotTell(subjects.iter().map(|of| of.name.clone()).collect()),
+        };
     }
+    let may_be_worse = |(_, of): &(String, Estimate)| worst_end(of) >= best_end(&subjects[last].value);
+    let worst = (!like_best.contains(&last) && !unsure.iter().any(may_be_worse)).then_some(last);
+    Verdict::Ordered { like_best, worst, like_worst: worst.map_or_else(Vec::new, alike) }
 }
 
 /// Why a trial is never ranked, whatever its value.
@@ -225,50 +274,52 @@ fn excluded(plan: &Plan<'_>, trial: &TrialResult) -> Option<Unranked> {
     declared
         .or((has(Flag::Invalid) || has(Flag::LostUpdates)).then_some(Unranked::WrongAnswer))
         .or(has(Flag::SharedSpin).then_some(Unranked::TimeSlices))
+        .or(has(Flag::Unclaimed).then_some(Unranked::Unclaimed))
 }
 
 /// The number by which a trial is shown, where that is the quantity, with the interval over its passes.
-fn shown(settings: &SeriesSettings, quantity: &Quantity, trial: &TrialResult) -> Option<(f64, Estimate)> {
+fn shown(settings: &SeriesSettings, quantity: &Quantity, trial: &TrialResult) -> Option<Estimate> {
     let name = displayed_value(settings, trial).filter(|name| *name == quantity.id)?;
     let point = trial.number_of(name)?;
     let of_passes = trial.medians_ns.get(name).or_else(|| trial.values.get(name))?;
     // The median of all events is not that of the medians of passes: the interval holds both.
     let (low, high) = (of_passes.low.min(point), of_passes.high.max(point));
-    Some((point, Estimate { point, low, high, ..*of_passes }))
+    Some(Estimate { point, low, high, ..*of_passes })
+}
+
+/// The quantity by which most trials are shown.
+fn quantity_of(settings: &SeriesSettings, probe: &str, trials: &[&TrialResult]) -> Option<&'static Quantity> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in trials.iter().filter_map(|trial| displayed_value(settings, trial)) {
+        *counts.entry(name).or_default() += 1;
+    }
+    let declared =
+        counts.iter().filter_map(|(name, count)| Some((settings.quantities.of(probe, name)?, count)));
+    declared
+        .max_by_key(|(quantity, count)| (quantity.unit != Unit::Ratio, **count))
+        .map(|(quantity, _)| quantity)
 }
 
 /// The results of a subject under one condition.
 struct Found<'a> {
     name: String,
     trial: &'a TrialResult,
-    values: Vec<Estimate>,
-    may_be_wrong: bool,
-    reason: Option<Unranked>,
+    /// By placement, those with an interval, and whether each may be wrong.
+    values: BTreeMap<&'a [CpuId], (Estimate, bool)>,
+    /// One without.
+    unsure: Option<Estimate>,
+    /// Why some of its trials have no place in the order, gravest first.
+    reasons: BTreeSet<Unranked>,
 }
 
 /// The trials under one condition.
-struct Group<'a> {
+struct Candidate<'a> {
+    quantity: &'static Quantity,
     /// The smaller, the sooner users ask for it; compared number by number.
     order: Vec<f64>,
+    /// Subjects that can be ranked.
+    subjects: usize,
     trials: Vec<&'a TrialResult>,
-}
-
-impl<'a> Group<'a> {
-    /// The quantity by which most trials are shown. A ratio says less than what it is of.
-    fn quantity(&self, settings: &SeriesSettings, probe: &str) -> Option<&'static Quantity> {
-        let names = self.trials.iter().filter_map(|trial| displayed_value(settings, trial));
-        let declared: Vec<&Quantity> = names.filter_map(|name| settings.quantities.of(probe, name)).collect();
-        let count = |of: &Quantity| declared.iter().filter(|quantity| quantity.id == of.id).count();
-        declared.iter().copied().max_by_key(|quantity| (quantity.unit != Unit::Ratio, count(quantity)))
-    }
-
-    fn shown(
-        &self,
-        settings: &SeriesSettings,
-        quantity: &Quantity,
-    ) -> impl Iterator<Item = (&'a TrialResult, f64)> {
-        self.trials.iter().filter_map(|&trial| Some((trial, shown(settings, quantity, trial)?.0)))
-    }
 }
 
 /// A condition as a key: the values of its parameters as text, and the place.
@@ -322,25 +373,20 @@ impl<'p> Plan<'p> {
         })
     }
 
-    /// What is ranked: empty where the trials differ in conditions alone.
+    /// What is ranked, `busy : futex` where two parameters name it; empty where the trials differ in conditions alone.
     fn name(&self, trial: &TrialResult) -> String {
-        let parts = self.differing.iter().filter_map(|name| {
+        let parts = self.differing.iter().zip(&self.values).filter_map(|(name, values)| {
             let value = trial.spec.parameters.0.get(name)?;
-            match (self.in_ranking(name), self.declared.iter().find(|parameter| parameter.id == *name)) {
-                (InRanking::Subject { .. }, _) => Some(value.to_string()),
-                (InRanking::OfSubject, Some(parameter)) => {
-                    self.has_several(parameter.id).then(|| format!("{} {value}", parameter.words))
+            match self.in_ranking(name) {
+                InRanking::Subject { .. } => Some(value.to_string()),
+                // Where all that have it have the same it tells nothing.
+                InRanking::OfSubject if values.iter().flatten().count() > 1 => {
+                    Some(format!("{name} {value}"))
                 }
                 _ => None,
             }
         });
-        parts.collect::<Vec<_>>().join(", ")
-    }
-
-    /// Whether a parameter that some subjects lack has several values among those that have it.
-    fn has_several(&self, id: &str) -> bool {
-        let of = self.differing.iter().zip(&self.values).find(|(name, _)| *name == id);
-        of.is_some_and(|(_, values)| values.iter().flatten().count() > 1)
+        parts.collect::<Vec<_>>().join(" : ")
     }
 
     fn key(&self, trial: &TrialResult) -> Key {

@@ -18,10 +18,10 @@ use std::fmt::Write;
 
 /// Subjects that a line names; the tables have all.
 const MOST_NAMED: usize = 3;
+/// The same of a page of one probe, in large numbers.
+const MOST_LARGE: usize = 3;
 /// Longer meanings stand with the tables.
 const SHORT: usize = 50;
-/// The same of a page of one probe, large.
-const MOST_LARGE: usize = 3;
 
 /// A number with what it is of, as it stands large.
 struct Tile {
@@ -117,11 +117,15 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
         Some((name.clone(), best::condition(report, &ranking), ranking))
     };
     let found: Vec<(String, String, Ranking<'_>)> = probes.iter().filter_map(ranked).collect();
-    if let ([(_, condition, ranking)], [_]) = (&found[..], &probes[..]) {
+    if let ([(name, condition, ranking)], [_]) = (&found[..], &probes[..]) {
+        // What is answered otherwise (padding, batches, rates) has no best number.
+        if series::answer(report, series) != best::sentence(report, series, name) {
+            return String::new();
+        }
         let tile = |subject: &Subject<'_>| {
             let [value, unit] = best::value_and_unit(ranking.quantity, subject);
             let words = if subject.name.is_empty() { condition.clone() } else { plain(&subject.name) };
-            Tile { value, unit, range: best::uncertainty(subject), words }
+            Tile { value, unit, range: best::uncertainty(ranking.quantity, subject), words }
         };
         let shown: Vec<Tile> = ranking.subjects.iter().take(MOST_LARGE).map(tile).collect();
         return tiles(&shown) + &format!("<p class=\"note\">{}</p>\n", escaped(&caption(ranking, condition)));
@@ -136,7 +140,7 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
             format!(
                 "<strong>{}</strong> {} {}",
                 escaped(best::value_and_unit(ranking.quantity, subject).join(" ").trim_end()),
-                escaped(&best::uncertainty(subject)),
+                escaped(&best::uncertainty(ranking.quantity, subject)),
                 escaped(&plain(&subject.name))
             )
         };
@@ -163,8 +167,9 @@ fn caption(ranking: &Ranking<'_>, condition: &str) -> String {
     let order = match (&ranking.verdict, quantity.better) {
         (Verdict::Single, _) => "",
         (Verdict::Alike, _) => "; alike within their intervals",
+        (Verdict::CannotTell(_), _) => "; cannot tell which is best",
         (_, Some(Better::Higher)) => "; highest first",
         _ => "; lowest first",
     };
-    format!("{title}{meaning}{condition}{order}")
+    format!("{title}{meaning}{condition}{order}{}", best::not_ranked(ranking))
 }

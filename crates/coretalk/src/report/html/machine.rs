@@ -118,7 +118,7 @@ fn method(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
         );
         lines.push(
             "Latency follows the core clock, which moves by several percent within minutes: compare runs in core \
-             cycles where both have them. A doubtful cell is marked, and its flag says why.",
+             cycles where both have them. A cell that may be wrong is marked, and its flag says why.",
         );
     }
     if has("as_printed") {

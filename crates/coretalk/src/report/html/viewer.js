@@ -117,7 +117,7 @@ class Viewer {
     const diagonal = grid.diagonal(this.run.alone);
     if (diagonal) parts.push(element('span', {}, diagonal));
     if (grid.slices.includes(1)) parts.push(element('span', {}, `s: ${view.slices}`));
-    if (grid.doubt.includes(1) || grid.ownDoubt.includes(1)) parts.push(element('span', {}, '! doubtful'));
+    if (grid.doubt.includes(1) || grid.ownDoubt.includes(1)) parts.push(element('span', {}, '! may be wrong'));
     this.legend.replaceChildren(...parts);
   }
 

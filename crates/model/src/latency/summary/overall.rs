@@ -27,7 +27,7 @@ pub struct Overall {
     pub doubtful: u64,
     /// How far the intervals of other cells reach as a share of their value, where that is further than asked for.
     pub wide: Vec<f64>,
-    /// How many cells carry each doubt, most frequent first.
+    /// How many cells carry each flag that says so, most frequent first.
     pub doubts: Vec<(Flag, u64)>,
     /// Cells without a value by reason, most frequent first.
     pub missing: Vec<(String, u64)>,
@@ -94,7 +94,7 @@ pub fn overall(map: &LatencyMap) -> Overall {
                     *doubts.entry(flag).or_default() += 1;
                 }
                 if !reading.doubtful && value.flags.contains(Flag::WideCi) {
-                    all.wide.push(value.latency_ns.reach() / value.latency_ns.point);
+                    all.wide.push(value.latency_ns.relative_reach());
                 }
             }
         }
