@@ -132,7 +132,7 @@ pub(super) fn medians(
         let histograms = of.numbers(pass).into_iter().flat_map(|numbers| &numbers.histograms);
         histograms.filter_map(|(name, histogram)| Some((name, histogram.percentile_ns(0.5)?))).collect()
     };
-    estimates(&by_name(passes, of_pass), settings.precision)
+    estimates(&by_name(passes, of_pass), settings.precision, Resolution::Bucket)
 }
 
 /// What passes say in numbers, aggregated as the probe declares, with intervals over passes.
@@ -147,7 +147,7 @@ pub(super) fn values(
         values.map(|(name, value)| (name, *value)).collect()
     };
     let said = by_name(passes, of_pass);
-    let mut values = estimates(&said, settings.precision);
+    let mut values = estimates(&said, settings.precision, Resolution::Exact);
     for (name, estimate) in &mut values {
         let Some(quantity) = settings.quantities.of(probe, name) else { continue };
         if quantity.aggregate == Aggregate::MeanOverPasses {
@@ -179,16 +179,32 @@ fn pooled(passes: &[&PassOutcome], of: Speaker, name: &str, events: &str) -> Opt
     })
 }
 
-fn estimates(said: &BTreeMap<String, Vec<Said>>, precision: f64) -> BTreeMap<String, Estimate> {
-    said.iter().filter_map(|(name, said)| Some((name.clone(), estimate(said, precision)?))).collect()
+/// How finely passes report a number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Resolution {
+    /// As it is: a ratio of 0 or a count that never changes needs no floor.
+    Exact,
+    /// To the width of a bucket of a histogram: passes that fall into one bucket are not known better than others.
+    Bucket,
+}
+
+fn estimates(
+    said: &BTreeMap<String, Vec<Said>>,
+    precision: f64,
+    resolution: Resolution,
+) -> BTreeMap<String, Estimate> {
+    said.iter()
+        .filter_map(|(name, said)| Some((name.clone(), estimate(said, precision, resolution)?)))
+        .collect()
 }
 
 /// The median over passes with the interval that the latency map uses too (docs/method.md, "From ticks to a cell"); of
 /// passes that processes of a runtime made the mean over processes, with theirs.
-fn estimate(said: &[Said], precision: f64) -> Option<Estimate> {
+fn estimate(said: &[Said], precision: f64, resolution: Resolution) -> Option<Estimate> {
     let values: Vec<f64> = said.iter().map(|said| said.value).collect();
-    // Values that never change need no floor: a ratio of 0 or a count is exact.
-    let floor = if values.windows(2).all(|pair| pair[0] == pair[1]) { 0.0 } else { FLOOR.min(precision) };
+    let is_constant = values.windows(2).all(|pair| pair[0] == pair[1]);
+    let has_floor = !is_constant || resolution == Resolution::Bucket && values.len() > 1;
+    let floor = if has_floor { FLOOR.min(precision) } else { 0.0 };
     let analysis = Analysis::at(values.len(), ANALYSES.len() as u32);
     match said.iter().map(|said| Some((said.process?, said.value))).collect::<Option<Vec<_>>>() {
         Some(by_process) => processes_interval(&by_process, analysis, floor),

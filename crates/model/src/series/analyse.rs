@@ -183,6 +183,14 @@ mod tests {
     }
 
     #[test]
+    fn passes_in_one_bucket_of_a_histogram_are_no_exact_median() {
+        let trial = analyse_series(&flat(), &settings(), &record_of(&[100.0; 8])).trials.remove(0);
+        let median = &trial.medians_ns["wake"];
+        assert!((median.relative_reach() - 0.02).abs() < 1e-9, "{median:?}");
+        assert_eq!(trial.values["waker_ns"].relative_reach(), 0.0, "a value that never changes is exact");
+    }
+
+    #[test]
     fn a_clock_that_moved_is_a_remark_and_time_that_was_taken_a_doubt() {
         let trial = |values: &[f64], around: fn(usize, &mut PassOutcome)| {
             let (plain, mut record) = (record_of(values), SeriesRecord::new());
