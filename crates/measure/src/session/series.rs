@@ -8,11 +8,11 @@ mod spans;
 pub use plan::{SeriesPlan, least_span, plan};
 
 use self::concurrency::Concurrency;
-use self::plan::{LONGEST_PASS, MESSAGES, SHORTEST_PASS, Shares, orders};
+use self::plan::{LONGEST_PASS, MESSAGES, SHORTEST_PASS, Shares, gap, orders};
 use self::sentinel::Sentinel;
 pub use super::run_loop::Earlier;
 use super::run_loop::{Ended, ResumedState, RunError, RunLoop, Suspicion};
-use super::{Event, Observer, PASS_GAP, Sink, Slot};
+use super::{Event, Observer, Sink, Slot, jittered};
 use crate::external::forks;
 use crate::machine::Machine;
 use crate::probes;
@@ -74,6 +74,11 @@ fn roles_of(placement: &[CpuId], whole: &[CpuId]) -> Vec<usize> {
 /// The number of a process among those of all segments: each starts its own.
 fn process_of_run(segment: u32, process: u32) -> u32 {
     segment << 16 | process & 0xFFFF
+}
+
+/// Failures of a trial in earlier segments, except where a CPU was away: a run goes on when it is back.
+fn earlier_failures(record: &SeriesRecord, trial: usize) -> u32 {
+    record.failures(trial).filter(|failure| !failure.missed_a_cpu()).count() as u32
 }
 
 struct Driver<'a> {
@@ -141,8 +146,10 @@ impl<'a> Driver<'a> {
             sentinel,
             cpus,
             probes,
+            failures: (0..settings.trials.len())
+                .map(|trial| earlier_failures(&resumed.record, trial))
+                .collect(),
             record: resumed.record,
-            failures: vec![0; settings.trials.len()],
             done: vec![Cell::new(None); settings.trials.len()],
             segment: resumed.segments,
             forks: forks(&settings.options),
@@ -192,7 +199,7 @@ impl<'a> Driver<'a> {
                 }
             }
             self.pace = pace;
-            self.rest(began + PASS_GAP)?;
+            self.rest(began + jittered(gap(self.settings), key))?;
         }
     }
 

@@ -8,6 +8,7 @@ mod choices;
 mod compare;
 mod contend;
 mod costs;
+mod coverage;
 mod departing;
 mod endings;
 mod evidence;

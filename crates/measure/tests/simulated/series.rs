@@ -9,6 +9,7 @@ use coretalk_measure::{Machine, Scenario, SimMachine, Stop};
 use coretalk_model::Picos;
 use coretalk_model::quantity::Aggregate;
 use coretalk_model::series::{Parameters, SeriesEntry, SeriesRecord, SeriesSettings};
+use coretalk_model::{CpuId, TrialFailure};
 use std::collections::BTreeSet;
 
 #[test]
@@ -48,6 +49,25 @@ fn a_sitting_goes_on_without_repeating_a_pass() {
         assert!(made.insert((entry.trial, entry.pass)), "pass {} of trial {} twice", entry.pass, entry.trial);
     }
     assert!(second.0.iter().flatten().all(|entry| entry.segment == 1));
+}
+
+#[test]
+fn a_sitting_does_not_try_again_what_failed_in_an_earlier_one() {
+    let passes_after = |failure: TrialFailure| {
+        let mut machine = open("chiplet-16");
+        let settings = settings(&machine, "wake", Parameters::default().with("primitive", "park"), 20);
+        let mut record = SeriesRecord::new();
+        for pass in 0..3 {
+            record.push(SeriesEntry { segment: 0, pass, trial: 0, outcome: Err(failure.clone()) });
+        }
+        let resumed = SeriesResumedState { record, segments: 1, earlier: None };
+        let (ended, slots) = measure_from(&mut machine, &settings, resumed);
+        assert_eq!(ended.unwrap().1, Ended::Complete);
+        slots.0.iter().flatten().filter(|entry| entry.trial == 0).count()
+    };
+    assert_eq!(passes_after(TrialFailure::Damaged), 0);
+    let lost = TrialFailure::CpuLost { cpu: CpuId(1) };
+    assert!(passes_after(lost) >= 8, "the CPU is back");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::driver::Driver;
 use super::visit_plan::{self, candidates, ladder_kernels};
 use super::{Ended, RunError};
 use crate::schedule::{self, CellRound};
-use crate::session::PASS_GAP;
+use crate::session::{PASS_GAP, WIDE_GAP, jittered, spread};
 use coretalk_model::latency::analyse::Survey;
 use coretalk_model::latency::cell::{self, Scratch};
 use coretalk_model::latency::{
@@ -21,8 +21,6 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const LATE_GAP: Picos = Picos::from_ms(30);
 /// At most one cell in so many is "a few".
 pub const FEW: usize = 8;
-/// Distance of passes where the machine is watched for plateaus: autocorrelation 0.1.
-const WATCH_GAP: Picos = Picos::from_ms(250);
 /// A serial map that takes longer than this is measured in parallel, if the gate allows.
 const SERIAL_LIMIT: Picos = Picos::from_ms(15_000);
 /// Share of the budget for the passes; the rest is for second measurements and the ladder.
@@ -73,7 +71,7 @@ pub fn target(driver: &Driver<'_>) -> Target {
         }
         (Counts::Adaptive, Spacing::Watch) => {
             let share = driver.settings.budget.secs() * MAP_SHARE;
-            Target::Fixed((share / WATCH_GAP.secs()).clamp(ANALYSES[1] as f64, 120.0) as u32)
+            Target::Fixed((share / WIDE_GAP.secs()).clamp(ANALYSES[1] as f64, 120.0) as u32)
         }
         // The second analysis; what is then still wide goes on to further ones.
         (Counts::Adaptive, Spacing::Brief) if driver.visit_plan.tiny => Target::Fixed(ANALYSES[1] as u32),
@@ -382,11 +380,9 @@ pub fn rounds(driver: &Driver<'_>, open: &[u32], pass: u32) -> Vec<CellRound> {
     rounds
 }
 
-/// Where a sweep is short the machine rests until the next pass is due, 25 % sooner or later, so that passes do not
-/// fall into step with anything periodic.
+/// Where a sweep is short the machine rests until the next pass is due.
 fn rest(driver: &mut Driver<'_>, began: Picos, pass: u32, gap: Picos) -> Result<(), RunError> {
-    let jitter = 0.75 + 0.5 * driver.key(Purpose::Map, pass).with(7).uniform(0);
-    let due = began + Picos::from_ns(gap.ns() * jitter);
+    let due = began + jittered(gap, driver.key(Purpose::Map, pass));
     let now = driver.run.now();
     if now < due { driver.pause(due - now) } else { Ok(()) }
 }
@@ -394,10 +390,7 @@ fn rest(driver: &mut Driver<'_>, began: Picos, pass: u32, gap: Picos) -> Result<
 /// Distance of the beginnings of two passes, at least.
 pub fn gap(driver: &Driver<'_>, target: Target) -> Picos {
     match (driver.settings.spacing, target) {
-        (Spacing::Watch, Target::Fixed(passes)) => {
-            let share = driver.settings.budget.secs() * MAP_SHARE / f64::from(passes);
-            Picos::from_secs(share).clamp(PASS_GAP, WATCH_GAP)
-        }
+        (Spacing::Watch, Target::Fixed(passes)) => spread(driver.settings.budget.secs() * MAP_SHARE, passes),
         _ => PASS_GAP,
     }
 }

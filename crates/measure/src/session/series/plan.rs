@@ -4,7 +4,7 @@ use super::concurrency::{self, Concurrency};
 use crate::machine::Machine;
 use crate::probes;
 use crate::series::{Concurrent, SeriesProbe, TrialOrder};
-use crate::session::PASS_GAP;
+use crate::session::spread;
 use coretalk_model::Picos;
 use coretalk_model::series::{Gathering, SeriesSettings, TrialSpec};
 use coretalk_model::stats::ANALYSES;
@@ -67,7 +67,7 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
         let pass = |trial: &TrialSpec| span(&trial.probe).max(least_span(trial));
         let sweep: u64 = settings.trials.iter().map(|trial| pass(trial).0).sum();
         let sweep = Picos::from_secs(Picos(sweep).secs() / pace);
-        Picos(sweep.max(PASS_GAP).0 * passes as u64)
+        Picos(sweep.max(gap(settings)).0 * passes as u64)
     };
     let first = sweeps(ANALYSES[0], shares.pace, &|probe| shares.first(probe));
     // Where concurrency turns out to change what is measured, nothing more is made at the same time.
@@ -106,6 +106,13 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
             times
         },
     }
+}
+
+/// Least distance between the beginnings of two sweeps. Where the clock of a core wanders within half a second, eight
+/// passes of a short trial 60 ms apart agree with each other more than with an endless run (docs/evidence.md, "Coverage of
+/// trials").
+pub fn gap(settings: &SeriesSettings) -> Picos {
+    spread(settings.budget.secs(), ANALYSES[1] as u32)
 }
 
 /// How long a pass of a trial takes at least.
