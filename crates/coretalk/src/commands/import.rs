@@ -8,13 +8,13 @@ use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
 use crate::render::terminal;
 use crate::report::heat_map::HeatMap;
+use crate::report::imported::ImportedFile;
 use crate::report::{Style, text};
 use crate::resolve::files;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
 use coretalk_model::formats::{ImportedMatrix, Spread, write_c2c_csv, write_csv, write_markdown};
 use coretalk_model::latency::summary::Reading;
-use coretalk_model::{CpuSet, Topology};
 use std::path::{Path, PathBuf};
 
 /// Reads every file first, so that a bad one is known before anything is written.
@@ -79,8 +79,8 @@ fn screen(file: &Path, imported: &ImportedMatrix, style: &Style) -> String {
     );
     let warning = "Numbers from another tool, not checked by coretalk.";
     let readings = imported.matrix.map(|cell| cell.map(|ns| Reading { ns, doubtful: ns <= 0.0 }));
-    let topology = Topology::flat(cpus.iter().copied().collect::<CpuSet>());
-    let map = Block::drawing(|style| HeatMap::new(&readings, &topology, style).draw(style).0);
+    let of_file = ImportedFile::new(String::new(), vec![imported.clone()]);
+    let map = Block::drawing(|style| HeatMap::new(&readings, of_file.groups(), style).draw(style).0);
     let mut blocks =
         vec![Block::Headline(head), Block::Headline(warning.to_owned()), Block::Gap, map, Block::Gap];
     if let Some(Spread { least, median, most, values }) = imported.spread() {

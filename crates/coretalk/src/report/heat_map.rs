@@ -7,7 +7,7 @@ mod axis;
 mod numbers;
 mod pixels;
 
-pub use axis::{Axis, bar_levels, ordered};
+pub use axis::{Axis, bar_levels, groups, ordered};
 
 use super::ladder::relation_words;
 use super::{By, Style};
@@ -30,11 +30,13 @@ pub struct HeatMap<'a> {
 pub enum MapFormat {
     /// A number for each cell.
     Numbers,
-    /// A pixel, or a glyph, for several rows and columns of the map.
-    Pixels {
-        /// Most rows of the map in a pixel.
+    /// A pixel or a character for several rows and columns of the map.
+    Parts {
+        /// `pixel` or `character`.
+        what: &'static str,
+        /// Most rows of the map in one.
         rows: usize,
-        /// Most columns of the map in a pixel.
+        /// Most columns of the map in one.
         columns: usize,
     },
 }

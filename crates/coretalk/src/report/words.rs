@@ -71,11 +71,10 @@ pub fn legend(
         parts.push("each cell: median over the thread pairs of two cores".to_owned());
         parts.push("diagonal: the threads of one core".to_owned());
     }
-    if let MapFormat::Pixels { rows, columns } = format
+    if let MapFormat::Parts { what, rows, columns } = format
         && rows > 1
     {
-        let what = if rows == columns { "pixel" } else { "character" };
-        parts.push(format!("each {what} is the median of up to {rows} × {columns} cells"));
+        parts.push(format!("each {what} shows the middle one of up to {rows} × {columns} cells"));
         parts.extend(hidden_words(topology, rows, what));
     }
     // A pixel has no room for a mark: doubtful pairs are counted in words below the picture.

@@ -96,7 +96,7 @@ fn grouped(rows: Vec<Vec<CpuId>>, input: &ReportInput<'_>, most: usize) -> (Vec<
     }
     let (all, topology) = (rows.len(), input.arranged());
     let as_reported = topology.levels().into_iter().filter(|level| *level > Level::Core).find_map(|level| {
-        let parts = rows::Axis::new(&rows, topology, all, Some(level), None).parts;
+        let parts: Vec<Vec<CpuId>> = rows::groups(&rows, topology, level).map(<[_]>::concat).collect();
         (2..=MOST_GROUPS).contains(&parts.len()).then_some((parts, level))
     });
     let cpus = count(rows.iter().map(Vec::len).sum::<usize>() as u64, "CPU");
@@ -105,7 +105,7 @@ fn grouped(rows: Vec<Vec<CpuId>>, input: &ReportInput<'_>, most: usize) -> (Vec<
         Some((parts, level)) => (parts, level_words(level, 2).to_owned()),
         None => {
             let each = all.div_ceil(MOST_GROUPS);
-            let parts = rows::Axis::new(&rows, topology, each, None, None).parts;
+            let parts = rows::Axis::new(&rows, topology, [all, each], None).parts;
             (parts, format!("groups of up to {each} neighbours"))
         }
     };

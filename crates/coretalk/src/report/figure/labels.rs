@@ -26,7 +26,7 @@ impl Labels {
             .into_iter()
             .rev()
             .take(MOST_LEVELS)
-            .map(|level| Axis::new(rows, topology, 1, None, Some(level)).runs())
+            .map(|level| Axis::of_rows(rows, topology, Some(level)).runs())
             .collect();
         let apart = (size * 1.15 / cell).ceil().max(1.0) as usize;
         let mut names = Vec::new();

@@ -36,33 +36,51 @@ pub struct Axis {
     pub parts: Vec<Vec<CpuId>>,
     /// For each part, whether a bar stands before it. The first has none.
     pub bars: Vec<bool>,
+    /// Rows of the largest part.
+    pub most: usize,
 }
 
 impl Axis {
-    /// Parts of at most `each` rows that never reach over the end of a group of `keep`, with bars where groups of
-    /// `level` end.
+    /// Parts of at most `most` rows, with bars where groups of `level` end. No part reaches over the end of a group of
+    /// the finest level that has groups of `keep` rows or more, nor over a part of a smaller group.
     pub fn new(
         rows: &[Vec<CpuId>],
         topology: &Topology,
-        each: usize,
-        keep: Option<Level>,
+        [keep, most]: [usize; 2],
         level: Option<Level>,
     ) -> Axis {
-        let mut parts = Vec::new();
-        for run in rows.chunk_by(|a, b| same_group(topology, keep, a, b)) {
-            // Parts of about equal size: 11 rows in parts of at most 4 are 4, 4, 3 and not 4, 4, 3 by accident.
-            let count = run.len().div_ceil(each.max(1));
-            for index in 0..count {
-                let (from, to) = (index * run.len() / count, (index + 1) * run.len() / count);
-                parts.push(run[from..to].concat());
+        let levels = aligned_levels(rows, topology);
+        let kept = levels.iter().position(|&level| largest(rows, topology, level) >= keep);
+        let kept = kept.unwrap_or(levels.len());
+        let unit = kept.checked_sub(1).map(|finer| levels[finer]);
+        let (mut parts, mut widest) = (Vec::new(), 0);
+        for run in rows.chunk_by(|a, b| same_group(topology, levels.get(kept).copied(), a, b)) {
+            // Parts of about equal size: 9 rows in parts of at most 4 are 3, 3, 3 and not 4, 4, 1.
+            let limit = run.len().div_ceil(run.len().div_ceil(most.max(1)));
+            let mut from = 0;
+            let mut to = 0;
+            for whole in run.chunk_by(|a, b| unit.is_some() && same_group(topology, unit, a, b)) {
+                if to > from && to + whole.len() - from > limit {
+                    parts.push(run[from..to].concat());
+                    widest = widest.max(to - from);
+                    from = to;
+                }
+                to += whole.len();
             }
+            parts.push(run[from..].concat());
+            widest = widest.max(to - from);
         }
         let bars = (0..parts.len())
             .map(|index| {
                 level.is_some() && index > 0 && !same_group(topology, level, &parts[index - 1], &parts[index])
             })
             .collect();
-        Axis { parts, bars }
+        Axis { parts, bars, most: widest }
+    }
+
+    /// A part for each row.
+    pub fn of_rows(rows: &[Vec<CpuId>], topology: &Topology, level: Option<Level>) -> Axis {
+        Axis::new(rows, topology, [1, 1], level)
     }
 
     /// How many bars there are.
@@ -79,25 +97,86 @@ impl Axis {
     }
 }
 
-/// Levels whose ends can carry bars, finest first, then no bars at all: each splits the rows, and leaves two rows to
-/// a group on average.
+/// Levels whose ends can carry bars, finest first, then no bars at all.
 pub fn bar_levels(rows: &[Vec<CpuId>], topology: &Topology) -> Vec<Option<Level>> {
-    let mut levels = Vec::new();
+    let levels = aligned_levels(rows, topology).into_iter().filter(|&level| level != Level::Core);
+    levels.map(Some).chain([None]).collect()
+}
+
+/// Levels that parts can be aligned to, finest first: each splits the rows, and leaves two rows to a group on average.
+fn aligned_levels(rows: &[Vec<CpuId>], topology: &Topology) -> Vec<Level> {
     let mut seen = Vec::new();
-    for level in topology.levels().into_iter().filter(|&level| level != Level::Core) {
-        let axis = Axis::new(rows, topology, 1, None, Some(level));
-        let bars = axis.bar_count();
-        if bars > 0 && 2 * (bars + 1) <= rows.len() && !seen.contains(&axis.bars) {
-            seen.push(axis.bars);
-            levels.push(Some(level));
-        }
-    }
-    levels.push(None);
-    levels
+    let is_new = |&level: &Level| {
+        let groups: Vec<usize> = groups(rows, topology, level).map(<[_]>::len).collect();
+        let is_new = groups.len() > 1 && 2 * groups.len() <= rows.len() && !seen.contains(&groups);
+        seen.push(groups);
+        is_new
+    };
+    topology.levels().into_iter().filter(is_new).collect()
+}
+
+/// The rows of each group of a level, as they stand beside each other.
+pub fn groups<'r>(
+    rows: &'r [Vec<CpuId>],
+    topology: &Topology,
+    level: Level,
+) -> impl Iterator<Item = &'r [Vec<CpuId>]> {
+    rows.chunk_by(move |a, b| same_group(topology, Some(level), a, b))
+}
+
+/// Rows of the largest group of a level.
+pub(super) fn largest(rows: &[Vec<CpuId>], topology: &Topology, level: Level) -> usize {
+    groups(rows, topology, level).map(<[_]>::len).max().unwrap_or(0)
 }
 
 fn same_group(topology: &Topology, level: Option<Level>, a: &[CpuId], b: &[CpuId]) -> bool {
     let Some(level) = level else { return true };
     let group = |part: &[CpuId]| topology.domain_of(*part.first()?, level)?.cpus.first();
     group(a) == group(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::topology::Domain;
+    use std::collections::BTreeSet;
+
+    /// 64 CPUs in groups of 8, and of 32.
+    fn topology() -> Topology {
+        let groups = |level, size: u32| {
+            (0..64 / size).map(move |group| {
+                let cpus = (group * size..(group + 1) * size).map(CpuId).collect();
+                Domain { level, cpus, os_id: None }
+            })
+        };
+        let domains = groups(Level::L3, 8).chain(groups(Level::Package, 32)).collect();
+        Topology::new((0..64).map(CpuId).collect(), domains, Default::default())
+    }
+
+    #[test]
+    fn no_part_holds_a_part_of_a_group_and_a_part_of_another() {
+        let rows: Vec<Vec<CpuId>> = (0..64).map(|cpu| vec![CpuId(cpu)]).collect();
+        let groups_of =
+            |part: &Vec<CpuId>, size: u32| -> BTreeSet<u32> { part.iter().map(|cpu| cpu.0 / size).collect() };
+        for most in 1..=64_usize {
+            for keep in [most, most.div_ceil(2)] {
+                let axis = Axis::new(&rows, &topology(), [keep, most], None);
+                assert_eq!(axis.parts.concat(), rows.concat());
+                assert_eq!(axis.most, axis.parts.iter().map(Vec::len).max().unwrap());
+                assert!(axis.most <= most);
+                for part in &axis.parts {
+                    let [l3, packages] = [8, 32].map(|size| groups_of(part, size).len());
+                    assert!(l3 == 1 || part.len() == 8 * l3, "{keep} to {most}: {part:?}");
+                    assert!(packages == 1 || keep > 32, "{keep} to {most}: {part:?}");
+                    assert!(l3 == 1 || keep > 8, "{keep} to {most}: {part:?}");
+                }
+            }
+        }
+        let sizes = |keep, most| -> Vec<usize> {
+            Axis::new(&rows, &topology(), [keep, most], None).parts.iter().map(Vec::len).collect()
+        };
+        assert_eq!(sizes(3, 3)[..6], [3, 3, 2, 3, 3, 2]);
+        assert_eq!((sizes(3, 6), sizes(11, 11)), (vec![4; 16], vec![8; 8]));
+        assert_eq!(sizes(20, 20), [16; 4]);
+    }
 }

@@ -27,7 +27,7 @@ pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> Option<Vec<String>> {
     // The place of the mark keeps cells apart; a blank more reads better where there is room.
     let narrow = values.max(heads + 1);
     let (axis, cell_width) = bar_levels(&map.rows, map.topology).into_iter().find_map(|level| {
-        let axis = Axis::new(&map.rows, map.topology, 1, None, level);
+        let axis = Axis::of_rows(&map.rows, map.topology, level);
         let needed = |cell_width: usize| {
             let own = if cells.has_own() { own_width(map, cell_width) } else { 0 };
             gutter + axis.parts.len() * cell_width + 2 * axis.bar_count() + own

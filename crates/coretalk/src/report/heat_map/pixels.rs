@@ -1,6 +1,6 @@
 //! The map as pixels of half a character's height, or as glyphs that grow denser.
 
-use super::axis::{Axis, bar_levels};
+use super::axis::{Axis, bar_levels, largest};
 use super::{HeatMap, MapFormat, Style};
 use crate::report::ColorDepth;
 use crate::report::palette::{self, Scale, Steps};
@@ -14,35 +14,38 @@ const MOST_BARS: usize = 8;
 /// The lines, and how much of the map shares a pixel.
 pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> (Vec<String>, MapFormat) {
     let gutter = map.rows.iter().flatten().map(|cpu| cpu.to_string().len()).max().unwrap_or(1).max(3) + 2;
-    let (axis, each) = fitting(map, style.width.saturating_sub(gutter).max(4));
+    let (axis, each, level) = fitting(map, style.width.saturating_sub(gutter).max(4));
     match style.depth {
         ColorDepth::None => {
-            let rows = if axis.parts.len() > 1 { 2 * each } else { each };
-            (shaded(map, style, &axis, gutter), MapFormat::Pixels { rows, columns: each })
+            // One glyph is as high as two pixels, so that the picture stays about square.
+            let rows = Axis::new(&map.rows, map.topology, [each, 2 * each], level);
+            let format = MapFormat::Parts { what: "character", rows: rows.most, columns: axis.most };
+            (shaded(map, style, &rows, &axis, gutter), format)
         }
-        _ => (half_blocks(map, style, &axis, gutter), MapFormat::Pixels { rows: each, columns: each }),
+        _ => {
+            let format = MapFormat::Parts { what: "pixel", rows: axis.most, columns: axis.most };
+            (half_blocks(map, style, &axis, gutter), format)
+        }
     }
 }
 
 /// The finest axis that fits: as few rows in a pixel as the width allows, with bars of the finest level that still
-/// leaves room. A pixel never reaches over the end of a group that is larger than itself.
-fn fitting(map: &HeatMap<'_>, width: usize) -> (Axis, usize) {
+/// leaves room; and how many rows it was made for, and the level of its bars.
+fn fitting(map: &HeatMap<'_>, width: usize) -> (Axis, usize, Option<Level>) {
     let levels = bar_levels(&map.rows, map.topology);
-    for each in 1..=map.rows.len() {
-        let keep = levels.iter().copied().flatten().find(|&level| largest(map, level) >= each);
-        for &level in levels.iter().filter(|&&level| level.is_none() || level >= keep) {
-            let axis = Axis::new(&map.rows, map.topology, each, keep, level);
+    for each in 1..map.rows.len() {
+        // Smaller groups stand several in a pixel.
+        let is_hidden =
+            |level: &Option<Level>| level.is_some_and(|level| largest(&map.rows, map.topology, level) < each);
+        for &level in levels.iter().skip_while(|level| is_hidden(level)) {
+            let axis = Axis::new(&map.rows, map.topology, [each, each], level);
             if axis.parts.len() + axis.bar_count() <= width && axis.bar_count() <= MOST_BARS {
-                return (axis, each);
+                return (axis, each, level);
             }
         }
     }
-    (Axis::new(&map.rows, map.topology, map.rows.len(), None, None), map.rows.len())
-}
-
-fn largest(map: &HeatMap<'_>, level: Level) -> usize {
-    let rows = Axis::new(&map.rows, map.topology, 1, None, Some(level));
-    rows.runs().iter().map(ExactSizeIterator::len).max().unwrap_or(0)
+    let all = map.rows.len();
+    (Axis::new(&map.rows, map.topology, [all, all], None), all, None)
 }
 
 fn half_blocks(map: &HeatMap<'_>, style: &Style, axis: &Axis, gutter: usize) -> Vec<String> {
@@ -50,7 +53,7 @@ fn half_blocks(map: &HeatMap<'_>, style: &Style, axis: &Axis, gutter: usize) -> 
     let Some(tones) = Tones::of(&cells, style.depth) else {
         return vec![format!("{}nothing measured yet", " ".repeat(gutter))];
     };
-    let position = |cell: TableCell| cell.median_ns.map(|ns| tones.position(ns));
+    let position = |cell: TableCell| cell.middle_ns.map(|ns| tones.position(ns));
     let mut lines = vec![heading(axis, gutter)];
     for run in axis.runs() {
         if run.start > 0 {
@@ -84,7 +87,7 @@ enum Tones {
 
 impl Tones {
     fn of(cells: &Table, depth: ColorDepth) -> Option<Tones> {
-        let values = cells.iter().filter_map(|cell| cell.median_ns);
+        let values = cells.iter().filter_map(|cell| cell.middle_ns);
         match depth {
             ColorDepth::None | ColorDepth::Ansi16 => Steps::over(values).map(Tones::Few),
             ColorDepth::Ansi256 | ColorDepth::TrueColor => Scale::over(values).map(Tones::Even),
@@ -127,37 +130,27 @@ fn even_legend(scale: Scale, unit: &str, style: &Style, gutter: usize) -> String
     format!("{}{low} {bar} {high} {unit}, logarithmic", " ".repeat(gutter))
 }
 
-/// One glyph for two rows of pixels, so that the picture stays about square.
-fn shaded(map: &HeatMap<'_>, style: &Style, axis: &Axis, gutter: usize) -> Vec<String> {
-    let rows: Vec<Vec<CpuId>> = axis
-        .runs()
-        .into_iter()
-        .flat_map(|run| axis.parts[run].chunks(2).map(<[Vec<CpuId>]>::concat).collect::<Vec<_>>())
-        .collect();
-    let cells = table(map.readings, &rows, &axis.parts);
+fn shaded(map: &HeatMap<'_>, style: &Style, rows: &Axis, axis: &Axis, gutter: usize) -> Vec<String> {
+    let cells = table(map.readings, &rows.parts, &axis.parts);
     let Some(tones) = Tones::of(&cells, style.depth) else {
         return vec![format!("{}nothing measured yet", " ".repeat(gutter))];
     };
     let mut lines = vec![heading(axis, gutter)];
-    let mut row = 0;
-    for run in axis.runs() {
-        if run.start > 0 {
+    for (row, part) in rows.parts.iter().enumerate() {
+        if rows.bars[row] {
             lines.push(bar(axis, gutter));
         }
-        for _ in 0..run.len().div_ceil(2) {
-            let mut line = label(&rows[row], gutter);
-            for column in 0..axis.parts.len() {
-                line.push_str(if axis.bars[column] { "│" } else { "" });
-                let cell = cells.get(row, column);
-                line.push(match cell.median_ns {
-                    Some(ns) => palette::shade(tones.position(ns)),
-                    None if cell.pairs > 0 => '·',
-                    None => ' ',
-                });
-            }
-            lines.push(line.trim_end().to_owned());
-            row += 1;
+        let mut line = label(part, gutter);
+        for column in 0..axis.parts.len() {
+            line.push_str(if axis.bars[column] { "│" } else { "" });
+            let cell = cells.get(row, column);
+            line.push(match cell.middle_ns {
+                Some(ns) => palette::shade(tones.position(ns)),
+                None if cell.pairs > 0 => '·',
+                None => ' ',
+            });
         }
+        lines.push(line.trim_end().to_owned());
     }
     lines.extend(tones.legend(map.unit, style, gutter));
     lines
@@ -194,4 +187,41 @@ fn bar(axis: &Axis, gutter: usize) -> String {
         bar.push('─');
     }
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::latency::summary::Reading;
+    use coretalk_model::topology::Domain;
+    use coretalk_model::{Matrix, Topology};
+
+    /// Groups of 8 CPUs, in which a pair takes 20 to 21 ns, and between which it takes 100 to 101 ns.
+    #[test]
+    fn a_map_of_glyphs_shows_values_of_pairs_at_every_width() {
+        let ns = |row: usize, column: usize| {
+            let level = if row / 8 == column / 8 { 20.0 } else { 100.0 };
+            level + (row * 7 + column * 7) as f64 % 10.0 / 10.0
+        };
+        let cpus: Vec<CpuId> = (0..96).map(CpuId).collect();
+        let reading = |row, column| Some(Reading { ns: ns(row, column), doubtful: false });
+        let readings = Matrix::symmetric(cpus.clone(), reading);
+        let group =
+            |of: &[CpuId]| Domain { level: Level::L3, cpus: of.iter().copied().collect(), os_id: None };
+        let domains = cpus.chunks(8).map(group).collect();
+        let topology = Topology::new(cpus.iter().copied().collect(), domains, Default::default());
+        for width in 24..120 {
+            let style = Style { width, depth: ColorDepth::None, ..Style::default() };
+            let (lines, format) = HeatMap::new(&readings, &topology, &style).draw(&style);
+            let text = lines.join(" ");
+            let (_, legend) = text.rsplit_once("ns:").unwrap_or_else(|| panic!("{width}: {format:?}"));
+            let numbers = legend.split([' ', '–']).filter_map(|word| word.parse::<f64>().ok());
+            for number in numbers {
+                assert!([20.0, 21.0, 100.0, 101.0].contains(&number), "{width}: {legend}");
+            }
+            let MapFormat::Parts { rows, columns, .. } = format else { panic!("{width}: {format:?}") };
+            // What is inside a group has a glyph of its own while a character holds no more than one.
+            assert_eq!(legend.contains("20"), rows.max(columns) <= 8, "{width}: {format:?} {legend}");
+        }
+    }
 }

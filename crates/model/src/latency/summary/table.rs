@@ -36,6 +36,9 @@ pub struct Table {
 pub struct TableCell {
     /// Median over the measured pairs in the unit of the readings; `None` where none was measured.
     pub median_ns: Option<f64>,
+    /// That of the pair in the middle, of two the lower: where the pairs belong to two levels, their median may be a
+    /// value of neither. `None` where none was measured.
+    pub middle_ns: Option<f64>,
     /// Pairs of two different CPUs; of a lone CPU that meets itself 1 where that was measured, else none.
     pub pairs: u32,
     /// Pairs that were not measured.
@@ -134,6 +137,8 @@ fn cell(
         }
     }
     cell.median_ns = median_in_place(values);
+    let middle = values.len().saturating_sub(1) / 2;
+    cell.middle_ns = cell.median_ns.map(|_| *values.select_nth_unstable_by(middle, f64::total_cmp).1);
     let cpus = own.len() as u32;
     cell.own = median_in_place(&mut own).map(|median_ns| OwnCell { median_ns, cpus, doubtful: own_doubtful });
     cell
@@ -166,8 +171,11 @@ mod tests {
         let table = table(&square(), &cores, &cores);
         let across = table.get(0, 1);
         assert_eq!((across.pairs, across.median_ns, across.doubtful), (4, Some(25.5), 2)); // 20 21 30 31
+        assert_eq!(across.middle_ns, Some(21.0));
         assert_eq!(table.get(1, 0), across);
-        assert_eq!(table.get(0, 0), TableCell { median_ns: Some(10.0), pairs: 1, ..TableCell::default() });
+        let alone =
+            TableCell { median_ns: Some(10.0), middle_ns: Some(10.0), pairs: 1, ..TableCell::default() };
+        assert_eq!(table.get(0, 0), alone);
         assert_eq!(table.get(1, 1), TableCell { pairs: 1, missing: 1, ..TableCell::default() });
     }
 
@@ -197,7 +205,14 @@ mod tests {
         let cores = [vec![CpuId(0), CpuId(4)], vec![CpuId(1), CpuId(5)]];
         let table = table(&directed, &cores, &cores);
         let own = |doubtful| Some(OwnCell { median_ns: 449.0, cpus: 2, doubtful });
-        let threads = TableCell { median_ns: Some(249.0), pairs: 2, missing: 0, doubtful: 0, own: own(2) };
+        let threads = TableCell {
+            median_ns: Some(249.0),
+            middle_ns: Some(249.0),
+            pairs: 2,
+            missing: 0,
+            doubtful: 0,
+            own: own(2),
+        };
         assert_eq!(table.get(0, 0), threads);
         assert_eq!(table.get(1, 1), TableCell { own: own(0), ..threads });
         assert_eq!((table.get(0, 1).median_ns, table.get(0, 1).own), (Some(90.0), None));
