@@ -23,7 +23,7 @@ mod stopping;
 
 pub use correlation::{Correlation, Pool};
 pub use drift::{Pass, drift_interval};
-pub use estimate::Estimate;
+pub use estimate::{Estimate, WIDEST_STATED};
 pub(crate) use interval::student;
 pub use interval::{block_medians, fixed_interval, mean_interval, passes_interval};
 pub use lines::{LineScratch, LineSummary, summarize_lines};

@@ -14,6 +14,7 @@ use crate::RunReport;
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::latency::summary::{ClassPair, Overall};
 use coretalk_model::latency::{Counts, LatencyMap, LatencySettings, Regime};
+use coretalk_model::stats::WIDEST_STATED;
 use coretalk_model::{CpuSet, Finding, Hint, Level, Protocol, Relation, Topology, Verdict};
 
 /// The finding that a machine is simulated.
@@ -104,13 +105,16 @@ pub fn legend(
     parts
 }
 
-/// `, 3 of 6 up to ±4.1 %`: how many intervals reach further than asked for, and the furthest; empty where none does.
+/// `, 3 of 6 up to ±4.1 %, 1 too wide to state`: how many intervals reach further than asked for, and the furthest that
+/// says something; empty where none does.
 pub fn wider(wide: &[f64], of: u64) -> String {
-    let furthest = wide.iter().copied().fold(0.0, f64::max);
-    match wide.len() {
-        0 => String::new(),
-        some => format!(", {} of {} up to ±{}", grouped(some as i64), grouped(of as i64), percent(furthest)),
-    }
+    let (stated, rest): (Vec<f64>, Vec<f64>) = wide.iter().partition(|reach| **reach < WIDEST_STATED);
+    let furthest = stated.iter().copied().reduce(f64::max);
+    let [some, rest] = [stated.len(), rest.len()].map(|number| grouped(number as i64));
+    let stated =
+        furthest.map(|furthest| format!(", {some} of {} up to ±{}", grouped(of as i64), percent(furthest)));
+    let rest = (rest != "0").then(|| format!(", {rest} too wide to state"));
+    [stated, rest].into_iter().flatten().collect()
 }
 
 /// The reported levels whose groups are so small that no pixel shows what is inside one.
@@ -262,4 +266,17 @@ pub fn regime(regime: &Regime, margin: f64, topology: &Topology) -> Option<Block
         })
         .collect();
     (!parts.is_empty()).then(|| Block::Fact("parallel", parts.join(" · ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wider;
+
+    #[test]
+    fn a_legend_states_no_width_that_a_table_does_not() {
+        assert_eq!(wider(&[], 6), "");
+        assert_eq!(wider(&[0.03, 0.041], 6), ", 2 of 6 up to ±4.1 %");
+        assert_eq!(wider(&[0.03, 13.11, 4.8], 50), ", 2 of 50 up to ±480 %, 1 too wide to state");
+        assert_eq!(wider(&[13.11], 50), ", 1 too wide to state");
+    }
 }

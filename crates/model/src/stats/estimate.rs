@@ -18,8 +18,8 @@ pub struct Estimate {
     pub effective_n: f64,
 }
 
-/// Half widths from here on are no numbers.
-const WIDEST_STATED: f64 = 9.995;
+/// Reaches from here on, as a share of the number, are no numbers: they only say that nothing is known.
+pub const WIDEST_STATED: f64 = 9.995;
 
 impl Estimate {
     /// Half the width of the interval, in the unit of the point: how wide intervals are that a method makes. What a number
