@@ -7,7 +7,7 @@ mod sweep;
 
 pub use batches::{BatchCurve, BatchStep, batch_curves};
 pub use sides::{SideGrid, side_grids};
-pub use summary::{Balance, Best, RelationRate, ShapeRates, Verification, best, rates, verification};
+pub use summary::{Balance, RelationRate, ShapeRates, Verification, rates, verification};
 pub use sweep::{Kept, Knee, Step, Sweep, sweeps};
 
 use crate::series::{SeriesResult, TrialResult};

@@ -8,7 +8,7 @@ use super::trial_words::{half_width, placement_words};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit};
-use coretalk_model::series::{Ranking, Subject, Unranked, Value, Verdict, ranking};
+use coretalk_model::series::{Ranking, Subject, Unranked, Value, Verdict, ranking, rankings};
 
 /// Names that stand in a list of those that are alike; more are counted.
 const MOST_ALIKE: usize = 3;
@@ -17,6 +17,24 @@ const MOST_ALIKE: usize = 3;
 pub(super) fn of_probe<'a>(report: &RunReport, series: &'a SeriesReport, probe: &str) -> Option<Ranking<'a>> {
     let declared = probes::series_by_id(probe)?.parameters();
     ranking(&series.settings, &series.result, probe, declared, &report.topology)
+}
+
+/// The rankings of a probe under every condition.
+pub(super) fn under_every_condition<'a>(
+    report: &RunReport,
+    series: &'a SeriesReport,
+    probe: &str,
+) -> Vec<Ranking<'a>> {
+    let declared = probes::series_by_id(probe).map_or(&[][..], |probe| probe.parameters());
+    rankings(&series.settings, &series.result, probe, declared, &report.topology)
+}
+
+/// ` (alike: ttas, mcs)`; empty for none.
+pub(super) fn alike(ranking: &Ranking<'_>, like: &[usize]) -> String {
+    match names(&like.iter().map(|&index| plain(&ranking.subjects[index].name)).collect::<Vec<_>>()) {
+        names if names.is_empty() => names,
+        names => format!(" (alike: {names})"),
+    }
 }
 
 /// Under what the subjects are compared: `capacity 1000, same L3`; empty where all trials of the probe share it.
@@ -76,10 +94,7 @@ pub(super) fn sentence(report: &RunReport, series: &SeriesReport, probe: &str) -
     let Ranking { quantity, subjects, verdict, .. } = &ranking;
     let number = |index: usize| number(quantity, &subjects[index]);
     let name = |index: usize| plain(&subjects[index].name);
-    let alike = |like: &[usize]| match names(&like.iter().map(|&index| name(index)).collect::<Vec<_>>()) {
-        names if names.is_empty() => names,
-        names => format!(" (alike: {names})"),
-    };
+    let alike = |like: &[usize]| alike(&ranking, like);
     let [best, last] = ends(quantity);
     let found = match verdict {
         Verdict::CannotTell(_) if subjects.is_empty() && ranking.unranked.is_empty() => return None,
@@ -109,10 +124,13 @@ pub(super) fn sentence(report: &RunReport, series: &SeriesReport, probe: &str) -
         none if none.is_empty() => none,
         words => format!(" ({words})"),
     };
-    Some(format!("{}{condition}: {found}{}", subject(quantity), not_ranked(&ranking)))
+    let parts = [found, not_ranked(&ranking)];
+    let found =
+        parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+    Some(format!("{}{condition}: {found}", subject(quantity)))
 }
 
-/// `; not ranked: per-thread (a bound), racy (a wrong answer)`.
+/// `not ranked: per-thread (a bound), racy (a wrong answer)`.
 pub(super) fn not_ranked(ranking: &Ranking<'_>) -> String {
     let mut reasons: Vec<(Unranked, Vec<String>)> = Vec::new();
     for (name, reason) in &ranking.unranked {
@@ -134,7 +152,7 @@ pub(super) fn not_ranked(ranking: &Ranking<'_>) -> String {
         format!("{} ({why})", names(of)).trim_start().to_owned()
     });
     let words: Vec<String> = words.collect();
-    if words.is_empty() { String::new() } else { format!("; not ranked: {}", words.join(", ")) }
+    if words.is_empty() { String::new() } else { format!("not ranked: {}", words.join(", ")) }
 }
 
 /// `ttas, mcs, tas, 2 others`.

@@ -5,6 +5,7 @@ mod maps;
 pub mod sides;
 pub mod sweep;
 
+use super::best;
 use super::ladder::relation_words;
 use super::text::{count, grouped, ns, percent, plain};
 use super::words;
@@ -13,11 +14,12 @@ use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes::queue::REPRESENTATIVES;
 use coretalk_model::latency::Regime;
 use coretalk_model::queue::{
-    Balance, QueueCell, QueueMatrix, ShapeRates, SwitchRate, best, both, matrices, rates, switch_rate,
+    Balance, QueueCell, QueueMatrix, ShapeRates, SwitchRate, both, matrices, names, rates, switch_rate,
     verification,
 };
-use coretalk_model::series::concurrency_margin;
+use coretalk_model::series::{Verdict, concurrency_margin};
 use coretalk_model::{Flag, Relation};
+use std::collections::BTreeMap;
 
 /// Everything about the matrices of a run; nothing where it has none.
 pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec<Block<'a>> {
@@ -131,7 +133,7 @@ fn conclusions(
     }
     sentences.extend(switch_rate(matrices).iter().map(switches));
     sentences.extend(shapes.iter().flat_map(|shape| balances(report, shape)));
-    sentences.extend(winners(report, shapes));
+    sentences.extend(winners(report, series));
     sentences.extend(left_out(shapes));
     let every = series.settings.cpus.len().pow(2);
     let sampled = matrices.iter().any(|matrix| matrix.cells.len() < every)
@@ -358,51 +360,50 @@ fn left_out(shapes: &[ShapeRates<'_>]) -> Option<String> {
     })
 }
 
-/// The queue that passes most, for each relation and payload.
-fn winners(report: &RunReport, shapes: &[ShapeRates<'_>]) -> Vec<String> {
-    let all = best(shapes);
-    let mut payloads: Vec<&str> = shapes.iter().map(|shape| shape.payload).collect();
-    payloads.dedup();
-    payloads.sort_unstable();
-    payloads.dedup();
-    let several = shapes.iter().filter(|shape| shape.payload == payloads[0]).count() > 1;
-    let mut sentences = Vec::new();
-    if !several {
-        return sentences;
+/// The queue that passes most, for each payload and relation.
+fn winners(report: &RunReport, series: &SeriesReport) -> Vec<String> {
+    // By payload and relation: who wins, and at which capacities.
+    let mut found: Vec<([String; 2], Winners)> = Vec::new();
+    for ranking in best::under_every_condition(report, series, names::PROBE) {
+        let Some(first) = ranking.subjects.first().filter(|_| ranking.quantity.id == names::RATE) else {
+            continue;
+        };
+        let (spec, name) = (&first.trial.spec, |index: usize| plain(&ranking.subjects[index].name));
+        let (&[from, to], Some(payload), Some(capacity)) =
+            (&spec.placement[..], spec.parameters.text("payload"), spec.parameters.number("capacity"))
+        else {
+            continue;
+        };
+        let winner = match &ranking.verdict {
+            Verdict::Single => continue,
+            Verdict::Alike => "all alike".to_owned(),
+            Verdict::CannotTell(_) => "cannot tell".to_owned(),
+            Verdict::Ordered { like_best, .. } => name(0) + &best::alike(&ranking, like_best),
+        };
+        let mark = if first.may_be_wrong { "!" } else { "" };
+        let place = [plain(payload), relation_words(report.topology.relation(from, to), &report.topology)];
+        value_of(value_of(&mut found, place), winner).insert(capacity as i64, mark);
     }
-    for relation in Relation::ALL {
-        for payload in &payloads {
-            let mine: Vec<_> =
-                all.iter().filter(|best| best.relation == relation && best.payload == *payload).collect();
-            let mut queues: Vec<&str> = mine.iter().map(|best| best.queue).collect();
-            queues.sort_unstable();
-            queues.dedup();
-            let parts: Vec<String> = queues
-                .iter()
-                .map(|queue| {
-                    let at: Vec<String> = mine
-                        .iter()
-                        .filter(|best| best.queue == *queue)
-                        .map(|best| {
-                            let mark = if best.clear { "" } else { " (not clearly)" };
-                            format!("{}{mark}", grouped(best.capacity as i64))
-                        })
-                        .collect();
-                    format!("{} at {}", plain(queue), at.join(", "))
-                })
-                .collect();
-            if parts.is_empty() {
-                continue;
-            }
-            sentences.push(format!(
-                "Fastest for {}, {}: {}.",
-                plain(payload),
-                relation_words(relation, &report.topology),
-                parts.join("; ")
-            ));
-        }
+    let sentence = |([payload, relation], winners): ([String; 2], Winners)| {
+        let at = |(capacity, mark): (&i64, &&str)| format!("{}{mark}", grouped(*capacity));
+        let all =
+            |at_capacities: BTreeMap<i64, &str>| at_capacities.iter().map(at).collect::<Vec<_>>().join(", ");
+        let winners = winners.into_iter().map(|(winner, at)| format!("{winner} at {}", all(at)));
+        format!("Fastest for {payload}, {relation}: {}.", winners.collect::<Vec<_>>().join("; "))
+    };
+    found.into_iter().map(sentence).collect()
+}
+
+/// Who passes most, and at which capacities, with a mark where the value may be wrong.
+type Winners = Vec<(String, BTreeMap<i64, &'static str>)>;
+
+/// The value of a key, which is added where it is new.
+fn value_of<K: PartialEq, V: Default>(all: &mut Vec<(K, V)>, key: K) -> &mut V {
+    let known = all.iter().position(|(known, _)| *known == key).unwrap_or(all.len());
+    if known == all.len() {
+        all.push((key, V::default()));
     }
-    sentences
+    &mut all[known].1
 }
 
 #[cfg(test)]

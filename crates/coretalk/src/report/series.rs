@@ -65,26 +65,31 @@ pub(super) fn answer(report: &RunReport, series: &SeriesReport) -> Option<String
     if series.settings.gathering().is_some() {
         return None;
     }
-    match probe.as_str() {
+    // Of several pairs each says it below the table.
+    if let [one] = &found(report, series, probe)[..] { Some(one.clone()) } else { None }
+}
+
+/// What one probe found, in one sentence, or in one for each pair.
+pub(super) fn found(report: &RunReport, series: &SeriesReport, probe: &str) -> Vec<String> {
+    let trials: Vec<&TrialResult> =
+        series.result.trials.iter().filter(|trial| trial.spec.probe == probe).collect();
+    match probe {
         coretalk_model::jitter::names::PROBE => {
-            let trials: Vec<&TrialResult> = series.result.trials.iter().collect();
-            jitter::sentence(&trials).map(|said| capitalized(&said))
+            jitter::sentence(&trials).iter().map(|said| capitalized(said)).collect()
         }
         coretalk_measure::probes::sharing::names::PROBE => {
-            let trials: Vec<&TrialResult> = series.result.trials.iter().collect();
-            let said = padding::sentences(&report.topology, &trials);
-            // Of several pairs each says it below the table.
-            if let [one] = &said[..] { Some(capitalized(one)) } else { None }
+            padding::sentences(&report.topology, &trials).iter().map(|said| capitalized(said)).collect()
         }
         probe => {
             let curves = batch_curves(&series.result);
-            match curves.iter().any(|curve| curve.steps.len() > 1) {
+            let said = match curves.iter().any(|curve| curve.steps.len() > 1) {
                 // Batches of different sizes are no different queues, of which one is the slowest.
                 true => queue::batches::answer(report, &curves),
                 false => {
                     queue::sweep::answer(report, series).or_else(|| best::sentence(report, series, probe))
                 }
-            }
+            };
+            said.into_iter().collect()
         }
     }
 }

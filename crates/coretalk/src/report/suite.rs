@@ -1,4 +1,4 @@
-//! A run of everything: a short table for each probe, and its extremes in words.
+//! A run of everything: a short table for each probe, and what it found in one sentence.
 
 use super::ladder::relation_words;
 use super::text::{chosen_time, count, ns, percent, plain};
@@ -10,10 +10,9 @@ use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesProbe;
 use coretalk_model::quantity::{Aggregate, Unit};
-use coretalk_model::series::{self, TrialResult, Value, side_by_side};
+use coretalk_model::series::{self, TrialResult, Value};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Flags};
-use std::borrow::Cow;
 
 /// From this half width on a third digit tells nothing.
 const TWO_DIGITS: f64 = 0.05;
@@ -37,6 +36,7 @@ pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'st
             blocks.extend(jitter::in_short(&trials));
             continue;
         }
+        blocks.extend(super::series::found(report, series, name).into_iter().map(Block::Headline));
         blocks.extend(of_probe(report, series, &trials, probe, &common));
         blocks.extend(plateaus::blocks(series, &trials));
         // A queue says it in its own words.
@@ -184,13 +184,6 @@ fn of_probe(
         let more = count((rows.len() - MOST_ROWS) as u64, "more row");
         blocks.push(Block::Prose(format!("{more} in the data")));
     }
-    // Only what stands alike in one column can be said to be more or less.
-    let told = |placement: &&String| rows.iter().filter_map(|row| displayed(row, placement)).count();
-    if let Some(placement) = placements.iter().max_by_key(told) {
-        let column = rows.iter().filter_map(|row| displayed(row, placement));
-        let extremes = extremes(placement, column.filter(|displayed| displayed.unit == Unit::Ns));
-        blocks.extend(extremes.into_iter().map(Block::Prose));
-    }
     blocks
 }
 
@@ -226,41 +219,6 @@ fn quantity(probe: &dyn SeriesProbe, name: &str) -> String {
         Aggregate::Events => format!("{words}, median"),
         _ => words,
     }
-}
-
-/// The least and the most of rows that are the same thing under the same numbers, and which are no worse than the least.
-fn extremes<'a>(placement: &str, column: impl Iterator<Item = DisplayedValue<'a>>) -> Vec<String> {
-    let mut alike: Vec<(&str, String, Vec<DisplayedValue<'a>>)> = Vec::new();
-    for displayed in column.filter(|displayed| !of_slices(displayed.trial)) {
-        let numbers = numbers(displayed.trial);
-        match alike.iter_mut().find(|(name, of, _)| *name == displayed.name && *of == numbers) {
-            Some((.., rows)) => rows.push(displayed),
-            None => alike.push((displayed.name, numbers, vec![displayed])),
-        }
-    }
-    let sentence = |(_, numbers, mut rows): (&str, String, Vec<DisplayedValue<'a>>)| {
-        // More and less are told of one state of the machine.
-        let trials: Vec<&TrialResult> = rows.iter().map(|displayed| displayed.trial).collect();
-        let mut beside = side_by_side(&trials).into_iter();
-        rows.retain(|_| matches!(beside.next(), Some(Some(Cow::Borrowed(_)))));
-        rows.sort_by(|a, b| a.value.total_cmp(&b.value));
-        let [first, .., last] = rows.as_slice() else { return None };
-        let of = if numbers.is_empty() { String::new() } else { format!(", {numbers}") };
-        let one =
-            |displayed: &DisplayedValue<'_>| format!("{}, {}", displayed.words(), names(displayed.trial));
-        // The clock, or the scatter of passes, does not tell these from the first.
-        let alike = |other: &DisplayedValue<'_>| {
-            other.estimate.zip(first.estimate).is_some_and(|(other, first)| other.overlaps(first))
-        };
-        if alike(last) {
-            return Some(format!("{placement}{of}: all alike within their intervals."));
-        }
-        let alike: Vec<String> =
-            rows[1..].iter().filter(|other| alike(other)).map(|other| names(other.trial)).collect();
-        let alike = if alike.is_empty() { String::new() } else { format!(" (alike: {})", alike.join(", ")) };
-        Some(format!("{placement}{of}: min {}{alike}; max {}.", one(first), one(last)))
-    };
-    alike.into_iter().filter_map(sentence).collect()
 }
 
 /// Whether threads that poll instead of sleeping shared a CPU.

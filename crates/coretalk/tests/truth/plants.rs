@@ -112,7 +112,7 @@ fn a_number_that_is_changed_is_found() {
             &["--cpus", "0-2,8,9", "--budget", "3s"],
             &["--cpus", "0,8", "--budget", "3s"],
             &["latency", "--protocol", "cas,store", "--cpus", "0-2,8,9", "--budget", "3s"],
-            &[&["queue", "--budget", "2s"][..], &small].concat(),
+            &[&["queue", "--budget", "30s"][..], &small].concat(),
             &[&["wait", "--budget", "2s"][..], &["--cpus", "0,16"]].concat(),
             &[&["contend", "--budget", "2s"][..], &["--cpus", "0,1"]].concat(),
             &[&["spawn", "--budget", "2s"][..], &["--cpus", "0,1"]].concat(),
@@ -212,7 +212,7 @@ const WORDS: &[(&[&str], &str, &str, &str)] = &[
 ];
 
 const FEW: &[&str] = &["--cpus", "0,1,8,16,24", "--budget", "3s"];
-const QUEUE: &[&str] = &["queue", "--cpus", "0,1,8,16", "--budget", "2s"];
+const QUEUE: &[&str] = &["queue", "--cpus", "0,1,8,16", "--budget", "30s"];
 const PLACE: &[&str] = &["place", "--workload", "ring", "--threads", "4", "--budget", "300s"];
 
 #[test]

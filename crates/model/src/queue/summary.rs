@@ -1,5 +1,5 @@
-//! Numbers behind the words of a report on queues: rates by relation, where one CPU beats two, which queue is best, and
-//! whether the pairs that were measured speak for the others.
+//! Numbers behind the words of a report on queues: rates by relation, where one CPU beats two, and whether the
+//! pairs that were measured speak for the others.
 
 use super::{QueueCell, QueueMatrix};
 use crate::series::{TrialId, TrialResult, side_by_side};
@@ -49,23 +49,6 @@ pub enum Balance {
     Two,
     /// Their intervals overlap.
     Even,
-}
-
-/// The queue that passes most between the pairs of a relation at a capacity.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Best<'a> {
-    /// Which pairs.
-    pub relation: Relation,
-    /// What travels.
-    pub payload: &'a str,
-    /// Messages that it holds.
-    pub capacity: u64,
-    /// Which queue.
-    pub queue: &'a str,
-    /// Messages per second.
-    pub per_s: f64,
-    /// Whether its interval lies above that of every other.
-    pub clear: bool,
 }
 
 /// What pairs that were drawn by chance say about the representatives.
@@ -173,36 +156,6 @@ impl ShapeRates<'_> {
     }
 }
 
-/// The best queue for each payload, relation and capacity.
-pub fn best<'a>(shapes: &[ShapeRates<'a>]) -> Vec<Best<'a>> {
-    let mut found: Vec<Best<'a>> = Vec::new();
-    for shape in shapes {
-        for (capacity, row) in &shape.rows {
-            for rate in row {
-                let key = (shape.payload, *capacity, rate.relation);
-                if found.iter().any(|best| (best.payload, best.capacity, best.relation) == key) {
-                    continue;
-                }
-                let rivals = shapes.iter().filter(|rival| rival.payload == shape.payload);
-                let mut rivals: Vec<(&ShapeRates<'a>, Estimate)> = rivals
-                    .filter_map(|rival| Some((rival, rival.at(*capacity, rate.relation)?.per_s?)))
-                    .collect();
-                rivals.sort_by(|a, b| b.1.point.total_cmp(&a.1.point));
-                let Some((winner, estimate)) = rivals.first() else { continue };
-                found.push(Best {
-                    relation: rate.relation,
-                    payload: shape.payload,
-                    capacity: *capacity,
-                    queue: winner.queue,
-                    per_s: estimate.point,
-                    clear: rivals.get(1).is_none_or(|(_, second)| !estimate.overlaps(second)),
-                });
-            }
-        }
-    }
-    found
-}
-
 /// Whether representatives speak for pairs that were drawn beside them: the first `representatives` pairs of each
 /// relation predict the rest. `None` where nothing was drawn.
 pub fn verification(
@@ -303,12 +256,6 @@ mod tests {
         assert_eq!(rates[1].balance(100, Relation::L3), None);
         let spins = rates[1].at(1, Relation::SameCpu).unwrap();
         assert_eq!((spins.shared_spin, spins.per_s), (true, None));
-        let best = best(&rates);
-        let of = |relation, capacity| {
-            best.iter().find(|best| (best.relation, best.capacity) == (relation, capacity)).unwrap().queue
-        };
-        assert_eq!((of(Relation::L3, 1), of(Relation::SameCpu, 1)), ("spsc", "semaphore"));
-        assert!(best.iter().all(|best| best.clear));
     }
 
     #[test]

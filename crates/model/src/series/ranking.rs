@@ -97,20 +97,56 @@ pub fn ranking<'a>(
     declared: &[Parameter],
     topology: &Topology,
 ) -> Option<Ranking<'a>> {
-    let trials: Vec<&TrialResult> = result.trials.iter().filter(|trial| trial.spec.probe == probe).collect();
-    let plan = Plan::of(&trials, declared, topology);
-    let mut groups: Vec<(Vec<f64>, Vec<&TrialResult>)> = Vec::new();
-    let mut positions: BTreeMap<Key, usize> = BTreeMap::new();
-    for &trial in &trials {
-        let group = *positions.entry(plan.key(trial)).or_insert_with(|| {
-            groups.push((plan.order(trial), Vec::new()));
-            groups.len() - 1
-        });
-        groups[group].1.push(trial);
-    }
-    let candidates: Vec<Candidate<'_>> = groups
-        .into_iter()
-        .filter_map(|(order, trials)| {
+    let every = Every::of(settings, result, probe, declared, topology);
+    let most = every.candidates.iter().map(|of| (!of.is_ratio(), of.subjects)).max()?.1;
+    let rank = |of: &Candidate<'_>| (of.is_ratio(), 2 * of.subjects < most);
+    let chosen = every
+        .candidates
+        .iter()
+        .min_by(|one, other| rank(one).cmp(&rank(other)).then_with(|| one.sooner(other)))?;
+    Some(ranked(settings, &every.plan, chosen))
+}
+
+/// The same under every condition, those that users ask for first at the beginning.
+pub fn rankings<'a>(
+    settings: &SeriesSettings,
+    result: &'a SeriesResult,
+    probe: &str,
+    declared: &[Parameter],
+    topology: &Topology,
+) -> Vec<Ranking<'a>> {
+    let mut every = Every::of(settings, result, probe, declared, topology);
+    every.candidates.sort_by(Candidate::sooner);
+    every.candidates.iter().map(|of| ranked(settings, &every.plan, of)).collect()
+}
+
+/// All conditions of a probe under which something was found.
+struct Every<'a, 'p> {
+    plan: Plan<'p>,
+    candidates: Vec<Candidate<'a>>,
+}
+
+impl<'a, 'p> Every<'a, 'p> {
+    fn of(
+        settings: &SeriesSettings,
+        result: &'a SeriesResult,
+        probe: &str,
+        declared: &'p [Parameter],
+        topology: &'p Topology,
+    ) -> Every<'a, 'p> {
+        let trials: Vec<&TrialResult> =
+            result.trials.iter().filter(|trial| trial.spec.probe == probe).collect();
+        let plan = Plan::of(&trials, declared, topology);
+        let mut groups: Vec<(Vec<f64>, Vec<&TrialResult>)> = Vec::new();
+        let mut positions: BTreeMap<Key, usize> = BTreeMap::new();
+        for &trial in &trials {
+            let group = *positions.entry(plan.key(trial)).or_insert_with(|| {
+                groups.push((plan.order(trial), Vec::new()));
+                groups.len() - 1
+            });
+            groups[group].1.push(trial);
+        }
+        let candidate = |(order, trials): (Vec<f64>, Vec<&'a TrialResult>)| {
             let quantity = quantity_of(settings, probe, &trials)?;
             let can_be_ranked = |trial: &&&TrialResult| {
                 excluded(&plan, trial).is_none() && shown(settings, quantity, trial).is_some()
@@ -118,19 +154,10 @@ pub fn ranking<'a>(
             let names: BTreeSet<String> =
                 trials.iter().filter(can_be_ranked).map(|trial| plan.name(trial)).collect();
             Some(Candidate { quantity, order, subjects: names.len(), trials })
-        })
-        .collect();
-    // A ratio says less than what it is of.
-    let is_ratio = |of: &Candidate<'_>| of.quantity.unit == Unit::Ratio;
-    let most = candidates.iter().map(|of| (!is_ratio(of), of.subjects)).max()?.1;
-    let rank = |of: &Candidate<'_>| (is_ratio(of), 2 * of.subjects < most);
-    let chosen = candidates.iter().min_by(|one, other| {
-        let pairs = one.order.iter().zip(&other.order);
-        let by_preference =
-            || pairs.map(|(a, b)| a.total_cmp(b)).find(|it| it.is_ne()).unwrap_or(Ordering::Equal);
-        rank(one).cmp(&rank(other)).then_with(by_preference)
-    })?;
-    Some(ranked(settings, &plan, chosen))
+        };
+        let candidates = groups.into_iter().filter_map(candidate).collect();
+        Every { plan, candidates }
+    }
 }
 
 /// The order of the subjects of one condition.
@@ -320,6 +347,19 @@ struct Candidate<'a> {
     /// Subjects that can be ranked.
     subjects: usize,
     trials: Vec<&'a TrialResult>,
+}
+
+impl Candidate<'_> {
+    /// A ratio says less than what it is of.
+    fn is_ratio(&self) -> bool {
+        self.quantity.unit == Unit::Ratio
+    }
+
+    /// Which of two users ask for first.
+    fn sooner(&self, other: &Self) -> Ordering {
+        let mut pairs = self.order.iter().zip(&other.order);
+        pairs.find_map(|(a, b)| Some(a.total_cmp(b)).filter(|it| it.is_ne())).unwrap_or(Ordering::Equal)
+    }
 }
 
 /// A condition as a key: the values of its parameters as text, and the place.

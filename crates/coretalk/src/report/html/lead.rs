@@ -163,13 +163,16 @@ fn caption(ranking: &Ranking<'_>, condition: &str) -> String {
     };
     let meaning = quantity.meaning.filter(|meaning| meaning.len() <= SHORT);
     let meaning = meaning.map_or(String::new(), |meaning| format!(": {meaning}"));
-    let condition = if condition.is_empty() { String::new() } else { format!("; {condition}") };
+    // The unit stands beside each number.
+    let what = Some(title + &meaning).filter(|what| *what != quantity.unit.symbol());
     let order = match (&ranking.verdict, quantity.better) {
         (Verdict::Single, _) => "",
-        (Verdict::Alike, _) => "; alike within their intervals",
-        (Verdict::CannotTell(_), _) => "; cannot tell which is best",
-        (_, Some(Better::Higher)) => "; highest first",
-        _ => "; lowest first",
+        (Verdict::Alike, _) => "alike within their intervals",
+        (Verdict::CannotTell(_), _) => "cannot tell which is best",
+        (_, Some(Better::Higher)) => "highest first",
+        _ => "lowest first",
     };
-    format!("{title}{meaning}{condition}{order}{}", best::not_ranked(ranking))
+    let parts = [what.unwrap_or_default(), condition.to_owned(), order.to_owned(), best::not_ranked(ranking)];
+    let told: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    told.join("; ")
 }

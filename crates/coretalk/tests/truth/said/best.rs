@@ -199,21 +199,20 @@ fn found(reader: &mut Reader<'_>, said: &Said<'_>) {
     let is_probe = |word: &&String| {
         coretalk_measure::probes::REGISTRY.iter().any(|probe| probe.spec().id == word.as_str())
     };
-    let Some(probe) = reader.run.words.iter().find(is_probe) else {
-        return reader.fail("best", "no run of one probe");
-    };
+    // A run of several says it below the question of each.
+    let probe = reader.run.words.iter().find(is_probe).unwrap_or(&reader.probe).clone();
     let condition = said.text("condition").trim_start_matches(" (").trim_end_matches(')').to_owned();
     let text = said.text("found");
     let (text, unranked) = text.split_once("; not ranked: ").unwrap_or((text, ""));
     let Some(told) = told(text) else {
         return reader.fail("best", "some number cannot be read");
     };
+    let mut known = known(reader, &probe);
+    known.retain(|known| known.is_under(&condition) && !known.is_wrong);
     // Only names are left, of which the document has no verdict.
     if told.is_empty() {
-        return;
+        return reader.holds("best", !known.is_empty(), || format!("no number under `{condition}`"));
     }
-    let mut known = known(reader, probe);
-    known.retain(|known| known.is_under(&condition) && !known.is_wrong);
     let is_unranked = |known: &Known| {
         known.names.iter().any(|name| unranked.split([' ', ',']).any(|word| word == name.as_str()))
     };

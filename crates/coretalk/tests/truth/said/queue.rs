@@ -6,7 +6,7 @@ use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::{list, relation_words};
 use super::{held, unheld};
 use coretalk_measure::pricing::Pricing;
-use coretalk_model::stats::median;
+use coretalk_model::stats::{WIDEST_STATED, median};
 use coretalk_model::{CpuId, Flag};
 use serde_json::Value;
 
@@ -93,8 +93,8 @@ fn precision(reader: &mut Reader<'_>, said: &Said<'_>) {
         let cells = list(&matrix["cells"]).iter();
         all += cells.filter(|cell| cell["median"].is_number() && !has(cell, "shared-spin")).count();
     }
-    let expected =
-        if wide.is_empty() { String::new() } else { format!(", {} of {all} up to ±", wide.len()) };
+    let stated = wide.iter().filter(|half| **half < WIDEST_STATED).count();
+    let expected = if stated == 0 { String::new() } else { format!(", {stated} of {all} up to ±") };
     reader.holds(
         "precision",
         wider.starts_with(&expected) && wider.is_empty() == (wide.is_empty() && !wider.contains('!')),
@@ -305,10 +305,17 @@ fn most(reader: &mut Reader<'_>, said: &Said<'_>) {
     queues.dedup();
     for winner in said.text("winners").split("; ") {
         let Some((queue, at)) = winner.split_once(" at ") else { continue };
+        if matches!(queue, "all alike" | "cannot tell") {
+            for capacity in at.split(", ").map(|text| Printed::read(text).map_or(f64::NAN, |it| it.value)) {
+                let is_known = queues.iter().any(|queue| matrix(reader, queue, capacity).is_some());
+                reader.holds("queue", is_known, || format!("no queue has capacity {capacity}"));
+            }
+            continue;
+        }
+        let (queue, like) =
+            queue.split_once(" (alike: ").map_or((queue, None), |(queue, like)| (queue, Some(like)));
         for text in at.split(", ") {
-            let clear = !text.contains("(not clearly)");
-            let capacity = Printed::read(text.split(" (").next().unwrap_or_default())
-                .map_or(f64::NAN, |number| number.value);
+            let capacity = Printed::read(text.trim_end_matches('!')).map_or(f64::NAN, |number| number.value);
             let of = |queue: &str| by_relation_of(reader, queue, capacity, &relation);
             let best = queues
                 .iter()
@@ -316,7 +323,7 @@ fn most(reader: &mut Reader<'_>, said: &Said<'_>) {
                 .max_by(|a, b| a.1.total_cmp(&b.1));
             let told = best.map(|(queue, _)| queue);
             let near = of(queue).zip(best).is_some_and(|(mine, best)| mine > 0.97 * best.1);
-            reader.holds("queue", told == Some(queue) || !clear && near, || {
+            reader.holds("queue", told == Some(queue) || like.is_some() && near, || {
                 format!("at {capacity} {best:?} passes most")
             });
         }

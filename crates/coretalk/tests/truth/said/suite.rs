@@ -1,4 +1,4 @@
-//! The short tables of `suite`, and their extremes in words.
+//! The short tables of `suite`, whose values are those of the document.
 
 use super::super::page::Table;
 use super::super::printed::Printed;
@@ -11,9 +11,6 @@ use coretalk_model::CpuId;
 use serde_json::Value;
 
 pub const PATTERNS: &[Pattern] = &[
-    held("{place}: min {a}, {first} (alike: {alike}); max {b}, {last}.", least_and_most),
-    held("{place}: min {a}, {first}; max {b}, {last}.", least_and_most),
-    held("{place}: all alike within their intervals.", all_alike),
     held(
         "Intervals are ±{width%} at 95 % unless shown (±?: too few passes); ! marks a value that should not be used, with the reason.",
         precision,
@@ -163,71 +160,4 @@ fn precision(reader: &mut Reader<'_>, said: &Said<'_>) {
     let asked =
         asked.and_then(|text| text.trim_end_matches('%').parse().ok()).map_or(0.02, |p: f64| p / 100.0);
     reader.is("precision", said.share("width"), Some(asked), "the precision that was asked for");
-}
-
-/// Rows that no interval tells apart: the intervals of the first and of the last of them meet.
-fn all_alike(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let (place, numbers) = said.text("place").split_once(", ").unwrap_or((said.text("place"), ""));
-    // A wide table goes on below itself.
-    let with = reader.tables.iter().rev().find_map(|table| Some((table.clone(), table.column(place)?)));
-    let Some((table, column)) = with else { return reader.fail("suite", format!("no column {place}")) };
-    let rows = table.rows[1..].iter().filter(|row| row[0].ends_with(numbers)).map(|row| row[column].as_str());
-    let ends = rows.filter_map(|cell| {
-        let value = Printed::time(bare(cell))?.value;
-        let width = wide(cell).map_or(0.02, |width| width.value);
-        Some([value * (1.0 - width), value * (1.0 + width)])
-    });
-    let ends: Vec<[f64; 2]> = ends.collect();
-    let latest = ends.iter().map(|[low, _]| *low).fold(0.0, f64::max);
-    let earliest = ends.iter().map(|[_, high]| *high).fold(f64::INFINITY, f64::min);
-    reader.holds("suite", ends.len() > 1 && latest <= 1.05 * earliest, || format!("{place}: {ends:?}"));
-}
-
-/// The least and the most of a column among rows of the same numbers.
-fn least_and_most(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let (place, numbers) = said
-        .text("place")
-        .split_once(", ")
-        .map_or((said.text("place"), ""), |(place, numbers)| (place, numbers));
-    // A wide table goes on below itself.
-    let with = reader.tables.iter().rev().find_map(|table| Some((table.clone(), table.column(place)?)));
-    let Some((table, column)) = with else { return reader.fail("suite", format!("no column {place}")) };
-    let ns = |cell: &str| Printed::time(bare(cell)).map(|time| time.value);
-    let mut all: Vec<(String, f64)> = Vec::new();
-    for row in &table.rows[1..] {
-        let name = match numbers.is_empty() {
-            true => Some(row[0].as_str()),
-            false => row[0].strip_suffix(numbers).map(|name| name.trim_end_matches(", ")),
-        };
-        let cell = &row[column];
-        if let (Some(name), Some(ns), false) =
-            (name, ns(cell), cell.ends_with(" s") && cell.matches(" s").count() > 1)
-        {
-            all.push((name.to_owned(), ns));
-        }
-    }
-    for (name, value) in [("first", "a"), ("last", "b")] {
-        let shown = Printed::time(said.text(value)).map_or(f64::NAN, |time| time.value);
-        let told = all.iter().find(|(of, _)| *of == said.text(name)).map(|(_, ns)| *ns);
-        reader.holds("suite", told.is_some_and(|told| (told / shown - 1.0).abs() < 1e-6), || {
-            format!("the table has {told:?} s of {}", said.text(name))
-        });
-    }
-    // Looking and sleeping receivers are not ranked among each other.
-    if reader.probe != "latency" {
-        let mark =
-            |name: &str| table.rows.iter().any(|row| row[0].starts_with(name) && row[column].ends_with(" s"));
-        let fair: Vec<f64> =
-            all.iter().filter(|(name, _)| !mark(name) && name != "clock").map(|(_, ns)| *ns).collect();
-        let ends = [fair.iter().copied().reduce(f64::min), fair.iter().copied().reduce(f64::max)];
-        for (hole, end) in [("a", ends[0]), ("b", ends[1])] {
-            // A cell of two digits, such as 2.2 for 2.24, may read less than the true least of three, such as 2.21.
-            let shown = Printed::time(said.text(hole)).map(|time| time.value);
-            reader.holds(
-                "suite",
-                shown.zip(end).is_some_and(|(shown, end)| (shown / end - 1.0).abs() < 0.025),
-                || format!("{place} goes to {end:?} s"),
-            );
-        }
-    }
 }

@@ -25,6 +25,10 @@ pub const PATTERNS: &[Pattern] = &[
         padding,
     ),
     held(
+        "CPUs {from#} and {to#}, {relation}: writers up to {bytes#} bytes apart slow each other down ({near}), and what more distance does is not known.",
+        padding_unknown,
+    ),
+    held(
         "CPUs {from#} and {to#}, {relation}: cannot tell whether padding pays: no slowdown is known to an interval.",
         no_padding,
     ),
@@ -292,17 +296,31 @@ fn no_padding(reader: &mut Reader<'_>, said: &Said<'_>) {
     reader.holds("sharing", known == 0, || format!("{known} distances surely slow writers down"));
 }
 
-fn padding(reader: &mut Reader<'_>, said: &Said<'_>) {
+/// Distance in bytes and slowdown of each trial of the pair.
+fn slowdowns(reader: &Reader<'_>, said: &Said<'_>) -> Vec<(f64, f64)> {
     let here = |trial: &&Value| {
         trial["probe"] == "sharing" && placed(trial) == format!("{} {}", said.cpu("from"), said.cpu("to"))
     };
-    let of: Vec<(f64, f64)> = list(&reader.run.document["series"])
-        .iter()
-        .filter(here)
-        .filter_map(|trial| {
-            Some((trial["parameters"]["distance_bytes"].as_f64()?, trial["values"]["slowdown"].as_f64()?))
-        })
-        .collect();
+    let slowdown = |trial: &Value| {
+        Some((trial["parameters"]["distance_bytes"].as_f64()?, trial["values"]["slowdown"].as_f64()?))
+    };
+    list(&reader.run.document["series"]).iter().filter(here).filter_map(slowdown).collect()
+}
+
+/// The farthest distance shown to be too short lies inside a line, and the slowdowns are those up to it.
+fn padding_unknown(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let bytes = said.number("bytes").value;
+    let of = slowdowns(reader, said);
+    let is_known = of.iter().any(|(at, _)| *at == bytes);
+    reader.holds("sharing", is_known && bytes < 64.0, || "no distance within a line of 64 bytes".to_owned());
+    for number in said.text("near").trim_end_matches(" times").split(" to ").filter_map(Printed::read) {
+        let is_slow = of.iter().any(|(at, slowdown)| *at <= bytes && number.reads(*slowdown));
+        reader.holds("sharing", is_slow, || format!("{} is the slowdown of no distance", number.value));
+    }
+}
+
+fn padding(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let of = slowdowns(reader, said);
     let bytes = said.number("bytes").value;
     reader.holds(
         "sharing",

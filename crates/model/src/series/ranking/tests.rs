@@ -91,6 +91,38 @@ fn only_results_under_one_condition_are_ranked() {
 }
 
 #[test]
+fn each_condition_has_a_ranking_of_its_own() {
+    let trials = vec![
+        queue("slow", 1.0, &[0, 2], [0.02e6, 0.023e6, 0.03e6]),
+        queue("fast", 1.0, &[0, 2], [3.3e6, 3.45e6, 3.5e6]),
+        queue("slow", 1_000.0, &[0, 1], [80e6, 81e6, 82e6]),
+        queue("fast", 1_000.0, &[0, 1], [40e6, 41e6, 42e6]),
+        queue("slow", 1_000.0, &[0, 2], [3.2e6, 3.4e6, 3.5e6]),
+        queue("fast", 1_000.0, &[0, 2], [3.3e6, 3.45e6, 3.5e6]),
+    ];
+    let result = SeriesResult { trials, ..SeriesResult::default() };
+    let all = rankings(&settings(), &result, "queue", DECLARED, &topology());
+    let found: Vec<(Option<f64>, &[CpuId], &str, bool)> = all
+        .iter()
+        .map(|ranking| {
+            let first = &ranking.subjects[0];
+            let capacity = first.trial.spec.parameters.number("capacity");
+            let is_alike = ranking.verdict == Verdict::Alike;
+            (capacity, &first.trial.spec.placement[..], first.name.as_str(), is_alike)
+        })
+        .collect();
+    let [near, core] = [[CpuId(0), CpuId(2)], [CpuId(0), CpuId(1)]];
+    assert_eq!(
+        found,
+        [
+            (Some(1_000.0), &near[..], "fast", true),
+            (Some(1_000.0), &core[..], "slow", false),
+            (Some(1.0), &near[..], "fast", false),
+        ]
+    );
+}
+
+#[test]
 fn the_most_threads_come_first_and_bounds_and_wrong_answers_have_no_place() {
     let trials = vec![
         lock("parking", 1.0, [600.0, 604.0, 610.0]),
