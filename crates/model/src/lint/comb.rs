@@ -18,7 +18,9 @@ const BESIDE: f64 = 0.01;
 const ENOUGH: usize = 1_000;
 /// Where fewer values differ than multiples are asked for, they have to be multiples up to this one …
 const HIGHEST_OF_FEW: u32 = 20;
-/// … within this share of the step. Of values printed as whole numbers, rounding is at most so much of it …
+/// … within this share of the step. Of values printed as whole numbers that asks for exact multiples of all steps below
+/// 50 units. Rounding moves a value by up to half a unit, which is 5 % of a step of 10; but with a share of 5 % two levels
+/// in five would be a comb (every pair of whole numbers from 10 to 100 and up to three times as much), and not one in six …
 const ROUNDING_OF_FEW: f64 = 0.02;
 /// … where the step has this many units: smaller ones are what rounding makes of close levels.
 const LEAST_WHOLE_STEP: f64 = 10.0;

@@ -120,15 +120,48 @@ mod tests {
             confidence: 0.95,
             effective_n: 8.0,
         };
-        let counts = |values: &[Estimate]| {
-            shown_groups(values, GapRule::LATENCY_NS).iter().map(|group| group.count).collect::<Vec<_>>()
-        };
-        assert_eq!(counts(&[value(60.0, 1.0), value(40.0, 1.0)]), [1, 1]);
-        assert_eq!(counts(&[value(40.0, 12.0), value(60.0, 9.0)]), [2], "two noisy values");
-        let unsure = Estimate { confidence: 0.5, ..value(60.0, 0.0) };
-        assert_eq!(counts(&[value(40.0, 1.0), unsure]), [2], "one pass");
-        assert_eq!(counts(&[value(40.0, 1.0), unsure, value(61.0, 1.0), value(90.0, 40.0)]), [1, 3]);
-        assert_eq!(counts(&[]), [0; 0]);
+        let unsure = |point: f64| Estimate { confidence: 0.5, ..value(point, 0.0) };
+        let group = |min, median, max, count| ValueGroup { min, median, max, count };
+        for (what, values, expected) in [
+            ("nothing", vec![], vec![]),
+            ("no number", vec![value(f64::NAN, 0.0), value(7.0, 1.0)], vec![group(7.0, 7.0, 7.0, 1)]),
+            (
+                "apart, whatever their order",
+                vec![value(60.0, 1.0), value(40.0, 1.0)],
+                vec![group(40.0, 40.0, 40.0, 1), group(60.0, 60.0, 60.0, 1)],
+            ),
+            ("two noisy values", vec![value(40.0, 12.0), value(60.0, 9.0)], vec![group(40.0, 50.0, 60.0, 2)]),
+            (
+                "intervals that touch do not show a gap",
+                vec![value(40.0, 10.0), value(60.0, 10.0)],
+                vec![group(40.0, 50.0, 60.0, 2)],
+            ),
+            (
+                "intervals that nearly touch do",
+                vec![value(40.0, 10.0), value(60.0, 9.5)],
+                vec![group(40.0, 40.0, 40.0, 1), group(60.0, 60.0, 60.0, 1)],
+            ),
+            ("one pass", vec![value(40.0, 1.0), unsure(60.0)], vec![group(40.0, 50.0, 60.0, 2)]),
+            (
+                "one narrow interval on each side is enough",
+                vec![value(40.0, 1.0), value(44.0, 30.0), value(62.0, 40.0), value(64.0, 1.0)],
+                vec![group(40.0, 42.0, 44.0, 2), group(62.0, 63.0, 64.0, 2)],
+            ),
+            (
+                "a gap that is not shown joins its sides alone, and the next is judged by all of them",
+                vec![
+                    value(10.0, 1.0),
+                    value(40.0, 1.0),
+                    unsure(60.0),
+                    unsure(90.0),
+                    value(120.0, 1.0),
+                    value(150.0, 40.0),
+                ],
+                vec![group(10.0, 10.0, 10.0, 1), group(40.0, 60.0, 90.0, 3), group(120.0, 135.0, 150.0, 2)],
+            ),
+        ] {
+            assert_eq!(shown_groups(&values, GapRule::LATENCY_NS), expected, "{what}");
+        }
     }
 
     #[test]
