@@ -11,10 +11,10 @@ use crate::resolve::files;
 use crate::run::{saved, short};
 use crate::store::StoreError;
 use coretalk_model::formats::{is_xml, read_hwloc, read_matrices};
-use coretalk_model::infer::{Findings, Observation, observations};
+use coretalk_model::infer::{Findings, Observation, OtherCpus, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
 use coretalk_model::lint::{Doubt, lint, step_of};
-use coretalk_model::{CpuId, CpuSet, Environment, Matrix, Topology};
+use coretalk_model::{CpuId, Environment, Matrix, Topology};
 use std::path::Path;
 
 /// Repetitions of the inference, each with every value moved within its interval.
@@ -172,20 +172,6 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
     })
 }
 
-/// That a file and the report beside it are of different CPUs: what agrees may be of two machines.
-fn of_other_cpus(input: &StructureInput) -> Option<String> {
-    let (reported, _) = input.reported.as_ref().zip(input.title.as_ref())?;
-    let cpus: CpuSet = input.cpus.iter().copied().collect();
-    (*reported.cpus() != cpus).then(|| {
-        format!(
-            "the report is of {}, the latencies are of {}: what agrees does so for the CPUs of both, and only if both \
-             are of one machine",
-            reported.cpus().named(),
-            cpus.named()
-        )
-    })
-}
-
 fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     if let Some(simulated) =
@@ -206,7 +192,10 @@ fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
     if let Some(findings) = &input.findings {
         blocks.extend(report::structure::blocks(findings, input.unit));
     }
-    blocks.extend(of_other_cpus(input).map(Block::Doubt));
+    // A run has the report of its own machine, whichever CPUs it measured.
+    let beside = input.reported.as_ref().filter(|_| input.title.is_some());
+    let others = beside.and_then(|reported| OtherCpus::between(reported, &input.cpus));
+    blocks.extend(others.as_ref().map(report::topology::other_cpus));
     blocks.extend(report::lint::remarks(&input.doubts, input.unit));
     blocks.extend(input.note.as_ref().map(|note| Block::Prose(format!("No groups from latencies: {note}."))));
     blocks.extend(report::execution::sentences(&input.execution, input.reported.as_ref()));

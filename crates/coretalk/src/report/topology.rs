@@ -4,6 +4,7 @@ use super::ladder::level_words;
 use super::text::{bytes, columns, left, plain};
 use super::words::size;
 use crate::blocks::{Block, Cell, Column, Table};
+use coretalk_model::infer::OtherCpus;
 use coretalk_model::topology::{MemoryNode, Same};
 use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
 
@@ -16,6 +17,16 @@ pub fn blocks(topology: &Topology) -> Vec<Block<'_>> {
     ];
     blocks.extend(in_words(topology));
     blocks
+}
+
+/// That a report and the latencies beside it are of different CPUs.
+pub fn other_cpus(others: &OtherCpus) -> Block<'static> {
+    Block::Doubt(format!(
+        "the report is of {}, the latencies are of {}: what agrees does so for the CPUs of both, and only if both are of \
+         one machine",
+        others.reported.named(),
+        others.measured.named()
+    ))
 }
 
 /// The groups of each level that is reported, and what else is.

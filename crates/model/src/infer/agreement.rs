@@ -26,6 +26,24 @@ named! {
     }
 }
 
+/// A report and latencies beside it that are of different CPUs: what agrees does so for the CPUs of both, and only where
+/// both are of one machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherCpus {
+    /// Those of the report.
+    pub reported: CpuSet,
+    /// Those with latencies.
+    pub measured: CpuSet,
+}
+
+impl OtherCpus {
+    /// `None` where both have the same CPUs.
+    pub fn between(reported: &Topology, measured: &[CpuId]) -> Option<OtherCpus> {
+        let (reported, measured) = (reported.cpus().clone(), measured.iter().copied().collect());
+        (reported != measured).then_some(OtherCpus { reported, measured })
+    }
+}
+
 /// A cell that speaks against a reported group.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
@@ -295,6 +313,17 @@ mod tests {
         let found =
             standings(&[(Level::Core, CORES), (Level::L3, &["0-7", "8-15"]), (Level::Package, &["0-15"])]);
         assert_eq!(found, [(Level::Core, Standing::Agree), (Level::L3, Standing::Agree)]);
+    }
+
+    #[test]
+    fn a_report_of_other_cpus_is_one_of_another_machine_for_all_that_is_known() {
+        let (_, observed) = measured();
+        let of = |cpus: &str| OtherCpus::between(&topology(cpus, &[]), observed.cpus());
+        assert_eq!(of("0-15"), None);
+        for cpus in ["0-7", "0-31", "1-16"] {
+            let [reported, measured] = [cpus, "0-15"].map(|cpus| cpus.parse().unwrap());
+            assert_eq!(of(cpus), Some(OtherCpus { reported, measured }));
+        }
     }
 
     #[test]
