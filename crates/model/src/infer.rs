@@ -67,19 +67,21 @@ pub fn infer(observed: &Matrix<Option<Observation>>) -> Result<Structure, InferE
 }
 
 /// The same of values that a clock with this step has shown, in their unit: groups that are one step nearer inside than
-/// on their shortest way out are what the clock has made, and no level.
+/// on their way to others of the next coarser level that stands are what the clock has made, and no level.
 ///
 /// # Errors
 /// As [`infer`].
 pub fn infer_of_step(observed: &Matrix<Option<Observation>>, step: f64) -> Result<Structure, InferError> {
     let distances = Distances::new(observed)?;
     let mut found = Found::of(&distances);
-    found.drop_steps(step, &distances);
+    let dropped = found.drop_steps(step, &distances);
     let blocks = Blocks::fit(&found.proposed, &distances);
     let suspects = suspects::suspects(&found.proposed, &blocks, &distances);
     Ok(Structure {
         levels: described(&found.levels, &distances),
+        dropped,
         hints: found.hints.iter().map(|hint| hint.described(&distances)).collect(),
+        contradictory: distances.contradictory,
         shape: shape(&found, &suspects, &distances),
         suspects,
         cpus: distances.cpus,
@@ -140,16 +142,24 @@ impl Found {
     }
 
     /// Drops levels that no more than a step of the clock sets apart, and those whose pairs all read 0, which is no
-    /// latency.
-    fn drop_steps(&mut self, step: f64, distances: &Distances) {
+    /// latency. From the coarsest down: each is compared with the next coarser that stands, since of a chain of levels one
+    /// step apart those two steps apart do differ.
+    fn drop_steps(&mut self, step: f64, distances: &Distances) -> Vec<InferredLevel> {
         let is_step = |level: &InferredLevel| {
             let apart = level.across.zip(level.inside).map(|(across, inside)| across - inside.point);
             level.inside.is_none() || step > 0.0 && apart.is_some_and(|apart| apart < STEPS_APART * step)
         };
-        while let Some(at) = described(&self.levels, distances).iter().position(is_step) {
-            let dropped = self.levels.remove(at);
-            self.proposed.retain(|level| level.groups() != dropped.groups());
+        let mut dropped = Vec::new();
+        for at in (0..self.levels.len()).rev() {
+            let level = described(&self.levels, distances).swap_remove(at);
+            if is_step(&level) {
+                let partition = self.levels.remove(at);
+                self.proposed.retain(|level| level.groups() != partition.groups());
+                dropped.push(level);
+            }
         }
+        dropped.reverse();
+        dropped
     }
 
     /// What the whole matrix says stands above what sizes suggest.

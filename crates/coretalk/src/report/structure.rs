@@ -229,7 +229,7 @@ fn level_table(structure: &Structure, unit: &str) -> Table {
             level.inside.as_ref().and_then(half).unwrap_or_default(),
             level.across.map_or("?".into(), ns),
             level.repeats.map_or(String::new(), percent),
-            group_lists(level),
+            format!("{}: {}", level.groups.len(), group_lists(level)),
         ]
         .map(Cell::from)
     });
@@ -244,7 +244,7 @@ fn group_lists(level: &InferredLevel) -> String {
         lists.join("  ")
     };
     let single = if level.single.is_empty() { String::new() } else { format!("  single: {}", level.single) };
-    format!("{}: {shown}{single}", lists.len())
+    format!("{shown}{single}")
 }
 
 /// Pairs are not called threads of a core: latency cannot tell.
@@ -264,6 +264,25 @@ fn remarks(structure: &Structure, findings: &Findings, unit: &str) -> Vec<String
     let mut sentences: Vec<String> = pairs_remark(structure).into_iter().collect();
     if !structure.levels.is_empty() {
         sentences.extend(all_but_one(findings, unit).iter().map(|text| format!("{text}.")));
+    }
+    for level in &structure.dropped {
+        let why = match level.inside.zip(level.across) {
+            Some((inside, across)) => format!(
+                "{} {unit} inside and {} outside are one step of the clock apart, which proves nothing",
+                ns(inside.point),
+                ns(across)
+            ),
+            None => "all of their pairs read 0, which is no latency".to_owned(),
+        };
+        let groups = count(level.groups.len() as u64, "group");
+        sentences.push(format!("No level: {groups} ({}); {why}.", group_lists(level)));
+    }
+    if structure.contradictory > 0 {
+        sentences.push(format!(
+            "{} lie nearer than the other pairs of their CPUs allow, which is more than disturbances explain: groups may \
+             be hidden.",
+            count(structure.contradictory as u64, "pair")
+        ));
     }
     for hint in structure.hints.iter().filter(|hint| hint.but.is_none()) {
         sentences.push(format!("One group stands out (a hint, not a level): {}.", hint.cpus));

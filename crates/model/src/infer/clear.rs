@@ -4,9 +4,9 @@
 //! that the tree is cut as a whole: every pair inside a group is nearer than every pair across, and a CPU that no other
 //! is near to is a group of one. The one thing that then looks the same is a CPU that is slow to everybody.
 
-use super::distances::Distances;
+use super::distances::{Distances, forgiven};
 use super::levels::{ALONE, Partition};
-use super::tree::{CLEAR_RATIO, Tree, forgiven};
+use super::tree::{CLEAR_RATIO, Tree};
 use super::{guard, tree};
 use crate::stats::elementary::{exp, ln};
 use crate::stats::median_in_place;

@@ -29,6 +29,11 @@ pub(super) struct Distances {
     widths: Vec<f32>,
     /// Pairs (low, high) without a value of their own, sorted.
     missing: Vec<(u32, u32)>,
+    /// Pairs (low, high) whose own value contradicts the rows of both CPUs, with its logarithm, sorted: see
+    /// [`too_near`]. `log` has what similar rows suggest.
+    set_aside: Vec<((u32, u32), f64)>,
+    /// How many pairs contradict, where they are too many to be set aside.
+    pub contradictory: usize,
     /// What a 0 counts as, where there is one.
     floor: Option<f64>,
 }
@@ -93,9 +98,20 @@ impl Distances {
                 }
             }
         }
-        fill(&mut log, n, &missing);
         let floor = any_zero.then(|| ln(floor));
-        let mut distances = Distances { cpus, left_out, log, bins: Vec::new(), widths, missing, floor };
+        let too_near = too_near(&log, n, floor);
+        // More than may be disturbed: values are not those of a tree, and all count.
+        let is_odd = too_near.len() as f64 > forgiven((n * (n - 1) / 2) as f64);
+        let (set_aside, contradictory) = if is_odd { (Vec::new(), too_near.len()) } else { (too_near, 0) };
+        for &((low, high), _) in &set_aside {
+            log[low as usize * n + high as usize] = f64::NAN;
+            log[high as usize * n + low as usize] = f64::NAN;
+        }
+        let pairs = missing.iter().copied().chain(set_aside.iter().map(|(pair, _)| *pair));
+        fill(&mut log, n, &pairs.collect::<Vec<_>>());
+        let bins = Vec::new();
+        let mut distances =
+            Distances { cpus, left_out, log, bins, widths, missing, set_aside, contradictory, floor };
         distances.rank();
         distances
     }
@@ -171,9 +187,20 @@ impl Distances {
         median_in_place(&mut pairs(group).map(|(a, b)| self.at(a, b)).collect::<Vec<f64>>())
     }
 
-    /// Whether the pair has a value of its own.
+    /// Whether the pair has no value in the matrix.
+    pub fn is_missing(&self, a: usize, b: usize) -> bool {
+        self.missing.binary_search(&(a.min(b) as u32, a.max(b) as u32)).is_ok()
+    }
+
+    /// The logarithm of the pair's own value, where that contradicts the rows of its CPUs and does not count.
+    pub fn set_aside(&self, a: usize, b: usize) -> Option<f64> {
+        let pair = (a.min(b) as u32, a.max(b) as u32);
+        self.set_aside.binary_search_by_key(&pair, |(pair, _)| *pair).ok().map(|at| self.set_aside[at].1)
+    }
+
+    /// Whether the pair has a value of its own that counts.
     pub fn is_known(&self, a: usize, b: usize) -> bool {
-        self.missing.is_empty() || self.missing.binary_search(&(a.min(b) as u32, a.max(b) as u32)).is_err()
+        !self.is_missing(a, b) && self.set_aside(a, b).is_none()
     }
 }
 
@@ -207,6 +234,63 @@ pub(crate) fn both_ways(observed: &Matrix<Option<Observation>>, a: usize, b: usi
         }),
         (one, other) => one.or(other),
     }
+}
+
+/// Share of cells that may be disturbed. Disturbance only slows down, so that these may lie anywhere above.
+const BAD_CELLS: f64 = 0.05;
+
+/// So many of these cells may be disturbed, but for one time in twenty (normal approximation of the binomial); none of
+/// fewer than five.
+pub(super) fn forgiven(cells: f64) -> f64 {
+    (BAD_CELLS * cells + 1.645 * (cells * BAD_CELLS * (1.0 - BAD_CELLS)).sqrt()).floor()
+}
+
+/// Two CPUs that are near to each other are about equally far from a third: a difference by this factor contradicts. Of a
+/// smaller one noise of a quarter makes enough to put groups where there are none.
+const CONTRADICTION: f64 = 1.75;
+/// So many CPUs contradict a cell that does not count: one cell in twenty may be disturbed, which makes a tenth of the
+/// others contradict a pair that is near, and eight of the nearest twelve in one of 200,000 pairs …
+const LEAST_WITNESSES: usize = 8;
+/// … and of the CPUs that are nearest to either so many in a hundred. The others are near to both, or far from both.
+const LEAST_AGREEMENT: usize = 66;
+
+/// Pairs that are nearer than the rows of their CPUs allow, with their logarithms: a CPU that is near to one of the two
+/// is far from the other. One such pair makes the tree join two groups early, and what it is built from then is a mix
+/// of both.
+fn too_near(log: &[f64], n: usize, floor: Option<f64>) -> Vec<((u32, u32), f64)> {
+    let step = n.div_ceil(COLUMNS_COMPARED);
+    let apart = ln(CONTRADICTION);
+    let mut thirds: Vec<(f64, bool)> = Vec::new();
+    let mut found = Vec::new();
+    for low in 0..n {
+        for high in low + 1..n {
+            let value = log[low * n + high];
+            if value.is_nan() || floor.is_some_and(|floor| value <= floor) {
+                continue;
+            }
+            thirds.clear();
+            for third in (0..n).step_by(step).filter(|&third| third != low && third != high) {
+                let (one, other) = (log[low * n + third], log[high * n + third]);
+                let nearer = one.min(other);
+                if !one.is_nan() && !other.is_nan() {
+                    thirds.push((nearer, one.max(other) - nearer.max(value) >= apart));
+                }
+            }
+            if thirds.iter().filter(|(_, contradicts)| *contradicts).count() < LEAST_WITNESSES {
+                continue;
+            }
+            thirds.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+            let mut witnesses = 0;
+            let is_contradicted = thirds.iter().enumerate().any(|(at, (_, contradicts))| {
+                witnesses += usize::from(*contradicts);
+                witnesses >= LEAST_WITNESSES && witnesses * 100 >= (at + 1) * LEAST_AGREEMENT
+            });
+            if is_contradicted {
+                found.push(((low as u32, high as u32), value));
+            }
+        }
+    }
+    found
 }
 
 /// A missing cell takes the median of what the rows most alike those of its two CPUs show in its place.

@@ -63,7 +63,7 @@ fn repaired(level: &Partition, coarser: Option<&Partition>, distances: &Distance
 /// cell, so that there is one way to do it.
 fn eliminated(homeless: &[usize], distances: &Distances) -> Vec<[usize; 2]> {
     let partners = |cpu: usize| {
-        homeless.iter().copied().filter(move |&other| other != cpu && !distances.is_known(cpu, other))
+        homeless.iter().copied().filter(move |&other| other != cpu && distances.is_missing(cpu, other))
     };
     if homeless.iter().any(|&cpu| partners(cpu).count() != 1) {
         return Vec::new();

@@ -17,10 +17,16 @@ pub struct Structure {
     pub left_out: Vec<CpuId>,
     /// Levels whose groups stand out, finest first; each lies inside the next. Empty where the machine shows none.
     pub levels: Vec<InferredLevel>,
+    /// What is no level, finest first: one step of the clock sets it apart, or all of its pairs read 0 and `inside` is
+    /// `None`. Names are those that they had.
+    pub dropped: Vec<InferredLevel>,
     /// Groups that stand out alone and are no level. Worth a remark.
     pub hints: Vec<LoneGroup>,
     /// How the values lie where there is no level.
     pub shape: Shape,
+    /// Pairs that are nearer than the rows of their CPUs allow, where they are more than disturbance explains: groups may
+    /// be hidden. Fewer of them are suspects, and 0 here.
+    pub contradictory: usize,
     /// Cells to be measured again before they are believed.
     pub suspects: Vec<Suspect>,
 }

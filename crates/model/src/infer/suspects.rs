@@ -145,7 +145,9 @@ pub(super) fn suspects(levels: &[Partition], blocks: &Blocks, distances: &Distan
     let mut doubts: BTreeMap<(usize, usize), Doubt> = BTreeMap::new();
     for high in 0..n {
         for low in 0..high {
-            if !distances.is_above_floor(low, high) {
+            if distances.set_aside(low, high).is_some() {
+                doubts.insert((low, high), Doubt::Outlier);
+            } else if !distances.is_above_floor(low, high) {
                 doubts.insert((low, high), Doubt::Missing);
             } else if blocks.residual(levels, distances, low, high) > OUTLIER {
                 doubts.insert((low, high), Doubt::Outlier);
@@ -171,7 +173,8 @@ pub(super) fn suspects(levels: &[Partition], blocks: &Blocks, distances: &Distan
     doubts
         .into_iter()
         .map(|((low, high), doubt)| {
-            let off = distances.at(low, high) - blocks.at(levels, low, high);
+            let own = distances.set_aside(low, high).unwrap_or_else(|| distances.at(low, high));
+            let off = own - blocks.at(levels, low, high);
             let known = doubt != Doubt::Missing;
             let pair = [low, high].map(|position| distances.cpus[position]);
             Suspect { pair, doubt, ratio: known.then(|| exp(off)) }

@@ -169,6 +169,68 @@ fn small_steps_between_many_pairs_are_levels() {
     }
 }
 
+/// 64 CPUs: cores of two threads at 8 ns, caches of eight CPUs at 20, sockets of 32 at 45, 110 across.
+fn server(row: usize, column: usize) -> f64 {
+    let noise = 1.0 + 0.02 * Key::of(&[17]).normal((row * 64 + column) as u64);
+    let sizes = [(2, 8.0), (8, 20.0), (32, 45.0)];
+    noise * sizes.into_iter().find(|(size, _)| row / size == column / size).map_or(110.0, |(_, ns)| ns)
+}
+
+#[test]
+fn a_few_pairs_that_are_too_near_do_not_hide_a_level_and_are_named() {
+    let sizes = |structure: &Structure| {
+        structure.levels.iter().map(|level| (level.groups.len(), level.groups[0].len())).collect::<Vec<_>>()
+    };
+    let near = |seed: u64, pairs: u64, ns: f64| {
+        let key = Key::of(&[18, seed]);
+        let wrong: Vec<(usize, usize)> = (0..pairs)
+            .map(|pair| (32 + key.below(2 * pair, 32) as usize, key.below(2 * pair + 1, 32) as usize))
+            .collect();
+        let seen = matrix(64, |row, column| {
+            let noise = server(row, column) / server(row, column).round();
+            Some(if wrong.contains(&(row, column)) { ns * noise } else { server(row, column) })
+        });
+        (infer(&seen).unwrap(), wrong)
+    };
+    for (seed, ns) in [(0, 45.0), (1, 45.0), (2, 20.0), (3, 8.0), (4, 4.0)] {
+        let (structure, wrong) = near(seed, 20, ns);
+        assert_eq!(sizes(&structure), [(32, 2), (8, 8), (2, 32)], "seed {seed}, {ns} ns");
+        assert_eq!(structure.contradictory, 0);
+        for &(row, column) in &wrong {
+            let pair = [CpuId(column as u32), CpuId(row as u32)];
+            let found = structure.unfit().find(|suspect| suspect.pair == pair);
+            let ratio = found.and_then(|suspect| suspect.ratio).unwrap_or_else(|| panic!("{pair:?}"));
+            assert!((ratio / (ns / 110.0) - 1.0).abs() < 0.1, "{pair:?}: {ratio}");
+        }
+        assert_eq!(structure.levels[2].across.map(|ns| (ns / 10.0).round()), Some(11.0));
+    }
+    // A block of four by four, as of a copy: the CPUs of two caches lie as near as those of one socket.
+    let block = matrix(64, |row, column| {
+        Some(if row >= 60 && column < 4 { server(60, 32) } else { server(row, column) })
+    });
+    let structure = infer(&block).unwrap();
+    assert_eq!((sizes(&structure), structure.unfit().count()), (vec![(32, 2), (8, 8), (2, 32)], 16));
+    // More than may be disturbed is no few: that groups may be hidden is known.
+    let (structure, _) = near(5, 300, 45.0);
+    assert!(structure.contradictory > 100, "{}", structure.contradictory);
+}
+
+#[test]
+fn of_a_chain_of_levels_one_step_apart_those_two_steps_apart_stay() {
+    let sizes =
+        |levels: &[InferredLevel]| levels.iter().map(|level| level.groups[0].len()).collect::<Vec<_>>();
+    let chain = matrix(32, |row, column| {
+        let steps = [2, 4, 8, 16].iter().filter(|&&size| row / size != column / size).count();
+        Some(5.2 * (3 + steps) as f64)
+    });
+    assert_eq!(sizes(&infer(&chain).unwrap().levels), [2, 4, 8, 16]);
+    let structure = infer_of_step(&chain, 5.2).unwrap();
+    assert_eq!((sizes(&structure.levels), sizes(&structure.dropped)), (vec![2, 8], vec![4, 16]));
+    let apart = |level: &InferredLevel| (level.across.unwrap() - level.inside.unwrap().point) / 5.2;
+    assert!(structure.dropped.iter().all(|level| (apart(level) - 1.0).abs() < 1e-9));
+    assert!(structure.levels.iter().all(|level| apart(level) > STEPS_APART));
+}
+
 #[test]
 fn one_pair_inside_groups_is_a_level() {
     let ns = |row: usize, column: usize| match (row, column) {

@@ -4,7 +4,7 @@
 //! One cut through the whole tree would judge all groups by one height, but the same relation can be slower in one
 //! corner of a machine: a socket whose lines live elsewhere, a core with a lower clock.
 
-use super::distances::Distances;
+use super::distances::{Distances, forgiven};
 use crate::stats::elementary::ln;
 use crate::stats::median_in_place;
 
@@ -225,15 +225,6 @@ pub(super) fn stands_out(group: &[usize], among: &[usize], least: f64, distances
         (Some(inside), Some(across)) => across - inside >= ln(least),
         _ => true,
     }
-}
-
-/// Share of cells that may be disturbed. Disturbance only slows down, so that these may lie anywhere above.
-const BAD_CELLS: f64 = 0.05;
-
-/// So many of these cells may be disturbed, but for one time in twenty (normal approximation of the binomial); none of
-/// fewer than five.
-pub(super) fn forgiven(cells: f64) -> f64 {
-    (BAD_CELLS * cells + 1.645 * (cells * BAD_CELLS * (1.0 - BAD_CELLS)).sqrt()).floor()
 }
 
 /// Counts of two kinds of cells by bin, to say how often one of the first is faster than one of the second: the
