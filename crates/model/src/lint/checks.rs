@@ -334,16 +334,30 @@ const SURE: f64 = 8.0;
 const MOST_DIRECTIONS: usize = 6;
 
 /// Cells that have, digit by digit, the values of others at one distance from them: a row, a column or a block that was
-/// copied. How likely a coincidence is comes from how many close cells have the same digits.
+/// copied. How likely a coincidence is comes from how many close cells have the same digits. Where a file keeps both
+/// directions each is a value of its own: the mean of a copied one and a measured one is like no other.
 pub(super) fn copied(view: &View<'_>) -> Option<Doubt> {
     let n = view.len();
+    let is_directed = !view.matrix.is_symmetric();
+    let value = |row: usize, column: usize| match view.matrix.get(row, column) {
+        Some(Some(ns)) if is_directed && row != column && *ns > 0.0 => *ns,
+        _ if is_directed => f64::NAN,
+        _ => view.both[row][column],
+    };
+    let known = |columns: fn(usize, usize) -> std::ops::Range<usize>| {
+        let cells = (0..n).flat_map(move |row| columns(row, n).map(move |column| [row, column]));
+        cells.filter(|&[row, column]| value(row, column).is_finite())
+    };
+    let once = if is_directed { known(|_, n| 0..n) } else { known(|row, _| 0..row) };
+    let mut sorted: Vec<f64> = once.map(|[row, column]| value(row, column)).collect();
+    sorted.sort_unstable_by(f64::total_cmp);
     let of = |cells: usize| (cells * cells.saturating_sub(1) / 2) as f64;
-    let tied: f64 = view.sorted.chunk_by(|a, b| a == b).map(|run| of(run.len())).sum();
+    let tied: f64 = sorted.chunk_by(|a, b| a == b).map(|run| of(run.len())).sum();
     // Cells of one level coincide more often than others.
-    let close =
-        view.sorted.iter().enumerate().map(|(at, &value)| {
-            view.sorted[at + 1..].partition_point(|&other| other <= CLOSE * value) as f64
-        });
+    let close = sorted
+        .iter()
+        .enumerate()
+        .map(|(at, &value)| sorted[at + 1..].partition_point(|&other| other <= CLOSE * value) as f64);
     let chance = tied / close.sum::<f64>();
     if tied == 0.0 || chance > MOST_TIED {
         return None;
@@ -352,10 +366,8 @@ pub(super) fn copied(view: &View<'_>) -> Option<Doubt> {
     let least = ((4.0 * (n as f64).ln() + SURE) / evidence).ceil() as usize;
     let least = least.max(FEWEST_COPIED).max(n / 2);
     let mut alike: BTreeMap<u64, Vec<[usize; 2]>> = BTreeMap::new();
-    for row in 0..n {
-        for column in (0..n).filter(|&column| view.both[row][column].is_finite()) {
-            alike.entry(view.both[row][column].to_bits()).or_default().push([row, column]);
-        }
+    for [row, column] in known(|_, n| 0..n) {
+        alike.entry(value(row, column).to_bits()).or_default().push([row, column]);
     }
     let mut by_shift: BTreeMap<[usize; 2], BTreeSet<[usize; 2]>> = BTreeMap::new();
     // Counted first: the cells of all shifts of a large matrix would take a gigabyte.

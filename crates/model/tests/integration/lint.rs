@@ -169,6 +169,57 @@ fn copied_columns_and_blocks_are_named() {
 }
 
 #[test]
+fn a_copy_in_one_direction_of_a_file_with_both_is_named() {
+    let directed = |ns: &dyn Fn(u32, u32) -> f64| {
+        let cpus = (0..16).map(CpuId).collect();
+        let matrix =
+            Matrix::directed(cpus, |row, column| (row != column).then(|| ns(row as u32, column as u32)));
+        read_matrices(write_csv::<&str, &str>(&matrix, Unit::Ns, &[]).as_bytes()).unwrap().remove(0)
+    };
+    let once = |row: u32, column: u32| server(row.max(column), row.min(column)) * noise(15, row, column);
+    assert_eq!(kinds(&directed(&once)), []);
+    // Row 5 is that of 3, column 5 is not that of column 3.
+    let row =
+        directed(&|row, column| if row == 5 && column != 3 { once(3, column) } else { once(row, column) });
+    let doubts = lint(&row);
+    let found = doubts.iter().find_map(|doubt| match doubt {
+        Doubt::Copied { cells, of } => Some((cells, of)),
+        _ => None,
+    });
+    let (cells, of) = found.unwrap_or_else(|| panic!("{doubts:?}"));
+    assert_eq!(cells.len(), 14);
+    let differ = cells.iter().zip(of).all(|(copy, of)| {
+        (copy.contains(&CpuId(5)) && of.contains(&CpuId(3)))
+            || (copy.contains(&CpuId(3)) && of.contains(&CpuId(5)))
+    });
+    assert!(differ, "{cells:?} {of:?}");
+}
+
+#[test]
+fn fast_cells_of_a_published_machine_hide_no_level_and_are_listed() {
+    let Some(data) = data("the planted fast cells") else { return };
+    let folder = data.join("../faults/files");
+    if !folder.exists() {
+        println!("skipped: the planted fast cells are absent");
+        return;
+    }
+    for (name, levels) in [
+        ("23.csv", &[(12, 2), (2, 12)][..]),
+        ("8358-16fast-0.csv", &[(2, 32)]),
+        ("8358-16fast-3.csv", &[(2, 32)]),
+    ] {
+        let imported = read_matrices(&fs::read(folder.join(name)).unwrap()).unwrap().remove(0);
+        let structure = infer(&imported.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
+        let found = structure.levels.iter().map(|level| (level.groups.len(), level.groups[0].len()));
+        assert_eq!(found.collect::<Vec<_>>(), levels, "{name}");
+        let doubts = lint(&imported);
+        let unfit = doubts.iter().find(|doubt| doubt.kind() == Kind::Unfit);
+        assert_eq!(unfit.map(|doubt| doubt.pairs().len()), Some(16), "{name}: {doubts:?}");
+        assert!(structure.unfit().all(|suspect| suspect.ratio.is_some_and(|ratio| ratio < 0.55)), "{name}");
+    }
+}
+
+#[test]
 fn a_line_at_home_in_one_socket_taints_the_other() {
     let tainted = |a: u32, b: u32| {
         let second = |cpu: u32| cpu % 16 >= 8;
