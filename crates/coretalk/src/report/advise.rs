@@ -247,6 +247,19 @@ mod tests {
     }
 
     #[test]
+    fn a_margin_that_says_nothing_is_not_printed() {
+        let mut view = view(4, Pattern::AllToAll, 85.0);
+        if let Ok(advice) = &mut view.outcome {
+            advice.slack = None;
+        }
+        let text = screen(&view, 200);
+        assert!(
+            text.contains("is not known: the bounds are too wide") && !text.contains("by more than"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn without_a_ground_there_is_nothing_to_type() {
         for (view, said) in [
             (view(4, Pattern::AllToAll, 20.0), "shown to be better than another"),

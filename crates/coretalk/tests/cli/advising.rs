@@ -332,6 +332,52 @@ fn threads_of_a_core_that_the_system_hides_are_kept_apart() {
     assert!(!together.contains("latency alone cannot tell"), "{together}");
 }
 
+/// Sixteen CPUs of two caches: CPUs i and i + 8 at 7 ns, 18 ns inside a cache of four such pairs, 80 ns across.
+fn desktop() -> String {
+    let cell = |row: u32, column: u32| match column < row {
+        true if row == column + 8 => "7.0",
+        true if row % 8 / 4 == column % 8 / 4 => "18.0",
+        true => "80.0",
+        false => "",
+    };
+    (0..16).map(|row| (0..16).map(|column| cell(row, column)).collect::<Vec<_>>().join(",") + "\n").collect()
+}
+
+#[test]
+fn of_a_file_that_does_not_show_cores_one_cpu_of_each_closest_pair_is_used() {
+    let tool = Tool::new();
+    write(&tool, "desktop.csv", &desktop());
+    let apart =
+        |cpus: &[u64]| cpus.iter().map(|cpu| cpu % 8).collect::<std::collections::BTreeSet<_>>().len();
+    for threads in ["3", "4"] {
+        let found = advice(&tool, &["-n", threads, "--from", "desktop.csv"]);
+        assert_eq!(
+            (apart(&cpus(&found)).to_string(), &found["candidates"]),
+            (threads.to_owned(), &"0-7".into())
+        );
+        assert!(found["remarks"].to_string().contains("one CPU of each of the closest pairs"), "{found}");
+    }
+    // More threads than pairs share them, which is said.
+    let more = advice(&tool, &["-n", "10", "--from", "desktop.csv"]);
+    assert!(more["remarks"].to_string().contains("may be SMT siblings"), "{more}");
+    let asked = advice(&tool, &["-n", "4", "--from", "desktop.csv", "--sharing", "allowed"]);
+    assert_eq!(apart(&cpus(&asked)), 2, "{asked}");
+}
+
+#[test]
+fn a_report_of_one_thread_per_core_leaves_no_doubt_about_siblings() {
+    let tool = Tool::new();
+    write(&tool, "desktop.csv", &desktop());
+    write(
+        &tool,
+        "one.xml",
+        &super::topology::hwloc(&[&[0, 1, 2, 3, 8, 9, 10, 11], &[4, 5, 6, 7, 12, 13, 14, 15]]),
+    );
+    let found = advice(&tool, &["-n", "2", "--from", "desktop.csv", "--reported", "one.xml"]);
+    assert_eq!((cpus(&found), &found["candidates"]), (vec![0, 8], &"0-15".into()));
+    assert!(!found["remarks"].to_string().contains("sibling"), "{found}");
+}
+
 #[test]
 fn what_is_doubtful_about_a_file_is_said_beside_its_advice() {
     let tool = Tool::new();

@@ -14,7 +14,7 @@ fn matrix(across: u32) -> String {
 }
 
 /// A description as hwloc writes it, with these last-level caches.
-fn hwloc(caches: &[&[u32]]) -> String {
+pub fn hwloc(caches: &[&[u32]]) -> String {
     let core = |cpu: &u32| {
         format!("<object type=\"Core\" os_index=\"{cpu}\"><object type=\"PU\" os_index=\"{cpu}\"/></object>")
     };

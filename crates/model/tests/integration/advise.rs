@@ -224,6 +224,45 @@ fn of_placements_that_cannot_be_told_apart_the_simplest_is_taken() {
 }
 
 #[test]
+fn far_groups_that_differ_do_not_hide_what_near_ones_gain() {
+    // Cores of four threads, 41 ns inside; between cores 149 and more, by which cores they are.
+    let cpus: Vec<CpuId> = (0..64).map(CpuId).collect();
+    let cores = (0..16).map(|core| (4 * core..4 * core + 4).map(CpuId).collect()).collect::<Vec<CpuSet>>();
+    let observed = Matrix::symmetric(cpus.clone(), |a, b| {
+        let (a, b) = (a / 4, b / 4);
+        Some(Observation::bare(if a == b { 41.0 } else { 149.0 + 50.0 * ((a * 3 + b * 5) % 6) as f64 }))
+    });
+    let distances = CpuDistances::of_observations(cpus, &observed, &[cores]);
+    let advice = advise(&Graph::of_pattern(Pattern::Ring, 8), &distances, 1);
+    assert_eq!(
+        (advice.ground, advice.mean.unwrap().point),
+        (Ground::Latency, (6.0 * 41.0 + 2.0 * 149.0) / 8.0)
+    );
+    let spread = advice.baselines.iter().find(|baseline| baseline.name == "spread").unwrap();
+    let excess = spread.excess.unwrap();
+    assert!(spread.is_worse() && excess.low > 1.5 && excess.point > 2.0, "{excess:?}");
+}
+
+#[test]
+fn a_margin_of_half_the_cost_is_none() {
+    let graph = Graph::of_pattern(Pattern::Ring, 4);
+    let slack = |half_width: f64| {
+        let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
+        let observed = Matrix::symmetric(cpus.clone(), |a, b| {
+            Some(Observation { value: if a / 4 == b / 4 { 20.0 } else { 300.0 }, half_width })
+        });
+        let halves = ["0-3", "4-7"].map(|cpus| cpus.parse().unwrap()).to_vec();
+        let advice = advise(&graph, &CpuDistances::of_observations(cpus, &observed, &[halves]), 1);
+        assert_eq!(advice.ground, Ground::Latency, "{half_width}");
+        advice.slack
+    };
+    let narrow = slack(0.1).unwrap();
+    assert!((narrow - (1.0 - 0.9 / 1.1)).abs() < 1e-9, "{narrow}");
+    // 46 and 82 %.
+    assert_eq!([0.3, 0.7].map(slack), [None, None]);
+}
+
+#[test]
 fn threads_that_do_not_talk_are_spread() {
     let advice = advise(&Graph::of_pattern(Pattern::Independent, 4), &small_distances(8, 1), 1);
     assert_eq!(advice.mean, None);
