@@ -7,7 +7,7 @@
     .ci/deep.py --list          which checks are due, and why; runs nothing
 
 A check that passes writes `.ci/passed/NAME`: its inputs with their digests, the versions of its tools, the seconds it took
-and the speed of the machine then. Commit these files with the change that made the checks due.
+and the speed of the machine then, and a digest of all that. Commit these files with the change that made the checks due.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -36,21 +38,31 @@ CAP_S = 60 * 60
 STOP_S = 85 * 60
 # The expected time of a check without a record.
 UNKNOWN_S = 10 * 60
+# A command that ends with it says that something it needs is not here: neither a pass nor a failure.
+SKIPPED = 3
 NIGHTLY = "nightly-2026-10-30"
 # rust-version in Cargo.toml.
 OLDEST = re.findall(r'^rust-version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M)[0]
 
 # A snapshot of the repository: path to content.
 Tree = Mapping[str, bytes]
-# Why a tool is missing, after an attempt to install it; None if it is there.
-Need = Callable[[], str | None]
 
 MANIFESTS = (
     "Cargo.lock", "Cargo.toml", ".cargo", "crates/model/Cargo.toml", "crates/measure/Cargo.toml", "crates/coretalk/Cargo.toml",
     "crates/measure/build.rs", "crates/coretalk/build.rs",
 )  # fmt: skip
-# Strings here are for screens. A change of their wording makes no check due; the tests of the core cover it.
-SCREEN_TEXT = tuple(f"crates/coretalk/src/{part}" for part in ("report", "render", "commands", "args", "exit.rs"))
+# Strings in these modules are for screens. A change of their wording makes no check due; the tests of the core cover it.
+SCREEN_TEXT = tuple(
+    f"crates/coretalk/src/{module}{end}" for module in ("report", "render", "commands", "args", "exit") for end in ("", ".rs")
+)
+
+
+class Need(NamedTuple):
+    """Something that a check cannot do without."""
+
+    what: str
+    # Why it is missing, after an attempt to install it; None if it is there.
+    missing: Callable[[], str | None]
 
 
 class Check(NamedTuple):
@@ -58,29 +70,50 @@ class Check(NamedTuple):
 
     name: str
     title: str
-    # A line for bash.
+    # A line for bash, to which `tests` are added.
     command: str
+    # Parts of names of tests; each must match one that passes, and the empty one matches any.
+    tests: tuple[str, ...] = ()
     # Patterns of the compiler's dependency files, below target/; they name the Rust sources that are inputs.
     compiled: tuple[str, ...] = ()
     # Other inputs: files, or folders with everything in them.
     files: tuple[str, ...] = MANIFESTS
-    # What the compiler reads and the outcome does not depend on.
-    without: tuple[str, ...] = ()
     # Commands whose first line of output is a version.
     tools: tuple[str, ...] = ("rustc -V",)
     needs: tuple[Need, ...] = ()
     # Seconds for building what another check may have built before this one passed, where the loop below takes 0.1 s.
     build_s: int = 0
 
+    @property
+    def line(self) -> str:
+        return " ".join([self.command, *filter(None, self.tests)])
+
+    def definition(self) -> str:
+        """A digest of all that decides what a pass is worth."""
+        return digest_of(self._replace(title="", needs=tuple(need.what for need in self.needs), build_s=0))
+
+
+def digest_of(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:12]
+
 
 def program(*names: str) -> Need:
     """These programs are installed; `.ci/packages` has tried."""
-    return lambda: next((f"{name} is not installed" for name in names if shutil.which(name) is None), None)
+    return Need(
+        f"programs {names}",
+        lambda: next((f"{name} is not installed" for name in names if shutil.which(name) is None), None),
+    )
 
 
 def native(machine: str) -> Need:
     """This machine is of that architecture."""
-    return lambda: None if platform.machine() == machine else f"this machine is no {machine}"
+    return Need(f"native {machine}", lambda: None if platform.machine() == machine else f"this machine is no {machine}")
+
+
+def foreign(machine: str) -> Need:
+    """This machine is of another architecture."""
+    why = f"this machine is {machine} itself, where `cargo test` runs these tests"
+    return Need(f"foreign {machine}", lambda: why if platform.machine() == machine else None)
 
 
 def toolchain(name: str, *components: str) -> Need:
@@ -95,7 +128,7 @@ def toolchain(name: str, *components: str) -> Need:
         line = ["rustup", "toolchain", "install", name, "--profile", "minimal", "--no-self-update", *more]
         return None if output(*line) is not None else f"Rust {name} cannot be installed"
 
-    return need
+    return Need(f"toolchain {name} {components}", need)
 
 
 def target(triple: str) -> Need:
@@ -107,7 +140,7 @@ def target(triple: str) -> Need:
             return None
         return f"the target {triple} cannot be installed"
 
-    return need
+    return Need(f"target {triple}", need)
 
 
 def output(*words: str) -> str | None:
@@ -134,6 +167,7 @@ RELEASE_NEEDS = (
     target("x86_64-unknown-linux-gnu"),
     target("aarch64-unknown-linux-gnu"),
 )
+PACKED = (*MANIFESTS, "dist", "python/coretalk", "python/pyproject.toml", "LICENSE-APACHE", "LICENSE-MIT")
 ACCEPTANCE = "CORETALK_TEST_ACCEPTANCE=1 cargo test --locked --workspace"
 
 # The most valuable first.
@@ -142,10 +176,8 @@ CHECKS = (
         "laboratory",
         "laboratory: virtual machines of many shapes",
         "dist/build --quick x86_64 aarch64 && lab/run",
-        of_target("static"),
-        (*MANIFESTS, "lab", "dist/build"),
-        # It reads documents, and few sentences of screens, which the core tests more closely.
-        without=("crates/coretalk/src/report",),
+        compiled=of_target("static"),
+        files=(*MANIFESTS, "lab", "dist/build"),
         tools=("rustc -V", "qemu-system-x86_64 --version", "qemu-system-aarch64 --version"),
         needs=(*RELEASE_NEEDS, program("qemu-system-x86_64", "qemu-system-aarch64")),
     ),
@@ -153,8 +185,9 @@ CHECKS = (
         "packages",
         "packages: static binaries of x86-64 and aarch64, tarballs, wheels, Debian packages",
         "dist/build --quick x86_64 aarch64 && lintian --fail-on error,warning target/dist/*.deb",
-        # How it is built and packed. A source that breaks the limit of size or the manual page is found when this is next due.
-        files=(*MANIFESTS, "dist", "python/coretalk", "python/pyproject.toml", "LICENSE-APACHE", "LICENSE-MIT"),
+        # How it is built and packed, and what the manual page and completions are made of. That other sources build, and stay
+        # below the limit of size, `laboratory` finds: it builds the same packages after a change of any.
+        files=(*PACKED, "crates/coretalk/src/args.rs", "crates/coretalk/src/args"),
         tools=("rustc -V", "lintian --version"),
         needs=(*RELEASE_NEEDS, program("lintian")),
         build_s=300,
@@ -162,7 +195,8 @@ CHECKS = (
     Check(
         "loom",
         "loom: every order that the memory model allows, for two or three hops of each protocol",
-        "RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test --locked -p coretalk-measure --test handshakes loom_",
+        "RUSTFLAGS='--cfg loom' CARGO_TARGET_DIR=target/loom cargo test --locked -p coretalk-measure --test handshakes",
+        ("loom_",),
         of_target("loom"),
     ),
     Check(
@@ -170,8 +204,11 @@ CHECKS = (
         # Plain memory only: kernels between two threads, counters and locks under contention, their guard, our own rings.
         "Miri: kernels and rings",
         "CARGO_TARGET_DIR=target/miri MIRIFLAGS=-Zmiri-disable-isolation "
-        f"cargo +{NIGHTLY} miri test --locked -p coretalk-measure --lib -- "
-        "probes::two_threads probes::latency_ probes::ping_pong stage:: stop:: counters:: queues::spsc queues::row queues::slot_queue",
+        f"cargo +{NIGHTLY} miri test --locked -p coretalk-measure --lib --",
+        (
+            "probes::two_threads", "probes::latency_", "probes::ping_pong", "stage::", "counters::", "queues::spsc", "queues::row",
+            "queues::slot_queue",
+        ),  # fmt: skip
         of_target("miri"),
         tools=(),  # named by the command
         needs=(toolchain(NIGHTLY, "miri", "rust-src"),),
@@ -182,8 +219,8 @@ CHECKS = (
         # these tests take seconds, and optimising takes minutes. A backtrace of an intended panic takes longer than a test waits.
         "ThreadSanitizer: kernels and workers with real threads",
         "CARGO_TARGET_DIR=target/tsan CARGO_PROFILE_DEV_OPT_LEVEL=0 RUSTFLAGS=-Zsanitizer=thread RUST_BACKTRACE=0 "
-        f"cargo +{NIGHTLY} test --locked -Zbuild-std --target x86_64-unknown-linux-gnu -p coretalk-measure --lib -- "
-        "probes:: stage:: stop:: host::worker host::workers host::tests",
+        f"cargo +{NIGHTLY} test --locked -Zbuild-std --target x86_64-unknown-linux-gnu -p coretalk-measure --lib --",
+        ("probes::", "stage::", "host::worker", "host::workers", "host::tests"),
         of_target("tsan"),
         tools=(),  # named by the command
         needs=(native("x86_64"), toolchain(NIGHTLY, "rust-src")),
@@ -191,44 +228,52 @@ CHECKS = (
     Check(
         "coverage",
         "acceptance: coverage of the intervals",
-        f"{ACCEPTANCE} --test coverage",
+        f"{ACCEPTANCE} --test coverage -- --show-output",
+        ("",),
         of_tests("coverage", "coretalk_model"),
     ),
     Check(
         "inference",
         "acceptance: structure from the latencies",
-        f"{ACCEPTANCE} --test inference",
+        f"{ACCEPTANCE} --test inference -- --show-output",
+        ("",),
         of_tests("inference", "coretalk_model"),
     ),
     Check(
         "simulated",
         "acceptance: the simulated machine as oracle, matrices of queues, comparisons of runs",
-        f"{ACCEPTANCE} --test simulated -- --include-ignored acceptance:: queue::sixteen_cpus compare::",
+        f"{ACCEPTANCE} --test simulated -- --show-output --include-ignored",
+        ("acceptance::", "queue::sixteen_cpus", "compare::"),
         of_tests("simulated", "coretalk_measure", "coretalk_model"),
     ),
     Check(
         "aarch64",
         "tests on aarch64, emulated",
         ".ci/emulated",
+        ("",),
         of_target("emulated"),
         (*MANIFESTS, ".ci/emulated"),
         tools=("rustc -V", "qemu-aarch64-static --version"),
-        needs=(program("aarch64-linux-gnu-gcc", "qemu-aarch64-static"), target("aarch64-unknown-linux-gnu")),
+        needs=(
+            foreign("aarch64"),
+            program("aarch64-linux-gnu-gcc", "qemu-aarch64-static"),
+            target("aarch64-unknown-linux-gnu"),
+        ),
     ),
     Check(
         "types-macos",
         "types on macOS",
         ".ci/macos aarch64-apple-darwin",
-        of_target("macos"),
-        (*MANIFESTS, ".ci/macos", ".ci/no-c"),
+        compiled=of_target("macos"),
+        files=(*MANIFESTS, ".ci/macos", ".ci/no-c"),
         needs=(target("aarch64-apple-darwin"),),
     ),
     Check(
         "types-oldest",
         f"types on Rust {OLDEST}",
         f'CC="$PWD/.ci/no-c" AR="$PWD/.ci/no-c" CARGO_TARGET_DIR=target/oldest cargo +{OLDEST} check --locked --workspace',
-        of_target("oldest"),
-        (*MANIFESTS, ".ci/no-c"),
+        compiled=of_target("oldest"),
+        files=(*MANIFESTS, ".ci/no-c"),
         tools=(),  # named by the command
         needs=(toolchain(OLDEST),),
     ),
@@ -236,7 +281,10 @@ CHECKS = (
         "reproducible",
         "packages of x86-64 built twice: the same bytes",
         "dist/build --twice x86_64",
-        files=(*MANIFESTS, "dist", "python/coretalk", "python/pyproject.toml", "LICENSE-APACHE", "LICENSE-MIT"),
+        # What may bring times, paths or an order by chance into the packages: how they are built and packed, build scripts,
+        # macros of other crates and, as a tool, the compiler. An edit of our other sources cannot: rustc reads no clock, and
+        # the texts that the binary writes into the packages are compared with their snapshots in the core.
+        files=PACKED,
         needs=RELEASE_NEEDS,
         build_s=200,
     ),
@@ -286,10 +334,15 @@ def code_of(text: str, with_text: bool) -> str:
     return re.sub("\0", lambda _: next(between), code)
 
 
+def below(path: str, places: tuple[str, ...]) -> bool:
+    """Whether it is one of these files, or in one of these folders."""
+    return any(path == place or path.startswith(f"{place}/") for place in places)
+
+
 @functools.cache
 def digest(path: str, content: bytes) -> str:
     if path.endswith(".rs"):
-        content = code_of(content.decode(), with_text=not path.startswith(SCREEN_TEXT)).encode()
+        content = code_of(content.decode(), with_text=not below(path, SCREEN_TEXT)).encode()
     return hashlib.sha256(content).hexdigest()[:12]
 
 
@@ -311,11 +364,7 @@ def compiled_sources(check: Check) -> set[str]:
 
 def inputs(check: Check, tree: Tree, compiled: Iterable[str]) -> dict[str, str]:
     """Each input with its digest: sources that were compiled, and what the check declares. Documents are inputs of the core only."""
-
-    def below(path: str, folders: tuple[str, ...]) -> bool:
-        return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
-
-    sources = {path for path in compiled if not below(path, check.without)}
+    sources = set(compiled)
     paths = sorted(path for path in tree if (path in sources or below(path, check.files)) and not path.endswith(".md"))
     return {path: digest(path, tree[path]) for path in paths}
 
@@ -326,11 +375,17 @@ def versions(check: Check) -> dict[str, str]:
     return {tool: said.partition("\n")[0].strip() for tool, said in lines.items()}
 
 
+def sealed(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record with a digest of all the rest of it, which one that was merged of two does not have: that was never tried."""
+    rest = {key: value for key, value in record.items() if key != "digest"}
+    return {**rest, "digest": digest_of(rest)}
+
+
 def record_of(check: Check, tree: Tree) -> dict[str, Any] | None:
     """What the last passing run left; None where nothing, or nothing whole, is there."""
     try:
         record = json.loads(tree.get(f"{PASSED}/{check.name}", b""))
-        return record if record.keys() >= {"command", "seconds", "loop_s", "tools", "inputs"} else None
+        return record if record == sealed(record) else None
     except (ValueError, AttributeError):
         return None
 
@@ -339,8 +394,8 @@ def why_due(check: Check, record: Mapping[str, Any] | None, tree: Tree, tools: M
     """Why a check is due; None if nothing that it depends on has changed."""
     if record is None:
         return "there is no record of a pass"
-    if record["command"] != check.command:
-        return "its command has changed"
+    if record["definition"] != check.definition():
+        return "its definition has changed"
     for tool, version in tools.items():
         if version != record["tools"].get(tool):
             return f"{tool} says {version!r}, not {record['tools'].get(tool)!r}"
@@ -379,10 +434,48 @@ def passed_at(check: Check) -> int:
     return int((output("git", "log", "-1", "--format=%ct", "--", f"{PASSED}/{check.name}") or "").strip() or 0)
 
 
-def run(check: Check, limit_s: float) -> int:
-    """Its exit status; 124 if it was stopped."""
-    words = ["timeout", "--kill-after=30", f"{limit_s:.0f}", "bash", "-c", check.command]
-    return subprocess.run(words, cwd=ROOT, stdin=subprocess.DEVNULL, check=False).returncode
+def run(check: Check, limit_s: float) -> tuple[int, list[str]]:
+    """Its exit status, 124 if it was stopped, and its lines, which are printed meanwhile. Nothing of it runs on afterwards."""
+    words = ["timeout", "--kill-after=30", f"{limit_s:.0f}", "bash", "-c", check.line]
+    child = subprocess.Popen(
+        words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        start_new_session=True,
+    )  # fmt: skip
+    lines: list[str] = []
+
+    def read() -> None:
+        assert child.stdout is not None
+        with child.stdout:
+            for line in child.stdout:
+                print(line, end="", flush=True)
+                lines.append(line.rstrip())
+
+    reader = threading.Thread(target=read, daemon=True)
+    try:
+        reader.start()
+        # Not reaped yet, so that its number is still its own.
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+    reader.join(10)
+    return child.wait(), lines
+
+
+def outcome(check: Check, status: int, lines: list[str], sources_known: bool) -> tuple[str, str]:
+    """What came of it, `ok`, `skipped` or `FAILED (…)`, and why it is no pass where its status does not say that."""
+    if status == SKIPPED:
+        return "skipped", next(filter(None, reversed(lines)), "it does not say why")
+    if status != 0:
+        return f"FAILED ({status})", ""
+    passed = [found[1] for line in lines if (found := re.fullmatch(r"test (\S+).* \.\.\. ok", line))]
+    if unmatched := [part for part in check.tests if not any(part in name for name in passed)]:
+        return "FAILED", f"no test passed whose name contains `{unmatched[0]}`"
+    # A test cannot say otherwise that it tried nothing.
+    if skipped := [line for line in lines if line.startswith("skipped: ")]:
+        return "skipped", skipped[0].removeprefix("skipped: ")
+    if check.compiled and not sources_known:
+        return "FAILED", "the compiler's dependency files name no source: its inputs are not known"
+    return "ok", ""
 
 
 def main(words: list[str]) -> int:
@@ -397,6 +490,9 @@ def main(words: list[str]) -> int:
     if unknown:
         parser.error(f"no check is called {sorted(unknown)[0]}; known: {', '.join(check.name for check in CHECKS)}")
     began = time.monotonic() - options.elapsed
+    # Also where this was begun in the background, which ignores Ctrl-C; `run` ends what it has begun.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     # What would build elsewhere, or test another binary.
     for name in ("CARGO_TARGET_DIR", "CORETALK_X86_64", "CORETALK_AARCH64", "CORETALK_TEST_BINARY"):
         os.environ.pop(name, None)
@@ -409,7 +505,7 @@ def main(words: list[str]) -> int:
                 file.write(f"{line}\n")
 
     tree, failed = snapshot(), False
-    forced = options.all or bool(options.names)
+    forced = not options.list and (options.all or bool(options.names))
     due: list[tuple[Check, str]] = []
     for check in CHECKS:
         if options.names and check.name not in options.names:
@@ -418,44 +514,41 @@ def main(words: list[str]) -> int:
         if why is None and not forced:
             print(f"{check.name}: nothing that it depends on has changed since it passed")
             continue
-        due.append((check, why or "it was asked for"))
-        print(f"{check.name}: due, as {due[-1][1]}")
+        due.append((check, "asked for" if why is None else f"due, as {why}"))
+        print(f"{check.name}: {due[-1][1]}")
     if options.list or not due:
         return 0
     loop = loop_s()
     print(f"a CPU-bound loop takes {loop:.3f} s on both CPUs")
     # Longest due first; `sorted` keeps the order of value among equals.
     for check, why in sorted(due, key=lambda it: passed_at(it[0])):
-        print(f"\n== {check.title}\n   {check.command}\n   due, as {why}", flush=True)
+        print(f"\n== {check.title}\n   {check.line}\n   {why}", flush=True)
         record = record_of(check, tree)
         expected, elapsed = expected_s(check, record, loop), time.monotonic() - began
         if not forced and elapsed + expected > CAP_S:
             minutes = (elapsed + expected) / 60
             summary(f"left out            {check.title}: due, and expected to end in minute {minutes:.0f}, after {CAP_S // 60}")
             continue
-        missing = next(filter(None, (need() for need in check.needs)), None)
+        missing = next(filter(None, (need.missing() for need in check.needs)), None)
         if missing is not None:
             summary(f"skipped             {check.title}: {missing}")
             continue
         started = time.monotonic()
         # One that hangs leaves time for the others.
-        status = run(check, 2 * CAP_S if forced else min(STOP_S - elapsed, 3 * expected + 300))
+        status, lines = run(check, 2 * CAP_S if forced else min(STOP_S - elapsed, 3 * expected + 300))
         took = time.monotonic() - started
         compiled = compiled_sources(check)
-        if status == 0 and check.compiled and not compiled & tree.keys():
-            print("the compiler's dependency files name no source: its inputs are not known", flush=True)
-            status = 1
-        how = "ok" if status == 0 else f"FAILED ({status})"
-        summary(f"{how:12} {took:4.0f} s  {check.title}")
-        failed |= status != 0
-        if status == 0:
-            kept = {
-                "command": check.command,
+        how, why_no_pass = outcome(check, status, lines, bool(compiled & tree.keys()))
+        summary(f"{how:12} {took:4.0f} s  {check.title}" + (f": {why_no_pass}" if why_no_pass else ""))
+        failed |= how.startswith("FAILED")
+        if how == "ok":
+            kept = sealed({
+                "definition": check.definition(),
                 "seconds": round(took),
                 "loop_s": round(loop, 3),
                 "tools": versions(check),
                 "inputs": inputs(check, tree, compiled),
-            }
+            })
             (ROOT / PASSED).mkdir(exist_ok=True)
             (ROOT / PASSED / check.name).write_text(json.dumps(kept, indent=1) + "\n")
     return 1 if failed else 0

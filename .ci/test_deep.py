@@ -3,8 +3,11 @@
 import contextlib
 import io
 import json
+import signal
 import subprocess
+import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,8 @@ from unittest import mock
 
 import deep
 
-TREE = deep.snapshot()
+SNAPSHOT = deep.snapshot
+TREE = SNAPSHOT()
 SCREEN = "crates/coretalk/src/report/queue/table.rs"
 
 
@@ -20,7 +24,9 @@ def passed(check: deep.Check) -> dict[str, Any]:
     """A record of a check that has just passed, with the sources that its committed record names."""
     committed = deep.record_of(check, TREE)
     sources = committed["inputs"] if committed else ()
-    return {"command": check.command, "tools": {}, "inputs": deep.inputs(check, TREE, sources), "seconds": 1, "loop_s": 1}
+    return {
+        "definition": check.definition(), "tools": {}, "inputs": deep.inputs(check, TREE, sources), "seconds": 1, "loop_s": 1,
+    }  # fmt: skip
 
 
 def why(check: deep.Check, path: str, content: bytes) -> str | None:
@@ -72,8 +78,12 @@ class Inputs(unittest.TestCase):
 
     def test_a_damaged_record_is_none(self) -> None:
         for check in deep.CHECKS:
-            for content in (b"", b"{}", b"[]", b"null", b"<<<<<<< ours\n{}", b'{"command": "x"}'):
+            for content in (b"", b"{}", b"[]", b"null", b"<<<<<<< ours\n{}", b'{"definition": "x"}'):
                 self.assertIsNone(deep.record_of(check, {f"{deep.PASSED}/{check.name}": content}))
+            # As a merge leaves it that takes inputs of one side and the digest of the other.
+            record = deep.record_of(check, TREE)
+            merged = {**record, "inputs": {**record["inputs"], "Cargo.lock": "0"}}
+            self.assertIsNone(deep.record_of(check, {f"{deep.PASSED}/{check.name}": json.dumps(merged).encode()}))
 
     def test_a_new_file_in_a_declared_folder_makes_a_check_due(self) -> None:
         for check in deep.CHECKS:
@@ -82,9 +92,46 @@ class Inputs(unittest.TestCase):
     def test_a_tool_or_a_command_that_changed_makes_a_check_due(self) -> None:
         for check in deep.CHECKS:
             record = passed(check)
+            for before in ("later", "an", "now"):
+                due = deep.why_due(check, {**record, "tools": {"tool": before}}, TREE, {"tool": "now"})
+                self.assertEqual(due, None if before == "now" else f"tool says 'now', not '{before}'")
             self.assertIn("now", deep.why_due(check, record, TREE, {"tool": "now"}) or "")
-            self.assertIsNotNone(deep.why_due(check._replace(command="true"), record, TREE, {}))
             self.assertIsNotNone(deep.why_due(check, None, TREE, {}))
+            for other in (
+                {"command": "true"}, {"tests": ("other",)}, {"compiled": ("other",)}, {"files": deep.MANIFESTS[1:]},
+                {"tools": ("other",)}, {"needs": (deep.program("other"),)},
+            ):  # fmt: skip
+                why = deep.why_due(check._replace(**other), record, TREE, {})
+                self.assertEqual(why, "its definition has changed", (check.name, other))
+            for other in ({"title": "other"}, {"build_s": 1}):
+                self.assertIsNone(deep.why_due(check._replace(**other), record, TREE, {}), (check.name, other))
+
+    def test_what_a_check_reads_and_packs_is_an_input(self) -> None:
+        for name, path in [("packages", "crates/coretalk/src/args/options.rs"), ("laboratory", "crates/coretalk/src/report/saved.rs")]:
+            check = next(check for check in deep.CHECKS if check.name == name)
+            self.assertIn(path, deep.inputs(check, TREE, {path} if check.compiled else ()))
+
+    def test_every_declared_input_exists(self) -> None:
+        for check in deep.CHECKS:
+            for place in check.files:
+                self.assertTrue(any(deep.below(path, (place,)) for path in TREE), (check.name, place))
+
+    def test_no_document_is_an_input(self) -> None:
+        found = deep.inputs(deep.Check("x", "x", "x", files=("docs", "lab", "README.md")), TREE, {"CHANGELOG.md"})
+        self.assertIn("lab/run", found)
+        self.assertEqual([path for path in found if path.endswith(".md")], [])
+
+    def test_a_version_is_the_first_line(self) -> None:
+        self.assertEqual(deep.versions(deep.Check("x", "x", "x", tools=("printf one\\ntwo",))), {"printf one\\ntwo": "one"})
+
+    def test_the_expected_time_is_that_of_this_machine(self) -> None:
+        check = deep.Check("x", "x", "x", build_s=10)
+        self.assertAlmostEqual(deep.expected_s(check, {"seconds": 20, "loop_s": 0.1}, 0.2), 60)
+        self.assertEqual(deep.expected_s(check, None, 0.2), deep.UNKNOWN_S)
+
+    def test_every_check_of_tests_says_which(self) -> None:
+        for check in deep.CHECKS:
+            self.assertEqual(bool(check.tests), " test " in check.command or check.name == "aarch64", check.name)
 
     def test_documents_screen_texts_and_comments_make_none_due(self) -> None:
         screens = [path for path in TREE if path.startswith("crates/coretalk/src/report/") and path.endswith(".rs")]
@@ -104,6 +151,10 @@ class Inputs(unittest.TestCase):
             ("crates/coretalk/src/report/x.rs", b'fn f() { g("a text with {one} place", 3) }', True),
             ("crates/measure/src/x.rs", b'fn f() { g("another text: {one}", 2) }', True),
             ("crates/coretalk/src/store/x.rs", b'fn f() { g("another text: {one}", 2) }', True),
+            ("crates/coretalk/src/report.rs", b'fn f() { g("another text: {one}", 2) }', False),
+            ("crates/coretalk/src/exit.rs", b'fn f() { g("another text: {one}", 2) }', False),
+            ("crates/coretalk/src/reporting.rs", b'fn f() { g("another text: {one}", 2) }', True),
+            ("crates/coretalk/src/reports/x.rs", b'fn f() { g("another text: {one}", 2) }', True),
         ]:
             self.assertEqual(deep.digest(path, rust) != deep.digest(path, other), differs, (path, other))
 
@@ -116,6 +167,17 @@ class Inputs(unittest.TestCase):
         ]:
             self.assertEqual(deep.code_of(text, with_text=True), code)
         self.assertEqual(deep.code_of('f("one {a} and {{b}} {c:>3}", "word")', with_text=False), 'f("{a}{c:>3}","word")')
+
+    def test_tests_of_aarch64_are_not_emulated_on_aarch64(self) -> None:
+        check = next(check for check in deep.CHECKS if check.name == "aarch64")
+        for machine, is_missing in (("aarch64", True), ("x86_64", False)):
+            with (
+                mock.patch.object(deep.platform, "machine", lambda: machine),
+                mock.patch.object(deep.shutil, "which", lambda _: "/bin/it"),
+                mock.patch.object(deep, "output", lambda *_: "aarch64-unknown-linux-gnu"),
+            ):
+                why = next(filter(None, (need.missing() for need in check.needs)), None)
+            self.assertEqual(why is not None, is_missing, machine)
 
 
 class Runs(unittest.TestCase):
@@ -130,7 +192,7 @@ class Runs(unittest.TestCase):
         for name in "ab":
             (self.root / name).write_text(name)
         checks = tuple(
-            deep.Check(name, f"title of {name}", f"echo {name} >>ran", files=(name,), tools=()) for name in ("a", "b")
+            deep.Check(name, f"title of {name}", f"echo {name} >>ran;", files=(name,), tools=()) for name in ("a", "b")
         )
         for patch in (
             mock.patch.object(deep, "ROOT", self.root),
@@ -149,13 +211,17 @@ class Runs(unittest.TestCase):
 
     def call(self, *words: str) -> tuple[int, str, str]:
         """Exit code, what ran in which order, and the summary."""
-        files = {p.relative_to(self.root).as_posix(): p.read_bytes() for p in self.root.rglob("*") if p.is_file() and ".git" not in p.parts}
-        self.snapshot = lambda: files
+        def files() -> deep.Tree:
+            found = (path for path in self.root.rglob("*") if path.is_file() and ".git" not in path.parts)
+            return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in found}
+
+        self.snapshot = files
         ran, summary = self.root / "ran", self.root / "summary"
         ran.unlink(missing_ok=True)
         summary.unlink(missing_ok=True)
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()) as said:
             code = deep.main(["--summary", str(summary), *words])
+        self.said = said.getvalue()
         return code, "".join(ran.read_text().split()) if ran.exists() else "", summary.read_text() if summary.exists() else ""
 
     def test_a_check_that_passed_runs_again_only_after_a_change(self) -> None:
@@ -179,13 +245,49 @@ class Runs(unittest.TestCase):
         self.call()
         record = self.root / ".ci/passed/a"
         # 100 s, when the loop took 1 s; it takes 2 s now.
-        record.write_text(json.dumps(json.loads(record.read_text()) | {"seconds": 100, "loop_s": 1.0}))
+        record.write_text(json.dumps(deep.sealed(json.loads(record.read_text()) | {"seconds": 100, "loop_s": 1.0})))
         for name in "ab":
             (self.root / name).write_text("changed")
         code, ran, summary = self.call("--elapsed", str(deep.CAP_S - 150))
         self.assertEqual((code, ran), (0, "b"))
         self.assertIn("left out            title of a: due, and expected to end in minute 61", summary)
         self.assertEqual(self.call("--elapsed", str(deep.CAP_S - 250))[:2], (0, "a"))
+
+    def test_a_check_that_was_asked_for_has_no_cap(self) -> None:
+        self.assertEqual(self.call("a", "--elapsed", str(deep.CAP_S))[:2], (0, "a"))
+        self.assertEqual(self.call("--all", "--elapsed", str(deep.CAP_S))[:2], (0, "ab"))
+
+    def test_a_check_that_hangs_is_stopped_in_time_for_the_others(self) -> None:
+        limits: list[float] = []
+        with mock.patch.object(deep, "run", lambda check, limit_s: (limits.append(limit_s), (1, []))[1]):
+            self.call("a")
+            for elapsed in (0, deep.CAP_S - deep.UNKNOWN_S - 5):
+                self.call("--elapsed", str(elapsed))
+        for limit, wanted in zip(limits, (2 * deep.CAP_S, 3 * deep.UNKNOWN_S + 300, 3 * deep.UNKNOWN_S + 300), strict=False):
+            self.assertLess(abs(limit - wanted), 5)
+        with mock.patch.object(deep, "STOP_S", 100):
+            self.assertEqual(self.limit_of("sleep 30", "--elapsed", "99"), 1)
+
+    def limit_of(self, command: str, *words: str) -> int:
+        deep.CHECKS = (deep.CHECKS[0]._replace(command=command),)
+        return self.call(*words)[0]
+
+    def test_inputs_are_those_that_were_there_at_the_beginning(self) -> None:
+        deep.CHECKS = (deep.CHECKS[0]._replace(command="echo a >>ran; echo more >>a"),)
+        self.assertEqual([self.call()[1] for _ in range(2)], ["a", "a"])
+
+    def test_tools_are_recorded_and_the_environment_builds_nothing_elsewhere(self) -> None:
+        deep.CHECKS = (deep.CHECKS[0]._replace(command="echo ${CARGO_TARGET_DIR-none} >ran", tools=("printf one",)),)
+        with mock.patch.dict(deep.os.environ, {"CARGO_TARGET_DIR": "elsewhere"}):
+            self.assertEqual(self.call()[:2], (0, "none"))
+        self.assertEqual(json.loads((self.root / ".ci/passed/a").read_text())["tools"], {"printf one": "one"})
+
+    def test_files_that_git_would_add_are_inputs_and_ignored_ones_are_none(self) -> None:
+        (self.root / ".gitignore").write_text("ignored\n")
+        for name in ("ignored", "added"):
+            (self.root / name).write_text(name)
+        self.git("add", "a")
+        self.assertEqual(SNAPSHOT(self.root), {".gitignore": b"ignored\n", "a": b"a", "added": b"added", "b": b"b"})
 
     def test_a_check_that_fails_stays_due(self) -> None:
         deep.CHECKS = (deep.CHECKS[0]._replace(command="false"), deep.CHECKS[1])
@@ -200,10 +302,76 @@ class Runs(unittest.TestCase):
         deps = self.root / "target/debug/deps"
         deps.mkdir(parents=True)
         (deps / "a-1.d").write_text(f"x: a\n\n{self.root}/b:\n/elsewhere/c:\n# env-dep:d:\n")
+        (self.root / "c").write_text("c")
         (deps / "a-2.d").write_text("c:\n# env-dep:CLIPPY_ARGS=\n")
         self.assertEqual(self.call()[0], 0)
         record = json.loads((self.root / ".ci/passed/a").read_text())
         self.assertEqual(list(record["inputs"]), ["a", "b"])
+
+    def test_a_check_whose_tests_did_not_run_is_no_pass(self) -> None:
+        for said, tests, code, word in [
+            ("test a::one ... ok", ("a::",), 0, "ok"),
+            ("test a::one - should panic ... ok", ("a::",), 0, "ok"),
+            ("test a::one ... ok", ("",), 0, "ok"),
+            ("running 0 tests", ("",), 1, "FAILED"),
+            ("test a::one ... ok", ("a::", "b::"), 1, "FAILED"),
+            ("test a::one ... ignored", ("a::",), 1, "FAILED"),
+            ("test a::one ... ok\nskipped: there is no data", ("a::",), 0, "skipped"),
+        ]:
+            (self.root / ".ci/passed/a").unlink(missing_ok=True)
+            (self.root / "said").write_text(f"{said}\n")
+            deep.CHECKS = (deep.CHECKS[0]._replace(command="cat said #", tests=tests),)
+            got, _, summary = self.call()
+            self.assertEqual((got, summary.split()[0]), (code, word), said)
+            self.assertEqual((self.root / ".ci/passed/a").exists(), word == "ok", said)
+            self.assertEqual("there is no data" in summary, word == "skipped")
+            self.assertEqual("no test passed whose name contains" in summary, word == "FAILED")
+
+    def test_a_check_that_lacks_something_is_neither_passed_nor_failed(self) -> None:
+        deep.CHECKS = (deep.CHECKS[0]._replace(command="echo qemu is missing; exit 3"),)
+        code, _, summary = self.call()
+        self.assertEqual((code, summary.split()[0]), (0, "skipped"))
+        self.assertIn("title of a: qemu is missing", summary)
+        self.assertFalse((self.root / ".ci/passed/a").exists())
+
+    def test_nothing_of_a_check_outlives_it(self) -> None:
+        deep.CHECKS = (deep.CHECKS[0]._replace(command="sleep 100 & echo $! >pid;"),)
+        self.assertEqual(self.call()[0], 0)
+        self.gone()
+
+    def test_a_check_ends_with_the_signal_that_ends_its_parent(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            line = f"import deep, pathlib; deep.ROOT = pathlib.Path({str(self.root)!r}); deep.loop_s = lambda: 1.0\n"
+            line += "deep.CHECKS = (deep.Check('a', 'a', 'sleep 100 & echo $! >pid; wait', files=('a',), tools=()),)\n"
+            words = [sys.executable, "-B", "-c", line + "deep.main([])"]
+            parent = subprocess.Popen(words, cwd=Path(deep.__file__).parent, stdout=subprocess.DEVNULL)
+            while not (self.root / "pid").exists() or not (self.root / "pid").read_text().endswith("\n"):
+                self.assertIsNone(parent.poll())
+                time.sleep(0.01)
+            parent.send_signal(number)
+            self.assertEqual(parent.wait(), 128 + number)
+            self.gone()
+
+    def gone(self) -> None:
+        """The process whose number is in `pid` ends; 10 s for the system to do it."""
+        file = self.root / "pid"
+        ends = time.monotonic() + 10
+        while (state := Path(f"/proc/{file.read_text().strip()}/stat")).exists() and state.read_text().split()[2] != "Z":
+            self.assertLess(time.monotonic(), ends)
+            time.sleep(0.01)
+        file.unlink()
+
+    def test_the_list_says_what_is_due_and_runs_nothing(self) -> None:
+        self.call("a")
+        for words, lines in [
+            (["--list"], ["a: nothing that it depends on has changed since it passed", "b: due, as there is no record of a pass"]),
+            (["--list", "a"], ["a: nothing that it depends on has changed since it passed"]),
+            (["--list", "--all", "b"], ["b: due, as there is no record of a pass"]),
+        ]:
+            code, ran, _ = self.call(*words)
+            self.assertEqual((code, ran, self.said.splitlines()), (0, "", lines))
+        self.assertEqual(self.call("a")[:2], (0, "a"))
+        self.assertIn("a: asked for\n", self.said)
 
     def test_a_check_without_its_tools_is_skipped_and_stays_due(self) -> None:
         deep.CHECKS = (deep.CHECKS[0]._replace(needs=(deep.program("no-such-program"),)), deep.CHECKS[1])
