@@ -29,6 +29,11 @@ class Results:
         return wholes + [f"{named(case)}: {it}" for case, outcome in self.cases for it in outcome.wrong]
 
     @property
+    def code(self) -> int:
+        """The exit code: 1 if something did not hold, 3 if a machine was left out or nothing was run, 0 if everything held."""
+        return 1 if self.wrong else 3 if self.skipped or not (self.machines or self.cases) else 0
+
+    @property
     def held_at_once(self) -> list[Case]:
         """The cases that were run once, and held."""
         again = {it.split(": ")[0] for it in self.once}

@@ -303,6 +303,31 @@ class Tables(unittest.TestCase):
         self.assertEqual((later.held_at_once, later.once), ([one], [f"{machine.name}, as a whole: not up"]))
 
 
+    def test_a_machine_that_was_left_out_is_no_pass(self) -> None:
+        held, wrong = outcomes.Outcome(), outcomes.Outcome(["it"])
+        for results, code in [
+            (tables.Results({"x86-16": held}), 0),
+            (tables.Results({"x86-16": held}, skipped={"arm-16": "qemu is missing"}), 3),
+            (tables.Results({"x86-16": wrong}, skipped={"arm-16": "qemu is missing"}), 1),
+            (tables.Results(), 3),
+        ]:
+            self.assertEqual(results.code, code)
+
+
+class Sentences(unittest.TestCase):
+    def test_what_is_looked_for_on_screens_is_written_there(self) -> None:
+        # A change of the wording of screens does not make the laboratory due.
+        root = Path(outcomes.__file__).parent.parent
+        ours = "".join(Path(module.__file__).read_text() for module in (outcomes, whole))
+        theirs = "".join(file.read_text() for file in root.glob("crates/*/src/**/*.rs"))
+        for sentence in (
+            "coretalk --resume", "Interrupted", "the CPU quota stopped this process", "the disk is full", "is offline",
+            "has memory and no CPUs of its own", "Not reported: ",
+        ):  # fmt: skip
+            self.assertIn(sentence, ours)
+            self.assertIn(sentence, theirs)
+
+
 class Choice(unittest.TestCase):
     def test_every_pair_stands_together_once_where_there_is_time(self) -> None:
         every = all_cases(of_names([]))
