@@ -190,7 +190,7 @@ fn with_files() -> Tool {
 }
 
 /// Commands that measure until their budget ends, each with everything that it can.
-const LONG: [&str; 3] = ["suite", "queue", "contend"];
+const LONG: [&str; 5] = ["suite", "queue", "contend", "wake", "spawn"];
 
 #[test]
 fn every_example_in_help_runs() {
@@ -224,9 +224,9 @@ fn every_example_in_help_runs() {
             if !line.contains(" --from ") {
                 words.splice(end..end, ["--machine", "sim:laptop-smt"]);
             }
-            // A minute on a whole machine says no more about the words than a few seconds.
+            // A minute on a whole machine says no more about the words than a second.
             if words.first().is_some_and(|word| LONG.contains(word)) && !words.contains(&"--budget") {
-                words.splice(end..end, ["--budget", "2s"]);
+                words.splice(end..end, ["--budget", "1s"]);
             }
             let said = tool.call(&words);
             let expected: &[i32] = match line {

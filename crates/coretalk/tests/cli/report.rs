@@ -451,7 +451,7 @@ fn figures_of_a_page_are_shapes_on_large_machines_too() {
     tool.done(
         &[
             &words[..],
-            &["--primitive", "tas,ttas", "--budget", "60s", "--precision", "20%", "--name", "large"],
+            &["--primitive", "tas,ttas", "--budget", "15s", "--precision", "20%", "--name", "large"],
         ]
         .concat(),
     );
