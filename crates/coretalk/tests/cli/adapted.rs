@@ -65,7 +65,7 @@ fn a_queue_of_an_adapter_stands_beside_a_native_one() {
     let Some(cpus) = two_cpus() else { return };
     let tool = Tool::new();
     let line = format!(
-        "queue --queue double:ring,spsc --capacity 10,100 --cpus {cpus} --forks 2 --budget 2s --seed 1 \
+        "queue --queue double:ring,spsc --capacity 10,100 --cpus {cpus} --forks 2 --budget 4s --seed 1 \
          --name mixed --format json"
     );
     let live = done(&tool, &line, "none");
@@ -101,7 +101,7 @@ fn a_queue_of_an_adapter_stands_beside_a_native_one() {
     assert!(plan.contains("processes of runtimes start, and settle for at most 15 s"), "{plan}");
     done(
         &tool,
-        &line.replace("--budget 2s", "--budget 500ms").replace("--name mixed", "--name again"),
+        &line.replace("--budget 4s", "--budget 500ms").replace("--name mixed", "--name again"),
         "none",
     );
     let compared = tool.done(&words("compare mixed again")).out;
