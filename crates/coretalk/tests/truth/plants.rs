@@ -112,7 +112,7 @@ fn a_number_that_is_changed_is_found() {
             &["--cpus", "0-2,8,9", "--budget", "3s"],
             &["--cpus", "0,8", "--budget", "3s"],
             &["latency", "--protocol", "cas,store", "--cpus", "0-2,8,9", "--budget", "3s"],
-            &[&["queue", "--budget", "30s"][..], &small].concat(),
+            &[&["queue", "--budget", "2s"][..], &small].concat(),
             &[&["wait", "--budget", "2s"][..], &["--cpus", "0,16"]].concat(),
             &[&["contend", "--budget", "2s"][..], &["--cpus", "0,1"]].concat(),
             &[&["spawn", "--budget", "2s"][..], &["--cpus", "0,1"]].concat(),
