@@ -86,21 +86,35 @@ fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
     legend.chain([Block::Gap, Block::Table(by_number)]).collect()
 }
 
-/// The table as Markdown.
+/// The table as Markdown: a column for each group, or where most cells would be empty a row for each number.
 pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
-    let groups = table.groups.iter().map(|group| Column::numbers(group_words(group)));
-    let columns: Vec<Column> = ["", ""].map(Column::words).into_iter().chain(groups).collect();
-    let rows = table.rows.iter().map(|row| {
+    let cell = |group: &GroupMedian| match group.sizes.is_empty() {
+        true => format!("{} ({})", number(group.median), range(group)),
+        false => format!("{} ({}; {})", number(group.median), range(group), makeup(group)),
+    };
+    let known = table.rows.iter().flat_map(|row| &row.medians).flatten().count();
+    let is_sparse = 2 * known < table.rows.len() * table.groups.len();
+    let of_group = |name: &String| Column::numbers(group_words(name));
+    let columns: Vec<Column> = ["", ""].map(Column::words).into_iter().collect();
+    let more = if is_sparse {
+        vec![Column::words("group"), Column::numbers("median (range)")]
+    } else {
+        table.groups.iter().map(of_group).collect()
+    };
+    let rows = table.rows.iter().flat_map(|row| {
         let SideView { name, machine, .. } = &sides[row.side];
-        let cells = row.medians.iter().map(|group| match group {
-            None => dash(),
-            Some(group) if group.sizes.is_empty() => format!("{} ({})", number(group.median), range(group)),
-            Some(group) => format!("{} ({}; {})", number(group.median), range(group), makeup(group)),
-        });
-        let what = format!("{}: {}", plain(machine), about(row));
-        [plain(name), what].into_iter().chain(cells).map(Cell::from).collect::<Vec<_>>()
+        let first = [plain(name), format!("{}: {}", plain(machine), about(row))];
+        let line = |more: Vec<String>| first.clone().into_iter().chain(more).map(Cell::from).collect();
+        let cells = table.groups.iter().zip(&row.medians);
+        let lines: Vec<Vec<Cell>> = if is_sparse {
+            let known = cells.filter_map(|(group, median)| Some((group, median.as_ref()?)));
+            known.map(|(group, median)| line(vec![group_words(group), cell(median)])).collect()
+        } else {
+            vec![line(cells.map(|(_, median)| median.as_ref().map_or_else(dash, cell)).collect())]
+        };
+        lines
     });
-    let mut text = markdown::table(&Table::new(columns).with(rows));
+    let mut text = markdown::table(&Table::new([columns, more].concat()).with(rows));
     if let Some(words) = kinds_words(table) {
         text.push_str(&format!("\n{words}.\n"));
     }

@@ -133,6 +133,19 @@ fn many_make_a_table() {
 }
 
 #[test]
+fn a_table_of_groups_that_few_files_share_has_a_row_for_each() {
+    let tool = Tool::new();
+    file(&tool, "pairs.csv", |a, b| if a / 2 == b / 2 { 8.0 } else { 60.0 });
+    file(&tool, "halves.csv", |a, b| if a / 8 == b / 8 { 20.0 } else { 130.0 });
+    file(&tool, "fours.csv", |a, b| if a / 4 == b / 4 { 30.0 } else { 300.0 });
+    let words = ["compare", "pairs.csv", "halves.csv", "fours.csv", "--format", "markdown"];
+    let markdown = tool.done(&words).out;
+    let rows: Vec<&str> = markdown.lines().filter(|line| line.starts_with('|')).collect();
+    assert!(rows.len() > 2 + 3 && rows.iter().all(|row| row.matches('|').count() == 5), "{markdown}");
+    assert!(rows.iter().any(|row| row.starts_with("| pairs.csv") && row.contains("8.00")), "{markdown}");
+}
+
+#[test]
 fn many_groups_stand_below_each_other_within_80_columns() {
     let tool = Tool::new();
     for seed in ["1", "2", "3"] {
