@@ -241,9 +241,9 @@ CHECKS = (
     ),
     Check(
         "simulated",
-        "acceptance: the simulated machine as oracle, matrices of queues, comparisons of runs",
+        "acceptance: the simulated machine as oracle, coverage of trials, matrices of queues, comparisons of runs",
         f"{ACCEPTANCE} --test simulated -- --show-output --include-ignored",
-        ("acceptance::", "queue::sixteen_cpus", "compare::"),
+        ("acceptance::", "coverage::", "queue::sixteen_cpus", "compare::"),
         of_tests("simulated", "coretalk_measure", "coretalk_model"),
     ),
     Check(

@@ -47,7 +47,7 @@ fn intervals(
             let passes: usize = states.values().sum();
             let Some((&state, _)) = states.iter().find(|(_, seen)| 2 * **seen > passes) else { continue };
             for (name, estimate) in trial.medians_ns.iter().chain(&trial.values) {
-                found.entry((label(trial), name.clone(), state)).or_default().push(estimate.clone());
+                found.entry((label(trial), name.clone(), state)).or_default().push(*estimate);
             }
         }
     }
@@ -70,29 +70,17 @@ fn noiseless(name: &str) -> Scenario {
     ))
 }
 
-/// The truth is the median over all runs of a state, what an endless run would show: noise with a tail adds to what the
-/// noiseless machine shows, which stands beside it.
-#[test]
-#[ignore = "hundreds of runs"]
-fn intervals_of_trials_hold_the_truth() {
-    let two_threads = Parameters::default().with("threads", "1,2");
-    let wakes = Parameters::default().with("primitive", "park,pipe");
-    let cases = [
-        ("noisy-vm", "wait", Parameters::default()),
-        ("noisy-vm", "wake", wakes),
-        ("noisy-vm", "contend", two_threads.clone()),
-        ("noisy-vm", "broadcast", Parameters::default()),
-        ("epyc-2s-192", "wait", Parameters::default()),
-        ("epyc-2s-192", "contend", two_threads.with("critical-ns", "0")),
-    ];
+/// The truth is the median over all runs of a state, what an endless run would show. On a quiet machine the value without
+/// any noise has to be held as well; on a noisy one preemption and spikes add up to 3 % to a mean.
+fn check(scenario: &str, is_quiet: bool, cases: &[(&str, Parameters)]) {
     println!(
         "\n{:12} {:10} {:>7} {:>10} {:>10} {:>10}",
         "machine", "probe", "n", "truth", "noiseless", "least"
     );
     let (mut missed, mut quantities) = (Vec::new(), 0);
-    for (scenario, probe, options) in cases {
-        let runs = intervals(&builtin(scenario), probe, &options, 1..=200);
-        let quiet = intervals(&noiseless(scenario), probe, &options, 1..=9);
+    for (probe, options) in cases {
+        let runs = intervals(&builtin(scenario), probe, options, 1..=200);
+        let quiet = intervals(&noiseless(scenario), probe, options, 1..=9);
         let (mut held_in, mut bare_in, mut all, mut bare_of, mut lowest) =
             (0, 0, 0, 0, (f64::INFINITY, String::new()));
         for (key, intervals) in runs.iter().filter(|(_, intervals)| intervals.len() >= FEWEST) {
@@ -121,10 +109,27 @@ fn intervals_of_trials_hold_the_truth() {
             100.0 * lowest.0,
             lowest.1
         );
-        // Stalls and spikes add 3 % to a mean on the noisy machine.
-        if scenario != "noisy-vm" && bare < 0.95 {
+        if is_quiet && bare < 0.95 {
             missed.push(format!("{scenario} {probe}: {bare:.3} hold the noiseless value"));
         }
     }
     assert!(missed.is_empty() && quantities > 100, "{quantities} quantities, {missed:#?}");
+}
+
+fn two_threads() -> Parameters {
+    Parameters::default().with("threads", "1,2")
+}
+
+#[test]
+#[ignore = "hundreds of runs"]
+fn intervals_of_trials_hold_the_truth_on_a_guest() {
+    let wakes = Parameters::default().with("primitive", "park,pipe");
+    let [wait, broadcast] = ["wait", "broadcast"].map(|probe| (probe, Parameters::default()));
+    check("noisy-vm", false, &[wait, ("wake", wakes), ("contend", two_threads()), broadcast]);
+}
+
+#[test]
+#[ignore = "hundreds of runs"]
+fn intervals_of_trials_hold_the_truth_on_a_large_machine() {
+    check("epyc-2s-192", true, &[("wait", Parameters::default()), ("contend", two_threads())]);
 }
