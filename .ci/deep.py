@@ -494,7 +494,7 @@ def main(words: list[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     # What would build elsewhere, or test another binary.
-    for name in ("CARGO_TARGET_DIR", "CORETALK_X86_64", "CORETALK_AARCH64", "CORETALK_TEST_BINARY"):
+    for name in ("CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "RUSTFLAGS", "CORETALK_X86_64", "CORETALK_AARCH64", "CORETALK_TEST_BINARY"):
         os.environ.pop(name, None)
     os.environ |= {"CARGO_TERM_COLOR": "never", "CARGO_INCREMENTAL": "0", "NO_COLOR": "1"}
 

@@ -108,6 +108,9 @@ fn why_alone(reported: &[Level]) -> String {
 
 fn no_levels(structure: &Structure, findings: &Findings, unit: &str) -> String {
     match &structure.shape {
+        Shape::Continuous { .. } if !structure.dropped.is_empty() => {
+            "no groups that its clock can show".into()
+        }
         Shape::TooFew => {
             let told = all_but_one(findings, unit);
             if told.is_empty() {

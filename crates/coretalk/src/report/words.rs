@@ -70,7 +70,13 @@ pub fn legend(
     let mut parts: Vec<String> = at_a_time(map).into_iter().collect();
     if threads_per_core > 1 {
         parts.push("each cell: median over the thread pairs of two cores".to_owned());
-        parts.push("diagonal: the threads of one core".to_owned());
+        // A part holds several cores, and the reading in its middle is hardly ever one between threads.
+        parts.push(match format {
+            MapFormat::Parts { rows, columns, .. } if rows.max(columns) > 1 => {
+                "threads of one core are not shown".to_owned()
+            }
+            _ => "diagonal: the threads of one core".to_owned(),
+        });
     }
     if let MapFormat::Parts { what, rows, columns } = format
         && rows > 1

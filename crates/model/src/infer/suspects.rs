@@ -56,9 +56,14 @@ impl Blocks {
     /// How far a cell lies from the model, in deviations of its level.
     pub fn residual(&self, levels: &[Partition], distances: &Distances, a: usize, b: usize) -> f64 {
         let scatter = self.tables[depth(levels, a, b)].scatter;
-        (distances.at(a, b) - self.at(levels, a, b)).abs()
+        (own(distances, a, b) - self.at(levels, a, b)).abs()
             / scatter.max(distances.width(a, b)).max(LEAST_SCATTER)
     }
+}
+
+/// The logarithm of the value of a pair, also where that does not count.
+fn own(distances: &Distances, a: usize, b: usize) -> f64 {
+    distances.set_aside(a, b).unwrap_or_else(|| distances.at(a, b))
 }
 
 /// Between which groups the cells of a level lie: those of the next finer one; the finest level has its own.
@@ -145,9 +150,8 @@ pub(super) fn suspects(levels: &[Partition], blocks: &Blocks, distances: &Distan
     let mut doubts: BTreeMap<(usize, usize), Doubt> = BTreeMap::new();
     for high in 0..n {
         for low in 0..high {
-            if distances.set_aside(low, high).is_some() {
-                doubts.insert((low, high), Doubt::Outlier);
-            } else if !distances.is_above_floor(low, high) {
+            let has_value = distances.set_aside(low, high).is_some() || distances.is_above_floor(low, high);
+            if !has_value {
                 doubts.insert((low, high), Doubt::Missing);
             } else if blocks.residual(levels, distances, low, high) > OUTLIER {
                 doubts.insert((low, high), Doubt::Outlier);
@@ -173,8 +177,7 @@ pub(super) fn suspects(levels: &[Partition], blocks: &Blocks, distances: &Distan
     doubts
         .into_iter()
         .map(|((low, high), doubt)| {
-            let own = distances.set_aside(low, high).unwrap_or_else(|| distances.at(low, high));
-            let off = own - blocks.at(levels, low, high);
+            let off = own(distances, low, high) - blocks.at(levels, low, high);
             let known = doubt != Doubt::Missing;
             let pair = [low, high].map(|position| distances.cpus[position]);
             Suspect { pair, doubt, ratio: known.then(|| exp(off)) }

@@ -204,6 +204,13 @@ fn a_few_pairs_that_are_too_near_do_not_hide_a_level_and_are_named() {
         }
         assert_eq!(structure.levels[2].across.map(|ns| (ns / 10.0).round()), Some(11.0));
     }
+    // Beside many wrong pairs right ones are contradicted too; those fit, and are not named.
+    for seed in 0..4 {
+        let fits = |ratio: f64| (0.75..1.3).contains(&ratio);
+        let (structure, _) = near(seed, 60, 8.0);
+        let named = structure.unfit().find(|suspect| suspect.ratio.is_some_and(fits));
+        assert_eq!((structure.contradictory, named), (0, None), "seed {seed}");
+    }
     // A block of four by four, as of a copy: the CPUs of two caches lie as near as those of one socket.
     let block = matrix(64, |row, column| {
         Some(if row >= 60 && column < 4 { server(60, 32) } else { server(row, column) })
