@@ -29,9 +29,10 @@ deep *names:
 bless:
     INSTA_UPDATE=always UPDATE_SCHEMA=1 UPDATE_README=1 cargo test --workspace
 
-# How often intervals hold the truth, 10,000 cells per scenario
+# How often intervals hold the truth: 10,000 cells per scenario, trials over 200 seeds
 acceptance:
     CORETALK_TEST_ACCEPTANCE=1 cargo test --workspace --test coverage --test inference -- --nocapture
+    cargo test --workspace --test simulated -- --ignored --nocapture coverage::
 
 # Virtual machines: a choice in six minutes; --all everything, which writes docs/laboratory.md
 lab *words:
