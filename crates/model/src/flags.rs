@@ -1,5 +1,6 @@
 //! [`Flag`] and [`Flags`]: what casts doubt on a number, and what only describes it.
 
+use crate::stats::{Estimate, FEWEST_PASSES, median_in_place};
 use std::fmt;
 
 macro_rules! flags {
@@ -187,6 +188,36 @@ impl FromIterator<Flag> for Flags {
     }
 }
 
+/// What more than this share of the passes carry, their number carries.
+pub const TAINTED_SHARE: f64 = 0.10;
+
+/// The flags of a number, from those of its passes and what each of them measured; `free` is working memory.
+///
+/// A disturbance is left out where at least [`FEWEST_PASSES`] passes were free of it and their median lies within the
+/// `interval` of all: the interval holds what those passes say alone. Stolen time is the usual case: the kernel counts it
+/// in steps of 10 ms, more than a visit of 2 ms lasts. On a guest of 16 CPUs 4,431 of 9,120 visits had such a step; their
+/// median was 89.4 ns, that of the others 89.3 ns.
+pub fn of_passes(
+    passes: impl Iterator<Item = (Flags, Option<f64>)> + Clone,
+    interval: Option<&Estimate>,
+    free: &mut Vec<f64>,
+) -> Flags {
+    let any = passes.clone().fold(Flags::NONE, |any, (flags, _)| any.union(flags));
+    let tainted = |&flag: &Flag| {
+        let carriers = passes.clone().filter(|(flags, _)| flags.contains(flag)).count();
+        carriers as f64 > TAINTED_SHARE * passes.clone().count() as f64
+    };
+    let mut makes_no_difference = |flag: Flag| {
+        free.clear();
+        free.extend(passes.clone().filter(|(flags, _)| !flags.contains(flag)).filter_map(|(_, value)| value));
+        let holds = |median: f64| interval.is_some_and(|of| (of.low..=of.high).contains(&median));
+        flag.effect() == Effect::Shift
+            && free.len() >= FEWEST_PASSES
+            && median_in_place(free).is_some_and(holds)
+    };
+    any.iter().filter(tainted).filter(|&flag| !makes_no_difference(flag)).collect()
+}
+
 /// Why a number has [`Flag::WideCi`]; `width` is half its interval as a share of it.
 pub(crate) fn too_wide(width: f64) -> String {
     match width {
@@ -249,6 +280,24 @@ mod tests {
         for flag in [Flag::Load, Flag::Throttled, Flag::Preempted, Flag::FewPasses] {
             assert!(known.with(flag).may_be_wrong(), "{flag:?}");
         }
+    }
+
+    #[test]
+    fn a_disturbance_that_makes_no_difference_is_no_doubt() {
+        let interval = Estimate { point: 100.0, low: 98.0, high: 102.0, confidence: 0.95, effective_n: 14.0 };
+        let of = |free: usize, free_ns: f64, flag: Flag| {
+            let disturbed = (0..8).map(|_| (Flags::NONE.with(flag), Some(100.0)));
+            let passes = disturbed.chain((0..free).map(|_| (Flags::NONE, Some(free_ns))));
+            of_passes(passes, Some(&interval), &mut Vec::new()).contains(flag)
+        };
+        assert!(!of(6, 101.9, Flag::Steal), "the passes without it say the same");
+        assert!(of(6, 95.0, Flag::Steal), "they contradict the interval");
+        assert!(of(5, 100.0, Flag::Steal), "too few say anything");
+        assert!(
+            of(6, 100.0, Flag::Freq) && of(6, 100.0, Flag::Migrated),
+            "a remark, and no number of the pair"
+        );
+        assert!(!of(80, 95.0, Flag::Load), "less than a tenth of the passes");
     }
 
     #[test]

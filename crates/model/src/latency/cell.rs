@@ -6,7 +6,7 @@ use crate::stats::{
     self, Analysis, Correlation, Detector, Estimate, FEWEST_PASSES, Pass, Pool, drift_interval, holds_still,
     passes_interval, split_states_jointly,
 };
-use crate::{Flag, Flags, Grade, Home, flags, grade};
+use crate::{Flag, Grade, Home, flags, grade};
 
 /// Where the values of a cell stand in the record.
 #[derive(Debug, Clone, Copy)]
@@ -47,8 +47,6 @@ const DISTURBED_DEVIATIONS: f64 = 6.0;
 const DISTURBED_LEAST: f64 = 0.05;
 /// With this many passes a rare disturbed one is set aside and needs no replacement.
 pub const PASSES_TO_SPARE: usize = 16;
-/// Evidence in more than this share of the passes taints the cell.
-pub const TAINTED_SHARE: f64 = 0.10;
 /// Homes that differ by more than this are worth a remark.
 const HOME_SPREAD: f64 = 1.05;
 
@@ -202,7 +200,8 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     let cas_ns = (!numbers.is_empty()).then(|| {
         numbers.iter().fold([f64::INFINITY, 0.0f64], |[low, high], &ns| [low.min(ns), high.max(ns)])
     });
-    let mut flags = evidence(kept);
+    let of_kept = kept.iter().map(|value| (value.head.flags, Some(value.ns)));
+    let mut flags = flags::of_passes(of_kept, Some(&latency_ns), numbers);
     if passes.failed.all > 0 {
         flags.set(Flag::FailedPasses);
     }
@@ -334,17 +333,6 @@ fn cell_states(states: &[Vec<usize>], values: &[PassValue], settings: &LatencySe
         .collect();
     ordered.sort_by(|a, b| b.share.total_cmp(&a.share));
     ordered
-}
-
-fn evidence(values: &[PassValue]) -> Flags {
-    if values.iter().all(|value| value.head.flags.is_empty()) {
-        return Flags::NONE;
-    }
-    let tainted = |flag: Flag| {
-        let seen = values.iter().filter(|value| value.head.flags.contains(flag)).count();
-        seen as f64 > TAINTED_SHARE * values.len() as f64
-    };
-    Flag::ALL.iter().copied().filter(|&flag| tainted(flag)).collect()
 }
 
 /// A core clock that falls by more than this between the first and the last third of the passes, and stays there, is

@@ -5,6 +5,7 @@
 
 use super::record::KeptRecording;
 use super::{Cell, CellValue, LatencyMap, LatencySettings, Purpose, Record, Regime, cell};
+use crate::flags::TAINTED_SHARE;
 use crate::stats::{Estimate, FEWEST_PASSES, Pass};
 use crate::{CpuId, Flag, Flags, Grade, Hint, KernelId, Matrix, Protocol, Samples, TickRate};
 use std::collections::BTreeMap;
@@ -164,7 +165,7 @@ fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[
         flags.set(Flag::Asym);
     }
     // The offset shortens one way by as much as it lengthens the other, so either tells.
-    if early(delays).max(early(back)) > cell::TAINTED_SHARE {
+    if early(delays).max(early(back)) > TAINTED_SHARE {
         flags.set(Flag::TscUnsync);
     }
     if latency_ns.relative_reach() > PRECISION {

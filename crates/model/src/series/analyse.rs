@@ -3,7 +3,7 @@
 use super::aggregates::Speaker::{Role, Whole};
 use super::aggregates::{alike, count_over_states, fill, medians, of_part, values};
 use super::evidence::{busy, flags, of_lost_time, switches};
-use super::headline::named_headline_of_passes;
+use super::headline::{named_headline, named_headline_of_passes};
 use super::judge::{judge, widen};
 use super::processes::by_process;
 use super::states::{Part, SentinelWatch, split};
@@ -44,7 +44,6 @@ fn trial(
     // What is said of a trial is said of its largest state: no sum and no distribution mixes states.
     let passes: Vec<&PassOutcome> = parts[0].passes.iter().map(|&pass| all[pass]).collect();
     let alike = of_part(&all, &parts[0]);
-    let flags = flags(&all);
     let mut result = TrialResult {
         passes: all.len() as u32,
         busy: busy(&passes, spec.placement.len()),
@@ -52,11 +51,13 @@ fn trial(
         states: trial_states(settings, spec, &all, &parts),
         processes: by_process(settings, &spec.probe, &alike),
         cas_ns: parts[0].cas_ns.clone(),
-        flags: if settings.quantities.seek_lost_time(&spec.probe) { of_lost_time(flags) } else { flags },
         ..TrialResult::of(spec.clone())
     };
     fill(settings, &passes, &alike, Whole, &mut result);
     count_over_states(settings, &all, &mut result);
+    let judged = named_headline(settings, &spec.probe, &result.medians_ns, &result.values);
+    let flags = flags(&all, &alike, judged);
+    result.flags = if settings.quantities.seek_lost_time(&spec.probe) { of_lost_time(flags) } else { flags };
     let outside = result.values.get(names::OUTSIDE).map_or(0.0, |share| share.point);
     result.flags = result.flags.union(helpers(outside));
     if biased {

@@ -1,22 +1,22 @@
 //! What went on around the passes of a trial: flags, how busy its roles kept their CPUs, and switches of its threads.
 
 use super::PassOutcome;
-use crate::latency::cell::TAINTED_SHARE;
+use super::headline::value_of_pass;
 use crate::recording::{clock_moved, was_stolen};
-use crate::{Flag, Flags};
+use crate::stats::Estimate;
+use crate::{Flag, Flags, flags};
 
-/// What passes say of themselves, and evidence of what went on around them where more than a tenth of them have it, as for
-/// cells: a single disturbed pass decides no median.
-pub(super) fn flags(passes: &[&PassOutcome]) -> Flags {
-    let mut flags = Flags::NONE;
-    let seen: Vec<Flags> = passes.iter().map(|pass| evidence(pass)).collect();
-    for flag in Flag::ALL {
-        let number = seen.iter().filter(|seen| seen.contains(*flag)).count();
-        if number as f64 > TAINTED_SHARE * passes.len() as f64 {
-            flags.set(*flag);
-        }
-    }
-    for pass in passes {
+/// The flags of a trial: those that its passes report of themselves, and what went on around the `alike` ones that its
+/// value is made of. `judged` is the name of that value with its interval.
+pub(super) fn flags(
+    all: &[&PassOutcome],
+    alike: &[&PassOutcome],
+    judged: Option<(&str, &Estimate)>,
+) -> Flags {
+    let value = |pass: &PassOutcome| value_of_pass(pass, judged?.0);
+    let around = alike.iter().map(|pass| (evidence(pass), value(pass)));
+    let mut flags = flags::of_passes(around, judged.map(|(_, interval)| interval), &mut Vec::new());
+    for pass in all {
         flags = flags.union(pass.observed.flags);
         if pass.coordinator_shared {
             flags.set(Flag::CoordShared);
