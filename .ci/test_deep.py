@@ -132,6 +132,8 @@ class Inputs(unittest.TestCase):
     def test_every_check_of_tests_says_which(self) -> None:
         for check in deep.CHECKS:
             self.assertEqual(bool(check.tests), " test " in check.command or check.name == "aarch64", check.name)
+            # Where a test says in its output that it was skipped, which the check then is.
+            self.assertEqual(bool(check.tests), check.line.endswith(" --show-output"), check.name)
 
     def test_documents_screen_texts_and_comments_make_none_due(self) -> None:
         screens = [path for path in TREE if path.startswith("crates/coretalk/src/report/") and path.endswith(".rs")]
@@ -307,6 +309,12 @@ class Runs(unittest.TestCase):
         self.assertEqual(self.call()[0], 0)
         record = json.loads((self.root / ".ci/passed/a").read_text())
         self.assertEqual(list(record["inputs"]), ["a", "b"])
+        # Each pattern has to name one; dependency files of nothing but other folders name none.
+        (deps / "z-1.d").write_text("z: /elsewhere/c\n\n/elsewhere/c:\n")
+        deep.CHECKS = (deep.CHECKS[0]._replace(compiled=("debug/deps/a-*.d", "debug/deps/z-*.d")), deep.CHECKS[1])
+        code, _, summary = self.call()
+        self.assertEqual(code, 1)
+        self.assertIn("target/debug/deps/z-*.d names no source", summary)
 
     def test_a_check_whose_tests_did_not_run_is_no_pass(self) -> None:
         for said, tests, code, word in [
