@@ -40,6 +40,8 @@ STOP_S = 85 * 60
 UNKNOWN_S = 10 * 60
 # A command that ends with it says that something it needs is not here: neither a pass nor a failure.
 SKIPPED = 3
+# What ends the checks and everything that they began.
+ENDING = (signal.SIGINT, signal.SIGTERM)
 NIGHTLY = "nightly-2026-10-30"
 # rust-version in Cargo.toml.
 OLDEST = re.findall(r'^rust-version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M)[0]
@@ -478,6 +480,13 @@ def outcome(check: Check, status: int, lines: list[str], compiled: Mapping[str, 
     return "ok", ""
 
 
+def end(number: int, _: Any) -> None:
+    """Ends this with the first signal, and lets no second one disturb that."""
+    for other in ENDING:
+        signal.signal(other, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(check.name for check in CHECKS))
@@ -491,8 +500,8 @@ def main(words: list[str]) -> int:
         parser.error(f"no check is called {sorted(unknown)[0]}; known: {', '.join(check.name for check in CHECKS)}")
     began = time.monotonic() - options.elapsed
     # Also where this was begun in the background, which ignores Ctrl-C; `run` ends what it has begun.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    for number in ENDING:
+        signal.signal(number, end)
     # What would build elsewhere, or test another binary.
     for name in ("CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "RUSTFLAGS", "CORETALK_X86_64", "CORETALK_AARCH64", "CORETALK_TEST_BINARY"):
         os.environ.pop(name, None)

@@ -356,7 +356,9 @@ class Runs(unittest.TestCase):
             while not (self.root / "pid").exists() or not (self.root / "pid").read_text().endswith("\n"):
                 self.assertIsNone(parent.poll())
                 time.sleep(0.01)
+            # A terminal signals all, and so does what passes its signal on.
             parent.send_signal(number)
+            parent.send_signal(signal.SIGTERM)
             self.assertEqual(parent.wait(), 128 + number)
             self.gone()
 
