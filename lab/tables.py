@@ -29,9 +29,16 @@ class Results:
         return wholes + [f"{named(case)}: {it}" for case, outcome in self.cases for it in outcome.wrong]
 
     @property
+    def untested(self) -> dict[str, str]:
+        """Machines of which nothing is known, with the reason: they were left out, or all of their cases are late."""
+        ran = {case.machine.name for case, _ in self.cases}
+        late = {case.machine.name for case in self.late} - ran
+        return self.skipped | dict.fromkeys(late - self.skipped.keys(), "no time was left for its cases, or their runs had ended first")
+
+    @property
     def code(self) -> int:
-        """The exit code: 1 if something did not hold, 3 if a machine was left out or nothing was run, 0 if everything held."""
-        return 1 if self.wrong else 3 if self.skipped or not (self.machines or self.cases) else 0
+        """The exit code: 1 if something did not hold, 3 if nothing is known of a machine or nothing was run, 0 if everything held."""
+        return 1 if self.wrong else 3 if self.untested or not (self.machines or self.cases) else 0
 
     @property
     def held_at_once(self) -> list[Case]:

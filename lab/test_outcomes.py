@@ -313,6 +313,19 @@ class Tables(unittest.TestCase):
         ]:
             self.assertEqual(results.code, code)
 
+    def test_a_machine_whose_cases_were_all_late_is_no_pass(self) -> None:
+        held = outcomes.Outcome()
+        one, other = (cases.Case(MACHINE, PROBES[0], disturbance(name)) for name in ("nothing", "quota early"))
+        for results, untested, code in [
+            (tables.Results({MACHINE.name: held}, late=[one, other]), [MACHINE.name], 3),
+            (tables.Results({}, [(one, held)], late=[other]), [], 0),
+            (tables.Results({}, [(one, outcomes.Outcome(["it"]))], late=[other]), [], 1),
+        ]:
+            self.assertEqual((list(results.untested), results.code), (untested, code))
+        # What ran later, beside what was kept, is known.
+        later = tables.added(tables.Results(late=[one]), tables.Results({}, [(one, held)]))
+        self.assertEqual((later.untested, later.code), ({}, 0))
+
 
 class Sentences(unittest.TestCase):
     def test_what_is_looked_for_on_screens_is_written_there(self) -> None:
