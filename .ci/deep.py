@@ -483,7 +483,8 @@ def outcome(check: Check, status: int, lines: list[str], compiled: Mapping[str, 
 def end(number: int, _: Any) -> None:
     """Ends this with the first signal, and lets no second one disturb that."""
     for other in ENDING:
-        signal.signal(other, signal.SIG_IGN)
+        # Not `SIG_IGN`, which Python warns of where the signal has come already.
+        signal.signal(other, lambda *_: None)
     sys.exit(128 + number)
 
 
