@@ -27,6 +27,10 @@ named! {
         Node = "node",
         /// A package (socket).
         Package = "package",
+        /// A book: packages of one module of an IBM Z machine.
+        Book = "book",
+        /// A drawer: books of one frame of an IBM Z machine.
+        Drawer = "drawer",
     }
 }
 
@@ -38,20 +42,24 @@ named! {
     pub enum Relation {
         /// Both roles on one CPU.
         SameCpu = "same-cpu",
-        /// Two hardware threads of one core.
+        /// Two hardware threads of one core, and nothing smaller: see [`Topology::are_siblings`].
         Smt = "smt",
         /// One L2, different cores.
         L2 = "l2",
         /// One cluster or module, different cores, and different L2 where these are a level of their own.
         Cluster = "cluster",
-        /// One last-level cache, different clusters.
+        /// One last-level cache, and nothing smaller.
         L3 = "l3",
-        /// One die, different last-level caches.
+        /// One die, and nothing smaller.
         Die = "die",
-        /// One NUMA node, different dies.
+        /// One NUMA node, and nothing smaller.
         Node = "node",
-        /// One package, different NUMA nodes.
+        /// One package, and nothing smaller.
         Package = "package",
+        /// One book, and nothing smaller.
+        Book = "book",
+        /// One drawer, and nothing smaller.
+        Drawer = "drawer",
         /// Nothing smaller than the machine.
         Machine = "machine",
     }
@@ -70,6 +78,8 @@ impl Relation {
             Relation::Package => 6,
             Relation::Machine => 7,
             Relation::L2 => 8,
+            Relation::Book => 9,
+            Relation::Drawer => 10,
         }
     }
 
@@ -83,6 +93,8 @@ impl Relation {
             Level::Die => Relation::Die,
             Level::Node => Relation::Node,
             Level::Package => Relation::Package,
+            Level::Book => Relation::Book,
+            Level::Drawer => Relation::Drawer,
         }
     }
 }
@@ -97,6 +109,18 @@ pub struct Domain {
     pub cpus: CpuSet,
     /// The system's own number for it (`physical_package_id`, node number …), where there is one.
     pub os_id: Option<u32>,
+}
+
+/// `node 0 (CPUs 0,2)`.
+impl std::fmt::Display for Domain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.level {
+            Level::L2 | Level::L3 => write!(f, "{}", self.level.name().to_uppercase())?,
+            level => write!(f, "{level}")?,
+        }
+        self.os_id.map_or(Ok(()), |id| write!(f, " {id}"))?;
+        write!(f, " ({})", self.cpus.named())
+    }
 }
 
 /// The efficiency class of a core on a hybrid machine: higher is faster. Machines with one kind of core have none.
@@ -121,6 +145,8 @@ pub struct Topology {
     /// For each level the group of each CPU id, `NONE` where it is in no group: [`Topology::relation`] is asked for
     /// half a million pairs.
     groups: [Vec<u32>; Level::ALL.len()],
+    /// CPUs of each domain.
+    sizes: Vec<u32>,
     /// The levels from the inside out.
     levels: [Level; Level::ALL.len()],
 }
@@ -171,7 +197,8 @@ impl Topology {
         }
         let classes = classes.into_iter().filter(|(cpu, _)| cpus.contains(*cpu)).collect();
         let parts = Parts { cpus, domains: kept, classes, beside: Some(Beside::default()) };
-        let mut topology = Topology { parts, groups, levels: Level::ALL };
+        let sizes = parts.domains.iter().map(|domain| domain.cpus.len() as u32).collect();
+        let mut topology = Topology { parts, groups, sizes, levels: Level::ALL };
         topology.levels = beside::inside_out(topology.domains(), |cpu, level| topology.domain_of(cpu, level));
         topology
     }
@@ -198,8 +225,8 @@ impl Topology {
         &self.parts.domains
     }
 
-    /// Every level from the inside out, whether there are groups of it or not. A source may report clusters that lie inside
-    /// its shared L2 as well as such that hold several, or several last-level caches: there they stand as they nest.
+    /// Every level from the inside out, as their groups nest on this machine, whether there are groups of it or not: a node
+    /// may hold several packages or be a part of a last-level cache.
     pub fn levels(&self) -> [Level; Level::ALL.len()] {
         self.levels
     }
@@ -210,12 +237,14 @@ impl Topology {
     }
 
     /// The levels that the source does not report, from the inside out; `None` where that is not known. A level that is
-    /// reported and says no more than another one is not among them ([`Beside::same`]), and neither is
-    /// [`Level::L2`]: nearly every core has an L2 to itself.
+    /// reported and says no more than another one is not among them ([`Beside::same`]), and neither are
+    /// [`Level::L2`], since nearly every core has an L2 to itself, and books and drawers, which few machines have.
     pub fn unreported(&self) -> Option<Vec<Level>> {
         let beside = self.beside()?;
         let is_silent = |level: &Level| {
-            *level != Level::L2 && self.level(*level).is_empty() && !beside.same.contains_key(level)
+            !matches!(level, Level::L2 | Level::Book | Level::Drawer)
+                && self.level(*level).is_empty()
+                && !beside.same.contains_key(level)
         };
         Some(self.levels.into_iter().filter(is_silent).collect())
     }
@@ -238,6 +267,11 @@ impl Topology {
         self.domain_of(cpu, Level::Core).map_or_else(|| CpuSet::from_iter([cpu]), |core| core.cpus.clone())
     }
 
+    /// Whether two CPUs are different threads of one core, whatever smaller group they may share.
+    pub fn are_siblings(&self, a: CpuId, b: CpuId) -> bool {
+        a != b && self.domain_of(a, Level::Core).is_some_and(|core| core.cpus.contains(b))
+    }
+
     /// The system's number of the CPU's NUMA node; `None` where the source does not say.
     pub fn node_of(&self, cpu: CpuId) -> Option<u32> {
         self.domain_of(cpu, Level::Node).and_then(|node| node.os_id)
@@ -256,7 +290,43 @@ impl Topology {
         classes
     }
 
-    /// The nearest thing that two CPUs share.
+    /// Groups that cross: they share CPUs and neither contains the other. Each pair once, the inner level first.
+    pub fn crossing(&self) -> Vec<[&Domain; 2]> {
+        let mut crossing: Vec<[&Domain; 2]> = Vec::new();
+        for (at, &level) in self.levels.iter().enumerate() {
+            for group in self.level(level) {
+                for &outer in &self.levels[at + 1..] {
+                    let mut others: Vec<&Domain> =
+                        group.cpus.iter().filter_map(|cpu| self.domain_of(cpu, outer)).collect();
+                    others.dedup();
+                    others.retain(|other| {
+                        !group.cpus.is_subset(&other.cpus) && !other.cpus.is_subset(&group.cpus)
+                    });
+                    for other in others {
+                        if !crossing.contains(&[group, other]) {
+                            crossing.push([group, other]);
+                        }
+                    }
+                }
+            }
+        }
+        crossing
+    }
+
+    /// [`Topology::crossing`] as a sentence without its full stop; `None` where all groups nest.
+    pub fn crossing_words(&self) -> Option<String> {
+        let crossing = self.crossing();
+        let [inner, outer] = crossing.first()?;
+        let more = match crossing.len() - 1 {
+            0 => String::new(),
+            1 => "; so does 1 more pair of groups".to_owned(),
+            more => format!("; so do {more} more pairs of groups"),
+        };
+        Some(format!("{inner} and {outer} share CPUs and neither contains the other{more}"))
+    }
+
+    /// The nearest thing that two CPUs share: the smallest group that contains both; of groups of one size that of the
+    /// inner level.
     ///
     /// ```
     /// # use coretalk_model::*;
@@ -271,16 +341,14 @@ impl Topology {
         if a == b {
             return Relation::SameCpu;
         }
-        for level in self.levels {
+        let shared = |&level: &Level| {
             let of_level = &self.groups[level as usize];
-            if let (Some(&left), Some(&right)) = (of_level.get(a.index()), of_level.get(b.index()))
-                && left == right
-                && left != NONE
-            {
-                return Relation::of(level);
-            }
-        }
-        Relation::Machine
+            let group = *of_level.get(a.index())?;
+            let is_shared = group != NONE && of_level.get(b.index()) == Some(&group);
+            is_shared.then(|| (self.sizes[group as usize], level))
+        };
+        let smallest = self.levels.iter().filter_map(shared).min_by_key(|(size, _)| *size);
+        smallest.map_or(Relation::Machine, |(_, level)| Relation::of(level))
     }
 
     /// The rank of a relation among all of them, 0 for the nearest: what nearness on this machine is sorted and
@@ -303,8 +371,8 @@ impl Topology {
         Topology { levels: self.levels, ..part }
     }
 
-    /// The CPUs in the order of the structure: package, node, die, last-level cache, cluster, core, then id; groups
-    /// stand in the order of their lowest CPU, so neighbours in the list share most.
+    /// The CPUs in the order of the structure: from the outermost level to the innermost, then by id; groups stand
+    /// in the order of their lowest CPU, so neighbours in the list share most.
     pub fn order(&self, cpus: &CpuSet) -> Vec<CpuId> {
         let mut ordered: Vec<CpuId> = cpus.iter().collect();
         let lowest = |cpu: CpuId, level: Level| {
@@ -373,6 +441,72 @@ mod tests {
         let order =
             topology("0-7", &[(L2, fours), (Cluster, &["0,2", "1,3"])]).order(&"0-3".parse().unwrap());
         assert_eq!(order, [0, 2, 1, 3].map(CpuId));
+    }
+
+    #[test]
+    fn the_smallest_group_is_what_two_cpus_share_on_machines_of_any_nesting() {
+        use Level::{Cluster, Core, Die, L3, Node, Package};
+        let (pairs, fours, all): (&[&str], &[&str], &[&str]) =
+            (&["0,1", "2,3", "4,5", "6,7"], &["0-3", "4-7"], &["0-7"]);
+        // Levels with their groups; what CPU 0 shares with CPUs 1, 2 and 4; the levels that have groups, from the inside out.
+        type Groups<'a> = &'a [(Level, &'a [&'a str])];
+        let shapes: &[(Groups<'_>, [Relation; 3], &[Level])] = &[
+            (
+                &[(Node, pairs), (L3, fours), (Package, fours)],
+                [Relation::Node, Relation::L3, Relation::Machine],
+                &[Node, L3, Package],
+            ),
+            (
+                &[(Package, pairs), (Node, fours)],
+                [Relation::Package, Relation::Node, Relation::Machine],
+                &[Package, Node],
+            ),
+            (
+                &[(Node, pairs), (Die, fours), (Package, all)],
+                [Relation::Node, Relation::Die, Relation::Package],
+                &[Node, Die, Package],
+            ),
+            (
+                &[(L3, pairs), (Core, fours), (Package, all)],
+                [Relation::L3, Relation::Smt, Relation::Package],
+                &[L3, Core, Package],
+            ),
+            // A cluster in an L3 and one around others: no order of the levels fits both.
+            (
+                &[(Cluster, &["0,1", "4-7"]), (L3, &["0-3", "4,5"])],
+                [Relation::Cluster, Relation::L3, Relation::Machine],
+                &[Cluster, L3],
+            ),
+        ];
+        for (groups, relations, levels) in shapes {
+            let topology = topology("0-7", groups);
+            assert_eq!(
+                [1, 2, 4].map(|other| topology.relation(CpuId(0), CpuId(other))),
+                *relations,
+                "{groups:?}"
+            );
+            let found: Vec<Level> =
+                topology.levels().into_iter().filter(|&level| !topology.level(level).is_empty()).collect();
+            assert_eq!(found, *levels);
+            assert_eq!(topology.crossing_words(), None);
+        }
+        let mixed = topology("0-7", shapes[4].0);
+        assert_eq!(
+            [5, 6].map(|other| mixed.relation(CpuId(4), CpuId(other))),
+            [Relation::L3, Relation::Cluster]
+        );
+        let power = topology("0-7", shapes[3].0);
+        assert!(power.are_siblings(CpuId(0), CpuId(1)) && !power.are_siblings(CpuId(0), CpuId(4)));
+        assert!(!power.are_siblings(CpuId(0), CpuId(0)));
+    }
+
+    #[test]
+    fn groups_that_cross_are_named() {
+        let crossing = topology("0-3", &[(Level::Node, &["0,2", "1,3"]), (Level::Package, &["0,1", "2,3"])]);
+        assert_eq!(crossing.crossing().len(), 4);
+        let words = "node (CPUs 0,2) and package (CPUs 0,1) share CPUs and neither contains the other; so do 3 more pairs of groups";
+        assert_eq!(crossing.crossing_words().as_deref(), Some(words));
+        assert_eq!(desktop().crossing_words(), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::blocks::Block;
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Reason, Unclear, Unit, verdicts};
-use coretalk_model::{Level, Relation, Topology};
+use coretalk_model::{Level, Topology};
 use std::fmt::Write;
 
 /// Sentences for a screen: what the tests say, and where the system reports something else. `reported` is `None` where
@@ -38,7 +38,7 @@ pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<Bl
 
 fn verdict_words(pairs: &[&ExecutionTest], verdict: Execution, reported: Option<&Topology>) -> String {
     let is_confirmed = reported.is_some_and(|topology| {
-        pairs.iter().all(|test| (relation(topology, test) == Relation::Smt) == (verdict == Execution::Shared))
+        pairs.iter().all(|test| are_siblings(topology, test) == (verdict == Execution::Shared))
     });
     let kept = |of: fn(&ExecutionTest) -> Option<f64>, pick: fn(f64, f64) -> f64| {
         pairs.iter().filter_map(|test| of(test)).reduce(pick).unwrap_or(f64::NAN)
@@ -71,7 +71,7 @@ fn contradicted(pairs: &[&ExecutionTest], verdict: Execution, reported: Option<&
     let topology = reported?;
     let others: Vec<&ExecutionTest> = pairs
         .iter()
-        .filter(|test| (relation(topology, test) == Relation::Smt) != (verdict == Execution::Shared))
+        .filter(|test| are_siblings(topology, test) != (verdict == Execution::Shared))
         .copied()
         .collect();
     if others.is_empty() {
@@ -90,8 +90,8 @@ fn contradicted(pairs: &[&ExecutionTest], verdict: Execution, reported: Option<&
     })
 }
 
-fn relation(topology: &Topology, test: &ExecutionTest) -> Relation {
-    topology.relation(test.pair[0], test.pair[1])
+fn are_siblings(topology: &Topology, test: &ExecutionTest) -> bool {
+    topology.are_siblings(test.pair[0], test.pair[1])
 }
 
 /// `0+8, 1+9, 7+15`.

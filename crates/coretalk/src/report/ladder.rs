@@ -10,25 +10,25 @@ use coretalk_model::stats::Estimate;
 use coretalk_model::{Hint, KernelId, Level, Relation, Topology};
 
 /// What the pairs of a relation share, in words that fit this machine: pairs that share a package but no L3 are
-/// `across L3` where the package has several.
+/// `across L3` where the package has several. Where nodes divide an L3, its pairs have the `same L3, across nodes`.
 pub fn relation_words(relation: Relation, topology: &Topology) -> String {
-    let across = |from: Level| {
-        let inside = topology.levels().into_iter().take_while(move |&level| level != from).skip(1);
-        inside.filter(|&level| topology.level(level).len() > 1).last()
+    let level = topology.levels().into_iter().find(|&level| Relation::of(level) == relation);
+    let same = match (relation, level) {
+        (Relation::SameCpu, _) => return "same CPU".into(),
+        (Relation::Smt, _) => "threads of a core".into(),
+        (_, Some(level)) => format!("same {}", level_words(level, 1)),
+        (_, None) => "this machine".into(),
     };
-    let (same, split) = match relation {
-        Relation::SameCpu => return "same CPU".into(),
-        Relation::Smt => return "threads of a core".into(),
-        Relation::L2 => return "same L2".into(),
-        Relation::Cluster => return "same cluster".into(),
-        Relation::L3 => return "same L3".into(),
-        Relation::Die => ("same die", across(Level::Die)),
-        Relation::Node => ("same node", across(Level::Node)),
-        Relation::Package => ("same package", across(Level::Package)),
-        Relation::Machine if topology.level(Level::Package).len() > 1 => return "across packages".into(),
-        Relation::Machine => ("this machine", across(Level::Package)),
-    };
-    split.map_or(same.into(), |level| format!("across {}", level_words(level, 2)))
+    let inside = topology.levels().into_iter().take_while(|&inner| Some(inner) != level);
+    match inside.filter(|&inner| inner != Level::Core && topology.level(inner).len() > 1).last() {
+        Some(split) if level.is_some_and(|level| level < split) => {
+            format!("{same}, across {}", level_words(split, 2))
+        }
+        Some(split) if level.is_none_or(|level| level > Level::L3) => {
+            format!("across {}", level_words(split, 2))
+        }
+        _ => same,
+    }
 }
 
 /// The same as a place: `inside an L3`, `across L3`.
@@ -55,6 +55,10 @@ pub fn level_words(level: Level, number: usize) -> &'static str {
         (Level::Node, _) => "nodes",
         (Level::Package, 1) => "package",
         (Level::Package, _) => "packages",
+        (Level::Book, 1) => "book",
+        (Level::Book, _) => "books",
+        (Level::Drawer, 1) => "drawer",
+        (Level::Drawer, _) => "drawers",
     }
 }
 

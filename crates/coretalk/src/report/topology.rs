@@ -12,7 +12,7 @@ use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
 pub fn blocks(topology: &Topology) -> Vec<Block<'_>> {
     let mut blocks = vec![
         Block::Headline(format!("{}, as the system reports", size(topology))),
-        Block::sketch(|style| boxes(topology, topology.cpus(), &levels(topology), style.width)),
+        Block::sketch(|style| boxes(topology, topology.cpus(), &boxed(topology), style.width)),
         Block::Gap,
     ];
     blocks.extend(in_words(topology));
@@ -22,8 +22,7 @@ pub fn blocks(topology: &Topology) -> Vec<Block<'_>> {
 /// That a report and the latencies beside it are of different CPUs.
 pub fn other_cpus(others: &OtherCpus) -> Block<'static> {
     Block::Doubt(format!(
-        "the report is of {}, the latencies are of {}: what agrees does so for the CPUs of both, and only if both are of \
-         one machine",
+        "the report is of {}, the latencies are of {}: the sets of CPUs differ, so the two are not compared",
         others.reported.named(),
         others.measured.named()
     ))
@@ -47,7 +46,8 @@ pub fn in_words(topology: &Topology) -> Vec<Block<'static>> {
 
 /// What is reported and no box can show, and what is not reported.
 fn beside(topology: &Topology) -> Vec<String> {
-    let mut sentences = Vec::new();
+    let mut sentences: Vec<String> =
+        topology.crossing_words().map(|words| format!("No box: {words}.")).into_iter().collect();
     if let Some(beside) = topology.beside() {
         sentences.extend(beside.memory_nodes.iter().map(memory_words));
         let same: Vec<String> =
@@ -94,38 +94,56 @@ fn same_words(topology: &Topology, level: Level, same: Same) -> String {
     }
 }
 
-/// Levels that give a box: all that have groups, outermost first.
+/// Levels that have groups, outermost first.
 fn levels(topology: &Topology) -> Vec<Level> {
     topology.levels().into_iter().rev().filter(|&level| !topology.level(level).is_empty()).collect()
 }
 
-fn boxes(topology: &Topology, cpus: &CpuSet, levels: &[Level], width: usize) -> Vec<String> {
-    let Some((&level, inner)) = levels.split_first() else { return leaves(topology, cpus, width) };
-    if level == Level::Core {
-        return leaves(topology, cpus, width);
-    }
-    let mut drawn: Vec<(String, Vec<String>)> = Vec::new();
+/// The groups that have a box, the outermost first. One that crosses another has none, and neither has a core that nothing
+/// divides.
+fn boxed(topology: &Topology) -> Vec<&Domain> {
+    let crossing = topology.crossing().concat();
+    let is_divided = |core: &Domain| {
+        let first = core.cpus.first();
+        let inside = topology.levels().into_iter().take_while(|&level| level != Level::Core);
+        inside
+            .filter_map(|level| topology.domain_of(first?, level))
+            .any(|inner| inner.cpus.len() < core.cpus.len())
+    };
+    let mut groups: Vec<&Domain> =
+        topology.levels().into_iter().rev().flat_map(|level| topology.level(level)).collect();
+    groups.retain(|group| !crossing.contains(group) && (group.level != Level::Core || is_divided(group)));
+    // Stable: groups of the same CPUs stay in the order of their levels.
+    groups.sort_by_key(|group| std::cmp::Reverse(group.cpus.len()));
+    groups
+}
+
+fn boxes(topology: &Topology, cpus: &CpuSet, groups: &[&Domain], width: usize) -> Vec<String> {
+    // Each box with the groups that have it in common, and those inside it.
+    let mut tops: Vec<(Vec<&Domain>, Vec<&Domain>)> = Vec::new();
     let mut alone = cpus.clone();
-    for domain in topology.level(level) {
-        let members = domain.cpus.intersection(cpus);
-        if members.is_empty() {
-            continue;
+    for &group in groups {
+        match tops.iter_mut().find(|(top, _)| group.cpus.is_subset(&top[0].cpus)) {
+            Some((top, _)) if top[0].cpus == group.cpus => top.push(group),
+            Some((_, inner)) => inner.push(group),
+            None => {
+                alone = alone.difference(&group.cpus);
+                tops.push((vec![group], Vec::new()));
+            }
         }
-        alone = alone.difference(&members);
-        let mut name = box_name(domain);
-        let mut skip = 0;
-        // A level that groups exactly the same CPUs shares the box.
-        while let Some(same) = inner.get(skip).and_then(|&next| same_group(topology, next, &members)) {
-            name.push_str(&format!(" = {}", box_name(same)));
-            skip += 1;
-        }
-        let body = boxes(topology, &members, &inner[skip..], width.saturating_sub(4).max(12));
-        drawn.push((format!("{name} · {members}"), body));
     }
+    tops.sort_by_key(|(top, _)| top[0].cpus.first());
+    let draw = |(top, inner): &(Vec<&Domain>, Vec<&Domain>)| {
+        let names: Vec<String> = top.iter().map(|group| box_name(group)).collect();
+        let members = &top[0].cpus;
+        let body = boxes(topology, members, inner, width.saturating_sub(4).max(12));
+        (format!("{} · {members}", names.join(" = ")), body)
+    };
+    let drawn: Vec<(String, Vec<String>)> = tops.iter().map(draw).collect();
     let boxes =
         if drawn.len() > most_boxes(topology) { summary(&drawn, width) } else { shelves(&drawn, width) };
     let outside = if alone.is_empty() { Vec::new() } else { leaves(topology, &alone, width) };
-    // CPUs in no group of this level stand where their ids put them.
+    // CPUs in no group stand where their ids put them.
     if alone.first() < cpus.difference(&alone).first() {
         [outside, boxes].concat()
     } else {
@@ -138,14 +156,7 @@ fn box_name(domain: &Domain) -> String {
     format!("{}{number}", level_words(domain.level, 1))
 }
 
-fn same_group<'a>(topology: &'a Topology, level: Level, members: &CpuSet) -> Option<&'a Domain> {
-    if level == Level::Core {
-        return None;
-    }
-    topology.level(level).into_iter().find(|domain| domain.cpus == *members)
-}
-
-/// More boxes of one level inside another than this are not drawn one by one: every one up to 256 CPUs, and on
+/// More boxes inside another than this are not drawn one by one: every one up to 256 CPUs, and on
 /// larger machines as many as show the pattern.
 fn most_boxes(topology: &Topology) -> usize {
     if topology.cpus().len() > 256 { 3 } else { 16 }

@@ -14,7 +14,7 @@ use coretalk_measure::{Machine, Stop, probes};
 use coretalk_model::latency::{PairChoice, Parallel};
 use coretalk_model::series::{Headline, SeriesSettings, TrialSpec};
 use coretalk_model::stats::ANALYSES;
-use coretalk_model::{CpuId, Picos, Relation, Topology};
+use coretalk_model::{CpuId, Picos, Topology};
 
 /// The half-width asked for where nothing was said.
 const PRECISION: f64 = 0.02;
@@ -63,9 +63,7 @@ pub fn request(
     };
     let pairs = match (choice, args.pairs()) {
         (PairChoice::Listed(listed), _) => listed,
-        (PairChoice::Siblings, _) => {
-            ordered(&cpus).filter(|[a, b]| topology.relation(*a, *b) == Relation::Smt).collect()
-        }
+        (PairChoice::Siblings, _) => ordered(&cpus).filter(|[a, b]| topology.are_siblings(*a, *b)).collect(),
         (PairChoice::All, Some(_)) => ordered(&cpus).collect(),
         (PairChoice::All | PairChoice::Representatives, _) => representative_pairs(topology, &cpus),
     };

@@ -70,6 +70,12 @@ pub const CHECKS: &[CheckSpec] = &[
         examine: cpus::smt,
     },
     CheckSpec {
+        id: "topology",
+        about: "whether the reported groups of CPUs nest, and which CPUs are offline",
+        verdicts: &[Ok, CannotTell, Warn],
+        examine: cpus::topology,
+    },
+    CheckSpec {
         id: "hypervisor",
         about: "a host may move virtual CPUs and invent their topology; an emulator cannot show hardware timing",
         verdicts: &[Ok, CannotTell, Warn, Fail],

@@ -47,7 +47,7 @@ impl From<TopologyError> for MachineError {
 /// Which CPUs share what. Every online CPU is in it, whether this process may use it or not.
 ///
 /// - **Core**: `core_cpus_list`, before Linux 5.3 `thread_siblings_list`.
-/// - **Cluster**: `cluster_cpus_list`, where it is more than a core and lies inside a last-level cache or holds several;
+/// - **Cluster**: `cluster_cpus_list`, where it is more than a core, less than the package and no last-level cache;
 ///   or the second-largest unified cache, where no cluster is reported of its CPUs.
 /// - **L2**: that cache, where it is an L2 and clusters are other groups ([`with_shared_l2`]).
 /// - **L3** stands for the *last-level* cache: the largest unified cache of each CPU. On many small Arm machines, and
@@ -57,6 +57,7 @@ impl From<TopologyError> for MachineError {
 /// - **Node**: `node*/cpulist`, where there is more than one with CPUs. Where one node has every CPU it is left
 ///   out: [`Topology::node_of`] then is `None`, and [`read_nodes`] has its number.
 /// - **Package**: `package_cpus_list`, before Linux 5.3 `core_siblings_list`.
+/// - **Book**, **Drawer**: `book_cpus_list`, `drawer_cpus_list`, on IBM Z.
 ///
 /// What is reported and left out for saying no more than another level, and NUMA nodes without CPUs, stand in
 /// [`Topology::beside`].
@@ -81,34 +82,23 @@ pub fn read_topology(root: &SystemRoot) -> Result<Topology, TopologyError> {
     let whole = |group: &Domain| holder(&packages, group).unwrap_or(&cpus);
     let is_part = |group: &Domain| group.cpus != *whole(group);
     let is_shared = |group: &Domain| group.cpus.len() > holder(&cores, group).map_or(1, CpuSet::len);
-    let is_inside = |group: &Domain| {
-        let outer = holder(&last_level, group).unwrap_or_else(|| whole(group));
-        group.cpus.is_subset(outer) && group.cpus != *outer
-    };
-    // Small Arm cores share an L2 by pairs, which is their last-level cache, in clusters of four.
-    let holds_caches = |group: &Domain| {
-        let inside = |cache: &Domain| cache.cpus.is_subset(&group.cpus) && cache.cpus != group.cpus;
-        let apart = |cache: &Domain| cache.cpus.intersection(&group.cpus).is_empty();
-        is_part(group)
-            && last_level.iter().any(inside)
-            && last_level.iter().all(|cache| inside(cache) || apart(cache))
-    };
-    let is_cluster = |group: &&Domain| is_shared(group) && (is_inside(group) || holds_caches(group));
-    let is_shared_cache = |group: &Domain| is_shared(group) && is_inside(group);
+    let is_new = |group: &Domain| is_shared(group) && last_level.iter().all(|cache| cache.cpus != group.cpus);
 
-    let caches_between = caches.second_level().into_iter().filter(is_shared_cache);
+    let caches_between = caches.second_level().into_iter().filter(is_new);
     let (shared_l2, others): (Vec<Domain>, Vec<Domain>) =
         caches_between.partition(|cache| cache.level == Level::L2);
 
     let mut domains = cores.clone();
     domains.extend(with_shared_l2(
-        clusters.iter().filter(is_cluster).cloned().chain(others).collect(),
+        clusters.iter().filter(|group| is_new(group) && is_part(group)).cloned().chain(others).collect(),
         shared_l2,
     ));
     domains.extend(last_level.iter().cloned());
     domains.extend(dies.iter().filter(|die| is_part(die)).cloned());
     domains.extend(node_domains(&nodes, &cpus));
     domains.extend(packages.iter().cloned());
+    domains.extend(reader.groups(Level::Book, &["book_cpus_list"], "book_id")?);
+    domains.extend(reader.groups(Level::Drawer, &["drawer_cpus_list"], "drawer_id")?);
 
     let mut same = BTreeMap::new();
     for (level, reported) in [(Level::Cluster, &clusters), (Level::Die, &dies)] {

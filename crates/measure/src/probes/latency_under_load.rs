@@ -21,7 +21,7 @@ use crate::tally::Tally;
 use crate::trial_context::TrialContext;
 use coretalk_model::quantity::{Better, Parameter, Preferred, Quantity, Unit};
 use coretalk_model::series::{Observed, TrialSpec};
-use coretalk_model::{Picos, Relation, TickRate, TrialFailure};
+use coretalk_model::{Picos, TickRate, TrialFailure};
 pub use trials::{Load, NeighbourCpus, decades, gaps};
 
 /// Names of what trials are and say.
@@ -238,7 +238,7 @@ pub fn price_load(load: Load, stage: &dyn Pricing<'_>) -> [f64; 2] {
     let [a, b] = [stage.placement()[0], stage.placement()[1]];
     let neighbours = &stage.placement()[2..];
     let idle = stage.transfer_ns(a, b);
-    let near = |pair| neighbours.iter().any(|&other| stage.topology().relation(pair, other) == Relation::Smt);
+    let near = |pair| neighbours.iter().any(|&other| stage.topology().are_siblings(pair, other));
     let [low, high] = stage.sibling_factor();
     if load == Load::Nothing {
         return [idle; 2];

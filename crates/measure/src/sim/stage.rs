@@ -9,7 +9,7 @@ use crate::pricing::{Costs, HeldAs, Pricing};
 use crate::series::TrialOrder;
 use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::series::{Observed, PassOutcome, RoleEvidence};
-use coretalk_model::{CpuId, Picos, Relation, TickRate, Topology, TrialFailure};
+use coretalk_model::{CpuId, Picos, TickRate, Topology, TrialFailure};
 
 /// A trial of a series while it runs on a simulated machine. Every random value comes from the seed of the run, the
 /// key of the order and the placement.
@@ -202,7 +202,7 @@ impl<'a> Pricing<'a> for SimStage<'a> {
         let state = self.noisy.then(|| self.sim.states.at(self.now()).state);
         let onto_one = state.and_then(|state| states.get(state)).is_some_and(|state| state.one_core);
         let Some((first, others)) = self.placement.split_first() else { return false };
-        onto_one || others.iter().all(|&other| self.topology().relation(*first, other) == Relation::Smt)
+        onto_one || others.iter().all(|&other| self.topology().are_siblings(*first, other))
     }
 
     fn parallel_bias(&self) -> f64 {

@@ -15,7 +15,7 @@ pub fn cells(topology: &Topology, settings: &LatencySettings) -> Vec<[CpuId; 2]>
     let every = || (0..cpus.len()).flat_map(|high| (0..high).map(move |low| [cpus[low], cpus[high]]));
     match &settings.pairs {
         PairChoice::All => every().collect(),
-        PairChoice::Siblings => every().filter(|[a, b]| topology.relation(*a, *b) == Relation::Smt).collect(),
+        PairChoice::Siblings => every().filter(|[a, b]| topology.are_siblings(*a, *b)).collect(),
         PairChoice::Representatives => representatives(topology, every()),
         PairChoice::Listed(pairs) => pairs.clone(),
     }

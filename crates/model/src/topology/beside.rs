@@ -1,5 +1,4 @@
-//! [`Beside`]: what a source says of a machine beside groups of CPUs; and how levels nest that do not lie inside each
-//! other in one order on every machine.
+//! [`Beside`]: what a source says of a machine beside groups of CPUs; and how its levels nest.
 
 use super::{Domain, Level};
 use crate::CpuId;
@@ -63,10 +62,6 @@ pub struct MemoryNode {
     pub distances: Vec<(u32, u32)>,
 }
 
-/// Levels of which any may hold another: an L2 of two cores inside a cluster of four, or one of eight around several
-/// clusters, and a cluster around last-level caches of two cores each. All others stand where [`Level::ALL`] has them.
-const MOVABLE: [Level; 3] = [Level::L2, Level::Cluster, Level::L3];
-
 /// Clusters of cores together with the L2 that several cores share, each group once.
 ///
 /// Most machines that have both mean one thing by them: Linux on x86 takes a cluster to be the CPUs of one L2, and
@@ -95,7 +90,8 @@ pub fn with_shared_l2(clusters: Vec<Domain>, shared_l2: Vec<Domain>) -> Vec<Doma
     inner.into_iter().chain(clusters).chain(alone).collect()
 }
 
-/// The levels of these groups from the inside out; `group_of` finds the group of a level that holds a CPU.
+/// The levels of these groups from the inside out; `group_of` finds the group of a level that holds a CPU. Levels of which
+/// neither lies inside the other, or either does on some part of the machine, stand as [`Level::ALL`] has them.
 pub(super) fn inside_out<'a>(
     domains: &'a [Domain],
     group_of: impl Fn(CpuId, Level) -> Option<&'a Domain>,
@@ -106,17 +102,11 @@ pub(super) fn inside_out<'a>(
             outer.is_some_and(|outer| inner.cpus != outer.cpus && inner.cpus.is_subset(&outer.cpus))
         })
     };
-    let mut levels = Level::ALL;
-    let from = levels.iter().position(|&level| level == MOVABLE[0]).unwrap_or(0);
-    let moved = &mut levels[from..from + MOVABLE.len()];
-    // As many rounds as bring the last one to the front. Groups that hold each other both ways stay as they are.
-    for _ in 1..MOVABLE.len() {
-        for left in 0..MOVABLE.len() - 1 {
-            let (inner, outer) = (moved[left], moved[left + 1]);
-            if holds(inner, outer) && !holds(outer, inner) {
-                moved.swap(left, left + 1);
-            }
-        }
-    }
-    levels
+    let mut left = Level::ALL.to_vec();
+    Level::ALL.map(|_| {
+        let is_innermost = |&level: &Level| {
+            !left.iter().any(|&other| other != level && holds(level, other) && !holds(other, level))
+        };
+        left.remove(left.iter().position(is_innermost).unwrap_or(0))
+    })
 }

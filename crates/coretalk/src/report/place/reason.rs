@@ -1,5 +1,6 @@
 //! The words of [`Why`]: what a placement has that could make it the better one, and what placements have at all.
 
+use crate::report::ladder::level_words;
 use crate::report::text::{count, plain};
 use coretalk_model::place::{Communication, Placement, Reason, Structure, Why};
 use coretalk_model::{Level, Topology};
@@ -64,10 +65,13 @@ fn words(topology: &Topology, reason: &Reason, next: &str) -> String {
             if of == if communication == Communication::Round { 2 } else { 1 } =>
         {
             let article = if is_cache(level) { "an" } else { "a" };
-            format!("its two threads share {article} {}, but the threads of {next} do not", noun(level))
+            format!(
+                "its two threads share {article} {}, but the threads of {next} do not",
+                level_words(level, 1)
+            )
         }
         Reason::Crossings { level, communication, mine, theirs, of } => {
-            let thing = noun(level);
+            let thing = level_words(level, 1);
             let [mine, theirs] = [mine, theirs].map(|number| match number {
                 0 => "none".to_owned(),
                 all if all == of => "all".to_owned(),
@@ -102,13 +106,13 @@ fn words(topology: &Topology, reason: &Reason, next: &str) -> String {
             }
         }
         Reason::Groups { level, mine, theirs } => {
-            format!("its CPUs are in {} {}, the CPUs of {next} in {theirs}", mine, plural(level, mine))
+            format!("its CPUs are in {} {}, the CPUs of {next} in {theirs}", mine, level_words(level, mine))
         }
         Reason::Room { level: Level::Node, mine, theirs } => {
             format!("it can use the memory of {}, where {next} can use {theirs}", count(mine as u64, "node"))
         }
         Reason::Room { level, mine, theirs } => {
-            format!("it has {mine} {}, where {next} has {theirs}", plural(level, mine))
+            format!("it has {mine} {}, where {next} has {theirs}", level_words(level, mine))
         }
         Reason::Faster { kind, mine, theirs } => {
             let name = topology.classes().get(kind).map_or_else(String::new, |class| plain(&class.name));
@@ -121,23 +125,6 @@ fn words(topology: &Topology, reason: &Reason, next: &str) -> String {
 /// Threads run on a core, and in everything larger.
 fn within(level: Level) -> &'static str {
     if level == Level::Core { "on" } else { "in" }
-}
-
-fn noun(level: Level) -> &'static str {
-    match level {
-        Level::Core => "core",
-        Level::L2 => "L2",
-        Level::Cluster => "cluster",
-        Level::L3 => "L3",
-        Level::Die => "die",
-        Level::Node => "node",
-        Level::Package => "package",
-    }
-}
-
-fn plural(level: Level, number: usize) -> String {
-    let ending = if number == 1 || is_cache(level) { "" } else { "s" };
-    format!("{}{ending}", noun(level))
 }
 
 /// A cache is called by its level.

@@ -112,7 +112,7 @@ pub fn size(topology: &Topology) -> String {
         parts.push(count(cores as u64, "core"));
     }
     parts.push(count(cpus as u64, "CPU"));
-    for level in [Level::L3, Level::Node, Level::Package] {
+    for level in [Level::L3, Level::Node, Level::Package, Level::Book, Level::Drawer] {
         let groups = number(level);
         if groups > 1 {
             parts.push(format!("{groups} {}", level_words(level, groups)));

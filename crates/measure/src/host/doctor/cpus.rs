@@ -125,3 +125,19 @@ pub(super) fn smt(root: &SystemRoot, _: &LiveFacts) -> Report {
         _ => cannot_tell("the system does not report which CPUs are siblings"),
     }
 }
+
+pub(super) fn topology(root: &SystemRoot, _: &LiveFacts) -> Report {
+    let Ok(topology) = read_topology(root) else {
+        return cannot_tell("the system does not report which CPUs are online");
+    };
+    let offline =
+        read_allowance(root, topology.cpus()).map(|allowance| allowance.offline).unwrap_or_default();
+    let offline = if offline.is_empty() { String::new() } else { format!("; offline: {}", offline.named()) };
+    match topology.crossing_words() {
+        Some(words) => warn(format!("reported groups of CPUs cross: {words}{offline}")),
+        None if topology.domains().is_empty() => {
+            cannot_tell(format!("the system does not report what its CPUs share{offline}"))
+        }
+        None => ok(format!("the reported groups of CPUs lie inside each other{offline}")),
+    }
+}

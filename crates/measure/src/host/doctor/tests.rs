@@ -51,6 +51,11 @@ verdicts! {
     smt_shows_in_the_cores_too: "smt" is Ok, Tree::new().file(SMT, "notimplemented\n").online("0-1").cores(&["0-1"]);
     siblings_that_nobody_names_are_unknown: "smt" is CannotTell, Tree::new().online("0-1");
 
+    groups_inside_each_other_are_fine: "topology" is Ok, Tree::new().online("0-3").cores(&["0", "1", "2", "3"]).packages(&["0-3"]);
+    a_system_that_names_no_group_is_unknown: "topology" is CannotTell, Tree::new().online("0-1");
+    groups_that_cross_are_no_structure: "topology" is Warn,
+        Tree::new().online("0-3").packages(&["0-1", "2-3"]).nodes(&[(0, "0,2"), (1, "1,3")]);
+
     bare_metal_is_fine: "hypervisor" is Ok, flags("fpu tsc");
     a_processor_that_cannot_say_is_unknown: "hypervisor" is CannotTell, Tree::new();
     a_guest_may_move: "hypervisor" is Warn, flags("fpu tsc hypervisor");
@@ -257,6 +262,13 @@ const HOSTILE: &[&str] = &[
     "/sys/devices/system/cpu/online",
     "/sys/devices/system/node/node0/cpulist",
 ];
+
+#[test]
+fn cpus_that_are_switched_off_are_named() {
+    let off = Tree::of(&[("/sys/devices/system/cpu/present", "0-7\n")]).online("0-3").packages(&["0-3"]);
+    let said = finding("topology", &off, &LiveFacts::default()).text;
+    assert_eq!(said, "the reported groups of CPUs lie inside each other; offline: CPUs 4-7");
+}
 
 #[cfg(target_os = "linux")]
 #[test]

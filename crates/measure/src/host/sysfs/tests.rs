@@ -195,6 +195,25 @@ fn clusters_may_hold_several_last_level_caches() {
 }
 
 #[test]
+fn levels_stand_as_they_lie_inside_each_other_and_crossing_ones_are_kept() {
+    let power = Tree::new()
+        .online("0-7")
+        .cores(&["0-7"])
+        .packages(&["0-7"])
+        .groups("book_cpus_list", "book_id", &["0-7"])
+        .caches(3, "Unified", &["0,2,4,6", "1,3,5,7"]);
+    check(power, "cpus 0-7\n l3 0:0,2,4,6 1:1,3,5,7\n core 0:0-7\n package 0:0-7\n book 0:0-7");
+    let crossing = Tree::new()
+        .online("0-3")
+        .cores(&["0", "1", "2", "3"])
+        .groups("cluster_cpus_list", "cluster_id", &["0,2", "1,3"])
+        .packages(&["0-3"])
+        .caches(3, "Unified", &["0-1", "2-3"]);
+    let topology = read_topology(crossing.root()).unwrap();
+    assert_eq!(topology.crossing().len(), 4);
+}
+
+#[test]
 fn memory_without_cpus_is_named_with_its_distance() {
     let expander = |rows: [&str; 3]| {
         let tree = Tree::new()

@@ -3,9 +3,9 @@
 use crate::external::External;
 use crate::series::{RequestError, SeriesRequest};
 use crate::strategies::catalogue::{StrategyKind, strategy_kind};
+use coretalk_model::CpuId;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::wait::names;
-use coretalk_model::{CpuId, Relation};
 
 /// What is measured where nothing was asked; what a CPU lacks is left out.
 const DEFAULT: &str = if cfg!(target_arch = "aarch64") {
@@ -223,7 +223,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
 fn siblings(request: &SeriesRequest<'_>) -> Option<[CpuId; 2]> {
     let cpus = request.cpus;
     cpus.iter().enumerate().find_map(|(index, &a)| {
-        let is_sibling = |&&b: &&CpuId| request.topology.relation(a, b) == Relation::Smt;
+        let is_sibling = |&&b: &&CpuId| request.topology.are_siblings(a, b);
         cpus[index + 1..].iter().find(is_sibling).map(|&b| [a, b])
     })
 }

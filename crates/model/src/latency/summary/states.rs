@@ -80,7 +80,7 @@ pub fn contradicting_state(watch: &StateWatch, reported: Relation) -> Option<usi
                     && is_slower_throughout(state, other)
             }),
             // A larger thing may hold any distance.
-            Relation::Die | Relation::Node | Relation::Package | Relation::Machine => false,
+            _ => false,
         }
     };
     let mut found: Option<(usize, f64)> = None;
