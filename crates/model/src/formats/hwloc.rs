@@ -1,7 +1,7 @@
 //! The XML of hwloc (`lstopo file.xml`), versions 1 and 2: a topology that another program reports.
 
 use crate::cpu::HIGHEST_CPU;
-use crate::topology::{Beside, Domain, MemoryNode, with_shared_l2};
+use crate::topology::{Beside, CoreClass, Domain, MemoryNode, with_shared_l2};
 use crate::{CpuId, CpuSet, Level, Topology};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::BTreeMap;
@@ -69,7 +69,36 @@ pub fn read_hwloc(bytes: &[u8]) -> Result<Topology, HwlocError> {
     let beside = Beside { memory_nodes: found.memory_nodes(&root, &cpus), ..Beside::default() };
     let Found { mut domains, clusters, shared_l2, .. } = found;
     domains.extend(with_shared_l2(clusters, shared_l2));
-    Ok(Topology::new(cpus, domains, BTreeMap::new()).with(Some(beside)))
+    Ok(Topology::new(cpus, domains, classes(&root)?).with(Some(beside)))
+}
+
+/// The kinds of cores, which hwloc lists by rising efficiency where it knows no number for it; nothing where there is one.
+fn classes(root: &Node<'_, '_>) -> Result<BTreeMap<CpuId, CoreClass>, HwlocError> {
+    let mut kinds: Vec<Node<'_, '_>> =
+        root.children().filter(|child| child.has_tag_name("cpukind")).collect();
+    let efficiency = |kind: &Node<'_, '_>| kind.attribute("forced_efficiency")?.parse::<u32>().ok();
+    if kinds.iter().all(|kind| efficiency(kind).is_some()) {
+        kinds.sort_by_key(efficiency);
+    }
+    let letter = |kind: &Node<'_, '_>| {
+        let is_type = |info: &Node<'_, '_>| info.attribute("name") == Some("CoreType");
+        match kind.children().find(is_type)?.attribute("value")? {
+            "IntelAtom" => Some("E"),
+            "IntelCore" => Some("P"),
+            _ => None,
+        }
+    };
+    let letters: Vec<Option<&str>> = kinds.iter().map(letter).collect();
+    let mut classes = BTreeMap::new();
+    for (rank, kind) in kinds.iter().enumerate().filter(|_| kinds.len() > 1) {
+        // Kinds that one letter would stand for have none.
+        let own =
+            letters[rank].filter(|own| letters.iter().filter(|other| **other == Some(*own)).count() == 1);
+        let class = CoreClass { rank: rank as u32, name: own.map_or(format!("class {rank}"), str::to_owned) };
+        let cpus = cpu_set(kind, kind.attribute("cpuset").unwrap_or_default())?;
+        classes.extend(cpus.iter().map(|cpu| (cpu, class.clone())));
+    }
+    Ok(classes)
 }
 
 /// What the objects of a file are.
@@ -184,6 +213,8 @@ fn level(object: &Node<'_, '_>, kind: &str, cores: usize) -> Option<Level> {
         ("L2Cache", _) | ("Cache", Some("2")) if cores > 1 => Some(Level::L2),
         // What Linux calls a cluster; where a cache holds the same CPUs, hwloc merges the group into it.
         ("Group", _) if object.attribute("subtype") == Some("Cluster") && cores > 1 => Some(Level::Cluster),
+        ("Group", _) if object.attribute("subtype") == Some("Book") => Some(Level::Book),
+        ("Group", _) if object.attribute("subtype") == Some("Drawer") => Some(Level::Drawer),
         ("Die", _) => Some(Level::Die),
         ("Package" | "Socket", _) => Some(Level::Package),
         _ => None,
@@ -263,6 +294,36 @@ mod tests {
         );
         let topology = read_hwloc(one.as_bytes()).unwrap();
         assert_eq!(topology.level(Level::Cluster)[0].cpus.to_string(), "5,7");
+    }
+
+    #[test]
+    fn kinds_of_cores_and_books_are_read() {
+        let book = |index: u32| {
+            let core = core(index, &[index]);
+            format!(
+                "<object type=\"Group\" subtype=\"Book\" os_index=\"{index}\"><object type=\"Package\">{core}</object></object>"
+            )
+        };
+        let kind = |set: u32, efficiency: i32, name: &str| {
+            format!(
+                "<cpukind cpuset=\"0x{set:x}\" forced_efficiency=\"{efficiency}\"><info name=\"CoreType\" value=\"{name}\"/></cpukind>"
+            )
+        };
+        let named = |kinds: [String; 3]| {
+            let file = machine(&(0..3).map(book).collect::<String>())
+                .replace("</topology>", &(kinds.concat() + "</topology>"));
+            let topology = read_hwloc(file.as_bytes()).unwrap();
+            assert_eq!(topology.level(Level::Book).len(), 3);
+            (0..3)
+                .map(|cpu| topology.class_of(CpuId(cpu)).map(|class| class.name.clone()))
+                .collect::<Vec<_>>()
+        };
+        let two = named([kind(1, 1, "IntelCore"), kind(6, 0, "IntelAtom"), String::new()]);
+        assert_eq!(two, ["P", "E", "E"].map(|name| Some(name.to_owned())));
+        // Two kinds of small cores have no letter of their own; without numbers the order of the file counts.
+        let three = named([kind(4, -1, "IntelAtom"), kind(2, -1, "IntelAtom"), kind(1, -1, "IntelCore")]);
+        assert_eq!(three, ["P", "class 1", "class 0"].map(|name| Some(name.to_owned())));
+        assert_eq!(named([kind(7, 0, "IntelCore"), String::new(), String::new()]), [None, None, None]);
     }
 
     #[test]
