@@ -13,8 +13,9 @@ pub const MOST_CPUS: usize = 4096;
 pub enum Structure {
     /// Equal parts within equal parts; latency by what a pair shares.
     Tree {
-        /// From the outside in; the last is `core`.
+        /// From the outside in, each once and `core` among them.
         levels: Vec<Tier>,
+        /// CPUs of each group of the last level.
         #[serde(default = "one_thread")]
         threads_per_core: u32,
         #[serde(default)]
@@ -30,6 +31,8 @@ pub enum Structure {
         /// A fast and a slow core, or slow cores of two modules.
         mixed_ns: f64,
     },
+    /// Any groups, which need neither be equal nor nest; latency by what a pair shares.
+    Groups { cpus: CpuSet, groups: Vec<Group> },
     /// Cores on a grid; latency grows with the distance along it.
     Mesh { width: u32, height: u32, near_ns: f64, far_ns: f64 },
     /// A table of half round trips; row = initiator.
@@ -42,6 +45,14 @@ pub enum Structure {
 pub struct Tier {
     pub level: Level,
     pub count: u32,
+}
+
+/// CPUs that share something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    pub level: Level,
+    pub cpus: CpuSet,
 }
 
 /// How the threads of one core are numbered.
@@ -103,12 +114,15 @@ impl Structure {
         }
         match self {
             Structure::Tree { levels, .. } => {
-                let falling = levels.windows(2).all(|pair| pair[0].level > pair[1].level);
-                let ends = levels.last().is_some_and(|last| last.level == Level::Core);
-                (!falling || !ends).then(|| {
-                    ("structure.levels", "must go from the outside in (package, node, die, l3, cluster, l2, core) and end with core".to_owned())
+                let known: BTreeSet<Level> = levels.iter().map(|tier| tier.level).collect();
+                (known.len() < levels.len() || !known.contains(&Level::Core)).then(|| {
+                    (
+                        "structure.levels",
+                        "must name each level once, from the outside in, and core among them".to_owned(),
+                    )
                 })
             }
+            Structure::Groups { .. } => None,
             Structure::Hybrid { modules, cores_per_module, .. } => (*modules > 0 && *cores_per_module == 0)
                 .then(|| ("structure.cores_per_module", "is 0, but there are modules".to_owned())),
             Structure::Mesh { .. } => None,
@@ -140,6 +154,7 @@ impl Structure {
                 .iter()
                 .fold(u64::from(*threads_per_core), |all, tier| all.saturating_mul(u64::from(tier.count))),
             Structure::Tree { .. } => 0,
+            Structure::Groups { cpus, .. } => cpus.len() as u64,
             Structure::Hybrid { fast_cores, modules, cores_per_module, .. } => (2 * u64::from(*fast_cores))
                 .saturating_add(u64::from(*modules).saturating_mul(u64::from(*cores_per_module))),
             Structure::Mesh { width, height, .. } => u64::from(*width).saturating_mul(u64::from(*height)),
@@ -150,19 +165,14 @@ impl Structure {
     /// The relations of which `latency_ns` must name a latency.
     pub fn relations(&self) -> Vec<Relation> {
         match self {
-            Structure::Tree { levels, threads_per_core, .. } => {
-                let mut relations = Vec::new();
-                let mut outer = Relation::Machine;
-                for tier in levels {
-                    if tier.count > 1 {
-                        relations.push(outer);
-                    }
-                    outer = Relation::of(tier.level);
-                }
-                if *threads_per_core > 1 {
-                    relations.push(Relation::Smt);
-                }
-                relations
+            Structure::Tree { .. } | Structure::Groups { .. } => {
+                let topology = self.topology();
+                // Every CPU of a tree stands where the first one does.
+                let firsts = if matches!(self, Structure::Tree { .. }) { 1 } else { MOST_CPUS };
+                let of = |first: CpuId| topology.cpus().iter().map(move |other| (first, other));
+                let pairs = topology.cpus().iter().take(firsts).flat_map(of);
+                let found: BTreeSet<Relation> = pairs.map(|(a, b)| topology.relation(a, b)).collect();
+                found.into_iter().filter(|&relation| relation != Relation::SameCpu).collect()
             }
             Structure::Hybrid { .. } => vec![Relation::Smt, Relation::L3, Relation::Cluster],
             Structure::Mesh { .. } | Structure::Matrix { .. } => Vec::new(),
@@ -174,6 +184,14 @@ impl Structure {
         match self {
             Structure::Tree { levels, threads_per_core, siblings, numbering } => {
                 tree(levels, *threads_per_core, *siblings, *numbering)
+            }
+            Structure::Groups { cpus, groups } => {
+                let domain = |(at, group): (usize, &Group)| {
+                    let id = groups[..at].iter().filter(|before| before.level == group.level).count();
+                    Domain { level: group.level, cpus: group.cpus.clone(), os_id: Some(id as u32) }
+                };
+                let domains = groups.iter().enumerate().map(domain).collect();
+                Topology::new(cpus.clone(), domains, BTreeMap::new())
             }
             Structure::Hybrid { fast_cores, modules, cores_per_module, .. } => {
                 hybrid(*fast_cores, *modules, *cores_per_module)

@@ -185,7 +185,7 @@ impl TrueCosts {
 impl Shape {
     fn of(structure: &Structure, ids: u32) -> Shape {
         match structure {
-            Structure::Tree { .. } => Shape::ByRelation,
+            Structure::Tree { .. } | Structure::Groups { .. } => Shape::ByRelation,
             Structure::Hybrid { mixed_ns, .. } => Shape::Hybrid { mixed_ns: *mixed_ns },
             Structure::Mesh { width, height, near_ns, far_ns } => {
                 // From neighbours to opposite corners.

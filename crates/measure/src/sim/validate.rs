@@ -135,7 +135,7 @@ fn numbers(spec: &Spec) -> Vec<(&'static str, f64, RangeInclusive<f64>)> {
             all.push(("structure.near_ns", near_ns, LATENCY_NS));
             all.push(("structure.far_ns", far_ns, LATENCY_NS));
         }
-        Structure::Tree { .. } | Structure::Matrix { .. } => {}
+        Structure::Tree { .. } | Structure::Groups { .. } | Structure::Matrix { .. } => {}
     }
     all
 }
