@@ -14,7 +14,7 @@ use coretalk_model::formats::{is_xml, read_hwloc, read_matrices};
 use coretalk_model::infer::{Findings, Observation, OtherCpus, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
 use coretalk_model::lint::{Doubt, lint, step_of};
-use coretalk_model::{CpuId, Environment, Matrix, Topology};
+use coretalk_model::{CpuId, CpuSet, Environment, Matrix, Topology};
 use std::path::Path;
 
 /// Repetitions of the inference, each with every value moved within its interval.
@@ -29,6 +29,10 @@ struct StructureInput {
     title: Option<String>,
     /// What a source reports; nothing for a matrix file.
     reported: Option<Topology>,
+    /// That this is a report of other CPUs: then nothing is compared with it.
+    others: Option<OtherCpus>,
+    /// CPUs of this machine that are switched off.
+    offline: CpuSet,
     environment: Option<Environment>,
     /// The CPUs in the order of the source.
     cpus: Vec<CpuId>,
@@ -41,6 +45,13 @@ struct StructureInput {
     execution: Vec<ExecutionTest>,
     /// What is doubtful about a matrix of another tool.
     doubts: Vec<Doubt>,
+}
+
+impl StructureInput {
+    /// The report that latencies are compared with.
+    fn compared(&self) -> Option<&Topology> {
+        self.reported.as_ref().filter(|_| self.others.is_none())
+    }
 }
 
 /// `topology`.
@@ -83,9 +94,12 @@ pub(super) fn hwloc(path: &Path) -> Result<Topology, Failure> {
 /// Of this machine, or a simulated one: measured briefly, and not saved.
 fn of_machine(global: &Global, reported: Option<Topology>) -> Result<StructureInput, Failure> {
     let measured = short::measure(global, "topology", 2)?;
+    let own: Vec<CpuId> = measured.topology.cpus().iter().collect();
     let reported = reported.unwrap_or(measured.topology);
     let input = StructureInput {
         cpus: reported.order(reported.cpus()),
+        others: OtherCpus::between(&reported, &own),
+        offline: measured.offline,
         reported: Some(reported),
         environment: Some(measured.environment),
         unit: "ns",
@@ -104,9 +118,9 @@ fn with_latencies(mut input: StructureInput, result: Option<&LatencyResult>) -> 
     };
     input.execution = result.execution.clone();
     let observed = observations(map);
-    let reported =
-        input.reported.get_or_insert_with(|| Topology::flat(map.cells.cpus().iter().copied().collect()));
-    input.findings = Findings::of_run(result, reported).map(|findings| graded(findings, &observed));
+    let flat = Topology::flat(map.cells.cpus().iter().copied().collect());
+    input.findings = Findings::of_run(result, input.compared().unwrap_or(&flat))
+        .map(|findings| graded(findings, &observed));
     if input.findings.is_none() {
         input.note = Some("groups can be found only among three CPUs or more".into());
     }
@@ -124,7 +138,9 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
         Ok(file) => {
             let report = file.report()?;
             let cpus = report.cpus();
+            let own: Vec<CpuId> = report.topology.cpus().iter().collect();
             let input = StructureInput {
+                others: reported.as_ref().and_then(|reported| OtherCpus::between(reported, &own)),
                 reported: Some(reported.unwrap_or(report.topology)),
                 environment: Some(report.environment),
                 cpus,
@@ -158,18 +174,18 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
     let unit = imported.unit.name();
     let doubts = lint(&imported);
     let observed = imported.matrix.map(|cell| cell.map(Observation::bare));
-    let nothing = Topology::flat(cpus.iter().copied().collect());
-    let reported_or_nothing = reported.as_ref().unwrap_or(&nothing);
-    let findings = Findings::of_stepped_matrix(&observed, reported_or_nothing, step_of(&doubts));
-    Ok(StructureInput {
+    let input = StructureInput {
         title: Some(format!("{shown} · {} · {} CPUs · {unit}", imported.format, cpus.len())),
+        others: reported.as_ref().and_then(|reported| OtherCpus::between(reported, &cpus)),
         reported,
         cpus,
         unit,
-        findings: Some(graded(findings, &observed)),
-        doubts,
         ..StructureInput::default()
-    })
+    };
+    let nothing = Topology::flat(input.cpus.iter().copied().collect());
+    let step = step_of(&doubts);
+    let findings = Findings::of_stepped_matrix(&observed, input.compared().unwrap_or(&nothing), step);
+    Ok(StructureInput { findings: Some(graded(findings, &observed)), doubts, ..input })
 }
 
 fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
@@ -188,16 +204,16 @@ fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
                 .to_owned(),
         )),
     }
+    if !input.offline.is_empty() {
+        blocks.push(Block::Prose(format!("Offline: {}.", input.offline.named())));
+    }
     blocks.push(Block::Gap);
     if let Some(findings) = &input.findings {
         blocks.extend(report::structure::blocks(findings, input.unit));
     }
-    // A run has the report of its own machine, whichever CPUs it measured.
-    let beside = input.reported.as_ref().filter(|_| input.title.is_some());
-    let others = beside.and_then(|reported| OtherCpus::between(reported, &input.cpus));
-    blocks.extend(others.as_ref().map(report::topology::other_cpus));
+    blocks.extend(input.others.as_ref().map(report::topology::other_cpus));
     blocks.extend(report::lint::remarks(&input.doubts, input.unit));
     blocks.extend(input.note.as_ref().map(|note| Block::Prose(format!("No groups from latencies: {note}."))));
-    blocks.extend(report::execution::sentences(&input.execution, input.reported.as_ref()));
+    blocks.extend(report::execution::sentences(&input.execution, input.compared()));
     blocks
 }

@@ -12,7 +12,7 @@ use crate::run::signals;
 use crate::run::watcher::{Watched, Watcher};
 use coretalk_measure::session::latency::{self, ResumedState};
 use coretalk_model::latency::LatencyResult;
-use coretalk_model::{CpuId, Environment, Picos, Topology};
+use coretalk_model::{CpuId, CpuSet, Environment, Picos, Topology};
 
 /// The pairs are measured at most so long: a structure shows long before every cell is narrow.
 const BUDGET: Picos = Picos::from_ms(10_000);
@@ -28,6 +28,8 @@ pub struct ShortMeasurement {
     pub topology: Topology,
     /// The CPUs that were to be measured, in matrix order; empty where nothing can be.
     pub cpus: Vec<CpuId>,
+    /// CPUs that it has and that are switched off.
+    pub offline: CpuSet,
     /// Machine time that this took.
     pub took: Picos,
     /// What was measured; a sentence without its end where nothing was.
@@ -46,6 +48,7 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
         environment: machine.environment().clone(),
         topology: machine.topology().clone(),
         cpus: Vec::new(),
+        offline: machine.allowance().offline.clone(),
         took: Picos::ZERO,
         result: Err(String::new()),
     };
@@ -71,8 +74,10 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
     let most = if settings.cpus.len() > MANY { BUDGET_OF_MANY } else { BUDGET };
     settings.budget = settings.budget.min(most);
     let stop = signals::stop()?;
-    if let Some(workers) = &options.workers {
-        machine.engage(workers)?;
+    let engaged = options.workers.as_ref().map_or(Ok(()), |workers| machine.engage(workers).map(|_| ()));
+    if let Err(error) = engaged {
+        unmeasured.result = Err(format!("failed to {error}"));
+        return Ok(unmeasured);
     }
     let topology = machine.topology().clone();
     let began = machine.now();

@@ -218,3 +218,57 @@ fn pairs_too_slow_for_the_time_are_not_called_a_matrix_without_values() {
     let said = tool.call(&[&["advise", "-n", "2"], &machine[..]].concat());
     assert_eq!((said.code, said.err.contains(reason)), (3, true), "{}", said.err);
 }
+
+/// The L3 of each package spans two nodes, a module stands beside its L3, and so on: boxes lie as groups do.
+#[test]
+fn boxes_lie_inside_each_other_as_groups_do_and_what_crosses_has_none() {
+    let tool = Tool::new();
+    let screen = |name: &str, structure: &str, latencies: &str| {
+        tool.write(name, format!("[structure]\n{structure}\n[latency_ns]\n{latencies}\n"));
+        tool.done(&["topology", "--machine", &format!("sim:{name}"), "-q"]).out
+    };
+    let tree = |levels: &[(&str, u32)]| {
+        let level = |(level, count): &(&str, u32)| format!("{{ level = '{level}', count = {count} }}");
+        format!("kind = 'tree'\nlevels = [{}]", levels.iter().map(level).collect::<Vec<_>>().join(", "))
+    };
+    let snc = screen(
+        "snc.toml",
+        &tree(&[("package", 2), ("l3", 1), ("node", 2), ("core", 2)]),
+        "node = 20\nl3 = 40\nmachine = 120",
+    );
+    assert!(
+        snc.contains("package 0 = L3 0 · 0-3") && snc.contains("│ ┌ node 0 · 0,1 ─┐ ┌ node 1 · 2,3 ─┐ │"),
+        "{snc}"
+    );
+    let power = screen(
+        "power.toml",
+        &(tree(&[("package", 1), ("core", 2), ("l3", 2)]) + "\nthreads_per_core = 2\nsiblings = 'together'"),
+        "l3 = 10\nsmt = 20\npackage = 60",
+    );
+    assert!(
+        power.contains("┌ core 0 · 0-3 ") && power.contains("│ ┌ L3 0 · 0,1 ─┐ ┌ L3 1 · 2,3 ─┐ │"),
+        "{power}"
+    );
+    let cross = screen(
+        "cross.toml",
+        "kind = 'groups'\ncpus = '0-3,6'\ngroups = [{ level = 'l3', cpus = '0-1' }, { level = 'node', cpus = '1-3' }]",
+        "l3 = 20\nnode = 50\nmachine = 90",
+    );
+    let said = "No box: L3 0 (CPUs 0,1) and node 0 (CPUs 1-3) share CPUs and neither contains the other.";
+    assert!(flat(&cross).contains(said) && !cross.contains('┌'), "{cross}");
+    tool.write("off.toml", "based_on = 'laptop-smt'\n[[failures.departures]]\ncpu = 3\nat_ms = 0\n");
+    let off = tool.done(&["topology", "--machine", "sim:off.toml", "-q"]).out;
+    assert!(off.contains(" Offline: CPU 3."), "{off}");
+}
+
+#[test]
+fn a_report_of_other_cpus_is_not_compared_with_latencies() {
+    let tool = Tool::new();
+    tool.write("two.csv", matrix(85));
+    tool.write("more.xml", hwloc(&[&[0, 1, 2, 3], &[4, 5, 6, 7], &[8, 9]]));
+    let words = ["--from", "two.csv", "--reported", "more.xml"];
+    assert_eq!(topology(&tool, &words)["agreement"], serde_json::json!([]));
+    let screen = flat(&tool.done(&[&["topology"], &words[..]].concat()).out);
+    let said = "the report is of CPUs 0-9, the latencies are of CPUs 0-7: the sets of CPUs differ, so the two are not compared";
+    assert!(screen.contains(said) && !screen.contains("agree"), "{screen}");
+}

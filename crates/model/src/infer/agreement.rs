@@ -26,8 +26,7 @@ named! {
     }
 }
 
-/// A report and latencies beside it that are of different CPUs: what agrees does so for the CPUs of both, and only where
-/// both are of one machine.
+/// A report and a machine or matrix beside it that are of different CPUs: nothing shows that they are of one machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherCpus {
     /// Those of the report.
