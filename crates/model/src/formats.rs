@@ -27,7 +27,7 @@ mod read_hlog;
 mod square;
 mod write;
 
-pub use hgrm::{Percentile, Spectrum, SpectrumRow};
+pub use hgrm::{Percentile, Spectrum, SpectrumRow, TOLD_SHARES};
 pub use hwloc::{HwlocError, is_xml, read_hwloc};
 pub use import_error::{ImportError, IntervalError, Problem};
 pub use imported::{FormatId, ImportedMatrix, Labels, Printed, Spread, Unit, Warning};

@@ -3,12 +3,14 @@
 use crate::args::CompareArgs;
 use crate::args::options::Global;
 use crate::args::words::{FailOnWord, FormatWord};
+use crate::commands::shape::say;
+use crate::commands::view;
 use crate::document::{Compared, ComparedSideDoc, Document, Identity, MismatchDoc};
 use crate::exit::{ExitCode, Failure};
 use crate::render::terminal::screen;
 use crate::report::alignment::pairing_words;
 use crate::report::compare::{CompareView, SideView, blocks, called, markdown};
-use crate::report::overview;
+use crate::report::{overview, spectra};
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::resolve::source::Source;
 use crate::run::out::Out;
@@ -16,6 +18,7 @@ use coretalk_model::compare::{
     Alignment, Difference, LeastEffect, Levels, Mismatch, Verdict, Weight, compare, mismatches,
     overview as tabulate,
 };
+use std::path::PathBuf;
 
 /// Compares.
 ///
@@ -28,11 +31,31 @@ pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
         let sentence = format!("`{format}` cannot show a comparison; use text, markdown or json");
         return Err(Failure::Format { format, sentence });
     }
+    let files: Vec<PathBuf> = args.sides.iter().map(PathBuf::from).collect();
+    if files.iter().all(|file| view::is_spectrum(file)) {
+        return percentiles(global, args, &files);
+    }
     let sources = Source::open_all(global, &args.sides)?;
     match sources.as_slice() {
         [a, b] => two(global, args, a, b),
         many => table(global, args, many),
     }
+}
+
+/// Percentile tables and interval logs, percentile by percentile. They come without intervals, so nothing is judged.
+fn percentiles(global: &Global, args: &CompareArgs, files: &[PathBuf]) -> Result<ExitCode, Failure> {
+    let options = output::options(global);
+    if options.format != FormatWord::Text {
+        let format = options.format;
+        let sentence = format!("`{format}` cannot show percentile tables side by side; use text");
+        return Err(Failure::Format { format, sentence });
+    }
+    if args.fail_on.is_some() || args.min_effect.is_some() || args.force {
+        return Err(Failure::Usage(
+            "percentile tables come without intervals, so their differences are shown and not judged: leave out --fail-on, --min-effect and --force".into(),
+        ));
+    }
+    say(global, &spectra::blocks(&view::views(files, options.verbosity)?))
 }
 
 fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<ExitCode, Failure> {

@@ -12,28 +12,15 @@ use crate::report::spectra::{SpectrumView, blocks};
 use crate::resolve::files;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
-use coretalk_model::formats::{ImportError, Spectrum, is_hlog, read_hgrm, read_hlog};
-use std::path::Path;
+use coretalk_model::formats::{ImportError, Spectrum, holds_percentiles, is_hlog, read_hgrm, read_hlog};
+use std::path::{Path, PathBuf};
 
 /// Reads every file first, so that a bad one is known before anything is shown.
 ///
 /// # Errors
 /// A file cannot be read, or the output cannot be written.
 pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
-    let verbosity = output::options(global).verbosity;
-    let mut views = Vec::new();
-    for file in &args.files {
-        let name = file.display();
-        let spectra = read(&files::bytes(file)?)
-            .map_err(|error| Failure::Input(format!("{name}: failed to {error}")))?;
-        for spectrum in spectra {
-            let title = title(file, &spectrum, args.files.len());
-            for warning in &spectrum.warnings {
-                remark(verbosity, Verbosity::Normal, &format!("{title}: {warning}"));
-            }
-            views.push(SpectrumView { title, spectrum });
-        }
-    }
+    let views = views(&args.files, output::options(global).verbosity)?;
     let Some(kind) = global.output.as_deref().and_then(ReportFormat::of) else {
         return say(global, &blocks(&views));
     };
@@ -41,6 +28,34 @@ pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
     let bytes = kind.bytes(|| Ok(html::page_of_spectra(&views)), || picture(&views))?;
     out.write(|out| Ok(out.write_all(&bytes)?))?;
     Ok(ExitCode::Done)
+}
+
+/// Every distribution of some files; what is odd about them is remarked.
+///
+/// # Errors
+/// A file cannot be read.
+pub(super) fn views(paths: &[PathBuf], verbosity: Verbosity) -> Result<Vec<SpectrumView>, Failure> {
+    let mut views = Vec::new();
+    for file in paths {
+        let name = file.display();
+        let spectra = read(&files::bytes(file)?)
+            .map_err(|error| Failure::Input(format!("{name}: failed to {error}")))?;
+        for spectrum in spectra {
+            let title = title(file, &spectrum, paths.len());
+            for warning in &spectrum.warnings {
+                remark(verbosity, Verbosity::Normal, &format!("{title}: {warning}"));
+            }
+            views.push(SpectrumView { title, spectrum });
+        }
+    }
+    Ok(views)
+}
+
+/// Whether a file holds distributions, by content.
+pub(super) fn is_spectrum(file: &Path) -> bool {
+    let text = file.is_file().then(|| files::bytes(file).ok()).flatten();
+    let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
+    text.is_some_and(|text| is_hlog(&text) || holds_percentiles(&text))
 }
 
 fn picture(views: &[SpectrumView]) -> Result<Picture, Failure> {

@@ -2,7 +2,7 @@
 
 use super::text::{columns, count, cut, grouped, left, plain, right};
 use crate::blocks::{Block, Cell, Column, Table};
-use coretalk_model::formats::{Percentile, Spectrum};
+use coretalk_model::formats::{Percentile, Spectrum, TOLD_SHARES};
 use std::collections::BTreeSet;
 
 /// A distribution and what it is called.
@@ -23,16 +23,8 @@ pub(super) fn name(views: &[SpectrumView]) -> String {
     }
 }
 
-const SHARES: [(&str, f64); 8] = [
-    ("50 %", 0.5),
-    ("90 %", 0.9),
-    ("99 %", 0.99),
-    ("99.9 %", 0.999),
-    ("99.99 %", 0.9999),
-    ("99.999 %", 0.99999),
-    ("99.9999 %", 0.999_999),
-    ("max", 1.0),
-];
+/// What [`TOLD_SHARES`] are called.
+const NAMES: [&str; 8] = ["50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %", "max"];
 /// Lines of the plot.
 const HEIGHT: usize = 16;
 /// What draws each distribution; more than these repeat.
@@ -50,6 +42,9 @@ pub(super) const BOUNDS: &str = "≤: the file skips this percentile; it is at o
 pub fn blocks(views: &[SpectrumView]) -> Vec<Block<'_>> {
     let values = format!("Values {}", values_words(views));
     let mut blocks = vec![Block::Prose(values), Block::Gap, Block::Table(table(views))];
+    if views.len() > 1 && units(views).len() == 1 {
+        blocks.push(Block::Prose(format!("%: difference from {}.", plain(&views[0].title))));
+    }
     if views.iter().any(has_bounds) {
         blocks.push(Block::Prose(BOUNDS.to_owned()));
     }
@@ -93,8 +88,7 @@ pub(super) fn is_logarithmic(values: impl Iterator<Item = f64>) -> bool {
 
 /// Whether its table leaves out a percentile, so that only a bound is known.
 pub(super) fn has_bounds(view: &SpectrumView) -> bool {
-    let at = |(_, share): &(&str, f64)| view.spectrum.percentile(*share);
-    SHARES.iter().any(|share| matches!(at(share), Some(Percentile::AtMost(_))))
+    TOLD_SHARES.iter().any(|share| matches!(view.spectrum.percentile(*share), Some(Percentile::AtMost(_))))
 }
 
 fn table(views: &[SpectrumView]) -> Table {
@@ -106,21 +100,32 @@ fn table(views: &[SpectrumView]) -> Table {
 }
 
 /// Percentiles, mean, deviation and count: the name of each and a cell for each distribution, `·` where its file does
-/// not say it. What no file says is left out.
+/// not say it. What no file says is left out. Where all are in one unit, each percentile comes with its difference from the
+/// first distribution, if both are known.
 pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(String, Vec<String>)> {
     let mut rows = Vec::new();
-    for (name, share) in SHARES {
+    let one_unit = units(views).len() == 1;
+    for (name, share) in NAMES.into_iter().zip(TOLD_SHARES) {
         let found: Vec<Option<Percentile>> =
             views.iter().map(|view| view.spectrum.percentile(share)).collect();
         if found.iter().all(Option::is_none) {
             continue;
         }
-        let cell = |(view, found): (&SpectrumView, Option<Percentile>)| match found {
-            None => "·".to_owned(),
-            Some(Percentile::Exact(value)) => decimals(value, view.spectrum.digits),
-            Some(Percentile::AtMost(value)) => format!("≤{}", decimals(value, view.spectrum.digits)),
+        let first = found[0];
+        let cell = |(index, found): (usize, Option<Percentile>)| {
+            let value = |value| decimals(value, views[index].spectrum.digits);
+            match (found, first) {
+                (None, _) => "·".to_owned(),
+                (Some(Percentile::Exact(own)), Some(Percentile::Exact(of)))
+                    if index > 0 && one_unit && of > 0.0 =>
+                {
+                    format!("{} {:+.1} %", value(own), 100.0 * (own / of - 1.0))
+                }
+                (Some(Percentile::Exact(own)), _) => value(own),
+                (Some(Percentile::AtMost(own)), _) => format!("≤{}", value(own)),
+            }
         };
-        rows.push((name.to_owned(), views.iter().zip(found).map(cell).collect()));
+        rows.push((name.to_owned(), found.into_iter().enumerate().map(cell).collect()));
     }
     // A mean of whole numbers has decimals too.
     let number = |view: &SpectrumView, value: Option<f64>| {
@@ -133,7 +138,10 @@ pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(String, Vec<String>)> {
         row("mean", &|view| number(view, view.spectrum.mean));
         row("deviation", &|view| number(view, view.spectrum.deviation));
     }
-    row("count", &|view| grouped(view.spectrum.total()));
+    row("count", &|view| match view.spectrum.total() {
+        0 => "no events".to_owned(),
+        total => grouped(total),
+    });
     rows
 }
 

@@ -155,6 +155,45 @@ fn a_row_that_cannot_be_read_is_named_and_not_left_out() {
 }
 
 #[test]
+fn several_files_show_their_difference_at_each_percentile() {
+    let tool = Tool::new();
+    let table = |values: [f64; 3]| {
+        let [low, middle, high] = values;
+        format!(
+            "Value(ms) Percentile TotalCount 1/(1-Percentile)\n{low:.2} 0.5 50 2.0\n{middle:.2} 0.9 90 10.0\n{high:.2} 1.0 100 inf\n"
+        )
+    };
+    tool.write("a.hgrm", table([1.0, 2.0, 4.0]));
+    tool.write("b.hgrm", table([1.5, 2.0, 3.0]));
+    let viewed = tool.done(&["view", "a.hgrm", "b.hgrm"]).out;
+    for row in ["50 % 1.00 1.50 +50.0 %", "90 % 2.00 2.00 +0.0 %", "max 4.00 3.00 -25.0 %", "Values in ms", "%: difference from a."] {
+        assert!(flat(&viewed).contains(row), "{row}: {viewed}");
+    }
+    assert_eq!(tool.done(&["compare", "a.hgrm", "b.hgrm"]).out, viewed);
+    tool.refused(&["compare", "a.hgrm", "b.hgrm", "--fail-on", "slower"], 2, "without intervals");
+    tool.refused(&["compare", "a.hgrm", "b.hgrm", "--format", "json"], 2, "use text");
+    // What is counted in another unit is not compared.
+    tool.write("c.hgrm", table([1.0, 2.0, 4.0]).replace("ms", "us"));
+    let units = tool.done(&["view", "a.hgrm", "c.hgrm"]).out;
+    assert!(!units.contains("+0.0 %") && flat(&units).contains("units may differ"), "{units}");
+}
+
+#[test]
+fn a_log_divided_by_the_default_ratio_is_only_assumed_to_hold_nanoseconds() {
+    let tool = Tool::new();
+    // Values of microseconds: 500 of 100, 400 of 200, 99 of 900, and one of 500,223.
+    let log = "0.000,1.000,0.500,HISTFAAAADJ4nJNpmSzMwMAgwAABzFCaEch0M9ixgMH+A0TgOOML9qOMC9i+ch1j3D6BkQkA0GcKjg==\n";
+    tool.write("log.hlog", log);
+    let screen = tool.done(&["view", "log.hlog"]).out;
+    assert!(screen.contains("Values in ns, assumed"), "{screen}");
+    assert!(flat(&screen).contains("99.9 % 900 max 500223") && !screen.contains('≤'), "{screen}");
+    let empty = "Value Percentile TotalCount 1/(1-Percentile)\n\n0.000 1.000000 0 inf\n";
+    tool.write("empty.hgrm", empty);
+    let said = tool.done(&["view", "empty.hgrm"]);
+    assert!(said.out.contains("no events") && !said.out.contains("max"), "{}", said.out);
+}
+
+#[test]
 fn files_become_a_page_that_needs_no_script_and_pictures() {
     let tool = Tool::new();
     let evil = "<img src=x onerror=alert(1)>&'.hgrm";

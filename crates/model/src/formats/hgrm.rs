@@ -35,6 +35,12 @@ pub struct Spectrum {
     pub warnings: Vec<String>,
 }
 
+/// What is odd about a distribution of nothing.
+pub(super) const NO_EVENTS: &str = "no events: nothing was counted";
+
+/// Shares whose values are told of every distribution, the maximum last.
+pub const TOLD_SHARES: [f64; 8] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999_999, 1.0];
+
 /// A percentile as rows tell it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Percentile {
@@ -57,8 +63,11 @@ impl Spectrum {
         if share < 1.0 && total * (1.0 - share) < 1.0 - 1e-9 {
             return None;
         }
-        // A hair is taken off, so that a share that was printed with twelve decimals is met.
-        let at = self.rows.iter().position(|row| row.share >= share - 1e-12)?;
+        // A hair is taken off, so that a share that was printed with twelve decimals is met. The maximum stands last: shares
+        // before it may be printed as 100 % too.
+        let is_met = |row: &SpectrumRow| row.share >= share - 1e-12;
+        let at =
+            if share < 1.0 { self.rows.iter().position(is_met) } else { self.rows.iter().rposition(is_met) }?;
         let row = self.rows[at];
         let before = at.checked_sub(1).map(|before| self.rows[before]);
         // Rows that repeat a value say that everything between them lies there.
@@ -168,6 +177,23 @@ pub(super) fn moments(counts: &[HgrmCount]) -> Option<[f64; 2]> {
     Some([mean, moment(&|value| (value - mean) * (value - mean))?.sqrt()])
 }
 
+/// The rows of a table for counts, and a row for each of [`TOLD_SHARES`]: who has every count knows these exactly.
+pub(super) fn exact_rows(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<SpectrumRow> {
+    let mut all = rows(counts, total, ticks);
+    let (mut cumulative, mut told) = (0, TOLD_SHARES.iter().filter(|share| **share < 1.0).peekable());
+    for bucket in counts {
+        cumulative += bucket.count;
+        // A hair is taken off, as in `Histogram::percentile_ns`.
+        let is_here = |share: &&f64| (**share * total as f64 * (1.0 - 1e-12)).ceil() <= cumulative as f64;
+        while let Some(&share) = told.next_if(is_here) {
+            all.push(SpectrumRow { value: bucket.highest, share, count: cumulative });
+        }
+    }
+    // Stable: a row of the table comes before that of the same share.
+    all.sort_by(|a, b| a.share.total_cmp(&b.share).then(a.value.total_cmp(&b.value)));
+    all
+}
+
 /// The rows of a table for counts.
 ///
 /// Levels come closer together as they near 100 %: `ticks` of them for each halving of the distance. The iteration of
@@ -181,12 +207,17 @@ pub(super) fn rows(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<Spectrum
         let share = 100.0 * cumulative as f64 / total as f64;
         while level <= share {
             rows.push(SpectrumRow { value: bucket.highest, share: level / 100.0, count: cumulative });
-            let halvings = (100.0 / (100.0 - level)).log2().floor() as i32 + 1;
-            level += 100.0 / (f64::from(ticks) * 2f64.powi(halvings));
             if cumulative == total {
                 rows.push(SpectrumRow { value: bucket.highest, share: 1.0, count: cumulative });
                 return rows;
             }
+            let halvings = (100.0 / (100.0 - level)).log2().floor() as i32 + 1;
+            let next = level + 100.0 / (f64::from(ticks) * 2f64.powi(halvings));
+            // Of very many values the next level is no number of its own.
+            if next <= level || next >= 100.0 {
+                break;
+            }
+            level = next;
         }
     }
     rows

@@ -239,4 +239,7 @@ pub enum IntervalError {
     /// No number holds it.
     #[error("a value is beyond 64 bits")]
     Beyond,
+    /// No number holds their sum.
+    #[error("the counts up to it add up to more than 64 bits")]
+    TooMany,
 }

@@ -2,11 +2,39 @@
 //! tables inside other text.
 
 use super::document::{Document, decode};
-use super::hgrm::{Spectrum, SpectrumRow};
+use super::hgrm::{NO_EVENTS, Spectrum, SpectrumRow};
 use super::{ImportError, Problem};
 
-/// The words of the heading.
-const HEADING: [&str; 4] = ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"];
+/// Where a table has its columns.
+struct Heading {
+    /// Those of the value, the percentile and the count.
+    columns: [usize; 3],
+    /// How many there are. The last row may lack the last one.
+    number: usize,
+    /// Of the values: `Value(ms)`.
+    unit: Option<String>,
+}
+
+impl Heading {
+    /// Columns by their names, in any order and beside others.
+    fn of(line: &str) -> Option<Heading> {
+        let line = line.replace(" (", "(");
+        let names: Vec<&str> = fields(&line).collect();
+        let column = |name: &str| names.iter().position(|field| field.split('(').next() == Some(name));
+        let columns = [column("Value")?, column("Percentile")?, column("TotalCount")?];
+        let unit = names[columns[0]].split_once('(').map(|(_, unit)| unit.trim_end_matches(')').to_owned());
+        (names.len() <= MOST_COLUMNS).then_some(Heading { columns, number: names.len(), unit })
+    }
+
+    /// How many fields a row may have.
+    fn widths(&self) -> std::ops::RangeInclusive<usize> {
+        let needed = self.columns.iter().max().map_or(0, |last| last + 1);
+        needed.max(self.number - 1)..=self.number
+    }
+}
+
+/// A line of more words is prose.
+const MOST_COLUMNS: usize = 8;
 
 /// Reads every percentile table of a file.
 ///
@@ -27,8 +55,8 @@ pub fn read_hgrm(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     let mut spectra = Vec::new();
     let mut index = 0;
     while index < document.len() {
-        if is_heading(document.line(index)) {
-            let (spectrum, next) = table(&document, index)?;
+        if let Some(heading) = Heading::of(document.line(index)) {
+            let (spectrum, next) = table(&document, index, &heading)?;
             spectra.push(spectrum);
             index = next;
         } else {
@@ -52,7 +80,7 @@ pub fn holds_percentiles(text: &str) -> bool {
 }
 
 fn is_heading(line: &str) -> bool {
-    fields(line).eq(HEADING)
+    Heading::of(line).is_some()
 }
 
 /// Fields between blanks, or between commas where the line has quotes or no blank inside.
@@ -64,10 +92,10 @@ fn fields(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The table whose heading stands at a line, and the line after it.
-fn table(document: &Document<'_>, heading: usize) -> Result<(Spectrum, usize), ImportError> {
+fn table(document: &Document<'_>, at: usize, heading: &Heading) -> Result<(Spectrum, usize), ImportError> {
     let mut spectrum = Spectrum {
         name: None,
-        unit: unit(document, heading),
+        unit: heading.unit.clone().or_else(|| unit(document, at)),
         digits: 0,
         rows: Vec::new(),
         mean: None,
@@ -76,7 +104,7 @@ fn table(document: &Document<'_>, heading: usize) -> Result<(Spectrum, usize), I
     };
     let mut footer = Footer::default();
     let mut commas = false;
-    let mut index = heading + 1;
+    let mut index = at + 1;
     while index < document.len() {
         let line = document.line(index).trim();
         if is_heading(line) {
@@ -85,7 +113,7 @@ fn table(document: &Document<'_>, heading: usize) -> Result<(Spectrum, usize), I
         if let Some(comment) = line.strip_prefix('#') {
             footer.read(comment);
         } else if !line.is_empty() {
-            match row(line) {
+            match row(line, heading) {
                 Some((row, digits, comma)) => {
                     follows(spectrum.rows.last(), &row).map_err(|problem| problem.at_line(index))?;
                     spectrum.digits = spectrum.digits.max(digits);
@@ -94,18 +122,23 @@ fn table(document: &Document<'_>, heading: usize) -> Result<(Spectrum, usize), I
                 }
                 // A cell that is no number inside a table is an error; other text behind it ends it.
                 None if spectrum.rows.is_empty()
-                    || looks_like_row(line)
-                    || goes_on_behind(document, index, spectrum.rows.last()) =>
+                    || looks_like_row(line, heading)
+                    || goes_on_behind(document, index, heading, spectrum.rows.last()) =>
                 {
-                    return Err(Problem::NotARow { line: line.to_owned(), why: wrong(line) }.at_line(index));
+                    let why = wrong(line, heading);
+                    return Err(Problem::NotARow { line: line.to_owned(), why }.at_line(index));
                 }
                 None => break,
             }
         }
         index += 1;
     }
+    if spectrum.rows.last().map_or(footer.total, |last| Some(last.count)) == Some(0) {
+        let warnings = vec![NO_EVENTS.to_owned()];
+        return Ok((Spectrum { rows: Vec::new(), warnings, ..spectrum }, index));
+    }
     let Some(last) = spectrum.rows.last().copied() else {
-        return Err(Problem::NoRows.at_line(heading));
+        return Err(Problem::NoRows.at_line(at));
     };
     (spectrum.mean, spectrum.deviation) = (footer.mean, footer.deviation);
     let mut warnings = Vec::new();
@@ -140,18 +173,21 @@ fn unit(document: &Document<'_>, heading: usize) -> Option<String> {
 }
 
 /// A row, the decimals of its value, and whether these stand behind a comma.
-fn row(line: &str) -> Option<(SpectrumRow, usize, bool)> {
+fn row(line: &str, heading: &Heading) -> Option<(SpectrumRow, usize, bool)> {
     let fields: Vec<&str> = fields(line).collect();
-    let (3 | 4) = fields.len() else { return None };
-    let (value, comma) = number(fields[0])?;
-    let (share, _) = number(fields[1])?;
-    let count = fields[2].parse().ok()?;
-    // The fourth follows from the second: only whether it is one is of interest.
-    let fourth = fields.get(3).is_none_or(|field| {
-        ["inf", "infinity"].contains(&field.to_lowercase().as_str()) || number(field).is_some()
-    });
-    let digits = fields[0].split(['.', ',']).nth(1).map_or(0, str::len);
-    ((0.0..=1.0).contains(&share) && fourth).then_some((SpectrumRow { value, share, count }, digits, comma))
+    if !heading.widths().contains(&fields.len()) {
+        return None;
+    }
+    let [of_value, of_share, of_count] = heading.columns.map(|column| fields[column]);
+    let (value, comma) = number(of_value)?;
+    let (share, _) = number(of_share)?;
+    let count = of_count.parse().ok()?;
+    // The others follow from these: only whether they are numbers is of interest.
+    let others = fields
+        .iter()
+        .all(|field| ["inf", "infinity"].contains(&field.to_lowercase().as_str()) || number(field).is_some());
+    let digits = of_value.split(['.', ',']).nth(1).map_or(0, str::len);
+    ((0.0..=1.0).contains(&share) && others).then_some((SpectrumRow { value, share, count }, digits, comma))
 }
 
 /// A finite number with a point, or with a comma where there is no point.
@@ -162,34 +198,44 @@ fn number(field: &str) -> Option<(f64, bool)> {
 }
 
 /// Whether a line was meant as one: it begins with a digit and has as many fields, or holds nothing but numbers.
-fn looks_like_row(line: &str) -> bool {
+fn looks_like_row(line: &str, heading: &Heading) -> bool {
     let begins = line.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     let fields: Vec<&str> = fields(line).collect();
     let numbers = fields.len() > 1 && fields.iter().all(|field| number(field).is_some());
-    numbers || (begins && (3..=4).contains(&fields.len()))
+    numbers || (begins && heading.widths().contains(&fields.len()))
 }
 
 /// Whether rows that could follow `before` stand behind a line: then it stands inside the table.
-fn goes_on_behind(document: &Document<'_>, index: usize, before: Option<&SpectrumRow>) -> bool {
+fn goes_on_behind(
+    document: &Document<'_>,
+    index: usize,
+    heading: &Heading,
+    before: Option<&SpectrumRow>,
+) -> bool {
     let behind = (index + 1..document.len()).map(|index| document.line(index).trim());
     let mut of_table = behind.take_while(|line| !line.starts_with('#') && !is_heading(line));
-    of_table.any(|line| row(line).is_some_and(|(row, ..)| follows(before, &row).is_ok()))
+    of_table.any(|line| row(line, heading).is_some_and(|(row, ..)| follows(before, &row).is_ok()))
 }
 
 /// What keeps a line from being a row.
-fn wrong(line: &str) -> String {
+fn wrong(line: &str, heading: &Heading) -> String {
     let fields: Vec<&str> = fields(line).collect();
+    let [value, percentile, count] = heading.columns.map(|column| fields.get(column).copied());
     let share = |field: &str| number(field).filter(|(share, _)| (0.0..=1.0).contains(share));
-    match fields[..] {
-        [value, ..] if number(value).is_none() => format!("its value `{value}` is not a number"),
-        [_, percentile, ..] if share(percentile).is_none() => {
+    match (value, percentile, count) {
+        (Some(value), ..) if number(value).is_none() => format!("its value `{value}` is not a number"),
+        (_, Some(percentile), _) if share(percentile).is_none() => {
             format!("its percentile `{percentile}` is not between 0 and 1")
         }
-        [_, _, count, ..] if count.parse::<u64>().is_err() => {
+        (.., Some(count)) if count.parse::<u64>().is_err() => {
             format!("its count `{count}` is not a whole number")
         }
-        [_, _, _] | [_, _, _, _] => "its last field is not a number".to_owned(),
-        _ => format!("it has {} fields, expected 3 or 4", fields.len()),
+        _ if heading.widths().contains(&fields.len()) => "its last field is not a number".to_owned(),
+        _ => {
+            let (least, most) = heading.widths().into_inner();
+            let expected = if least == most { most.to_string() } else { format!("{least} or {most}") };
+            format!("it has {} fields, expected {expected}", fields.len())
+        }
     }
 }
 
@@ -315,6 +361,33 @@ mod tests {
         );
         let read = read_hgrm(prose.as_bytes()).unwrap();
         assert_eq!((read.len(), read[0].mean, read[1].total()), (2, Some(1.5), 4));
+    }
+
+    #[test]
+    fn columns_are_found_by_their_names_and_nothing_counted_is_no_value() {
+        for (heading, rows) in [
+            (
+                "Value(ms)  Percentile  TotalCount  1/(1-Percentile)",
+                "0.2 0.5 50 2.0\n0.9 1.000000 100 10000000.0\n",
+            ),
+            (
+                "Value (ms) Percentile TotalCount AboveCount 1/(1-Percentile)",
+                "0.2 0.5 50 50 2.0\n0.9 1.0 100 0\n",
+            ),
+            ("\"TotalCount\",\"Value(ms)\",\"Percentile\"", "50,0.2,0.5\n100,0.9,1.0\n"),
+        ] {
+            let read = &read_hgrm(format!("{heading}\n{rows}").as_bytes()).unwrap()[0];
+            assert_eq!((read.unit.as_deref(), read.total()), (Some("ms"), 100), "{heading}");
+            assert_eq!(read.percentile(1.0), Some(Percentile::Exact(0.9)));
+        }
+        // As many decimals as a tool writes: the maximum is the last row of 100 %.
+        let rounded = format!("{HEAD}1.0 0.500000 50 2.0\n2.0 1.000000 99 1e7\n9.0 1.000000 100\n");
+        assert_eq!(read_hgrm(rounded.as_bytes()).unwrap()[0].percentile(1.0), Some(Percentile::Exact(9.0)));
+        let footer = "#[Mean    =         -nan, StdDeviation   =         -nan]\n#[Max     =        0.000, Total count    =            0]\n";
+        for rows in ["0.000 1.000000 0 inf\n", ""] {
+            let read = &read_hgrm(format!("{HEAD}{rows}{footer}").as_bytes()).unwrap()[0];
+            assert_eq!((read.percentile(1.0), read.mean, read.warnings.len()), (None, None, 1), "{read:?}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Interval logs of HdrHistogram (`.hlog`): lines of base64 over zlib over the V2 encoding, one histogram for each
-//! interval. All intervals of a tag are added up.
+//! interval, of whole numbers or of floating-point ones. All intervals of a tag are added up.
 
 use super::document::{Document, decode};
-use super::hgrm::{HgrmCount, Spectrum, moments, rows};
+use super::hgrm::{HgrmCount, NO_EVENTS, Spectrum, exact_rows, moments};
 use super::{ImportError, IntervalError, Problem};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,6 +12,10 @@ use std::collections::BTreeMap;
 /// What compressed and plain V2 histograms begin with; the fifth hexadecimal digit from the right may be 1 or 0.
 const COMPRESSED_V2: u32 = 0x1c84_9304;
 const PLAIN_V2: u32 = 0x1c84_9303;
+/// The same around a histogram of floating-point values: digits, ratio of the highest to the lowest value, and a plain V2
+/// histogram of whole numbers, which stand for values by the factor at the end of its header.
+const COMPRESSED_DOUBLE: u32 = 0x0c72_124f;
+const PLAIN_DOUBLE: u32 = 0x0c72_124e;
 /// The bits of a cookie that hold the width of a word in older encodings.
 const WORD_BITS: u32 = 0xf0;
 /// All versions begin with this.
@@ -20,6 +24,8 @@ const FAMILY: u32 = 0x1c84_9300;
 const MOST_BYTES: usize = 16 << 20;
 /// Bytes of the header behind the cookie and the length of the payload.
 const HEADER: usize = 32;
+/// Bytes of the header of a histogram of floating-point values with its cookie.
+const DOUBLE_HEADER: usize = 16;
 /// Rows for each halving of the distance to 100 %.
 const TICKS: u32 = 5;
 /// Units of the counts in one of the interval's maximum, by which logs of nanoseconds say milliseconds.
@@ -50,7 +56,8 @@ pub fn read_hlog(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
         let not_a_number = || IntervalError::NotANumber { field: (*max).to_owned() };
         let max: f64 = max.parse().map_err(|_| at(Problem::NotAnInterval { why: not_a_number() }))?;
         let counts = histogram(payload).map_err(|why| at(Problem::NotAnInterval { why }))?;
-        tags.entry(tag.to_owned()).or_default().add(&counts, max, index + 1);
+        let counted = tags.entry(tag.to_owned()).or_default();
+        counted.add(counts, max, index + 1).map_err(|why| at(Problem::NotAnInterval { why }))?;
     }
     if tags.is_empty() {
         return Err(Problem::NoPercentiles.into());
@@ -62,15 +69,17 @@ pub fn read_hlog(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
 pub fn is_hlog(text: &str) -> bool {
     text.lines().any(|line| {
         let payload = line.trim().rsplit(',').next().unwrap_or_default();
-        payload.starts_with("HIST") && payload.len() > 16
+        (payload.starts_with("HIST") || payload.starts_with("DHIST")) && payload.len() > 16
     })
 }
 
 /// The intervals of a tag.
 #[derive(Default)]
 struct Tag {
-    /// Lowest value of a range → highest value, and how many.
-    counts: BTreeMap<u64, (u64, u64)>,
+    /// Bits of the lowest value of a range, which order values of zero and more → that value, the highest, and how many.
+    counts: BTreeMap<u64, Range>,
+    /// How many in all.
+    total: u64,
     intervals: usize,
     /// Whether every interval's maximum is that of its counts, in milliseconds where these are nanoseconds.
     in_ns: bool,
@@ -79,14 +88,13 @@ struct Tag {
 }
 
 impl Tag {
-    fn add(&mut self, counts: &[Range], max: f64, line: usize) {
+    fn add(&mut self, counts: Vec<Range>, max: f64, line: usize) -> Result<(), IntervalError> {
         self.in_ns = self.in_ns || self.intervals == 0;
         self.intervals += 1;
-        let highest = counts.last().map_or(0, |range| range.highest);
-        let lowest = counts.last().map_or(0, |range| range.lowest);
+        let [lowest, highest] = counts.last().map_or([0.0; 2], |range| [range.lowest, range.highest]);
         // The log rounds to three decimals.
         let is = |scale: f64| {
-            let (low, high) = (lowest as f64 / scale - 0.001, highest as f64 / scale + 0.001);
+            let (low, high) = (lowest / scale - 0.001, highest / scale + 0.001);
             (low..=high).contains(&max)
         };
         self.in_ns &= is(NS_PER_MS);
@@ -94,24 +102,25 @@ impl Tag {
             self.odd.push(line);
         }
         for range in counts {
-            let held = self.counts.entry(range.lowest).or_insert((range.highest, 0));
+            self.total = self.total.checked_add(range.count).ok_or(IntervalError::TooMany)?;
+            let held = self.counts.entry(range.lowest.to_bits()).or_insert(Range { count: 0, ..range });
             // Logs may change their digits on the way: the wider range stands for both.
-            held.0 = held.0.max(range.highest);
-            held.1 += range.count;
+            held.highest = held.highest.max(range.highest);
+            held.count += range.count;
         }
+        Ok(())
     }
 
     fn spectrum(&self, tag: &str) -> Spectrum {
         let counts: Vec<HgrmCount> = self
             .counts
-            .iter()
-            .map(|(&lowest, &(highest, count))| HgrmCount {
-                highest: highest as f64,
-                middle: (lowest + highest) as f64 / 2.0,
-                count,
+            .values()
+            .map(|range| HgrmCount {
+                highest: range.highest,
+                middle: (range.lowest + range.highest) / 2.0,
+                count: range.count,
             })
             .collect();
-        let total: u64 = counts.iter().map(|range| range.count).sum();
         let moments = moments(&counts);
         let mut warnings = Vec::new();
         if let Some(line) = self.odd.first() {
@@ -121,14 +130,19 @@ impl Tag {
                 self.intervals
             ));
         }
-        if total == 0 {
-            warnings.push("nothing was counted".to_owned());
+        if self.total == 0 {
+            warnings.push(NO_EVENTS.to_owned());
         }
+        // Values that are no whole numbers show three digits of the smallest.
+        let is_whole = counts.iter().all(|range| range.highest.fract() == 0.0);
+        let least = counts.iter().map(|range| range.highest).find(|value| *value > 0.0);
+        let digits = least.map_or(0.0, |least| (2.0 - least.log10().floor()).clamp(0.0, 12.0));
         Spectrum {
             name: (!tag.is_empty()).then(|| tag.to_owned()),
-            unit: self.in_ns.then(|| "ns".to_owned()),
-            digits: 0,
-            rows: rows(&counts, total, TICKS),
+            // Its writer divides by a million unless told otherwise, whatever was counted.
+            unit: self.in_ns.then(|| "ns, assumed".to_owned()),
+            digits: if is_whole { 0 } else { digits as usize },
+            rows: exact_rows(&counts, self.total, TICKS),
             mean: moments.map(|[mean, _]| mean),
             deviation: moments.map(|[_, deviation]| deviation),
             warnings,
@@ -137,9 +151,10 @@ impl Tag {
 }
 
 /// Values that are kept as one, and how many.
+#[derive(Debug, Clone, Copy)]
 struct Range {
-    lowest: u64,
-    highest: u64,
+    lowest: f64,
+    highest: f64,
     count: u64,
 }
 
@@ -148,16 +163,17 @@ fn histogram(payload: &str) -> Result<Vec<Range>, IntervalError> {
     let bytes = STANDARD.decode(payload).map_err(|_| IntervalError::NotBase64)?;
     let mut outer = Bytes(&bytes);
     let cookie = outer.word()?;
-    if cookie & !0xff != FAMILY {
+    let is_double = matches!(cookie, COMPRESSED_DOUBLE | PLAIN_DOUBLE);
+    if cookie & !0xff != FAMILY && !is_double {
         return Err(IntervalError::NotHdr);
     }
-    let inner = match cookie & !WORD_BITS {
-        COMPRESSED_V2 => {
+    let inner = match if is_double { cookie } else { cookie & !WORD_BITS } {
+        COMPRESSED_V2 | COMPRESSED_DOUBLE => {
             let length = outer.word()? as usize;
             let packed = outer.0.get(..length).ok_or(IntervalError::Cut)?;
             inflate(packed)?
         }
-        PLAIN_V2 => bytes.clone(),
+        PLAIN_V2 | PLAIN_DOUBLE => bytes.clone(),
         // Compressed: 0x…09 is V0, 0x…02 is V1; plain: 0x…08 and 0x…01.
         older => {
             let version = match older & 0xf {
@@ -168,7 +184,13 @@ fn histogram(payload: &str) -> Result<Vec<Range>, IntervalError> {
             return Err(IntervalError::Older { version });
         }
     };
-    counts(&inner)
+    if !is_double {
+        return counts(&inner, |_| 1.0);
+    }
+    if Bytes(&inner).word()? != PLAIN_DOUBLE {
+        return Err(IntervalError::NotV2);
+    }
+    counts(inner.get(DOUBLE_HEADER..).ok_or(IntervalError::Cut)?, f64::from_bits)
 }
 
 /// Unpacks zlib, up to the most that is taken.
@@ -192,8 +214,9 @@ fn inflate(packed: &[u8]) -> Result<Vec<u8>, IntervalError> {
 }
 
 /// A V2 histogram: a header, then counts in ZigZag LEB128 of at most nine bytes, negative ones for runs of zeros
-/// (HdrHistogram, `AbstractHistogram.encodeIntoByteBuffer`).
-fn counts(bytes: &[u8]) -> Result<Vec<Range>, IntervalError> {
+/// (HdrHistogram, `AbstractHistogram.encodeIntoByteBuffer`). `factor` makes of the last field of the header what a whole
+/// number stands for.
+fn counts(bytes: &[u8], factor: impl Fn(u64) -> f64) -> Result<Vec<Range>, IntervalError> {
     let mut rest = Bytes(bytes);
     if rest.word()? & !WORD_BITS != PLAIN_V2 {
         return Err(IntervalError::NotV2);
@@ -204,8 +227,9 @@ fn counts(bytes: &[u8]) -> Result<Vec<Range>, IntervalError> {
     let long = |at: usize| u64::from(word(at)) << 32 | u64::from(word(at + 4));
     // The first word shifts values that were scaled on the way; HdrHistogramJS writes 1 where nothing is shifted. What a
     // shift would do shows beside the interval's maximum.
-    let (digits, lowest) = (word(4), long(8));
-    if digits > 5 || !(1..=1 << 48).contains(&lowest) {
+    let (digits, lowest, factor) = (word(4), long(8), factor(long(24)));
+    // Sums of squares of the values have to be numbers.
+    if digits > 5 || !(1..=1 << 48).contains(&lowest) || !(1e-100..=1e100).contains(&factor) {
         return Err(IntervalError::Header);
     }
     let layout = Layout::new(digits, lowest);
@@ -221,9 +245,10 @@ fn counts(bytes: &[u8]) -> Result<Vec<Range>, IntervalError> {
         }
         if count > 0 {
             let (lowest, highest) = layout.range(index).ok_or(IntervalError::Beyond)?;
+            let [lowest, highest] = [lowest, highest].map(|value| value as f64 * factor);
             ranges.push(Range { lowest, highest, count: count.unsigned_abs() });
         }
-        index += 1;
+        index = index.saturating_add(1);
     }
     Ok(ranges)
 }
@@ -312,10 +337,42 @@ mod tests {
         let spectra = read_hlog(log.as_bytes()).unwrap();
         assert_eq!(spectra.len(), 2);
         assert_eq!((spectra[0].total(), spectra[1].total(), spectra[1].name.as_deref()), (3, 2, Some("A")));
-        assert_eq!(spectra[0].unit.as_deref(), Some("ns"));
+        assert_eq!(spectra[0].unit.as_deref(), Some("ns, assumed"));
         assert!(spectra[0].warnings.is_empty(), "{:?}", spectra[0].warnings);
         let Some(Percentile::Exact(max)) = spectra[0].percentile(1.0) else { panic!() };
         assert!((max / 3e6 - 1.0).abs() < 1e-3, "{max}");
+    }
+
+    #[test]
+    fn every_count_is_known_so_every_percentile_is() {
+        let log = |max: &str, payload: &str| {
+            read_hlog(format!("0,1,{max},{payload}\n").as_bytes()).unwrap().remove(0)
+        };
+        let exact =
+            log("5.002", "HISTFAAAADJ4nJNpmSzMwMAgwAABzFCaEch0M9ixgMH+A0TgPP8L9rP8C9iWKx1j3D2RkQkA0P4KiQ==");
+        let at = |share| exact.percentile(share);
+        assert_eq!(
+            [0.5, 0.9, 0.99].map(at),
+            [1000.0, 2000.0, 9007.0].map(|value| Some(Percentile::Exact(value)))
+        );
+        assert_eq!([0.999, 1.0].map(at), [9007.0, 5_001_215.0].map(|value| Some(Percentile::Exact(value))));
+        let double = log(
+            "0.500",
+            "DHISTwAAAEF4nOMpEvJjYGBgZgABficHmZbJwiAWAwQwQ2lGINPNYMcCBrsNx74v2Pq29zz/C/az/AvYlisdY/wawwQAcq0QSQ==",
+        );
+        assert_eq!((double.unit.as_deref(), double.digits, double.total()), (None, 5, 1000));
+        let Some(Percentile::Exact(value)) = double.percentile(0.9) else { panic!("{double:?}") };
+        assert!((value - 0.002).abs() < 1e-12, "{value}");
+        // 10^17 and 2^53 - 1 values of 100, and one of 200.
+        for payload in [
+            "HISTFAAAADB4nJNpmSzMwMDAxwABzFCaEch0M9ixgMH+A0TgOGNDw4Ub3fcWPWY6ysgEAMgMC4E=",
+            "HISTFAAAACt4nJNpmSzMwMDAywABzFCaEch0M9ixgMH+A0TgOOO//2Agf5SRCQDNEQz/",
+        ] {
+            let huge = log("0.000", payload);
+            assert!(huge.rows.len() < 400, "{}", huge.rows.len());
+            assert_eq!(huge.percentile(1.0), Some(Percentile::Exact(200.0)));
+            assert_eq!(huge.percentile(0.5), Some(Percentile::Exact(100.0)));
+        }
     }
 
     #[test]
@@ -350,7 +407,7 @@ mod tests {
             let ranges = histogram(&encoded(&values, plain)).unwrap();
             let expected: Vec<(u64, u64)> =
                 library.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value())).collect();
-            prop_assert_eq!(ranges.iter().map(|range| (range.highest, range.count)).collect::<Vec<_>>(), expected);
+            prop_assert_eq!(ranges.iter().map(|range| (range.highest as u64, range.count)).collect::<Vec<_>>(), expected);
         }
 
         #[test]
