@@ -158,17 +158,8 @@ pub(super) fn judge_cell(
     margin: &impl Fn(f64) -> Margin,
     guest: bool,
 ) -> Judged {
-    let (a, b) = (joined.a.value.point, joined.b.value.point);
-    Judged::of(Case {
-        a,
-        b,
-        shift: joined.shift,
-        deviation: noise.of_cell(joined).map(|own| own.hypot(noise.shared)),
-        margin: margin(a.min(b)),
-        moved: !joined.steady(),
-        guest,
-        identical: joined.identical(),
-    })
+    let case = case_of(joined, noise, margin, guest);
+    Judged::of(Case { deviation: case.deviation.map(|own| own.hypot(noise.shared)), ..case })
 }
 
 /// How a cell differs from its level, which has this location: what all pairs share does not count.
@@ -179,17 +170,23 @@ pub(super) fn judge_departure(
     margin: &impl Fn(f64) -> Margin,
     guest: bool,
 ) -> Judged {
+    let case = case_of(joined, noise, margin, guest);
+    Judged::of(Case { shift: case.shift - level, identical: false, ..case })
+}
+
+/// A pair with its own deviation, without what all pairs share.
+fn case_of(joined: &Joined<'_>, noise: &Noise, margin: &impl Fn(f64) -> Margin, guest: bool) -> Case {
     let (a, b) = (joined.a.value.point, joined.b.value.point);
-    Judged::of(Case {
+    Case {
         a,
         b,
-        shift: joined.shift - level,
+        shift: joined.shift,
         deviation: noise.of_cell(joined),
         margin: margin(a.min(b)),
         moved: !joined.steady(),
         guest,
-        identical: false,
-    })
+        identical: joined.identical(),
+    }
 }
 
 /// The verdict on all pairs of several levels, where each level is shown to have changed as all pairs did, to less than
