@@ -241,6 +241,30 @@ fn a_verdict_that_the_doubts_of_its_run_can_reverse_is_none() {
 }
 
 #[test]
+fn values_that_are_equal_are_the_same_whatever_disturbed_the_runs() {
+    let works = vec![WorkSettings::of_command(vec![Metric::own("x", Better::Lower)])];
+    let settings = PlaceSettings { works, repeat: 14, ..settings(2) };
+    let open = |differs: f64| {
+        let record = seen(&settings, |pass, trial| {
+            let mut outcome = ran(jitter(pass, trial), 3.0, 0.0);
+            let x = 7.0 + if trial == 1 && pass == 3 { differs } else { 0.0 };
+            for (name, value) in
+                [("x", x), ("user_s", 0.5), ("system_s", 0.0), ("waited_s", 0.5), ("others_s", 0.5)]
+            {
+                outcome.observed.value(name, value);
+            }
+            outcome.observed.count("tasks", 1);
+            outcome
+        });
+        let found = analyse_places(&settings, &record).comparisons;
+        let of_x = found.into_iter().find(|found| found.metric.name == "x").unwrap();
+        (matches!(of_x.outcome, Outcome::Same { .. }), of_x.open())
+    };
+    assert_eq!(open(0.0), (true, None));
+    assert_eq!(open(0.001), (false, Some(Open::Disturbed)), "what is not equal may be so by chance");
+}
+
+#[test]
 fn medians_that_contradict_the_winner_leave_it_open() {
     // In three runs of five the second placement is a little slower, and in the others twice as fast.
     let skewed = own(Better::Lower, 0.01, |pass, trial| match (trial, pass % 5) {
