@@ -4,6 +4,8 @@ mod cpus;
 mod frequency;
 mod system;
 
+pub(super) use system::is_moment;
+
 use super::facts::CpuTimes;
 use super::root::SystemRoot;
 use super::spread::Spread;

@@ -59,8 +59,15 @@ pub fn examine(
     offsets: Option<Spread>,
 ) -> Vec<Finding> {
     let before = cpu_times();
-    std::thread::sleep(Duration::from_millis(200));
-    let recent = before.and_then(|before| Some(cpu_times()?.since(&before)));
+    let watch = |ms| {
+        std::thread::sleep(Duration::from_millis(ms));
+        Some(cpu_times()?.since(before.as_ref()?))
+    };
+    // Whatever is seen in a fifth of a second may be over in the next: only then is it worth a whole one.
+    let recent = match watch(200) {
+        Some(recent) if doctor::is_moment(&recent) => watch(800),
+        recent => recent,
+    };
     let libc = libc_version();
     let (pinning, recent, libc) = (Some(pinning), recent.as_ref(), libc.as_deref());
     let live = LiveFacts { pinning, clock, offsets, recent, libc };

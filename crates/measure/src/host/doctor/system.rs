@@ -106,8 +106,8 @@ const NOTABLE_STEAL: f64 = 0.001;
 
 pub(super) fn steal(root: &SystemRoot, live: &LiveFacts) -> Report {
     let (times, span) = match live.recent {
-        Some(recent) => (Some(recent.clone()), "just now"),
-        None => (CpuTimes::read(root), "since boot"),
+        Some(recent) => (Some(recent.clone()), watched(recent)),
+        None => (CpuTimes::read(root), "since boot".to_owned()),
     };
     let Some(stolen) = times.and_then(|times| times.steal_fraction(&times.cpus())) else {
         return cannot_tell("the kernel does not report steal time");
@@ -121,21 +121,39 @@ pub(super) fn steal(root: &SystemRoot, live: &LiveFacts) -> Report {
     warn(text)
 }
 
+/// `in 0.2 s`
+fn watched(recent: &CpuTimes) -> String {
+    format!("in {:.1} s", recent.span_s())
+}
+
+/// What keeps the CPUs busy for a shorter time may be over before anything is measured.
+const LASTING_S: f64 = 0.9;
+
 pub(super) fn load(_: &SystemRoot, live: &LiveFacts) -> Report {
     // A load average counts threads that wait, for a disk too: no share of the CPUs.
-    match live.recent.and_then(|recent| recent.busy_fraction(&recent.cpus())) {
-        None => cannot_tell("the system does not report how busy it is"),
-        Some(busy) if busy > DISTURBED_SHARE => fail(format!(
-            "other programs took {} of the CPUs just now: numbers measured meanwhile are doubtful; stop these \
-             programs, or wait until they end",
-            percent(busy)
-        )),
-        Some(busy) if busy > BUSY_FRACTION => warn(format!(
-            "other programs took {} of the CPUs just now: pairs are measured one at a time",
-            percent(busy)
-        )),
-        Some(busy) => ok(format!("{} of the CPUs were busy just now", percent(busy))),
+    let Some((recent, busy)) =
+        live.recent.and_then(|recent| Some((recent, recent.busy_fraction(&recent.cpus())?)))
+    else {
+        return cannot_tell("the system does not report how busy it is");
+    };
+    let took = format!("{} of the CPUs {}", percent(busy), watched(recent));
+    if busy > DISTURBED_SHARE {
+        let text = format!(
+            "other programs took {took}: numbers measured meanwhile are doubtful; stop these programs, or wait \
+             until they end"
+        );
+        return if recent.span_s() < LASTING_S { warn(text) } else { fail(text) };
     }
+    match busy > BUSY_FRACTION {
+        true => warn(format!("other programs took {took}: pairs are measured one at a time")),
+        false => ok(format!("other programs took {took}")),
+    }
+}
+
+/// Whether the CPUs should be watched for longer, to tell load that lasts from a moment.
+pub(in crate::host) fn is_moment(recent: &CpuTimes) -> bool {
+    recent.span_s() < LASTING_S
+        && recent.busy_fraction(&recent.cpus()).is_some_and(|busy| busy > DISTURBED_SHARE)
 }
 
 pub(super) fn huge_pages(root: &SystemRoot, _: &LiveFacts) -> Report {

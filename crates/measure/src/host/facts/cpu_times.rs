@@ -76,6 +76,11 @@ impl CpuTimes {
         Some(sum(cpus, each)? as f64 * JIFFY_MS)
     }
 
+    /// Seconds from the first reading to the second, as the CPU with the most time counts them, in steps of a hundredth.
+    pub fn span_s(&self) -> f64 {
+        self.of.values().map(Times::total).max().unwrap_or(0) as f64 * JIFFY_MS * 1e-3
+    }
+
     /// The CPUs that are known.
     pub fn cpus(&self) -> CpuSet {
         self.of.keys().copied().collect()
