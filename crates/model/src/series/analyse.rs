@@ -2,7 +2,7 @@
 
 use super::aggregates::Speaker::{Role, Whole};
 use super::aggregates::{alike, count_over_states, fill, medians, of_part, values};
-use super::evidence::{busy, flags, of_lost_time, switches};
+use super::evidence::{are_many_left_out, busy, flags, of_lost_time, switches, without_slices};
 use super::headline::{named_headline, named_headline_of_passes};
 use super::judge::{judge, widen};
 use super::processes::by_process;
@@ -39,7 +39,8 @@ fn trial(
     index: usize,
     spec: &TrialSpec,
 ) -> Vec<TrialResult> {
-    let Counted { passes: all, biased } = gate.counted(record, index);
+    let Counted { passes: counted, biased } = gate.counted(record, index);
+    let all = without_slices(&counted);
     let parts = split(settings, watch, spec, &all, &alike(&all));
     // What is said of a trial is said of its largest state: no sum and no distribution mixes states.
     let passes: Vec<&PassOutcome> = parts[0].passes.iter().map(|&pass| all[pass]).collect();
@@ -62,6 +63,9 @@ fn trial(
     result.flags = result.flags.union(helpers(outside));
     if biased {
         result.flags.set(Flag::ParBias);
+    }
+    if are_many_left_out(all.len(), counted.len()) {
+        result.flags.set(Flag::FailedPasses);
     }
     if result.states.len() > 1 {
         result.flags.set(Flag::Multimodal);
@@ -219,6 +223,39 @@ mod tests {
             outcome.steal_ms = Some(if pass == 3 { 1.0 } else { 0.0 });
         };
         assert!(trial(&quiet.repeat(3), once).flags.is_empty(), "one pass of 24 decides no median");
+    }
+
+    #[test]
+    fn passes_of_time_slices_are_left_out_unless_most_are() {
+        let trial = |hanging: usize| {
+            let (plain, mut record) = (record_of(&[100.0; 24]), SeriesRecord::new());
+            for (pass, entry) in plain.passes(0).iter().enumerate() {
+                let mut entry = entry.clone();
+                if let Ok(outcome) = &mut entry.outcome
+                    && pass < hanging
+                {
+                    outcome.observed.flags.set(Flag::SharedSpin);
+                    outcome.observed.value("waker_ns", 3e6);
+                }
+                record.push(entry);
+            }
+            analyse_series(&flat(), &settings(), &record).trials.remove(0)
+        };
+        for (hanging, passes, slices, doubt) in
+            [(0, 24, false, false), (1, 23, false, false), (5, 19, false, true), (13, 24, true, false)]
+        {
+            let trial = trial(hanging);
+            let has = |flag| trial.flags.contains(flag);
+            assert_eq!((trial.passes, has(Flag::SharedSpin)), (passes, slices), "{hanging}");
+            assert_eq!(has(Flag::FailedPasses), doubt, "{hanging}");
+            if !slices {
+                assert_eq!(trial.values["waker_ns"].point, 100.0, "{hanging}");
+            }
+            if doubt {
+                let reason = trial.reason.unwrap().to_string();
+                assert_eq!(reason, "passes that handed over at the end of time slices are left out");
+            }
+        }
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! [`ConcurrencyGate`]: which passes made beside other trials count, relation by relation.
 
+use super::evidence::hangs_on_slices;
 use super::headline::headline_of_pass;
 use super::{PassOutcome, SeriesRecord, SeriesSettings};
 use crate::latency::{GateOutcome, Regime};
 use crate::stats::compare::Equivalence;
 use crate::stats::gate::{GATE_MARGIN, parallel_bias};
 use crate::stats::{ANALYSES, median};
-use crate::{Flag, Relation, Topology};
+use crate::{Relation, Topology};
 use std::collections::BTreeMap;
 
 /// How far concurrent passes may lie from passes alone: what is asked of the values, and no less than the gate of a
@@ -47,7 +48,9 @@ impl ConcurrencyGate {
             return ConcurrencyGate::default();
         }
         let relation = |trial: usize| match *settings.trials[trial].placement {
-            [from, to] if !hangs_on_slices(record, trial) => Some(topology.relation(from, to)),
+            [from, to] if !hangs_on_slices(&record.outcomes(trial).collect::<Vec<_>>()) => {
+                Some(topology.relation(from, to))
+            }
             _ => None,
         };
         let relations: Vec<Option<Relation>> = (0..settings.trials.len()).map(relation).collect();
@@ -94,10 +97,6 @@ impl ConcurrencyGate {
             Counted { passes: concurrent, biased: true }
         }
     }
-}
-
-fn hangs_on_slices(record: &SeriesRecord, trial: usize) -> bool {
-    record.outcomes(trial).any(|pass| pass.observed.flags.contains(Flag::SharedSpin))
 }
 
 /// Compares the trials of a relation that were made both ways, trial by trial.
@@ -156,7 +155,7 @@ mod tests {
     use super::*;
     use crate::stats::Key;
     use crate::tests::spec;
-    use crate::{CpuId, Picos};
+    use crate::{CpuId, Flag, Picos};
 
     const PAIRS: u32 = 16;
     const CAPACITIES: [f64; 5] = [1.0, 10.0, 100.0, 1e3, 1e4];

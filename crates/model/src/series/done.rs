@@ -1,10 +1,10 @@
 //! When a trial has passes enough: whether it is done, and how far its passes so far scatter.
 
 use super::aggregates::{Speaker::Whole, alike, medians, of_part, values};
+use super::evidence::{hangs_on_slices, without_slices};
 use super::headline::{headline, headline_of_pass};
 use super::states::{SentinelWatch, split};
 use super::{ConcurrencyGate, Counted, PassOutcome, SeriesRecord, SeriesSettings};
-use crate::Flag;
 use crate::stats::{ANALYSES, Analysis, Decision, Estimate, FEWEST_PASSES, decide, median};
 
 /// Whether a trial has enough passes, at one of the two analyses (8 and 24 passes): its headline is as narrow as asked
@@ -28,7 +28,7 @@ pub fn is_done(
         return false;
     }
     // What hangs on time slices gets no narrower, and is no property of what was asked about.
-    if passes.iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin)) {
+    if hangs_on_slices(&passes) {
         return true;
     }
     if !Analysis::is_due(passes.len(), ANALYSES.len() as u32) {
@@ -71,8 +71,9 @@ fn width(
     passes: &[&PassOutcome],
 ) -> Option<f64> {
     let spec = settings.trials.get(trial)?;
-    let parts = split(settings, watch, spec, passes, &alike(passes));
-    let main = of_part(passes, &parts[0]);
+    let passes = without_slices(passes);
+    let parts = split(settings, watch, spec, &passes, &alike(&passes));
+    let main = of_part(&passes, &parts[0]);
     if main.len() < FEWEST_PASSES {
         return None;
     }

@@ -4,6 +4,7 @@ use super::PassOutcome;
 use super::headline::value_of_pass;
 use crate::recording::{clock_moved, was_stolen};
 use crate::stats::Estimate;
+use crate::flags::TAINTED_SHARE;
 use crate::{Flag, Flags, flags};
 
 /// The flags of a trial: those that its passes report of themselves, and what went on around the `alike` ones that its
@@ -23,6 +24,25 @@ pub(super) fn flags(
         }
     }
     flags
+}
+
+/// The passes of a trial that its number is taken from: all but those that hung on time slices, where these are not most. A
+/// runtime that polls before it sleeps now and then hands over at the end of slices alone, which says nothing of its other
+/// passes. Where most passes do, the trial is one of time slices, and all of them stay.
+pub(super) fn without_slices<'a>(passes: &[&'a PassOutcome]) -> Vec<&'a PassOutcome> {
+    let hangs = |pass: &PassOutcome| pass.observed.flags.contains(Flag::SharedSpin);
+    let hanging = passes.iter().filter(|pass| hangs(pass)).count();
+    passes.iter().copied().filter(|pass| 2 * hanging > passes.len() || !hangs(pass)).collect()
+}
+
+/// Whether most passes of a trial hang on time slices, which is no number of what was asked about.
+pub(super) fn hangs_on_slices(passes: &[&PassOutcome]) -> bool {
+    without_slices(passes).iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin))
+}
+
+/// Whether so many of the passes are left out that the others may be no fair sample of them.
+pub(super) fn are_many_left_out(kept: usize, all: usize) -> bool {
+    (all - kept) as f64 > TAINTED_SHARE * all as f64
 }
 
 /// What went on around a pass.

@@ -161,6 +161,8 @@ fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason 
         Flag::TscUnsync => "the CPUs' counters differ by more than this takes".into(),
         Flag::Invalid => "the threads disagreed about what was done".into(),
         Flag::LostUpdates => "updates were lost".into(),
+        // Those that failed have a reason of their own.
+        Flag::FailedPasses => "passes that handed over at the end of time slices are left out".into(),
         Flag::Cold => "the runtime had not warmed up".into(),
         Flag::WorkedElsewhere => "other threads of the runtime used more than a tenth of the CPU time".into(),
         Flag::Unclaimed => "other threads of the runtime used more than half of the CPU time".into(),
