@@ -115,10 +115,9 @@ impl Pass {
         let [Some(first), Some(second)] = [self.roles[0].switches, self.roles[1].switches] else {
             return false;
         };
-        let [given, taken] = [first[0] + second[0], first[1] + second[1]];
+        let switches = [first[0] + second[0], first[1] + second[1]];
         let shared = placement.len() == 2 && placement[0] == placement[1];
-        let slept_for = given.saturating_mul(per_switch.max(1)).saturating_mul(OPERATIONS_PER_SLEEP);
-        shared && slept_for < self.count && self.ns >= taken.max(1).saturating_mul(SLICE_NS)
+        shared && slept_too_rarely(switches[0], self.count, per_switch) && are_of_slices(switches[1], self.ns)
     }
 
     /// What one read of the clock of the runtime costs in nanoseconds, where it says so.
@@ -130,6 +129,17 @@ impl Pass {
     pub fn note(&self, name: &str) -> Option<&Note> {
         self.notes.iter().find(|note| note.name == name)
     }
+}
+
+/// Whether two threads gave their CPU away too rarely to have slept for so many operations, of which a thread can do
+/// `per_switch` before it has to wait.
+pub fn slept_too_rarely(voluntary: u64, operations: u64, per_switch: u64) -> bool {
+    voluntary.saturating_mul(per_switch.max(1)).saturating_mul(OPERATIONS_PER_SLEEP) < operations
+}
+
+/// Whether CPUs were taken away no more often than time slices end in so many nanoseconds.
+pub fn are_of_slices(involuntary: u64, ns: u64) -> bool {
+    ns >= involuntary.max(1).saturating_mul(SLICE_NS)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! One pass of a trial on threads of this machine.
 
 use super::trials::Config;
+use crate::adapters::pass::{are_of_slices, slept_too_rarely};
 use crate::probes::queue;
 use crate::queues::catalogue::Waits;
 use crate::queues::course;
@@ -211,10 +212,33 @@ fn observed(
     for (side, spent) in spent.iter().enumerate() {
         note(&mut observed, side, spent);
     }
-    if shared && config.kind.waits == Waits::Awake {
+    let lasted_ns = per_s.map_or(u64::MAX, |per_s| (received.messages as f64 / per_s * 1e9) as u64);
+    if shared && hangs_on_slices(config, switches(&observed), received.messages, lasted_ns) {
         observed.flags.set(Flag::SharedSpin);
     }
     Ok(observed)
+}
+
+/// Whether the two sides handed over at the end of time slices alone, by what the system counted; what a queue is made for
+/// decides where it did not count. Of several threads on a side some may always be able to go on: there it does, too.
+fn hangs_on_slices(config: &Config, switches: Option<[u64; 2]>, messages: u64, lasted_ns: u64) -> bool {
+    let (polls, capacity) = (config.kind.waits == Waits::Awake, config.capacity as u64);
+    match switches.filter(|_| config.sides == [1, 1]) {
+        // A thread that polls may wait for a page now and then, and other programs preempt it.
+        Some([given, _]) if polls => given.saturating_mul(capacity) < messages,
+        Some([given, taken]) => {
+            slept_too_rarely(given, messages, capacity) && are_of_slices(taken, lasted_ns)
+        }
+        None => polls,
+    }
+}
+
+/// Voluntary and involuntary switches of all roles, where they were counted.
+fn switches(observed: &Observed) -> Option<[u64; 2]> {
+    let sum = |names: [&str; 2]| -> Option<u64> {
+        names.iter().map(|name| observed.numbers.counts.get(*name)).sum()
+    };
+    Some([sum(names::VOLUNTARY)?, sum(names::INVOLUNTARY)?])
 }
 
 /// What the roles of one side took; nothing where the system does not say for all of them.
@@ -265,6 +289,26 @@ mod tests {
         let order = TrialOrder { probe: &Queue, spec: &spec, options: &options, span, key: 0, process: 0 };
         let context = TrialContext::new(&NoThreads, &cpus, TickRate { hz: 1e9 }, 0.0);
         perform(&context, &order).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn switches_decide_what_hangs_on_time_slices_and_the_kind_where_none_were_counted() {
+        let hangs = |queue: &str, capacity: f64, switches| {
+            let parameters = Parameters::default().with("queue", queue).with("capacity", capacity);
+            let spec = TrialSpec { probe: "queue".into(), parameters, placement: vec![CpuId(0); 2] };
+            hangs_on_slices(&Config::of(&spec).unwrap(), switches, 200_000, 50_000_000)
+        };
+        for (queue, capacity, switches, expected) in [
+            ("semaphore", 10_000.0, Some([10, 25]), false),
+            ("semaphore-slim", 1.0, Some([0, 5_000]), false), // it yields
+            ("semaphore-slim", 10_000.0, Some([0, 16]), true), // it never slept
+            ("semaphore-slim", 10_000.0, None, false),
+            ("spsc", 1_000.0, Some([0, 16]), true),
+            ("spsc", 1_000.0, Some([1, 400]), true), // others preempted it
+            ("spsc", 1_000.0, None, true),
+        ] {
+            assert_eq!(hangs(queue, capacity, switches), expected, "{queue} {capacity} {switches:?}");
+        }
     }
 
     #[test]
