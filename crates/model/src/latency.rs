@@ -25,6 +25,7 @@ pub const PROBE: &str = "latency";
 pub use analyse::{analyse, analyse_while};
 pub use choices::{Choices, ChosenHint, ChosenRegime};
 pub use execution::{Execution, ExecutionTest};
+pub use ladder::EmptyRung;
 pub use record::{CellPasses, Entry, Kinds, Record, cells, representatives};
 pub use reduce::{Reducer, Scale, reduce};
 pub use result::{

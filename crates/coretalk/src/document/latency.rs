@@ -37,7 +37,7 @@ impl LadderDoc {
             range: row.range_ns.and_then(|[low, high]| Some([known(low)?, known(high)?])),
             unit: "ns",
             pairs: row.pairs,
-            reason: row.reason.clone(),
+            reason: row.reason.as_ref().map(ToString::to_string),
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::text::{duration, left, ns, percent, plain, plus_minus, short_ns};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::probes::wake::LADDER_GAP_NS;
-use coretalk_model::latency::{LadderRow, LatencyResult};
+use coretalk_model::latency::{EmptyRung, LadderRow, LatencyResult};
 use coretalk_model::series::RUNGS;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Hint, KernelId, Level, Relation, Topology};
@@ -348,8 +348,8 @@ pub fn footnote(result: &LatencyResult) -> String {
     if result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {
         text.push_str("; each pair in the state of its headline");
     }
-    if let Some(reason) = rows.iter().find(|row| row.latency_ns.is_none()).map(|row| row.reason.as_deref()) {
-        text.push_str(&format!(" (·: {})", plain(reason.unwrap_or("not measured"))));
+    if let Some(row) = rows.iter().find(|row| row.latency_ns.is_none()) {
+        text.push_str(&format!(" (·: {})", row.reason.as_ref().unwrap_or(&EmptyRung::NotMeasured)));
     }
     text
 }

@@ -112,17 +112,39 @@ fn shown_ns(span: &SpanSummary) -> f64 {
 /// Up to this many cells the whole ladder is climbed in every pass: four CPUs.
 pub const TINY_CELLS: usize = 6;
 
-/// Why a rung is empty: no visit of these pairs counts for their cells, those of `map`. That the machine was in another
-/// state is said only where it was seen in several.
-pub fn without_visit(pairs: &[[CpuId; 2]], map: Option<&LatencyMap>) -> String {
-    let [[from, to], more @ ..] = pairs else { return "not measured".to_owned() };
-    let changed = pairs.iter().any(|&pair| value_of(map, pair).is_some_and(|value| !value.states.is_empty()));
-    let why = match changed {
-        true => "every visit found the machine in a different state from the headline",
-        false => "in every visit CAS took another time than in the map, so that the two cannot be compared",
-    };
+/// Why a rung is empty: no visit of some pairs counts for their cells.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EmptyRung {
+    /// There is no pair.
+    #[error("not measured")]
+    NotMeasured,
+    /// The machine was seen in several states.
+    #[error("{}: every visit found the machine in a different state from the headline", named(.0))]
+    OtherState(Vec<[CpuId; 2]>),
+    /// It was seen in one state, and no visit fits that.
+    #[error(
+        "{}: in every visit CAS took another time than in the map, so that the two cannot be compared",
+        named(.0)
+    )]
+    OtherTime(Vec<[CpuId; 2]>),
+}
+
+impl EmptyRung {
+    /// What it is for these pairs, whose cells are those of `map`.
+    pub fn of(pairs: Vec<[CpuId; 2]>, map: Option<&LatencyMap>) -> EmptyRung {
+        let changes = |&pair: &[CpuId; 2]| value_of(map, pair).is_some_and(|value| !value.states.is_empty());
+        match () {
+            () if pairs.is_empty() => EmptyRung::NotMeasured,
+            () if pairs.iter().any(changes) => EmptyRung::OtherState(pairs),
+            () => EmptyRung::OtherTime(pairs),
+        }
+    }
+}
+
+fn named(pairs: &[[CpuId; 2]]) -> String {
+    let [[from, to], more @ ..] = pairs else { return String::new() };
     let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-    format!("CPUs {from}-{to}{more}: {why}")
+    format!("CPUs {from}-{to}{more}")
 }
 
 fn rows(values: Values, order: &[KernelId], maps: &[LatencyMap], pairs: &[[CpuId; 2]]) -> Vec<LadderRow> {
@@ -171,7 +193,7 @@ fn row(
         step: step(&kernel),
         pairs: found.as_ref().map_or(0, |(_, points)| points.len() as u32),
         range_ns: found.as_ref().map(|(_, points)| range(points)),
-        reason: found.is_none().then(|| without_visit(&elsewhere, maps.first())),
+        reason: found.is_none().then(|| EmptyRung::of(elsewhere, maps.first())),
         latency_ns: found.map(|(estimate, _)| estimate),
         kernel,
     };
@@ -220,13 +242,16 @@ mod tests {
     fn another_state_is_blamed_only_where_several_were_seen() {
         let still = map(3, |_, _| 20.0);
         let pairs = [[CpuId(0), CpuId(1)], [CpuId(0), CpuId(2)]];
-        let said = without_visit(&pairs, Some(&still));
+        let found = EmptyRung::of(pairs.to_vec(), Some(&still));
+        assert_eq!(found, EmptyRung::OtherTime(pairs.to_vec()));
+        let said = found.to_string();
         assert!(said.starts_with("CPUs 0-1 and 1 more: in every visit CAS took another time"), "{said}");
         let mut changing = still.clone();
         if let Some(Cell::Measured(value)) = changing.cells.get_mut(1, 0) {
             value.states = [0.7, 0.3].map(|share| CellState { share, latency_ns: value.latency_ns }).to_vec();
         }
-        assert!(without_visit(&pairs[..1], Some(&changing)).contains("a different state"));
-        assert_eq!(without_visit(&[], None), "not measured");
+        let first = pairs[..1].to_vec();
+        assert_eq!(EmptyRung::of(first.clone(), Some(&changing)), EmptyRung::OtherState(first));
+        assert_eq!(EmptyRung::of(Vec::new(), None), EmptyRung::NotMeasured);
     }
 }

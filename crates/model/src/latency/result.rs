@@ -1,7 +1,7 @@
 //! [`LatencyResult`]: what follows from all passes. Derived from visits by [`analyse`](crate::latency), never stored
 //! as the only truth.
 
-use super::ExecutionTest;
+use super::{EmptyRung, ExecutionTest};
 use crate::stats::Estimate;
 use crate::{
     CpuId, Flags, Grade, Hint, Home, KernelId, Matrix, Picos, Protocol, Relation, Tool, TrialFailure,
@@ -204,7 +204,7 @@ pub struct LadderRow {
     /// Representative pairs that it is from.
     pub pairs: u32,
     /// Why there is no value.
-    pub reason: Option<String>,
+    pub reason: Option<EmptyRung>,
 }
 
 /// The distribution of single round trips of one pair.

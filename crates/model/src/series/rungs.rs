@@ -1,7 +1,7 @@
 //! [`rungs`]: what trials add to the ladder, the table of everything that one CPU can do to reach another.
 
 use super::{SeriesResult, SeriesSettings, TrialResult, TrialSpec};
-use crate::latency::ladder::{is_of_state, value_of, without_visit};
+use crate::latency::ladder::{EmptyRung, is_of_state, value_of};
 use crate::latency::{CellValue, Kinds, LadderRow, LatencyMap};
 use crate::stats::Estimate;
 use crate::{CpuId, KernelId, Relation, Topology};
@@ -77,7 +77,7 @@ pub fn rungs(
                 range_ns: latency_ns
                     .map(|_| [points().fold(f64::INFINITY, f64::min), points().fold(0.0, f64::max)]),
                 pairs: if latency_ns.is_some() { values.len() as u32 } else { 0 },
-                reason: latency_ns.is_none().then(|| without_visit(&elsewhere, map)),
+                reason: latency_ns.is_none().then(|| EmptyRung::of(elsewhere, map)),
                 latency_ns,
             }
         }));

@@ -8,7 +8,7 @@ use crate::report::picture::Picture;
 use crate::report::states::interval;
 use crate::report::text::{count, ns, plain};
 use coretalk_model::Topology;
-use coretalk_model::latency::LadderRow;
+use coretalk_model::latency::{EmptyRung, LadderRow};
 
 /// The figure; `None` without a ladder.
 pub fn ladder(rungs: &[LadderRow], topology: &Topology, width: f64) -> Option<Picture> {
@@ -30,7 +30,7 @@ pub fn ladder(rungs: &[LadderRow], topology: &Topology, width: f64) -> Option<Pi
             range: rung.range_ns,
             words: match latency {
                 Some(latency) => interval(latency),
-                None => rung.reason.as_deref().map_or_else(|| "not measured".into(), plain),
+                None => rung.reason.as_ref().unwrap_or(&EmptyRung::NotMeasured).to_string(),
             },
             series,
             heading,
