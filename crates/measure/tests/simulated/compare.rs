@@ -6,7 +6,7 @@ use crate::vocabulary::{Run, builtin, defaults, measure_briefly, open};
 use coretalk_measure::Machine;
 use coretalk_model::compare::of_latency;
 use coretalk_model::compare::{
-    Alignment, Comparison, LeastEffect, Levels, ReadingKey, Side, Verdict, compare,
+    Alignment, CellDifference, Comparison, LeastEffect, Levels, ReadingKey, Side, Verdict, compare,
 };
 use coretalk_model::latency::Cell;
 use coretalk_model::stats::Key;
@@ -75,7 +75,8 @@ pub fn alike(name: &str, pairs: u64) -> Tally {
                     }
                 }
             }
-            for cell in dataset.cells.iter().filter(|cell| cell.difference.verdict.is_different()) {
+            let is_alarm = |cell: &&CellDifference| cell.difference.verdict.is_different() || cell.departs;
+            for cell in dataset.cells.iter().filter(is_alarm) {
                 println!("{name} pair {pair}: {cell:?}");
                 any = true;
             }

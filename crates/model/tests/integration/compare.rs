@@ -60,6 +60,81 @@ fn verdicts(a: &Side, b: &Side) -> Vec<(String, Verdict)> {
     levels.map(|level| (level.level.clone(), level.difference.verdict)).collect()
 }
 
+/// Whether a pair of [`noisy`] maps was disturbed in a run.
+fn is_disturbed(seed: u64, [a, b]: [CpuId; 2], share: f64) -> bool {
+    Key::of(&[93, seed]).uniform(u64::from(a.0 * 32 + b.0)) < share
+}
+
+/// Maps of one unchanged machine of three levels: each run draws the error of a cell, that of a CPU, which all its pairs
+/// share, and that of all pairs. This share of the cells was disturbed, and is off by a twentieth.
+fn noisy(seed: u64, deviation: Option<f64>, disturbed: f64) -> Side {
+    let l3 = |cpu: u32| cpu / 8;
+    let mut readings = BTreeMap::new();
+    let key = |what: u64| Key::of(&[92, seed, what]);
+    let all = 0.005 * key(0).normal(0);
+    for b in 0..32u32 {
+        for a in 0..b {
+            let level = match () {
+                () if a / 2 == b / 2 => 8.0,
+                () if l3(a) == l3(b) => 20.0,
+                () => 80.0,
+            };
+            let (cell, pair) = (u64::from(a * 32 + b), [a, b].map(CpuId));
+            let of_cpus: f64 = [a, b].iter().map(|&cpu| 0.002 * key(1).normal(u64::from(cpu))).sum();
+            let off = if is_disturbed(seed, pair, disturbed) { 0.05 * key(2).normal(cell) } else { 0.0 };
+            let noise = (all + of_cpus + 0.01 * key(3).normal(cell) + off).exp();
+            let value = Value { point: level * noise, deviation };
+            let reading = Reading { value, cycles: None, steady: true };
+            readings.insert(ReadingKey::Pair(pair), reading);
+        }
+    }
+    let domains = |level: Level, size: u32| {
+        (0..32 / size).map(move |at| {
+            let cpus = format!("{}-{}", at * size, (at + 1) * size - 1);
+            Domain { level, cpus: cpus.parse().unwrap(), os_id: None }
+        })
+    };
+    let domains = domains(Level::Core, 2).chain(domains(Level::L3, 8)).collect();
+    let topology = Topology::new("0-31".parse().unwrap(), domains, BTreeMap::new());
+    let dataset = Dataset { readings, resolution: 0.0, ..dataset(0, |_, _| 1.0) };
+    Side { topology: Some(topology), datasets: vec![dataset], ..Side::default() }
+}
+
+#[test]
+fn few_pairs_of_an_unchanged_machine_are_said_to_depart_from_their_level() {
+    const COMPARISONS: u64 = 200;
+    for (what, deviation, disturbed) in [
+        ("with intervals", Some(0.01), 0.0),
+        ("without", None, 0.0),
+        ("with intervals, some pairs disturbed", Some(0.01), 0.002),
+    ] {
+        let (mut alarms, mut with_any, mut cells, mut found) = (0, 0, 0, [0, 0]);
+        for comparison in 0..COMPARISONS {
+            let seeds = [2 * comparison, 2 * comparison + 1];
+            let [a, b] = seeds.map(|seed| noisy(seed, deviation, disturbed));
+            let alignment = Alignment::by_number(Levels::reported(a.topology.clone().unwrap()));
+            let dataset = compare(&a, &b, &alignment, LeastEffect::DEFAULT).datasets.remove(0);
+            assert!(dataset.levels.iter().all(|level| !level.difference.verdict.is_different()));
+            cells += dataset.cells.len();
+            let mut of_this = 0;
+            for cell in &dataset.cells {
+                let ReadingKey::Pair(pair) = cell.key else { continue };
+                let is_off = seeds.iter().any(|&seed| is_disturbed(seed, pair, disturbed));
+                found[0] += usize::from(is_off && cell.departs);
+                found[1] += usize::from(is_off);
+                of_this += usize::from(cell.departs && !is_off);
+            }
+            alarms += of_this;
+            with_any += usize::from(of_this > 0);
+        }
+        println!(
+            "{what}: {alarms} of {cells} pairs, in {with_any} of {COMPARISONS} comparisons; found {found:?}"
+        );
+        assert!(20 * with_any <= COMPARISONS as usize, "{what}: in {with_any} comparisons");
+        assert!(10_000 * alarms <= cells, "{what}: {alarms} of {cells} pairs");
+    }
+}
+
 #[test]
 fn a_slower_level_and_a_faster_cell_are_told_apart() {
     let a = side(dataset(1, |_, _| 1.0));
