@@ -8,7 +8,7 @@ use super::{ImportError, Problem};
 /// readers, at most a few dozen times the input for pathological text, within a machine.
 const MAX_MIB: usize = 512;
 
-/// Bytes as text: UTF-8 with or without, UTF-16 with a byte order mark.
+/// Bytes as text, without the colours of a terminal: UTF-8 with or without, UTF-16 with a byte order mark.
 ///
 /// # Errors
 /// [`Problem::NotText`] and [`Problem::TooLarge`].
@@ -26,8 +26,20 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, ImportError> {
         Some(at) => {
             Err(Problem::NotText { what: "there is a NUL byte" }.at_line(line_of(&text.as_bytes()[..at])))
         }
+        None if text.contains(COLOUR) => Ok(Cow::Owned(without_colours(&text))),
         None => Ok(text),
     }
+}
+
+/// How a control sequence begins (ECMA-48); core-to-core-latency colours its table in files too.
+const COLOUR: &str = "\u{1b}[";
+
+fn without_colours(text: &str) -> String {
+    let mut parts = text.split(COLOUR);
+    let first = parts.next().unwrap_or_default();
+    let rest =
+        parts.map(|part| part.trim_start_matches(|c| matches!(c, ' '..='?')).get(1..).unwrap_or_default());
+    std::iter::once(first).chain(rest).collect()
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, ImportError> {
@@ -81,11 +93,15 @@ impl<'a> Document<'a> {
         self.text
     }
 
-    /// A line by its number from 0, without its end; empty beyond the last.
+    /// A line by its number from 0, without its end and the `> ` of a quotation; empty beyond the last.
     pub(super) fn line(&self, index: usize) -> &'a str {
         let Some(&start) = self.starts.get(index) else { return "" };
         let end = self.starts.get(index + 1).map_or(self.text.len(), |&end| end as usize);
-        self.text[start as usize..end].trim_end_matches(['\r', '\n'])
+        let mut line = self.text[start as usize..end].trim_end_matches(['\r', '\n']);
+        while let Some(quoted) = line.strip_prefix('>') {
+            line = quoted.strip_prefix(' ').unwrap_or(quoted);
+        }
+        line
     }
 
     /// The first line from `index` on that is not blank.

@@ -1,37 +1,125 @@
-//! Tables of text reports: a header with CPU ids, then rows that begin with one. They are c2clat's (`CPU 0 1 …`), also inside
-//! the gnuplot script of its `-p`; what core-to-core-latency prints for people (`52±6`); a pandas pivot table (`toCore` and
-//! the ids, `fromCore`, then the rows); and columns of fixed width with a blank diagonal (jcurl's core_latency): splitting
-//! at blanks would shift every cell right of the diagonal, so cells are placed by where the header's ids stand.
+//! Tables of text reports: a header with CPU ids, then rows that begin with one. Each tool is a row of [`DIALECTS`].
 
 use super::document::Document;
 use super::field::{CpuLabels, DecimalMark, is_whole, read_cell, read_label};
 use super::import_error::excerpt;
-use super::square::{Shape, Square};
+use super::square::{Shape, Square, check_density};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, Problem, Unit};
 
-/// How the cells of a row find their columns.
-enum Layout {
-    /// One word per CPU.
-    Full,
-    /// Row `i` has `i` words; what follows `±` is an error bar.
-    LowerTriangle,
-    /// By where the header's ids stand: first byte, and the one after the last.
-    Columns(Vec<(usize, usize)>),
+/// How a tool prints a table.
+struct Dialect {
+    format: FormatId,
+    /// The line of the ids, where a table starts on this line or is announced on it.
+    header: fn(&Document, usize) -> Option<usize>,
+    /// Words of the header before its first id.
+    corner: usize,
+    /// What stands alone on the line between header and rows.
+    below: Option<&'static str>,
+    /// Whether the first CPU has no column and the last one no row, as in an upper triangle.
+    is_open: bool,
+    cells: Cells,
+    /// `None` where only a title may state it.
+    unit: Option<Unit>,
 }
 
-/// Reads the words of a header line as CPU ids, `skipped` words not counted.
+/// How the cells of a row find their columns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cells {
+    /// One word per CPU.
+    All,
+    /// By their number where that is a triangle or all but the diagonal in every row, else as [`Cells::Placed`].
+    Counted,
+    /// By where the header's ids stand: splitting at blanks would shift every cell right of a blank diagonal.
+    Placed,
+}
+
+const C2CLAT: Dialect = Dialect {
+    format: FormatId::C2clat,
+    header: c2clat,
+    corner: 1,
+    below: None,
+    is_open: false,
+    cells: Cells::All,
+    unit: Some(Unit::Ns),
+};
+
+/// Every tool, the most telling announcement first.
+const DIALECTS: &[Dialect] = &[
+    Dialect { format: FormatId::C2clatGnuplot, header: c2clat_in_script, ..C2CLAT },
+    C2CLAT,
+    Dialect {
+        format: FormatId::CoreToCoreReport,
+        header: announced,
+        corner: 0,
+        cells: Cells::Counted,
+        ..C2CLAT
+    },
+    Dialect { format: FormatId::Pivot, header: pivot, below: Some("fromCore"), unit: None, ..C2CLAT },
+    Dialect {
+        format: FormatId::Multichase,
+        header: upper_triangle,
+        corner: 0,
+        is_open: true,
+        cells: Cells::Counted,
+        ..C2CLAT
+    },
+    Dialect {
+        format: FormatId::FixedWidth,
+        header: fixed_width,
+        corner: 0,
+        cells: Cells::Placed,
+        unit: None,
+        ..C2CLAT
+    },
+];
+
+/// Whether a table starts on this line or is announced on it.
+pub(super) fn starts(document: &Document, line: usize) -> bool {
+    DIALECTS.iter().any(|dialect| (dialect.header)(document, line).is_some())
+}
+
+/// Reads the table that starts on this line or is announced on it, and says which line follows it.
 ///
 /// # Errors
-/// A word that is no id, an id twice, or pandas' `...`.
-fn read_header(document: &Document, line: usize, skipped: usize) -> Result<CpuLabels, ImportError> {
+/// What the table gets wrong.
+pub(super) fn read(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
+    let found = DIALECTS.iter().find_map(|dialect| Some((dialect, (dialect.header)(document, line)?)));
+    let (dialect, header) = found.ok_or_else(|| Problem::NotAMatrix.at_line(line))?;
     let mut labels = CpuLabels::default();
-    for (index, word) in document.line(line).split_whitespace().enumerate().skip(skipped) {
-        if word == "..." {
-            return Err(Problem::Shortened.at(line, index));
-        }
-        read_label(word).and_then(|cpu| labels.push(cpu)).map_err(|problem| problem.at(line, index))?;
+    if dialect.is_open {
+        let first = read_label(first_row_label(document, header)).and_then(|cpu| labels.push(cpu));
+        first.map_err(|problem| problem.at_line(header + 1))?;
     }
-    Ok(labels)
+    let mut columns = Vec::new();
+    for (index, (at, word)) in words(document.line(header)).enumerate().skip(dialect.corner) {
+        if word == "..." {
+            return Err(Problem::Shortened.at(header, index));
+        }
+        read_label(word).and_then(|cpu| labels.push(cpu)).map_err(|problem| problem.at(header, index))?;
+        columns.push((at, at + word.len()));
+    }
+    let mut first = header + 1;
+    if let Some(below) = dialect.below {
+        if document.line(first).trim() != below {
+            return Err(Problem::MissingRows { found: 0, expected: labels.len() }.at_line(first));
+        }
+        first += 1;
+    }
+    let (square, next) = read_rows(document, &labels, &columns, first, dialect)?;
+    let title = if line < header { numbered(document.line(line)) } else { title_above(document, header) };
+    let unit = dialect.unit.or_else(|| title.as_deref().and_then(unit_of));
+    let imported = square
+        .finish(dialect.format, unit, Labels::FromFile, Shape::Detect)
+        .map_err(|problem| problem.at_line(header))?;
+    let metadata = if line < header { preamble(document, line) } else { Vec::new() };
+    Ok((ImportedMatrix { title, metadata, ..imported }, next))
+}
+
+/// A row of a table: where it stands in text and matrix, and how many words follow its id.
+struct Row {
+    line: usize,
+    position: usize,
+    cells: usize,
 }
 
 /// Reads one row per CPU of the header, from line `first` on, and says which line follows the table.
@@ -41,72 +129,74 @@ fn read_header(document: &Document, line: usize, skipped: usize) -> Result<CpuLa
 fn read_rows(
     document: &Document,
     labels: &CpuLabels,
+    columns: &[(usize, usize)],
     first: usize,
-    layout: &Layout,
+    dialect: &Dialect,
 ) -> Result<(Square, usize), ImportError> {
     // The rows are checked before the table is made: a long header alone must not ask for its square.
-    let rows = find_rows(document, labels, first, layout)?;
+    let rows = find_rows(document, labels, first, dialect)?;
+    let n = labels.len();
+    check_density(n, rows.iter().map(|row| row.cells).sum())?;
+    let all_have = |cells: fn(usize, usize) -> usize| rows.iter().all(|r| r.cells == cells(r.position, n));
+    let by_number: Option<fn(usize, usize) -> usize> = match dialect.cells {
+        Cells::All => Some(|_, index| index),
+        Cells::Counted if all_have(|row, _| row) => Some(|_, index| index),
+        Cells::Counted if all_have(|row, n| n - 1 - row) => Some(|row, index| row + 1 + index),
+        Cells::Counted if all_have(|_, n| n - 1) => Some(|row, index| index + usize::from(index >= row)),
+        Cells::Counted | Cells::Placed => None,
+    };
     let mut square = Square::new(labels)?;
-    for &(line, row) in &rows {
+    for &Row { line, position, .. } in &rows {
         for (index, (at, word)) in words(document.line(line)).enumerate().skip(1) {
-            let fail = |problem: Problem| problem.at(line, index);
-            let column = match layout {
-                Layout::Full | Layout::LowerTriangle => index - 1,
-                Layout::Columns(columns) => column_of(columns, at, word).map_err(fail)?,
+            // What follows is a standard error.
+            let value = word.split('±').next().unwrap_or(word);
+            let column = match by_number {
+                Some(column) => Ok(column(position, index - 1)),
+                None => column_of(columns, at, value).map(|column| column + usize::from(dialect.is_open)),
             };
-            let value = match layout {
-                Layout::LowerTriangle => word.split('±').next().unwrap_or(word),
-                Layout::Full | Layout::Columns(_) => word,
-            };
-            read_cell(value, DecimalMark::Point)
-                .and_then(|number| square.set(row, column, number))
-                .map_err(fail)?;
+            column
+                .and_then(|column| square.set(position, column, read_cell(value, DecimalMark::Point)?))
+                .map_err(|problem| problem.at(line, index))?;
         }
     }
-    Ok((square, rows.last().map_or(first, |&(line, _)| line + 1)))
+    Ok((square, rows.last().map_or(first, |row| row.line + 1)))
 }
 
-/// Line and position of each row.
+/// Where each row is.
 fn find_rows(
     document: &Document,
     labels: &CpuLabels,
     first: usize,
-    layout: &Layout,
-) -> Result<Vec<(usize, usize)>, ImportError> {
+    dialect: &Dialect,
+) -> Result<Vec<Row>, ImportError> {
     let n = labels.len();
-    let mut rows: Vec<(usize, usize)> = Vec::new();
+    let expected = n - usize::from(dialect.is_open);
+    let mut rows: Vec<Row> = Vec::new();
     let mut seen = CpuLabels::default();
     let mut next = first;
-    while rows.len() < n {
-        let line = document.next_filled(next);
-        let mut row_words = document.line(line.unwrap_or(document.len())).split_whitespace();
-        let label = row_words.next().unwrap_or_default();
-        let missing = || Problem::MissingRows { found: rows.len(), expected: n };
-        let line = line.ok_or_else(|| missing().at_line(document.len() - 1))?;
+    while rows.len() < expected {
+        let missing = || Problem::MissingRows { found: rows.len(), expected };
+        let line = document.next_filled(next).ok_or_else(|| missing().at_line(document.len() - 1))?;
+        let label = row_label(document.line(line));
         if label == "..." {
             return Err(Problem::Shortened.at_line(line));
         }
         if !is_whole(label) {
             return Err(missing().at_line(line));
         }
-        let row = read_label(label)
+        let position = read_label(label)
             .and_then(|cpu| seen.push(cpu).and_then(|()| labels.position(cpu)))
             .map_err(|problem| problem.at(line, 0))?;
-        let cells = row_words.count();
-        let fits = match layout {
-            Layout::Full => cells == n,
-            Layout::LowerTriangle => cells == row,
-            Layout::Columns(_) => cells == n || cells + 1 == n,
+        let cells = document.line(line).split_whitespace().count() - 1;
+        let (fits, most) = match dialect.cells {
+            Cells::All => (cells == n, n),
+            Cells::Counted => (cells <= n, n - 1),
+            Cells::Placed => (cells == n || cells + 1 == n, n - 1),
         };
         if !fits {
-            let expected = match layout {
-                Layout::Full => n,
-                Layout::LowerTriangle => row,
-                Layout::Columns(_) => n - 1,
-            };
-            return Err(Problem::Ragged { cells, expected }.at_line(line));
+            return Err(Problem::Ragged { cells, expected: most }.at_line(line));
         }
-        rows.push((line, row));
+        rows.push(Row { line, position, cells });
         next = line + 1;
     }
     let mut after = document.line(next).split_whitespace();
@@ -132,78 +222,94 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
     line.split_whitespace().map(move |word| (word.as_ptr() as usize - line.as_ptr() as usize, word))
 }
 
-/// Whether a table starts on this line.
-pub(super) fn c2clat_starts(document: &Document, line: usize) -> bool {
-    let text = document.line(line);
-    let mut words = text.split_whitespace();
-    // With tabs or commas it is a file of separated values, whose cells may be empty.
-    let blanks = !text.contains(['\t', ',', ';']);
-    blanks && words.next() == Some("CPU") && words.clone().next().is_some() && words.all(is_whole)
+/// The id that a row begins with; multichase writes a colon after it.
+fn row_label(line: &str) -> &str {
+    let first = line.split_whitespace().next().unwrap_or_default();
+    first.strip_suffix(':').unwrap_or(first)
 }
 
-/// Reads the table whose header is on this line, and says which line follows it.
-///
-/// # Errors
-/// What the table gets wrong.
-pub(super) fn read_c2clat(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
-    let labels = read_header(document, line, 1)?;
-    let (square, next) = read_rows(document, &labels, line + 1, &Layout::Full)?;
-    let wrapped = line > 0 && document.line(line - 1).contains("<<");
-    let format = if wrapped { FormatId::C2clatGnuplot } else { FormatId::C2clat };
-    let imported = square
-        .finish(format, Some(Unit::Ns), Labels::FromFile, Shape::Detect)
-        .map_err(|problem| problem.at_line(line))?;
-    Ok((imported, next))
+/// The id that the first row below a header begins with.
+fn first_row_label<'a>(document: &Document<'a>, header: usize) -> &'a str {
+    row_label(document.next_filled(header + 1).map_or("", |row| document.line(row)))
 }
 
-/// The lines above the announcement that may describe the run; the tool prints three.
+/// Whether a line holds whole numbers and nothing else.
+fn is_ids(line: &str) -> bool {
+    let digits = line.bytes().any(|byte| byte.is_ascii_digit());
+    digits && line.bytes().all(|byte| byte.is_ascii_digit() || byte == b' ')
+}
+
+/// `CPU 0 1 …`. With tabs or commas it is a file of separated values, whose cells may be empty.
+fn c2clat(document: &Document, line: usize) -> Option<usize> {
+    let ids = document.line(line).trim_start().strip_prefix("CPU")?;
+    (ids.starts_with(' ') && is_ids(ids.trim_end())).then_some(line)
+}
+
+/// The same in a here-document: the gnuplot script of `-p`.
+fn c2clat_in_script(document: &Document, line: usize) -> Option<usize> {
+    document.line(line.checked_sub(1)?).contains("<<").then(|| c2clat(document, line)).flatten()
+}
+
+/// The ids below `Showing latency=…` of core-to-core-latency, or since its version 1.1 below the number and name of a
+/// benchmark; the lower triangle of mean and standard error, or for passed messages both directions.
+fn announced(document: &Document, line: usize) -> Option<usize> {
+    let text = document.line(line).trim_start();
+    if !text.starts_with("Showing latency=") && numbered(text).is_none() {
+        return None;
+    }
+    let header = document.next_filled(line + 1)?;
+    let first = document.line(header).split_whitespace().next();
+    (is_ids(document.line(header).trim()) && first == Some(first_row_label(document, header)))
+        .then_some(header)
+}
+
+/// `1) CAS latency on a single shared cache line`.
+fn numbered(line: &str) -> Option<String> {
+    let text = line.trim();
+    matches!(text.as_bytes(), [b'1'..=b'9', b')', b' ', ..]).then(|| text.to_owned())
+}
+
+/// The lines above the announcement that may describe the run; core-to-core-latency prints up to five.
 const PREAMBLE: usize = 8;
 
-/// Whether this line announces a table.
-pub(super) fn report_starts(document: &Document, line: usize) -> bool {
-    document.line(line).trim_start().starts_with("Showing latency=")
-}
-
-/// Reads the table below the announcement on this line, and says which line follows it.
-///
-/// # Errors
-/// What the table gets wrong.
-pub(super) fn read_report(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
-    let header = document.next_filled(line + 1).unwrap_or(line + 1);
-    let labels = read_header(document, header, 0)?;
-    let (square, next) = read_rows(document, &labels, header + 1, &Layout::LowerTriangle)?;
-    let mut imported = square
-        .finish(FormatId::CoreToCoreReport, Some(Unit::Ns), Labels::FromFile, Shape::Detect)
-        .map_err(|problem| problem.at_line(header))?;
-    imported.metadata = (line.saturating_sub(PREAMBLE)..line)
-        .filter_map(|line| document.line(line).split_once(": "))
+/// Key and value of the lines above an announcement, as far as they are no summary of another table.
+fn preamble(document: &Document, line: usize) -> Vec<(String, String)> {
+    let above = (line.saturating_sub(PREAMBLE)..line).rev().map(|line| document.line(line));
+    let mut pairs: Vec<(String, String)> = above
+        .take_while(|text| !text.contains(" latency:"))
+        .filter_map(|text| text.split_once(": "))
         .map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()))
         .collect();
-    Ok((imported, next))
+    pairs.reverse();
+    pairs
 }
 
-/// Whether a table starts on this line.
-pub(super) fn pivot_starts(document: &Document, line: usize) -> bool {
-    document.line(line).split_whitespace().next() == Some("toCore")
+/// The header of a pandas pivot table: `toCore 0 1 …`.
+fn pivot(document: &Document, line: usize) -> Option<usize> {
+    (document.line(line).split_whitespace().next() == Some("toCore")).then_some(line)
 }
 
-/// Reads the table whose ids are on this line, and says which line follows it.
-///
-/// # Errors
-/// What the table gets wrong.
-pub(super) fn read_pivot(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
-    let labels = read_header(document, line, 1)?;
-    if document.line(line + 1).trim() != "fromCore" {
-        return Err(Problem::MissingRows { found: 0, expected: labels.len() }.at_line(line + 1));
+/// The indented ids of multichase's pingpong: the first row, `0:`, is of a CPU that has no column.
+fn upper_triangle(document: &Document, line: usize) -> Option<usize> {
+    let text = document.line(line);
+    if !text.starts_with(' ') || !is_ids(text) {
+        return None;
     }
-    let (square, next) = read_rows(document, &labels, line + 2, &Layout::Full)?;
-    let title = title_above(document, line);
-    let unit = title.as_deref().and_then(unit_of);
-    let mut imported = square
-        .finish(FormatId::Pivot, unit, Labels::FromFile, Shape::Detect)
-        .map_err(|problem| problem.at_line(line))?;
-    imported.title = title;
-    Ok((imported, next))
+    let row = document.line(document.next_filled(line + 1)?).split_whitespace().next()?.strip_suffix(':')?;
+    (is_whole(row) && text.split_whitespace().all(|id| id != row)).then_some(line)
+}
+
+/// An indented row of whole numbers, the first of which begins the next line (jcurl's core_latency).
+fn fixed_width(document: &Document, line: usize) -> Option<usize> {
+    let text = document.line(line);
+    if !text.starts_with(' ') || !is_ids(text) {
+        return None;
+    }
+    let below = document.line(document.next_filled(line + 1)?);
+    let (at, id) = words(text).next()?;
+    // A row label stands left of the header; in a bare matrix both rows start alike.
+    let (label_at, _) = words(below).next()?;
+    (row_label(below) == id && label_at < at).then_some(line)
 }
 
 /// The line above a table, if it ends in a colon.
@@ -221,35 +327,4 @@ pub(super) fn unit_of(title: &str) -> Option<Unit> {
         "cycles" | "clocks" => Some(Unit::Cycles),
         _ => None,
     })
-}
-
-/// Whether a table starts on this line: an indented row of whole numbers, the first of which begins the next line.
-pub(super) fn fixed_width_starts(document: &Document, line: usize) -> bool {
-    let text = document.line(line);
-    let digits = text.bytes().any(|b| b.is_ascii_digit());
-    if !digits || !text.starts_with(' ') || !text.bytes().all(|b| b.is_ascii_digit() || b == b' ') {
-        return false;
-    }
-    let below = document.next_filled(line + 1).map_or("", |next| document.line(next));
-    let (first, label) = (text.split_whitespace().next(), words(below).next());
-    // A row label stands left of the header; in a bare matrix both rows start alike.
-    let header_at = words(text).next().map(|(at, _)| at);
-    label.is_some_and(|(at, label)| is_whole(label) && Some(label) == first && Some(at) < header_at)
-}
-
-/// Reads the table whose header is on this line, and says which line follows it.
-///
-/// # Errors
-/// What the table gets wrong.
-pub(super) fn read_fixed_width(
-    document: &Document,
-    line: usize,
-) -> Result<(ImportedMatrix, usize), ImportError> {
-    let labels = read_header(document, line, 0)?;
-    let columns = words(document.line(line)).map(|(at, word)| (at, at + word.len())).collect();
-    let (square, next) = read_rows(document, &labels, line + 1, &Layout::Columns(columns))?;
-    let imported = square
-        .finish(FormatId::FixedWidth, None, Labels::FromFile, Shape::Detect)
-        .map_err(|problem| problem.at_line(line))?;
-    Ok((imported, next))
 }

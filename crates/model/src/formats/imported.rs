@@ -71,6 +71,8 @@ named! {
         Pivot = "pivot",
         /// A pandas table with one row of aggregates per pair; the median is read.
         Aggregates = "aggregates",
+        /// The upper triangle that pingpong of multichase prints.
+        Multichase = "multichase",
         /// Columns of fixed width with a blank diagonal.
         FixedWidth = "fixed-width",
         /// The table of c2clat.

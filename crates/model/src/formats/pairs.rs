@@ -9,17 +9,10 @@ use super::document::Document;
 use super::field::{CpuLabels, DecimalMark, Number, is_whole, read_cell, read_label};
 use super::id_table::{title_above, unit_of};
 use super::import_error::excerpt;
-use super::square::{Shape, Square};
+use super::square::{Shape, Square, check_density};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Problem, Unit};
 use crate::CpuId;
 use std::borrow::Cow;
-
-/// Up to this many CPUs any number of pairs makes a matrix; beyond, [`SPARSEST`] bounds the memory that a short file
-/// can ask for.
-const SMALL: usize = 256;
-
-/// The cells per line of the file at which a large matrix is called too sparse.
-const SPARSEST: usize = 16;
 
 /// Latencies in the order of their lines.
 #[derive(Default)]
@@ -59,9 +52,7 @@ impl Pairs {
         ids.sort_unstable();
         ids.dedup();
         let n = ids.len();
-        if n > SMALL && n.saturating_mul(n) > SPARSEST * self.pairs.len() {
-            return Err(Problem::TooSparse { pairs: self.pairs.len(), cpus: n }.into());
-        }
+        check_density(n, self.pairs.len())?;
         let mut labels = CpuLabels::default();
         for id in ids {
             labels.push(id)?;

@@ -19,11 +19,8 @@ type Found = (ImportedMatrix, usize);
 /// Every reader of tables in text, the most telling announcement first.
 const TEXT_TABLES: &[TextTable] = &[
     TextTable { starts: pairs::mctop_starts, read: pairs::read_mctop },
-    TextTable { starts: id_table::c2clat_starts, read: id_table::read_c2clat },
-    TextTable { starts: id_table::report_starts, read: id_table::read_report },
-    TextTable { starts: id_table::pivot_starts, read: id_table::read_pivot },
+    TextTable { starts: id_table::starts, read: id_table::read },
     TextTable { starts: pairs::aggregates_starts, read: pairs::read_aggregates },
-    TextTable { starts: id_table::fixed_width_starts, read: id_table::read_fixed_width },
 ];
 
 /// Reads every latency matrix in a file of any known tool; the content decides which, never a name.
@@ -45,7 +42,7 @@ pub fn read_matrices(bytes: &[u8]) -> Result<Vec<ImportedMatrix>, ImportError> {
     match text.trim_start().bytes().next() {
         None if text.is_empty() => return Err(Problem::Empty.into()),
         None if !text.contains('\t') => return Err(Problem::Blank.into()),
-        Some(b'{' | b'[') => return json::read(&text),
+        Some(b'{') => return json::read(&text),
         Some(b'<') => return Err(Problem::Markup.into()),
         _ => {}
     }
@@ -56,6 +53,10 @@ pub fn read_matrices(bytes: &[u8]) -> Result<Vec<ImportedMatrix>, ImportError> {
     let tables = read_text_tables(&document)?;
     if !tables.is_empty() {
         return Ok(tables);
+    }
+    if text.trim_start().starts_with('[') {
+        // A prompt such as `[user@host ~]$` has been passed over where a table follows it.
+        return json::read(&text);
     }
     if is_histogram(&document) {
         return Err(Problem::Histogram.into());
@@ -79,7 +80,12 @@ fn read_text_tables(document: &Document) -> Result<Vec<ImportedMatrix>, ImportEr
     while line < document.len() {
         match TEXT_TABLES.iter().find(|table| (table.starts)(document, line)) {
             Some(table) => {
-                let (matrix, next) = (table.read)(document, line)?;
+                let (mut matrix, next) = (table.read)(document, line)?;
+                // What stands above the first table of a report describes the others too.
+                let above = matrices.last().filter(|above: &&ImportedMatrix| above.format == matrix.format);
+                if let Some(above) = above.filter(|_| matrix.metadata.is_empty()) {
+                    matrix.metadata.clone_from(&above.metadata);
+                }
                 matrices.push(matrix);
                 line = next;
             }

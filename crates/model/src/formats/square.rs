@@ -150,6 +150,24 @@ impl Square {
     }
 }
 
+/// Up to this many CPUs any number of cells makes a matrix; beyond, [`SPARSEST`] bounds the memory that a short file can
+/// ask for.
+const SMALL: usize = 256;
+
+/// The cells of a table per cell of the file at which a large matrix is called too sparse.
+const SPARSEST: usize = 16;
+
+/// Checks that a file with this many cells may ask for a table of that many CPUs.
+///
+/// # Errors
+/// [`Problem::TooSparse`].
+pub(super) fn check_density(cpus: usize, pairs: usize) -> Result<(), Problem> {
+    match cpus > SMALL && cpus.saturating_mul(cpus) > SPARSEST * pairs {
+        true => Err(Problem::TooSparse { pairs, cpus }),
+        false => Ok(()),
+    }
+}
+
 /// What one side of the diagonal holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Half {
