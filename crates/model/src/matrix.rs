@@ -98,6 +98,37 @@ impl<T> Matrix<T> {
         }
     }
 
+    /// The same table with its CPUs in this order; those that it does not have are passed over.
+    ///
+    /// ```
+    /// # use coretalk_model::{CpuId, Matrix};
+    /// let matrix = Matrix::directed(vec![CpuId(0), CpuId(4), CpuId(1)], |row, column| 10 * row + column);
+    /// let by_id = matrix.in_order(&[CpuId(0), CpuId(1), CpuId(4)]);
+    /// assert_eq!(by_id.get(1, 2), Some(&21));
+    /// ```
+    pub fn in_order(&self, cpus: &[CpuId]) -> Matrix<T>
+    where
+        T: Clone,
+    {
+        let (cpus, at): (Vec<CpuId>, Vec<usize>) =
+            cpus.iter().filter_map(|&cpu| Some((cpu, self.position(cpu)?))).unzip();
+        let (n, symmetric) = (cpus.len(), self.symmetric);
+        let positions =
+            (0..n).flat_map(|row| (0..if symmetric { row } else { n }).map(move |column| (row, column)));
+        let cells = positions.filter_map(|(row, column)| self.get(at[row], at[column]).cloned()).collect();
+        Matrix { cpus, symmetric, cells }
+    }
+
+    /// The same table by CPU id.
+    pub fn by_id(&self) -> Matrix<T>
+    where
+        T: Clone,
+    {
+        let mut cpus = self.cpus.clone();
+        cpus.sort_unstable();
+        self.in_order(&cpus)
+    }
+
     /// The position of a CPU in matrix order.
     pub fn position(&self, cpu: CpuId) -> Option<usize> {
         self.cpus.iter().position(|&known| known == cpu)

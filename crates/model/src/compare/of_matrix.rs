@@ -183,7 +183,7 @@ const STEPS_OF_A_LATTICE: f64 = 1.5;
 /// The matrices of one file.
 pub fn of_import(matrices: &[ImportedMatrix]) -> Side {
     let datasets = matrices.iter().map(|matrix| dataset(matrix, matrices.len())).collect();
-    let said = |key: &str| matrices.first().and_then(|matrix| value(matrix, key));
+    let said = |key: &str| matrices.first().and_then(|matrix| matrix.fact(key));
     let facts = [
         (Fact::Simulated, said("simulated").map(|text| if text == "true" { "yes" } else { "no" })),
         (Fact::CpuModel, said("cpu")),
@@ -198,10 +198,6 @@ pub fn of_import(matrices: &[ImportedMatrix]) -> Side {
         datasets,
         saturated: 0,
     }
-}
-
-fn value<'a>(matrix: &'a ImportedMatrix, key: &str) -> Option<&'a str> {
-    matrix.metadata.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
 }
 
 fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
@@ -225,13 +221,13 @@ fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
         Printed::WholeNumbers => 1.0,
         Printed::Decimals => clock_step(imported).unwrap_or(0.0),
     };
-    let name = match (value(imported, "protocol"), &imported.title) {
+    let name = match (imported.fact("protocol"), &imported.title) {
         (Some(protocol), _) => format!("latency {protocol}"),
         (None, Some(title)) if among > 1 => format!("latency, {title}"),
         (None, _) => "latency".to_owned(),
     };
     let traits =
-        ["kernel", "regime"].into_iter().filter_map(|key| Some((key, value(imported, key)?.to_owned())));
+        ["kernel", "regime"].into_iter().filter_map(|key| Some((key, imported.fact(key)?.to_owned())));
     Dataset {
         name,
         quantity: "half_round_trip".to_owned(),

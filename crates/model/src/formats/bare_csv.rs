@@ -3,17 +3,62 @@
 
 use super::delimited::Dialect;
 use super::document::Document;
-use super::field::{CpuLabels, read_cell, read_label};
+use super::field::{CpuLabels, DecimalMark, read_cell, read_label, unit_of};
 use super::frame::{Frame, Grid};
 use super::square::{Shape, Square};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Problem, Unit};
 
-/// The first line from `index` on that is a row: neither blank (tabs are cells) nor a comment.
+/// The first line from `index` on that is a row: neither blank (tabs are cells), nor a comment, a rule or a prompt.
 pub(super) fn next_row(document: &Document, index: usize) -> Option<usize> {
     (index..document.len()).find(|&index| {
         let line = document.line(index).trim_start_matches(' ');
-        !line.is_empty() && !line.starts_with('#')
+        !line.is_empty() && !line.starts_with('#') && !line.contains(['$', '@']) && !is_rule(line)
     })
+}
+
+/// What draws a line: `|---:|---:|`, `+-----+`, the fence of a block of code. `-` and `--` alone may be cells.
+fn is_rule(line: &str) -> bool {
+    let drawn = |c: char| matches!(c, '|' | '+' | '-' | '=' | ':' | ' ' | '\t' | '\u{2500}'..='\u{257f}');
+    line.starts_with("```")
+        || (line.chars().all(drawn)
+            && ["---", "===", "|-", "+-", "──", "══"].iter().any(|rule| line.contains(rule)))
+}
+
+const BARS: [char; 2] = ['|', '│'];
+
+/// Whether a table in bars starts on this line: its first row, in which all but the first field are CPU ids or numbers.
+pub(super) fn bars_start(document: &Document, line: usize) -> bool {
+    let text = document.line(line).trim();
+    let is_first = line == 0 || !document.line(line - 1).trim_start().starts_with(BARS);
+    let mut fields = text.trim_matches(BARS).split(BARS).skip(1).map(str::trim).peekable();
+    let known = |field: &str| read_label(field).is_ok() || read_cell(field, DecimalMark::Point).is_ok();
+    text.starts_with(BARS) && text.ends_with(BARS) && is_first && fields.peek().is_some() && fields.all(known)
+}
+
+/// Reads the table in bars that starts on this line, and says which line follows it.
+///
+/// # Errors
+/// What the table gets wrong, and our own tables of queues.
+pub(super) fn read_bars(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
+    let is_row = |line: &usize| {
+        let text = document.line(*line).trim_start();
+        text.starts_with(BARS) || (!text.is_empty() && is_rule(text))
+    };
+    let end = (line..document.len()).find(|line| !is_row(line)).unwrap_or(document.len());
+    let above = (0..line)
+        .rev()
+        .map(|line| document.line(line).trim())
+        .find(|text| !text.is_empty() && !is_rule(text));
+    let title = above.map(|text| text.trim_end_matches(':').to_owned());
+    if title.as_deref().is_some_and(|title| title.contains("messages per second")) {
+        return Err(Problem::Rates.at_line(line));
+    }
+    let (square, labels) = read_square(document, &rows(document, line, end)?)?;
+    let unit = unit_of(document.line(line)).or_else(|| title.as_deref().and_then(unit_of));
+    let imported = square
+        .finish(FormatId::BarTable, unit, labels, Shape::Detect)
+        .map_err(|problem| problem.at_line(line))?;
+    Ok((ImportedMatrix { title, ..imported }, end))
 }
 
 /// Reads the rows of a file without any announcement.

@@ -23,12 +23,12 @@ pub(super) struct Dialect {
 
 impl Dialect {
     /// Finds the dialect of some lines: the separator that cuts all of them into equally many fields, else the first
-    /// that occurs at all, of semicolon, tab and comma in this order (a comma may be a decimal mark).
+    /// that occurs at all, of bars, semicolon, tab and comma in this order (a comma may be a decimal mark).
     ///
     /// # Errors
     /// Where point and comma both occur as decimal marks, or a comma might separate thousands.
     pub(super) fn detect(document: &Document, lines: &[usize]) -> Result<Dialect, ImportError> {
-        const CANDIDATES: [char; 3] = [';', '\t', ','];
+        const CANDIDATES: [char; 5] = ['|', '│', ';', '\t', ','];
         let count = |candidate: char, line: usize| {
             let mut quoted = false;
             let unquoted = |&c: &char| {
@@ -51,7 +51,7 @@ impl Dialect {
 
     /// The fields of a line, without the blanks and quotes around them.
     pub(super) fn fields<'a>(&self, line: &'a str) -> Fields<'a> {
-        Fields { rest: Some(line), separator: self.separator }
+        Fields::of(line, self.separator)
     }
 }
 
@@ -69,7 +69,7 @@ fn decimal_mark(
     let mut only_threes = true;
     let mut whole_beside = false;
     for (row, &line) in lines.iter().enumerate() {
-        for (index, field) in (Fields { rest: Some(document.line(line)), separator }).enumerate() {
+        for (index, field) in Fields::of(document.line(line), separator).enumerate() {
             let field = field.map_err(|problem| problem.at(line, index))?;
             let (comma, point) = (field.contains(','), field.contains('.'));
             if !(comma || point) {
@@ -141,6 +141,16 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// Bars stand around a row as well as between its fields.
+    fn of(line: &'a str, separator: Separator) -> Fields<'a> {
+        let within = |bar: char| line.trim().strip_prefix(bar)?.strip_suffix(bar);
+        let bare = match separator {
+            Separator::Character(bar @ ('|' | '│')) => within(bar),
+            Separator::Character(_) | Separator::Blanks => None,
+        };
+        Fields { rest: Some(bare.unwrap_or(line)), separator }
+    }
+
     fn quoted(&mut self, mut rest: &'a str, separator: char) -> Result<Cow<'a, str>, Problem> {
         self.rest = None;
         let mut field = String::new();

@@ -1,7 +1,7 @@
 //! One field of a file: a latency as it prints it ([`Number`]), or a CPU id ([`read_label`], [`CpuLabels`]).
 
 use super::import_error::excerpt;
-use super::{MAX_CPUS, Printed, Problem};
+use super::{MAX_CPUS, Printed, Problem, Unit};
 use crate::CpuId;
 use crate::cpu::HIGHEST_CPU;
 use std::collections::HashMap;
@@ -55,6 +55,45 @@ pub(super) fn read_cell(text: &str, mark: DecimalMark) -> Result<Option<Number>,
     value
         .map(|value| Some(Number { value: value + 0.0, printed }))
         .map_err(|_| Problem::NotANumber { cell: excerpt(text) })
+}
+
+/// The words of a name in small letters: `Latency (Nanoseconds)`, `latency_ns_med` and `AverageCycles` have several.
+pub(super) fn words_of(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut after_small = false;
+    for c in name.chars() {
+        if !c.is_alphabetic() || (after_small && c.is_uppercase()) {
+            words.push(String::new());
+        }
+        if let (true, Some(word)) = (c.is_alphabetic(), words.last_mut()) {
+            word.extend(c.to_lowercase());
+        }
+        after_small = c.is_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// The unit that a title, a heading or the text after a number states; `None` if there is none.
+///
+/// # Errors
+/// [`Problem::Unit`] for a time that is not read.
+pub(super) fn read_unit(text: &str) -> Result<Option<Unit>, Problem> {
+    for word in words_of(text) {
+        match word.as_str() {
+            "ns" | "nsec" | "nanosecond" | "nanoseconds" | "latencyns" => return Ok(Some(Unit::Ns)),
+            "cycle" | "cycles" | "clocks" | "ticks" => return Ok(Some(Unit::Cycles)),
+            "us" | "µs" | "μs" | "ms" | "s" | "ps" | "microseconds" | "milliseconds" | "seconds"
+            | "picoseconds" => return Err(Problem::Unit { text: excerpt(text) }),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// The unit that a title states, where it is one that is read.
+pub(super) fn unit_of(title: &str) -> Option<Unit> {
+    read_unit(title).ok().flatten()
 }
 
 /// Whether only the characters of numbers occur, so that a comma in it can be a decimal mark.

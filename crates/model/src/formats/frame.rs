@@ -78,6 +78,8 @@ pub(super) struct Frame {
     pub header: bool,
     /// Whether the first field of every line but the header does.
     pub row_labels: bool,
+    /// Whether the header has a field above the row labels.
+    pub corner: bool,
     pub cells: Cells,
     /// Whether the row of the last CPU is not in the file; its column is.
     pub cut: bool,
@@ -180,11 +182,28 @@ impl Frame {
     pub(super) fn of(grid: &Grid) -> Result<Frame, ImportError> {
         let widths = Widths::of(grid)?;
         let rows = grid.lines.len();
-        let bare = |cpus, cells| Ok(Frame { cpus, header: false, row_labels: false, cells, cut: false });
+        let bare = |cpus, cells| {
+            Ok(Frame { cpus, header: false, row_labels: false, corner: false, cells, cut: false })
+        };
         let diagonal = |written| if written { Diagonal::Written } else { Diagonal::LeftOut };
         let Some((usual, odd)) = widths.odd_one_out() else {
             return Frame::of_rectangle(grid, &widths);
         };
+        // `core0 core1` above rows that begin with an id: nothing stands in the corner.
+        let cpus = widths.widths[0];
+        if cpus + 1 == rows
+            && widths.widths[1..].iter().all(|&width| width == rows)
+            && are_ids(&grid.first_row()?)
+        {
+            return Ok(Frame {
+                cpus,
+                header: true,
+                row_labels: true,
+                corner: false,
+                cells: Cells::All,
+                cut: false,
+            });
+        }
         let trailing = widths.ends_blank && widths.grow_from(2);
         if trailing || widths.grow_from(1) {
             let diagonal = diagonal(!trailing && widths.ends_in_diagonal);
@@ -207,7 +226,7 @@ impl Frame {
         }
         let mut labels = CpuLabels::default();
         if self.header {
-            let skipped = self.row_labels as usize;
+            let skipped = self.corner as usize;
             for (index, field) in grid.first_row()?.iter().enumerate().skip(skipped).take(self.cpus) {
                 let pushed = read_label(field).and_then(|cpu| labels.push(cpu));
                 pushed.map_err(|problem| problem.at(grid.lines[0], index))?;
@@ -228,7 +247,8 @@ impl Frame {
             if cpus > MAX_CPUS {
                 return Err(Problem::TooManyCpus.into());
             }
-            Ok(Frame { cpus, header, row_labels, cells: Cells::All, cut: false })
+            let corner = header && row_labels;
+            Ok(Frame { cpus, header, row_labels, corner, cells: Cells::All, cut: false })
         };
         if rows == columns {
             // `0,1,2,` above rows that end in a separator, too.
@@ -295,6 +315,10 @@ fn is_framed(grid: &Grid, top: &[Cow<str>], left: &[Cow<str>]) -> Result<bool, I
         return Err(Problem::AmbiguousLabels.at_line(grid.lines[0]));
     }
     Ok(false)
+}
+
+fn are_ids(border: &[Cow<str>]) -> bool {
+    border.len() > 1 && border.iter().all(|text| read_label(text).is_ok())
 }
 
 /// `CPU 0`, `CPU 1`: ids that cannot be latencies.

@@ -1,7 +1,7 @@
 //! Tables of text reports: a header with CPU ids, then rows that begin with one. Each tool is a row of [`DIALECTS`].
 
 use super::document::Document;
-use super::field::{CpuLabels, DecimalMark, is_whole, read_cell, read_label};
+use super::field::{CpuLabels, DecimalMark, is_whole, read_cell, read_label, unit_of};
 use super::import_error::excerpt;
 use super::square::{Shape, Square, check_density};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, Problem, Unit};
@@ -247,7 +247,7 @@ fn c2clat(document: &Document, line: usize) -> Option<usize> {
 
 /// The same in a here-document: the gnuplot script of `-p`.
 fn c2clat_in_script(document: &Document, line: usize) -> Option<usize> {
-    document.line(line.checked_sub(1)?).contains("<<").then(|| c2clat(document, line)).flatten()
+    c2clat(document, line).filter(|header| *header > 0 && document.line(header - 1).contains("<<"))
 }
 
 /// The ids below `Showing latency=…` of core-to-core-latency, or since its version 1.1 below the number and name of a
@@ -316,15 +316,4 @@ fn fixed_width(document: &Document, line: usize) -> Option<usize> {
 pub(super) fn title_above(document: &Document, line: usize) -> Option<String> {
     let above = document.line(line.checked_sub(1)?).trim();
     above.strip_suffix(':').map(str::to_owned)
-}
-
-/// The unit that a title or column name states.
-pub(super) fn unit_of(title: &str) -> Option<Unit> {
-    let lower = title.to_ascii_lowercase();
-    let mut words = lower.split(|c: char| !c.is_ascii_alphabetic());
-    words.find_map(|word| match word {
-        "ns" | "nanoseconds" | "nsec" | "latencyns" => Some(Unit::Ns),
-        "cycles" | "clocks" => Some(Unit::Cycles),
-        _ => None,
-    })
 }

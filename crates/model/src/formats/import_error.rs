@@ -70,6 +70,11 @@ pub enum Problem {
     /// A line of an interval log that cannot be read.
     #[error("this interval cannot be read: {why}")]
     NotAnInterval { why: IntervalError },
+    /// Another tool, whose rows are no CPUs.
+    #[error(
+        "this is the output of {tool}, which compares NUMA nodes, not CPUs; measure with `coretalk latency`"
+    )]
+    OfNodes { tool: &'static str },
     /// A `.hgrm` or `.hlog` file.
     #[error("this is a latency histogram, not a matrix; show it with `coretalk view`")]
     Histogram,

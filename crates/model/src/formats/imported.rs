@@ -40,10 +40,29 @@ pub struct Spread {
 }
 
 impl ImportedMatrix {
-    /// How far its values reach, without the diagonal; `None` where there is none.
+    /// What the file says under a key.
+    pub fn fact(&self, key: &str) -> Option<&str> {
+        self.metadata.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether coretalk measured these numbers; it writes those that it only read in the same format.
+    pub fn is_ours(&self) -> bool {
+        let is_format = matches!(self.format, FormatId::CoretalkCsv | FormatId::CoretalkJson);
+        is_format && self.fact("tool").is_some_and(|tool| tool.starts_with("coretalk "))
+    }
+
+    /// The machine, where it was a simulated one.
+    pub fn simulated(&self) -> Option<&str> {
+        self.fact("simulated")
+            .filter(|text| *text == "true")
+            .map(|_| self.fact("machine").unwrap_or("machine"))
+    }
+
+    /// How far its latencies reach, without the diagonal and zeros, which are none; `None` where there is none.
     pub fn spread(&self) -> Option<Spread> {
         let pairs = self.matrix.iter().filter(|(row, column, _)| row != column);
-        let mut values: Vec<f64> = pairs.filter_map(|(_, _, cell)| *cell).collect();
+        let mut values: Vec<f64> =
+            pairs.filter_map(|(_, _, cell)| cell.filter(|value| *value > 0.0)).collect();
         values.sort_by(f64::total_cmp);
         let (least, most) = (*values.first()?, *values.last()?);
         Some(Spread { least, median: stats::median_of_sorted(&values)?, most, values: values.len() })
@@ -57,12 +76,18 @@ named! {
     pub enum FormatId {
         /// `csv` of coretalk: a `#` block, a header row with CPU ids, the full square.
         CoretalkCsv = "coretalk-csv",
+        /// `json` of coretalk: the latency maps of its document.
+        CoretalkJson = "coretalk-json",
         /// A matrix without CPU ids, as core-to-core-latency writes it: half a round trip in ns by that convention.
         BareCsv = "bare-csv",
         /// A matrix with CPU ids in a header row, in the first column, or both.
         LabelledCsv = "labelled-csv",
         /// One pair per line below a header such as `Core 1,Core 2,Latency (Nanoseconds)`.
         LongCsv = "long-csv",
+        /// One pair per line of text: `0 <-> 1 : 19 ns`.
+        PairList = "pair-list",
+        /// A table in bars, such as Markdown, with CPU ids.
+        BarTable = "bar-table",
         /// The text that core-to-core-latency prints: `52±6`, half a round trip in ns.
         CoreToCoreReport = "core-to-core-report",
         /// An mctop description (`.mct`), in cycles.

@@ -1,10 +1,10 @@
-//! Matrices in JSON: an object of objects keyed by CPU number (the fork of c2clat with `-j`); and
+//! Matrices in JSON: the document of coretalk; an object of objects keyed by CPU number (the fork of c2clat with `-j`); and
 //! `inter-processor-communication`, two sizes, two lists of labels, flat values row by row.
 
 use super::field::{CpuLabels, Number, read_label};
 use super::import_error::excerpt;
 use super::pairs::{Pair, Pairs};
-use super::square::{Shape, Square};
+use super::square::{Shape, Square, check_density};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, Printed, Problem, Unit};
 use serde_json::{Map, Value};
 
@@ -30,6 +30,9 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
         message: "expected an object of objects keyed by CPU, or `inter-processor-communication`".to_owned(),
     };
     let object = document.as_object().ok_or_else(unknown)?;
+    if object.get("schema").and_then(Value::as_str).is_some_and(|schema| schema.starts_with("coretalk.")) {
+        return read_ours(object);
+    }
     if let Some(matrix) = find_ipc(object) {
         return read_ipc(object, matrix).map(|one| vec![one]);
     }
@@ -37,6 +40,55 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
         return read_c2clat(object).map(|one| vec![one]);
     }
     Err(unknown().into())
+}
+
+/// Reads the latencies of a document of coretalk: of a run, of imitated tools, of files.
+///
+/// # Errors
+/// [`Problem::JsonShape`] names the key that is not as expected; [`Problem::NoValues`].
+fn read_ours(document: &Map<String, Value>) -> Result<Vec<ImportedMatrix>, ImportError> {
+    let mut matrices = Vec::new();
+    for matrix in document.get("matrices").and_then(Value::as_array).into_iter().flatten() {
+        let text = |key: &str| matrix[key].as_str();
+        let is_latency = matches!(text("probe"), Some("latency" | "imported"));
+        let Some(unit) = text("unit").and_then(Unit::named).filter(|_| is_latency) else { continue };
+        let list = |key: &str| matrix[key].as_array().ok_or_else(|| shape(format!("`{key}` is not a list")));
+        let (cpus, cells) = (labels(list("cpus")?, "cpus")?, list("cells")?);
+        check_density(cpus.len(), cells.len())?;
+        let mut square = Square::new(&cpus)?;
+        for (index, cell) in cells.iter().enumerate() {
+            let fail = |problem: Problem| shape(format!("`cells[{index}]`: {problem}"));
+            let end =
+                |key: &str| read_label(&text_of(&cell[key])).and_then(|cpu| cpus.position(cpu)).map_err(fail);
+            let median = number(&cell["median"]);
+            let median = median.ok_or_else(|| shape(format!("`cells[{index}].median` is not a number")))?;
+            square.set(end("from")?, end("to")?, median).map_err(fail)?;
+        }
+        let shape = if matrix["symmetric"] == true { Shape::Detect } else { Shape::Directed };
+        let imported = square.finish(FormatId::CoretalkJson, Some(unit), Labels::FromFile, shape)?;
+        let of_run = |part: &str, key: &str| document.get(part)?.get(key);
+        let facts = [
+            ("protocol", matrix.get("protocol")),
+            ("kernel", matrix.get("kernel")),
+            ("regime", matrix.get("regime")),
+            ("as", matrix["parameters"].get("as")),
+            ("simulated", matrix["parameters"].get("simulated").or_else(|| of_run("run", "simulated"))),
+            ("machine", matrix["parameters"].get("machine").or_else(|| of_run("environment", "simulated"))),
+            ("cpu", of_run("environment", "cpu_model")),
+            ("hypervisor", of_run("environment", "hypervisor")),
+        ];
+        let version = of_run("run", "tool_version").and_then(Value::as_str);
+        let version = version.filter(|_| text("probe") == Some("latency"));
+        let tool = version.map(|version| ("tool".to_owned(), format!("coretalk {version}")));
+        let known =
+            facts.into_iter().filter_map(|(key, value)| Some((key, value.filter(|value| !value.is_null())?)));
+        matrices.push(ImportedMatrix {
+            title: matrix["parameters"]["title"].as_str().map(str::to_owned),
+            metadata: known.map(|(key, value)| (key.to_owned(), text_of(value))).chain(tool).collect(),
+            ..imported
+        });
+    }
+    if matrices.is_empty() { Err(Problem::NoValues.into()) } else { Ok(matrices) }
 }
 
 /// Whether this is such a document: every key a CPU, every value an object.
@@ -110,10 +162,14 @@ fn read_ipc(
     }
     let mut imported = square.finish(FormatId::IpcJson, None, Labels::FromFile, Shape::Detect)?;
     if let Some(machine) = document.get("sysinfo").and_then(Value::as_object) {
-        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        imported.metadata = machine.iter().map(|(key, value)| (key.clone(), text(value))).collect();
+        imported.metadata = machine.iter().map(|(key, value)| (key.clone(), text_of(value))).collect();
     }
     Ok(imported)
+}
+
+/// Text without its quotes, anything else as JSON has it.
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// A number as JSON has it; null is "not measured", anything else is no number.
@@ -136,8 +192,7 @@ fn shape(message: String) -> Problem {
 fn labels(list: &[Value], key: &str) -> Result<CpuLabels, Problem> {
     let mut labels = CpuLabels::default();
     for (index, value) in list.iter().enumerate() {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let pushed = read_label(&text).and_then(|cpu| labels.push(cpu));
+        let pushed = read_label(&text_of(value)).and_then(|cpu| labels.push(cpu));
         pushed.map_err(|problem| shape(format!("`{key}[{index}]`: {problem}")))?;
     }
     Ok(labels)

@@ -1,18 +1,22 @@
 //! [`Pairs`]: one line per pair, until all CPUs are known; and the files that are made of such lines. They are mctop
 //! descriptions (`.mct`): `from to cycles` for every ordered pair, then sections about memory and caches; a pandas table
-//! with one row of aggregates per pair (`count min 5% … median … max`), of which the median is read; and separated values
-//! below a header, `Core 1,Core 2,Latency (Nanoseconds)` or several statistics, of which the median is read.
+//! with one row of aggregates per pair (`count min 5% … median … max`), of which the median is read; separated values below
+//! a header, `Core 1,Core 2,Latency (Nanoseconds)` or several statistics, of which the median is read; and lists such as
+//! `0 <-> 1 : 19 ns`.
 
 use super::bare_csv::next_row;
 use super::delimited::Dialect;
 use super::document::Document;
-use super::field::{CpuLabels, DecimalMark, Number, is_whole, read_cell, read_label};
-use super::id_table::{title_above, unit_of};
+use super::field::{
+    CpuLabels, DecimalMark, Number, is_whole, read_cell, read_label, read_unit, unit_of, words_of,
+};
+use super::id_table::title_above;
 use super::import_error::excerpt;
 use super::square::{Shape, Square, check_density};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Problem, Unit};
 use crate::CpuId;
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// Latencies in the order of their lines.
 #[derive(Default)]
@@ -21,6 +25,7 @@ pub(super) struct Pairs {
 }
 
 /// One line: where it is, whom it names, what it says.
+#[derive(Clone, Copy)]
 pub(super) struct Pair {
     pub line: usize,
     /// The field that holds the latency.
@@ -41,6 +46,34 @@ impl Pairs {
         }
         self.pairs.push(pair);
         Ok(())
+    }
+
+    /// How many lines the pair with the most has.
+    fn repeats(&self) -> usize {
+        let mut lines: HashMap<[CpuId; 2], usize> = HashMap::new();
+        for pair in &self.pairs {
+            *lines.entry([pair.from, pair.to]).or_default() += 1;
+        }
+        lines.into_values().max().unwrap_or_default()
+    }
+
+    /// The lines by their key, in the order in which its values come; `None` where it has other than this many values, or
+    /// one of them twice for the same pair.
+    fn parted(&self, values: usize, key: impl Fn(&Pair) -> String) -> Option<Vec<(String, Pairs)>> {
+        let mut parts: Vec<(String, Pairs)> = Vec::new();
+        for pair in &self.pairs {
+            let value = key(pair);
+            let known = parts.iter().position(|(known, _)| *known == value);
+            let at = known.unwrap_or(parts.len());
+            if at == values {
+                return None;
+            }
+            if known.is_none() {
+                parts.push((value, Pairs::default()));
+            }
+            parts[at].1.pairs.push(*pair);
+        }
+        (parts.len() == values && parts.iter().all(|(_, part)| part.repeats() == 1)).then_some(parts)
     }
 
     /// The table of all CPUs that were named, in ascending order.
@@ -190,39 +223,112 @@ fn read_aggregate(
     Ok(Some(Pair { line, field, from, to: id(ids - 1)?, number }))
 }
 
+/// What may stand between two CPUs, the longer before what it contains.
+const ARROWS: [&str; 7] = ["<-->", "<->", "<=>", "-->", "->", "↔", "→"];
+
+/// No line of a list is longer, in bytes: rows of large matrices are not searched.
+const LONGEST_LINE: usize = 200;
+
+/// The CPUs and the value of `0 <-> 1 : 19 ns`; `None` where a line is no such.
+fn arrow(text: &str) -> Option<(CpuId, CpuId, &str)> {
+    if text.len() > LONGEST_LINE {
+        return None;
+    }
+    let (from, rest) = ARROWS.iter().find_map(|arrow| text.split_once(arrow))?;
+    let (to, value) = rest.split_once([':', '='])?;
+    Some((read_label(from).ok()?, read_label(to).ok()?, value.trim()))
+}
+
+/// Whether a list of pairs starts on this line.
+pub(super) fn list_starts(document: &Document, line: usize) -> bool {
+    arrow(document.line(line)).is_some()
+}
+
+/// Reads the pairs from this line on, and says which line follows them.
+///
+/// # Errors
+/// What the list gets wrong.
+pub(super) fn read_list(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
+    let mut pairs = Pairs::default();
+    let (mut unit, mut next) = (None, line);
+    while let Some(at) = document.next_filled(next) {
+        let Some((from, to, value)) = arrow(document.line(at)) else { break };
+        let end = value.find(|c: char| !(c.is_ascii_digit() || ".,+-eE".contains(c))).unwrap_or(value.len());
+        let stated = read_unit(&value[end..]).and_then(|stated| match unit {
+            Some(known) if known != stated => Err(Problem::Unit { text: excerpt(value) }),
+            _ => Ok(stated),
+        });
+        let number = read_cell(if end > 0 { &value[..end] } else { value }, DecimalMark::Point);
+        unit = Some(stated.map_err(|problem| problem.at_line(at))?);
+        let number = number.map_err(|problem| problem.at_line(at))?;
+        pairs.push(Pair { line: at, field: 2, from, to, number }).map_err(|problem| problem.at_line(at))?;
+        next = at + 1;
+    }
+    let imported = pairs
+        .into_square()?
+        .finish(FormatId::PairList, unit.flatten(), Labels::FromFile, Shape::Detect)
+        .map_err(|problem| problem.at_line(line))?;
+    Ok((imported, next))
+}
+
+/// A column with more values than this tells no matrices apart.
+const MOST_PARTS: usize = 64;
+
+/// How the names of columns with CPUs begin.
+const ENDS: [&str; 18] = [
+    "core", "cpu", "thread", "from", "to", "src", "dst", "source", "dest", "target", "local", "remote",
+    "send", "rec", "write", "read", "init", "resp",
+];
+
 /// The first line that is neither blank nor a comment, if it names two CPUs and a latency.
 pub(super) fn long_csv_header(document: &Document) -> Option<usize> {
     let line = next_row(document, 0)?;
-    let lower = document.line(line).to_ascii_lowercase().replace('"', "");
-    let mut names = lower.split([',', ';', '\t']).map(str::trim);
-    let cpu =
-        |name: &str| ["core", "cpu", "from", "to", "src", "dst"].iter().any(|word| name.starts_with(word));
-    let pair = names.next().is_some_and(cpu) && names.next().is_some_and(cpu);
-    (pair && names.any(is_latency)).then_some(line)
+    let text = document.line(line).replace('"', "");
+    let mut names = text.split([',', ';', '\t']);
+    let mut is_cpu = || {
+        let words = words_of(names.next().unwrap_or_default());
+        words.iter().any(|word| ENDS.iter().any(|end| word.starts_with(end)))
+    };
+    (is_cpu() && is_cpu() && names.any(|name| latency_rank(name).is_some())).then_some(line)
 }
 
-fn is_latency(name: &str) -> bool {
-    name.contains("latency")
+/// How well a column stands for the latency of a pair, the least best: median, mean, one that names no statistic,
+/// minimum, any other; `None` where it holds something else.
+fn latency_rank(name: &str) -> Option<u32> {
+    let words = words_of(name);
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+    let is_time = words.iter().any(|word| word.contains("latency")) || !matches!(read_unit(name), Ok(None));
+    if has(&["median", "med"]) || name.contains("p50") {
+        return Some(0);
+    }
+    let rank = if has(&["mean", "average", "avg"]) {
+        1
+    } else if has(&["min", "minimum", "best"]) {
+        3
+    } else if has(&["max", "maximum", "worst", "std", "stddev", "dev", "error", "p"]) {
+        4
+    } else {
+        2
+    };
+    (is_time || rank == 1 || rank == 3).then_some(rank)
 }
 
-/// Reads the pairs below the header on this line.
+/// Reads the pairs below the header on this line: one matrix, or one for each value of a column whose values tell lines of
+/// the same pair apart.
 ///
 /// # Errors
 /// What the file gets wrong.
-pub(super) fn read_long_csv(document: &Document, header: usize) -> Result<ImportedMatrix, ImportError> {
-    let mut lines = Vec::new();
-    let mut next = header;
-    while let Some(line) = next_row(document, next) {
-        lines.push(line);
-        next = line + 1;
-    }
+pub(super) fn read_long_csv(document: &Document, header: usize) -> Result<Vec<ImportedMatrix>, ImportError> {
+    let lines: Vec<usize> =
+        std::iter::successors(Some(header), |&line| next_row(document, line + 1)).collect();
     let dialect = Dialect::detect(document, &lines)?;
     let fields = |line: usize| -> Result<Vec<Cow<str>>, ImportError> {
         let fields = dialect.fields(document.line(line)).enumerate();
         fields.map(|(index, field)| field.map_err(|problem| problem.at(line, index))).collect()
     };
-    let names: Vec<String> = fields(header)?.iter().map(|name| name.to_ascii_lowercase()).collect();
-    let column = latency_column(&names).ok_or_else(|| Problem::NotAMatrix.at_line(header))?;
+    let names = fields(header)?;
+    let latencies = (2..names.len()).filter_map(|index| Some((latency_rank(&names[index])?, index)));
+    let (_, column) = latencies.min().ok_or_else(|| Problem::NotAMatrix.at_line(header))?;
     let unit = read_unit(&names[column]).map_err(|problem| problem.at(header, column))?;
     let mut pairs = Pairs::default();
     for &line in &lines[1..] {
@@ -237,30 +343,24 @@ pub(super) fn read_long_csv(document: &Document, header: usize) -> Result<Import
             .push(Pair { line, field: column, from, to, number })
             .map_err(|problem| problem.at_line(line))?;
     }
-    let mut imported =
-        pairs.into_square()?.finish(FormatId::LongCsv, unit, Labels::FromFile, Shape::Detect)?;
-    imported.title = Some(fields(header)?[column].to_string());
-    Ok(imported)
-}
-
-/// The median if there is one, else the first latency.
-fn latency_column(names: &[String]) -> Option<usize> {
-    let latencies = || (2..names.len()).filter(|&index| is_latency(&names[index]));
-    let median = |&index: &usize| ["_med", "median", "p50"].iter().any(|word| names[index].contains(word));
-    latencies().find(median).or_else(|| latencies().next())
-}
-
-/// The unit in a column name; `None` if there is none.
-fn read_unit(name: &str) -> Result<Option<Unit>, Problem> {
-    for word in name.split(|c: char| !c.is_alphabetic()) {
-        match word {
-            "ns" | "nanosecond" | "nanoseconds" => return Ok(Some(Unit::Ns)),
-            "cycles" | "clocks" => return Ok(Some(Unit::Cycles)),
-            "us" | "µs" | "ms" | "s" | "ps" | "microseconds" | "milliseconds" | "seconds" | "picoseconds" => {
-                return Err(Problem::Unit { text: excerpt(name) });
-            }
-            _ => {}
+    let repeats = pairs.repeats();
+    let key = |line: usize, index: usize| -> String {
+        dialect.fields(document.line(line)).nth(index).and_then(Result::ok).unwrap_or_default().into_owned()
+    };
+    let parts = (2..names.len())
+        .filter(|&index| (2..=MOST_PARTS).contains(&repeats) && latency_rank(&names[index]).is_none())
+        .find_map(|index| Some((index, pairs.parted(repeats, |pair| key(pair.line, index))?)));
+    let parts = match parts {
+        None => vec![(names[column].to_string(), pairs)],
+        Some((index, parts)) => {
+            let titled = |(value, part)| (format!("{}, {} {value}", names[column], names[index]), part);
+            parts.into_iter().map(titled).collect()
         }
-    }
-    Ok(None)
+    };
+    let read = |(title, part): (String, Pairs)| {
+        let imported =
+            part.into_square()?.finish(FormatId::LongCsv, unit, Labels::FromFile, Shape::Detect)?;
+        Ok(ImportedMatrix { title: Some(title), ..imported })
+    };
+    parts.into_iter().map(read).collect()
 }

@@ -21,6 +21,8 @@ const TEXT_TABLES: &[TextTable] = &[
     TextTable { starts: pairs::mctop_starts, read: pairs::read_mctop },
     TextTable { starts: id_table::starts, read: id_table::read },
     TextTable { starts: pairs::aggregates_starts, read: pairs::read_aggregates },
+    TextTable { starts: pairs::list_starts, read: pairs::read_list },
+    TextTable { starts: bare_csv::bars_start, read: bare_csv::read_bars },
 ];
 
 /// Reads every latency matrix in a file of any known tool; the content decides which, never a name.
@@ -39,36 +41,67 @@ const TEXT_TABLES: &[TextTable] = &[
 /// ```
 pub fn read_matrices(bytes: &[u8]) -> Result<Vec<ImportedMatrix>, ImportError> {
     let text = decode(bytes)?;
+    let document = Document::new(&text);
+    let mut matrices = read_text(&text, &document)?;
+    for matrix in matrices.iter_mut().filter(|matrix| matrix.fact("simulated").is_none()) {
+        let facts = simulated(&document).map(|machine| [("simulated", "true"), ("machine", machine)]);
+        matrix
+            .metadata
+            .extend(facts.into_iter().flatten().map(|(key, text)| (key.to_owned(), text.to_owned())));
+    }
+    Ok(matrices)
+}
+
+/// The machine that the title of an output of coretalk calls simulated.
+fn simulated<'a>(document: &Document<'a>) -> Option<&'a str> {
+    let titles = (0..TITLE_LINES).map(|line| document.line(line).trim_start_matches(['#', ' ']));
+    let machine = titles.filter_map(|title| title.strip_prefix("SIMULATED ")).next()?;
+    Some(machine.split([':', ' ']).next().unwrap_or(machine))
+}
+
+/// How far down a title is looked for, below a prompt and its command.
+const TITLE_LINES: usize = 8;
+
+/// Output of tools that compare no CPUs, by what it contains.
+const OF_NODES: [(&str, &str); 3] =
+    [("Memory Latency Checker", "Intel MLC"), ("Numa node", "Intel MLC"), ("node distances:", "numactl")];
+
+fn read_text(text: &str, document: &Document) -> Result<Vec<ImportedMatrix>, ImportError> {
     match text.trim_start().bytes().next() {
         None if text.is_empty() => return Err(Problem::Empty.into()),
         None if !text.contains('\t') => return Err(Problem::Blank.into()),
-        Some(b'{') => return json::read(&text),
+        Some(b'{') => return json::read(text),
         Some(b'<') => return Err(Problem::Markup.into()),
         _ => {}
     }
-    let document = Document::new(&text);
-    if write::is_ours(&document) {
-        return write::read_ours(&document).map(|one| vec![one]);
+    if write::is_ours(document) {
+        return write::read_ours(document).map(|one| vec![one]);
     }
-    let tables = read_text_tables(&document)?;
+    if let Some((_, tool)) = OF_NODES.iter().find(|(words, _)| text.contains(words)) {
+        return Err(Problem::OfNodes { tool }.into());
+    }
+    let tables = read_text_tables(document)?;
     if !tables.is_empty() {
         return Ok(tables);
     }
+    // What is no JSON may be a prompt such as `[user@host ~]$`.
     if text.trim_start().starts_with('[') {
-        // A prompt such as `[user@host ~]$` has been passed over where a table follows it.
-        return json::read(&text);
+        match json::read(text) {
+            Err(ImportError { problem: Problem::JsonSyntax { .. }, .. }) => {}
+            read => return read,
+        }
     }
-    if is_histogram(&document) {
+    if is_histogram(document) {
         return Err(Problem::Histogram.into());
     }
-    let headers = bare_csv::coherency_headers(&document);
+    let headers = bare_csv::coherency_headers(document);
     if !headers.is_empty() {
-        return bare_csv::read_coherency(&document, &headers);
+        return bare_csv::read_coherency(document, &headers);
     }
-    if let Some(header) = pairs::long_csv_header(&document) {
-        return pairs::read_long_csv(&document, header).map(|one| vec![one]);
+    if let Some(header) = pairs::long_csv_header(document) {
+        return pairs::read_long_csv(document, header);
     }
-    bare_csv::read_bare_csv(&document).map(|one| vec![one]).map_err(|error| match is_prose(&document) {
+    bare_csv::read_bare_csv(document).map(|one| vec![one]).map_err(|error| match is_prose(document) {
         true => Problem::NotAMatrix.into(),
         false => error,
     })

@@ -186,15 +186,16 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-/// Prints N rows of N fields without any ids: the strict lower triangle of a symmetric matrix, everything but the
-/// diagonal of a directed one, with all digits. Unknown cells are empty.
+/// Prints N rows of N fields without any ids, and therefore by CPU id: the strict lower triangle of a symmetric matrix,
+/// everything but the diagonal of a directed one, with all digits. Unknown cells are empty.
 ///
 /// ```
 /// # use coretalk_model::{CpuId, Matrix, formats::write_c2c_csv};
-/// let matrix = Matrix::symmetric(vec![CpuId(0), CpuId(4)], |_, _| Some(52.5));
-/// assert_eq!(write_c2c_csv(&matrix), ",\n52.5,\n");
+/// let matrix = Matrix::symmetric(vec![CpuId(0), CpuId(4), CpuId(1)], |row, _| Some(50.0 + row as f64));
+/// assert_eq!(write_c2c_csv(&matrix), ",,\n52,,\n51,52,\n");
 /// ```
 pub fn write_c2c_csv(matrix: &Matrix<Option<f64>>) -> String {
+    let matrix = &matrix.by_id();
     let mut csv = String::new();
     for row in 0..matrix.len() {
         for column in 0..matrix.len() {

@@ -28,6 +28,9 @@ const SAMPLES: &[Sample] = &[
     ),
     ("A-text", sample!("core-to-core-report.txt"), FormatId::CoreToCoreReport, "0 1 2 | 52 | 138 139"),
     ("A-text-1.2", sample!("core-to-core-report-1.2.txt"), FormatId::CoreToCoreReport, "0 1 2 | 10 | 30 31"),
+    ("list", sample!("pair-list.txt"), FormatId::PairList, "0 1 2 | 19.5 | 46 46.5"),
+    ("bars", sample!("bars.md"), FormatId::BarTable, "0 1 2 | 5.5 | 35.7 36.1"),
+    ("json", sample!("coretalk.json"), FormatId::CoretalkJson, "0 4 1 | 6.5 | 23.5 -"),
     ("multichase", sample!("multichase.txt"), FormatId::Multichase, "0 1 2 | 53.5 | 64.5 76.5"),
     ("B", sample!("soilros.csv"), FormatId::BareCsv, "0 1 2 | - 6.5 27.75 | 6.25 - 23.5 | 22.125 26.875 -"),
     ("C", sample!("mctop.mct"), FormatId::Mctop, "0 1 2 | 28 | 104 104"),
@@ -141,9 +144,79 @@ fn what_people_post_around_a_table_is_passed_over() {
             read_matrices(posted.as_bytes()).unwrap_or_else(|error| panic!("{error} from\n{posted}"));
         assert_eq!(shown(&matrices[0].matrix), "0 1 2 | 10 | 30 31", "from\n{posted}");
     }
+    let below = "[user@host ~]$ cat result.csv\n,,\n10,,\n30,31,\n";
+    assert_eq!(shown(&one(below.as_bytes()).matrix), "0 1 2 | 10 | 30 31");
     // Pairs that were not measured leave their places blank.
     let gaps = "1) CAS\n\n           0       1      10   \n      0\n      1\n     10  111±1    52±0 \n";
     assert_eq!(shown(&one(gaps.as_bytes()).matrix), "0 1 10 | - | 111 52");
+}
+
+#[test]
+fn tables_that_people_write_by_hand_are_read() {
+    for (text, expected) in [
+        // Bars with and without a rule, around rows or only between them, and in box drawing.
+        ("|  |0 |1 |\n|0 |0.0|35.7|\n|1 |35.7|0.0|\n", "0 1 | 35.7"),
+        ("| cpu | 4 | 6 |\n|-|-|-|\n| 4 | | 35.7 |\n| 6 | 35.7 | |\n", "4 6 | 35.7"),
+        (
+            "+---+----+----+\n|   | c0 | c1 |\n+===+====+====+\n| c0|    | 5  |\n| c1| 5  |    |\n+---+----+----+\n",
+            "0 1 | 5",
+        ),
+        ("   | 0 | 1\n---+---+---\n 0 | - | 5\n 1 | 5 | -\n", "0 1 | 5"),
+        ("│ │ 0 │ 1 │\n├─┼───┼───┤\n│0│   │ 5 │\n│1│ 5 │   │\n", "0 1 | 5"),
+        ("Results:\n\n|0.0|35.7|36.1|\n|35.7|0.0|5.5|\n|36.1|5.5|0.0|\n", "0 1 2 | 35.7 | 36.1 5.5"),
+        // Ids above and beside, with nothing in the corner.
+        ("core0 core1\ncore0 0 35.7\ncore1 35.7 0\n", "0 1 | 35.7"),
+        ("core0,core1,core2\ncore0,0,5,6\ncore1,5,0,7\ncore2,6,7,0\n", "0 1 2 | 5 | 6 7"),
+        ("4 6 8\n4 0 35.7 6.5\n6 35.7 0 7.5\n8 6.5 7.5 0\n", "4 6 8 | 35.7 | 6.5 7.5"),
+        // Lists of pairs.
+        ("0 <-> 1 : 19 ns\n0 <-> 2 : 46 ns\n1 <-> 2 : 47 ns\n", "0 1 2 | 19 | 46 47"),
+        ("CPU 0 -> CPU 1: 19ns\nCPU 1 -> CPU 0: 20ns\n", "0 1 | - 19 | 20 -"),
+        ("core0 ↔ core4 = 19.5 ± 0.4 cycles\n", "0 4 | 19.5"),
+        // Columns of other names; the median, else the mean.
+        ("LocalCore,RemoteCore,MinCycles,AverageCycles,MaxCycles\n0,1,40,52,900\n", "0 1 | 52"),
+        ("source;target;p90_ns;median_ns\n0;1;9,5;7,5\n", "0 1 | 7.5"),
+    ] {
+        assert_eq!(shown(&one(text.as_bytes()).matrix), expected, "from\n{text}");
+    }
+    assert_eq!(one(b"core0 -> core4 : 19.5 cycles\n").unit, Unit::Cycles);
+    assert_eq!(one(b"LocalCore,RemoteCore,AverageCycles\n0,1,52\n").unit, Unit::Cycles);
+}
+
+#[test]
+fn a_column_that_tells_lines_of_one_pair_apart_makes_matrices() {
+    let long = "src,dst,lines,median_ns\n0,1,1,50\n0,1,64,40\n0,2,1,60\n0,2,64,45\n1,2,1,61\n1,2,64,46\n";
+    let matrices = read_matrices(long.as_bytes()).unwrap();
+    let titles: Vec<_> = matrices.iter().filter_map(|one| one.title.as_deref()).collect();
+    assert_eq!(titles, ["median_ns, lines 1", "median_ns, lines 64"]);
+    let [one, many] = [0, 1].map(|index| shown(&matrices[index].matrix));
+    assert_eq!([one, many], ["0 1 2 | 50 | 60 61", "0 1 2 | 40 | 45 46"]);
+    // Nothing tells these lines apart.
+    let twice = read_matrices(b"src,dst,lines,median_ns\n0,1,1,50\n0,1,1,40\n").unwrap_err();
+    assert!(matches!(twice.problem, Problem::DuplicatePair { .. }), "{twice}");
+}
+
+#[test]
+fn what_is_no_latency_between_cpus_is_refused_by_name() {
+    let mlc = "Intel(R) Memory Latency Checker - v3.11\nMeasuring idle latencies (in ns)...\n\t\tNuma node\nNuma node\t     0\t     1\n       0\t  80.3\t 140.2\n       1\t 140.4\t  80.1\n";
+    let rates = "spsc, u64, capacity 1: million messages per second, the row produces\n\n| CPU | 0 | 1 |\n|---:|---:|---:|\n| 0 | 5 | 6 |\n| 1 | 7 | 8 |\n";
+    for (text, sentence) in
+        [(mlc, "Intel MLC, which compares NUMA nodes, not CPUs"), (rates, "messages per second")]
+    {
+        let error = read_matrices(text.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(sentence), "{error}");
+    }
+}
+
+#[test]
+fn a_simulated_machine_stays_one() {
+    for text in [
+        "# SIMULATED laptop-smt: these numbers say nothing about this computer\n,\n5.5,\n",
+        "SIMULATED laptop-smt · 1 core\n\n|ns|0|1|\n|-|-|-|\n|0||5|\n|1|5||\n",
+    ] {
+        assert_eq!(one(text.as_bytes()).simulated(), Some("laptop-smt"), "from {text}");
+    }
+    assert_eq!(one(sample!("coretalk.json")).simulated(), Some("laptop-smt"));
+    assert_eq!(one(sample!("soilros.csv")).simulated(), None);
 }
 
 #[test]
@@ -325,6 +398,8 @@ fn a_small_file_cannot_ask_for_a_large_table() {
         format!(" CPU{header}\n"),
         format!("Showing latency=x\n{header}\n"),
         format!("core1,core2,latency_ns\n{pairs}"),
+        format!("src,dst,key,ns\n{}", (0..50_000).map(|key| format!("0,1,{key},5\n")).collect::<String>()),
+        format!("1) x\n\n{header}\n{}", (0..8000).map(|cpu| format!("{cpu}\n")).collect::<String>()),
         format!("{}\n", ",".repeat(20_000)),
         ",\n".repeat(20_000),
         "\n".repeat(1_000_000),
