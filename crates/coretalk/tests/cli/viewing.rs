@@ -166,7 +166,13 @@ fn several_files_show_their_difference_at_each_percentile() {
     tool.write("a.hgrm", table([1.0, 2.0, 4.0]));
     tool.write("b.hgrm", table([1.5, 2.0, 3.0]));
     let viewed = tool.done(&["view", "a.hgrm", "b.hgrm"]).out;
-    for row in ["50 % 1.00 1.50 +50.0 %", "90 % 2.00 2.00 +0.0 %", "max 4.00 3.00 -25.0 %", "Values in ms", "%: difference from a."] {
+    for row in [
+        "50 % 1.00 1.50 +50.0 %",
+        "90 % 2.00 2.00 +0.0 %",
+        "max 4.00 3.00 -25.0 %",
+        "Values in ms",
+        "%: difference from a.",
+    ] {
         assert!(flat(&viewed).contains(row), "{row}: {viewed}");
     }
     assert_eq!(tool.done(&["compare", "a.hgrm", "b.hgrm"]).out, viewed);

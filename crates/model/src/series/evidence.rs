@@ -2,9 +2,9 @@
 
 use super::PassOutcome;
 use super::headline::value_of_pass;
+use crate::flags::TAINTED_SHARE;
 use crate::recording::{clock_moved, was_stolen};
 use crate::stats::Estimate;
-use crate::flags::TAINTED_SHARE;
 use crate::{Flag, Flags, flags};
 
 /// The flags of a trial: those that its passes report of themselves, and what went on around the `alike` ones that its
