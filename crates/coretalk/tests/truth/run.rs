@@ -212,6 +212,8 @@ pub fn relation_words(relation: Relation, topology: &Topology) -> String {
         Relation::Package => {
             across(&[Level::Node, Level::Die, Level::L3, Level::Cluster, Level::L2], "same package")
         }
+        Relation::Book => across(&[Level::Package], "same book"),
+        Relation::Drawer => across(&[Level::Book], "same drawer"),
         Relation::Machine if number(Level::Package) > 1 => "across packages".to_owned(),
         Relation::Machine => {
             across(&[Level::Node, Level::Die, Level::L3, Level::Cluster, Level::L2], "this machine")
