@@ -87,7 +87,6 @@ impl DisplayedValue<'_> {
         let mark = match reason(self.trial, common) {
             _ if of_slices(self.trial) => " s".to_owned(),
             Some(flag) => format!(" ! {}", flag.name()),
-            None if width.is_some_and(|width| width >= 1.0) => " ! wide".to_owned(),
             None => String::new(),
         };
         format!("{}{interval}{mark}", self.words())

@@ -164,3 +164,12 @@ fn one_cpu_has_no_map_and_the_rest_is_measured() {
     let plan = tool.done(&words(&["plan", "suite"], &["--cpus", "2"])).out;
     assert!(plan.contains("jitter") && plan.contains("machine time"), "{plan}");
 }
+
+#[test]
+fn an_interval_says_itself_how_wide_it_is() {
+    let words = ["suite", "--machine", "sim:noisy-vm", "--cpus", "0,1", "--seed", "1", "--budget", "3s"];
+    let screen = Tool::new().done(&[&words[..], &["-q", "--no-save"]].concat()).out;
+    let widths = screen.split('±').skip(1).filter_map(|part| part.split(' ').next()?.parse::<f64>().ok());
+    let wide = widths.filter(|width| *width >= 100.0).count();
+    assert!(wide > 0 && !screen.contains("! wide"), "{wide} wide intervals: {screen}");
+}
