@@ -17,7 +17,7 @@ use coretalk_model::queue::{
     Balance, QueueCell, QueueMatrix, ShapeRates, SwitchRate, both, matrices, names, rates, switch_rate,
     verification,
 };
-use coretalk_model::series::{Verdict, concurrency_margin};
+use coretalk_model::series::{Unranked, Verdict, concurrency_margin};
 use coretalk_model::{Flag, Relation};
 use std::collections::BTreeMap;
 
@@ -365,10 +365,11 @@ fn winners(report: &RunReport, series: &SeriesReport) -> Vec<String> {
     // By payload and relation: who wins, and at which capacities.
     let mut found: Vec<([String; 2], Winners)> = Vec::new();
     for ranking in best::under_every_condition(report, series, names::PROBE) {
-        let Some(first) = ranking.subjects.first().filter(|_| ranking.quantity.id == names::RATE) else {
+        let has_rate = ranking.unranked.iter().any(|(_, why)| *why == Unranked::TooFewPasses);
+        if ranking.quantity.id != names::RATE || ranking.subjects.is_empty() && !has_rate {
             continue;
-        };
-        let (spec, name) = (&first.trial.spec, |index: usize| plain(&ranking.subjects[index].name));
+        }
+        let (spec, name) = (&ranking.trial.spec, |index: usize| plain(&ranking.subjects[index].name));
         let (&[from, to], Some(payload), Some(capacity)) =
             (&spec.placement[..], spec.parameters.text("payload"), spec.parameters.number("capacity"))
         else {
@@ -380,7 +381,7 @@ fn winners(report: &RunReport, series: &SeriesReport) -> Vec<String> {
             Verdict::CannotTell(_) => "cannot tell".to_owned(),
             Verdict::Ordered { like_best, .. } => name(0) + &best::alike(&ranking, like_best),
         };
-        let mark = if first.may_be_wrong { "!" } else { "" };
+        let mark = if ranking.subjects.first().is_some_and(|first| first.may_be_wrong) { "!" } else { "" };
         let place = [plain(payload), relation_words(report.topology.relation(from, to), &report.topology)];
         value_of(value_of(&mut found, place), winner).insert(capacity as i64, mark);
     }

@@ -225,6 +225,16 @@ fn messages_are_counted_with_letters_and_end_with_the_budget() {
 }
 
 #[test]
+fn where_no_queue_has_an_interval_nothing_is_called_the_fastest_and_that_is_said() {
+    let words = ["queue", "--machine", "sim:chiplet-16", "--cpus", "0,1", "--seed", "1", "--no-save", "-q"];
+    let more = ["--queue", "spsc,mutex", "--budget", "0.1s"];
+    let screen = Tool::new().done(&[&words[..], &more].concat()).out;
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("(too few passes)"), "{screen}");
+    assert!(words.contains("Fastest for u64, same L3: cannot tell at 1, 10, 100,"), "{screen}");
+}
+
+#[test]
 fn a_plan_of_tails_counts_their_time() {
     let tool = Tool::new();
     let machine = ["--machine", "sim:laptop-smt", "--seed", "1", "--budget", "60s"];

@@ -15,6 +15,8 @@ pub struct Ranking<'a> {
     pub quantity: &'static Quantity,
     /// Under which parameters and between which CPUs.
     pub condition: Condition<'a>,
+    /// The first of the trials under this condition.
+    pub trial: &'a TrialResult,
     /// Subjects with an interval, best first.
     pub subjects: Vec<Subject<'a>>,
     /// Subjects that were measured under this condition and have no place in the order, as planned.
@@ -230,8 +232,15 @@ fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>
     let sign = if chosen.quantity.better == Some(Better::Higher) { -1.0 } else { 1.0 };
     subjects.sort_by(|one, other| (sign * one.value.point).total_cmp(&(sign * other.value.point)));
     let verdict = verdict(&subjects, &unsure, sign);
-    let condition = plan.condition(chosen.trials[0]);
-    Ranking { quantity: chosen.quantity, condition, subjects, unranked, verdict }
+    let trial = chosen.trials[0];
+    Ranking {
+        quantity: chosen.quantity,
+        condition: plan.condition(trial),
+        trial,
+        subjects,
+        unranked,
+        verdict,
+    }
 }
 
 /// The placements between which all subjects with a value have one. A subject that shares none with the others loses its
