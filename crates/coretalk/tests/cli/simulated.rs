@@ -224,6 +224,15 @@ fn an_interrupted_run_is_saved_and_goes_on_to_the_end() {
     assert_eq!((&whole["run"]["complete"], &whole["run"]["segments"]), (&Value::from(true), &Value::from(2)));
 }
 
+#[test]
+fn the_title_of_a_pair_says_how_long_its_passes_took() {
+    let words = ["latency", "--machine", "sim:noisy-vm", "--cpus", "0,1", "--seed", "1", "--no-save", "-q"];
+    let screen = Tool::new().done(&[&words[..], &["--tails"]].concat()).out;
+    let after =
+        |words: &str| screen.split(words).nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
+    assert_eq!(after("watched for "), after("stable for "), "{screen}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_closed_pipe_ends_quietly() {
