@@ -158,13 +158,13 @@ fn words(sorted: &[Quietness]) -> Option<String> {
     let (first, last) = (sorted.first()?, sorted.last()?);
     Some(match noise(sorted, MOST_NAMED) {
         Noise::Lossy([quiet, noisy]) => format!(
-            "Quiet: {} ({} or less of their time lost). Noisy: {}; CPU {} lost {} of its time, longest gap {}.",
+            "use {} ({} or less of the time lost), and avoid {} ({} lost, longest gap {})",
             named(&quiet),
             percent(quiet.iter().map(|cpu| cpu.lost).fold(0.0, f64::max)),
-            ids(&noisy),
-            noisy[0].cpu,
-            percent(noisy[0].lost),
-            longest_of(&noisy[..1])
+            named(&noisy),
+            // The noisiest comes first.
+            from_to(noisy[noisy.len() - 1].lost, noisy[0].lost),
+            longest_of(&noisy)
         ),
         Noise::Stalled([quiet, noisy]) => format!(
             "{0} had a gap of {1}, {2} none longer than {3}: use {2}, and avoid {0}, where a single delay matters.",
@@ -197,6 +197,11 @@ mod tests {
         assert_eq!(
             said([0.0004, 0.001]),
             "cannot tell which CPUs are quieter: each lost 0.04 % to 0.10 % of its time"
+        );
+        let sure = |id, lost| Quietness { lost_reach: Some(lost / 10.0), ..cpu(id, lost, 3e3) };
+        assert_eq!(
+            words(&[sure(0, 0.0004), sure(2, 0.0005), sure(1, 0.01), sure(3, 0.03)]).unwrap(),
+            "use CPUs 0 2 (0.05 % or less of the time lost), and avoid CPUs 1 3 (1.0 % to 3.0 % lost, longest gap 3 µs)"
         );
         let one_gap = [cpu(0, 0.0004, 3e3), cpu(2, 0.0004, 2.8e3), cpu(1, 0.0005, 483e3)];
         assert_eq!(

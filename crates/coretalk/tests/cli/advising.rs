@@ -299,7 +299,7 @@ fn cpus_that_a_run_found_noisy_are_left_alone() {
     let machine = ["--machine", "sim:noisy.toml"];
     let jitter = ["jitter", "--for", "2s", "--seed", "1", "--name", "quiet", "-q"];
     let said = tool.done(&[&jitter[..], &machine[..]].concat()).out;
-    assert!(said.contains("Noisy: 3 12;"), "{said}");
+    assert!(said.contains("avoid CPUs 3 12 ("), "{said}");
     let words = [&["-n", "2", "--jitter", "quiet"], &machine[..]].concat();
     let found = advice(&tool, &words);
     let left: coretalk_model::CpuSet = found["candidates"].as_str().unwrap().parse().unwrap();

@@ -25,9 +25,13 @@ pub const PATTERNS: &[Pattern] = &[
     held("quiet CPU{s?} {quiet}", quiet),
     held("noisy {cpu#} ({a%} of its time lost, longest gap {gap@} in {time@})", noisy),
     held(
-        "Quiet: CPU{s?} {quiet} ({most%} or less of their time lost). Noisy: {noisy}; CPU {cpu#} lost {a%} of its time, longest \
-         gap {gap@}.",
+        "use CPU{s?} {quiet} ({most%} or less of the time lost), and avoid CPU{t?} {noisy} ({a%} to {b%} lost, longest gap \
+         {gap@})",
         both,
+    ),
+    held(
+        "use CPU{s?} {quiet} ({most%} or less of the time lost), and avoid CPU{t?} {noisy} ({a%} lost, longest gap {gap@})",
+        both_of_one,
     ),
     held("use CPU{s?} {quiet} (longest gap {gap@})", use_those),
     held("avoid CPU{s?} {noisy} (longest gap {gap@} in {time@})", avoided),
@@ -139,12 +143,31 @@ fn quiet(reader: &mut Reader<'_>, said: &Said<'_>) {
 }
 
 fn both(reader: &mut Reader<'_>, said: &Said<'_>) {
+    use_and_avoid(reader, said, ["a", "b"]);
+}
+
+fn both_of_one(reader: &mut Reader<'_>, said: &Said<'_>) {
+    use_and_avoid(reader, said, ["a", "a"]);
+}
+
+fn use_and_avoid(reader: &mut Reader<'_>, said: &Said<'_>, [least, most]: [&str; 2]) {
     quiet(reader, said);
-    one(reader, said);
     stands_out(reader);
-    let most =
-        cpus(said.text("quiet")).iter().filter_map(|cpu| of_cpu(reader, *cpu)).map(lost).reduce(f64::max);
-    reader.is("jitter", said.share("most"), most, "what the quiet lose at most");
+    let of = |reader: &Reader<'_>, name: &str| -> Vec<f64> {
+        cpus(said.text(name)).iter().filter_map(|cpu| of_cpu(reader, *cpu)).map(lost).collect()
+    };
+    let (quiet, noisy) = (of(reader, "quiet"), of(reader, "noisy"));
+    let max = |of: &[f64]| of.iter().copied().reduce(f64::max);
+    reader.is("jitter", said.share("most"), max(&quiet), "what the quiet lose at most");
+    reader.is(
+        "jitter",
+        said.share(least),
+        noisy.iter().copied().reduce(f64::min),
+        "what the noisy lose at least",
+    );
+    reader.is("jitter", said.share(most), max(&noisy), "what the noisy lose at most");
+    let gap = gap_of(reader, said.text("noisy"));
+    reader.is("jitter", said.time("gap"), gap, "the longest gap of those to avoid");
 }
 
 fn watched(reader: &mut Reader<'_>, said: &Said<'_>) {
