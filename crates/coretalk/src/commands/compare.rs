@@ -108,7 +108,7 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
 fn side(source: &Source, word: &str) -> SideView {
     let given = match source {
         Source::Run(report, _) => report.header.tags.iter().find(|tag| *tag == word).cloned(),
-        Source::File(_, name) => name.is_given.then(|| name.text.clone()),
+        Source::File(_, name) => Some(name.text.clone()),
     };
     SideView {
         given,
@@ -131,6 +131,9 @@ fn described(side: &SideView, identity: Identity) -> ComparedSideDoc {
 
 fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
     let [a, b] = view.sides.each_ref().map(|side| described(side, identity));
+    let public =
+        view.sides.clone().map(|side| SideView { given: side.given.filter(|_| side.is_public), ..side });
+    let named = if identity == Identity::Included { view.called() } else { called(&public) };
     let [levels, _] = view.alignment.levels();
     let levels = match (levels.topology(), levels.observed()) {
         (Some(_), _) => "reported",
@@ -143,7 +146,7 @@ fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
         min_effect_percent: 100.0 * view.least,
         levels,
         pairing: view.alignment.pairing().name(),
-        pairing_reason: pairing_words(view.alignment, &view.called()),
+        pairing_reason: pairing_words(view.alignment, &named),
         mismatches: view.mismatches.iter().map(MismatchDoc::of).collect(),
     }
 }

@@ -27,7 +27,7 @@ pub struct SideView {
     pub cpus: usize,
     /// Whether everybody may see its name: that of a run is a part of its id, that of a file was given.
     pub is_public: bool,
-    /// What the user calls it: the name before `=`, or the tag of a run.
+    /// What the user calls it: the name before `=`, that of the file, or the tag of a run.
     pub given: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! [`Differing`]: two runs of a report held against each other, level by level in words and pair by pair as maps.
 
-use super::compare::{CompareView, SideView, verdict_words};
+use super::compare::{CompareView, SideView, called, verdict_words};
 use super::input::{Map, ReportInput};
 use super::text::{cut, plain};
 use crate::document::Columns;
@@ -55,6 +55,21 @@ impl<'a> Differing<'a> {
         Some(Differing { a, b, mismatches, alignment, comparison })
     }
 
+    /// Both runs or files. A run is called by its first tag.
+    fn sides(&self) -> [SideView; 2] {
+        [self.a, self.b].map(|input| SideView {
+            name: input.name.to_owned(),
+            machine: [input.marks().join(" "), input.machine()].join(" ").trim().to_owned(),
+            started: input.run().map(|report| super::text::started(&report.header.started)),
+            cpus: input.topology().cpus().len(),
+            is_public: true,
+            given: match input.run() {
+                Some(report) => report.header.tags.first().cloned(),
+                None => Some(input.name.to_owned()),
+            },
+        })
+    }
+
     /// Why nothing is compared; `None` where it is.
     pub fn refusal(&self) -> Option<String> {
         if self.comparison.is_some() {
@@ -67,24 +82,16 @@ impl<'a> Differing<'a> {
             .map(|mismatch| format!("{} ({} and {})", mismatch.what, said(&mismatch.a), said(&mismatch.b)))
             .collect();
         Some(format!(
-            "A and B are different experiments: they differ in {}. No difference is shown.",
+            "{} are different experiments: they differ in {}. No difference is shown.",
+            called(&self.sides()).join(" and "),
             parts.join(", ")
         ))
     }
 
     /// What can be said in words; `None` where nothing is compared.
     pub fn words(&self) -> Option<CompareView<'_>> {
-        let side = |input: &ReportInput<'_>| SideView {
-            name: input.name.to_owned(),
-            machine: [input.marks().join(" "), input.machine()].join(" ").trim().to_owned(),
-            started: input.run().map(|report| super::text::started(&report.header.started)),
-            cpus: input.topology().cpus().len(),
-            is_public: true,
-            // A page calls them A and B throughout.
-            given: None,
-        };
         Some(CompareView {
-            sides: [side(self.a), side(self.b)],
+            sides: self.sides(),
             mismatches: &self.mismatches,
             comparison: self.comparison.as_ref()?,
             alignment: &self.alignment,
@@ -102,17 +109,18 @@ impl<'a> Differing<'a> {
         else {
             return Vec::new();
         };
+        let called = called(&self.sides());
         let known = self.a.side().datasets.into_iter().zip(&self.a.maps);
         known
             .filter_map(|(side, drawn)| {
                 let dataset = comparison.datasets.iter().find(|dataset| dataset.name == side.name)?;
-                Some(difference_map(drawn, dataset))
+                Some(difference_map(drawn, dataset, &called))
             })
             .collect()
     }
 }
 
-fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison) -> DifferenceMap<'a> {
+fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison, [a, b]: &[String; 2]) -> DifferenceMap<'a> {
     let by_pair: BTreeMap<[CpuId; 2], &CellDifference> = dataset
         .cells
         .iter()
@@ -176,7 +184,7 @@ fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison) -> DifferenceMap
             })
             .collect(),
         question: format!(
-            "{}: B ÷ A − 1 in percent, {basis}; positive is {}",
+            "{}: {b} ÷ {a} − 1 in percent, {basis}; positive is {}",
             plain(&dataset.name),
             dataset.called_above()
         ),

@@ -15,7 +15,7 @@ use coretalk_model::compare::of_places;
 use coretalk_model::compare::of_series;
 use coretalk_model::formats::ImportedMatrix;
 use coretalk_model::series::Gathering;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// Numbers that somebody named.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub enum Source {
 /// What a file is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileName {
-    /// The name that was given, or that of the file without folders.
+    /// The name that was given; or that of the file, after the folders that distinguish it from others of that name.
     pub text: String,
     /// Whether it was given: then everybody may see it.
     pub is_given: bool,
@@ -59,6 +59,32 @@ pub enum Found {
     Run(RunFile),
     /// The matrices of another file, and what it is called.
     File(Vec<ImportedMatrix>, FileName),
+}
+
+impl Found {
+    fn is_file_without_name(&self) -> bool {
+        matches!(self, Found::File(_, name) if !name.is_given)
+    }
+}
+
+/// What files at these paths are called: each by its own name, after as few of its folders as distinguish it.
+fn distinct_names(paths: &[&str]) -> Vec<String> {
+    let parts = |path: &&str| -> Vec<String> {
+        let components = Path::new(*path).components().filter(|part| *part != Component::CurDir);
+        components.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
+    };
+    fn end<T>(parts: &[T], most: usize) -> &[T] {
+        &parts[parts.len().saturating_sub(most)..]
+    }
+    let paths: Vec<Vec<String>> = paths.iter().map(parts).collect();
+    let name = |path: &Vec<String>| {
+        let is_own =
+            |&most: &usize| paths.iter().filter(|other| end(other, most) == end(path, most)).count() == 1;
+        // The same path twice is one file.
+        let most = (1..=path.len() + 1).find(is_own).unwrap_or(1);
+        end(path, most).iter().collect::<PathBuf>().display().to_string()
+    };
+    paths.iter().map(name).collect()
 }
 
 impl Source {
@@ -118,6 +144,14 @@ impl Source {
                 Found::File(matrices, _) => {
                     all.push(Found::File(matrices, FileName { text: name.to_owned(), is_given: true }));
                 }
+            }
+        }
+        let files = || all.iter().zip(words).filter(|(found, _)| found.is_file_without_name());
+        let names = distinct_names(&files().map(|(_, word)| word.as_str()).collect::<Vec<_>>());
+        let unnamed = all.iter_mut().filter(|found| found.is_file_without_name());
+        for (found, name) in unnamed.zip(names) {
+            if let Found::File(_, known) = found {
+                known.text = name;
             }
         }
         Ok(all)
@@ -189,7 +223,7 @@ impl Source {
         }
     }
 
-    /// What output calls it: the short name of a run, the name of a file without its folders.
+    /// What output calls it: the short name of a run, the name of a file, with its folders only where others have that name.
     pub fn name(&self) -> String {
         match self {
             Source::Run(_, name) => name.clone(),
@@ -226,6 +260,25 @@ impl Source {
         match self {
             Source::Run(report, _) => Some(report.header.started.clone()),
             Source::File(..) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_one_name_are_called_by_the_shortest_distinct_ends_of_their_paths() {
+        for (paths, names) in [
+            (&["x/a/m.csv", "n.csv"][..], &["m.csv", "n.csv"][..]),
+            (&["x/a/m.csv", "x/b/m.csv"], &["a/m.csv", "b/m.csv"]),
+            (&["x/a/m.csv", "./y/a/m.csv", "m.csv"], &["x/a/m.csv", "y/a/m.csv", "m.csv"]),
+            (&["/x/m.csv", "m.csv"], &["x/m.csv", "m.csv"]),
+            (&["/m.csv", "m.csv"], &["/m.csv", "m.csv"]),
+            (&["x/m.csv", "./x/m.csv"], &["m.csv", "m.csv"]),
+        ] {
+            assert_eq!(distinct_names(paths), names);
         }
     }
 }

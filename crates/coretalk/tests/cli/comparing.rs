@@ -110,7 +110,11 @@ fn a_run_and_what_was_exported_of_it_are_the_same() {
     tool.done(&["export", "one", "--format", "c2c-csv", "-o", "bare.csv"]);
     // A bare matrix does not say what it is: that is said, and the numbers are compared.
     let said = tool.call(&["compare", "one", "bare.csv", "--force"]);
-    assert!(said.code == 0 && said.out.contains("! simulated: yes in one, unknown in B"), "{}", said.out);
+    assert!(
+        said.code == 0 && said.out.contains("! simulated: yes in one, unknown in bare.csv"),
+        "{}",
+        said.out
+    );
 }
 
 #[test]
@@ -249,7 +253,7 @@ fn files_are_grouped_by_what_both_show() {
     file(&tool, "after.csv", halves(1.2));
     let text = tool.done(&["compare", "before.csv", "after.csv"]).out;
     assert!(text.contains("group-1: 0-7 8-15, as the latencies of both show"), "{text}");
-    assert!(text.contains("B is slower: across"), "{text}");
+    assert!(text.contains("after.csv is slower: across"), "{text}");
     let json = tool.done(&["compare", "before.csv", "after.csv", "--format", "json"]).out;
     let document: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(document["compared"]["levels"], "inferred");
@@ -289,16 +293,17 @@ fn machines_of_other_groups_are_not_compared_by_number_anywhere() {
     two_machines(&tool);
     let said = tool.call(&["compare", "threes.csv", "threads.csv"]);
     assert_eq!(said.code, 0, "{}", said.err);
-    assert!(
-        said.out.contains("A shows 4 groups of 3, B 12 groups of 2 in 2 groups of 12: it is unknown"),
-        "{}",
-        said.out
-    );
+    let text = joined(&said.out);
+    let groups =
+        "threes.csv shows 4 groups of 3, threads.csv 12 groups of 2 in 2 groups of 12: it is unknown";
+    assert!(text.contains(groups), "{text}");
     assert!(!said.out.contains("cells:") && !said.out.contains("FASTER"), "{}", said.out);
-    assert!(said.out.contains("Cannot tell: nothing in A is known to correspond to anything in B."));
+    let conclusion = "Cannot tell: nothing in threes.csv is known to correspond to anything in threads.csv.";
+    assert!(text.contains(conclusion), "{text}");
     let failing = tool.call(&["compare", "threes.csv", "threads.csv", "--fail-on", "any"]);
     assert_eq!(failing.code, 7, "{}", failing.err);
-    assert!(failing.err.contains("A and B have nothing in common that can be compared"), "{}", failing.err);
+    let nothing = "threes.csv and threads.csv have nothing in common that can be compared";
+    assert!(failing.err.contains(nothing), "{}", failing.err);
     let json = tool.done(&["compare", "threes.csv", "threads.csv", "--format", "json"]).out;
     let document: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(document["compared"]["pairing"], "nothing");
@@ -311,7 +316,12 @@ fn machines_of_other_groups_are_not_compared_by_number_anywhere() {
     assert!(page.contains("\"differences\":[]") && page.contains("it is unknown which of them correspond"));
     tool.done(&["report", "threes.csv", "threads.csv", "-q", "-o", "r.svg"]);
     let picture = tool.read("r.svg");
-    assert!(!picture.contains("B ÷ A") && picture.contains("Cannot tell: nothing in A"), "no third map");
+    assert!(!picture.contains(" ÷ ") && picture.contains("Cannot tell: nothing in matrix 1"), "no third map");
+    // Names of files stand in documents only where they were given, or asked for.
+    let given = ["compare", "Zen2=threes.csv", "Zen3=threads.csv", "--format", "json"];
+    let shown = ["compare", "threes.csv", "threads.csv", "--with-identity", "--format", "json"];
+    assert!(tool.done(&given).out.contains("Zen2 shows 4 groups") && json.contains("A shows 4 groups"));
+    assert!(tool.done(&shown).out.contains("threes.csv shows 4 groups") && !json.contains("threes.csv"));
 }
 
 #[test]
@@ -326,8 +336,13 @@ fn threads_of_a_core_are_not_held_against_cores_of_a_cluster() {
     matrix(&tool, "clusters.csv", 16, twos(60.0, 260.0));
     let said = tool.call(&["compare", "threads.csv", "clusters.csv", "--fail-on", "any"]);
     assert_eq!(said.code, 7, "{}{}", said.out, said.err);
-    for part in ["look alike but may be different things", "Cannot tell: nothing in A", "group-1 of A"] {
-        assert!(said.out.contains(part), "{part}: {}", said.out);
+    let text = joined(&said.out);
+    for part in [
+        "look alike but may be different things",
+        "Cannot tell: nothing in threads.csv",
+        "group-1 of threads.csv",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!said.out.contains("SLOWER") && !said.out.contains('+'), "no percentage: {}", said.out);
     assert_eq!(tool.call(&["compare", "threads.csv", "clusters.csv"]).code, 0);
@@ -367,6 +382,8 @@ fn sides_are_called_as_the_user_named_them_and_the_slower_one_is_named() {
             "{forced}"
         );
     }
+    let bare = joined(&tool.done(&["compare", "slow.csv", "fast.csv"]).out);
+    assert!(bare.contains("Is fast.csv faster or slower than slow.csv?"), "{bare}");
     let idle = tool.call(&["compare", "slow.csv", "slow.csv", "--force"]);
     assert!(idle.err.contains("--force changes nothing here"), "{}", idle.err);
     let many = tool.done(&["compare", "Zen2=slow.csv", "Zen3=fast.csv", "again=slow.csv"]).out;
@@ -402,7 +419,7 @@ fn a_machine_under_other_numbers_is_compared_by_level() {
     let said = tool.call(&["compare", "threads.csv", "turned.csv", "--fail-on", "slower"]);
     assert_eq!(said.code, 1, "{}{}", said.out, said.err);
     assert!(
-        said.out.contains("numbered differently") && said.out.contains("B is slower: across"),
+        said.out.contains("numbered differently") && said.out.contains("turned.csv is slower: across"),
         "{}",
         said.out
     );

@@ -53,15 +53,17 @@ fn difference(inputs: &[ReportInput<'_>], drawing: Drawing, side: f64) -> Option
     let drawn = map.map(|map| difference_map(&inputs[0], map, drawing, side));
     let width = drawn.as_ref().map_or(side, |drawn| drawn.width);
     let mut head = Picture::new("", width, 0.0);
-    let title = "Difference: B (second) compared with A (first)";
-    let mut baseline = paragraph(&mut head, [0.0, 0.0], TITLE, &wrapped(title, width, TITLE));
+    let called = words.called();
+    let [first, second] = &called;
+    let title = format!("Difference: {second} (second) compared with {first} (first)");
+    let mut baseline = paragraph(&mut head, [0.0, 0.0], TITLE, &wrapped(&title, width, TITLE));
     let question = map.map(|map| map.question.clone());
-    let said = question.clone().or_else(|| pairing_words(words.alignment, &words.called()));
+    let said = question.clone().or_else(|| pairing_words(words.alignment, &called));
     for words in said.into_iter().chain([conclusion(&words)]) {
         baseline = paragraph(&mut head, [0.0, baseline + 4.0], SUBTITLE, &wrapped(&words, width, SUBTITLE));
     }
     head.height = baseline + 4.0;
-    let title = question.unwrap_or_else(|| title.to_owned());
+    let title = question.unwrap_or(title);
     Some(Picture::stacked(title, std::iter::once(head).chain(drawn).collect(), 12.0))
 }
 
