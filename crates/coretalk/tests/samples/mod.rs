@@ -9,6 +9,7 @@ use coretalk_model::stats::Estimate;
 use coretalk_model::topology::{Beside, CoreClass, Domain, MemoryNode, Same};
 use coretalk_model::*;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// An estimate with a relative half width.
 pub fn estimate(point: f64, relative: f64) -> Estimate {
@@ -312,7 +313,7 @@ pub fn mesh() -> RunReport {
 }
 
 /// `huge-1024`: 4 sockets × 8 dies × 4 clusters × 8 cores.
-pub fn huge() -> RunReport {
+pub static HUGE: LazyLock<RunReport> = LazyLock::new(|| {
     let mut domains: Vec<Domain> = (0..128).map(|l3| domain(Level::L3, 8 * l3..8 * l3 + 8, l3)).collect();
     domains.extend((0..32).map(|die| domain(Level::Die, 32 * die..32 * die + 32, die)));
     domains.extend((0..4).map(|package| domain(Level::Package, 256 * package..256 * package + 256, package)));
@@ -326,7 +327,7 @@ pub fn huge() -> RunReport {
     let mut report = report(topology, vec![map], Some("huge-1024"));
     report.latency.as_mut().unwrap().result.budget_ended = true;
     report
-}
+});
 
 /// A guest with two CPUs that changed its state twice within 24 s.
 pub fn floating_guest() -> RunReport {
