@@ -132,7 +132,7 @@ fn what_a_command_that_failed_wrote_is_shown_with_its_run_and_in_no_report() {
 fn a_budget_that_no_run_fits_into_is_said_and_is_no_failure() {
     let (tool, places) = (Tool::new(), places());
     for command in [&["--", "/bin/sleep", "30"][..], &["--timeout", "20s", "--", "/bin/sleep", "30"]] {
-        let words = [&["place", &places[0], &places[1], "--budget", "1s"], command].concat();
+        let words = [&["place", &places[0], &places[1], "--budget", "500ms"], command].concat();
         let said = tool.done(&words);
         assert!(said.out.contains("ended before everything had been run on every placement"), "{}", said.out);
         assert!(said.err.contains("set --budget to") && said.err.contains("or more"), "{}", said.err);
@@ -203,7 +203,7 @@ fn what_a_command_leaves_behind_is_ended() {
     let (tool, places) = (Tool::new(), places());
     // A daemon: a session of its own, so that the end of its group does not reach it.
     let script = "setsid sleep 4321 >/dev/null 2>&1 & exit 0";
-    let said = tool.done(&place(&places, &["--budget", "10s", "--", "/bin/sh", "-c", script]));
+    let said = tool.done(&place(&places, &["--budget", "2s", "--", "/bin/sh", "-c", script]));
     assert!(said.out.contains("left processes behind, which were killed"), "{}", said.out);
     // Where nobody is left that could say how it ended, too.
     let script = "setsid env -u CORETALK_GUARDED sleep 4321 >/dev/null 2>&1 & kill -9 $PPID";
@@ -226,7 +226,7 @@ fn a_command_that_changes_its_affinity_is_noticed() {
         return;
     }
     let (tool, places) = (Tool::new(), places());
-    let said = tool.done(&place(&places, &["--budget", "5s", "--", "taskset", "-c", &list, "sleep", "0.01"]));
+    let said = tool.done(&place(&places, &["--budget", "2s", "--", "taskset", "-c", &list, "sleep", "0.01"]));
     let out = flat(&said.out);
     assert!(out.contains("one of its processes or threads was allowed on other CPUs"), "{}", said.out);
 }
@@ -310,7 +310,7 @@ fn workloads_check_their_answers_and_print_their_numbers() {
 #[test]
 fn a_workload_is_compared_on_this_machine() {
     let (tool, places) = (Tool::new(), places());
-    let words = ["--workload", "n-queens:8,ring", "--threads", "2", "--budget", "3s", "--format", "json"];
+    let words = ["--workload", "n-queens:8,ring", "--threads", "2", "--budget", "2s", "--format", "json"];
     let document = tool.json(&place(&places, &words));
     let names: Vec<&str> = document["comparisons"]
         .as_array()
@@ -329,7 +329,7 @@ fn a_workload_is_compared_on_this_machine() {
 fn a_program_on_one_cpu_has_no_migrations() {
     let (tool, places) = (Tool::new(), places());
     let work = ["/bin/sh", "-c", "for i in 1 2 3 4; do /bin/true; done"];
-    let script = [&["--budget", "3s", "--format", "json", "--"][..], &work].concat();
+    let script = [&["--budget", "2s", "--format", "json", "--"][..], &work].concat();
     let document = tool.json(&place(&places, &script));
     let all = document["comparisons"].as_array().unwrap();
     let counted = all.iter().find(|it| it["metric"] == "migrations").unwrap();
@@ -347,7 +347,7 @@ fn a_program_on_one_cpu_has_no_migrations() {
 fn the_memory_of_a_program_is_its_own_and_not_that_of_who_starts_it() {
     let (tool, places) = (Tool::new(), places());
     let peak_mb = |script: &str| -> Option<f64> {
-        let words = ["--budget", "3s", "--format", "json", "--no-save", "--", "/bin/sh", "-c", script];
+        let words = ["--budget", "2s", "--format", "json", "--no-save", "--", "/bin/sh", "-c", script];
         let document = tool.json(&place(&places, &words));
         let all = document["comparisons"].as_array().unwrap();
         let peak = all.iter().find(|it| it["metric"] == "peak_memory_mb").unwrap();

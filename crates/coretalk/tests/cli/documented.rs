@@ -85,7 +85,9 @@ fn every_command_in_documents_runs() {
                 "doctor" => {}
                 "advise" => add("--cpus", "0-7"),
                 "jitter" => add("--cpus", "0,1,8,16"),
-                _ => ["--cpus", "--budget"].into_iter().zip(["0,1,8,16", "1s"]).for_each(|(o, v)| add(o, v)),
+                _ => {
+                    ["--cpus", "--budget"].into_iter().zip(["0,1,8,16", "100ms"]).for_each(|(o, v)| add(o, v))
+                }
             }
         }
         // A command of one's own: everything before it is resolved, and a simulated machine refuses it.

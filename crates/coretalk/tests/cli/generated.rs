@@ -224,9 +224,9 @@ fn every_example_in_help_runs() {
             if !line.contains(" --from ") {
                 words.splice(end..end, ["--machine", "sim:laptop-smt"]);
             }
-            // A minute on a whole machine says no more about the words than a second.
+            // A minute on a whole machine says no more about the words than a moment.
             if words.first().is_some_and(|word| LONG.contains(word)) && !words.contains(&"--budget") {
-                words.splice(end..end, ["--budget", "1s"]);
+                words.splice(end..end, ["--budget", "100ms"]);
             }
             let said = tool.call(&words);
             let expected: &[i32] = match line {

@@ -156,7 +156,7 @@ fn a_comparison_that_is_interrupted_keeps_its_runs_and_ends_everything_that_it_s
     let exported = tool.done(&["export", "latest", "--format", "jsonl"]).out;
     assert!(lines.len() >= 2 && exported.lines().collect::<Vec<_>>() == lines, "{exported}");
     assert!(tool.done(&["runs", "show", "latest"]).out.contains("Ended early"));
-    let begun = tool.call(&["--resume", "latest", "-q", "--budget", "3s", "--format", "jsonl"]);
+    let begun = tool.call(&["--resume", "latest", "-q", "--budget", "2s", "--format", "jsonl"]);
     assert_eq!((begun.code, begun.err.as_str()), (0, ""));
     let whole = tool.done(&["export", "latest", "--format", "jsonl"]).out;
     assert!(whole.starts_with(&exported) && whole.lines().count() > lines.len(), "{whole}");
