@@ -93,7 +93,8 @@ class Check(NamedTuple):
 
     def definition(self) -> str:
         """A digest of all that decides what a pass is worth."""
-        return digest_of(self._replace(title="", needs=tuple(need.what for need in self.needs), build_s=0))
+        needs = tuple(need.what for need in self.needs)
+        return digest_of(self._replace(title="", command=self.line, needs=needs, build_s=0))
 
 
 def digest_of(value: Any) -> str:

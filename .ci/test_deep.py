@@ -122,6 +122,9 @@ class Inputs(unittest.TestCase):
             ):  # fmt: skip
                 why = deep.why_due(check._replace(**other), record, TREE, {})
                 self.assertEqual(why, "its definition has changed", (check.name, other))
+            # What is added to its command counts, too.
+            with mock.patch.object(deep.Check, "line", "other"):
+                self.assertEqual(deep.why_due(check, record, TREE, {}), "its definition has changed", check.name)
             for other in ({"title": "other"}, {"build_s": 1}):
                 self.assertIsNone(deep.why_due(check._replace(**other), record, TREE, {}), (check.name, other))
 
