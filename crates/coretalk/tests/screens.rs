@@ -83,7 +83,7 @@ fn a_map_of_1024_cpus_is_drawn_in_a_moment() {
     let begun = std::time::Instant::now();
     let text = fits("huge", report, &Style { depth: ColorDepth::TrueColor, ..at(160) });
     // A bound that only a wrong order of growth misses.
-    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
     assert!(text.contains("128 L3: 0-7, 8-15 … 1016-1023"), "{}", strip(&text));
 }
 
