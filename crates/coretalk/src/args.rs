@@ -38,6 +38,7 @@ use options::{
     COMPARED, DRAWN, EXPORTS, EXPORTS_OF_MAP, EXPORTS_OF_PLACE, Global, MEASURED, RESULT, SAID, SAVED,
     WATCHED, takes,
 };
+use std::ffi::OsString;
 use std::path::PathBuf;
 use words::{one_of, protocol};
 
@@ -222,7 +223,7 @@ pub struct ReportArgs {
     /// Runs (latest, a tag, an ID, a path) or matrix files of any tool, labelled with NAME=FILE; several
     /// appear side by side
     #[arg(required = true, value_name = "RUN|[NAME=]FILE")]
-    pub runs: Vec<String>,
+    pub runs: Vec<OsString>,
     /// Draw only these series in a picture: names as in the tables, such as pause,futex; with several
     /// parameters, series that match all of them
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -267,7 +268,7 @@ pub struct CompareArgs {
     /// Two runs (latest, a tag, an ID, a path) or matrix files of any tool, labelled with NAME=FILE; three or
     /// more give a table of medians
     #[arg(required = true, num_args = 2.., value_name = "RUN|[NAME=]FILE")]
-    pub sides: Vec<String>,
+    pub sides: Vec<OsString>,
     /// Smallest difference that matters, 0.1% to 100% (default: 3%)
     #[arg(long, value_name = "PERCENT", value_parser = value::min_effect)]
     pub min_effect: Option<f64>,
@@ -284,7 +285,7 @@ pub struct CompareArgs {
 pub struct TopologyArgs {
     /// Use a saved run, a matrix file or hwloc XML instead of measuring this machine for a few seconds
     #[arg(long, value_name = "RUN|FILE", conflicts_with = "machine")]
-    pub from: Option<String>,
+    pub from: Option<OsString>,
     /// Take the reported topology from hwloc XML (lstopo FILE.xml) instead of the system
     #[arg(long, value_name = "FILE")]
     pub reported: Option<PathBuf>,
@@ -305,7 +306,7 @@ pub struct AdviseArgs {
     pub graph: Option<PathBuf>,
     /// Use a saved run or a matrix file instead of measuring this machine for a few seconds
     #[arg(long, value_name = "RUN|FILE")]
-    pub from: Option<String>,
+    pub from: Option<OsString>,
     /// Take the reported topology from hwloc XML (lstopo FILE.xml) instead of the system
     #[arg(long, value_name = "FILE")]
     pub reported: Option<PathBuf>,

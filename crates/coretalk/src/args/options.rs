@@ -17,7 +17,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "WHICH")]
     pub smt: Option<SmtWord>,
     /// Machine to measure: host, sim:NAME, sim:FILE.toml or sim:FILE with a matrix (default: host)
-    #[arg(long, global = true, value_name = "MACHINE", value_parser = value::machine)]
+    #[arg(long, global = true, value_name = "MACHINE", value_parser = value::machine())]
     pub machine: Option<MachineWord>,
     /// Random seed (default: a new one, stored with the run)
     #[arg(long, global = true, value_name = "N")]

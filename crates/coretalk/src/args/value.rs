@@ -1,7 +1,9 @@
 //! Values as typed on the command line, each with the sentence that says what is wrong with it.
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use coretalk_measure::external::{External, SAME};
 use coretalk_model::{CpuId, CpuSet, Picos, time};
+use std::ffi::{OsStr, OsString};
 use std::ops::RangeInclusive;
 
 /// The least and greatest relative half-width that can be asked for.
@@ -292,15 +294,35 @@ pub enum MachineWord {
     /// This one.
     Host,
     /// `sim:` and a name or a file.
-    Sim(String),
+    Sim(OsString),
 }
 
 /// `host`, `sim:NAME` or `sim:FILE`.
-pub fn machine(text: &str) -> Result<MachineWord, String> {
-    match text.strip_prefix("sim:") {
-        Some(what) if !what.is_empty() => Ok(MachineWord::Sim(what.to_owned())),
-        None if text == "host" => Ok(MachineWord::Host),
+pub fn machine() -> impl TypedValueParser<Value = MachineWord> {
+    OsStringValueParser::new().try_map(|word| machine_of(&word))
+}
+
+fn machine_of(word: &OsStr) -> Result<MachineWord, String> {
+    match split_once(word, ':') {
+        Some(("sim", what)) if !what.is_empty() => Ok(MachineWord::Sim(what.to_owned())),
+        None if word == "host" => Ok(MachineWord::Host),
         _ => Err("expected `host`, `sim:NAME`, `sim:FILE.toml` or `sim:FILE.csv`".into()),
+    }
+}
+
+/// The text before the first such character, and what follows it: the name of a file need not be text.
+pub fn split_once(word: &OsStr, at: char) -> Option<(&str, &OsStr)> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        let bytes = word.as_bytes();
+        let position = bytes.iter().position(|&byte| char::from(byte) == at)?;
+        Some((std::str::from_utf8(&bytes[..position]).ok()?, OsStr::from_bytes(&bytes[position + 1..])))
+    }
+    #[cfg(not(unix))]
+    {
+        let (before, after) = word.to_str()?.split_once(at)?;
+        Some((before, OsStr::new(after)))
     }
 }
 
@@ -354,9 +376,9 @@ mod tests {
 
     #[test]
     fn machines_are_this_one_or_simulated() {
-        assert_eq!(machine("sim:hybrid"), Ok(MachineWord::Sim("hybrid".into())));
+        assert_eq!(machine_of(OsStr::new("sim:hybrid")), Ok(MachineWord::Sim("hybrid".into())));
         for text in ["", "sim:", "hosts", "hybrid"] {
-            assert!(machine(text).is_err(), "{text:?} was accepted");
+            assert!(machine_of(OsStr::new(text)).is_err(), "{text:?} was accepted");
         }
     }
 }

@@ -18,6 +18,7 @@ use coretalk_model::compare::{
     Alignment, Difference, LeastEffect, Levels, Mismatch, Verdict, Weight, compare, mismatches,
     overview as tabulate,
 };
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 /// Compares.
@@ -105,9 +106,9 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
 }
 
 /// A side, and the word by which the user named it.
-fn side(source: &Source, word: &str) -> SideView {
+fn side(source: &Source, word: &OsStr) -> SideView {
     let given = match source {
-        Source::Run(report, _) => report.header.tags.iter().find(|tag| *tag == word).cloned(),
+        Source::Run(report, _) => report.header.tags.iter().find(|tag| word == tag.as_str()).cloned(),
         Source::File(_, name) => Some(name.text.clone()),
     };
     SideView {

@@ -17,6 +17,7 @@ use crate::resolve::source::{Found, Source};
 use crate::run::out::Out;
 use crate::run::saved;
 use coretalk_model::latency::Record;
+use std::ffi::OsStr;
 use std::path::Path;
 
 /// Names of series that are listed where one is unknown.
@@ -89,12 +90,16 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
 }
 
 /// A run with the record of its passes, or a file of another tool. The name of a file is private.
-fn open(found: Found, word: &str, number: usize, options: &OutputOptions) -> Result<Opened, Failure> {
+fn open(found: Found, word: &OsStr, number: usize, options: &OutputOptions) -> Result<Opened, Failure> {
     let file = match found {
         Found::Run(file) => file,
         Found::File(matrices, name) => {
             for warning in matrices.iter().flat_map(|matrix| &matrix.warnings) {
-                remark(options.verbosity, Verbosity::Normal, &format!("{word}: {warning}"));
+                remark(
+                    options.verbosity,
+                    Verbosity::Normal,
+                    &format!("{}: {warning}", word.to_string_lossy()),
+                );
             }
             let title =
                 matrices.first().and_then(|matrix| matrix.title.clone()).filter(|_| matrices.len() == 1);

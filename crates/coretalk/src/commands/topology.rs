@@ -15,6 +15,7 @@ use coretalk_model::infer::{Findings, Observation, OtherCpus, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
 use coretalk_model::lint::{Doubt, lint, step_of};
 use coretalk_model::{CpuId, CpuSet, Environment, Matrix, Topology};
+use std::ffi::OsStr;
 use std::path::Path;
 
 /// Repetitions of the inference, each with every value moved within its interval.
@@ -133,7 +134,7 @@ fn graded(findings: Findings, observed: &Matrix<Option<Observation>>) -> Finding
 }
 
 /// Of a run, a matrix file, or the XML of hwloc.
-fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<StructureInput, Failure> {
+fn of_source(global: &Global, from: &OsStr, reported: Option<Topology>) -> Result<StructureInput, Failure> {
     match saved::open(global, from) {
         Ok(file) => {
             let report = file.report()?;
@@ -154,6 +155,7 @@ fn of_source(global: &Global, from: &str, reported: Option<Topology>) -> Result<
         Err(failure) => return Err(failure),
     }
     let bytes = files::bytes(Path::new(from))?;
+    let from: &str = &from.to_string_lossy();
     let shown = report::plain(from);
     if is_xml(&bytes) && read_matrices(&bytes).is_err() {
         let topology =

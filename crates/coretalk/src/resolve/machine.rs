@@ -11,6 +11,7 @@ use coretalk_measure::sim::{Scenario, SimMachine};
 use coretalk_measure::{Machine, MachineError};
 use coretalk_model::Matrix;
 use coretalk_model::stats::Key;
+use std::ffi::OsStr;
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 
@@ -48,11 +49,12 @@ fn fresh_seed() -> u64 {
     std::hash::RandomState::new().build_hasher().finish() >> 32
 }
 
-fn scenario(what: &str) -> Result<Scenario, Failure> {
+fn scenario(what: &OsStr) -> Result<Scenario, Failure> {
+    let path = Path::new(what);
+    let what: &str = &path.to_string_lossy();
     if let Some(scenario) = Scenario::builtin(what) {
         return Ok(scenario);
     }
-    let path = Path::new(what);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     match ending {
         "toml" => {

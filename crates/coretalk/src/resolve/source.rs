@@ -2,6 +2,7 @@
 
 use crate::RunReport;
 use crate::args::options::Global;
+use crate::args::value::split_once;
 use crate::exit::Failure;
 use crate::report::plain;
 use crate::resolve::files;
@@ -15,6 +16,7 @@ use coretalk_model::compare::of_places;
 use coretalk_model::compare::of_series;
 use coretalk_model::formats::ImportedMatrix;
 use coretalk_model::series::Gathering;
+use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
 /// Numbers that somebody named.
@@ -39,7 +41,7 @@ pub struct FileName {
 const MOST_CHARACTERS: usize = 60;
 
 /// A name as it is given to a file, where every page and terminal can show it.
-fn shown<'a>(name: &'a str, file: &str) -> Result<&'a str, Failure> {
+fn shown<'a>(name: &'a str, file: &OsStr) -> Result<&'a str, Failure> {
     let is_fit = !name.is_empty() && name.chars().count() <= MOST_CHARACTERS && plain(name) == name;
     match (is_fit, file.is_empty()) {
         (true, false) => Ok(name),
@@ -92,7 +94,7 @@ impl Source {
     ///
     /// # Errors
     /// There is neither a run nor a file of this name, or it cannot be read.
-    pub fn open(global: &Global, word: &str) -> Result<Source, Failure> {
+    pub fn open(global: &Global, word: impl AsRef<OsStr>) -> Result<Source, Failure> {
         Source::read(Source::find(global, word)?)
     }
 
@@ -100,7 +102,7 @@ impl Source {
     ///
     /// # Errors
     /// As [`Source::open`] and [`Source::find_all`].
-    pub fn open_all(global: &Global, words: &[String]) -> Result<Vec<Source>, Failure> {
+    pub fn open_all(global: &Global, words: &[OsString]) -> Result<Vec<Source>, Failure> {
         Source::find_all(global, words)?.into_iter().map(Source::read).collect()
     }
 
@@ -119,13 +121,13 @@ impl Source {
     ///
     /// # Errors
     /// As [`Source::find`]; or a name cannot be shown, is given twice, or is given to a run.
-    pub fn find_all(global: &Global, words: &[String]) -> Result<Vec<Found>, Failure> {
+    pub fn find_all(global: &Global, words: &[OsString]) -> Result<Vec<Found>, Failure> {
         let mut given: Vec<&str> = Vec::new();
         let mut all = Vec::new();
         for word in words {
             // A path or a tag may hold `=` too.
             let is_whole = Path::new(word).exists() || saved::open(global, word).is_ok();
-            let Some((name, file)) = word.split_once('=').filter(|_| !is_whole) else {
+            let Some((name, file)) = split_once(word, '=').filter(|_| !is_whole) else {
                 all.push(Source::find(global, word)?);
                 continue;
             };
@@ -138,7 +140,7 @@ impl Source {
                 Found::Run(_) => {
                     return Err(Failure::Usage(format!(
                         "`{name}=` names files of other tools, and {} is a run; `coretalk runs tag` names runs",
-                        plain(file)
+                        plain(&file.to_string_lossy())
                     )));
                 }
                 Found::File(matrices, _) => {
@@ -161,19 +163,19 @@ impl Source {
     ///
     /// # Errors
     /// As [`Source::open`].
-    pub fn find(global: &Global, word: &str) -> Result<Found, Failure> {
-        match saved::open(global, word) {
+    pub fn find(global: &Global, word: impl AsRef<OsStr>) -> Result<Found, Failure> {
+        let path = Path::new(&word);
+        match saved::open(global, path) {
             Ok(file) => Ok(Found::Run(file)),
             // A file that is no run may be a matrix.
             Err(Failure::Store(StoreError::Foreign { .. })) => {
-                let matrices = files::matrices(Path::new(word))?;
-                let name = Path::new(word).file_name();
-                let name = name.map_or_else(|| word.to_owned(), |name| name.to_string_lossy().into_owned());
+                let matrices = files::matrices(path)?;
+                let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
                 Ok(Found::File(matrices, FileName { text: name, is_given: false }))
             }
             // Runs are called by words; a word with an ending was meant as a file.
-            Err(Failure::Store(StoreError::UnknownRun { .. })) if Path::new(word).extension().is_some() => {
-                Err(Failure::Input(format!("failed to read {word}: no such file or run")))
+            Err(Failure::Store(StoreError::UnknownRun { .. })) if path.extension().is_some() => {
+                Err(Failure::Input(format!("failed to read {}: no such file or run", path.display())))
             }
             Err(failure) => Err(failure),
         }

@@ -188,9 +188,7 @@ fn machine_word(invocation: &Invocation, simulated: Option<&str>) -> Result<Opti
     match (&invocation.cli.global.machine, simulated) {
         (Some(word), _) => Ok(Some(word.clone())),
         (None, None) => Ok(None),
-        (None, Some(name)) if Scenario::names().contains(&name) => {
-            Ok(Some(MachineWord::Sim(name.to_owned())))
-        }
+        (None, Some(name)) if Scenario::names().contains(&name) => Ok(Some(MachineWord::Sim(name.into()))),
         (None, Some(name)) => Err(Failure::Usage(format!(
             "the run was made on the simulated machine `{name}` from a file; give the file with --machine sim:FILE"
         ))),

@@ -10,6 +10,7 @@ use crate::run::out::{self, Out};
 use crate::run::outputs::{is_folder, write_folder};
 use crate::store::{Directory, DirectorySources, RunFile, find, short_name};
 use coretalk_model::Protocol;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The directory of runs.
@@ -24,7 +25,7 @@ pub fn directory(option: Option<&PathBuf>) -> Result<Directory, Failure> {
 ///
 /// # Errors
 /// There is no such run.
-pub fn locate(global: &Global, run: &str) -> Result<PathBuf, Failure> {
+pub fn locate(global: &Global, run: impl AsRef<OsStr>) -> Result<PathBuf, Failure> {
     let found = find(&directory(global.store.as_ref())?, run)?;
     if let Some(notice) = found.notice {
         remark(output::options(global).verbosity, Verbosity::Normal, &notice);
@@ -36,7 +37,7 @@ pub fn locate(global: &Global, run: &str) -> Result<PathBuf, Failure> {
 ///
 /// # Errors
 /// There is no such run, or its file cannot be read.
-pub fn open(global: &Global, run: &str) -> Result<RunFile, Failure> {
+pub fn open(global: &Global, run: impl AsRef<OsStr>) -> Result<RunFile, Failure> {
     Ok(RunFile::open(&locate(global, run)?)?)
 }
 

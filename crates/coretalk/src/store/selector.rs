@@ -5,6 +5,7 @@ use super::directory::{Directory, id_of};
 use super::error::{StoreError, sqlite_error};
 use super::run_file::RunFile;
 use crate::run_report::now;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// The shortest end of an id that selects a run: ids of one hour begin alike, their ends are random.
@@ -24,7 +25,10 @@ pub struct Found {
 ///
 /// # Errors
 /// [`StoreError::UnknownRun`] says what there is instead, [`StoreError::AmbiguousRun`] what fits.
-pub fn find(directory: &Directory, selector: &str) -> Result<Found, StoreError> {
+pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Found, StoreError> {
+    let path = Path::new(&selector);
+    // What is not text is the name of a file: no tag and no id is equal to it.
+    let selector: &str = &path.to_string_lossy();
     let files = directory.files()?;
     let unknown = |why| StoreError::UnknownRun { selector: selector.to_owned(), why };
     if let Some(back) = steps_back(selector) {
@@ -54,21 +58,21 @@ pub fn find(directory: &Directory, selector: &str) -> Result<Found, StoreError> 
             return Err(StoreError::AmbiguousRun { selector: selector.to_owned(), fitting });
         }
     }
-    if Path::new(selector).is_file() {
-        return Ok(Found { path: selector.into(), notice: None });
+    if path.is_file() {
+        return Ok(Found { path: path.into(), notice: None });
     }
     // Neither is opened: a pipe would wait for somebody to write.
-    let there = std::fs::metadata(selector).ok();
+    let there = std::fs::metadata(path).ok();
     if there.as_ref().is_some_and(|there| !there.is_dir()) {
         let what = "it is not a regular file but a pipe, a device or a socket";
-        return Err(StoreError::Foreign { path: selector.into(), what });
+        return Err(StoreError::Foreign { path: path.into(), what });
     }
     if selector.contains(['/', '\\']) || selector.ends_with(&format!(".{}", super::ENDING)) {
         // Meant as a path: nobody looks for it in the store.
         if there.is_some() {
-            return Err(StoreError::Foreign { path: selector.into(), what: "it is a directory" });
+            return Err(StoreError::Foreign { path: path.into(), what: "it is a directory" });
         }
-        return Err(StoreError::Missing { path: selector.into() });
+        return Err(StoreError::Missing { path: path.into() });
     }
     Err(unknown(what_there_is(directory, &files)))
 }
