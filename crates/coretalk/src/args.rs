@@ -102,7 +102,7 @@ pub enum Command {
     #[command(args = takes(&[&["store", "output"]]))]
     Runs(RunsArgs),
     /// Export a saved run as data
-    #[command(args = takes(&[&["store", "with_identity", "quiet"], RESULT]))]
+    #[command(args = takes(&[&["store", "with_identity", "quiet", "order"], RESULT]))]
     Export(ExportArgs),
     /// Write runs to a page or picture to share: .html, .svg or .png
     #[command(args = takes(&[&["store", "output", "order", "by", "with_identity", "quiet"]]))]

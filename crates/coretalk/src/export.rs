@@ -12,7 +12,7 @@ pub use map::write_imitations;
 use crate::RunReport;
 use crate::args::words::FormatWord;
 use crate::document::{Document, Identity, pass_line, trial_line};
-use crate::report::{Saved, Screen, Style, screen};
+use crate::report::{Order, Saved, Screen, Style, screen};
 use crate::store::{RawTicks, RunFile};
 use coretalk_model::Protocol;
 use coretalk_model::latency::cells;
@@ -36,6 +36,8 @@ pub struct Export<'a> {
     pub name: &'a str,
     /// How `text` is drawn.
     pub style: Style,
+    /// Order of rows and columns, where another than that of the run was asked for.
+    pub order: Option<Order>,
     /// Whether `text` has every step of the ladder.
     pub ladder: bool,
 }

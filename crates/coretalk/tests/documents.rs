@@ -32,6 +32,7 @@ fn exported(
     let what = Export {
         report,
         file: None,
+        order: None,
         protocol,
         probe: None,
         identity,

@@ -52,9 +52,12 @@ pub struct LatencyArgs {
     pub hint: Option<HintWord>,
     /// Measure like these tools do instead: their loop, counts and statistic, one pair at a time
     #[arg(long = "as", value_name = "LIST", value_delimiter = ',', value_parser = tool(),
-          conflicts_with_all = ["protocol", "hint", "home", "lines", "samples", "iterations", "tails", "rate",
-                                "parallel", "precision"])]
+          conflicts_with_all = ["protocol", "hint", "home", "lines", "tails", "rate", "parallel", "precision"])]
     pub imitate: Vec<Tool>,
+    /// With --as core-to-core-latency, its iterations per sample and its samples
+    #[arg(value_name = "ITERATIONS SAMPLES", num_args = 1..=2, requires = "imitate",
+          conflicts_with_all = ["samples", "iterations"], value_parser = clap::value_parser!(u32).range(1..=value::MOST_SAMPLES))]
+    pub tool_counts: Vec<u32>,
     /// NUMA node of the measured cache lines (default: auto, tries each side's node and keeps the faster)
     #[arg(long, value_name = "auto|NODE", value_parser = value::node)]
     pub home: Option<AutoOr>,
@@ -86,7 +89,7 @@ pub struct LatencyArgs {
           conflicts_with_all = ["protocol", "hint", "imitate", "home", "lines", "samples", "iterations", "tails", "rate",
                                 "parallel", "keep_raw", "by", "color"])]
     pub load: Vec<String>,
-    /// Fixed number of samples per pair
+    /// Fixed number of samples per pair, also with --as
     #[arg(long, value_name = "N", requires = "iterations", value_parser = clap::value_parser!(u32).range(1..=value::MOST_SAMPLES))]
     pub samples: Option<u32>,
     /// Fixed number of round trips per sample

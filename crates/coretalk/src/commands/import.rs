@@ -9,24 +9,22 @@ use crate::exit::{ExitCode, Failure};
 use crate::render::terminal;
 use crate::report::heat_map::HeatMap;
 use crate::report::imported::ImportedFile;
-use crate::report::{Style, text};
+use crate::report::{Style, structure, text};
 use crate::resolve::files;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
 use coretalk_model::formats::{ImportedMatrix, Spread, write_c2c_csv, write_csv, write_markdown};
 use coretalk_model::latency::summary::Reading;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Reads every file first, so that a bad one is known before anything is written.
+/// Reads every file first. One that cannot be read is named at the end, and does not stop the others.
 ///
 /// # Errors
 /// A file cannot be read, or the output cannot be written.
 pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
     let options = output::options(global);
-    let mut imported: Vec<(&PathBuf, ImportedMatrix)> = Vec::new();
-    for file in &args.files {
-        imported.extend(files::matrices(file)?.into_iter().map(|matrix| (file, matrix)));
-    }
+    let (imported, refused) = files::matrices_of_all(&args.files)?;
+    let ended = refused.map_or(Ok(ExitCode::Done), Err);
     for (file, matrix) in &imported {
         for warning in &matrix.warnings {
             remark(options.verbosity, Verbosity::Normal, &format!("{}: {warning}", file.display()));
@@ -44,7 +42,7 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
     if options.format == FormatWord::Json {
         let document = Document::of_imported(imported.iter().map(|(_, matrix)| matrix));
         Out::open(options.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
-        return Ok(ExitCode::Done);
+        return ended;
     }
     let style = output::style(&options);
     let mut whole = String::new();
@@ -64,7 +62,7 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
         });
     }
     Out::open(options.output.as_deref())?.text(&whole)?;
-    Ok(ExitCode::Done)
+    ended
 }
 
 fn screen(file: &Path, imported: &ImportedMatrix, style: &Style) -> String {
@@ -77,16 +75,19 @@ fn screen(file: &Path, imported: &ImportedMatrix, style: &Style) -> String {
         cpus.len(),
         imported.unit
     );
-    let warning = "Numbers from another tool, not checked by coretalk.";
     let readings = imported.matrix.map(|cell| cell.map(|ns| Reading { ns, doubtful: ns <= 0.0 }));
     let of_file = ImportedFile::new(String::new(), vec![imported.clone()]);
     let map = Block::drawing(|style| HeatMap::new(&readings, of_file.groups(), style).draw(style).0);
-    let mut blocks =
-        vec![Block::Headline(head), Block::Headline(warning.to_owned()), Block::Gap, map, Block::Gap];
+    let mut blocks = vec![Block::Headline(head)];
+    blocks.extend(of_file.origin().map(Block::Headline));
+    blocks.extend([Block::Gap, map, Block::Gap]);
     if let Some(Spread { least, median, most, values }) = imported.spread() {
         let (unit, values) = (imported.unit, text::count(values as u64, "value"));
         let words = format!("{least:.1} to {most:.1} {unit}, median {median:.1} {unit}, {values}.");
         blocks.push(Block::Prose(words));
     }
+    blocks.extend(
+        of_file.findings().into_iter().flat_map(|found| structure::blocks(found, imported.unit.name())),
+    );
     terminal::screen(&blocks, style)
 }

@@ -9,20 +9,22 @@ use crate::resolve::files;
 use crate::resolve::output::{self, Verbosity, remark};
 use coretalk_model::formats::ImportedMatrix;
 use coretalk_model::lint::lint;
+use std::path::Path;
 
-/// Reads every file first, so that a bad one is known before anything is said.
+/// Reads every file first. One that cannot be read is named at the end, and does not stop the others.
 ///
 /// # Errors
 /// A file cannot be read.
 pub fn act(global: &Global, args: &LintArgs) -> Result<ExitCode, Failure> {
-    let mut matrices: Vec<(String, ImportedMatrix)> = Vec::new();
-    for file in &args.files {
-        let named = |matrix| (file.display().to_string(), matrix);
-        matrices.extend(files::matrices(file)?.into_iter().map(named));
-    }
+    let (matrices, refused) = files::matrices_of_all(&args.files)?;
+    let named = |(file, matrix): (&Path, ImportedMatrix)| (file.display().to_string(), matrix);
+    let matrices: Vec<(String, ImportedMatrix)> = matrices.into_iter().map(named).collect();
     let views: Vec<LintView<'_>> =
         matrices.iter().map(|(name, matrix)| LintView { name, matrix, doubts: lint(matrix) }).collect();
     say(global, &blocks(&views))?;
+    if let Some(refused) = refused {
+        return Err(refused);
+    }
     let doubted = views.iter().filter(|view| !view.doubts.is_empty()).count();
     if global.strict && doubted > 0 {
         let text = format!("{doubted} of {} matrices are doubtful, which fails with --strict", views.len());

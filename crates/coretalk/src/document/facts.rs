@@ -171,6 +171,9 @@ impl<'a> Document<'a> {
         let matrix = |imported: &ImportedMatrix| {
             let mut parameters = vec![("format", imported.format.to_string())];
             parameters.extend(imported.title.iter().map(|title| ("title", title.clone())));
+            if let Some(machine) = imported.simulated() {
+                parameters.extend([("simulated", "true".to_owned()), ("machine", machine.to_owned())]);
+            }
             MatrixDoc::plain(PlainMatrix {
                 probe: "imported",
                 kernel: "unknown".into(),

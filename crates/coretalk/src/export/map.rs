@@ -4,40 +4,46 @@
 use super::{Export, ExportError, facts};
 use crate::RunReport;
 use crate::args::words::FormatWord;
+use crate::report::heat_map::ordered;
 use crate::report::{plain, words};
-use coretalk_model::Matrix;
 use coretalk_model::formats::{self, Unit};
+use coretalk_model::latency::summary::Reading;
 use coretalk_model::latency::{self, Imitated, LatencyMap};
+use coretalk_model::{Matrix, Protocol};
 use std::io::Write;
+
+/// What formats of matrices hold: a map, or what an imitated tool would print.
+struct Square {
+    protocol: Option<Protocol>,
+    /// What it is called among others of the run.
+    name: &'static str,
+    /// What the metadata block says of it beside the facts of the run.
+    about: Vec<(&'static str, String)>,
+    question: String,
+    values: Matrix<Option<f64>>,
+}
 
 /// A metadata block, a header row with CPU ids, the full square.
 pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let map = the_map(what, FormatWord::Csv)?;
-    let mut metadata = vec![
-        ("probe", latency::PROBE.to_owned()),
-        ("protocol", map.protocol.name().to_owned()),
-        ("kernel", map.kernel.to_string()),
-        ("regime", map.regime.name().to_owned()),
-    ];
+    let square = the_square(what, FormatWord::Csv)?;
+    let mut metadata = vec![("probe", latency::PROBE.to_owned())];
+    metadata.extend(square.about);
     metadata.extend(facts(what.report));
-    Ok(out.write_all(formats::write_csv(&values(map), Unit::Ns, &metadata).as_bytes())?)
+    Ok(out.write_all(formats::write_csv(&square.values, Unit::Ns, &metadata).as_bytes())?)
 }
 
 /// The bare matrix of core-to-core-latency.
 pub(super) fn write_c2c_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let map = the_map(what, FormatWord::C2cCsv)?;
-    Ok(out.write_all(formats::write_c2c_csv(&values(map)).as_bytes())?)
+    let square = the_square(what, FormatWord::C2cCsv)?;
+    Ok(out.write_all(formats::write_c2c_csv(&square.values).as_bytes())?)
 }
 
 /// Every map as a table under its title.
 pub(super) fn write_markdown(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let report = what.report;
-    let maps =
-        || report.maps().iter().filter(|map| what.protocol.is_none_or(|wanted| map.protocol == wanted));
-    writeln!(out, "{}", escaped(&words::title(report).join(" · ")))?;
-    for map in maps() {
-        writeln!(out, "\n{}\n", escaped(&words::question(map)))?;
-        out.write_all(formats::write_markdown(&values(map), Unit::Ns).as_bytes())?;
+    writeln!(out, "{}", escaped(&words::title(what.report).join(" · ")))?;
+    for square in squares(what) {
+        writeln!(out, "\n{}\n", escaped(&square.question))?;
+        out.write_all(formats::write_markdown(&square.values, Unit::Ns).as_bytes())?;
     }
     Ok(())
 }
@@ -56,7 +62,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Writes what each imitated tool would have printed, in the order asked. Of a simulated machine a line before it says
+/// Writes what each imitated tool would have printed, in the order asked. Of a simulated machine a comment before it says
 /// so: nobody should take it for what the tool printed somewhere. So does one of each CPU that went away. `render` knows
 /// the formats of the tools and lives beside their kernels.
 ///
@@ -69,10 +75,10 @@ pub fn write_imitations(
 ) -> Result<(), ExportError> {
     if report.header.simulated {
         let machine = plain(report.environment.simulated.as_deref().unwrap_or("machine"));
-        writeln!(out, "SIMULATED {machine}: these numbers say nothing about this computer")?;
+        writeln!(out, "# SIMULATED {machine}: these numbers say nothing about this computer")?;
     }
     for departure in &report.header.departed {
-        writeln!(out, "! {departure}: its pairs are incomplete")?;
+        writeln!(out, "# ! {departure}: its pairs are incomplete")?;
     }
     for imitated in report.imitated() {
         out.write_all(render(imitated).as_bytes())?;
@@ -80,22 +86,55 @@ pub fn write_imitations(
     Ok(())
 }
 
-/// The map that a format for one map shows.
-fn the_map<'a>(what: &Export<'a>, format: FormatWord) -> Result<&'a LatencyMap, ExportError> {
-    let maps = what.report.maps();
-    let kernels = || match maps {
+/// The matrix that a format for one shows.
+fn the_square(what: &Export<'_>, format: FormatWord) -> Result<Square, ExportError> {
+    let mut squares = squares(what);
+    let all = Export { protocol: None, ..*what };
+    let names = |of: &[Square]| match of {
         [] => "none".to_owned(),
-        maps => maps.iter().map(|map| map.protocol.name()).collect::<Vec<_>>().join(", "),
+        of => of.iter().map(|square| square.name).collect::<Vec<_>>().join(", "),
     };
-    let missing = |wanted: &str| ExportError::NoMap { format, wanted: wanted.to_owned(), kernels: kernels() };
-    match what.protocol {
-        Some(wanted) => maps.iter().find(|map| map.protocol == wanted).ok_or_else(|| missing(wanted.name())),
-        None if maps.len() > 1 => Err(ExportError::SeveralMaps { format, kernels: kernels() }),
-        None => maps.first().ok_or_else(|| missing(latency::PROBE)),
+    match (squares.pop(), what.protocol) {
+        (Some(only), _) if squares.is_empty() => Ok(only),
+        (Some(last), _) => {
+            squares.push(last);
+            Err(ExportError::SeveralMaps { format, kernels: names(&squares) })
+        }
+        (None, wanted) => {
+            let wanted = wanted.map_or(latency::PROBE, Protocol::name).to_owned();
+            Err(ExportError::NoMap { format, wanted, kernels: names(&self::squares(&all)) })
+        }
     }
 }
 
-/// The values of a map in nanoseconds; `None` where not measured.
-fn values(map: &LatencyMap) -> Matrix<Option<f64>> {
-    map.cells.map(|cell| cell.value().map(|value| value.latency_ns.point))
+/// The maps of a run and what imitated tools would print, those of the protocol asked for, in the order asked for.
+fn squares(what: &Export<'_>) -> Vec<Square> {
+    let report = what.report;
+    let of_map = |map: &LatencyMap| Square {
+        protocol: Some(map.protocol),
+        name: map.protocol.name(),
+        about: vec![
+            ("protocol", map.protocol.name().to_owned()),
+            ("kernel", map.kernel.to_string()),
+            ("regime", map.regime.name().to_owned()),
+        ],
+        question: words::question(map),
+        values: map.cells.map(|cell| cell.value().map(|value| value.latency_ns.point)),
+    };
+    let of_tool = |imitated: &Imitated| Square {
+        protocol: None,
+        name: imitated.tool.name(),
+        about: vec![("as", imitated.tool.name().to_owned()), ("kernel", format!("as:{}", imitated.tool))],
+        question: format!("What {} would print: ns", imitated.tool),
+        values: imitated.cells.map(|cell| cell.as_ref().ok().map(|figure| figure.value_ns)),
+    };
+    let all = report.maps().iter().map(of_map).chain(report.imitated().iter().map(of_tool));
+    let ordered = |square: Square| {
+        let readings = square.values.map(|cell| cell.map(|ns| Reading { ns, doubtful: false }));
+        let cpus = what.order.map(|order| ordered(&readings, &report.topology, order));
+        Square { values: cpus.map_or(square.values.clone(), |cpus| square.values.in_order(&cpus)), ..square }
+    };
+    all.filter(|square| what.protocol.is_none_or(|wanted| square.protocol == Some(wanted)))
+        .map(ordered)
+        .collect()
 }

@@ -74,7 +74,9 @@ impl ImportedFile {
         let title = self.matrices.get(index).and_then(|imported| imported.title.as_deref());
         let title = title.map_or(String::new(), |title| format!("{}: ", plain(title)));
         let unit = self.matrices.get(index).map_or(String::new(), |imported| imported.unit.to_string());
-        format!("{title}numbers of another tool, as in its file, {unit}")
+        let ours = self.matrices.get(index).is_some_and(ImportedMatrix::is_ours);
+        let whose = if ours { "numbers of coretalk" } else { "numbers of another tool" };
+        format!("{title}{whose}, as in its file, {unit}")
     }
 
     /// Its document: matrices, and the structure that the first of them shows.
@@ -97,10 +99,18 @@ impl ImportedFile {
         of_import(&self.matrices)
     }
 
+    /// Whose numbers these are, where they are not what coretalk measured of hardware.
+    pub fn origin(&self) -> Option<String> {
+        match self.matrices.iter().find_map(ImportedMatrix::simulated) {
+            Some(machine) => Some(format!("SIMULATED {}: this says nothing about hardware.", plain(machine))),
+            None if self.matrices.iter().all(ImportedMatrix::is_ours) => None,
+            None => Some("Measured by another tool; coretalk checked none of it.".to_owned()),
+        }
+    }
+
     /// What is to be said of its numbers.
     pub fn summary(&self) -> Vec<Block<'static>> {
-        let warning = "Measured by another tool; coretalk checked none of it.";
-        let mut blocks = vec![Block::Prose(warning.to_owned())];
+        let mut blocks: Vec<Block<'_>> = self.origin().map(Block::Prose).into_iter().collect();
         let several = self.matrices.len() > 1;
         for imported in &self.matrices {
             let title = imported.title.as_deref().filter(|_| several);

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use coretalk_model::formats::{ImportedMatrix, read_matrices};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The largest input that any reader takes: what the matrix readers take.
 const MOST_BYTES: u64 = 512 << 20;
@@ -48,6 +48,30 @@ pub fn read_at_most(source: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
 /// It cannot be read.
 pub fn matrices(file: &Path) -> Result<Vec<ImportedMatrix>, Failure> {
     matrices_of(&bytes(file)?, &file.display().to_string())
+}
+
+/// Matrices, each with its file.
+pub type OfFiles<'a> = Vec<(&'a Path, ImportedMatrix)>;
+
+/// The matrices of several files; and what to say at the end of those that cannot be read, which does
+/// not stop the others.
+///
+/// # Errors
+/// None of them can be read.
+pub fn matrices_of_all(files: &[PathBuf]) -> Result<(OfFiles<'_>, Option<Failure>), Failure> {
+    let (mut read, mut refused) = (Vec::new(), Vec::new());
+    for file in files {
+        match matrices(file) {
+            Ok(matrices) => read.extend(matrices.into_iter().map(|matrix| (file.as_path(), matrix))),
+            Err(Failure::Input(sentence)) => refused.push(sentence),
+            Err(other) => return Err(other),
+        }
+    }
+    let failure = (!refused.is_empty()).then(|| Failure::Input(refused.join("; ")));
+    match failure {
+        Some(failure) if read.is_empty() => Err(failure),
+        failure => Ok((read, failure)),
+    }
 }
 
 /// The matrices in the bytes of a file that is called so.

@@ -9,11 +9,12 @@ use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
 use crate::resolve::output::OutputOptions;
 use crate::resolve::run_options::RunOptions;
 use crate::resolve::trials::possible;
+use coretalk_measure::probes::imitation::Imitation;
 use coretalk_measure::{Machine, probes, suite};
 use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Spacing, Tails};
 use coretalk_model::series::{Gathering, SeriesSettings};
 use coretalk_model::stats::{ANALYSES, MOST_ANALYSES};
-use coretalk_model::{CpuId, Home, Level, Picos, Protocol, Topology};
+use coretalk_model::{CpuId, Home, Level, Picos, Protocol, Tool, Topology};
 
 /// The half-width asked for where nothing was said.
 const PRECISION: f64 = LatencySettings::PRECISION;
@@ -141,7 +142,7 @@ fn settings(
             names(&protocols)
         )));
     }
-    let counts = counts(args);
+    let counts = counts(args)?;
     let guest = machine.environment().hypervisor.is_some();
     let (budget, spacing) = budget(measuring, cpus.len(), guest);
     Ok(LatencySettings {
@@ -187,10 +188,18 @@ fn in_order(cpus: &[CpuId], listed: Vec<[CpuId; 2]>) -> Vec<[CpuId; 2]> {
     listed.into_iter().map(|[a, b]| if position(a) <= position(b) { [a, b] } else { [b, a] }).collect()
 }
 
-fn counts(args: &LatencyArgs) -> Counts {
-    match (args.samples, args.iterations) {
-        (Some(samples), Some(iterations)) => Counts::Fixed { samples, iterations },
-        _ => Counts::Adaptive,
+fn counts(args: &LatencyArgs) -> Result<Counts, Failure> {
+    match (args.samples, args.iterations, &args.tool_counts[..]) {
+        (Some(samples), Some(iterations), _) => Ok(Counts::Fixed { samples, iterations }),
+        (_, _, &[iterations, ref samples @ ..]) if args.imitate == [Tool::CoreToCoreLatency] => {
+            let usual = Imitation::of(Tool::CoreToCoreLatency).visits;
+            Ok(Counts::Fixed { samples: samples.first().copied().unwrap_or(usual), iterations })
+        }
+        (_, _, []) => Ok(Counts::Adaptive),
+        _ => Err(Failure::Usage(format!(
+            "only core-to-core-latency takes its counts without options; use --samples and --iterations with {}",
+            names(&args.imitate)
+        ))),
     }
 }
 
@@ -235,15 +244,11 @@ fn analyses(global: &Global, measuring: Measuring<'_>) -> u32 {
 fn one_map_per_file(settings: &LatencySettings, options: &OutputOptions) -> Result<(), Failure> {
     let asked = options.exports.iter().map(|(format, _)| *format).chain([options.format]);
     for format in asked.filter(|format| matches!(format, FormatWord::Csv | FormatWord::C2cCsv)) {
-        if !settings.imitate.is_empty() {
-            let sentence =
-                format!("`{format}` is for measured maps, and --as measures none; use `json` or `text`");
-            return Err(Failure::Format { format, sentence });
-        }
-        if settings.protocols.len() > 1 {
+        let maps = settings.protocols.len() + settings.imitate.len();
+        if maps > 1 {
+            let option = if settings.imitate.is_empty() { "protocol" } else { "as" };
             let sentence = format!(
-                "`{format}` can contain only one map, and --protocol lists {}; choose one protocol, or use `json`",
-                settings.protocols.len()
+                "`{format}` can contain only one map, and --{option} lists {maps}; choose one, or use `json`"
             );
             return Err(Failure::Format { format, sentence });
         }
@@ -260,6 +265,6 @@ fn named_once<T: PartialEq + std::fmt::Display>(option: &str, values: &[T]) -> R
     Ok(())
 }
 
-fn names(protocols: &[Protocol]) -> String {
-    protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>().join(", ")
+fn names<T: std::fmt::Display>(values: &[T]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -19,8 +19,8 @@ pub struct OutputOptions {
     pub output: Option<PathBuf>,
     /// Files written beside it.
     pub exports: Vec<(FormatWord, PathBuf)>,
-    /// Order of the map.
-    pub order: OrderWord,
+    /// Order of the map; `None` is that of the run, which a screen draws by topology.
+    pub order: Option<Order>,
     /// Rows of the map.
     pub by: ByWord,
     /// Colours.
@@ -47,7 +47,11 @@ pub fn options(global: &Global) -> OutputOptions {
             of(FormatWord::HyperfineJson, &global.export_hyperfine_json),
         ]
         .concat(),
-        order: global.order.unwrap_or(OrderWord::Topology),
+        order: global.order.map(|word| match word {
+            OrderWord::Id => Order::Id,
+            OrderWord::Topology => Order::Topology,
+            OrderWord::Measured => Order::Measured,
+        }),
         by: global.by.unwrap_or(ByWord::Core),
         color: global.color.unwrap_or(ColorWord::Auto),
         identity: if global.with_identity { Identity::Included } else { Identity::Hidden },
@@ -114,11 +118,7 @@ fn drawn_on(options: &OutputOptions, output: Output) -> Style {
     Style {
         width: depth::width(output, variable),
         depth: ColorDepth::detect(choice, output, variable),
-        order: match options.order {
-            OrderWord::Id => Order::Id,
-            OrderWord::Topology => Order::Topology,
-            OrderWord::Measured => Order::Measured,
-        },
+        order: options.order.unwrap_or(Order::Topology),
         by: match options.by {
             ByWord::Core => By::Core,
             ByWord::Thread => By::Thread,

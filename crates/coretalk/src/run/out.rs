@@ -8,7 +8,7 @@ use crate::resolve::output::{self, OutputOptions};
 use crate::run::signals;
 use coretalk_measure::Stop;
 use coretalk_measure::probes::imitation::{Imitation, render};
-use coretalk_model::latency::Imitated;
+use coretalk_model::latency::{Counts, Imitated};
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
@@ -191,6 +191,7 @@ pub fn whole<'a>(report: &'a RunReport, name: Option<&'a str>, options: &OutputO
         identity: options.identity,
         name: name.unwrap_or("unsaved"),
         style: output::style(options),
+        order: options.order,
         ladder: false,
     }
 }
@@ -202,14 +203,13 @@ pub fn whole<'a>(report: &'a RunReport, name: Option<&'a str>, options: &OutputO
 pub fn write_run(out: &mut Out, format: FormatWord, what: &Export<'_>) -> Result<(), Failure> {
     if format == FormatWord::Text && !what.report.imitated().is_empty() {
         let cpu_model = what.report.environment.cpu_model.as_deref();
-        let render = |imitated: &Imitated| as_the_tool_prints(imitated, cpu_model);
+        let counts = what.report.latency.as_ref().map_or(Counts::Adaptive, |latency| latency.settings.counts);
+        let render = |imitated: &Imitated| {
+            render(&Imitation::of(imitated.tool).counting(counts), cpu_model, &imitated.cells)
+        };
         return out.write(|out| export::write_imitations(what.report, &render, out));
     }
     out.write(|out| export::export(format, what, out))
-}
-
-fn as_the_tool_prints(imitated: &Imitated, cpu_model: Option<&str>) -> String {
-    render(&Imitation::of(imitated.tool), cpu_model, &imitated.cells)
 }
 
 /// Parts that are being written, for an end of the process that runs no destructor.

@@ -52,6 +52,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("hint", "--hint pause", "--hint none"),
     ("imitate", "--as c2clat", ""),
     ("imitate", "--as multichase", "--as c2clat"),
+    ("tool_counts", "--as core-to-core-latency 500 30", "--as core-to-core-latency"),
     ("home", "--home 0", ""),
     ("pairs", "--pairs 0-1,2-3", ""),
     ("pairs", "--pairs representatives", ""),

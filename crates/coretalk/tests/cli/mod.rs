@@ -27,6 +27,7 @@ mod probes;
 mod programs;
 mod queue;
 mod queue_load;
+mod reading_back;
 mod refusals;
 mod report;
 mod runtimes;

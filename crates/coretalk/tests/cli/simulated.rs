@@ -146,7 +146,7 @@ fn what_a_tool_would_print_of_a_simulated_machine_is_called_simulated() {
     let mut lines = said.out.lines();
     assert_eq!(
         lines.next(),
-        Some("SIMULATED chiplet-16: these numbers say nothing about this computer"),
+        Some("# SIMULATED chiplet-16: these numbers say nothing about this computer"),
         "{}",
         said.out
     );

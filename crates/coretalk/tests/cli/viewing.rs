@@ -261,7 +261,12 @@ fn doubts_are_said_with_their_cells_and_only_strictness_makes_them_a_failure() {
     assert_eq!((strict.code, strict.out.as_str()), (1, both.as_str()));
     assert!(strict.err.contains("1 of 2 matrices are doubtful"), "{}", strict.err);
     let broken = tool.call(&["lint", "clean.csv", "broken.csv"]);
-    assert_eq!((broken.code, broken.out.as_str(), broken.err.lines().count()), (4, "", 1), "{}", broken.err);
+    assert_eq!(
+        (broken.code, broken.out.as_str(), broken.err.lines().count()),
+        (4, clean.as_str(), 1),
+        "{}",
+        broken.err
+    );
     assert!(broken.err.contains("broken.csv: failed to read line 2"), "{}", broken.err);
 }
 

@@ -11,7 +11,7 @@ mod spin;
 
 use crate::kernel::Kernel;
 use crate::machine::{HomeChoice, Sampling, SpanOrder, Walk};
-use coretalk_model::latency::{ImitatedCell, ImitationError};
+use coretalk_model::latency::{Counts, ImitatedCell, ImitationError};
 use coretalk_model::{Matrix, Tool};
 pub use kernels::{C2CLAT, C2CLAT_W, COHERENCY_LATENCY, CORE_TO_CORE_LATENCY, CPU_LATENCY, MULTICHASE};
 use std::fmt::Write;
@@ -80,6 +80,16 @@ impl Imitation {
                 round_trips: 10_000,
                 output: "`Cache line offset: 0`, then comma rows with six decimals, `x` on the diagonal",
             },
+        }
+    }
+
+    /// The same with counts that were asked for.
+    pub fn counting(self, counts: Counts) -> Imitation {
+        match counts {
+            Counts::Adaptive => self,
+            Counts::Fixed { samples, iterations } => {
+                Imitation { visits: samples, round_trips: iterations, ..self }
+            }
         }
     }
 
@@ -189,6 +199,8 @@ fn c2clat(text: &mut String, matrix: &Figures) -> std::fmt::Result {
 }
 
 fn cpu_latency(text: &mut String, matrix: &Figures) -> std::fmt::Result {
+    // Without ids the rows are those of the CPUs by number.
+    let matrix = &matrix.by_id();
     for row in 0..matrix.len() {
         let cells = (0..matrix.len()).map(|column| figure(matrix, row, column).filter(|_| column < row));
         let cells: Vec<String> =
@@ -219,6 +231,7 @@ fn multichase(text: &mut String, matrix: &Figures) -> std::fmt::Result {
 }
 
 fn coherency_latency(text: &mut String, matrix: &Figures) -> std::fmt::Result {
+    let matrix = &matrix.by_id();
     writeln!(text, "Cache line offset: 0")?;
     for row in 0..matrix.len() {
         let cells = (0..matrix.len()).map(|column| match figure(matrix, row, column) {

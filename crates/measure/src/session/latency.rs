@@ -92,7 +92,7 @@ fn imitate(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     driver.run.phase(Purpose::Imitation);
     let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     for (pass, &tool) in (0..).zip(&driver.settings.imitate) {
-        let orders = Arc::from([Imitation::of(tool).order()]);
+        let orders = Arc::from([Imitation::of(tool).counting(driver.settings.counts).order()]);
         let directions: &[Purpose] = match tool.measures_both_directions() {
             false => &[Purpose::Imitation],
             true => &[Purpose::Imitation, Purpose::ImitationBack],

@@ -1,0 +1,199 @@
+//! What `--as`, `export` and `import` write, `import` reads back: the same pairs, and that the machine was simulated.
+
+use super::tool::{Said, Tool};
+use serde_json::Value;
+use std::collections::BTreeMap;
+#[cfg(target_os = "linux")]
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
+const TOOLS: [&str; 6] =
+    ["core-to-core-latency", "c2clat", "c2clat-w", "cpu-latency", "multichase", "coherency-latency"];
+const FORMATS: [&str; 4] = ["csv", "c2c-csv", "markdown", "json"];
+/// With siblings i and i + 4: by topology 0, 4, 1, 5, …
+const MACHINE: [&str; 5] = ["--machine", "sim:laptop-smt", "--seed", "1", "-q"];
+
+type Cells = BTreeMap<(u64, u64), f64>;
+
+/// The values of the first matrix of a document, pair by pair, and whether it is called simulated.
+fn cells(document: &Value) -> (Cells, bool) {
+    let matrix = &document["matrices"][0];
+    let mut known = Cells::new();
+    for cell in matrix["cells"].as_array().unwrap() {
+        let [from, to] = ["from", "to"].map(|end| cell[end].as_u64().unwrap());
+        let Some(ns) = cell["median"].as_f64() else { continue };
+        known.insert((from, to), ns);
+        if matrix["symmetric"] == true {
+            known.insert((to, from), ns);
+        }
+    }
+    (known, matrix["parameters"]["simulated"] == "true")
+}
+
+#[track_caller]
+fn assert_alike(written: &Cells, read: &Cells, step: f64, what: &str) {
+    let pairs = |cells: &Cells| cells.keys().copied().collect::<Vec<_>>();
+    assert_eq!(pairs(written), pairs(read), "{what}");
+    for (pair, ns) in written {
+        assert!((ns - read[pair]).abs() <= step, "{what}: {pair:?} is {ns} and read as {}", read[pair]);
+    }
+}
+
+/// Half of the last digit that a tool prints, for values up to 99.
+fn half_a_digit(tool: &str) -> f64 {
+    match tool {
+        "cpu-latency" | "coherency-latency" => 1e-4,
+        "multichase" => 0.051,
+        _ => 0.51,
+    }
+}
+
+#[test]
+fn import_reads_whatever_as_and_export_print() {
+    let tool = Tool::new();
+    tool.done(&[&["latency", "--name", "map", "--budget", "1s"], &MACHINE[..]].concat());
+    for name in TOOLS {
+        tool.done(&[&["latency", "--as", name, "--name", name, "--budget", "100s"], &MACHINE[..]].concat());
+    }
+    for run in TOOLS.into_iter().chain(["map"]) {
+        let (written, _) = cells(&tool.json(&["export", run, "--format", "json"]));
+        assert_eq!(written.len(), 56, "{run}: every pair was measured");
+        for format in FORMATS.into_iter().chain(["text"]).filter(|format| (run, *format) != ("map", "text")) {
+            for order in ["id", "topology"] {
+                let what = format!("{run} {format} {order}");
+                tool.done(&["export", run, "--format", format, "--order", order, "-o", "file"]);
+                let (read, simulated) = cells(&tool.json(&["import", "file", "--format", "json", "-q"]));
+                let step = match format {
+                    "text" => half_a_digit(run),
+                    "markdown" => 0.051,
+                    _ => 1e-9,
+                };
+                assert_alike(&written, &read, step, &what);
+                assert_eq!(simulated, format != "c2c-csv", "{what}");
+                // And what `import` writes.
+                for again in FORMATS {
+                    tool.done(&["import", "file", "--format", again, "-o", "again", "-q"]);
+                    let (read_again, _) = cells(&tool.json(&["import", "again", "--format", "json", "-q"]));
+                    let step = if again == "markdown" { 0.051 } else { 1e-9 };
+                    assert_alike(&read, &read_again, step, &format!("{what}, then {again}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_order_of_an_export_is_that_asked_for_and_a_bare_matrix_is_by_id() {
+    let tool = Tool::new();
+    tool.done(&[&["latency", "--budget", "1s"], &MACHINE[..]].concat());
+    let header = |words: &[&str], start: &str| {
+        let out = tool.done(&[&["export", "latest"], words].concat()).out;
+        out.lines().find_map(|line| line.strip_prefix(start).map(str::to_owned)).unwrap()
+    };
+    assert_eq!(header(&["--format", "csv"], "cpu,"), "0,4,1,5,2,6,3,7");
+    assert_eq!(header(&["--format", "csv", "--order", "id"], "cpu,"), "0,1,2,3,4,5,6,7");
+    let markdown = header(&["--format", "markdown", "--order", "id"], "|   ns |");
+    assert!(markdown.split_whitespace().eq("0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |".split(' ')), "{markdown}");
+    let bare =
+        |order: &[&str]| tool.done(&[&["export", "latest", "--format", "c2c-csv"], order].concat()).out;
+    assert_eq!(bare(&[]), bare(&["--order", "topology"]));
+    // Siblings 0 and 4, and not 0 and 1, are near.
+    let row: Vec<f64> =
+        bare(&[]).lines().nth(4).unwrap().split(',').filter_map(|cell| cell.parse().ok()).collect();
+    assert!(row[0] < 10.0 && row[1..].iter().all(|ns| *ns > 10.0), "{row:?}");
+}
+
+#[test]
+fn the_numbers_of_coretalk_are_its_own_and_of_a_simulated_machine() {
+    let tool = Tool::new();
+    tool.done(&[&["latency", "--budget", "1s"], &MACHINE[..]].concat());
+    tool.done(&["export", "latest", "--format", "csv", "-o", "own.csv"]);
+    let out = tool.done(&["import", "own.csv"]).out;
+    assert!(out.contains("SIMULATED laptop-smt") && !out.contains("another tool"), "{out}");
+    // As `topology --from` describes it.
+    let described = tool.done(&["topology", "--from", "own.csv"]).out;
+    assert!(
+        out.contains("4: 0,4 1,5 2,6 3,7") && described.contains("4: 0,4 1,5 2,6 3,7"),
+        "{out}{described}"
+    );
+    let csv = tool.done(&["import", "own.csv", "--format", "csv"]).out;
+    assert!(csv.contains("# simulated: true\n"), "{csv}");
+    // What coretalk only converted is not its own.
+    tool.write("theirs.csv", ",,\n5.5,,\n6.5,7.5,\n");
+    tool.done(&["import", "theirs.csv", "--format", "csv", "-o", "converted.csv", "-q"]);
+    assert!(tool.done(&["import", "converted.csv"]).out.contains("Measured by another tool"));
+}
+
+#[test]
+fn one_bad_file_does_not_stop_the_others() {
+    let tool = Tool::new();
+    tool.write("good.csv", ",,\n5.5,,\n6.5,7.5,\n");
+    tool.write("bad.csv", ",,\nfast,,\n6.5,7.5,\n");
+    for command in ["import", "lint"] {
+        let Said { code, out, err } = tool.call(&[command, "bad.csv", "good.csv", "missing.csv"]);
+        assert_eq!(code, 4, "{command}: {err}");
+        assert!(out.contains("good.csv"), "{command}: {out}");
+        assert!(
+            err.contains("bad.csv: failed to read line 2") && err.contains("missing.csv"),
+            "{command}: {err}"
+        );
+        assert_eq!(tool.call(&[command, "bad.csv"]).code, 4);
+    }
+}
+
+#[test]
+fn a_tool_takes_its_own_counts_and_gives_its_own_csv() {
+    let tool = Tool::new();
+    let as_tool = |words: &[&str]| {
+        tool.call(&[&["latency", "--no-save", "--as", "core-to-core-latency"], words, &MACHINE[..]].concat())
+    };
+    let said = as_tool(&["500", "30"]).out;
+    assert!(
+        said.contains("samples: 500\nNum samples: 30\n") && said.contains("iterations per samples: 500"),
+        "{said}"
+    );
+    assert!(as_tool(&["500"]).out.contains("Num samples: 300\n"));
+    assert_eq!(as_tool(&["500", "30"]), as_tool(&["--samples", "30", "--iterations", "500"]));
+    let csv = as_tool(&["500", "30", "--format", "c2c-csv"]).out;
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 8);
+    let is_cell = |row: usize, column: usize| rows[row][column].parse::<f64>().is_ok();
+    assert!(
+        (0..8).all(|row| rows[row].len() == 8 && (0..8).all(|column| is_cell(row, column) == (column < row)))
+    );
+    let refused = tool.call(&[&["latency", "--as", "c2clat", "500"], &MACHINE[..]].concat());
+    assert!(refused.code == 2 && refused.err.contains("--samples"), "{}", refused.err);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn names_of_files_need_not_be_utf8() {
+    let tool = Tool::new();
+    tool.done(&[&["latency", "--budget", "1s", "--name", "run"], &MACHINE[..]].concat());
+    let matrix = OsStr::from_bytes(b"matrix-\xff.csv");
+    let run = OsStr::from_bytes(b"run-\xff.coretalk");
+    tool.done(&["export", "run", "--format", "csv", "-o", "m.csv"]);
+    std::fs::rename(tool.path().join("m.csv"), tool.path().join(matrix)).unwrap();
+    let saved = tool.done(&["runs", "path", "run"]).out;
+    std::fs::copy(saved.trim_end(), tool.path().join(run)).unwrap();
+    let prefixed = |prefix: &str, name: &OsStr| {
+        OsStr::from_bytes(&[prefix.as_bytes(), name.as_bytes()].concat()).to_owned()
+    };
+    for file in [matrix, run] {
+        let calls = [
+            (vec!["report", "-o", "page.html"], vec![file.to_owned()]),
+            (vec!["compare"], vec![file.to_owned(), file.to_owned()]),
+            (vec!["advise", "-n", "2", "--from"], vec![file.to_owned()]),
+            (vec!["topology", "--from"], vec![file.to_owned()]),
+        ];
+        for (words, files) in calls {
+            let output = tool.command(&words).args(files).output().unwrap();
+            assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+    let named =
+        tool.command(&["compare"]).args([prefixed("a=", matrix), prefixed("b=", matrix)]).output().unwrap();
+    assert!(named.status.success(), "{}", String::from_utf8_lossy(&named.stderr));
+    let machine = prefixed("sim:", matrix);
+    let simulated = tool.command(&["topology", "--seed", "1", "--machine"]).arg(machine).output().unwrap();
+    assert!(simulated.status.success(), "{}", String::from_utf8_lossy(&simulated.stderr));
+}
