@@ -190,33 +190,23 @@ pub fn reported(document: &Value) -> Topology {
 
 /// What CPUs of a relation share, as screens say it.
 pub fn relation_words(relation: Relation, topology: &Topology) -> String {
-    let number = |level| topology.level(level).len();
-    let across = |below: &[Level], same: &str| {
-        let level = below.iter().find(|level| number(**level) > 1);
-        level.map_or(same.to_owned(), |level| {
-            let name = level.name();
-            format!(
-                "across {}",
-                if matches!(name, "l2" | "l3") { name.to_uppercase() } else { format!("{name}s") }
-            )
-        })
-    };
-    match relation {
-        Relation::SameCpu => "same CPU".to_owned(),
+    let same = match relation {
+        Relation::SameCpu => return "same CPU".to_owned(),
         Relation::Smt => "threads of a core".to_owned(),
-        Relation::L2 => "same L2".to_owned(),
-        Relation::Cluster => "same cluster".to_owned(),
-        Relation::L3 => "same L3".to_owned(),
-        Relation::Die => across(&[Level::L3, Level::Cluster, Level::L2], "same die"),
-        Relation::Node => across(&[Level::Die, Level::L3, Level::Cluster, Level::L2], "same node"),
-        Relation::Package => {
-            across(&[Level::Node, Level::Die, Level::L3, Level::Cluster, Level::L2], "same package")
-        }
-        Relation::Book => across(&[Level::Package], "same book"),
-        Relation::Drawer => across(&[Level::Book], "same drawer"),
-        Relation::Machine if number(Level::Package) > 1 => "across packages".to_owned(),
-        Relation::Machine => {
-            across(&[Level::Node, Level::Die, Level::L3, Level::Cluster, Level::L2], "this machine")
-        }
+        Relation::Machine => "this machine".to_owned(),
+        Relation::L2 | Relation::L3 => format!("same {}", relation.name().to_uppercase()),
+        other => format!("same {other}"),
+    };
+    let own = Level::ALL.into_iter().find(|&level| Relation::of(level) == relation);
+    let inside = topology.levels().into_iter().take_while(|&level| Some(level) != own);
+    let split = inside.filter(|&level| level != Level::Core && topology.level(level).len() > 1).last();
+    let across = split.map(|level| match level {
+        Level::L2 | Level::L3 => format!("across {}", level.name().to_uppercase()),
+        level => format!("across {level}s"),
+    });
+    match (own, across) {
+        (Some(own), Some(across)) if split > Some(own) => format!("{same}, {across}"),
+        (Some(Level::Core | Level::L2 | Level::Cluster | Level::L3), _) | (_, None) => same,
+        (_, Some(across)) => across,
     }
 }
