@@ -70,9 +70,9 @@ impl Found {
 }
 
 /// What files at these paths are called: each by its own name, after as few of its folders as distinguish it.
-fn distinct_names(paths: &[&str]) -> Vec<String> {
-    let parts = |path: &&str| -> Vec<String> {
-        let components = Path::new(*path).components().filter(|part| *part != Component::CurDir);
+fn distinct_names(paths: &[&Path]) -> Vec<String> {
+    let parts = |path: &&Path| -> Vec<String> {
+        let components = path.components().filter(|part| *part != Component::CurDir);
         components.map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
     };
     fn end<T>(parts: &[T], most: usize) -> &[T] {
@@ -149,7 +149,7 @@ impl Source {
             }
         }
         let files = || all.iter().zip(words).filter(|(found, _)| found.is_file_without_name());
-        let names = distinct_names(&files().map(|(_, word)| word.as_str()).collect::<Vec<_>>());
+        let names = distinct_names(&files().map(|(_, word)| Path::new(word)).collect::<Vec<_>>());
         let unnamed = all.iter_mut().filter(|found| found.is_file_without_name());
         for (found, name) in unnamed.zip(names) {
             if let Found::File(_, known) = found {
@@ -280,7 +280,7 @@ mod tests {
             (&["/m.csv", "m.csv"], &["/m.csv", "m.csv"]),
             (&["x/m.csv", "./x/m.csv"], &["m.csv", "m.csv"]),
         ] {
-            assert_eq!(distinct_names(paths), names);
+            assert_eq!(distinct_names(&paths.iter().map(Path::new).collect::<Vec<_>>()), names);
         }
     }
 }
