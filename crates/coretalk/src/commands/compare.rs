@@ -5,7 +5,7 @@ use crate::args::options::Global;
 use crate::args::words::{FailOnWord, FormatWord};
 use crate::commands::shape::say;
 use crate::commands::view;
-use crate::document::{Compared, ComparedSideDoc, Document, Identity, MismatchDoc};
+use crate::document::{Compared, ComparedSideDoc, DifferenceDoc, Document, Identity, MismatchDoc};
 use crate::exit::{ExitCode, Failure};
 use crate::render::terminal::screen;
 use crate::report::alignment::pairing_words;
@@ -148,6 +148,7 @@ fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
         levels,
         pairing: view.alignment.pairing().name(),
         pairing_reason: pairing_words(view.alignment, &named),
+        together: DifferenceDoc::of_all_alike(view.comparison),
         mismatches: view.mismatches.iter().map(MismatchDoc::of).collect(),
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Ci, known, significant};
 use coretalk_model::compare::{
-    Basis, DatasetComparison, Difference, GroupMedian, Letter, LevelAlone, Mismatch, Overview, OverviewRow,
-    ReadingKey, Verdict,
+    Basis, Comparison, DatasetComparison, Difference, GroupMedian, Letter, LevelAlone, Mismatch, Overview,
+    OverviewRow, ReadingKey, Verdict,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,6 +24,9 @@ pub struct Compared {
     pub pairing: &'static str,
     /// Why not every pair is compared with itself, in words; null where it is.
     pub pairing_reason: Option<String>,
+    /// Of each matrix whose levels are all shown to have changed alike, to less than what counts, the one verdict on all
+    /// pairs: then they share one error.
+    pub together: Vec<DifferenceDoc>,
     /// Conditions that are known to differ.
     pub mismatches: Vec<MismatchDoc>,
 }
@@ -121,6 +124,18 @@ impl DifferenceDoc {
             ReadingKey::Series(_) => None,
         });
         levels.chain(alone).chain(cells).collect()
+    }
+
+    /// The verdicts on all pairs, where levels changed alike.
+    pub fn of_all_alike(comparison: &Comparison) -> Vec<DifferenceDoc> {
+        let of = |dataset: &DatasetComparison| {
+            Some(DifferenceDoc {
+                level: Some("all".to_owned()),
+                pairs: dataset.levels.iter().map(|level| level.pairs[0]).sum(),
+                ..DifferenceDoc::of(dataset, dataset.together.as_ref()?)
+            })
+        };
+        comparison.datasets.iter().filter_map(of).collect()
     }
 
     /// A level that has nothing to be held against.

@@ -391,6 +391,33 @@ fn sides_are_called_as_the_user_named_them_and_the_slower_one_is_named() {
 }
 
 #[test]
+fn a_change_of_all_pairs_alike_is_one_verdict_in_the_document() {
+    let tool = Tool::new();
+    let halves = |factor: f64| {
+        move |row: usize, column: usize| {
+            factor * base(row, column) * if row / 8 == column / 8 { 1.0 } else { 2.0 }
+        }
+    };
+    file(&tool, "before.csv", halves(1.0));
+    for factor in [1.2, 1.0] {
+        file(&tool, "after.csv", halves(factor));
+        let json = tool.done(&["compare", "before.csv", "after.csv", "--format", "json"]).out;
+        let document: Value = serde_json::from_str(&json).unwrap();
+        let found = document["compared"]["together"].as_array().unwrap();
+        assert_eq!(found.len(), 1, "{factor}");
+        let shift = found[0]["shift_percent"].as_f64().unwrap();
+        assert!((shift - 100.0 * (factor - 1.0)).abs() < 0.1 && found[0]["pairs"] == 120, "{shift}");
+        let verdict = if factor > 1.0 { "slower" } else { "same" };
+        assert!(found[0]["verdict"] == verdict && found[0]["level"] == "all", "{found:?}");
+    }
+    file(&tool, "after.csv", |row, column| {
+        halves(if row / 8 == column / 8 { 1.2 } else { 1.0 })(row, column)
+    });
+    let json = tool.done(&["compare", "before.csv", "after.csv", "--format", "json"]).out;
+    assert!(json.contains("\"together\":[]"), "{json}");
+}
+
+#[test]
 fn a_value_that_nothing_can_take_is_refused_with_its_place() {
     let tool = Tool::new();
     file(&tool, "base.csv", base);

@@ -213,7 +213,11 @@ impl<'a> Draft<'a> {
             draft.names.push(Named { level, pairs, left_out, as_read });
             by_level.push(members);
         }
-        draft.together = judge_together(&by_level, &margin_of_level, guest);
+        draft.together = judge_together(&by_level, &margin_of_level, guest).map(|mut together| {
+            // Too small a difference is none, whatever a test says: only one that counts is a question.
+            together.conclude(1.0, FAMILY_ERROR, a.better);
+            together
+        });
         draft
     }
 
