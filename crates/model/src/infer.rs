@@ -72,21 +72,33 @@ pub fn infer(observed: &Matrix<Option<Observation>>) -> Result<Structure, InferE
 /// # Errors
 /// As [`infer`].
 pub fn infer_of_step(observed: &Matrix<Option<Observation>>, step: f64) -> Result<Structure, InferError> {
-    let distances = Distances::new(observed)?;
+    let distances = Distances::new(observed, step)?;
     let mut found = Found::of(&distances);
     let dropped = found.drop_steps(step, &distances);
     let blocks = Blocks::fit(&found.proposed, &distances);
-    let suspects = suspects::suspects(&found.proposed, &blocks, &distances);
+    let suspects = suspects::suspects(&found.proposed, &blocks, &distances, step);
     Ok(Structure {
         levels: described(&found.levels, &distances),
         dropped,
+        step,
         hints: found.hints.iter().map(|hint| hint.described(&distances)).collect(),
-        contradictory: distances.contradictory,
+        contradictory: contradictory(&suspects, &distances),
         shape: shape(&found, &suspects, &distances),
         suspects,
         cpus: distances.cpus,
         left_out: distances.left_out,
     })
+}
+
+/// Pairs that are too near and cannot be set aside: they are too many, or nothing shows which are wrong and the levels do
+/// not explain all of them.
+fn contradictory(suspects: &[Suspect], distances: &Distances) -> usize {
+    let is_unfit = |pair: &[usize; 2]| {
+        let pair = pair.map(|position| distances.cpus[position]);
+        suspects.iter().any(|suspect| suspect.pair == pair && suspect.doubt == Doubt::Outlier)
+    };
+    let is_open = distances.doubtful.iter().any(is_unfit);
+    distances.contradictory + if is_open { distances.doubtful.len() } else { 0 }
 }
 
 /// What the steps found, levels finest first.

@@ -1,10 +1,11 @@
 //! [`Distances`]: the matrix that everything in this module works on.
 
-use super::{InferError, Observation};
-use crate::stats::elementary::ln;
+use super::{InferError, Observation, STEPS_APART};
+use crate::stats::elementary::{exp, ln};
 use crate::stats::{median, median_in_place};
 use crate::time::is_measurable;
 use crate::{CpuId, Matrix};
+use std::collections::BTreeMap;
 
 /// Rows are compared over at most so many columns: a matrix of 1,024 CPUs with holes everywhere would cost 10⁹ steps.
 const COLUMNS_COMPARED: usize = 128;
@@ -34,12 +35,15 @@ pub(super) struct Distances {
     set_aside: Vec<((u32, u32), f64)>,
     /// How many pairs contradict, where they are too many to be set aside.
     pub contradictory: usize,
+    /// Pairs (low, high) that contradict and count all the same, since too little shows which of them are wrong.
+    pub doubtful: Vec<[usize; 2]>,
     /// What a 0 counts as, where there is one.
     floor: Option<f64>,
 }
 
 impl Distances {
-    pub fn new(observed: &Matrix<Option<Observation>>) -> Result<Distances, InferError> {
+    /// Of values that a clock with this step has shown; 0 where none is known.
+    pub fn new(observed: &Matrix<Option<Observation>>, step: f64) -> Result<Distances, InferError> {
         refuse_impossible(observed)?;
         let n = observed.len();
         if n < 3 {
@@ -56,7 +60,7 @@ impl Distances {
             return Err(InferError::TooFew { cpus: kept.len() });
         }
         let label = |rows: &[usize]| rows.iter().map(|&row| observed.cpus()[row]).collect();
-        let distances = Distances::of_rows(observed, &kept, label(&kept), label(&empty));
+        let distances = Distances::of_rows(observed, step, &kept, [label(&kept), label(&empty)]);
         let of = n * (n - 1) / 2;
         let known = kept.len() * (kept.len() - 1) / 2 - distances.missing.len();
         if known * 2 < of { Err(InferError::TooSparse { known, of }) } else { Ok(distances) }
@@ -65,9 +69,9 @@ impl Distances {
     /// The rows of a matrix that have values.
     fn of_rows(
         observed: &Matrix<Option<Observation>>,
+        step: f64,
         rows: &[usize],
-        cpus: Vec<CpuId>,
-        left_out: Vec<CpuId>,
+        [cpus, left_out]: [Vec<CpuId>; 2],
     ) -> Distances {
         let n = rows.len();
         let (mut smallest, mut any_width, mut any_zero) = (f64::INFINITY, false, false);
@@ -99,7 +103,7 @@ impl Distances {
             }
         }
         let floor = any_zero.then(|| ln(floor));
-        let too_near = too_near(&log, n, floor);
+        let (too_near, doubtful) = too_near(&log, n, [floor.unwrap_or(f64::NEG_INFINITY), step]);
         // More than may be disturbed: values are not those of a tree, and all count.
         let is_odd = too_near.len() as f64 > forgiven((n * (n - 1) / 2) as f64);
         let (set_aside, contradictory) = if is_odd { (Vec::new(), too_near.len()) } else { (too_near, 0) };
@@ -110,8 +114,18 @@ impl Distances {
         let pairs = missing.iter().copied().chain(set_aside.iter().map(|(pair, _)| *pair));
         fill(&mut log, n, &pairs.collect::<Vec<_>>());
         let bins = Vec::new();
-        let mut distances =
-            Distances { cpus, left_out, log, bins, widths, missing, set_aside, contradictory, floor };
+        let mut distances = Distances {
+            cpus,
+            left_out,
+            log,
+            bins,
+            widths,
+            missing,
+            set_aside,
+            contradictory,
+            doubtful,
+            floor,
+        };
         distances.rank();
         distances
     }
@@ -248,49 +262,104 @@ pub(super) fn forgiven(cells: f64) -> f64 {
 /// Two CPUs that are near to each other are about equally far from a third: a difference by this factor contradicts. Of a
 /// smaller one noise of a quarter makes enough to put groups where there are none.
 const CONTRADICTION: f64 = 1.75;
-/// So many CPUs contradict a cell that does not count: one cell in twenty may be disturbed, which makes a tenth of the
-/// others contradict a pair that is near, and eight of the nearest twelve in one of 200,000 pairs …
+/// So many CPUs contradict a cell that does not count, whatever the others: one cell in twenty may be disturbed, which
+/// makes a tenth of the others contradict a pair that is near, and eight of the nearest twelve in one of 200,000 pairs.
 const LEAST_WITNESSES: usize = 8;
-/// … and of the CPUs that are nearest to either so many in a hundred. The others are near to both, or far from both.
+/// Groups of four or fewer CPUs have fewer witnesses. These are enough where they are those of all CPUs that are near to
+/// either of the two, which this factor separates from the next …
+const FEW_WITNESSES: usize = 2;
+const NEAR_RATIO: f64 = 1.5;
+/// … and so many where every CPU is near to either, or nearly all witnesses are near to the same one. The other may then be
+/// slow to everybody, which the CPUs that are near to neither show.
+const FEW_OF_ALL: usize = 3;
+/// So many in a hundred of the CPUs that are nearest to either contradict. The others are near to both, or far from both.
 const LEAST_AGREEMENT: usize = 66;
+/// Of the witnesses one in so many is near to the other CPU.
+const LEAST_BALANCE: usize = 8;
 
-/// Pairs that are nearer than the rows of their CPUs allow, with their logarithms: a CPU that is near to one of the two
-/// is far from the other. One such pair makes the tree join two groups early, and what it is built from then is a mix
-/// of both.
-fn too_near(log: &[f64], n: usize, floor: Option<f64>) -> Vec<((u32, u32), f64)> {
-    let step = n.div_ceil(COLUMNS_COMPARED);
+/// How many CPUs contradict a pair, since they are near to one of the two and far from the other; 0 where they are not
+/// enough to doubt it, or, of those that `is_trusted` accepts, to set it aside. That is asked about the pair of such a CPU
+/// and the one that it is near to.
+fn witnesses(
+    log: &[f64],
+    n: usize,
+    [floor, step]: [f64; 2],
+    [low, high]: [usize; 2],
+    is_trusted: Option<&dyn Fn([usize; 2]) -> bool>,
+) -> usize {
     let apart = ln(CONTRADICTION);
-    let mut thirds: Vec<(f64, bool)> = Vec::new();
+    let value = log[low * n + high];
+    if value.is_nan() || value <= floor {
+        return 0;
+    }
+    let mut thirds = Vec::new();
+    let mut all = [0, 0];
+    for third in (0..n).step_by(n.div_ceil(COLUMNS_COMPARED)).filter(|&third| third != low && third != high) {
+        let (one, other) = (log[low * n + third], log[high * n + third]);
+        if one.is_nan() || other.is_nan() {
+            continue;
+        }
+        let side = usize::from(other <= one);
+        let [far, near] = [one.max(other), one.min(other).max(value)];
+        let contradicts = far - near >= apart
+            && exp(far) - exp(near) >= STEPS_APART * step
+            && is_trusted.is_none_or(|is_trusted| is_trusted([third, [low, high][side]]));
+        all[side] += usize::from(contradicts);
+        thirds.push((one.min(other), contradicts.then_some(side)));
+    }
+    if all[0] + all[1] < FEW_WITNESSES {
+        return 0;
+    }
+    thirds.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut seen, mut enough, mut is_near) = ([0, 0], 0, true);
+    for (at, &(nearer, contradicts)) in thirds.iter().enumerate() {
+        if let Some(side) = contradicts {
+            seen[side] += 1;
+        }
+        let witnesses = seen[0] + seen[1];
+        let beyond = thirds.len() - (at + 1);
+        let is_one_sided = seen[0].min(seen[1]) * LEAST_BALANCE < witnesses;
+        let is_slow = is_one_sided && (all[0] + all[1] - witnesses) * 2 >= beyond;
+        let ends = thirds.get(at + 1).is_none_or(|next| next.0 - nearer.max(value) >= ln(NEAR_RATIO));
+        let least = match (is_near && ends, beyond == 0 || is_one_sided && is_trusted.is_some()) {
+            (false, _) => LEAST_WITNESSES,
+            (true, true) => FEW_OF_ALL,
+            (true, false) => FEW_WITNESSES,
+        };
+        if witnesses >= least && witnesses * 100 >= (at + 1) * LEAST_AGREEMENT && !is_slow {
+            enough = witnesses;
+        }
+        is_near &= !ends;
+    }
+    enough
+}
+
+/// Pairs that are nearer than the rows of their CPUs allow, with their logarithms, and others that stay doubtful because
+/// too little shows which of them are wrong. One such pair makes the tree join two groups early, and what it is built from
+/// then is a mix of both. Of the `clock` are known the logarithm up to which a value is none, and its step.
+fn too_near(log: &[f64], n: usize, clock: [f64; 2]) -> (Vec<((u32, u32), f64)>, Vec<[usize; 2]>) {
+    let mut left = log.to_vec();
+    let every = (0..n).flat_map(|low| (low + 1..n).map(move |high| [low, high]));
+    let counted =
+        every.map(|pair| (pair, witnesses(log, n, clock, pair, None))).filter(|(_, count)| *count > 0);
+    let doubted: BTreeMap<[usize; 2], usize> = counted.collect();
+    // The strongest first: a wrong pair is a witness against right ones. One that is doubted as much is none.
+    let mut strongest: Vec<([usize; 2], usize)> =
+        doubted.iter().map(|(&pair, &count)| (pair, count)).collect();
+    strongest.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
     let mut found = Vec::new();
-    for low in 0..n {
-        for high in low + 1..n {
-            let value = log[low * n + high];
-            if value.is_nan() || floor.is_some_and(|floor| value <= floor) {
-                continue;
-            }
-            thirds.clear();
-            for third in (0..n).step_by(step).filter(|&third| third != low && third != high) {
-                let (one, other) = (log[low * n + third], log[high * n + third]);
-                let nearer = one.min(other);
-                if !one.is_nan() && !other.is_nan() {
-                    thirds.push((nearer, one.max(other) - nearer.max(value) >= apart));
-                }
-            }
-            if thirds.iter().filter(|(_, contradicts)| *contradicts).count() < LEAST_WITNESSES {
-                continue;
-            }
-            thirds.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-            let mut witnesses = 0;
-            let is_contradicted = thirds.iter().enumerate().any(|(at, (_, contradicts))| {
-                witnesses += usize::from(*contradicts);
-                witnesses >= LEAST_WITNESSES && witnesses * 100 >= (at + 1) * LEAST_AGREEMENT
-            });
-            if is_contradicted {
-                found.push(((low as u32, high as u32), value));
-            }
+    for ([low, high], count) in strongest {
+        let is_trusted =
+            |[a, b]: [usize; 2]| doubted.get(&[a.min(b), a.max(b)]).is_none_or(|&doubts| doubts < count);
+        if witnesses(&left, n, clock, [low, high], Some(&is_trusted)) > 0 {
+            found.push(((low as u32, high as u32), log[low * n + high]));
+            left[low * n + high] = f64::NAN;
+            left[high * n + low] = f64::NAN;
         }
     }
-    found
+    found.sort_unstable_by_key(|(pair, _)| *pair);
+    let doubtful = doubted.into_keys().filter(|&pair| witnesses(&left, n, clock, pair, None) > 0);
+    (found, doubtful.collect())
 }
 
 /// A missing cell takes the median of what the rows most alike those of its two CPUs show in its place.

@@ -20,12 +20,14 @@ pub struct Structure {
     /// What is no level, finest first: one step of the clock sets it apart, or all of its pairs read 0 and `inside` is
     /// `None`. Names are those that they had.
     pub dropped: Vec<InferredLevel>,
+    /// Step of the clock that was taken into account, in the unit of the matrix; 0 where none is known.
+    pub step: f64,
     /// Groups that stand out alone and are no level. Worth a remark.
     pub hints: Vec<LoneGroup>,
     /// How the values lie where there is no level.
     pub shape: Shape,
-    /// Pairs that are nearer than the rows of their CPUs allow, where they are more than disturbance explains: groups may
-    /// be hidden. Fewer of them are suspects, and 0 here.
+    /// Pairs that are nearer than the rows of their CPUs allow and no suspects alone, since they are more than disturbance
+    /// explains, or nothing shows which of them are wrong and the levels leave them unexplained: groups may be hidden.
     pub contradictory: usize,
     /// Cells to be measured again before they are believed.
     pub suspects: Vec<Suspect>,
@@ -146,7 +148,7 @@ pub fn repeatability(
     structure: &Structure,
     key: Key,
 ) -> Result<Vec<bool>, InferError> {
-    let mut distances = Distances::new(observed)?;
+    let mut distances = Distances::new(observed, structure.step)?;
     let n = distances.len();
     // Half the width of a 95 % interval, in deviations.
     let deviations = normal::quantile(0.975);

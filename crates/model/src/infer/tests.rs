@@ -222,6 +222,94 @@ fn a_few_pairs_that_are_too_near_do_not_hide_a_level_and_are_named() {
     assert!(structure.contradictory > 100, "{}", structure.contradictory);
 }
 
+/// Groups of one size, 20 ns inside and 60 outside, with noise of 3 %, where some pairs read 20.
+fn grouped(cpus: u32, size: usize, wrong: &[(usize, usize)], seed: u64) -> Structure {
+    let key = Key::of(&[19, seed]);
+    let seen = matrix(cpus, |row, column| {
+        let is_near = row / size == column / size || wrong.contains(&(column, row));
+        let noise = 1.0 + 0.03 * key.normal((row * 64 + column) as u64);
+        Some(noise * if is_near { 20.0 } else { 60.0 })
+    });
+    infer(&seen).unwrap()
+}
+
+#[test]
+fn a_pair_that_is_too_near_hides_no_level_of_small_groups_and_is_listed() {
+    for (cpus, size, wrong) in [
+        (16, 4, &[(0, 4)][..]),
+        (16, 4, &[(0, 4), (0, 5)]),
+        (16, 4, &[(0, 4), (9, 14)]),
+        (32, 4, &[(2, 30)]),
+        (32, 4, &[(0, 4), (0, 8)]),
+        (8, 4, &[(1, 6)]),
+        (8, 4, &[(0, 4), (1, 5)]),
+        (12, 3, &[(0, 3)]),
+        (8, 2, &[(0, 2)]),
+        (16, 2, &[(3, 4), (8, 10)]),
+    ] {
+        for seed in 0..20 {
+            let structure = grouped(cpus, size, wrong, seed);
+            let [level] = &structure.levels[..] else { panic!("{cpus} {wrong:?} {seed}: {structure:?}") };
+            let sizes: Vec<usize> = level.groups.iter().map(CpuSet::len).collect();
+            assert_eq!(sizes, vec![size; cpus as usize / size], "{cpus} {wrong:?} {seed}");
+            // Noise alone moves a right pair by a tenth now and then.
+            let off = |suspect: &&Suspect| suspect.ratio.is_none_or(|ratio| !(0.8..1.25).contains(&ratio));
+            let listed = structure.suspects.iter().filter(off);
+            let listed: Vec<_> = listed.map(|cell| cell.pair.map(|cpu| cpu.0 as usize)).collect();
+            assert_eq!(listed, wrong.iter().map(|&(a, b)| [a, b]).collect::<Vec<_>>(), "{cpus} {seed}");
+            assert_eq!(structure.contradictory, 0, "{cpus} {wrong:?} {seed}");
+        }
+    }
+}
+
+#[test]
+fn pairs_of_which_any_may_be_wrong_are_contradictory() {
+    // A chain 1-0-2-3-4-5 of near pairs is 0,1 2,3 4,5 with two wrong ones, or something else.
+    for seed in 0..10 {
+        let structure = grouped(8, 2, &[(0, 2), (3, 4)], seed);
+        // Chance may show the right ones.
+        let is_right = groups(&structure) == [["0,1", "2,3", "4,5", "6,7"]];
+        assert!(structure.contradictory > 0 || is_right, "{seed}: {structure:?}");
+        let clean = grouped(8, 2, &[], seed);
+        assert_eq!((clean.contradictory, clean.levels[0].groups.len()), (0, 4));
+    }
+}
+
+#[test]
+fn a_cpu_that_is_slow_to_all_but_its_sibling_contradicts_nothing() {
+    for cpus in [8, 12, 32] {
+        let seen = matrix(cpus, |row, column| {
+            let slow = if row == 6 || column == 6 { 3.0 } else { 1.0 };
+            Some(if row / 2 == column / 2 { 27.0 } else { 115.0 * slow })
+        });
+        let structure = infer(&seen).unwrap();
+        let found = structure.levels[0].groups.len();
+        assert_eq!((found, structure.contradictory), (cpus as usize / 2, 0), "{structure:?}");
+    }
+}
+
+#[test]
+fn noise_alone_is_seldom_a_pair_that_does_not_fit() {
+    let listed = |cpus: u32, size: usize| {
+        (0..40).filter(|&seed| grouped(cpus, size, &[], seed).unfit().next().is_some()).count()
+    };
+    // The cells between two pairs are four: their own median lies near them.
+    let found = [(32, 2), (16, 2), (32, 4), (16, 4)].map(|(cpus, size)| listed(cpus, size));
+    assert!(found.iter().all(|&seeds| seeds <= 8), "{found:?}");
+}
+
+#[test]
+fn one_step_of_a_clock_is_nothing_that_does_not_fit() {
+    // Two values, the nearer of which comes with no structure.
+    let seen = matrix(24, |row, column| {
+        Some(if Key::of(&[20]).below((row * 24 + column) as u64, 16) == 0 { 25.0 } else { 50.0 })
+    });
+    assert!(infer(&seen).unwrap().unfit().count() > 0);
+    let structure = infer_of_step(&seen, 25.0).unwrap();
+    assert_eq!((structure.unfit().count(), structure.levels.len()), (0, 0));
+    assert!(matches!(structure.shape, Shape::Uniform { .. }), "{:?}", structure.shape);
+}
+
 #[test]
 fn of_a_chain_of_levels_one_step_apart_those_two_steps_apart_stay() {
     let sizes =
