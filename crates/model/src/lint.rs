@@ -11,7 +11,7 @@ pub use finding::{Doubt, Kind};
 
 use crate::formats::{ImportedMatrix, Printed};
 use crate::infer::{Observation, Structure, Suspect, infer, infer_of_step};
-use crate::stats::{median, median_of_sorted};
+use crate::stats::median_of_sorted;
 use crate::{CpuId, Matrix};
 
 /// Everything that is doubtful about a matrix, gravest kinds first; empty where nothing was found.
@@ -135,10 +135,5 @@ impl<'a> View<'a> {
     fn nearest(&self, position: usize) -> Option<(usize, f64)> {
         let row = self.both[position].iter().copied().enumerate().filter(|(_, ns)| ns.is_finite());
         row.min_by(|x, y| x.1.total_cmp(&y.1))
-    }
-
-    /// Medians of the rows; NaN for a row without a value.
-    fn row_medians(&self) -> Vec<f64> {
-        (0..self.len()).map(|row| median(&self.row(row)).unwrap_or(f64::NAN)).collect()
     }
 }

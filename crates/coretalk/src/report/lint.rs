@@ -103,8 +103,8 @@ pub(super) fn words(doubt: &Doubt, unit: &str) -> String {
             ns(*usual)
         ),
         Doubt::OddCpu { cpus, value, usual } => format!(
-            "CPU{} {cpus}: {} {unit} to all others, where other CPUs have {}: disturbed while measured, or slower \
-             hardware; measure again",
+            "CPU{} {cpus}: a median of {} {unit} with the other CPUs, which have {} among themselves: disturbed while \
+             measured, slower hardware, or far away; measure again",
             if cpus.len() == 1 { "" } else { "s" },
             ns(*value),
             ns(*usual)

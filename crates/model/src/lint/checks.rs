@@ -188,31 +188,49 @@ pub(super) fn first_cpu(view: &View<'_>, step: Option<f64>) -> Option<Doubt> {
     found.then(|| Doubt::FirstCpu { pair: view.pair(first, sibling), value, usual })
 }
 
-/// CPUs slower to everybody. Where all others are in one group, "everybody" is only what lies outside their own: a small
-/// cluster beside a large one is as far from it as two clusters are.
+/// CPUs slower to everybody: to near ones, to most and to far ones, so that no single cell decides. Where all others are in
+/// one group, "everybody" is only what lies outside their own: a small cluster beside a large one is as far from it as two
+/// clusters are.
 pub(super) fn odd_cpus(view: &View<'_>, structure: Option<&Structure>) -> Option<Doubt> {
     if view.len() < FEWEST_CPUS_OF_ROWS {
         return None;
     }
-    let rows = view.row_medians();
-    let known: Vec<f64> = rows.iter().copied().filter(|ns| ns.is_finite()).collect();
-    let (usual, deviation) = (median(&known)?, mad(&known, MadScale::Normal)?);
-    let odd: Vec<usize> = (0..rows.len())
-        .filter(|&cpu| rows[cpu] >= ODD * usual && rows[cpu] - usual >= DEVIATIONS * deviation)
-        .collect();
+    let rows: Vec<Vec<f64>> = (0..view.len()).map(|cpu| view.row(cpu)).collect();
+    let mut odd: Vec<usize> = (0..rows.len()).collect();
+    for quarters in [1, 2, 3] {
+        let at = |row: &Vec<f64>| quantile_of_sorted(row, f64::from(quarters) / 4.0).unwrap_or(f64::NAN);
+        let places: Vec<f64> = rows.iter().map(at).collect();
+        let known: Vec<f64> = places.iter().copied().filter(|ns| ns.is_finite()).collect();
+        let (usual, deviation) = (median(&known)?, mad(&known, MadScale::Normal)?);
+        // The quarters scatter more than the middle, from core to core.
+        let least = if quarters == 2 { DEVIATIONS * deviation } else { 0.0 };
+        odd.retain(|&cpu| places[cpu] >= ODD * usual && places[cpu] - usual >= least);
+    }
     if odd.is_empty() || odd.len() > MOST_ODD {
         return None;
     }
-    let level =
-        |a: usize, b: usize| structure.and_then(|known| known.nearest_level(view.cpu(a), view.cpu(b)));
     let is_odd = |cpu: usize| odd.contains(&cpu);
-    let is_a_group = odd.len() > 1 && level(odd[0], odd[1]).is_some();
-    let outside = |row: usize, column: usize| !is_odd(row) && !is_odd(column) && level(row, column).is_none();
-    if is_a_group && !view.pairs().any(|(row, column, _)| outside(row, column)) {
+    let is_together = |a: usize, b: usize| {
+        let [a, b] = [a, b].map(|position| view.cpu(position));
+        structure.is_some_and(|known| {
+            let is_hint = known.hints.iter().any(|hint| hint.cpus.contains(a) && hint.cpus.contains(b));
+            is_hint || known.nearest_level(a, b).is_some()
+        })
+    };
+    // Without a value of their own nothing shows whether two are a group.
+    let may_be_a_group = odd.len() > 1 && (is_together(odd[0], odd[1]) || view.both[odd[0]][odd[1]].is_nan());
+    let (with, others): (Vec<_>, Vec<_>) = view
+        .pairs()
+        .filter(|&(row, column, _)| !is_odd(row) || !is_odd(column))
+        .partition(|&(row, column, _)| is_odd(row) || is_odd(column));
+    if may_be_a_group && others.iter().all(|&(row, column, _)| is_together(row, column)) {
         return None;
     }
-    let value = median(&odd.iter().map(|&cpu| rows[cpu]).collect::<Vec<_>>())?;
-    Some(Doubt::OddCpu { cpus: odd.iter().map(|&cpu| view.cpu(cpu)).collect(), value, usual })
+    let middle = |pairs: &[(usize, usize, f64)]| {
+        median_in_place(&mut pairs.iter().map(|pair| pair.2).collect::<Vec<f64>>())
+    };
+    let cpus = odd.iter().map(|&cpu| view.cpu(cpu)).collect();
+    Some(Doubt::OddCpu { cpus, value: middle(&with)?, usual: middle(&others)? })
 }
 
 const FEWEST_CPUS_OF_A_MESH: usize = 6;

@@ -104,13 +104,13 @@ pub enum Doubt {
         /// What other CPUs have to their nearest.
         usual: f64,
     },
-    /// A CPU, or a few, slower to everybody.
+    /// A CPU, or two, slower to everybody.
     OddCpu {
         /// Which.
         cpus: CpuSet,
-        /// Median over their rows.
+        /// Median of their pairs with others.
         value: f64,
-        /// Median over all other rows.
+        /// Median of the pairs of the others.
         usual: f64,
     },
     /// Values that are, digit by digit, those of other pairs.

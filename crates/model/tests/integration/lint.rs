@@ -220,6 +220,19 @@ fn fast_cells_of_a_published_machine_hide_no_level_and_are_listed() {
 }
 
 #[test]
+fn single_steps_of_the_clock_of_a_published_file_are_no_finding() {
+    let Some(data) = data("the coarse files") else { return };
+    for name in ["81.csv", "110.csv"] {
+        let Ok(bytes) = fs::read(data.join("../faults/files").join(name)) else {
+            println!("skipped: the coarse files are absent");
+            return;
+        };
+        let imported = read_matrices(&bytes).unwrap().remove(0);
+        assert_eq!(kinds(&imported), [Kind::ClockComb], "{name}");
+    }
+}
+
+#[test]
 fn a_line_at_home_in_one_socket_taints_the_other() {
     let tainted = |a: u32, b: u32| {
         let second = |cpu: u32| cpu % 16 >= 8;
@@ -303,6 +316,30 @@ fn the_core_of_the_tool_itself_and_a_disturbed_cpu_are_named() {
     let doubts = doubts_of(&file(8, disturbed));
     let [Doubt::OddCpu { cpus, .. }] = &doubts[..] else { panic!("{doubts:?}") };
     assert_eq!(cpus.to_string(), "6");
+}
+
+#[test]
+fn one_cell_makes_no_cpu_odd() {
+    // A cluster of two beside one of six, one cell of which is missing or disturbed.
+    let cell = |a: u32, b: u32| if (a < 2) == (b < 2) { 20.0 } else { 110.0 } * noise(9, a, b);
+    for at in [(1, 0), (2, 0), (7, 2), (5, 4)] {
+        for ns in [f64::NAN, 7.0, 60.0] {
+            let cpus = (0..8).map(CpuId).collect();
+            let matrix = Matrix::symmetric(cpus, |row, column| {
+                let ns = if (row, column) == at { ns } else { cell(row as u32, column as u32) };
+                (!ns.is_nan()).then_some(ns)
+            });
+            let imported = read_matrices(write_c2c_csv(&matrix).as_bytes()).unwrap().remove(0);
+            assert!(!kinds(&imported).contains(&Kind::OddCpu), "{at:?} {ns}");
+        }
+    }
+    // Groups of five and four: the median of a row is that of near pairs or of far ones by a single cell.
+    let halves = file(9, |a, b| match (a, b) {
+        (4, 3) => 60.0,
+        _ if (a < 5) == (b < 5) => 20.0,
+        _ => 60.0,
+    });
+    assert!(!kinds(&halves).contains(&Kind::OddCpu), "{:?}", lint(&halves));
 }
 
 /// What is known of files that are not clean: the words of the index of the data, or where it is silent what the

@@ -11,13 +11,15 @@ pub const PATTERNS: &[Pattern] = &[
     held("{file}.csv · {format} · {n#} CPUs · {unit}", file),
     held("CPU {a} and {b}: {words}", doubt),
     held(
-        "CPUs {who}: {x#} {unit} to all others, where other CPUs have {y#}: disturbed while measured, or slower \
-         hardware; measure again",
+        "CPUs {who}: a median of {x#} {unit} with the other CPUs, which have {y#} among themselves: {rest}",
         doubt,
     ),
     held(
-        "CPU {who}: {x#} {unit} to all others, where other CPUs have {y#}: disturbed while measured, or slower \
-         hardware; measure again",
+        "CPU {who}: a median of {x#} {unit} with the other CPUs, which have {y#} among themselves: {rest}",
+        doubt,
+    ),
+    held(
+        "{n#} pair{s?} {lie} nearer than the other pairs of their CPUs allow, and nothing shows {rest}",
         doubt,
     ),
     held(
