@@ -40,6 +40,8 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
     doubts.extend(checks::first_cpu(&view, step));
     doubts.extend(checks::odd_cpus(&view, structure.as_ref()));
     doubts.extend(checks::copied(&view));
+    let contradictory = structure.as_ref().map_or(0, |structure| structure.contradictory);
+    doubts.extend((contradictory > 0).then_some(Doubt::Contradictory { pairs: contradictory }));
     doubts.extend(structure.as_ref().and_then(unfit));
     doubts
 }

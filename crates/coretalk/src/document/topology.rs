@@ -64,6 +64,8 @@ pub struct ExecutionDoc {
 pub struct InferredDoc {
     /// From the finest; empty where no groups show.
     levels: Vec<InferredLevelDoc>,
+    /// What is no level: one step of the clock sets it apart, or all of its pairs read 0 and `median` is null.
+    dropped: Vec<InferredLevelDoc>,
     /// No groups, and values that differ by more than noise: a mesh, a ring, kinds of cores, unpinned threads.
     continuous: bool,
     /// Without levels the scatter of the values around their median as a share; null otherwise.
@@ -78,6 +80,9 @@ pub struct InferredDoc {
     left_out: Vec<u32>,
     /// Cells that do not fit, or that are missing.
     suspects: Vec<SuspectDoc>,
+    /// How many pairs are nearer than the rows of their CPUs allow while nothing shows which of them are wrong: groups may
+    /// be hidden where this is not 0.
+    contradictory: usize,
 }
 
 /// A group and the one CPU beside it.
@@ -367,6 +372,9 @@ impl InferredDoc {
     fn of(findings: &Findings, unit: &'static str) -> Option<InferredDoc> {
         let structure = findings.structure.as_ref().ok()?;
         let scatter = structure.scatter().and_then(known);
+        let levels = |levels: &[InferredLevel]| -> Vec<InferredLevelDoc> {
+            levels.iter().map(|level| InferredLevelDoc::of(level, unit)).collect()
+        };
         let suspects = structure.suspects.iter().map(|suspect| SuspectDoc {
             from: suspect.pair[0].0,
             to: suspect.pair[1].0,
@@ -374,7 +382,8 @@ impl InferredDoc {
             ratio: suspect.ratio.and_then(known),
         });
         Some(InferredDoc {
-            levels: structure.levels.iter().map(|level| InferredLevelDoc::of(level, unit)).collect(),
+            levels: levels(&structure.levels),
+            dropped: levels(&structure.dropped),
             continuous: matches!(structure.shape, Shape::Continuous { .. }),
             scatter,
             too_few: matches!(structure.shape, Shape::TooFew),
@@ -382,6 +391,7 @@ impl InferredDoc {
             all_but_one: findings.lone_cpus().iter().map(|lone| AllButOneDoc::of(lone, unit)).collect(),
             left_out: structure.left_out.iter().map(|cpu| cpu.0).collect(),
             suspects: suspects.collect(),
+            contradictory: structure.contradictory,
         })
     }
 }

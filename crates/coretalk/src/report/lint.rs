@@ -1,6 +1,6 @@
 //! The screen of `lint`: each doubt with its cells, what shows it, and what to do about it.
 
-use super::structure::unfit_words;
+use super::structure::{contradictory_words, unfit_words};
 use super::text::{count, ns, percent, plain};
 use crate::blocks::{Block, Column, Table};
 use coretalk_model::CpuId;
@@ -114,6 +114,7 @@ pub(super) fn words(doubt: &Doubt, unit: &str) -> String {
             pairs(cells),
             pairs(of)
         ),
+        Doubt::Contradictory { pairs } => contradictory_words(*pairs),
         Doubt::Unfit { cells, has_groups } => {
             let [a, b] = cells[0].pair;
             format!(
@@ -124,9 +125,10 @@ pub(super) fn words(doubt: &Doubt, unit: &str) -> String {
     }
 }
 
-/// What is doubtful about the numbers whose structure is shown above, but for the pairs that it lists.
+/// What is doubtful about the numbers whose structure is shown above, but for what that says itself.
 pub fn remarks(doubts: &[Doubt], unit: &str) -> Vec<Block<'static>> {
-    let others = doubts.iter().filter(|doubt| !matches!(doubt, Doubt::Unfit { .. }));
+    let others =
+        doubts.iter().filter(|doubt| !matches!(doubt, Doubt::Unfit { .. } | Doubt::Contradictory { .. }));
     others.map(|doubt| Block::Doubt(format!("{}: {}", doubt.kind(), words(doubt, unit)))).collect()
 }
 

@@ -108,7 +108,9 @@ fn why_alone(reported: &[Level]) -> String {
 
 fn no_levels(structure: &Structure, findings: &Findings, unit: &str) -> String {
     match &structure.shape {
-        Shape::Continuous { .. } if !structure.dropped.is_empty() => {
+        Shape::Continuous { .. } | Shape::Uniform { .. }
+            if !structure.dropped.is_empty() || structure.step > 0.0 =>
+        {
             "no groups that its clock can show".into()
         }
         Shape::TooFew => {
@@ -263,6 +265,16 @@ fn pairs_remark(structure: &Structure) -> Option<String> {
     ))
 }
 
+/// That pairs do not go together, and what follows from it.
+pub(super) fn contradictory_words(pairs: usize) -> String {
+    format!(
+        "{} lie{} nearer than the other pairs of their CPUs allow, and nothing shows which values are wrong: groups may be \
+         hidden",
+        count(pairs as u64, "pair"),
+        if pairs == 1 { "s" } else { "" }
+    )
+}
+
 fn remarks(structure: &Structure, findings: &Findings, unit: &str) -> Vec<String> {
     let mut sentences: Vec<String> = pairs_remark(structure).into_iter().collect();
     if !structure.levels.is_empty() {
@@ -281,11 +293,7 @@ fn remarks(structure: &Structure, findings: &Findings, unit: &str) -> Vec<String
         sentences.push(format!("No level: {groups} ({}); {why}.", group_lists(level)));
     }
     if structure.contradictory > 0 {
-        sentences.push(format!(
-            "{} lie nearer than the other pairs of their CPUs allow, which is more than disturbances explain: groups may \
-             be hidden.",
-            count(structure.contradictory as u64, "pair")
-        ));
+        sentences.push(format!("{}.", contradictory_words(structure.contradictory)));
     }
     for hint in structure.hints.iter().filter(|hint| hint.but.is_none()) {
         sentences.push(format!("One group stands out (a hint, not a level): {}.", hint.cpus));

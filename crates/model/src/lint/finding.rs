@@ -25,6 +25,8 @@ named! {
         OddCpu = "odd-cpu",
         /// Values that are, digit by digit, those of other pairs.
         Copied = "copied",
+        /// Pairs that are nearer than the others allow, where nothing shows which of them are wrong.
+        Contradictory = "contradictory",
         /// Pairs that do not fit the groups that the others form.
         Unfit = "unfit",
     }
@@ -120,6 +122,11 @@ pub enum Doubt {
         /// The cells with the same values, in the same order.
         of: Vec<[CpuId; 2]>,
     },
+    /// The structure that pairs show contradicts itself: [`Structure::contradictory`](crate::infer::Structure).
+    Contradictory {
+        /// How many pairs do not go together.
+        pairs: usize,
+    },
     /// Pairs that do not fit: those of the inferred structure.
     Unfit {
         /// The cells, with how far each is off.
@@ -142,6 +149,7 @@ impl Doubt {
             Doubt::FirstCpu { .. } => Kind::FirstCpu,
             Doubt::OddCpu { .. } => Kind::OddCpu,
             Doubt::Copied { .. } => Kind::Copied,
+            Doubt::Contradictory { .. } => Kind::Contradictory,
             Doubt::Unfit { .. } => Kind::Unfit,
         }
     }
@@ -158,7 +166,10 @@ impl Doubt {
             | Doubt::Unpinned { open: cells, .. } => cells.clone(),
             Doubt::FirstCpu { pair, .. } => vec![*pair],
             Doubt::Unfit { cells, .. } => cells.iter().map(|cell| cell.pair).collect(),
-            Doubt::ClockComb { .. } | Doubt::TaintedHome { .. } | Doubt::OddCpu { .. } => Vec::new(),
+            Doubt::ClockComb { .. }
+            | Doubt::TaintedHome { .. }
+            | Doubt::OddCpu { .. }
+            | Doubt::Contradictory { .. } => Vec::new(),
         }
     }
 }

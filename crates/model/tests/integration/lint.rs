@@ -233,6 +233,21 @@ fn single_steps_of_the_clock_of_a_published_file_are_no_finding() {
 }
 
 #[test]
+fn pairs_that_contradict_each_other_are_doubtful() {
+    // Threads of four cores, and a near pair from the first to the second and from there to the third.
+    let chained = |a: u32, b: u32| {
+        let is_near = a / 2 == b / 2 || (b, a) == (0, 2) || (b, a) == (3, 4);
+        noise(14, a, b) * if is_near { 20.0 } else { 60.0 }
+    };
+    let doubts = lint(&file(8, chained));
+    let found = doubts.iter().find_map(|doubt| match doubt {
+        Doubt::Contradictory { pairs } => Some(*pairs),
+        _ => None,
+    });
+    assert_eq!(found, Some(3), "{doubts:?}");
+}
+
+#[test]
 fn a_line_at_home_in_one_socket_taints_the_other() {
     let tainted = |a: u32, b: u32| {
         let second = |cpu: u32| cpu % 16 >= 8;
