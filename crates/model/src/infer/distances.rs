@@ -16,6 +16,9 @@ const ALIKE: usize = 3;
 /// Width of the bins by which values are ranked: half a thousandth, below any interval. Values in one bin tie.
 const BIN: f64 = 0.0005;
 
+/// A pair (low, high) and the logarithm of its value.
+type SetAside = ((u32, u32), f64);
+
 /// Logarithms of the round trips: square, symmetric, complete. Ratios of latencies are differences here.
 pub(super) struct Distances {
     /// The CPUs with a row in the matrix; positions below refer to this list.
@@ -32,7 +35,7 @@ pub(super) struct Distances {
     missing: Vec<(u32, u32)>,
     /// Pairs (low, high) whose own value contradicts the rows of both CPUs, with its logarithm, sorted: see
     /// [`too_near`]. `log` has what similar rows suggest.
-    set_aside: Vec<((u32, u32), f64)>,
+    set_aside: Vec<SetAside>,
     /// How many pairs contradict, where they are too many to be set aside.
     pub contradictory: usize,
     /// Pairs (low, high) that contradict and count all the same, since too little shows which of them are wrong.
@@ -337,7 +340,7 @@ fn witnesses(
 /// Pairs that are nearer than the rows of their CPUs allow, with their logarithms, and others that stay doubtful because
 /// too little shows which of them are wrong. One such pair makes the tree join two groups early, and what it is built from
 /// then is a mix of both. Of the `clock` are known the logarithm up to which a value is none, and its step.
-fn too_near(log: &[f64], n: usize, clock: [f64; 2]) -> (Vec<((u32, u32), f64)>, Vec<[usize; 2]>) {
+fn too_near(log: &[f64], n: usize, clock: [f64; 2]) -> (Vec<SetAside>, Vec<[usize; 2]>) {
     let mut left = log.to_vec();
     let every = (0..n).flat_map(|low| (low + 1..n).map(move |high| [low, high]));
     let counted =
