@@ -201,7 +201,7 @@ mod tests {
         let sure = |id, lost| Quietness { lost_reach: Some(lost / 10.0), ..cpu(id, lost, 3e3) };
         assert_eq!(
             words(&[sure(0, 0.0004), sure(2, 0.0005), sure(1, 0.01), sure(3, 0.03)]).unwrap(),
-            "use CPUs 0 2 (0.05 % or less of the time lost), and avoid CPUs 1 3 (1.0 % to 3.0 % lost, longest gap 3 µs)"
+            "use CPUs 0 2 (0.05 % or less of the time lost), and avoid CPUs 1 3 (1 % to 3 % lost, longest gap 3 µs)"
         );
         let one_gap = [cpu(0, 0.0004, 3e3), cpu(2, 0.0004, 2.8e3), cpu(1, 0.0005, 483e3)];
         assert_eq!(

@@ -69,6 +69,8 @@ fn every_command_in_documents_runs() {
         let unquoted: String = unquoted.collect();
         let typed = unquoted.split_whitespace().skip(1).flat_map(|word| match word {
             "*.hgrm" => hgrm.clone(),
+            "a.hgrm" => hgrm[..1].to_vec(),
+            "b.hgrm" => hgrm[1..].to_vec(),
             word => vec![word.to_owned()],
         });
         let mut words: Vec<String> = typed.collect();

@@ -100,6 +100,40 @@ fn a_matrix_is_held_against_the_xml_of_hwloc() {
     assert!(alone.contains("hwloc") && alone.contains("8 CPUs") && alone.contains("no latencies"), "{alone}");
 }
 
+#[test]
+fn what_contradicts_itself_and_what_a_clock_makes_are_told_by_screens_and_documents() {
+    let tool = Tool::new();
+    let write = |name: &str, cell: &dyn Fn(u32, u32) -> String| {
+        let row =
+            |row| (0..8).map(move |column| if column < row { cell(row, column) } else { String::new() });
+        let text: String = (0..8).map(|at| row(at).collect::<Vec<_>>().join(",") + "\n").collect();
+        tool.write(name, text);
+    };
+    // Pairs of CPUs, and a chain of near pairs through three of them.
+    write("chain.csv", &|row, column| {
+        let is_near = row / 2 == column / 2 || (column, row) == (0, 2) || (column, row) == (3, 4);
+        let noise = f64::from((row * 5 + column * 3) % 7) / 10.0;
+        format!("{:.2}", noise + if is_near { 20.0 } else { 60.0 })
+    });
+    // Pairs of CPUs that are one step of the clock nearer than others.
+    write("steps.csv", &|row, column| {
+        let step = if row / 2 == column / 2 { 3.0 } else { 4.0 + f64::from((row * 7 + column) % 5 / 4) };
+        format!("{:.1}", 5.2 * step)
+    });
+    let inferred = topology(&tool, &["--from", "chain.csv"])["inferred"].clone();
+    assert_eq!((&inferred["contradictory"], &inferred["dropped"]), (&3.into(), &serde_json::json!([])));
+    let said = "3 pairs lie nearer than the other pairs of their CPUs allow, and nothing shows which values are wrong";
+    for command in [&["topology", "--from", "chain.csv"][..], &["lint", "chain.csv"]] {
+        let screen = flat(&tool.done(command).out);
+        assert_eq!(screen.matches(said).count(), 1, "{screen}");
+    }
+    let inferred = topology(&tool, &["--from", "steps.csv"])["inferred"].clone();
+    assert_eq!((&inferred["contradictory"], &inferred["levels"]), (&0.into(), &serde_json::json!([])));
+    assert_eq!(inferred["dropped"][0]["groups"], serde_json::json!(["0,1", "2,3", "4,5", "6,7"]));
+    let screen = flat(&tool.done(&["topology", "--from", "steps.csv"]).out);
+    assert!(screen.contains("no groups that its clock can show"), "{screen}");
+}
+
 /// Clusters of four with an L2 for each pair, and memory without CPUs.
 #[test]
 fn groups_inside_clusters_and_memory_without_cpus_are_told() {
