@@ -5,6 +5,7 @@ use super::text::{count, percent, plain};
 use crate::SeriesReport;
 use crate::blocks::Block;
 use coretalk_model::series::{About, TrialResult};
+use coretalk_model::stats::WIDEST_STATED;
 
 /// Reasons that are told one by one; more are counted.
 const MOST_REASONS: usize = 4;
@@ -32,7 +33,7 @@ pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
             (_, many) => {
                 let steps = if *alike == Alike::Coarse { ", for which the clock is too coarse" } else { "" };
                 format!(
-                    "{many} of {all} missed ±{precision}{steps} (worst ±{}); first: {first}",
+                    "{many} of {all} missed ±{precision}{steps} (worst {}); first: {first}",
                     worst(doubted)
                 )
             }
@@ -56,9 +57,9 @@ impl<'a> Alike<'a> {
     fn of(trial: &'a TrialResult) -> Alike<'a> {
         let Some(reason) = &trial.reason else { return Alike::Words("no reason is known") };
         match reason.about {
-            About::Width(width) if width < 1.0 => Alike::Wide,
-            About::Steps(width) if width < 1.0 => Alike::Coarse,
-            _ => Alike::Words(reason.as_str()),
+            About::Width(_) => Alike::Wide,
+            About::Steps(_) => Alike::Coarse,
+            About::Words => Alike::Words(reason.as_str()),
         }
     }
 
@@ -77,10 +78,15 @@ fn worst(doubted: &[&TrialResult]) -> String {
         About::Width(width) | About::Steps(width) => Some(width),
         About::Words => None,
     });
-    let percent = 100.0 * widths.fold(0.0, f64::max);
+    let widest = widths.fold(0.0, f64::max);
+    let percent = 100.0 * widest;
     // 2.04 % is not 2 %.
-    let decimals = if percent < 9.95 { 2 } else { 1 };
-    format!("{percent:.decimals$} %")
+    match percent {
+        _ if widest >= WIDEST_STATED => "too wide to state".to_owned(),
+        percent if percent < 9.95 => format!("±{percent:.2} %"),
+        percent if percent < 99.95 => format!("±{percent:.1} %"),
+        percent => format!("±{percent:.0} %"),
+    }
 }
 
 /// CPUs that are named in a sentence about a trial.

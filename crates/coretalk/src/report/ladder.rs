@@ -216,9 +216,9 @@ const MOST_RANGE: f64 = 2.0;
 
 /// The table and what its numbers are. The rows of the code of the map above alone come with interval and range; without
 /// such rows every step is a plain column.
-pub fn blocks(result: &LatencyResult, topology: &Topology) -> Vec<Block<'static>> {
+pub fn blocks(result: &LatencyResult, topology: &Topology, disturbance: Option<f64>) -> Vec<Block<'static>> {
     let line = result.maps.first().map(|map| &map.kernel);
-    vec![Block::Table(table(&result.ladder, line, topology)), Block::Prose(footnote(result))]
+    vec![Block::Table(table(&result.ladder, line, topology)), Block::Prose(footnote(result, disturbance))]
 }
 
 fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Table {
@@ -326,8 +326,9 @@ fn step_heading((step, kernel): &(&str, &str)) -> String {
     }
 }
 
-/// What the numbers are, those of other tools and those of a machine that changed its state.
-pub fn footnote(result: &LatencyResult) -> String {
+/// What the numbers are, those of other tools and those of a machine that changed its state. A run that other programs
+/// disturbed predicts nothing that a tool would print.
+pub fn footnote(result: &LatencyResult, disturbance: Option<f64>) -> String {
     let rows = &result.ladder;
     let tools = rows.iter().any(|row| row.step.starts_with("as:"));
     let pairs = rows.iter().map(|row| u64::from(row.pairs)).max().unwrap_or(0);
@@ -337,7 +338,10 @@ pub fn footnote(result: &LatencyResult) -> String {
         most => format!("medians over at most {most} representative pairs per relation{kinds}"),
     };
     if tools {
-        text.push_str("; ~ is what that tool would print");
+        text.push_str(match disturbance {
+            None => "; ~ is what that tool would print",
+            Some(_) => "; ~ is measured as that tool does, while other programs used the CPUs",
+        });
     }
     let woken: Vec<&str> =
         RUNGS.iter().map(|rung| rung.step).filter(|step| rows.iter().any(|row| row.step == *step)).collect();

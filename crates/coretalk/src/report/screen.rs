@@ -111,7 +111,7 @@ fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
     }
     if !result.ladder.is_empty() && screen.has_ladder_table(report) {
         blocks.push(Block::Gap);
-        blocks.extend(ladder::blocks(result, &report.topology));
+        blocks.extend(ladder::blocks(result, &report.topology, report.environment.disturbance()));
     }
     if !result.tails.is_empty() {
         blocks.push(Block::Gap);

@@ -220,7 +220,9 @@ fn ladder_body(input: &ReportInput<'_>) -> String {
         figures(|width| ladder::ladder(input.ladder(), input.topology(), width).into_iter().collect());
     let Some(report) = input.run().filter(|_| !drawn.is_empty()) else { return String::new() };
     let steps = Block::Table(ladder::table(input.ladder(), input.topology()));
-    let footnote = report.latencies().map(|result| Block::Prose(report::ladder::footnote(result)));
+    let disturbance = report.environment.disturbance();
+    let footnote =
+        report.latencies().map(|result| Block::Prose(report::ladder::footnote(result, disturbance)));
     drawn + &html::blocks(&[steps].into_iter().chain(footnote).collect::<Vec<_>>())
 }
 

@@ -37,6 +37,11 @@ pub const PATTERNS: &[Pattern] = &[
         "{k#} of {n#} results missed ±{width%}, for which the clock is too coarse (worst ±{worst%}); first: {trial}",
         missed,
     ),
+    held("{k#} of {n#} results missed ±{width%} (worst too wide to state); first: {trial}", doubts),
+    held(
+        "{k#} of {n#} results missed ±{width%}, for which the clock is too coarse (worst too wide to state); first: {trial}",
+        doubts,
+    ),
     held("{k#} of {n#} results: {reason}; first: {trial}", doubts),
     held("{n#} more doubtful result{s?}; see `flags` and `reason` in the data", more_doubts),
     unheld("{trial}: ± {width%} is wider than requested", "one trial and its reason, as the document has it"),
