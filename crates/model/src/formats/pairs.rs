@@ -292,25 +292,54 @@ pub(super) fn long_csv_header(document: &Document) -> Option<usize> {
     (is_cpu() && is_cpu() && names.any(|name| latency_rank(name).is_some())).then_some(line)
 }
 
-/// How well a column stands for the latency of a pair, the least best: median, mean, one that names no statistic,
-/// minimum, any other; `None` where it holds something else.
-fn latency_rank(name: &str) -> Option<u32> {
+/// Words of columns about the measurement, which may have the unit of a latency but are none.
+const NO_LATENCY: [&str; 20] = [
+    "timestamp",
+    "stamp",
+    "total",
+    "sum",
+    "elapsed",
+    "sd",
+    "std",
+    "stddev",
+    "stdev",
+    "dev",
+    "deviation",
+    "variance",
+    "stderr",
+    "sem",
+    "error",
+    "err",
+    "count",
+    "samples",
+    "iterations",
+    "unit",
+];
+
+/// How well a column stands for the latency of a pair, the least best: first those that name a latency, or a statistic
+/// with nothing but a unit beside it, then others; within both median, mean, no statistic, minimum, any other. `None` where
+/// it holds something else.
+fn latency_rank(name: &str) -> Option<(bool, u32)> {
     let words = words_of(name);
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
-    let is_time = words.iter().any(|word| word.contains("latency")) || !matches!(read_unit(name), Ok(None));
-    if has(&["median", "med"]) || name.contains("p50") {
-        return Some(0);
+    if has(&NO_LATENCY) {
+        return None;
     }
-    let rank = if has(&["mean", "average", "avg"]) {
+    let is_latency = words.iter().any(|word| word.contains("latency"));
+    let has_unit = !matches!(read_unit(name), Ok(None));
+    let rank = if has(&["median", "med"]) || name.contains("p50") {
+        0
+    } else if has(&["mean", "average", "avg"]) {
         1
     } else if has(&["min", "minimum", "best"]) {
         3
-    } else if has(&["max", "maximum", "worst", "std", "stddev", "dev", "error", "p"]) {
+    } else if has(&["max", "maximum", "worst", "p"]) {
         4
     } else {
         2
     };
-    (is_time || rank == 1 || rank == 3).then_some(rank)
+    let is_statistic = rank != 2 && (has_unit || words.len() == 1);
+    (is_latency || has_unit || matches!(rank, 0 | 1 | 3)).then_some((!(is_latency || is_statistic), rank))
 }
 
 /// Reads the pairs below the header on this line: one matrix, or one for each value of a column whose values tell lines of

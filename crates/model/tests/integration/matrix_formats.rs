@@ -175,6 +175,13 @@ fn tables_that_people_write_by_hand_are_read() {
         // Columns of other names; the median, else the mean.
         ("LocalCore,RemoteCore,MinCycles,AverageCycles,MaxCycles\n0,1,40,52,900\n", "0 1 | 52"),
         ("source;target;p90_ns;median_ns\n0;1;9,5;7,5\n", "0 1 | 7.5"),
+        // What describes the measurement has a unit too.
+        ("src,dst,timestamp_ns,latency_ns\n0,1,1700000000,50\n", "0 1 | 50"),
+        ("src,dst,stderr_ns,latency_ns\n0,1,2,50\n", "0 1 | 50"),
+        ("src,dst,total_cycles,latency_ns\n0,1,90000,50\n", "0 1 | 50"),
+        ("src,dst,elapsed_ms,latency_ns\n0,1,7,50\n", "0 1 | 50"),
+        ("src,dst,warmup_ms,latency_max_ns\n0,1,7,50\n", "0 1 | 50"),
+        ("src,dst,latency_ns,avg_mhz\n0,1,50,3000\n", "0 1 | 50"),
     ] {
         assert_eq!(shown(&one(text.as_bytes()).matrix), expected, "from\n{text}");
     }
