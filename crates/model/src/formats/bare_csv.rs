@@ -12,8 +12,26 @@ use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Problem, Un
 pub(super) fn next_row(document: &Document, index: usize) -> Option<usize> {
     (index..document.len()).find(|&index| {
         let line = document.line(index).trim_start_matches(' ');
-        !line.is_empty() && !line.starts_with('#') && !line.contains(['$', '@']) && !is_rule(line)
+        !line.is_empty() && !line.starts_with('#') && !is_prompt(line) && !is_rule(line)
     })
+}
+
+/// Whether a line is a command below a prompt such as `$ `, `bash-5.1$ `, `[user@host ~]$ ` or `user@host:~# `. In a row with
+/// a separator `@` and `$` are text of its cells, as in `A @ 2.3GHz`, so there only its first field may be a prompt.
+fn is_prompt(line: &str) -> bool {
+    let is_user = |word: &str| match word.split_once('@') {
+        Some((user, host)) => !user.is_empty() && (user.starts_with('[') || host.contains(':')),
+        None => false,
+    };
+    line.contains(['$', '@'])
+        && match line.split_once([',', ';', '\t', '|', '│']) {
+            None => true,
+            Some((field, _)) => {
+                let mut words = field.split_whitespace();
+                let first = words.clone().next().unwrap_or_default();
+                first.ends_with('$') || words.any(is_user)
+            }
+        }
 }
 
 /// What draws a line: `|---:|---:|`, `+-----+`, the fence of a block of code. `-` and `--` alone may be cells.

@@ -144,8 +144,21 @@ fn what_people_post_around_a_table_is_passed_over() {
             read_matrices(posted.as_bytes()).unwrap_or_else(|error| panic!("{error} from\n{posted}"));
         assert_eq!(shown(&matrices[0].matrix), "0 1 2 | 10 | 30 31", "from\n{posted}");
     }
-    let below = "[user@host ~]$ cat result.csv\n,,\n10,,\n30,31,\n";
-    assert_eq!(shown(&one(below.as_bytes()).matrix), "0 1 2 | 10 | 30 31");
+    for prompt in [
+        "[user@host ~]$ cat result.csv",
+        "$ ./run -c 0,1,2",
+        "[root@host ~]# ./run -c 0,1,2",
+        "user@host:~$ ./run -c 0,1,2",
+        "(env) user@host:~$ ./run -c 0,1,2",
+        "bash-5.1$ ./run -c 0,1,2",
+        "user@host ~ % ./run",
+    ] {
+        let below = format!("{prompt}\n,,\n10,,\n30,31,\n");
+        assert_eq!(shown(&one(below.as_bytes()).matrix), "0 1 2 | 10 | 30 31", "below {prompt}");
+    }
+    // In a cell the signs are no prompt.
+    let cells = "src,dst,model,median_ns\n0,1,A @ 2.3GHz,50\n0,2,B@2:1,60\n1,2,$5,61\n";
+    assert_eq!(shown(&one(cells.as_bytes()).matrix), "0 1 2 | 50 | 60 61");
     // Pairs that were not measured leave their places blank.
     let gaps = "1) CAS\n\n           0       1      10   \n      0\n      1\n     10  111±1    52±0 \n";
     assert_eq!(shown(&one(gaps.as_bytes()).matrix), "0 1 10 | - | 111 52");
