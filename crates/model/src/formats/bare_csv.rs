@@ -65,14 +65,17 @@ pub(super) fn read_bars(document: &Document, line: usize) -> Result<(ImportedMat
     let end = (line..document.len()).find(|line| !is_row(line)).unwrap_or(document.len());
     let above = (0..line)
         .rev()
-        .map(|line| document.line(line).trim())
-        .find(|text| !text.is_empty() && !is_rule(text));
-    let title = above.map(|text| text.trim_end_matches(':').to_owned());
+        .map(|line| (line, document.line(line).trim()))
+        .find(|(_, text)| !text.is_empty() && !is_rule(text));
+    let title = above.map(|(_, text)| text.trim_end_matches(':').to_owned());
     if title.as_deref().is_some_and(|title| title.contains("messages per second")) {
         return Err(Problem::Rates.at_line(line));
     }
     let (square, labels) = read_square(document, &rows(document, line, end)?)?;
-    let unit = unit_of(document.line(line)).or_else(|| title.as_deref().and_then(unit_of));
+    let mut unit = unit_of(document.line(line)).map_err(|problem| problem.at_line(line))?;
+    if let (None, Some((at, title))) = (unit, above) {
+        unit = unit_of(title).map_err(|problem| problem.at_line(at))?;
+    }
     let imported = square
         .finish(FormatId::BarTable, unit, labels, Shape::Detect)
         .map_err(|problem| problem.at_line(line))?;

@@ -91,9 +91,31 @@ pub(super) fn read_unit(text: &str) -> Result<Option<Unit>, Problem> {
     Ok(None)
 }
 
-/// The unit that a title states, where it is one that is read.
-pub(super) fn unit_of(title: &str) -> Option<Unit> {
-    read_unit(title).ok().flatten()
+/// The unit that a title or a row of names states. It may be prose, in which `us` and `s` are seldom units: they count in
+/// brackets, between bars, after `in` or what is measured, or alone.
+///
+/// # Errors
+/// [`Problem::Unit`] for a time that is not read.
+pub(super) fn unit_of(title: &str) -> Result<Option<Unit>, Problem> {
+    const BEFORE: [&str; 7] = ["in", "latency", "latencies", "time", "times", "median", "mean"];
+    let is_stated = |word: &str| {
+        let at = word.as_ptr() as usize - title.as_ptr() as usize;
+        let (before, after) = (title[..at].trim_end(), &title[at + word.len()..]);
+        let last = before.rsplit(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        word.chars().all(char::is_lowercase)
+            && (before.ends_with(['(', '[', '_', '/', ',', ':', '|', '│'])
+                || BEFORE.iter().any(|known| last.eq_ignore_ascii_case(known))
+                || (before.is_empty() && !after.contains(char::is_alphabetic)))
+    };
+    for word in title.split(|c: char| !c.is_alphabetic()) {
+        match read_unit(word) {
+            Ok(None) => {}
+            Err(_) if word.chars().count() <= 2 && !is_stated(word) => {}
+            Err(_) => return Err(Problem::Unit { text: excerpt(title.trim()) }),
+            known => return known,
+        }
+    }
+    Ok(None)
 }
 
 /// Whether only the characters of numbers occur, so that a comma in it can be a decimal mark.
@@ -203,6 +225,33 @@ mod tests {
         {
             let problem = read_cell(text, mark).unwrap_err();
             assert!(matches!(problem, Problem::Thousands { .. }), "{text:?}: {problem}");
+        }
+    }
+
+    #[test]
+    fn units_in_titles_are_read_or_refused_and_prose_is_neither() {
+        for (title, unit) in [
+            ("Median Core-to-core latency (ns)", Some(Unit::Ns)),
+            ("Latency after 5 s in ns", Some(Unit::Ns)),
+            ("AverageCycles", Some(Unit::Cycles)),
+            ("Here's what it told us about the CPU's latency (US model, PS 5)", None),
+            ("| cpu | 0 | 1 |", None),
+        ] {
+            assert_eq!(unit_of(title), Ok(unit), "from {title:?}");
+        }
+        for title in [
+            "Latency in us",
+            "Latency (us)",
+            "latency_us",
+            "LatencyUs",
+            "Latency, µs",
+            "latency ms",
+            "us",
+            "| us | 0 | 1 |",
+            "in us, from the cycle counter",
+            "Microseconds per hop",
+        ] {
+            assert!(matches!(unit_of(title), Err(Problem::Unit { .. })), "{title:?} was accepted");
         }
     }
 

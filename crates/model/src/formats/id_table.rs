@@ -107,7 +107,12 @@ pub(super) fn read(document: &Document, line: usize) -> Result<(ImportedMatrix, 
     }
     let (square, next) = read_rows(document, &labels, &columns, first, dialect)?;
     let title = if line < header { numbered(document.line(line)) } else { title_above(document, header) };
-    let unit = dialect.unit.or_else(|| title.as_deref().and_then(unit_of));
+    let unit = match (dialect.unit, &title) {
+        (None, Some(title)) => {
+            unit_of(title).map_err(|problem| problem.at_line(line.min(header.saturating_sub(1))))?
+        }
+        (known, _) => known,
+    };
     let imported = square
         .finish(dialect.format, unit, Labels::FromFile, Shape::Detect)
         .map_err(|problem| problem.at_line(header))?;

@@ -184,7 +184,8 @@ pub(super) fn read_aggregates(
         next += 1;
     }
     let title = (line >= 2).then(|| title_above(document, line - 2)).flatten();
-    let unit = title.as_deref().and_then(unit_of);
+    let unit = title.as_deref().map_or(Ok(None), unit_of);
+    let unit = unit.map_err(|problem| problem.at_line(line.saturating_sub(3)))?;
     let mut imported = pairs
         .into_square()?
         .finish(FormatId::Aggregates, unit, Labels::FromFile, Shape::Detect)

@@ -356,6 +356,19 @@ fn refusals_name_the_place_and_the_reason() {
             matches!(p, Problem::MissingRows { found: 2, expected: 3 })
         }),
         ("core1,core2,latency_us\n0,1,5\n", Some(1), Some(3), |p| matches!(p, Problem::Unit { .. })),
+        // Titles above tables, and the corner of one.
+        ("Latency in us:\n\n|  |0 |1 |\n|0 |0|5|\n|1 |5|0|\n", Some(1), None, |p| {
+            matches!(p, Problem::Unit { .. })
+        }),
+        ("| us | 0 | 1 |\n|-|-|-|\n| 0 | 0 | 5 |\n| 1 | 5 | 0 |\n", Some(1), None, |p| {
+            matches!(p, Problem::Unit { .. })
+        }),
+        ("# run\nLatency (us):\n      0     1\n0     0    87\n1    87     0\n", Some(2), None, |p| {
+            matches!(p, Problem::Unit { .. })
+        }),
+        ("Latency (ms):\n\nmin median\nfromCore toCore\n0 1 4 5\n", Some(1), None, |p| {
+            matches!(p, Problem::Unit { .. })
+        }),
         ("core1,core2,latency_ns\n0,1\n", Some(2), None, |p| {
             matches!(p, Problem::Ragged { cells: 2, expected: 3 })
         }),
