@@ -176,6 +176,9 @@ pub enum Problem {
     /// A unit that is not read.
     #[error("`{text}` has an unsupported unit; convert the column to ns")]
     Unit { text: String },
+    /// A line without a unit in a list whose other lines have one.
+    #[error("`{text}` is a line without a unit, but other lines have one; write the unit on every line")]
+    NoUnit { text: String },
     /// Text in which no reader finds a matrix.
     #[error("no matrix was found in this text; see the list of formats in FORMAT.md")]
     NotAMatrix,

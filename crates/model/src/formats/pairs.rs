@@ -251,23 +251,39 @@ pub(super) fn list_starts(document: &Document, line: usize) -> bool {
 /// What the list gets wrong.
 pub(super) fn read_list(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
     let mut pairs = Pairs::default();
-    let (mut unit, mut next) = (None, line);
+    // The first line that has a latency, for the unit of all.
+    let mut first: Option<(usize, &str, Option<Unit>)> = None;
+    let mut next = line;
     while let Some(at) = document.next_filled(next) {
         let Some((from, to, value)) = arrow(document.line(at)) else { break };
-        let end = value.find(|c: char| !(c.is_ascii_digit() || ".,+-eE".contains(c))).unwrap_or(value.len());
-        let stated = read_unit(&value[end..]).and_then(|stated| match unit {
-            Some(known) if known != stated => Err(Problem::Unit { text: excerpt(value) }),
-            _ => Ok(stated),
-        });
-        let number = read_cell(if end > 0 { &value[..end] } else { value }, DecimalMark::Point);
-        unit = Some(stated.map_err(|problem| problem.at_line(at))?);
-        let number = number.map_err(|problem| problem.at_line(at))?;
+        let digits =
+            value.find(|c: char| !(c.is_ascii_digit() || ".,+-eE".contains(c))).unwrap_or(value.len());
+        let end = match value[..digits].contains(|c: char| c.is_ascii_digit()) {
+            true => digits,
+            // A word such as `n/a` or `-inf`.
+            false => value.find(char::is_whitespace).unwrap_or(value.len()),
+        };
+        let number = read_cell(&value[..end], DecimalMark::Point).map_err(|problem| problem.at_line(at))?;
+        if number.is_some_and(|number| number.value.is_finite()) {
+            let unit = read_unit(&value[end..]).map_err(|problem| problem.at_line(at))?;
+            let (known_at, known_value, known) = *first.get_or_insert((at, value, unit));
+            if unit != known {
+                let (text, at) = if known.is_none() { (known_value, known_at) } else { (value, at) };
+                let text = excerpt(text);
+                return Err(match (unit, known) {
+                    (Some(_), Some(_)) => Problem::Unit { text },
+                    _ => Problem::NoUnit { text },
+                }
+                .at_line(at));
+            }
+        }
         pairs.push(Pair { line: at, field: 2, from, to, number }).map_err(|problem| problem.at_line(at))?;
         next = at + 1;
     }
+    let unit = first.and_then(|(_, _, unit)| unit);
     let imported = pairs
         .into_square()?
-        .finish(FormatId::PairList, unit.flatten(), Labels::FromFile, Shape::Detect)
+        .finish(FormatId::PairList, unit, Labels::FromFile, Shape::Detect)
         .map_err(|problem| problem.at_line(line))?;
     Ok((imported, next))
 }

@@ -185,6 +185,8 @@ fn tables_that_people_write_by_hand_are_read() {
         ("0 <-> 1 : 19 ns\n0 <-> 2 : 46 ns\n1 <-> 2 : 47 ns\n", "0 1 2 | 19 | 46 47"),
         ("CPU 0 -> CPU 1: 19ns\nCPU 1 -> CPU 0: 20ns\n", "0 1 | - 19 | 20 -"),
         ("core0 ↔ core4 = 19.5 ± 0.4 cycles\n", "0 4 | 19.5"),
+        ("0 <-> 1 : 19 ns\n0 <-> 2 : n/a\n1 <-> 2 : 47 ns\n", "0 1 2 | 19 | - 47"),
+        ("0 <-> 1 : - ns\n0 <-> 2 : 46 ns\n1 <-> 2 : 47 ns\n", "0 1 2 | - | 46 47"),
         // Columns of other names; the median, else the mean.
         ("LocalCore,RemoteCore,MinCycles,AverageCycles,MaxCycles\n0,1,40,52,900\n", "0 1 | 52"),
         ("source;target;p90_ns;median_ns\n0;1;9,5;7,5\n", "0 1 | 7.5"),
@@ -356,6 +358,14 @@ fn refusals_name_the_place_and_the_reason() {
             matches!(p, Problem::MissingRows { found: 2, expected: 3 })
         }),
         ("core1,core2,latency_us\n0,1,5\n", Some(1), Some(3), |p| matches!(p, Problem::Unit { .. })),
+        ("0 <-> 1 : 19 ns\n0 <-> 2 : inf ns\n", Some(2), Some(3), |p| matches!(p, Problem::Infinite)),
+        ("0 <-> 1 : 19 ns\n0 <-> 2 : -inf\n", Some(2), Some(3), |p| {
+            matches!(p, Problem::Infinite | Problem::Negative { .. })
+        }),
+        ("0 <-> 1 : 19 ns\n0 <-> 2 : error\n", Some(2), None, |p| matches!(p, Problem::NotANumber { .. })),
+        ("0 <-> 1 : 19 ns\n0 <-> 2 : 22\n", Some(2), None, |p| matches!(p, Problem::NoUnit { .. })),
+        ("0 <-> 1 : 19\n0 <-> 2 : 22 ns\n", Some(1), None, |p| matches!(p, Problem::NoUnit { .. })),
+        ("0 <-> 1 : 19 ns\n0 <-> 2 : 22 cycles\n", Some(2), None, |p| matches!(p, Problem::Unit { .. })),
         // Titles above tables, and the corner of one.
         ("Latency in us:\n\n|  |0 |1 |\n|0 |0|5|\n|1 |5|0|\n", Some(1), None, |p| {
             matches!(p, Problem::Unit { .. })
