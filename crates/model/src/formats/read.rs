@@ -1,8 +1,10 @@
 //! [`read_matrices`]: which reader is asked, in which order.
 
+use super::bare_csv::next_row;
 use super::document::{Document, decode};
 use super::field::{DecimalMark, read_cell};
 use super::{ImportError, ImportedMatrix, Problem, bare_csv, id_table, json, pairs, write};
+use std::iter;
 
 /// The most CPUs that are read; the largest machines of today have about 2,000.
 pub const MAX_CPUS: usize = 8192;
@@ -62,7 +64,7 @@ fn simulated<'a>(document: &Document<'a>) -> Option<&'a str> {
 /// How far down a title is looked for, below a prompt and its command.
 const TITLE_LINES: usize = 8;
 
-/// Output of tools that compare no CPUs, by what it contains.
+/// Output of tools that compare no CPUs, by what it contains; asked where no announcement is known.
 const OF_NODES: [(&str, &str); 3] =
     [("Memory Latency Checker", "Intel MLC"), ("Numa node", "Intel MLC"), ("node distances:", "numactl")];
 
@@ -76,9 +78,6 @@ fn read_text(text: &str, document: &Document) -> Result<Vec<ImportedMatrix>, Imp
     }
     if write::is_ours(document) {
         return write::read_ours(document).map(|one| vec![one]);
-    }
-    if let Some((_, tool)) = OF_NODES.iter().find(|(words, _)| text.contains(words)) {
-        return Err(Problem::OfNodes { tool }.into());
     }
     let tables = read_text_tables(document)?;
     if !tables.is_empty() {
@@ -100,6 +99,12 @@ fn read_text(text: &str, document: &Document) -> Result<Vec<ImportedMatrix>, Imp
     }
     if let Some(header) = pairs::long_csv_header(document) {
         return pairs::read_long_csv(document, header);
+    }
+    // A comment may name the tool too.
+    let rows = || iter::successors(next_row(document, 0), |&line| next_row(document, line + 1));
+    let is_of = |words: &str| text.contains(words) && rows().any(|line| document.line(line).contains(words));
+    if let Some((_, tool)) = OF_NODES.iter().find(|(words, _)| is_of(words)) {
+        return Err(Problem::OfNodes { tool }.into());
     }
     bare_csv::read_bare_csv(document).map(|one| vec![one]).map_err(|error| match is_prose(document) {
         true => Problem::NotAMatrix.into(),

@@ -221,11 +221,20 @@ fn a_column_that_tells_lines_of_one_pair_apart_makes_matrices() {
 fn what_is_no_latency_between_cpus_is_refused_by_name() {
     let mlc = "Intel(R) Memory Latency Checker - v3.11\nMeasuring idle latencies (in ns)...\n\t\tNuma node\nNuma node\t     0\t     1\n       0\t  80.3\t 140.2\n       1\t 140.4\t  80.1\n";
     let rates = "spsc, u64, capacity 1: million messages per second, the row produces\n\n| CPU | 0 | 1 |\n|---:|---:|---:|\n| 0 | 5 | 6 |\n| 1 | 7 | 8 |\n";
-    for (text, sentence) in
-        [(mlc, "Intel MLC, which compares NUMA nodes, not CPUs"), (rates, "messages per second")]
-    {
+    let table = "Numa node\t0\t1\n0\t80.3\t140.2\n1\t140.4\t80.1\n";
+    let numactl = "available: 2 nodes (0-1)\nnode 0 cpus: 0 1\nnode distances:\nnode   0   1\n  0:  10  21\n  1:  21  10\n";
+    for (text, sentence) in [
+        (mlc, "Intel MLC, which compares NUMA nodes, not CPUs"),
+        (table, "Intel MLC"),
+        (numactl, "numactl"),
+        (rates, "messages per second"),
+    ] {
         let error = read_matrices(text.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(sentence), "{error}");
+    }
+    let compared = "# compared with Intel Memory Latency Checker\n";
+    for matrix in [",\n5.5,\n", "src,dst,median_ns\n0,1,5.5\n", " CPU 0 1\n 0 0 5.5\n 1 5.5 0\n"] {
+        assert_eq!(shown(&one([compared, matrix].concat().as_bytes()).matrix), "0 1 | 5.5", "from {matrix}");
     }
 }
 
