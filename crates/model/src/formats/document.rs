@@ -68,6 +68,8 @@ pub(super) struct Document<'a> {
     text: &'a str,
     /// Where each line starts; four bytes a line, because a file may be nothing but line ends.
     starts: Vec<u32>,
+    /// Whether each line that is not blank begins with the `>` of a quotation.
+    quoted: bool,
 }
 
 impl<'a> Document<'a> {
@@ -80,7 +82,8 @@ impl<'a> Document<'a> {
                 starts.push(at as u32 + 1);
             }
         }
-        Document { text, starts }
+        let quoted = text.split(['\n', '\r']).all(|line| line.starts_with('>') || line.trim().is_empty());
+        Document { text, starts, quoted }
     }
 
     /// The number of lines, a last empty one included.
@@ -93,12 +96,14 @@ impl<'a> Document<'a> {
         self.text
     }
 
-    /// A line by its number from 0, without its end and the `> ` of a quotation; empty beyond the last.
+    /// A line by its number from 0, without its end, nor the `> ` where all lines are quoted; empty beyond the last.
     pub(super) fn line(&self, index: usize) -> &'a str {
         let Some(&start) = self.starts.get(index) else { return "" };
         let end = self.starts.get(index + 1).map_or(self.text.len(), |&end| end as usize);
         let mut line = self.text[start as usize..end].trim_end_matches(['\r', '\n']);
-        while let Some(quoted) = line.strip_prefix('>') {
+        while self.quoted
+            && let Some(quoted) = line.strip_prefix('>')
+        {
             line = quoted.strip_prefix(' ').unwrap_or(quoted);
         }
         line

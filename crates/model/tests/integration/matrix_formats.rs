@@ -367,6 +367,8 @@ fn refusals_name_the_place_and_the_reason() {
             matches!(p, Problem::MissingRows { found: 2, expected: 3 })
         }),
         ("core1,core2,latency_us\n0,1,5\n", Some(1), Some(3), |p| matches!(p, Problem::Unit { .. })),
+        // Beyond what a tool could show, and no quotation.
+        ("0,5,6\n>1000,0,7\n6,7,0\n", Some(2), Some(1), |p| matches!(p, Problem::NotANumber { .. })),
         ("0 <-> 1 : 19 ns\n0 <-> 2 : inf ns\n", Some(2), Some(3), |p| matches!(p, Problem::Infinite)),
         ("0 <-> 1 : 19 ns\n0 <-> 2 : -inf\n", Some(2), Some(3), |p| {
             matches!(p, Problem::Infinite | Problem::Negative { .. })
