@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 
 /// Rows are compared over at most so many columns: a matrix of 1,024 CPUs with holes everywhere would cost 10⁹ steps.
 const COLUMNS_COMPARED: usize = 128;
+/// … and, where a pair is compared with third CPUs, over so many more for each of the two: those that are nearest to it, which
+/// a sample of the columns would miss where groups are small.
+const NEAREST: usize = 16;
 /// Differences of rows count up to this: one disturbed cell must not hide that two rows are alike.
 const DIFFERENCE_CAP: f64 = 0.4;
 /// How many alike rows stand in for a missing cell, for each of its CPUs.
@@ -280,24 +283,66 @@ const LEAST_AGREEMENT: usize = 66;
 /// Of the witnesses one in so many is near to the other CPU.
 const LEAST_BALANCE: usize = 8;
 
+/// The columns over which the rows of two CPUs are compared.
+struct Columns {
+    n: usize,
+    /// For each CPU the columns of its nearest that the sample leaves out, in order; empty where all are compared.
+    nearest: Vec<Vec<usize>>,
+}
+
+impl Columns {
+    fn new(log: &[f64], n: usize) -> Columns {
+        let mut columns = Columns { n, nearest: vec![Vec::new(); n] };
+        if columns.step() > 1 {
+            columns.nearest =
+                (0..n).map(|cpu| columns.nearest_of(&log[cpu * n..(cpu + 1) * n], cpu)).collect();
+        }
+        columns
+    }
+
+    fn step(&self) -> usize {
+        self.n.div_ceil(COLUMNS_COMPARED)
+    }
+
+    fn nearest_of(&self, row: &[f64], cpu: usize) -> Vec<usize> {
+        let mut others: Vec<usize> =
+            (0..self.n).filter(|&other| other != cpu && !row[other].is_nan()).collect();
+        if others.len() > NEAREST {
+            others.select_nth_unstable_by(NEAREST, |&a, &b| row[a].total_cmp(&row[b]));
+            others.truncate(NEAREST);
+        }
+        others.retain(|other| other % self.step() != 0);
+        others.sort_unstable();
+        others
+    }
+
+    /// A sample of all, and the nearest of both.
+    fn of(&self, [low, high]: [usize; 2]) -> impl Iterator<Item = usize> + '_ {
+        let first = &self.nearest[low];
+        let second = self.nearest[high].iter().filter(|column| first.binary_search(column).is_err());
+        let all = (0..self.n).step_by(self.step()).chain(first.iter().chain(second).copied());
+        all.filter(move |&column| column != low && column != high)
+    }
+}
+
 /// How many CPUs contradict a pair, since they are near to one of the two and far from the other; 0 where they are not
 /// enough to doubt it, or, of those that `is_trusted` accepts, to set it aside. That is asked about the pair of such a CPU
 /// and the one that it is near to.
 fn witnesses(
     log: &[f64],
-    n: usize,
+    columns: &Columns,
     [floor, step]: [f64; 2],
     [low, high]: [usize; 2],
     is_trusted: Option<&dyn Fn([usize; 2]) -> bool>,
 ) -> usize {
-    let apart = ln(CONTRADICTION);
+    let (apart, n) = (ln(CONTRADICTION), columns.n);
     let value = log[low * n + high];
     if value.is_nan() || value <= floor {
         return 0;
     }
     let mut thirds = Vec::new();
     let mut all = [0, 0];
-    for third in (0..n).step_by(n.div_ceil(COLUMNS_COMPARED)).filter(|&third| third != low && third != high) {
+    for third in columns.of([low, high]) {
         let (one, other) = (log[low * n + third], log[high * n + third]);
         if one.is_nan() || other.is_nan() {
             continue;
@@ -341,10 +386,10 @@ fn witnesses(
 /// too little shows which of them are wrong. One such pair makes the tree join two groups early, and what it is built from
 /// then is a mix of both. Of the `clock` are known the logarithm up to which a value is none, and its step.
 fn too_near(log: &[f64], n: usize, clock: [f64; 2]) -> (Vec<SetAside>, Vec<[usize; 2]>) {
-    let mut left = log.to_vec();
+    let (mut left, columns) = (log.to_vec(), Columns::new(log, n));
     let every = (0..n).flat_map(|low| (low + 1..n).map(move |high| [low, high]));
     let counted =
-        every.map(|pair| (pair, witnesses(log, n, clock, pair, None))).filter(|(_, count)| *count > 0);
+        every.map(|pair| (pair, witnesses(log, &columns, clock, pair, None))).filter(|(_, count)| *count > 0);
     let doubted: BTreeMap<[usize; 2], usize> = counted.collect();
     // The strongest first: a wrong pair is a witness against right ones. One that is doubted as much is none.
     let mut strongest: Vec<([usize; 2], usize)> =
@@ -354,14 +399,14 @@ fn too_near(log: &[f64], n: usize, clock: [f64; 2]) -> (Vec<SetAside>, Vec<[usiz
     for ([low, high], count) in strongest {
         let is_trusted =
             |[a, b]: [usize; 2]| doubted.get(&[a.min(b), a.max(b)]).is_none_or(|&doubts| doubts < count);
-        if witnesses(&left, n, clock, [low, high], Some(&is_trusted)) > 0 {
+        if witnesses(&left, &columns, clock, [low, high], Some(&is_trusted)) > 0 {
             found.push(((low as u32, high as u32), log[low * n + high]));
             left[low * n + high] = f64::NAN;
             left[high * n + low] = f64::NAN;
         }
     }
     found.sort_unstable_by_key(|(pair, _)| *pair);
-    let doubtful = doubted.into_keys().filter(|&pair| witnesses(&left, n, clock, pair, None) > 0);
+    let doubtful = doubted.into_keys().filter(|&pair| witnesses(&left, &columns, clock, pair, None) > 0);
     (found, doubtful.collect())
 }
 
