@@ -116,8 +116,10 @@ impl Table {
     }
 }
 
-/// A cell further than this from its block does not fit.
+/// A cell further than this from its block does not fit, in deviations …
 const OUTLIER: f64 = 4.0;
+/// … where there are no more cells than this. See [`outlier`].
+const FEW_CELLS: f64 = 500.0;
 /// The nearest of CPU 0 is a suspect from this factor above the other groups on.
 const FIRST_CPU_RATIO: f64 = 1.1;
 
@@ -125,7 +127,7 @@ named! {
     /// Why a cell is to be measured again.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Doubt {
-        /// It lies more than four deviations from the cells between the same groups.
+        /// It lies more than four deviations from the cells between the same groups, 5.5 in a matrix of 1,024 CPUs.
         Outlier = "outlier",
         /// Its CPUs were left over where nearly all groups have one size: a disturbed cell may hide their group.
         Leftover = "leftover",
@@ -148,6 +150,12 @@ pub struct Suspect {
     pub ratio: Option<f64>,
 }
 
+/// The limit among so many cells. The tail of normal values falls as exp(−z²/2), so that this keeps the number of cells
+/// constant that noise alone puts beyond it.
+fn outlier(cells: usize) -> f64 {
+    (OUTLIER * OUTLIER + 2.0 * ln((cells as f64 / FEW_CELLS).max(1.0))).sqrt()
+}
+
 /// Every suspect cell under the levels (finest first) as they were before acceptance, by pair. What a clock of this step
 /// shows as one step from the others may be alike.
 pub(super) fn suspects(
@@ -157,13 +165,14 @@ pub(super) fn suspects(
     step: f64,
 ) -> Vec<Suspect> {
     let n = distances.len();
+    let limit = outlier(n * (n - 1) / 2);
     let mut doubts: BTreeMap<(usize, usize), Doubt> = BTreeMap::new();
     for high in 0..n {
         for low in 0..high {
             let has_value = distances.set_aside(low, high).is_some() || distances.is_above_floor(low, high);
             if !has_value {
                 doubts.insert((low, high), Doubt::Missing);
-            } else if blocks.residual(levels, distances, low, high) > OUTLIER
+            } else if blocks.residual(levels, distances, low, high) > limit
                 && (exp(own(distances, low, high)) - exp(blocks.at(levels, low, high))).abs()
                     >= STEPS_APART * step
             {

@@ -297,6 +297,9 @@ fn noise_alone_is_seldom_a_pair_that_does_not_fit() {
     // The cells between two pairs are four: their own median lies near them.
     let found = [(32, 2), (16, 2), (32, 4), (16, 4)].map(|(cpus, size)| listed(cpus, size));
     assert!(found.iter().all(|&seeds| seeds <= 8), "{found:?}");
+    // Of 32,640 cells one in 16,000 lies four deviations off.
+    let listed: usize = (0..4).map(|seed| grouped(256, 2, &[], seed).unfit().count()).sum();
+    assert!(listed <= 1, "{listed}");
 }
 
 #[test]
