@@ -483,9 +483,11 @@ def outcome(check: Check, status: int, lines: list[str], compiled: Mapping[str, 
 
 def end(number: int, _: Any) -> None:
     """Ends this with the first signal, and lets no second one disturb that."""
-    for other in ENDING:
-        # Not `SIG_IGN`, which Python warns of where the signal has come already.
-        signal.signal(other, lambda *_: None)
+    # First what takes one that has come already, of which Python would warn; then what stays while Python ends, which gives
+    # handlers their default action back.
+    for handler in (lambda *_: None, signal.SIG_IGN):
+        for other in ENDING:
+            signal.signal(other, handler)
     sys.exit(128 + number)
 
 

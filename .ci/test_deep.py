@@ -381,7 +381,8 @@ class Runs(unittest.TestCase):
             # A terminal signals all, and so does what passes its signal on.
             parent.send_signal(number)
             parent.send_signal(signal.SIGTERM)
-            self.assertEqual(parent.wait(), 128 + number)
+            # Python may hand over the second before it has begun with the first.
+            self.assertIn(parent.wait(), (128 + number, 128 + signal.SIGTERM))
             self.gone()
 
     def gone(self) -> None:
