@@ -145,6 +145,7 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("model::advise", "latency", "what an advice rests on"),
     ("model::compare::of_matrix", "latency", "what a file of another tool holds"),
     ("model::compare::seen", "latency", "the name of a set of results"),
+    ("model::formats::field", "latency", "a word beside which a unit stands"),
     ("model::formats::json", "latency", "the probe of a matrix in a document of coretalk"),
     ("model::formats::pairs", "latency", "a word in the heading of a column"),
     ("model::series::rungs", "wake", "the steps of the ladder that are trials"),
