@@ -42,6 +42,8 @@ UNKNOWN_S = 10 * 60
 SKIPPED = 3
 # What ends the checks and everything that they began.
 ENDING = (signal.SIGINT, signal.SIGTERM)
+# Those that came, the one that counts first.
+ENDED: list[int] = []
 NIGHTLY = "nightly-2026-10-30"
 # rust-version in Cargo.toml.
 OLDEST = re.findall(r'^rust-version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M)[0]
@@ -456,10 +458,15 @@ def run(check: Check, limit_s: float) -> tuple[int, list[str]]:
     reader = threading.Thread(target=read, daemon=True)
     try:
         reader.start()
-        # Not reaped yet, so that its number is still its own.
-        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        # Not reaped yet, so that its number is still its own. In steps, as a signal just before a call does not end it.
+        while os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+            time.sleep(0.05)
     finally:
         os.killpg(child.pid, signal.SIGKILL)
+        if ENDED:
+            sys.stdout.flush()
+            # At once: Python gives handlers their default action back while it ends, and a second signal would kill it.
+            os._exit(128 + ENDED[0])
     reader.join(10)
     return child.wait(), lines
 
@@ -483,11 +490,10 @@ def outcome(check: Check, status: int, lines: list[str], compiled: Mapping[str, 
 
 def end(number: int, _: Any) -> None:
     """Ends this with the first signal, and lets no second one disturb that."""
-    # First what takes one that has come already, of which Python would warn; then what stays while Python ends, which gives
-    # handlers their default action back.
-    for handler in (lambda *_: None, signal.SIG_IGN):
-        for other in ENDING:
-            signal.signal(other, handler)
+    ENDED.append(number)
+    for other in ENDING:
+        # Not `SIG_IGN`: Python would warn where the signal has come already, and forget that it ends.
+        signal.signal(other, lambda *_: None)
     sys.exit(128 + number)
 
 
