@@ -4,7 +4,7 @@ mod cpus;
 mod frequency;
 mod system;
 
-pub(super) use system::is_moment;
+pub use system::is_moment;
 
 use super::facts::CpuTimes;
 use super::root::SystemRoot;

@@ -151,7 +151,7 @@ pub(super) fn load(_: &SystemRoot, live: &LiveFacts) -> Report {
 }
 
 /// Whether the CPUs should be watched for longer, to tell load that lasts from a moment.
-pub(in crate::host) fn is_moment(recent: &CpuTimes) -> bool {
+pub fn is_moment(recent: &CpuTimes) -> bool {
     recent.span_s() < LASTING_S
         && recent.busy_fraction(&recent.cpus()).is_some_and(|busy| busy > DISTURBED_SHARE)
 }
