@@ -20,7 +20,7 @@ mod states;
 pub mod summary;
 
 pub use analyse::analyse_series;
-pub use concurrency::{ConcurrencyGate, Counted, concurrency_margin};
+pub use concurrency::{Bias, ConcurrencyGate, Counted, concurrency_margin};
 pub use done::{first_width, is_done, is_wide_already};
 pub use headline::{Headline, TimeUnit, displayed_value, named_headline};
 pub use load::{LoadCurve, load_curve};

@@ -2,9 +2,10 @@
 
 use super::aggregates::Speaker::{Role, Whole};
 use super::aggregates::{alike, count_over_states, fill, medians, of_part, values};
+use super::concurrency::Bias;
 use super::evidence::{are_many_left_out, busy, flags, of_lost_time, switches, without_slices};
 use super::headline::{named_headline, named_headline_of_passes};
-use super::judge::{judge, widen};
+use super::judge::{judge, remove_bias, widen};
 use super::processes::by_process;
 use super::states::{Part, SentinelWatch, split};
 use super::{
@@ -39,7 +40,7 @@ fn trial(
     index: usize,
     spec: &TrialSpec,
 ) -> Vec<TrialResult> {
-    let Counted { passes: counted, biased } = gate.counted(record, index);
+    let Counted { passes: counted, bias } = gate.counted(record, index);
     let all = without_slices(&counted);
     let parts = split(settings, watch, spec, &all, &alike(&all));
     // What is said of a trial is said of its largest state: no sum and no distribution mixes states.
@@ -61,8 +62,10 @@ fn trial(
     result.flags = if settings.quantities.seek_lost_time(&spec.probe) { of_lost_time(flags) } else { flags };
     let outside = result.values.get(names::OUTSIDE).map_or(0.0, |share| share.point);
     result.flags = result.flags.union(helpers(outside));
-    if biased {
-        result.flags.set(Flag::ParBias);
+    match bias {
+        Some(Bias::Bounded(log_ratio)) => remove_bias(settings, &log_ratio, &mut result),
+        Some(Bias::Unbounded) => result.flags.set(Flag::ParBias),
+        None => {}
     }
     if are_many_left_out(all.len(), counted.len()) {
         result.flags.set(Flag::FailedPasses);

@@ -6,7 +6,7 @@ use super::{PassOutcome, SeriesRecord, SeriesSettings};
 use crate::latency::{GateOutcome, Regime};
 use crate::stats::compare::Equivalence;
 use crate::stats::gate::{GATE_MARGIN, parallel_bias};
-use crate::stats::{ANALYSES, median};
+use crate::stats::{ANALYSES, Estimate, median};
 use crate::{Relation, Topology};
 use std::collections::BTreeMap;
 
@@ -25,6 +25,8 @@ pub struct ConcurrencyGate {
     /// concurrency could spoil.
     relations: Vec<Option<Relation>>,
     outcomes: Vec<GateOutcome>,
+    /// Relations that no kind of trial is shown to differ in, by concurrency.
+    bounded: Vec<Relation>,
     /// Most trials at the same time.
     most: u32,
 }
@@ -34,8 +36,17 @@ pub struct ConcurrencyGate {
 pub struct Counted<'a> {
     /// In the order made.
     pub passes: Vec<&'a PassOutcome>,
-    /// They were made concurrently, which is not proven harmless: too few were made alone.
-    pub biased: bool,
+    /// What concurrency does to them; `None` where it is proven harmless, or they were made alone.
+    pub bias: Option<Bias>,
+}
+
+/// What the gate knows of concurrent passes that it did not prove harmless, where too few were made alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bias {
+    /// No difference is shown; the logarithm of (concurrent ÷ alone) lies in this 90 % interval.
+    Bounded(Estimate),
+    /// Some trials are shown to differ, or nothing was measured both ways.
+    Unbounded,
 }
 
 impl ConcurrencyGate {
@@ -61,12 +72,14 @@ impl ConcurrencyGate {
             }
         }
         let met = |trials: &Vec<usize>| trials.iter().map(|&trial| concurrent[trial]).max().unwrap_or(0);
-        let outcomes = groups
+        let judged: Vec<(GateOutcome, bool)> = groups
             .iter()
             .filter(|(_, trials)| met(trials) > 0)
             .map(|(&relation, trials)| judge(settings, record, relation, trials, met(trials)))
             .collect();
-        ConcurrencyGate { relations, outcomes, most: 1 + concurrent.iter().max().unwrap_or(&0) }
+        let bounded = judged.iter().filter(|(_, bounded)| *bounded).map(|(it, _)| it.relation).collect();
+        let outcomes = judged.into_iter().map(|(outcome, _)| outcome).collect();
+        ConcurrencyGate { relations, outcomes, bounded, most: 1 + concurrent.iter().max().unwrap_or(&0) }
     }
 
     /// How trials were made.
@@ -79,37 +92,43 @@ impl ConcurrencyGate {
 
     /// Whether only passes made alone count for a trial.
     pub fn refuses(&self, trial: usize) -> bool {
-        let Some(relation) = self.relations.get(trial).copied().flatten() else { return false };
-        self.outcomes.iter().any(|outcome| outcome.relation == relation && !outcome.equivalent)
+        self.refusal(trial).is_some()
+    }
+
+    fn refusal(&self, trial: usize) -> Option<&GateOutcome> {
+        let relation = self.relations.get(trial).copied().flatten()?;
+        self.outcomes.iter().find(|outcome| outcome.relation == relation && !outcome.equivalent)
     }
 
     /// The passes of a trial that count: all of them where concurrency is proven harmless; else those made alone, once
     /// there is a first analysis of them, and the concurrent ones until then.
     pub fn counted<'a>(&self, record: &'a SeriesRecord, trial: usize) -> Counted<'a> {
         let passes: Vec<&PassOutcome> = record.outcomes(trial).collect();
-        if !self.refuses(trial) {
-            return Counted { passes, biased: false };
-        }
+        let Some(refusal) = self.refusal(trial) else { return Counted { passes, bias: None } };
         let (alone, concurrent): (Vec<_>, Vec<_>) = passes.into_iter().partition(|pass| pass.concurrent == 0);
         if alone.len() >= ANALYSES[0] || concurrent.is_empty() {
-            Counted { passes: alone, biased: false }
-        } else {
-            Counted { passes: concurrent, biased: true }
+            return Counted { passes: alone, bias: None };
         }
+        let bias = match self.bounded.contains(&refusal.relation) {
+            true => Bias::Bounded(refusal.bias),
+            false => Bias::Unbounded,
+        };
+        Counted { passes: concurrent, bias: Some(bias) }
     }
 }
 
 /// Compares the trials of a relation that were made both ways, trial by trial.
 ///
 /// Trials of a relation may differ in more than their pair (another queue, another capacity). Where most of them do not
-/// mind concurrency and some kind of them does, the whole would pass: so no kind may be *shown* to differ either.
+/// mind concurrency and some kind of them does, the whole would pass: so no kind may be *shown* to differ either. The
+/// second value is whether the bias bounds what concurrency does to each of them.
 fn judge(
     settings: &SeriesSettings,
     record: &SeriesRecord,
     relation: Relation,
     trials: &[usize],
     met: u32,
-) -> GateOutcome {
+) -> (GateOutcome, bool) {
     let margin = concurrency_margin(settings);
     let mut kinds: BTreeMap<String, [Vec<f64>; 2]> = BTreeMap::new();
     for &trial in trials {
@@ -125,15 +144,16 @@ fn judge(
     let differs = |[concurrent, alone]: &[Vec<f64>; 2]| {
         parallel_bias(concurrent, alone, margin).is_some_and(|bias| bias.verdict == Equivalence::Different)
     };
-    let equivalent =
-        bias.is_some_and(|bias| bias.verdict == Equivalence::Equivalent) && !kinds.values().any(differs);
-    GateOutcome {
+    let alike = !kinds.values().any(differs);
+    let equivalent = alike && bias.is_some_and(|bias| bias.verdict == Equivalence::Equivalent);
+    let outcome = GateOutcome {
         relation,
         pairs: if equivalent { 1 + met } else { 1 },
         bias: bias.map_or(GateOutcome::UNKNOWN, |bias| bias.log_ratio),
         cells: concurrent.len() as u32,
         equivalent,
-    }
+    };
+    (outcome, alike && bias.is_some_and(|bias| bias.is_bounded()))
 }
 
 /// What a trial is judged by, as the median over passes of the first analysis concurrently and alone.
@@ -226,6 +246,19 @@ mod tests {
         let alone = &analyse_series(&topology(), &settings(), &late).trials[0];
         assert_eq!((alone.passes, alone.flags.contains(Flag::ParBias)), (8, false));
         assert!((alone.values["messages_per_s"].point / 1e6 - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn an_effect_of_concurrency_that_is_bounded_widens_the_interval() {
+        let record = record(8, two_of_eight, |_| 0.952);
+        let gate = ConcurrencyGate::of(&topology(), &settings(), &record);
+        assert!(matches!(gate.counted(&record, 0).bias, Some(Bias::Bounded(_))), "{gate:?}");
+        assert!(!is_done(&settings(), &gate, &SentinelWatch::default(), &record, 0));
+        for trial in analyse_series(&topology(), &settings(), &record).trials {
+            let rate = trial.values["messages_per_s"];
+            assert!(!trial.flags.contains(Flag::ParBias) && rate.contains(1e6), "{rate:?}");
+            assert!(rate.high < 1.04e6 && (rate.point / 0.952e6 - 1.0).abs() < 0.02, "{rate:?}");
+        }
     }
 
     #[test]

@@ -16,8 +16,8 @@ pub fn is_done(
     record: &SeriesRecord,
     trial: usize,
 ) -> bool {
-    let Counted { passes, biased } = gate.counted(record, trial);
-    if biased {
+    let Counted { passes, bias } = gate.counted(record, trial);
+    if bias.is_some() {
         return false;
     }
     if passes.len() >= ANALYSES[1] {

@@ -8,6 +8,7 @@ use crate::stats::{Estimate, FEWEST_PASSES};
 use crate::{Flag, Grade, Histogram, TrialFailure, flags, grade};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
+use std::iter;
 
 /// Why a trial says nothing that was never begun.
 pub(super) const NOT_REACHED: &str = "the run ended before this trial was measured";
@@ -44,6 +45,22 @@ fn widen_states(settings: &SeriesSettings, result: &mut TrialResult) {
         widen(settings, probe, histograms, medians_ns, values);
         if let Some((_, judged)) = named_headline(settings, probe, medians_ns, values) {
             *value = *judged;
+        }
+    }
+}
+
+/// Widens what a trial is judged by, in each of its states, to what it may be alone: the logarithm of (concurrent ÷ alone)
+/// lies in an interval.
+pub(super) fn remove_bias(settings: &SeriesSettings, log_ratio: &Estimate, result: &mut TrialResult) {
+    let probe = &result.spec.probe;
+    let states = result.states.iter_mut().map(|state| (&mut state.medians_ns, &mut state.values));
+    for (medians_ns, values) in iter::once((&mut result.medians_ns, &mut result.values)).chain(states) {
+        let Some(name) = named_headline(settings, probe, medians_ns, values).map(|(name, _)| name.to_owned())
+        else {
+            continue;
+        };
+        if let Some(judged) = medians_ns.get_mut(&name).or(values.get_mut(&name)) {
+            *judged = judged.over_factor(log_ratio);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! [`Estimate`]: a number that does not travel without its uncertainty.
 
+use super::elementary::exp;
 use super::location::median;
 
 /// A point with its interval. The unit is the caller's and the same in `point`, `low` and `high`.
@@ -99,6 +100,15 @@ impl Estimate {
     #[must_use]
     pub fn widened_by(&self, reach: f64) -> Estimate {
         Estimate { low: self.low.min(self.point - reach), high: self.high.max(self.point + reach), ..*self }
+    }
+
+    /// The same estimate, above zero, of a quantity that was multiplied by a factor when it was measured: the interval
+    /// reaches to what it is without the factor, whose logarithm lies in an interval; the point stays.
+    #[must_use]
+    pub fn over_factor(&self, log_factor: &Estimate) -> Estimate {
+        let [least, most] = [log_factor.high, log_factor.low].map(|log| 1.0 / exp(log));
+        let (low, high) = (self.low * least, self.high * most);
+        Estimate { low: low.min(self.point), high: high.max(self.point), ..*self }
     }
 
     /// The same estimate with no end outside of what its quantity can be.

@@ -16,9 +16,20 @@ pub struct ParallelBias {
     pub verdict: Equivalence,
 }
 
+impl ParallelBias {
+    /// Whether the interval bounds the bias without showing one: there are cells enough for an interval, and it is not
+    /// outside of the margin.
+    pub fn is_bounded(&self) -> bool {
+        self.log_ratio.confidence >= 1.0 - ALPHA - 1e-9 && self.verdict != Equivalence::Different
+    }
+}
+
 /// The margin of the gate: ± 1 %. At no bias and 1.5 % noise a side, 64 cells pass with probability 0.96, 25 with
 /// 0.44 (simulated).
 pub const GATE_MARGIN: f64 = 0.01;
+
+/// Two one-sided tests at 5 % are an interval of 90 %.
+const ALPHA: f64 = 0.1;
 
 /// Cells of a level to measure both ways; on smaller levels cells are measured repeatedly.
 pub const GATE_CELLS: usize = 64;
@@ -42,7 +53,7 @@ pub fn parallel_bias(parallel: &[f64], serial: &[f64], margin: f64) -> Option<Pa
         .filter(|&(&parallel, &serial)| usable(parallel) && usable(serial))
         .map(|(&parallel, &serial)| ln(parallel / serial))
         .collect();
-    let log_ratio = paired_shift(&log_ratios, 0.1)?;
+    let log_ratio = paired_shift(&log_ratios, ALPHA)?;
     // A bias of + margin and one of 1 ÷ (1 + margin) are equally large.
     Some(ParallelBias { log_ratio, verdict: verdict(&log_ratio, ln(1.0 + margin)) })
 }
