@@ -266,13 +266,13 @@ impl GateDoc {
 
     fn of(outcome: &GateOutcome) -> GateDoc {
         // Two one-sided tests at 5 % are an interval of 90 %; where no cell was measured both ways there is none.
-        let Estimate { low, high, confidence, .. } = outcome.bias;
-        let ends = [low, high].map(|end| known(end).filter(|_| confidence > 0.0));
+        let Estimate { point, low, high, confidence, .. } = outcome.bias;
+        let [point, low, high] = [point, low, high].map(|end| known(end).filter(|_| confidence > 0.0));
         GateDoc {
             relation: outcome.relation.name(),
             pairs: outcome.pairs,
-            bias: known(outcome.bias.point),
-            ci: ends[0].zip(ends[1]).map(|(low, high)| [low, high]),
+            bias: point,
+            ci: low.zip(high).map(|(low, high)| [low, high]),
             cells: outcome.cells,
             equivalent: outcome.equivalent,
         }

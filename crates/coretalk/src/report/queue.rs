@@ -7,7 +7,7 @@ pub mod sweep;
 
 use super::best;
 use super::ladder::relation_words;
-use super::text::{count, grouped, ns, percent, plain};
+use super::text::{capitalized, count, grouped, ns, percent, plain};
 use super::words;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
@@ -18,6 +18,7 @@ use coretalk_model::queue::{
     verification,
 };
 use coretalk_model::series::{Unranked, Verdict, concurrency_margin};
+use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Relation};
 use std::collections::BTreeMap;
 
@@ -28,7 +29,6 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
         return Vec::new();
     }
     let shapes = rates(&matrices, &report.topology);
-    let precision = percent(series.settings.precision);
     let together = match &series.result.regime {
         Regime::Serial => String::new(),
         Regime::Parallel { pairs, .. } => {
@@ -42,10 +42,11 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
         cells.iter().filter(|(_, flags)| !flags.may_be_wrong() && flags.contains(Flag::WideCi)).collect();
     let wide: Vec<f64> = known.iter().map(|(rate, _)| rate.relative_reach()).collect();
     let mark = if cells.iter().any(|(_, flags)| flags.may_be_wrong()) { "; !: may be wrong" } else { "" };
+    let sound = cells.iter().filter(|(_, flags)| !flags.may_be_wrong()).count() as u64;
     let caption = format!(
         "Million messages per second; row: CPU of the producer, column: CPU of the consumer, diagonal: both on one \
-         CPU.{together} ±{precision} at 95 %{}{mark}",
-        words::wider(&wide, cells.iter().filter(|(_, flags)| !flags.may_be_wrong()).count() as u64)
+         CPU.{together} {}{mark}",
+        capitalized(&words::widths(series.settings.precision, "", &wide, sound))
     );
     let mut blocks = vec![Block::drawing(move |style| maps::every_map(report, series, &caption, style))];
     blocks.extend(tables_of(report, series, &matrices, &shapes));
@@ -293,7 +294,7 @@ fn micros(seconds: f64) -> String {
 fn balances(report: &RunReport, shape: &ShapeRates<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     for relation in relations(shape).into_iter().filter(|&of| of != Relation::SameCpu) {
-        let known: Vec<(u64, f64, Balance)> = shape
+        let known: Vec<(u64, Estimate, Balance)> = shape
             .rows
             .iter()
             .filter_map(|(capacity, _)| {
@@ -312,24 +313,25 @@ fn balances(report: &RunReport, shape: &ShapeRates<'_>) -> Vec<String> {
                 .collect();
             (!of.is_empty()).then(|| of.join(", "))
         };
-        let ratio = |(capacity, ratio, _): &(u64, f64, Balance)| {
-            format!("{} × at {}", times(*ratio), grouped(*capacity as i64))
+        let ratio = |(capacity, ratio, _): &(u64, Estimate, Balance)| {
+            ratio.stated_reach(ratio.point)?;
+            let [point, low, high] = [ratio.point, ratio.low, ratio.high].map(times);
+            Some(format!("{point} × ({low} to {high}) at {}", grouped(*capacity as i64)))
         };
-        let ratios: Vec<String> = known.iter().map(ratio).collect();
-        let mut verdicts = Vec::new();
+        let ratios: Vec<String> = known.iter().filter_map(ratio).collect();
+        let mut verdicts: Vec<String> = (!ratios.is_empty()).then(|| ratios.join(", ")).into_iter().collect();
         for (balance, words) in [
             (Balance::One, "one CPU is faster at capacity"),
             (Balance::Two, "two are faster at capacity"),
-            (Balance::Even, "too close to call at capacity"),
+            (Balance::Unknown, "cannot tell at capacity"),
         ] {
             verdicts.extend(at(balance).map(|capacities| format!("{words} {capacities}")));
         }
         sentences.push(format!(
-            "{}, {}, {}: two CPUs against one: {}; {}.",
+            "{}, {}, {}: two CPUs against one: {}.",
             plain(shape.queue),
             plain(shape.payload),
             relation_words(relation, &report.topology),
-            ratios.join(", "),
             verdicts.join("; "),
         ));
     }

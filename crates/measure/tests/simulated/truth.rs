@@ -126,5 +126,5 @@ fn every_trial_is_told_once_and_in_slots_of_half_a_second() {
         since = last.started + last.elapsed;
         begin = end;
     }
-    assert!(Kept::resumed(&[&run.kept]).record.watched() == run.result.watched);
+    assert!(Kept::resumed(&[&run.kept]).record.watched() >= run.result.watched, "times of passes are lost");
 }

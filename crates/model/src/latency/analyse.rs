@@ -51,8 +51,8 @@ pub fn analyse_while(
     if !go_on() {
         return None;
     }
+    let watch = maps.first().and_then(|map| watch::watch(record, settings, &pairs, map));
     Some(LatencyResult {
-        watch: maps.first().and_then(|map| watch::watch(record, settings, &pairs, map)),
         ladder: ladder::ladder(topology, record, &pairs, &maps),
         tails: tails::tails(settings, rate, record, &choices, &pairs),
         imitated: imitated::imitated(settings, rate, record, &pairs),
@@ -60,7 +60,8 @@ pub fn analyse_while(
         complete: choices.complete,
         budget_ended: choices.budget_ended,
         passes: passes_made(record, pairs.len()),
-        watched: record.watched(),
+        watched: watch.as_ref().map_or(record.watched(), |watch| watch.watched),
+        watch,
         maps,
     })
 }

@@ -28,7 +28,7 @@ pub struct LatencyResult {
     pub budget_ended: bool,
     /// Passes over the map.
     pub passes: u32,
-    /// Machine time from the first to the last trial.
+    /// Machine time that its passes were made in; that of all trials where too few passes were made to say.
     pub watched: Picos,
 }
 

@@ -47,8 +47,8 @@ pub enum Balance {
     One,
     /// Two CPUs pass more.
     Two,
-    /// Their intervals overlap.
-    Even,
+    /// The interval of their ratio includes 1, or is none: that of a few passes.
+    Unknown,
 }
 
 /// What pairs that were drawn by chance say about the representatives.
@@ -142,17 +142,18 @@ impl ShapeRates<'_> {
         row.iter().find(|rate| rate.relation == relation)
     }
 
-    /// How many times as much two CPUs of a relation pass as one, and which of them wins; `None` where one of the two
-    /// was not measured or says nothing.
-    pub fn balance(&self, capacity: u64, relation: Relation) -> Option<(f64, Balance)> {
+    /// How many times as much two CPUs of a relation pass as one, and which of them is faster; `None` where one of the
+    /// two was not measured or says nothing.
+    pub fn balance(&self, capacity: u64, relation: Relation) -> Option<(Estimate, Balance)> {
         let one = self.at(capacity, Relation::SameCpu)?.per_s?;
         let two = self.at(capacity, relation)?.per_s?;
-        let balance = match (one.overlaps(&two), one.point > two.point) {
-            (true, _) => Balance::Even,
-            (false, true) => Balance::One,
-            (false, false) => Balance::Two,
+        let ratio = two.over(&one);
+        let balance = match ratio {
+            ratio if !ratio.is_sure() || ratio.contains(1.0) => Balance::Unknown,
+            ratio if ratio.point < 1.0 => Balance::One,
+            _ => Balance::Two,
         };
-        Some((two.point / one.point, balance))
+        Some((ratio, balance))
     }
 }
 
@@ -251,8 +252,9 @@ mod tests {
         let (result, topology) = (result(), topology());
         let rates = rates(&matrices(&result), &topology);
         let (ratio, balance) = rates[0].balance(1, Relation::L3).unwrap();
-        assert!((ratio - 0.05 * 1.005 / 0.3).abs() < 1e-3 && balance == Balance::One, "{ratio} {balance:?}");
-        assert_eq!(rates[0].balance(100, Relation::L3).unwrap().1, Balance::Even);
+        assert!((ratio.point - 0.05 * 1.005 / 0.3).abs() < 1e-3 && balance == Balance::One, "{ratio:?}");
+        let (ratio, balance) = rates[0].balance(100, Relation::L3).unwrap();
+        assert!(ratio.contains(1.0) && balance == Balance::Unknown, "{ratio:?} {balance:?}");
         assert_eq!(rates[1].balance(100, Relation::L3), None);
         let spins = rates[1].at(1, Relation::SameCpu).unwrap();
         assert_eq!((spins.shared_spin, spins.per_s), (true, None));

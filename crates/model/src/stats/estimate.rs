@@ -102,6 +102,18 @@ impl Estimate {
         Estimate { low: self.low.min(self.point - reach), high: self.high.max(self.point + reach), ..*self }
     }
 
+    /// The quotient of two independent estimates above zero, no less sure than the less sure of them.
+    #[must_use]
+    pub fn over(&self, other: &Estimate) -> Estimate {
+        Estimate {
+            point: self.point / other.point,
+            low: self.low / other.high,
+            high: self.high / other.low,
+            confidence: self.confidence.min(other.confidence),
+            effective_n: self.effective_n.min(other.effective_n),
+        }
+    }
+
     /// The same estimate, above zero, of a quantity that was multiplied by a factor when it was measured: the interval
     /// reaches to what it is without the factor, whose logarithm lies in an interval; the point stays.
     #[must_use]

@@ -28,11 +28,7 @@ pub fn title(report: &RunReport) -> Vec<String> {
         parts.extend(environment.kernel.as_deref().map(plain));
     }
     // A run of series says with each number from how many events it is.
-    let watched = report.latency.as_ref().map(|latency| match &latency.result.watch {
-        // A pair is watched by its passes: what was tried before and after says nothing of its states.
-        Some(watch) if latency.settings.cpus.len() == 2 => watch.watched.secs(),
-        _ => latency.result.watched.secs(),
-    });
+    let watched = report.latency.as_ref().map(|latency| latency.result.watched.secs());
     parts.extend(watched.map(|secs| format!("watched for {}", duration(secs))));
     parts.push(format!("coretalk {}", plain(&report.header.tool_version)));
     parts

@@ -45,9 +45,24 @@ fn gates(reader: &mut Reader<'_>, said: &Said<'_>) {
     reader.holds("gate", parts.len() == told.len(), || format!("the document has {} gates", told.len()));
     for (part, gate) in parts.iter().zip(told) {
         let words: Vec<&str> = part.split(", ").collect();
-        let bias: Vec<&str> = words[0].trim_end_matches(" vs. serial").rsplitn(3, ' ').collect();
+        if words[0].ends_with("not compared with serial") {
+            reader.holds("gate", gate["bias"].is_null(), || format!("the bias is {}", gate["bias"]));
+            continue;
+        }
+        let told = words[0].trim_end_matches(" vs. serial");
+        let (told, interval) = told.split_once(" (").map_or((told, None), |(told, ci)| (told, Some(ci)));
+        let bias: Vec<&str> = told.rsplitn(3, ' ').collect();
         let bias = format!("{} {}", bias[1], bias[0]);
         reader.is("gate", Printed::read(&bias).unwrap(), gate["bias"].as_f64(), "the bias");
+        let ends = interval.iter().flat_map(|ci| ci.trim_end_matches(')').split(" to ")).enumerate();
+        for (end, text) in ends {
+            reader.is(
+                "gate",
+                Printed::read(text).unwrap(),
+                gate["ci"][end].as_f64(),
+                "an end of its interval",
+            );
+        }
         let margin = words[1].split('±').nth(1).and_then(Printed::read);
         if let Some(margin) = margin.filter(|_| reader.probe == "latency") {
             reader.is("gate", margin, Some(GATE_MARGIN), "the margin");

@@ -19,6 +19,7 @@ pub const PATTERNS: &[Pattern] = &[
     held("one pair at a time", serial),
     held("up to {n#} pair{s?} at the same time", parallel),
     held("±{width%} at 95 %{but?}", precision),
+    held("no cell is within ±{width%} at 95 %{but?}", precision),
     held("each character shows the middle one of up to {rows#} × {columns#} cells", glyph),
     held(
         "min {a#} (CPUs {p} and {q}) · median {median#} · max {b#} ns (CPUs {r} and {s}) · {n#} pair{es?}",

@@ -20,7 +20,7 @@ pub const PATTERNS: &[Pattern] = &[
          capacity {capacity#}: {per#} switches per message, and at most {us#} µs per switch, queue included.",
         switches,
     ),
-    held("{queue}, {payload}, {relation}: two CPUs against one: {ratios}; {verdicts}.", balance),
+    held("{queue}, {payload}, {relation}: two CPUs against one: {verdicts}.", balance),
     held("Fastest for {payload}, {relation}: {winners}.", most),
     unheld(
         "By relation, a column for each capacity: median over the pairs, million messages per second; !: at least one pair may be \
@@ -268,17 +268,27 @@ fn balance(reader: &mut Reader<'_>, said: &Said<'_>) {
     };
     let known: Vec<(f64, f64)> =
         capacities.iter().filter_map(|capacity| Some((*capacity, of(reader, *capacity)?))).collect();
-    let ratios: Vec<&str> = said.text("ratios").split(", ").collect();
-    reader.holds("queue", ratios.len() == known.len(), || format!("{} capacities have a ratio", known.len()));
-    for (shown, (capacity, exact)) in ratios.iter().zip(&known) {
-        let (ratio, at) = shown.split_once(" × at ").unwrap_or((shown, ""));
-        for (part, exact, what) in [(ratio, *exact, "the ratio"), (at, *capacity, "the capacity")] {
-            let part = Printed::read(part).unwrap_or(Printed { value: f64::NAN, half: 0.0 });
-            reader.is("queue", part, Some(exact), &format!("{what} at {capacity}"));
-        }
-    }
+    let mut intervals: Vec<(f64, [f64; 2])> = Vec::new();
     for verdict in said.text("verdicts").split("; ") {
-        let Some((words, at)) = verdict.split_once(" at capacity ") else { continue };
+        let Some((words, at)) = verdict.split_once(" at capacity ") else {
+            for shown in verdict.split(", ") {
+                let part = |begin: &str, end: &str| {
+                    let (_, rest) = shown.split_once(begin)?;
+                    Printed::read(rest.split(end).next()?)
+                };
+                let parts = (part("", " × "), part("(", " to "), part(" to ", ")"), part(") at ", "\n"));
+                let (Some(ratio), Some(low), Some(high), Some(at)) = parts else {
+                    reader.holds("queue", false, || format!("`{shown}` is no ratio"));
+                    continue;
+                };
+                let exact = known.iter().find(|(capacity, _)| *capacity == at.value).map(|(_, exact)| *exact);
+                reader.is("queue", ratio, exact, &format!("the ratio at {}", at.value));
+                let around = low.value <= ratio.value && ratio.value <= high.value;
+                reader.holds("queue", around, || format!("the interval of `{shown}`"));
+                intervals.push((at.value, [low.value, high.value]));
+            }
+            continue;
+        };
         for capacity in at.split(", ").filter_map(Printed::read) {
             let ratio = known
                 .iter()
@@ -287,8 +297,11 @@ fn balance(reader: &mut Reader<'_>, said: &Said<'_>) {
             let is_so = match words {
                 "one CPU is faster" => ratio < 1.0,
                 "two are faster" => ratio > 1.0,
-                // A suite has a few seconds for everything: intervals of a quarter are its own, and overlap there.
-                _ => (0.75..1.34).contains(&ratio),
+                // Without a ratio there was no interval.
+                _ => intervals
+                    .iter()
+                    .filter(|(at, _)| *at == capacity.value)
+                    .all(|(_, [low, high])| (*low..=*high).contains(&1.0)),
             };
             reader
                 .holds("queue", is_so, || format!("at capacity {} the ratio is {ratio:.2}", capacity.value));

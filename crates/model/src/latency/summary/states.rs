@@ -58,14 +58,17 @@ const MAYBE_SIBLINGS_NS: f64 = 20.0;
 /// No two threads of one core take longer than this, in nanoseconds: 31 on the slowest published map.
 const SLOWEST_SIBLINGS_NS: f64 = 35.0;
 
+/// States of a smaller share of the passes may be other programs that were busy for as long: they rule nothing out.
+const TELLING_SHARE: f64 = 0.05;
+
 /// The slowest state that the reported relation cannot hold beside the other states, as a position; `None` where the
-/// numbers do not say so much. Told from CAS alone, whose times are known from many machines, and only where the
-/// state slows every kernel, by intervals that lie wholly on the far side of the limits.
+/// numbers do not decide it. Decided by CAS alone, whose times are known from many machines, and only where the state
+/// lasts, slows every kernel, and its intervals lie wholly on the far side of the limits.
 pub fn contradicting_state(watch: &StateWatch, reported: Relation) -> Option<usize> {
     let cas = |state: &WatchedState| -> Option<Estimate> {
         let of_cas = |name: &str| name.split('+').next() == Some(Protocol::Cas.name());
         let (_, latency) = state.kernels.iter().find(|(kernel, _)| of_cas(kernel.as_str()))?;
-        (latency.confidence > 0.0).then_some(*latency)
+        latency.is_sure().then_some(*latency)
     };
     let rules_out = |state: &WatchedState, latency: &Estimate| {
         let others = watch.states.iter().filter_map(|other| Some((other, cas(other)?)));
@@ -84,7 +87,8 @@ pub fn contradicting_state(watch: &StateWatch, reported: Relation) -> Option<usi
         }
     };
     let mut found: Option<(usize, f64)> = None;
-    for (index, state) in watch.states.iter().enumerate() {
+    let lasting = |(_, state): &(usize, &WatchedState)| state.share >= TELLING_SHARE;
+    for (index, state) in watch.states.iter().enumerate().filter(lasting) {
         let Some(latency) = cas(state).filter(|latency| rules_out(state, latency)) else { continue };
         if found.is_none_or(|(_, slowest)| latency.point > slowest) {
             found = Some((index, latency.point));
@@ -152,6 +156,14 @@ mod tests {
         ] {
             assert_eq!(contradicting_state(&watch(states), reported), expected, "{reported:?} {states:?}");
         }
+    }
+
+    #[test]
+    fn a_state_of_a_moment_contradicts_nothing() {
+        let mut watch = watch(&[&[("cas", 36.0)], &[("cas", 128.0)]]);
+        assert_eq!(contradicting_state(&watch, Relation::L3), Some(1));
+        (watch.states[0].share, watch.states[1].share) = (0.984, 0.016);
+        assert_eq!(contradicting_state(&watch, Relation::L3), None);
     }
 
     #[test]
