@@ -46,7 +46,8 @@ use std::io::Write;
 /// Name and version of the document.
 pub const SCHEMA: &str = "coretalk.run/1";
 
-/// Whether private parts are included (`--with-identity`): host name, and paths in the command line.
+/// Whether private parts are included (`--with-identity`): the host name, paths and commands in the command line, and what
+/// adapters say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Identity {
     /// Left out.
@@ -296,8 +297,11 @@ const NAMES_A_PATH: [&str; 10] = [
     "--export-hyperfine-json",
 ];
 
-/// A command line that names no path and nothing of what stands after `--`.
-fn without_private_parts(command: &[String]) -> Vec<String> {
+/// The option whose value is `NAME=COMMAND`.
+const ADAPTER: &str = "--adapter";
+
+/// A command line that names no path, and nothing of the command of an adapter or of what stands after `--`.
+pub(crate) fn without_private_parts(command: &[String]) -> Vec<String> {
     let is_path = |text: &str| {
         let machine = text.strip_prefix("sim:");
         let text = machine.unwrap_or(text);
@@ -316,6 +320,10 @@ fn without_private_parts(command: &[String]) -> Vec<String> {
         }
         let of_option = |name: &str| NAMES_A_PATH.contains(&name);
         shown.push(match argument.split_once('=') {
+            Some((name, _)) if before == ADAPTER => format!("{name}=COMMAND"),
+            Some((ADAPTER, rest)) => {
+                format!("{ADAPTER}={}=COMMAND", rest.split('=').next().unwrap_or_default())
+            }
             _ if of_option(before) || is_path(argument) => "PATH".to_owned(),
             Some((name, value)) if of_option(name) || is_path(value) => format!("{name}=PATH"),
             _ if argument.len() > 2 && argument.starts_with("-o") => "-oPATH".to_owned(),

@@ -2,7 +2,7 @@
 
 use coretalk_model::latency::{Imitated, LatencyMap, LatencyResult, LatencySettings, StateWatch};
 use coretalk_model::place::{PlaceResult, PlaceSettings};
-use coretalk_model::series::{Gathering, LoadCurve, SeriesResult, SeriesSettings, rungs};
+use coretalk_model::series::{Gathering, LoadCurve, Reason, SeriesResult, SeriesSettings, rungs};
 use coretalk_model::{CpuId, Departure, Environment, Finding, Picos, Topology};
 use std::hash::{BuildHasher, RandomState};
 
@@ -95,6 +95,12 @@ impl RunReport {
             let rungs = rungs(&self.topology, &series.settings, &series.result, first);
             latency.result.ladder.extend(rungs);
         }
+    }
+
+    /// Adds to the reasons of trials what the programs said that were measured, which may be private.
+    pub fn reveal(&mut self) {
+        let trials = self.series.iter_mut().flat_map(|series| &mut series.result.trials);
+        trials.filter_map(|trial| trial.reason.as_mut()).for_each(Reason::reveal);
     }
 
     /// What came out of the latencies, where they were asked for.

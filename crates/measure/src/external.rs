@@ -72,8 +72,6 @@ pub const DEFAULT_FORKS: u32 = 5;
 pub const HELPERS: &str = "helpers";
 /// They run on the CPUs that are measured.
 pub const SAME: &str = "same";
-/// The option of a run that holds adapters that were typed: `NAME=COMMAND`, a line each.
-pub const TYPED: &str = "adapters";
 
 /// How many processes of each runtime a run has.
 pub fn forks(options: &Parameters) -> u32 {

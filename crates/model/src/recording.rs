@@ -156,6 +156,8 @@ pub enum TrialFailure {
     Interrupted,
 }
 
+const STOPPED: &str = "; the CPU quota stopped this process meanwhile";
+
 impl TrialFailure {
     /// Whether what was done is not what was asked for, so that what is measured does not work.
     pub fn is_wrong(&self) -> bool {
@@ -177,10 +179,11 @@ impl TrialFailure {
     #[must_use]
     pub fn under_quota(self) -> TrialFailure {
         match self {
-            TrialFailure::TimedOut { .. }
-            | TrialFailure::PartnerLost { .. }
-            | TrialFailure::Command { end: None, .. } => {
-                TrialFailure::of(format!("{self}; the CPU quota stopped this process meanwhile"))
+            TrialFailure::TimedOut { .. } | TrialFailure::PartnerLost { .. } => {
+                TrialFailure::of(format!("{self}{STOPPED}"))
+            }
+            TrialFailure::Command { reason, end: None, stdout, stderr } => {
+                TrialFailure::Command { reason: reason + STOPPED, end: None, stdout, stderr }
             }
             other => other,
         }
@@ -190,6 +193,12 @@ impl TrialFailure {
     pub fn of(reason: impl Into<String>) -> TrialFailure {
         let (stdout, stderr) = (String::new(), String::new());
         TrialFailure::Command { reason: reason.into(), end: None, stdout, stderr }
+    }
+
+    /// The same with the words of the program that was measured, which may be private.
+    pub fn with_words(reason: impl Into<String>, words: impl Into<String>) -> TrialFailure {
+        let stdout = String::new();
+        TrialFailure::Command { reason: reason.into(), end: None, stdout, stderr: words.into() }
     }
 }
 

@@ -28,6 +28,6 @@ pub use ranking::{Condition, Ranking, Subject, Unranked, Verdict, ranking, ranki
 pub use record::{Numbers, Observed, PassOutcome, RoleEvidence, SeriesEntry, SeriesRecord};
 pub use result::{About, ProcessResult, Reason, SeriesResult, TrialResult, TrialState};
 pub use rungs::{RUNGS, Rung, rungs};
-pub use settings::{Gathering, Parameters, SeriesSettings, TrialId, TrialSpec, Value};
+pub use settings::{ADAPTERS, Gathering, Parameters, SeriesSettings, TrialId, TrialSpec, Value};
 pub use states::SentinelWatch;
 pub use summary::{Alike, MapUnit, alike, side_by_side};

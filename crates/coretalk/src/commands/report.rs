@@ -112,7 +112,10 @@ fn open(found: Found, word: &OsStr, number: usize, options: &OutputOptions) -> R
             return Ok(Opened::File { file: Box::new(ImportedFile::new(name, matrices)), named });
         }
     };
-    let (report, record) = file.report_and_record()?;
+    let (mut report, record) = file.report_and_record()?;
+    if options.identity == Identity::Included {
+        report.reveal();
+    }
     let name = saved::name_of(&report.header.id, file.path());
     Ok(Opened::Run { report: Box::new(report), record: Box::new(record), name })
 }

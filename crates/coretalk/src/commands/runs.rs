@@ -4,6 +4,7 @@ use crate::args::RunsCommand;
 use crate::args::options::Global;
 use crate::args::words::FormatWord;
 use crate::commands::shape::say;
+use crate::document::without_private_parts;
 use crate::exit::{ExitCode, Failure};
 use crate::report::runs::{RunRow, RunStatus, blocks};
 use crate::run::out::Out;
@@ -68,7 +69,11 @@ fn row(listed: &Listed) -> RunRow {
             id: name_of(&header.id, &listed.path),
             started: header.started.clone(),
             tags: header.tags.clone(),
-            command: if header.command.is_empty() { "quick look".into() } else { header.command.join(" ") },
+            command: if header.command.is_empty() {
+                "quick look".into()
+            } else {
+                without_private_parts(&header.command).join(" ")
+            },
             machine: machine.unwrap_or_else(|| "unknown machine".into()),
             cpus: cpus.map(|cpus| cpus.len()),
             status: if header.complete { RunStatus::Complete } else { RunStatus::Partial },

@@ -7,10 +7,10 @@ use crate::args::runtime::RuntimeArgs;
 use crate::args::value::HelpersWord;
 use crate::exit::Failure;
 use crate::resolve::output::Verbosity;
-use coretalk_measure::external::{External, FORKS, HELPERS, SAME, TYPED};
+use coretalk_measure::external::{External, FORKS, HELPERS, SAME};
 use coretalk_measure::{Machine, Stop, probes};
 use coretalk_model::CpuSet;
-use coretalk_model::series::{Parameters, TrialSpec};
+use coretalk_model::series::{ADAPTERS, Parameters, TrialSpec};
 
 /// What runtimes perform of some trials, each once.
 fn externals(trials: &[TrialSpec]) -> Vec<External> {
@@ -80,7 +80,7 @@ pub fn options(
     let options = options
         .with_some(FORKS, forks.map(f64::from))
         .with_some(HELPERS, helpers)
-        .with_some(TYPED, (!typed.is_empty()).then(|| typed.join("\n")));
+        .with_some(ADAPTERS, (!typed.is_empty()).then(|| typed.join("\n")));
     Ok((options, ignored))
 }
 

@@ -1,8 +1,9 @@
 //! Measuring latencies and trials, one or the other or both.
 
 use crate::args::words::FormatWord;
+use crate::document::Identity;
 use crate::exit::{ExitCode, Failure};
-use crate::report::text::{count, duration, percent};
+use crate::report::text::{count, duration, percent, plain};
 use crate::resolve::output::{OutputOptions, Verbosity, remark};
 use crate::resolve::run_options::{RunOptions, Strictness};
 use crate::run::out::{self, Out};
@@ -19,7 +20,7 @@ use coretalk_model::latency::{
     Cell, Choices, Counts, HintChoice, HomeSetting, Imitated, LatencyMap, LatencySettings, PairChoice,
     Parallel, Spacing, analyse, cells,
 };
-use coretalk_model::series::{Gathering, SeriesSettings, TrialSpec, analyse_series};
+use coretalk_model::series::{Gathering, Reason, SeriesSettings, TrialSpec, analyse_series};
 use coretalk_model::{CpuId, CpuSet, Grade, TickRate};
 use std::path::Path;
 use std::time::Duration;
@@ -89,6 +90,9 @@ pub fn perform(
         && series.as_ref().is_none_or(|series| series.result.complete);
     let mut report = RunReport { header, environment, findings, topology, latency, series, place: None };
     report.complete_the_ladder();
+    if options.identity == Identity::Included {
+        report.reveal();
+    }
     end.write(stop, |name| outputs.write(&report, name, options))?;
     match nothing_measured(&report) {
         Some(failure) => Err(failure),
@@ -123,7 +127,7 @@ fn nothing_measured(report: &RunReport) -> Option<Failure> {
     let (what, reason) = match (&report.latency, &report.series) {
         (Some(latency), _) => ("pair", no_pair(report, latency)?),
         (None, Some(series)) if series.settings.gathering().is_none() => {
-            ("trial", series.result.reason_for_no_result(&report.header.departed)?.to_owned())
+            ("trial", with_words(series.result.reason_for_no_result(&report.header.departed)?))
         }
         _ => return None,
     };
@@ -138,6 +142,13 @@ fn nothing_measured(report: &RunReport) -> Option<Failure> {
         false => "`coretalk doctor` looks for the cause",
     };
     Some(Failure::Environment(format!("no {what} could be measured: {reason}; {hint}")))
+}
+
+/// A reason, with what the program said that was measured: for the screen of who runs it.
+fn with_words(reason: &Reason) -> String {
+    let mut reason = reason.clone();
+    reason.reveal();
+    plain(reason.as_str())
 }
 
 /// Whether a trial is performed by a runtime of another language.

@@ -66,7 +66,10 @@ pub struct Saved {
 /// As [`open`].
 pub fn read(global: &Global, run: &str) -> Result<Saved, Failure> {
     let file = open(global, run)?;
-    let report = file.report()?;
+    let mut report = file.report()?;
+    if global.with_identity {
+        report.reveal();
+    }
     let name = name_of(&report.header.id, file.path());
     Ok(Saved { report, name, file })
 }

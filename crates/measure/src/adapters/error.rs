@@ -345,8 +345,47 @@ impl From<AdapterError> for TrialFailure {
                 TrialFailure::NotPinned { cpu, errno: source.raw_os_error().unwrap_or_default() }
             }
             AdapterError::WrongSum { .. } => TrialFailure::Damaged,
-            other => TrialFailure::of(other.to_string()),
+            other => {
+                let (reason, words) = other.parted();
+                TrialFailure::with_words(reason, words)
+            }
         }
+    }
+}
+
+impl AdapterError {
+    /// What happened, in words that name nothing of the adapter's command, lines and messages; and those of them that say
+    /// more, which may be private.
+    fn parted(&self) -> (String, String) {
+        let (reason, words) = match self {
+            AdapterError::NotStarted { program, source } => {
+                (format!("it could not be started: {source}"), program)
+            }
+            AdapterError::Description(error) => {
+                return ("its description cannot be read".to_owned(), error.to_string());
+            }
+            AdapterError::DescribeFailed { end, said } => (format!("`describe` ended with {end}"), said),
+            AdapterError::Unknown { why, .. } => {
+                let (reason, words) = why.parted();
+                return (format!("it was asked for something that it does not offer: {reason}"), words);
+            }
+            AdapterError::Refused { text } => ("the adapter refuses".to_owned(), text),
+            AdapterError::Crashed { end, awaited, said } => {
+                (format!("it ended with {end} while {awaited} was awaited"), said)
+            }
+            AdapterError::Unexpected { line, awaited } => {
+                (format!("it printed another line where {awaited} was awaited"), line)
+            }
+            AdapterError::Repeated { line } => ("it printed a line twice in one pass".to_owned(), line),
+            AdapterError::Early { line } => ("it printed a line before it was told to go".to_owned(), line),
+            AdapterError::Unasked { line } => ("it printed a line between two passes".to_owned(), line),
+            AdapterError::FalseClock { said, mean_ns } => {
+                let cost = clock(*mean_ns);
+                (format!("its `note clock_ns` cannot be what a read of the clock costs: {cost}"), said)
+            }
+            other => return (other.to_string(), String::new()),
+        };
+        (reason, words.clone())
     }
 }
 

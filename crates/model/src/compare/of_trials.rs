@@ -31,7 +31,7 @@ pub fn of_series(
         sets.entry(set.trim_end().to_owned()).or_default().push((trial, name, value));
     }
     let options: Vec<String> =
-        settings.options.without_parallel().map(|(name, value)| format!("{name}={value}")).collect();
+        settings.options.of_experiment().map(|(name, value)| format!("{name}={value}")).collect();
     let options = ("options", options.join(" "));
     let mut datasets: BTreeMap<String, Dataset> = BTreeMap::new();
     for (set, trials) in sets {

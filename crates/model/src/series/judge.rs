@@ -81,7 +81,7 @@ pub(super) fn judge(
     let failure = record.failure(index);
     if result.passes == 0 {
         result.reason = Some(match failure {
-            Some(failure) => failure.to_string().into(),
+            Some(failure) => Reason::of_failure("", failure),
             None => NOT_REACHED.into(),
         });
         return;
@@ -128,7 +128,7 @@ pub(super) fn judge(
         _ if flags.contains(Flag::Saturated) => Some(saturated(record, index)),
         Some(failure) => {
             let all = failures.len() + record.outcomes(index).count();
-            Some(format!("{} of {all} passes failed: {failure}", failures.len()).into())
+            Some(Reason::of_failure(&format!("{} of {all} passes failed: ", failures.len()), failure))
         }
         None => flags.gravest().map(|flag| match flag {
             Flag::WideCi if is_coarse => Reason::too_coarse(width),

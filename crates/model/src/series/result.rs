@@ -5,7 +5,7 @@ use super::judge::NOT_REACHED;
 use super::{LoadCurve, TrialSpec};
 use crate::latency::Regime;
 use crate::stats::Estimate;
-use crate::{Departure, Flags, Grade, Histogram, flags};
+use crate::{Departure, Flags, Grade, Histogram, TrialFailure, flags};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -28,13 +28,13 @@ impl SeriesResult {
     /// Why no trial says anything although some were begun: the reason of the first of them. `None` where one does, where
     /// the run ended before any, and where CPUs departed and the budget ended: what these took with them is no reason for
     /// the others, for which there was no time.
-    pub fn reason_for_no_result(&self, departed: &[Departure]) -> Option<&str> {
+    pub fn reason_for_no_result(&self, departed: &[Departure]) -> Option<&Reason> {
         if self.budget_ended && !departed.is_empty() {
             return None;
         }
         let failed = |trial: &TrialResult| trial.reason.as_ref().map(Reason::as_str) != Some(NOT_REACHED);
         let any = self.trials.iter().any(|trial| trial.passes > 0);
-        self.trials.iter().find(|trial| !any && failed(trial))?.reason.as_ref().map(Reason::as_str)
+        self.trials.iter().find(|trial| !any && failed(trial))?.reason.as_ref()
     }
 }
 
@@ -145,6 +145,7 @@ pub struct Reason {
     /// What it is about.
     pub about: About,
     text: String,
+    said: String,
 }
 
 /// What a [`Reason`] is about.
@@ -161,23 +162,45 @@ pub enum About {
 impl Reason {
     /// An interval that is wider than asked for.
     pub(super) fn too_wide(width: f64) -> Reason {
-        Reason { about: About::Width(width), text: flags::too_wide(width) }
+        Reason { about: About::Width(width), ..flags::too_wide(width).into() }
     }
 
     /// A median that a clock with steps cannot tell more closely.
     pub(super) fn too_coarse(width: f64) -> Reason {
-        Reason { about: About::Steps(width), text: flags::too_coarse(width) }
+        Reason { about: About::Steps(width), ..flags::too_coarse(width).into() }
+    }
+
+    /// The words, `before` and the failure, without what the program that was measured said.
+    pub(super) fn of_failure(before: &str, failure: &TrialFailure) -> Reason {
+        let said = match failure {
+            TrialFailure::Command { stderr, .. } => stderr.clone(),
+            _ => String::new(),
+        };
+        Reason { said, ..format!("{before}{failure}").into() }
     }
 
     /// The words.
     pub fn as_str(&self) -> &str {
         &self.text
     }
+
+    /// What the program that was measured said, which may be private; empty where it said nothing.
+    pub fn said(&self) -> &str {
+        &self.said
+    }
+
+    /// Makes what the program said a part of the words, for who asked for private parts.
+    pub fn reveal(&mut self) {
+        let said = std::mem::take(&mut self.said);
+        if !said.is_empty() {
+            self.text = format!("{}; it said: {said}", self.text);
+        }
+    }
 }
 
 impl From<String> for Reason {
     fn from(text: String) -> Reason {
-        Reason { about: About::Words, text }
+        Reason { about: About::Words, text, said: String::new() }
     }
 }
 

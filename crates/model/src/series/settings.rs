@@ -11,6 +11,8 @@ use std::fmt;
 const RUN: &str = "run";
 /// How many pairs may be measured at the same time, of probes that can do so; `auto` where it is left out.
 const PARALLEL: &str = "parallel";
+/// The option of a run that holds adapters that were typed: `NAME=COMMAND`, a line each.
+pub const ADAPTERS: &str = "adapters";
 
 /// What is meant by a run of series. The trials are the plan: they are settled before anything is measured.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -65,9 +67,10 @@ impl Parameters {
         self.with_some(PARALLEL, pairs.map(f64::from))
     }
 
-    /// Without that: proven harmless or left out, it makes no other experiment.
-    pub fn without_parallel(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.iter().filter(|(name, _)| *name != PARALLEL)
+    /// What makes one experiment another. Concurrency is proven harmless or left out, and commands of adapters are private:
+    /// trials have their names.
+    pub fn of_experiment(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.iter().filter(|(name, _)| ![PARALLEL, ADAPTERS].contains(name))
     }
 }
 

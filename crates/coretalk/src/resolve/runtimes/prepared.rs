@@ -8,9 +8,9 @@ use crate::resolve::output::{Verbosity, remark};
 use coretalk_measure::adapters::Description;
 use coretalk_measure::adapters::catalogue::{Catalogue, Recipe};
 use coretalk_measure::adapters::runtimes::Shop;
-use coretalk_measure::external::{HELPERS, TYPED};
+use coretalk_measure::external::HELPERS;
 use coretalk_measure::{Machine, Stop, probes};
-use coretalk_model::series::{Parameters, TrialSpec};
+use coretalk_model::series::{ADAPTERS, Parameters, TrialSpec};
 
 /// Makes the adapters of these trials ready, as [`prepare`](super::prepare) says.
 pub(super) fn prepare(
@@ -22,7 +22,7 @@ pub(super) fn prepare(
 ) -> Result<Vec<String>, Failure> {
     let externals = externals(trials);
     let AdapterSettings { mut catalogue, users, cache } = adapters::settings()?;
-    for line in options.text(TYPED).iter().flat_map(|lines| lines.lines()) {
+    for line in options.text(ADAPTERS).iter().flat_map(|lines| lines.lines()) {
         let AdapterWord { name, words } = adapter(line).map_err(Failure::Usage)?;
         catalogue
             .type_in(&name, &words)
