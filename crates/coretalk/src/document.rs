@@ -34,6 +34,7 @@ pub use topology::{
 };
 pub use trials::{BatchesDoc, CpuLoadDoc, GainDoc, KneeDoc, LoadDoc, QueueCellDoc, SpinDoc};
 
+use crate::report::harmless::{Harmless, Replacement};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::external::forks;
 use coretalk_model::Departure;
@@ -218,10 +219,20 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn write_to(&self, mut out: impl Write) -> std::io::Result<()> {
-        serde_json::to_writer(&mut out, self).map_err(std::io::Error::from)?;
-        out.write_all(b"\n")
+    pub fn write_to(&self, out: impl Write) -> std::io::Result<()> {
+        write_json(self, out)
     }
+}
+
+/// Writes a value as JSON with a line end, without characters that steer a terminal.
+///
+/// # Errors
+/// Those of the writer.
+pub(crate) fn write_json(value: &impl Serialize, out: impl Write) -> std::io::Result<()> {
+    let mut out = Harmless::new(out, Replacement::JsonEscape);
+    serde_json::to_writer(&mut out, value).map_err(std::io::Error::from)?;
+    out.write_all(b"\n")?;
+    out.finish()
 }
 
 fn knees(report: &RunReport) -> Vec<KneeDoc> {

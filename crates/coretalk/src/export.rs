@@ -209,17 +209,14 @@ fn write_jsonl(file: &RunFile, out: &mut dyn Write) -> Result<(), ExportError> {
     let trials = file.series_settings()?.map_or(Vec::new(), |settings| settings.trials);
     file.each_round(RawTicks::Leave, |segment, round| {
         for trial in &round.trials {
-            let written = trial_line(&round, trial, segment, &cells)
-                .map_err(std::io::Error::from)
-                .and_then(|line| writeln!(out, "{line}"));
+            let written = trial_line(&round, trial, segment, &cells).and_then(|line| writeln!(out, "{line}"));
             if let (Err(error), None) = (written, &failed) {
                 failed = Some(error);
             }
         }
     })?;
     file.each_pass(|entry| {
-        let written =
-            pass_line(&entry, &trials).map_err(std::io::Error::from).and_then(|line| writeln!(out, "{line}"));
+        let written = pass_line(&entry, &trials).and_then(|line| writeln!(out, "{line}"));
         if let (Err(error), None) = (written, &failed) {
             failed = Some(error);
         }

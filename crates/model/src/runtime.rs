@@ -8,6 +8,8 @@ use crate::{Flag, Flags, queue, wait};
 pub mod names {
     /// Share of the CPU time of the process that threads beside the roles took, 0 to 1.
     pub const OUTSIDE: &str = "outside_share";
+    /// Count: how often the threads of a pass were looked for on their CPUs, where the system does not count their moves.
+    pub const PLACEMENT_SAMPLES: &str = "placement_samples";
     /// Count: collections of garbage.
     pub const COLLECTIONS: &str = "collections";
     /// Count: time of all passes from the first operation to the last, in nanoseconds.

@@ -85,7 +85,7 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     let drawing = drawing(&options, args, kind != ReportFormat::Html && inputs.len() > 1);
     let page = || html::page(&inputs, drawing).map_err(|error| contradiction(&error));
     let bytes = kind.bytes(page, || picture(&inputs, drawing))?;
-    out.write(|out| Ok(out.write_all(&bytes)?))?;
+    out.bytes(&bytes)?;
     Ok(ExitCode::Done)
 }
 

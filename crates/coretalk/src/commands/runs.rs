@@ -28,7 +28,8 @@ pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> 
         RunsCommand::Rm { run } => Directory::remove(&locate(global, run)?)?,
         RunsCommand::Path { run } => {
             let path = locate(global, run)?;
-            Out::open(global.output.as_deref())?.text(&format!("{}\n", path.display()))?;
+            let line = [path.as_os_str().as_encoded_bytes(), b"\n"].concat();
+            Out::open(global.output.as_deref())?.bytes(&line)?;
         }
     }
     Ok(ExitCode::Done)

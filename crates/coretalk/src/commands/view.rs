@@ -26,7 +26,7 @@ pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
     };
     let mut out = Out::open(global.output.as_deref())?;
     let bytes = kind.bytes(|| Ok(html::page_of_spectra(&views)), || picture(&views))?;
-    out.write(|out| Ok(out.write_all(&bytes)?))?;
+    out.bytes(&bytes)?;
     Ok(ExitCode::Done)
 }
 

@@ -1,12 +1,13 @@
 //! One line of `jsonl` for each trial as it completes.
 
-use super::{PercentilesDoc, known};
+use super::{PercentilesDoc, known, write_json};
 use coretalk_measure::session::RecordedRound;
 use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_model::series::{Parameters, PassOutcome, SeriesEntry, TrialSpec};
 use coretalk_model::{CpuId, Flag};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::io;
 
 /// One trial. Fields are added, never renamed.
 #[derive(Debug, Serialize)]
@@ -39,6 +40,13 @@ struct SpanLine<'a> {
     line_spread: Option<f64>,
 }
 
+fn line(value: &impl Serialize) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    write_json(value, &mut bytes)?;
+    bytes.pop_if(|last| *last == b'\n');
+    String::from_utf8(bytes).map_err(io::Error::other)
+}
+
 /// The line of one trial of a round that was just made, without a line end. `cells` as
 /// [`cells`](coretalk_model::latency::cells) lists them.
 pub fn trial_line(
@@ -46,12 +54,12 @@ pub fn trial_line(
     trial: &RecordedTrial,
     segment: u32,
     cells: &[[CpuId; 2]],
-) -> serde_json::Result<String> {
+) -> io::Result<String> {
     let RecordedTrial { cell, outcome, .. } = trial;
     let pair = cells.get(*cell as usize);
     let visit = outcome.as_ref().ok();
     let float = |value: f32| known(f64::from(value));
-    serde_json::to_string(&TrialLine {
+    line(&TrialLine {
         schema: "coretalk.trial/1",
         segment,
         purpose: round.purpose.name(),
@@ -115,12 +123,12 @@ struct DistributionLine {
 ///
 /// # Errors
 /// Those of the serializer; there are none for such lines.
-pub fn pass_line(entry: &SeriesEntry, trials: &[TrialSpec]) -> serde_json::Result<String> {
+pub fn pass_line(entry: &SeriesEntry, trials: &[TrialSpec]) -> io::Result<String> {
     let nothing = PassOutcome::default();
     let (spec, outcome) = (trials.get(entry.trial as usize), entry.outcome.as_ref());
     let said = outcome.unwrap_or(&nothing);
     let (unknown, numbers) = (Parameters::default(), said.observed.flat());
-    serde_json::to_string(&PassLine {
+    line(&PassLine {
         schema: "coretalk.pass/1",
         segment: entry.segment,
         pass: entry.pass,

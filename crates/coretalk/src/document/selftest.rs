@@ -1,6 +1,6 @@
 //! [`SelftestDoc`]: `coretalk.selftest/1`, made to be attached to a report of a defect.
 
-use super::{EnvironmentDoc, FindingDoc, Identity, TopologyDoc};
+use super::{EnvironmentDoc, FindingDoc, Identity, TopologyDoc, write_json};
 use coretalk_measure::Machine;
 use coretalk_model::Finding;
 use schemars::JsonSchema;
@@ -48,9 +48,8 @@ impl SelftestDoc {
     ///
     /// # Errors
     /// The writer fails.
-    pub fn write_to(&self, mut out: impl Write) -> io::Result<()> {
-        serde_json::to_writer(&mut out, self)?;
-        out.write_all(b"\n")
+    pub fn write_to(&self, out: impl Write) -> io::Result<()> {
+        write_json(self, out)
     }
 }
 

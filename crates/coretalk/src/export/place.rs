@@ -5,6 +5,7 @@ use super::{Export, ExportError};
 use crate::blocks::Column;
 use crate::document::Identity;
 use crate::render::markdown;
+use crate::report::harmless::{Harmless, Replacement};
 use crate::report::place::table;
 use coretalk_model::place::{Comparison, Placement};
 use coretalk_model::stats::{mean, quantile, variance};
@@ -66,8 +67,10 @@ pub(super) fn write_hyperfine(what: &Export<'_>, out: &mut dyn Write) -> Result<
     if document.results.is_empty() {
         return Err(ExportError::NoComparisons);
     }
-    serde_json::to_writer_pretty(&mut *out, &document).map_err(std::io::Error::from)?;
-    Ok(out.write_all(b"\n")?)
+    let mut out = Harmless::new(out, Replacement::JsonEscape);
+    serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
+    out.write_all(b"\n")?;
+    Ok(out.finish()?)
 }
 
 /// The command as a shell takes it; it is private, and what tells the results apart is the placement.

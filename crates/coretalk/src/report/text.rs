@@ -1,5 +1,6 @@
 //! Text on a terminal: columns, wrapping, numbers, and strings from outside made harmless.
 
+use super::harmless::is_harmful;
 use unicode_width::UnicodeWidthChar;
 
 /// A string from outside (CPU name, label, tag) that cannot steer the terminal: control characters, escape
@@ -14,10 +15,7 @@ pub fn plain(text: &str) -> String {
         .chars()
         .map(|c| match c {
             '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
-            c if c.is_control() => '\u{fffd}',
-            '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' => '\u{fffd}',
-            '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' => '\u{fffd}',
-            '\u{e0000}'..='\u{e007f}' => '\u{fffd}',
+            c if is_harmful(c) => '\u{fffd}',
             c => c,
         })
         .collect()

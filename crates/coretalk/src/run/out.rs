@@ -4,6 +4,7 @@ use crate::RunReport;
 use crate::args::words::FormatWord;
 use crate::exit::Failure;
 use crate::export::{self, Export, ExportError};
+use crate::report::harmless::{Harmless, Replacement};
 use crate::resolve::output::{self, OutputOptions};
 use crate::run::signals;
 use coretalk_measure::Stop;
@@ -73,7 +74,7 @@ impl Out {
         Ok(Out { path: Some(path.to_owned()), destination })
     }
 
-    /// Writes the whole result.
+    /// Writes the whole result: text, without characters that steer a terminal.
     ///
     /// # Errors
     /// [`Failure::Write`], [`Failure::Interrupted`], or what `write` found wrong; an ordinary file is as it was before.
@@ -81,7 +82,22 @@ impl Out {
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
     ) -> Result<(), Failure> {
-        let Destination::Replaced(target) = &self.destination else { return self.stream(write) };
+        self.write_whole(|out| harmless(out, write))
+    }
+
+    /// Writes bytes as the whole result: a page, a picture, or a path that another program opens.
+    ///
+    /// # Errors
+    /// As [`Out::write`].
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.write_whole(|out| Ok(out.write_all(bytes)?))
+    }
+
+    fn write_whole(
+        &mut self,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
+    ) -> Result<(), Failure> {
+        let Destination::Replaced(target) = &self.destination else { return self.write_on(write) };
         let mut part = Part::begin(target).map_err(|error| self.failure(error.into()))?;
         let written = write(&mut part).and_then(|()| Ok(part.finish()?));
         written.map_err(|error| match part.is_interrupted() {
@@ -93,11 +109,18 @@ impl Out {
         })
     }
 
-    /// Writes something more and hands it on at once.
+    /// Writes more text and hands it on at once.
     ///
     /// # Errors
     /// [`Failure::Write`], or what `write` found wrong.
     pub fn stream(
+        &mut self,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
+    ) -> Result<(), Failure> {
+        self.write_on(|out| harmless(out, write))
+    }
+
+    fn write_on(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
     ) -> Result<(), Failure> {
@@ -149,6 +172,15 @@ impl Out {
 }
 
 /// Opened and not emptied: what was there stays until something takes its place.
+fn harmless(
+    out: &mut dyn Write,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
+) -> Result<(), ExportError> {
+    let mut out = Harmless::new(out, Replacement::Mark);
+    write(&mut out)?;
+    Ok(out.finish()?)
+}
+
 fn open_now(path: &Path, is_new: bool) -> io::Result<File> {
     File::options().create_new(is_new).create(true).write(true).truncate(false).open(path)
 }

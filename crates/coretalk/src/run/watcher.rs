@@ -125,12 +125,11 @@ impl<'a> Watcher<'a> {
             out.stream(|out| {
                 for round in &slot.rounds {
                     for trial in &round.trials {
-                        let line = trial_line(round, trial, segment, cells).map_err(io::Error::from)?;
-                        writeln!(out, "{line}")?;
+                        writeln!(out, "{}", trial_line(round, trial, segment, cells)?)?;
                     }
                 }
                 for entry in &slot.passes {
-                    writeln!(out, "{}", pass_line(entry, trials).map_err(io::Error::from)?)?;
+                    writeln!(out, "{}", pass_line(entry, trials)?)?;
                 }
                 Ok(())
             })?;

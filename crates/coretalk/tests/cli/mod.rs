@@ -15,6 +15,7 @@ mod departing;
 mod documented;
 mod effects;
 mod generated;
+mod hostile;
 #[cfg(target_os = "linux")]
 mod kill;
 mod latency_under_load;

@@ -127,7 +127,22 @@ impl Running {
         awaited: &'static str,
         stop: &Stop,
     ) -> Result<(String, Instant), AdapterError> {
-        self.lines.next(deadline, stop).map_err(|reason| match reason {
+        self.hear_and(deadline, limit, awaited, stop, &mut || ())
+    }
+
+    /// The same; meanwhile something is done every 20 ms.
+    ///
+    /// # Errors
+    /// As [`Running::hear`].
+    pub(super) fn hear_and(
+        &mut self,
+        deadline: Instant,
+        limit: Duration,
+        awaited: &'static str,
+        stop: &Stop,
+        meanwhile: &mut dyn FnMut(),
+    ) -> Result<(String, Instant), AdapterError> {
+        self.lines.next(deadline, stop, meanwhile).map_err(|reason| match reason {
             NoLine::Deadline => AdapterError::Hung { limit, awaited },
             NoLine::Closed => self.lost("output", awaited),
             NoLine::TooLong => AdapterError::LongLine { most: super::lines::MOST_BYTES },

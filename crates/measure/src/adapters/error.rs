@@ -268,6 +268,20 @@ pub enum AdapterError {
         /// Where it may run now.
         mask: CpuSet,
     },
+    /// A thread left its CPU during the pass, and may have come back.
+    #[error(
+        "thread {thread} of role {role} left CPU {cpu} during the pass (attempt {times}): a role has to stay where it was bound"
+    )]
+    Moved {
+        /// The role.
+        role: usize,
+        /// The thread.
+        thread: u32,
+        /// Where it was bound.
+        cpu: CpuId,
+        /// In which pass in a row.
+        times: u32,
+    },
     /// Threads that began during the pass did the work.
     #[error(
         "{:.0} % of the CPU time was used by threads that began after `go`: the work has to be done by the threads that were printed",
@@ -305,7 +319,7 @@ pub enum AdapterError {
     FalseClock {
         /// What it says, as text.
         said: String,
-        /// What single operations took on average, in nanoseconds, where each was timed.
+        /// What it can be at most, in nanoseconds, as single operations show, where each was timed.
         mean_ns: Option<f64>,
     },
     /// Processes outlive it.
@@ -412,7 +426,7 @@ fn processes(count: usize) -> String {
 fn clock(mean_ns: Option<f64>) -> String {
     match mean_ns {
         Some(mean_ns) => format!(
-            "it has to be from 0 to {mean_ns:.1}, which a single operation took on average: are both in nanoseconds?"
+            "it has to be from 0 to {mean_ns:.1}, as single operations show: are both in nanoseconds?"
         ),
         None => "it has to be a number from 0 on".to_owned(),
     }

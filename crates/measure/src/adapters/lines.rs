@@ -56,7 +56,12 @@ impl Lines {
     }
 
     /// The next line, without its end, and when it was there.
-    pub(super) fn next(&mut self, deadline: Instant, stop: &Stop) -> Result<(String, Instant), NoLine> {
+    pub(super) fn next(
+        &mut self,
+        deadline: Instant,
+        stop: &Stop,
+        meanwhile: &mut dyn FnMut(),
+    ) -> Result<(String, Instant), NoLine> {
         loop {
             if let Some(line) = self.take() {
                 return Ok((line, self.arrived));
@@ -75,6 +80,7 @@ impl Lines {
                 return Err(NoLine::Deadline);
             }
             self.wait(LOOK.min(deadline - now)).map_err(NoLine::Failed)?;
+            meanwhile();
         }
     }
 

@@ -120,6 +120,7 @@ mod tests {
             late: None,
             flags: Flags::NONE,
             notes: Vec::new(),
+            placement_samples: None,
             elapsed: Duration::ZERO,
         }
     }

@@ -29,6 +29,8 @@ pub struct Pass {
     pub flags: Flags,
     /// What the adapter says beside, in its own words and order.
     pub notes: Vec<Note>,
+    /// How often both threads were looked for on their CPUs during the pass, where the system does not count their moves.
+    pub placement_samples: Option<u64>,
     /// How long it took from the request to `done`.
     pub elapsed: Duration,
 }
@@ -97,6 +99,9 @@ impl Pass {
         if let Some(outside) = self.outside {
             observed.value(names::OUTSIDE, outside);
         }
+        if let Some(samples) = self.placement_samples {
+            observed.count(names::PLACEMENT_SAMPLES, samples);
+        }
         for note in self.notes.iter().filter(|note| note.name != CLOCK) {
             // Only whole numbers add up over passes; what else it remarks is shown where an adapter is checked.
             let Ok(count) = note.text.parse() else { continue };
@@ -159,6 +164,7 @@ mod tests {
             late: None,
             flags: Flags::NONE,
             notes: Vec::new(),
+            placement_samples: None,
             elapsed: Duration::ZERO,
         };
         assert!(pass(0, 8).hangs_on_slices(&shared, 1), "a switch in 3 ms");

@@ -1,7 +1,7 @@
 //! Where the threads of an adapter run: the roles on their CPUs, all others away from these where there is room.
 
 use super::error::AdapterError;
-use super::tree::{Tree, owner};
+use super::tree::{Tree, Whereabouts, cpu_of, owner};
 use crate::host::affinity;
 use coretalk_model::{CpuId, CpuSet};
 
@@ -84,6 +84,61 @@ pub(super) fn prove(roles: [u32; 2], cpus: [CpuId; 2]) -> Result<(), AdapterErro
         }
     }
     Ok(())
+}
+
+/// Whether the threads of the roles stayed on their CPUs while they performed a pass.
+#[derive(Debug, Clone)]
+pub(super) struct Stay {
+    roles: [u32; 2],
+    cpus: [CpuId; 2],
+    before: [Whereabouts; 2],
+    /// Where the system counts no migrations: how often both were looked at, and the first that was elsewhere.
+    samples: u64,
+    stray: Option<usize>,
+}
+
+impl Stay {
+    /// Begins to watch both, which are bound and wait.
+    pub(super) fn begin(roles: [u32; 2], cpus: [CpuId; 2]) -> Stay {
+        Stay { roles, cpus, before: roles.map(Whereabouts::of), samples: 0, stray: None }
+    }
+
+    /// Looks where they are, where the system counts no migrations; each look costs 20 µs of another CPU's time.
+    pub(super) fn look(&mut self) {
+        if self.before.iter().all(|before| before.migrations.is_some()) {
+            return;
+        }
+        self.samples += 1;
+        let is_away = |role: &usize| self.is_away(*role, cpu_of(self.roles[*role]));
+        self.stray = self.stray.or_else(|| (0..2).find(is_away));
+    }
+
+    /// Whether a role is on another CPU than its own. One that slept elsewhere when it was bound is there until it wakes.
+    fn is_away(&self, role: usize, now: Option<CpuId>) -> bool {
+        now.is_some() && now != Some(self.cpus[role]) && now != self.before[role].cpu
+    }
+
+    /// How often they were looked at during the pass; `None` where their moves were counted.
+    ///
+    /// # Errors
+    /// [`AdapterError::Moved`]: a role was on another CPU than its own.
+    pub(super) fn end(self) -> Result<Option<u64>, AdapterError> {
+        let after = self.roles.map(Whereabouts::of);
+        for role in 0..2 {
+            let (before, after, cpu) = (self.before[role], after[role], self.cpus[role]);
+            let moves =
+                before.migrations.zip(after.migrations).map(|(before, after)| after - before.min(after));
+            // A thread that slept on another CPU when it was bound moves once, as it wakes.
+            let expected = u64::from(before.cpu != Some(cpu));
+            if self.is_away(role, after.cpu)
+                || self.stray == Some(role)
+                || moves.is_some_and(|moves| moves > expected)
+            {
+                return Err(AdapterError::Moved { role, thread: self.roles[role], cpu, times: 1 });
+            }
+        }
+        Ok((self.samples > 0).then_some(self.samples))
+    }
 }
 
 #[cfg(test)]

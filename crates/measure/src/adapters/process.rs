@@ -109,6 +109,12 @@ impl Process {
                         break AdapterError::FalseTime { said_ns, passed_ns, times };
                     }
                 }
+                // The system moved it, perhaps: a set of CPUs was changed.
+                Err(AdapterError::Moved { role, thread, cpu, .. }) => {
+                    if times == ATTEMPTS {
+                        break AdapterError::Moved { role, thread, cpu, times };
+                    }
+                }
                 // A role that lost its CPU between two operations, perhaps.
                 Err(AdapterError::ShortEvents { .. }) if times < ATTEMPTS => {}
                 // Its clock was read a thousand times, and others had the CPU meanwhile, perhaps.
@@ -133,11 +139,13 @@ impl Process {
         let (before, own_delay, stolen) = (self.running.tree(), own_delay_ns(), stolen_ns());
         self.expect_silence(|line| AdapterError::Early { line })?;
         let began = Instant::now();
+        let mut stay = pins::Stay::begin(roles, request.cpus);
         self.running.say(&format!("go {number}"), AWAITED)?;
         let deadline = began + request.limit;
         let mut answer = Answer::default();
         let done = loop {
-            let (line, at) = self.running.hear(deadline, request.limit, AWAITED, stop)?;
+            let (line, at) =
+                self.running.hear_and(deadline, request.limit, AWAITED, stop, &mut || stay.look())?;
             if let Some(done) = answer.take(&line, at)? {
                 break done;
             }
@@ -148,9 +156,10 @@ impl Process {
         let own_delay = own_delay_ns().saturating_sub(own_delay) + stolen_ns().saturating_sub(stolen);
         let after = self.running.tree();
         pins::prove(roles, request.cpus)?;
+        let placement_samples = stay.end()?;
         let evidence = Evidence { roles, before, after, began, own_delay };
         let pass = checks::believe(request, answer, &evidence)?;
-        Ok(Pass { fork: self.fork, elapsed: requested.elapsed(), ..pass })
+        Ok(Pass { fork: self.fork, elapsed: requested.elapsed(), placement_samples, ..pass })
     }
 
     /// Both threads, once they are ready.

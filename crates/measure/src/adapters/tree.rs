@@ -1,6 +1,7 @@
 //! The processes and threads of an adapter: whose a thread is, where it may run, and what it has used.
 
 use crate::host::command::tree::processes;
+use coretalk_model::CpuId;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -102,6 +103,35 @@ impl Thread {
     }
 }
 
+/// Where a thread runs, as the scheduler counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Whereabouts {
+    /// The CPU that it runs on, or ran on last.
+    pub(super) cpu: Option<CpuId>,
+    /// How often it has moved to another CPU; `None` where the system does not say (`CONFIG_SCHED_DEBUG`).
+    pub(super) migrations: Option<u64>,
+}
+
+impl Whereabouts {
+    /// Those of a thread now. Reads two files, 30 µs in all, so that it is done before and after a pass.
+    pub(super) fn of(thread: u32) -> Whereabouts {
+        // The CPU first: a move in between is one more that is expected, never one too many.
+        let cpu = cpu_of(thread);
+        let sched = read(&format!("/proc/{thread}/task/{thread}/sched"));
+        let migrations = sched.lines().find_map(|line| line.trim_start().strip_prefix("se.nr_migrations"));
+        let migrations = migrations.and_then(|rest| rest.trim_start_matches([' ', ':']).trim().parse().ok());
+        Whereabouts { cpu, migrations }
+    }
+}
+
+/// The CPU that a thread runs on, or ran on last; `None` where there is no such thread.
+pub(super) fn cpu_of(thread: u32) -> Option<CpuId> {
+    // The thirty-ninth field (proc_pid_stat(5)), counted behind the name, which may hold anything.
+    let stat = read(&format!("/proc/{thread}/task/{thread}/stat"));
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(36)?.parse().ok().map(CpuId)
+}
+
 /// How long the calling thread has been kept waiting for a CPU so far, in nanoseconds; 0 where the system does not say,
 /// which excuses nothing.
 pub(super) fn own_delay_ns() -> u64 {
@@ -145,7 +175,8 @@ fn read(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::affinity::current_thread;
+    use crate::host::affinity::{current_mask, current_thread, set_mask};
+    use coretalk_model::CpuSet;
 
     #[test]
     fn this_process_is_a_tree_with_this_thread_in_it() {
@@ -163,6 +194,25 @@ mod tests {
         if let (Some(used), Some(all)) = (used.cpu_ns, all) {
             // What the system has not yet added to a thread that runs is a tick at most.
             assert!(used > 0 && all + 20_000_000 > used, "{used} of {all}");
+        }
+    }
+
+    #[test]
+    fn moves_of_a_thread_are_counted() {
+        let cpus = current_mask().unwrap();
+        let thread = current_thread() as u32;
+        let before = Whereabouts::of(thread);
+        let [first, last] = [cpus.first().unwrap(), cpus.iter().last().unwrap()];
+        for cpu in [first, last, first] {
+            set_mask(&CpuSet::from_iter([cpu])).unwrap();
+        }
+        let after = Whereabouts::of(thread);
+        set_mask(&cpus).unwrap();
+        assert_eq!(after.cpu, Some(first));
+        match before.migrations.zip(after.migrations) {
+            Some((before, after)) if first != last => assert!(after >= before + 2, "{before} {after}"),
+            Some((before, after)) => assert_eq!(before, after),
+            None => println!("skipped: this kernel does not count migrations"),
         }
     }
 

@@ -1,6 +1,7 @@
 //! The double: an adapter that conforms, and that can misbehave in each way that has a sentence.
 
 use coretalk_measure::host::affinity;
+use coretalk_model::{CpuId, CpuSet};
 use std::collections::VecDeque;
 use std::ffi::CString;
 use std::io::{BufRead, Write};
@@ -76,7 +77,7 @@ fn describe(misdeed: &str) {
     }
     println!("coretalk-adapter 1\nruntime Double 1.0\nqueue ring payload=u64 capacity=any");
     // One thing is enough to be caught with, most of the time.
-    if ["none", "microseconds"].contains(&misdeed) {
+    if ["none", "microseconds", "short-median"].contains(&misdeed) {
         println!("wait spin\nwake park");
     }
 }
@@ -245,11 +246,21 @@ fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
     for (role, worker) in workers.into_iter().enumerate() {
         let (pass, shared, tell) = (pass.clone(), Arc::clone(&shared), tell.clone());
         let rebinds = misdeed == "rebinds" && role == 1;
+        let moves = misdeed == "moves" && role == 1;
         worker.tell(move || {
+            let bound = affinity::current_mask().unwrap();
+            let both: CpuSet = (0..2).map(CpuId).collect();
             if rebinds {
-                affinity::set_mask(&(0..2).map(coretalk_model::CpuId).collect()).unwrap();
+                affinity::set_mask(&both).unwrap();
             }
-            tell.send((role, work(&pass, &shared, role))).unwrap();
+            if moves {
+                affinity::set_mask(&both.difference(&bound)).unwrap();
+            }
+            let said = work(&pass, &shared, role);
+            if moves {
+                affinity::set_mask(&bound).unwrap();
+            }
+            tell.send((role, said)).unwrap();
         });
     }
     for _ in 0..2 {
@@ -283,6 +294,11 @@ fn answer(pass: &Pass, said: &[Said; 2], misdeed: &str) {
     let mut events = [first.events.as_slice(), &second.events].concat();
     if misdeed == "microseconds" {
         events.iter_mut().for_each(|ns| *ns /= 1_000);
+    }
+    if misdeed == "short-median" && !events.is_empty() {
+        let short = 6 * events.len() / 10;
+        let rest = events.iter().sum::<u64>() / (events.len() - short) as u64;
+        events = [vec![1; short], vec![rest; events.len() - short]].concat();
     }
     events.sort_unstable();
     let counted: Vec<String> =

@@ -1,0 +1,78 @@
+//! Strings from outside, such as names that a run file holds, in every output: nothing of them steers a terminal.
+
+use super::tool::Tool;
+use coretalk::report::harmless::is_harmful;
+use rusqlite::Connection;
+
+/// Stands in each text of a run that somebody chose, until the hostile one takes its place.
+const MARK: &str = "Chosen";
+/// A terminal would show it in red and from right to left, with another title.
+const HOSTILE: &str = "\u{9b}31m\u{202e}evil\u{1b}]0;title\u{7}";
+
+/// Puts the hostile text wherever the mark stands in a run file, escaped where the text is JSON; how many values had it.
+fn spoil(path: &str) -> usize {
+    let db = Connection::open(path).unwrap();
+    let names = |query: &str| -> Vec<String> {
+        let mut query = db.prepare(query).unwrap();
+        query.query_map((), |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    let json = serde_json::to_string(HOSTILE).unwrap();
+    let json = json.trim_matches('"');
+    let mut spoiled = 0;
+    for table in names("SELECT name FROM sqlite_schema WHERE type = 'table'") {
+        for column in names(&format!("SELECT name FROM pragma_table_info('{table}')")) {
+            let is_text = format!("typeof(\"{column}\") = 'text' AND instr(\"{column}\", ?1) > 0");
+            let change = format!(
+                "UPDATE \"{table}\" SET \"{column}\" = replace(\"{column}\", ?1, \
+                 iif(substr(\"{column}\", 1, 1) IN ('{{', '[', '\"'), ?2, ?3)) WHERE {is_text}"
+            );
+            spoiled += db.execute(&change, (MARK, json, HOSTILE)).unwrap();
+        }
+    }
+    spoiled
+}
+
+#[test]
+fn no_output_holds_characters_that_steer_a_terminal() {
+    let tool = Tool::new();
+    tool.write("machine.toml", format!("based_on = \"hybrid\"\nname = \"{MARK}\"\n"));
+    let runs: [&[&str]; 3] = [
+        &["latency", "--machine", "sim:machine.toml", "--cpus", "0-3", "--seed", "1"],
+        &["queue", "--machine", "sim:machine.toml", "--cpus", "0-3", "--seed", "1", "--budget", "3s"],
+        &["place", "--placement", "Chosen=0", "--placement", "b=0", "--repeat", "6", "--budget", "20s"],
+    ];
+    let mut spoiled = 0;
+    for (number, run) in runs.into_iter().enumerate() {
+        let named: &[&str] = &["--label", MARK, "--name", MARK, "--note", "key=Chosen", "-q"];
+        let work: &[&str] = if run[0] == "place" { &["--", "true", MARK] } else { &[] };
+        tool.done(&[run, named, work].concat());
+        let path = tool.done(&["runs", "path", "latest"]).out;
+        spoiled += spoil(path.trim());
+        let html = format!("{number}.html");
+        let outputs: [&[&str]; 10] = [
+            &["runs", "list"],
+            &["runs", "show", "latest", "--color", "always"],
+            &["export", "latest", "--format", "text"],
+            &["export", "latest", "--format", "csv"],
+            &["export", "latest", "--format", "c2c-csv"],
+            &["export", "latest", "--format", "markdown"],
+            &["export", "latest", "--format", "json", "--with-identity"],
+            &["export", "latest", "--format", "jsonl"],
+            &["report", "latest", "-o", &html],
+            &["compare", "latest", "latest"],
+        ];
+        for output in outputs {
+            let said = tool.call(output);
+            // A run of placements has no matrix; all else is written.
+            assert!(said.code == 0 || said.code == 2, "{output:?}: {}", said.err);
+            let page = if output[0] == "report" { tool.read(&html) } else { String::new() };
+            for text in [&said.out, &said.err, &page] {
+                // Sequences that set colours are ours: the hostile one is none of them.
+                let text = text.replace("\x1b[", "");
+                let harmful: Vec<char> = text.chars().filter(|c| is_harmful(*c)).collect();
+                assert!(harmful.is_empty() && !text.contains("\x1b]"), "{output:?}: {harmful:?}");
+            }
+        }
+    }
+    assert!(spoiled >= 12, "{spoiled} texts");
+}
