@@ -4,7 +4,7 @@ use super::BLOB_LIMIT_BYTES;
 use super::codec::checksum;
 use super::error::{StoreError, io_error, sqlite_error};
 use super::rows;
-use super::schema::{self, APPLICATION_ID, MIGRATIONS, TABLES, VERSION};
+use super::schema::{self, APPLICATION_ID, MIGRATIONS, VERSION};
 use crate::{RunHeader, RunSettings};
 use coretalk_model::latency::{LatencySettings, PairChoice, cells};
 use coretalk_model::{CpuId, CpuSet, Environment, Finding, Topology};
@@ -50,16 +50,16 @@ impl RunFile {
     /// # Errors
     /// [`StoreError`] says what the file is instead. Nothing is created or changed beside foreign files.
     pub fn open(path: &Path) -> Result<RunFile, StoreError> {
-        let found = inspect(path)?;
+        inspect(path)?;
         let db = match connect(path, None) {
             Err(StoreError::NoLocks { .. }) => connect(path, Some("unix-none"))?,
             other => other?,
         };
         let mut file = RunFile { path: path.to_owned(), db };
+        let found = file.check_schema()?;
         if found < VERSION {
             file.migrate(found)?;
         }
-        file.check_tables()?;
         Ok(file)
     }
 
@@ -245,20 +245,18 @@ impl RunFile {
         })
     }
 
-    fn check_tables(&self) -> Result<(), StoreError> {
-        for table in TABLES {
-            let known = self.read(|db| {
-                db.query_row(
-                    "SELECT count(*) FROM sqlite_schema WHERE name = ?1 AND type = 'table'",
-                    [table],
-                    |row| row.get::<_, u32>(0),
-                )
-            })?;
-            if known != 1 {
-                return Err(self.damaged(format!("its table `{table}` is missing")));
-            }
+    /// The version of the schema, if it is that of a run file to the last object.
+    fn check_schema(&self) -> Result<u32, StoreError> {
+        // One transaction: another process may be migrating it.
+        let transaction = self.db.unchecked_transaction().map_err(sqlite_error("read", &self.path))?;
+        let version = self.read(|_| transaction.query_row("PRAGMA user_version", [], |row| row.get(0)))?;
+        if version > VERSION {
+            return Err(StoreError::Newer { path: self.path.clone(), found: version, known: VERSION });
         }
-        Ok(())
+        match self.read(|_| schema::contradiction(&transaction, version))? {
+            Some(what) => Err(self.damaged(what)),
+            None => Ok(version),
+        }
     }
 }
 
@@ -312,8 +310,7 @@ fn distrust(db: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Looks at the first bytes, before SQLite does: tells a run file from everything else without creating anything.
-/// Gives its schema version.
-pub(super) fn inspect(path: &Path) -> Result<u32, StoreError> {
+pub(super) fn inspect(path: &Path) -> Result<(), StoreError> {
     // A slot may just be on its way to the disk: the first page says more than has arrived, until it has.
     for _ in 0..2 {
         match inspect_once(path) {
@@ -324,9 +321,9 @@ pub(super) fn inspect(path: &Path) -> Result<u32, StoreError> {
     inspect_once(path)
 }
 
-fn inspect_once(path: &Path) -> Result<u32, StoreError> {
+fn inspect_once(path: &Path) -> Result<(), StoreError> {
     let (head, length) = head(path)?;
-    let version = version(path, &head, length)?;
+    check_head(path, &head, length)?;
     let number = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     let page = match u16::from_be_bytes([head[16], head[17]]) {
         1 => 65536,
@@ -337,7 +334,7 @@ fn inspect_once(path: &Path) -> Result<u32, StoreError> {
     if length < expected && !has_journal(path) {
         return Err(StoreError::Truncated { path: path.to_owned(), expected, found: length });
     }
-    Ok(version)
+    Ok(())
 }
 
 /// The header of a SQLite file (its format is frozen: sqlite.org/fileformat.html, "The Database Header").
@@ -359,7 +356,7 @@ fn head(path: &Path) -> Result<([u8; 100], u64), StoreError> {
     Ok((head, metadata.len()))
 }
 
-fn version(path: &Path, head: &[u8; 100], length: u64) -> Result<u32, StoreError> {
+fn check_head(path: &Path, head: &[u8; 100], length: u64) -> Result<(), StoreError> {
     let foreign = |what| Err(StoreError::Foreign { path: path.to_owned(), what });
     let number = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     if length == 0 {
@@ -377,7 +374,7 @@ fn version(path: &Path, head: &[u8; 100], length: u64) -> Result<u32, StoreError
     match number(60) {
         0 => foreign("an empty run file"),
         found if found > VERSION => Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION }),
-        found => Ok(found),
+        _ => Ok(()),
     }
 }
 

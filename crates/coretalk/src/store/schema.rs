@@ -1,6 +1,9 @@
 //! The schema of run files and its migrations: append-only, one number each, described in FORMAT.md.
 
+use coretalk_model::formats::excerpt;
 use rusqlite::Connection;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 /// "CTLK" in the header of every run file, so that `file` and we know one when we see it.
 pub const APPLICATION_ID: i32 = 0x4354_4C4B;
@@ -147,26 +150,54 @@ pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusql
     transaction.commit()
 }
 
-/// The tables that are read: each must be a table, since a view in its place could compute for ever.
-pub(super) const TABLES: [&str; 17] = [
-    "run",
-    "environment",
-    "findings",
-    "cpus",
-    "domains",
-    "beside",
-    "settings",
-    "segments",
-    "decisions",
-    "tags",
-    "purposes",
-    "shapes",
-    "rounds",
-    "raw",
-    "series_settings",
-    "trials",
-    "passes",
-];
+/// The objects of a schema by name: the kind of each, and the text that made it (none of an index that SQLite made).
+type Objects = BTreeMap<String, (String, Option<String>)>;
+
+/// What is in the schema of a file that is not in that of its version, or is missing there; `None` where nothing is.
+///
+/// Everything else would act when rows are read or written: a trigger changes what was measured, and a view, a generated
+/// column or a virtual table computes for as long as it likes.
+///
+/// # Errors
+/// SQLite's.
+pub(super) fn contradiction(db: &Connection, version: u32) -> rusqlite::Result<Option<String>> {
+    let expected = objects_of(version)?;
+    let mut seen = BTreeSet::new();
+    let mut select = db.prepare("SELECT name, type, sql FROM sqlite_schema")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (name, object) = object(row)?;
+        let found = format!("{} `{}`", excerpt(&object.0), excerpt(&name));
+        match expected.get_key_value(&name) {
+            None => return Ok(Some(format!("it has the {found}, which no run file has"))),
+            Some((_, known)) if *known != object => {
+                return Ok(Some(format!("its {found} is not defined as in a run file")));
+            }
+            Some((name, _)) => seen.insert(name),
+        };
+    }
+    let missing = expected.iter().find(|(name, _)| !seen.contains(name));
+    Ok(missing.map(|(name, (kind, _))| format!("its {kind} `{name}` is missing")))
+}
+
+fn object(row: &rusqlite::Row<'_>) -> rusqlite::Result<(String, (String, Option<String>))> {
+    Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))
+}
+
+/// The schema of a version, as SQLite has it of a file that was made by its migrations.
+fn objects_of(version: u32) -> rusqlite::Result<&'static Objects> {
+    static SCHEMAS: [OnceLock<Objects>; MIGRATIONS.len() + 1] =
+        [const { OnceLock::new() }; MIGRATIONS.len() + 1];
+    let schema = &SCHEMAS[version as usize];
+    if let Some(known) = schema.get() {
+        return Ok(known);
+    }
+    let mut db = Connection::open_in_memory()?;
+    migrate(&mut db, &MIGRATIONS[..version as usize])?;
+    let mut select = db.prepare("SELECT name, type, sql FROM sqlite_schema")?;
+    let objects = select.query_map([], object)?.collect::<rusqlite::Result<Objects>>()?;
+    Ok(schema.get_or_init(|| objects))
+}
 
 #[cfg(test)]
 mod tests {

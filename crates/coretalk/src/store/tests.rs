@@ -201,14 +201,16 @@ fn every_name_code_and_table_stands_in_the_format_document() {
     }
     Level::ALL.iter().for_each(|level| stands(format!("| `{level}` |")));
     Relation::ALL.iter().for_each(|relation| stands(format!("| `{relation}` |")));
-    super::schema::TABLES.iter().for_each(|table| stands(format!("**{table}**")));
     stands(format!("at present **{}**", super::schema::VERSION));
-    for key in ["environment", "settings"] {
-        let folder = tempfile::tempdir().unwrap();
-        let writer = sample("0193-a").create(folder.path());
-        let mut keys = writer.db.prepare(&format!("SELECT key FROM {key}")).unwrap();
-        for key in keys.query_map([], |row| row.get::<_, String>(0)).unwrap() {
-            stands(format!("`{}`", key.unwrap()));
+    let folder = tempfile::tempdir().unwrap();
+    let writer = sample("0193-a").create(folder.path());
+    for (names, mark) in [
+        ("SELECT name FROM sqlite_schema WHERE type = 'table'", "**"),
+        ("SELECT key FROM environment UNION SELECT key FROM settings", "`"),
+    ] {
+        let mut names = writer.db.prepare(names).unwrap();
+        for name in names.query_map([], |row| row.get::<_, String>(0)).unwrap() {
+            stands(format!("{mark}{}{mark}", name.unwrap()));
         }
     }
 }

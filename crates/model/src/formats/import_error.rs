@@ -196,8 +196,8 @@ impl Problem {
     }
 }
 
-/// A piece of the file as an operand of a sentence: at most 40 characters, none of them invisible.
-pub(super) fn excerpt(text: &str) -> String {
+/// A piece of foreign text as an operand of a sentence: at most 40 characters, none of them invisible.
+pub fn excerpt(text: &str) -> String {
     let mut short: String = text.chars().take(40).flat_map(char::escape_debug).collect();
     if text.chars().nth(40).is_some() {
         short.push('…');

@@ -103,6 +103,17 @@ fn rows_that_contradict_the_run_are_damage() {
         ("DELETE FROM run", "damaged"),
         ("DROP TABLE raw", "raw"),
         ("DROP TABLE tags; CREATE VIEW tags AS SELECT 1", "tags"),
+        ("CREATE TRIGGER kept AFTER INSERT ON tags BEGIN DELETE FROM rounds; END", "the trigger `kept`"),
+        ("CREATE VIEW more AS SELECT * FROM rounds", "the view `more`"),
+        ("CREATE INDEX fast ON rounds (hex(zeroblob(pass)))", "the index `fast`"),
+        ("CREATE VIRTUAL TABLE words USING fts5(word)", "the table `words"),
+        (
+            "DROP TABLE tags; CREATE TABLE tags (tag TEXT PRIMARY KEY, created TEXT GENERATED ALWAYS AS \
+             (instr(hex(zeroblob(8000000)), hex(zeroblob(4000000)) || '1')) VIRTUAL) WITHOUT ROWID",
+            "table `tags` is not defined as in a run file",
+        ),
+        ("DROP VIEW progress", "its view `progress` is missing"),
+        ("ANALYZE", "the table `sqlite_stat1`"),
         ("UPDATE run SET seed = 'x'", "damaged"),
         ("UPDATE settings SET value = '\"cass\"' WHERE key = 'hint'", "damaged"),
         ("UPDATE settings SET value = '[[0,1' WHERE key = 'pairs'", "damaged"),

@@ -1,7 +1,7 @@
 //! What is written reads back as it was.
 
 use super::*;
-use crate::store::{RawTicks, RunFile};
+use crate::store::{RawTicks, RunFile, VERSION};
 use coretalk_measure::session::Sink;
 use coretalk_model::latency::{Cell, CellValue, LatencyMap, LatencyResult, Regime};
 use coretalk_model::stats::Estimate;
@@ -336,5 +336,27 @@ proptest! {
         let mut read = Vec::new();
         RunFile::open(writer.path()).unwrap().each_round(RawTicks::All, |_, round| read.push(round)).unwrap();
         prop_assert_eq!(read, slots.concat());
+    }
+}
+
+/// Small files as they were when each version was the newest, their trials as it encoded them.
+#[test]
+fn a_file_of_every_earlier_version_is_read_and_migrated() {
+    for version in 1..VERSION {
+        let old =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/store/tests/versions/{version}.sqlite"));
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join("old.coretalk");
+        std::fs::write(&copy, std::fs::read(old).unwrap()).unwrap();
+        for opening in ["migrates", "finds the newest"] {
+            let file = RunFile::open(&copy).unwrap_or_else(|error| panic!("{opening}: {error}"));
+            assert_eq!(file.header().unwrap().tags, [format!("of-version-{version}")]);
+            assert_eq!(file.db.query_row("PRAGMA user_version", [], |row| row.get(0)), Ok(VERSION));
+            let mut trials = Vec::new();
+            file.each_round(RawTicks::All, |_, round| trials.extend(round.trials)).unwrap();
+            assert_eq!(trials.len(), if version < 3 { 1 } else { 8 }, "of version {version}");
+            assert!(trials.iter().all(|trial| trial.outcome.is_ok()));
+            assert_eq!(file.report().unwrap().topology.cpus().len(), 32);
+        }
     }
 }
