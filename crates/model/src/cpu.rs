@@ -4,7 +4,7 @@ use std::fmt;
 
 /// One logical CPU as the system numbers it (hwloc: a PU).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
 pub struct CpuId(pub u32);
 
 impl CpuId {
@@ -217,8 +217,9 @@ impl fmt::Display for CpuSet {
         let mut first = true;
         while let Some(low) = cpus.next() {
             let mut high = low;
-            while cpus.next_if_eq(&(high + 1)).is_some() {
-                high += 1;
+            // Upwards, so that the difference is no less than one.
+            while let Some(next) = cpus.next_if(|next| next - high == 1) {
+                high = next;
             }
             let comma = if first { "" } else { "," };
             first = false;
@@ -259,6 +260,16 @@ impl std::str::FromStr for CpuSet {
 impl serde::Serialize for CpuSet {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+/// Bounded by [`HIGHEST_CPU`]: tables are as long as the highest id.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for CpuId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<CpuId, D::Error> {
+        let id = <u32 as serde::Deserialize>::deserialize(deserializer)?;
+        let too_high = || serde::de::Error::custom(CpuSetError::TooHigh { id: id.into() });
+        (id <= HIGHEST_CPU).then_some(CpuId(id)).ok_or_else(too_high)
     }
 }
 

@@ -168,7 +168,7 @@ impl Throttled {
     /// What two parts of a run saw.
     pub fn and(self, other: Throttled) -> Throttled {
         Throttled {
-            times: self.times + other.times,
+            times: self.times.saturating_add(other.times),
             seconds: self.seconds.zip(other.seconds).map(|(a, b)| a + b),
             from_s: self.from_s.or(other.from_s),
         }

@@ -42,20 +42,22 @@ impl Histogram {
     /// Counts a number of equal durations in units.
     pub fn record(&mut self, units: u64, count: u64) {
         if count > 0 {
-            *self.counts.entry(lowest_equivalent(units.min(Histogram::HIGHEST))).or_default() += count;
+            let held = self.counts.entry(lowest_equivalent(units.min(Histogram::HIGHEST))).or_default();
+            *held = held.saturating_add(count);
         }
     }
 
     /// Adds everything that another one counted.
     pub fn add(&mut self, other: &Histogram) {
         for (&units, &count) in &other.counts {
-            *self.counts.entry(units).or_default() += count;
+            let held = self.counts.entry(units).or_default();
+            *held = held.saturating_add(count);
         }
     }
 
-    /// How many were counted.
+    /// How many were counted; more than 2⁶⁴ − 1 are that many, here as in each range.
     pub fn count(&self) -> u64 {
-        self.counts.values().sum()
+        self.counts.values().fold(0, |sum: u64, &count| sum.saturating_add(count))
     }
 
     /// Whether nothing was counted.
@@ -80,9 +82,9 @@ impl Histogram {
     pub fn percentile_ns(&self, share: f64) -> Option<f64> {
         // A hair is taken off, so that 0.99 of 100 is the 99th value although 0.99 × 100 rounds above 99.
         let rank = (share * self.count() as f64 * (1.0 - 1e-12)).ceil().max(1.0) as u64;
-        let mut seen = 0;
+        let mut seen = 0u64;
         self.iter().find_map(|(units, count)| {
-            seen += count;
+            seen = seen.saturating_add(count);
             (seen >= rank).then(|| middle(units) * UNIT_NS)
         })
     }

@@ -61,7 +61,8 @@ pub fn tails(
 fn merge(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut all: BTreeMap<u64, u64> = BTreeMap::new();
     for &(value, count) in a.iter().chain(b) {
-        *all.entry(value).or_default() += count;
+        let held: &mut u64 = all.entry(value).or_default();
+        *held = held.saturating_add(count);
     }
     all.into_iter().collect()
 }
@@ -90,8 +91,8 @@ pub fn seen_at_rate(raw_ps: &[(u64, u64)], rate_per_s: f64) -> Vec<(u64, u64)> {
         while index < messages {
             let waited = busy_ps - index as f64 * interval_ps;
             *seen.entry((waited / 2.0).round() as u64).or_default() +=
-                (step.min(messages - index) * count) as f64;
-            index += step;
+                step.min(messages - index) as f64 * count as f64;
+            index = index.saturating_add(step);
         }
     }
     seen.into_iter().map(|(ps, messages)| (ps, messages.round() as u64)).filter(|&(_, n)| n > 0).collect()

@@ -2,12 +2,17 @@
 
 use super::names;
 use crate::series::{SeriesResult, TrialResult};
+use crate::stats::normal;
 use crate::{CpuId, Flag};
+use std::cmp::Ordering;
 
 /// Fewer rates are some trials at a rate and no sweep.
 const FEWEST_RATES: usize = 3;
 /// How often passes may agree by chance before that says something: one time in twenty.
 const CHANCE: f64 = 0.05;
+
+/// Up to here the sign test adds the chances of all outcomes.
+const EXACT_PASSES: u64 = 1_000;
 
 /// Whether a queue kept a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,8 +112,8 @@ impl<'a> Sweep<'a> {
         }
         let steps = || self.steps.iter();
         let rate = |step: &Step<'_>| step.rate_per_s;
-        let first_behind = steps().find(|step| step.lead() <= 0).map_or(f64::INFINITY, rate);
-        let last_keeping = steps().rfind(|step| step.lead() > 0).map_or(0.0, rate);
+        let first_behind = steps().find(|step| step.lead().is_le()).map_or(f64::INFINITY, rate);
+        let last_keeping = steps().rfind(|step| step.lead().is_gt()).map_or(0.0, rate);
         Knee {
             holds_at: steps()
                 .rfind(|step| step.kept() == Kept::Yes && step.rate_per_s < first_behind)
@@ -162,15 +167,15 @@ impl Step<'_> {
         }
     }
 
-    /// How many more passes kept the rate than did not.
-    fn lead(&self) -> i64 {
+    /// Whether more passes kept the rate than did not.
+    fn lead(&self) -> Ordering {
         let [kept, missed] = self.passes();
-        kept as i64 - missed as i64
+        kept.cmp(&missed)
     }
 
     /// Whether more passes fell behind than kept the rate, by chance or not: what the others say of delays is no answer.
     pub fn mostly_fell_behind(&self) -> bool {
-        self.lead() < 0
+        self.lead().is_lt()
     }
 
     /// Whether some passes did not keep the rate.
@@ -188,7 +193,12 @@ impl Step<'_> {
 /// Whether more than half of all passes are of the first kind, at 95 %: by the chance that as many or more of them are so
 /// where each is of either kind equally often (a sign test, one-sided).
 fn is_most(of_this: u64, of_other: u64) -> bool {
-    let passes = of_this + of_other;
+    let passes = of_this.saturating_add(of_other);
+    if passes > EXACT_PASSES {
+        // Normal, with the correction for continuity; 2⁻ⁿ is no number of its own from n = 1,075 on.
+        let half = passes as f64 / 2.0;
+        return of_other as f64 + 0.5 <= half + normal::quantile(CHANCE) * (passes as f64).sqrt() / 2.0;
+    }
     // The sum over all outcomes that are at least as good, each a step of Pascal's triangle from the last.
     let (mut ways, mut chance) = (0.5f64.powi(passes as i32), 0.0);
     for others in 0..=of_other.min(passes) {
@@ -287,6 +297,14 @@ mod tests {
             (0, 0, false),
             (17, 7, true),
             (16, 8, false),
+            // 527 of 1,000 by the sum of chances, 50,261 of 100,000 by the normal distribution.
+            (526, 474, false),
+            (527, 473, true),
+            (50_261, 49_739, true),
+            (50_259, 49_741, false),
+            (1 << 53, 0, true),
+            (1 << 53, 1 << 53, false),
+            (u64::MAX, u64::MAX, false),
         ] {
             assert_eq!(is_most(this, other), expected, "{this} of {}", this + other);
         }

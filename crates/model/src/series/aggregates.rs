@@ -171,10 +171,11 @@ fn pooled(passes: &[&PassOutcome], of: Speaker, name: &str, events: &str) -> Opt
         .filter_map(|numbers| Some((*numbers.values.get(name)?, *numbers.counts.get(events)?)))
         .collect();
     told.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let total: u64 = told.iter().map(|(_, events)| events).sum();
+    // Wide sums: a file can hold any counts.
+    let total: u128 = told.iter().map(|&(_, events)| u128::from(events)).sum();
     let mut seen = 0;
     told.iter().find_map(|&(value, events)| {
-        seen += events;
+        seen += u128::from(events);
         (2 * seen >= total).then_some(value)
     })
 }

@@ -34,28 +34,30 @@ pub fn load_curve(settings: &SeriesSettings, record: &SeriesRecord) -> Option<Lo
         let known = segments.entry(*segment).or_insert([from, to]);
         *known = [known[0].min(from), known[1].max(to)];
     }
-    let length: u64 = segments.values().map(|[from, to]| to - from).sum();
+    // None of the sums wraps: a file can hold any times.
+    let length = segments.values().fold(0, |sum: u64, [from, to]| sum.saturating_add(to - from));
     let step = length.div_ceil(STEPS as u64).max(1);
     let steps = length.div_ceil(step) as usize;
     // Time before each segment, so that all of them are one line.
-    let mut before = 0;
+    let mut before = 0u64;
     for span in segments.values_mut() {
         let length = span[1] - span[0];
         *span = [span[0], before];
-        before += length;
+        before = before.saturating_add(length);
     }
     let mut cpus: BTreeMap<CpuId, Vec<Option<f64>>> = BTreeMap::new();
     for (spec, segment, pass) in passes {
         let [origin, before] = segments[&segment];
-        let (from, elapsed) = (pass.started.0 - origin + before, pass.elapsed.0);
+        let (from, elapsed) = ((pass.started.0 - origin).saturating_add(before), pass.elapsed.0);
+        let to = from.saturating_add(elapsed);
         for (role, &cpu) in spec.placement.iter().enumerate() {
             let shares = cpus.entry(cpu).or_insert_with(|| vec![Some(0.0); steps]);
             let spent = pass.roles.get(role).and_then(|role| role.cpu_ns);
-            let last = ((from + elapsed).saturating_sub(1) / step) as usize;
+            let last = (to.saturating_sub(1) / step) as usize;
             let touched = shares.iter_mut().enumerate().take(last + 1).skip((from / step) as usize);
             for (index, share) in touched {
-                let begin = index as u64 * step;
-                let inside = (from + elapsed).min(begin + step).saturating_sub(from.max(begin));
+                let begin = (index as u64).saturating_mul(step);
+                let inside = to.min(begin.saturating_add(step)).saturating_sub(from.max(begin));
                 let part = inside as f64 / elapsed.max(1) as f64;
                 *share = share.zip(spent).map(|(share, ns)| share + part * ns as f64 * 1e3 / step as f64);
             }
@@ -116,6 +118,20 @@ mod tests {
         assert!(
             of(1)[..30].iter().all(|&share| close(share, 0.5)) && of(1)[30..].iter().all(|&s| close(s, 0.6))
         );
+    }
+
+    #[test]
+    fn times_of_which_the_sum_is_no_number_wrap_into_no_curve_of_others() {
+        let ages = |trial: u32, segment: u32, started: u64| SeriesEntry {
+            outcome: Ok(PassOutcome {
+                started: Picos(started),
+                elapsed: Picos(u64::MAX),
+                ..PassOutcome::default()
+            }),
+            ..entry(trial, segment, [0, 0], &[])
+        };
+        let all = curve(&[&[0], &[1]], vec![ages(0, 0, 0), ages(1, 1, 7), ages(1, 2, u64::MAX)]).unwrap();
+        assert!(all.cpus.iter().all(|(_, shares)| shares.len() <= 60), "{all:?}");
     }
 
     #[test]
