@@ -365,7 +365,7 @@ impl PercentilesDoc {
 pub(crate) fn histogram_of(counts_ps: &[(u64, u64)]) -> Histogram {
     let mut histogram = Histogram::new();
     for &(ps, count) in counts_ps {
-        histogram.record((ps + Histogram::UNIT_PS / 2) / Histogram::UNIT_PS, count);
+        histogram.record(ps.saturating_add(Histogram::UNIT_PS / 2) / Histogram::UNIT_PS, count);
     }
     histogram
 }

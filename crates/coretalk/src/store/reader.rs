@@ -1,6 +1,6 @@
 //! Reading what was measured: round by round, and as the [`Record`] that analysis takes.
 
-use super::codec::{Damage, Shapes, checksum, decode_recordings, decode_trials, kernel};
+use super::codec::{Damage, Events, Shapes, checksum, decode_recordings, decode_trials, kernel};
 use super::error::{StoreError, sqlite_error};
 use super::rows;
 use super::run_file::{RunFile, Segment};
@@ -81,7 +81,8 @@ impl RunFile {
     /// # Errors
     /// As [`report`](RunFile::report); passes before the damaged one have been handed over.
     pub fn each_pass(&self, mut take: impl FnMut(SeriesEntry)) -> Result<(), StoreError> {
-        let trials = self.series_settings()?.map_or(0, |settings| settings.trials.len());
+        let settings = self.series_settings()?.unwrap_or_default();
+        let mut counted = rows::Counted::default();
         let error = sqlite_error("read", &self.path);
         let mut select = self
             .db
@@ -93,16 +94,9 @@ impl RunFile {
         let mut number = 0u64;
         while let Some(row) = rows.next().map_err(error.clone())? {
             number += 1;
-            let entry = rows::read_pass(row)
+            let entry = rows::read_pass(row, &settings, &mut counted)
                 .map_err(error.clone())?
                 .map_err(|damage| self.damaged(format!("pass {number}: {damage}")))?;
-            if entry.trial as usize >= trials {
-                return Err(self.damaged(format!(
-                    "pass {number} belongs to trial {}, but there are \
-                                                 {trials}",
-                    entry.trial
-                )));
-            }
             take(entry);
         }
         Ok(())
@@ -218,6 +212,7 @@ impl RunFile {
             )
             .map_err(error.clone())?;
         let mut rows = select.query([]).map_err(error.clone())?;
+        let mut events = Events::default();
         while let Some(row) = rows.next().map_err(error.clone())? {
             let number: i64 = row.get(0).map_err(error.clone())?;
             let (key, blob) = (|| {
@@ -225,8 +220,8 @@ impl RunFile {
                     segment: row.get(1)?,
                     purpose: row.get(2)?,
                     pass: row.get(3)?,
-                    started: row.get::<_, i64>(4)? as u64,
-                    elapsed: row.get::<_, i64>(5)? as u64,
+                    started: rows::time(row, 4)?,
+                    elapsed: rows::time(row, 5)?,
                 };
                 Ok((key, row.get_ref(6)?.as_blob()?))
             })()
@@ -238,8 +233,8 @@ impl RunFile {
             let context = key.bytes();
             let started = Picos(key.started);
             let reducer = reducers.get_mut(key.segment as usize);
-            let mut trials =
-                decode_trials(blob, started, &shapes, cells, reducer, &context).map_err(damage)?;
+            let mut trials = decode_trials(blob, started, &shapes, cells, reducer, &mut events, &context)
+                .map_err(damage)?;
             if !raw.of(purpose) {
                 trials.iter_mut().for_each(|trial| trial.raw = None);
             } else {
@@ -248,7 +243,7 @@ impl RunFile {
                     let blob =
                         row.get_ref(0).and_then(|value| Ok(value.as_blob()?)).map_err(error.clone())?;
                     for (position, recording) in
-                        decode_recordings(blob, started, &shapes, &context).map_err(damage)?
+                        decode_recordings(blob, started, &shapes, &mut events, &context).map_err(damage)?
                     {
                         let trial = trials.get_mut(position).ok_or_else(|| {
                             self.damaged(format!("round {number} has a recording without a trial"))

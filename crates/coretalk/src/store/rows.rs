@@ -9,14 +9,17 @@ pub(super) use machine::{
     read_environment, read_findings, read_topology, write_environment, write_findings, write_topology,
 };
 pub(super) use series::{
-    read_pass, read_series_settings, write_pass, write_series_budget, write_series_settings,
+    Counted, read_pass, read_series_settings, write_pass, write_series_budget, write_series_settings,
 };
 pub(super) use settings::{read_settings, write_budget, write_settings};
 
+use super::codec::LONGEST_PS;
 use coretalk_model::Departure;
 use rusqlite::Connection;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 
 /// Writes the fields of a row struct as one JSON value per key; unknown ones (null) are left out.
 fn write_keys(db: &Connection, table: &str, fields: &impl serde::Serialize) -> rusqlite::Result<()> {
@@ -72,6 +75,25 @@ mod decimal {
 pub(super) fn json<T: DeserializeOwned>(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<T> {
     let text: String = row.get(column)?;
     serde_json::from_str(&text).map_err(|error| conversion(column, error))
+}
+
+/// A column that holds a time in picoseconds.
+pub(super) fn time(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let value: i64 = row.get(column)?;
+    let time = u64::try_from(value).ok().filter(|&time| time <= LONGEST_PS);
+    time.ok_or_else(|| conversion(column, format!("{value} ps is no time of a run")))
+}
+
+/// What must be above zero is at least this.
+const SMALLEST: f64 = 1e-9;
+
+/// A number within bounds; none that is not a number is.
+fn within<T: PartialOrd + Display>(what: &str, value: T, bounds: RangeInclusive<T>) -> rusqlite::Result<T> {
+    if bounds.contains(&value) {
+        Ok(value)
+    } else {
+        Err(conversion(0, format!("{what} is {value}, which is impossible")))
+    }
 }
 
 /// A column that does not hold what it should.

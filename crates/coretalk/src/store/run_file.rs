@@ -19,7 +19,7 @@ use std::time::Duration;
 pub(super) const MOST_CPUS: usize = 8192;
 
 /// Rates that counters may have, in Hz: what lies outside is damage.
-const COUNTERS_HZ: std::ops::RangeInclusive<f64> = 1e3..=1e12;
+pub(super) const COUNTERS_HZ: std::ops::RangeInclusive<f64> = 1e3..=1e12;
 
 /// How long to wait for another process that is just writing a slot.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
@@ -175,7 +175,11 @@ impl RunFile {
                 if !COUNTERS_HZ.contains(&clock_hz) {
                     return Err(rows::conversion(1, format!("no counter runs at {clock_hz} Hz")));
                 }
-                Ok(Segment { started: row.get(0)?, clock_hz, step_ns: row.get(2)?, ended: row.get(3)? })
+                let step_ns: Option<f64> = row.get(2)?;
+                if let Some(step) = step_ns.filter(|step| !(0.0..=1e9).contains(step)) {
+                    return Err(rows::conversion(2, format!("no counter has steps of {step} ns")));
+                }
+                Ok(Segment { started: row.get(0)?, clock_hz, step_ns, ended: row.get(3)? })
             })?;
             segments.collect()
         })

@@ -167,11 +167,11 @@ pub(super) fn contradiction(db: &Connection, version: u32) -> rusqlite::Result<O
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let (name, object) = object(row)?;
-        let found = format!("{} `{}`", excerpt(&object.0), excerpt(&name));
+        let found = || format!("{} `{}`", excerpt(&object.0), excerpt(&name));
         match expected.get_key_value(&name) {
-            None => return Ok(Some(format!("it has the {found}, which no run file has"))),
+            None => return Ok(Some(format!("it has the {}, which no run file has", found()))),
             Some((_, known)) if *known != object => {
-                return Ok(Some(format!("its {found} is not defined as in a run file")));
+                return Ok(Some(format!("its {} is not defined as in a run file", found())));
             }
             Some((name, _)) => seen.insert(name),
         };

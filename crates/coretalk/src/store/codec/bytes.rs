@@ -1,7 +1,11 @@
 //! [`Writer`] and [`Reader`]: numbers of few bytes, and a check that they are still what was written.
 
+use coretalk_model::cpu::HIGHEST_CPU;
+use coretalk_model::{CpuId, Picos};
+use std::ops::RangeInclusive;
+
 /// What is wrong with a blob.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Damage {
     /// It ends before its contents do.
     #[error("it ends too early")]
@@ -28,6 +32,54 @@ pub enum Damage {
         /// The number.
         value: u64,
     },
+    /// A fraction that cannot be.
+    #[error("{what} is {value:?}, which is impossible")]
+    Number {
+        /// Of what, in its unit.
+        what: &'static str,
+        /// The number.
+        value: f32,
+    },
+}
+
+/// The longest time and the latest moment of a segment, in picoseconds: 53 days. Sums of a few are numbers.
+pub const LONGEST_PS: u64 = 1 << 62;
+
+/// The most events that the rows of a file count together: a number a nanosecond for 36 years. No sum over some of them
+/// wraps, nor does twice such a sum.
+const MOST_EVENTS: u64 = 1 << 60;
+
+/// The longest latency in nanoseconds: 100 s.
+const LONGEST_NS: f32 = 1e11;
+
+/// The fastest core clock in GHz: ten times the fastest there is.
+const FASTEST_GHZ: f32 = 100.0;
+
+/// What the rows of a file have counted so far.
+#[derive(Debug, Default)]
+pub struct Events(u64);
+
+impl Events {
+    /// Adds events.
+    pub fn add(&mut self, what: &'static str, value: u64) -> Result<u64, Damage> {
+        self.0 = self.0.saturating_add(value);
+        if self.0 > MOST_EVENTS { Err(Damage::Value { what, value }) } else { Ok(value) }
+    }
+}
+
+/// A latency in nanoseconds, or what is derived from one.
+pub fn latency(what: &'static str, ns: f32) -> Result<f32, Damage> {
+    number(what, ns, 0.0..=LONGEST_NS)
+}
+
+/// A core clock in GHz.
+pub fn core_clock(ghz: f32) -> Result<f32, Damage> {
+    number("a core clock", ghz, 0.0..=FASTEST_GHZ)
+}
+
+/// A number within bounds; none that is not a number is.
+pub fn number(what: &'static str, value: f32, bounds: RangeInclusive<f32>) -> Result<f32, Damage> {
+    if bounds.contains(&value) { Ok(value) } else { Err(Damage::Number { what, value }) }
 }
 
 /// CRC-32 (IEEE 802.3, reflected, as in zlib and PNG) over several slices.
@@ -180,9 +232,30 @@ impl<'a> Reader<'a> {
         Err(Damage::Value { what: "the last byte of a number", value: 0x80 })
     }
 
-    pub fn varint32(&mut self, what: &'static str) -> Result<u32, Damage> {
+    /// A number that is at most this.
+    pub fn up_to(&mut self, what: &'static str, most: u64) -> Result<u64, Damage> {
         let value = self.varint()?;
-        u32::try_from(value).map_err(|_| Damage::Value { what, value })
+        if value > most { Err(Damage::Value { what, value }) } else { Ok(value) }
+    }
+
+    pub fn varint32(&mut self, what: &'static str) -> Result<u32, Damage> {
+        self.up_to(what, u32::MAX.into()).map(|value| value as u32)
+    }
+
+    /// The id of a CPU.
+    pub fn cpu(&mut self) -> Result<CpuId, Damage> {
+        self.up_to("a CPU", HIGHEST_CPU.into()).map(|id| CpuId(id as u32))
+    }
+
+    /// A moment of a segment, as a difference from another.
+    pub fn moment_near(&mut self, near: Picos) -> Result<Picos, Damage> {
+        let value = near.0.wrapping_add(self.signed()? as u64);
+        if value > LONGEST_PS { Err(Damage::Value { what: "a time in ps", value }) } else { Ok(Picos(value)) }
+    }
+
+    /// A length of time.
+    pub fn time(&mut self) -> Result<Picos, Damage> {
+        self.up_to("a time in ps", LONGEST_PS).map(Picos)
     }
 
     pub fn signed(&mut self) -> Result<i64, Damage> {

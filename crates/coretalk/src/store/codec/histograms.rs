@@ -1,6 +1,6 @@
 //! Distributions of a pass: `(name, (value, count)…)…`, values as differences.
 
-use super::bytes::{Damage, Reader, Writer};
+use super::bytes::{Damage, Events, Reader, Writer};
 use coretalk_model::Histogram;
 use std::collections::BTreeMap;
 
@@ -24,8 +24,12 @@ pub fn encode_histograms(histograms: &BTreeMap<String, Histogram>, context: &[u8
     blob.seal(context)
 }
 
-/// Reads what [`encode_histograms`] wrote.
-pub fn decode_histograms(blob: &[u8], context: &[u8]) -> Result<BTreeMap<String, Histogram>, Damage> {
+/// Reads what [`encode_histograms`] wrote; `events` are those of the file before it.
+pub fn decode_histograms(
+    blob: &[u8],
+    context: &[u8],
+    events: &mut Events,
+) -> Result<BTreeMap<String, Histogram>, Damage> {
     let mut reader = Reader::open(blob, context, VERSION)?;
     let mut histograms = BTreeMap::new();
     for _ in 0..reader.count("distributions", 16)? {
@@ -41,7 +45,7 @@ pub fn decode_histograms(blob: &[u8], context: &[u8]) -> Result<BTreeMap<String,
             if last > Histogram::HIGHEST {
                 return Err(Damage::Value { what: "a duration", value: last });
             }
-            histogram.record(last, reader.varint()?);
+            histogram.record(last, events.add("how often a value was counted", reader.varint()?)?);
         }
         histograms.insert(name, histogram);
     }
@@ -54,6 +58,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn counts_of_which_a_sum_would_wrap_are_refused() {
+        let of = |count: u64| {
+            let mut histogram = Histogram::new();
+            histogram.record(5, count);
+            encode_histograms(&BTreeMap::from([("trip".to_owned(), histogram)]), b"")
+        };
+        for (counts, fit) in [(vec![1 << 63, 1 << 63], 0), (vec![1 << 59; 4], 2), (vec![4, u64::MAX, 4], 1)] {
+            let mut events = Events::default();
+            let read = |&&count: &&u64| decode_histograms(&of(count), b"", &mut events).is_ok();
+            assert_eq!(counts.iter().take_while(read).count(), fit, "{counts:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn distributions_read_as_written(values: Vec<(u64, u32)>, others in proptest::collection::vec(0u64..9_999, 0..9)) {
@@ -63,8 +81,8 @@ mod tests {
             others.iter().for_each(|&units| hot.record(units, 1));
             let histograms = BTreeMap::from([("slept".to_owned(), slept), ("hot".to_owned(), hot)]);
             let blob = encode_histograms(&histograms, b"row");
-            prop_assert_eq!(decode_histograms(&blob, b"row"), Ok(histograms));
-            prop_assert_eq!(decode_histograms(&blob, b"other"), Err(Damage::CheckSum));
+            prop_assert_eq!(decode_histograms(&blob, b"row", &mut Events::default()), Ok(histograms));
+            prop_assert_eq!(decode_histograms(&blob, b"other", &mut Events::default()), Err(Damage::CheckSum));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Raw recordings: alone, where what a trial says follows from it, and beside the trials of their round.
 
 use super::CLOCK_START_GHZ;
-use super::bytes::{Damage, Reader, Writer};
+use super::bytes::{Damage, Events, Reader, Writer, core_clock, number};
 use super::ticks::{read_ticks, write_ticks};
 use super::{Shape, Shapes};
 use coretalk_measure::session::sink::RecordedTrial;
@@ -11,6 +11,12 @@ use coretalk_model::{Disturbance, Picos, Recording, Samples, Span};
 const VERSION: u8 = 2;
 /// Up to it the bits of evidence are a byte.
 const EVIDENCE_IN_A_BYTE: u8 = 1;
+
+/// The highest value that is counted, in ticks: a difference of two clocks takes four times as many, and is a number.
+const HIGHEST_TICKS: u64 = 1 << 62;
+
+/// The most time that the host took, in milliseconds: a day of 10,000 CPUs. Counters of a guest may step back.
+const STOLEN_MS: f32 = 86_400e3 * 10_000.0;
 
 /// Encodes recordings that stand beside a summary, each with the position of its trial in the round; `None` where there
 /// is none.
@@ -70,6 +76,7 @@ pub fn decode_recordings(
     blob: &[u8],
     started: Picos,
     shapes: &Shapes,
+    events: &mut Events,
     context: &[u8],
 ) -> Result<Vec<(usize, Recording)>, Damage> {
     let mut from = Reader::open(blob, context, VERSION)?;
@@ -82,7 +89,7 @@ pub fn decode_recordings(
         let kernels = shapes
             .get(shape)
             .ok_or(Damage::Value { what: "the number of a shape", value: u64::from(shape) })?;
-        recordings.push((position, read_recording(&mut from, evidence, started, kernels)?));
+        recordings.push((position, read_recording(&mut from, evidence, started, kernels, events)?));
     }
     from.finish()?;
     Ok(recordings)
@@ -108,9 +115,10 @@ pub fn read_recording(
     evidence: Evidence,
     started: Picos,
     kernels: &Shape,
+    events: &mut Events,
 ) -> Result<Recording, Damage> {
-    let started = Picos(started.0.wrapping_add(from.signed()? as u64));
-    let elapsed = Picos(from.varint()?);
+    let started = from.moment_near(started)?;
+    let elapsed = from.time()?;
     let disturbance = read_disturbance(from, evidence)?;
     let roles = from.count("the number of roles", 8)?;
     let mut near = CLOCK_START_GHZ;
@@ -119,6 +127,7 @@ pub fn read_recording(
         let clock =
             from.float_near(near)?.map(|before| read_known(from, before).map(|after| [before, after]));
         let clock = clock.transpose()?;
+        clock.iter().flatten().try_for_each(|&ghz| core_clock(ghz).map(drop))?;
         near = clock.map_or(near, |[_, after]| after);
         core_ghz.push(clock);
     }
@@ -129,7 +138,7 @@ pub fn read_recording(
                 kernel: kernel.clone(),
                 home: *home,
                 round_trips: from.varint32("the round trips of a batch")?,
-                samples: read_samples(from)?,
+                samples: read_samples(from, events)?,
             })
         })
         .collect::<Result<Vec<_>, Damage>>()?;
@@ -160,7 +169,7 @@ fn write_samples(out: &mut Writer, samples: &Samples) {
     }
 }
 
-fn read_samples(from: &mut Reader<'_>) -> Result<Samples, Damage> {
+fn read_samples(from: &mut Reader<'_>, events: &mut Events) -> Result<Samples, Damage> {
     Ok(match from.byte()? {
         0 => {
             let visits = from.varint32("the visits of a line")?;
@@ -174,7 +183,10 @@ fn read_samples(from: &mut Reader<'_>) -> Result<Samples, Damage> {
             let mut last = 0u64;
             for _ in 0..count {
                 last = last.wrapping_add(from.signed()? as u64);
-                counts.push((last, from.varint()?));
+                if last > HIGHEST_TICKS {
+                    return Err(Damage::Value { what: "a number of ticks", value: last });
+                }
+                counts.push((last, events.add("how often a value was counted", from.varint()?)?));
             }
             Samples::Counts { counts }
         }
@@ -218,7 +230,9 @@ fn read_disturbance(from: &mut Reader<'_>, evidence: Evidence) -> Result<Disturb
     Ok(Disturbance {
         involuntary_switches: set(0).then(|| from.varint32(switches)).transpose()?,
         voluntary_switches: set(1).then(|| from.varint32(switches)).transpose()?,
-        steal_ms: set(2).then(|| read_known(from, 0.0)).transpose()?,
+        steal_ms: set(2)
+            .then(|| number("stolen time in ms", read_known(from, 0.0)?, -STOLEN_MS..=STOLEN_MS))
+            .transpose()?,
         migrated: set(3),
         coordinator_shared: set(4),
         sibling_busy: set(5),
@@ -246,7 +260,8 @@ mod tests {
             out.varint(0);
             let mut shapes = Shapes::default();
             assert_eq!(shapes.number(std::iter::empty()), 0);
-            let recordings = decode_recordings(&out.seal(b""), Picos::ZERO, &shapes, b"").unwrap();
+            let recordings =
+                decode_recordings(&out.seal(b""), Picos::ZERO, &shapes, &mut Events::default(), b"").unwrap();
             let expected = Disturbance { others_busy: true, ..Disturbance::default() };
             assert_eq!(recordings[0].1.disturbance, expected, "version {version}");
         }

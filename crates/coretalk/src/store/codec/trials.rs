@@ -2,11 +2,11 @@
 
 use super::CLOCK_START_GHZ;
 use super::Shapes;
-use super::bytes::{Damage, Reader, Writer};
+use super::bytes::{Damage, Events, Reader, Writer, core_clock, latency, number};
 use super::recordings::{Evidence, read_recording, saying_all, shape_of, write_recording};
 use coretalk_measure::session::sink::RecordedTrial;
 use coretalk_model::latency::{Reducer, SpanSummary, Visit};
-use coretalk_model::{CommandEnd, CpuId, Flags, Picos, Recording, TrialFailure};
+use coretalk_model::{CommandEnd, Flags, Hint, KernelId, Picos, Protocol, Recording, TrialFailure};
 
 /// Version 1 had a summary of every trial, and no recording.
 const VERSION: u8 = 3;
@@ -69,6 +69,7 @@ pub fn decode_trials(
     shapes: &Shapes,
     cells: u32,
     mut reducer: Option<&mut Reducer>,
+    events: &mut Events,
     context: &[u8],
 ) -> Result<Vec<RecordedTrial>, Damage> {
     let mut from = Reader::open(blob, context, VERSION)?;
@@ -93,15 +94,16 @@ pub fn decode_trials(
             .and_then(|number| shapes.get(number))
             .ok_or(Damage::Value { what: "the number of a shape", value: shape })?;
         if is_recording {
-            let recording = read_recording(&mut from, evidence, started, kernels)?;
+            let recording = read_recording(&mut from, evidence, started, kernels, events)?;
             let damage = Damage::Value { what: "the segment of a recording", value: 0 };
             let visit = reducer.as_mut().ok_or(damage)?.visit(cell, &recording);
+            visit.spans.iter().try_for_each(check_span)?;
             trials.push(RecordedTrial { cell, outcome: Ok(visit), raw: Some(recording) });
             continue;
         }
-        let visit_started = Picos(started.0.wrapping_add(from.signed()? as u64));
+        let visit_started = from.moment_near(started)?;
         let flags = Flags(from.varint32("a set of flags")?);
-        let core_ghz = from.float_near(last_clock)?;
+        let core_ghz = from.float_near(last_clock)?.map(core_clock).transpose()?;
         last_clock = core_ghz.unwrap_or(last_clock);
         // A span takes at least 8 bytes: a shape cannot ask for more room than the blob has.
         if kernels.len() * 8 > from.left() {
@@ -123,11 +125,25 @@ pub fn decode_trials(
                 dropped: from.varint32("the number of batches dropped")?,
             });
         }
+        spans.iter().try_for_each(check_span)?;
         let visit = Visit { cell, started: visit_started, core_ghz, flags, spans };
         trials.push(RecordedTrial { cell, outcome: Ok(visit), raw: None });
     }
     from.finish()?;
     Ok(trials)
+}
+
+/// What follows from ticks is checked as well: a file has the clock that they are read by.
+fn check_span(span: &SpanSummary) -> Result<(), Damage> {
+    // A message of this protocol is a difference of two clocks, packed: its median says nothing, and is not used.
+    if span.kernel != KernelId::of(Protocol::OneWay, Hint::None) {
+        latency("a latency in ns", span.location_ns)?;
+        latency("the fastest batch in ns", span.floor_ns)?;
+    }
+    span.line_error_ns.map(|error| latency("the error of a latency in ns", error)).transpose()?;
+    // A median of lines of which the fastest took no time is divided by a single tick.
+    span.line_spread.map(|spread| number("the spread of lines", spread, 0.0..=f32::MAX)).transpose()?;
+    Ok(())
 }
 
 fn write_span(out: &mut Writer, span: &SpanSummary) {
@@ -194,18 +210,17 @@ fn text(from: &mut Reader<'_>) -> Result<String, Damage> {
 }
 
 fn read_failure(from: &mut Reader<'_>) -> Result<TrialFailure, Damage> {
-    let cpu = |from: &mut Reader<'_>| from.varint32("a CPU").map(CpuId);
     Ok(match from.byte()? {
         0 => {
-            let cpu = cpu(from)?;
+            let cpu = from.cpu()?;
             let errno = from.signed()?;
             let errno = i32::try_from(errno)
                 .map_err(|_| Damage::Value { what: "an error number", value: errno as u64 })?;
             TrialFailure::NotPinned { cpu, errno }
         }
-        1 => TrialFailure::CpuLost { cpu: cpu(from)? },
-        2 => TrialFailure::TimedOut { limit: Picos(from.varint()?) },
-        3 => TrialFailure::PartnerLost { cpu: cpu(from)? },
+        1 => TrialFailure::CpuLost { cpu: from.cpu()? },
+        2 => TrialFailure::TimedOut { limit: from.time()? },
+        3 => TrialFailure::PartnerLost { cpu: from.cpu()? },
         4 => TrialFailure::Unverified { sent: from.varint()?, received: from.varint()? },
         5 => TrialFailure::Interrupted,
         code @ 6..=8 => {
@@ -229,7 +244,7 @@ mod tests {
     use super::super::super::reader::RoundKey;
     use super::*;
     use coretalk_model::latency::{Counts, Scale};
-    use coretalk_model::{Disturbance, Hint, Home, KernelId, Protocol, Samples, Span, TickRate};
+    use coretalk_model::{Disturbance, Home, Samples, Span, TickRate};
 
     fn shape() -> Vec<(KernelId, Home)> {
         [Hint::Pause, Hint::None].map(|hint| (KernelId::of(Protocol::Cas, hint), Home(0))).to_vec()
@@ -247,7 +262,8 @@ mod tests {
             RoundKey { segment: 0, purpose: 1, pass: 1, started: 256_047_348_383, elapsed: 312_427_515 };
         let shapes = Shapes::stored(vec![Vec::new(), shape()]);
         let started = Picos(key.started);
-        let trials = decode_trials(&blob, started, &shapes, 496, None, &key.bytes()).unwrap();
+        let trials =
+            decode_trials(&blob, started, &shapes, 496, None, &mut Events::default(), &key.bytes()).unwrap();
         let [RecordedTrial { cell: 147, outcome: Ok(visit), raw: None }] = &trials[..] else {
             panic!("{trials:?}")
         };
@@ -255,6 +271,58 @@ mod tests {
         let spans: Vec<(f32, u32, u32)> =
             visit.spans.iter().map(|span| (span.location_ns.round(), span.kept, span.dropped)).collect();
         assert_eq!(spans, [(85.0, 64, 0), (91.0, 16, 0)]);
+    }
+
+    #[test]
+    fn numbers_that_no_trial_says_are_named() {
+        let read = |visit: &Visit| {
+            let mut shapes = Shapes::default();
+            let mut reducer =
+                Reducer::new(Scale { rate: TickRate { hz: 2.5e9 }, step_ns: None }, Counts::Adaptive);
+            let trial = RecordedTrial { cell: 0, outcome: Ok(visit.clone()), raw: None };
+            let (blob, _) = encode_trials(&[trial], Picos(0), &mut shapes, &mut reducer, b"");
+            decode_trials(&blob, Picos(0), &shapes, 1, None, &mut Events::default(), b"")
+        };
+        let span = |kernel| SpanSummary {
+            kernel,
+            home: Home(0),
+            location_ns: 22.0,
+            line_error_ns: Some(0.5),
+            floor_ns: 20.0,
+            line_spread: Some(1.0),
+            kept: 64,
+            dropped: 0,
+        };
+        let visit = |kernel| Visit {
+            cell: 0,
+            started: Picos(0),
+            core_ghz: Some(4.0),
+            flags: Flags::NONE,
+            spans: vec![span(kernel)],
+        };
+        let [cas, one_way] = [Protocol::Cas, Protocol::OneWay].map(|way| KernelId::of(way, Hint::None));
+        assert!(read(&visit(cas.clone())).is_ok());
+        for impossible in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -5.0, 1e38] {
+            type Change = fn(&mut Visit, f32);
+            let changes: [(&str, Change); 5] = [
+                ("a latency in ns", |visit, to| visit.spans[0].location_ns = to),
+                ("the fastest batch in ns", |visit, to| visit.spans[0].floor_ns = to),
+                ("the error of a latency in ns", |visit, to| visit.spans[0].line_error_ns = Some(to)),
+                ("the spread of lines", |visit, to| visit.spans[0].line_spread = Some(-to.abs())),
+                ("a core clock", |visit, to| visit.core_ghz = Some(to)),
+            ];
+            for (name, change) in changes {
+                let mut changed = visit(cas.clone());
+                change(&mut changed, impossible);
+                let refused = read(&changed).unwrap_err();
+                assert!(matches!(refused, Damage::Number { what, .. } if what == name), "{name}: {refused}");
+            }
+        }
+        let mut packed = visit(one_way);
+        packed.spans[0].location_ns = 1e18;
+        assert!(read(&packed).is_ok(), "two clocks and a direction in one number");
+        let late = Visit { started: Picos(u64::MAX), ..visit(cas) };
+        assert!(matches!(read(&late), Err(Damage::Value { what: "a time in ps", .. })));
     }
 
     #[test]
@@ -280,11 +348,20 @@ mod tests {
         let mut shapes = Shapes::default();
         let (blob, beside) = encode_trials(&trials, Picos(4_000), &mut shapes, &mut reducer, b"key");
         assert_eq!(beside, [(1, &recording)]);
-        let mut read = decode_trials(&blob, Picos(4_000), &shapes, 8, Some(&mut reducer), b"key").unwrap();
+        let mut read = decode_trials(
+            &blob,
+            Picos(4_000),
+            &shapes,
+            8,
+            Some(&mut reducer),
+            &mut Events::default(),
+            b"key",
+        )
+        .unwrap();
         assert_eq!(read[1].raw, None);
         read[1].raw = Some(recording);
         assert_eq!(read, trials);
-        let lost = decode_trials(&blob, Picos(4_000), &shapes, 8, None, b"key");
+        let lost = decode_trials(&blob, Picos(4_000), &shapes, 8, None, &mut Events::default(), b"key");
         assert!(matches!(lost, Err(Damage::Value { what: "the segment of a recording", .. })));
     }
 }

@@ -1,6 +1,7 @@
 //! The rows that say what a run was measured on: `environment`, `findings`, `cpus`, `domains` and `beside`.
 
-use super::{conversion, named, read_keys, write_keys};
+use super::super::run_file::COUNTERS_HZ;
+use super::{conversion, named, read_keys, within, write_keys};
 use coretalk_model::environment::{Atomics, BuildFacts, Throttled};
 use coretalk_model::topology::{Beside, MemoryNode, Same};
 use coretalk_model::{
@@ -90,6 +91,7 @@ pub fn write_environment(db: &Connection, environment: &Environment) -> rusqlite
 /// Reads what the run was measured under.
 pub fn read_environment(db: &Connection) -> rusqlite::Result<Environment> {
     let Row(mut environment) = read_keys(db, "environment")?;
+    within("the clock rate in Hz", environment.clock.hz, COUNTERS_HZ)?;
     environment.others_share = most(environment.others_share, others_of_segments(db)?);
     environment.throttled = throttled_of_segments(db)?;
     Ok(environment)

@@ -1,7 +1,8 @@
 //! The rows of `series_settings`, `trials` and `passes`.
 
-use super::super::codec::{Damage, checksum, decode_histograms, encode_histograms};
-use super::{conversion, decimal, read_keys, write_keys};
+use super::super::codec::{Damage, Events, checksum, decode_histograms, encode_histograms};
+use super::{SMALLEST, conversion, decimal, read_keys, time, within, write_keys};
+use coretalk_model::quantity::Aggregate;
 use coretalk_model::series::{
     Headline, Numbers, Observed, Parameters, PassOutcome, RoleEvidence, SeriesEntry, SeriesSettings,
     TrialSpec,
@@ -107,6 +108,7 @@ pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSe
         return Ok(None);
     }
     let row: SettingsRow = read_keys(db, "series_settings")?;
+    within("the precision", row.precision, SMALLEST..=1.0)?;
     let mut select =
         db.prepare("SELECT trial, id, probe, parameters, placement FROM trials ORDER BY trial")?;
     let mut rows = select.query([])?;
@@ -158,18 +160,38 @@ pub fn write_pass(db: &Connection, entry: &SeriesEntry) -> rusqlite::Result<()> 
     Ok(())
 }
 
+/// What the passes of a file have counted so far.
+#[derive(Debug, Default)]
+pub struct Counted {
+    durations: Events,
+    events: Events,
+}
+
+/// The largest value of a pass, in its own unit: in nanoseconds 32 years.
+const LARGEST: f64 = 1e18;
+
 /// Reads one pass from its columns in the order of the table, without the first.
-pub fn read_pass(row: &Row<'_>) -> rusqlite::Result<Result<SeriesEntry, Damage>> {
+pub fn read_pass(
+    row: &Row<'_>,
+    settings: &SeriesSettings,
+    counted: &mut Counted,
+) -> rusqlite::Result<Result<SeriesEntry, Damage>> {
     let (segment, pass, trial): (u32, u32, u32) = (row.get(0)?, row.get(1)?, row.get(2)?);
-    let (started, elapsed) = (row.get::<_, i64>(3)? as u64, row.get::<_, i64>(4)? as u64);
+    let (started, elapsed) = (time(row, 3)?, time(row, 4)?);
     let text: String = row.get(5)?;
     let blob: Vec<u8> = row.get(6)?;
     let context = context([u64::from(segment), u64::from(pass), u64::from(trial), started, elapsed], &text);
-    let histograms = match decode_histograms(&blob, &context) {
+    let histograms = match decode_histograms(&blob, &context, &mut counted.durations) {
         Ok(histograms) => histograms,
         Err(damage) => return Ok(Err(damage)),
     };
     let said: ObservationRow = super::json(row, 5)?;
+    let spec = settings.trials.get(trial as usize).ok_or_else(|| {
+        conversion(2, format!("trial {trial} is not among the {} of the run", settings.trials.len()))
+    })?;
+    if let Err(damage) = check(&said, settings, &spec.probe, &mut counted.events)? {
+        return Ok(Err(damage));
+    }
     let outcome = match said.failure {
         Some(failure) => Err(failure),
         None => Ok(PassOutcome {
@@ -190,6 +212,31 @@ pub fn read_pass(row: &Row<'_>) -> rusqlite::Result<Result<SeriesEntry, Damage>>
         }),
     };
     Ok(Ok(SeriesEntry { segment, pass, trial, outcome }))
+}
+
+/// Whether a pass can have said this: numbers of JSON are finite, and may still be any.
+fn check(
+    said: &ObservationRow,
+    settings: &SeriesSettings,
+    probe: &str,
+    events: &mut Events,
+) -> rusqlite::Result<Result<(), Damage>> {
+    said.values.values().try_for_each(|&value| within("a value", value, -LARGEST..=LARGEST).map(drop))?;
+    let clocks = said.roles.iter().flat_map(|RoleRow(role)| role.core_ghz).flatten();
+    let single = clocks.chain(said.steal_ms).chain(said.sentinel_ns.into_iter().flatten());
+    single.map(f64::from).try_for_each(|value| within("a value", value, -LARGEST..=LARGEST).map(drop))?;
+    for quantity in settings.quantities.of_probe(probe) {
+        if quantity.aggregate == Aggregate::SumOverStates
+            && let Some(&count) = said.counts.get(quantity.id)
+        {
+            // One pass did it or did not.
+            within(quantity.id, count, 0..=1)?;
+        }
+    }
+    Ok(said
+        .counts
+        .values()
+        .try_for_each(|&count| events.add("how often something happened", count).map(drop)))
 }
 
 fn observation(outcome: &PassOutcome, numbers: &Numbers) -> ObservationRow {

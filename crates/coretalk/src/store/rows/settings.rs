@@ -1,6 +1,6 @@
 //! The rows of `settings`: what was meant, one key each.
 
-use super::{conversion, decimal, read_keys, write_keys};
+use super::{SMALLEST, decimal, read_keys, within, write_keys};
 use coretalk_model::latency::{
     Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Spacing, Tails,
 };
@@ -92,8 +92,9 @@ pub fn write_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
 /// Reads what was meant; `None` for a run without a map.
 pub fn read_settings(db: &Connection) -> rusqlite::Result<Option<LatencySettings>> {
     let Row(settings) = read_keys(db, "settings")?;
-    if !(settings.precision > 0.0 && settings.precision <= 1.0) {
-        return Err(conversion(1, format!("{} is not a precision", settings.precision)));
+    within("the precision", settings.precision, SMALLEST..=1.0)?;
+    if let Some(Tails { rate_per_s }) = settings.tails {
+        within("the rate of messages in 1/s", rate_per_s, SMALLEST..=1e12)?;
     }
     let has_map = !settings.protocols.is_empty() || !settings.imitate.is_empty();
     Ok(has_map.then_some(settings))

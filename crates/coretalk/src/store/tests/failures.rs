@@ -4,6 +4,7 @@
 use super::*;
 use crate::store::{FailureClass, RawTicks, RunFile, StoreError};
 use coretalk_measure::session::Sink;
+use coretalk_model::series::{Parameters, PassOutcome, SeriesEntry, SeriesSettings, TrialSpec};
 use proptest::prelude::*;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -118,9 +119,14 @@ fn rows_that_contradict_the_run_are_damage() {
         ("UPDATE settings SET value = '\"cass\"' WHERE key = 'hint'", "damaged"),
         ("UPDATE settings SET value = '[[0,1' WHERE key = 'pairs'", "damaged"),
         ("DELETE FROM settings WHERE key = 'precision'", "precision"),
-        ("UPDATE settings SET value = '-1' WHERE key = 'precision'", "-1 is not a precision"),
+        ("UPDATE settings SET value = '-1' WHERE key = 'precision'", "the precision is -1"),
         ("UPDATE segments SET clock_hz = -5", "no counter runs at -5 Hz"),
         ("UPDATE segments SET clock_hz = 1e400", "no counter runs at inf Hz"),
+        ("UPDATE segments SET step_ns = 1e400", "no counter has steps of inf ns"),
+        ("UPDATE environment SET value = '0' WHERE key = 'clock-hz'", "the clock rate in Hz is 0"),
+        ("UPDATE settings SET value = '0.0' WHERE key = 'rate-per-s'", "the rate of messages in 1/s is 0"),
+        ("UPDATE settings SET value = '[0,4294967295]' WHERE key = 'cpus'", "4294967295"),
+        ("UPDATE rounds SET started = -1", "-1 ps is no time of a run"),
         ("UPDATE cpus SET cpu = 4000000000 WHERE cpu = 3", "4000000000"),
         ("UPDATE domains SET cpus = '0-4294967295'", "damaged"),
     ] {
@@ -130,6 +136,61 @@ fn rows_that_contradict_the_run_are_damage() {
         let error = read_all(&path).unwrap_err();
         assert_eq!(error.class(), FailureClass::Input, "{change}: {error}");
         assert!(error.to_string().contains(word), "{change}: {error}");
+    }
+}
+
+#[test]
+fn passes_that_say_what_none_can_are_damage() {
+    type Change = fn(&mut SeriesEntry, &mut PassOutcome);
+    let changes: [(Change, &str); 8] = [
+        (|_, _| {}, ""),
+        (|_, pass| pass.observed.count("passes_kept", 1 << 53), "passes_kept is 9007199254740992"),
+        (|_, pass| pass.observed.count("messages", u64::MAX), "how often something happened"),
+        (|_, pass| pass.observed.value("messages_per_s", 1e300), "a value is 1000"),
+        (|_, pass| pass.steal_ms = Some(f32::MAX), "a value is 3402"),
+        (|_, pass| pass.started = Picos(u64::MAX), "-1 ps is no time of a run"),
+        (
+            |_, pass| {
+                let mut trips = Histogram::new();
+                trips.record(5, u64::MAX);
+                pass.observed.histogram("trip", trips);
+            },
+            "how often a value was counted",
+        ),
+        (|entry, _| entry.trial = 7, "trial 7 is not among the 1 of the run"),
+    ];
+    for (change, word) in changes {
+        let trial = TrialSpec {
+            probe: "queue".into(),
+            parameters: Parameters::default(),
+            placement: vec![CpuId(0), CpuId(1)],
+        };
+        let series = SeriesSettings {
+            probes: vec!["queue".into()],
+            cpus: trial.placement.clone(),
+            trials: vec![trial],
+            precision: 0.02,
+            ..SeriesSettings::default()
+        };
+        let mut pass = PassOutcome::default();
+        pass.observed.count("passes_kept", 1);
+        let mut entry = SeriesEntry { segment: 0, pass: 0, trial: 0, outcome: Ok(pass.clone()) };
+        change(&mut entry, &mut pass);
+        entry.outcome = Ok(pass);
+        let folder = tempfile::tempdir().unwrap();
+        let sample = sample("0193-a");
+        let settings = RunSettings { series: Some(&series), ..RunSettings::default() };
+        let run = NewRun { settings, ..sample.new_run() };
+        let mut writer = RunWriter::create(folder.path(), &run).unwrap();
+        writer.commit(&Slot { passes: vec![entry], ..Slot::default() }).unwrap();
+        let read = RunFile::open(writer.path()).unwrap().series_record();
+        match read {
+            Ok(record) => assert!(word.is_empty() && record.passes(0).len() == 1, "{word} was taken"),
+            Err(error) => {
+                assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+                assert!(!word.is_empty() && error.to_string().contains(word), "{word}: {error}");
+            }
+        }
     }
 }
 

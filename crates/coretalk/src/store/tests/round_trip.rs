@@ -211,35 +211,55 @@ fn a_kernel() -> impl Strategy<Value = KernelId> {
     prop_oneof!["cas", "cas\\+pause", "as:c2clat", "[ -~]{0,12}"].prop_map(|name| KernelId(name.into()))
 }
 
+fn a_latency() -> impl Strategy<Value = f32> {
+    0f32..1e11
+}
+
+fn a_clock() -> impl Strategy<Value = f32> {
+    0f32..100.0
+}
+
+fn a_time() -> impl Strategy<Value = Picos> {
+    (0u64..1 << 62).prop_map(Picos)
+}
+
+fn a_cpu() -> impl Strategy<Value = CpuId> {
+    (0..=cpu::HIGHEST_CPU).prop_map(CpuId)
+}
+
 fn a_visit() -> impl Strategy<Value = Visit> {
-    let span = (a_kernel(), any::<u32>(), any::<[f32; 2]>(), any::<[Option<f32>; 2]>(), any::<[u32; 2]>())
-        .prop_map(
-            |(kernel, home, [location_ns, floor_ns], [line_error_ns, line_spread], [kept, dropped])| {
-                SpanSummary {
-                    kernel,
-                    home: Home(home),
-                    location_ns,
-                    line_error_ns,
-                    floor_ns,
-                    line_spread,
-                    kept,
-                    dropped,
-                }
-            },
-        );
+    let more = (proptest::option::of(a_latency()), proptest::option::of(0f32..f32::MAX));
+    let span = (a_kernel(), any::<u32>(), [a_latency(), a_latency()], more, any::<[u32; 2]>()).prop_map(
+        |(kernel, home, [location_ns, floor_ns], (line_error_ns, line_spread), [kept, dropped])| {
+            SpanSummary {
+                kernel,
+                home: Home(home),
+                location_ns,
+                line_error_ns,
+                floor_ns,
+                line_spread,
+                kept,
+                dropped,
+            }
+        },
+    );
     let spans = proptest::collection::vec(span, 0..4);
-    (any::<u64>(), any::<Option<f32>>(), any::<u32>(), spans).prop_map(|(started, core_ghz, flags, spans)| {
-        Visit { cell: 0, started: Picos(started), core_ghz, flags: Flags(flags), spans }
+    let clock = proptest::option::of(a_clock());
+    (a_time(), clock, any::<u32>(), spans).prop_map(|(started, core_ghz, flags, spans)| Visit {
+        cell: 0,
+        started,
+        core_ghz,
+        flags: Flags(flags),
+        spans,
     })
 }
 
 fn a_failure() -> impl Strategy<Value = TrialFailure> {
     prop_oneof![
-        (any::<u32>(), any::<i32>())
-            .prop_map(|(cpu, errno)| TrialFailure::NotPinned { cpu: CpuId(cpu), errno }),
-        any::<u32>().prop_map(|cpu| TrialFailure::CpuLost { cpu: CpuId(cpu) }),
-        any::<u64>().prop_map(|limit| TrialFailure::TimedOut { limit: Picos(limit) }),
-        any::<u32>().prop_map(|cpu| TrialFailure::PartnerLost { cpu: CpuId(cpu) }),
+        (a_cpu(), any::<i32>()).prop_map(|(cpu, errno)| TrialFailure::NotPinned { cpu, errno }),
+        a_cpu().prop_map(|cpu| TrialFailure::CpuLost { cpu }),
+        a_time().prop_map(|limit| TrialFailure::TimedOut { limit }),
+        a_cpu().prop_map(|cpu| TrialFailure::PartnerLost { cpu }),
         any::<[u64; 2]>().prop_map(|[sent, received]| TrialFailure::Unverified { sent, received }),
         Just(TrialFailure::Interrupted),
         Just(TrialFailure::Damaged),
@@ -261,7 +281,8 @@ fn a_recording() -> impl Strategy<Value = Recording> {
     let samples = prop_oneof![
         (0u32..6, ticks()).prop_map(|(visits, ticks)| Samples::Batches { visits, ticks }),
         ticks().prop_map(|ticks| Samples::Events { ticks }),
-        proptest::collection::vec(any::<(u64, u64)>(), 0..6).prop_map(|counts| Samples::Counts { counts }),
+        proptest::collection::vec((0u64..1 << 62, 0u64..1 << 50), 0..6)
+            .prop_map(|counts| Samples::Counts { counts }),
     ];
     let span =
         (a_kernel(), 0u32..4, any::<u32>(), samples).prop_map(|(kernel, home, round_trips, samples)| Span {
@@ -270,8 +291,9 @@ fn a_recording() -> impl Strategy<Value = Recording> {
             round_trips,
             samples,
         });
-    let clocks = proptest::collection::vec(any::<Option<[f32; 2]>>(), 0..3);
-    let disturbance = (any::<[Option<u32>; 2]>(), any::<Option<f32>>(), any::<[bool; 6]>()).prop_map(
+    let clocks = proptest::collection::vec(proptest::option::of([a_clock(), a_clock()]), 0..3);
+    let stolen = proptest::option::of(-1e9f32..1e9);
+    let disturbance = (any::<[Option<u32>; 2]>(), stolen, any::<[bool; 6]>()).prop_map(
         |(
             [involuntary_switches, voluntary_switches],
             steal_ms,
@@ -290,10 +312,10 @@ fn a_recording() -> impl Strategy<Value = Recording> {
             }
         },
     );
-    (any::<[u64; 2]>(), proptest::collection::vec(span, 0..4), clocks, disturbance).prop_map(
+    ([a_time(), a_time()], proptest::collection::vec(span, 0..4), clocks, disturbance).prop_map(
         |([started, elapsed], spans, core_ghz, disturbance)| Recording {
-            started: Picos(started),
-            elapsed: Picos(elapsed),
+            started,
+            elapsed,
             spans,
             core_ghz,
             disturbance,
@@ -310,12 +332,12 @@ fn a_round() -> impl Strategy<Value = RecordedRound> {
                 raw,
             });
     let trials = proptest::collection::vec(trial, 0..5);
-    (0..Purpose::ALL.len(), any::<u32>(), any::<[u64; 2]>(), trials).prop_map(
+    (0..Purpose::ALL.len(), any::<u32>(), [a_time(), a_time()], trials).prop_map(
         |(purpose, pass, [started, elapsed], trials)| RecordedRound {
             purpose: Purpose::ALL[purpose],
             pass,
-            started: Picos(started),
-            elapsed: Picos(elapsed),
+            started,
+            elapsed,
             trials,
         },
     )
