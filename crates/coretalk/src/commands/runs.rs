@@ -8,8 +8,8 @@ use crate::document::without_private_parts;
 use crate::exit::{ExitCode, Failure};
 use crate::report::runs::{RunRow, RunStatus, blocks};
 use crate::run::out::Out;
-use crate::run::saved::{Chosen, directory, locate, name_of, open, read, write};
-use crate::store::{Directory, Listed, RunFile};
+use crate::run::saved::{Chosen, directory, locate, open, read, write};
+use crate::store::{Directory, Listed, ListedRun};
 
 /// `runs …`.
 ///
@@ -47,9 +47,8 @@ fn names(global: &Global) -> Result<(), Failure> {
     let listed = directory(global.store.as_ref())?.list()?;
     let latest = listed.first().map(|_| "latest".to_owned());
     let of_run = |run: &Listed| {
-        let id = run.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let tags = run.tags.iter().map(|(tag, _)| tag.clone());
-        tags.chain([name_of(&id, &run.path)]).collect::<Vec<_>>()
+        let tags = run.run.iter().flat_map(|run| run.header.tags.clone());
+        tags.chain([run.name.clone()]).collect::<Vec<_>>()
     };
     let is_word = |name: &String| name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
     let names = latest.into_iter().chain(listed.iter().flat_map(of_run)).filter(is_word);
@@ -59,29 +58,29 @@ fn names(global: &Global) -> Result<(), Failure> {
 
 fn row(listed: &Listed) -> RunRow {
     let bytes = std::fs::metadata(&listed.path).map_or(0, |metadata| metadata.len());
-    let stem = listed.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let opened = RunFile::open(&listed.path).ok();
-    let cpus = opened.as_ref().and_then(|file| file.cpus().ok());
-    let environment = opened.and_then(|file| file.environment().ok());
-    let machine = environment
-        .and_then(|it| it.label.or(it.simulated.map(|name| format!("sim:{name}"))).or(it.cpu_model));
-    match &listed.header {
-        Ok(header) => RunRow {
-            id: name_of(&header.id, &listed.path),
-            started: header.started.clone(),
-            tags: header.tags.clone(),
-            command: if header.command.is_empty() {
-                "quick look".into()
-            } else {
-                without_private_parts(&header.command).join(" ")
-            },
-            machine: machine.unwrap_or_else(|| "unknown machine".into()),
-            cpus: cpus.map(|cpus| cpus.len()),
-            status: if header.complete { RunStatus::Complete } else { RunStatus::Partial },
-            bytes,
-        },
+    let id = listed.name.clone();
+    match &listed.run {
+        Ok(ListedRun { header, environment, cpus }) => {
+            let simulated = || environment.simulated.as_ref().map(|name| format!("sim:{name}"));
+            let machine =
+                environment.label.clone().or_else(simulated).or_else(|| environment.cpu_model.clone());
+            RunRow {
+                id,
+                started: header.started.clone(),
+                tags: header.tags.clone(),
+                command: if header.command.is_empty() {
+                    "quick look".into()
+                } else {
+                    without_private_parts(&header.command).join(" ")
+                },
+                machine: machine.unwrap_or_else(|| "unknown machine".into()),
+                cpus: Some(*cpus),
+                status: if header.complete { RunStatus::Complete } else { RunStatus::Partial },
+                bytes,
+            }
+        }
         Err(error) => RunRow {
-            id: name_of(&stem, &listed.path),
+            id,
             started: String::new(),
             tags: Vec::new(),
             command: format!("failed to {error}"),

@@ -8,7 +8,7 @@ use crate::export::Export;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::{self, Out};
 use crate::run::outputs::{is_folder, write_folder};
-use crate::store::{Directory, DirectorySources, RunFile, find, short_name};
+use crate::store::{Directory, DirectorySources, RunFile, find};
 use coretalk_model::Protocol;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -43,13 +43,8 @@ pub fn open(global: &Global, run: impl AsRef<OsStr>) -> Result<RunFile, Failure>
 
 /// What output calls a run: the shortest end of its id that no other run of its directory has.
 pub fn name_of(id: &str, path: &Path) -> String {
-    let beside = path.parent().map(Directory::at).and_then(|directory| directory.files().ok());
-    let ids: Vec<String> = beside
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|file| Some(file.file_stem()?.to_string_lossy().into_owned()))
-        .collect();
-    short_name(id, ids.iter().map(String::as_str)).to_owned()
+    let names = path.parent().map(Directory::at).and_then(|directory| directory.names().ok());
+    names.map_or(id, |names| names.short(id)).to_owned()
 }
 
 /// A saved run with everything that output needs.

@@ -3,7 +3,9 @@
 use super::ENDING;
 use super::error::{StoreError, io_error};
 use super::run_file::{RunFile, journal};
+use super::selector::Names;
 use crate::RunHeader;
+use coretalk_model::Environment;
 use etcetera::BaseStrategy;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -47,10 +49,21 @@ impl DirectorySources {
 pub struct Listed {
     /// Where it is.
     pub path: PathBuf,
-    /// What the run is called; or why that cannot be said. A broken file never hides the others.
-    pub header: Result<RunHeader, StoreError>,
-    /// When each of its tags was given.
-    pub tags: Vec<(String, String)>,
+    /// What the run is called by output: the shortest end of its id that no other has.
+    pub name: String,
+    /// What is listed of it; or why that cannot be said. A broken file never hides the others.
+    pub run: Result<ListedRun, StoreError>,
+}
+
+/// What is listed of a run.
+#[derive(Debug)]
+pub struct ListedRun {
+    /// What it is called and how it went.
+    pub header: RunHeader,
+    /// What it was measured under.
+    pub environment: Environment,
+    /// The number of CPUs that were asked for.
+    pub cpus: usize,
 }
 
 impl Directory {
@@ -105,12 +118,26 @@ impl Directory {
         Ok(files)
     }
 
-    /// The runs, newest first, each with its header or with why it has none.
+    /// What output calls its runs.
+    ///
+    /// # Errors
+    /// The directory is there and cannot be read.
+    pub fn names(&self) -> Result<Names, StoreError> {
+        Ok(Names::of(self.files()?.iter().map(|path| id_of(path))))
+    }
+
+    /// The runs, newest first, each with what is listed of it or with why that is nothing. Opens every file once.
     ///
     /// # Errors
     /// The directory is there and cannot be read.
     pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
-        Ok(self.files()?.into_iter().map(look_at).collect())
+        let files = self.files()?;
+        let names = Names::of(files.iter().map(|path| id_of(path)));
+        let listed = |path: PathBuf| {
+            let id = id_of(&path);
+            Listed { name: names.short(&id).to_owned(), run: look_at(&path), path }
+        };
+        Ok(files.into_iter().map(listed).collect())
     }
 
     /// Removes a run file, and what a crash left beside it.
@@ -130,11 +157,7 @@ pub(super) fn id_of(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn look_at(path: PathBuf) -> Listed {
-    let seen = RunFile::open(&path).and_then(|file| Ok((file.header()?, file.tags()?)));
-    let (header, tags) = match seen {
-        Ok((header, tags)) => (Ok(header), tags),
-        Err(error) => (Err(error), Vec::new()),
-    };
-    Listed { path, header, tags }
+fn look_at(path: &Path) -> Result<ListedRun, StoreError> {
+    let file = RunFile::open(path)?;
+    Ok(ListedRun { header: file.header()?, environment: file.environment()?, cpus: file.cpus()?.len() })
 }

@@ -20,8 +20,9 @@ pub struct Found {
     pub notice: Option<String>,
 }
 
-/// Finds a run, in this order: `latest` and `latest~N`, a tag (of equal ones that given last), the beginning of an id
-/// or, from four characters on, its end, and a path.
+/// Finds a run, in this order: `latest` and `latest~N`, the beginning of an id or, from four characters on, its end, where
+/// one run has it, a tag (of equal ones that given last), and a path. The id comes first because it is in the name of the
+/// file: tags are in the files, and every one has to be opened for them.
 ///
 /// # Errors
 /// [`StoreError::UnknownRun`] says what there is instead, [`StoreError::AmbiguousRun`] what fits.
@@ -38,25 +39,17 @@ pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Found,
             None => Err(unknown(what_there_is(directory, &files))),
         };
     }
-    if let Some(found) = by_tag(directory, selector)? {
+    let ids = with_id(&files, selector);
+    if let [one] = ids[..] {
+        return Ok(Found { path: one.clone(), notice: None });
+    }
+    let is_path = selector.contains(['/', '\\']);
+    if !is_path && let Some(found) = by_tag(&files, selector) {
         return Ok(found);
     }
-    let ids: Vec<String> = files.iter().map(|path| id_of(path)).collect();
-    let typed = selector.to_ascii_lowercase();
-    let fits = |test: &dyn Fn(&str) -> bool| -> Vec<usize> {
-        (0..ids.len()).filter(|&index| test(&ids[index])).collect()
-    };
-    // A beginning and an end alike: what output calls a run may begin the id of another.
-    let fitting = fits(&|id| {
-        !typed.is_empty() && (id.starts_with(&typed) || (typed.len() >= SHORTEST_END && id.ends_with(&typed)))
-    });
-    match fitting[..] {
-        [one] => return Ok(Found { path: files[one].clone(), notice: None }),
-        [] => {}
-        _ => {
-            let fitting = fitting.into_iter().map(|index| ids[index].clone()).collect();
-            return Err(StoreError::AmbiguousRun { selector: selector.to_owned(), fitting });
-        }
+    if !ids.is_empty() {
+        let fitting = ids.into_iter().map(|path| id_of(path)).collect();
+        return Err(StoreError::AmbiguousRun { selector: selector.to_owned(), fitting });
     }
     if path.is_file() {
         return Ok(Found { path: path.into(), notice: None });
@@ -67,7 +60,7 @@ pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Found,
         let what = "it is not a regular file but a pipe, a device or a socket";
         return Err(StoreError::Foreign { path: path.into(), what });
     }
-    if selector.contains(['/', '\\']) || selector.ends_with(&format!(".{}", super::ENDING)) {
+    if is_path || selector.ends_with(&format!(".{}", super::ENDING)) {
         // Meant as a path: nobody looks for it in the store.
         if there.is_some() {
             return Err(StoreError::Foreign { path: path.into(), what: "it is a directory" });
@@ -77,20 +70,64 @@ pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Found,
     Err(unknown(what_there_is(directory, &files)))
 }
 
-/// The shortest end of an id, four characters at least, with which no other id ends or begins: what output calls a run,
-/// and [`find`] finds it by.
+/// The files whose id begins with what was typed, or from four characters on ends with it.
+pub(super) fn with_id<'a>(files: &'a [PathBuf], typed: &str) -> Vec<&'a PathBuf> {
+    let typed = typed.to_ascii_lowercase();
+    // A beginning and an end alike: what output calls a run may begin the id of another.
+    let fits = |id: &str| {
+        !typed.is_empty() && (id.starts_with(&typed) || (typed.len() >= SHORTEST_END && id.ends_with(&typed)))
+    };
+    files.iter().filter(|path| fits(&id_of(path))).collect()
+}
+
+/// The ids of a directory in the order of their letters from the front and from the back, for the names of all of them
+/// without comparing each with each.
 ///
 /// ```
-/// # use coretalk::store::short_name;
-/// assert_eq!(short_name("0193a5b2-77c1", ["0193a5b2-77c1", "0193a5b2-88c1"].into_iter()), "77c1");
-/// assert_eq!(short_name("0193a5b2-77c1", ["0193a5b3-77c1"].into_iter()), "2-77c1");
-/// assert_eq!(short_name("0193a5b2-0193", ["0193a5b3-77c1"].into_iter()), "-0193");
+/// # use coretalk::store::Names;
+/// let names = |other: &str| Names::of(["0193a5b2-77c1", "0193a5b2-0193", other].map(String::from));
+/// assert_eq!(names("0193a5b2-88c1").short("0193a5b2-77c1"), "77c1");
+/// assert_eq!(names("0193a5b3-77c1").short("0193a5b2-77c1"), "2-77c1");
+/// assert_eq!(names("0193a5b3-77c1").short("0193a5b2-0193"), "-0193");
 /// ```
-pub fn short_name<'a>(id: &'a str, among: impl Iterator<Item = &'a str>) -> &'a str {
-    let others: Vec<&str> = among.filter(|&other| other != id).collect();
-    let ends = (SHORTEST_END..id.len()).filter_map(|length| id.get(id.len() - length..));
-    let is_its_own = |end: &&str| !others.iter().any(|other| other.ends_with(end) || other.starts_with(end));
-    ends.into_iter().find(is_its_own).unwrap_or(id)
+#[derive(Debug, Clone)]
+pub struct Names {
+    ids: Vec<String>,
+    backwards: Vec<String>,
+}
+
+impl Names {
+    /// Of runs with these ids.
+    pub fn of(ids: impl IntoIterator<Item = String>) -> Names {
+        let sorted = |mut ids: Vec<String>| {
+            ids.sort_unstable();
+            ids.dedup();
+            ids
+        };
+        let ids = sorted(ids.into_iter().collect());
+        Names { backwards: sorted(ids.iter().map(|id| backwards(id)).collect()), ids }
+    }
+
+    /// The shortest end of an id, four characters at least, with which no other id ends or begins: what output calls a
+    /// run, and [`find`] finds it by.
+    pub fn short<'a>(&self, id: &'a str) -> &'a str {
+        let reversed = backwards(id);
+        let mut ends = (SHORTEST_END..id.len()).filter_map(|length| id.get(id.len() - length..));
+        let is_its_own = |end: &&str| {
+            is_alone(&self.backwards, &backwards(end), &reversed) && is_alone(&self.ids, end, id)
+        };
+        ends.find(is_its_own).unwrap_or(id)
+    }
+}
+
+fn backwards(id: &str) -> String {
+    id.chars().rev().collect()
+}
+
+/// Whether of these no other than this one begins like this.
+fn is_alone(sorted: &[String], beginning: &str, one: &str) -> bool {
+    let from = sorted.partition_point(|id| id.as_str() < beginning);
+    sorted[from..].iter().take(2).take_while(|id| id.starts_with(beginning)).all(|id| id == one)
 }
 
 /// `latest` is 0, `latest~2` is 2; something that is not `latest` is none at all, and `latest~x` is nonsense.
@@ -103,19 +140,19 @@ fn steps_back(selector: &str) -> Option<Option<usize>> {
     }
 }
 
-fn by_tag(directory: &Directory, tag: &str) -> Result<Option<Found>, StoreError> {
-    let mut with_tag: Vec<(String, PathBuf)> = Vec::new();
-    for run in directory.list()? {
-        if let Some((_, given)) = run.tags.into_iter().find(|(known, _)| known == tag) {
-            with_tag.push((given, run.path));
-        }
+/// Files that cannot be read have no tags: `runs` says why.
+fn by_tag(files: &[PathBuf], tag: &str) -> Option<Found> {
+    let mut with_tag: Vec<(String, &PathBuf)> = Vec::new();
+    for path in files {
+        let tags = RunFile::open(path).and_then(|file| file.tags()).unwrap_or_default();
+        with_tag.extend(tags.into_iter().find(|(known, _)| known == tag).map(|(_, given)| (given, path)));
     }
     with_tag.sort();
     let others = with_tag.len().saturating_sub(1);
-    let Some((_, path)) = with_tag.pop() else { return Ok(None) };
+    let (_, path) = with_tag.pop()?;
     let notice = (others > 0)
-        .then(|| format!("{} runs have the tag `{tag}`; using {}, tagged last", others + 1, id_of(&path)));
-    Ok(Some(Found { path, notice }))
+        .then(|| format!("{} runs have the tag `{tag}`; using {}, tagged last", others + 1, id_of(path)));
+    Some(Found { path: path.clone(), notice })
 }
 
 fn what_there_is(directory: &Directory, files: &[PathBuf]) -> String {
@@ -148,7 +185,7 @@ impl RunFile {
     /// # Errors
     /// [`StoreError::BadTag`], or the file could not be written.
     pub fn tag(&self, tag: &str) -> Result<(), StoreError> {
-        check_tag(tag)?;
+        check_tag(self.path.parent().unwrap_or(Path::new("")), tag)?;
         self.db
             .execute("INSERT OR REPLACE INTO tags (tag, created) VALUES (?1, ?2)", (tag, now()))
             .map(drop)
@@ -156,8 +193,9 @@ impl RunFile {
     }
 }
 
-/// A tag must be typed again and stay itself: `latest` already means something, and a slash makes it a path.
-pub(super) fn check_tag(tag: &str) -> Result<(), StoreError> {
+/// A tag must be typed again and stay itself: `latest` and the ids of the runs beside it already mean something, and a
+/// slash makes it a path.
+pub(super) fn check_tag(directory: &Path, tag: &str) -> Result<(), StoreError> {
     const LONGEST: usize = 100;
     let bad = |why| Err(StoreError::BadTag { tag: tag.to_owned(), why });
     match tag {
@@ -171,6 +209,9 @@ pub(super) fn check_tag(tag: &str) -> Result<(), StoreError> {
         }
         _ if tag.starts_with('-') => bad("it starts with a dash, like an option"),
         "latest" => bad("`latest` is always the newest run"),
-        _ => Ok(()),
+        _ => match with_id(&Directory::at(directory).files()?, tag)[..] {
+            [] => Ok(()),
+            _ => bad("the ID of a run begins or ends with it"),
+        },
     }
 }

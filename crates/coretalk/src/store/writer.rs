@@ -80,7 +80,7 @@ impl RunWriter {
             }
             _ => io_error("create", directory)(error),
         })?;
-        run.header.tags.iter().try_for_each(|tag| check_tag(tag))?;
+        run.header.tags.iter().try_for_each(|tag| check_tag(directory, tag))?;
         match RunWriter::create_in(directory, None, run) {
             Err(StoreError::NoLocks { .. } | StoreError::Busy { .. }) => {
                 RunWriter::create_apart(directory, run)

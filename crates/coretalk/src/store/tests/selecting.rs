@@ -1,7 +1,7 @@
 //! Which directory, which run.
 
 use super::*;
-use crate::store::{Directory, DirectorySources, FailureClass, RunFile, StoreError, find, short_name};
+use crate::store::{Directory, DirectorySources, FailureClass, Names, RunFile, StoreError, find};
 use std::path::PathBuf;
 
 const OLD: &str = "0193a5b2-0000-7000-8000-00000000aaaa";
@@ -25,7 +25,7 @@ fn store() -> (tempfile::TempDir, Directory) {
 fn runs_are_listed_newest_first_and_a_broken_file_hides_none() {
     let (_place, directory) = store();
     let seen: Vec<Option<String>> =
-        directory.list().unwrap().into_iter().map(|run| run.header.ok().map(|header| header.id)).collect();
+        directory.list().unwrap().into_iter().map(|run| run.run.ok().map(|run| run.header.id)).collect();
     assert_eq!(seen, [Some(NEW.into()), None, Some(MIDDLE.into()), Some(OLD.into())]);
     assert!(Directory::at("/nowhere/at/all").list().unwrap().is_empty());
 }
@@ -33,15 +33,18 @@ fn runs_are_listed_newest_first_and_a_broken_file_hides_none() {
 #[test]
 fn a_run_is_found_by_what_users_type() {
     let (folder, directory) = store();
-    RunFile::open(&folder.path().join(format!("{OLD}.coretalk"))).unwrap().tag("0193a5c").unwrap();
+    // Given before there was a run whose ID begins like it: no other way leads to such a tag.
+    let old = RunFile::open(&folder.path().join(format!("{OLD}.coretalk"))).unwrap();
+    old.db.execute_batch("INSERT INTO tags VALUES ('0193a5c', ''), ('0193', '')").unwrap();
     let path = folder.path().join(format!("{MIDDLE}.coretalk"));
     for (selector, id) in [
         ("latest", NEW),
         ("latest~0", NEW),
         ("latest~2", MIDDLE),
         ("latest~3", OLD),
-        // A tag that looks like an id comes first.
-        ("0193a5c", OLD),
+        // The id of one run comes before a tag, and a tag before what several ids begin with.
+        ("0193a5c", NEW),
+        ("0193", OLD),
         ("0193a5c0", NEW),
         ("0193A5B2-1", MIDDLE),
         ("cccc", NEW),
@@ -84,7 +87,8 @@ fn the_names_that_output_gives_runs_find_them() {
         sample(id).create(folder.path()).close().unwrap();
     }
     let directory = Directory::at(folder.path());
-    let names = ids.map(|id| short_name(id, ids.into_iter()));
+    let known = Names::of(ids.map(String::from));
+    let names = ids.map(|id| known.short(id));
     assert_eq!(names, ["0aaaa", "1aaaa", "00193"]);
     for (id, name) in ids.into_iter().zip(names) {
         assert_eq!(find(&directory, name).unwrap().path, folder.path().join(format!("{id}.coretalk")));
@@ -95,6 +99,41 @@ fn the_names_that_output_gives_runs_find_them() {
     assert_eq!(fitting, [ids[1], ids[0]]);
     // The last run is what an end names, and all are what a beginning names.
     assert!(matches!(find(&directory, "0193"), Err(StoreError::AmbiguousRun { .. })));
+}
+
+#[test]
+fn an_id_is_found_by_names_of_files_alone_and_a_tag_in_every_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/tests/versions/3.sqlite");
+    for id in [OLD, MIDDLE, NEW] {
+        // Written anew: the original may be read-only.
+        std::fs::write(folder.path().join(format!("{id}.coretalk")), std::fs::read(&old).unwrap()).unwrap();
+    }
+    let directory = Directory::at(folder.path());
+    // Opening brings a file to the newest schema, and so leaves a trace.
+    let opened = || {
+        let schema = |path: &PathBuf| std::fs::read(path).unwrap()[63];
+        directory.files().unwrap().iter().filter(|path| schema(path) != 3).count()
+    };
+    for selector in ["latest", "latest~1", "0193a5c0", "baaaa", MIDDLE, "/nowhere/at.all"] {
+        let _ = find(&directory, selector);
+        assert_eq!(opened(), 0, "{selector}");
+    }
+    assert!(find(&directory, "of-version-3").unwrap().notice.is_some());
+    assert_eq!(opened(), 3);
+}
+
+#[test]
+fn names_are_the_shortest_ends_whatever_the_others_are() {
+    let letters = |number: usize| format!("{:06x}", number * number * 7919 % 4099);
+    let ids: Vec<String> = (0..400).map(letters).collect();
+    let names = Names::of(ids.clone());
+    for id in &ids {
+        let others = || ids.iter().filter(|other| *other != id);
+        let is_alone = |end: &str| !others().any(|other| other.ends_with(end) || other.starts_with(end));
+        let shortest = (4..id.len()).map(|length| &id[id.len() - length..]).find(|end| is_alone(end));
+        assert_eq!(names.short(id), shortest.unwrap_or(id));
+    }
 }
 
 #[cfg(unix)]
@@ -129,7 +168,7 @@ fn of_equal_tags_the_one_given_last_wins_and_that_is_said() {
 fn tags_that_could_not_be_typed_again_are_refused() {
     let (folder, _) = store();
     let file = RunFile::open(&folder.path().join(format!("{OLD}.coretalk"))).unwrap();
-    for tag in ["", "latest", "latest~1", "a/b", "a b", "-x", "tab\t", &"x".repeat(101)] {
+    for tag in ["", "latest", "latest~1", "a/b", "a b", "-x", "tab\t", "0193a5c", "CCCC", &"x".repeat(101)] {
         assert!(matches!(file.tag(tag), Err(StoreError::BadTag { .. })), "{tag:?}");
     }
     file.tag("straße-1.2").unwrap();
