@@ -3,16 +3,17 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// Whether a latency of this size can have been measured, in nanoseconds, cycles or seconds: no clock shows a smaller or
-/// larger one. Two of them have a finite mean and a finite ratio. A 0 is "below the step of the clock".
+/// Whether a latency of this size can have been measured, in nanoseconds or cycles: between 0.01 (10 ps, a tenth of a
+/// cycle at 10 GHz) and 10¹¹ (100 s). Two of them have a finite mean and a finite ratio. A 0 is "below the step of the
+/// clock".
 ///
 /// ```
 /// # use coretalk_model::time::is_measurable;
 /// assert!(is_measurable(0.0) && is_measurable(51.7));
-/// assert!(![-1.0, 1e-320, 9e307, f64::NAN].into_iter().any(is_measurable));
+/// assert!(![-1.0, 0.0099, 1e-320, 1.01e11, 9e307, f64::NAN].into_iter().any(is_measurable));
 /// ```
 pub fn is_measurable(latency: f64) -> bool {
-    latency == 0.0 || (1e-12..=1e18).contains(&latency)
+    latency == 0.0 || (0.01..=1e11).contains(&latency)
 }
 
 /// Whole picoseconds: nanoseconds would round one tick at 3 GHz (333 ps) to nothing. Spans 213 days.

@@ -102,7 +102,9 @@ pub enum Problem {
     #[error("the latency is infinite; measure this pair again or leave the cell empty")]
     Infinite,
     /// A number that is smaller or larger than any latency.
-    #[error("no latency can be {value:e}; measure this pair again or leave the cell empty")]
+    #[error(
+        "no latency can be {value:e} (0.01 to 1e11 ns can be measured); measure this pair again or leave the cell empty"
+    )]
     Impossible { value: f64 },
     /// A row that is longer or shorter than the others.
     #[error("this row has {cells} cells, expected {expected}; every CPU needs one row and one column")]

@@ -4,7 +4,7 @@
 use super::field::{CpuLabels, Number, read_label};
 use super::import_error::excerpt;
 use super::pairs::{Pair, Pairs};
-use super::square::{Shape, Square, check_density};
+use super::square::{Shape, Square, check, check_density};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, Printed, Problem, Unit};
 use serde_json::{Map, Value};
 
@@ -108,10 +108,8 @@ fn read_c2clat(document: &Map<String, Value>) -> Result<ImportedMatrix, ImportEr
             let path = || format!("`{}`.`{}`", excerpt(from_key), excerpt(to_key));
             let to = read_label(to_key).map_err(|problem| shape(format!("{}: {problem}", path())))?;
             let number = number(value).ok_or_else(|| shape(format!("{} is not a number", path())))?;
-            let negative = number.is_some_and(|number| number.value < 0.0) && from != to;
-            if negative {
-                return Err(shape(format!("{} is negative", path())).into());
-            }
+            let latency = number.filter(|_| from != to).map_or(Ok(()), |number| check(number.value));
+            latency.map_err(|problem| shape(format!("{}: {problem}", path())))?;
             pairs.push(Pair { line: 0, field: 0, from, to, number })?;
         }
     }

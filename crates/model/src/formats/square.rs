@@ -50,18 +50,10 @@ impl Square {
     /// Sets a cell; what stands on the diagonal is no latency and is dropped.
     ///
     /// # Errors
-    /// [`Problem::Negative`], [`Problem::Infinite`] and [`Problem::Impossible`].
+    /// Those of [`check`].
     pub(super) fn set(&mut self, row: usize, column: usize, number: Option<Number>) -> Result<(), Problem> {
         let Some(Number { value, printed }) = number.filter(|_| row != column) else { return Ok(()) };
-        if value.is_infinite() {
-            return Err(Problem::Infinite);
-        }
-        if value < 0.0 {
-            return Err(Problem::Negative { value });
-        }
-        if !is_measurable(value) {
-            return Err(Problem::Impossible { value });
-        }
+        check(value)?;
         if printed == Printed::Decimals {
             self.printed = Printed::Decimals;
         }
@@ -147,6 +139,19 @@ impl Square {
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + Clone + use<> {
         let n = self.cpus.len();
         (0..n).flat_map(|high| (0..high).map(move |low| (high, low)))
+    }
+}
+
+/// Checks that a value can be a latency between two CPUs.
+///
+/// # Errors
+/// [`Problem::Negative`], [`Problem::Infinite`] and [`Problem::Impossible`].
+pub(super) fn check(value: f64) -> Result<(), Problem> {
+    match value {
+        _ if value.is_infinite() => Err(Problem::Infinite),
+        _ if value < 0.0 => Err(Problem::Negative { value }),
+        _ if !is_measurable(value) => Err(Problem::Impossible { value }),
+        _ => Ok(()),
     }
 }
 
