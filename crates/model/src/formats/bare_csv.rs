@@ -7,6 +7,7 @@ use super::field::{CpuLabels, DecimalMark, read_cell, read_label, unit_of};
 use super::frame::{Frame, Grid};
 use super::square::{Shape, Square};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Problem, Unit};
+use std::iter;
 
 /// The first line from `index` on that is a row: neither blank (tabs are cells), nor a comment, a rule or a prompt.
 pub(super) fn next_row(document: &Document, index: usize) -> Option<usize> {
@@ -93,7 +94,8 @@ pub(super) fn read_bare_csv(document: &Document) -> Result<ImportedMatrix, Impor
         Labels::FromFile => FormatId::LabelledCsv,
         Labels::RowNumbers => FormatId::BareCsv,
     };
-    Ok(square.finish(format, None, labels, Shape::Detect)?)
+    let unit = stated_unit(document, lines[0])?;
+    Ok(square.finish(format, unit, labels, Shape::Detect)?)
 }
 
 /// The rows between two lines, the second not included.
@@ -154,35 +156,100 @@ pub(super) fn read_square(document: &Document, lines: &[usize]) -> Result<(Squar
     Ok((square, if labelled { Labels::FromFile } else { Labels::RowNumbers }))
 }
 
-/// The lines that announce a matrix.
-pub(super) fn coherency_headers(document: &Document) -> Vec<usize> {
-    (0..document.len())
-        .filter(|&line| document.line(line).trim_start().starts_with("Cache line offset"))
-        .collect()
+/// Whether a matrix of CoherencyLatency is announced on this line.
+pub(super) fn coherency_starts(document: &Document, line: usize) -> bool {
+    document.line(line).trim_start().starts_with("Cache line offset")
 }
 
-/// Reads the matrix below each of these lines.
+/// Reads the matrix that is announced on this line, and says which line follows it.
 ///
 /// # Errors
-/// What a table gets wrong.
+/// What the table gets wrong.
 pub(super) fn read_coherency(
     document: &Document,
-    headers: &[usize],
-) -> Result<Vec<ImportedMatrix>, ImportError> {
-    let ends = headers[1..].iter().copied().chain([document.len()]);
-    headers.iter().zip(ends).map(|(&header, end)| read_one(document, header, end)).collect()
-}
-
-fn read_one(document: &Document, header: usize, end: usize) -> Result<ImportedMatrix, ImportError> {
-    let mut lines = rows(document, header + 1, end)?;
-    // Text between the matrices; a row of two CPUs or more has a comma.
-    lines.retain(|&line| document.line(line).contains(','));
+    header: usize,
+) -> Result<(ImportedMatrix, usize), ImportError> {
+    let commas = |line: usize| document.line(line).matches(',').count();
+    let others = iter::successors(next_row(document, header + 1), |&line| next_row(document, line + 1));
+    let mut lines: Vec<usize> = Vec::new();
+    // Text may follow each matrix; a row of two CPUs or more has a comma.
+    for line in others.filter(|&line| commas(line) > 0 || coherency_starts(document, line)) {
+        let is_beyond = |first: usize| {
+            lines.len() > commas(first)
+                && (line > lines[lines.len() - 1] + 1 || commas(line) != commas(first))
+        };
+        if coherency_starts(document, line)
+            || triangle_starts(document, line)
+            || lines.first().is_some_and(|&first| is_beyond(first))
+        {
+            break;
+        }
+        if lines.len() > MAX_CPUS {
+            return Err(Problem::TooManyCpus.at_line(line));
+        }
+        lines.push(line);
+    }
     let (square, labels) = read_square(document, &lines).map_err(|error| at(error, header))?;
     let mut imported = square
         .finish(FormatId::CoherencyLatency, Some(Unit::Ns), labels, Shape::Detect)
         .map_err(|problem| problem.at_line(header))?;
     imported.title = Some(document.line(header).trim().to_owned());
-    Ok(imported)
+    Ok((imported, lines.last().map_or(header, |&last| last) + 1))
+}
+
+/// Whether a lower triangle without ids starts on this line, as core-to-core-latency writes it: a row of nothing but commas,
+/// then as many rows with as many commas, each of them empty from its diagonal on.
+pub(super) fn triangle_starts(document: &Document, line: usize) -> bool {
+    let commas = document.line(line).len();
+    let is_empty = |line: &str| line.bytes().all(|byte| byte == b',');
+    let is_row = |row: usize| {
+        let mut fields = document.line(line + row).split(',').enumerate();
+        let is_cell = |(column, field): (usize, &str)| {
+            field.is_empty() || (column < row && read_cell(field, DecimalMark::Point).is_ok())
+        };
+        fields.clone().count() == commas + 1 && fields.all(is_cell)
+    };
+    let after = document.line(line + commas + 1);
+    let ends = after.matches(',').count() != commas || is_empty(after);
+    commas > 0 && is_empty(document.line(line)) && ends && (1..=commas).all(is_row)
+}
+
+/// Reads the triangle that starts on this line, and says which line follows it.
+///
+/// # Errors
+/// What the table gets wrong.
+pub(super) fn read_triangle(
+    document: &Document,
+    line: usize,
+) -> Result<(ImportedMatrix, usize), ImportError> {
+    let end = line + document.line(line).len() + 1;
+    let (square, labels) = read_square(document, &rows(document, line, end)?)?;
+    let imported = square
+        .finish(FormatId::BareCsv, stated_unit(document, line)?, labels, Shape::Detect)
+        .map_err(|problem| problem.at_line(line))?;
+    Ok((imported, end))
+}
+
+/// The unit that the first line of a table, or else comments above it, state.
+///
+/// # Errors
+/// [`Problem::Unit`] for a time that is not read.
+fn stated_unit(document: &Document, first: usize) -> Result<Option<Unit>, ImportError> {
+    match unit_of(document.line(first)).map_err(|problem| problem.at_line(first))? {
+        None => unit_above(document, first),
+        known => Ok(known),
+    }
+}
+
+/// The unit that comments directly above a table state.
+///
+/// # Errors
+/// [`Problem::Unit`] for a time that is not read.
+pub(super) fn unit_above(document: &Document, first: usize) -> Result<Option<Unit>, ImportError> {
+    let above = (0..first).rev().map(|line| (line, document.line(line).trim()));
+    let comments = above.take_while(|(_, text)| text.is_empty() || text.starts_with('#'));
+    let units = comments.map(|(line, text)| unit_of(text).map_err(|problem| problem.at_line(line)));
+    units.filter_map(Result::transpose).next().transpose()
 }
 
 /// An error about a whole table is an error at its header.

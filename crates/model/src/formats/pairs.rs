@@ -4,19 +4,19 @@
 //! a header, `Core 1,Core 2,Latency (Nanoseconds)` or several statistics, of which the median is read; and lists such as
 //! `0 <-> 1 : 19 ns`.
 
-use super::bare_csv::next_row;
+use super::bare_csv::{bars_start, coherency_starts, next_row, triangle_starts, unit_above};
 use super::delimited::Dialect;
 use super::document::Document;
 use super::field::{
     CpuLabels, DecimalMark, Number, is_whole, read_cell, read_label, read_unit, unit_of, words_of,
 };
-use super::id_table::title_above;
+use super::id_table::{self, title_above};
 use super::import_error::excerpt;
 use super::square::{Shape, Square, check_density};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Problem, Unit};
 use crate::CpuId;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Latencies in the order of their lines.
 #[derive(Default)]
@@ -245,7 +245,12 @@ pub(super) fn list_starts(document: &Document, line: usize) -> bool {
     arrow(document.line(line)).is_some()
 }
 
-/// Reads the pairs from this line on, and says which line follows them.
+/// Where other tables start, which end a list.
+const OTHERS: [fn(&Document, usize) -> bool; 6] =
+    [mctop_starts, id_table::starts, aggregates_starts, bars_start, coherency_starts, triangle_starts];
+
+/// Reads the pairs from this line on, and says which line follows them. Headings and blank lines may stand between parts of
+/// a list; where a pair comes again behind one, another list begins.
 ///
 /// # Errors
 /// What the list gets wrong.
@@ -253,9 +258,18 @@ pub(super) fn read_list(document: &Document, line: usize) -> Result<(ImportedMat
     let mut pairs = Pairs::default();
     // The first line that has a latency, for the unit of all.
     let mut first: Option<(usize, &str, Option<Unit>)> = None;
+    let mut known = HashSet::new();
     let mut next = line;
-    while let Some(at) = document.next_filled(next) {
-        let Some((from, to, value)) = arrow(document.line(at)) else { break };
+    for at in line..document.len() {
+        let Some((from, to, value)) = arrow(document.line(at)) else {
+            if OTHERS.iter().any(|starts| starts(document, at)) {
+                break;
+            }
+            continue;
+        };
+        if !known.insert([from, to]) && at > next {
+            break;
+        }
         let digits =
             value.find(|c: char| !(c.is_ascii_digit() || ".,+-eE".contains(c))).unwrap_or(value.len());
         let end = match value[..digits].contains(|c: char| c.is_ascii_digit()) {
@@ -291,6 +305,9 @@ pub(super) fn read_list(document: &Document, line: usize) -> Result<(ImportedMat
 /// A column with more values than this tells no matrices apart.
 const MOST_PARTS: usize = 64;
 
+/// Columns among which one is searched that tells matrices apart: each costs a pass over the file.
+const MOST_KEYS: usize = 64;
+
 /// How the names of columns with CPUs begin.
 const ENDS: [&str; 18] = [
     "core", "cpu", "thread", "from", "to", "src", "dst", "source", "dest", "target", "local", "remote",
@@ -301,12 +318,18 @@ const ENDS: [&str; 18] = [
 pub(super) fn long_csv_header(document: &Document) -> Option<usize> {
     let line = next_row(document, 0)?;
     let text = document.line(line).replace('"', "");
-    let mut names = text.split([',', ';', '\t']);
+    let mut names = text.split([',', ';', '\t']).peekable();
+    names.next_if(|name| is_index(name));
     let mut is_cpu = || {
         let words = words_of(names.next().unwrap_or_default());
         words.iter().any(|word| ENDS.iter().any(|end| word.starts_with(end)))
     };
     (is_cpu() && is_cpu() && names.any(|name| latency_rank(name).is_some())).then_some(line)
+}
+
+/// Whether a first column without a name of its own numbers the rows, as pandas and R write it.
+fn is_index(name: &str) -> bool {
+    name.trim().is_empty() || name.trim() == "Unnamed: 0"
 }
 
 /// Words of columns about the measurement, which may have the unit of a latency but are none.
@@ -373,17 +396,22 @@ pub(super) fn read_long_csv(document: &Document, header: usize) -> Result<Vec<Im
         fields.map(|(index, field)| field.map_err(|problem| problem.at(line, index))).collect()
     };
     let names = fields(header)?;
-    let latencies = (2..names.len()).filter_map(|index| Some((latency_rank(&names[index])?, index)));
+    let ends = names.iter().take(1).filter(|name| is_index(name)).count();
+    let values = ends + 2..names.len();
+    let latencies = values.clone().filter_map(|index| Some((latency_rank(&names[index])?, index)));
     let (_, column) = latencies.min().ok_or_else(|| Problem::NotAMatrix.at_line(header))?;
-    let unit = read_unit(&names[column]).map_err(|problem| problem.at(header, column))?;
+    let unit = match read_unit(&names[column]).map_err(|problem| problem.at(header, column))? {
+        None => unit_above(document, header)?,
+        known => known,
+    };
     let mut pairs = Pairs::default();
     for &line in &lines[1..] {
         let fields = fields(line)?;
         if fields.len() != names.len() {
             return Err(Problem::Ragged { cells: fields.len(), expected: names.len() }.at_line(line));
         }
-        let from = read_label(&fields[0]).map_err(|problem| problem.at(line, 0))?;
-        let to = read_label(&fields[1]).map_err(|problem| problem.at(line, 1))?;
+        let cpu = |index: usize| read_label(&fields[index]).map_err(|problem| problem.at(line, index));
+        let (from, to) = (cpu(ends)?, cpu(ends + 1)?);
         let number = read_cell(&fields[column], dialect.mark).map_err(|problem| problem.at(line, column))?;
         pairs
             .push(Pair { line, field: column, from, to, number })
@@ -393,7 +421,8 @@ pub(super) fn read_long_csv(document: &Document, header: usize) -> Result<Vec<Im
     let key = |line: usize, index: usize| -> String {
         dialect.fields(document.line(line)).nth(index).and_then(Result::ok).unwrap_or_default().into_owned()
     };
-    let parts = (2..names.len())
+    let parts = values
+        .take(MOST_KEYS)
         .filter(|&index| (2..=MOST_PARTS).contains(&repeats) && latency_rank(&names[index]).is_none())
         .find_map(|index| Some((index, pairs.parted(repeats, |pair| key(pair.line, index))?)));
     let parts = match parts {

@@ -25,6 +25,8 @@ const TEXT_TABLES: &[TextTable] = &[
     TextTable { starts: pairs::aggregates_starts, read: pairs::read_aggregates },
     TextTable { starts: pairs::list_starts, read: pairs::read_list },
     TextTable { starts: bare_csv::bars_start, read: bare_csv::read_bars },
+    TextTable { starts: bare_csv::coherency_starts, read: bare_csv::read_coherency },
+    TextTable { starts: bare_csv::triangle_starts, read: bare_csv::read_triangle },
 ];
 
 /// Reads every latency matrix in a file of any known tool; the content decides which, never a name.
@@ -64,9 +66,9 @@ fn simulated<'a>(document: &Document<'a>) -> Option<&'a str> {
 /// How far down a title is looked for, below a prompt and its command.
 const TITLE_LINES: usize = 8;
 
-/// Output of tools that compare no CPUs, by what it contains; asked where no announcement is known.
+/// Output of tools that compare no CPUs, by what it contains in small letters; asked where no announcement is known.
 const OF_NODES: [(&str, &str); 3] =
-    [("Memory Latency Checker", "Intel MLC"), ("Numa node", "Intel MLC"), ("node distances:", "numactl")];
+    [("memory latency checker", "Intel MLC"), ("numa node", "Intel MLC"), ("node distances:", "numactl")];
 
 fn read_text(text: &str, document: &Document) -> Result<Vec<ImportedMatrix>, ImportError> {
     match text.trim_start().bytes().next() {
@@ -93,17 +95,16 @@ fn read_text(text: &str, document: &Document) -> Result<Vec<ImportedMatrix>, Imp
     if is_histogram(document) {
         return Err(Problem::Histogram.into());
     }
-    let headers = bare_csv::coherency_headers(document);
-    if !headers.is_empty() {
-        return bare_csv::read_coherency(document, &headers);
-    }
     if let Some(header) = pairs::long_csv_header(document) {
         return pairs::read_long_csv(document, header);
     }
     // A comment may name the tool too.
     let rows = || iter::successors(next_row(document, 0), |&line| next_row(document, line + 1));
-    let is_of = |words: &str| text.contains(words) && rows().any(|line| document.line(line).contains(words));
-    if let Some((_, tool)) = OF_NODES.iter().find(|(words, _)| is_of(words)) {
+    let of_nodes = |line: usize| {
+        let text = document.line(line).to_lowercase();
+        OF_NODES.iter().find(|(words, _)| text.contains(words))
+    };
+    if let Some((_, tool)) = rows().find_map(of_nodes) {
         return Err(Problem::OfNodes { tool }.into());
     }
     bare_csv::read_bare_csv(document).map(|one| vec![one]).map_err(|error| match is_prose(document) {

@@ -187,6 +187,7 @@ fn tables_that_people_write_by_hand_are_read() {
         ("core0 ↔ core4 = 19.5 ± 0.4 cycles\n", "0 4 | 19.5"),
         ("0 <-> 1 : 19 ns\n0 <-> 2 : n/a\n1 <-> 2 : 47 ns\n", "0 1 2 | 19 | - 47"),
         ("0 <-> 1 : - ns\n0 <-> 2 : 46 ns\n1 <-> 2 : 47 ns\n", "0 1 2 | - | 46 47"),
+        ("From 0:\n0 <-> 1 : 19 ns\n0 <-> 2 : 46 ns\n\nFrom 1:\n1 <-> 2 : 47 ns\n", "0 1 2 | 19 | 46 47"),
         // Columns of other names; the median, else the mean.
         ("LocalCore,RemoteCore,MinCycles,AverageCycles,MaxCycles\n0,1,40,52,900\n", "0 1 | 52"),
         ("source;target;p90_ns;median_ns\n0;1;9,5;7,5\n", "0 1 | 7.5"),
@@ -197,11 +198,22 @@ fn tables_that_people_write_by_hand_are_read() {
         ("src,dst,elapsed_ms,latency_ns\n0,1,7,50\n", "0 1 | 50"),
         ("src,dst,warmup_ms,latency_max_ns\n0,1,7,50\n", "0 1 | 50"),
         ("src,dst,latency_ns,avg_mhz\n0,1,50,3000\n", "0 1 | 50"),
+        // The numbers of rows that pandas and R write.
+        (",core1,core2,latency_ns\n0,0,1,19.5\n1,0,2,40\n2,1,2,41\n", "0 1 2 | 19.5 | 40 41"),
+        ("\"\",\"src\",\"dst\",\"ns\"\n\"1\",0,1,19.5\n\"2\",0,4,40\n\"3\",1,4,41\n", "0 1 4 | 19.5 | 40 41"),
+        ("Unnamed: 0,core1,core2,latency_ns\n0,0,1,19.5\n", "0 1 | 19.5"),
     ] {
         assert_eq!(shown(&one(text.as_bytes()).matrix), expected, "from\n{text}");
     }
     assert_eq!(one(b"core0 -> core4 : 19.5 cycles\n").unit, Unit::Cycles);
     assert_eq!(one(b"LocalCore,RemoteCore,AverageCycles\n0,1,52\n").unit, Unit::Cycles);
+    for rows in [",\n52,\n", "cpu,0,1\n0,,52\n1,52,\n", "core1,core2,latency\n0,1,52\n"] {
+        let imported = one(format!("# machine A\n# latency in cycles\n\n{rows}").as_bytes());
+        assert_eq!((imported.unit, imported.warnings), (Unit::Cycles, vec![]), "above {rows}");
+    }
+    // Several lists, where the same pairs come again.
+    let lists = read_matrices(b"CAS\n0 <-> 1 : 19 ns\nStore\n0 <-> 1 : 25 ns\n").unwrap();
+    assert_eq!([0, 1].map(|index: usize| shown(&lists[index].matrix)), ["0 1 | 19", "0 1 | 25"]);
 }
 
 #[test]
@@ -226,6 +238,7 @@ fn what_is_no_latency_between_cpus_is_refused_by_name() {
     for (text, sentence) in [
         (mlc, "Intel MLC, which compares NUMA nodes, not CPUs"),
         (table, "Intel MLC"),
+        ("\t\tReader Numa Node\nWriter Numa Node  0\t1\n0\t-\t118.9\n1\t119.0\t-\n", "Intel MLC"),
         (numactl, "numactl"),
         (rates, "messages per second"),
     ] {
@@ -266,9 +279,22 @@ fn several_matrices_in_one_file_stay_apart() {
     assert_eq!(report[0].metadata[0], ("CPU".to_owned(), "Example CPU".to_owned()));
     assert_eq!(report[1].metadata, report[0].metadata);
 
-    let both = [sample!("pivot.log"), sample!("aggregates.log"), sample!("c2clat.txt")].concat();
-    let formats: Vec<_> = read_matrices(&both).unwrap().iter().map(|one| one.format).collect();
-    assert_eq!(formats, [FormatId::Pivot, FormatId::Aggregates, FormatId::C2clat]);
+    let formats = |parts: &[&[u8]]| -> Vec<FormatId> {
+        read_matrices(&parts.concat()).unwrap().iter().map(|one| one.format).collect()
+    };
+    let [pivot, aggregates, c2clat] =
+        [sample!("pivot.log"), sample!("aggregates.log"), sample!("c2clat.txt")].map(|bytes: &[u8]| bytes);
+    assert_eq!(
+        formats(&[pivot, aggregates, c2clat]),
+        [FormatId::Pivot, FormatId::Aggregates, FormatId::C2clat]
+    );
+    // Neither names its CPUs.
+    let (bare, coherency): (&[u8], &[u8]) =
+        (b",,\n5.5,,\n6.5,7.5,\n", b"Cache line offset: 0\nx,5.5\n5.5,x\n");
+    for parts in [[bare, bare], [bare, coherency], [coherency, bare], [coherency, coherency], [c2clat, bare]]
+    {
+        assert_eq!(formats(&parts).len(), 2, "{parts:?}");
+    }
 }
 
 #[test]
@@ -367,6 +393,12 @@ fn refusals_name_the_place_and_the_reason() {
             matches!(p, Problem::MissingRows { found: 2, expected: 3 })
         }),
         ("core1,core2,latency_us\n0,1,5\n", Some(1), Some(3), |p| matches!(p, Problem::Unit { .. })),
+        ("# Latency in us\n,\n5,\n", Some(1), None, |p| matches!(p, Problem::Unit { .. })),
+        ("# Latency in us\ncpu,0,1\n0,,5\n1,5,\n", Some(1), None, |p| matches!(p, Problem::Unit { .. })),
+        ("us,0,1\n0,,5\n1,5,\n", Some(1), None, |p| matches!(p, Problem::Unit { .. })),
+        ("# Latency in us\ncore1,core2,latency\n0,1,5\n", Some(1), None, |p| {
+            matches!(p, Problem::Unit { .. })
+        }),
         // Beyond what a tool could show, and no quotation.
         ("0,5,6\n>1000,0,7\n6,7,0\n", Some(2), Some(1), |p| matches!(p, Problem::NotANumber { .. })),
         ("0 <-> 1 : 19 ns\n0 <-> 2 : inf ns\n", Some(2), Some(3), |p| matches!(p, Problem::Infinite)),
@@ -442,6 +474,16 @@ fn doubts_are_told() {
     assert_eq!(doubts("0,5.5,6.5,8.5\n5.0,0,7.5,9.5\n6.5,7.0,0,1.5\n"), [unit.clone(), missing, cut]);
     assert_eq!(doubts(",10.5\n31.5,\n"), [unit, Warning::Asymmetric { ratio_p50: 3.0 }]);
     assert_eq!(doubts(" CPU 0 1\n 0 0 9\n 1 9 0\n"), []);
+}
+
+#[test]
+fn a_long_table_of_many_columns_is_read_in_time() {
+    let names: String = (0..8_000).map(|column| format!(",x{column}")).collect();
+    let row = |from, to| format!("{from},{to},5{}\n", ",1".repeat(8_000));
+    let long = format!("src,dst,ns{names}\n{}", [row(0, 1), row(0, 1), row(1, 0), row(1, 0)].concat());
+    let began = std::time::Instant::now();
+    assert!(read_matrices(long.as_bytes()).is_err());
+    assert!(began.elapsed().as_secs() < 2, "{:?}", began.elapsed());
 }
 
 #[test]
