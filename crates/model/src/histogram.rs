@@ -42,22 +42,26 @@ impl Histogram {
     /// Counts a number of equal durations in units.
     pub fn record(&mut self, units: u64, count: u64) {
         if count > 0 {
-            let held = self.counts.entry(lowest_equivalent(units.min(Histogram::HIGHEST))).or_default();
-            *held = held.saturating_add(count);
+            self.raise(lowest_equivalent(units.min(Histogram::HIGHEST)), count);
         }
     }
 
     /// Adds everything that another one counted.
     pub fn add(&mut self, other: &Histogram) {
         for (&units, &count) in &other.counts {
-            let held = self.counts.entry(units).or_default();
-            *held = held.saturating_add(count);
+            self.raise(units, count);
         }
     }
 
-    /// How many were counted; more than 2⁶⁴ − 1 are that many, here as in each range.
+    /// Counts may come from files: one that no number holds stays at the largest.
+    fn raise(&mut self, lowest: u64, count: u64) {
+        let counted = self.counts.entry(lowest).or_default();
+        *counted = counted.saturating_add(count);
+    }
+
+    /// How many were counted; at most the largest number.
     pub fn count(&self) -> u64 {
-        self.counts.values().fold(0, |sum: u64, &count| sum.saturating_add(count))
+        self.counts.values().fold(0, |total, &count| total.saturating_add(count))
     }
 
     /// Whether nothing was counted.
@@ -119,7 +123,7 @@ pub fn lowest_equivalent(units: u64) -> u64 {
 
 /// The highest of all values that are kept as one with this.
 pub fn highest_equivalent(units: u64) -> u64 {
-    lowest_equivalent(units) + (1 << shift(units)) - 1
+    lowest_equivalent(units) | ((1 << shift(units)) - 1)
 }
 
 /// The middle of the values that are kept as one with this; small ones are exact.
@@ -149,6 +153,19 @@ mod tests {
         none.record(5, 0);
         assert_eq!((none.mean_ns(), none.percentile_ns(0.5)), (None, None));
         assert!(none.is_empty() && none == Histogram::new());
+    }
+
+    #[test]
+    fn counts_that_no_number_holds_stay_at_the_largest() {
+        let mut many = Histogram::new();
+        many.record(7, u64::MAX);
+        many.record(7, 1);
+        many.record(9, 1 << 60);
+        many.add(&many.clone());
+        assert_eq!((many.count(), many.percentile_ns(1.0)), (u64::MAX, Some(0.07)));
+        let table = crate::formats::hgrm::write_hgrm(&many, &crate::formats::hgrm::HgrmStyle::default(), &[]);
+        assert!(table.lines().count() < 400, "{}", table.lines().count());
+        assert_eq!(highest_equivalent(u64::MAX), u64::MAX);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use coretalk_model::compare::{
     overview as tabulate,
 };
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Compares.
 ///
@@ -32,9 +32,11 @@ pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
         let sentence = format!("`{format}` cannot show a comparison; use text, markdown or json");
         return Err(Failure::Format { format, sentence });
     }
-    let files: Vec<PathBuf> = args.sides.iter().map(PathBuf::from).collect();
-    if files.iter().all(|file| view::is_spectrum(file)) {
-        return percentiles(global, args, &files);
+    let named = Source::named(global, &args.sides)?;
+    // What standard input holds is known once it is read, so the files beside it decide.
+    let mut files = named.iter().filter(|(_, file)| *file != "-").peekable();
+    if files.peek().is_some() && files.all(|(_, file)| view::is_spectrum(Path::new(file))) {
+        return percentiles(global, args, &named);
     }
     let sources = Source::open_all(global, &args.sides)?;
     match sources.as_slice() {
@@ -44,7 +46,11 @@ pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Percentile tables and interval logs, percentile by percentile. They come without intervals, so nothing is judged.
-fn percentiles(global: &Global, args: &CompareArgs, files: &[PathBuf]) -> Result<ExitCode, Failure> {
+fn percentiles(
+    global: &Global,
+    args: &CompareArgs,
+    files: &[(Option<&str>, &OsStr)],
+) -> Result<ExitCode, Failure> {
     let options = output::options(global);
     if options.format != FormatWord::Text {
         let format = options.format;

@@ -13,14 +13,16 @@ use crate::resolve::files;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
 use coretalk_model::formats::{ImportError, Spectrum, holds_percentiles, is_hlog, read_hgrm, read_hlog};
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::path::Path;
 
 /// Reads every file first, so that a bad one is known before anything is shown.
 ///
 /// # Errors
 /// A file cannot be read, or the output cannot be written.
 pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
-    let views = views(&args.files, output::options(global).verbosity)?;
+    let files: Vec<(Option<&str>, &OsStr)> = args.files.iter().map(|file| (None, file.as_os_str())).collect();
+    let views = views(&files, output::options(global).verbosity)?;
     let Some(kind) = global.output.as_deref().and_then(ReportFormat::of) else {
         return say(global, &blocks(&views));
     };
@@ -30,18 +32,22 @@ pub fn act(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Done)
 }
 
-/// Every distribution of some files; what is odd about them is remarked.
+/// Every distribution of some files, which may have been given a name; what is odd about them is remarked.
 ///
 /// # Errors
 /// A file cannot be read.
-pub(super) fn views(paths: &[PathBuf], verbosity: Verbosity) -> Result<Vec<SpectrumView>, Failure> {
+pub(super) fn views(
+    named: &[(Option<&str>, &OsStr)],
+    verbosity: Verbosity,
+) -> Result<Vec<SpectrumView>, Failure> {
     let mut views = Vec::new();
-    for file in paths {
+    for (given, file) in named {
+        let file = Path::new(file);
         let name = file.display();
         let spectra = read(&files::bytes(file)?)
             .map_err(|error| Failure::Input(format!("{name}: failed to {error}")))?;
         for spectrum in spectra {
-            let title = title(file, &spectrum, paths.len());
+            let title = title(*given, file, &spectrum, named.len());
             for warning in &spectrum.warnings {
                 remark(verbosity, Verbosity::Normal, &format!("{title}: {warning}"));
             }
@@ -71,9 +77,11 @@ fn read(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     }
 }
 
-/// What a spectrum is called: the file without its ending, and what tells it from others of the file.
-fn title(file: &Path, spectrum: &Spectrum, files: usize) -> String {
-    let stem = file.file_stem().map_or_else(|| "-".to_owned(), |stem| stem.to_string_lossy().into_owned());
+/// What a spectrum is called: the name that was given, or the file without its ending, and what tells it from others of the
+/// file.
+fn title(given: Option<&str>, file: &Path, spectrum: &Spectrum, files: usize) -> String {
+    let stem = || file.file_stem().map_or_else(|| "-".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    let stem = given.map_or_else(stem, str::to_owned);
     match &spectrum.name {
         None => stem,
         Some(name) if files == 1 => name.clone(),

@@ -57,15 +57,21 @@ pub(super) fn units(views: &[SpectrumView]) -> BTreeSet<Option<&str>> {
     views.iter().map(|view| view.spectrum.unit.as_deref()).collect()
 }
 
-/// What stands at an axis of values.
-pub(super) fn unit_words(unit: Option<&str>) -> &str {
-    unit.unwrap_or("unit of the file")
+/// What stands at an axis of values of some distributions in one unit.
+pub(super) fn unit_words(views: &[&SpectrumView]) -> String {
+    let unit = views.first().and_then(|view| view.spectrum.unit.as_deref()).unwrap_or("unit of the file");
+    let is_assumed = views.iter().any(|view| view.spectrum.is_assumed);
+    format!("{}{}", plain(unit), if is_assumed { ", assumed" } else { "" })
 }
 
 /// The unit of all values, in words that follow `values`.
 pub(super) fn values_words(views: &[SpectrumView]) -> String {
+    let assumed: Vec<String> =
+        views.iter().filter(|view| view.spectrum.is_assumed).map(|view| plain(&view.title)).collect();
     match units(views).into_iter().collect::<Vec<_>>().as_slice() {
-        [Some(unit)] => format!("in {}", plain(unit)),
+        [Some(unit)] if assumed.is_empty() => format!("in {}", plain(unit)),
+        [Some(unit)] if assumed.len() == views.len() => format!("in {}, assumed", plain(unit)),
+        [Some(unit)] => format!("in {}, which is assumed of {}", plain(unit), assumed.join(", ")),
         [None] if views.len() > 1 => "in a unit that their files do not give".to_owned(),
         [None] => "in a unit that the file does not give".to_owned(),
         _ => "each in the unit of its own file; units may differ".to_owned(),
@@ -303,6 +309,7 @@ pub(super) mod tests {
         let spectrum = Spectrum {
             name: None,
             unit: None,
+            is_assumed: false,
             digits: 1,
             rows,
             mean: None,

@@ -117,25 +117,42 @@ impl Source {
         })
     }
 
-    /// Looks what each of these words is: a run, a file, or `NAME=FILE`.
+    /// Each of these words, divided where it is `NAME=FILE`.
     ///
     /// # Errors
-    /// As [`Source::find`]; or a name cannot be shown, is given twice, or is given to a run.
-    pub fn find_all(global: &Global, words: &[OsString]) -> Result<Vec<Found>, Failure> {
-        let mut given: Vec<&str> = Vec::new();
-        let mut all = Vec::new();
+    /// A name cannot be shown, or is given twice.
+    pub fn named<'a>(
+        global: &Global,
+        words: &'a [OsString],
+    ) -> Result<Vec<(Option<&'a str>, &'a OsStr)>, Failure> {
+        // A path or a tag may hold `=` too.
+        let is_whole = |word: &OsStr| Path::new(word).exists() || saved::open(global, word).is_ok();
+        let mut named: Vec<(Option<&str>, &OsStr)> = Vec::new();
         for word in words {
-            // A path or a tag may hold `=` too.
-            let is_whole = Path::new(word).exists() || saved::open(global, word).is_ok();
-            let Some((name, file)) = split_once(word, '=').filter(|_| !is_whole) else {
-                all.push(Source::find(global, word)?);
+            let Some((name, file)) = split_once(word, '=').filter(|_| !is_whole(word)) else {
+                named.push((None, word));
                 continue;
             };
             let name = shown(name, file)?;
-            if given.contains(&name) {
+            if named.iter().any(|(known, _)| *known == Some(name)) {
                 return Err(Failure::Usage(format!("two files are named `{name}`")));
             }
-            given.push(name);
+            named.push((Some(name), file));
+        }
+        Ok(named)
+    }
+
+    /// Looks what each of these words is: a run, a file, or `NAME=FILE`.
+    ///
+    /// # Errors
+    /// As [`Source::find`] and [`Source::named`]; or a name is given to a run.
+    pub fn find_all(global: &Global, words: &[OsString]) -> Result<Vec<Found>, Failure> {
+        let mut all = Vec::new();
+        for (name, file) in Source::named(global, words)? {
+            let Some(name) = name else {
+                all.push(Source::find(global, file)?);
+                continue;
+            };
             match Source::find(global, file)? {
                 Found::Run(_) => {
                     return Err(Failure::Usage(format!(

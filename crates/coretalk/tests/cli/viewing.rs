@@ -1,6 +1,6 @@
 //! `view` and `lint`: files of any tool as a table and a plot, a page or a picture, and what is doubtful about matrices.
 
-use super::tool::{Tool, flat};
+use super::tool::{Tool, flat, said};
 use std::path::PathBuf;
 
 /// Where published files are, if they are.
@@ -176,6 +176,13 @@ fn several_files_show_their_difference_at_each_percentile() {
         assert!(flat(&viewed).contains(row), "{row}: {viewed}");
     }
     assert_eq!(tool.done(&["compare", "a.hgrm", "b.hgrm"]).out, viewed);
+    let named = tool.done(&["compare", "old=a.hgrm", "new=b.hgrm"]).out;
+    for row in [" old new ", "50 % 1.00 1.50 +50.0 %", "%: difference from old."] {
+        assert!(flat(&named).contains(row), "{row}: {named}");
+    }
+    let input = std::fs::File::open(tool.path().join("a.hgrm")).unwrap();
+    let piped = said(tool.command(&["compare", "-", "b.hgrm"]).stdin(input).output().unwrap());
+    assert!(flat(&piped.out).contains("50 % 1.00 1.50 +50.0 %"), "{piped:?}");
     tool.refused(&["compare", "a.hgrm", "b.hgrm", "--fail-on", "slower"], 2, "without intervals");
     tool.refused(&["compare", "a.hgrm", "b.hgrm", "--format", "json"], 2, "use text");
     // What is counted in another unit is not compared.
@@ -193,6 +200,14 @@ fn a_log_divided_by_the_default_ratio_is_only_assumed_to_hold_nanoseconds() {
     let screen = tool.done(&["view", "log.hlog"]).out;
     assert!(screen.contains("Values in ns, assumed"), "{screen}");
     assert!(flat(&screen).contains("99.9 % 900 max 500223") && !screen.contains('≤'), "{screen}");
+    // Beside a table that states the same unit: differences, and of which file it is assumed.
+    tool.write(
+        "own.hgrm",
+        "#x; Value in ns\nValue Percentile TotalCount 1/(1-Percentile)\n\n50.0 0.5 1 2.0\n400.0 1.0 2\n",
+    );
+    let both = tool.done(&["compare", "own.hgrm", "log.hlog"]).out;
+    assert!(both.contains("Values in ns, which is assumed of log"), "{both}");
+    assert!(flat(&both).contains("50 % 50.0 100 +100.0 %"), "{both}");
     let empty = "Value Percentile TotalCount 1/(1-Percentile)\n\n0.000 1.000000 0 inf\n";
     tool.write("empty.hgrm", empty);
     let said = tool.done(&["view", "empty.hgrm"]);

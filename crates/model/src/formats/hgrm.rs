@@ -23,6 +23,8 @@ pub struct Spectrum {
     pub name: Option<String>,
     /// The unit of values, where the file says it.
     pub unit: Option<String>,
+    /// Whether the unit only follows from how writers of such files usually scale them.
+    pub is_assumed: bool,
     /// Decimals of values, as the file writes them.
     pub digits: usize,
     /// Rows upwards; the last one has the share 1 unless the file is cut.
@@ -144,7 +146,7 @@ pub fn write_counts(counts: &[HgrmCount], style: &HgrmStyle, heading: &[String])
         "{:>12} {:>14} {:>10} {:>14}\n",
         "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
     );
-    let total: u64 = counts.iter().map(|bucket| bucket.count).sum();
+    let total = total(counts);
     for row in rows(counts, total, ticks) {
         let value = row.value / scale;
         let _ = write!(text, "{value:>12.digits$} {:>14.12} {:>10}", row.share, row.count);
@@ -166,9 +168,14 @@ pub fn write_counts(counts: &[HgrmCount], style: &HgrmStyle, heading: &[String])
     text
 }
 
+/// How many were counted; what no number holds is the largest.
+fn total(counts: &[HgrmCount]) -> u64 {
+    counts.iter().fold(0, |total, bucket| total.saturating_add(bucket.count))
+}
+
 /// Mean and standard deviation, each count taken at its middle; `None` where nothing was counted.
 pub(super) fn moments(counts: &[HgrmCount]) -> Option<[f64; 2]> {
-    let total: u64 = counts.iter().map(|bucket| bucket.count).sum();
+    let total = total(counts);
     let moment = |of: &dyn Fn(f64) -> f64| {
         let sum: f64 = counts.iter().map(|bucket| of(bucket.middle) * bucket.count as f64).sum();
         (total > 0).then(|| sum / total as f64)
@@ -182,7 +189,7 @@ pub(super) fn exact_rows(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<Sp
     let mut all = rows(counts, total, ticks);
     let (mut cumulative, mut told) = (0, TOLD_SHARES.iter().filter(|share| **share < 1.0).peekable());
     for bucket in counts {
-        cumulative += bucket.count;
+        cumulative = bucket.count.saturating_add(cumulative);
         // A hair is taken off, as in `Histogram::percentile_ns`.
         let is_here = |share: &&f64| (**share * total as f64 * (1.0 - 1e-12)).ceil() <= cumulative as f64;
         while let Some(&share) = told.next_if(is_here) {
@@ -203,7 +210,7 @@ pub(super) fn rows(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<Spectrum
     // In percent.
     let (mut level, mut cumulative) = (0.0f64, 0u64);
     for bucket in counts.iter().filter(|bucket| bucket.count > 0) {
-        cumulative += bucket.count;
+        cumulative = cumulative.saturating_add(bucket.count);
         let share = 100.0 * cumulative as f64 / total as f64;
         while level <= share {
             rows.push(SpectrumRow { value: bucket.highest, share: level / 100.0, count: cumulative });

@@ -231,6 +231,9 @@ pub enum IntervalError {
     /// More than a reader is willing to hold.
     #[error("it contains more than {limit_mib} MiB")]
     TooLarge { limit_mib: usize },
+    /// More than memory should be spent on.
+    #[error("the log has more than {limit} different values; write it with fewer significant digits")]
+    TooManyValues { limit: usize },
     /// Not zlib.
     #[error("its compressed data cannot be decompressed")]
     NotZlib,

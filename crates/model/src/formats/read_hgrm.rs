@@ -96,6 +96,7 @@ fn table(document: &Document<'_>, at: usize, heading: &Heading) -> Result<(Spect
     let mut spectrum = Spectrum {
         name: None,
         unit: heading.unit.clone().or_else(|| unit(document, at)),
+        is_assumed: false,
         digits: 0,
         rows: Vec::new(),
         mean: None,

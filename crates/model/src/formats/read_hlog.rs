@@ -22,6 +22,9 @@ const WORD_BITS: u32 = 0xf0;
 const FAMILY: u32 = 0x1c84_9300;
 /// A histogram of an hour in ns with five digits takes less than this, inflated: 5 million counts of a byte.
 const MOST_BYTES: usize = 16 << 20;
+/// Values that an interval log may keep apart beside one for each byte of the file, so that a log of zeros that unpacks to
+/// millions of them takes no more memory than 100 of its size and this.
+const MOST_VALUES: usize = 1 << 19;
 /// Bytes of the header behind the cookie and the length of the payload.
 const HEADER: usize = 32;
 /// Bytes of the header of a histogram of floating-point values with its cookie.
@@ -34,11 +37,13 @@ const NS_PER_MS: f64 = 1e6;
 /// Reads an interval log: a spectrum for each tag, those without a tag first.
 ///
 /// # Errors
-/// [`ImportError`] with the line: no text, no interval, another encoding than V2, or one that is broken.
+/// [`ImportError`] with the line: no text, no interval, another encoding than V2, one that is broken, or more values than
+/// such a file can hold in earnest.
 pub fn read_hlog(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     let text = decode(bytes)?;
     let document = Document::new(&text);
     let mut tags: BTreeMap<String, Tag> = BTreeMap::new();
+    let mut room = MOST_VALUES + bytes.len();
     for index in 0..document.len() {
         let line = document.line(index).trim();
         if line.is_empty() || line.starts_with(['#', '"']) {
@@ -55,9 +60,11 @@ pub fn read_hlog(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
         };
         let not_a_number = || IntervalError::NotANumber { field: (*max).to_owned() };
         let max: f64 = max.parse().map_err(|_| at(Problem::NotAnInterval { why: not_a_number() }))?;
-        let counts = histogram(payload).map_err(|why| at(Problem::NotAnInterval { why }))?;
+        let counts = histogram(payload, room).map_err(|why| at(Problem::NotAnInterval { why }))?;
         let counted = tags.entry(tag.to_owned()).or_default();
+        let known = counted.counts.len();
         counted.add(counts, max, index + 1).map_err(|why| at(Problem::NotAnInterval { why }))?;
+        room = room.saturating_sub(counted.counts.len() - known);
     }
     if tags.is_empty() {
         return Err(Problem::NoPercentiles.into());
@@ -140,7 +147,8 @@ impl Tag {
         Spectrum {
             name: (!tag.is_empty()).then(|| tag.to_owned()),
             // Its writer divides by a million unless told otherwise, whatever was counted.
-            unit: self.in_ns.then(|| "ns, assumed".to_owned()),
+            unit: self.in_ns.then(|| "ns".to_owned()),
+            is_assumed: self.in_ns,
             digits: if is_whole { 0 } else { digits as usize },
             rows: exact_rows(&counts, self.total, TICKS),
             mean: moments.map(|[mean, _]| mean),
@@ -158,8 +166,8 @@ struct Range {
     count: u64,
 }
 
-/// One histogram, from base64.
-fn histogram(payload: &str) -> Result<Vec<Range>, IntervalError> {
+/// One histogram, from base64, of at most so many values.
+fn histogram(payload: &str, most: usize) -> Result<Vec<Range>, IntervalError> {
     let bytes = STANDARD.decode(payload).map_err(|_| IntervalError::NotBase64)?;
     let mut outer = Bytes(&bytes);
     let cookie = outer.word()?;
@@ -185,12 +193,12 @@ fn histogram(payload: &str) -> Result<Vec<Range>, IntervalError> {
         }
     };
     if !is_double {
-        return counts(&inner, |_| 1.0);
+        return counts(&inner, |_| 1.0, most);
     }
     if Bytes(&inner).word()? != PLAIN_DOUBLE {
         return Err(IntervalError::NotV2);
     }
-    counts(inner.get(DOUBLE_HEADER..).ok_or(IntervalError::Cut)?, f64::from_bits)
+    counts(inner.get(DOUBLE_HEADER..).ok_or(IntervalError::Cut)?, f64::from_bits, most)
 }
 
 /// Unpacks zlib, up to the most that is taken.
@@ -216,7 +224,7 @@ fn inflate(packed: &[u8]) -> Result<Vec<u8>, IntervalError> {
 /// A V2 histogram: a header, then counts in ZigZag LEB128 of at most nine bytes, negative ones for runs of zeros
 /// (HdrHistogram, `AbstractHistogram.encodeIntoByteBuffer`). `factor` makes of the last field of the header what a whole
 /// number stands for.
-fn counts(bytes: &[u8], factor: impl Fn(u64) -> f64) -> Result<Vec<Range>, IntervalError> {
+fn counts(bytes: &[u8], factor: impl Fn(u64) -> f64, most: usize) -> Result<Vec<Range>, IntervalError> {
     let mut rest = Bytes(bytes);
     if rest.word()? & !WORD_BITS != PLAIN_V2 {
         return Err(IntervalError::NotV2);
@@ -246,6 +254,9 @@ fn counts(bytes: &[u8], factor: impl Fn(u64) -> f64) -> Result<Vec<Range>, Inter
         if count > 0 {
             let (lowest, highest) = layout.range(index).ok_or(IntervalError::Beyond)?;
             let [lowest, highest] = [lowest, highest].map(|value| value as f64 * factor);
+            if ranges.len() >= most {
+                return Err(IntervalError::TooManyValues { limit: MOST_VALUES });
+            }
             ranges.push(Range { lowest, highest, count: count.unsigned_abs() });
         }
         index = index.saturating_add(1);
@@ -337,7 +348,7 @@ mod tests {
         let spectra = read_hlog(log.as_bytes()).unwrap();
         assert_eq!(spectra.len(), 2);
         assert_eq!((spectra[0].total(), spectra[1].total(), spectra[1].name.as_deref()), (3, 2, Some("A")));
-        assert_eq!(spectra[0].unit.as_deref(), Some("ns, assumed"));
+        assert_eq!((spectra[0].unit.as_deref(), spectra[0].is_assumed), (Some("ns"), true));
         assert!(spectra[0].warnings.is_empty(), "{:?}", spectra[0].warnings);
         let Some(Percentile::Exact(max)) = spectra[0].percentile(1.0) else { panic!() };
         assert!((max / 3e6 - 1.0).abs() < 1e-3, "{max}");
@@ -376,6 +387,29 @@ mod tests {
     }
 
     #[test]
+    fn a_log_of_millions_of_values_in_a_few_bytes_is_refused() {
+        let raw = |number: usize| {
+            let mut bytes = PLAIN_V2.to_be_bytes().to_vec();
+            bytes.extend([number as u32, 0, 5].map(u32::to_be_bytes).concat());
+            bytes.extend([1, u64::MAX >> 1, 1.0f64.to_bits()].map(u64::to_be_bytes).concat());
+            bytes.resize(bytes.len() + number, 2);
+            let mut packed = Vec::with_capacity(1 << 20);
+            let mut zlib = flate2::Compress::new(flate2::Compression::best(), true);
+            zlib.compress_vec(&bytes, &mut packed, flate2::FlushCompress::Finish).unwrap();
+            let head = [COMPRESSED_V2, packed.len() as u32].map(u32::to_be_bytes).concat();
+            STANDARD.encode([head, packed].concat())
+        };
+        let few = raw(200_000);
+        let log =
+            |tags: usize| -> String { (0..tags).map(|tag| format!("Tag={tag},0,1,1.0,{few}\n")).collect() };
+        assert_eq!(read_hlog(log(2).as_bytes()).unwrap()[1].total(), 200_000);
+        for log in [log(7), format!("0,1,1.0,{}\n", raw(6_000_000))] {
+            let error = read_hlog(log.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains("more than 524288 different values"), "{error}");
+        }
+    }
+
+    #[test]
     fn what_is_broken_is_refused_with_its_line() {
         let good = encoded(&[7], false);
         let old = STANDARD.encode([0x1c, 0x84, 0x93, 0x89, 0, 0, 0, 0]);
@@ -404,7 +438,7 @@ mod tests {
         fn the_library_and_we_keep_the_same_values(values in proptest::collection::vec(0u64..1 << 42, 1..60), plain: bool) {
             let mut library = hdrhistogram::Histogram::<u64>::new_with_bounds(1, 1 << 42, 3).unwrap();
             values.iter().for_each(|&value| library.record(value).unwrap());
-            let ranges = histogram(&encoded(&values, plain)).unwrap();
+            let ranges = histogram(&encoded(&values, plain), usize::MAX).unwrap();
             let expected: Vec<(u64, u64)> =
                 library.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value())).collect();
             prop_assert_eq!(ranges.iter().map(|range| (range.highest as u64, range.count)).collect::<Vec<_>>(), expected);

@@ -18,7 +18,8 @@ pub fn charts(views: &[SpectrumView], width: f64) -> [Vec<Picture>; 2] {
     for unit in units(views) {
         let alike: Vec<&SpectrumView> =
             views.iter().filter(|view| view.spectrum.unit.as_deref() == unit).collect();
-        let steps = steps(&alike, unit);
+        let unit = unit_words(&alike);
+        let steps = steps(&alike, &unit);
         // A lone curve has no legend.
         let titles = match alike.as_slice() {
             [one] => ["value by percentile", "cumulative share"]
@@ -41,7 +42,7 @@ pub fn picture_file(views: &[SpectrumView]) -> Option<Picture> {
     Some(framed(Picture::stacked(title, [vec![head], percentiles].concat(), 16.0)))
 }
 
-fn steps<'a>(views: &[&SpectrumView], unit: Option<&'a str>) -> Steps<'a> {
+fn steps<'a>(views: &[&SpectrumView], unit: &'a str) -> Steps<'a> {
     let curve = |view: &&SpectrumView| {
         let rows = view.spectrum.rows.iter().map(|row| (row.value, row.share));
         distribution::curve(plain(&view.title), distribution::points(rows, view.spectrum.total()))
@@ -50,7 +51,7 @@ fn steps<'a>(views: &[&SpectrumView], unit: Option<&'a str>) -> Steps<'a> {
     Steps {
         curves: views.iter().map(curve).collect(),
         what: "values",
-        unit: unit_words(unit),
+        unit,
         values: if is_logarithmic(values()) { Kind::Log } else { Kind::Linear },
     }
 }
