@@ -103,6 +103,7 @@ pub fn agreement(
         .collect();
     let mut unreported = unreported(structure, &levels);
     let mut held = Vec::new();
+    let all = levels.clone();
     for (level, groups) in levels {
         let inner = |index: &usize| lies_within(&structure.levels[*index].groups, &groups);
         let leaves_out = unreported.iter().any(inner);
@@ -110,7 +111,11 @@ pub fn agreement(
         unreported.retain(|index| !inner(index));
         let divides = groups.iter().any(|group| group.len() < cpus.len());
         if divides || leaves_out {
-            held.push(Sides { reported: &groups, structure, observed }.hold(level, leaves_out));
+            let others = || all.iter().filter(|(other, _)| *other != level).flat_map(|(_, groups)| groups);
+            held.push(
+                Sides { reported: &groups, others: others().collect(), structure, observed }
+                    .hold(level, leaves_out),
+            );
         }
     }
     held
@@ -130,6 +135,8 @@ fn unreported(structure: &Structure, reported: &[(Level, Vec<CpuSet>)]) -> Vec<u
 /// A reported level and everything that it is held against.
 struct Sides<'a> {
     reported: &'a [CpuSet],
+    /// Groups of the other reported levels.
+    others: Vec<&'a CpuSet>,
     structure: &'a Structure,
     observed: &'a Matrix<Option<Observation>>,
 }
@@ -148,7 +155,7 @@ impl Sides<'_> {
         });
         let matched = levels.iter().map(|level| shared(&level.groups, self.reported)).max().unwrap_or(0);
         let matched = matched.max(usize::from(settled));
-        let crossing = nearest(&|groups| crosses(groups, self.reported));
+        let crossing = nearest(&|groups| self.contradicts(groups));
         let (standing, against) = if let Some(equal) = nearest(&|groups| same(groups, self.reported)) {
             (Standing::Agree, Some(equal))
         } else if settled {
@@ -178,6 +185,18 @@ impl Sides<'_> {
             moved: conflict.map_or(CpuSet::new(), |index| moved(self.reported, &levels[index].groups)),
             evidence: conflict.map_or(Vec::new(), |index| self.evidence(index, &together)),
         }
+    }
+
+    /// Whether one of these groups cuts across a reported one, and no other reported group that is as small explains it: of
+    /// two groups that cross the smaller says what its CPUs share.
+    fn contradicts(&self, inferred: &[CpuSet]) -> bool {
+        let explains = |group: &CpuSet, own: &CpuSet| {
+            self.others.iter().any(|other| *other == group && other.len() <= own.len())
+        };
+        let cuts = |group: &CpuSet, own: &CpuSet| {
+            crosses(std::slice::from_ref(group), std::slice::from_ref(own)) && !explains(group, own)
+        };
+        inferred.iter().any(|group| self.reported.iter().any(|own| cuts(group, own)))
     }
 
     /// Every pair once with its value: the mean of both directions.
@@ -359,6 +378,30 @@ mod tests {
         assert!(held[0].evidence.len() == EVIDENCE && held[0].groups.len() == 8);
         assert_eq!((held[1].standing, held[1].moved.to_string()), (Standing::Conflict, "7,8".into()));
         assert!((0.4..0.8).contains(&held[1].rand_index.unwrap()), "{:?}", held[1].rand_index);
+    }
+
+    #[test]
+    fn what_a_smaller_reported_group_explains_is_no_conflict() {
+        let twos: &[&str] = &["0,2", "1,3", "4,6", "5,7"];
+        let observed = Matrix::symmetric((0..8).map(CpuId).collect(), |row, column| {
+            Some(Observation::bare(if row / 4 == column / 4 && row % 2 == column % 2 { 20.0 } else { 85.0 }))
+        });
+        let structure = infer(&observed).unwrap();
+        let held = |levels: &[(Level, &[&str])]| {
+            let held = agreement(&topology("0-7", levels), &structure, &observed);
+            held.iter().map(|held| (held.level, held.standing)).collect::<Vec<_>>()
+        };
+        let crossing: &[&str] = &["0,1", "2,3", "4,5", "6,7"];
+        assert_eq!(
+            held(&[(Level::Node, twos), (Level::Package, crossing)]),
+            [(Level::Node, Standing::Agree), (Level::Package, Standing::NotVisible)]
+        );
+        let wide: &[&str] = &["0,1,4", "2,3,5"];
+        assert_eq!(held(&[(Level::L3, wide), (Level::Node, twos)])[0], (Level::L3, Standing::NotVisible));
+        // Nothing explains it, or only a larger group.
+        assert_eq!(held(&[(Level::Package, crossing)]), [(Level::Package, Standing::Conflict)]);
+        let larger = standings(&[(Level::L3, &["7,8"]), (Level::Node, &["0-7", "8-15"])]);
+        assert_eq!(larger, [(Level::L3, Standing::Conflict), (Level::Node, Standing::Agree)]);
     }
 
     #[test]

@@ -42,6 +42,12 @@ pub fn groups(
     if all.measured < 2 || !contrasts.is_empty() || holding == Holding::Changed {
         return contrasts.iter().map(words).collect();
     }
+    let crosses = !topology.crossing().is_empty();
+    let reported = match apart {
+        Some(level) => format!("the system reports that each CPU has its own {}", level_words(level, 1)),
+        None if crosses => "the groups that the system reports cross each other".to_owned(),
+        None => "the system reports one group".to_owned(),
+    };
     // Threads of a core are a reported group too: what they explain is not left to the values.
     let found = &all.by_value.shown;
     let explained = topology.has_smt(topology.cpus()) && found.len() == 2;
@@ -53,14 +59,9 @@ pub fn groups(
             ns(one.max)
         ),
         [one] => format!(
-            "no groups: values range from {} to {} ns without a gap, and {}{}",
+            "no groups: values range from {} to {} ns without a gap, and {reported}{}",
             ns(one.min),
             ns(one.max),
-            match apart {
-                Some(level) =>
-                    format!("the system reports that each CPU has its own {}", level_words(level, 1)),
-                None => "the system reports one group".to_owned(),
-            },
             by_distance.map_or(String::new(), distance_words)
         ),
         _ if explained => "one group of cores; the values have no other gap".to_owned(),
@@ -69,6 +70,7 @@ pub fn groups(
             several.len(),
             match apart {
                 Some(level) => format!("each CPU has its own {}", level_words(level, 1)),
+                None if crosses => reported,
                 None => "the system reports no groups".to_owned(),
             },
             several.iter().take(5).map(value_words).collect::<Vec<_>>().join(", ")
