@@ -122,7 +122,29 @@ impl Structure {
                     )
                 })
             }
-            Structure::Groups { .. } => None,
+            Structure::Groups { cpus, groups } => {
+                // What the level of a group already has, and the CPUs that are not there.
+                let twice = |at: usize, group: &Group| {
+                    let before = groups[..at].iter().filter(|before| before.level == group.level);
+                    before
+                        .fold(CpuSet::new(), |all, before| all.union(&before.cpus))
+                        .intersection(&group.cpus)
+                };
+                groups.iter().enumerate().find_map(|(at, group)| {
+                    let (level, listed) = (group.level, &group.cpus);
+                    let (strange, twice) = (listed.difference(cpus), twice(at, group));
+                    let problem = if listed.is_empty() {
+                        format!("has a {level} without CPUs")
+                    } else if !strange.is_empty() {
+                        format!("lists {strange} in a {level}, but the machine has {cpus}")
+                    } else if !twice.is_empty() {
+                        format!("lists {twice} in two groups of level {level}")
+                    } else {
+                        return None;
+                    };
+                    Some(("structure.groups", problem))
+                })
+            }
             Structure::Hybrid { modules, cores_per_module, .. } => (*modules > 0 && *cores_per_module == 0)
                 .then(|| ("structure.cores_per_module", "is 0, but there are modules".to_owned())),
             Structure::Mesh { .. } => None,

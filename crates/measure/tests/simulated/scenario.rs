@@ -42,6 +42,8 @@ fn bad_scenarios_are_refused_with_line_key_and_reason() {
         ("structure = { kind = 'tree', levels = [{ level = 'l3', count = 4 }] }".to_owned(), &["structure.levels", "outside in"]),
         ("latency_ns = { l3 = 20 }\nstructure = { kind = 'tree', levels = [{ level = 'core', count = 2 }, { level = 'l3', count = 2 }], threads_per_core = 2 }".to_owned(), &["latency_ns.smt", "missing"]),
         ("latency_ns = { l3 = 20, node = 50 }\nstructure = { kind = 'groups', cpus = '0-3', groups = [{ level = 'l3', cpus = '0-1' }, { level = 'node', cpus = '1-3' }] }".to_owned(), &["latency_ns.machine", "missing"]),
+        ("structure = { kind = 'groups', cpus = '0-3', groups = [{ level = 'l3', cpus = '2-5' }] }".to_owned(), &["structure.groups", "lists 4,5 in a l3", "0-3"]),
+        ("structure = { kind = 'groups', cpus = '0-3', groups = [{ level = 'l3', cpus = '0-1' }, { level = 'node', cpus = '0-3' }, { level = 'l3', cpus = '1-3' }] }".to_owned(), &["structure.groups", "lists 1 in two groups of level l3"]),
         ("structure = { kind = 'matrix', cpus = [0, 0], half_round_trip_ns = [] }".to_owned(), &["twice"]),
         ("structure = { kind = 'matrix', cpus = [0, 1], half_round_trip_ns = [[1]] }".to_owned(), &["2 rows"]),
         ("structure = { kind = 'torus' }".to_owned(), &["line 1", "torus"]),

@@ -33,6 +33,11 @@ pub enum HwlocError {
     /// A set of CPUs that is not written as hwloc does.
     #[error("read the XML, line {line}: `{found}` is not an hwloc cpuset (expected for example 0x000000ff)")]
     BadSet { line: u32, found: String },
+    /// NUMA nodes that are no groups.
+    #[error(
+        "read the XML: NUMA nodes {nodes:?} share {cpus} and neither contains the other; hwloc writes no such nodes"
+    )]
+    Crossing { nodes: [Option<u32>; 2], cpus: String },
     /// A description of nothing.
     #[error("read the XML: it contains no PU, hwloc's name for a CPU")]
     NoCpu,
@@ -66,6 +71,7 @@ pub fn read_hwloc(bytes: &[u8]) -> Result<Topology, HwlocError> {
     if cpus.is_empty() {
         return Err(HwlocError::NoCpu);
     }
+    found.check_nodes()?;
     let beside = Beside { memory_nodes: found.memory_nodes(&root, &cpus), ..Beside::default() };
     let Found { mut domains, clusters, shared_l2, .. } = found;
     domains.extend(with_shared_l2(clusters, shared_l2));
@@ -113,6 +119,19 @@ struct Found {
 }
 
 impl Found {
+    /// Nodes are apart, the same or one inside another.
+    fn check_nodes(&self) -> Result<(), HwlocError> {
+        for (at, (one, of_one, _)) in self.nodes.iter().enumerate() {
+            for (other, of_other, _) in &self.nodes[at + 1..] {
+                let both = of_one.intersection(of_other);
+                if !both.is_empty() && both != *of_one && both != *of_other {
+                    return Err(HwlocError::Crossing { nodes: [*one, *other], cpus: both.named() });
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Nodes without CPUs of their own. hwloc gives memory without CPUs those of the node that it is nearest to.
     fn memory_nodes(&mut self, root: &Node<'_, '_>, all: &CpuSet) -> Vec<MemoryNode> {
         let distances = distances(root);
