@@ -32,8 +32,8 @@ struct StructureInput {
     reported: Option<Topology>,
     /// That this is a report of other CPUs: then nothing is compared with it.
     others: Option<OtherCpus>,
-    /// CPUs of this machine that are switched off.
-    offline: CpuSet,
+    /// CPUs of this machine that are switched off; `None` where that is not known.
+    offline: Option<CpuSet>,
     environment: Option<Environment>,
     /// The CPUs in the order of the source.
     cpus: Vec<CpuId>,
@@ -71,6 +71,7 @@ pub fn act(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
         Shape::Json(identity) => {
             let view = StructureView {
                 reported: input.reported.as_ref(),
+                offline: input.offline.as_ref(),
                 cpus: &input.cpus,
                 unit: input.unit,
                 findings: input.findings.as_ref(),
@@ -100,7 +101,7 @@ fn of_machine(global: &Global, reported: Option<Topology>) -> Result<StructureIn
     let input = StructureInput {
         cpus: reported.order(reported.cpus()),
         others: OtherCpus::between(&reported, &own),
-        offline: measured.offline,
+        offline: Some(measured.offline),
         reported: Some(reported),
         environment: Some(measured.environment),
         unit: "ns",
@@ -179,7 +180,7 @@ fn of_source(global: &Global, from: &OsStr, reported: Option<Topology>) -> Resul
     let input = StructureInput {
         title: Some(format!("{shown} · {} · {} CPUs · {unit}", imported.format, cpus.len())),
         others: reported.as_ref().and_then(|reported| OtherCpus::between(reported, &cpus)),
-        reported,
+        reported: reported.or(imported.reported),
         cpus,
         unit,
         ..StructureInput::default()
@@ -206,8 +207,8 @@ fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
                 .to_owned(),
         )),
     }
-    if !input.offline.is_empty() {
-        blocks.push(Block::Prose(format!("Offline: {}.", input.offline.named())));
+    if let Some(offline) = input.offline.as_ref().filter(|offline| !offline.is_empty()) {
+        blocks.push(Block::Prose(format!("Offline: {}.", offline.named())));
     }
     blocks.push(Block::Gap);
     if let Some(findings) = &input.findings {

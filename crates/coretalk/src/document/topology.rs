@@ -5,7 +5,7 @@ use crate::RunReport;
 use coretalk_model::infer::{Agreement, Findings, InferredLevel, LoneCpu, Shape, Structure};
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Unit, verdicts};
 use coretalk_model::lint::Doubt;
-use coretalk_model::topology::{MemoryNode, Same};
+use coretalk_model::topology::{Domain, MemoryNode, Same};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,6 +16,8 @@ pub struct TopologyDoc {
     /// Ids in matrix order.
     cpus: Vec<u32>,
     reported: ReportedDoc,
+    /// CPUs of the machine that are switched off, as a CPU list; null where that is not known, as of runs.
+    offline: Option<String>,
     /// What the latencies show; null where nothing was measured, or where nothing can be said.
     inferred: Option<InferredDoc>,
     /// Why nothing is inferred, where latencies are there; null otherwise.
@@ -171,6 +173,8 @@ pub struct EvidenceDoc {
 pub struct StructureView<'a> {
     /// `None` where the source reports nothing.
     pub reported: Option<&'a Topology>,
+    /// CPUs that are switched off; `None` where that is not known.
+    pub offline: Option<&'a CpuSet>,
     /// In matrix order.
     pub cpus: &'a [CpuId],
     /// Unit of the latencies.
@@ -194,6 +198,8 @@ pub struct ReportedDoc {
     same: Option<Vec<SameDoc>>,
     /// Levels that are not reported; null where that is not known.
     not_reported: Option<Vec<&'static str>>,
+    /// Groups of two levels that share CPUs while neither contains the other; empty where all nest.
+    crossing: Vec<CrossingDoc>,
     /// NUMA nodes without CPUs of their own, by number; null where that is not known.
     memory_nodes: Option<Vec<MemoryNodeDoc>>,
     /// Kinds of cores, slowest first; empty where all are of one kind.
@@ -206,6 +212,14 @@ pub struct LevelDoc {
     level: &'static str,
     /// CPU lists by lowest CPU.
     groups: Vec<String>,
+}
+
+/// Groups that cross: the one of the inner level first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CrossingDoc {
+    levels: [&'static str; 2],
+    /// The CPUs of each.
+    groups: [String; 2],
 }
 
 /// A level whose groups are those of another.
@@ -250,6 +264,7 @@ impl TopologyDoc {
     pub(super) fn of(topology: &Topology, cpus: &[CpuId]) -> TopologyDoc {
         TopologyDoc::of_view(&StructureView {
             reported: Some(topology),
+            offline: None,
             cpus,
             unit: "ns",
             findings: None,
@@ -263,6 +278,7 @@ impl TopologyDoc {
         let result = report.latencies();
         TopologyDoc::of_view(&StructureView {
             reported: Some(&report.topology),
+            offline: None,
             cpus: &report.cpus(),
             unit: "ns",
             findings: result.and_then(|result| Findings::of_run(result, &report.topology)).as_ref(),
@@ -278,6 +294,7 @@ impl TopologyDoc {
         TopologyDoc {
             cpus: view.cpus.iter().map(|cpu| cpu.0).collect(),
             reported: view.reported.map(ReportedDoc::of).unwrap_or_default(),
+            offline: view.offline.map(ToString::to_string),
             inferred: view.findings.and_then(|findings| InferredDoc::of(findings, view.unit)),
             reason: refusal.map(ToString::to_string).or_else(|| view.reason.map(str::to_owned)),
             agreement: match (view.findings, structure) {
@@ -355,8 +372,18 @@ impl ReportedDoc {
                 beside.same.iter().map(doc).collect()
             }),
             not_reported: topology.unreported().map(names),
+            crossing: topology.crossing().into_iter().map(CrossingDoc::of).collect(),
             memory_nodes: beside.map(|beside| beside.memory_nodes.iter().map(MemoryNodeDoc::of).collect()),
             classes: classes.collect(),
+        }
+    }
+}
+
+impl CrossingDoc {
+    fn of(groups: [&Domain; 2]) -> CrossingDoc {
+        CrossingDoc {
+            levels: groups.map(|group| group.level.name()),
+            groups: groups.map(|group| group.cpus.to_string()),
         }
     }
 }

@@ -84,6 +84,7 @@ impl ImportedFile {
         let first = self.matrices.first();
         let view = StructureView {
             reported: None,
+            offline: None,
             cpus: first.map_or(&[][..], |imported| imported.matrix.cpus()),
             unit: self.unit(),
             findings: self.findings.as_ref(),

@@ -76,6 +76,14 @@ fn a_saved_run_and_its_document_say_the_same() {
     let exported = tool.json(&["export", "one"]);
     assert_eq!(found, exported["topology"]);
     assert_eq!(found["inferred"]["levels"][0]["groups"][0], "0,4");
+    // Its document is the same source, except that it has no intervals of the cells.
+    tool.done(&["export", "one", "-o", "one.json"]);
+    let read = topology(&tool, &["--from", "one.json"]);
+    assert_eq!(read["reported"], found["reported"]);
+    let verdicts = |of: &Value| -> Vec<Value> {
+        of["agreement"].as_array().unwrap().iter().map(|held| held["verdict"].clone()).collect()
+    };
+    assert_eq!(verdicts(&read), verdicts(&found));
 }
 
 #[test]
@@ -288,11 +296,18 @@ fn boxes_lie_inside_each_other_as_groups_do_and_what_crosses_has_none() {
         "kind = 'groups'\ncpus = '0-3,6'\ngroups = [{ level = 'l3', cpus = '0-1' }, { level = 'node', cpus = '1-3' }]",
         "l3 = 20\nnode = 50\nmachine = 90",
     );
+    let found = topology(&tool, &["--machine", "sim:cross.toml"]);
+    let crossing = serde_json::json!([{ "levels": ["l3", "node"], "groups": ["0,1", "1-3"] }]);
+    assert_eq!((&found["reported"]["crossing"], &found["offline"]), (&crossing, &"".into()));
+    tool.done(&["latency", "--machine", "sim:cross.toml", "--name", "cross", "-q", "--budget", "2s"]);
+    let map = flat(&tool.done(&["runs", "show", "cross"]).out);
+    assert!(map.contains("cross each other") && !map.contains("reports no groups"), "{map}");
     let said = "No box: L3 0 (CPUs 0,1) and node 0 (CPUs 1-3) share CPUs and neither contains the other.";
     assert!(flat(&cross).contains(said) && !cross.contains('┌'), "{cross}");
     tool.write("off.toml", "based_on = 'laptop-smt'\n[[failures.departures]]\ncpu = 3\nat_ms = 0\n");
     let off = tool.done(&["topology", "--machine", "sim:off.toml", "-q"]).out;
     assert!(off.contains(" Offline: CPU 3."), "{off}");
+    assert_eq!(topology(&tool, &["--machine", "sim:off.toml"])["offline"], "3");
 }
 
 #[test]

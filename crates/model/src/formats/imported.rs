@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{CpuId, Matrix, stats};
+use crate::{CpuId, Matrix, Topology, stats};
 
 /// One latency matrix as its file has it: nothing is converted, nothing is made up.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +20,8 @@ pub struct ImportedMatrix {
     pub labels: Labels,
     /// Whether the file's numbers have decimals.
     pub printed: Printed,
+    /// What the file says that the CPUs share; `None` where it says nothing of that.
+    pub reported: Option<Topology>,
     /// What the file says about itself, key and value, in its order.
     pub metadata: Vec<(String, String)>,
     /// What a reader of these numbers should know.

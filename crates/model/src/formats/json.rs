@@ -6,7 +6,10 @@ use super::import_error::excerpt;
 use super::pairs::{Pair, Pairs};
 use super::square::{Shape, Square, check, check_density};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, Printed, Problem, Unit};
+use crate::topology::{Beside, CoreClass, Domain, MemoryNode, Same};
+use crate::{CpuSet, Level, Topology};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// The largest document; its tree takes up to 16 times as much memory.
 const MAX_JSON_MIB: usize = 128;
@@ -84,11 +87,48 @@ fn read_ours(document: &Map<String, Value>) -> Result<Vec<ImportedMatrix>, Impor
             facts.into_iter().filter_map(|(key, value)| Some((key, value.filter(|value| !value.is_null())?)));
         matrices.push(ImportedMatrix {
             title: matrix["parameters"]["title"].as_str().map(str::to_owned),
+            reported: reported(&document.get("topology").unwrap_or(&Value::Null)["reported"]),
             metadata: known.map(|(key, value)| (key.to_owned(), text_of(value))).chain(tool).collect(),
             ..imported
         });
     }
     if matrices.is_empty() { Err(Problem::NoValues.into()) } else { Ok(matrices) }
+}
+
+/// What a document of coretalk says that CPUs share; `None` where it reports nothing, or what is no CPU list.
+fn reported(document: &Value) -> Option<Topology> {
+    let list = |key: &str| document[key].as_array().map(Vec::as_slice).unwrap_or_default();
+    let of_cpus = |value: &Value| value.as_str()?.parse::<CpuSet>().ok();
+    let mut domains = Vec::new();
+    for level in list("levels") {
+        let known = Level::named(level["level"].as_str()?)?;
+        for group in level["groups"].as_array()? {
+            domains.push(Domain { level: known, cpus: of_cpus(group)?, os_id: None });
+        }
+    }
+    let mut classes = BTreeMap::new();
+    for class in list("classes") {
+        let rank = class["rank"].as_u64().and_then(|rank| u32::try_from(rank).ok())?;
+        let kind = CoreClass { rank, name: class["name"].as_str()?.to_owned() };
+        classes.extend(of_cpus(&class["cpus"])?.iter().map(|cpu| (cpu, kind.clone())));
+    }
+    let same = list("same").iter().filter_map(|same| {
+        Some((Level::named(same["level"].as_str()?)?, Same::named(same["same_as"].as_str()?)?))
+    });
+    let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
+    let distance = |of: &Value| Some((number(&of["from"])?, number(&of["distance"])?));
+    let memory = list("memory_nodes").iter().filter_map(|node| {
+        let distances = node["distances"].as_array().into_iter().flatten().filter_map(distance).collect();
+        Some(MemoryNode {
+            number: number(&node["node"])?,
+            memory_bytes: node["memory_bytes"].as_u64(),
+            distances,
+        })
+    });
+    let beside =
+        document["same"].is_array().then(|| Beside { same: same.collect(), memory_nodes: memory.collect() });
+    let cpus = domains.iter().fold(CpuSet::new(), |all, domain| all.union(&domain.cpus));
+    (!cpus.is_empty()).then(|| Topology::new(cpus, domains, classes).with(beside))
 }
 
 /// Whether this is such a document: every key a CPU, every value an object.

@@ -121,7 +121,8 @@ impl Square {
             warnings.push(Warning::LastRow { rows, cpu: self.cpus[rows] });
         }
         let (title, metadata, unit) = (None, Vec::new(), unit.unwrap_or(Unit::Ns));
-        Ok(ImportedMatrix { format, title, matrix, unit, labels, printed: self.printed, metadata, warnings })
+        let (printed, reported) = (self.printed, None);
+        Ok(ImportedMatrix { format, title, matrix, unit, labels, printed, reported, metadata, warnings })
     }
 
     fn directed(&self) -> Matrix<Option<f64>> {
