@@ -172,7 +172,7 @@ pub enum RunsCommand {
     #[command(args = takes(&[RESULT, DRAWN, &["store", "with_identity", "quiet"]]))]
     Show {
         /// latest, latest~1, a tag, the start or end of an ID, or a path
-        run: String,
+        run: OsString,
         /// Show every step of the ladder; the quick look shows only its main ones
         #[arg(long)]
         ladder: bool,
@@ -185,7 +185,7 @@ pub enum RunsCommand {
     #[command(args = takes(&[&["store", "quiet"]]))]
     Tag {
         /// Which run
-        run: String,
+        run: OsString,
         /// The tag
         #[arg(value_name = "NAME", value_parser = value::tag)]
         tag: String,
@@ -194,13 +194,13 @@ pub enum RunsCommand {
     #[command(args = takes(&[&["store", "quiet"]]))]
     Rm {
         /// Which run
-        run: String,
+        run: OsString,
     },
     /// Print the path of a run's file
     #[command(args = takes(&[&["store", "output", "quiet"]]))]
     Path {
         /// Which run
-        run: String,
+        run: OsString,
     },
 }
 
@@ -208,7 +208,7 @@ pub enum RunsCommand {
 #[derive(Debug, Clone, Args)]
 pub struct ExportArgs {
     /// latest, latest~1, a tag, the start or end of an ID, or a path
-    pub run: String,
+    pub run: OsString,
     /// Export only this matrix: for formats that hold one matrix, and to leave out the trials of a run
     #[arg(long, value_name = "NAME", value_parser = protocol())]
     pub protocol: Option<Protocol>,
@@ -319,7 +319,7 @@ pub struct AdviseArgs {
     /// Avoid CPUs that were noisy in this `jitter` run: they lost at least 0.1 % of their time, not counting their longest
     /// gap, and more than twice as much as quiet CPUs
     #[arg(long, value_name = "RUN")]
-    pub jitter: Option<String>,
+    pub jitter: Option<OsString>,
     /// Whether two threads may share a core, where they talk fastest and compute slowest (default: if-needed)
     #[arg(long, value_name = "WHEN", value_parser = one_of(Sharing::ALL, Sharing::name))]
     pub sharing: Option<Sharing>,

@@ -46,14 +46,14 @@ pub struct Export<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The format holds one map and the run has several.
-    #[error(
-        "write `{format}`: it can contain only one map and the run has {kernels}; choose one with --protocol"
-    )]
+    #[error("write `{format}`: it can contain only one map and the run has {kernels}; {choice}")]
     SeveralMaps {
         /// The format.
         format: FormatWord,
         /// What the run has.
         kernels: String,
+        /// What to do.
+        choice: &'static str,
     },
     /// The run has no such map.
     #[error("write `{format}`: the run has no map of {wanted} (it has {kernels})")]

@@ -220,7 +220,7 @@ fn lines_of_a_run_that_was_not_saved_are_refused() {
 #[test]
 fn imitations_are_printed_by_whoever_knows_the_tool() {
     let mut out = Vec::new();
-    write_imitations(&everything(), &|imitated| format!("{}\n", imitated.tool), &mut out).unwrap();
+    write_imitations(&everything(), None, &|imitated| format!("{}\n", imitated.tool), &mut out).unwrap();
     assert_eq!(out, b"c2clat\n");
 }
 

@@ -53,8 +53,13 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
             FormatWord::C2cCsv => write_c2c_csv(&matrix.matrix),
             FormatWord::Markdown => write_markdown(&matrix.matrix, matrix.unit) + "\n",
             format @ (FormatWord::Json | FormatWord::Jsonl | FormatWord::Hgrm | FormatWord::HyperfineJson) => {
+                let holds = match format {
+                    FormatWord::Hgrm => "a distribution of single events",
+                    FormatWord::HyperfineJson => "wall times of a command",
+                    _ => "single passes and trials",
+                };
                 let sentence = format!(
-                    "`{format}` contains the trials of a run, and an imported matrix has none; use `coretalk import {} --format json`, csv, c2c-csv or markdown",
+                    "`{format}` contains {holds}, and an imported matrix has none; use `coretalk import {} --format json`, csv, c2c-csv or markdown",
                     file.display()
                 );
                 return Err(Failure::Format { format, sentence });

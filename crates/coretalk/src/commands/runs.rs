@@ -28,6 +28,7 @@ pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> 
         RunsCommand::Rm { run } => Directory::remove(&locate(global, run)?)?,
         RunsCommand::Path { run } => {
             let path = locate(global, run)?;
+            // The bytes of the name, which need not be text.
             let line = [path.as_os_str().as_encoded_bytes(), b"\n"].concat();
             Out::open(global.output.as_deref())?.bytes(&line)?;
         }

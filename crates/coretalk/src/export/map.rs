@@ -5,11 +5,11 @@ use super::{Export, ExportError, facts};
 use crate::RunReport;
 use crate::args::words::FormatWord;
 use crate::report::heat_map::ordered;
-use crate::report::{plain, words};
+use crate::report::{Order, plain, words};
 use coretalk_model::formats::{self, Unit};
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::latency::{self, Imitated, LatencyMap};
-use coretalk_model::{Matrix, Protocol};
+use coretalk_model::{CpuId, Matrix, Protocol, Topology};
 use std::io::Write;
 
 /// What formats of matrices hold: a map, or what an imitated tool would print.
@@ -62,7 +62,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Writes what each imitated tool would have printed, in the order asked. Of a simulated machine a comment before it says
+/// Writes what each imitated tool would have printed, in the order asked, with its CPUs in `order` where one was asked for. Of a simulated machine a comment before it says
 /// so: nobody should take it for what the tool printed somewhere. So does one of each CPU that went away. `render` knows
 /// the formats of the tools and lives beside their kernels.
 ///
@@ -70,6 +70,7 @@ fn escaped(text: &str) -> String {
 /// Those of the writer.
 pub fn write_imitations(
     report: &RunReport,
+    order: Option<Order>,
     render: &dyn Fn(&Imitated) -> String,
     out: &mut dyn Write,
 ) -> Result<(), ExportError> {
@@ -81,9 +82,23 @@ pub fn write_imitations(
         writeln!(out, "# ! {departure}: its pairs are incomplete")?;
     }
     for imitated in report.imitated() {
-        out.write_all(render(imitated).as_bytes())?;
+        let cells = match in_order(order, &report.topology, &values(imitated)) {
+            Some(cpus) => imitated.cells.in_order(&cpus),
+            None => imitated.cells.clone(),
+        };
+        out.write_all(render(&Imitated { tool: imitated.tool, cells }).as_bytes())?;
     }
     Ok(())
+}
+
+/// The CPUs in the order that was asked for, if any.
+fn in_order(order: Option<Order>, topology: &Topology, values: &Matrix<Option<f64>>) -> Option<Vec<CpuId>> {
+    let readings = values.map(|cell| cell.map(|ns| Reading { ns, doubtful: false }));
+    order.map(|order| ordered(&readings, topology, order))
+}
+
+fn values(imitated: &Imitated) -> Matrix<Option<f64>> {
+    imitated.cells.map(|cell| cell.as_ref().ok().map(|figure| figure.value_ns))
 }
 
 /// The matrix that a format for one shows.
@@ -98,7 +113,11 @@ fn the_square(what: &Export<'_>, format: FormatWord) -> Result<Square, ExportErr
         (Some(only), _) if squares.is_empty() => Ok(only),
         (Some(last), _) => {
             squares.push(last);
-            Err(ExportError::SeveralMaps { format, kernels: names(&squares) })
+            let choice = match squares.iter().any(|square| square.protocol.is_some()) {
+                true => "choose one with --protocol",
+                false => "use `json` or `markdown`, which contain all of them",
+            };
+            Err(ExportError::SeveralMaps { format, kernels: names(&squares), choice })
         }
         (None, wanted) => {
             let wanted = wanted.map_or(latency::PROBE, Protocol::name).to_owned();
@@ -126,13 +145,12 @@ fn squares(what: &Export<'_>) -> Vec<Square> {
         name: imitated.tool.name(),
         about: vec![("as", imitated.tool.name().to_owned()), ("kernel", format!("as:{}", imitated.tool))],
         question: format!("What {} would print: ns", imitated.tool),
-        values: imitated.cells.map(|cell| cell.as_ref().ok().map(|figure| figure.value_ns)),
+        values: values(imitated),
     };
     let all = report.maps().iter().map(of_map).chain(report.imitated().iter().map(of_tool));
-    let ordered = |square: Square| {
-        let readings = square.values.map(|cell| cell.map(|ns| Reading { ns, doubtful: false }));
-        let cpus = what.order.map(|order| ordered(&readings, &report.topology, order));
-        Square { values: cpus.map_or(square.values.clone(), |cpus| square.values.in_order(&cpus)), ..square }
+    let ordered = |square: Square| match in_order(what.order, &report.topology, &square.values) {
+        Some(cpus) => Square { values: square.values.in_order(&cpus), ..square },
+        None => square,
     };
     all.filter(|square| what.protocol.is_none_or(|wanted| square.protocol == Some(wanted)))
         .map(ordered)

@@ -209,6 +209,7 @@ mod tests {
             late,
             flags: Flags::NONE,
             notes,
+            placement_samples: None,
             elapsed: Duration::from_nanos(ns),
         }
     }

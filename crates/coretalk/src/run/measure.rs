@@ -180,6 +180,10 @@ fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<String> {
             }
         }
     }
+    let of_tools = result.imitated.iter().flat_map(|imitated| imitated.cells.iter());
+    let failed =
+        of_tools.filter(|(row, column, _)| row != column).filter_map(|(_, _, cell)| cell.as_ref().err());
+    reasons.extend(failed.map(ToString::to_string));
     // What happened to some pair says more than that others were not reached.
     let told = reasons.iter().find(|reason| !reason.contains("before this pair was measured"));
     let usual = || "no pair responded".to_owned();

@@ -239,7 +239,7 @@ pub fn write_run(out: &mut Out, format: FormatWord, what: &Export<'_>) -> Result
         let render = |imitated: &Imitated| {
             render(&Imitation::of(imitated.tool).counting(counts), cpu_model, &imitated.cells)
         };
-        return out.write(|out| export::write_imitations(what.report, &render, out));
+        return out.write(|out| export::write_imitations(what.report, what.order, &render, out));
     }
     out.write(|out| export::export(format, what, out))
 }

@@ -140,7 +140,7 @@ impl Found {
             format!("run {name} is complete: nothing is left to measure")
         };
         remark(self.options.output.verbosity, Verbosity::Normal, &text);
-        let saved = saved::read(global, &self.path.to_string_lossy())?;
+        let saved = saved::read(global, &self.path)?;
         saved::write(global, &saved, self.options.output.format, saved::Chosen::default())?;
         Ok(true)
     }

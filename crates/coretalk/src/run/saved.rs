@@ -59,7 +59,7 @@ pub struct Saved {
 ///
 /// # Errors
 /// As [`open`].
-pub fn read(global: &Global, run: &str) -> Result<Saved, Failure> {
+pub fn read(global: &Global, run: impl AsRef<OsStr>) -> Result<Saved, Failure> {
     let file = open(global, run)?;
     let mut report = file.report()?;
     if global.with_identity {

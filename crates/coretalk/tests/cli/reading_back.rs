@@ -16,7 +16,11 @@ type Cells = BTreeMap<(u64, u64), f64>;
 
 /// The values of the first matrix of a document, pair by pair, and whether it is called simulated.
 fn cells(document: &Value) -> (Cells, bool) {
-    let matrix = &document["matrices"][0];
+    cells_of(document, 0)
+}
+
+fn cells_of(document: &Value, index: usize) -> (Cells, bool) {
+    let matrix = &document["matrices"][index];
     let mut known = Cells::new();
     for cell in matrix["cells"].as_array().unwrap() {
         let [from, to] = ["from", "to"].map(|end| cell[end].as_u64().unwrap());
@@ -79,6 +83,60 @@ fn import_reads_whatever_as_and_export_print() {
             }
         }
     }
+}
+
+#[test]
+fn several_tools_in_one_output_come_back_in_their_order() {
+    let tool = Tool::new();
+    let pairs =
+        TOOLS.iter().enumerate().flat_map(|(at, one)| TOOLS[at + 1..].iter().map(move |two| [one, two]));
+    for (number, [one, two]) in pairs.enumerate() {
+        let named = match number % 2 {
+            0 => [one, two],
+            _ => [two, one],
+        };
+        let list = format!("{},{}", named[0], named[1]);
+        let counts = ["--samples", "3", "--iterations", "20000", "--budget", "100s", "--name", "two"];
+        let printed = tool.done(&[&["latency", "--as", &list], &counts[..], &MACHINE[..]].concat()).out;
+        tool.write("printed", &printed);
+        tool.done(&["export", "two", "--format", "text", "--order", "id", "-o", "by-id"]);
+        let written = tool.json(&["export", "two", "--format", "json"]);
+        for file in ["printed", "by-id"] {
+            let read = tool.json(&["import", file, "--format", "json", "-q"]);
+            assert_eq!(read["matrices"].as_array().unwrap().len(), 2, "{list} {file}\n{printed}");
+            for (index, name) in named.into_iter().enumerate() {
+                let [(written, _), (read, simulated)] =
+                    [&written, &read].map(|document| cells_of(document, index));
+                assert_alike(&written, &read, half_a_digit(name), &format!("{name} of {list}, {file}"));
+                assert!(simulated, "{name} of {list}");
+            }
+        }
+        for format in ["csv", "c2c-csv"] {
+            let refused = tool.call(&["export", "two", "--format", format]);
+            assert!(refused.code != 0 && !refused.err.contains("--protocol"), "{}", refused.err);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_read_back_is_refused_by_name() {
+    let tool = Tool::new();
+    // With and without threads of a core, whose cells the screen puts together.
+    for machine in ["sim:laptop-smt", "sim:mesh-64"] {
+        tool.done(&["latency", "--budget", "2s", "--machine", machine, "--seed", "1", "-q"]);
+        for (format, sentence) in [("text", "a screen of coretalk"), ("jsonl", "a line per trial")] {
+            tool.done(&["export", "latest", "--format", format, "-o", "file"]);
+            let Said { code, err, .. } = tool.call(&["import", "file"]);
+            assert!(code == 4 && err.contains(sentence), "{machine} {format}: {err}");
+        }
+    }
+}
+
+#[test]
+fn a_tool_whose_clock_is_too_coarse_is_said_to_be() {
+    let counts = ["latency", "--no-save", "--as", "coherency-latency", "--samples", "1", "--iterations", "5"];
+    let Said { code, err, .. } = Tool::new().call(&[&counts, &MACHINE[..]].concat());
+    assert!(code == 3 && err.contains("the clock of that tool is too coarse"), "{err}");
 }
 
 #[test]
@@ -178,6 +236,12 @@ fn names_of_files_need_not_be_utf8() {
     let prefixed = |prefix: &str, name: &OsStr| {
         OsStr::from_bytes(&[prefix.as_bytes(), name.as_bytes()].concat()).to_owned()
     };
+    for words in [vec!["export"], vec!["runs", "show"], vec!["runs", "path"]] {
+        let output = tool.command(&words).arg(run).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let path = output.stdout.strip_suffix(b"\n").unwrap();
+        assert!(words != ["runs", "path"] || path.ends_with(run.as_bytes()), "{path:?}");
+    }
     for file in [matrix, run] {
         let calls = [
             (vec!["report", "-o", "page.html"], vec![file.to_owned()]),

@@ -175,6 +175,11 @@ pub enum Problem {
         "this is a table of messages per second, not latencies; compare queue runs with `coretalk compare`"
     )]
     Rates,
+    /// What coretalk shows of a run.
+    #[error(
+        "this is a screen of coretalk, whose numbers are rounded; write the run with `coretalk export --format csv`"
+    )]
+    Screen,
     /// A unit that is not read.
     #[error("`{text}` has an unsupported unit; convert the column to ns")]
     Unit { text: String },

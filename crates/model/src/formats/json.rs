@@ -23,6 +23,14 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
         return Err(Problem::TooLarge { limit_mib: MAX_JSON_MIB }.into());
     }
     let document: Value = serde_json::from_str(text).map_err(|error| {
+        let first =
+            text.trim_start().lines().next().and_then(|line| serde_json::from_str::<Value>(line).ok());
+        if first.is_some_and(|line| is_ours(line["schema"].as_str())) {
+            return shape(
+                "it has a line per trial; write the run with `coretalk export --format json`".into(),
+            )
+            .into();
+        }
         // The library puts the position at the end of its sentence as well.
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default().to_owned();
@@ -33,7 +41,7 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
         message: "expected an object of objects keyed by CPU, or `inter-processor-communication`".to_owned(),
     };
     let object = document.as_object().ok_or_else(unknown)?;
-    if object.get("schema").and_then(Value::as_str).is_some_and(|schema| schema.starts_with("coretalk.")) {
+    if is_ours(object.get("schema").and_then(Value::as_str)) {
         return read_ours(object);
     }
     if let Some(matrix) = find_ipc(object) {
@@ -43,6 +51,10 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
         return read_c2clat(object).map(|one| vec![one]);
     }
     Err(unknown().into())
+}
+
+fn is_ours(schema: Option<&str>) -> bool {
+    schema.is_some_and(|schema| schema.starts_with("coretalk."))
 }
 
 /// Reads the latencies of a document of coretalk: of a run, of imitated tools, of files.

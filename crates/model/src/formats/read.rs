@@ -3,7 +3,7 @@
 use super::bare_csv::next_row;
 use super::document::{Document, decode};
 use super::field::{DecimalMark, read_cell};
-use super::{ImportError, ImportedMatrix, Problem, bare_csv, id_table, json, pairs, write};
+use super::{FormatId, ImportError, ImportedMatrix, Problem, bare_csv, id_table, json, pairs, write};
 use std::iter;
 
 /// The most CPUs that are read; the largest machines of today have about 2,000.
@@ -58,13 +58,14 @@ pub fn read_matrices(bytes: &[u8]) -> Result<Vec<ImportedMatrix>, ImportError> {
 
 /// The machine that the title of an output of coretalk calls simulated.
 fn simulated<'a>(document: &Document<'a>) -> Option<&'a str> {
-    let titles = (0..TITLE_LINES).map(|line| document.line(line).trim_start_matches(['#', ' ']));
-    let machine = titles.filter_map(|title| title.strip_prefix("SIMULATED ")).next()?;
+    let machine = titles(document).filter_map(|title| title.strip_prefix("SIMULATED ")).next()?;
     Some(machine.split([':', ' ']).next().unwrap_or(machine))
 }
 
-/// How far down a title is looked for, below a prompt and its command.
-const TITLE_LINES: usize = 8;
+/// Lines that may be the title of an output of coretalk: it may stand below a prompt and its command.
+fn titles<'a>(document: &Document<'a>) -> impl Iterator<Item = &'a str> {
+    (0..8).map(|line| document.line(line).trim_start_matches(['#', ' '])).collect::<Vec<_>>().into_iter()
+}
 
 /// Output of tools that compare no CPUs, by what it contains in small letters; asked where no announcement is known.
 const OF_NODES: [(&str, &str); 3] =
@@ -81,7 +82,15 @@ fn read_text(text: &str, document: &Document) -> Result<Vec<ImportedMatrix>, Imp
     if write::is_ours(document) {
         return write::read_ours(document).map(|one| vec![one]);
     }
-    let tables = read_text_tables(document)?;
+    let tables = read_text_tables(document);
+    // Markdown begins with the same line.
+    let is_bar_table = |tables: &[ImportedMatrix]| tables.iter().any(|one| one.format == FormatId::BarTable);
+    if titles(document).any(|line| line.contains(" · coretalk "))
+        && !tables.as_deref().is_ok_and(is_bar_table)
+    {
+        return Err(Problem::Screen.into());
+    }
+    let tables = tables?;
     if !tables.is_empty() {
         return Ok(tables);
     }

@@ -7,6 +7,7 @@ use crate::report::text::percent;
 use crate::resolve::source::Source;
 use coretalk_model::jitter::{Quietness, by_quietness, names, worth_avoiding};
 use coretalk_model::{CpuSet, Environment};
+use std::ffi::OsStr;
 
 /// CPUs that a run of `jitter` found noisy.
 pub struct Noise {
@@ -22,7 +23,7 @@ pub struct Noise {
 ///
 /// # Errors
 /// There is no such run, or it is one of something else.
-pub fn of_run(global: &Global, word: &str) -> Result<Noise, Failure> {
+pub fn of_run(global: &Global, word: impl AsRef<OsStr>) -> Result<Noise, Failure> {
     let source = Source::open(global, word)?;
     let run = source.name();
     let series = match &source {
