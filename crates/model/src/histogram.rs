@@ -163,9 +163,17 @@ mod tests {
         many.record(9, 1 << 60);
         many.add(&many.clone());
         assert_eq!((many.count(), many.percentile_ns(1.0)), (u64::MAX, Some(0.07)));
-        let table = crate::formats::hgrm::write_hgrm(&many, &crate::formats::hgrm::HgrmStyle::default(), &[]);
-        assert!(table.lines().count() < 400, "{}", table.lines().count());
         assert_eq!(highest_equivalent(u64::MAX), u64::MAX);
+        // Nor do tables grow where the next level is no number of its own.
+        let mut huge = Histogram::new();
+        huge.record(1, 1 << 60);
+        (1..2_000).for_each(|units| huge.record(units, 1));
+        for histogram in [&many, &huge] {
+            let table =
+                crate::formats::hgrm::write_hgrm(histogram, &crate::formats::hgrm::HgrmStyle::default(), &[]);
+            assert!(table.lines().count() < 400, "{}", table.lines().count());
+            assert!(table.contains(&format!(" 1.000000000000 {}\n", histogram.count())), "{table}");
+        }
     }
 
     #[test]

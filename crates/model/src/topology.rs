@@ -290,6 +290,12 @@ impl Topology {
         classes
     }
 
+    /// CPUs of no class on a machine that has classes: the source does not say of which kind they are.
+    pub fn unclassified(&self) -> CpuSet {
+        let is_open = |cpu: &CpuId| !self.parts.classes.is_empty() && self.class_of(*cpu).is_none();
+        self.cpus().iter().filter(is_open).collect()
+    }
+
     /// Groups that cross: they share CPUs and neither contains the other. Each pair once, the inner level first.
     pub fn crossing(&self) -> Vec<[&Domain; 2]> {
         let mut crossing: Vec<[&Domain; 2]> = Vec::new();

@@ -35,6 +35,8 @@ struct StructureInput {
     /// CPUs of this machine that are switched off; `None` where that is not known.
     offline: Option<CpuSet>,
     environment: Option<Environment>,
+    /// The machine, where it was a simulated one.
+    simulated: Option<String>,
     /// The CPUs in the order of the source.
     cpus: Vec<CpuId>,
     unit: &'static str,
@@ -103,6 +105,7 @@ fn of_machine(global: &Global, reported: Option<Topology>) -> Result<StructureIn
         others: OtherCpus::between(&reported, &own),
         offline: Some(measured.offline),
         reported: Some(reported),
+        simulated: measured.environment.simulated.clone(),
         environment: Some(measured.environment),
         unit: "ns",
         ..StructureInput::default()
@@ -144,6 +147,7 @@ fn of_source(global: &Global, from: &OsStr, reported: Option<Topology>) -> Resul
             let input = StructureInput {
                 others: reported.as_ref().and_then(|reported| OtherCpus::between(reported, &own)),
                 reported: Some(reported.unwrap_or(report.topology)),
+                simulated: report.environment.simulated.clone(),
                 environment: Some(report.environment),
                 cpus,
                 unit: "ns",
@@ -180,6 +184,7 @@ fn of_source(global: &Global, from: &OsStr, reported: Option<Topology>) -> Resul
     let input = StructureInput {
         title: Some(format!("{shown} · {} · {} CPUs · {unit}", imported.format, cpus.len())),
         others: reported.as_ref().and_then(|reported| OtherCpus::between(reported, &cpus)),
+        simulated: imported.simulated().map(str::to_owned),
         reported: reported.or(imported.reported),
         cpus,
         unit,
@@ -193,9 +198,7 @@ fn of_source(global: &Global, from: &OsStr, reported: Option<Topology>) -> Resul
 
 fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
-    if let Some(simulated) =
-        input.environment.as_ref().and_then(|environment| environment.simulated.as_deref())
-    {
+    if let Some(simulated) = input.simulated.as_deref() {
         let simulated = report::plain(simulated);
         blocks.push(Block::Headline(format!("SIMULATED {simulated}: this says nothing about hardware")));
     }

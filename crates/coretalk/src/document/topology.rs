@@ -204,6 +204,8 @@ pub struct ReportedDoc {
     memory_nodes: Option<Vec<MemoryNodeDoc>>,
     /// Kinds of cores, slowest first; empty where all are of one kind.
     classes: Vec<ClassDoc>,
+    /// CPUs of which no kind is reported while others have one, as a CPU list.
+    unclassified: String,
 }
 
 /// The groups of a level.
@@ -375,6 +377,7 @@ impl ReportedDoc {
             crossing: topology.crossing().into_iter().map(CrossingDoc::of).collect(),
             memory_nodes: beside.map(|beside| beside.memory_nodes.iter().map(MemoryNodeDoc::of).collect()),
             classes: classes.collect(),
+            unclassified: topology.unclassified().to_string(),
         }
     }
 }

@@ -48,6 +48,10 @@ pub fn in_words(topology: &Topology) -> Vec<Block<'static>> {
 fn beside(topology: &Topology) -> Vec<String> {
     let mut sentences: Vec<String> =
         topology.crossing_words().map(|words| format!("No box: {words}.")).into_iter().collect();
+    let unclassified = topology.unclassified();
+    if !unclassified.is_empty() {
+        sentences.push(format!("Kind of core not reported: {}.", unclassified.named()));
+    }
     if let Some(beside) = topology.beside() {
         sentences.extend(beside.memory_nodes.iter().map(memory_words));
         let same: Vec<String> =

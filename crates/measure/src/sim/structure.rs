@@ -123,16 +123,12 @@ impl Structure {
                 })
             }
             Structure::Groups { cpus, groups } => {
-                // What the level of a group already has, and the CPUs that are not there.
-                let twice = |at: usize, group: &Group| {
-                    let before = groups[..at].iter().filter(|before| before.level == group.level);
-                    before
-                        .fold(CpuSet::new(), |all, before| all.union(&before.cpus))
-                        .intersection(&group.cpus)
-                };
-                groups.iter().enumerate().find_map(|(at, group)| {
+                let mut of_levels: BTreeMap<Level, CpuSet> = BTreeMap::new();
+                groups.iter().find_map(|group| {
                     let (level, listed) = (group.level, &group.cpus);
-                    let (strange, twice) = (listed.difference(cpus), twice(at, group));
+                    let before = of_levels.entry(level).or_default();
+                    let (strange, twice) = (listed.difference(cpus), before.intersection(listed));
+                    *before = before.union(listed);
                     let problem = if listed.is_empty() {
                         format!("has a {level} without CPUs")
                     } else if !strange.is_empty() {

@@ -209,10 +209,12 @@ pub(super) fn rows(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<Spectrum
     let mut rows = Vec::new();
     // In percent.
     let (mut level, mut cumulative) = (0.0f64, 0u64);
+    // Of very many values the next level is no number of its own: then only the last row is left.
+    let mut is_last = false;
     for bucket in counts.iter().filter(|bucket| bucket.count > 0) {
         cumulative = cumulative.saturating_add(bucket.count);
         let share = 100.0 * cumulative as f64 / total as f64;
-        while level <= share {
+        while level <= share && (!is_last || cumulative == total) {
             rows.push(SpectrumRow { value: bucket.highest, share: level / 100.0, count: cumulative });
             if cumulative == total {
                 rows.push(SpectrumRow { value: bucket.highest, share: 1.0, count: cumulative });
@@ -220,11 +222,11 @@ pub(super) fn rows(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<Spectrum
             }
             let halvings = (100.0 / (100.0 - level)).log2().floor() as i32 + 1;
             let next = level + 100.0 / (f64::from(ticks) * 2f64.powi(halvings));
-            // Of very many values the next level is no number of its own.
             if next <= level || next >= 100.0 {
-                break;
+                is_last = true;
+            } else {
+                level = next;
             }
-            level = next;
         }
     }
     rows

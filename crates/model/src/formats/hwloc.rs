@@ -4,7 +4,8 @@ use crate::cpu::HIGHEST_CPU;
 use crate::topology::{Beside, CoreClass, Domain, MemoryNode, with_shared_l2};
 use crate::{CpuId, CpuSet, Level, Topology};
 use roxmltree::{Document, Node, ParsingOptions};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A machine of 1,024 CPUs has about 5,000 objects with 30 children each.
 const MOST_NODES: u32 = 4_000_000;
@@ -35,9 +36,9 @@ pub enum HwlocError {
     BadSet { line: u32, found: String },
     /// NUMA nodes that are no groups.
     #[error(
-        "read the XML: NUMA nodes {nodes:?} share {cpus} and neither contains the other; hwloc writes no such nodes"
+        "read the XML: NUMA nodes {nodes} share {cpus} and neither contains the other; hwloc writes no such nodes"
     )]
-    Crossing { nodes: [Option<u32>; 2], cpus: String },
+    Crossing { nodes: String, cpus: String },
     /// A description of nothing.
     #[error("read the XML: it contains no PU, hwloc's name for a CPU")]
     NoCpu,
@@ -75,11 +76,13 @@ pub fn read_hwloc(bytes: &[u8]) -> Result<Topology, HwlocError> {
     let beside = Beside { memory_nodes: found.memory_nodes(&root, &cpus), ..Beside::default() };
     let Found { mut domains, clusters, shared_l2, .. } = found;
     domains.extend(with_shared_l2(clusters, shared_l2));
-    Ok(Topology::new(cpus, domains, classes(&root)?).with(Some(beside)))
+    let classes = classes(&root, &cpus)?;
+    Ok(Topology::new(cpus, domains, classes).with(Some(beside)))
 }
 
-/// The kinds of cores, which hwloc lists by rising efficiency where it knows no number for it; nothing where there is one.
-fn classes(root: &Node<'_, '_>) -> Result<BTreeMap<CpuId, CoreClass>, HwlocError> {
+/// The kinds of cores, which hwloc lists by rising efficiency where it knows no number for it; nothing where all CPUs are of
+/// one.
+fn classes(root: &Node<'_, '_>, all: &CpuSet) -> Result<BTreeMap<CpuId, CoreClass>, HwlocError> {
     let mut kinds: Vec<Node<'_, '_>> =
         root.children().filter(|child| child.has_tag_name("cpukind")).collect();
     let efficiency = |kind: &Node<'_, '_>| kind.attribute("forced_efficiency")?.parse::<u32>().ok();
@@ -96,12 +99,15 @@ fn classes(root: &Node<'_, '_>) -> Result<BTreeMap<CpuId, CoreClass>, HwlocError
     };
     let letters: Vec<Option<&str>> = kinds.iter().map(letter).collect();
     let mut classes = BTreeMap::new();
-    for (rank, kind) in kinds.iter().enumerate().filter(|_| kinds.len() > 1) {
+    for (rank, kind) in kinds.iter().enumerate() {
         // Kinds that one letter would stand for have none.
         let own =
             letters[rank].filter(|own| letters.iter().filter(|other| **other == Some(*own)).count() == 1);
         let class = CoreClass { rank: rank as u32, name: own.map_or(format!("class {rank}"), str::to_owned) };
         let cpus = cpu_set(kind, kind.attribute("cpuset").unwrap_or_default())?;
+        if kinds.len() == 1 && all.is_subset(&cpus) {
+            break;
+        }
         classes.extend(cpus.iter().map(|cpu| (cpu, class.clone())));
     }
     Ok(classes)
@@ -119,15 +125,20 @@ struct Found {
 }
 
 impl Found {
-    /// Nodes are apart, the same or one inside another.
+    /// Nodes are apart, the same or one inside another: from the largest on, all CPUs of each lie in the same node before.
     fn check_nodes(&self) -> Result<(), HwlocError> {
-        for (at, (one, of_one, _)) in self.nodes.iter().enumerate() {
-            for (other, of_other, _) in &self.nodes[at + 1..] {
-                let both = of_one.intersection(of_other);
-                if !both.is_empty() && both != *of_one && both != *of_other {
-                    return Err(HwlocError::Crossing { nodes: [*one, *other], cpus: both.named() });
-                }
+        let mut nodes: Vec<&(Option<u32>, CpuSet, Option<u64>)> = self.nodes.iter().collect();
+        nodes.sort_by_cached_key(|(_, cpus, _)| Reverse(cpus.len()));
+        let mut holders: HashMap<CpuId, usize> = HashMap::new();
+        for (at, (number, cpus, _)) in nodes.iter().enumerate() {
+            let held: BTreeSet<Option<&usize>> = cpus.iter().map(|cpu| holders.get(&cpu)).collect();
+            let crossed = held.iter().flatten().find(|held| !cpus.is_subset(&nodes[***held].1));
+            if let Some((other, of_other, _)) = crossed.map(|held| nodes[**held]) {
+                let number_of = |number: &Option<u32>| number.map_or("?".to_owned(), |it| it.to_string());
+                let nodes = format!("{} and {}", number_of(other), number_of(number));
+                return Err(HwlocError::Crossing { nodes, cpus: cpus.intersection(of_other).named() });
             }
+            holders.extend(cpus.iter().map(|cpu| (cpu, at)));
         }
         Ok(())
     }
@@ -343,6 +354,29 @@ mod tests {
         let three = named([kind(4, -1, "IntelAtom"), kind(2, -1, "IntelAtom"), kind(1, -1, "IntelCore")]);
         assert_eq!(three, ["P", "class 1", "class 0"].map(|name| Some(name.to_owned())));
         assert_eq!(named([kind(7, 0, "IntelCore"), String::new(), String::new()]), [None, None, None]);
+        // The kind of the others is not known.
+        let one = named([kind(3, 0, "IntelCore"), String::new(), String::new()]);
+        assert_eq!(one, [Some("P".to_owned()), Some("P".to_owned()), None]);
+    }
+
+    #[test]
+    fn nodes_that_cross_are_refused_and_those_that_nest_are_not() {
+        let file = |first: &str, second: &str| {
+            let node = |index: u32, set: &str| {
+                format!("<object type=\"NUMANode\" os_index=\"{index}\" cpuset=\"{set}\"/>")
+            };
+            machine(
+                &(node(0, first)
+                    + &node(1, second)
+                    + &(0..4).map(|cpu| core(cpu, &[cpu])).collect::<String>()),
+            )
+        };
+        for (first, second, nodes) in [("0x3", "0xc", 2), ("0xf", "0x3", 1), ("0x3", "0x3", 1)] {
+            let topology = read_hwloc(file(first, second).as_bytes()).unwrap();
+            assert_eq!(topology.level(Level::Node).len(), nodes, "{first} {second}");
+        }
+        let error = read_hwloc(file("0x3", "0x6").as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("NUMA nodes 0 and 1 share CPU 1"), "{error}");
     }
 
     #[test]

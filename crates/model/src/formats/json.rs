@@ -5,7 +5,7 @@ use super::field::{CpuLabels, Number, read_label};
 use super::import_error::excerpt;
 use super::pairs::{Pair, Pairs};
 use super::square::{Shape, Square, check, check_density};
-use super::{FormatId, ImportError, ImportedMatrix, Labels, Printed, Problem, Unit};
+use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Printed, Problem, Unit};
 use crate::topology::{Beside, CoreClass, Domain, MemoryNode, Same};
 use crate::{CpuSet, Level, Topology};
 use serde_json::{Map, Value};
@@ -107,15 +107,23 @@ fn read_ours(document: &Map<String, Value>) -> Result<Vec<ImportedMatrix>, Impor
     if matrices.is_empty() { Err(Problem::NoValues.into()) } else { Ok(matrices) }
 }
 
-/// What a document of coretalk says that CPUs share; `None` where it reports nothing, or what is no CPU list.
+/// What a document of coretalk says that CPUs share; `None` where it reports nothing, and where what it reports cannot come
+/// from a machine: it might ask for memory without end.
 fn reported(document: &Value) -> Option<Topology> {
     let list = |key: &str| document[key].as_array().map(Vec::as_slice).unwrap_or_default();
     let of_cpus = |value: &Value| value.as_str()?.parse::<CpuSet>().ok();
     let mut domains = Vec::new();
+    let mut of_levels: BTreeMap<Level, CpuSet> = BTreeMap::new();
     for level in list("levels") {
         let known = Level::named(level["level"].as_str()?)?;
         for group in level["groups"].as_array()? {
-            domains.push(Domain { level: known, cpus: of_cpus(group)?, os_id: None });
+            let cpus = of_cpus(group)?;
+            let before = of_levels.entry(known).or_default();
+            if cpus.last()?.index() >= MAX_CPUS || !before.intersection(&cpus).is_empty() {
+                return None;
+            }
+            *before = before.union(&cpus);
+            domains.push(Domain { level: known, cpus, os_id: None });
         }
     }
     let mut classes = BTreeMap::new();

@@ -216,9 +216,9 @@ pub(super) fn half_step_of<H: Borrow<Histogram>>(
 fn half_step_ns(histogram: &Histogram) -> Option<f64> {
     let middle = histogram.count().div_ceil(2);
     let read: Vec<(u64, u64)> = histogram.iter().collect();
-    let mut seen = 0;
-    let at = read.iter().position(|(_, count)| {
-        seen += count;
+    let mut seen = 0u64;
+    let at = read.iter().position(|&(_, count)| {
+        seen = seen.saturating_add(count);
         seen >= middle
     })?;
     let (median, count) = read[at];

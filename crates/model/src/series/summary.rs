@@ -59,18 +59,19 @@ pub fn modes(histogram: &Histogram) -> Vec<Mode> {
         return Vec::new();
     }
     let step = |units: u64| ((units.max(1) as f64).log2() * STEPS) as usize;
-    let mut counts: BTreeMap<usize, u64> = BTreeMap::new();
+    // Counts may come from files: floating-point sums cannot overflow.
+    let mut counts: BTreeMap<usize, f64> = BTreeMap::new();
     for (units, count) in histogram.iter() {
-        *counts.entry(step(units)).or_default() += count;
+        *counts.entry(step(units)).or_default() += count as f64;
     }
     let (Some((&low, _)), Some((&high, _))) = (counts.first_key_value(), counts.last_key_value()) else {
         return Vec::new();
     };
-    let raw: Vec<u64> = (low..=high).map(|step| counts.get(&step).copied().unwrap_or(0)).collect();
+    let raw: Vec<f64> = (low..=high).map(|step| counts.get(&step).copied().unwrap_or(0.0)).collect();
     let smooth: Vec<f64> = (0..raw.len())
         .map(|at| {
             let window = &raw[at.saturating_sub(1)..(at + 2).min(raw.len())];
-            window.iter().sum::<u64>() as f64 / 3.0
+            window.iter().sum::<f64>() / 3.0
         })
         .collect();
     let mut edges = vec![0, raw.len()];
@@ -92,9 +93,9 @@ pub fn modes(histogram: &Histogram) -> Vec<Mode> {
 }
 
 /// Cuts a stretch at its deepest valley, and what is left and right of it again.
-fn cut(raw: &[u64], smooth: &[f64], from: usize, to: usize, least: f64, edges: &mut Vec<usize>) {
+fn cut(raw: &[f64], smooth: &[f64], from: usize, to: usize, least: f64, edges: &mut Vec<usize>) {
     let top = |range: &[f64]| range.iter().copied().fold(0.0, f64::max);
-    let mass = |range: &[u64]| range.iter().sum::<u64>() as f64;
+    let mass = |range: &[f64]| range.iter().sum::<f64>();
     let deepest = (from + 1..to)
         .filter(|&at| mass(&raw[from..at]) >= least && mass(&raw[at..to]) >= least)
         .map(|at| (smooth[at] / top(&smooth[from..at]).min(top(&smooth[at..to])).max(f64::MIN_POSITIVE), at))

@@ -118,7 +118,7 @@ fn by_count<K: Ord + Clone>(counts: BTreeMap<K, u64>) -> Vec<(K, u64)> {
 
 /// How many values there are.
 pub fn counts_total(counts: &[(u64, u64)]) -> u64 {
-    counts.iter().map(|(_, count)| count).sum()
+    counts.iter().fold(0, |total, &(_, count)| total.saturating_add(count))
 }
 
 /// The smallest value that at least `share` (0 to 1) of the values do not exceed; `None` for an empty list.
@@ -133,9 +133,9 @@ pub fn counts_total(counts: &[(u64, u64)]) -> u64 {
 pub fn counts_percentile(counts: &[(u64, u64)], share: f64) -> Option<u64> {
     // A hair is taken off, so that 0.99 of 100 is the 99th value although 0.99 × 100 rounds above 99.
     let rank = (share * counts_total(counts) as f64 * (1.0 - 1e-12)).ceil().max(1.0) as u64;
-    let mut seen = 0;
+    let mut seen = 0u64;
     for &(value, count) in counts {
-        seen += count;
+        seen = seen.saturating_add(count);
         if count > 0 && seen >= rank {
             return Some(value);
         }
