@@ -34,7 +34,7 @@ pub use topology::{
 };
 pub use trials::{BatchesDoc, CpuLoadDoc, GainDoc, KneeDoc, LoadDoc, QueueCellDoc, SpinDoc};
 
-use crate::report::harmless::{Harmless, Replacement};
+use crate::harmless::{Harmless, Replacement};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::external::forks;
 use coretalk_model::Departure;

@@ -16,6 +16,7 @@ pub mod render {
     pub mod markdown;
     pub mod terminal;
 }
+pub mod harmless;
 pub mod report;
 pub mod resolve {
     //! From what was typed to what is meant: every name is known, every CPU exists and may be used, every default is

@@ -16,7 +16,6 @@ mod doubts;
 pub mod execution;
 pub mod facts;
 pub mod figure;
-pub mod harmless;
 pub mod heat_map;
 pub mod html;
 mod idle;

@@ -97,13 +97,18 @@ fn private_parts_are_left_out_unless_asked_for() {
     let mut report = samples::desktop();
     let command = "place --store /home/me/runs --machine=sim:./secret.toml --machine sim:secret.csv -o secret \
                    --export-csv=secret --rate 10k/s -- tool --key=1";
-    report.header.command = words(command).into_iter().map(str::to_owned).collect();
+    let adapters = ["--adapter", "mine=secret --key=1", "--adapter=own=secret"];
+    let typed = words(command).into_iter();
+    let (before, after): (Vec<&str>, Vec<&str>) =
+        (typed.clone().take(11).collect(), typed.skip(11).collect());
+    report.header.command =
+        [&before[..], &adapters, &after].concat().into_iter().map(str::to_owned).collect();
     let hidden = json(&report, Identity::Hidden);
     assert_eq!(hidden["environment"]["host"], Value::Null);
     let shown: Vec<&str> =
         hidden["run"]["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
-    let expected =
-        "place --store PATH --machine=PATH --machine PATH -o PATH --export-csv=PATH --rate 10k/s -- …";
+    let expected = "place --store PATH --machine=PATH --machine PATH -o PATH --export-csv=PATH --rate 10k/s \
+         --adapter mine=COMMAND --adapter=own=COMMAND -- …";
     assert_eq!(shown.join(" "), expected);
     let included = json(&report, Identity::Included);
     assert_eq!(included["environment"]["host"], "secret-host");

@@ -4,8 +4,8 @@
 use super::{Export, ExportError};
 use crate::blocks::Column;
 use crate::document::Identity;
+use crate::harmless::{Harmless, Replacement};
 use crate::render::markdown;
-use crate::report::harmless::{Harmless, Replacement};
 use crate::report::place::table;
 use coretalk_model::place::{Comparison, Placement};
 use coretalk_model::stats::{mean, quantile, variance};

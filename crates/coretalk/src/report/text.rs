@@ -1,6 +1,6 @@
 //! Text on a terminal: columns, wrapping, numbers, and strings from outside made harmless.
 
-use super::harmless::is_harmful;
+use crate::harmless::is_harmful;
 use unicode_width::UnicodeWidthChar;
 
 /// A string from outside (CPU name, label, tag) that cannot steer the terminal: control characters, escape

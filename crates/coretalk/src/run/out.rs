@@ -4,7 +4,7 @@ use crate::RunReport;
 use crate::args::words::FormatWord;
 use crate::exit::Failure;
 use crate::export::{self, Export, ExportError};
-use crate::report::harmless::{Harmless, Replacement};
+use crate::harmless::{Harmless, Replacement};
 use crate::resolve::output::{self, OutputOptions};
 use crate::run::signals;
 use coretalk_measure::Stop;

@@ -156,6 +156,37 @@ fn a_misdeed_is_the_reason_of_its_cells_and_the_run_goes_on() {
 }
 
 #[test]
+fn the_command_and_the_words_of_an_adapter_are_private() {
+    if two_cpus().is_none() {
+        return;
+    }
+    let tool = Tool::new();
+    let line = "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --forks 1 --budget 1s --seed 1 -q";
+    done(&tool, line, "crashes");
+    let command = adapter("crashes");
+    let command = command.split_once('=').unwrap().1;
+    let holds = |line: &str| {
+        let said = tool.done(&words(line));
+        let page = if line.starts_with("report") { tool.read("page.html") } else { String::new() };
+        let text = said.out + &page;
+        assert!(!text.is_empty(), "{line}");
+        [text.contains("out of ideas"), text.contains(command)]
+    };
+    for line in [
+        "export latest --format json",
+        "export latest --format jsonl",
+        "export latest --format csv",
+        "export latest --format markdown",
+        "runs list",
+        "runs show latest",
+        "report latest -o page.html",
+    ] {
+        assert_eq!(holds(line), [false; 2], "{line}");
+    }
+    assert_eq!(holds("export latest --format json --with-identity"), [true; 2]);
+}
+
+#[test]
 fn what_is_not_offered_is_refused_and_what_cannot_start_is_told() {
     let tool = Tool::new();
     let refused = |line: &str, code: i32, part: &str| {

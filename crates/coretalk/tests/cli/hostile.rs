@@ -1,7 +1,7 @@
 //! Strings from outside, such as names that a run file holds, in every output: nothing of them steers a terminal.
 
 use super::tool::Tool;
-use coretalk::report::harmless::is_harmful;
+use coretalk::harmless::is_harmful;
 use rusqlite::Connection;
 
 /// Stands in each text of a run that somebody chose, until the hostile one takes its place.
@@ -19,7 +19,8 @@ fn spoil(path: &str) -> usize {
     let json = serde_json::to_string(HOSTILE).unwrap();
     let json = json.trim_matches('"');
     let mut spoiled = 0;
-    for table in names("SELECT name FROM sqlite_schema WHERE type = 'table'") {
+    // The identity of a trial is checked against its texts, and what was asked for against its trials.
+    for table in ["run", "environment", "findings", "tags", "segments", "maps"] {
         for column in names(&format!("SELECT name FROM pragma_table_info('{table}')")) {
             let is_text = format!("typeof(\"{column}\") = 'text' AND instr(\"{column}\", ?1) > 0");
             let change = format!(
@@ -29,7 +30,7 @@ fn spoil(path: &str) -> usize {
             spoiled += db.execute(&change, (MARK, json, HOSTILE)).unwrap();
         }
     }
-    spoiled
+    spoiled + db.execute("UPDATE cpus SET class = ?1 WHERE class IS NOT NULL", [HOSTILE]).unwrap()
 }
 
 #[test]
