@@ -1,5 +1,6 @@
 //! [`CpuId`] and [`CpuSet`]: which logical CPUs are meant.
 
+use crate::formats::excerpt;
 use std::fmt;
 
 /// One logical CPU as the system numbers it (hwloc: a PU).
@@ -78,11 +79,25 @@ impl CpuSet {
             return Ok(set);
         }
         for part in list.trim().split(',') {
-            for id in parse_range(part.trim())? {
-                set.insert(CpuId(id));
+            let (low, high, stride) = parse_range(part.trim())?;
+            if stride == 1 {
+                set.insert_all(low, high);
+            } else {
+                (low..=high).step_by(stride as usize).for_each(|id| _ = set.insert(CpuId(id)));
             }
         }
         Ok(set)
+    }
+
+    /// Adds the CPUs from one to another, word by word: a line of a file may name a million of them.
+    fn insert_all(&mut self, low: u32, high: u32) {
+        let [first, last] = [low, high].map(|id| id as usize / 64);
+        self.words.resize(self.words.len().max(last + 1), 0);
+        self.words[first..=last].iter_mut().enumerate().for_each(|(index, word)| {
+            let from = if index == 0 { u64::MAX << (low % 64) } else { u64::MAX };
+            let to = if first + index == last { u64::MAX >> (63 - high % 64) } else { u64::MAX };
+            *word |= from & to;
+        });
     }
 
     /// Adds a CPU; says whether it was new.
@@ -183,8 +198,9 @@ impl CpuSet {
     }
 }
 
-fn parse_range(part: &str) -> Result<impl Iterator<Item = u32> + use<>, CpuSetError> {
-    let syntax = || CpuSetError::Syntax { part: part.to_owned() };
+/// The lowest id, the highest, and the step between them.
+fn parse_range(part: &str) -> Result<(u32, u32, u32), CpuSetError> {
+    let syntax = || CpuSetError::Syntax { part: excerpt(part) };
     let number = |text: &str| -> Result<u32, CpuSetError> {
         // `parse` would take a leading plus sign, which the kernel's notation does not have.
         if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
@@ -203,12 +219,12 @@ fn parse_range(part: &str) -> Result<impl Iterator<Item = u32> + use<>, CpuSetEr
         None => (number(range)?, number(range)?),
     };
     if high < low {
-        return Err(CpuSetError::Backwards { part: part.to_owned() });
+        return Err(CpuSetError::Backwards { part: excerpt(part) });
     }
     if stride == 0 {
         return Err(syntax());
     }
-    Ok((low..=high).step_by(stride as usize))
+    Ok((low, high, stride))
 }
 
 impl fmt::Display for CpuSet {
@@ -301,6 +317,9 @@ mod tests {
             ("0-14/7", "0,7,14"),
             ("1023-1025", "1023-1025"),
             (" 0-1 , 4\n", "0,1,4"),
+            ("0-63,64-127,190-193", "0-127,190-193"),
+            ("63-64", "63,64"),
+            ("0-1048575,5", "0-1048575"),
         ] {
             assert_eq!(set(typed).to_string(), printed, "from {typed:?}");
         }

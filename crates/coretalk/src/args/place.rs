@@ -1,8 +1,9 @@
 //! [`PlaceArgs`]: the options of `place` as typed.
 
+use super::value;
 use clap::Args;
+use coretalk_model::Picos;
 use coretalk_model::place::{Metric, PlacementName, Preset, Workload};
-use coretalk_model::{CpuId, CpuSet, Picos};
 use regex::bytes::Regex;
 use std::ffi::OsString;
 
@@ -56,25 +57,8 @@ fn placement(text: &str) -> Result<PlacementName, String> {
             "`{name}` is not a valid placement name: use letters, digits, `_`, `.`, `-` and `+`"
         ));
     }
-    Ok(PlacementName::Listed { name: name.to_owned(), cpus: cpus_in_order(name, list)? })
-}
-
-/// The CPUs of a list in the order typed, each named once.
-fn cpus_in_order(name: &str, list: &str) -> Result<Vec<CpuId>, String> {
-    let mut cpus: Vec<CpuId> = Vec::new();
-    for part in list.split(',').filter(|_| !list.trim().is_empty()) {
-        let part = CpuSet::from_list(part).map_err(|error| format!("failed to {error}"))?;
-        for cpu in part.iter() {
-            if cpus.contains(&cpu) {
-                return Err(format!("placement {name} lists CPU {cpu} twice; list each CPU once"));
-            }
-            cpus.push(cpu);
-        }
-    }
-    if cpus.is_empty() {
-        return Err(format!("placement {name} lists no CPU (expected for example `{name}=0-2,6-8`)"));
-    }
-    Ok(cpus)
+    let cpus = value::cpus_in_order(list).map_err(|error| format!("placement {name}: {error}"))?;
+    Ok(PlacementName::Listed { name: name.to_owned(), cpus })
 }
 
 /// `NAME=REGEX`.
@@ -118,6 +102,7 @@ fn effect(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use coretalk_model::CpuId;
 
     #[test]
     fn placements_keep_the_order_of_their_cpus() {
@@ -134,7 +119,9 @@ mod tests {
             ("dense", "use compact, spread"),
             ("a=", "lists no CPU"),
             ("=0-1", "is not a valid placement name"),
-            ("a=0-3,2", "lists CPU 2 twice"),
+            ("a=0-3,2", "placement a: CPU 2 is listed twice"),
+            ("a=0,,1", "read `` as a CPU number"),
+            ("a=0-1048575,7", "CPU 7 is listed twice"),
             ("a=3-1", "ends before it starts"),
             ("a=x", "expected for example"),
         ] {

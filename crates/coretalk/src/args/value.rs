@@ -21,15 +21,23 @@ const LONGEST_BUDGET: Picos = Picos(86_400_000_000_000_000);
 
 /// `0-3,8`, each CPU named once: whoever names one twice meant another.
 pub fn cpu_list(text: &str) -> Result<CpuSet, String> {
-    let set = CpuSet::from_list(text).map_err(|error| format!("failed to {error}"))?;
-    let mut named = CpuSet::default();
+    cpus_in_order(text).map(|cpus| cpus.into_iter().collect())
+}
+
+/// The CPUs of a list in the order typed, each named once.
+pub fn cpus_in_order(text: &str) -> Result<Vec<CpuId>, String> {
+    // As a whole first: a part between commas that is empty is no empty list.
+    CpuSet::from_list(text).map_err(|error| format!("failed to {error}"))?;
+    let (mut cpus, mut seen) = (Vec::new(), CpuSet::new());
     for part in text.split(',').filter_map(|part| CpuSet::from_list(part).ok()) {
-        if let Some(cpu) = named.intersection(&part).first() {
-            return Err(format!("CPU {cpu} is listed twice; list each CPU once"));
+        for cpu in part.iter() {
+            if !seen.insert(cpu) {
+                return Err(format!("CPU {cpu} is listed twice; list each CPU once"));
+            }
+            cpus.push(cpu);
         }
-        named = named.union(&part);
     }
-    if set.is_empty() { Err("it lists no CPU (expected for example `0-3,8`)".into()) } else { Ok(set) }
+    if cpus.is_empty() { Err("it lists no CPU (expected for example `0-3,8`)".into()) } else { Ok(cpus) }
 }
 
 /// An adapter as typed.

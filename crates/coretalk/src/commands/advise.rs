@@ -56,7 +56,7 @@ pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
     if let (Some(noise), Some(here)) = (&noise, &environment) {
         noise.refuse_another(here)?;
     }
-    let (mut view, claim) = advised(global, args, sharing, &graph, known, noise.as_ref())?;
+    let (mut view, claim) = advised(global, args, sharing, graph, known, noise.as_ref())?;
     if args.prove {
         view.proof = Some(match claim {
             Ok(claim) => proof::prove(global, &claim, environment.as_ref(), spent)?,
@@ -91,19 +91,14 @@ fn sharing(global: &Global, args: &AdviseArgs) -> Result<Option<Sharing>, Failur
     }
 }
 
-/// Who talks to whom.
-fn graph(args: &AdviseArgs) -> Result<Graph, Failure> {
-    let threads = args.threads.map(|threads| threads as usize);
-    match (&args.graph, threads) {
-        (Some(path), threads) => {
-            let shown = path.display();
-            let text = String::from_utf8(files::read(path)?)
-                .map_err(|_| Failure::Input(format!("failed to read {shown}: it is not UTF-8 text")))?;
-            Graph::parse(&text, threads)
-                .map_err(|error| Failure::Input(format!("{shown}: failed to {error}")))
-        }
-        (None, threads) => Ok(Graph::of_pattern(pattern(args), threads.unwrap_or(1))),
-    }
+/// Who talks to whom, as far as a file says it.
+fn graph(args: &AdviseArgs) -> Result<Option<Graph>, Failure> {
+    let Some(path) = &args.graph else { return Ok(None) };
+    let shown = path.display();
+    let text = String::from_utf8(files::read(path)?)
+        .map_err(|_| Failure::Input(format!("failed to read {shown}: it is not UTF-8 text")))?;
+    let graph = Graph::parse(&text, args.threads.map(|threads| threads as usize));
+    graph.map(Some).map_err(|error| Failure::Input(format!("{shown}: failed to {error}")))
 }
 
 fn pattern(args: &AdviseArgs) -> Pattern {
@@ -120,7 +115,7 @@ fn advised(
     global: &Global,
     args: &AdviseArgs,
     asked_sharing: Option<Sharing>,
-    graph: &Graph,
+    graph: Option<Graph>,
     known: Known,
     noise: Option<&Noise>,
 ) -> Result<(AdviceView, Provable), Failure> {
@@ -157,7 +152,8 @@ fn advised(
     };
     // By number: the order of the system.
     let all: Vec<CpuId> = among.iter().filter(|cpu| !constraints.avoid.contains(*cpu)).collect();
-    let cpus = candidates(&reported, &all, graph.len(), &constraints).map_err(|error| match error {
+    let threads = graph.as_ref().map_or(args.threads.unwrap_or(1) as usize, Graph::len);
+    let cpus = candidates(&reported, &all, threads, &constraints).map_err(|error| match error {
         CandidateError::TooFew { .. } => Failure::Environment(match noise {
             Some(noise) if !noise.cpus().is_empty() => {
                 format!(
@@ -169,6 +165,8 @@ fn advised(
         }),
         _ => Failure::Usage(error.to_string()),
     })?;
+    // Not before it is known that there is a CPU for each of them: it grows with the square of their number.
+    let graph = &graph.unwrap_or_else(|| Graph::of_pattern(pattern(args), threads));
     let left_out = match sharing {
         Sharing::IfNeeded => siblings_left_out(&reported, &all, &cpus),
         Sharing::Allowed | Sharing::Never => CpuSet::new(),
@@ -177,7 +175,7 @@ fn advised(
         origin: known.origin,
         simulated: known.simulated,
         unit: known.unit,
-        threads: graph.len(),
+        threads,
         pattern: args.graph.is_none().then(|| pattern(args)),
         talking: graph.edges().count(),
         candidates: cpus.iter().copied().collect(),

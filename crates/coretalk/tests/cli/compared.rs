@@ -241,7 +241,7 @@ fn refusals_are_one_sentence_with_the_right_code() {
     for (words, code, part) in [
         ([&["place", two[0]][..], &true_].concat(), 2, "needs two placements"),
         ([&["place", two[0], two[0]][..], &true_].concat(), 2, "lists here twice"),
-        ([&["place", two[0], "--placement=a=0,0"][..], &true_].concat(), 2, "lists CPU 0 twice"),
+        ([&["place", two[0], "--placement=a=0,0"][..], &true_].concat(), 2, "CPU 0 is listed twice"),
         ([&["place", two[0], "--placement=a="][..], &true_].concat(), 2, "lists no CPU"),
         ([&["place"], &true_[..]].concat(), 2, "needs two placements"),
         ([&["place"], &two[..]].concat(), 2, "there is nothing to run"),

@@ -1,7 +1,8 @@
 //! [`Structure`]: which CPUs there are, what they truly share, and what the machine says about it.
 
 use coretalk_model::{CoreClass, CpuId, CpuSet, Domain, Level, Relation, Topology};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most CPUs that can be simulated.
@@ -52,7 +53,19 @@ pub struct Tier {
 #[serde(deny_unknown_fields)]
 pub struct Group {
     pub level: Level,
+    #[serde(deserialize_with = "low_ids")]
     pub cpus: CpuSet,
+}
+
+/// Ids that 16 bits hold: ten thousand groups of a million CPUs would take gigabytes before any of them is looked at.
+fn low_ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CpuSet, D::Error> {
+    let cpus = CpuSet::deserialize(deserializer)?;
+    match cpus.last() {
+        Some(last) if last.0 > u32::from(u16::MAX) => {
+            Err(D::Error::custom(format!("a group has CPU {last}, expected at most {}", u16::MAX)))
+        }
+        _ => Ok(cpus),
+    }
 }
 
 /// How the threads of one core are numbered.

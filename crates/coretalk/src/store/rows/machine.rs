@@ -186,6 +186,9 @@ pub fn write_topology(db: &Connection, topology: &Topology) -> rusqlite::Result<
     write_keys(db, "beside", &row)
 }
 
+/// The most words of 64 CPUs that all groups take: those of 8,192 CPUs that are alone in each of a dozen levels.
+const MOST_WORDS: usize = 12 * 8192 * (8192 / 64);
+
 /// Reads what the machine reported of its structure.
 pub fn read_topology(db: &Connection) -> rusqlite::Result<Topology> {
     let mut cpus = CpuSet::new();
@@ -204,13 +207,15 @@ pub fn read_topology(db: &Connection) -> rusqlite::Result<Topology> {
         }
     }
     let mut select = db.prepare("SELECT level, cpus, os_id FROM domains ORDER BY domain")?;
+    let mut words = 0;
     let domains = select.query_map([], |row| {
         let (level, cpus): (String, String) = (row.get(0)?, row.get(1)?);
-        Ok(Domain {
-            level: named(&Level::ALL, Level::name, &level)?,
-            cpus: cpus.parse().map_err(|error| conversion(1, error))?,
-            os_id: row.get(2)?,
-        })
+        let cpus: CpuSet = cpus.parse().map_err(|error| conversion(1, error))?;
+        words += cpus.words().len();
+        if words > MOST_WORDS {
+            return Err(conversion(1, "its groups name more CPUs than those of any machine"));
+        }
+        Ok(Domain { level: named(&Level::ALL, Level::name, &level)?, cpus, os_id: row.get(2)? })
     })?;
     let domains = domains.collect::<rusqlite::Result<Vec<_>>>()?;
     Ok(Topology::new(cpus, domains, classes).with(read_beside(db)?))
