@@ -143,13 +143,29 @@ impl Directory {
     /// Removes a run file, and what a crash left beside it.
     ///
     /// # Errors
-    /// The file could not be removed.
+    /// The file could not be removed, or another process has it open: a run that is measured would be lost at its end.
     pub fn remove(path: &Path) -> Result<(), StoreError> {
+        if let Some(process) = holder(path) {
+            return Err(StoreError::InUse { operation: "remove", path: path.to_owned(), process });
+        }
         std::fs::remove_file(path).map_err(io_error("remove", path))?;
         // Without its file a journal says nothing.
         let _ = std::fs::remove_file(journal(path));
         Ok(())
     }
+}
+
+/// Another process that has a file open, as far as the system tells: Linux does of those of the same user.
+fn holder(path: &Path) -> Option<u32> {
+    let path = path.canonicalize().ok()?;
+    let names_of = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut processes = names_of("/proc".into())
+        .filter_map(|process| process.file_name().to_str()?.parse().ok())
+        .filter(|&process: &u32| process != std::process::id());
+    processes.find(|process| {
+        names_of(format!("/proc/{process}/fd").into())
+            .any(|open| std::fs::read_link(open.path()).is_ok_and(|target| target == path))
+    })
 }
 
 /// The id that the name of a run file says.

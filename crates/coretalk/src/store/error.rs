@@ -150,6 +150,18 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// A run that is being measured, or read.
+    #[error(
+        "{operation} {path}: process {process} has it open; end that first, or wait until it has finished"
+    )]
+    InUse {
+        /// What was tried.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Who has it.
+        process: u32,
+    },
     /// The file system knows no locks.
     #[error("{operation} {path}: its file system refuses locks; use --store DIR with a local directory")]
     NoLocks {
@@ -261,6 +273,7 @@ impl StoreError {
             | E::NotWritable { .. }
             | E::NoFolder { .. }
             | E::Busy { .. }
+            | E::InUse { .. }
             | E::NoLocks { .. }
             | E::Overtaken { .. }
             | E::TooLarge { .. }

@@ -175,6 +175,25 @@ fn tags_that_could_not_be_typed_again_are_refused() {
     assert_eq!(file.header().unwrap().tags, ["first", "straße-1.2"]);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_a_process_has_open_is_not_removed() {
+    let (folder, directory) = store();
+    let path = find(&directory, "cccc").unwrap().path;
+    let mut holder = std::process::Command::new("sleep")
+        .arg("60")
+        .stdin(std::fs::File::open(&path).unwrap())
+        .spawn()
+        .unwrap();
+    let refused = Directory::remove(&path);
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let expected = format!("process {} has it open", holder.id());
+    assert!(refused.is_err_and(|error| error.to_string().contains(&expected)));
+    Directory::remove(&path).unwrap();
+    assert!(!names(folder.path()).iter().any(|name| name.contains(NEW)));
+}
+
 #[test]
 fn a_removed_run_leaves_nothing() {
     let (folder, directory) = store();
