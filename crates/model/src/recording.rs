@@ -151,6 +151,12 @@ pub enum TrialFailure {
         /// What it wrote to standard error, cut in the same way.
         stderr: String,
     },
+    /// The system did not give what it takes to start or watch a program: descriptors, processes, memory.
+    #[error("the system does not let coretalk start it or read its output: {}", std::io::Error::from_raw_os_error(*errno))]
+    NoResources {
+        /// The system's reason.
+        errno: i32,
+    },
     /// The run was interrupted before this trial ended.
     #[error("interrupted")]
     Interrupted,
@@ -164,9 +170,9 @@ impl TrialFailure {
         matches!(self, TrialFailure::Unverified { .. } | TrialFailure::Damaged)
     }
 
-    /// Whether it says nothing of what was measured: an interruption, or a CPU that was away.
+    /// Whether it says nothing of what was measured: an interruption, a limit of this process, or a CPU that was away.
     pub fn came_from_outside(&self) -> bool {
-        matches!(self, TrialFailure::Interrupted) || self.missed_a_cpu()
+        matches!(self, TrialFailure::Interrupted | TrialFailure::NoResources { .. }) || self.missed_a_cpu()
     }
 
     /// Whether a CPU was not there: it may be back later, and what failed without it can be tried again.

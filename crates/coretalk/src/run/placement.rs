@@ -55,7 +55,7 @@ pub fn perform(
     let report = RunReport { header, environment, findings, topology, latency: None, series: None, place };
     // A comparison that failed has no result to be read; programs are told how the command ended.
     if let PlaceEnded::Failed { placement, failure } = &ended {
-        let refused = matches!(failure, TrialFailure::NotPinned { .. });
+        let refused = matches!(failure, TrialFailure::NotPinned { .. } | TrialFailure::NoResources { .. });
         let failure = explain(&works, placement, failure);
         let failure = if refused { Failure::Environment(failure) } else { Failure::Command(failure) };
         if options.format != FormatWord::Text {
@@ -140,6 +140,7 @@ fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
             (said, advice)
         }
         TrialFailure::NotPinned { .. } => (None, "check whether the cpuset has changed"),
+        TrialFailure::NoResources { .. } => (None, "raise the limits of this shell (`ulimit -a`)"),
         _ => (None, "make it work on its own"),
     };
     let said = said.unwrap_or_default();

@@ -22,6 +22,9 @@ const KEPT_LETTERS: usize = 4096;
 /// How long a workload without an end of its own runs: long against the start of a process, short against the budget.
 const SPAN_MS: u64 = 250;
 
+/// What the system says where a limit of this process or of the machine is reached: no fault of the program.
+const SHORT_OF: [i32; 4] = [libc::EMFILE, libc::ENFILE, libc::EAGAIN, libc::ENOMEM];
+
 /// Runs work on this machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Runner<'a> {
@@ -279,6 +282,11 @@ fn explain(cpus: &CpuSet, failure: RunFailure) -> TrialFailure {
         RunFailure::LostCpu { cpu } => TrialFailure::CpuLost { cpu },
         RunFailure::NotStarted { source, .. } if source.raw_os_error() == Some(libc::EINVAL) => {
             TrialFailure::NotPinned { cpu: cpus.first().unwrap_or(CpuId(0)), errno: libc::EINVAL }
+        }
+        RunFailure::NotStarted { source, .. } | RunFailure::Watch(source)
+            if source.raw_os_error().is_some_and(|errno| SHORT_OF.contains(&errno)) =>
+        {
+            TrialFailure::NoResources { errno: source.raw_os_error().unwrap_or_default() }
         }
         RunFailure::NotStarted { source, .. } => {
             TrialFailure::of(format!("it could not be started: {source}"))

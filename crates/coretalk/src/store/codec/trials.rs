@@ -181,6 +181,10 @@ fn write_failure(out: &mut Writer, failure: &TrialFailure) {
         }
         TrialFailure::Interrupted => out.byte(5),
         TrialFailure::Damaged => out.byte(9),
+        TrialFailure::NoResources { errno } => {
+            out.byte(10);
+            out.signed(i64::from(*errno));
+        }
         TrialFailure::Command { reason, end, stdout, stderr } => {
             match end {
                 None => out.byte(6),
@@ -209,14 +213,16 @@ fn text(from: &mut Reader<'_>) -> Result<String, Damage> {
         .map_err(|error| Damage::Value { what: "a letter", value: error.utf8_error().valid_up_to() as u64 })
 }
 
+fn errno(from: &mut Reader<'_>) -> Result<i32, Damage> {
+    let errno = from.signed()?;
+    i32::try_from(errno).map_err(|_| Damage::Value { what: "an error number", value: errno as u64 })
+}
+
 fn read_failure(from: &mut Reader<'_>) -> Result<TrialFailure, Damage> {
     Ok(match from.byte()? {
         0 => {
             let cpu = from.cpu()?;
-            let errno = from.signed()?;
-            let errno = i32::try_from(errno)
-                .map_err(|_| Damage::Value { what: "an error number", value: errno as u64 })?;
-            TrialFailure::NotPinned { cpu, errno }
+            TrialFailure::NotPinned { cpu, errno: errno(from)? }
         }
         1 => TrialFailure::CpuLost { cpu: from.cpu()? },
         2 => TrialFailure::TimedOut { limit: from.time()? },
@@ -235,6 +241,7 @@ fn read_failure(from: &mut Reader<'_>) -> Result<TrialFailure, Damage> {
             TrialFailure::Command { reason: text(from)?, end, stdout: text(from)?, stderr: text(from)? }
         }
         9 => TrialFailure::Damaged,
+        10 => TrialFailure::NoResources { errno: errno(from)? },
         code => return Err(Damage::Value { what: "the kind of a failure", value: u64::from(code) }),
     })
 }

@@ -263,6 +263,7 @@ fn a_failure() -> impl Strategy<Value = TrialFailure> {
         any::<[u64; 2]>().prop_map(|[sent, received]| TrialFailure::Unverified { sent, received }),
         Just(TrialFailure::Interrupted),
         Just(TrialFailure::Damaged),
+        any::<i32>().prop_map(|errno| TrialFailure::NoResources { errno }),
         proptest::option::of(prop_oneof![
             any::<i32>().prop_map(coretalk_model::CommandEnd::Status),
             any::<i32>().prop_map(coretalk_model::CommandEnd::Signal)
