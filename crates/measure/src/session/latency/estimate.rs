@@ -58,9 +58,12 @@ pub fn plan(
     let (mut sink, mut observer) = ((), ());
     let mut driver = Driver::new(machine, settings, ResumedState::default(), &mut sink, &mut observer, stop)?;
     if pilot::perform(&mut driver)? == Ended::Interrupted {
-        return Err(RunError::Settings("plan: interrupted before the pilot finished".into()));
+        return Err(RunError::Interrupted);
     }
     let outline = outline(&mut driver)?;
+    if stop.is_raised() {
+        return Err(RunError::Interrupted);
+    }
     let mut relations: BTreeMap<Relation, u64> = BTreeMap::new();
     for &relation in &driver.relations {
         *relations.entry(relation).or_default() += 1;
@@ -330,4 +333,21 @@ fn expected_by_relation(driver: &Driver<'_>) -> BTreeMap<Relation, f64> {
         }
     }
     seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Scenario, SimMachine};
+    use coretalk_model::CpuId;
+
+    #[test]
+    fn a_plan_that_somebody_ends_is_interrupted() {
+        let mut machine = SimMachine::open(Scenario::builtin("chiplet-16").unwrap(), 1);
+        let settings = LatencySettings::of((0..4).map(CpuId).collect());
+        let stop = Stop::new();
+        stop.raise();
+        let ended = plan(&mut machine, &settings, &stop);
+        assert!(matches!(ended, Err(RunError::Interrupted)), "{ended:?}");
+    }
 }
