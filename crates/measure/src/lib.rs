@@ -34,6 +34,7 @@ pub mod sim;
 pub mod stage;
 pub mod stop;
 pub mod strategies;
+pub mod streams;
 pub mod suite;
 pub mod sync;
 pub mod tally;

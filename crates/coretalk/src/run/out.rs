@@ -9,6 +9,7 @@ use crate::resolve::output::{self, OutputOptions};
 use crate::run::signals;
 use coretalk_measure::Stop;
 use coretalk_measure::probes::imitation::{Imitation, render};
+use coretalk_measure::streams;
 use coretalk_model::latency::{Counts, Imitated};
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -53,7 +54,10 @@ impl Out {
     /// # Errors
     /// As [`Out::open`], or [`Failure::Interrupted`].
     pub fn open_unless(path: Option<&Path>, stop: Option<&Stop>) -> Result<Out, Failure> {
-        let Some(path) = path else { return Ok(Out { path: None, destination: Destination::Stdout }) };
+        let Some(path) = path else {
+            streams::stdout().map_err(|source| Failure::Write { to: None, source })?;
+            return Ok(Out { path: None, destination: Destination::Stdout });
+        };
         let failed = |source| Failure::Write { to: Some(path.to_owned()), source };
         let (file, is_new) = match open_now(path, true) {
             Ok(file) => (file, true),

@@ -27,6 +27,31 @@ fn sixteen_file_descriptors_are_enough() {
     assert!(said.out.contains("saved as"), "{}", said.out);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_that_could_not_be_started_for_want_of_descriptors_is_not_blamed() {
+    let tool = Tool::new();
+    let words = ["place", "--placement", "a=0", "--placement", "none", "--budget", "2s", "--", "true"];
+    let said = limited(&tool, "-n 12", &words);
+    assert_eq!(said.code, 3, "{}", said.err);
+    assert!(said.err.contains("Too many open files") && said.err.contains("ulimit -a"), "{}", said.err);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_goes_nowhere_is_a_failure() {
+    let tool = Tool::new();
+    for words in [&["probes"][..], &["--version"], &["runs"], &SIM] {
+        let plain = tool.command(words);
+        let mut command = Command::new("sh");
+        command.args(["-c", "exec \"$0\" \"$@\" >&-"]).arg(plain.get_program()).args(words);
+        let said = said(command.current_dir(tool.path()).output().unwrap());
+        assert_eq!(said.code, 6, "{words:?}: {}", said.err);
+        assert_eq!(said.err, "coretalk: failed to write the result: Bad file descriptor (os error 9)\n");
+    }
+    assert!(!tool.path().join("runs").exists(), "nothing was begun");
+}
+
 #[test]
 fn little_memory_is_enough_or_refused_in_a_sentence() {
     let tool = Tool::new();
@@ -131,7 +156,9 @@ fn hostile_scenarios_are_refused_in_a_sentence() {
         )
     };
     let noisy = |value: &str| format!("based_on = \"chiplet-16\"\n[noise]\nbatch_sd = {value}");
+    let many = "[[structure.groups]]\nlevel = \"node\"\ncpus = \"0-1048575\"\n".repeat(10_000);
     for content in [
+        format!("based_on = \"mesh-64\"\n[structure]\nkind = \"groups\"\ncpus = \"0-3\"\n{many}"),
         deep,
         dotted,
         wide("1000"),
