@@ -202,6 +202,9 @@ pub(super) fn read_coherency(
 pub(super) fn triangle_starts(document: &Document, line: usize) -> bool {
     let commas = document.line(line).len();
     let is_empty = |line: &str| line.bytes().all(|byte| byte == b',');
+    if commas == 0 || !is_empty(document.line(line)) {
+        return false;
+    }
     let is_row = |row: usize| {
         let mut fields = document.line(line + row).split(',').enumerate();
         let is_cell = |(column, field): (usize, &str)| {
@@ -211,7 +214,8 @@ pub(super) fn triangle_starts(document: &Document, line: usize) -> bool {
     };
     let after = document.line(line + commas + 1);
     let ends = after.matches(',').count() != commas || is_empty(after);
-    commas > 0 && is_empty(document.line(line)) && ends && (1..=commas).all(is_row)
+    let has_cells = (1..=commas).any(|row| !is_empty(document.line(line + row)));
+    ends && has_cells && (1..=commas).all(is_row)
 }
 
 /// Reads the triangle that starts on this line, and says which line follows it.
