@@ -8,6 +8,7 @@ mod lint;
 mod matrix_formats;
 mod place;
 mod published;
+mod written_matrices;
 
 use std::path::{Path, PathBuf};
 
