@@ -75,30 +75,22 @@ pub fn infer_of_step(observed: &Matrix<Option<Observation>>, step: f64) -> Resul
     let distances = Distances::new(observed, step)?;
     let mut found = Found::of(&distances);
     let dropped = found.drop_steps(step, &distances);
+    let open = found.drop_open(&distances);
     let blocks = Blocks::fit(&found.proposed, &distances);
-    let suspects = suspects::suspects(&found.proposed, &blocks, &distances, step);
+    let mut suspects = suspects::suspects(&found.proposed, &blocks, &distances, step);
+    let shape = shape(&found, &suspects, &distances);
+    suspects::leave_open(&mut suspects, &open, &distances);
     Ok(Structure {
         levels: described(&found.levels, &distances),
         dropped,
         step,
         hints: found.hints.iter().map(|hint| hint.described(&distances)).collect(),
-        contradictory: contradictory(&suspects, &distances),
-        shape: shape(&found, &suspects, &distances),
+        contradictory: distances.contradictory + open.len(),
+        shape,
         suspects,
         cpus: distances.cpus,
         left_out: distances.left_out,
     })
-}
-
-/// Pairs that are too near and cannot be set aside: they are too many, or nothing shows which are wrong and the levels do
-/// not explain all of them.
-fn contradictory(suspects: &[Suspect], distances: &Distances) -> usize {
-    let is_unfit = |pair: &[usize; 2]| {
-        let pair = pair.map(|position| distances.cpus[position]);
-        suspects.iter().any(|suspect| suspect.pair == pair && suspect.doubt == Doubt::Outlier)
-    };
-    let is_open = distances.doubtful.iter().any(is_unfit);
-    distances.contradictory + if is_open { distances.doubtful.len() } else { 0 }
 }
 
 /// What the steps found, levels finest first.
@@ -172,6 +164,36 @@ impl Found {
         }
         dropped.reverse();
         dropped
+    }
+
+    /// The doubtful pairs of which the levels do not explain all. Groups that hold one CPU of such a pair and not the other
+    /// rest on a choice that nothing supports: they are dropped.
+    fn drop_open(&mut self, distances: &Distances) -> Vec<[usize; 2]> {
+        let splits = |group: &[usize], [a, b]: [usize; 2]| group.contains(&a) != group.contains(&b);
+        let is_split = |pair: [usize; 2]| {
+            let mut groups = self.proposed.iter().flat_map(Partition::groups);
+            self.levels.is_empty() || groups.any(|group| splits(group, pair))
+        };
+        let open = distances.doubtful.clone();
+        if !open.iter().any(|&pair| is_split(pair)) {
+            return Vec::new();
+        }
+        let is_chosen = |group: &[usize]| open.iter().any(|&pair| splits(group, pair));
+        self.hints.retain(|hint| !is_chosen(&hint.group));
+        for levels in [&mut self.proposed, &mut self.levels] {
+            for level in levels.iter_mut() {
+                let (gone, kept): (Vec<_>, Vec<_>) =
+                    level.groups().iter().cloned().partition(|group| is_chosen(group));
+                if !gone.is_empty() {
+                    // What is left of a level as one group is none, as above.
+                    let kept = if kept.len() > 1 { kept } else { Vec::new() };
+                    *level = Partition::new(distances.len(), kept);
+                    level.open = gone.concat();
+                }
+            }
+            levels.retain(|level| !level.groups().is_empty());
+        }
+        open
     }
 
     /// What the whole matrix says stands above what sizes suggest.
@@ -288,7 +310,11 @@ fn described(levels: &[Partition], distances: &Distances) -> Vec<InferredLevel> 
         .map(|(index, (level, [inside, mut across]))| InferredLevel {
             name: format!("group-{}", index + 1),
             groups: level.labelled(distances),
-            single: (0..n).filter(|&cpu| level.of(cpu) == levels::ALONE).map(label).collect(),
+            single: (0..n)
+                .filter(|cpu| level.of(*cpu) == levels::ALONE && !level.open.contains(cpu))
+                .map(label)
+                .collect(),
+            open: level.open.iter().copied().map(label).collect(),
             inside: exact_median_interval(&inside, 0.05),
             across: median_in_place(&mut across),
             repeats: None,

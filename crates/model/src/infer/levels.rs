@@ -184,6 +184,8 @@ pub(super) struct Partition {
     of: Vec<u32>,
     /// Pairs that were put together because nobody else was left, and whose own cell is missing.
     pub by_elimination: Vec<[usize; 2]>,
+    /// CPUs whose groups were dropped since nothing shows which they are.
+    pub open: Vec<usize>,
 }
 
 impl Partition {
@@ -199,7 +201,7 @@ impl Partition {
                 of[cpu] = index as u32;
             }
         }
-        Partition { groups, of, by_elimination: Vec::new() }
+        Partition { groups, of, by_elimination: Vec::new(), open: Vec::new() }
     }
 
     pub fn groups(&self) -> &[Vec<usize>] {

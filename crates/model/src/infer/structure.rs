@@ -27,7 +27,8 @@ pub struct Structure {
     /// How the values lie where there is no level.
     pub shape: Shape,
     /// Pairs that are nearer than the rows of their CPUs allow and no suspects alone, since they are more than disturbance
-    /// explains, or nothing shows which of them are wrong and the levels leave them unexplained: groups may be hidden.
+    /// explains, or nothing shows which of them are wrong and the levels leave them unexplained: groups may be hidden, and
+    /// those that rest on one of the latter are not named.
     pub contradictory: usize,
     /// Cells to be measured again before they are believed.
     pub suspects: Vec<Suspect>,
@@ -90,6 +91,8 @@ pub struct InferredLevel {
     pub groups: Vec<CpuSet>,
     /// CPUs in no group: each is a group of its own.
     pub single: CpuSet,
+    /// CPUs whose group nothing shows, since pairs contradict each other.
+    pub open: CpuSet,
     /// Median over the pairs that share a group of this level and none of a finer one, with its interval over pairs, in
     /// the unit of the matrix; `None` where none of them has a value.
     pub inside: Option<Estimate>,
@@ -156,8 +159,9 @@ pub fn repeatability(
         let deviation = (width / deviations).max(LEAST_MOVE);
         key.normal((high * n + low) as u64) * deviation
     });
-    let again: Vec<Vec<CpuSet>> =
-        Found::of(&distances).levels.iter().map(|level| level.labelled(&distances)).collect();
+    let mut found = Found::of(&distances);
+    found.drop_open(&distances);
+    let again: Vec<Vec<CpuSet>> = found.levels.iter().map(|level| level.labelled(&distances)).collect();
     Ok(structure.levels.iter().map(|level| again.contains(&level.groups)).collect())
 }
 

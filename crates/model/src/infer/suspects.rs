@@ -135,6 +135,8 @@ named! {
         Missing = "missing",
         /// CPU 0 and its nearest, slower than the other groups: in 7 of 46 published matrices with threads this pair reads 26 to 92 % above the others.
         FirstCpu = "first-cpu",
+        /// It is nearer than other pairs of its CPUs allow, and it or those are wrong: nothing shows which.
+        Contradictory = "contradictory",
     }
 }
 
@@ -146,7 +148,7 @@ pub struct Suspect {
     pub pair: [CpuId; 2],
     /// Why.
     pub doubt: Doubt,
-    /// Its value divided by what the groups suggest; `None` without a value.
+    /// Its value divided by what the groups suggest; `None` without a value, or where nothing shows the groups.
     pub ratio: Option<f64>,
 }
 
@@ -205,4 +207,24 @@ pub(super) fn suspects(
             Suspect { pair, doubt, ratio: known.then(|| exp(off)) }
         })
         .collect()
+}
+
+/// Of pairs that contradict each other, each is in doubt, and no other cell of their CPUs, whose groups nothing shows, is
+/// one that does not fit. What is set aside is known to be wrong.
+pub(super) fn leave_open(suspects: &mut Vec<Suspect>, open: &[[usize; 2]], distances: &Distances) {
+    let named = |pair: &[usize; 2]| pair.map(|position| distances.cpus[position]);
+    let is_open = |cpu: &CpuId| open.iter().flat_map(named).any(|open| open == *cpu);
+    let is_known = |suspect: &Suspect| {
+        let position = |cpu: CpuId| distances.cpus.iter().position(|&known| known == cpu);
+        let [a, b] = suspect.pair.map(position);
+        a.zip(b).is_some_and(|(a, b)| distances.set_aside(a, b).is_some())
+    };
+    suspects.retain(|suspect| {
+        suspect.doubt != Doubt::Outlier || !suspect.pair.iter().any(is_open) || is_known(suspect)
+    });
+    suspects.retain(|suspect| !open.iter().any(|pair| named(pair) == suspect.pair));
+    let contradictory = open.iter().map(named);
+    suspects.extend(contradictory.map(|pair| Suspect { pair, doubt: Doubt::Contradictory, ratio: None }));
+    suspects
+        .sort_by_key(|suspect| suspect.pair.map(|cpu| distances.cpus.iter().position(|&known| known == cpu)));
 }
