@@ -20,6 +20,7 @@ mod cells;
 mod codec;
 mod directory;
 mod error;
+mod names;
 mod new_run;
 mod reader;
 mod resume;
@@ -34,12 +35,13 @@ mod tests;
 
 pub use directory::{Directory, DirectorySources, Listed, ListedRun};
 pub use error::{FailureClass, StoreError};
+pub use names::Names;
 pub use new_run::NewRun;
 pub use reader::RawTicks;
 pub use resume::{Conditions, ResumeError, ResumeRefusal, ResumedRun, compatible};
 pub use run_file::{RunFile, Segment};
 pub use schema::{APPLICATION_ID, VERSION};
-pub use selector::{Found, Names, find};
+pub use selector::{Found, find};
 pub use writer::RunWriter;
 
 /// The longest text or blob in a run file. A round of 512 pairs takes 24 kB, a distribution of single events less than

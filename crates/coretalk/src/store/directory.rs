@@ -2,8 +2,8 @@
 
 use super::ENDING;
 use super::error::{StoreError, io_error};
+use super::names::Names;
 use super::run_file::{RunFile, journal};
-use super::selector::Names;
 use crate::RunHeader;
 use coretalk_model::Environment;
 use etcetera::BaseStrategy;

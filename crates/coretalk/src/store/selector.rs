@@ -3,13 +3,11 @@
 
 use super::directory::{Directory, id_of};
 use super::error::{StoreError, sqlite_error};
+use super::names::SHORTEST_END;
 use super::run_file::RunFile;
 use crate::run_report::now;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-
-/// The shortest end of an id that selects a run: ids of one hour begin alike, their ends are random.
-const SHORTEST_END: usize = 4;
 
 /// A run that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,56 +76,6 @@ pub(super) fn with_id<'a>(files: &'a [PathBuf], typed: &str) -> Vec<&'a PathBuf>
         !typed.is_empty() && (id.starts_with(&typed) || (typed.len() >= SHORTEST_END && id.ends_with(&typed)))
     };
     files.iter().filter(|path| fits(&id_of(path))).collect()
-}
-
-/// The ids of a directory in the order of their letters from the front and from the back, for the names of all of them
-/// without comparing each with each.
-///
-/// ```
-/// # use coretalk::store::Names;
-/// let names = |other: &str| Names::of(["0193a5b2-77c1", "0193a5b2-0193", other].map(String::from));
-/// assert_eq!(names("0193a5b2-88c1").short("0193a5b2-77c1"), "77c1");
-/// assert_eq!(names("0193a5b3-77c1").short("0193a5b2-77c1"), "2-77c1");
-/// assert_eq!(names("0193a5b3-77c1").short("0193a5b2-0193"), "-0193");
-/// ```
-#[derive(Debug, Clone)]
-pub struct Names {
-    ids: Vec<String>,
-    backwards: Vec<String>,
-}
-
-impl Names {
-    /// Of runs with these ids.
-    pub fn of(ids: impl IntoIterator<Item = String>) -> Names {
-        let sorted = |mut ids: Vec<String>| {
-            ids.sort_unstable();
-            ids.dedup();
-            ids
-        };
-        let ids = sorted(ids.into_iter().collect());
-        Names { backwards: sorted(ids.iter().map(|id| backwards(id)).collect()), ids }
-    }
-
-    /// The shortest end of an id, four characters at least, with which no other id ends or begins: what output calls a
-    /// run, and [`find`] finds it by.
-    pub fn short<'a>(&self, id: &'a str) -> &'a str {
-        let reversed = backwards(id);
-        let mut ends = (SHORTEST_END..id.len()).filter_map(|length| id.get(id.len() - length..));
-        let is_its_own = |end: &&str| {
-            is_alone(&self.backwards, &backwards(end), &reversed) && is_alone(&self.ids, end, id)
-        };
-        ends.find(is_its_own).unwrap_or(id)
-    }
-}
-
-fn backwards(id: &str) -> String {
-    id.chars().rev().collect()
-}
-
-/// Whether of these no other than this one begins like this.
-fn is_alone(sorted: &[String], beginning: &str, one: &str) -> bool {
-    let from = sorted.partition_point(|id| id.as_str() < beginning);
-    sorted[from..].iter().take(2).take_while(|id| id.starts_with(beginning)).all(|id| id == one)
 }
 
 /// `latest` is 0, `latest~2` is 2; something that is not `latest` is none at all, and `latest~x` is nonsense.
