@@ -7,6 +7,8 @@ use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::infer::OtherCpus;
 use coretalk_model::topology::{MemoryNode, Same};
 use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
+use std::cmp::Reverse;
+use std::collections::HashMap;
 
 /// The reported structure as a picture in characters, and the same in words.
 pub fn blocks(topology: &Topology) -> Vec<Block<'_>> {
@@ -118,24 +120,26 @@ fn boxed(topology: &Topology) -> Vec<&Domain> {
         topology.levels().into_iter().rev().flat_map(|level| topology.level(level)).collect();
     groups.retain(|group| !crossing.contains(group) && (group.level != Level::Core || is_divided(group)));
     // Stable: groups of the same CPUs stay in the order of their levels.
-    groups.sort_by_key(|group| std::cmp::Reverse(group.cpus.len()));
+    groups.sort_by_cached_key(|group| Reverse(group.cpus.len()));
     groups
 }
 
 fn boxes(topology: &Topology, cpus: &CpuSet, groups: &[&Domain], width: usize) -> Vec<String> {
     // Each box with the groups that have it in common, and those inside it.
     let mut tops: Vec<(Vec<&Domain>, Vec<&Domain>)> = Vec::new();
-    let mut alone = cpus.clone();
+    // The box of each CPU: groups nest, so that one CPU finds the box of its group.
+    let mut boxed: HashMap<CpuId, usize> = HashMap::new();
     for &group in groups {
-        match tops.iter_mut().find(|(top, _)| group.cpus.is_subset(&top[0].cpus)) {
+        match group.cpus.first().and_then(|cpu| boxed.get(&cpu)).map(|&top| &mut tops[top]) {
             Some((top, _)) if top[0].cpus == group.cpus => top.push(group),
             Some((_, inner)) => inner.push(group),
             None => {
-                alone = alone.difference(&group.cpus);
+                boxed.extend(group.cpus.iter().map(|cpu| (cpu, tops.len())));
                 tops.push((vec![group], Vec::new()));
             }
         }
     }
+    let alone: CpuSet = cpus.iter().filter(|cpu| !boxed.contains_key(cpu)).collect();
     tops.sort_by_key(|(top, _)| top[0].cpus.first());
     let draw = |(top, inner): &(Vec<&Domain>, Vec<&Domain>)| {
         let names: Vec<String> = top.iter().map(|group| box_name(group)).collect();
@@ -143,9 +147,12 @@ fn boxes(topology: &Topology, cpus: &CpuSet, groups: &[&Domain], width: usize) -
         let body = boxes(topology, members, inner, width.saturating_sub(4).max(12));
         (format!("{} · {members}", names.join(" = ")), body)
     };
-    let drawn: Vec<(String, Vec<String>)> = tops.iter().map(draw).collect();
-    let boxes =
-        if drawn.len() > most_boxes(topology) { summary(&drawn, width) } else { shelves(&drawn, width) };
+    let boxes = match tops.as_slice() {
+        [first, second, between @ .., last] if tops.len() > most_boxes(topology) => {
+            summary(&[first, second, last].map(draw), between.len(), width)
+        }
+        tops => shelves(&tops.iter().map(draw).collect::<Vec<_>>(), width),
+    };
     let outside = if alone.is_empty() { Vec::new() } else { leaves(topology, &alone, width) };
     // CPUs in no group stand where their ids put them.
     if alone.first() < cpus.difference(&alone).first() {
@@ -166,11 +173,10 @@ fn most_boxes(topology: &Topology) -> usize {
     if topology.cpus().len() > 256 { 3 } else { 16 }
 }
 
-fn summary(drawn: &[(String, Vec<String>)], width: usize) -> Vec<String> {
-    let mut shown: Vec<(String, Vec<String>)> = drawn[..2].to_vec();
-    shown.extend(drawn.last().cloned());
+/// The first two and the last; so many stand between them.
+fn summary(shown: &[(String, Vec<String>); 3], between: usize, width: usize) -> Vec<String> {
     let mut lines = shelves(&shown[..2], width);
-    lines.push(super::text::cut(&format!("… {} more of them …", drawn.len() - 3), width));
+    lines.push(super::text::cut(&format!("… {between} more of them …"), width));
     lines.extend(shelves(&shown[2..], width));
     lines
 }

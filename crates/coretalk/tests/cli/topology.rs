@@ -311,6 +311,18 @@ fn boxes_lie_inside_each_other_as_groups_do_and_what_crosses_has_none() {
 }
 
 #[test]
+fn thousands_of_boxes_are_drawn_in_time() {
+    let tool = Tool::new();
+    let cpus: Vec<[u32; 1]> = (0..8_000).map(|cpu| [cpu]).collect();
+    let caches: Vec<&[u32]> = cpus.iter().map(<[u32; 1]>::as_slice).collect();
+    tool.write("many.xml", hwloc(&caches));
+    let began = std::time::Instant::now();
+    let screen = tool.done(&["topology", "--from", "many.xml"]).out;
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+    assert!(screen.contains("… 7997 more of them …") && screen.contains("7999"), "{screen}");
+}
+
+#[test]
 fn a_report_of_other_cpus_is_not_compared_with_latencies() {
     let tool = Tool::new();
     tool.write("two.csv", matrix(85));
