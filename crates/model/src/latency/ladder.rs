@@ -133,10 +133,12 @@ impl EmptyRung {
     /// What it is for these pairs, whose cells are those of `map`.
     pub fn of(pairs: Vec<[CpuId; 2]>, map: Option<&LatencyMap>) -> EmptyRung {
         let changes = |&pair: &[CpuId; 2]| value_of(map, pair).is_some_and(|value| !value.states.is_empty());
-        match () {
-            () if pairs.is_empty() => EmptyRung::NotMeasured,
-            () if pairs.iter().any(changes) => EmptyRung::OtherState(pairs),
-            () => EmptyRung::OtherTime(pairs),
+        if pairs.is_empty() {
+            EmptyRung::NotMeasured
+        } else if pairs.iter().any(changes) {
+            EmptyRung::OtherState(pairs)
+        } else {
+            EmptyRung::OtherTime(pairs)
         }
     }
 }
