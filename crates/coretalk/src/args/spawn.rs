@@ -16,7 +16,8 @@ pub struct SpawnArgs {
     /// as 0-1,9-4 (default: representatives)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
     pub pairs: Option<PairsWord>,
-    /// Creations per trial, if the budget allows (default: 10000)
+    /// Creations of a trial at least, over all its passes, if the budget allows; passes last as long as their precision
+    /// needs, and make more (default: 10000)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: Option<u32>,
 }

@@ -20,7 +20,8 @@ pub struct WakeArgs {
     /// Pairs to measure, waker first: all, representatives, or a list such as 0-1,9-4 (default: representatives)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
     pub pairs: Option<PairsWord>,
-    /// Wake-ups per trial, if the budget allows (default: 50000)
+    /// Wake-ups of a trial at least, over all its passes, if the budget allows; passes last as long as their precision
+    /// needs, and make more (default: 50000)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: Option<u32>,
     /// Runtimes in other languages.
