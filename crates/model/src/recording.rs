@@ -152,7 +152,7 @@ pub enum TrialFailure {
         stderr: String,
     },
     /// The system did not give what it takes to start or watch a program: descriptors, processes, memory.
-    #[error("the system does not let coretalk start it or read its output: {}", std::io::Error::from_raw_os_error(*errno))]
+    #[error("the system does not let coretalk start it or read its output (errno {errno})")]
     NoResources {
         /// The system's reason.
         errno: i32,

@@ -140,7 +140,10 @@ fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
             (said, advice)
         }
         TrialFailure::NotPinned { .. } => (None, "check whether the cpuset has changed"),
-        TrialFailure::NoResources { .. } => (None, "raise the limits of this shell (`ulimit -a`)"),
+        TrialFailure::NoResources { errno } => {
+            let reason = std::io::Error::from_raw_os_error(*errno);
+            (Some(format!(": {reason}")), "raise the limits of this shell (`ulimit -a`)")
+        }
         _ => (None, "make it work on its own"),
     };
     let said = said.unwrap_or_default();
