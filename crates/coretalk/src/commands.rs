@@ -30,6 +30,7 @@ use crate::resolve::map::Measuring;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
 use crate::run::saved::{self, Chosen};
+use coretalk_model::excerpt;
 use std::ffi::OsString;
 
 /// Runs the words of a command line, the program's name first, and says how it ended.
@@ -39,11 +40,32 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(words) = work::shortcut(&words) {
         return ended(work::act(&words));
     }
-    ended(parse(words).and_then(|typed| match typed {
+    let outcome = parse(words.clone()).and_then(|typed| match typed {
         Typed::Text(text) => Out::open(None)?.text(&text).map(|()| ExitCode::Done),
         Typed::Build => facts::build(),
         Typed::Command(invocation) => act(&invocation).map_err(|failure| explained(failure, &invocation)),
+    });
+    ended(outcome.map_err(|failure| match failure {
+        Failure::Usage(sentence) => Failure::Usage(shortened(sentence, &words)),
+        other => other,
     }))
+}
+
+/// The most letters of something typed that a sentence repeats.
+const MOST_REPEATED: usize = 80;
+
+/// The sentence with the beginning of each long word that was typed, or of its value, in the place of all of it: a word
+/// may be as long as the system allows.
+fn shortened(mut sentence: String, words: &[OsString]) -> String {
+    for word in words.iter().skip(1).map(|word| word.to_string_lossy()) {
+        let value = word.split_once('=').map_or("", |(_, value)| value);
+        for typed in [&*word, value].into_iter().chain(value.split(',')).chain(word.split(',')) {
+            if typed.chars().nth(MOST_REPEATED).is_some() {
+                sentence = sentence.replace(typed, &excerpt(typed));
+            }
+        }
+    }
+    sentence
 }
 
 /// Where nobody typed the format that is refused, the ending of the file chose it.

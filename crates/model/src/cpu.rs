@@ -1,6 +1,6 @@
 //! [`CpuId`] and [`CpuSet`]: which logical CPUs are meant.
 
-use crate::formats::excerpt;
+use crate::excerpt::excerpt;
 use std::fmt;
 
 /// One logical CPU as the system numbers it (hwloc: a PU).

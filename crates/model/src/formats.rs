@@ -29,7 +29,7 @@ mod write;
 
 pub use hgrm::{Percentile, Spectrum, SpectrumRow, TOLD_SHARES};
 pub use hwloc::{HwlocError, is_xml, read_hwloc};
-pub use import_error::{ImportError, IntervalError, Problem, excerpt};
+pub use import_error::{ImportError, IntervalError, Problem};
 pub use imported::{FormatId, ImportedMatrix, Labels, Printed, Spread, Unit, Warning};
 pub use read::{MAX_CPUS, read_matrices};
 pub use read_hgrm::{holds_percentiles, read_hgrm};

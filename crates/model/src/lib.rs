@@ -10,6 +10,7 @@ pub mod compare;
 pub mod contend;
 pub mod cpu;
 pub mod environment;
+mod excerpt;
 pub mod flags;
 pub mod formats;
 pub mod grade;
@@ -37,6 +38,7 @@ mod tests;
 
 pub use cpu::{CpuId, CpuSet};
 pub use environment::{ClockFacts, Environment, Finding, Verdict};
+pub use excerpt::excerpt;
 pub use flags::{Flag, Flags};
 pub use grade::Grade;
 pub use histogram::Histogram;

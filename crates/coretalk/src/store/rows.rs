@@ -96,12 +96,17 @@ fn within<T: PartialOrd + Display>(what: &str, value: T, bounds: RangeInclusive<
     }
 }
 
+/// The most letters that are told of what is wrong with a column: the words of a reader of JSON repeat its text.
+const MOST_TOLD: usize = 120;
+
 /// A column that does not hold what it should.
-pub(super) fn conversion(
-    column: usize,
-    error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, error.into())
+pub(super) fn conversion(column: usize, error: impl Display) -> rusqlite::Error {
+    let mut told = error.to_string();
+    if let Some((end, _)) = told.char_indices().nth(MOST_TOLD) {
+        told.truncate(end);
+        told.push('…');
+    }
+    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, told.into())
 }
 
 /// The value of this name in a closed list.

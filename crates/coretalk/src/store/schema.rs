@@ -1,6 +1,6 @@
 //! The schema of run files and its migrations: append-only, one number each, described in FORMAT.md.
 
-use coretalk_model::formats::excerpt;
+use coretalk_model::excerpt;
 use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;

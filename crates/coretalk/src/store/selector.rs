@@ -6,6 +6,7 @@ use super::error::{StoreError, sqlite_error};
 use super::names::SHORTEST_END;
 use super::run_file::RunFile;
 use crate::run_report::now;
+use coretalk_model::excerpt;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Found,
     // What is not text is the name of a file: no tag and no id is equal to it.
     let selector: &str = &path.to_string_lossy();
     let files = directory.files()?;
-    let unknown = |why| StoreError::UnknownRun { selector: selector.to_owned(), why };
+    let unknown = |why| StoreError::UnknownRun { selector: excerpt(selector), why };
     if let Some(back) = steps_back(selector) {
         let back = back.ok_or_else(|| unknown("write `latest`, or `latest~1` for the one before".into()))?;
         return match files.get(back) {
@@ -47,7 +48,7 @@ pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Found,
     }
     if !ids.is_empty() {
         let fitting = ids.into_iter().map(|path| id_of(path)).collect();
-        return Err(StoreError::AmbiguousRun { selector: selector.to_owned(), fitting });
+        return Err(StoreError::AmbiguousRun { selector: excerpt(selector), fitting });
     }
     if path.is_file() {
         return Ok(Found { path: path.into(), notice: None });
@@ -145,7 +146,7 @@ impl RunFile {
 /// slash makes it a path.
 pub(super) fn check_tag(directory: &Path, tag: &str) -> Result<(), StoreError> {
     const LONGEST: usize = 100;
-    let bad = |why| Err(StoreError::BadTag { tag: tag.to_owned(), why });
+    let bad = |why| Err(StoreError::BadTag { tag: excerpt(tag), why });
     match tag {
         "" => bad("it is empty"),
         _ if tag.len() > LONGEST => bad("it is longer than 100 bytes"),

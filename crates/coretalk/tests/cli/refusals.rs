@@ -183,6 +183,18 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("advise -n 2 --from nothing", 2, "nothing"),
     ("advise -n 2 --from x.csv --budget 3s", 2, "--budget"),
     ("advise -n 17 --machine sim:chiplet-16", 3, "17 threads need as many CPUs, and 16 (0-15)"),
+    ("advise -n 65536 --machine sim:chiplet-16", 3, "65536 threads need as many CPUs, and 16 (0-15)"),
+    ("latency --machine sim:chiplet-16 --cpus 0,,1", 2, "failed to read `` as a CPU number"),
+    (
+        "place --machine sim:chiplet-16 --placement a=0,,1 --placement compact --workload ring",
+        2,
+        "placement a: failed to read `` as a CPU number",
+    ),
+    (
+        "place --machine sim:chiplet-16 --placement a=0-1048575 --placement compact --workload ring",
+        2,
+        "CPU 16",
+    ),
     ("advise -n 2 --machine sim:chiplet-16 --cpus 0,99", 2, "CPU 99 does not exist"),
     ("advise -n 2 --machine sim:chiplet-16 --avoid 99", 2, "CPU 99 does not exist"),
     ("advise -n 2 --machine sim:chiplet-16 --avoid 0-14", 3, "1 (15) may be used"),
@@ -196,6 +208,24 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("plan --machine sim:chiplet-16 --format jsonl", 2, "use text or json"),
     ("completions tcsh", 2, "bash"),
 ];
+
+#[test]
+fn what_was_typed_is_repeated_up_to_its_beginning() {
+    let tool = Tool::new();
+    let long = "x".repeat(50_000);
+    for words in [
+        &["latency", "--cpus", &long][..],
+        &["latency", &format!("--protocol={long}")],
+        &["queue", "--machine", "sim:chiplet-16", "--queue", &format!("spsc,{long}")],
+        &["wait", "--machine", "sim:chiplet-16", "--strategy", &long],
+        &["runs", "show", &long],
+        &[&long],
+    ] {
+        let said = tool.call(words);
+        assert_eq!(said.code, 2, "{}", said.err);
+        assert!(said.err.contains("xxx…") && said.err.len() < 1000, "{} bytes", said.err.len());
+    }
+}
 
 #[test]
 fn every_wrong_invocation_gets_its_code_and_one_sentence() {

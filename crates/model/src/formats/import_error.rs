@@ -1,9 +1,9 @@
 //! [`ImportError`]: where a file could not be read, why, and what to do.
 
-use std::fmt;
-
 use super::{MAX_CPUS, Unit};
 use crate::CpuId;
+pub(super) use crate::excerpt::excerpt;
+use std::fmt;
 
 /// Why a file is not taken as a matrix. Follows "failed to".
 #[derive(Debug, Clone, PartialEq)]
@@ -201,15 +201,6 @@ impl Problem {
     pub(super) fn at_line(self, line: usize) -> ImportError {
         ImportError { line: Some(line + 1), column: None, problem: self }
     }
-}
-
-/// A piece of foreign text as an operand of a sentence: at most 40 characters, none of them invisible.
-pub fn excerpt(text: &str) -> String {
-    let mut short: String = text.chars().take(40).flat_map(char::escape_debug).collect();
-    if text.chars().nth(40).is_some() {
-        short.push('…');
-    }
-    short
 }
 
 /// Why a line of an interval log cannot be read.

@@ -129,6 +129,13 @@ fn rows_that_contradict_the_run_are_damage() {
         ("UPDATE rounds SET started = -1", "-1 ps is no time of a run"),
         ("UPDATE cpus SET cpu = 4000000000 WHERE cpu = 3", "4000000000"),
         ("UPDATE domains SET cpus = '0-4294967295'", "damaged"),
+        ("UPDATE domains SET cpus = hex(zeroblob(9000)) || 'x'", "0000…"),
+        ("UPDATE settings SET value = '\"' || hex(zeroblob(9000)) || '\"' WHERE key = 'hint'", "0000…"),
+        (
+            "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
+             INSERT INTO domains (level, cpus) SELECT 'l3', '0-1048575' FROM n",
+            "more CPUs than those of any machine",
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let path = file_with(folder.path(), bytes());
@@ -136,6 +143,7 @@ fn rows_that_contradict_the_run_are_damage() {
         let error = read_all(&path).unwrap_err();
         assert_eq!(error.class(), FailureClass::Input, "{change}: {error}");
         assert!(error.to_string().contains(word), "{change}: {error}");
+        assert!(error.to_string().len() < 400, "{change}: {error}");
     }
 }
 
