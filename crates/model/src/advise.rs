@@ -12,7 +12,7 @@ mod price;
 mod proof;
 mod search;
 
-pub use candidates::{CandidateError, Constraints, Sharing, candidates, siblings_left_out};
+pub use candidates::{CandidateError, Constraints, Sharing, candidates, likely_cores, siblings_left_out};
 pub use distances::CpuDistances;
 pub use graph::{Graph, GraphError, MOST_THREADS, Pattern};
 pub use price::Bracket;

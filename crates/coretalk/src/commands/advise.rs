@@ -17,7 +17,7 @@ use crate::resolve::files;
 use crate::resolve::source::Source;
 use coretalk_model::advise::{
     CandidateError, Claim, Constraints, CpuDistances, Graph, Pattern, Sharing, advise, candidates,
-    siblings_left_out,
+    likely_cores, siblings_left_out,
 };
 use coretalk_model::infer::{Findings, InferError, InferredLevel, Refusal, Standing};
 use coretalk_model::latency::Execution;
@@ -125,8 +125,13 @@ fn advised(
         .tested(&known.execution);
     let is_told = args.reported.is_some() && !reported.level(Level::Core).is_empty();
     let cores = cores_shown(&reported, &findings, known.reported.is_none());
-    let may_be_cores = cores.is_some_and(|level| level.execution.is_none());
-    let reported = with_cores(reported, cores);
+    let open = match (&findings.structure, &known.reported) {
+        (Ok(structure), None) => likely_cores(structure, &known.observed),
+        _ => Vec::new(),
+    };
+    let may_be_cores = !open.is_empty() || cores.is_some_and(|level| level.execution.is_none());
+    let shown = cores.map_or(&[][..], |level| &level.groups);
+    let reported = with_cores(reported, if open.is_empty() { shown } else { &open });
     let has_cores = reported.level(Level::Core).iter().any(|core| core.cpus.len() > 1);
     let sharing = asked_sharing.unwrap_or_default();
     if asked_sharing.is_some() && known.reported.is_none() && !has_cores {
@@ -282,11 +287,12 @@ fn cores_shown<'a>(
 }
 
 /// A structure with these groups as its cores.
-fn with_cores(reported: Topology, cores: Option<&InferredLevel>) -> Topology {
-    let Some(cores) = cores else { return reported };
+fn with_cores(reported: Topology, cores: &[CpuSet]) -> Topology {
+    if cores.is_empty() {
+        return reported;
+    }
     let others = reported.domains().iter().filter(|domain| domain.level != Level::Core).cloned();
-    let cores =
-        cores.groups.iter().map(|group| Domain { level: Level::Core, cpus: group.clone(), os_id: None });
+    let cores = cores.iter().map(|group| Domain { level: Level::Core, cpus: group.clone(), os_id: None });
     let class = |cpu| Some((cpu, reported.class_of(cpu)?.clone()));
     let classes = reported.cpus().iter().filter_map(class).collect();
     Topology::new(reported.cpus().clone(), others.chain(cores).collect(), classes)
@@ -349,11 +355,16 @@ fn remarks(
     let siblings = pairs
         .filter(untested)
         .filter(|level| !knows_cores && level.groups.iter().all(|group| group.len() == 2));
-    if siblings.is_some_and(|level| level.groups.iter().any(both)) {
+    let may_share = !knows_cores && reported.level(Level::Core).iter().any(|core| both(&core.cpus));
+    if may_share || siblings.is_some_and(|level| level.groups.iter().any(both)) {
         remarks.push(
             "some of the closest pairs may be SMT siblings, where each thread computes at about half speed; latency alone cannot tell"
                 .into(),
         );
+    }
+    let contradictory = findings.structure.as_ref().map_or(0, |structure| structure.contradictory);
+    if contradictory > 0 {
+        remarks.push(report::structure::contradictory_words(contradictory));
     }
     if findings.agreement.iter().any(|held| held.standing == Standing::Conflict) {
         remarks.push(

@@ -68,7 +68,8 @@ pub struct InferredDoc {
     levels: Vec<InferredLevelDoc>,
     /// What is no level: one step of the clock sets it apart, or all of its pairs read 0 and `median` is null.
     dropped: Vec<InferredLevelDoc>,
-    /// No groups, and values that differ by more than noise: a mesh, a ring, kinds of cores, unpinned threads.
+    /// No groups, and values that differ by more than noise: a mesh, a ring, kinds of cores, unpinned threads. Not where
+    /// `contradictory` pairs may hide groups.
     continuous: bool,
     /// Without levels the scatter of the values around their median as a share; null otherwise.
     scatter: Option<f64>,
@@ -113,6 +114,8 @@ pub struct InferredLevelDoc {
     groups: Vec<String>,
     /// CPUs in none of these: each is a group of its own.
     single: String,
+    /// CPUs whose group nothing shows, since pairs contradict each other.
+    open: String,
     /// Of the pairs inside a group and no finer one.
     median: Option<f64>,
     /// 95 % interval of that median over pairs.
@@ -131,9 +134,9 @@ pub struct InferredLevelDoc {
 pub struct SuspectDoc {
     from: u32,
     to: u32,
-    /// `outlier`, `leftover`, `missing` or `first-cpu`.
+    /// `outlier`, `leftover`, `missing`, `first-cpu` or `contradictory`.
     doubt: &'static str,
-    /// Its value divided by what the groups suggest; null without a value.
+    /// Its value divided by what the groups suggest; null without a value, or where nothing shows the groups.
     ratio: Option<f64>,
 }
 
@@ -414,7 +417,7 @@ impl InferredDoc {
         Some(InferredDoc {
             levels: levels(&structure.levels),
             dropped: levels(&structure.dropped),
-            continuous: matches!(structure.shape, Shape::Continuous { .. }),
+            continuous: matches!(structure.shape, Shape::Continuous { .. }) && structure.contradictory == 0,
             scatter,
             too_few: matches!(structure.shape, Shape::TooFew),
             hints: structure.hints.iter().map(|hint| hint.cpus.to_string()).collect(),
@@ -446,6 +449,7 @@ impl InferredLevelDoc {
             name: level.name.clone(),
             groups: level.groups.iter().map(ToString::to_string).collect(),
             single: level.single.to_string(),
+            open: level.open.to_string(),
             median: level.inside.and_then(|inside| known(inside.point)),
             ci: level.inside.as_ref().and_then(ci),
             across: level.across.and_then(known),

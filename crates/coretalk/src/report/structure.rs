@@ -33,7 +33,7 @@ pub fn same_as_reported(findings: &Findings) -> Option<String> {
     let structure = findings.structure.as_ref().ok()?;
     let agree = |held: &Agreement| held.standing == Standing::Agree && held.against.is_some();
     let is_reported = |index: usize| findings.agreement.iter().any(|held| held.against == Some(index));
-    let is_whole = structure.levels.iter().all(|level| level.single.is_empty());
+    let is_whole = structure.levels.iter().all(|level| level.single.is_empty() && level.open.is_empty());
     let is_same = is_whole
         && !structure.levels.is_empty()
         && (0..structure.levels.len()).all(is_reported)
@@ -70,6 +70,7 @@ fn found(structure: &Structure, findings: &Findings) -> String {
         parts.push(format!("{}, not reported by the system", others.join("; ")));
     }
     parts.extend(all_but_one(findings, "ns"));
+    parts.extend(hidden(structure));
     parts.join("; ")
 }
 
@@ -107,6 +108,9 @@ fn why_alone(reported: &[Level]) -> String {
 }
 
 fn no_levels(structure: &Structure, findings: &Findings, unit: &str) -> String {
+    if let Some(hidden) = hidden(structure) {
+        return format!("cannot tell the groups: {hidden}");
+    }
     match &structure.shape {
         Shape::Continuous { .. } | Shape::Uniform { .. }
             if !structure.dropped.is_empty() || structure.step > 0.0 =>
@@ -144,10 +148,11 @@ fn groups_of(level: &InferredLevel) -> String {
     let (least, most) = sizes.fold((usize::MAX, 0), |(l, m), n| (l.min(n), m.max(n)));
     let size = if least == most { least.to_string() } else { format!("{least} to {most}") };
     let groups = format!("{} of {size}", count(level.groups.len() as u64, "group"));
-    match level.single.len() {
+    let groups = match level.single.len() {
         0 => groups,
         single => format!("{groups} and {}", count(single as u64, "single CPU")),
-    }
+    };
+    if level.open.is_empty() { groups } else { format!("{groups} (not known: {})", level.open) }
 }
 
 /// `2 groups of 16, 0-7,16-23 and 8-15,24-31`; of many the first two and the last.
@@ -249,7 +254,8 @@ fn group_lists(level: &InferredLevel) -> String {
         lists.join("  ")
     };
     let single = if level.single.is_empty() { String::new() } else { format!("  single: {}", level.single) };
-    format!("{shown}{single}")
+    let open = if level.open.is_empty() { String::new() } else { format!("  not known: {}", level.open) };
+    format!("{shown}{single}{open}")
 }
 
 /// Pairs are not called threads of a core: latency cannot tell.
@@ -265,8 +271,13 @@ fn pairs_remark(structure: &Structure) -> Option<String> {
     ))
 }
 
+/// That groups may be hidden, where they may.
+fn hidden(structure: &Structure) -> Option<String> {
+    (structure.contradictory > 0).then(|| contradictory_words(structure.contradictory))
+}
+
 /// That pairs do not go together, and what follows from it.
-pub(super) fn contradictory_words(pairs: usize) -> String {
+pub fn contradictory_words(pairs: usize) -> String {
     format!(
         "{} lie{} nearer than the other pairs of their CPUs allow, and nothing shows which values are wrong: groups may be \
          hidden",
@@ -292,8 +303,8 @@ fn remarks(structure: &Structure, findings: &Findings, unit: &str) -> Vec<String
         let groups = count(level.groups.len() as u64, "group");
         sentences.push(format!("No level: {groups} ({}); {why}.", group_lists(level)));
     }
-    if structure.contradictory > 0 {
-        sentences.push(format!("{}.", contradictory_words(structure.contradictory)));
+    if !structure.levels.is_empty() {
+        sentences.extend(hidden(structure).map(|hidden| format!("{hidden}.")));
     }
     for hint in structure.hints.iter().filter(|hint| hint.but.is_none()) {
         sentences.push(format!("One group stands out (a hint, not a level): {}.", hint.cpus));

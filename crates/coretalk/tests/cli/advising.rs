@@ -365,6 +365,29 @@ fn of_a_file_that_does_not_show_cores_one_cpu_of_each_closest_pair_is_used() {
 }
 
 #[test]
+fn where_closest_pairs_contradict_each_other_threads_share_none_of_them() {
+    let tool = Tool::new();
+    // Cores of two CPUs, and two pairs of others that read as near.
+    let near = |row: u64, column: u64| row / 2 == column / 2 || [(0, 2), (1, 3)].contains(&(column, row));
+    let cell = |row: u64, column: u64| match column < row {
+        true if near(row, column) => format!("20.{}", (row * 5 + column * 3) % 7),
+        true => format!("60.{}", (row * 5 + column * 3) % 7),
+        false => String::new(),
+    };
+    let row = |row| (0..8).map(|column| cell(row, column)).collect::<Vec<_>>().join(",") + "\n";
+    write(&tool, "ring.csv", &(0..8).map(row).collect::<String>());
+    for threads in ["2", "4"] {
+        let found = advice(&tool, &["-n", threads, "--from", "ring.csv"]);
+        assert_eq!(found["candidates"], "0,3,4,6", "{found}");
+        let remarks = found["remarks"].to_string();
+        assert!(remarks.contains("one CPU of each of the closest pairs"), "{found}");
+        assert!(remarks.contains("groups may be hidden"), "{found}");
+    }
+    let more = advice(&tool, &["-n", "6", "--from", "ring.csv"]);
+    assert!(more["remarks"].to_string().contains("some of the closest pairs may be SMT siblings"), "{more}");
+}
+
+#[test]
 fn a_report_of_one_thread_per_core_leaves_no_doubt_about_siblings() {
     let tool = Tool::new();
     write(&tool, "desktop.csv", &desktop());

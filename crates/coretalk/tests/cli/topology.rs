@@ -134,7 +134,11 @@ fn what_contradicts_itself_and_what_a_clock_makes_are_told_by_screens_and_docume
     for command in [&["topology", "--from", "chain.csv"][..], &["lint", "chain.csv"]] {
         let screen = flat(&tool.done(command).out);
         assert_eq!(screen.matches(said).count(), 1, "{screen}");
+        assert!(!screen.contains("as on a mesh") && !screen.contains("single"), "{screen}");
     }
+    assert_eq!(inferred["continuous"], false);
+    let doubted = |suspect: &&Value| suspect["doubt"] == "contradictory";
+    assert_eq!(inferred["suspects"].as_array().unwrap().iter().filter(doubted).count(), 3, "{inferred}");
     let inferred = topology(&tool, &["--from", "steps.csv"])["inferred"].clone();
     assert_eq!((&inferred["contradictory"], &inferred["levels"]), (&0.into(), &serde_json::json!([])));
     assert_eq!(inferred["dropped"][0]["groups"], serde_json::json!(["0,1", "2,3", "4,5", "6,7"]));

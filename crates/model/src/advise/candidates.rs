@@ -1,6 +1,7 @@
 //! Which CPUs threads may be placed on: what is asked, and what hardware threads of a core do to each other.
 
-use crate::{CpuId, CpuSet, Topology};
+use crate::infer::{Doubt, Observation, Structure, both_ways};
+use crate::{CpuId, CpuSet, Matrix, Topology};
 
 /// What may be chosen.
 #[derive(Debug, Clone, Default)]
@@ -96,6 +97,39 @@ pub fn candidates(
     Ok(left)
 }
 
+/// Pairs that differ by less than this factor are about as near.
+const AS_NEAR: f64 = 1.2;
+
+/// Of a structure whose closest pairs contradict each other, groups that may be cores, of which one CPU each is safe: the
+/// pairs that stand, and around a CPU those outside them that are as near to it as the fastest of the contradictory pairs
+/// or are one. Empty where no pair is contradictory.
+pub fn likely_cores(structure: &Structure, observed: &Matrix<Option<Observation>>) -> Vec<CpuSet> {
+    let open = structure.suspects.iter().filter(|suspect| suspect.doubt == Doubt::Contradictory);
+    let open: Vec<[CpuId; 2]> = open.map(|suspect| suspect.pair).collect();
+    let position = |cpu: CpuId| observed.cpus().iter().position(|&known| known == cpu);
+    let value = |[a, b]: [CpuId; 2]| Some(both_ways(observed, position(a)?, position(b)?)?.value);
+    let Some(fastest) = open.iter().filter_map(|&pair| value(pair)).min_by(f64::total_cmp) else {
+        return Vec::new();
+    };
+    let is_near = |a: CpuId, b: CpuId| {
+        open.contains(&[a, b])
+            || open.contains(&[b, a])
+            || value([a, b]).is_some_and(|value| value <= AS_NEAR * fastest)
+    };
+    let finest = structure.levels.first().map_or(&[][..], |level| &level.groups[..]);
+    let pairs = if finest.iter().all(|group| group.len() == 2) { finest } else { &[] };
+    let mut cores: Vec<(CpuId, CpuSet)> = Vec::new();
+    let cpus: CpuSet = structure.cpus.iter().copied().collect();
+    for cpu in cpus.iter().filter(|&cpu| !pairs.iter().any(|pair| pair.contains(cpu))) {
+        match cores.iter_mut().find(|(first, _)| is_near(*first, cpu)) {
+            Some((_, core)) => *core = core.union(&[cpu].into_iter().collect()),
+            None => cores.push((cpu, [cpu].into_iter().collect())),
+        }
+    }
+    let around = cores.into_iter().map(|(_, core)| core).filter(|core| core.len() > 1);
+    pairs.iter().cloned().chain(around).collect()
+}
+
 /// The second threads of cores that stay empty since there are cores enough; empty where none are left out.
 pub fn siblings_left_out(topology: &Topology, all: &[CpuId], chosen: &[CpuId]) -> CpuSet {
     let used: CpuSet = chosen.iter().copied().collect();
@@ -158,5 +192,24 @@ mod tests {
         assert!(
             chosen(7, base).unwrap_err().contains("7 threads need as many CPUs, and 6 (0-5) may be used")
         );
+    }
+
+    #[test]
+    fn of_pairs_that_contradict_each_other_one_cpu_each_is_safe() {
+        // Four CPUs in a ring of near pairs, of which two opposite sides are cores, and two cores.
+        let near =
+            |row: usize, column: usize| row / 2 == column / 2 || [(0, 2), (1, 3)].contains(&(column, row));
+        let seen = Matrix::symmetric((0..8).map(CpuId).collect(), |row, column| {
+            let off = ((row * 5 + column * 3) % 7) as f64 / 10.0;
+            Some(Observation::bare(off + if near(row, column) { 20.0 } else { 60.0 }))
+        });
+        let structure = crate::infer::infer(&seen).unwrap();
+        assert!(structure.contradictory > 0, "{structure:?}");
+        let cores = likely_cores(&structure, &seen);
+        // CPU 3 is near to two others, and not to the CPU that is used.
+        let lists: Vec<String> = cores.iter().map(ToString::to_string).collect();
+        assert_eq!(lists, ["0-2", "4,5", "6,7"]);
+        let clean = seen.map(|_| Some(Observation::bare(20.0)));
+        assert_eq!(likely_cores(&crate::infer::infer(&clean).unwrap(), &clean), []);
     }
 }
