@@ -37,7 +37,7 @@ pub(super) struct Distances {
     /// Pairs (low, high) without a value of their own, sorted.
     missing: Vec<(u32, u32)>,
     /// Pairs (low, high) whose own value contradicts the rows of both CPUs, with its logarithm, sorted: see
-    /// [`too_near`]. `log` has what similar rows suggest.
+    /// [`too_near`] and [`too_far`]. `log` has what similar rows suggest.
     set_aside: Vec<SetAside>,
     /// How many pairs contradict, where they are too many to be set aside.
     pub contradictory: usize,
@@ -111,15 +111,21 @@ impl Distances {
         let floor = any_zero.then(|| ln(floor));
         // More than may be disturbed: values are not those of a tree, and all count.
         let most = forgiven((n * (n - 1) / 2) as f64) as usize;
-        let (too_near, doubtful) = too_near(&log, n, [floor.unwrap_or(f64::NEG_INFINITY), step], most);
+        let clock = [floor.unwrap_or(f64::NEG_INFINITY), step];
+        let (too_near, doubtful) = too_near(&log, n, clock, most);
         let is_odd = too_near.len() > most;
-        let (set_aside, contradictory) = if is_odd { (Vec::new(), too_near.len()) } else { (too_near, 0) };
-        for &((low, high), _) in &set_aside {
-            log[low as usize * n + high as usize] = f64::NAN;
-            log[high as usize * n + low as usize] = f64::NAN;
+        let (mut set_aside, contradictory) =
+            if is_odd { (Vec::new(), too_near.len()) } else { (too_near, 0) };
+        set_aside.iter().for_each(|(pair, _)| set_value(&mut log, n, *pair, f64::NAN));
+        for (pair, at_most) in too_far(&log, n, clock, &doubtful) {
+            set_aside.push((pair, log[pair.0 as usize * n + pair.1 as usize]));
+            set_value(&mut log, n, pair, at_most);
         }
+        set_aside.sort_unstable_by_key(|(pair, _)| *pair);
         let pairs = missing.iter().copied().chain(set_aside.iter().map(|(pair, _)| *pair));
-        fill(&mut log, n, &pairs.collect::<Vec<_>>());
+        let empty = pairs.filter(|&(low, high)| log[low as usize * n + high as usize].is_nan());
+        let empty: Vec<(u32, u32)> = empty.collect();
+        fill(&mut log, n, &empty);
         let bins = Vec::new();
         let mut distances = Distances {
             cpus,
@@ -458,8 +464,52 @@ fn too_near(log: &[f64], n: usize, clock: [f64; 2], most: usize) -> (Vec<SetAsid
             break;
         }
     }
-    found.sort_unstable_by_key(|(pair, _)| *pair);
     (found, doubted)
+}
+
+/// At most one CPU in so many has a cell that is too far. More are how the machine is built, as where modules are slower
+/// inside.
+const TOO_FAR: usize = 2;
+
+/// Pairs that are farther apart than a third CPU is from either, although their rows are alike, with the logarithm that the
+/// nearest third allows: where groups are small, one such cell hides its group, and with that the level. None where they are
+/// many, or where a pair of one of its CPUs is doubtful and may be what makes the third near.
+fn too_far(
+    log: &[f64],
+    n: usize,
+    [floor, step]: [f64; 2],
+    doubtful: &[[usize; 2]],
+) -> Vec<((u32, u32), f64)> {
+    let columns = Columns::new(log, n);
+    let allowed = |[low, high]: [usize; 2]| {
+        let value = log[low * n + high];
+        let mut farther = Vec::new();
+        for third in columns.of([low, high]) {
+            let (one, other) = (log[low * n + third], log[high * n + third]);
+            if (one - other).abs() >= columns.apart {
+                return None;
+            }
+            if !one.is_nan() && !other.is_nan() && one.max(other) > floor {
+                farther.push(one.max(other));
+            }
+        }
+        let least = farther.iter().copied().min_by(f64::total_cmp)?;
+        // Where nothing is nearer than the rest there is no group.
+        if median_in_place(&mut farther)? - least < columns.apart {
+            return None;
+        }
+        let is_far = value - least >= columns.apart && exp(value) - exp(least) >= STEPS_APART * step;
+        is_far.then_some(((low as u32, high as u32), least))
+    };
+    let every = (0..n).flat_map(|low| (low + 1..n).map(move |high| [low, high]));
+    let is_open = |[a, b]: [usize; 2]| doubtful.iter().flatten().any(|&cpu| cpu == a || cpu == b);
+    let found: Vec<((u32, u32), f64)> = every.filter(|pair| !is_open(*pair)).filter_map(allowed).collect();
+    if found.len() * 2 * TOO_FAR > n { Vec::new() } else { found }
+}
+
+fn set_value(log: &mut [f64], n: usize, (low, high): (u32, u32), value: f64) {
+    log[low as usize * n + high as usize] = value;
+    log[high as usize * n + low as usize] = value;
 }
 
 /// A missing cell takes the median of what the rows most alike those of its two CPUs show in its place.

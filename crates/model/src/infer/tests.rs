@@ -519,3 +519,26 @@ fn a_pair_that_is_too_near_hides_no_level_that_is_half_again_as_far() {
         "{right} right, {hidden} hidden of {all}"
     );
 }
+
+#[test]
+fn a_pair_that_is_too_far_hides_no_level_of_small_groups_and_is_listed() {
+    for (cpus, size, across) in [(8, 4, 30.0), (8, 4, 60.0), (12, 3, 32.0), (12, 3, 60.0), (16, 4, 30.0)] {
+        for (factor, seed) in [2.0, 3.0, 10.0].into_iter().flat_map(|by| (0..10).map(move |seed| (by, seed)))
+        {
+            let key = Key::of(&[22, seed]);
+            let seen = matrix(cpus, |row, column| {
+                let ns = if row / size == column / size { 20.0 } else { across };
+                let noise = 1.0 + 0.02 * key.normal((row * 64 + column) as u64);
+                Some(noise * ns * if (row, column) == (2, 1) { factor } else { 1.0 })
+            });
+            let structure = infer(&seen).unwrap();
+            let [level] = &structure.levels[..] else {
+                panic!("{cpus}/{size} {factor} {seed}: {structure:?}")
+            };
+            assert_eq!(level.groups.len(), cpus as usize / size, "{factor} {seed}: {structure:?}");
+            let off = |cell: &&Suspect| cell.ratio.is_none_or(|ratio| !(0.8..1.25).contains(&ratio));
+            let listed: Vec<_> = structure.suspects.iter().filter(off).map(|cell| cell.pair).collect();
+            assert_eq!(listed, [[CpuId(1), CpuId(2)]], "{cpus}/{size} {factor} {seed}");
+        }
+    }
+}
