@@ -21,6 +21,9 @@ use serde_json::{Map, Value};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
+/// Rates that counters may have, in Hz: what lies outside is damage.
+pub(super) const COUNTERS_HZ: RangeInclusive<f64> = 1e3..=1e12;
+
 /// Writes the fields of a row struct as one JSON value per key; unknown ones (null) are left out.
 fn write_keys(db: &Connection, table: &str, fields: &impl serde::Serialize) -> rusqlite::Result<()> {
     let value = serde_json::to_value(fields)

@@ -18,9 +18,6 @@ use std::time::Duration;
 /// The most CPUs in one run: the largest kernels are built for 8,192. Bounds the list of pairs (33.5 million).
 pub(super) const MOST_CPUS: usize = 8192;
 
-/// Rates that counters may have, in Hz: what lies outside is damage.
-pub(super) const COUNTERS_HZ: std::ops::RangeInclusive<f64> = 1e3..=1e12;
-
 /// How long to wait for another process that is just writing a slot.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
@@ -172,7 +169,7 @@ impl RunFile {
                 db.prepare("SELECT started, clock_hz, step_ns, ended FROM segments ORDER BY segment")?;
             let segments = select.query_map([], |row| {
                 let clock_hz: f64 = row.get(1)?;
-                if !COUNTERS_HZ.contains(&clock_hz) {
+                if !rows::COUNTERS_HZ.contains(&clock_hz) {
                     return Err(rows::conversion(1, format!("no counter runs at {clock_hz} Hz")));
                 }
                 let step_ns: Option<f64> = row.get(2)?;

@@ -1,7 +1,6 @@
 //! The rows that say what a run was measured on: `environment`, `findings`, `cpus`, `domains` and `beside`.
 
-use super::super::run_file::COUNTERS_HZ;
-use super::{conversion, named, read_keys, within, write_keys};
+use super::{COUNTERS_HZ, conversion, named, read_keys, within, write_keys};
 use coretalk_model::environment::{Atomics, BuildFacts, Throttled};
 use coretalk_model::topology::{Beside, MemoryNode, Same};
 use coretalk_model::{
