@@ -298,10 +298,10 @@ fn balance(reader: &mut Reader<'_>, said: &Said<'_>) {
                 "one CPU is faster" => ratio < 1.0,
                 "two are faster" => ratio > 1.0,
                 // Without a ratio there was no interval.
-                _ => intervals
-                    .iter()
-                    .filter(|(at, _)| *at == capacity.value)
-                    .all(|(_, [low, high])| (*low..=*high).contains(&1.0)),
+                _ => {
+                    let mut at = intervals.iter().filter(|(at, _)| *at == capacity.value);
+                    !ratio.is_nan() && at.all(|(_, [low, high])| (*low..=*high).contains(&1.0))
+                }
             };
             reader
                 .holds("queue", is_so, || format!("at capacity {} the ratio is {ratio:.2}", capacity.value));
