@@ -13,7 +13,7 @@ pub struct RunHeader {
     pub id: String,
     /// RFC 3339, UTC.
     pub started: String,
-    /// The command line without private parts, program name left out (`["latency", "--cpus", "0,1"]`).
+    /// The command line as typed, which may hold private parts, program name left out (`["latency", "--cpus", "0,1"]`).
     pub command: Vec<String>,
     /// Every random choice comes from it.
     pub seed: u64,
