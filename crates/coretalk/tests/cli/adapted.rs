@@ -233,7 +233,7 @@ fn what_is_not_offered_is_refused_and_what_cannot_start_is_told() {
         told.err
     );
     let bad = format!("{:?}", cells(&json(&told), "absent:ring"));
-    assert!(bad.contains("could not be started"), "{bad}");
+    assert!(bad.contains("could not be started") && !bad.contains("not-there"), "{bad}");
     let mut command = tool.command(&words(
         "queue --queue absent:ring --capacity 10 --pairs 0-0 --budget 500ms --no-save --adapter absent=./not-there",
     ));

@@ -370,7 +370,7 @@ impl From<AdapterError> for TrialFailure {
 impl AdapterError {
     /// What happened, in words that name nothing of the adapter's command, lines and messages; and those of them that say
     /// more, which may be private.
-    fn parted(&self) -> (String, String) {
+    pub(super) fn parted(&self) -> (String, String) {
         let (reason, words) = match self {
             AdapterError::NotStarted { program, source } => {
                 (format!("it could not be started: {source}"), program)

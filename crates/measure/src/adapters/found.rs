@@ -6,6 +6,7 @@ use super::error::AdapterError;
 use super::process::{StartSettings, describe};
 use super::workshop::{Ready, Unready, Workshop};
 use crate::stop::Stop;
+use coretalk_model::TrialFailure;
 
 /// An adapter of a catalogue.
 #[derive(Debug)]
@@ -53,6 +54,21 @@ impl Lacking {
     /// Whether somebody wished to end.
     pub fn is_interrupted(&self) -> bool {
         matches!(self, Lacking::Unready(Unready::Interrupted) | Lacking::Adapter(AdapterError::Interrupted))
+    }
+
+    /// Why a cell has no number. What names the adapter's command or repeats what it said is apart from the reason.
+    pub(super) fn failure(&self) -> TrialFailure {
+        let (reason, words) = match self {
+            Lacking::Adapter(error) => error.parted(),
+            Lacking::Unready(Unready::Command { .. }) => {
+                ("a command that makes it ready failed".to_owned(), self.to_string())
+            }
+            Lacking::Unready(Unready::File { what, source, .. }) => {
+                (format!("failed to {what} one of its files: {source}"), self.to_string())
+            }
+            Lacking::Unready(unready) => (unready.to_string(), String::new()),
+        };
+        TrialFailure::with_words(reason, words)
     }
 }
 

@@ -228,7 +228,7 @@ impl Runtimes {
         let runtime = &external.runtime;
         let offered = match self.known.get(runtime) {
             Some(Ok(offered)) => offered,
-            Some(Err(lacking)) => return Err(TrialFailure::of(lacking.to_string())),
+            Some(Err(lacking)) => return Err(lacking.failure()),
             None => return Err(TrialFailure::of(format!("there is no adapter `{runtime}`"))),
         };
         let (allowed, watchdog) = (&self.allowed, &self.watchdog);

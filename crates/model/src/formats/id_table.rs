@@ -214,7 +214,7 @@ fn find_rows(
 /// The column whose id starts or ends where the word does; the two are never the same column by chance, because ids
 /// of a fixed-width table are at least a blank apart and values overlap their own id only.
 fn column_of(columns: &[(usize, usize)], at: usize, word: &str) -> Result<usize, Problem> {
-    let end = at + word.len();
+    let end = at + word.chars().count();
     let overlapping = columns.partition_point(|&(_, id_end)| id_end <= at);
     match columns.get(overlapping) {
         Some(&(id_start, id_end)) if id_start == at || id_end == end => Ok(overlapping),
@@ -222,9 +222,14 @@ fn column_of(columns: &[(usize, usize)], at: usize, word: &str) -> Result<usize,
     }
 }
 
-/// The words of a line with their first byte.
+/// The words of a line with the column of their first character: a `±` is two bytes and one column.
 fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
-    line.split_whitespace().map(move |word| (word.as_ptr() as usize - line.as_ptr() as usize, word))
+    line.split_whitespace().scan((0, 0), move |(byte, column), word| {
+        let begin = word.as_ptr() as usize - line.as_ptr() as usize;
+        *column += line[*byte..begin].chars().count();
+        *byte = begin;
+        Some((*column, word))
+    })
 }
 
 /// The id that a row begins with; multichase writes a colon after it.

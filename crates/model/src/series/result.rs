@@ -193,7 +193,7 @@ impl Reason {
     pub fn reveal(&mut self) {
         let said = std::mem::take(&mut self.said);
         if !said.is_empty() {
-            self.text = format!("{}; it said: {said}", self.text);
+            self.text = format!("{}; in full: {said}", self.text);
         }
     }
 }

@@ -35,6 +35,23 @@ fn text() -> impl Strategy<Value = String> {
     proptest::collection::vec(any::<char>(), 0..12).prop_map(String::from_iter)
 }
 
+/// Cells of core-to-core-latency hold a `±`, which is two bytes and one column.
+#[test]
+fn a_cell_that_is_missing_moves_none_of_the_others() {
+    let rows = [
+        "           0       1       2       3       4",
+        "      0",
+        "      1   22±0 ",
+        "      2   23±0    24±0 ",
+        "      3   21±0    26±0    25±0 ",
+        "      4   20±0    27±0            28±0 ",
+    ];
+    let report = format!("1) CAS latency on a single shared cache line\n\n{}\n", rows.join("\n"));
+    let matrix = read_matrices(report.as_bytes()).unwrap().remove(0).matrix;
+    let value = |row, column| *matrix.get(row, column).unwrap();
+    assert_eq!([value(4, 1), value(4, 2), value(4, 3)], [Some(27.0), None, Some(28.0)]);
+}
+
 proptest! {
     #[test]
     fn csv_comes_back_exactly(matrix in matrix(), metadata in proptest::collection::vec((text(), text()), 0..4)) {
