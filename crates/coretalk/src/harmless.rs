@@ -110,6 +110,12 @@ fn colours(text: &str) -> Sequence {
 
 impl<W: Write> Write for Harmless<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Nearly all that is written, in pieces of a few bytes.
+        let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
+        if self.pending.is_empty() && bytes.iter().all(is_plain) {
+            self.out.write_all(bytes)?;
+            return Ok(bytes.len());
+        }
         let mut all = std::mem::take(&mut self.pending);
         all.extend_from_slice(bytes);
         let mut rest = all.as_slice();
