@@ -129,7 +129,8 @@ named! {
     pub enum Doubt {
         /// It lies more than four deviations from the cells between the same groups, 5.5 in a matrix of 1,024 CPUs.
         Outlier = "outlier",
-        /// Its CPUs were left over where nearly all groups have one size: a disturbed cell may hide their group.
+        /// Its CPUs were left over where nearly all groups have one size, or other pairs of theirs contradict each other: a
+        /// disturbed cell may hide their group.
         Leftover = "leftover",
         /// It has no value, or a 0, which is none.
         Missing = "missing",
@@ -209,22 +210,24 @@ pub(super) fn suspects(
         .collect()
 }
 
-/// Of pairs that contradict each other, each is in doubt, and no other cell of their CPUs, whose groups nothing shows, is
-/// one that does not fit. What is set aside is known to be wrong.
+/// Each of the pairs that contradict each other is a suspect. Nothing shows the groups of their CPUs: other cells of these
+/// do not count as unfit, but are measured again, since disturbed ones make pairs contradict each other. A cell that was
+/// set aside is known to be wrong.
 pub(super) fn leave_open(suspects: &mut Vec<Suspect>, open: &[[usize; 2]], distances: &Distances) {
+    let position = |cpu: CpuId| distances.cpus.iter().position(|&known| known == cpu);
     let named = |pair: &[usize; 2]| pair.map(|position| distances.cpus[position]);
     let is_open = |cpu: &CpuId| open.iter().flat_map(named).any(|open| open == *cpu);
-    let is_known = |suspect: &Suspect| {
-        let position = |cpu: CpuId| distances.cpus.iter().position(|&known| known == cpu);
-        let [a, b] = suspect.pair.map(position);
+    let is_known = |pair: [CpuId; 2]| {
+        let [a, b] = pair.map(position);
         a.zip(b).is_some_and(|(a, b)| distances.set_aside(a, b).is_some())
     };
-    suspects.retain(|suspect| {
-        suspect.doubt != Doubt::Outlier || !suspect.pair.iter().any(is_open) || is_known(suspect)
-    });
     suspects.retain(|suspect| !open.iter().any(|pair| named(pair) == suspect.pair));
+    for suspect in suspects.iter_mut() {
+        if suspect.doubt == Doubt::Outlier && suspect.pair.iter().any(is_open) && !is_known(suspect.pair) {
+            (suspect.doubt, suspect.ratio) = (Doubt::Leftover, None);
+        }
+    }
     let contradictory = open.iter().map(named);
     suspects.extend(contradictory.map(|pair| Suspect { pair, doubt: Doubt::Contradictory, ratio: None }));
-    suspects
-        .sort_by_key(|suspect| suspect.pair.map(|cpu| distances.cpus.iter().position(|&known| known == cpu)));
+    suspects.sort_by_key(|suspect| suspect.pair.map(position));
 }

@@ -300,6 +300,28 @@ fn of_contradictory_pairs_no_group_is_named_and_no_cell_listed() {
 }
 
 #[test]
+fn disturbed_cells_that_make_pairs_contradict_are_measured_again() {
+    let disturbed = [([0, 3], 45.0), ([1, 2], 43.0), ([1, 4], 86.0), ([1, 5], 90.0)];
+    let seen = matrix(16, |row, column| {
+        let at = disturbed.iter().find(|(pair, _)| *pair == [column, row]).map(|(_, ns)| *ns);
+        let fits = if row / 2 == column / 2 {
+            8.0
+        } else if row / 8 == column / 8 {
+            24.0
+        } else {
+            200.0
+        };
+        Some(at.unwrap_or(fits))
+    });
+    let structure = infer(&seen).unwrap();
+    assert!(structure.contradictory > 0, "{structure:?}");
+    for (pair, _) in disturbed {
+        let pair = pair.map(|cpu| CpuId(cpu as u32));
+        assert!(structure.suspects.iter().any(|cell| cell.pair == pair), "{pair:?}: {structure:?}");
+    }
+}
+
+#[test]
 fn a_cpu_that_is_slow_to_all_but_its_sibling_contradicts_nothing() {
     for cpus in [8, 12, 32] {
         let seen = matrix(cpus, |row, column| {
