@@ -28,11 +28,12 @@ pub use suspects::{Doubt, Suspect};
 use crate::latency::{CellValue, LatencyMap};
 use crate::stats::elementary::exp;
 use crate::stats::{Estimate, exact_median_interval, median_in_place, normal};
-use crate::{CpuId, Flag, Flags, Matrix};
+use crate::{CpuId, CpuSet, Flag, Flags, Matrix};
 use clear::Cut;
 use distances::Distances;
 pub(crate) use distances::both_ways;
 use levels::Partition;
+use std::collections::BTreeSet;
 use suspects::Blocks;
 use tree::Tree;
 
@@ -79,13 +80,18 @@ pub fn infer_of_step(observed: &Matrix<Option<Observation>>, step: f64) -> Resul
     let blocks = Blocks::fit(&found.proposed, &distances);
     let mut suspects = suspects::suspects(&found.proposed, &blocks, &distances, step);
     let shape = shape(&found, &suspects, &distances);
+    let hints: Vec<LoneGroup> =
+        found.hints.iter().map(|hint| hint.described(&found.levels, &distances)).collect();
     suspects::leave_open(&mut suspects, &open, &distances);
+    let contradictory = distances.contradictory + open.len();
+    let are_groups_hidden = found.levels.is_empty() && contradictory > 0;
+    suspects::leave_unexplained(&mut suspects, &hints, are_groups_hidden, &distances);
     Ok(Structure {
         levels: described(&found.levels, &distances),
         dropped,
         step,
-        hints: found.hints.iter().map(|hint| hint.described(&distances)).collect(),
-        contradictory: distances.contradictory + open.len(),
+        hints,
+        contradictory,
         shape,
         suspects,
         cpus: distances.cpus,
@@ -166,13 +172,14 @@ impl Found {
         dropped
     }
 
-    /// The doubtful pairs of which the levels do not explain all. Groups that hold one CPU of such a pair and not the other
-    /// rest on a choice that nothing supports: they are dropped.
+    /// The doubtful pairs of which the levels do not explain all, since none joins a pair, or a group holds one CPU of a pair
+    /// and not the other. Such groups rest on a choice that nothing supports: they are dropped.
     fn drop_open(&mut self, distances: &Distances) -> Vec<[usize; 2]> {
         let splits = |group: &[usize], [a, b]: [usize; 2]| group.contains(&a) != group.contains(&b);
         let is_split = |pair: [usize; 2]| {
             let mut groups = self.proposed.iter().flat_map(Partition::groups);
-            self.levels.is_empty() || groups.any(|group| splits(group, pair))
+            let is_joined = self.levels.iter().any(|level| level.joins(pair[0], pair[1]));
+            !is_joined || groups.any(|group| splits(group, pair))
         };
         let open = distances.doubtful.clone();
         if !open.iter().any(|&pair| is_split(pair)) {
@@ -184,12 +191,13 @@ impl Found {
             for level in levels.iter_mut() {
                 let (gone, kept): (Vec<_>, Vec<_>) =
                     level.groups().iter().cloned().partition(|group| is_chosen(group));
+                let doubted: BTreeSet<usize> =
+                    gone.iter().flatten().chain(open.iter().flatten()).copied().collect();
+                // What is left of a level as one group is none, as above.
                 if !gone.is_empty() {
-                    // What is left of a level as one group is none, as above.
-                    let kept = if kept.len() > 1 { kept } else { Vec::new() };
-                    *level = Partition::new(distances.len(), kept);
-                    level.open = gone.concat();
+                    *level = Partition::new(distances.len(), if kept.len() > 1 { kept } else { Vec::new() });
                 }
+                level.open = doubted.into_iter().filter(|&cpu| level.of(cpu) == levels::ALONE).collect();
             }
             levels.retain(|level| !level.groups().is_empty());
         }
@@ -258,7 +266,7 @@ impl Alone {
         Alone { group: group.to_vec(), but }
     }
 
-    fn described(&self, distances: &Distances) -> LoneGroup {
+    fn described(&self, levels: &[Partition], distances: &Distances) -> LoneGroup {
         let (mut inside, mut across) = (Vec::new(), Vec::new());
         for &cpu in &self.group {
             for other in
@@ -272,9 +280,15 @@ impl Alone {
                 }
             }
         }
+        let named = |group: &[usize]| group.iter().map(|&cpu| distances.cpus[cpu]).collect::<CpuSet>();
+        let beside = |cpu| levels.iter().find_map(|level| clear::slow_beside(cpu, level, distances));
+        let slow_beside = self.but.and_then(beside);
         LoneGroup {
-            cpus: self.group.iter().map(|&cpu| distances.cpus[cpu]).collect(),
+            cpus: named(&self.group),
             but: self.but.map(|cpu| distances.cpus[cpu]),
+            slow_beside: slow_beside
+                .filter(|group| group.iter().all(|cpu| self.group.contains(cpu)))
+                .map(|group| named(group)),
             inside_most: inside.iter().copied().max_by(f64::total_cmp),
             inside: median_in_place(&mut inside),
             across: median_in_place(&mut across),

@@ -103,6 +103,8 @@ pub struct AllButOneDoc {
     unit: &'static str,
     /// Reported levels that settle it: in them the CPU is a group of its own. Empty where it may as well be slow.
     reported: Vec<&'static str>,
+    /// The group that the CPU belongs to by its latencies, as a CPU list: it is slow to that group as well.
+    slow_beside: Option<String>,
 }
 
 /// An inferred level.
@@ -439,6 +441,7 @@ impl AllButOneDoc {
             across: lone.group.across.and_then(known),
             unit,
             reported: lone.reported.iter().map(|level| level.name()).collect(),
+            slow_beside: lone.group.slow_beside.as_ref().map(ToString::to_string),
         }
     }
 }

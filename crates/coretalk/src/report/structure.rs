@@ -85,7 +85,7 @@ fn all_but_one(findings: &Findings, unit: &str) -> Vec<String> {
             lone.group.cpus,
             value(lone.group.inside),
             far_inside(lone.group.far_inside()),
-            why_alone(&lone.reported),
+            why_alone(lone),
         )
     };
     findings.lone_cpus().iter().map(one).collect()
@@ -96,11 +96,12 @@ fn far_inside(most: Option<f64>) -> String {
     most.map_or(String::new(), |most| format!("; up to {}", ns(most)))
 }
 
-/// What one CPU beside all others is, by the reported levels that settle it.
-fn why_alone(reported: &[Level]) -> String {
-    match reported {
-        [] => "it is far away or slow; one CPU alone cannot show which".to_owned(),
-        levels => {
+/// What one CPU beside all others is, by the reported levels that settle it, or by its row.
+fn why_alone(lone: &LoneCpu<'_>) -> String {
+    match (&lone.reported[..], &lone.group.slow_beside) {
+        ([], Some(beside)) => format!("it is slow, also to CPUs {beside}, the group nearest to it"),
+        ([], None) => "it is far away or slow; one CPU alone cannot show which".to_owned(),
+        (levels, _) => {
             let names: Vec<&str> = levels.iter().map(|level| level_words(*level, 2)).collect();
             format!("a group of its own, as the system reports ({})", names.join(", "))
         }
@@ -472,6 +473,13 @@ mod tests {
         assert!(table.contains("agree, as far as one CPU can show"), "{table}");
         let [first, _] = said(&[0, 1, 2, 3, 8], &[]);
         assert!(first.ends_with("it is far away or slow; one CPU alone cannot show which"), "{first}");
+        let slow = Matrix::symmetric((0..12).map(CpuId).collect(), |row, column| {
+            let slow = if row == 5 || column == 5 { 20.0 } else { 0.0 };
+            Some(Observation::bare(slow + if row / 4 == column / 4 { 20.0 } else { 30.0 }))
+        });
+        let flat = Topology::flat((0..12).map(CpuId).collect());
+        let first = sentence(&Findings::of_matrix(&slow, &flat), 400).concat();
+        assert!(first.contains("it is slow, also to CPUs 4,6,7, the group nearest to it"), "{first}");
         let [first, table] = said(&[0, 1, 2, 3, 8, 16], &["0-3", "8", "16"]);
         assert_eq!(
             first,

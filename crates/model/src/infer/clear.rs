@@ -174,17 +174,31 @@ fn log_factorial(n: usize) -> f64 {
     (2..=n).map(|factor| ln(factor as f64)).sum()
 }
 
-/// Whether a single CPU is far from some group, and not merely slow: were it slow, the way from it to a third CPU would
-/// be longer than that of the group to the same one, by as much as its way to the group is. On a tree both are the
-/// same (the condition of four points, Buneman 1971, which no slowness of single leaves can meet).
+/// Whether a single CPU is far from some group, and not merely slow.
 fn is_far(cpu: usize, partition: &Partition, distances: &Distances) -> bool {
-    let groups = partition.groups();
+    detour(cpu, partition, distances).is_some_and(|(_, share)| share >= LEAST_SHARE)
+}
+
+/// The group to which a single CPU belongs by its row, and to which it is slow as it is to all others.
+pub(super) fn slow_beside<'a>(
+    cpu: usize,
+    partition: &'a Partition,
+    distances: &Distances,
+) -> Option<&'a Vec<usize>> {
+    let (group, share) = detour(cpu, partition, distances)?;
+    (partition.of(cpu) == ALONE && share < LEAST_SHARE).then_some(group)
+}
+
+/// The group that a single CPU is nearest to, and whether the CPU is far from it (about 1) or slow (about 0): were it slow,
+/// the way from it to a third CPU would be longer than that of the group to the same one, by as much as its way to the group
+/// is. On a tree both are the same (the condition of four points, Buneman 1971, which no slowness of single leaves can meet).
+fn detour<'a>(cpu: usize, partition: &'a Partition, distances: &Distances) -> Option<(&'a Vec<usize>, f64)> {
     let between = |group: &[usize], cpu: usize| {
         median_in_place(&mut group.iter().map(|&member| distances.at(member, cpu)).collect::<Vec<f64>>())
     };
-    let nearest = groups.iter().filter_map(|group| Some((between(group, cpu)?, group)));
-    let Some((away, group)) = nearest.min_by(|a, b| a.0.total_cmp(&b.0)) else { return false };
-    let Some(inside) = distances.inside(group) else { return false };
+    let nearest = partition.groups().iter().filter_map(|group| Some((between(group, cpu)?, group)));
+    let (away, group) = nearest.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let inside = distances.inside(group)?;
     let mut shares: Vec<f64> = (0..distances.len())
         .filter(|&third| third != cpu && !group.contains(&third))
         .filter_map(|third| {
@@ -197,5 +211,5 @@ fn is_far(cpu: usize, partition: &Partition, distances: &Distances) -> bool {
             Some(of(&|log| log).min(of(&exp)))
         })
         .collect();
-    median_in_place(&mut shares).is_some_and(|share| share >= LEAST_SHARE)
+    Some((group, median_in_place(&mut shares)?))
 }

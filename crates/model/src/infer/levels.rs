@@ -14,6 +14,12 @@ const GAP_CAP: f64 = 1.5;
 const LEAST_COVERAGE: f64 = 0.25;
 /// … and stands out by this factor, as the threads of the fast cores of a hybrid machine do and chance pairs do not.
 const PARTIAL_RATIO: f64 = 1.5;
+/// … or by this one, where a slow CPU or cell explains what it leaves out: at most as many CPUs as its smallest group has,
+/// besides those of pairs that contradict each other …
+const REST_RATIO: f64 = 1.25;
+/// … and where its groups, or else its pairs, are too many to be the nearest ones of noise.
+const LEAST_GROUPS: usize = 3;
+const LEAST_PAIRS: usize = 8;
 /// A cell inside a level is faster than one outside at least so often.
 const LEAST_SEPARATION: f64 = 0.98;
 
@@ -35,7 +41,7 @@ pub(super) fn choose(solid: &[Node], tree: &Tree, distances: &Distances) -> Vec<
             let nests = levels.iter().all(|level| partition.is_within(level) || level.is_within(&partition));
             // What does not nest now never will; the same is true of coverage and separation.
             if !nests
-                || !covers_enough(&candidate, &partition)
+                || !covers_enough(&candidate, &partition, distances)
                 || !every.separates(&partition, distances, &mut separation)
             {
                 refused.insert(key);
@@ -58,14 +64,22 @@ fn partition(nodes: &[Node], tree: &Tree, n: usize) -> Partition {
     Partition::new(n, nodes.iter().map(|node| tree.members(node).to_vec()).collect())
 }
 
-fn covers_enough(nodes: &[Node], partition: &Partition) -> bool {
+fn covers_enough(nodes: &[Node], partition: &Partition, distances: &Distances) -> bool {
     if partition.covers_all() {
         return true;
     }
     let mut gaps: Vec<f64> = nodes.iter().map(|node| node.gap).collect();
-    let stands_out = median_in_place(&mut gaps).is_some_and(|gap| gap >= ln(PARTIAL_RATIO));
+    let least = if is_nearly_whole(partition, distances) { REST_RATIO } else { PARTIAL_RATIO };
+    let stands_out = median_in_place(&mut gaps).is_some_and(|gap| gap >= ln(least));
     let cpus: usize = partition.covered();
     stands_out && cpus as f64 >= LEAST_COVERAGE * partition.cpus() as f64
+}
+
+fn is_nearly_whole(partition: &Partition, distances: &Distances) -> bool {
+    let is_doubtful = |cpu: usize| distances.doubtful.iter().flatten().any(|&doubtful| doubtful == cpu);
+    let rest = (0..partition.cpus()).filter(|&cpu| partition.of(cpu) == ALONE && !is_doubtful(cpu)).count();
+    let smallest = partition.groups().iter().map(Vec::len).min().unwrap_or(0);
+    rest <= smallest && (partition.groups().len() >= LEAST_GROUPS || partition.pairs() >= LEAST_PAIRS)
 }
 
 /// Sets of solid groups that could be one level, weightiest first: all of one size; all that exist at one height; the
@@ -258,5 +272,93 @@ impl Partition {
             let home = coarser.of[group[0]];
             group.iter().all(|&cpu| coarser.of[cpu] == home)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::CpuId;
+    use crate::infer::tests::{groups, matrix};
+    use crate::infer::{Structure, infer};
+    use crate::stats::Key;
+
+    /// Groups of one size, the pairs that read otherwise, and noise of 1 %.
+    fn with_wrong(
+        cpus: u32,
+        size: usize,
+        ns: [f64; 2],
+        wrong: impl Fn(usize, usize, f64) -> f64,
+    ) -> Structure {
+        let seen = matrix(cpus, |row, column| {
+            let noise = 1.0 + 0.01 * Key::of(&[24]).normal((row * 64 + column) as u64);
+            Some(noise * wrong(column, row, ns[usize::from(row / size != column / size)]))
+        });
+        infer(&seen).unwrap()
+    }
+
+    #[test]
+    fn every_cpu_of_a_contradictory_ring_is_open_and_right_groups_stand() {
+        // Two slow pairs of one group leave a ring of near ones.
+        for (ns, slow) in [[21.3, 33.7], [20.0, 30.0]]
+            .into_iter()
+            .flat_map(|ns| [[(0, 1), (2, 3)], [(0, 2), (1, 3)], [(0, 3), (1, 2)]].map(|slow| (ns, slow)))
+        {
+            let structure =
+                with_wrong(12, 4, ns, |low, high, own| if slow.contains(&(low, high)) { ns[1] } else { own });
+            assert_eq!(groups(&structure), [["4-7", "8-11"]], "{ns:?} {slow:?}: {structure:?}");
+            let level = &structure.levels[0];
+            assert_eq!(
+                (level.open.to_string(), level.single.len()),
+                ("0-3".to_owned(), 0),
+                "{ns:?} {slow:?}"
+            );
+            assert_eq!((structure.contradictory, structure.unfit().count()), (4, 0), "{structure:?}");
+        }
+        // Of two such groups neither is known.
+        let ring = |low: usize, high: usize, own: f64| {
+            if [(4, 6), (5, 7), (8, 9), (10, 11)].contains(&(low, high)) { 30.0 } else { own }
+        };
+        let structure = with_wrong(16, 4, [20.0, 30.0], ring);
+        assert_eq!(groups(&structure), [["0-3", "12-15"]], "{structure:?}");
+        assert_eq!((structure.levels[0].open.to_string(), structure.unfit().count()), ("4-11".to_owned(), 0));
+    }
+
+    #[test]
+    fn a_slow_pair_or_cpu_hides_no_level_that_is_half_again_as_far() {
+        for cpus in [8, 12, 16] {
+            let slow = |low: usize, high: usize, own: f64| if (low, high) == (0, 1) { 30.0 } else { own };
+            let structure = with_wrong(cpus, 2, [20.0, 30.0], slow);
+            let [level] = &structure.levels[..] else { panic!("{cpus}: {structure:?}") };
+            assert_eq!(
+                (level.groups.len(), level.single.to_string()),
+                (cpus as usize / 2 - 1, "0,1".to_owned())
+            );
+            assert_eq!(structure.unfit().count(), 0, "{structure:?}");
+        }
+        let slow_ones: [fn(f64) -> f64; 3] = [|_| 90.0, |ns| ns + 20.0, |ns| 3.0 * ns];
+        let machines = [8, 12, 16]
+            .into_iter()
+            .flat_map(|cpus| slow_ones.into_iter().enumerate().map(move |(kind, slow)| (cpus, kind, slow)));
+        for (cpus, kind, slow) in machines {
+            let of_cpu =
+                |low: usize, high: usize, own: f64| if [low, high].contains(&5) { slow(own) } else { own };
+            let structure = with_wrong(cpus, 4, [20.0, 30.0], of_cpu);
+            let [level] = &structure.levels[..] else { panic!("{cpus} {kind}: {structure:?}") };
+            assert_eq!(groups(&structure)[0][..2], ["0-3", "4,6,7"]);
+            assert_eq!(level.groups.len(), cpus as usize / 4, "{cpus} {kind}: {structure:?}");
+            assert_eq!(
+                (level.single.to_string(), structure.unfit().count()),
+                ("5".to_owned(), 0),
+                "{structure:?}"
+            );
+            // All alike it may be far away; else its row is that of a slow one of its group.
+            let (beside, cpu) = structure.all_but_one().next().unwrap();
+            let group = beside.slow_beside.as_ref().map(ToString::to_string);
+            assert_eq!(
+                (cpu, group.as_deref()),
+                (CpuId(5), [None, Some("4,6,7")][usize::from(kind > 0)]),
+                "{cpus} {kind}"
+            );
+        }
     }
 }

@@ -56,14 +56,17 @@ pub enum Shape {
     },
 }
 
-/// A group that is faster inside than to anybody else, where that is no level: all others are one CPU, which could be
-/// slow as well as far away, or they are another kind of cores.
+/// A group that is faster inside than to anybody else, where that is no level: all others are one CPU, which is slow or
+/// could be as well as far away, or they are another kind of cores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoneGroup {
     /// The group.
     pub cpus: CpuSet,
     /// The one CPU beside it, where there is one: of the matrix, or of the group of the next coarser level.
     pub but: Option<CpuId>,
+    /// The group within it that `but` belongs to by its row, where there is one: `but` is slow to that one as to all others,
+    /// and not far away.
+    pub slow_beside: Option<CpuSet>,
     /// Median of the pairs inside, in the unit of the matrix.
     pub inside: Option<f64>,
     /// The slowest of the pairs inside.
@@ -118,7 +121,7 @@ impl Structure {
         (0..self.levels.len()).find(|&level| self.group_of(level, a).is_some_and(|group| group.contains(b)))
     }
 
-    /// The groups that consist of all CPUs but one, with that one: whether it is far away or slow cannot be told.
+    /// The groups that consist of all CPUs but one, with that one, which is slow or could be as well as far away.
     pub fn all_but_one(&self) -> impl Iterator<Item = (&LoneGroup, CpuId)> {
         self.hints.iter().filter_map(|hint| Some((hint, hint.but?)))
     }

@@ -3,7 +3,7 @@
 
 use super::distances::Distances;
 use super::levels::{ALONE, Partition};
-use super::{STEPS_APART, repair};
+use super::{LoneGroup, STEPS_APART, repair};
 use crate::CpuId;
 use crate::stats::elementary::{exp, ln};
 use crate::stats::{NORMAL_MAD_SCALE, median_in_place};
@@ -230,4 +230,33 @@ pub(super) fn leave_open(suspects: &mut Vec<Suspect>, open: &[[usize; 2]], dista
     let contradictory = open.iter().map(named);
     suspects.extend(contradictory.map(|pair| Suspect { pair, doubt: Doubt::Contradictory, ratio: None }));
     suspects.sort_by_key(|suspect| suspect.pair.map(position));
+}
+
+/// Pairs of a CPU that is slow to all others are as slow as that CPU up to this many times its median.
+const OF_SLOW_CPU: f64 = 1.5;
+
+/// Cells that are measured again and do not count as unfit: all where the groups are hidden (but for those set aside), and
+/// those of one CPU that is far from all others, or slow, which is one finding.
+pub(super) fn leave_unexplained(
+    suspects: &mut [Suspect],
+    hints: &[LoneGroup],
+    are_groups_hidden: bool,
+    distances: &Distances,
+) {
+    let position = |cpu: CpuId| distances.cpus.iter().position(|&known| known == cpu);
+    let is_lone = |pair: [CpuId; 2], value: f64, hint: &LoneGroup| {
+        let has = |is: &dyn Fn(CpuId) -> bool| pair.iter().any(|&cpu| is(cpu));
+        let range = hint.inside.zip(hint.across).map(|(inside, across)| inside..=OF_SLOW_CPU * across);
+        has(&|cpu| hint.but == Some(cpu))
+            && has(&|cpu| hint.cpus.contains(cpu))
+            && range.is_some_and(|range| range.contains(&value))
+    };
+    for suspect in suspects.iter_mut().filter(|suspect| suspect.doubt == Doubt::Outlier) {
+        let [Some(a), Some(b)] = suspect.pair.map(position) else { continue };
+        let value = exp(own(distances, a, b));
+        let is_hidden = are_groups_hidden && distances.set_aside(a, b).is_none();
+        if is_hidden || hints.iter().any(|hint| is_lone(suspect.pair, value, hint)) {
+            (suspect.doubt, suspect.ratio) = (Doubt::Leftover, None);
+        }
+    }
 }

@@ -4,11 +4,14 @@ use super::*;
 use crate::stats::Key;
 use crate::{CpuId, CpuSet, Matrix};
 
-fn matrix(cpus: u32, mut cell: impl FnMut(usize, usize) -> Option<f64>) -> Matrix<Option<Observation>> {
+pub(super) fn matrix(
+    cpus: u32,
+    mut cell: impl FnMut(usize, usize) -> Option<f64>,
+) -> Matrix<Option<Observation>> {
     Matrix::symmetric((0..cpus).map(CpuId).collect(), |row, column| cell(row, column).map(Observation::bare))
 }
 
-fn groups(structure: &Structure) -> Vec<Vec<String>> {
+pub(super) fn groups(structure: &Structure) -> Vec<Vec<String>> {
     structure.levels.iter().map(|level| level.groups.iter().map(ToString::to_string).collect()).collect()
 }
 
