@@ -12,7 +12,7 @@ pub use finding::{Doubt, Kind};
 use crate::formats::{ImportedMatrix, Printed};
 use crate::infer::{Observation, Structure, Suspect, infer, infer_of_step};
 use crate::stats::median_of_sorted;
-use crate::{CpuId, Matrix};
+use crate::{CpuId, CpuSet, Matrix};
 
 /// Everything that is doubtful about a matrix, gravest kinds first; empty where nothing was found.
 ///
@@ -31,7 +31,7 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
     // What `topology` says of the same numbers.
     let observed = imported.matrix.map(|cell| cell.map(Observation::bare));
     let plain = infer(&observed).ok();
-    let step = step_beside(plain.as_ref(), &view.sorted, imported.printed);
+    let step = step_beside(plain.as_ref(), &view, imported.printed);
     let structure = step.map_or(plain, |step| infer_of_step(&observed, step).ok());
     doubts.extend(step.map(|step| Doubt::ClockComb { step, least: view.sorted[0] }));
     doubts.extend(checks::homes(&view));
@@ -50,7 +50,7 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<Doubt> {
 /// without the other checks.
 pub fn clock_step(imported: &ImportedMatrix) -> Option<f64> {
     let structure = infer(&imported.matrix.map(|cell| cell.map(Observation::bare))).ok();
-    step_beside(structure.as_ref(), &View::new(imported).sorted, imported.printed)
+    step_beside(structure.as_ref(), &View::new(imported), imported.printed)
 }
 
 /// The step that doubts name; `None` where they name none.
@@ -61,9 +61,20 @@ pub fn step_of(doubts: &[Doubt]) -> Option<f64> {
     })
 }
 
-/// The step of values that show this structure, each level of which may be a multiple by nature.
-fn step_beside(structure: Option<&Structure>, values: &[f64], printed: Printed) -> Option<f64> {
-    comb::step(values, printed, structure.map_or(0, |structure| structure.levels.len()) + 1)
+/// The step of values that show this structure, each level of which may be a multiple by nature; one or two CPUs that are
+/// slower to everybody, or most of whose pairs do not fit, have latencies of their own on each level.
+fn step_beside(structure: Option<&Structure>, view: &View<'_>, printed: Printed) -> Option<f64> {
+    let Some(structure) = structure else { return comb::step(&view.sorted, printed, 1) };
+    let odd = match checks::odd_cpus(view, Some(structure)) {
+        Some(Doubt::OddCpu { cpus, .. }) => cpus,
+        _ => CpuSet::new(),
+    };
+    let unfit = |cpu: CpuId| structure.unfit().filter(|cell| cell.pair.contains(&cpu)).count();
+    let is_own = |cpu: CpuId| odd.contains(cpu) || 2 * unfit(cpu) >= structure.cpus.len();
+    let own = structure.cpus.iter().filter(|&&cpu| is_own(cpu)).count();
+    // Where many are, it is the clock that does not fit.
+    let own = if own > checks::MOST_ODD { 0 } else { own };
+    comb::step(&view.sorted, printed, (structure.levels.len() + 1) * (1 + own))
 }
 
 /// Pairs that the inference could not fit in.

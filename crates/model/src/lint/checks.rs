@@ -164,7 +164,7 @@ const ODD: f64 = 1.35;
 /// … and so many deviations of all rows away is odd …
 const DEVIATIONS: f64 = 6.0;
 /// … where no more than so many are: more are a kind of core.
-const MOST_ODD: usize = 2;
+pub(super) const MOST_ODD: usize = 2;
 
 /// CPU 0 with its nearest CPU. Values on a lattice are not taken apart by less than one and a half steps.
 pub(super) fn first_cpu(view: &View<'_>, step: Option<f64>) -> Option<Doubt> {

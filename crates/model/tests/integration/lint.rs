@@ -132,6 +132,18 @@ fn few_values_are_a_coarse_clock_and_one_disturbed_cell_is_none() {
 }
 
 #[test]
+fn levels_at_equal_distances_and_a_slow_cpu_are_no_clock() {
+    for slow in [|ns: f64| ns + 20.0, |ns| ns + 70.0, |ns| 3.0 * ns, |_| 90.0] {
+        for across in [30.0, 40.0, 60.0] {
+            let clean = |a: u32, b: u32| if a / 4 == b / 4 { 20.0 } else { across };
+            let odd = |a: u32, b: u32| if a == 5 || b == 5 { slow(clean(a, b)) } else { clean(a, b) };
+            let found = kinds(&file(12, |a, b| odd(a, b) * noise(5, a, b)));
+            assert!(!found.contains(&Kind::ClockComb), "{across} {}: {found:?}", slow(20.0));
+        }
+    }
+}
+
+#[test]
 fn one_step_of_a_coarse_clock_is_no_level() {
     // Neighbours are a tenth nearer, which the clock shows as one step or none.
     let coarse = file(16, |a, b| {
