@@ -125,8 +125,19 @@ fn advised(
         .tested(&known.execution);
     let is_told = args.reported.is_some() && !reported.level(Level::Core).is_empty();
     let cores = cores_shown(&reported, &findings, known.reported.is_none());
+    let among = chosen(global.cpus.as_ref(), &ids)?;
+    let asked = args.avoid.clone().unwrap_or_default();
+    if let Some(cpu) = asked.difference(&ids).first() {
+        return Err(Failure::Usage(format!(
+            "--avoid: CPU {cpu} does not exist; there {} {}",
+            if ids.len() == 1 { "is" } else { "are" },
+            ids.named()
+        )));
+    }
+    let avoid = noise.map_or_else(|| asked.clone(), |noise| asked.union(&noise.cpus()));
+    let among = among.difference(&avoid);
     let open = match (&findings.structure, &known.reported) {
-        (Ok(structure), None) => likely_cores(structure, &known.observed),
+        (Ok(structure), None) => likely_cores(structure, &known.observed, &among),
         _ => Vec::new(),
     };
     let may_be_cores = !open.is_empty() || cores.is_some_and(|level| level.execution.is_none());
@@ -140,23 +151,9 @@ fn advised(
             "{option} has no effect here: the file does not show which CPUs share a core; add --reported FILE.xml (hwloc), or choose CPUs with --cpus"
         )));
     }
-    let among = chosen(global.cpus.as_ref(), &ids)?;
-    let asked = args.avoid.clone().unwrap_or_default();
-    if let Some(cpu) = asked.difference(&ids).first() {
-        return Err(Failure::Usage(format!(
-            "--avoid: CPU {cpu} does not exist; there {} {}",
-            if ids.len() == 1 { "is" } else { "are" },
-            ids.named()
-        )));
-    }
-    let constraints = Constraints {
-        avoid: noise.map_or_else(|| asked.clone(), |noise| asked.union(&noise.cpus())),
-        class: args.class.clone(),
-        node: args.node,
-        sharing,
-    };
+    let constraints = Constraints { avoid, class: args.class.clone(), node: args.node, sharing };
     // By number: the order of the system.
-    let all: Vec<CpuId> = among.iter().filter(|cpu| !constraints.avoid.contains(*cpu)).collect();
+    let all: Vec<CpuId> = among.iter().collect();
     let threads = graph.as_ref().map_or(args.threads.unwrap_or(1) as usize, Graph::len);
     let cpus = candidates(&reported, &all, threads, &constraints).map_err(|error| match error {
         CandidateError::TooFew { .. } => Failure::Environment(match noise {

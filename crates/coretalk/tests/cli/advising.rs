@@ -387,6 +387,30 @@ fn where_closest_pairs_contradict_each_other_threads_share_none_of_them() {
     assert!(more["remarks"].to_string().contains("some of the closest pairs may be SMT siblings"), "{more}");
 }
 
+/// Three groups of four at 20 ns, 30 between them, but for the pairs (low, high) given.
+fn three_groups(wrong: &[((u64, u64), f64)]) -> String {
+    let ns = |row: u64, column: u64| {
+        let own = if row / 4 == column / 4 { 20.0 } else { 30.0 };
+        let at = wrong.iter().find(|(pair, _)| *pair == (column, row)).map_or(own, |(_, ns)| *ns);
+        format!("{:.2}", at + ((row * 5 + column * 3) % 7) as f64 / 20.0)
+    };
+    let cell = |row: u64, column: u64| if column < row { ns(row, column) } else { String::new() };
+    (0..12).map(|row| (0..12).map(|column| cell(row, column)).collect::<Vec<_>>().join(",") + "\n").collect()
+}
+
+#[test]
+fn one_contradictory_group_restricts_no_other() {
+    let tool = Tool::new();
+    write(&tool, "ring.csv", &three_groups(&[((0, 1), 30.0), ((2, 3), 30.0)]));
+    let found = advice(&tool, &["-n", "4", "--from", "ring.csv"]);
+    assert_eq!((cpus(&found), &found["candidates"]), (vec![4, 5, 6, 7], &"0,1,4-11".into()), "{found}");
+    // Of these CPUs no pair is in doubt.
+    for words in [["--avoid", "0,1"], ["--cpus", "2-11"]] {
+        let found = advice(&tool, &[&["-n", "4", "--from", "ring.csv"], &words[..]].concat());
+        assert_eq!(found["candidates"], "2-11", "{found}");
+    }
+}
+
 #[test]
 fn a_report_of_one_thread_per_core_leaves_no_doubt_about_siblings() {
     let tool = Tool::new();

@@ -100,12 +100,17 @@ pub fn candidates(
 /// Pairs that differ by less than this factor are about as near.
 const AS_NEAR: f64 = 1.2;
 
-/// Of a structure whose closest pairs contradict each other, groups that may be cores, of which one CPU each is safe: the
-/// pairs that stand, and around a CPU those outside them that are as near to it as the fastest of the contradictory pairs
-/// or are one. Empty where no pair is contradictory.
-pub fn likely_cores(structure: &Structure, observed: &Matrix<Option<Observation>>) -> Vec<CpuSet> {
+/// Of a structure whose closest pairs contradict each other, groups among these CPUs that may be cores, of which one CPU each
+/// is safe: the pairs that stand, and around a CPU that no level explains those that are as near to it as the fastest of the
+/// contradictory pairs or are one. Empty where no pair of these CPUs is contradictory.
+pub fn likely_cores(
+    structure: &Structure,
+    observed: &Matrix<Option<Observation>>,
+    among: &CpuSet,
+) -> Vec<CpuSet> {
     let open = structure.suspects.iter().filter(|suspect| suspect.doubt == Doubt::Contradictory);
-    let open: Vec<[CpuId; 2]> = open.map(|suspect| suspect.pair).collect();
+    let open = open.map(|suspect| suspect.pair).filter(|pair| pair.iter().all(|cpu| among.contains(*cpu)));
+    let open: Vec<[CpuId; 2]> = open.collect();
     let position = |cpu: CpuId| observed.cpus().iter().position(|&known| known == cpu);
     let value = |[a, b]: [CpuId; 2]| Some(both_ways(observed, position(a)?, position(b)?)?.value);
     let Some(fastest) = open.iter().filter_map(|&pair| value(pair)).min_by(f64::total_cmp) else {
@@ -116,17 +121,24 @@ pub fn likely_cores(structure: &Structure, observed: &Matrix<Option<Observation>
             || open.contains(&[b, a])
             || value([a, b]).is_some_and(|value| value <= AS_NEAR * fastest)
     };
-    let finest = structure.levels.first().map_or(&[][..], |level| &level.groups[..]);
-    let pairs = if finest.iter().all(|group| group.len() == 2) { finest } else { &[] };
+    let (finest, inside) = structure
+        .levels
+        .first()
+        .map_or((&[][..], None), |level| (&level.groups[..], level.inside.map(|inside| inside.point)));
+    let are_pairs = finest.iter().all(|group| group.len() == 2);
+    // Larger groups that are as near inside are no cores, and explain their CPUs.
+    let is_explained = are_pairs || inside.is_some_and(|inside| inside <= AS_NEAR * fastest);
+    let known = if is_explained { finest } else { &[] };
     let mut cores: Vec<(CpuId, CpuSet)> = Vec::new();
-    let cpus: CpuSet = structure.cpus.iter().copied().collect();
-    for cpu in cpus.iter().filter(|&cpu| !pairs.iter().any(|pair| pair.contains(cpu))) {
+    let cpus: CpuSet = structure.cpus.iter().copied().filter(|cpu| among.contains(*cpu)).collect();
+    for cpu in cpus.iter().filter(|&cpu| !known.iter().any(|group| group.contains(cpu))) {
         match cores.iter_mut().find(|(first, _)| is_near(*first, cpu)) {
             Some((_, core)) => *core = core.union(&[cpu].into_iter().collect()),
             None => cores.push((cpu, [cpu].into_iter().collect())),
         }
     }
     let around = cores.into_iter().map(|(_, core)| core).filter(|core| core.len() > 1);
+    let pairs = if are_pairs { known } else { &[] };
     pairs.iter().cloned().chain(around).collect()
 }
 
@@ -205,11 +217,28 @@ mod tests {
         });
         let structure = crate::infer::infer(&seen).unwrap();
         assert!(structure.contradictory > 0, "{structure:?}");
-        let cores = likely_cores(&structure, &seen);
+        let all: CpuSet = "0-7".parse().unwrap();
+        let cores = likely_cores(&structure, &seen, &all);
         // CPU 3 is near to two others, and not to the CPU that is used.
         let lists: Vec<String> = cores.iter().map(ToString::to_string).collect();
         assert_eq!(lists, ["0-2", "4,5", "6,7"]);
+        // Without one of the CPUs of each contradictory pair nothing is in doubt.
+        assert_eq!(likely_cores(&structure, &seen, &"0,4-7".parse().unwrap()), []);
         let clean = seen.map(|_| Some(Observation::bare(20.0)));
-        assert_eq!(likely_cores(&crate::infer::infer(&clean).unwrap(), &clean), []);
+        assert_eq!(likely_cores(&crate::infer::infer(&clean).unwrap(), &clean, &all), []);
+    }
+
+    #[test]
+    fn groups_beside_pairs_that_contradict_each_other_are_no_cores() {
+        // Groups of four, of one of which two pairs are slow, so that the other pairs make a ring.
+        let seen = Matrix::symmetric((0..12).map(CpuId).collect(), |row, column| {
+            let off = ((row * 5 + column * 3) % 7) as f64 / 10.0;
+            let is_near = row / 4 == column / 4 && ![(0, 1), (2, 3)].contains(&(column, row));
+            Some(Observation::bare(off + if is_near { 21.0 } else { 33.4 }))
+        });
+        let structure = crate::infer::infer(&seen).unwrap();
+        assert_eq!(structure.contradictory, 4, "{structure:?}");
+        let cores = likely_cores(&structure, &seen, &"0-11".parse().unwrap());
+        assert_eq!(cores.iter().map(ToString::to_string).collect::<Vec<_>>(), ["0,2,3"]);
     }
 }
