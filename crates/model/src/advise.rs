@@ -13,7 +13,7 @@ mod proof;
 mod search;
 
 pub use candidates::{CandidateError, Constraints, Sharing, candidates, likely_cores, siblings_left_out};
-pub use distances::CpuDistances;
+pub use distances::{CpuDistances, TooNear, without_too_near};
 pub use graph::{Graph, GraphError, MOST_THREADS, Pattern};
 pub use price::Bracket;
 pub use proof::{ADVISED, Against, Claim, ClaimArm, Proof, ProofVerdict, stand_in};

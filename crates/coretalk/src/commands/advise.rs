@@ -16,10 +16,10 @@ use crate::report;
 use crate::resolve::files;
 use crate::resolve::source::Source;
 use coretalk_model::advise::{
-    CandidateError, Claim, Constraints, CpuDistances, Graph, Pattern, Sharing, advise, candidates,
-    likely_cores, siblings_left_out,
+    CandidateError, Claim, Constraints, CpuDistances, Graph, Pattern, Sharing, TooNear, advise, candidates,
+    likely_cores, siblings_left_out, without_too_near,
 };
-use coretalk_model::infer::{Findings, InferError, InferredLevel, Refusal, Standing};
+use coretalk_model::infer::{Findings, InferError, InferredLevel, Refusal, Standing, Suspect};
 use coretalk_model::latency::Execution;
 use coretalk_model::lint::{Doubt, step_of};
 use coretalk_model::topology::Domain;
@@ -200,7 +200,8 @@ fn advised(
         }
         None => {}
     }
-    let mut distances = CpuDistances::of_observations(cpus, &known.observed, &groups(&findings, &reported));
+    let (observed, too_near) = without_too_near(&known.observed, unfit(&known.doubts));
+    let mut distances = CpuDistances::of_observations(cpus, &observed, &groups(&findings, &reported));
     if let Some(step) = step_of(&known.doubts) {
         distances = distances.of_steps(step);
     }
@@ -235,6 +236,7 @@ fn advised(
             )
         });
     }
+    view.remarks.extend(too_near_in_words(&too_near, &view.candidates, known.unit));
     view.remarks.extend(doubts_in_words(&known.doubts, known.unit));
     view.remarks.extend(noise.map(Noise::remark));
     view.outcome = Ok(advice);
@@ -293,6 +295,31 @@ fn with_cores(reported: Topology, cores: &[CpuSet]) -> Topology {
     let class = |cpu| Some((cpu, reported.class_of(cpu)?.clone()));
     let classes = reported.cpus().iter().filter_map(class).collect();
     Topology::new(reported.cpus().clone(), others.chain(cores).collect(), classes)
+}
+
+/// The pairs of a file that `lint` lists as such that do not fit. A run has measured them again.
+fn unfit(doubts: &[Doubt]) -> &[Suspect] {
+    let cells = doubts.iter().find_map(|doubt| match doubt {
+        Doubt::Unfit { cells, .. } => Some(&cells[..]),
+        _ => None,
+    });
+    cells.unwrap_or_default()
+}
+
+/// What counts in place of values that may be wrong.
+fn too_near_in_words(pairs: &[TooNear], candidates: &CpuSet, unit: &str) -> Option<String> {
+    let among: Vec<&TooNear> =
+        pairs.iter().filter(|near| near.pair.iter().all(|cpu| candidates.contains(*cpu))).collect();
+    let TooNear { pair: [a, b], value, counted } = among.first()?;
+    let [value, counted] = [value, counted].map(|ns| report::text::ns(*ns));
+    let others = match among.len() - 1 {
+        0 => String::new(),
+        others => format!(", and {} more", report::text::count(others as u64, "pair")),
+    };
+    Some(format!(
+        "CPUs {a} and {b} take {value} {unit} where the other pairs suggest {counted}{others} (`coretalk lint`): what the \
+         others suggest is counted, since such a value may be wrong; measure again"
+    ))
 }
 
 /// What `lint` would say of the file, as far as it touches a placement.

@@ -399,6 +399,22 @@ fn three_groups(wrong: &[((u64, u64), f64)]) -> String {
 }
 
 #[test]
+fn a_pair_that_is_too_near_to_fit_is_not_recommended() {
+    let tool = Tool::new();
+    write(&tool, "near.csv", &three_groups(&[((0, 5), 3.0)]));
+    let found = advice(&tool, &["-n", "2", "--from", "near.csv"]);
+    let placed = cpus(&found);
+    assert_eq!(placed[0] / 4, placed[1] / 4, "{found}");
+    let remark = "CPUs 0 and 5 take 3.20 ns where the other pairs suggest 30.";
+    assert!(found["remarks"].to_string().contains(remark), "{found}");
+    // Where there is no other pair, the remark remains.
+    let only = advice(&tool, &["-n", "2", "--from", "near.csv", "--cpus", "0,5"]);
+    assert!(only["remarks"].to_string().contains(remark), "{only}");
+    let others = advice(&tool, &["-n", "2", "--from", "near.csv", "--avoid", "5"]);
+    assert_eq!(others["remarks"].to_string().find("measure again"), None, "{others}");
+}
+
+#[test]
 fn one_contradictory_group_restricts_no_other() {
     let tool = Tool::new();
     write(&tool, "ring.csv", &three_groups(&[((0, 1), 30.0), ((2, 3), 30.0)]));

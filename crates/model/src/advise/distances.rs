@@ -1,6 +1,6 @@
 //! [`CpuDistances`]: the CPUs that threads may be placed on, and what talking costs between them.
 
-use crate::infer::{Observation, both_ways};
+use crate::infer::{Observation, Suspect, both_ways};
 use crate::stats::{MadScale, mad, median};
 use crate::{CpuId, CpuSet, Matrix, Topology};
 use std::collections::BTreeMap;
@@ -32,6 +32,42 @@ const LEAST_CELLS: usize = 6;
 const MOST_WIDTH: f64 = 0.9;
 /// Half a 95 % interval, in deviations.
 const REACH: f64 = 1.96;
+
+/// A pair that is too near to fit. Its value may be wrong, and as the nearest of all it would draw every thread that it can.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TooNear {
+    /// The two.
+    pub pair: [CpuId; 2],
+    /// Its value, in the unit of the matrix.
+    pub value: f64,
+    /// What the other pairs suggest, in the same unit: what counts.
+    pub counted: f64,
+}
+
+/// The latencies as they count where these pairs do not fit, and the pairs that count for more than their value. One that is
+/// too far keeps it: that draws no thread.
+pub fn without_too_near(
+    observed: &Matrix<Option<Observation>>,
+    unfit: &[Suspect],
+) -> (Matrix<Option<Observation>>, Vec<TooNear>) {
+    let mut counted = observed.clone();
+    let mut found = Vec::new();
+    for suspect in unfit {
+        let [a, b] = suspect.pair.map(|cpu| observed.position(cpu));
+        let (Some(a), Some(b), Some(ratio)) = (a, b, suspect.ratio.filter(|ratio| *ratio < 1.0)) else {
+            continue;
+        };
+        let Some(seen) = both_ways(observed, a, b) else { continue };
+        let of_pair = TooNear { pair: suspect.pair, value: seen.value, counted: seen.value / ratio };
+        for (row, column) in [(a, b), (b, a)] {
+            if let Some(cell) = counted.get_mut(row, column) {
+                *cell = Some(Observation { value: of_pair.counted, ..seen });
+            }
+        }
+        found.push(of_pair);
+    }
+    (counted, found)
+}
 
 impl CpuDistances {
     /// Distances of CPUs. `ns` gives what a pair costs, exactly; pairs of which nothing is known cost the median of their

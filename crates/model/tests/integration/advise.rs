@@ -1,7 +1,9 @@
 //! Placements whose best is known: planted in large graphs, by looking at all of them in small ones.
 
-use coretalk_model::advise::{Advice, CpuDistances, Graph, Ground, Pattern, advise};
-use coretalk_model::infer::Observation;
+use coretalk_model::advise::{
+    Advice, CpuDistances, Graph, Ground, Pattern, TooNear, advise, without_too_near,
+};
+use coretalk_model::infer::{Observation, Suspect, infer};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, CpuSet, Domain, Level, Matrix, Topology};
 use std::collections::BTreeMap;
@@ -241,6 +243,40 @@ fn far_groups_that_differ_do_not_hide_what_near_ones_gain() {
     let spread = advice.baselines.iter().find(|baseline| baseline.name == "spread").unwrap();
     let excess = spread.excess.unwrap();
     assert!(spread.is_worse() && excess.low > 1.5 && excess.point > 2.0, "{excess:?}");
+}
+
+#[test]
+fn a_pair_that_is_too_near_to_fit_draws_no_thread() {
+    let cpus: Vec<CpuId> = (0..12).map(CpuId).collect();
+    let observed = Matrix::symmetric(cpus.clone(), |a, b| {
+        let noise = 1.0 + 0.01 * Key::of(&[46]).normal((a * 12 + b) as u64);
+        Some(Observation::bare(
+            noise
+                * match (a, b) {
+                    (5, 0) => 3.0,
+                    (9, 8) => 200.0,
+                    _ if a / 4 == b / 4 => 20.0,
+                    _ => 30.0,
+                },
+        ))
+    });
+    let unfit: Vec<Suspect> = infer(&observed).unwrap().unfit().copied().collect();
+    let (counted, near) = without_too_near(&observed, &unfit);
+    let [TooNear { pair, value, counted: fits }] = near[..] else { panic!("{near:?}") };
+    assert!(
+        pair == [CpuId(0), CpuId(5)] && (value - 3.0).abs() < 0.2 && (fits - 30.0).abs() < 1.0,
+        "{near:?}"
+    );
+    // What is too far keeps its value.
+    assert_eq!(counted.get(9, 8), observed.get(9, 8));
+    let groups = ["0-3", "4-7", "8-11"].map(|cpus| cpus.parse().unwrap()).to_vec();
+    let pairs = Graph::of_pattern(Pattern::AllToAll, 2);
+    let advised = |seen: &Matrix<Option<Observation>>| {
+        advise(&pairs, &CpuDistances::of_observations(cpus.clone(), seen, std::slice::from_ref(&groups)), 1)
+            .cpus
+    };
+    let placed = advised(&counted);
+    assert!(advised(&observed) == [CpuId(0), CpuId(5)] && placed[0].0 / 4 == placed[1].0 / 4, "{placed:?}");
 }
 
 #[test]
