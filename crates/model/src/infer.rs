@@ -1,14 +1,15 @@
 //! Inference: which CPUs belong together, from the latencies alone.
 //!
 //! The steps are those of docs/topology.md, a file each but for what belongs to one: `distances` (logarithms, one value per
-//! pair), `tree` (average linkage, and its groups judged one by one), `levels` (groups that belong together), `clear` (cuts
-//! of which the whole matrix speaks), `repair` (leftovers divided again), `guard` (groups of chance, the scatter of the
-//! outside, what a whole machine cannot have), `suspects` (what the levels do not explain), `agreement` (what a source
-//! reports beside it), `findings` (what the finest level is, where a test says so). [`infer`] goes through them; nothing
-//! here draws a random number or keeps a state.
+//! pair), `contradictions` (pairs that third CPUs show to be wrong), `tree` (average linkage, and its groups judged one by
+//! one), `levels` (groups that belong together), `clear` (cuts of which the whole matrix speaks), `repair` (leftovers
+//! divided again), `guard` (groups of chance, the scatter of the outside, what a whole machine cannot have), `suspects`
+//! (what the levels do not explain), `agreement` (what a source reports beside it), `findings` (what the finest level is,
+//! where a test says so). [`infer`] goes through them; nothing here draws a random number or keeps a state.
 
 mod agreement;
 mod clear;
+mod contradictions;
 mod distances;
 mod findings;
 mod guard;
