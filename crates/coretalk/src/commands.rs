@@ -30,6 +30,7 @@ use crate::resolve::map::Measuring;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
 use crate::run::saved::{self, Chosen};
+use coretalk_measure::counter;
 use coretalk_model::excerpt;
 use std::ffi::OsString;
 
@@ -89,6 +90,10 @@ fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {
 }
 
 fn act(invocation: &Invocation) -> Result<ExitCode, Failure> {
+    if counter::is_forbidden() {
+        let reason = counter::Unreadable::Forbidden;
+        return Err(Failure::Environment(format!("failed to use the system's clock: {reason}")));
+    }
     let global = &invocation.cli.global;
     for text in &invocation.ignored {
         remark(output::options(global).verbosity, Verbosity::Normal, text);

@@ -1,10 +1,39 @@
 //! Reading the counter that times everything: where fences stand, and what each read costs.
 //!
 //! All three functions read one and the same counter, so their values may be subtracted from each other on one CPU.
-//! Across CPUs they may only be compared where the clock has been found synchronous.
+//! Across CPUs they may only be compared where the clock has been found synchronous. They end the process with a signal
+//! where [`check`] fails: no branch of theirs looks for that, since a timed loop contains them.
 
 /// What the ticks are ticks of: `tsc`, `cntvct`, or `instant` (nanoseconds of the standard library's clock).
 pub const SOURCE: &str = imp::SOURCE;
+
+/// Why the counter cannot be read here: the instructions that read it would end the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// CPUID leaf 1, EDX\[4\] is clear.
+    #[error("this CPU has no time stamp counter")]
+    NoCounter,
+    /// CPUID leaf 8000_0001h, EDX\[27\] is clear.
+    #[error("this CPU has no RDTSCP instruction, which ends each timed span")]
+    NoRdtscp,
+    /// `PR_SET_TSC` (`man 2 prctl`).
+    #[error("this process may not read the time stamp counter (PR_SET_TSC)")]
+    Forbidden,
+}
+
+/// Whether this machine has the instructions that read the counter, and lets this process execute them.
+///
+/// # Errors
+/// The first reason that is found.
+pub fn check() -> Result<(), Unreadable> {
+    imp::check()
+}
+
+/// Whether this process is forbidden to read the counter. The clocks of the system are read through it as well, so that
+/// nothing that looks at the time works then.
+pub fn is_forbidden() -> bool {
+    imp::check() == Err(Unreadable::Forbidden)
+}
 
 /// The counter at the start of a timed span: everything before it has completed, nothing of the span has begun.
 ///
@@ -32,9 +61,37 @@ pub fn now_ticks() -> u64 {
 /// The time stamp counter.
 #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
 mod imp {
+    use super::Unreadable;
     use std::arch::{asm, x86_64::_rdtsc};
 
     pub(super) const SOURCE: &str = "tsc";
+
+    pub(super) fn check() -> Result<(), Unreadable> {
+        let cpuid = raw_cpuid::CpuId::new();
+        let identifiers = cpuid.get_extended_processor_and_feature_identifiers();
+        if is_forbidden() {
+            Err(Unreadable::Forbidden)
+        } else if !cpuid.get_feature_info().is_some_and(|info| info.has_tsc()) {
+            Err(Unreadable::NoCounter)
+        } else if !identifiers.is_some_and(|info| info.has_rdtscp()) {
+            Err(Unreadable::NoRdtscp)
+        } else {
+            Ok(())
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn is_forbidden() -> bool {
+        let mut mode: libc::c_int = 0;
+        // SAFETY: this operation writes one `int` to the address, which is that of a live one.
+        let status = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
+        status == 0 && mode == libc::PR_TSC_SIGSEGV
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn is_forbidden() -> bool {
+        false
+    }
 
     #[inline(always)]
     pub(super) fn start() -> u64 {
@@ -42,7 +99,8 @@ mod imp {
         // Without `nomem` the compiler moves no memory access across. LFENCE in front: RDTSC may otherwise run ahead of
         // what precedes it; LFENCE behind: what follows may otherwise run ahead of RDTSC (Intel SDM 2B, "RDTSC"). On AMD
         // LFENCE serialises since Linux sets DE_CFG[1].
-        // SAFETY: RDTSC and LFENCE are unprivileged on every x86-64 Linux and change nothing but EAX and EDX.
+        // SAFETY: RDTSC and LFENCE change nothing but EAX and EDX. A CPU or a process without RDTSC ends with a signal,
+        // which leaves no undefined state, and `check` comes before.
         unsafe {
             asm!("lfence", "rdtsc", "lfence", out("eax") low, out("edx") high, options(nostack, preserves_flags));
         }
@@ -53,7 +111,7 @@ mod imp {
     pub(super) fn stop() -> u64 {
         let (low, high): (u32, u32);
         // RDTSCP waits for all earlier instructions and loads; LFENCE keeps later ones behind it (Intel SDM 2B, "RDTSCP").
-        // SAFETY: as above, and RDTSCP is present on every CPU with an invariant counter; it changes ECX besides.
+        // SAFETY: as above; RDTSCP changes ECX besides, and a CPU without it ends the process with a signal.
         unsafe {
             asm!(
                 "rdtscp", "lfence",
@@ -66,7 +124,7 @@ mod imp {
 
     #[inline]
     pub(super) fn now_ticks() -> u64 {
-        // SAFETY: RDTSC is unprivileged on every x86-64 Linux and has no effect but its result.
+        // SAFETY: RDTSC has no effect but its result, or a signal as above.
         unsafe { _rdtsc() }
     }
 }
@@ -77,6 +135,10 @@ mod imp {
     use std::arch::asm;
 
     pub(super) const SOURCE: &str = "cntvct";
+
+    pub(super) fn check() -> Result<(), super::Unreadable> {
+        Ok(())
+    }
 
     #[inline(always)]
     pub(super) fn start() -> u64 {
@@ -117,6 +179,10 @@ mod imp {
 
     pub(super) const SOURCE: &str = "instant";
 
+    pub(super) fn check() -> Result<(), super::Unreadable> {
+        Ok(())
+    }
+
     pub(super) fn start() -> u64 {
         now_ticks()
     }
@@ -138,6 +204,10 @@ mod imp {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
     pub(super) const SOURCE: &str = "step";
+
+    pub(super) fn check() -> Result<(), super::Unreadable> {
+        Ok(())
+    }
 
     pub(super) fn start() -> u64 {
         now_ticks()

@@ -7,6 +7,7 @@
 use crate::adapters::catalogue::Recipe;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::adapters::runtimes::{Prepared, Shop};
+use crate::counter;
 use crate::kernel::Kernel;
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
@@ -306,6 +307,9 @@ pub(crate) fn fine_enough(step_ns: f64) -> Result<(), ClockError> {
 /// Why a counter cannot time anything.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum ClockError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] counter::Unreadable),
     /// Its smallest visible step, in nanoseconds, is too long.
     #[error("it advances in steps of {0:.0} ns, too coarse to time anything")]
     Coarse(f64),
@@ -340,7 +344,7 @@ pub enum MachineError {
         reason: String,
     },
     /// The counter cannot time anything.
-    #[error("use the clock of this machine: {reason}")]
+    #[error("use the clock of this machine: {reason}; simulated machines and files work everywhere")]
     Clock {
         /// What is wrong with it.
         reason: ClockError,
@@ -393,4 +397,11 @@ pub enum MachineError {
         /// Why not.
         reason: String,
     },
+}
+
+impl MachineError {
+    /// Whether this machine can measure nothing, though its system can be asked what it reports.
+    pub fn is_of_host(&self) -> bool {
+        matches!(self, MachineError::NoPinning { .. } | MachineError::Clock { .. })
+    }
 }

@@ -21,7 +21,7 @@ use coretalk_measure::asm_block::AsmBlock;
 use coretalk_measure::host::{HostMachine, facts as of_measure};
 #[cfg(target_os = "linux")]
 use coretalk_measure::series::RequestError;
-use coretalk_measure::{Machine, MachineError, SeriesProbe, probes};
+use coretalk_measure::{Machine, SeriesProbe, probes};
 #[cfg(target_os = "linux")]
 use coretalk_model::{CpuId, Matrix, stats::Key};
 use coretalk_model::{Environment, Picos};
@@ -42,9 +42,9 @@ pub fn doctor(global: &Global) -> Result<ExitCode, Failure> {
     let shape = shape(global, "doctor")?;
     let mut machine = match machine::open(global.machine.as_ref(), 0) {
         // What keeps a machine from being opened is what is asked here; a document needs the machine.
-        Err(Failure::Machine(MachineError::NoPinning { reason })) if matches!(shape, Shape::Text) => {
-            say(global, &report::facts::doctor(&HostMachine::examine_unpinned(&reason)))?;
-            return Err(MachineError::NoPinning { reason }.into());
+        Err(Failure::Machine(error)) if error.is_of_host() && matches!(shape, Shape::Text) => {
+            say(global, &report::facts::doctor(&HostMachine::examine_closed(&error)))?;
+            return Err(error.into());
         }
         opened => opened?,
     };

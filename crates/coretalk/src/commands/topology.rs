@@ -10,6 +10,7 @@ use crate::report;
 use crate::resolve::files;
 use crate::run::{saved, short};
 use crate::store::StoreError;
+use coretalk_measure::host::HostMachine;
 use coretalk_model::formats::{is_xml, read_hwloc, read_matrices};
 use coretalk_model::infer::{Findings, Observation, OtherCpus, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
@@ -97,7 +98,22 @@ pub(super) fn hwloc(path: &Path) -> Result<Topology, Failure> {
 
 /// Of this machine, or a simulated one: measured briefly, and not saved.
 fn of_machine(global: &Global, reported: Option<Topology>) -> Result<StructureInput, Failure> {
-    let measured = short::measure(global, "topology", 2)?;
+    let measured = match short::measure(global, "topology", 2) {
+        // What the system reports can be shown where nothing can be measured.
+        Err(Failure::Machine(error)) if error.is_of_host() => {
+            let (own, allowance) = HostMachine::reported()?;
+            let reported = reported.unwrap_or(own);
+            return Ok(StructureInput {
+                cpus: reported.order(reported.cpus()),
+                offline: Some(allowance.offline),
+                reported: Some(reported),
+                unit: "ns",
+                note: Some(format!("failed to {error}")),
+                ..StructureInput::default()
+            });
+        }
+        measured => measured?,
+    };
     let own: Vec<CpuId> = measured.topology.cpus().iter().collect();
     let reported = reported.unwrap_or(measured.topology);
     let input = StructureInput {

@@ -51,8 +51,9 @@ impl ClockReport {
     /// Measures the counter on the CPU of the calling thread, which should be pinned; takes 50 to 200 ms.
     ///
     /// # Errors
-    /// [`ClockError`]: the counter stands still, runs backwards, or is too coarse to time anything.
+    /// [`ClockError`]: the counter cannot be read, stands still, runs backwards, or is too coarse to time anything.
     pub fn measure() -> Result<ClockReport, ClockError> {
+        counter::check()?;
         let begin = anchor();
         let (costs, gcd_ticks) = costs();
         let cost_ticks = median(&costs);

@@ -15,8 +15,8 @@ use coretalk_model::{ClockFacts, Finding, Verdict};
 /// What files cannot say.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LiveFacts<'a> {
-    /// The clock that measures.
-    pub clock: Option<&'a ClockFacts>,
+    /// The clock that measures, or why it cannot; `None` where nobody tried.
+    pub clock: Option<Result<&'a ClockFacts, &'a str>>,
     /// How far the counters of CPUs lie apart.
     pub offsets: Option<Spread>,
     /// Whether threads can be pinned, or why not; `None` where nobody tried.
@@ -25,6 +25,13 @@ pub struct LiveFacts<'a> {
     pub recent: Option<&'a CpuTimes>,
     /// The C library: [`libc_version`](super::facts::libc_version).
     pub libc: Option<&'a str>,
+}
+
+impl<'a> LiveFacts<'a> {
+    /// The clock, where it can measure.
+    fn usable_clock(&self) -> Option<&'a ClockFacts> {
+        self.clock.and_then(Result::ok)
+    }
 }
 
 /// One check of `doctor`.
@@ -115,8 +122,8 @@ pub const CHECKS: &[CheckSpec] = &[
     },
     CheckSpec {
         id: "clock-source",
-        about: "whether the kernel trusts the counter used for measuring",
-        verdicts: &[Ok, CannotTell, Warn],
+        about: "whether the counter used for measuring can be read, and the kernel trusts it",
+        verdicts: &[Ok, CannotTell, Warn, Fail],
         examine: frequency::source,
     },
     CheckSpec {

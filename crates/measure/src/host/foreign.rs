@@ -27,10 +27,20 @@ impl HostMachine {
 
     /// As on Linux.
     #[cfg(not(target_os = "linux"))]
-    pub fn examine_unpinned(reason: &str) -> Vec<Finding> {
+    pub fn examine_closed(error: &MachineError) -> Vec<Finding> {
         use super::doctor::{LiveFacts, examine};
-        let live = LiveFacts { pinning: Some(Err(reason)), ..LiveFacts::default() };
+        let reason = error.to_string();
+        let live = LiveFacts { pinning: Some(Err(&reason)), ..LiveFacts::default() };
         examine(&super::root::SystemRoot::live(), &live)
+    }
+
+    /// Refuses.
+    ///
+    /// # Errors
+    /// As [`open`](HostMachine::open).
+    #[cfg(not(target_os = "linux"))]
+    pub fn reported() -> Result<(Topology, Allowance), MachineError> {
+        HostMachine::open().map(|machine| match machine.0 {})
     }
 
     /// As on Linux.

@@ -21,6 +21,7 @@ use crate::external::External;
 use crate::machine::{
     Allowance, BUSY_SHARE, Granted, Machine, MachineError, Round, RoundOutcome, WorkerSettings,
 };
+use crate::room;
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use crate::work::WorkOrder;
@@ -94,9 +95,23 @@ impl HostMachine {
         })
     }
 
-    /// Every check of `doctor` that can be made where [`open`](HostMachine::open) says that threads cannot be pinned.
-    pub fn examine_unpinned(reason: &str) -> Vec<Finding> {
-        surroundings::examine(Err(reason), None, None)
+    /// Every check of `doctor` that can be made where [`open`](HostMachine::open) refuses with this error.
+    pub fn examine_closed(error: &MachineError) -> Vec<Finding> {
+        match error {
+            MachineError::NoPinning { reason } => surroundings::examine(Err(reason), None, None),
+            MachineError::Clock { reason } => {
+                surroundings::examine(Ok(()), Some(Err(&reason.to_string())), None)
+            }
+            _ => surroundings::examine(Ok(()), None, None),
+        }
+    }
+
+    /// What the system reports, where [`open`](HostMachine::open) refuses: which CPUs share what, and which may be used.
+    ///
+    /// # Errors
+    /// [`MachineError::System`] where the system's files make no sense.
+    pub fn reported() -> Result<(Topology, Allowance), MachineError> {
+        surroundings::read()
     }
 
     /// The same machine, measured by a program that was built like this: what it says of its environment tells so.
@@ -236,27 +251,19 @@ impl HostMachine {
             let ready = |cpu: &CpuId| on_node(cpu) && workers.worker(*cpu).is_some_and(Worker::is_idle);
             Some((workers, workers.cpus().iter().find(ready)?))
         });
-        let region = match toucher {
+        match toucher {
             Some((workers, cpu)) => {
                 let touch = move || {
                     region.touch();
                     region
                 };
-                workers
-                    .run_on(cpu, touch)
-                    .ok_or_else(|| failed(format!("the thread on CPU {cpu} does not respond")))?
+                let touched = workers.run_on(cpu, touch);
+                touched.ok_or_else(|| failed(format!("the thread on CPU {cpu} does not respond")))
             }
             None => {
                 region.touch();
-                region
+                Ok(region)
             }
-        };
-        match region.residence() {
-            // Where there is one node only, its number is not part of the topology, and nothing can go wrong.
-            Residence::Elsewhere { found } if self.topology.level(Level::Node).len() > 1 => {
-                Err(failed(format!("the system put it on node {found}")))
-            }
-            _ => Ok(region),
         }
     }
 }
@@ -282,7 +289,7 @@ impl Machine for HostMachine {
             let pairs: Vec<_> = usable.iter().skip(1).take(64).filter_map(|to| Some((first?, to))).collect();
             self.measure_offsets(&pairs, Instant::now() + EXAMINED, &Stop::new());
         }
-        surroundings::examine(Ok(()), Some(&self.environment.clock), self.clock.spread())
+        surroundings::examine(Ok(()), Some(Ok(&self.environment.clock)), self.clock.spread())
     }
 
     fn rate(&self) -> TickRate {

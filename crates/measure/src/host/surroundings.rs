@@ -55,7 +55,7 @@ pub fn environment() -> Environment {
 /// Every check of `doctor`; watches the CPUs for a moment first.
 pub fn examine(
     pinning: Result<(), &str>,
-    clock: Option<&ClockFacts>,
+    clock: Option<Result<&ClockFacts, &str>>,
     offsets: Option<Spread>,
 ) -> Vec<Finding> {
     let before = cpu_times();

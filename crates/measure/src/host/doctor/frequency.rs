@@ -90,18 +90,22 @@ const SOURCES: &str = "/sys/devices/system/clocksource/clocksource0";
 const COUNTERS: [(&str, &str); 2] = [("tsc", "tsc"), ("cntvct", "arch_sys_counter")];
 
 pub(super) fn source(root: &SystemRoot, live: &LiveFacts) -> Report {
+    if let Some(Err(reason)) = live.clock {
+        return fail(format!("the counter cannot be used ({reason}): nothing can be measured"));
+    }
+    let clock = live.usable_clock();
     let named = root.peek(&format!("{SOURCES}/current_clocksource"));
-    let Some(source) = named.or_else(|| live.clock?.kernel_source.clone()) else {
+    let Some(source) = named.or_else(|| clock?.kernel_source.clone()) else {
         return cannot_tell("the kernel does not report its clock source");
     };
-    let is_counter = |name: &str| match live.clock {
+    let is_counter = |name: &str| match clock {
         Some(clock) => COUNTERS.contains(&(clock.source.as_str(), name)),
         None => COUNTERS.iter().any(|(_, of_kernel)| *of_kernel == name),
     };
     if is_counter(&source) {
         return ok(format!("the kernel's clock source is {source}, the counter used for measuring"));
     }
-    if let Some(clock) = live.clock.filter(|_| COUNTERS.iter().any(|(_, of_kernel)| *of_kernel == source)) {
+    if let Some(clock) = clock.filter(|_| COUNTERS.iter().any(|(_, of_kernel)| *of_kernel == source)) {
         return warn(format!(
             "the kernel's clock source is {source}, the counter of another processor than the {} used for measuring",
             clock.source
@@ -119,8 +123,9 @@ pub(super) fn source(root: &SystemRoot, live: &LiveFacts) -> Report {
 
 pub(super) fn invariant(root: &SystemRoot, live: &LiveFacts) -> Report {
     // Arm's system counter runs at a fixed rate in every power state by definition (Arm ARM, "The system counter").
-    let is_arm_counter = live.clock.is_some_and(|clock| clock.source == "cntvct");
-    let stated = live.clock.and_then(|clock| clock.invariant);
+    let clock = live.usable_clock();
+    let is_arm_counter = clock.is_some_and(|clock| clock.source == "cntvct");
+    let stated = clock.and_then(|clock| clock.invariant);
     match stated.or(is_arm_counter.then_some(true)).or_else(|| by_flags(root)) {
         None => cannot_tell("the processor does not report whether its counter keeps its rate"),
         Some(true) => ok("the counter keeps its rate in every power state"),

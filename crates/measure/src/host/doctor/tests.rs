@@ -102,18 +102,20 @@ verdicts! {
     a_kernel_that_trusts_the_counter_is_fine: "clock-source" is Ok, clock("tsc", "tsc hpet");
     the_arm_counter_is_as_good: "clock-source" is Ok, clock("arch_sys_counter", "arch_sys_counter");
     the_counter_of_another_processor_is_a_warning: "clock-source" is Warn, clock("tsc", "tsc hpet"),
-        LiveFacts { clock: Some(&counter("cntvct", None)), ..LiveFacts::default() };
+        LiveFacts { clock: Some(Result::Ok(&counter("cntvct", None))), ..LiveFacts::default() };
     a_kernel_silent_about_its_clock_is_unknown: "clock-source" is CannotTell, Tree::new();
+    a_counter_that_cannot_be_read_is_a_failure: "clock-source" is Fail, clock("tsc", "tsc hpet"),
+        LiveFacts { clock: Some(Result::Err("this CPU has no RDTSCP")), ..LiveFacts::default() };
     a_kernel_that_left_the_counter_is_a_warning: "clock-source" is Warn, clock("hpet", "hpet acpi_pm");
 
     an_invariant_counter_is_fine: "tsc-invariant" is Ok, flags("constant_tsc nonstop_tsc");
     the_arm_counter_is_invariant_by_definition: "tsc-invariant" is Ok, Tree::new(),
-        LiveFacts { clock: Some(&counter("cntvct", None)), ..LiveFacts::default() };
+        LiveFacts { clock: Some(Result::Ok(&counter("cntvct", None))), ..LiveFacts::default() };
     a_processor_silent_about_its_counter_is_unknown: "tsc-invariant" is CannotTell, Tree::new();
     a_guest_without_the_promise_is_a_warning: "tsc-invariant" is Warn, flags("constant_tsc hypervisor");
     a_counter_that_follows_the_clock_is_wrong: "tsc-invariant" is Fail, flags("tsc");
     the_clocks_own_word_comes_first: "tsc-invariant" is Fail, flags("constant_tsc nonstop_tsc"),
-        LiveFacts { clock: Some(&counter("tsc", Some(false))), ..LiveFacts::default() };
+        LiveFacts { clock: Some(Result::Ok(&counter("tsc", Some(false)))), ..LiveFacts::default() };
 
     counters_that_agree_are_fine: "tsc-sync" is Ok, Tree::new(), offset(-40.0);
     counters_that_were_not_compared_are_unknown: "tsc-sync" is CannotTell, Tree::new();
