@@ -1,5 +1,6 @@
 //! [`Room`]: how much memory this process may still take.
 
+use crate::host::cgroup::free_memory;
 use crate::host::root::SystemRoot;
 
 /// How much memory this process may still take, as the system says.
@@ -16,7 +17,7 @@ pub struct Room {
 pub enum Bound {
     /// The limit of its address space, which counts what is reserved as well (`ulimit -v`).
     AddressSpace,
-    /// What the system could give without pushing others out (`MemAvailable`).
+    /// What the system and the control groups could give without pushing others out (`MemAvailable`, `memory.max`).
     Available,
 }
 
@@ -49,13 +50,26 @@ pub fn lacking_for_threads(threads: usize) -> Option<String> {
     })
 }
 
+/// What stays free for other programs: below about this much the kernel may end one of them.
+const RESERVE_BYTES: u64 = 32 << 20;
+
+/// Why this much memory cannot be had without harm to other programs; `None` where it can, or the system does not say.
+pub fn lacking(bytes: u64) -> Option<String> {
+    let available = available_bytes()?;
+    (bytes + RESERVE_BYTES > available).then(|| {
+        let [needed, kept, free] = [bytes, RESERVE_BYTES, available].map(|bytes| bytes >> 20);
+        format!("{needed} MiB are needed, {kept} MiB stay free for other programs, and {free} MiB are free")
+    })
+}
+
 /// Bytes of memory that can be had without swapping; `None` where the system does not say.
 pub fn available_bytes() -> Option<u64> {
     available_in(&SystemRoot::live())
 }
 
 fn available_in(root: &SystemRoot) -> Option<u64> {
-    kilobytes(root, "/proc/meminfo", "MemAvailable:")
+    let of_system = kilobytes(root, "/proc/meminfo", "MemAvailable:");
+    of_system.into_iter().chain(free_memory(root)).min()
 }
 
 /// `Max address space         unlimited            unlimited            bytes`: name, soft limit, hard limit (`man 2

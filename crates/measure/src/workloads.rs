@@ -154,6 +154,9 @@ pub enum WorkError {
         cpus.named()
     )]
     Memory { cpus: CpuSet, needed_mib: u64, free_mib: u64 },
+    /// Other programs would have to give memory up.
+    #[error("the buffers of all threads: {0}")]
+    Buffers(String),
 }
 
 impl WorkError {

@@ -126,6 +126,8 @@ flags! {
     FailedPasses = 29, "failed-passes", Shift;
     /// One process of a runtime made all passes: others settle at speeds of their own.
     OneProcess = 30, "one-process", Shift;
+    /// The lines lie on another node than their home, which has no memory for them.
+    Home = 31, "home", Remark;
 }
 
 /// A set of flags.

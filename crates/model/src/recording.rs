@@ -81,6 +81,8 @@ pub struct Disturbance {
     pub quota: bool,
     /// Other programs took more than a tenth of the CPUs in the batch of rounds around it.
     pub others_busy: bool,
+    /// Some lines lie on another node than their home, which has no memory left for them.
+    pub lines_elsewhere: bool,
 }
 
 /// A core clock that moves by more than this within a visit or a pass moves what that says as much.

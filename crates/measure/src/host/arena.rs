@@ -8,7 +8,7 @@
 use super::memory::Region;
 use crate::machine::Walk;
 use crate::stage::Line;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// Lines of a run.
@@ -22,6 +22,8 @@ const FRAMES_KEPT: usize = 8;
 #[derive(Debug)]
 pub struct Arena {
     regions: BTreeMap<u32, Vec<Arc<Region>>>,
+    /// Nodes of which some memory lies on another.
+    elsewhere: BTreeSet<u32>,
     /// Structures of 64 bytes from one cache line to the next: 1 where lines are 64 bytes wide, 2 where 128.
     stride: usize,
 }
@@ -96,7 +98,8 @@ impl LineRequest {
 impl Arena {
     /// No memory yet, for lines of this many bytes.
     pub fn new(line_bytes: usize) -> Arena {
-        Arena { regions: BTreeMap::new(), stride: line_bytes.clamp(64, 256).next_power_of_two() / 64 }
+        let (regions, elsewhere) = (BTreeMap::new(), BTreeSet::new());
+        Arena { regions, elsewhere, stride: line_bytes.clamp(64, 256).next_power_of_two() / 64 }
     }
 
     /// How many regions this node still lacks before `runs` runs can be drawn at random from twice as many.
@@ -108,6 +111,16 @@ impl Arena {
     /// Adds memory.
     pub fn add(&mut self, region: Region) {
         self.regions.entry(region.node()).or_default().push(Arc::new(region));
+    }
+
+    /// Notes that memory for this node lies on another.
+    pub fn note_elsewhere(&mut self, node: u32) {
+        self.elsewhere.insert(node);
+    }
+
+    /// Whether some memory for this node lies on another.
+    pub fn is_elsewhere(&self, node: u32) -> bool {
+        self.elsewhere.contains(&node)
     }
 
     /// Every region, for what it says about itself.

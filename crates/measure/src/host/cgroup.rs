@@ -100,6 +100,27 @@ pub fn read_quota(root: &SystemRoot) -> Option<Quota> {
     known.then_some(quota)
 }
 
+/// How many bytes of memory the control groups above this process still grant; `None` where none has a limit. Pages of
+/// files that nobody has used for a while count as free, since the kernel gives them up first.
+pub fn free_memory(root: &SystemRoot) -> Option<u64> {
+    let free = |directory: &String, [limit, used, idle]: [&str; 3]| {
+        let number = |name: &str| root.number::<u64>(&format!("{directory}/{name}"));
+        let stat = root.peek(&format!("{directory}/memory.stat")).unwrap_or_default();
+        let idle = stat.lines().find_map(|line| line.strip_prefix(idle)?.trim().parse::<u64>().ok());
+        Some(number(limit)?.saturating_sub(number(used)?).saturating_add(idle.unwrap_or(0)))
+    };
+    let hierarchies = hierarchy::of_controller(root, "memory");
+    let of_hierarchy = hierarchies.iter().flat_map(|hierarchy| {
+        // Version 1 states a limit near 2⁶³ where there is none; version 2 says `max`, which is no number.
+        let files = match hierarchy.version {
+            Version::One => ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "],
+            Version::Two => ["memory.max", "memory.current", "inactive_file "],
+        };
+        hierarchy.directories.iter().filter_map(move |directory| free(directory, files))
+    });
+    of_hierarchy.min()
+}
+
 enum Limit {
     Unknown,
     Unlimited,
@@ -195,6 +216,18 @@ mod tests {
             ("/sys/fs/cgroup/cpuset/job/cpuset.cpus", "0-3\n"),
         ]);
         assert_eq!(cpus(&tree).as_deref(), Some("2,3"));
+    }
+
+    #[test]
+    fn the_tightest_limit_of_memory_counts_and_idle_files_are_free() {
+        let tree = v2("/a/b")
+            .file("/sys/fs/cgroup/a/memory.max", "1000\n")
+            .file("/sys/fs/cgroup/a/memory.current", "700\n")
+            .file("/sys/fs/cgroup/a/memory.stat", "anon 400\ninactive_file 150\n")
+            .file("/sys/fs/cgroup/a/b/memory.max", "max\n")
+            .file("/sys/fs/cgroup/a/b/memory.current", "500\n");
+        assert_eq!(free_memory(tree.root()), Some(450));
+        assert_eq!(free_memory(v2("/a").root()), None);
     }
 
     #[test]

@@ -145,6 +145,12 @@ pub const CHECKS: &[CheckSpec] = &[
         examine: system::huge_pages,
     },
     CheckSpec {
+        id: "node-memory",
+        about: "whether every NUMA node with CPUs has memory that this process may use",
+        verdicts: &[Ok, CannotTell, Warn],
+        examine: system::node_memory,
+    },
+    CheckSpec {
         id: "numa-balancing",
         about: "whether the kernel unmaps and moves pages during a measurement",
         verdicts: &[Ok, CannotTell, Warn],

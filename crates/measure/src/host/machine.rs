@@ -8,7 +8,7 @@ use super::command::watchdog::Watchdog;
 use super::engine::{Engine, nodes_of};
 use super::evidence::{self, Others, QuotaWatch};
 use super::executor::TrialRunner;
-use super::memory::{Region, Residence};
+use super::memory::{REGION_BYTES, Region, Residence};
 use super::priority::Priority;
 use super::surroundings;
 use super::work::Runner;
@@ -229,7 +229,16 @@ impl HostMachine {
     /// Makes sure that every node has the memory that is wanted of it.
     fn provide(&mut self, node: u32, runs: usize) -> Result<(), MachineError> {
         for _ in 0..self.arena.missing(node, runs) {
+            if let Some(reason) = room::lacking(REGION_BYTES as u64) {
+                return Err(MachineError::Memory { node, reason });
+            }
             let region = self.region(node)?;
+            // Where there is one node only, its number is not part of the topology, and nothing can lie elsewhere.
+            if self.topology.level(Level::Node).len() > 1
+                && matches!(region.residence(), Residence::Elsewhere { .. })
+            {
+                self.arena.note_elsewhere(node);
+            }
             let found = region.page_bytes();
             let known = self.environment.page_bytes;
             // The smallest page is the one that decides what is known about addresses.

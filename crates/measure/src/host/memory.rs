@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering::Relaxed;
 pub const REGION_BYTES: usize = 2 << 20;
 const FRAME_BYTES: usize = 4096;
 /// From `linux/mempolicy.h`; the `libc` crate has the calls' numbers only.
-const MPOL_BIND: libc::c_int = 2;
+const MPOL_PREFERRED: libc::c_int = 1;
 
-/// Memory that starts at a multiple of 2 MiB, all zero, bound to one NUMA node; unmapped when dropped.
+/// Memory that starts at a multiple of 2 MiB, all zero, on one NUMA node where that has memory; unmapped when dropped.
 #[derive(Debug)]
 pub struct Region {
     start: NonNull<Line>,
@@ -80,7 +80,7 @@ impl Region {
         }
         let start = NonNull::new(start.cast::<Line>()).ok_or_else(io::Error::last_os_error)?;
         let region = Region { start, node };
-        region.bind();
+        region.prefer();
         Ok(region)
     }
 
@@ -145,8 +145,9 @@ impl Region {
     }
 
     /// Asks for the node. Where that is forbidden or unknown, first touch on a CPU of the node does the same, and
-    /// [`residence`](Region::residence) has the last word.
-    fn bind(&self) {
+    /// [`residence`](Region::residence) has the last word. The node is preferred and not required: where it is full, a
+    /// page fault in a required node ends other programs, even if other nodes are empty (`man 2 set_mempolicy`).
+    fn prefer(&self) {
         let mut nodes = vec![0 as libc::c_ulong; self.node as usize / 64 + 1];
         nodes[self.node as usize / 64] |= 1 << (self.node % 64);
         // The kernel reads one bit less than it is told.
@@ -157,7 +158,7 @@ impl Region {
                 libc::SYS_mbind,
                 self.start.as_ptr(),
                 REGION_BYTES,
-                MPOL_BIND,
+                MPOL_PREFERRED,
                 nodes.as_ptr(),
                 bits,
                 0,

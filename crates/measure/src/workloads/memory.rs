@@ -5,7 +5,7 @@
 use super::threads::together;
 use super::{Job, Numbers, WorkError};
 use crate::host::affinity::current_mask;
-use crate::room::available_bytes;
+use crate::room::{available_bytes, lacking};
 use coretalk_model::place::WorkloadKind;
 use coretalk_model::{CpuId, CpuSet};
 use std::collections::BTreeMap;
@@ -15,7 +15,13 @@ use std::path::Path;
 const WORDS: usize = 8 << 20;
 const BLOCK: usize = 128;
 
+/// Refuses where the buffers of all threads do not fit: the kernel would end some program.
+fn ensure_buffers(job: &Job) -> Result<(), WorkError> {
+    lacking((job.threads * WORDS * 8) as u64).map_or(Ok(()), |reason| Err(WorkError::Buffers(reason)))
+}
+
 pub(super) fn read(job: &Job) -> Result<Numbers, WorkError> {
+    ensure_buffers(job)?;
     let (_, bytes) = together(job, |_, _| {
         let buffer: Vec<u64> = (0..WORDS as u64).collect();
         let expected: u64 = WORDS as u64 * (WORDS as u64 - 1) / 2;
@@ -35,6 +41,7 @@ pub(super) fn read(job: &Job) -> Result<Numbers, WorkError> {
 }
 
 pub(super) fn write(job: &Job) -> Result<Numbers, WorkError> {
+    ensure_buffers(job)?;
     let (_, bytes) = together(job, |_, _| {
         let mut buffer = vec![0u64; WORDS];
         let begun = std::time::Instant::now();

@@ -383,6 +383,7 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         Flag::Saturated => "the send rate exceeds the throughput".into(),
         Flag::Freq
         | Flag::HomeSpread
+        | Flag::Home
         | Flag::Asym
         | Flag::Remeasured
         | Flag::CoordShared

@@ -164,6 +164,9 @@ fn evidence(recording: &Recording, spans: &[SpanSummary], scale: Scale) -> Flags
     if seen.others_busy {
         flags.set(Flag::Load);
     }
+    if seen.lines_elsewhere {
+        flags.set(Flag::Home);
+    }
     // A thread that a quota stops while its clock is probed reads a slow one.
     if !seen.quota && recording.core_ghz.iter().flatten().any(|&ghz| clock_moved(ghz)) {
         flags.set(Flag::Freq);

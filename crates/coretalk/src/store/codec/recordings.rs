@@ -205,6 +205,7 @@ fn write_disturbance(out: &mut Writer, found: &Disturbance) {
         found.throttled,
         found.others_busy,
         found.quota,
+        found.lines_elsewhere,
     ];
     out.varint(known.iter().enumerate().fold(0, |bits, (bit, &set)| bits | u64::from(set) << bit));
     for count in [found.involuntary_switches, found.voluntary_switches].into_iter().flatten() {
@@ -239,6 +240,7 @@ fn read_disturbance(from: &mut Reader<'_>, evidence: Evidence) -> Result<Disturb
         throttled: set(6),
         others_busy: set(7),
         quota: set(8),
+        lines_elsewhere: set(9),
     })
 }
 

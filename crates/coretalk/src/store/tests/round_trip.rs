@@ -294,11 +294,11 @@ fn a_recording() -> impl Strategy<Value = Recording> {
         });
     let clocks = proptest::collection::vec(proptest::option::of([a_clock(), a_clock()]), 0..3);
     let stolen = proptest::option::of(-1e9f32..1e9);
-    let disturbance = (any::<[Option<u32>; 2]>(), stolen, any::<[bool; 6]>()).prop_map(
+    let disturbance = (any::<[Option<u32>; 2]>(), stolen, any::<[bool; 7]>()).prop_map(
         |(
             [involuntary_switches, voluntary_switches],
             steal_ms,
-            [migrated, coordinator_shared, sibling_busy, throttled, quota, others_busy],
+            [migrated, coordinator_shared, sibling_busy, throttled, quota, others_busy, lines_elsewhere],
         )| {
             Disturbance {
                 involuntary_switches,
@@ -310,6 +310,7 @@ fn a_recording() -> impl Strategy<Value = Recording> {
                 throttled,
                 quota,
                 others_busy,
+                lines_elsewhere,
             }
         },
     );

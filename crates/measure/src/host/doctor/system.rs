@@ -4,8 +4,9 @@
 use super::{LiveFacts, Report, cannot_tell, fail, ok, percent, warn};
 use crate::host::facts::{BUSY_FRACTION, CpuTimes, Platform, Wsl};
 use crate::host::root::SystemRoot;
-use crate::host::sysfs::read_nodes;
+use crate::host::sysfs::{NumaNode, read_nodes};
 use coretalk_model::environment::{DISTURBED_SHARE, hypervisor_words};
+use coretalk_model::{CpuId, CpuSet};
 
 /// Bits of `CapEff` (`linux/capability.h`).
 const CAP_IPC_LOCK: u32 = 14;
@@ -182,6 +183,32 @@ pub(super) fn huge_pages(root: &SystemRoot, _: &LiveFacts) -> Report {
 fn reserved(root: &SystemRoot) -> Option<u64> {
     let meminfo = root.peek("/proc/meminfo")?;
     meminfo.lines().find_map(|line| line.strip_prefix("HugePages_Free:")?.trim().parse().ok())
+}
+
+pub(super) fn node_memory(root: &SystemRoot, _: &LiveFacts) -> Report {
+    let nodes = read_nodes(root).unwrap_or_default();
+    let status = root.peek("/proc/self/status").unwrap_or_default();
+    let listed = status.lines().find_map(|line| line.strip_prefix("Mems_allowed_list:"));
+    // A list of nodes is written as one of CPUs is.
+    let granted = listed.and_then(|list| CpuSet::from_list(list).ok());
+    let lacks = |node: &&NumaNode| {
+        node.memory_bytes == Some(0) || granted.as_ref().is_some_and(|set| !set.contains(CpuId(node.id)))
+    };
+    let with_cpus = || nodes.iter().filter(|node| !node.cpus.is_empty());
+    let lacking: CpuSet = with_cpus().filter(lacks).map(|node| CpuId(node.id)).collect();
+    if !lacking.is_empty() {
+        return warn(format!(
+            "no memory that this process may use on NUMA node {lacking}: cache lines of its CPUs lie on another node (flag `home`)"
+        ));
+    }
+    match with_cpus().count() {
+        0 => cannot_tell("the system reports no NUMA node"),
+        _ if granted.is_none() || with_cpus().any(|node| node.memory_bytes.is_none()) => {
+            cannot_tell("the system does not report which NUMA nodes have memory that this process may use")
+        }
+        1 => ok("the one NUMA node has memory"),
+        nodes => ok(format!("all {nodes} NUMA nodes with CPUs have memory")),
+    }
 }
 
 pub(super) fn numa_balancing(root: &SystemRoot, _: &LiveFacts) -> Report {

@@ -129,6 +129,11 @@ verdicts! {
     a_kernel_silent_about_huge_pages_is_unknown: "huge-pages" is CannotTell, Tree::new();
     no_huge_pages_miss_the_tlb: "huge-pages" is Warn, Tree::of(&[(THP, "always madvise [never]\n")]);
 
+    a_node_with_memory_is_fine: "node-memory" is Ok, granted(&[4096, 4096], "0-1");
+    a_node_without_memory_is_named: "node-memory" is Warn, granted(&[4096, 0], "0-1");
+    a_node_whose_memory_is_not_granted_is_named: "node-memory" is Warn, granted(&[4096, 4096], "0");
+    a_system_without_nodes_is_unknown: "node-memory" is CannotTell, Tree::new();
+
     one_node_needs_no_balancing: "numa-balancing" is Ok, Tree::of(&[(BALANCING, "1\n")]).nodes(&[(0, "0-7")]);
     balancing_off_is_fine: "numa-balancing" is Ok, Tree::of(&[(BALANCING, "0\n")]).nodes(&[(0, "0-3"), (1, "4-7")]);
     a_kernel_silent_about_balancing_is_unknown: "numa-balancing" is CannotTell,
@@ -314,6 +319,17 @@ fn group(cpuset: &str, mask: &str) -> Tree {
     unified()
         .file("/sys/fs/cgroup/cpuset.cpus.effective", cpuset)
         .file("/proc/self/status", &format!("Cpus_allowed_list:\t{mask}\n"))
+}
+
+/// Two nodes with so many kB, of which the process may use some.
+fn granted(memory_kb: &[u64], list: &str) -> Tree {
+    let tree = Tree::new()
+        .nodes(&[(0, "0-3"), (1, "4-7")])
+        .file("/proc/self/status", &format!("Mems_allowed_list:\t{list}\n"));
+    memory_kb.iter().enumerate().fold(tree, |tree, (node, kb)| {
+        let file = format!("/sys/devices/system/node/node{node}/meminfo");
+        tree.file(&file, &format!("Node {node} MemTotal: {kb} kB\n"))
+    })
 }
 
 fn quota(max: &str) -> Tree {
