@@ -148,7 +148,8 @@ pub struct DepartedDoc {
     cpu: u32,
     /// When it was missed, in seconds since the segment began.
     at_s: f64,
-    /// `offline`, `cpuset` (outside the cpuset of the process) or `pin-refused`.
+    /// `offline`, `cpuset` (outside the cpuset of the process), `pin-refused` or `not-run` (a thread pinned to it does not
+    /// run).
     why: &'static str,
 }
 

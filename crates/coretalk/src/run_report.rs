@@ -3,7 +3,7 @@
 use coretalk_model::latency::{Imitated, LatencyMap, LatencyResult, LatencySettings, StateWatch};
 use coretalk_model::place::{PlaceResult, PlaceSettings};
 use coretalk_model::series::{Gathering, LoadCurve, Reason, SeriesResult, SeriesSettings, rungs};
-use coretalk_model::{CpuId, Departure, Environment, Finding, Picos, Topology};
+use coretalk_model::{CpuId, CpuSet, Departure, Environment, Finding, Picos, Topology};
 use std::hash::{BuildHasher, RandomState};
 
 /// What a run is called, how it came to be and how it ended.
@@ -160,6 +160,14 @@ impl RunSettings<'_> {
     /// Whether trials are made, of series or of placements.
     pub fn has_trials(&self) -> bool {
         self.series.is_some() || self.place.is_some()
+    }
+
+    /// Every CPU that is measured.
+    pub fn cpus(&self) -> CpuSet {
+        let latency = self.latency.iter().flat_map(|settings| settings.cpus.clone());
+        let series = self.series.iter().flat_map(|settings| settings.cpus.clone());
+        let place = self.place.iter().flat_map(|settings| settings.to_series().cpus);
+        latency.chain(series).chain(place).collect()
     }
 
     /// What every random choice comes from.

@@ -30,8 +30,8 @@ pub trait Machine {
     /// What numbers are measured under.
     fn environment(&self) -> &Environment;
 
-    /// Looks for everything that could spoil a measurement. Changes nothing.
-    fn examine(&mut self) -> Vec<Finding>;
+    /// Looks for everything that could spoil a measurement on these CPUs, and starts no thread on others. Changes nothing.
+    fn examine(&mut self, cpus: &CpuSet) -> Vec<Finding>;
 
     /// The rate of the counter whose ticks recordings hold.
     fn rate(&self) -> TickRate;
@@ -336,6 +336,12 @@ pub enum MachineError {
         allowed: CpuSet,
         /// The system's reason.
         source: io::Error,
+    },
+    /// Threads that are pinned do not run.
+    #[error("run a pinned thread on {}: a program of real-time priority may keep it (see `ps -eLo psr,cls,rtprio,comm`)", .cpus.named())]
+    Silent {
+        /// The CPUs.
+        cpus: CpuSet,
     },
     /// The machine cannot pin threads at all (an emulator, a foreign system).
     #[error("pin threads on this system ({reason}); simulated machines and files work everywhere")]

@@ -255,7 +255,7 @@ impl Machine for SimMachine {
         &self.environment
     }
 
-    fn examine(&mut self) -> Vec<Finding> {
+    fn examine(&mut self, _cpus: &CpuSet) -> Vec<Finding> {
         environment::findings(&self.sim.spec, &self.reported)
     }
 

@@ -231,6 +231,8 @@ named! {
         Cpuset = "cpuset",
         /// It is online and allowed, and threads are not held on it.
         PinRefused = "pin-refused",
+        /// A thread that is pinned to it does not run: another one of real-time priority keeps it.
+        NotRun = "not-run",
     }
 }
 
@@ -265,6 +267,7 @@ impl Departure {
         let cpu = self.cpu;
         match self.why {
             Absence::PinRefused => TrialFailure::NotPinned { cpu, errno: EINVAL },
+            Absence::NotRun => TrialFailure::PartnerLost { cpu },
             // Whoever named it was allowed to: it went between the reading of the machine and now.
             Absence::Offline | Absence::Cpuset => TrialFailure::CpuLost { cpu },
         }
@@ -298,12 +301,14 @@ impl fmt::Display for Departure {
                 Absence::Offline => write!(f, "CPU {cpu} is offline"),
                 Absence::Cpuset => write!(f, "CPU {cpu} is not in the cpuset of this process"),
                 Absence::PinRefused => write!(f, "CPU {cpu} refuses pinned threads"),
+                Absence::NotRun => write!(f, "CPU {cpu} does not run the thread pinned to it"),
             };
         }
         let what = match why {
             Absence::Offline => "went offline",
             Absence::Cpuset => "was removed from the cpuset",
             Absence::PinRefused => "lost its thread, which could not be pinned again",
+            Absence::NotRun => "ran its thread no more",
         };
         write!(f, "CPU {cpu} {what} after {:.1} s", after.secs())
     }

@@ -48,7 +48,8 @@ pub fn doctor(global: &Global) -> Result<ExitCode, Failure> {
         }
         opened => opened?,
     };
-    let findings = machine.examine();
+    let allowed = machine.allowance().cpuset.clone();
+    let findings = machine.examine(&allowed);
     match shape {
         Shape::Text => say(global, &report::facts::doctor(&findings)),
         Shape::Json(identity) => hand_over(global, &Document::of_machine(&*machine, &findings, identity)),

@@ -23,12 +23,12 @@ use std::time::Instant;
 pub fn act(global: &Global) -> Result<ExitCode, Failure> {
     let shape = shape(global, "selftest")?;
     let mut machine = machine::host()?;
-    let environment = machine.examine();
     let stop = signals::stop()?;
     let program = std::env::current_exe()
         .map_err(|error| Failure::Environment(format!("failed to find this program's own file: {error}")))?;
     let scratch = Scratch::new()?;
     let cpus = machine.allowance().mask.intersection(&machine.allowance().cpuset);
+    let environment = machine.examine(&cpus);
     let verbosity = output::options(global).verbosity;
     let began = Instant::now();
     let mut each = |promise: &str| {

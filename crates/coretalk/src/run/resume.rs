@@ -157,9 +157,10 @@ impl Found {
         stop: &Stop,
     ) -> Result<(RunOptions, ResumedSegment), Failure> {
         let Found { file, path, .. } = self;
+        let measured = file.cpus()?.into_iter().collect();
         drop(file);
         let global = &invocation.cli.global;
-        let findings = machine.examine();
+        let findings = machine.examine(&measured);
         let here = Conditions {
             environment: machine.environment().clone(),
             allowed: machine.allowance().cpuset.clone(),

@@ -14,14 +14,18 @@ use crate::sync::Ordering::Relaxed;
 use crate::trial_context::{Executor, RoleContext, RoleOrder, StartLine, TrialContext};
 use coretalk_model::series::{PassOutcome, RoleEvidence};
 use coretalk_model::{CpuId, Picos, TickRate, TrialFailure};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often `unblock` is called once the pass is given up.
 const UNBLOCK_EVERY: Duration = Duration::from_millis(1);
+
+/// How long after a pass is given up its threads may take to leave, before they may run on any CPU: one that is pinned to
+/// a CPU which a thread of real-time priority keeps would never see that it is to leave.
+const RELEASED_AFTER: Duration = Duration::from_secs(2);
 
 /// Makes threads for passes. Fresh ones each time: they cost a tenth of a millisecond, and none is left behind with
 /// the state of another trial.
@@ -51,12 +55,13 @@ impl Executor for HostExecutor<'_> {
             for (number, &cpu) in order.cpus.iter().enumerate() {
                 let (guard, line, left) = (&guard, &line, &left);
                 let thread_body = move || {
+                    left.begin(number);
                     let role = RoleContext::new(number, cpu, guard, !alone, line, self);
                     let outcome = self.run_role(&role, order.body, alone);
                     if outcome.is_err() {
                         guard.give_up(Halt::Partner);
                     }
-                    left.one_more();
+                    left.end(number);
                     outcome
                 };
                 let started = std::thread::Builder::new()
@@ -135,6 +140,7 @@ impl HostExecutor<'_> {
     /// Sleeps until everybody has left; tells them to where the request to end or the limit says so.
     fn watch(&self, order: &RoleOrder<'_>, guard: &Guard<'_>, left: &Departures, roles: usize) {
         let mut nap = Duration::from_nanos(order.nap.ns() as u64);
+        let mut given_up = None;
         while !left.are_all(roles, nap) {
             if self.stop.is_raised() {
                 guard.give_up(Halt::Stopped);
@@ -146,29 +152,57 @@ impl HostExecutor<'_> {
             if guard.halt.load(Relaxed) != 0 {
                 (order.unblock)();
                 nap = UNBLOCK_EVERY;
+                if given_up.get_or_insert_with(Instant::now).elapsed() > RELEASED_AFTER {
+                    left.release();
+                }
             }
         }
     }
 }
 
-/// How many roles have left.
+/// How many roles have left, and the threads of those that have not.
 #[derive(Debug, Default)]
 struct Departures {
-    count: Mutex<usize>,
+    roles: Mutex<Roles>,
     changed: Condvar,
 }
 
+#[derive(Debug, Default)]
+struct Roles {
+    left: usize,
+    /// The system's number of the thread, by role. A thread that ends is removed first: its number may be given again.
+    present: BTreeMap<usize, i32>,
+}
+
 impl Departures {
-    fn one_more(&self) {
-        *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    fn roles(&self) -> MutexGuard<'_, Roles> {
+        self.roles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self, role: usize) {
+        self.roles().present.insert(role, affinity::current_thread());
+    }
+
+    fn end(&self, role: usize) {
+        let mut roles = self.roles();
+        roles.present.remove(&role);
+        roles.left += 1;
         self.changed.notify_all();
+    }
+
+    /// Lets every role that has not left run wherever the calling thread may.
+    fn release(&self) {
+        let Ok(mask) = affinity::current_mask() else { return };
+        for &thread in self.roles().present.values() {
+            // A refusal leaves the thread where it is, and the next try comes soon.
+            let _ = affinity::set_mask_of(thread, &mask);
+        }
     }
 
     /// Waits a moment for this many; says whether they have left.
     fn are_all(&self, roles: usize, nap: Duration) -> bool {
-        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(count, nap, |count| *count < roles);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 >= roles
+        let waited = self.changed.wait_timeout_while(self.roles(), nap, |it| it.left < roles);
+        waited.unwrap_or_else(PoisonError::into_inner).0.left >= roles
     }
 }
 
@@ -312,6 +346,26 @@ mod tests {
         let refused =
             run(&[here(), CpuId(9999)], &Stop::new(), Picos::from_ms(60_000), |role| role.wait_for_all());
         assert!(matches!(refused, Err(TrialFailure::NotPinned { cpu: CpuId(9999), .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn a_thread_that_is_released_may_run_wherever_its_coordinator_may() {
+        let (everywhere, departures) = (affinity::current_mask().unwrap(), Departures::default());
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                affinity::pin_current_thread(here()).unwrap();
+                departures.begin(0);
+                while affinity::current_mask().unwrap() != everywhere {
+                    std::thread::yield_now();
+                }
+                departures.end(0);
+            });
+            while !departures.are_all(1, Duration::from_millis(1)) {
+                departures.release();
+            }
+            thread.join().unwrap();
+        });
+        assert!(departures.roles().present.is_empty());
     }
 
     /// A ring whose consumer panics over its tenth message.

@@ -69,7 +69,7 @@ impl Machine for HostMachine {
     fn environment(&self) -> &Environment {
         match self.0 {}
     }
-    fn examine(&mut self) -> Vec<Finding> {
+    fn examine(&mut self, _cpus: &CpuSet) -> Vec<Finding> {
         match self.0 {}
     }
     fn rate(&self) -> TickRate {

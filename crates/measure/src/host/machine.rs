@@ -290,10 +290,10 @@ impl Machine for HostMachine {
         &self.environment
     }
 
-    fn examine(&mut self) -> Vec<Finding> {
+    fn examine(&mut self, cpus: &CpuSet) -> Vec<Finding> {
         if self.clock.offsets.is_empty() {
             // One CPU against some of the others: enough to find a clock that is not to be compared.
-            let usable = self.usable();
+            let usable = self.usable().intersection(cpus);
             let first = usable.first();
             let pairs: Vec<_> = usable.iter().skip(1).take(64).filter_map(|to| Some((first?, to))).collect();
             self.measure_offsets(&pairs, Instant::now() + EXAMINED, &Stop::new());
@@ -386,7 +386,11 @@ impl Machine for HostMachine {
         let refuses = |cpu: &CpuId| {
             requested.contains(*cpu) && self.workers.as_ref().is_some_and(|workers| !workers.holds(*cpu))
         };
-        let why = |cpu| there.absence(cpu).or(Some(Absence::PinRefused).filter(|_| refuses(&cpu)));
+        let is_silent = |cpu| self.workers.as_ref().is_some_and(|workers| workers.is_silent(cpu));
+        let why = |cpu| {
+            let refusal = if is_silent(cpu) { Absence::NotRun } else { Absence::PinRefused };
+            there.absence(cpu).or(Some(refusal).filter(|_| refuses(&cpu)))
+        };
         of.iter().filter_map(|cpu| Some((cpu, why(cpu)?))).collect()
     }
 

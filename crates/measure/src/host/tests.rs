@@ -335,7 +335,7 @@ fn offsets_between_engaged_cpus_are_measured() {
     assert_eq!(report.offset(b, a).unwrap().ticks, -there.ticks);
     assert_eq!(there.bound_ticks, there.round_trip_ticks as f64 / 2.0 + report.step_ticks as f64);
     assert!(machine.is_busy().is_some());
-    assert!(machine.examine().iter().any(|finding| finding.id == "tsc-sync"));
+    assert!(machine.examine(&[a, b].into_iter().collect()).iter().any(|finding| finding.id == "tsc-sync"));
 }
 
 #[test]

@@ -35,6 +35,15 @@ pub enum Unavailable {
     Pin(PinError),
     /// The priority that was asked for was refused.
     Priority(io::Error),
+    /// The thread does not run: another one of real-time priority keeps the CPU.
+    Silent,
+}
+
+/// A thread that was started and has not answered yet.
+#[derive(Debug)]
+pub struct Starting {
+    worker: Worker,
+    first_word: mpsc::Receiver<Result<(String, i32), Unavailable>>,
 }
 
 /// Where a worker gets its tasks. Everything on a cache line pair of its own, away from measured lines.
@@ -63,11 +72,11 @@ impl std::fmt::Debug for Order {
 }
 
 impl Worker {
-    /// Starts a thread, pins it, and returns once it is proven to be on its CPU; says what priority it got.
+    /// Starts a thread that pins itself to a CPU.
     ///
     /// # Errors
-    /// [`Unavailable`] says why there is no such worker.
-    pub fn start(cpu: CpuId, priority: Priority) -> Result<(Worker, String), Unavailable> {
+    /// [`Unavailable::Spawn`].
+    pub fn start(cpu: CpuId, priority: Priority) -> Result<Starting, Unavailable> {
         let mailbox = Arc::new(Mailbox::default());
         let (ready, first_word) = mpsc::sync_channel(1);
         let of_thread = Arc::clone(&mailbox);
@@ -85,21 +94,8 @@ impl Worker {
                 }
             })
             .map_err(Unavailable::Spawn)?;
-        let mut worker = Worker { cpu, number: 0, mailbox, thread: Some(thread) };
-        match first_word.recv() {
-            Ok(Ok((granted, number))) => {
-                worker.number = number;
-                Ok((worker, granted))
-            }
-            Ok(Err(absence)) => {
-                worker.join();
-                Err(absence)
-            }
-            Err(_) => {
-                worker.join();
-                Err(Unavailable::Spawn(io::Error::other("the thread exited before it was ready")))
-            }
-        }
+        let worker = Worker { cpu, number: 0, mailbox, thread: Some(thread) };
+        Ok(Starting { worker, first_word })
     }
 
     /// Its CPU.
@@ -166,6 +162,33 @@ impl Worker {
     }
 }
 
+impl Starting {
+    /// The worker, once it is proven to be on its CPU, with the priority that it got.
+    ///
+    /// # Errors
+    /// [`Unavailable`] says why there is no such worker by `end`. A thread that does not run is left behind: it ends
+    /// once it does.
+    pub fn ready(mut self, end: Instant) -> Result<(Worker, String), Unavailable> {
+        let answer = self.first_word.recv_timeout(end.saturating_duration_since(Instant::now()));
+        let refused = match answer {
+            Ok(Ok((granted, number))) => {
+                self.worker.number = number;
+                return Ok((self.worker, granted));
+            }
+            Ok(Err(refused)) => refused,
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                self.worker.thread = None;
+                return Err(Unavailable::Silent);
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                Unavailable::Spawn(io::Error::other("the thread exited before it was ready"))
+            }
+        };
+        self.worker.join();
+        Err(refused)
+    }
+}
+
 impl Drop for Worker {
     fn drop(&mut self) {
         // Whoever gave the last task has told it to end by now.
@@ -213,9 +236,23 @@ mod tests {
         affinity::current_mask().unwrap().first().unwrap()
     }
 
+    fn started(cpu: CpuId) -> Result<(Worker, String), Unavailable> {
+        Worker::start(cpu, Priority::Inherited)?.ready(Instant::now() + Duration::from_secs(60))
+    }
+
+    #[test]
+    fn a_thread_that_does_not_run_is_given_up() {
+        // Nobody sends the first word, as where another thread keeps the CPU.
+        let (silent, first_word) = mpsc::sync_channel(1);
+        let (worker, _) = started(here()).unwrap();
+        let starting = Starting { worker, first_word };
+        assert!(matches!(starting.ready(Instant::now()), Err(Unavailable::Silent)));
+        drop(silent);
+    }
+
     #[test]
     fn a_worker_works_on_its_cpu_and_survives_a_panic() {
-        let (worker, granted) = Worker::start(here(), Priority::Inherited).unwrap();
+        let (worker, granted) = started(here()).unwrap();
         assert!(!granted.is_empty());
         let (tell, told) = mpsc::channel();
         worker.give(Box::new(|| panic!("on purpose"))).ok().unwrap();
@@ -226,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_busy_worker_takes_no_second_task() {
-        let (worker, _) = Worker::start(here(), Priority::Inherited).unwrap();
+        let (worker, _) = started(here()).unwrap();
         let (finish, finished) = mpsc::channel::<()>();
         let task = move || {
             let _ = finished.recv();
@@ -240,6 +277,6 @@ mod tests {
 
     #[test]
     fn a_cpu_that_does_not_exist_has_no_worker() {
-        assert!(matches!(Worker::start(CpuId(9999), Priority::Inherited), Err(Unavailable::Pin(_))));
+        assert!(matches!(started(CpuId(9999)), Err(Unavailable::Pin(_))));
     }
 }

@@ -7,15 +7,21 @@ use crate::machine::{MachineError, WorkerSettings};
 use coretalk_model::{CpuId, CpuSet, TickRate};
 use std::collections::BTreeMap;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a small task (touching memory, one exchange of stamps) may take before its worker counts as lost.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long all threads together may take to be on their CPUs. A busy CPU lets a new thread run within a tenth of a second;
+/// where one of real-time priority keeps it, a thread waits for ever.
+const START: Duration = Duration::from_secs(5);
 
 /// One worker for each CPU that takes one.
 #[derive(Debug)]
 pub struct Workers {
     workers: BTreeMap<CpuId, Worker>,
+    /// CPUs that did not run the thread that was started for them.
+    silent: CpuSet,
     priority: String,
 }
 
@@ -24,26 +30,28 @@ impl Workers {
     ///
     /// # Errors
     /// [`MachineError::Priority`] or [`MachineError::Spawn`] for the first worker that could not take its place, or
-    /// [`MachineError::Pin`] where no CPU takes one; there are none then.
+    /// [`MachineError::Pin`] or [`MachineError::Silent`] where no CPU takes one; there are none then.
     pub fn start(
         settings: &WorkerSettings,
         usable: &CpuSet,
         rate: TickRate,
     ) -> Result<Workers, MachineError> {
         let priority = Priority::of(settings, usable)?;
-        let mut all = Workers { workers: BTreeMap::new(), priority: "normal".to_owned() };
+        let (workers, silent) = (BTreeMap::new(), CpuSet::new());
+        let mut all = Workers { workers, silent, priority: "normal".to_owned() };
         let mut refused = None;
-        for &cpu in &settings.cpus {
-            if all.workers.contains_key(&cpu) {
-                continue;
-            }
-            match Worker::start(cpu, priority) {
+        let cpus: CpuSet = settings.cpus.iter().copied().collect();
+        let starting: Vec<_> = cpus.iter().map(|cpu| (cpu, Worker::start(cpu, priority))).collect();
+        let end = Instant::now() + START;
+        for (cpu, starting) in starting {
+            match starting.and_then(|starting| starting.ready(end)) {
                 Ok((worker, granted)) => {
                     all.workers.insert(cpu, worker);
                     all.priority = granted;
                 }
                 // It costs its own cells, and not the run.
                 Err(Unavailable::Pin(reason)) => refused = refused.or(Some((cpu, reason))),
+                Err(Unavailable::Silent) => all.silent = all.silent.union(&CpuSet::from_iter([cpu])),
                 Err(Unavailable::Spawn(source)) => return Err(MachineError::Spawn { cpu, source }),
                 Err(Unavailable::Priority(reason)) => {
                     return Err(MachineError::Priority {
@@ -55,6 +63,9 @@ impl Workers {
         }
         if let (true, Some((cpu, reason))) = (all.workers.is_empty(), refused) {
             return Err(MachineError::Pin { cpu, allowed: usable.clone(), source: reason.into_io() });
+        }
+        if all.workers.is_empty() && !all.silent.is_empty() {
+            return Err(MachineError::Silent { cpus: all.silent });
         }
         for worker in all.workers.values() {
             // A worker that has just started is idle, so it takes the task.
@@ -74,6 +85,11 @@ impl Workers {
     /// The worker on a CPU.
     pub fn worker(&self, cpu: CpuId) -> Option<&Worker> {
         self.workers.get(&cpu)
+    }
+
+    /// Whether the CPU did not run the thread that was started for it.
+    pub fn is_silent(&self, cpu: CpuId) -> bool {
+        self.silent.contains(cpu)
     }
 
     /// Whether a worker is held on a CPU.

@@ -236,8 +236,8 @@ impl Machine for Watched {
     fn environment(&self) -> &Environment {
         self.machine.environment()
     }
-    fn examine(&mut self) -> Vec<Finding> {
-        self.machine.examine()
+    fn examine(&mut self, cpus: &CpuSet) -> Vec<Finding> {
+        self.machine.examine(cpus)
     }
     fn rate(&self) -> TickRate {
         self.machine.rate()

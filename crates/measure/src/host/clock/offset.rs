@@ -5,8 +5,8 @@ use crate::host::affinity;
 use coretalk_model::CpuId;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::mpsc;
-use std::time::Instant;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 /// Stamps exchanged per pair: about a millisecond inside a package.
 const EXCHANGES: u64 = 5_000;
@@ -60,32 +60,39 @@ impl Offset {
 }
 
 /// Measures the offset between two CPUs with two threads of its own; `None` where one of them refuses a thread or does
-/// not answer in time.
+/// not answer by the end. A thread whose CPU does not run it, since one of real-time priority keeps that, is left behind:
+/// it ends once it runs.
 pub fn measure(from: CpuId, to: CpuId, limits: Limits) -> Option<Offset> {
-    let exchange = Exchange::default();
-    std::thread::scope(|scope| {
-        // Both are in place before the first question, so that a refusal leaves nobody waiting.
-        let (ready, in_place) = mpsc::channel();
-        let (begin, go) = mpsc::channel();
-        let answering = &exchange;
-        let answer = move || {
-            // The other side may be gone, and then so is the need for an answer.
-            let _ = ready.send(affinity::pin_current_thread(to).is_ok());
-            if go.recv() == Ok(true) {
-                answering.answer(limits);
-            }
-        };
-        let ask = move || {
-            let agreed = affinity::pin_current_thread(from).is_ok() && in_place.recv() == Ok(true);
-            let _ = begin.send(agreed);
-            if agreed { answering.initiate(from, to, limits) } else { None }
-        };
-        // Where one thread cannot be had its ends of the channels are gone, and the other leaves.
-        std::thread::Builder::new().spawn_scoped(scope, answer).ok()?;
-        let asking = std::thread::Builder::new().spawn_scoped(scope, ask).ok()?;
-        asking.join().ok().flatten()
-    })
+    let exchange = Arc::new(Exchange::default());
+    // Both are in place before the first question, so that a refusal leaves nobody waiting.
+    let (ready, in_place) = mpsc::channel();
+    let (begin, go) = mpsc::channel();
+    let (found, offset) = mpsc::channel();
+    let until = |end: Instant| end.saturating_duration_since(Instant::now());
+    // One that does not run must not use up the time of the other pairs.
+    let placed = limits.end.min(limits.share + GRACE);
+    let answering = Arc::clone(&exchange);
+    let answer = move || {
+        // The other side may be gone, and then so is the need for an answer.
+        let _ = ready.send(affinity::pin_current_thread(to).is_ok());
+        if go.recv() == Ok(true) {
+            answering.answer(limits);
+        }
+    };
+    let ask = move || {
+        let agreed =
+            affinity::pin_current_thread(from).is_ok() && in_place.recv_timeout(until(placed)) == Ok(true);
+        let _ = begin.send(agreed);
+        let _ = found.send(if agreed { exchange.initiate(from, to, limits) } else { None });
+    };
+    // Where one thread cannot be had its ends of the channels are gone, and the other leaves.
+    std::thread::Builder::new().spawn(answer).ok()?;
+    std::thread::Builder::new().spawn(ask).ok()?;
+    offset.recv_timeout(until(limits.end) + GRACE).ok().flatten()
 }
+
+/// How much longer than its limit a thread may take to begin, or to say that it has found nothing.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// What two threads pass back and forth, on lines of their own.
 #[derive(Debug, Default)]
@@ -176,7 +183,6 @@ fn midpoint_offset(sent: u64, answered: u64, received: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn an_offset_is_what_the_midpoint_says() {
