@@ -187,7 +187,7 @@ pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
     fact("cost of two reads", facts.cost_ns.map_or_else(unknown, |cost| format!("{} ns, median", ns(cost))));
     let invariant = match facts.invariant {
         Some(true) => "same rate in every power state",
-        Some(false) => "changes with the power state: times are not comparable",
+        Some(false) => "not guaranteed to be the same in every power state",
         None => "unknown",
     };
     fact("rate", invariant.to_owned());
@@ -284,7 +284,11 @@ fn offsets(offsets: &Matrix<Option<[f64; 2]>>) -> Vec<Block<'_>> {
 
 fn square(offsets: &Matrix<Option<[f64; 2]>>, width: usize) -> Vec<String> {
     let cpus = offsets.cpus();
-    let cell = 1 + cpus.iter().map(|cpu| cpu.to_string().len()).max().unwrap_or(1).max(5);
+    // Adding zero takes the sign off a zero.
+    let middle = |[low, high]: [f64; 2]| format!("{:.0}", ((low + high) / 2.0).round() + 0.0);
+    let values = offsets.iter().filter_map(|(_, _, bounds)| bounds.map(|bounds| middle(bounds).len()));
+    let names = cpus.iter().map(|cpu| cpu.to_string().len());
+    let cell = 1 + values.chain(names).max().unwrap_or(1).max(5);
     if cpus.len() < 2 || 6 + cpus.len() * cell > width {
         return Vec::new();
     }
@@ -293,8 +297,7 @@ fn square(offsets: &Matrix<Option<[f64; 2]>>, width: usize) -> Vec<String> {
     for (row, cpu) in cpus.iter().enumerate() {
         let text = |column: usize| match offsets.get(row, column) {
             _ if row == column => String::new(),
-            // Adding zero takes the sign off a zero.
-            Some(Some([low, high])) => format!("{:.0}", ((low + high) / 2.0).round() + 0.0),
+            Some(Some(bounds)) => middle(*bounds),
             _ => "·".to_owned(),
         };
         let cells: String = (0..cpus.len()).map(|column| right(&text(column), cell)).collect();

@@ -98,8 +98,7 @@ fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
         return vec![Block::Prose(match report.cpus()[..] {
             [cpu] => format!(
                 "There is only CPU {cpu}, so no latency between CPUs can be measured. `coretalk wait`, \
-                 `queue`, \
-                 `wake`, `contend` and `spawn` measure what one CPU can show."
+                 `queue`, `contend`, `spawn` and `jitter` measure what one CPU can show."
             ),
             _ => "This run holds no cell.".to_owned(),
         })];

@@ -95,13 +95,18 @@ impl ClockReport {
 
     /// How far the counters lie apart, of the pairs that were measured; `None` before any was.
     pub fn spread(&self) -> Option<Spread> {
-        let largest = |of: fn(&Offset) -> f64| {
-            self.offsets.iter().map(|offset| self.rate.ns(of(offset))).max_by(f64::total_cmp)
+        let largest = |of: &[&Offset], value: fn(&Offset) -> f64| {
+            of.iter().map(|offset| self.rate.ns(value(offset))).max_by(f64::total_cmp)
         };
+        // An offset within its error proves nothing: such pairs count only where no other is proven to lie apart.
+        let all: Vec<&Offset> = self.offsets.iter().collect();
+        let proven = all.iter().copied().filter(|offset| offset.ticks.abs() > offset.bound_ticks);
+        let proven: Vec<&Offset> = proven.collect();
+        let counted = if proven.is_empty() { &all } else { &proven };
         Some(Spread {
-            pairs: self.offsets.len(),
-            largest_ns: largest(|offset| offset.ticks.abs())?,
-            bound_ns: largest(|offset| offset.bound_ticks)?,
+            pairs: all.len(),
+            largest_ns: largest(counted, |offset| offset.ticks.abs())?,
+            bound_ns: largest(counted, |offset| offset.bound_ticks)?,
         })
     }
 

@@ -5,9 +5,9 @@
 pub struct Spread {
     /// Pairs compared.
     pub pairs: usize,
-    /// The largest offset, in nanoseconds.
+    /// The largest offset, in nanoseconds: of those beyond their own error, where there is one.
     pub largest_ns: f64,
-    /// How well an offset is known: the truth lies within this many nanoseconds, of the pair that tells least.
+    /// How well these offsets are known: the truth lies within this many nanoseconds, of the pair that is known worst.
     pub bound_ns: f64,
 }
 

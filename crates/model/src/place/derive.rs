@@ -1,6 +1,7 @@
 //! From the name of a placement to CPUs, or why this machine cannot offer it.
 
 use super::placement::{Binding, Placement, Preset};
+use crate::topology::Same;
 use crate::{CpuId, CpuSet, Domain, Level, Topology};
 
 /// Why this machine cannot offer a preset: a clause that follows "placement `NAME` is not possible here: ".
@@ -19,6 +20,9 @@ pub enum PresetError {
     /// No groups of this level.
     #[error("this machine reports no {}", named(*level))]
     NotReported { level: Level },
+    /// One group of the level holds every CPU, so that it divides nothing.
+    #[error("all CPUs of this machine are in one {}", named(*level))]
+    Undivided { level: Level },
     /// No group of this level has a CPU for each thread.
     #[error("no {} has {threads} usable CPUs (the largest has {most})", named(*level))]
     NoRoom { level: Level, threads: usize, most: usize },
@@ -159,7 +163,11 @@ fn inside_one(topology: &Topology, level: Level, threads: usize) -> Result<Vec<C
     let roomy = groups.iter().copied().filter(|group| group.cpus.len() >= threads);
     match roomy.reduce(|best, group| if cores(&group) > cores(&best) { group } else { best }) {
         Some(group) => Ok(cores_first(topology, &group.cpus)),
-        None if groups.is_empty() => Err(PresetError::NotReported { level }),
+        None if groups.is_empty() => {
+            let is_one =
+                topology.beside().is_some_and(|beside| beside.same.get(&level) == Some(&Same::Machine));
+            Err(if is_one { PresetError::Undivided { level } } else { PresetError::NotReported { level } })
+        }
         None => {
             let most = groups.iter().map(|group| group.cpus.len()).max().unwrap_or(0);
             Err(PresetError::NoRoom { level, threads, most })
@@ -246,6 +254,7 @@ mod tests {
     use super::*;
     use crate::CoreClass;
     use crate::tests::topology;
+    use crate::topology::Beside;
 
     /// The machine of the question that this answers: 2 caches × 3 cores × 2 threads, siblings i and i + 6.
     fn two_clusters() -> Topology {
@@ -306,6 +315,9 @@ mod tests {
                 .to_string()
                 .contains("reports no last-level cache")
         );
+        let beside = Beside { same: [(Level::Node, Same::Machine)].into(), ..Beside::default() };
+        let refused = derive(Preset::OneNode, &topology.clone().with(Some(beside)), 2).unwrap_err();
+        assert_eq!(refused.to_string(), "all CPUs of this machine are in one NUMA node");
         let half = topology.restricted(&"0-2,6-8".parse().unwrap());
         assert!(
             derive(Preset::AcrossL3, &half, 2)

@@ -152,6 +152,11 @@ pub(super) fn sync(_: &SystemRoot, live: &LiveFacts) -> Report {
         return cannot_tell("the counters of different CPUs were not compared");
     };
     let compared = if pairs == 1 { "two CPUs".to_owned() } else { format!("{} CPUs", pairs + 1) };
+    if largest_ns <= bound_ns && bound_ns > SYNCHRONOUS_NS {
+        return cannot_tell(format!(
+            "the counters of {compared} could be compared to ± {bound_ns:.0} ns only, which shows no offset"
+        ));
+    }
     if largest_ns <= SYNCHRONOUS_NS {
         let text = if largest_ns <= bound_ns {
             format!("the counters of {compared} agree within the error of ± {bound_ns:.0} ns")

@@ -167,7 +167,10 @@ pub(super) fn huge_pages(root: &SystemRoot, _: &LiveFacts) -> Report {
     }
     match reserved(root) {
         Some(free) if free > 0 => ok(format!("{free} reserved huge pages are free")),
-        None if chosen.is_none() => cannot_tell("the kernel does not report whether it has huge pages"),
+        // A kernel without transparent huge pages still lists the others, where its files can be read at all.
+        found if chosen.is_none() && (found.is_none() || root.names("/sys/kernel/mm").is_empty()) => {
+            cannot_tell("the kernel does not report whether it has huge pages")
+        }
         _ => {
             let text = "no huge pages: many fresh lines miss the TLB, so their first visit is slower";
             let command = match chosen {

@@ -119,6 +119,8 @@ verdicts! {
 
     counters_that_agree_are_fine: "tsc-sync" is Ok, Tree::new(), offset(-40.0);
     counters_that_were_not_compared_are_unknown: "tsc-sync" is CannotTell, Tree::new();
+    an_offset_below_its_own_error_is_unknown: "tsc-sync" is CannotTell, Tree::new(),
+        LiveFacts { offsets: Some(Spread { pairs: 3, largest_ns: 967_099.0, bound_ns: 2_200_995.0 }), ..LiveFacts::default() };
     an_offset_that_is_no_number_is_unknown: "tsc-sync" is CannotTell, Tree::new(), offset(f64::NAN);
     counters_half_a_microsecond_apart_concern_one_way: "tsc-sync" is Warn, Tree::new(), offset(516.0);
     counters_two_seconds_apart_have_no_common_start: "tsc-sync" is Fail, Tree::new(), offset(2e9);
@@ -127,6 +129,7 @@ verdicts! {
     reserved_huge_pages_are_fine_too: "huge-pages" is Ok,
         Tree::of(&[(THP, "always madvise [never]\n"), ("/proc/meminfo", "HugePages_Free:       12\n")]);
     a_kernel_silent_about_huge_pages_is_unknown: "huge-pages" is CannotTell, Tree::new();
+    a_policy_that_cannot_be_read_is_unknown: "huge-pages" is CannotTell, Tree::of(&[("/proc/meminfo", "HugePages_Free: 0\n")]);
     no_huge_pages_miss_the_tlb: "huge-pages" is Warn, Tree::of(&[(THP, "always madvise [never]\n")]);
 
     a_node_with_memory_is_fine: "node-memory" is Ok, granted(&[4096, 4096], "0-1");
