@@ -100,6 +100,20 @@ impl Columns {
         let all = (0..self.n).step_by(self.step()).chain(first.iter().chain(second).copied());
         all.filter(move |&column| column != low && column != high)
     }
+
+    /// Whether enough columns may contradict that two CPUs are near. Few pairs pass, and all others need no closer look.
+    /// The two CPUs themselves and columns that are both sampled and nearest may count as well.
+    fn may_contradict(&self, log: &[f64], [low, high]: [usize; 2]) -> bool {
+        let rows = [low, high].map(|cpu| &log[cpu * self.n..(cpu + 1) * self.n]);
+        let value = rows[0][high];
+        let contradicts = |&(one, other): &(f64, f64)| {
+            (one - other).abs() >= self.apart && one.max(other) - value >= self.apart
+        };
+        let [sampled, others] = rows.map(|row| row.iter().copied().step_by(self.step()));
+        let nearest = self.nearest[low].iter().chain(&self.nearest[high]);
+        let nearest = nearest.map(|&column| (rows[0][column], rows[1][column]));
+        sampled.zip(others).chain(nearest).filter(contradicts).count() >= FEW_WITNESSES
+    }
 }
 
 /// The CPUs that are nearest to one, so many at most.
@@ -125,7 +139,7 @@ fn witnesses(
 ) -> usize {
     let (apart, n) = (columns.apart, columns.n);
     let value = log[low * n + high];
-    if value.is_nan() || value <= floor {
+    if value.is_nan() || value <= floor || !columns.may_contradict(log, [low, high]) {
         return 0;
     }
     let mut thirds = Vec::new();
