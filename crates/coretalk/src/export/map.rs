@@ -8,7 +8,7 @@ use crate::report::heat_map::ordered;
 use crate::report::{Order, plain, words};
 use coretalk_model::formats::{self, Unit};
 use coretalk_model::latency::summary::Reading;
-use coretalk_model::latency::{self, Imitated, LatencyMap};
+use coretalk_model::latency::{self, Imitated, ImitationError, LatencyMap};
 use coretalk_model::{CpuId, Matrix, Protocol, Topology};
 use std::io::Write;
 
@@ -62,9 +62,10 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Writes what each imitated tool would have printed, in the order asked, with its CPUs in `order` where one was asked for. Of a simulated machine a comment before it says
-/// so: nobody should take it for what the tool printed somewhere. So does one of each CPU that went away. `render` knows
-/// the formats of the tools and lives beside their kernels.
+/// Writes what each imitated tool would have printed, in the order asked, with its CPUs in `order` where one was asked for.
+/// Of a simulated machine a comment before it says so: nobody should take it for what the tool printed somewhere. So does
+/// one of each CPU that went away, and of each tool that the run ended before. `render` knows the formats of the tools and
+/// lives beside their kernels.
 ///
 /// # Errors
 /// Those of the writer.
@@ -80,6 +81,18 @@ pub fn write_imitations(
     }
     for departure in &report.header.departed {
         writeln!(out, "# ! {departure}: its pairs are incomplete")?;
+    }
+    let budget_ended = report.latencies().is_some_and(|result| result.budget_ended);
+    let what = if budget_ended { "budget" } else { "run" };
+    for Imitated { tool, cells } in report.imitated() {
+        let pairs = || cells.iter().filter(|(row, column, _)| row != column);
+        let missed = pairs().filter(|(_, _, cell)| **cell == Err(ImitationError::NotReached)).count();
+        let which = match (missed, pairs().count()) {
+            (0, _) => continue,
+            (_, all) if missed == all => format!("any of {all} pairs was"),
+            (_, all) => format!("{missed} of {all} pairs were"),
+        };
+        writeln!(out, "# ! the {what} ended before {which} measured like {tool}")?;
     }
     for imitated in report.imitated() {
         let cells = match in_order(order, &report.topology, &values(imitated)) {

@@ -133,6 +133,34 @@ fn what_cannot_be_read_back_is_refused_by_name() {
             let Said { code, err, .. } = tool.call(&["import", "file"]);
             assert!(code == 4 && err.contains(sentence), "{machine} {format}: {err}");
         }
+        // One line is a document of its own.
+        let lines = tool.done(&["export", "latest", "--format", "jsonl"]).out;
+        tool.write("line", lines.lines().next().unwrap());
+        let Said { code, err, .. } = tool.call(&["import", "line"]);
+        assert!(code == 4 && err.contains("a line per trial"), "{machine}: {err}");
+    }
+}
+
+#[test]
+fn a_map_that_a_run_did_not_reach_is_named_and_the_others_are_read() {
+    let tool = Tool::new();
+    let measure = ["latency", "--as", "multichase,coherency-latency", "--budget", "10s"];
+    let printed = tool.done(&[&measure, &MACHINE[..]].concat()).out;
+    assert!(
+        printed.contains("# ! the budget ended before any of 56 pairs was measured like coherency-latency")
+    );
+    assert!(printed.contains("of 28 pairs were measured like multichase"), "{printed}");
+    let written = tool.json(&["export", "latest", "--format", "json"]);
+    let reasons = written["matrices"][1]["cells"].as_array().unwrap().iter().map(|cell| &cell["reason"]);
+    assert!(reasons.into_iter().all(|reason| reason == "the run ended before this pair was measured"));
+    assert_eq!(written["run"]["budget_ended"], true);
+    for (format, step) in [("text", 0.051), ("markdown", 0.051), ("json", 1e-9)] {
+        tool.done(&["export", "latest", "--format", format, "-o", "file"]);
+        let Said { code, out, err } = tool.call(&["import", "file", "--format", "json"]);
+        assert!(code == 0 && err.contains("file: matrix 2 of 2 ("), "{format}: {err}");
+        let read: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(read["matrices"].as_array().unwrap().len(), 1, "{format}");
+        assert_alike(&cells(&written).0, &cells(&read).0, step, format);
     }
 }
 

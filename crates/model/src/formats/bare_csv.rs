@@ -67,7 +67,9 @@ pub(super) fn read_bars(document: &Document, line: usize) -> Result<(ImportedMat
     let above = (0..line)
         .rev()
         .map(|line| (line, document.line(line).trim()))
-        .find(|(_, text)| !text.is_empty() && !is_rule(text));
+        .find(|(_, text)| !text.is_empty() && !is_rule(text))
+        // A row of the table before this one is no title.
+        .filter(|(_, text)| !text.starts_with(BARS));
     let title = above.map(|(_, text)| text.trim_end_matches(':').to_owned());
     if title.as_deref().is_some_and(|title| title.contains("messages per second")) {
         return Err(Problem::Rates.at_line(line));

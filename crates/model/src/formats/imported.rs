@@ -170,6 +170,15 @@ pub enum Warning {
         /// Initiator and responder of the first one.
         first: [CpuId; 2],
     },
+    /// Another matrix of the file has no value, and is left out.
+    Empty {
+        /// Its place in the file, from 1.
+        number: usize,
+        /// How many matrices the file has.
+        of: usize,
+        /// What the file calls it, shortened.
+        name: Option<String>,
+    },
     /// The file ends before the row of the last CPU.
     LastRow {
         /// Rows of the file.
@@ -200,6 +209,10 @@ impl fmt::Display for Warning {
                 "{cells} latencies are exactly 0, first CPU {from} to CPU {to}: the clock of that tool was too coarse; \
                  do not read them as fast pairs"
             ),
+            Warning::Empty { number, of, name } => {
+                let name = name.as_ref().map_or(String::new(), |name| format!(" (`{name}`)"));
+                write!(f, "matrix {number} of {of}{name} contains no latency and is left out")
+            }
             Warning::LastRow { rows, cpu } => write!(
                 f,
                 "the file ends after {rows} of {} rows: the latencies of CPU {cpu} are taken from the last column; check whether the file is complete",

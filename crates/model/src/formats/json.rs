@@ -25,11 +25,8 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
     let document: Value = serde_json::from_str(text).map_err(|error| {
         let first =
             text.trim_start().lines().next().and_then(|line| serde_json::from_str::<Value>(line).ok());
-        if first.is_some_and(|line| is_ours(line["schema"].as_str())) {
-            return shape(
-                "it has a line per trial; write the run with `coretalk export --format json`".into(),
-            )
-            .into();
+        if first.is_some_and(|line| is_of_trial(line["schema"].as_str())) {
+            return shape(LINES.into()).into();
         }
         // The library puts the position at the end of its sentence as well.
         let message = error.to_string();
@@ -41,8 +38,10 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
         message: "expected an object of objects keyed by CPU, or `inter-processor-communication`".to_owned(),
     };
     let object = document.as_object().ok_or_else(unknown)?;
-    if is_ours(object.get("schema").and_then(Value::as_str)) {
-        return read_ours(object);
+    match object.get("schema").and_then(Value::as_str) {
+        schema if is_of_trial(schema) => return Err(shape(LINES.into()).into()),
+        Some(schema) if schema.starts_with("coretalk.") => return read_ours(object),
+        _ => {}
     }
     if let Some(matrix) = find_ipc(object) {
         return read_ipc(object, matrix).map(|one| vec![one]);
@@ -53,14 +52,18 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
     Err(unknown().into())
 }
 
-fn is_ours(schema: Option<&str>) -> bool {
-    schema.is_some_and(|schema| schema.starts_with("coretalk."))
+/// What is wrong with `jsonl` of coretalk.
+const LINES: &str = "it has a line per trial; write the run with `coretalk export --format json`";
+
+/// Whether this is what a line of `jsonl` says that it is.
+fn is_of_trial(schema: Option<&str>) -> bool {
+    schema.is_some_and(|schema| ["coretalk.trial/", "coretalk.pass/"].iter().any(|of| schema.starts_with(of)))
 }
 
 /// Reads the latencies of a document of coretalk: of a run, of imitated tools, of files.
 ///
 /// # Errors
-/// [`Problem::JsonShape`] names the key that is not as expected; [`Problem::NoValues`].
+/// [`Problem::JsonShape`] names the key that is not as expected, or says that there is no map.
 fn read_ours(document: &Map<String, Value>) -> Result<Vec<ImportedMatrix>, ImportError> {
     let mut matrices = Vec::new();
     for matrix in document.get("matrices").and_then(Value::as_array).into_iter().flatten() {
@@ -104,7 +107,10 @@ fn read_ours(document: &Map<String, Value>) -> Result<Vec<ImportedMatrix>, Impor
             ..imported
         });
     }
-    if matrices.is_empty() { Err(Problem::NoValues.into()) } else { Ok(matrices) }
+    match matrices.is_empty() {
+        true => Err(shape("this document of coretalk has no latency map".to_owned()).into()),
+        false => Ok(matrices),
+    }
 }
 
 /// What a document of coretalk says that CPUs share; `None` where it reports nothing, and where what it reports cannot come

@@ -3,7 +3,10 @@
 use super::bare_csv::next_row;
 use super::document::{Document, decode};
 use super::field::{DecimalMark, read_cell};
-use super::{FormatId, ImportError, ImportedMatrix, Problem, bare_csv, id_table, json, pairs, write};
+use super::import_error::excerpt;
+use super::{
+    FormatId, ImportError, ImportedMatrix, Problem, Warning, bare_csv, id_table, json, pairs, write,
+};
 use std::iter;
 
 /// The most CPUs that are read; the largest machines of today have about 2,000.
@@ -32,7 +35,8 @@ const TEXT_TABLES: &[TextTable] = &[
 /// Reads every latency matrix in a file of any known tool; the content decides which, never a name.
 ///
 /// # Errors
-/// [`ImportError`] names the line, the field, what is wrong and what to do. One bad table, and the file gives no matrix at all.
+/// [`ImportError`] names the line, the field, what is wrong and what to do. One bad table, and the file gives no matrix at all;
+/// a table without values is left out, which the first of the others warns of.
 ///
 /// ```
 /// # use coretalk_model::formats::{FormatId, read_matrices};
@@ -46,13 +50,32 @@ const TEXT_TABLES: &[TextTable] = &[
 pub fn read_matrices(bytes: &[u8]) -> Result<Vec<ImportedMatrix>, ImportError> {
     let text = decode(bytes)?;
     let document = Document::new(&text);
-    let mut matrices = read_text(&text, &document)?;
+    let mut matrices = with_values(read_text(&text, &document)?)?;
     for matrix in matrices.iter_mut().filter(|matrix| matrix.fact("simulated").is_none()) {
         let facts = simulated(&document).map(|machine| [("simulated", "true"), ("machine", machine)]);
         matrix
             .metadata
             .extend(facts.into_iter().flatten().map(|(key, text)| (key.to_owned(), text.to_owned())));
     }
+    Ok(matrices)
+}
+
+/// The matrices that have a latency; a run may have ended before it came to the others, of which the first one warns.
+///
+/// # Errors
+/// [`Problem::NoValues`]: none has.
+fn with_values(found: Vec<ImportedMatrix>) -> Result<Vec<ImportedMatrix>, ImportError> {
+    let (of, mut empty, mut matrices) = (found.len(), Vec::new(), Vec::new());
+    for (index, one) in found.into_iter().enumerate() {
+        let has_value = one.matrix.iter().any(|(_, _, cell)| cell.is_some());
+        if has_value {
+            matrices.push(one);
+        } else {
+            let name = one.title.as_deref().or(one.fact("as")).map(excerpt);
+            empty.push(Warning::Empty { number: index + 1, of, name });
+        }
+    }
+    matrices.first_mut().ok_or(Problem::NoValues)?.warnings.extend(empty);
     Ok(matrices)
 }
 

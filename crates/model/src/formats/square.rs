@@ -83,10 +83,11 @@ impl Square {
         !self.at(row, column).is_nan()
     }
 
-    /// The matrix, with what its cells give cause to doubt; where the file gives no unit, in nanoseconds.
+    /// The matrix, with what its cells give cause to doubt; where the file gives no unit, in nanoseconds. It may be
+    /// without any value: whether that leaves anything to read is known once the whole file is.
     ///
     /// # Errors
-    /// [`Problem::NoValues`]; [`Problem::HalvesDiffer`] if the shape was claimed and is not kept.
+    /// [`Problem::HalvesDiffer`] if the shape was claimed and is not kept.
     pub(super) fn finish(
         self,
         format: FormatId,
@@ -96,9 +97,6 @@ impl Square {
     ) -> Result<ImportedMatrix, Problem> {
         let below = Half::of(self.pairs().map(|(high, low)| self.at(high, low)));
         let above = Half::of(self.pairs().map(|(high, low)| self.at(low, high)));
-        if below == Half::Unknown && above == Half::Unknown {
-            return Err(Problem::NoValues);
-        }
         let differs =
             |&(high, low): &(usize, usize)| self.at(high, low).to_bits() != self.at(low, high).to_bits();
         // Zeros opposite to latencies fill a triangle; they were not measured.

@@ -458,6 +458,52 @@ fn refusals_name_the_place_and_the_reason() {
 }
 
 #[test]
+fn a_matrix_without_values_is_named_and_the_others_are_read() {
+    let empty = "Cache line offset: 64\nx,x\nx,x\n\n";
+    let full = "Cache line offset: 0\nx,9.5\n9.5,x\n\n";
+    let json = |cells: &str| {
+        format!(
+            r#"{{"probe":"latency","unit":"ns","symmetric":true,"parameters":{{"as":"c2clat"}},"cpus":[0,1],"cells":[{cells}]}}"#
+        )
+    };
+    let document = |first: &str, second: &str| {
+        format!(r#"{{"schema":"coretalk.run/1","matrices":[{},{}]}}"#, json(first), json(second))
+    };
+    let [cell, none] = ["9.5", "null"].map(|ns| format!(r#"{{"from":0,"to":1,"median":{ns}}}"#));
+    let name = |text: &str| Some(text.to_owned());
+    for (text, number, name) in [
+        ([full, empty].concat(), 2, name("Cache line offset: 64")),
+        ([empty, full].concat(), 1, name("Cache line offset: 64")),
+        (document(&cell, &none), 2, name("c2clat")),
+        (document("", &cell), 1, name("c2clat")),
+        (
+            "| ns | 0 | 1 |\n| 0 | | 9.5 |\n| 1 | 9.5 | |\n\n| ns | 2 | 3 |\n| 2 | | |\n| 3 | | |\n".into(),
+            2,
+            None,
+        ),
+    ] {
+        let read = one(text.as_bytes());
+        assert_eq!(read.matrix.get(1, 0), Some(&Some(9.5)), "{text}");
+        assert!(read.warnings.contains(&Warning::Empty { number, of: 2, name }), "{:?}", read.warnings);
+    }
+    for text in [[empty, empty].concat(), document(&none, "")] {
+        assert_eq!(read_matrices(text.as_bytes()).unwrap_err().problem, Problem::NoValues, "{text}");
+    }
+}
+
+#[test]
+fn what_coretalk_writes_without_a_map_is_refused_by_what_it_is() {
+    for (text, sentence) in [
+        (r#"{"schema":"coretalk.trial/1","from":0,"to":1}"#, "a line per trial"),
+        ("{\"schema\":\"coretalk.pass/1\"}\n{\"schema\":\"coretalk.pass/1\"}\n", "a line per trial"),
+        (r#"{"schema":"coretalk.run/1","matrices":[]}"#, "no latency map"),
+    ] {
+        let error = read_matrices(text.as_bytes()).unwrap_err();
+        assert!(error.to_string().contains(sentence), "{error}");
+    }
+}
+
+#[test]
 fn doubts_are_told() {
     let doubts = |text: &str| one(text.as_bytes()).warnings;
     let unit = Warning::UnitAssumed { unit: Unit::Ns };
