@@ -74,12 +74,14 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     if answer.events_count != timed {
         return Err(AdapterError::WrongEvents { asked: timed, said: answer.events_count });
     }
-    if answer.events_ns > ns + SLACK_NS + ns / 100 {
+    // It may say any number.
+    let with_slack_ns = ns.saturating_add(SLACK_NS + ns / 100);
+    if answer.events_ns > with_slack_ns {
         return Err(AdapterError::LongEvents { events_ns: answer.events_ns, ns });
     }
     let gaps_ns = request.gaps_ns();
     // A wake-up is timed from the end of its gap.
-    if gaps_ns > 0 && ns + SLACK_NS + ns / 100 < gaps_ns + answer.events_ns {
+    if gaps_ns > 0 && with_slack_ns < gaps_ns.saturating_add(answer.events_ns) {
         return Err(AdapterError::ShortGaps { ns, events_ns: answer.events_ns, gaps_ns });
     }
     let roles = accounts(evidence)?;
@@ -159,7 +161,7 @@ fn excused(request: &Request, evidence: &Evidence, roles: &[RoleAccount; 2], pas
 fn is_plausible(said_ns: u64, passed_ns: u64, excused_ns: u64) -> bool {
     let share = |share: f64| (share * passed_ns as f64) as u64;
     said_ns <= passed_ns + share(LONGER_SHARE) + SLACK_NS
-        && said_ns + SLACK_NS + share(SLACK_SHARE) + excused_ns >= passed_ns
+        && said_ns.saturating_add(SLACK_NS + share(SLACK_SHARE) + excused_ns) >= passed_ns
 }
 
 /// The shares of CPU time that were used outside of the roles, and by threads that began after `go`; `None` where the
@@ -265,6 +267,31 @@ mod tests {
         assert!((most.outside.unwrap() - 0.8).abs() < 1e-9 && (most.late.unwrap() - 0.8).abs() < 1e-9);
         assert!(most.flags.contains(Flag::Unclaimed));
         assert_eq!(of(&evidence(0, 2, 0)).outside, None, "hardly anything was used");
+    }
+
+    #[test]
+    fn any_number_may_be_said_and_none_overflows() {
+        const NUMBERS: [u64; 8] = [0, 1, 99_000_000, 1 << 32, 1 << 53, u64::MAX / 2, u64::MAX - 1, u64::MAX];
+        let evidence = evidence(50, 0, 0);
+        let operations = [Operation::Wait, Operation::Wake { gap_ns: 20_000 }];
+        for (ns, event_ns, operation) in NUMBERS.into_iter().flat_map(|ns| {
+            NUMBERS
+                .into_iter()
+                .flat_map(move |event_ns| operations.map(|operation| (ns, event_ns, operation)))
+        }) {
+            let request = Request { operation, events: Events::Each, ..request() };
+            let mut answer = Answer { sum: Some(request.sum()), ..answer(ns, PASSED, &evidence) };
+            let now = Instant::now();
+            for line in
+                [format!("events {event_ns}:5"), format!("note gc {ns}"), format!("note clock_ns {ns}")]
+            {
+                answer.take(&line, now).unwrap();
+            }
+            if let Ok(pass) = believe(&request, answer, &evidence) {
+                assert_eq!(pass.ns, 99_000_000, "{event_ns}");
+                let _ = pass.observed();
+            }
+        }
     }
 
     #[test]

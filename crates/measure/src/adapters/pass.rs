@@ -42,6 +42,9 @@ pub(super) const CLOCK: &str = "clock_ns";
 /// What stands before the name of every other remark that is a number, among the counts of a pass.
 const NOTE: &str = "note_";
 
+/// The largest count that is kept of a remark: a run of a million passes counts no more than a run file holds.
+const MOST_COUNT: u64 = 1 << 40;
+
 /// Characters of the name of a remark.
 const MOST_NAME: usize = 64;
 
@@ -104,7 +107,7 @@ impl Pass {
         }
         for note in self.notes.iter().filter(|note| note.name != CLOCK) {
             // Only whole numbers add up over passes; what else it remarks is shown where an adapter is checked.
-            let Ok(count) = note.text.parse() else { continue };
+            let Some(count) = note.text.parse().ok().filter(|count| *count <= MOST_COUNT) else { continue };
             match note.name.as_str() {
                 COLLECTIONS => observed.count(names::COLLECTIONS, count),
                 name => observed.count(&format!("{NOTE}{name}"), count),
