@@ -6,7 +6,7 @@ use super::bare_csv::{read_square, rows};
 use super::document::Document;
 use super::import_error::excerpt;
 use super::square::Shape;
-use super::{FormatId, ImportError, ImportedMatrix, Labels, Problem, Unit};
+use super::{FormatId, ImportError, ImportedMatrix, Problem, Unit};
 use crate::time::is_measurable;
 use crate::{CpuId, Matrix};
 use std::fmt::Write as _;
@@ -111,7 +111,6 @@ pub(super) fn read_ours(document: &Document) -> Result<ImportedMatrix, ImportErr
         .filter_map(|line| split_unescaped(line.strip_prefix(' ').unwrap_or(line)))
         .collect();
     let (square, labels) = read_square(document, &rows(document, 1, end_of_square(document))?)?;
-    debug_assert_eq!(labels, Labels::FromFile);
     let imported = square.finish(FormatId::CoretalkCsv, Some(unit), labels, shape)?;
     Ok(ImportedMatrix { metadata, ..imported })
 }

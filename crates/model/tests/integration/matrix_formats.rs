@@ -492,6 +492,12 @@ fn a_matrix_without_values_is_named_and_the_others_are_read() {
 }
 
 #[test]
+fn a_square_of_ours_that_lost_its_ids_is_numbered_by_row() {
+    let read = one(b"# coretalk matrix: symmetric, ns\n# probe: cas\n,52.5\n52.5,\n");
+    assert_eq!((read.labels, read.matrix.get(1, 0)), (Labels::RowNumbers, Some(&Some(52.5))));
+}
+
+#[test]
 fn what_coretalk_writes_without_a_map_is_refused_by_what_it_is() {
     for (text, sentence) in [
         (r#"{"schema":"coretalk.trial/1","from":0,"to":1}"#, "a line per trial"),
