@@ -1,5 +1,6 @@
 //! [`StoreError`]: what can go wrong with run files, in one sentence each: which file, what is wrong, what to do.
 
+use coretalk_model::excerpt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -323,12 +324,15 @@ fn classify(operation: &'static str, path: PathBuf, source: rusqlite::Error) -> 
     let (code, extended) = match &source {
         rusqlite::Error::SqliteFailure(error, _) => (error.code, error.extended_code),
         // Reading a column as what it is not: the file does not hold what its schema says.
-        rusqlite::Error::FromSqlConversionFailure(..)
-        | rusqlite::Error::IntegralValueOutOfRange(..)
-        | rusqlite::Error::InvalidColumnType(..)
-        | rusqlite::Error::Utf8Error(..)
-        | rusqlite::Error::QueryReturnedNoRows
-        | rusqlite::Error::SqlInputError { .. } => {
+        rusqlite::Error::FromSqlConversionFailure(_, _, what) => return damaged(path, what.to_string()),
+        rusqlite::Error::IntegralValueOutOfRange(_, number) => {
+            return damaged(path, format!("a number is {number}, which is impossible"));
+        }
+        rusqlite::Error::InvalidColumnType(_, name, kind) => {
+            return damaged(path, format!("the column `{}` has a value of type {kind}", excerpt(name)));
+        }
+        rusqlite::Error::QueryReturnedNoRows => return damaged(path, "a row is missing".into()),
+        rusqlite::Error::Utf8Error(..) | rusqlite::Error::SqlInputError { .. } => {
             return damaged(path, source.to_string());
         }
         _ => return StoreError::Sqlite { operation, path, source },

@@ -14,10 +14,11 @@ pub(super) use series::{
 pub(super) use settings::{read_settings, write_budget, write_settings};
 
 use super::codec::LONGEST_PS;
-use coretalk_model::Departure;
+use coretalk_model::{CpuId, Departure, excerpt};
 use rusqlite::Connection;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
@@ -41,9 +42,13 @@ fn read_keys<T: DeserializeOwned>(db: &Connection, table: &str) -> rusqlite::Res
     let mut fields = Map::new();
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        fields.insert(row.get(0)?, json(row, 1)?);
+        let (key, value): (String, String) = (row.get(0)?, row.get(1)?);
+        let parsed = serde_json::from_str(&value);
+        let parsed =
+            parsed.map_err(|error| conversion(1, format!("{table} `{}`: {error}", excerpt(&key))))?;
+        fields.insert(key, parsed);
     }
-    serde_json::from_value(Value::Object(fields)).map_err(|error| conversion(0, error))
+    serde_json::from_value(Value::Object(fields)).map_err(|error| conversion(1, format!("{table}: {error}")))
 }
 
 /// The CPUs that went away in the last segment, in the order in which they were missed, which stand among the decisions
@@ -77,7 +82,8 @@ mod decimal {
 /// A column that holds JSON.
 pub(super) fn json<T: DeserializeOwned>(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<T> {
     let text: String = row.get(column)?;
-    serde_json::from_str(&text).map_err(|error| conversion(column, error))
+    let name = row.as_ref().column_name(column).unwrap_or_default();
+    serde_json::from_str(&text).map_err(|error| conversion(column, format!("the column `{name}`: {error}")))
 }
 
 /// A column that holds a time in picoseconds.
@@ -99,10 +105,28 @@ fn within<T: PartialOrd + Display>(what: &str, value: T, bounds: RangeInclusive<
     }
 }
 
-/// The most letters that are told of what is wrong with a column: the words of a reader of JSON repeat its text.
-const MOST_TOLD: usize = 120;
+/// A moment in RFC 3339.
+pub(super) fn moment(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<String> {
+    let text: String = row.get(column)?;
+    match text.parse::<jiff::Timestamp>() {
+        Ok(_) => Ok(text),
+        Err(_) => Err(conversion(column, format!("`{}` is not a time in RFC 3339", excerpt(&text)))),
+    }
+}
 
-/// A column that does not hold what it should.
+/// CPUs of which each stands there once.
+fn once(cpus: &[CpuId]) -> rusqlite::Result<()> {
+    let mut seen = BTreeSet::new();
+    match cpus.iter().find(|cpu| !seen.insert(**cpu)) {
+        None => Ok(()),
+        Some(cpu) => Err(conversion(1, format!("CPU {cpu} takes part twice"))),
+    }
+}
+
+/// The most letters that are told of what is wrong with a column: the words of a reader of JSON repeat its text.
+const MOST_TOLD: usize = 80;
+
+/// What is wrong with a column, in a sentence that has to say which column that is. `column` is its place in the row.
 pub(super) fn conversion(column: usize, error: impl Display) -> rusqlite::Error {
     let mut told = error.to_string();
     if let Some((end, _)) = told.char_indices().nth(MOST_TOLD) {
@@ -117,5 +141,5 @@ fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, text: &str) -> ru
     all.iter()
         .copied()
         .find(|&one| name(one) == text)
-        .ok_or_else(|| conversion(0, format!("this version does not know `{text}`")))
+        .ok_or_else(|| conversion(0, format!("this version does not know `{}`", excerpt(text))))
 }

@@ -83,11 +83,11 @@ impl RunFile {
                     let seed: String = row.get(3)?;
                     Ok(RunHeader {
                         id: row.get(0)?,
-                        started: row.get(1)?,
+                        started: rows::moment(row, 1)?,
                         command: rows::json(row, 2)?,
                         seed: seed
                             .parse()
-                            .map_err(|error: std::num::ParseIntError| rows::conversion(3, error))?,
+                            .map_err(|_| rows::conversion(3, "the column `seed` is not a whole number"))?,
                         simulated: row.get(4)?,
                         complete: row.get(5)?,
                         departed,
@@ -155,7 +155,7 @@ impl RunFile {
     pub fn allowed(&self) -> Result<CpuSet, StoreError> {
         self.read(|db| {
             let list: String = db.query_row("SELECT allowed FROM run", [], |row| row.get(0))?;
-            list.parse().map_err(|error| rows::conversion(0, error))
+            list.parse().map_err(|error| rows::conversion(0, format!("the column `allowed`: {error}")))
         })
     }
 
@@ -176,7 +176,7 @@ impl RunFile {
                 if let Some(step) = step_ns.filter(|step| !(0.0..=1e9).contains(step)) {
                     return Err(rows::conversion(2, format!("no counter has steps of {step} ns")));
                 }
-                Ok(Segment { started: row.get(0)?, clock_hz, step_ns, ended: row.get(3)? })
+                Ok(Segment { started: rows::moment(row, 0)?, clock_hz, step_ns, ended: row.get(3)? })
             })?;
             segments.collect()
         })

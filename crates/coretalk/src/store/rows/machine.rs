@@ -4,7 +4,7 @@ use super::{COUNTERS_HZ, conversion, named, read_keys, within, write_keys};
 use coretalk_model::environment::{Atomics, BuildFacts, Throttled};
 use coretalk_model::topology::{Beside, MemoryNode, Same};
 use coretalk_model::{
-    ClockFacts, CoreClass, CpuId, CpuSet, Domain, Environment, Finding, Level, Topology, Verdict,
+    ClockFacts, CoreClass, CpuId, CpuSet, Domain, Environment, Finding, Level, Topology, Verdict, excerpt,
 };
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -90,8 +90,20 @@ pub fn write_environment(db: &Connection, environment: &Environment) -> rusqlite
 /// Reads what the run was measured under.
 pub fn read_environment(db: &Connection) -> rusqlite::Result<Environment> {
     let Row(mut environment) = read_keys(db, "environment")?;
-    within("the clock rate in Hz", environment.clock.hz, COUNTERS_HZ)?;
-    environment.others_share = most(environment.others_share, others_of_segments(db)?);
+    let ClockFacts { hz, hz_error_ppm, cost_ns, step_ns, hint_ns, hint_cycles, .. } = &environment.clock;
+    within("the clock rate in Hz", *hz, COUNTERS_HZ)?;
+    for (what, value) in [
+        ("the error of the clock rate in ppm", hz_error_ppm),
+        ("the cost of a clock reading in ns", cost_ns),
+        ("the step of the clock in ns", step_ns),
+        ("the cost of a wait hint in ns", hint_ns),
+        ("the cost of a wait hint in cycles", hint_cycles),
+    ] {
+        value.map_or(Ok(0.0), |value| within(what, value, 0.0..=1e9))?;
+    }
+    let others = most(environment.others_share, others_of_segments(db)?);
+    // Older versions took it from the load average, which has no upper end.
+    environment.others_share = others.filter(|share| (0.0..=1.0).contains(share));
     environment.throttled = throttled_of_segments(db)?;
     Ok(environment)
 }
@@ -209,7 +221,8 @@ pub fn read_topology(db: &Connection) -> rusqlite::Result<Topology> {
     let mut words = 0;
     let domains = select.query_map([], |row| {
         let (level, cpus): (String, String) = (row.get(0)?, row.get(1)?);
-        let cpus: CpuSet = cpus.parse().map_err(|error| conversion(1, error))?;
+        let cpus: CpuSet =
+            cpus.parse().map_err(|error| conversion(1, format!("the CPUs of a level: {error}")))?;
         words += cpus.words().len();
         if words > MOST_WORDS {
             return Err(conversion(1, "its groups name more CPUs than those of any machine"));
@@ -225,7 +238,8 @@ fn read_beside(db: &Connection) -> rusqlite::Result<Option<Beside>> {
         return Ok(None);
     };
     let same = same.into_iter().map(|(level, same)| {
-        let known = Same::named(&same).ok_or_else(|| conversion(1, format!("`{same}` is not a level")))?;
+        let known = Same::named(&same)
+            .ok_or_else(|| conversion(1, format!("`{}` is not a level", excerpt(&same))))?;
         Ok((named(&Level::ALL, Level::name, &level)?, known))
     });
     let node =

@@ -1,7 +1,7 @@
 //! The rows of `series_settings`, `trials` and `passes`.
 
 use super::super::codec::{Damage, Events, checksum, decode_histograms, encode_histograms};
-use super::{SMALLEST, conversion, decimal, read_keys, time, within, write_keys};
+use super::{SMALLEST, conversion, decimal, once, read_keys, time, within, write_keys};
 use coretalk_model::quantity::Aggregate;
 use coretalk_model::series::{
     Headline, Numbers, Observed, Parameters, PassOutcome, RoleEvidence, SeriesEntry, SeriesSettings,
@@ -10,7 +10,7 @@ use coretalk_model::series::{
 use coretalk_model::{CpuId, Flags, Picos, TrialFailure};
 use rusqlite::{Connection, Row};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -109,9 +109,11 @@ pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSe
     }
     let row: SettingsRow = read_keys(db, "series_settings")?;
     within("the precision", row.precision, SMALLEST..=1.0)?;
+    once(&row.cpus)?;
     let mut select =
         db.prepare("SELECT trial, id, probe, parameters, placement FROM trials ORDER BY trial")?;
     let mut rows = select.query([])?;
+    let known: BTreeSet<CpuId> = row.cpus.iter().copied().collect();
     let mut trials = Vec::new();
     while let Some(row) = rows.next()? {
         if row.get::<_, i64>(0)? != trials.len() as i64 {
@@ -121,6 +123,10 @@ pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSe
         let trial = TrialSpec { probe: row.get(2)?, parameters, placement };
         if row.get::<_, String>(1)? != trial.id().to_string() {
             return Err(conversion(1, "the ID of a trial does not match its contents"));
+        }
+        // Tables and pictures have a place for each CPU that takes part, and for no other.
+        if let Some(cpu) = trial.placement.iter().find(|cpu| !known.contains(cpu)) {
+            return Err(conversion(4, format!("CPU {cpu} is not among the CPUs of the run")));
         }
         trials.push(trial);
     }

@@ -1,6 +1,6 @@
 //! The rows of `settings`: what was meant, one key each.
 
-use super::{SMALLEST, decimal, read_keys, within, write_keys};
+use super::{SMALLEST, decimal, once, read_keys, within, write_keys};
 use coretalk_model::latency::{
     Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Spacing, Tails,
 };
@@ -93,6 +93,7 @@ pub fn write_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
 pub fn read_settings(db: &Connection) -> rusqlite::Result<Option<LatencySettings>> {
     let Row(settings) = read_keys(db, "settings")?;
     within("the precision", settings.precision, SMALLEST..=1.0)?;
+    once(&settings.cpus)?;
     if let Some(Tails { rate_per_s }) = settings.tails {
         within("the rate of messages in 1/s", rate_per_s, SMALLEST..=1e12)?;
     }

@@ -126,6 +126,19 @@ fn rows_that_contradict_the_run_are_damage() {
         ("UPDATE environment SET value = '0' WHERE key = 'clock-hz'", "the clock rate in Hz is 0"),
         ("UPDATE settings SET value = '0.0' WHERE key = 'rate-per-s'", "the rate of messages in 1/s is 0"),
         ("UPDATE settings SET value = '[0,4294967295]' WHERE key = 'cpus'", "4294967295"),
+        ("UPDATE settings SET value = '[0,0]' WHERE key = 'cpus'", "CPU 0 takes part twice"),
+        (
+            "UPDATE run SET started = '2026-13-02T03:04:05Z'",
+            "`2026-13-02T03:04:05Z` is not a time in RFC 3339",
+        ),
+        ("INSERT INTO environment VALUES ('clock-cost-ns', '-1')", "the cost of a clock reading in ns is -1"),
+        (
+            "INSERT INTO environment VALUES ('clock-hint-ns', '1e300')",
+            "the cost of a wait hint in ns is 1000",
+        ),
+        ("UPDATE run SET command = '[\"a\"'", "the column `command`: EOF while parsing"),
+        ("UPDATE run SET simulated = 'x'", "the column `simulated` has a value of type Text"),
+        ("UPDATE environment SET value = '{' WHERE key = 'isolated'", "environment `isolated`: EOF"),
         ("UPDATE rounds SET started = -1", "-1 ps is no time of a run"),
         ("UPDATE cpus SET cpu = 4000000000 WHERE cpu = 3", "4000000000"),
         ("UPDATE domains SET cpus = '0-4294967295'", "damaged"),
@@ -144,6 +157,7 @@ fn rows_that_contradict_the_run_are_damage() {
         assert_eq!(error.class(), FailureClass::Input, "{change}: {error}");
         assert!(error.to_string().contains(word), "{change}: {error}");
         assert!(error.to_string().len() < 400, "{change}: {error}");
+        assert!(!error.to_string().contains("at index"), "{change}: {error}");
     }
 }
 
@@ -199,6 +213,10 @@ fn passes_that_say_what_none_can_are_damage() {
                 assert!(!word.is_empty() && error.to_string().contains(word), "{word}: {error}");
             }
         }
+        let db = rusqlite::Connection::open(writer.path()).unwrap();
+        db.execute("UPDATE series_settings SET value = '[0]' WHERE key = 'cpus'", ()).unwrap();
+        let error = RunFile::open(writer.path()).unwrap().series_settings().unwrap_err();
+        assert!(error.to_string().contains("CPU 1 is not among the CPUs of the run"), "{error}");
     }
 }
 
