@@ -253,6 +253,15 @@ CHECKS = (
         of_tests("simulated", "coretalk_measure", "coretalk_model"),
     ),
     Check(
+        "fuzz",
+        "fuzz: 2,000 seeds of changed run files, matrices, histograms, XML, scenarios and lines of adapters",
+        "CORETALK_TEST_ACCEPTANCE=1 cargo test --locked -p coretalk --test integration --",
+        ("fuzz::",),
+        # What reads them. How it is shown is tried with fewer seeds after every change.
+        of_tests("coretalk_measure", "coretalk_model"),
+        (*MANIFESTS, "crates/coretalk/src/store.rs", "crates/coretalk/src/store", "crates/coretalk/tests/fuzz"),
+    ),
+    Check(
         "aarch64",
         "tests on aarch64, emulated",
         ".ci/emulated",

@@ -64,6 +64,7 @@ class Inputs(unittest.TestCase):
             "coverage": ("crates/model/tests/coverage.rs", "crates/model/src/stats.rs"),
             "inference": ("crates/model/tests/inference/published.rs", "crates/model/src/infer.rs"),
             "simulated": ("crates/measure/tests/simulated/acceptance.rs", "crates/measure/src/sim.rs"),
+            "fuzz": ("crates/coretalk/tests/fuzz/runs.rs", "crates/coretalk/src/store/reader.rs", "crates/model/src/formats/json.rs"),
             "aarch64": (".ci/emulated", "crates/measure/src/counter.rs"),
             "types-macos": (".ci/macos", ".ci/no-c", "crates/coretalk/src/report/screen.rs"),
             "types-oldest": (".ci/no-c", "crates/coretalk/src/main.rs"),

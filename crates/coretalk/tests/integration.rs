@@ -3,6 +3,8 @@
 
 mod cli;
 mod documents;
+#[cfg(target_os = "linux")]
+mod fuzz;
 mod imports;
 mod reports;
 mod samples;

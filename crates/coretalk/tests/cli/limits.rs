@@ -1,23 +1,11 @@
 //! Little of everything: file descriptors, threads, memory, rights; and several runs at once. What cannot be had is
 //! refused with a sentence, never a crash.
 
-use super::tool::{Tool, said};
+use super::tool::{Tool, limited, said};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 const SIM: [&str; 8] = ["latency", "--machine", "sim:chiplet-16", "--cpus", "0-3", "--seed", "1", "-q"];
-
-/// The tool under a limit of the shell.
-fn limited(tool: &Tool, limit: &str, words: &[&str]) -> super::tool::Said {
-    let plain = tool.command(words);
-    let script = format!("ulimit {limit} && exec \"$0\" \"$@\"");
-    let mut command = Command::new("sh");
-    command.arg("-c").arg(script).arg(plain.get_program()).args(words).current_dir(tool.path()).env_clear();
-    for (name, value) in plain.get_envs() {
-        command.env(name, value.unwrap_or_default());
-    }
-    said(command.output().unwrap())
-}
 
 #[test]
 fn sixteen_file_descriptors_are_enough() {

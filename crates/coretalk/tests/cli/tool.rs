@@ -101,6 +101,18 @@ impl Tool {
     }
 }
 
+/// The tool under a limit of the shell.
+pub fn limited(tool: &Tool, limit: &str, words: &[&str]) -> Said {
+    let plain = tool.command(words);
+    let script = format!("ulimit {limit} && exec \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(script).arg(plain.get_program()).args(words).current_dir(tool.path()).env_clear();
+    for (name, value) in plain.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    said(command.output().unwrap())
+}
+
 pub fn said(output: Output) -> Said {
     Said {
         code: output.status.code().unwrap_or(-1),

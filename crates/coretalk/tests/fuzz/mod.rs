@@ -1,0 +1,158 @@
+//! Files and lines from outside, changed in what they mean and not in their bytes alone, each a function of its seed. None
+//! ends in a panic or overflows a number, and what comes of one is bounded by its size. A plain `cargo test` reads [`FEW`]
+//! seeds, with `CORETALK_TEST_ACCEPTANCE=1` [`MANY`] are read, and with `CORETALK_TEST_SEEDS=5000..9000` those.
+
+mod random;
+mod runs;
+mod texts;
+
+use crate::cli::tool::{Tool, limited};
+use random::Random;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+const FEW: u64 = 100;
+const MANY: u64 = 2_000;
+
+/// What an input of no size may come to, in bytes: the frame of screens and documents.
+const FIXED: usize = 128 << 10;
+/// What each byte of an input may come to, in bytes: a cell of a matrix may have two of them, and is an object of a document.
+const PER_BYTE: usize = 200;
+/// What a command may take for data, in KiB, without its file …
+const FIXED_KIB: usize = 64 << 10;
+/// … and for each byte of that, in bytes.
+const DATA_PER_BYTE: usize = 100;
+/// After so long an input counts as one that never ends. The slowest takes half a second.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// One kind of input.
+struct Subject {
+    name: &'static str,
+    /// Inputs of one seed: texts take microseconds.
+    inputs: u64,
+    make: fn(&mut Random) -> Vec<u8>,
+    /// Reads and shows it; the bytes that came of it.
+    read: fn(&Path, &[u8]) -> usize,
+    /// The command that reads such a file, where there is one.
+    command: &'static [&'static str],
+}
+
+const RUN: Subject =
+    Subject { name: "run", inputs: 1, make: runs::make, read: runs::read, command: &["runs", "show"] };
+
+const fn text(
+    name: &'static str,
+    make: fn(&mut Random) -> Vec<u8>,
+    read: fn(&Path, &[u8]) -> usize,
+    command: &'static [&'static str],
+) -> Subject {
+    Subject { name, inputs: 16, make, read, command }
+}
+
+/// In turn, so that a few seeds are of all kinds.
+const SUBJECTS: [Subject; 8] = [
+    RUN,
+    text("matrix", texts::matrix, texts::read_matrix, &["lint"]),
+    text("hlog", texts::hlog, texts::read_spectrum, &["view"]),
+    text("hwloc", texts::hwloc, texts::read_topology, &["topology", "--from"]),
+    Subject { command: &["export", "--format", "json"], ..RUN },
+    text("scenario", texts::scenario, texts::read_scenario, &[]),
+    text("hgrm", texts::hgrm, texts::read_spectrum, &["view"]),
+    text("adapter", texts::adapter, texts::read_adapter, &[]),
+];
+
+fn seeds() -> Range<u64> {
+    match std::env::var("CORETALK_TEST_SEEDS") {
+        Ok(range) => {
+            let (from, to) = range.split_once("..").expect("CORETALK_TEST_SEEDS is not FROM..TO");
+            from.parse().unwrap()..to.parse().unwrap()
+        }
+        Err(_) if std::env::var_os("CORETALK_TEST_ACCEPTANCE").is_some() => 0..MANY,
+        Err(_) => 0..FEW,
+    }
+}
+
+fn subject(seed: u64) -> &'static Subject {
+    &SUBJECTS[seed as usize % SUBJECTS.len()]
+}
+
+fn input(seed: u64, number: u64) -> Vec<u8> {
+    (subject(seed).make)(&mut Random::of(seed << 8 | number))
+}
+
+/// What is wrong with what came of the inputs of a seed.
+fn faults(seed: u64, path: &Path) -> Vec<String> {
+    let Subject { name, inputs, read, .. } = subject(seed);
+    let of = |number: u64| {
+        let bytes = input(seed, number);
+        match catch_unwind(AssertUnwindSafe(|| read(path, &bytes))) {
+            Err(_) => Some(format!("{name} {seed}.{number} ends in a panic")),
+            Ok(work) if work > FIXED + PER_BYTE * bytes.len() => {
+                Some(format!("{name} {seed}.{number}: {work} bytes come of {}", bytes.len()))
+            }
+            Ok(_) => None,
+        }
+    };
+    (0..*inputs).filter_map(of).collect()
+}
+
+#[test]
+fn no_input_ends_in_a_panic_or_in_more_than_fits_its_size() {
+    let (sender, receiver) = mpsc::channel();
+    // A thread of its own: what never ends has to be named as well.
+    std::thread::spawn(move || {
+        let folder = tempfile::tempdir().unwrap();
+        for seed in seeds() {
+            if sender.send(faults(seed, &folder.path().join("input"))).is_err() {
+                break;
+            }
+        }
+    });
+    let mut all = Vec::new();
+    for seed in seeds() {
+        match receiver.recv_timeout(LONGEST) {
+            Ok(faults) => all.extend(faults),
+            Err(_) => panic!("{} {seed} does not end; before it: {all:#?}", subject(seed).name),
+        }
+    }
+    assert!(all.is_empty(), "{all:#?}");
+}
+
+/// Without them a number that wraps would pass unseen.
+#[test]
+fn numbers_are_checked_for_overflow() {
+    let most = std::hint::black_box(u64::MAX);
+    assert!(catch_unwind(|| most + std::hint::black_box(1)).is_err());
+}
+
+#[test]
+fn inputs_are_the_same_each_time_and_differ_from_each_other() {
+    for seed in 0..SUBJECTS.len() as u64 {
+        let all: BTreeSet<Vec<u8>> = (0..40).map(|number| input(seed, number)).collect();
+        assert!(all.len() > 30 && all.contains(&input(seed, 7)), "{}: {}", subject(seed).name, all.len());
+    }
+}
+
+/// Data alone: the address space of the tool holds its code as well.
+#[test]
+fn memory_is_bounded_by_the_size_of_a_file() {
+    let tool = Tool::new();
+    let each = (seeds().count() / 500 + 1).min(5);
+    for (seed, Subject { name, command, .. }) in (0..).zip(&SUBJECTS) {
+        if command.is_empty() {
+            continue;
+        }
+        let mut inputs: Vec<Vec<u8>> = (0..40 * each as u64).map(|number| input(seed, number)).collect();
+        inputs.sort_by_key(|bytes| std::cmp::Reverse(bytes.len()));
+        for bytes in inputs.into_iter().take(each) {
+            let most_kib = FIXED_KIB + DATA_PER_BYTE * bytes.len() / 1024;
+            tool.write("input", &bytes);
+            let said = limited(&tool, &format!("-d {most_kib}"), &[command, &["input"][..]].concat());
+            assert!([0, 4].contains(&said.code), "{name} of {} bytes: {said:?}", bytes.len());
+        }
+    }
+}

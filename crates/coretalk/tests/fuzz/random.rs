@@ -1,0 +1,187 @@
+//! [`Random`]: choices from a seed, and changes of a text by its words and lines.
+
+/// Splitmix64 (Steele, Lea and Flood 2014).
+pub struct Random(u64);
+
+/// Numbers, and what stands in their place, at the ends of what a reader can hold.
+const EXTREMES: [&str; 40] = [
+    "0",
+    "-0",
+    "-1",
+    "1",
+    "2",
+    "0.0",
+    "0.01",
+    "1e-320",
+    "5e-324",
+    "1e11",
+    "1e300",
+    "1.7976931348623157e308",
+    "1e309",
+    "inf",
+    "-inf",
+    "NaN",
+    "nan",
+    "9007199254740993",
+    "9223372036854775807",
+    "9223372036854775808",
+    "-9223372036854775808",
+    "18446744073709551615",
+    "18446744073709551616",
+    "4294967295",
+    "4294967296",
+    "65535",
+    "8191",
+    "8192",
+    "1048575",
+    "100000000000000000000000000000000000000000",
+    "0x7fffffff",
+    "0xffffffff,0xffffffff",
+    "0xf...f",
+    "0-1048575",
+    "0-4294967295",
+    "1,019.22",
+    "1_000",
+    "",
+    "-",
+    "٣",
+];
+
+/// What a text does not grow beyond by lines that come again.
+const MOST_BYTES: usize = 1 << 20;
+
+/// What is no number.
+const STRANGE: [&str; 12] =
+    ["x", "null", "true", "[]", "{}", "\"", "...", "\u{1b}[31m", "\u{202e}", "\0", "é", "# coretalk matrix:"];
+
+impl Random {
+    pub fn of(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    pub fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Below `end`, which is not 0.
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.number() % end as u64) as usize
+    }
+
+    pub fn one_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    pub fn of_slice<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len())]
+    }
+
+    pub fn extreme(&mut self) -> &'static str {
+        self.of_slice::<&str>(&EXTREMES)
+    }
+
+    /// A whole number near the ends of a type, or near the one before.
+    pub fn integer(&mut self, before: i64) -> i64 {
+        let of = [
+            0,
+            1,
+            -1,
+            i64::MAX,
+            i64::MIN,
+            1 << 31,
+            1 << 32,
+            1 << 53,
+            1 << 60,
+            before.wrapping_add(1),
+            before.wrapping_sub(1),
+            before.wrapping_mul(1_000_003),
+            before ^ (1 << self.below(63)),
+        ];
+        *self.of_slice(&of)
+    }
+
+    /// A float as it may come from a file: no reader may rely on its being a number.
+    pub fn float(&mut self) -> f64 {
+        *self.of_slice(&[0.0, -0.0, -5.0, 1e-320, 1e11, 1e38, 1e300, f64::MAX, f64::INFINITY, f64::NAN, 0.5])
+    }
+
+    /// A text with up to six changes, none of which leaves its form but by chance.
+    pub fn change(&mut self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for _ in 0..self.below(7) {
+            text = match self.below(8) {
+                0 => self.change_lines(&text),
+                1 => self.cut(&text),
+                _ => self.change_word(&text),
+            };
+        }
+        text
+    }
+
+    fn cut(&mut self, text: &str) -> String {
+        let at = self.below(text.chars().count() + 1);
+        match self.one_in(4) {
+            true => text.chars().take(at).collect(),
+            false => {
+                let strange =
+                    if self.one_in(8) { "9".repeat(5_000) } else { (*self.of_slice(&STRANGE)).into() };
+                text.chars().take(at).chain(strange.chars()).chain(text.chars().skip(at)).collect()
+            }
+        }
+    }
+
+    fn change_lines(&mut self, text: &str) -> String {
+        let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+        let Some(last) = lines.len().checked_sub(1) else { return String::new() };
+        let (from, to) = (self.below(last + 1), self.below(last + 1));
+        match self.below(4) {
+            0 => drop(lines.remove(from)),
+            1 => lines.insert(to, lines[from]),
+            2 => lines.swap(from, to),
+            _ => {
+                // Twice over a long one it would be all memory.
+                let times = self.below(300).min(MOST_BYTES / (text.len() + 1));
+                lines.splice(to..to, std::iter::repeat_n(lines[from], times));
+            }
+        }
+        lines.concat()
+    }
+
+    /// Words are numbers with their signs and points, or letters.
+    fn change_word(&mut self, text: &str) -> String {
+        let is_word = |c: char| c.is_alphanumeric() || ".+-_".contains(c);
+        let mut words: Vec<&str> = Vec::new();
+        let mut begin = 0;
+        for (at, c) in text.char_indices() {
+            let ends =
+                text[begin..at].chars().next_back().is_some_and(|before| !is_word(before) || !is_word(c));
+            if ends {
+                words.push(&text[begin..at]);
+                begin = at;
+            }
+        }
+        words.push(&text[begin..]);
+        let has_digit = |word: &str| word.bytes().any(|byte| byte.is_ascii_digit());
+        // Numbers are what most readers compute with.
+        let wants_number = !self.one_in(4);
+        let of: Vec<usize> = (0..words.len())
+            .filter(|&at| words[at].starts_with(is_word) && has_digit(words[at]) == wants_number)
+            .collect();
+        if of.is_empty() {
+            return text.to_owned();
+        }
+        let (at, other) = (*self.of_slice(&of), *self.of_slice(&of));
+        match self.below(6) {
+            0 => words.swap(at, other),
+            1 => words[at] = words[other],
+            2 => words[at] = "",
+            3 if !wants_number => words[at] = *self.of_slice::<&str>(&STRANGE),
+            _ => words[at] = self.extreme(),
+        }
+        words.concat()
+    }
+}

@@ -1,0 +1,284 @@
+//! Run files: a value of a row becomes another of its kind, and every check sum is right again.
+
+use super::random::Random;
+use crate::cli::tool::Tool;
+use coretalk::args::words::FormatWord;
+use coretalk::document::Identity;
+use coretalk::export::{Export, export, hgrm_files};
+use coretalk::report::Style;
+use coretalk::report::html::page;
+use coretalk::report::input::{Drawing, ReportInput, ScaleChoice};
+use coretalk::report::{By, Order};
+use coretalk::store::RunFile;
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, params_from_iter};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// What is changed: a map with distributions, imitated tools with raw ticks, trials with distributions and counts, and
+/// placements.
+const RUNS: [&[&str]; 4] = [
+    &["latency", "--machine", "sim:chiplet-16", "--cpus", "0-3", "--tails", "--budget", "2s"],
+    &["latency", "--machine", "sim:laptop-smt", "--cpus", "0,1", "--as", "c2clat", "--budget", "2s"],
+    &["queue", "--machine", "sim:chiplet-16", "--cpus", "0,1", "--budget", "2s"],
+    &["wake", "--machine", "sim:chiplet-16", "--cpus", "0,1", "--budget", "2s"],
+];
+
+fn originals() -> &'static Vec<Vec<u8>> {
+    static ORIGINALS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    ORIGINALS.get_or_init(|| {
+        let tool = Tool::new();
+        let made = |words: &&[&str]| {
+            tool.done(&[words, &["--seed", "1", "-q"][..]].concat());
+            let path = tool.done(&["runs", "path", "latest"]).out;
+            std::fs::read(path.trim_end()).unwrap()
+        };
+        RUNS.iter().map(made).collect()
+    })
+}
+
+/// CRC-32 as FORMAT.md names it.
+fn crc(parts: &[&[u8]]) -> u32 {
+    let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+    !parts.iter().flat_map(|part| part.iter()).fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
+}
+
+pub fn make(random: &mut Random) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    std::fs::write(&path, random.of_slice(originals())).unwrap();
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN").unwrap();
+    for _ in 0..1 + random.below(3) {
+        change(&db, random);
+    }
+    seal(&db);
+    db.execute_batch("COMMIT").unwrap();
+    drop(db);
+    std::fs::read(&path).unwrap()
+}
+
+fn column<T: rusqlite::types::FromSql>(db: &Connection, query: &str) -> Vec<T> {
+    let mut query = db.prepare(query).unwrap();
+    query.query_map((), |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+/// Changes one value of one row; or the row goes, or comes twice.
+fn change(db: &Connection, random: &mut Random) {
+    let tables: Vec<String> = column(
+        db,
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name",
+    );
+    // What was measured is most of a file, and most of what is computed with.
+    let table = match random.one_in(2) {
+        true => random.of_slice(&tables).clone(),
+        false => {
+            (*random.of_slice(&["rounds", "passes", "trials", "settings", "raw", "segments"])).to_owned()
+        }
+    };
+    let rows: usize = column::<i64>(db, &format!("SELECT count(*) FROM {table}"))[0] as usize;
+    if rows == 0 {
+        return;
+    }
+    let columns: Vec<String> =
+        column(db, &format!("SELECT name FROM pragma_table_info('{table}') ORDER BY cid"));
+    let key: Vec<String> =
+        column(db, &format!("SELECT name FROM pragma_table_info('{table}') WHERE pk > 0 ORDER BY pk"));
+    let list = columns.join(", ");
+    let query = format!("SELECT {list} FROM {table} ORDER BY 1, 2 LIMIT 1 OFFSET {}", random.below(rows));
+    let row: Vec<Sql> = db
+        .query_row(&query, (), |row| {
+            (0..columns.len()).map(|at| row.get(at)).collect::<rusqlite::Result<_>>()
+        })
+        .unwrap();
+    let mut changed = row.clone();
+    let at = random.below(columns.len());
+    changed[at] = value(random, &row[at]);
+    if !random.one_in(8) {
+        let same = columns.iter().map(|name| format!("{name} IS ?")).collect::<Vec<_>>().join(" AND ");
+        // Some tables have the same row more than once.
+        let _ = db.execute(&format!("DELETE FROM {table} WHERE {same}"), params_from_iter(&row));
+    } else if let Some(number) = columns.iter().position(|name| key.contains(name)) {
+        changed[number] = value(random, &row[number]);
+    }
+    let places = vec!["?"; columns.len()].join(", ");
+    // What the schema refuses is no file.
+    if !random.one_in(16) {
+        let _ = db
+            .execute(&format!("INSERT INTO {table} ({list}) VALUES ({places})"), params_from_iter(&changed));
+    }
+}
+
+/// Another value of the same kind, seldom of another one.
+fn value(random: &mut Random, before: &Sql) -> Sql {
+    match before {
+        _ if random.one_in(24) => match random.below(4) {
+            0 => Sql::Null,
+            1 => Sql::Integer(random.integer(1)),
+            2 => Sql::Real(random.float()),
+            _ => Sql::Text(random.extreme().to_owned()),
+        },
+        Sql::Null => Sql::Integer(random.integer(0)),
+        Sql::Integer(number) => Sql::Integer(random.integer(*number)),
+        Sql::Real(_) => Sql::Real(random.float()),
+        Sql::Text(text) => Sql::Text(match serde_json::from_str(text) {
+            Ok(mut value) => {
+                change_json(random, &mut value);
+                value.to_string()
+            }
+            Err(_) => random.change(text),
+        }),
+        Sql::Blob(bytes) => Sql::Blob(change_bytes(random, bytes)),
+    }
+}
+
+fn change_json(random: &mut Random, whole: &mut Value) {
+    fn count(value: &Value) -> usize {
+        1 + match value {
+            Value::Array(list) => list.iter().map(count).sum(),
+            Value::Object(map) => map.values().map(count).sum(),
+            _ => 0,
+        }
+    }
+    fn nth<'a>(value: &'a mut Value, left: &mut usize) -> Option<&'a mut Value> {
+        if *left == 0 {
+            return Some(value);
+        }
+        *left -= 1;
+        match value {
+            Value::Array(list) => list.iter_mut().find_map(|value| nth(value, left)),
+            Value::Object(map) => map.values_mut().find_map(|value| nth(value, left)),
+            _ => None,
+        }
+    }
+    let mut at = random.below(count(whole));
+    let Some(value) = nth(whole, &mut at) else { return };
+    match value {
+        Value::Array(list) if !list.is_empty() => {
+            let (one, times) = (list[random.below(list.len())].clone(), random.below(200));
+            match random.below(3) {
+                0 => list.clear(),
+                1 => list.truncate(1),
+                _ => list.extend(std::iter::repeat_n(one, times)),
+            }
+        }
+        Value::Object(map) if !map.is_empty() => {
+            let key = map.keys().nth(random.below(map.len())).cloned().unwrap();
+            map.remove(&key);
+        }
+        Value::String(text) => *text = random.change(text),
+        Value::Bool(is) => *is = !*is,
+        other => {
+            let number = random.integer(other.as_i64().unwrap_or(0));
+            let float = random.float();
+            *other = random
+                .of_slice(&[json!(number), json!(u64::MAX), json!(float), json!("x"), json!(null)])
+                .clone();
+        }
+    }
+}
+
+/// Numbers of a blob are varints or floats; its version stays.
+fn change_bytes(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for _ in 0..1 + random.below(3) {
+        let Some(end) = bytes.len().checked_sub(5).filter(|end| *end > 0) else { return bytes };
+        let at = 1 + random.below(end);
+        let mut varint = vec![0xff; random.below(9)];
+        varint.push(*random.of_slice(&[0, 1, 0x7f]));
+        match random.below(6) {
+            0 => drop(bytes.remove(at)),
+            1 => bytes.truncate(at),
+            2 => drop(bytes.splice(at..at, varint)),
+            3 => drop(bytes.splice(at..(at + varint.len()).min(bytes.len()), varint)),
+            4 => bytes[at] ^= 1 << random.below(8),
+            _ => bytes[at] = *random.of_slice(&[0, 1, 2, 0x3f, 0x7f, 0x80, 0xff]),
+        }
+    }
+    bytes
+}
+
+/// Makes every check sum right.
+fn seal(db: &Connection) {
+    let sealed = |blob: Vec<u8>, key: &[u8]| {
+        let contents = &blob[..blob.len().saturating_sub(4)];
+        let sum = crc(&[key, contents]);
+        [contents, &sum.to_le_bytes()].concat()
+    };
+    let each =
+        |query: &str, update: &str, of: &dyn Fn(&rusqlite::Row<'_>) -> rusqlite::Result<(i64, Sql)>| {
+            let mut query = db.prepare(query).unwrap();
+            // A value of another kind has no check sum.
+            let rows: Vec<(i64, Sql)> =
+                query.query_map((), |row| of(row)).unwrap().filter_map(Result::ok).collect();
+            for (number, value) in rows {
+                db.execute(update, rusqlite::params![value, number]).unwrap();
+            }
+        };
+    let of_round = |row: &rusqlite::Row<'_>| {
+        let (segment, purpose, pass): (i64, i64, i64) = (row.get(1)?, row.get(2)?, row.get(3)?);
+        let (started, elapsed): (i64, i64) = (row.get(4)?, row.get(5)?);
+        let numbers =
+            [&(segment as u32).to_le_bytes()[..], &[purpose as u8], &(pass as u32).to_le_bytes()].concat();
+        let key = [numbers, started.to_le_bytes().into(), elapsed.to_le_bytes().into()].concat();
+        Ok((row.get(0)?, Sql::Blob(sealed(row.get(6)?, &key))))
+    };
+    const ROUND: &str = "SELECT round, segment, purpose, pass, started, elapsed";
+    each(
+        &format!("{ROUND}, trials FROM rounds"),
+        "UPDATE rounds SET trials = ?1 WHERE round = ?2",
+        &of_round,
+    );
+    let raw = format!("{ROUND}, recordings FROM rounds JOIN raw USING (round)");
+    each(&raw, "UPDATE raw SET recordings = ?1 WHERE round = ?2", &of_round);
+    let of_pass = |row: &rusqlite::Row<'_>| {
+        let mut key = Vec::new();
+        for at in 1..6 {
+            key.extend(row.get::<_, i64>(at)?.to_le_bytes());
+        }
+        key.extend(crc(&[row.get::<_, String>(6)?.as_bytes()]).to_le_bytes());
+        Ok((row.get(0)?, Sql::Blob(sealed(row.get(7)?, &key))))
+    };
+    let passes = "SELECT number, segment, pass, trial, started, elapsed, said, histograms FROM passes";
+    each(passes, "UPDATE passes SET histograms = ?1 WHERE number = ?2", &of_pass);
+    let of_shape = |row: &rusqlite::Row<'_>| {
+        Ok((row.get(0)?, Sql::Integer(crc(&[row.get::<_, String>(1)?.as_bytes()]).into())))
+    };
+    each("SELECT shape, spans FROM shapes", "UPDATE shapes SET spans_check = ?1 WHERE shape = ?2", &of_shape);
+}
+
+/// Everything that a command can make of a run file.
+pub fn read(path: &Path, bytes: &[u8]) -> usize {
+    std::fs::write(path, bytes).unwrap();
+    let file = match RunFile::open(path) {
+        Ok(file) => file,
+        Err(error) => return error.to_string().len(),
+    };
+    let report = match file.report() {
+        Ok(report) => report,
+        Err(error) => return error.to_string().len(),
+    };
+    let what = Export {
+        report: &report,
+        file: Some(&file),
+        protocol: None,
+        probe: None,
+        identity: Identity::Hidden,
+        name: "k3f9",
+        style: Style::default(),
+        order: None,
+        ladder: true,
+    };
+    let mut out = Vec::new();
+    for format in
+        [FormatWord::Text, FormatWord::Json, FormatWord::Jsonl, FormatWord::Csv, FormatWord::Markdown]
+    {
+        // Not every format can hold every run.
+        let _ = export(format, &what, &mut out);
+    }
+    let tables: usize = hgrm_files(&report).into_iter().map(|(_, text)| text.len()).sum();
+    let drawing = Drawing { order: Order::Topology, by: By::Core, scale: ScaleChoice::Fixed, cdf: None };
+    let input = ReportInput::new(&report, "k3f9", Identity::Hidden);
+    out.len() + tables + page(&[input], drawing).map_or(0, |page| page.len())
+}
