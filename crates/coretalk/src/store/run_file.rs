@@ -47,17 +47,40 @@ impl RunFile {
     /// # Errors
     /// [`StoreError`] says what the file is instead. Nothing is created or changed beside foreign files.
     pub fn open(path: &Path) -> Result<RunFile, StoreError> {
+        let mut file = RunFile::connected(path)?;
+        let found = file.at_once(|| file.check_schema(None))?;
+        if found < VERSION {
+            file.migrate(found)?;
+        }
+        Ok(file)
+    }
+
+    /// What one table says, which every version has: of the rest nothing is checked and nothing read.
+    pub(super) fn peek<T>(
+        path: &Path,
+        table: &str,
+        from: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let file = RunFile::connected(path)?;
+        file.at_once(|| {
+            file.check_schema(Some(table))?;
+            file.read(from)
+        })
+    }
+
+    /// Reads in one transaction: another process may be migrating the file, and each takes a lock.
+    fn at_once<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let _transaction = self.db.unchecked_transaction().map_err(sqlite_error("read", &self.path))?;
+        read()
+    }
+
+    fn connected(path: &Path) -> Result<RunFile, StoreError> {
         inspect(path)?;
         let db = match connect(path, None) {
             Err(StoreError::NoLocks { .. }) => connect(path, Some("unix-none"))?,
             other => other?,
         };
-        let mut file = RunFile { path: path.to_owned(), db };
-        let found = file.check_schema()?;
-        if found < VERSION {
-            file.migrate(found)?;
-        }
-        Ok(file)
+        Ok(RunFile { path: path.to_owned(), db })
     }
 
     /// Where it is.
@@ -246,15 +269,13 @@ impl RunFile {
         })
     }
 
-    /// The version of the schema, if it is that of a run file to the last object.
-    fn check_schema(&self) -> Result<u32, StoreError> {
-        // One transaction: another process may be migrating it.
-        let transaction = self.db.unchecked_transaction().map_err(sqlite_error("read", &self.path))?;
-        let version = self.read(|_| transaction.query_row("PRAGMA user_version", [], |row| row.get(0)))?;
+    /// The version of the schema, if it is that of a run file to the last object, or in that of one name.
+    fn check_schema(&self, only: Option<&str>) -> Result<u32, StoreError> {
+        let version = self.read(|db| db.query_row("PRAGMA user_version", [], |row| row.get(0)))?;
         if version > VERSION {
             return Err(StoreError::Newer { path: self.path.clone(), found: version, known: VERSION });
         }
-        match self.read(|_| schema::contradiction(&transaction, version))? {
+        match self.read(|db| schema::contradiction(db, version, only))? {
             Some(what) => Err(self.damaged(what)),
             None => Ok(version),
         }

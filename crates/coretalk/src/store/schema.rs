@@ -153,18 +153,23 @@ pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusql
 /// The objects of a schema by name: the kind of each, and the text that made it (none of an index that SQLite made).
 type Objects = BTreeMap<String, (String, Option<String>)>;
 
-/// What is in the schema of a file that is not in that of its version, or is missing there; `None` where nothing is.
+/// What is in the schema of a file that is not in that of its version, or is missing there, or what of this is called
+/// `only`; `None` where nothing is.
 ///
 /// Everything else would act when rows are read or written: a trigger changes what was measured, and a view, a generated
 /// column or a virtual table computes for as long as it likes.
 ///
 /// # Errors
 /// SQLite's.
-pub(super) fn contradiction(db: &Connection, version: u32) -> rusqlite::Result<Option<String>> {
+pub(super) fn contradiction(
+    db: &Connection,
+    version: u32,
+    only: Option<&str>,
+) -> rusqlite::Result<Option<String>> {
     let expected = objects_of(version)?;
     let mut seen = BTreeSet::new();
-    let mut select = db.prepare("SELECT name, type, sql FROM sqlite_schema")?;
-    let mut rows = select.query([])?;
+    let mut select = db.prepare("SELECT name, type, sql FROM sqlite_schema WHERE ?1 IS NULL OR name = ?1")?;
+    let mut rows = select.query([only])?;
     while let Some(row) = rows.next()? {
         let (name, object) = object(row)?;
         let found = || format!("{} `{}`", excerpt(&object.0), excerpt(&name));
@@ -176,7 +181,8 @@ pub(super) fn contradiction(db: &Connection, version: u32) -> rusqlite::Result<O
             Some((name, _)) => seen.insert(name),
         };
     }
-    let missing = expected.iter().find(|(name, _)| !seen.contains(name));
+    let asked = |name: &String| only.is_none_or(|only| only == name);
+    let missing = expected.iter().find(|(name, _)| asked(name) && !seen.contains(name));
     Ok(missing.map(|(name, (kind, _))| format!("its {kind} `{name}` is missing")))
 }
 

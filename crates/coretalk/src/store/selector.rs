@@ -7,6 +7,7 @@ use super::names::SHORTEST_END;
 use super::run_file::RunFile;
 use crate::run_report::now;
 use coretalk_model::excerpt;
+use rusqlite::{Connection, OptionalExtension};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,7 @@ pub struct Found {
 
 /// Finds a run, in this order: `latest` and `latest~N`, the beginning of an id or, from four characters on, its end, where
 /// one run has it, a tag (of equal ones that given last), and a path. The id comes first because it is in the name of the
-/// file: tags are in the files, and every one has to be opened for them.
+/// file: tags are in the files, and every one has to be read for them.
 ///
 /// # Errors
 /// [`StoreError::UnknownRun`] says what there is instead, [`StoreError::AmbiguousRun`] what fits.
@@ -93,8 +94,10 @@ fn steps_back(selector: &str) -> Option<Option<usize>> {
 fn by_tag(files: &[PathBuf], tag: &str) -> Option<Found> {
     let mut with_tag: Vec<(String, &PathBuf)> = Vec::new();
     for path in files {
-        let tags = RunFile::open(path).and_then(|file| file.tags()).unwrap_or_default();
-        with_tag.extend(tags.into_iter().find(|(known, _)| known == tag).map(|(_, given)| (given, path)));
+        let given = |db: &Connection| {
+            db.query_row("SELECT created FROM tags WHERE tag = ?1", [tag], |row| row.get(0)).optional()
+        };
+        with_tag.extend(RunFile::peek(path, "tags", given).ok().flatten().map(|given| (given, path)));
     }
     with_tag.sort();
     let others = with_tag.len().saturating_sub(1);
