@@ -127,6 +127,8 @@ pub struct RunDoc {
     complete: bool,
     /// The budget ended before the precision was reached everywhere.
     budget_ended: bool,
+    /// What it left no time for.
+    left_out: Vec<LeftOutDoc>,
     /// CPUs that went away while the last segment was measured: the run went on without them, and `--resume` goes on with
     /// them once they are back.
     departed: Vec<DepartedDoc>,
@@ -139,6 +141,15 @@ pub struct RunDoc {
     /// Processes that were asked for of each runtime in another language (`--forks`, else five), in each segment; null where
     /// no such process made a pass.
     processes_asked: Option<u32>,
+}
+
+/// What the budget of a run left no time for.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LeftOutDoc {
+    /// `pairs`, `ladder`, `single-round-trips` or `trials`.
+    what: &'static str,
+    /// How many: of single round trips the pairs that have none, of the ladder 1 for all of it.
+    count: usize,
 }
 
 /// A CPU that went away while it was measured.
@@ -286,6 +297,14 @@ impl RunDoc {
             budget_ended: report.latency.as_ref().is_some_and(|latency| latency.result.budget_ended)
                 || report.series.as_ref().is_some_and(|series| series.result.budget_ended)
                 || report.place.as_ref().is_some_and(|place| place.result.budget_ended),
+            left_out: report
+                .left_out()
+                .into_iter()
+                .map(|left| {
+                    let (what, count) = left.parts();
+                    LeftOutDoc { what, count }
+                })
+                .collect(),
             departed: header.departed.iter().map(DepartedDoc::of).collect(),
             tags: header.tags.clone(),
             segments: header.segments,

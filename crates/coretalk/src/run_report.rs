@@ -1,6 +1,8 @@
 //! [`RunReport`]: one run with everything that output needs; [`RunHeader`]: what a run is called and how it went.
 
-use coretalk_model::latency::{Imitated, LatencyMap, LatencyResult, LatencySettings, StateWatch};
+use coretalk_model::latency::{
+    Imitated, LatencyMap, LatencyResult, LatencySettings, LeftOut, StateWatch, cells,
+};
 use coretalk_model::place::{PlaceResult, PlaceSettings};
 use coretalk_model::series::{Gathering, LoadCurve, Reason, SeriesResult, SeriesSettings, rungs};
 use coretalk_model::{CpuId, CpuSet, Departure, Environment, Finding, Picos, Topology};
@@ -137,6 +139,17 @@ impl RunReport {
         let series = self.series.as_ref().map(|series| series.settings.budget);
         let place = self.place.as_ref().map(|place| place.settings.budget);
         [latency, series, place].into_iter().flatten().fold(Picos::ZERO, |sum, part| sum + part)
+    }
+
+    /// What its budget left no time for.
+    pub fn left_out(&self) -> Vec<LeftOut> {
+        let of_latency = |latency: &LatencyReport| {
+            latency.result.left_out(&latency.settings, &cells(&self.topology, &latency.settings))
+        };
+        let mut left: Vec<LeftOut> = self.latency.as_ref().map(of_latency).unwrap_or_default();
+        let trials = self.series.as_ref().map_or(0, |series| series.result.left_out());
+        left.extend((trials > 0).then_some(LeftOut::Trials(trials)));
+        left
     }
 
     /// Why it holds several probes; `None` where it holds one.

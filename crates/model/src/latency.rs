@@ -30,7 +30,7 @@ pub use record::{CellPasses, Entry, Kinds, Record, cells, representatives};
 pub use reduce::{Reducer, Scale, reduce};
 pub use result::{
     Cell, CellState, CellValue, GateOutcome, Imitated, ImitatedCell, ImitationError, LadderRow, LatencyMap,
-    LatencyResult, Regime, StateWatch, TailSeries, WatchedState,
+    LatencyResult, LeftOut, Regime, StateWatch, TailSeries, WatchedState,
 };
 pub use settings::{Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Spacing, Tails};
 pub use visit::{Purpose, SpanSummary, Visit};

@@ -4,6 +4,7 @@
 use super::text::{count, duration, plain};
 use crate::blocks::Block;
 use crate::{RunHeader, RunReport};
+use coretalk_model::latency::LeftOut;
 use coretalk_model::series::Gathering;
 
 /// Where the run was saved.
@@ -83,11 +84,24 @@ pub fn ending(report: &RunReport, saved_as: Option<&str>) -> Vec<Block<'static>>
         let part = if report.series.is_some() { " for the map" } else { "" };
         blocks.push(Block::Prose(format!(
             "The budget of {}{part} ended before every interval was as narrow as requested; try a longer \
-             --budget.",
-            duration(latency.settings.budget.secs())
+             --budget.{}",
+            duration(latency.settings.budget.secs()),
+            left_out(report)
         )));
     }
     blocks
+}
+
+/// What a budget left no time for, as a sentence after others; nothing where that is nothing.
+pub(super) fn left_out(report: &RunReport) -> String {
+    let words = |left: LeftOut| match left {
+        LeftOut::Pairs(pairs) => count(pairs as u64, "pair"),
+        LeftOut::Ladder => "the ladder".to_owned(),
+        LeftOut::SingleRoundTrips(pairs) => format!("single round trips of {}", count(pairs as u64, "pair")),
+        LeftOut::Trials(trials) => count(trials as u64, "trial"),
+    };
+    let left: Vec<String> = report.left_out().into_iter().map(words).collect();
+    if left.is_empty() { String::new() } else { format!(" Left out for lack of time: {}.", left.join(", ")) }
 }
 
 /// Where a run lies, and what to type next: each with `{id}` in the place of its name.

@@ -264,8 +264,9 @@ pub(super) fn ending(report: &RunReport, series: &SeriesReport, saved: Saved<'_>
     } else if series.result.budget_ended {
         blocks.push(Block::Prose(format!(
             "The budget of {} ended before all samples were taken or all intervals were as narrow as requested; try \
-             a longer --budget.",
-            duration(report.budget().secs())
+             a longer --budget.{}",
+            duration(report.budget().secs()),
+            saved::left_out(report)
         )));
     }
     blocks

@@ -1,8 +1,8 @@
 //! Whole runs on simulated machines: deterministic, saved, shown again, resumed.
 
 use super::kill::run_file;
-use super::tool::{Tool, words};
-use serde_json::Value;
+use super::tool::{Tool, flat, words};
+use serde_json::{Value, json};
 
 const SIM: [&str; 4] = ["--machine", "sim:chiplet-16", "--cpus", "0-3"];
 
@@ -66,6 +66,24 @@ fn a_complete_run_needs_nothing_more_and_other_settings_are_refused() {
     }
     let elsewhere = tool.call(&["--resume", "whole", "--machine", "sim:mesh-64", "--budget", "9s"]);
     assert_eq!(elsewhere.code, 0, "a complete run needs no machine: {}", elsewhere.err);
+}
+
+#[test]
+fn what_a_budget_left_no_time_for_is_named_on_the_screen_and_in_json() {
+    let tool = Tool::new();
+    let words = with(&["latency", "--tails"], &["--seed", "1", "-q", "--name", "short", "--budget", "300ms"]);
+    let screen = flat(&tool.done(&words).out);
+    assert!(screen.contains("Left out for lack of time: single round trips of 6 pairs."), "{screen}");
+    let run = document(&tool.done(&["export", "short", "--format", "json"]).out)["run"].clone();
+    assert_eq!(run["budget_ended"], true);
+    assert_eq!(run["left_out"], json!([{ "what": "single-round-trips", "count": 6 }]));
+
+    let words = with(&["queue"], &["--seed", "1", "-q", "--name", "trials", "--budget", "100ms"]);
+    let screen = flat(&tool.done(&words).out);
+    let run = document(&tool.done(&["export", "trials", "--format", "json"]).out)["run"].clone();
+    let left = &run["left_out"][0];
+    assert_eq!(left["what"], "trials", "{run}");
+    assert!(screen.contains(&format!("Left out for lack of time: {} trials.", left["count"])), "{screen}");
 }
 
 #[test]

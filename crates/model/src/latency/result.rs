@@ -1,7 +1,7 @@
 //! [`LatencyResult`]: what follows from all passes. Derived from visits by [`analyse`](crate::latency), never stored
 //! as the only truth.
 
-use super::{EmptyRung, ExecutionTest};
+use super::{EmptyRung, ExecutionTest, LatencySettings};
 use crate::stats::Estimate;
 use crate::{
     CpuId, Flags, Grade, Hint, Home, KernelId, Matrix, Picos, Protocol, Relation, Tool, TrialFailure,
@@ -33,9 +33,68 @@ pub struct LatencyResult {
 }
 
 impl LatencyResult {
+    /// What the budget left no time for, of these pairs; nothing where it did not end the run.
+    pub fn left_out(&self, settings: &LatencySettings, pairs: &[[CpuId; 2]]) -> Vec<LeftOut> {
+        if !self.budget_ended {
+            return Vec::new();
+        }
+        let count =
+            |is_missing: &dyn Fn([CpuId; 2]) -> bool| pairs.iter().filter(|pair| is_missing(**pair)).count();
+        let of_map = |map: &LatencyMap| {
+            count(&|pair| match at(&map.cells, pair) {
+                Some(Cell::Missing { reason }) => reason == NOT_REACHED,
+                Some(Cell::Measured(_)) | None => false,
+            })
+        };
+        let of_tool = |imitated: &Imitated| {
+            let is_missing = |pair| at(&imitated.cells, pair) == Some(&Err(ImitationError::NotReached));
+            count(&|[a, b]| is_missing([a, b]) || is_missing([b, a]))
+        };
+        let missing = self.maps.iter().map(of_map).chain(self.imitated.iter().map(of_tool)).max();
+        let has_tail = |pair| self.tails.iter().any(|series| series.placement == pair);
+        let tails = if settings.tails.is_some() { count(&|pair| !has_tail(pair)) } else { 0 };
+        [
+            (missing.unwrap_or(0) > 0).then(|| LeftOut::Pairs(missing.unwrap_or(0))),
+            (settings.ladder && self.ladder.is_empty()).then_some(LeftOut::Ladder),
+            (tails > 0).then_some(LeftOut::SingleRoundTrips(tails)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
     /// The first map of round trips, which groups and placements follow from: not of one way.
     pub fn round_trips(&self) -> Option<&LatencyMap> {
         self.maps.iter().find(|map| map.protocol != Protocol::OneWay)
+    }
+}
+
+fn at<T>(cells: &Matrix<T>, [a, b]: [CpuId; 2]) -> Option<&T> {
+    cells.get(cells.position(a)?, cells.position(b)?)
+}
+
+/// What a run left out because its budget ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftOut {
+    /// So many pairs, of the map or tool that lacks most.
+    Pairs(usize),
+    /// All of the ladder.
+    Ladder,
+    /// Single round trips of so many pairs.
+    SingleRoundTrips(usize),
+    /// So many trials.
+    Trials(usize),
+}
+
+impl LeftOut {
+    /// Its stable name, and how many there are.
+    pub fn parts(self) -> (&'static str, usize) {
+        match self {
+            LeftOut::Pairs(pairs) => ("pairs", pairs),
+            LeftOut::Ladder => ("ladder", 1),
+            LeftOut::SingleRoundTrips(pairs) => ("single-round-trips", pairs),
+            LeftOut::Trials(trials) => ("trials", trials),
+        }
     }
 }
 

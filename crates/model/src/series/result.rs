@@ -25,6 +25,12 @@ pub struct SeriesResult {
 }
 
 impl SeriesResult {
+    /// Trials that the budget left no time for; none where it did not end the run.
+    pub fn left_out(&self) -> usize {
+        let is_left = |trial: &&TrialResult| trial.reason.as_ref().map(Reason::as_str) == Some(NOT_REACHED);
+        if self.budget_ended { self.trials.iter().filter(is_left).count() } else { 0 }
+    }
+
     /// Why no trial says anything although some were begun: the reason of the first of them. `None` where one does, where
     /// the run ended before any, and where CPUs departed and the budget ended: what these took with them is no reason for
     /// the others, for which there was no time.
