@@ -105,6 +105,15 @@ pub trait Machine {
         None
     }
 
+    /// Machine time that making runtimes ready has taken but for builds: a part of the budget of the run that needs them.
+    fn preparing(&self) -> Picos {
+        Picos::ZERO
+    }
+
+    /// Sets the moment on this machine's line by which what is performed from now on is over: rounds, trials and warm-ups that
+    /// would go on beyond it are broken off as if `stop` were raised. Work has a limit of its own. `None` sets no moment.
+    fn end_by(&mut self, deadline: Option<Picos>);
+
     /// Lets everything settle that performs these trials and has to, for `most` in all; `told` hears of each. Before any of
     /// them is performed, so that no pass waits for it.
     fn warm_up(

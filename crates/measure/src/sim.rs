@@ -72,6 +72,8 @@ pub struct SimMachine {
     allowance: Allowance,
     environment: Environment,
     now: Picos,
+    /// When what is performed is broken off.
+    deadline: Option<Picos>,
     threads: usize,
     /// The CPUs that workers were asked for, those that refused it among them.
     requested: CpuSet,
@@ -110,6 +112,7 @@ impl SimMachine {
             allowance,
             environment,
             now: Picos::ZERO,
+            deadline: None,
             threads,
             requested: CpuSet::new(),
             spare: Vec::new(),
@@ -179,6 +182,14 @@ impl SimMachine {
     /// Whether an assignment is spoilt this once, and by how much: what detection of suspects has to find.
     pub fn contamination(&self, assignment: &Assignment) -> Option<Contamination> {
         self.sim.contamination(assignment)
+    }
+
+    /// Lets so much time pass, as far as the deadline allows; gives whether it does.
+    fn advance(&mut self, elapsed: Picos) -> bool {
+        let then = self.now + elapsed;
+        let in_time = self.deadline.is_none_or(|deadline| then <= deadline);
+        self.now = if in_time { then } else { self.now.max(self.deadline.unwrap_or(then)) };
+        in_time
     }
 
     fn check(&self, round: &Round) -> Result<(), MachineError> {
@@ -304,6 +315,10 @@ impl Machine for SimMachine {
         Ok(Granted { priority, coordinator_apart: true })
     }
 
+    fn end_by(&mut self, deadline: Option<Picos>) {
+        self.deadline = deadline;
+    }
+
     fn perform_each(
         &mut self,
         batch: &[Round],
@@ -322,7 +337,9 @@ impl Machine for SimMachine {
                 break;
             }
             let outcome = self.round(round, stop, &mut spare);
-            self.now += outcome.elapsed;
+            if !self.advance(outcome.elapsed) {
+                break;
+            }
             spare.extend(take(outcome));
         }
         self.spare = spare;
@@ -362,9 +379,13 @@ impl Machine for SimMachine {
         }
         let perform = |order: &TrialOrder<'_>| stage::perform(&self.sim, order, self.now, orders.len());
         let performed: Vec<_> = orders.iter().map(perform).collect();
-        self.now += performed.iter().map(|(_, elapsed)| *elapsed).max().unwrap_or_default();
+        let began = self.now;
+        self.advance(performed.iter().map(|(_, elapsed)| *elapsed).max().unwrap_or_default());
         self.environment.throttled = Some(self.sim.throttled(self.now));
-        performed.into_iter().map(|(outcome, _)| outcome).collect()
+        let in_time = |elapsed: Picos| self.deadline.is_none_or(|deadline| began + elapsed <= deadline);
+        let ended =
+            |(outcome, elapsed)| if in_time(elapsed) { outcome } else { Err(TrialFailure::Interrupted) };
+        performed.into_iter().map(ended).collect()
     }
 
     fn refuses(&self, work: &Work) -> Option<String> {

@@ -49,6 +49,7 @@ fn list(global: &Global) -> Result<ExitCode, Failure> {
         users: Some(&settings.users),
         allowed: &start.settings.allowed,
         watchdog: start.watchdog.as_ref(),
+        patience: Duration::MAX,
     };
     let verbosity = output::options(global).verbosity;
     let mut building = |recipe: &Recipe| {

@@ -63,7 +63,7 @@ pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings) -> Block<'stati
     }
     if plan.settling > Picos::ZERO {
         let settling = duration(plan.settling.secs());
-        row("before", format!("processes of runtimes start, and settle for at most {settling}"));
+        row("at first", format!("processes of runtimes start, and settle for at most {settling}"));
     }
     let [short, long] = plan.machine_time.map(|time| duration(time.secs()));
     if let Some(messages) = messages {

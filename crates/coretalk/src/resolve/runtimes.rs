@@ -9,8 +9,8 @@ use crate::exit::Failure;
 use crate::resolve::output::Verbosity;
 use coretalk_measure::external::{External, FORKS, HELPERS, SAME};
 use coretalk_measure::{Machine, Stop, probes};
-use coretalk_model::CpuSet;
 use coretalk_model::series::{ADAPTERS, Parameters, TrialSpec};
+use coretalk_model::{CpuSet, Picos};
 
 /// What runtimes perform of some trials, each once.
 fn externals(trials: &[TrialSpec]) -> Vec<External> {
@@ -85,7 +85,7 @@ pub fn options(
 }
 
 /// Makes ready what performs the trials of runtimes among these: looks for each adapter, builds it where that has to be,
-/// and asks it what it offers. Gives a sentence for each that cannot be had: its trials say so, too.
+/// and asks it what it offers, which is a part of the budget but for builds. Gives a sentence for each that cannot be had: its trials say so, too.
 ///
 /// # Errors
 /// A runtime without an adapter, a name that its adapter does not offer, or somebody wished to end.
@@ -93,6 +93,7 @@ pub fn prepare(
     machine: &mut dyn Machine,
     trials: &[TrialSpec],
     options: &Parameters,
+    budget: Picos,
     verbosity: Verbosity,
     stop: &Stop,
 ) -> Result<Vec<String>, Failure> {
@@ -100,11 +101,11 @@ pub fn prepare(
         return Ok(Vec::new());
     }
     #[cfg(target_os = "linux")]
-    return prepared::prepare(machine, trials, options, verbosity, stop);
+    return prepared::prepare(machine, trials, options, budget, verbosity, stop);
     // Elsewhere threads cannot be bound, and no machine but a simulated one measures anything.
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = (options, verbosity, stop);
+        let _ = (options, budget, verbosity, stop);
         Ok(Vec::new())
     }
 }

@@ -5,6 +5,7 @@ use crate::args::series::SeriesArgs;
 use crate::args::value::PairsWord;
 use crate::args::words::OrderWord;
 use crate::exit::Failure;
+use crate::report::text::duration;
 use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
 use crate::resolve::run_options::RunOptions;
 use crate::resolve::{output, runtimes};
@@ -81,7 +82,8 @@ pub fn request(
         None => (options, Vec::new()),
     };
     let verbosity = output::options(global).verbosity;
-    notices.extend(runtimes::prepare(machine, &trials, &options, verbosity, stop)?);
+    let preparing = global.budget.unwrap_or(args.budget());
+    notices.extend(runtimes::prepare(machine, &trials, &options, preparing, verbosity, stop)?);
     let (trials, skipped) = possible(machine, trials)?;
     notices.extend(skipped);
     let budget = args.budget() + of_long_passes(&trials);
@@ -96,8 +98,24 @@ pub fn request(
         seed,
         cpus,
     };
+    enough_time(&settings)?;
     let options = RunOptions::of(global, Some(workers(&settings, topology)));
     Ok(SeriesRequested { settings, notices, options })
+}
+
+/// Says before a run begins that its budget is below what one pass of any of its trials takes.
+fn enough_time(settings: &SeriesSettings) -> Result<(), Failure> {
+    let least = settings.trials.iter().map(least_span).min().unwrap_or_default();
+    if least <= settings.budget {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--budget {} is too short: one pass of a trial takes {}; set it to {} or more",
+        duration(settings.budget.secs()),
+        duration(least.secs()),
+        // A first analysis.
+        duration((least.secs() * ANALYSES[0] as f64).ceil())
+    )))
 }
 
 /// The CPUs that trials run on: those that take no part need no thread.

@@ -305,7 +305,9 @@ pub fn act_on_trials(
         return Ok(ExitCode::Done);
     }
     let verbosity = found.options.output.verbosity;
-    let notices = runtimes::prepare(&mut *machine, &settings.trials, &settings.options, verbosity, stop)?;
+    let budget = invocation.cli.global.budget.unwrap_or(settings.budget);
+    let notices =
+        runtimes::prepare(&mut *machine, &settings.trials, &settings.options, budget, verbosity, stop)?;
     let outputs = Outputs::open(&found.options.output, Measured::Trials(&settings), stop)?;
     for notice in &notices {
         remark(verbosity, Verbosity::Normal, notice);

@@ -7,7 +7,7 @@ use super::tool::{Said, Tool, flat, said, words};
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The program of coretalk-measure's tests of adapters, which is an adapter, too: the newest that was built.
 fn double() -> PathBuf {
@@ -65,7 +65,7 @@ fn a_queue_of_an_adapter_stands_beside_a_native_one() {
     let Some(cpus) = two_cpus() else { return };
     let tool = Tool::new();
     let line = format!(
-        "queue --queue double:ring,spsc --capacity 10,100 --cpus {cpus} --forks 2 --budget 4s --seed 1 \
+        "queue --queue double:ring,spsc --capacity 10,100 --cpus {cpus} --forks 2 --budget 8s --seed 1 \
          --name mixed --format json"
     );
     let live = done(&tool, &line, "none");
@@ -99,11 +99,7 @@ fn a_queue_of_an_adapter_stands_beside_a_native_one() {
 
     let plan = done(&tool, &format!("plan queue --queue double:ring --cpus {cpus} --forks 3"), "none").out;
     assert!(plan.contains("processes of runtimes start, and settle for at most 15 s"), "{plan}");
-    done(
-        &tool,
-        &line.replace("--budget 4s", "--budget 500ms").replace("--name mixed", "--name again"),
-        "none",
-    );
+    done(&tool, &line.replace("--budget 8s", "--budget 2s").replace("--name mixed", "--name again"), "none");
     let compared = tool.done(&words("compare mixed again")).out;
     assert!(compared.contains("double:ring"), "{compared}");
 }
@@ -112,7 +108,7 @@ fn a_queue_of_an_adapter_stands_beside_a_native_one() {
 fn waits_and_wake_ups_of_an_adapter_are_timed_one_by_one() {
     let Some(cpus) = two_cpus() else { return };
     let tool = Tool::new();
-    let on = format!("--cpus {cpus} --forks 1 --budget 500ms --no-save --format json");
+    let on = format!("--cpus {cpus} --forks 1 --budget 3s --no-save --format json");
     for (command, view) in [
         ("wait --strategy double:spin,busy", "trip"),
         ("wake --primitive double:park,park --gap 20us", "slept"),
@@ -131,7 +127,7 @@ fn a_misdeed_is_the_reason_of_its_cells_and_the_run_goes_on() {
     }
     let becomes = |misdeed: &str, reason: &str| {
         let tool = Tool::new();
-        let line = "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --forks 1 --budget 1s --seed 1 --no-save \
+        let line = "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --forks 1 --budget 5s --seed 1 --no-save \
                     --format json";
         let said = done(&tool, line, misdeed);
         let document = json(&said);
@@ -270,7 +266,7 @@ fn a_run_with_an_adapter_ends_on_a_signal_and_goes_on() {
 
     let before = passes();
     // What was typed is part of the run: the adapter need not be named again.
-    let mut command = tool.command(&words("--resume latest --budget 1s --format json -q"));
+    let mut command = tool.command(&words("--resume latest --budget 6s --format json -q"));
     let whole = json(&said(at_home(&tool, &mut command).output().unwrap()));
     let after = passes();
     assert!(after >= before, "{before}, {after}");
@@ -280,4 +276,42 @@ fn a_run_with_an_adapter_ends_on_a_signal_and_goes_on() {
         .max();
     assert!(most > Some(2), "those of each part are others: {whole}");
     nobody_is_left(&tool);
+}
+
+/// An adapter that says what it offers and then never answers.
+const SILENT: &str = "[ \"$1\" = describe ] || exec sleep 1000\n\
+                      printf 'coretalk-adapter 1\\nruntime Shell 1\\nqueue queue payload=u64 capacity=any\\n'\n";
+
+#[test]
+fn adapters_that_never_answer_cost_no_more_than_a_budget() {
+    let Some(cpus) = two_cpus() else { return };
+    let tool = Tool::new();
+    std::fs::create_dir_all(tool.path().join("config/coretalk")).unwrap();
+    tool.write("config/coretalk/silent.sh", SILENT);
+    let list = "[[adapter]]\nname = \"silent\"\nrun = [\"/bin/sh\", \"{source}/silent.sh\"]\n\
+                [[adapter]]\nname = \"versionless\"\nversion = [\"sleep\", \"1000\"]\n\
+                run = [\"/bin/sh\", \"{source}/silent.sh\"]\n";
+    tool.write("config/coretalk/adapters.toml", list);
+    for (name, reason) in [
+        ("silent", "while its first pass was awaited"),
+        ("versionless", "`sleep 1000` took longer than 0.5 s"),
+    ] {
+        let line = format!(
+            "queue --queue spsc,{name}:queue --capacity 100 --cpus {cpus} --budget 2s --no-save --format json \
+             --with-identity"
+        );
+        let began = Instant::now();
+        let said = said(at_home(&tool, &mut tool.command(&words(&line))).output().unwrap());
+        // Half a minute and a whole one, where they are waited for.
+        assert!(began.elapsed() < Duration::from_secs(15), "{name}: {:?}", began.elapsed());
+        assert_eq!(said.code, 0, "{name}: {}", said.err);
+        let document = json(&said);
+        let native = cells(&document, "spsc");
+        assert!(
+            native.iter().any(|cell| cell["median"].as_f64().is_some()),
+            "{name} took it all: {native:?}"
+        );
+        let silent = cells(&document, &format!("{name}:queue"));
+        assert!(silent.iter().all(|cell| cell["reason"].as_str().unwrap().contains(reason)), "{silent:?}");
+    }
 }

@@ -253,9 +253,9 @@ fn a_cpu_beside_all_others_is_told_alike_by_terminal_page_and_document() {
 #[test]
 fn pairs_too_slow_for_the_time_are_not_called_a_matrix_without_values() {
     let tool = Tool::new();
-    // As slow as virtual CPUs that take turns on one CPU.
+    // Slower by far than virtual CPUs that take turns on one CPU.
     let text = "name = 'turns'\n[structure]\nkind = 'matrix'\ncpus = [0, 1, 2]\n\
-                half_round_trip_ns = [[5e6, 5e6, 5e6], [5e6, 5e6, 5e6], [5e6, 5e6, 5e6]]\n";
+                half_round_trip_ns = [[5e8, 5e8, 5e8], [5e8, 5e8, 5e8], [5e8, 5e8, 5e8]]\n";
     tool.write("turns.toml", text);
     let machine = ["--machine", "sim:turns.toml", "-q"];
     let screen = tool.done(&[&["topology"], &machine[..]].concat()).out;

@@ -8,7 +8,7 @@ use super::pace::{Pace, Warmth};
 use super::pass::{Note, Pass};
 use super::pins::Helpers;
 use super::pool::warm_request;
-use super::process::{Process, StartSettings, describe};
+use super::process::{Process, START, StartSettings, describe};
 use super::protocol::{Events, Kind, MOST_OPERATIONS, Operation, Payload, Request};
 use crate::stop::Stop;
 use coretalk_model::CpuId;
@@ -120,7 +120,7 @@ pub fn check(
     stop: &Stop,
 ) -> Result<Conformance, AdapterError> {
     let begun = Instant::now();
-    let description = describe(adapter, &settings.start, stop)?;
+    let description = describe(adapter, &settings.start, START, stop)?;
     let start = begun.elapsed();
     let mut inspector = Inspector { adapter, settings, stop, process: None, seed: 1 };
     let mut things = Vec::new();

@@ -3,7 +3,7 @@
 use super::catalogue::{Catalogue, Origin, Recipe};
 use super::description::Description;
 use super::error::AdapterError;
-use super::process::{StartSettings, describe};
+use super::process::{START, StartSettings, describe};
 use super::workshop::{Ready, Unready, Workshop};
 use crate::stop::Stop;
 use coretalk_model::TrialFailure;
@@ -104,6 +104,6 @@ pub fn find(
     stop: &Stop,
 ) -> Result<Offered, Lacking> {
     let ready = workshop.ready(recipe, &mut || building(recipe), stop)?;
-    let description = describe(&ready.adapter, start, stop)?;
+    let description = describe(&ready.adapter, start, START.min(workshop.patience), stop)?;
     Ok(Offered { ready, description })
 }

@@ -9,7 +9,7 @@ use super::error::AdapterError;
 use super::pace::{Pace, Warmth};
 use super::pass::Pass;
 use super::pins::Helpers;
-use super::process::{PATIENCE, Process, StartSettings, describe};
+use super::process::{PATIENCE, Process, START, StartSettings, describe};
 use super::protocol::{Events, Kind, MOST_OPERATIONS, Operation, Payload, Request};
 use crate::stop::Stop;
 use coretalk_model::{CpuId, CpuSet, Flag};
@@ -76,7 +76,7 @@ impl Pool {
     /// # Errors
     /// [`AdapterError`]: it cannot be started, or cannot be understood.
     pub fn start(adapter: &Adapter, settings: PoolSettings, stop: &Stop) -> Result<Pool, AdapterError> {
-        Ok(Pool::of(adapter, describe(adapter, &settings.start, stop)?, settings))
+        Ok(Pool::of(adapter, describe(adapter, &settings.start, START, stop)?, settings))
     }
 
     /// The same of an adapter that has said what it offers.

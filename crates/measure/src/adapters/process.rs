@@ -53,18 +53,19 @@ impl StartSettings {
 /// Asks an adapter what it offers.
 ///
 /// # Errors
-/// [`AdapterError`]: it cannot be started, does not end within 30 s, or says what cannot be read.
+/// [`AdapterError`]: it cannot be started, does not end within `limit`, or says what cannot be read.
 pub fn describe(
     adapter: &Adapter,
     settings: &StartSettings,
+    limit: Duration,
     stop: &Stop,
 ) -> Result<Description, AdapterError> {
     const DESCRIPTION: &str = "its description";
     let mut running = Running::start(adapter, "describe", &settings.allowed, settings.guard())?;
-    let deadline = Instant::now() + START;
+    let deadline = Instant::now() + limit;
     let mut text = String::new();
     for _ in 0..MOST_LINES {
-        match running.hear(deadline, START, DESCRIPTION, stop) {
+        match running.hear(deadline, limit, DESCRIPTION, stop) {
             Ok((line, _)) => {
                 text += &format!("{line}\n");
                 if text.len() > MOST_DESCRIPTION {

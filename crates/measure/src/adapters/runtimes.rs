@@ -19,24 +19,29 @@ use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Picos, TrialFailure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A pass may take so much longer than asked before it is given up, as for what this program performs itself.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A pass takes at least so long: reading a request is then a small part of the work.
 const LEAST_SPAN: Duration = Duration::from_millis(10);
+/// What has never worked has half of the time that is left, and as much as this at least.
+const LEAST_PATIENCE: Duration = Duration::from_millis(250);
 /// What has never worked is not tried again after so many failures: each may take as long as a pass at most.
 const FAILURES: u32 = 2;
 /// However little time there is to settle in.
 const LEAST_WARM_UP: Duration = Duration::from_millis(20);
 
-/// Where adapters come from and where they are built.
+/// Where adapters come from, where they are built, and how long they are waited for.
 #[derive(Debug, Clone, Copy)]
 pub struct Shop<'a> {
     /// The folder of the user's list.
     pub users: &'a Path,
     /// Where they are built.
     pub cache: &'a Path,
+    /// How long each may take to print its version, and then to say what it offers, where that is less than
+    /// [`VERSION_LIMIT`](super::workshop::VERSION_LIMIT) and [`START`](super::process::START).
+    pub patience: Duration,
 }
 
 /// What an adapter offers, or why it cannot be had.
@@ -94,8 +99,13 @@ impl Runtimes {
     ) -> &Prepared {
         self.allowed = allowed.clone();
         let watchdog = self.watchdog.get_or_insert_with(Watchdog::start).as_ref();
-        let workshop =
-            Workshop { cache: shop.cache, users: Some(shop.users), allowed: &self.allowed, watchdog };
+        let workshop = Workshop {
+            cache: shop.cache,
+            users: Some(shop.users),
+            allowed: &self.allowed,
+            watchdog,
+            patience: shop.patience,
+        };
         let start = StartSettings { allowed: allowed.clone(), guard: watchdog.map(guard) };
         let prepare = || find(recipe, &workshop, &start, building, stop);
         self.known.entry(recipe.name.clone()).or_insert_with(prepare)
@@ -152,6 +162,8 @@ impl Runtimes {
         self.warm_up = Some(each);
         told(sentence(&things, forks, all));
         let Some(options) = orders.first().map(|order| order.options) else { return };
+        // Starting processes, and ending their last passes, takes no more than settling.
+        let stop = &stop.until(Instant::now() + 2 * most);
         for (external, request) in things {
             if stop.is_raised() {
                 return;
@@ -163,7 +175,7 @@ impl Runtimes {
         }
     }
 
-    /// Performs one pass of a trial.
+    /// Performs one pass of a trial. What has never worked may take half of what is `left` of a run.
     ///
     /// # Errors
     /// [`TrialFailure`]: why there is none.
@@ -171,6 +183,7 @@ impl Runtimes {
         &mut self,
         external: &External,
         order: &TrialOrder<'_>,
+        left: Duration,
         stop: &Stop,
     ) -> Result<Pass, TrialFailure> {
         let (span, request) = request(external, order)?;
@@ -178,7 +191,21 @@ impl Runtimes {
         if let Some(reason) = self.given_up(external, kind) {
             return Err(reason.clone());
         }
-        let pass = self.pool(external, order.options)?.perform(&request, span, stop);
+        let limit = match self.record(external, kind) {
+            Some(TrackRecord::Works) => left,
+            // A process that is new settles first.
+            Some(TrackRecord::Fails(..)) | None => {
+                (left / 2).max(LEAST_PATIENCE + self.warm_up.unwrap_or_default())
+            }
+        };
+        let until = Instant::now().checked_add(limit).map_or_else(|| stop.clone(), |at| stop.until(at));
+        let pass = match self.pool(external, order.options)?.perform(&request, span, &until) {
+            Err(AdapterError::Interrupted) if !stop.is_raised() => {
+                let limit = Duration::from_millis(limit.as_millis() as u64);
+                Err(AdapterError::Hung { limit, awaited: "its first pass" })
+            }
+            pass => pass,
+        };
         self.note(external, kind, pass)
     }
 
@@ -189,10 +216,14 @@ impl Runtimes {
 
     /// Why something is not tried any more.
     fn given_up(&self, external: &External, kind: Kind) -> Option<&TrialFailure> {
-        match self.records.get(&(external.runtime.clone(), kind, external.name.clone()))? {
+        match self.record(external, kind)? {
             TrackRecord::Fails(FAILURES.., reason) => Some(reason),
             TrackRecord::Fails(..) | TrackRecord::Works => None,
         }
+    }
+
+    fn record(&self, external: &External, kind: Kind) -> Option<&TrackRecord> {
+        self.records.get(&(external.runtime.clone(), kind, external.name.clone()))
     }
 
     /// Notes how something has gone. A refusal is about what was asked: another capacity may do.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 /// How long a program may take to print its version: that of .NET writes files at its first start.
-const VERSION_LIMIT: Duration = Duration::from_secs(60);
+pub const VERSION_LIMIT: Duration = Duration::from_secs(10);
 /// How long a build may take.
 const BUILD_LIMIT: Duration = Duration::from_secs(300);
 /// Letters of what a compiler complained about.
@@ -33,6 +33,9 @@ pub struct Workshop<'a> {
     pub allowed: &'a CpuSet,
     /// Who ends what is left of a build, should this process be killed.
     pub watchdog: Option<&'a Watchdog>,
+    /// How long each may take to print its version, and then to say what it offers, where that is less than
+    /// [`VERSION_LIMIT`] and [`START`](super::process::START).
+    pub patience: Duration,
 }
 
 /// An adapter that can be started.
@@ -103,7 +106,8 @@ impl Workshop<'_> {
             return Ok(None);
         }
         let command = self.with_places(recipe, self.cache, |places| Recipe::filled(&recipe.version, places));
-        let finished = self.command(recipe, &command, self.cache, VERSION_LIMIT, stop)?;
+        let limit = VERSION_LIMIT.min(self.patience);
+        let finished = self.command(recipe, &command, self.cache, limit, stop)?;
         // Java of old prints it as a complaint.
         let said = [finished.stdout.cut(COMPLAINT), finished.stderr.cut(COMPLAINT)];
         Ok(said
@@ -238,7 +242,7 @@ impl Workshop<'_> {
             }
             Err(RunFailure::Interrupted) => Err(Unready::Interrupted),
             Err(RunFailure::TimedOut { limit, stdout, stderr }) => {
-                let reason = format!("took longer than {} s", limit.as_secs());
+                let reason = format!("took longer than {} s", limit.as_secs_f64());
                 Err(failed(reason, said(&stdout, &stderr)))
             }
             Err(RunFailure::NotStarted { source, .. }) => {

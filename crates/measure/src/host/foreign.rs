@@ -81,6 +81,9 @@ impl Machine for HostMachine {
     fn pause(&mut self, _span: Picos, _stop: &Stop) {
         match self.0 {}
     }
+    fn end_by(&mut self, _deadline: Option<Picos>) {
+        match self.0 {}
+    }
     fn engage(&mut self, _settings: &WorkerSettings) -> Result<Granted, MachineError> {
         match self.0 {}
     }

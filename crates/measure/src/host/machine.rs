@@ -61,6 +61,10 @@ pub struct HostMachine {
     watchdog: Option<Option<Watchdog>>,
     /// What performs trials of runtimes in other languages.
     runtimes: Runtimes,
+    /// What making them ready has taken.
+    preparing: Picos,
+    /// When what is performed is broken off.
+    deadline: Option<Instant>,
     /// CPUs that were away while work ran, and since when, on the clock of the system.
     missed: BTreeMap<CpuId, Picos>,
 }
@@ -91,6 +95,8 @@ impl HostMachine {
             quota: QuotaWatch::begin(),
             watchdog: None,
             runtimes: Runtimes::default(),
+            preparing: Picos::ZERO,
+            deadline: None,
             missed: BTreeMap::new(),
         })
     }
@@ -178,7 +184,8 @@ impl HostMachine {
         stop: &Stop,
     ) -> Result<PassOutcome, TrialFailure> {
         let before = evidence::cpu_times();
-        let pass = self.runtimes.perform(external, order, stop)?;
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let pass = self.runtimes.perform(external, order, left.unwrap_or(Duration::MAX), stop)?;
         let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));
         let stolen = spent.and_then(|spent| spent.stolen_ms(&order.spec.placement.iter().copied().collect()));
         let elapsed = Picos::from_secs(pass.elapsed.as_secs_f64());
@@ -219,6 +226,11 @@ impl HostMachine {
         let stopped = self.quota.sample();
         self.environment.throttled = self.quota.throttled();
         stopped
+    }
+
+    /// A request to end that is raised at the deadline, too.
+    fn bounded(&self, stop: &Stop) -> Stop {
+        self.deadline.map_or_else(|| stop.clone(), |deadline| stop.until(deadline))
     }
 
     /// The CPUs that a thread may be sent to: the cpuset, as far as it is online.
@@ -368,7 +380,7 @@ impl Machine for HostMachine {
             coordinator_shared: self.coordinator_mask.is_none(),
         };
         // Nothing may disturb the rounds of a batch, so all wait for the last.
-        let mut outcomes = engine.perform(batch, stop)?;
+        let mut outcomes = engine.perform(batch, &self.bounded(stop))?;
         if self.look_at_others() {
             let trials = outcomes.iter_mut().flat_map(|round| round.trials.iter_mut().flatten());
             trials.for_each(|recording| recording.disturbance.others_busy = true);
@@ -413,7 +425,15 @@ impl Machine for HostMachine {
         stop: &Stop,
     ) -> Option<&Prepared> {
         let allowed = self.allowance.mask.intersection(&self.usable());
-        let prepared = self.runtimes.prepare(recipe, shop, &allowed, building, stop);
+        let (began, mut was_built) = (self.now(), false);
+        let mut building = |recipe: &Recipe| {
+            was_built = true;
+            building(recipe);
+        };
+        let prepared = self.runtimes.prepare(recipe, shop, &allowed, &mut building, stop);
+        if !was_built {
+            self.preparing += sources::monotonic().saturating_sub(self.opened).saturating_sub(began);
+        }
         if let Ok(offered) = prepared {
             self.environment.runtimes.insert(recipe.name.clone(), offered.version());
         }
@@ -424,12 +444,23 @@ impl Machine for HostMachine {
         Picos::from_secs(self.runtimes.longest_warm_up(orders, most.duration()).as_secs_f64())
     }
 
+    fn preparing(&self) -> Picos {
+        self.preparing
+    }
+
+    fn end_by(&mut self, deadline: Option<Picos>) {
+        self.deadline =
+            deadline.map(|deadline| Instant::now() + deadline.saturating_sub(self.now()).duration());
+    }
+
     fn warm_up(&mut self, orders: &[TrialOrder<'_>], most: Picos, told: &mut dyn FnMut(String), stop: &Stop) {
+        let stop = &self.bounded(stop);
         self.runtimes.warm_up(orders, most.duration(), told, stop);
         self.others = Others::watch(self.usable(), self.adapters_cpu());
     }
 
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
+        let stop = &self.bounded(stop);
         let outcome = match order.probe.external(order.spec) {
             Some(external) => self.perform_external(&external, order, stop),
             None => self.trial_runner(1).perform(order, stop),
@@ -447,7 +478,7 @@ impl Machine for HostMachine {
         if orders.iter().any(|order| order.probe.external(order.spec).is_some()) {
             return orders.iter().map(|order| self.perform_trial(order, stop)).collect();
         }
-        let outcomes = self.trial_runner(orders.len()).perform_all(orders, stop);
+        let outcomes = self.trial_runner(orders.len()).perform_all(orders, &self.bounded(stop));
         let (others_busy, quota) = (self.look_at_others(), self.look_at_quota());
         outcomes.into_iter().map(|outcome| with_surroundings(outcome, others_busy, quota)).collect()
     }

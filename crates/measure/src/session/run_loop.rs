@@ -2,6 +2,7 @@
 
 use super::sink::{Decision, Event, Kept, Observer, PartEnd, Sink, SinkError, Slot};
 use crate::machine::{Machine, MachineError};
+use crate::series::TrialOrder;
 use crate::stop::Stop;
 use coretalk_model::latency::{Purpose, Record};
 use coretalk_model::{Absence, CpuId, CpuSet, Departure, Picos};
@@ -18,6 +19,9 @@ const SETTLES: Picos = Picos::from_ms(500);
 const LISTED_AFTER: Picos = Picos::from_ms(5_000);
 /// Between two such questions.
 const ASK_AGAIN: Picos = Picos::from_ms(20);
+
+/// What began within a budget may go on this much longer, a share of the budget and a time, before it is broken off.
+const OVERRUN: (u64, Picos) = (20, Picos::from_ms(100));
 
 /// Why a run could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +95,8 @@ pub struct RunLoop<'a> {
     observer: &'a mut dyn Observer,
     segment: u32,
     budget: Picos,
+    /// When what the machine performs is broken off.
+    until: Picos,
     began: Picos,
     committed: Picos,
     /// The CPUs that are there.
@@ -114,10 +120,14 @@ impl<'a> RunLoop<'a> {
         stop: &'a Stop,
     ) -> RunLoop<'a> {
         let began = machine.now();
+        let (share, least) = OVERRUN;
+        let until = began + budget + Picos(budget.0 / share) + least;
+        machine.end_by(Some(until));
         let earlier = resumed.earlier.clone().unwrap_or(Earlier { began, departed: Vec::new() });
         RunLoop {
             segment: resumed.segments,
             budget,
+            until,
             began,
             committed: began,
             here: cpus,
@@ -150,6 +160,23 @@ impl<'a> RunLoop<'a> {
     /// Whether somebody wishes to end.
     pub fn is_stopped(&self) -> bool {
         self.stop.is_raised()
+    }
+
+    /// Breaks off what is performed from now on once it has taken so long; `None` leaves that to the budget.
+    pub fn limit(&mut self, span: Option<Picos>) {
+        let until = span.map_or(self.until, |span| self.until.min(self.now() + span));
+        self.machine.end_by(Some(until));
+    }
+
+    /// How a run ended of which the machine broke off what it performed: somebody wished to end, or the budget did.
+    pub fn broken_off(&self) -> Ended {
+        if self.is_stopped() { Ended::Interrupted } else { Ended::Budget }
+    }
+
+    /// Lets everything settle that performs these trials, for `most` in all.
+    pub fn warm_up(&mut self, orders: &[TrialOrder<'_>], most: Picos) {
+        let observer = &mut *self.observer;
+        self.machine.warm_up(orders, most, &mut |text| observer.event(Event::Notice { text }), self.stop);
     }
 
     /// Says that a phase begins.
@@ -300,5 +327,11 @@ impl<'a> RunLoop<'a> {
             complete: ended != Ended::Interrupted && self.is_whole(),
             budget_ended: ended == Ended::Budget,
         }
+    }
+}
+
+impl Drop for RunLoop<'_> {
+    fn drop(&mut self) {
+        self.machine.end_by(None);
     }
 }

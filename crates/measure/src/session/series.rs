@@ -8,7 +8,7 @@ mod spans;
 pub use plan::{SeriesPlan, least_span, plan};
 
 use self::concurrency::Concurrency;
-use self::plan::{LONGEST_PASS, MESSAGES, SHORTEST_PASS, Shares, gap, orders};
+use self::plan::{LONGEST_PASS, MESSAGES, SHORTEST_PASS, Shares, gap, most_settling, orders, settling};
 use self::sentinel::Sentinel;
 pub use super::run_loop::Earlier;
 use super::run_loop::{Ended, ResumedState, RunError, RunLoop, Suspicion};
@@ -127,16 +127,19 @@ impl<'a> Driver<'a> {
         }
         let needs = |(probe, trial): (&&'static dyn SeriesProbe, &TrialSpec)| probe.cpus(trial);
         let cpus: Vec<Vec<CpuId>> = probes.iter().zip(&settings.trials).map(needs).collect();
-        let mut shares = Shares::of(settings);
+        let orders = orders(settings, &probes);
+        let budget = settings.budget - machine.preparing();
+        let mut shares = Shares::of(settings, budget - settling(machine, &orders, settings));
         let mut notice = |text| observer.event(Event::Notice { text });
         let concurrency = Concurrency::of(machine, settings, &probes, shares.shortest(), &mut notice);
         shares.divide_by(&concurrency);
-        machine.warm_up(&orders(settings, &probes), settings.budget, &mut notice, stop);
         let topology = machine.topology().clone();
         let sentinel = Sentinel::of(machine);
         let needed = cpus.iter().flatten().copied().collect();
+        let mut run = RunLoop::new(machine, needed, budget, &resumed, sink, observer, stop);
+        run.warm_up(&orders, most_settling(settings).min(budget));
         Ok(Driver {
-            run: RunLoop::new(machine, needed, settings.budget, &resumed, sink, observer, stop),
+            run,
             topology,
             settings,
             shares,
@@ -188,14 +191,8 @@ impl<'a> Driver<'a> {
                 if round.is_empty() {
                     continue;
                 }
-                if self.run.is_stopped() {
-                    return Ok(Ended::Interrupted);
-                }
-                if self.run.left() == Picos::ZERO {
-                    return Ok(Ended::Budget);
-                }
-                if !self.round(&round, &span)? {
-                    return Ok(Ended::Interrupted);
+                if self.run.is_stopped() || self.run.left() == Picos::ZERO || !self.round(&round, &span)? {
+                    return Ok(self.run.broken_off());
                 }
             }
             self.pace = pace;

@@ -9,6 +9,7 @@ use coretalk_measure::host::affinity;
 use coretalk_model::CpuSet;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 /// A list of one adapter, which is this program, and what it needs besides.
 fn recipe(more: &str) -> Recipe {
@@ -22,7 +23,8 @@ fn recipe(more: &str) -> Recipe {
 /// Makes an adapter ready; whether that took a build.
 fn ready(recipe: &Recipe, folder: &Path, allowed: &CpuSet) -> (Result<Ready, Unready>, bool) {
     let (cache, users) = (folder.join("cache"), folder.join("users"));
-    let workshop = Workshop { cache: &cache, users: Some(&users), allowed, watchdog: None };
+    let workshop =
+        Workshop { cache: &cache, users: Some(&users), allowed, watchdog: None, patience: Duration::MAX };
     let mut was_built = false;
     let ready = workshop.ready(recipe, &mut || was_built = true, &Stop::new());
     (ready, was_built)
@@ -72,7 +74,13 @@ pub fn what_is_missing_or_fails_is_named_and_leaves_nothing() {
 pub fn a_list_says_what_each_offers_and_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let start = start();
-    let workshop = Workshop { cache: folder.path(), users: None, allowed: &start.allowed, watchdog: None };
+    let workshop = Workshop {
+        cache: folder.path(),
+        users: None,
+        allowed: &start.allowed,
+        watchdog: None,
+        patience: Duration::MAX,
+    };
     let mut catalogue = Catalogue::default();
     let command: Vec<String> =
         adapter("none").command.iter().map(|word| word.to_string_lossy().into_owned()).collect();

@@ -119,6 +119,9 @@ impl Machine for Slow {
     fn pause(&mut self, span: Picos, stop: &Stop) {
         self.machine.pause(span, stop);
     }
+    fn end_by(&mut self, deadline: Option<Picos>) {
+        self.machine.end_by(deadline);
+    }
     fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError> {
         self.machine.engage(settings)
     }

@@ -10,6 +10,7 @@ use coretalk_measure::adapters::catalogue::{Catalogue, Recipe};
 use coretalk_measure::adapters::runtimes::Shop;
 use coretalk_measure::external::HELPERS;
 use coretalk_measure::{Machine, Stop, probes};
+use coretalk_model::Picos;
 use coretalk_model::series::{ADAPTERS, Parameters, TrialSpec};
 
 /// Makes the adapters of these trials ready, as [`prepare`](super::prepare) says.
@@ -17,6 +18,7 @@ pub(super) fn prepare(
     machine: &mut dyn Machine,
     trials: &[TrialSpec],
     options: &Parameters,
+    budget: Picos,
     verbosity: Verbosity,
     stop: &Stop,
 ) -> Result<Vec<String>, Failure> {
@@ -28,7 +30,6 @@ pub(super) fn prepare(
             .type_in(&name, &words)
             .map_err(|error| Failure::Usage(format!("--adapter {line}: failed to {error}")))?;
     }
-    let shop = Shop { users: &users, cache: &cache };
     let mut building = |recipe: &Recipe| {
         remark(verbosity, Verbosity::Normal, &format!("building the adapter `{}`", recipe.name));
     };
@@ -37,6 +38,9 @@ pub(super) fn prepare(
     runtimes.dedup();
     for runtime in runtimes {
         let recipe = catalogue.find(runtime).ok_or_else(|| no_adapter(runtime, &catalogue))?;
+        // One that does not answer leaves time to the others.
+        let patience = Picos((budget - machine.preparing()).0 / 4).duration();
+        let shop = Shop { users: &users, cache: &cache, patience };
         match machine.prepare_runtime(recipe, &shop, &mut building, stop) {
             None => {}
             Some(Ok(offered)) => {

@@ -154,12 +154,8 @@ impl<'a> Driver<'a> {
         let mut rounds = self.possible(rounds);
         let mut next = 0;
         while next < rounds.len() {
-            if self.run.is_stopped() {
-                return self.stopped();
-            }
-            if self.run.left() == Picos::ZERO {
-                self.commit()?;
-                return Ok(Ended::Budget);
+            if self.run.is_stopped() || self.run.left() == Picos::ZERO {
+                return self.broken_off();
             }
             let end = next + self.batch(purpose, &rounds[next..], orders);
             let batch: Vec<Round> =
@@ -174,7 +170,7 @@ impl<'a> Driver<'a> {
             }
             next += performed;
             if next < end {
-                return self.stopped();
+                return self.broken_off();
             }
             if left {
                 again.extend(self.possible(&rounds[next..]).into_owned());
@@ -189,9 +185,9 @@ impl<'a> Driver<'a> {
         Some(self.run.machine.perform_trial(order, self.run.stop).ok()?.observed)
     }
 
-    fn stopped(&mut self) -> Result<Ended, RunError> {
+    fn broken_off(&mut self) -> Result<Ended, RunError> {
         self.commit()?;
-        Ok(Ended::Interrupted)
+        Ok(self.run.broken_off())
     }
 
     /// How many rounds from here fit into one batch.

@@ -35,8 +35,8 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     for pass in 0..PASSES {
         let began = driver.run.now();
         for test in &mut tests {
-            if driver.run.is_stopped() {
-                return Ok(Ended::Interrupted);
+            if driver.run.is_stopped() || driver.run.left() == Picos::ZERO {
+                return Ok(driver.run.broken_off());
             }
             test.passes.extend(try_pass(driver, test.pair, pass));
         }

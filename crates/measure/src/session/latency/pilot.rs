@@ -3,9 +3,10 @@
 use super::driver::Driver;
 use super::visit_plan::candidates;
 use super::{Ended, RunError};
+use crate::schedule::CellRound;
 use coretalk_model::latency::{Purpose, hint, representatives};
 use coretalk_model::stats;
-use coretalk_model::{CpuId, Relation};
+use coretalk_model::{CpuId, Picos, Relation};
 use std::collections::BTreeMap;
 
 /// Passes of the pilot: enough for a median that one stall does not move.
@@ -14,7 +15,8 @@ const PASSES: u32 = 3;
 const LINES: u32 = 16;
 
 /// The share of the budget that a pilot may take. A pilot that would take longer goes on with few round trips: on CPUs that
-/// are emulated, or shared with other programs, a round trip takes up to a time slice of the system.
+/// are emulated, or shared with other programs, a round trip takes up to a time slice of the system. Its first visit takes no
+/// more by itself.
 const SHARE: f64 = 0.1;
 
 /// Visits representative pairs with every kernel that a map may end up with. A tiny machine decides its hints at the
@@ -29,16 +31,22 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         // The first visit of all says how long the others will take.
         let (first, others) = rounds.split_at(rounds.len().min(usize::from(pass == 0)));
         for rounds in [first, others] {
-            let began = driver.run.now();
-            let ended =
-                driver.perform(Purpose::Pilot, pass, rounds, &|plan, cell| plan.other("pilot", cell))?;
-            if ended != Ended::Complete {
-                return Ok(ended);
-            }
+            let (began, is_first) = (driver.run.now(), pass == 0 && rounds.len() == 1);
+            let share = Picos::from_secs(SHARE * driver.settings.budget.secs());
+            driver.run.limit(is_first.then_some(share));
+            let mut ended = visit(driver, pass, rounds)?;
+            driver.run.limit(None);
+            let is_long = ended == Ended::Budget && driver.run.left() > Picos::ZERO;
             let foreseen = (driver.run.now() - began).secs() * f64::from(PASSES) * cells.len() as f64;
-            if pass == 0 && rounds.len() == 1 && foreseen > SHARE * driver.settings.budget.secs() {
+            if is_first && (is_long || foreseen > share.secs()) {
                 driver.visit_plan.shorten("pilot");
                 driver.log.forget_times(Purpose::Pilot);
+            }
+            if is_first && is_long {
+                ended = visit(driver, pass, rounds)?;
+            }
+            if ended != Ended::Complete {
+                return Ok(ended);
             }
         }
     }
@@ -54,6 +62,10 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         driver.decide()?;
     }
     Ok(Ended::Complete)
+}
+
+fn visit(driver: &mut Driver<'_>, pass: u32, rounds: &[CellRound]) -> Result<Ended, RunError> {
+    driver.perform(Purpose::Pilot, pass, rounds, &|plan, cell| plan.other("pilot", cell))
 }
 
 /// Positions of a few cells of each relation.

@@ -33,7 +33,7 @@ pub struct SeriesPlan {
     pub passes: [u32; 2],
     /// Trials of each probe, and how long one of its passes takes.
     pub probes: Vec<(String, usize, Picos)>,
-    /// How long runtimes in other languages take to settle at most, before all of it.
+    /// How long runtimes in other languages take to settle at most, at its beginning.
     pub settling: Picos,
     /// Machine time: as little as that where everything holds still, and never more than this.
     pub machine_time: [Picos; 2],
@@ -57,7 +57,9 @@ pub fn orders<'a>(settings: &'a SeriesSettings, probes: &[&'static dyn SeriesPro
 pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
     let probes: Vec<&'static dyn SeriesProbe> =
         settings.trials.iter().filter_map(|trial| probes::series_by_id(&trial.probe)).collect();
-    let mut shares = Shares::of(settings);
+    let orders = orders(settings, &probes);
+    let settling = settling(machine, &orders, settings);
+    let mut shares = Shares::of(settings, settings.budget - settling);
     let concurrency = match probes.len() == settings.trials.len() {
         true => Concurrency::of(machine, settings, &probes, shares.shortest(), &mut |_| ()),
         false => Concurrency::none(machine.topology()),
@@ -73,7 +75,7 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
     // Where concurrency turns out to change what is measured, nothing more is made at the same time.
     let second =
         sweeps(ANALYSES[1] - ANALYSES[0], 1.0, &|probe| late_span(shares.first(probe), settings.budget, 1.0));
-    let times = [first, Picos(first.0 + second.0)].map(|time| time.min(settings.budget));
+    let times = [first, first + second].map(|time| (settling + time).min(settings.budget));
     let pass = settings.probes.iter().map(|probe| shares.first(probe)).max().unwrap_or(SHORTEST_PASS);
     SeriesPlan {
         trials: settings.trials.len(),
@@ -83,7 +85,7 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
             .zip(&settings.trials)
             .any(|(probe, spec)| probe.concurrent(spec) == Concurrent::IfProven),
         pass,
-        settling: machine.longest_warm_up(&orders(settings, &probes), settings.budget),
+        settling,
         passes: match settings.gathering() {
             Some(Gathering::QuickLook) => [ANALYSES[0] as u32; 2],
             _ => ANALYSES.map(|passes| passes as u32),
@@ -106,6 +108,20 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
             times
         },
     }
+}
+
+/// Runtimes in other languages have one part in this many of the budget to settle in, and as much to start.
+const SETTLING: u64 = 4;
+
+/// How long runtimes may take to settle, of the budget.
+pub fn most_settling(settings: &SeriesSettings) -> Picos {
+    Picos(settings.budget.0 / SETTLING)
+}
+
+/// How long they take at most where everything starts at once; nothing where there are none.
+pub fn settling(machine: &dyn Machine, orders: &[TrialOrder<'_>], settings: &SeriesSettings) -> Picos {
+    let most = most_settling(settings);
+    machine.longest_warm_up(orders, most).min(most)
 }
 
 /// Least distance between the beginnings of two sweeps. Where the clock of a core wanders within half a second, eight
@@ -144,12 +160,13 @@ pub struct Shares {
 }
 
 impl Shares {
-    pub fn of(settings: &SeriesSettings) -> Shares {
+    /// Of so much of the budget.
+    pub fn of(settings: &SeriesSettings, budget: Picos) -> Shares {
         let mut trials: BTreeMap<String, usize> = BTreeMap::new();
         for trial in &settings.trials {
             *trials.entry(trial.probe.clone()).or_default() += 1;
         }
-        let each_secs = settings.budget.secs() / trials.len().max(1) as f64;
+        let each_secs = budget.secs() / trials.len().max(1) as f64;
         let is_quick = settings.gathering() == Some(Gathering::QuickLook);
         let share = |(probe, trials): (String, usize)| {
             let ends = probes::series_by_id(&probe).is_some_and(SeriesProbe::ends_with_samples);
