@@ -2,15 +2,19 @@
 
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
+use crate::report::text::duration;
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring, Request};
 use crate::resolve::output::{Verbosity, remark};
+use crate::resolve::run_options::RunOptions;
 use crate::run::measure::{RunPlan, perform};
 use crate::run::outputs::{Measured, Outputs};
 use crate::run::segment::Opening;
 use crate::run::{resume, signals};
 use coretalk_measure::room::{Bound, Room};
-use coretalk_model::latency::cells;
+use coretalk_measure::session::latency;
+use coretalk_measure::{Machine, Stop};
+use coretalk_model::latency::{LatencySettings, cells};
 
 /// Measures, or goes on with a run.
 ///
@@ -24,6 +28,9 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
     }
     let (mut machine, seed) = machine::open_seeded(global)?;
     let Request { latency, series, notices, options } = map::request(&*machine, global, measuring, seed)?;
+    if let Some(settings) = latency.as_ref().filter(|_| global.budget.is_some()) {
+        enough_time(&mut *machine, settings, &options, &stop)?;
+    }
     enough_memory(latency.as_ref().map_or(0, |settings| cells(machine.topology(), settings).len()))?;
     let outputs = Outputs::open(&options.output, Measured::of(measuring, series.as_ref()), &stop)?;
     for notice in &notices {
@@ -33,6 +40,28 @@ pub fn act(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode
     let opening = Opening { invocation, options: &options, settings: plan.settings(), stop: &stop };
     let segment = opening.open(&mut *machine)?;
     perform(&mut *machine, segment, plan, outputs, &options, &stop)
+}
+
+/// Says before a run begins that its budget is below what one pair takes as another tool measures it.
+fn enough_time(
+    machine: &mut dyn Machine,
+    settings: &LatencySettings,
+    options: &RunOptions,
+    stop: &Stop,
+) -> Result<(), Failure> {
+    let (Some(tool), Some(workers)) = (settings.imitate.first(), &options.workers) else { return Ok(()) };
+    machine.engage(workers)?;
+    let budget = duration(settings.budget.secs());
+    match latency::least_time(machine, settings, stop)? {
+        Some(least) if least <= settings.budget => Ok(()),
+        Some(least) => Err(Failure::Usage(format!(
+            "--budget {budget} is too short: {tool} takes {0} for one pair here; set --budget to {0} or more",
+            duration(least.secs().ceil())
+        ))),
+        None => Err(Failure::Usage(format!(
+            "--budget {budget} is too short: a part of what {tool} does with one pair takes longer here; choose a longer one"
+        ))),
+    }
 }
 
 /// Memory of a run for each pair: 570 MB at 523,776 pairs, most of it the passes and what follows from them.

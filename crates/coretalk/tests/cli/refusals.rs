@@ -159,6 +159,8 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("latency --precision 2", 2, "2%"),
     ("latency --budget 0s", 2, "--budget"),
     ("latency --budget 25h", 2, "a day"),
+    ("latency --machine sim:chiplet-16 --as multichase --budget 200ms -q", 2, "multichase takes"),
+    ("wake --machine sim:chiplet-16 --gap 1s --budget 2s", 2, "one pass of a trial takes 3.0 s"),
     ("latency --seed -1", 2, "-1"),
     ("latency --nice 20", 2, "20"),
     ("latency --rt 0", 2, "--rt"),

@@ -7,6 +7,7 @@ mod driver;
 mod estimate;
 mod execution;
 mod gate;
+mod imitate;
 mod ladder;
 mod map;
 mod pilot;
@@ -18,15 +19,14 @@ mod visit_plan;
 
 pub use super::run_loop::{Ended, ResumedState, RunError};
 pub use estimate::{PlanReport, plan};
+pub use imitate::least_time;
 
 use super::{Observer, Sink};
 use crate::machine::Machine;
-use crate::probes::imitation::Imitation;
 use crate::stop::Stop;
 use coretalk_model::Picos;
-use coretalk_model::latency::{LatencyResult, LatencySettings, Purpose};
+use coretalk_model::latency::{LatencyResult, LatencySettings};
 use driver::Driver;
-use std::sync::Arc;
 
 /// Measures what the settings ask for, on a machine whose workers are engaged. `resumed` is what earlier segments of the
 /// same run said (empty for a new run): finished visits are not repeated.
@@ -52,7 +52,7 @@ type Phase = fn(&mut Driver<'_>) -> Result<Ended, RunError>;
 
 fn measure(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     if !driver.settings.imitate.is_empty() {
-        return imitate(driver);
+        return imitate::perform(driver);
     }
     let phases: [Phase; 8] = [
         pilot::perform,
@@ -85,32 +85,4 @@ fn measure(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
 fn after_map(driver: &Driver<'_>, spent: Picos) -> Picos {
     let known = gate::remaining(driver) + remeasure::remaining(driver) + execution::remaining(driver);
     known + tails::machine_time(driver.settings, driver.pairs.len(), driver.settings.budget - (spent + known))
-}
-
-/// Another tool's kernel, placement and counts on every pair, once or once from each side, as that tool does.
-fn imitate(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
-    driver.run.phase(Purpose::Imitation);
-    let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
-    for (pass, &tool) in (0..).zip(&driver.settings.imitate) {
-        let orders = Arc::from([Imitation::of(tool).counting(driver.settings.counts).order()]);
-        let directions: &[Purpose] = match tool.measures_both_directions() {
-            false => &[Purpose::Imitation],
-            true => &[Purpose::Imitation, Purpose::ImitationBack],
-        };
-        // In the order of the list and one after another: the tools do not shuffle. Where a budget ends, pairs are missing
-        // and not one direction of all.
-        let mut due: Vec<(u32, Purpose)> = Vec::new();
-        for &purpose in directions {
-            due.extend(driver.due(purpose, pass, &all).into_iter().map(|cell| (cell, purpose)));
-        }
-        due.sort_by_key(|&(cell, _)| cell);
-        for same in due.chunk_by(|one, next| one.1 == next.1) {
-            let rounds: Vec<Vec<u32>> = same.iter().map(|&(cell, _)| vec![cell]).collect();
-            let ended = driver.perform(same[0].1, pass, &rounds, &|_, _| Arc::clone(&orders))?;
-            if ended != Ended::Complete {
-                return Ok(ended);
-            }
-        }
-    }
-    Ok(Ended::Complete)
 }

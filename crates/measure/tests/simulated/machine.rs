@@ -130,7 +130,12 @@ fn the_guest_reports_one_cache_and_is_a_guest() {
     assert_eq!(machine.topology().level(Level::L3).len(), 1);
     assert_eq!(machine.environment().hypervisor.as_deref(), Some("kvm"));
     assert_eq!(machine.states(), ["near", "far", "sibling"]);
-    assert!(machine.examine().iter().any(|finding| finding.id == "simulated"));
+    assert!(
+        machine
+            .examine(&[CpuId(0), CpuId(1)].into_iter().collect())
+            .iter()
+            .any(|finding| finding.id == "simulated")
+    );
     let far = machine.true_ns_in(1, CpuId(0), CpuId(1), &CAS_PAUSE, Home(0));
     let near = machine.true_ns(CpuId(0), CpuId(1), &CAS_PAUSE, Home(0));
     assert!((4.8..5.5).contains(&(far / near)), "{far} against {near}");

@@ -76,13 +76,13 @@ fn at<T>(cells: &Matrix<T>, [a, b]: [CpuId; 2]) -> Option<&T> {
 /// What a run left out because its budget ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftOut {
-    /// So many pairs, of the map or tool that lacks most.
+    /// Number of pairs without a value, of the map or tool that lacks most.
     Pairs(usize),
     /// All of the ladder.
     Ladder,
-    /// Single round trips of so many pairs.
+    /// Number of pairs without single round trips.
     SingleRoundTrips(usize),
-    /// So many trials.
+    /// Number of trials.
     Trials(usize),
 }
 

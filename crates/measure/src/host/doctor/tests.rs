@@ -324,7 +324,7 @@ fn group(cpuset: &str, mask: &str) -> Tree {
         .file("/proc/self/status", &format!("Cpus_allowed_list:\t{mask}\n"))
 }
 
-/// Two nodes with so many kB, of which the process may use some.
+/// Two nodes with memory in kB, of which the process may use those of a list.
 fn granted(memory_kb: &[u64], list: &str) -> Tree {
     let tree = Tree::new()
         .nodes(&[(0, "0-3"), (1, "4-7")])

@@ -1,6 +1,7 @@
 //! [`plan`]: what a run would measure and how long it takes, after a short pilot and from trying some of it.
 
 use super::driver::Driver;
+use super::imitate::{self, of};
 use super::map::remaining::share_open;
 use super::map::{
     FEW, LATE_GAP, MAP_SHARE, Target, gap, has_further_analyses, prepare, regime, rounds, surveys, target,
@@ -57,10 +58,14 @@ pub fn plan(
 ) -> Result<PlanReport, RunError> {
     let (mut sink, mut observer) = ((), ());
     let mut driver = Driver::new(machine, settings, ResumedState::default(), &mut sink, &mut observer, stop)?;
-    if pilot::perform(&mut driver)? == Ended::Interrupted {
-        return Err(RunError::Interrupted);
-    }
-    let outline = outline(&mut driver)?;
+    let outline = if settings.imitate.is_empty() {
+        if pilot::perform(&mut driver)? == Ended::Interrupted {
+            return Err(RunError::Interrupted);
+        }
+        outline(&mut driver)?
+    } else {
+        imitated(&mut driver)?
+    };
     if stop.is_raised() {
         return Err(RunError::Interrupted);
     }
@@ -116,6 +121,33 @@ pub struct Outline {
     pub machine_time: Picos,
     /// What it rests on.
     pub basis: String,
+}
+
+/// What other tools would do.
+fn imitated(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
+    let tools = &driver.settings.imitate;
+    let visits: usize = tools.iter().map(|&tool| imitate::directions(tool).len()).sum();
+    let batches: u32 =
+        tools.iter().map(|&tool| of(driver, tool).visits * imitate::directions(tool).len() as u32).sum();
+    let kernels = tools.iter().map(|&tool| KernelId::imitating(tool).to_string()).collect();
+    let whole = imitate::machine_time(driver)?;
+    let budget = driver.settings.budget;
+    let tried = format!("a part of each visit tried in {}", driver.run.elapsed());
+    Ok(Outline {
+        passes: [visits as u32; 2],
+        expected_passes: visits as f64,
+        rounds_per_pass: driver.pairs.len() as u64,
+        parallel: 1,
+        kernels,
+        spans_per_visit: 1.0,
+        batches_per_visit: f64::from(batches) / visits as f64,
+        machine_time: whole.unwrap_or(budget).max(Picos(1)),
+        basis: match whole {
+            Some(whole) if whole <= budget => tried,
+            Some(whole) => format!("{tried}; all pairs take {whole}"),
+            None => format!("{tried}; all pairs take longer"),
+        },
+    })
 }
 
 /// Rounds of a parallel schedule that are tried for an outline, and how often: five visits have a median to deviate

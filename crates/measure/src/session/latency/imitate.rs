@@ -1,0 +1,119 @@
+//! Another tool's kernel, placement and counts on every pair, once or once from each side, as that tool does; and how long
+//! that takes.
+
+use super::driver::Driver;
+use super::pilot::representative_cells;
+use super::{Ended, ResumedState, RunError};
+use crate::machine::Machine;
+use crate::probes::imitation::Imitation;
+use crate::schedule::CellRound;
+use crate::stop::Stop;
+use coretalk_model::latency::{LatencySettings, Purpose};
+use coretalk_model::{Picos, Relation, Tool};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Visits every pair under the counts of each tool.
+pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
+    driver.run.phase(Purpose::Imitation);
+    let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
+    for (pass, &tool) in (0..).zip(&driver.settings.imitate) {
+        let orders = Arc::from([of(driver, tool).order()]);
+        // In the order of the list and one after another: the tools do not shuffle. Where a budget ends, pairs are missing
+        // and not one direction of all.
+        let mut due: Vec<(u32, Purpose)> = Vec::new();
+        for &purpose in directions(tool) {
+            due.extend(driver.due(purpose, pass, &all).into_iter().map(|cell| (cell, purpose)));
+        }
+        due.sort_by_key(|&(cell, _)| cell);
+        for same in due.chunk_by(|one, next| one.1 == next.1) {
+            let rounds: Vec<CellRound> = same.iter().map(|&(cell, _)| vec![cell]).collect();
+            let ended = driver.perform(same[0].1, pass, &rounds, &|_, _| Arc::clone(&orders))?;
+            if ended != Ended::Complete {
+                return Ok(ended);
+            }
+        }
+    }
+    Ok(Ended::Complete)
+}
+
+/// How a tool measures under the counts that were asked for.
+pub fn of(driver: &Driver<'_>, tool: Tool) -> Imitation {
+    Imitation::of(tool).counting(driver.settings.counts)
+}
+
+/// The visits that a tool makes of each pair.
+pub fn directions(tool: Tool) -> &'static [Purpose] {
+    match tool.measures_both_directions() {
+        false => &[Purpose::Imitation],
+        true => &[Purpose::Imitation, Purpose::ImitationBack],
+    }
+}
+
+/// Machine time of all visits, from trying a part of each tool's counts on some pairs of each relation. `None` where the
+/// budget ended meanwhile.
+pub fn machine_time(driver: &mut Driver<'_>) -> Result<Option<Picos>, RunError> {
+    let mut total = Picos::ZERO;
+    for tool in driver.settings.imitate.clone() {
+        let mut seen: BTreeMap<Relation, Vec<Picos>> = BTreeMap::new();
+        for cell in representative_cells(driver) {
+            let Some(visit) = visit_time(driver, of(driver, tool), cell)? else { return Ok(None) };
+            seen.entry(driver.relations[cell as usize]).or_default().push(visit);
+        }
+        for (relation, visits) in seen {
+            let cells = driver.relations.iter().filter(|&&other| other == relation).count() as u64;
+            let sum: u64 = visits.iter().map(|visit| visit.0).sum();
+            total += Picos(sum / visits.len() as u64 * cells * directions(tool).len() as u64);
+        }
+    }
+    Ok(Some(total))
+}
+
+/// Machine time of one visit of one pair, under the tool that is asked first: with less the run measures nothing. `None` where
+/// even a part of it takes longer than the budget.
+///
+/// # Errors
+/// [`RunError`] where the machine fails, or somebody wished to end.
+pub fn least_time(
+    machine: &mut dyn Machine,
+    settings: &LatencySettings,
+    stop: &Stop,
+) -> Result<Option<Picos>, RunError> {
+    let (mut sink, mut observer) = ((), ());
+    let mut driver = Driver::new(machine, settings, ResumedState::default(), &mut sink, &mut observer, stop)?;
+    let Some(&tool) = settings.imitate.first() else { return Ok(Some(Picos::ZERO)) };
+    let imitation = of(&driver, tool);
+    let mut least = None;
+    for _ in 0..TRIES {
+        let time = visit_time(&mut driver, imitation, 0)?;
+        least = [least, time].into_iter().flatten().min();
+        if least.is_none_or(|least| least <= settings.budget) {
+            break;
+        }
+    }
+    Ok(least)
+}
+
+/// Other programs make a try take longer than it has to: the fastest of this number of tries counts.
+const TRIES: u32 = 3;
+/// The share of the counts of a tool, as a divisor, that is tried to estimate how long all take.
+const TRIED: u32 = 50;
+
+/// How long all counts of a tool take on a pair. Twice as many of a part tell what a visit costs beside its batches.
+fn visit_time(driver: &mut Driver<'_>, imitation: Imitation, cell: u32) -> Result<Option<Picos>, RunError> {
+    let few = imitation.visits.div_ceil(TRIED);
+    let mut times = [Picos::ZERO; 2];
+    for (visits, time) in [few, 2 * few].into_iter().zip(&mut times) {
+        let orders = Arc::from([Imitation { visits, ..imitation }.order()]);
+        let began = driver.run.now();
+        match driver.perform(Purpose::Imitation, 0, &[vec![cell]], &|_, _| Arc::clone(&orders))? {
+            Ended::Complete => *time = driver.run.now() - began,
+            Ended::Budget => return Ok(None),
+            Ended::Interrupted => return Err(RunError::Interrupted),
+        }
+    }
+    let [once, twice] = times.map(|time| time.0);
+    let batch = if twice > once { (twice - once) / u64::from(few) } else { twice / u64::from(2 * few) };
+    let beside = twice.saturating_sub(batch * u64::from(2 * few));
+    Ok(Some(Picos(beside + batch * u64::from(imitation.visits))))
+}
