@@ -126,7 +126,7 @@ flags! {
     FailedPasses = 29, "failed-passes", Shift;
     /// One process of a runtime made all passes: others settle at speeds of their own.
     OneProcess = 30, "one-process", Shift;
-    /// The lines lie on another node than their home, which has no memory for them.
+    /// Memory for the home of the lines lies on another node, since that of the home has none left.
     Home = 31, "home", Remark;
 }
 

@@ -81,7 +81,7 @@ pub struct Disturbance {
     pub quota: bool,
     /// Other programs took more than a tenth of the CPUs in the batch of rounds around it.
     pub others_busy: bool,
-    /// Some lines lie on another node than their home, which has no memory left for them.
+    /// Memory for the home of the lines lies on another node, since theirs has none left: some of the lines may be there.
     pub lines_elsewhere: bool,
 }
 
@@ -258,6 +258,8 @@ pub struct Departure {
 
 /// What Linux says where a thread cannot be held on a CPU.
 const EINVAL: i32 = 22;
+/// What stands for a CPU that another thread keeps.
+const EBUSY: i32 = 16;
 /// What a run file calls departures among its decisions; the number of the segment and of the CPU follow.
 const KEY: &str = "departed";
 
@@ -267,7 +269,8 @@ impl Departure {
         let cpu = self.cpu;
         match self.why {
             Absence::PinRefused => TrialFailure::NotPinned { cpu, errno: EINVAL },
-            Absence::NotRun => TrialFailure::PartnerLost { cpu },
+            // The pin was accepted and never proven: tried again once the CPU runs threads.
+            Absence::NotRun => TrialFailure::NotPinned { cpu, errno: EBUSY },
             // Whoever named it was allowed to: it went between the reading of the machine and now.
             Absence::Offline | Absence::Cpuset => TrialFailure::CpuLost { cpu },
         }
@@ -342,6 +345,10 @@ mod tests {
             assert_eq!(failure(Absence::Offline), "CPU 3 was taken away during the run");
             assert_eq!(failure(Absence::Cpuset), failure(Absence::Offline));
             assert_eq!(failure(Absence::PinRefused), "a thread could not be pinned to CPU 3 (errno 22)");
+            assert_eq!(failure(Absence::NotRun), "a thread could not be pinned to CPU 3 (errno 16)");
+            let is_tried_again =
+                |why: &Absence| Departure { cpu: CpuId(3), after, why: *why }.failure().missed_a_cpu();
+            assert!(Absence::ALL.iter().all(is_tried_again));
         }
     }
 

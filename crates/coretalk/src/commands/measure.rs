@@ -13,7 +13,7 @@ use crate::run::segment::Opening;
 use crate::run::{resume, signals};
 use coretalk_measure::room::{Bound, Room};
 use coretalk_measure::session::latency;
-use coretalk_measure::{Machine, Stop};
+use coretalk_measure::{Machine, Stop, WorkerSettings};
 use coretalk_model::latency::{LatencySettings, cells};
 
 /// Measures, or goes on with a run.
@@ -52,7 +52,10 @@ fn enough_time(
     let (Some(tool), Some(workers)) = (settings.imitate.first(), &options.workers) else { return Ok(()) };
     machine.engage(workers)?;
     let budget = duration(settings.budget.secs());
-    match latency::least_time(machine, settings, stop)? {
+    let least = latency::least_time(machine, settings, stop);
+    // Workers and the mask of this thread go: the examination of the machine sees what it found.
+    machine.engage(&WorkerSettings::default())?;
+    match least? {
         Some(least) if least <= settings.budget => Ok(()),
         Some(least) => Err(Failure::Usage(format!(
             "--budget {budget} is too short: {tool} takes {0} for one pair here; set --budget to {0} or more",

@@ -8,7 +8,7 @@ use crate::report::heat_map::ordered;
 use crate::report::{Order, plain, words};
 use coretalk_model::formats::{self, Unit};
 use coretalk_model::latency::summary::Reading;
-use coretalk_model::latency::{self, Imitated, ImitationError, LatencyMap};
+use coretalk_model::latency::{self, Imitated, LatencyMap};
 use coretalk_model::{CpuId, Matrix, Protocol, Topology};
 use std::io::Write;
 
@@ -84,13 +84,16 @@ pub fn write_imitations(
     }
     let budget_ended = report.latencies().is_some_and(|result| result.budget_ended);
     let what = if budget_ended { "budget" } else { "run" };
-    for Imitated { tool, cells } in report.imitated() {
-        let pairs = || cells.iter().filter(|(row, column, _)| row != column);
-        let missed = pairs().filter(|(_, _, cell)| **cell == Err(ImitationError::NotReached)).count();
-        let which = match (missed, pairs().count()) {
+    // Cells of pairs that were not to be measured are empty as well.
+    let requested =
+        report.latency.as_ref().map(|latency| latency::cells(&report.topology, &latency.settings));
+    let requested = requested.unwrap_or_default();
+    for imitated in report.imitated() {
+        let tool = imitated.tool;
+        let which = match (requested.iter().filter(|pair| imitated.misses(**pair)).count(), requested.len()) {
             (0, _) => continue,
-            (_, all) if missed == all => format!("any of {all} pairs was"),
-            (_, all) => format!("{missed} of {all} pairs were"),
+            (missed, all) if missed == all => format!("any of {all} pairs was"),
+            (missed, all) => format!("{missed} of {all} pairs were"),
         };
         writeln!(out, "# ! the {what} ended before {which} measured like {tool}")?;
     }

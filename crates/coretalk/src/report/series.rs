@@ -250,6 +250,8 @@ fn modes_of(
 
 /// How a run of trials ended, where that matters to a reader.
 pub(super) fn ending(report: &RunReport, series: &SeriesReport, saved: Saved<'_>) -> Vec<Block<'static>> {
+    // The ending of the map names all that was left out.
+    let of_map = report.latencies().is_some_and(|result| result.budget_ended);
     let beside_a_map = report.gathering().is_some() && report.latency.is_some();
     // What is said of the map holds for the whole run.
     let departed = saved::departed(&report.header, saved.name()).filter(|_| !beside_a_map);
@@ -266,7 +268,7 @@ pub(super) fn ending(report: &RunReport, series: &SeriesReport, saved: Saved<'_>
             "The budget of {} ended before all samples were taken or all intervals were as narrow as requested; try \
              a longer --budget.{}",
             duration(report.budget().secs()),
-            saved::left_out(report)
+            if of_map { String::new() } else { saved::left_out(report) }
         )));
     }
     blocks

@@ -101,22 +101,28 @@ pub fn read_quota(root: &SystemRoot) -> Option<Quota> {
 }
 
 /// How many bytes of memory the control groups above this process still grant; `None` where none has a limit. Pages of
-/// files that nobody has used for a while count as free, since the kernel gives them up first.
+/// files and slabs that can be reclaimed count as free, since the kernel gives them up before it ends a program.
 pub fn free_memory(root: &SystemRoot) -> Option<u64> {
-    let free = |directory: &String, [limit, used, idle]: [&str; 3]| {
+    let free = |directory: &String, [limit, used]: [&str; 2], reclaimed: &[&str]| {
         let number = |name: &str| root.number::<u64>(&format!("{directory}/{name}"));
         let stat = root.peek(&format!("{directory}/memory.stat")).unwrap_or_default();
-        let idle = stat.lines().find_map(|line| line.strip_prefix(idle)?.trim().parse::<u64>().ok());
-        Some(number(limit)?.saturating_sub(number(used)?).saturating_add(idle.unwrap_or(0)))
+        let entry = |name: &&str| stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        let reclaimed = reclaimed.iter().filter_map(entry).fold(0, u64::saturating_add);
+        Some(number(limit)?.saturating_sub(number(used)?.saturating_sub(reclaimed)))
     };
     let hierarchies = hierarchy::of_controller(root, "memory");
     let of_hierarchy = hierarchies.iter().flat_map(|hierarchy| {
         // Version 1 states a limit near 2⁶³ where there is none; version 2 says `max`, which is no number.
-        let files = match hierarchy.version {
-            Version::One => ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "],
-            Version::Two => ["memory.max", "memory.current", "inactive_file "],
+        let (files, reclaimed): (_, &[&str]) = match hierarchy.version {
+            Version::One => (
+                ["memory.limit_in_bytes", "memory.usage_in_bytes"],
+                &["total_inactive_file ", "total_active_file "],
+            ),
+            Version::Two => {
+                (["memory.max", "memory.current"], &["inactive_file ", "active_file ", "slab_reclaimable "])
+            }
         };
-        hierarchy.directories.iter().filter_map(move |directory| free(directory, files))
+        hierarchy.directories.iter().filter_map(move |directory| free(directory, files, reclaimed))
     });
     of_hierarchy.min()
 }
@@ -219,11 +225,14 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_limit_of_memory_counts_and_idle_files_are_free() {
+    fn the_tightest_limit_of_memory_counts_and_files_are_free() {
         let tree = v2("/a/b")
             .file("/sys/fs/cgroup/a/memory.max", "1000\n")
             .file("/sys/fs/cgroup/a/memory.current", "700\n")
-            .file("/sys/fs/cgroup/a/memory.stat", "anon 400\ninactive_file 150\n")
+            .file(
+                "/sys/fs/cgroup/a/memory.stat",
+                "anon 400\ninactive_file 100\nactive_file 30\nslab_reclaimable 20\n",
+            )
             .file("/sys/fs/cgroup/a/b/memory.max", "max\n")
             .file("/sys/fs/cgroup/a/b/memory.current", "500\n");
         assert_eq!(free_memory(tree.root()), Some(450));

@@ -29,7 +29,10 @@ impl HostMachine {
     #[cfg(not(target_os = "linux"))]
     pub fn examine_closed(error: &MachineError) -> Vec<Finding> {
         use super::doctor::{LiveFacts, examine};
-        let reason = error.to_string();
+        let reason = match error {
+            MachineError::NoPinning { reason } => reason.clone(),
+            other => other.to_string(),
+        };
         let live = LiveFacts { pinning: Some(Err(&reason)), ..LiveFacts::default() };
         examine(&super::root::SystemRoot::live(), &live)
     }

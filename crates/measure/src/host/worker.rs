@@ -12,6 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// How long an idle worker may take to end, and one with a task to become idle.
+const LEAVES_WITHIN: Duration = Duration::from_millis(500);
+
 /// What a worker is given to do.
 pub type Task = Box<dyn FnOnce() + Send>;
 
@@ -191,10 +194,13 @@ impl Starting {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // Whoever gave the last task has told it to end by now.
-        if self.wait_idle(Duration::from_millis(500)) {
+        // The last task has been told to end by now. A thread whose CPU does not run it is left behind, and ends once it
+        // runs.
+        if self.thread.is_some() && self.wait_idle(LEAVES_WITHIN) {
             self.mailbox.put(Order::Leave);
-            self.join();
+            if self.wait_idle(LEAVES_WITHIN) {
+                self.join();
+            }
         }
     }
 }
@@ -216,7 +222,11 @@ impl Mailbox {
             }
             let order = self.order.lock().unwrap_or_else(PoisonError::into_inner).take();
             match order {
-                Some(Order::Leave) => return,
+                Some(Order::Leave) => {
+                    self.done.store(done.wrapping_add(1), Release);
+                    futex::wake_all(&self.done);
+                    return;
+                }
                 // A task that panics has its own ways to say so; the worker lives on.
                 Some(Order::Do(task)) => drop(catch_unwind(AssertUnwindSafe(task))),
                 None => {}

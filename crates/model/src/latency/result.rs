@@ -46,13 +46,18 @@ impl LatencyResult {
                 Some(Cell::Measured(_)) | None => false,
             })
         };
-        let of_tool = |imitated: &Imitated| {
-            let is_missing = |pair| at(&imitated.cells, pair) == Some(&Err(ImitationError::NotReached));
-            count(&|[a, b]| is_missing([a, b]) || is_missing([b, a]))
-        };
+        let of_tool = |imitated: &Imitated| count(&|pair| imitated.misses(pair));
         let missing = self.maps.iter().map(of_map).chain(self.imitated.iter().map(of_tool)).max();
         let has_tail = |pair| self.tails.iter().any(|series| series.placement == pair);
-        let tails = if settings.tails.is_some() { count(&|pair| !has_tail(pair)) } else { 0 };
+        // Of a CPU that left and of a pair that failed the reason is another one than time.
+        let is_lost = |pair| {
+            let cell = self.maps.first().and_then(|map| at(&map.cells, pair));
+            matches!(cell, Some(Cell::Missing { reason }) if reason != NOT_REACHED)
+        };
+        let tails = match settings.tails {
+            Some(_) => count(&|pair| !has_tail(pair) && !is_lost(pair)),
+            None => 0,
+        };
         [
             (missing.unwrap_or(0) > 0).then(|| LeftOut::Pairs(missing.unwrap_or(0))),
             (settings.ladder && self.ladder.is_empty()).then_some(LeftOut::Ladder),
@@ -66,6 +71,14 @@ impl LatencyResult {
     /// The first map of round trips, which groups and placements follow from: not of one way.
     pub fn round_trips(&self) -> Option<&LatencyMap> {
         self.maps.iter().find(|map| map.protocol != Protocol::OneWay)
+    }
+}
+
+impl Imitated {
+    /// Whether a run ended before the pair was measured, in either direction.
+    pub fn misses(&self, [a, b]: [CpuId; 2]) -> bool {
+        let is_missing = |pair| at(&self.cells, pair) == Some(&Err(ImitationError::NotReached));
+        is_missing([a, b]) || is_missing([b, a])
     }
 }
 

@@ -12,6 +12,7 @@ use coretalk_measure::external::HELPERS;
 use coretalk_measure::{Machine, Stop, probes};
 use coretalk_model::Picos;
 use coretalk_model::series::{ADAPTERS, Parameters, TrialSpec};
+use std::time::Duration;
 
 /// Makes the adapters of these trials ready, as [`prepare`](super::prepare) says.
 pub(super) fn prepare(
@@ -39,7 +40,8 @@ pub(super) fn prepare(
     for runtime in runtimes {
         let recipe = catalogue.find(runtime).ok_or_else(|| no_adapter(runtime, &catalogue))?;
         // One that does not answer leaves time to the others.
-        let patience = Picos((budget - machine.preparing()).0 / 4).duration();
+        let patience =
+            Duration::from_millis(Picos((budget - machine.preparing()).0 / 4).duration().as_millis() as u64);
         let shop = Shop { users: &users, cache: &cache, patience };
         match machine.prepare_runtime(recipe, &shop, &mut building, stop) {
             None => {}

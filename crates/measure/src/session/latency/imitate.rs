@@ -62,8 +62,10 @@ pub fn machine_time(driver: &mut Driver<'_>) -> Result<Option<Picos>, RunError> 
         }
         for (relation, visits) in seen {
             let cells = driver.relations.iter().filter(|&&other| other == relation).count() as u64;
-            let sum: u64 = visits.iter().map(|visit| visit.0).sum();
-            total += Picos(sum / visits.len() as u64 * cells * directions(tool).len() as u64);
+            let (sum, seen_visits): (u64, _) =
+                (visits.iter().map(|visit| visit.0).sum(), visits.len() as u64);
+            let visits = cells.saturating_mul(directions(tool).len() as u64);
+            total += Picos((sum / seen_visits).saturating_mul(visits));
         }
     }
     Ok(Some(total))
@@ -115,5 +117,5 @@ fn visit_time(driver: &mut Driver<'_>, imitation: Imitation, cell: u32) -> Resul
     let [once, twice] = times.map(|time| time.0);
     let batch = if twice > once { (twice - once) / u64::from(few) } else { twice / u64::from(2 * few) };
     let beside = twice.saturating_sub(batch * u64::from(2 * few));
-    Ok(Some(Picos(beside + batch * u64::from(imitation.visits))))
+    Ok(Some(Picos(beside.saturating_add(batch.saturating_mul(u64::from(imitation.visits))))))
 }
