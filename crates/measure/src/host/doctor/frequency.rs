@@ -144,6 +144,9 @@ fn by_flags(root: &SystemRoot) -> Option<bool> {
 /// Offsets are known to about half a round trip, which between sockets is some hundred nanoseconds at most.
 const SYNCHRONOUS_NS: f64 = 100.0;
 
+/// An error of more than this hides an offset that puts events of a run in the wrong order.
+const BLURRED_NS: f64 = 1_000.0;
+
 /// Far beyond any error of the estimate, and beyond the margin of a common start.
 const APART_NS: f64 = 1e6;
 
@@ -152,18 +155,18 @@ pub(super) fn sync(_: &SystemRoot, live: &LiveFacts) -> Report {
         return cannot_tell("the counters of different CPUs were not compared");
     };
     let compared = if pairs == 1 { "two CPUs".to_owned() } else { format!("{} CPUs", pairs + 1) };
-    if largest_ns <= bound_ns && bound_ns > SYNCHRONOUS_NS {
+    if largest_ns <= bound_ns && bound_ns > BLURRED_NS {
         return cannot_tell(format!(
             "the counters of {compared} could be compared to ± {bound_ns:.0} ns only, which shows no offset"
         ));
     }
+    if largest_ns <= bound_ns {
+        return ok(format!("the counters of {compared} agree within the error of ± {bound_ns:.0} ns"));
+    }
     if largest_ns <= SYNCHRONOUS_NS {
-        let text = if largest_ns <= bound_ns {
-            format!("the counters of {compared} agree within the error of ± {bound_ns:.0} ns")
-        } else {
-            format!("the counters of {compared} are at most {largest_ns:.0} ± {bound_ns:.0} ns apart")
-        };
-        return ok(text);
+        return ok(format!(
+            "the counters of {compared} are at most {largest_ns:.0} ± {bound_ns:.0} ns apart"
+        ));
     }
     if largest_ns <= APART_NS {
         let text = format!(

@@ -121,6 +121,8 @@ verdicts! {
     counters_that_were_not_compared_are_unknown: "tsc-sync" is CannotTell, Tree::new();
     an_offset_below_its_own_error_is_unknown: "tsc-sync" is CannotTell, Tree::new(),
         LiveFacts { offsets: Some(Spread { pairs: 3, largest_ns: 967_099.0, bound_ns: 2_200_995.0 }), ..LiveFacts::default() };
+    counters_that_agree_within_a_small_error_are_fine: "tsc-sync" is Ok, Tree::new(),
+        LiveFacts { offsets: Some(Spread { pairs: 15, largest_ns: 150.0, bound_ns: 211.0 }), ..LiveFacts::default() };
     an_offset_that_is_no_number_is_unknown: "tsc-sync" is CannotTell, Tree::new(), offset(f64::NAN);
     counters_half_a_microsecond_apart_concern_one_way: "tsc-sync" is Warn, Tree::new(), offset(516.0);
     counters_two_seconds_apart_have_no_common_start: "tsc-sync" is Fail, Tree::new(), offset(2e9);
