@@ -292,10 +292,9 @@ fn adapters_that_never_answer_cost_no_more_than_a_budget() {
                 [[adapter]]\nname = \"versionless\"\nversion = [\"sleep\", \"1000\"]\n\
                 run = [\"/bin/sh\", \"{source}/silent.sh\"]\n";
     tool.write("config/coretalk/adapters.toml", list);
-    for (name, reason) in [
-        ("silent", "while its first pass was awaited"),
-        ("versionless", "`sleep 1000` took longer than 1 s"),
-    ] {
+    for (name, reason) in
+        [("silent", "while its first pass was awaited"), ("versionless", "`sleep 1000` took longer than 1 s")]
+    {
         let line = format!(
             "queue --queue spsc,{name}:queue --capacity 100 --cpus {cpus} --budget 4s --no-save --format json \
              --with-identity"
