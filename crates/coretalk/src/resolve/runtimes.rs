@@ -85,7 +85,8 @@ pub fn options(
 }
 
 /// Makes ready what performs the trials of runtimes among these: looks for each adapter, builds it where that has to be,
-/// and asks it what it offers, which is a part of the budget but for builds. Gives a sentence for each that cannot be had: its trials say so, too.
+/// and asks it what it offers, which is a part of the budget but for builds. Gives a sentence for each that cannot be
+/// had: its trials say so, too.
 ///
 /// # Errors
 /// A runtime without an adapter, a name that its adapter does not offer, or somebody wished to end.

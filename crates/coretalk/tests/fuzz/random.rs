@@ -1,7 +1,12 @@
 //! [`Random`]: choices from a seed, and changes of a text by its words and lines.
 
-/// Splitmix64 (Steele, Lea and Flood 2014).
-pub struct Random(u64);
+use coretalk_model::stats::Key;
+
+/// The draws of a key, one after another.
+pub struct Random {
+    key: Key,
+    drawn: u64,
+}
 
 /// Numbers, and what stands in their place, at the ends of what a reader can hold.
 const EXTREMES: [&str; 40] = [
@@ -56,15 +61,12 @@ const STRANGE: [&str; 12] =
 
 impl Random {
     pub fn of(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        Random { key: Key::of(&[seed]), drawn: 0 }
     }
 
     pub fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.drawn += 1;
+        self.key.bits(self.drawn)
     }
 
     /// Below `end`, which is not 0.

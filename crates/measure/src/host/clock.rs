@@ -95,18 +95,17 @@ impl ClockReport {
 
     /// How far the counters lie apart, of the pairs that were measured; `None` before any was.
     pub fn spread(&self) -> Option<Spread> {
-        let largest = |of: &[&Offset], value: fn(&Offset) -> f64| {
-            of.iter().map(|offset| self.rate.ns(value(offset))).max_by(f64::total_cmp)
+        let farthest_by = |distance: fn(&Offset) -> f64| {
+            self.offsets.iter().max_by(|a, b| distance(a).total_cmp(&distance(b)))
         };
-        // An offset within its error proves nothing: such pairs count only where no other is proven to lie apart.
-        let all: Vec<&Offset> = self.offsets.iter().collect();
-        let proven = all.iter().copied().filter(|offset| offset.ticks.abs() > offset.bound_ticks);
-        let proven: Vec<&Offset> = proven.collect();
-        let counted = if proven.is_empty() { &all } else { &proven };
+        // Where no pair is proven to lie apart, the one that is known worst says how well they agree.
+        let proven = farthest_by(|pair| pair.ticks.abs() - pair.bound_ticks);
+        let proven = proven.filter(|pair| pair.ticks.abs() > pair.bound_ticks);
+        let pair = proven.or_else(|| farthest_by(|pair| pair.bound_ticks))?;
         Some(Spread {
-            pairs: all.len(),
-            largest_ns: largest(counted, |offset| offset.ticks.abs())?,
-            bound_ns: largest(counted, |offset| offset.bound_ticks)?,
+            pairs: self.offsets.len(),
+            largest_ns: self.rate.ns(pair.ticks.abs()),
+            bound_ns: self.rate.ns(pair.bound_ticks),
         })
     }
 

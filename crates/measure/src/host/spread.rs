@@ -5,9 +5,10 @@
 pub struct Spread {
     /// Pairs compared.
     pub pairs: usize,
-    /// The largest offset, in nanoseconds: of those beyond their own error, where there is one.
+    /// The offset of the pair that surely lies farthest apart, in nanoseconds; of the pair that is known worst, where none
+    /// is proven to.
     pub largest_ns: f64,
-    /// How well these offsets are known: the truth lies within this many nanoseconds, of the pair that is known worst.
+    /// How well this offset is known: the truth lies within this many nanoseconds of it.
     pub bound_ns: f64,
 }
 

@@ -168,13 +168,12 @@ pub(super) fn sync(_: &SystemRoot, live: &LiveFacts) -> Report {
             "the counters of {compared} are at most {largest_ns:.0} ± {bound_ns:.0} ns apart"
         ));
     }
-    if largest_ns <= APART_NS {
+    if largest_ns - bound_ns <= APART_NS {
         let text = format!(
             "counters are up to {largest_ns:.0} ns apart (± {bound_ns:.0}): `one-way` is flagged, round trips are unaffected"
         );
         return warn(text);
     }
-    let text =
-        format!("counters are {:.1} ms apart: `one-way` and a common start are impossible", largest_ns / 1e6);
-    fail(text)
+    let least_ms = (largest_ns - bound_ns) / 1e6;
+    fail(format!("counters are at least {least_ms:.1} ms apart: `one-way` and a common start are impossible"))
 }

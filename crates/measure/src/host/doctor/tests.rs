@@ -125,6 +125,8 @@ verdicts! {
         LiveFacts { offsets: Some(Spread { pairs: 15, largest_ns: 150.0, bound_ns: 211.0 }), ..LiveFacts::default() };
     an_offset_that_is_no_number_is_unknown: "tsc-sync" is CannotTell, Tree::new(), offset(f64::NAN);
     counters_half_a_microsecond_apart_concern_one_way: "tsc-sync" is Warn, Tree::new(), offset(516.0);
+    counters_that_are_surely_a_nanosecond_apart_are_no_failure: "tsc-sync" is Warn, Tree::new(),
+        LiveFacts { offsets: Some(Spread { pairs: 3, largest_ns: 2_000_001.0, bound_ns: 2_000_000.0 }), ..LiveFacts::default() };
     counters_two_seconds_apart_have_no_common_start: "tsc-sync" is Fail, Tree::new(), offset(2e9);
 
     transparent_huge_pages_are_fine: "huge-pages" is Ok, Tree::of(&[(THP, "always [madvise] never\n")]);
