@@ -35,6 +35,7 @@ pub mod picture;
 pub mod place;
 pub mod plan;
 mod plateaus;
+mod plot;
 pub mod progress;
 pub mod queue;
 pub mod runs;

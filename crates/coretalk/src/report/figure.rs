@@ -14,6 +14,7 @@ pub mod load;
 pub mod multiples;
 pub mod picture_file;
 pub mod placements;
+pub mod queue;
 pub mod sides;
 pub mod spectra;
 pub mod sweep;

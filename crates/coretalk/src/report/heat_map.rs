@@ -9,7 +9,7 @@ mod pixels;
 
 pub use axis::{Axis, bar_levels, groups, ordered};
 
-use super::ladder::relation_words;
+use super::ladder::distance_words;
 use super::{By, Style};
 use coretalk_model::latency::summary::{Reading, Table};
 use coretalk_model::{CpuId, Matrix, Relation, Topology};
@@ -66,7 +66,7 @@ impl Diagonal {
 
 /// What both roles on one CPU are called, and two CPUs of a core.
 pub fn names_of_diagonal(topology: &Topology) -> [String; 2] {
-    [Relation::SameCpu, Relation::Smt].map(|relation| relation_words(relation, topology))
+    [Relation::SameCpu, Relation::Smt].map(|relation| distance_words(relation, topology))
 }
 
 impl<'a> HeatMap<'a> {

@@ -323,10 +323,15 @@ fn question(report: &RunReport, index: usize, matrix: &MatrixDoc<'_>) -> String 
     }
     let quantity = matrix.quantity.replace('_', " ");
     let roles = if matrix.probe == names::PROBE { "; rows send, columns receive" } else { "" };
+    // Of a queue, what was chosen with it.
+    let chosen = ["payload", "capacity"].into_iter().filter(|_| matrix.probe == names::PROBE);
+    let parameters = matrix.parameters();
+    let chosen = chosen.filter_map(|name| Some(plain(&telling(name, parameters.0.get(name)?))));
+    let what: Vec<String> = std::iter::once(plain(&matrix.kernel)).chain(chosen).collect();
     format!(
         "{}: {}, {quantity} in {}, {}{roles}",
         matrix.probe,
-        plain(&matrix.kernel),
+        what.join(", "),
         matrix.unit,
         matrix.regime.unwrap_or_default()
     )

@@ -31,8 +31,11 @@ pub fn relation_words(relation: Relation, topology: &Topology) -> String {
     }
 }
 
-/// The same as a place: `inside an L3`, `across L3`.
+/// The same as a place: `both on one CPU`, `inside an L3`, `across L3`.
 pub fn distance_words(relation: Relation, topology: &Topology) -> String {
+    if relation == Relation::SameCpu {
+        return "both on one CPU".to_owned();
+    }
     let words = relation_words(relation, topology);
     match words.strip_prefix("same ") {
         Some(thing) => format!("inside {} {thing}", if thing.starts_with('L') { "an" } else { "a" }),

@@ -6,7 +6,8 @@ pub mod sides;
 pub mod sweep;
 
 use super::best;
-use super::ladder::relation_words;
+use super::ladder::{distance_words, relation_words};
+use super::plot::{Plot, ValueAxis};
 use super::text::{capitalized, count, grouped, ns, percent, plain};
 use super::words;
 use crate::blocks::{Block, Cell, Column, Table};
@@ -19,8 +20,8 @@ use coretalk_model::queue::{
 };
 use coretalk_model::series::{Unranked, Verdict, concurrency_margin};
 use coretalk_model::stats::Estimate;
-use coretalk_model::{Flag, Relation};
-use std::collections::BTreeMap;
+use coretalk_model::{Flag, Relation, Topology};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything about the matrices of a run; nothing where it has none.
 pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec<Block<'a>> {
@@ -49,6 +50,10 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
         capitalized(&words::widths(series.settings.precision, "", &wide, sound))
     );
     let mut blocks = vec![Block::drawing(move |style| maps::every_map(report, series, &caption, style))];
+    // Several would fill screens; a page has a chart for each.
+    if let [shape] = &shapes[..] {
+        blocks.extend(over_capacities(shape, &report.topology));
+    }
     blocks.extend(tables_of(report, series, &matrices, &shapes));
     blocks.push(Block::Gap);
     blocks.extend(conclusions(report, series, &matrices, &shapes));
@@ -132,6 +137,7 @@ fn conclusions(
                 .to_owned(),
         );
     }
+    sentences.extend(passed(matrices));
     sentences.extend(switch_rate(matrices).iter().map(switches));
     sentences.extend(shapes.iter().flat_map(|shape| balances(report, shape)));
     sentences.extend(winners(report, series));
@@ -156,6 +162,75 @@ fn conclusions(
 
 fn spins(shape: &ShapeRates<'_>) -> bool {
     shape.rows.iter().flat_map(|(_, row)| row).any(|rate| rate.shared_spin)
+}
+
+/// Rates of a queue over its capacities, drawn with characters; nothing where it was measured at one.
+fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Vec<Block<'static>> {
+    let curves = shape.curves();
+    let capacities: BTreeSet<u64> =
+        curves.iter().flat_map(|(_, points)| points).map(|(capacity, _)| *capacity).collect();
+    let (Some(&least), Some(&most)) = (capacities.first(), capacities.last()) else { return Vec::new() };
+    if least == most {
+        return Vec::new();
+    }
+    let position =
+        move |capacity: u64| (capacity as f64 / least as f64).ln() / (most as f64 / least as f64).ln();
+    let named: Vec<(String, Vec<[f64; 2]>)> = curves
+        .into_iter()
+        .map(|(relation, points)| {
+            let points = points.into_iter().map(|(capacity, rate)| [position(capacity), rate.point / 1e6]);
+            (distance_words(relation, topology), points.collect())
+        })
+        .collect();
+    let left_out =
+        not_drawn(shape, topology).map_or_else(String::new, |words| format!(" {}.", capitalized(&words)));
+    let about = format!(
+        "{}, {}: million messages per second over the capacity.{left_out}",
+        plain(shape.queue),
+        plain(shape.payload)
+    );
+    let drawing = Block::drawing(move |style| {
+        let values: Vec<f64> = named.iter().flat_map(|(_, points)| points).map(|[_, value]| *value).collect();
+        let Some(values) = ValueAxis::over(&values) else { return Vec::new() };
+        let curves = named.iter().map(|(name, points)| {
+            let at = |position: f64| between(points, position);
+            (name.clone(), Box::new(at) as Box<dyn Fn(f64) -> Option<f64>>)
+        });
+        let ticks = capacities.iter().map(|&capacity| (position(capacity), grouped(capacity as i64)));
+        let plot =
+            Plot { values, curves: curves.collect(), ticks: ticks.collect(), unit: "messages", height: 11 };
+        plot.lines(style.width)
+    });
+    vec![Block::Prose(about), Block::Gap, drawing, Block::Gap]
+}
+
+/// The value at a position on the line between two points of rising positions, by equal ratios; `None` beyond the ends.
+fn between(points: &[[f64; 2]], position: f64) -> Option<f64> {
+    let next = points.iter().position(|[at, _]| *at >= position - 1e-9)?;
+    let [to, high] = points[next];
+    let Some(&[from, low]) = next.checked_sub(1).and_then(|last| points.get(last)) else {
+        return (to <= position + 1e-9).then_some(high);
+    };
+    Some(low * (high / low).powf(((position - from) / (to - from)).min(1.0)))
+}
+
+/// Relations that no curve shows, with the reason: `not drawn: both on one CPU (time slices)`.
+pub(super) fn not_drawn(shape: &ShapeRates<'_>, topology: &Topology) -> Option<String> {
+    let curves = shape.curves();
+    let missing = relations(shape).into_iter().filter(|of| curves.iter().all(|(relation, _)| relation != of));
+    let words: Vec<String> = missing
+        .map(|relation| {
+            let rates =
+                || shape.rows.iter().flat_map(|(_, row)| row).filter(|rate| rate.relation == relation);
+            let why = match () {
+                () if rates().any(|rate| rate.shared_spin) => "time slices",
+                () if rates().any(|rate| rate.unclaimed) => "work of other threads",
+                () => "no result",
+            };
+            format!("{} ({why})", distance_words(relation, topology))
+        })
+        .collect();
+    (!words.is_empty()).then(|| format!("not drawn: {}", words.join(", ")))
 }
 
 fn by_relation(report: &RunReport, shapes: &[ShapeRates<'_>]) -> Table {
@@ -258,6 +333,24 @@ fn rare(share: f64) -> String {
         share if share < 0.0995 => format!("{share:.3}"),
         share => format!("{share:.2}"),
     }
+}
+
+/// How many messages the results rest on.
+fn passed(matrices: &[QueueMatrix<'_>]) -> Option<String> {
+    let cells = matrices.iter().flat_map(|matrix| &matrix.cells);
+    let counts: Vec<u64> = cells.filter_map(|cell| cell.trial.counts.get(names::MESSAGES).copied()).collect();
+    let (least, most) = (*counts.iter().min()?, *counts.iter().max()?);
+    let words = |count: u64| match count {
+        0..1_000_000 => grouped(count as i64),
+        _ => format!("{} million", million(count as f64)),
+    };
+    let all = counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
+    Some(format!(
+        "{} messages passed, {} to {} in each cell of a map.",
+        words(all),
+        words(least),
+        words(most)
+    ))
 }
 
 /// What the diagonal says about switches between threads: its rate at small capacities is theirs.

@@ -1,6 +1,7 @@
 //! Distributions of files: a table of percentiles, and a plot whose axis has as much room for each further nine.
 
-use super::text::{columns, count, cut, grouped, left, plain, right};
+use super::plot::{HUGE, Plot, ValueAxis};
+use super::text::{count, cut, grouped, plain};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::formats::{Percentile, Spectrum, TOLD_SHARES};
 use std::collections::BTreeSet;
@@ -27,14 +28,8 @@ pub(super) fn name(views: &[SpectrumView]) -> String {
 const NAMES: [&str; 8] = ["50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %", "max"];
 /// Lines of the plot.
 const HEIGHT: usize = 16;
-/// What draws each distribution; more than these repeat.
-const MARKS: [char; 8] = ['*', 'o', '+', 'x', '#', '@', '%', '&'];
-/// Above this ratio of the highest to the lowest value the axis of values is logarithmic.
-const LOGARITHMIC: f64 = 30.0;
 /// Columns of a title in the table, at most.
 const WIDEST: usize = 24;
-/// From here on a value is written by its power of ten: 11 days in nanoseconds.
-const HUGE: f64 = 1e15;
 /// What `≤` means.
 pub(super) const BOUNDS: &str = "≤: the file skips this percentile; it is at or below this value.";
 
@@ -76,20 +71,6 @@ pub(super) fn values_words(views: &[SpectrumView]) -> String {
         [None] => "in a unit that the file does not give".to_owned(),
         _ => "each in the unit of its own file; units may differ".to_owned(),
     }
-}
-
-/// Whether an axis of values divides its length by ratios: where those above zero are far apart. Zeros lie at its end;
-/// negative values need one that divides by differences.
-pub(super) fn is_logarithmic(values: impl Iterator<Item = f64>) -> bool {
-    let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
-    for value in values {
-        if value < 0.0 {
-            return false;
-        }
-        high = high.max(value);
-        low = if value > 0.0 { low.min(value) } else { low };
-    }
-    high / low > LOGARITHMIC
 }
 
 /// Whether its table leaves out a percentile, so that only a bound is known.
@@ -156,140 +137,30 @@ fn decimals(value: f64, digits: usize) -> String {
     if value.abs() < HUGE { format!("{value:.digits$}") } else { format!("{value:.3e}") }
 }
 
-/// What the axes of a plot span.
-struct Axes {
-    low: f64,
-    high: f64,
-    logarithmic: bool,
-    /// Nines at the right end: 3 is 99.9 %.
-    nines: f64,
-    width: usize,
-}
-
-impl Axes {
-    fn of(views: &[SpectrumView], width: usize) -> Option<Axes> {
-        let rows = || views.iter().flat_map(|view| &view.spectrum.rows);
-        let high = rows().map(|row| row.value).fold(f64::NEG_INFINITY, f64::max);
-        let positive = rows().map(|row| row.value).filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
-        let low = rows().map(|row| row.value).fold(f64::INFINITY, f64::min);
-        let most = views.iter().map(|view| view.spectrum.total()).max()?;
-        if !high.is_finite() || high <= 0.0 || most == 0 {
-            return None;
-        }
-        let logarithmic = is_logarithmic(rows().map(|row| row.value));
-        let low = if logarithmic { positive } else { low.min(0.0) };
-        Some(Axes { low, high, logarithmic, nines: (most as f64).log10().max(1.0), width })
-    }
-
-    fn share(&self, column: usize) -> f64 {
-        1.0 - 10f64.powf(-self.nines * column as f64 / (self.width.max(2) - 1) as f64)
-    }
-
-    /// The line of a value, from the top.
-    fn line(&self, value: f64) -> usize {
-        let part = if self.logarithmic {
-            (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
-        } else {
-            (value - self.low) / (self.high - self.low)
-        };
-        let part = if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 };
-        ((1.0 - part) * (HEIGHT - 1) as f64).round() as usize
-    }
-
-    fn value(&self, line: usize) -> f64 {
-        let part = 1.0 - line as f64 / (HEIGHT - 1) as f64;
-        if self.logarithmic {
-            self.low * (self.high / self.low).powf(part)
-        } else {
-            self.low + (self.high - self.low) * part
-        }
-    }
-}
-
 fn plot(views: &[SpectrumView], width: usize) -> Vec<String> {
-    let label = |value: f64| short(value);
-    // The widest label is that of one of the ends.
-    let gutter = 2 + views
-        .iter()
-        .flat_map(|view| &view.spectrum.rows)
-        .map(|row| columns(&label(row.value)))
-        .max()
-        .unwrap_or(1)
-        .min(12);
-    let Some(axes) = Axes::of(views, width.saturating_sub(gutter + 4).clamp(20, 120)) else {
-        return Vec::new();
-    };
-    let mut canvas = vec![vec![' '; axes.width]; HEIGHT];
-    for (index, view) in views.iter().enumerate() {
-        let mark = MARKS[index % MARKS.len()];
-        let mut last: Option<usize> = None;
-        for column in 0..axes.width {
-            let share = axes.share(column);
-            let Some(row) = view.spectrum.rows.iter().find(|row| row.share >= share) else { break };
-            let line = axes.line(row.value);
-            // A step is drawn as a whole, so that the curve hangs together.
-            let (from, to) = last.map_or((line, line), |last| (last.min(line), last.max(line)));
-            for (at, cells) in canvas.iter_mut().enumerate().take(to + 1).skip(from) {
-                if at == line || cells[column] == ' ' {
-                    cells[column] = mark;
-                }
-            }
-            last = Some(line);
-        }
-    }
-    let mut lines: Vec<String> = canvas
-        .iter()
-        .enumerate()
-        .map(|(line, cells)| {
-            let tick = line % 5 == 0 || line == HEIGHT - 1;
-            let text = if tick { label(axes.value(line)) } else { String::new() };
-            let edge = if tick { '┤' } else { '│' };
-            let drawn: String = cells.iter().collect();
-            format!("{} {edge}{}", right(&text, gutter - 1), drawn.trim_end())
-        })
-        .collect();
-    lines.extend(axis(&axes, gutter));
-    if views.len() > 1 {
-        lines.push(String::new());
-    }
-    for (index, view) in views.iter().enumerate().filter(|_| views.len() > 1) {
-        lines.push(cut(&format!(" {} {}", MARKS[index % MARKS.len()], plain(&view.title)), width));
-    }
-    lines
-}
-
-/// The nines below the plot.
-fn axis(axes: &Axes, gutter: usize) -> Vec<String> {
-    let (mut ticks, mut names) = (vec!['─'; axes.width], String::new());
-    for nines in 0..=axes.nines as usize {
-        let column = (nines as f64 / axes.nines * (axes.width - 1) as f64).round() as usize;
-        let name = match nines {
+    let rows = || views.iter().flat_map(|view| &view.spectrum.rows);
+    let most = views.iter().map(|view| view.spectrum.total()).max().unwrap_or(0);
+    let values: Vec<f64> = rows().map(|row| row.value).collect();
+    let Some(values) = ValueAxis::over(&values).filter(|_| most > 0) else { return Vec::new() };
+    // Nines at the right end: 3 is 99.9 %.
+    let nines = (most as f64).log10().max(1.0);
+    let curves = views.iter().map(|view| {
+        let at = move |position: f64| {
+            let share = 1.0 - 10f64.powf(-nines * position);
+            Some(view.spectrum.rows.iter().find(|row| row.share >= share)?.value)
+        };
+        (plain(&view.title), Box::new(at) as Box<dyn Fn(f64) -> Option<f64>>)
+    });
+    let ticks = (0..=nines as usize).map(|tick| {
+        let name = match tick {
             0 => "0".to_owned(),
             1 => "90".to_owned(),
             2 => "99".to_owned(),
             more => format!("99.{}", "9".repeat(more - 2)),
         };
-        ticks[column] = '┴';
-        let start = column.saturating_sub(columns(&name) / 2);
-        if start >= columns(&names) + usize::from(nines > 0) && start + columns(&name) <= axes.width {
-            names = left(&names, start) + &name;
-        }
-    }
-    let pad = " ".repeat(gutter);
-    vec![format!("{pad}└{}", ticks.into_iter().collect::<String>()), format!("{pad} {names} %")]
-}
-
-/// A value with three significant digits.
-fn short(value: f64) -> String {
-    match value.abs() {
-        0.0 => "0".to_owned(),
-        magnitude if magnitude < 0.01 => format!("{value:.4}"),
-        magnitude if magnitude < 0.1 => format!("{value:.3}"),
-        magnitude if magnitude < 9.995 => format!("{value:.2}"),
-        magnitude if magnitude < 99.95 => format!("{value:.1}"),
-        magnitude if magnitude >= HUGE => format!("{value:.2e}"),
-        _ => grouped(value.round() as i64),
-    }
+        (tick as f64 / nines, name)
+    });
+    Plot { values, curves: curves.collect(), ticks: ticks.collect(), unit: "%", height: HEIGHT }.lines(width)
 }
 
 #[cfg(test)]
@@ -297,6 +168,7 @@ pub(super) mod tests {
     use super::*;
     use crate::render::terminal;
     use crate::report::Style;
+    use crate::report::text::columns;
     use coretalk_model::formats::SpectrumRow;
 
     fn screen(views: &[SpectrumView], width: usize) -> String {
@@ -348,13 +220,5 @@ pub(super) mod tests {
         let odd = view("odd", &[(1.0, 0.5, 50), (1e300, 1.0, 100)]);
         let screen = screen(std::slice::from_ref(&odd), 60);
         assert!(screen.contains("1.000e300") && screen.lines().all(|line| columns(line) <= 60), "{screen}");
-    }
-
-    #[test]
-    fn zeros_may_lie_at_the_end_of_ratios_and_what_is_negative_may_not() {
-        assert!(is_logarithmic([0.0, 1.0, 100.0].into_iter()));
-        assert!(!is_logarithmic([1.0, 20.0].into_iter()));
-        assert!(!is_logarithmic([-1.0, 1.0, 100.0].into_iter()));
-        assert!(!is_logarithmic([0.0].into_iter()) && !is_logarithmic(std::iter::empty()));
     }
 }

@@ -1,6 +1,6 @@
 //! `queue` on simulated machines: matrices, words, resuming.
 
-use super::tool::Tool;
+use super::tool::{Tool, flat};
 use serde_json::Value;
 
 const QUEUE: [&str; 9] =
@@ -178,7 +178,8 @@ fn a_page_shows_the_maps_of_all_capacities_beside_each_other() {
     let page = std::fs::read_to_string(page).unwrap();
     let section = page.split("<section id=\"capacities\"").nth(1).expect("a section of capacities");
     let section = section.split("</section>").next().unwrap();
-    assert_eq!(section.matches("<figure>").count(), 2, "one figure for the one queue, wide and narrow");
+    assert_eq!(section.matches("<figure>").count(), 4, "a chart and maps of the one queue, wide and narrow");
+    assert!(section.contains("spsc, u64 at each capacity"), "{section}");
     for capacity in ["capacity 1<", "capacity 100<"] {
         assert!(section.contains(capacity), "{capacity}");
     }
@@ -257,7 +258,8 @@ fn where_time_slices_are_measured_every_map_has_a_mark_and_no_rate() {
     let row = screen.lines().find(|line| line.starts_with("   0 ")).unwrap();
     assert_eq!(row.split_whitespace().nth(1), Some("s"), "{row}");
     let drawn = |name: &str| -> String {
-        tool.done(&["report", "slices", "-o", name]);
+        let one = if name.ends_with(".svg") { &["--series", "capacity 100"][..] } else { &[] };
+        tool.done(&[&["report", "slices", "-o", name], one].concat());
         std::fs::read_to_string(tool.path().join(name)).unwrap()
     };
     let picture = drawn("picture.svg");
@@ -270,4 +272,30 @@ fn where_time_slices_are_measured_every_map_has_a_mark_and_no_rate() {
     let rate = format!(">{:.0}</text>", own["median"].as_f64().unwrap());
     assert!(own["flags"].as_array().unwrap().contains(&"shared-spin".into()), "{own}");
     assert!(!picture.contains(&rate), "{rate} of time slices is drawn");
+}
+
+#[test]
+fn queues_of_two_cpus_are_compared_in_a_picture_and_one_queue_is_drawn_over_its_capacities() {
+    let tool = Tool::new();
+    let words =
+        ["queue", "--machine", "sim:laptop-smt", "--cpus", "0,1", "--seed", "1", "-q", "--budget", "20s"];
+    let screen = flat(&tool.done(&[&words[..], &["--name", "two"]].concat()).out);
+    assert!(screen.contains(" messages passed, ") && !screen.contains("over the capacity"), "{screen}");
+    let drawn = |more: &[&str]| -> String {
+        tool.done(&[&["report", "two", "-o", "two.svg"], more].concat());
+        std::fs::read_to_string(tool.path().join("two.svg")).unwrap()
+    };
+    let picture = drawn(&[]);
+    for part in [
+        "Messages per second, capacity 1000, u64",
+        "both on one CPU; not ranked: spsc (time slices of a shared CPU)",
+        "semaphore-slim",
+    ] {
+        assert!(picture.contains(part), "{part}: {picture}");
+    }
+    assert!(drawn(&["--series", "semaphore"]).contains("semaphore, u64 at each capacity"));
+    let screen = flat(&tool.done(&[&words[..], &["--queue", "spsc", "--no-save"]].concat()).out);
+    let chart =
+        "spsc, u64: million messages per second over the capacity. Not drawn: both on one CPU (time slices).";
+    assert!(screen.contains(chart) && screen.contains("1 000 10 000 messages"), "{screen}");
 }

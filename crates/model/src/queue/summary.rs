@@ -142,6 +142,21 @@ impl ShapeRates<'_> {
         row.iter().find(|rate| rate.relation == relation)
     }
 
+    /// Rates over capacities, from the nearest relation to the farthest and in ascending order of capacity. Left out are
+    /// rates that are not known, and relations without any.
+    pub fn curves(&self) -> Vec<(Relation, Vec<(u64, Estimate)>)> {
+        let curve = |relation| {
+            let known = self
+                .rows
+                .iter()
+                .filter_map(|&(capacity, _)| Some((capacity, self.at(capacity, relation)?.per_s?)));
+            let mut points: Vec<(u64, Estimate)> = known.collect();
+            points.sort_by_key(|(capacity, _)| *capacity);
+            (relation, points)
+        };
+        Relation::ALL.into_iter().map(curve).filter(|(_, points)| !points.is_empty()).collect()
+    }
+
     /// How many times as much two CPUs of a relation pass as one, and which of them is faster; `None` where one of the
     /// two was not measured or says nothing.
     pub fn balance(&self, capacity: u64, relation: Relation) -> Option<(Estimate, Balance)> {

@@ -3,7 +3,7 @@
 use super::curves::{self, Room};
 use super::heat_map::{SmallMap, small_map};
 use super::key_numbers::{answer_of, key_numbers, main_map, said_of, written};
-use super::{MARK, cut, ladder, paragraph, placements, spread, timeline, wrapped};
+use super::{MARK, cut, ladder, paragraph, placements, queue, spread, timeline, wrapped};
 use crate::blocks::Block;
 use crate::report::answer::{Answer, Number};
 use crate::report::input::{Drawing, Map, ReportInput};
@@ -37,6 +37,11 @@ const FOOT: Type = Type::of(10.0).in_ink(Ink::Faint);
 pub(super) fn card(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture> {
     if let Some(axis) = drawing.cdf {
         return of_chart(input, |room| fullest(curves::curves(&input.outline.series, room).cdfs(axis)));
+    }
+    if queue::is_one(input)
+        && let Some(picture) = of_chart(input, |room| fullest(queue::over_capacities(input, room.chart)))
+    {
+        return Some(picture);
     }
     if let Some(map) = main_map(input) {
         return Some(of_map(input, map, drawing));
@@ -133,8 +138,13 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
             (shown.len() < count).then(|| format!("{} of {count} workloads; a page shows all", shown.len()));
         Some((Picture::stacked(title, shown, WORK_GAP), note.unwrap_or_default()))
     };
+    let beside = || {
+        let maps = input.maps.len();
+        let note = format!("{maps} maps in this run: choose with --series, or see all in a page");
+        Some((queue::beside_each_other(input, room.chart)?, if maps > 1 { note } else { String::new() }))
+    };
     let one = |picture| (picture, String::new());
-    watch().or_else(steps).map(one).or_else(curves).or_else(compared)
+    watch().or_else(steps).map(one).or_else(curves).or_else(compared).or_else(beside)
 }
 
 /// The first of the charts with most curves, and that there are others.
@@ -147,15 +157,18 @@ fn fullest(mut charts: Vec<Picture>) -> Option<(Picture, String)> {
     Some((charts.into_iter().max_by_key(drawn_in)?, note))
 }
 
-/// The question that a map answers, or the first probe.
+/// The question that the only map answers, or the first probe.
 fn method_of(input: &ReportInput<'_>) -> String {
-    let of_map = input.maps.first().map(|map| map.question.clone());
+    let of_map = || match &input.maps[..] {
+        [map] => Some(map.question.clone()),
+        _ => None,
+    };
     let probe = || probes::series_by_id(input.run()?.series.as_ref()?.settings.probes.first()?);
     let of_probe = || match question(probe()?) {
         Block::Question(text) => Some(text),
         _ => None,
     };
-    of_map.or_else(of_probe).unwrap_or_default()
+    of_map().or_else(of_probe).unwrap_or_default()
 }
 
 /// How many curves and points a chart has.

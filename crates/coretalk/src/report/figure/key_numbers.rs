@@ -61,7 +61,7 @@ fn numbers_of(input: &ReportInput<'_>, map: &Map) -> Vec<Number> {
         cpus.map_or_else(|| "between groups".to_owned(), |cpus| format!("inside a group of {cpus}"))
     };
     let words = |relation| match (&map.columns.cpus[..], rows.len(), input.file()) {
-        ([from, to], ..) => format!("CPU {from} ↔ CPU {to}"),
+        ([from, to], ..) if relation != Relation::SameCpu => format!("CPU {from} ↔ CPU {to}"),
         (_, 1, _) => "median".to_owned(),
         (_, _, Some(_)) => in_groups(relation),
         (_, _, None) => distance_words(relation, topology),

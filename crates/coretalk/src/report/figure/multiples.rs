@@ -83,10 +83,10 @@ fn of_kinds(input: &ReportInput<'_>, maps: &[&Map], width: f64) -> Picture {
     Picture::stacked(title.clone(), vec![heading(&title, tiles.width), tiles], 8.0)
 }
 
-/// Whether a map is large enough to be looked at, and most of it was measured.
+/// Whether a map is large enough to be looked at, and half of it was measured.
 fn is_full(map: &Map) -> bool {
     let cpus = map.columns.cpus.len();
-    cpus > 2 && 2 * map.columns.measured() > cpus * cpus
+    cpus > 1 && 2 * map.columns.measured() >= cpus * cpus
 }
 
 fn parameter(map: &Map, name: &str) -> String {

@@ -5,7 +5,8 @@ use super::distribution::{self, CHART, Steps};
 use super::picture_file::framed;
 use super::{paragraph, wrapped};
 use crate::report::picture::{Picture, Type};
-use crate::report::spectra::{SpectrumView, is_logarithmic, name, unit_words, units};
+use crate::report::plot::is_logarithmic;
+use crate::report::spectra::{SpectrumView, name, unit_words, units};
 use crate::report::text::plain;
 
 const TITLE: Type = Type::of(20.0).strong();

@@ -7,7 +7,7 @@ use super::section::{Of, Section, figures};
 use super::series;
 use crate::blocks::Block;
 use crate::render::html;
-use crate::report::figure::{batches, ladder, load, multiples, placements, sides, sweep, timeline};
+use crate::report::figure::{batches, ladder, load, multiples, placements, queue, sides, sweep, timeline};
 use crate::report::imported::ImportedFile;
 use crate::report::input::ReportInput;
 use crate::report::text::{count, duration, grouped, ns, plus_minus};
@@ -37,8 +37,9 @@ pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Se
     parts.push(summary(input, of));
     let section =
         |id: &str, title: &str, body: String| (!body.is_empty()).then(|| Section::new(id, title, of, body));
+    let curves = figures(|width| queue::over_capacities(input, [width, 340.0]));
     let multiples = figures(|width| multiples::by_capacity(input, width));
-    parts.extend(section("capacities", "At each capacity", multiples));
+    parts.extend(section("capacities", "At each capacity", curves + &multiples));
     let kinds = figures(|width| multiples::by_kind(input, width));
     parts.extend(section("kinds", "Between all pairs", kinds));
     parts.extend(section("states", "Over time", states_body(input)));

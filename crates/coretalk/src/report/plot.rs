@@ -1,0 +1,175 @@
+//! Curves drawn with characters over an axis of values.
+
+use super::text::{columns, cut, grouped, left, right};
+
+/// Characters of the curves; with more curves they repeat.
+const MARKS: [char; 8] = ['*', 'o', '+', 'x', '#', '@', '%', '&'];
+/// Above this ratio of the highest to the lowest value the axis is logarithmic.
+const LOGARITHMIC: f64 = 30.0;
+/// From here on a value is written by its power of ten: 11 days in nanoseconds.
+pub(super) const HUGE: f64 = 1e15;
+
+/// The vertical axis.
+pub(super) struct ValueAxis {
+    low: f64,
+    high: f64,
+    is_logarithmic: bool,
+    /// Columns of the widest label.
+    widest: usize,
+}
+
+/// A curve over its name: the value at a horizontal position from 0 to 1, `None` beyond its end.
+type Curve<'a> = (String, Box<dyn Fn(f64) -> Option<f64> + 'a>);
+
+/// Curves over one horizontal axis.
+pub(super) struct Plot<'a> {
+    pub values: ValueAxis,
+    /// Names are shown where there are several curves.
+    pub curves: Vec<Curve<'a>>,
+    /// Labels of the horizontal axis with their positions, in ascending order from 0 to 1.
+    pub ticks: Vec<(f64, String)>,
+    /// What follows the labels.
+    pub unit: &'a str,
+    /// Lines of the field.
+    pub height: usize,
+}
+
+/// Whether an axis of values divides its length by ratios: where those above zero are far apart. Zeros lie at its end;
+/// negative values need one that divides by differences.
+pub(super) fn is_logarithmic(values: impl Iterator<Item = f64>) -> bool {
+    let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
+    for value in values {
+        if value < 0.0 {
+            return false;
+        }
+        high = high.max(value);
+        low = if value > 0.0 { low.min(value) } else { low };
+    }
+    high / low > LOGARITHMIC
+}
+
+impl ValueAxis {
+    /// The axis of these values; `None` where none of them is above zero, or one is not finite.
+    pub(super) fn over(values: &[f64]) -> Option<ValueAxis> {
+        let all = || values.iter().copied();
+        let high = all().fold(f64::NEG_INFINITY, f64::max);
+        if !high.is_finite() || high <= 0.0 {
+            return None;
+        }
+        let is_logarithmic = is_logarithmic(all());
+        let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
+        let low = match is_logarithmic {
+            true => least(&mut all().filter(|value| *value > 0.0)),
+            false => least(&mut all()).min(0.0),
+        };
+        // The widest label is that of one of the ends.
+        let widest = all().map(|value| columns(&short(value))).max().unwrap_or(1).min(12);
+        Some(ValueAxis { low, high, is_logarithmic, widest })
+    }
+
+    /// From 0 at the lower end to 1.
+    fn position(&self, value: f64) -> f64 {
+        let part = match self.is_logarithmic {
+            true => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
+            false => (value - self.low) / (self.high - self.low),
+        };
+        if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    fn value(&self, position: f64) -> f64 {
+        match self.is_logarithmic {
+            true => self.low * (self.high / self.low).powf(position),
+            false => self.low + (self.high - self.low) * position,
+        }
+    }
+}
+
+impl Plot<'_> {
+    /// The lines, each at most `width` columns unless that is too narrow for any plot.
+    pub(super) fn lines(&self, width: usize) -> Vec<String> {
+        let gutter = 2 + self.values.widest;
+        let across = width.saturating_sub(gutter + 4).clamp(20, 120);
+        let last_line = self.height - 1;
+        let line_of = |value: f64| ((1.0 - self.values.position(value)) * last_line as f64).round() as usize;
+        let mut canvas = vec![vec![' '; across]; self.height];
+        for (index, (_, at)) in self.curves.iter().enumerate() {
+            let mark = MARKS[index % MARKS.len()];
+            let mut last: Option<usize> = None;
+            for column in 0..across {
+                let Some(value) = at(column as f64 / (across - 1) as f64) else { break };
+                let line = line_of(value);
+                // A step is drawn as a whole, so that the curve hangs together.
+                let (from, to) = last.map_or((line, line), |last| (last.min(line), last.max(line)));
+                for (at, cells) in canvas.iter_mut().enumerate().take(to + 1).skip(from) {
+                    if at == line || cells[column] == ' ' {
+                        cells[column] = mark;
+                    }
+                }
+                last = Some(line);
+            }
+        }
+        let mut lines: Vec<String> = canvas
+            .iter()
+            .enumerate()
+            .map(|(line, cells)| {
+                let tick = line % 5 == 0 || line == last_line;
+                let value = self.values.value(1.0 - line as f64 / last_line as f64);
+                let text = if tick { short(value) } else { String::new() };
+                let edge = if tick { '┤' } else { '│' };
+                let drawn: String = cells.iter().collect();
+                format!("{} {edge}{}", right(&text, gutter - 1), drawn.trim_end())
+            })
+            .collect();
+        lines.extend(self.axis(across, gutter));
+        if self.curves.len() > 1 {
+            lines.push(String::new());
+            let names = self.curves.iter().zip(MARKS.into_iter().cycle());
+            lines.extend(names.map(|((name, _), mark)| cut(&format!(" {mark} {name}"), width)));
+        }
+        lines
+    }
+
+    /// The horizontal axis: a line with ticks, and their labels.
+    fn axis(&self, across: usize, gutter: usize) -> Vec<String> {
+        let (mut ticks, mut names) = (vec!['─'; across], String::new());
+        for (index, (position, name)) in self.ticks.iter().enumerate() {
+            let column = (position * (across - 1) as f64).round() as usize;
+            ticks[column] = '┴';
+            let start = column.saturating_sub(columns(name) / 2).min(across.saturating_sub(columns(name)));
+            if start >= columns(&names) + usize::from(index > 0) {
+                names = left(&names, start) + name;
+            }
+        }
+        let pad = " ".repeat(gutter);
+        vec![
+            format!("{pad}└{}", ticks.into_iter().collect::<String>()),
+            format!("{pad} {names} {}", self.unit),
+        ]
+    }
+}
+
+/// A value with three significant digits.
+fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        magnitude if magnitude < 0.01 => format!("{value:.4}"),
+        magnitude if magnitude < 0.1 => format!("{value:.3}"),
+        magnitude if magnitude < 9.995 => format!("{value:.2}"),
+        magnitude if magnitude < 99.95 => format!("{value:.1}"),
+        magnitude if magnitude >= HUGE => format!("{value:.2e}"),
+        _ => grouped(value.round() as i64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_may_lie_at_the_end_of_ratios_and_what_is_negative_may_not() {
+        assert!(is_logarithmic([0.0, 1.0, 100.0].into_iter()));
+        assert!(!is_logarithmic([1.0, 20.0].into_iter()));
+        assert!(!is_logarithmic([-1.0, 1.0, 100.0].into_iter()));
+        assert!(!is_logarithmic([0.0].into_iter()) && !is_logarithmic(std::iter::empty()));
+    }
+}
