@@ -341,10 +341,9 @@ fn priced_sleeps(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>) -> Observe
     while stage.elapsed() < order.span || tally.is_empty() {
         let late_ns = stage.costs().syscall_ns + stage.costs().wake_ns + stage.idle_exit_ns(SLEEP_NS as f64);
         let late_ns = stage.event(late_ns);
-        let slept_ns = SLEEP_NS as f64 + late_ns;
-        let held_ns = stage.pass(slept_ns);
+        let held_ns = stage.pass(SLEEP_NS as f64 + late_ns);
         let clock_ns = stage.clock_ns();
-        tally.count(stage.ticks(slept_ns + held_ns + clock_ns));
+        tally.count(stage.ticks(late_ns + held_ns + clock_ns));
     }
     let mut observed = Observed::default();
     observed.count("samples", tally.len());

@@ -172,7 +172,7 @@ pub fn mechanism(name: &str) -> Option<&'static str> {
         Variant::NotifyAll(_) => {
             Some("std's condition variable, notify all: until the first and the last waiter run")
         }
-        Variant::Sleep => Some("nanosleep for 1 ms: the excess is timer slack and wake-up"),
+        Variant::Sleep => Some("nanosleep for 1 ms; counted from when it was due: timer slack and wake-up"),
     }
 }
 

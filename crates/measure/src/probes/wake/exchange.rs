@@ -284,32 +284,37 @@ fn wake_nobody<P: Primitive>(
     }
 }
 
-/// Sleeps for a millisecond again and again.
+/// Sleeps for a millisecond again and again; counts by how much each sleep was longer.
 pub fn sleeps(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
-    let said =
-        context.run(order.span + PATIENCE, |role: &RoleContext<'_>| sleep_on(role, span_ticks), || ())?;
+    let sleep_ticks = context.rate().ticks(SLEEP_NS as f64) as u64;
+    let sleep = |role: &RoleContext<'_>| sleep_on(role, [span_ticks, sleep_ticks]);
+    let said = context.run(order.span + PATIENCE, sleep, || ())?;
     let mut observed = Observed::default();
-    for tally in said {
+    for (tally, negative) in said {
         observed.count("samples", tally.len());
+        observed.count("negative", negative);
         observed.histogram(names::SLEPT, tally.histogram(context.rate()));
     }
     Ok(observed)
 }
 
 #[inline(never)]
-fn sleep_on(role: &RoleContext<'_>, span_ticks: u64) -> Result<Tally, Halt> {
-    let mut tally = Tally::new();
+fn sleep_on(role: &RoleContext<'_>, [span_ticks, sleep_ticks]: [u64; 2]) -> Result<(Tally, u64), Halt> {
+    let (mut tally, mut negative) = (Tally::new(), 0);
     role.wait_for_all()?;
     let end = counter::now_ticks() + span_ticks;
     loop {
         let began = counter::start();
         sleep(SLEEP_NS);
         let ended = counter::stop();
-        tally.count(ended - began);
+        match (ended - began).checked_sub(sleep_ticks) {
+            Some(late) => tally.count(late),
+            None => negative += 1,
+        }
         role.guard.check_at(ended)?;
         if ended > end {
-            return Ok(tally);
+            return Ok((tally, negative));
         }
     }
 }
