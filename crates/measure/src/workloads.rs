@@ -81,9 +81,6 @@ pub enum WorkError {
     /// A thread beside a shell panicked.
     #[error("a thread exited at once")]
     ShellEnded,
-    /// A process is not on its CPU.
-    #[error("a CPU refused the process")]
-    ProcessNotPinned,
     /// A stage of a chain was called in another way.
     #[error("a stage of the chain takes two words")]
     StageWords,

@@ -155,14 +155,11 @@ impl<'a> Roles<'a> {
                 let line = self.mean_of_pairs(|a, b| self.message_ns(a, b));
                 1e9 * if line > 0.0 { own.min(1.0 / line) } else { own }
             }
-            // To the other process and back: two calls to hand over, and a switch, or a wake-up on the other CPU.
+            // The scheduler keeps both processes of a pair on one CPU: two calls and a switch each way.
             WorkloadKind::Pipe => {
                 let costs = &self.sim.spec.costs;
-                let hand_over = match self.cpus[0] == self.cpus[1] {
-                    true => costs.switch_ns,
-                    false => costs.wake_ns + costs.idle_exit_ns(0.0) + self.line_ns(0, 1),
-                };
-                1e9 / (2.0 * (2.0 * costs.syscall_ns + hand_over))
+                let loop_ns = 2.0 * (2.0 * costs.syscall_ns + costs.switch_ns);
+                roles.map(|pair| self.speed(pair) * 1e9 / loop_ns).sum()
             }
             // Nobody waits while there are as many mutexes as threads.
             WorkloadKind::ThreadsYield => {

@@ -2,12 +2,12 @@
 
 use super::threads::together;
 use super::{CHAIN, Job, Numbers, WorkError};
-use crate::host::affinity;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Lines of the text that the shell pipeline works on.
@@ -88,53 +88,86 @@ pub fn create(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("loops_per_s", loops as f64 / elapsed.as_secs_f64())])
 }
 
-/// Two processes: one sends a counter through a pipe, the other sends it back through a second one; both check that it is
-/// the next.
+/// Pairs of processes, as many as there are threads: one sends a counter through a pipe, the other sends it back through a
+/// second one; both check that it is the next. They may use the placement as a whole, as those of UnixBench's
+/// `context1 -c N` do under `taskset`.
 pub fn pipe(job: &Job) -> Result<Numbers, WorkError> {
-    let refused = WorkError::refused("no pipe could be created");
-    let (from_first, to_second) = pair().map_err(refused)?;
-    let (from_second, to_first) = pair().map_err(refused)?;
-    let place = |role: usize| match job.cpus.is_empty() {
-        true => true,
-        false => affinity::pin_current_thread(job.cpus[role % job.cpus.len()]).is_ok(),
-    };
-    // SAFETY: this process has one thread, so that the child may do whatever it may do.
-    let child = unsafe { libc::fork() };
-    match child {
-        0 => {
+    let mut pairs = Vec::with_capacity(job.threads);
+    for _ in 0..job.threads {
+        let (from_first, to_second) = pair().map_err(WorkError::refused("no pipe could be created"))?;
+        let (from_second, to_first) = pair().map_err(WorkError::refused("no pipe could be created"))?;
+        // SAFETY: this process has one thread, so that the child may do whatever it may do.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // An end that stayed open here would keep another child from seeing that its parent has gone.
+            pairs.into_iter().for_each(Pair::leave);
             drop((to_second, from_second));
-            let done = place(1) && echo(from_first, to_first).is_ok();
+            let done = echo(from_first, to_first).is_ok();
             // SAFETY: ends the child without running what belongs to its parent.
             unsafe { libc::_exit(i32::from(!done)) }
         }
-        child if child < 0 => {
-            Err(WorkError::refused("no process could be created")(io::Error::last_os_error()))
+        if child < 0 {
+            return Err(WorkError::refused("no process could be created")(io::Error::last_os_error()));
         }
-        child => {
-            drop((from_first, to_first));
-            // Both ends are closed when this is over, whatever came of it: the other process waits for that.
-            let sent = match place(0) {
-                true => send(job.span, to_second, from_second),
-                false => {
-                    drop((to_second, from_second));
-                    Err(WorkError::ProcessNotPinned)
-                }
-            };
-            let mut status = 0;
-            // SAFETY: the status is writable, and the child is ours and not yet waited for.
-            unsafe { libc::waitpid(child, &mut status, 0) };
-            let (loops, elapsed) = sent?;
-            if status != 0 {
-                return Err(WorkError::OutOfStep);
-            }
-            Ok(vec![("loops_per_s", loops as f64 / elapsed.as_secs_f64())])
+        pairs.push(Pair { to: to_second, from: from_second, child: Child(child) });
+    }
+    let pairs: Vec<Mutex<Option<Pair>>> = pairs.into_iter().map(|pair| Mutex::new(Some(pair))).collect();
+    let (_, sent) = together(&free(job), |number, begun| {
+        let pair = pairs[number].lock().unwrap_or_else(PoisonError::into_inner).take();
+        pair.map_or(Ok(0.0), |pair| pair.loops_per_s(begun, job.span))
+    })?;
+    let loops: f64 = sent.into_iter().sum::<Result<f64, WorkError>>()?;
+    Ok(vec![("loops_per_s", loops)])
+}
+
+/// A process that echoes, and the pipes to it and back.
+struct Pair {
+    // Closed before the child is waited for, which ends it.
+    to: File,
+    from: File,
+    child: Child,
+}
+
+/// A process that is waited for when this is dropped.
+struct Child(libc::pid_t);
+
+impl Child {
+    /// Its exit status.
+    fn wait(&self) -> i32 {
+        let mut status = 0;
+        // SAFETY: the status is writable; a child that was waited for already is an error, which changes nothing.
+        unsafe { libc::waitpid(self.0, &mut status, 0) };
+        status
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.wait();
+    }
+}
+
+impl Pair {
+    /// Closes the pipes in a process whose child it is not.
+    fn leave(self) {
+        std::mem::forget(self.child);
+    }
+
+    /// Echoes in a second, over at least `span`.
+    fn loops_per_s(mut self, begun: Instant, span: Duration) -> Result<f64, WorkError> {
+        let count = send(begun, span, &mut self.to, &mut self.from)?;
+        let elapsed = begun.elapsed();
+        let Pair { to, from, child } = self;
+        drop((to, from));
+        match child.wait() {
+            0 => Ok(count as f64 / elapsed.as_secs_f64()),
+            _ => Err(WorkError::OutOfStep),
         }
     }
 }
 
-fn send(span: Duration, mut to: File, mut from: File) -> Result<(u64, Duration), WorkError> {
+fn send(begun: Instant, span: Duration, to: &mut File, from: &mut File) -> Result<u64, WorkError> {
     let broken = WorkError::refused("a pipe broke");
-    let begun = Instant::now();
     let mut count = 0u64;
     while begun.elapsed() < span {
         to.write_all(&count.to_ne_bytes()).map_err(broken)?;
@@ -146,7 +179,7 @@ fn send(span: Duration, mut to: File, mut from: File) -> Result<(u64, Duration),
         }
         count += 1;
     }
-    Ok((count, begun.elapsed()))
+    Ok(count)
 }
 
 fn echo(mut from: File, mut to: File) -> io::Result<()> {

@@ -11,11 +11,9 @@ use coretalk_model::{CpuId, Level, Picos};
 /// Of simulated time: enough for everything.
 const HOUR: Picos = Picos::from_ms(3_600_000);
 
-/// Every workload that has a cost on a simulated machine.
+/// Every workload whose threads have CPUs of their own; all of them have a cost on a simulated machine.
 fn simulated() -> Vec<Workload> {
-    use WorkloadKind::{Execl, Process, Shell};
-    let kinds = WorkloadKind::ALL.into_iter().filter(|kind| !matches!(kind, Execl | Process | Shell));
-    kinds.map(Workload::usual).collect()
+    WorkloadKind::ALL.into_iter().filter(|kind| kind.roles(1).is_some()).map(Workload::usual).collect()
 }
 
 /// The first comparison of each piece of work.

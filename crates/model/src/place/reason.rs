@@ -117,12 +117,9 @@ impl Side {
 fn of_roles(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs: &Side) -> Vec<Reason> {
     let mut reasons = Vec::new();
     if mine.has.cpus != theirs.has.cpus {
-        // Threads that share CPUs with each other lose more by that than by all else, unless they take turns sleeping.
-        let (more, sleeps) = (mine.has.cpus > theirs.has.cpus, behaviour.sleeps);
-        if more && !sleeps {
+        // Threads that share CPUs with each other lose more by that than by all else.
+        if mine.has.cpus > theirs.has.cpus {
             reasons.push(Reason::MoreCpus { mine: mine.has.cpus, theirs: theirs.has.cpus });
-        } else if !more && sleeps {
-            reasons.push(Reason::FewerCpus { mine: mine.has.cpus, several: behaviour.several });
         }
         return reasons;
     }

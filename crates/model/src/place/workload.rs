@@ -14,7 +14,7 @@ named! {
         Execl = "execl",
         /// Fork, exit, wait.
         Process = "process",
-        /// Two processes echo a counter through two pipes.
+        /// Pairs of processes echo a counter through two pipes each.
         Pipe = "pipe",
         /// Shell pipelines side by side.
         Shell = "shell",
@@ -122,8 +122,7 @@ impl WorkloadKind {
     /// use the whole placement.
     pub fn roles(self, threads: usize) -> Option<usize> {
         match self {
-            Execl | Process | Shell => None,
-            Pipe => Some(2),
+            Execl | Process | Pipe | Shell => None,
             MutexArray => Some(64),
             _ => Some(threads),
         }
@@ -136,13 +135,14 @@ impl WorkloadKind {
             Ring => Communication::Round,
             Pipeline => Communication::Along,
             AllToAll => Communication::Phases,
-            Barrier | SharedCounter | Pipe | ThreadsYield | MutexArray => Communication::All,
+            Barrier | SharedCounter | ThreadsYield | MutexArray => Communication::All,
             NQueens | Integer | MemoryRead | MemoryWrite | StreamCopy | StreamScale | StreamAdd
-            | StreamTriad | Execl | Process | Shell => Communication::Nobody,
+            | StreamTriad | Execl | Process | Pipe | Shell => Communication::Nobody,
         };
-        // Each thread of `process` waits for a process of its own; a pipeline of `shell` has six.
+        // Each thread of `process` waits for a process of its own, each of `pipe` talks to one; a pipeline of `shell` has
+        // six.
         let parties = match self {
-            Process => 2 * threads,
+            Process | Pipe => 2 * threads,
             Shell => 6,
             _ => roles.unwrap_or(threads),
         };
@@ -150,14 +150,13 @@ impl WorkloadKind {
             roles,
             several: parties > 1,
             communication,
-            computes: !matches!(self, Ring | AllToAll | Pipe),
+            computes: !matches!(self, Ring | AllToAll),
             // Own work beside a counter or in a stage counts only where messages do not take longer.
             adds: !matches!(self, SharedCounter | Pipeline),
             streams: matches!(
                 self,
                 MemoryRead | MemoryWrite | StreamCopy | StreamScale | StreamAdd | StreamTriad
             ),
-            sleeps: self == Pipe,
         }
     }
 
@@ -185,15 +184,13 @@ pub struct Behaviour {
     pub adds: bool,
     /// They stream through more memory than caches hold.
     pub streams: bool,
-    /// They sleep in turns, so that one CPU is enough for all.
-    pub sleeps: bool,
 }
 
 impl Behaviour {
     /// A command, of which nothing is known but how many threads were seen.
     pub fn of_command(several: bool) -> Behaviour {
         let (roles, communication) = (None, Communication::Nobody);
-        Behaviour { roles, several, communication, computes: true, adds: true, streams: true, sleeps: true }
+        Behaviour { roles, several, communication, computes: true, adds: true, streams: true }
     }
 }
 
