@@ -8,7 +8,10 @@ mod reason;
 mod settings;
 mod workload;
 
-pub use analyse::{ALPHA, MOST_REPETITIONS, analyse_places, least_repetitions, repetitions_due};
+pub use analyse::{
+    ALPHA, analyse_places, has_intervals, least_repetitions, most_repetitions, repetitions_due,
+    verdict_repetitions,
+};
 pub use comparison::{
     Arm, COMMAND_METRICS, Comparison, Difference, Doubt, Failed, Metric, OTHERS, Open, Outcome, PlaceResult,
     Role, WAITED, effect,

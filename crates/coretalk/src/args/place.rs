@@ -23,8 +23,8 @@ pub struct PlaceArgs {
     /// Threads of each workload, and CPUs of each named placement (default: depends on the machine)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub threads: Option<u32>,
-    /// Minimum repetitions per placement (default: 10)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(6..=200))]
+    /// Minimum repetitions per placement (default: 10); below 6 exactly this many, without intervals or a verdict
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=200))]
     pub repeat: Option<u32>,
     /// A number in the command's output: the last match of REGEX, its first matching group if it has one; repeatable
     #[arg(long, value_name = "NAME=REGEX", conflicts_with = "workload", value_parser = metric)]
@@ -51,10 +51,10 @@ fn placement(text: &str) -> Result<PlacementName, String> {
             format!("unknown placement `{text}`; use {names}, or NAME=CPUS")
         });
     };
-    let fits = |c: char| c.is_alphanumeric() || "_.-+".contains(c);
-    if name.is_empty() || !name.chars().all(fits) {
+    let fits = |c: char| c.is_alphanumeric() || "_.-+ ".contains(c);
+    if name.is_empty() || name.trim() != name || !name.chars().all(fits) {
         return Err(format!(
-            "`{name}` is not a valid placement name: use letters, digits, `_`, `.`, `-` and `+`"
+            "`{name}` is not a valid placement name: use letters, digits, `_`, `.`, `-`, `+` and blanks between them"
         ));
     }
     let cpus = value::cpus_in_order(list).map_err(|error| format!("placement {name}: {error}"))?;
@@ -110,6 +110,8 @@ mod tests {
             panic!("refused")
         };
         assert_eq!((name.as_str(), cpus), ("split", [3, 0, 1, 8, 10].map(CpuId).to_vec()));
+        let with_blanks = PlacementName::Listed { name: "6-core 2 CCX".into(), cpus: vec![CpuId(0)] };
+        assert_eq!(placement("6-core 2 CCX=0"), Ok(with_blanks));
         assert_eq!(placement("smt-packed"), Ok(PlacementName::Preset(Preset::SmtPacked)));
     }
 
@@ -119,6 +121,7 @@ mod tests {
             ("dense", "use compact, spread"),
             ("a=", "lists no CPU"),
             ("=0-1", "is not a valid placement name"),
+            ("a =0-1", "is not a valid placement name"),
             ("a=0-3,2", "placement a: CPU 2 is listed twice"),
             ("a=0,,1", "read `` as a CPU number"),
             ("a=0-1048575,7", "CPU 7 is listed twice"),

@@ -11,7 +11,7 @@ use crate::snippets::snippets;
 use crate::{PlaceReport, RunHeader, RunReport};
 use coretalk_model::place::{
     Behaviour, Binding, COMMAND, Comparison, Difference, Open, Outcome, PlaceSettings, Placement, Preset,
-    WorkSettings, Workload, effect, least_repetitions, why,
+    WorkSettings, Workload, effect, has_intervals, least_repetitions, verdict_repetitions, why,
 };
 use coretalk_model::quantity::Better;
 use coretalk_model::stats::Estimate;
@@ -359,11 +359,14 @@ fn missing(place: &PlaceReport, headline: &Comparison) -> Option<String> {
     let fewest = headline.arms.iter().min_by_key(|arm| arm.runs.len())?;
     let made = fewest.runs.len();
     let work = place.settings.works.iter().position(|work| work.name == headline.work)?;
-    let least = least_repetitions(&place.settings, work) as usize;
+    let least =
+        least_repetitions(&place.settings, work).max(verdict_repetitions(&place.settings, work)) as usize;
     let each = headline.arms.iter().all(|arm| arm.runs.len() == made);
     let where_made =
         if each { "per placement".to_owned() } else { format!("on {}", quoted(&fewest.placement.name)) };
-    (made < least).then(|| format!("{made} of the {least} runs {where_made} that a verdict needs"))
+    let without =
+        if has_intervals(&place.settings) { "" } else { ", too few for an interval, as --repeat asks" };
+    (made < least).then(|| format!("{made} of the {least} runs {where_made} that a verdict needs{without}"))
 }
 
 /// What is shown for some pairs where nobody beats all.

@@ -6,7 +6,7 @@ use super::text::{bytes, count, duration, grouped, percent, plain};
 use crate::blocks::{Block, Column, Table};
 use coretalk_measure::session::latency::PlanReport;
 use coretalk_measure::session::series::SeriesPlan;
-use coretalk_model::place::{MOST_REPETITIONS, PlaceSettings, Role, least_repetitions};
+use coretalk_model::place::{PlaceSettings, Role, least_repetitions, most_repetitions};
 use coretalk_model::series::SeriesSettings;
 use coretalk_model::{Picos, Topology};
 
@@ -102,11 +102,12 @@ pub fn place_plan(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'s
     for (number, work) in settings.works.iter().enumerate() {
         let judged = work.metrics.iter().filter(|metric| metric.role == Role::Judged);
         let judged: Vec<String> = judged.map(|metric| plain(&metric.name)).collect();
-        let least = least_repetitions(settings, number);
+        let (least, most) = (least_repetitions(settings, number), most_repetitions(settings));
+        let runs = if least < most { format!("{least} to {most}") } else { least.to_string() };
         row(
             if number == 0 { "work" } else { "" },
             format!(
-                "{}, judged by {}: a warm-up, then {least} to {MOST_REPETITIONS} runs on each placement",
+                "{}, judged by {}: a warm-up, then {runs} runs on each placement",
                 plain(&work.name),
                 judged.join(", ")
             ),

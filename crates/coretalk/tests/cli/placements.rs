@@ -179,6 +179,33 @@ fn every_workload_but_those_of_processes_and_files_has_a_cost_on_a_simulated_mac
     // Three cores of each of two caches against three of one: as much of the way to memory again.
     let read = of("memory-read", "mb_per_s");
     assert!((read[0] / read[1] - 2.0).abs() < 0.05, "{read:?}");
+    // Each pair of processes has a CPU of its own: of six cores a whole one, of three cores one of two threads.
+    let echoes = of("pipe", "loops_per_s");
+    assert!((echoes[1] / echoes[0] - 0.7).abs() < 0.02, "{echoes:?}");
+}
+
+#[test]
+fn five_runs_on_placements_with_blanks_in_their_names_give_neither_interval_nor_verdict() {
+    let tool = Tool::new();
+    let places = ["--placement", "6-core 2 CCX=0-5", "--placement", "6-thread 1 CCX=0-2,16-18"];
+    let words =
+        ["place", "--machine", "sim:chiplet-16-smt", "--seed", "1", "--workload", "integer", "--repeat", "5"];
+    let words = [&words[..], &places, &["--no-save"]].concat();
+    let document = tool.json(&[&words[..], &["-q", "--format", "json"]].concat());
+    let comparison = &document["comparisons"][0];
+    assert_eq!(
+        (&comparison["verdict"], &comparison["reason"]),
+        (&"cannot-tell".into(), &"too few runs for a test".into())
+    );
+    for (arm, name) in comparison["placements"].as_array().unwrap().iter().zip([&places[1], &places[3]]) {
+        assert!(name.starts_with(arm["name"].as_str().unwrap()), "{arm}");
+        assert_eq!((arm["runs"].as_array().unwrap().len(), &arm["ci"]), (5, &Value::Null), "{arm}");
+    }
+    let screen = flat(&tool.done(&words).out);
+    assert!(
+        screen.contains("5 of the 9 runs per placement that a verdict needs, too few for an interval"),
+        "{screen}"
+    );
 }
 
 #[test]

@@ -58,7 +58,8 @@ pub fn analyse_places(settings: &PlaceSettings, record: &SeriesRecord) -> PlaceR
 /// number of runs.
 pub fn repetitions_due(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[usize]) -> u32 {
     let made = whole(settings, record, work, here).len() as u32;
-    if made >= MOST_REPETITIONS {
+    let most = most_repetitions(settings);
+    if made >= most {
         return 0;
     }
     let headline = &settings.works[work].metrics[0];
@@ -72,20 +73,39 @@ pub fn repetitions_due(settings: &PlaceSettings, record: &SeriesRecord, work: us
         return least;
     }
     let needed = (f64::from(made) * (widest / settings.precision).powi(2)).ceil() as u32;
-    needed.min(MOST_REPETITIONS).saturating_sub(made).max(least).max(1)
+    needed.min(most).saturating_sub(made).max(least).max(1)
 }
 
-/// Runs on each placement that a piece of work gets at least: as many as asked, and so many that its tests, corrected for
-/// their number, can reach [`ALPHA`] at all.
+/// Minimum number of runs of a piece of work on each placement: those asked for, and as many as a verdict needs unless
+/// fewer than any interval needs were asked for.
 pub fn least_repetitions(settings: &PlaceSettings, work: usize) -> u32 {
+    match has_intervals(settings) {
+        true => settings.repeat.max(verdict_repetitions(settings, work)),
+        false => settings.repeat,
+    }
+}
+
+/// Maximum number of runs on each placement.
+pub fn most_repetitions(settings: &PlaceSettings) -> u32 {
+    if has_intervals(settings) { MOST_REPETITIONS } else { settings.repeat }
+}
+
+/// Whether as many runs were asked for as a 95 % interval needs.
+pub fn has_intervals(settings: &PlaceSettings) -> bool {
+    settings.repeat >= fewest_pairs(SHOWN_ALPHA)
+}
+
+/// The fewest runs on each placement with which the tests of a piece of work, corrected for their number, can reach
+/// [`ALPHA`].
+pub fn verdict_repetitions(settings: &PlaceSettings, work: usize) -> u32 {
     let judged = settings.works[work].metrics.iter().filter(|metric| metric.role == Role::Judged).count();
     let count = settings.placements.len();
     let tests = (judged * count * count.saturating_sub(1) / 2).max(1);
-    settings.repeat.max(fewest_pairs(ALPHA / tests as f64))
+    fewest_pairs(ALPHA / tests as f64)
 }
 
 /// Beyond, the interval is narrower than anything that the machine does from one hour to the next.
-pub const MOST_REPETITIONS: u32 = 200;
+const MOST_REPETITIONS: u32 = 200;
 
 /// The numbers of the repetitions that all of some placements have: one that was broken off compares nothing.
 fn whole(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[usize]) -> BTreeSet<u32> {
@@ -181,7 +201,10 @@ fn compare(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<
                 let ratios = tested.next().unwrap_or_default();
                 let p_values: Vec<Option<f64>> = adjusted.by_ref().take(ratios.len()).collect();
                 let differences = differences(count, &ratios, &p_values);
-                let outcome = outcome(settings.min_effect, metric.better, count, &differences, &ratios);
+                let outcome = match has_intervals(settings) {
+                    true => outcome(settings.min_effect, metric.better, count, &differences, &ratios),
+                    false => Outcome::CannotTell,
+                };
                 (differences, outcome)
             }
         };

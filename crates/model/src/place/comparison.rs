@@ -47,7 +47,9 @@ impl Comparison {
             Outcome::CannotTell if self.withheld.is_some() => self.withheld,
             Outcome::CannotTell if !some_run(|_| true) => Some(Open::NoValue),
             Outcome::CannotTell if some_run(|run| run < 0.0) => Some(Open::BelowZero),
-            Outcome::CannotTell if self.pairs.iter().all(|pair| pair.p_value.is_none()) => {
+            Outcome::CannotTell
+                if self.pairs.iter().all(|pair| pair.p_value.is_none() || pair.interval().is_none()) =>
+            {
                 Some(Open::TooFewRuns)
             }
             Outcome::CannotTell => Some(Open::Neither),
