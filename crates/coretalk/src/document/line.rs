@@ -102,7 +102,7 @@ struct PassLine<'a> {
     elapsed_s: Option<f64>,
     /// Trials made at the same time; 0 is alone.
     company: u32,
-    /// CAS without pause between the outermost CPUs before and after, in nanoseconds; null where it was not timed.
+    /// CAS without pause between its CPUs before and after, in nanoseconds; null where it was not timed.
     cas_ns: Option<[f32; 2]>,
     values: BTreeMap<&'a str, Option<f64>>,
     counts: BTreeMap<&'a str, u64>,

@@ -91,8 +91,8 @@ pub struct TrialStateDoc {
     ci: Option<Ci>,
     /// Quantities of the whole trial in this state, as `values` beside.
     values: BTreeMap<String, Option<f64>>,
-    /// What CAS without pause took then between the first and the last CPU of the trial, in nanoseconds: several where the
-    /// trial cannot tell states of the machine apart. Empty where it is not known.
+    /// What CAS without pause took then between the CPUs of the trial, in nanoseconds (of more than two the mean over
+    /// neighbours): several where the trial cannot tell states of the machine apart. Empty where it is not known.
     cas_ns: Vec<f64>,
 }
 

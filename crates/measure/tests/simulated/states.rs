@@ -156,6 +156,37 @@ fn planted_states_are_found_in_most_trials_and_never_averaged() {
 }
 
 #[test]
+fn a_state_that_the_first_and_the_last_cpu_do_not_feel_is_found() {
+    // Of CPUs 0 to 2 the first and the last are on one die.
+    let options = Parameters::default()
+        .with("threads", "3")
+        .with("method", "mcs")
+        .with("critical_ns", 0.0)
+        .with("parallel_ns", 0.0);
+    let mut seen = [0, 0];
+    for seed in 1..=40 {
+        let run = measured("noisy-vm", "contend", options.clone(), seed, 20);
+        for (index, trial) in run.result.trials.iter().enumerate() {
+            let states = by_true_state(&run, index, trial);
+            let Some((state, passes)) = states.iter().max_by_key(|(_, passes)| passes.len()) else {
+                continue;
+            };
+            if passes.len() * 3 > trial.passes as usize * 2 {
+                let is_far = run.machine.states()[*state] == "far";
+                seen[usize::from(is_far)] += 1;
+                assert_eq!(
+                    trial.cas_ns.iter().any(|ns| *ns > 60.0),
+                    is_far,
+                    "seed {seed}: {:?}",
+                    trial.states
+                );
+            }
+        }
+    }
+    assert!(seen.iter().all(|&seen| seen > 1), "{seen:?} near and far");
+}
+
+#[test]
 fn quiet_machines_are_given_no_states() {
     for (scenario, left_out) in [
         ("chiplet-16", &["queue", "contend", "spawn"][..]),

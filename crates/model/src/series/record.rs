@@ -220,9 +220,9 @@ pub struct PassOutcome {
     pub others_busy: bool,
     /// The quota of the control group stopped the process meanwhile.
     pub quota: bool,
-    /// Half a round trip of CAS without pause between the [ends](super::TrialSpec::ends) of the trial just before and just
-    /// after the pass, in nanoseconds: which state the machine was in. `None` where the trial has one CPU, in files of
-    /// older versions, and where the visit said nothing.
+    /// Half a round trip of CAS without pause just before and just after the pass, in nanoseconds: which state the machine
+    /// was in. The mean over neighbours of the CPUs that the trial [watches](super::TrialSpec::watched). `None` where it has
+    /// one CPU, in files of older versions, and where the visit said nothing.
     pub sentinel_ns: Option<[f32; 2]>,
     /// Which process of a runtime made it, by a number that no other one of the run has; `None` where this program did.
     pub process: Option<u32>,

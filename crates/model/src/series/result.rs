@@ -96,8 +96,9 @@ pub struct TrialResult {
     pub states: Vec<TrialState>,
     /// What each process of a runtime says alone, in the order of their first passes; empty where this program measured.
     pub processes: Vec<ProcessResult>,
-    /// What CAS without pause took between its [ends](TrialSpec::ends) beside the passes that count, in nanoseconds: the
-    /// median of each state of the machine that the trial cannot tell apart, rising. Empty where it is not known.
+    /// What CAS without pause took between the CPUs that it [watches](TrialSpec::watched) beside the passes that count, in
+    /// nanoseconds: the median of each state of the machine that the trial cannot tell apart, rising. Empty where it is not
+    /// known.
     pub cas_ns: Vec<f64>,
     /// Doubts and remarks.
     pub flags: Flags,

@@ -4,7 +4,7 @@
 use super::Headline;
 use crate::quantity::Quantities;
 use crate::{CpuId, Picos};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// What tells in [`SeriesSettings::options`] which command put several probes into one run.
@@ -221,12 +221,11 @@ impl TrialSpec {
         parts.join(" ")
     }
 
-    /// The two CPUs that tell which state the machine is in while it runs, the lower first: that of its first role, and
-    /// the last one that is another, which in every arrangement is far from it. `None` on one CPU.
-    pub fn ends(&self) -> Option<[CpuId; 2]> {
-        let first = *self.placement.first()?;
-        let last = *self.placement.iter().rev().find(|&&cpu| cpu != first)?;
-        Some([first.min(last), first.max(last)])
+    /// The CPUs that tell which state the machine is in while it runs, rising; none on one CPU. Each is watched with the
+    /// next: wherever a state divides them, it lies between two neighbours of this chain.
+    pub fn watched(&self) -> Vec<CpuId> {
+        let cpus: BTreeSet<CpuId> = self.placement.iter().copied().collect();
+        if cpus.len() < 2 { Vec::new() } else { cpus.into_iter().collect() }
     }
 
     /// Its CPUs in one word: `0-1`; a single one is `3`, none is empty.
@@ -275,5 +274,15 @@ mod tests {
             (spec().label().as_str(), spec().cpu_list().as_str()),
             ("gap_ns=20000 primitive=pipe", "0-1")
         );
+    }
+
+    #[test]
+    fn every_cpu_of_a_trial_is_watched_once_and_one_alone_not() {
+        let watched = |cpus: &[u32]| {
+            let placement = cpus.iter().map(|&cpu| CpuId(cpu)).collect();
+            TrialSpec { placement, ..spec() }.watched().iter().map(|cpu| cpu.0).collect::<Vec<_>>()
+        };
+        assert_eq!([watched(&[5, 1, 3, 1]), watched(&[1, 0])], [vec![1, 3, 5], vec![0, 1]]);
+        assert!(watched(&[2, 2]).is_empty() && watched(&[]).is_empty());
     }
 }

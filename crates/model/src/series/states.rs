@@ -22,12 +22,12 @@ const ALIKE: f64 = 1.15;
 /// … and so are those whose passes overlap by more than this part.
 const OVERLAP: f64 = 0.1;
 
-/// What CAS without pause says of the machine, on each pair of CPUs, over all trials of a run: one time line for all of
+/// What CAS without pause says of the machine, on each set of CPUs, over all trials of a run: one time line for all of
 /// them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SentinelWatch {
-    /// The states of each pair, by rising time.
-    pairs: BTreeMap<[CpuId; 2], Vec<Level>>,
+    /// The states of each [watched](TrialSpec::watched) set of CPUs, by rising time.
+    sets: BTreeMap<Vec<CpuId>, Vec<Level>>,
 }
 
 /// What CAS without pause takes in a state, in nanoseconds.
@@ -41,11 +41,10 @@ struct Level {
 impl SentinelWatch {
     /// Looks over all passes of a run.
     pub fn of(settings: &SeriesSettings, record: &SeriesRecord) -> SentinelWatch {
-        let mut values: BTreeMap<[CpuId; 2], Vec<f64>> = BTreeMap::new();
+        let mut values: BTreeMap<Vec<CpuId>, Vec<f64>> = BTreeMap::new();
         for (trial, spec) in settings.trials.iter().enumerate() {
-            let Some(ends) = spec.ends() else { continue };
             let visits = record.outcomes(trial).filter_map(|pass| pass.sentinel_ns).flatten();
-            values.entry(ends).or_default().extend(visits.map(f64::from));
+            values.entry(spec.watched()).or_default().extend(visits.map(f64::from));
         }
         let levels = |values: Vec<f64>| {
             let fewest = Detector::CAS.fewest.max(values.len() / RAREST_VISIT);
@@ -54,11 +53,11 @@ impl SentinelWatch {
                 .filter_map(|state| Level::of(state.passes.iter().map(|&visit| values[visit]).collect()))
                 .collect()
         };
-        SentinelWatch { pairs: values.into_iter().map(|(ends, values)| (ends, levels(values))).collect() }
+        SentinelWatch { sets: values.into_iter().map(|(cpus, values)| (cpus, levels(values))).collect() }
     }
 
     fn levels(&self, spec: &TrialSpec) -> &[Level] {
-        spec.ends().and_then(|ends| self.pairs.get(&ends)).map_or(&[], Vec::as_slice)
+        self.sets.get(&spec.watched()).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -85,7 +84,7 @@ impl Level {
 pub struct Part {
     /// Positions of the passes, rising.
     pub passes: Vec<usize>,
-    /// What CAS without pause took then between the ends of the trial, in nanoseconds: the median of each state of the
+    /// What CAS without pause took then between the CPUs of the trial, in nanoseconds: the median of each state of the
     /// machine that the trial cannot tell apart, rising. Empty where it is not known.
     pub cas_ns: Vec<f64>,
 }

@@ -184,15 +184,14 @@ impl<'a> Alike<'a> {
     }
 }
 
-/// Some trials, each in the state of the machine in which most passes of all trials between its
-/// [ends](super::TrialSpec::ends) were made; `None` for one that has no pass in it. Those of which no state is known stay
-/// as they are. In a state that is not the largest of its own, a trial has values and medians, and no distributions or
+/// Some trials, each in the state of the machine in which most passes of all trials on the CPUs that it
+/// [watches](super::TrialSpec::watched) were made; `None` for one that has no pass in it. Those of which no state is known
+/// stay as they are. In a state that is not the largest of its own, a trial has values and medians, and no distributions or
 /// counts.
 pub fn side_by_side<'a>(trials: &[&'a TrialResult]) -> Vec<Option<Cow<'a, TrialResult>>> {
-    let mut weights: BTreeMap<[CpuId; 2], Vec<(f64, f64)>> = BTreeMap::new();
+    let mut weights: BTreeMap<Vec<CpuId>, Vec<(f64, f64)>> = BTreeMap::new();
     for trial in trials {
-        let Some(ends) = trial.spec.ends() else { continue };
-        let levels = weights.entry(ends).or_default();
+        let levels = weights.entry(trial.spec.watched()).or_default();
         for (cas_ns, share) in states(trial) {
             for &ns in cas_ns {
                 match levels.iter_mut().find(|(known, _)| is_of_state(ns, [*known; 2])) {
@@ -203,7 +202,7 @@ pub fn side_by_side<'a>(trials: &[&'a TrialResult]) -> Vec<Option<Cow<'a, TrialR
         }
     }
     let common = |trial: &TrialResult| {
-        let levels = weights.get(&trial.spec.ends()?)?;
+        let levels = weights.get(&trial.spec.watched())?;
         levels.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(ns, _)| *ns)
     };
     trials

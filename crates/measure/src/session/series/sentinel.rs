@@ -49,8 +49,9 @@ impl Sentinel {
         Sentinel { orders: vec![order].into(), reducer, visits: 0, failures: BTreeMap::new() }
     }
 
-    /// Half a round trip between the ends of each trial in nanoseconds; `None` for those that have one CPU or are not
-    /// watched, and where the visit said nothing.
+    /// Half a round trip between neighbours of the CPUs that each trial [watches](coretalk_model::series::TrialSpec::watched),
+    /// in nanoseconds: the mean over them. `None` for trials that have one CPU or are not watched, and where a visit said
+    /// nothing.
     ///
     /// # Errors
     /// [`MachineError`] where the machine as a whole failed.
@@ -60,41 +61,57 @@ impl Sentinel {
         trials: &[TrialOrder<'_>],
         stop: &Stop,
     ) -> Result<Vec<Option<f32>>, MachineError> {
-        let mut said = vec![None; trials.len()];
-        let failed =
-            |ends: &[CpuId; 2]| self.failures.get(ends).is_some_and(|&failures| failures >= PATIENCE);
-        let watched = |order: &TrialOrder<'_>| {
+        let Sentinel { orders, reducer, visits, failures } = self;
+        let has_failed = |pair: &[CpuId; 2]| failures.get(pair).is_some_and(|&failures| failures >= PATIENCE);
+        let pairs_of = |order: &TrialOrder<'_>| -> Vec<[CpuId; 2]> {
             // States of the machine divide no passes that count what it took.
             let seeks_lost_time = order.probe.quantities().iter().any(|quantity| quantity.lost_time);
-            order.spec.ends().filter(|ends| !seeks_lost_time && !failed(ends))
+            let cpus = if seeks_lost_time { Vec::new() } else { order.spec.watched() };
+            let pairs: Vec<_> = cpus.windows(2).map(|pair| [pair[0], pair[1]]).collect();
+            if pairs.iter().any(has_failed) { Vec::new() } else { pairs }
         };
-        let ends: Vec<_> =
-            trials.iter().enumerate().filter_map(|(index, order)| Some((index, watched(order)?))).collect();
-        if ends.is_empty() {
-            return Ok(said);
+        let pairs: Vec<Vec<[CpuId; 2]>> = trials.iter().map(pairs_of).collect();
+        *visits += 1;
+        let key = Key::of(&[CHOICES, *visits]);
+        // Neighbouring pairs share a CPU, so every second one has its turn at a time.
+        let turn = |first: usize| -> Vec<(usize, usize)> {
+            let of_trial = |index: usize| (first..pairs[index].len()).step_by(2).map(move |at| (index, at));
+            (0..trials.len()).flat_map(of_trial).collect()
+        };
+        let turns = [turn(0), turn(1)];
+        let assignment = |&(index, at): &(usize, usize)| Assignment {
+            placement: pairs[index][at].to_vec(),
+            orders: Arc::clone(orders),
+            key: key.with(trials[index].key).bits(at as u64),
+        };
+        let rounds: Vec<Round> = turns
+            .iter()
+            .filter(|turn| !turn.is_empty())
+            .map(|turn| Round { assignments: turn.iter().map(assignment).collect() })
+            .collect();
+        if rounds.is_empty() {
+            return Ok(vec![None; trials.len()]);
         }
-        self.visits += 1;
-        let key = Key::of(&[CHOICES, self.visits]);
-        let assignment = |&(index, ends): &(usize, [_; 2])| Assignment {
-            placement: ends.to_vec(),
-            orders: Arc::clone(&self.orders),
-            key: key.with(trials[index].key).bits(0),
-        };
-        let round = Round { assignments: ends.iter().map(assignment).collect() };
-        let Sentinel { reducer, failures, .. } = self;
-        machine.perform_each(&[round], stop, &mut |outcome| {
-            for (&(index, ends), trial) in ends.iter().zip(&outcome.trials) {
-                match trial {
+        let mut taken_ns: Vec<Vec<f32>> = vec![Vec::new(); trials.len()];
+        let mut performed = turns.iter();
+        machine.perform_each(&rounds, stop, &mut |outcome| {
+            let turn = performed.next().into_iter().flatten();
+            for (&(index, at), visit) in turn.zip(&outcome.trials) {
+                match visit {
                     Ok(recording) => {
                         let visit = reducer.visit(0, recording);
-                        said[index] = visit.spans.first().map(|span| span.location_ns);
+                        taken_ns[index].extend(visit.spans.first().map(|span| span.location_ns));
                     }
                     Err(TrialFailure::Interrupted) => {}
-                    Err(_) => *failures.entry(ends).or_default() += 1,
+                    Err(_) => *failures.entry(pairs[index][at]).or_default() += 1,
                 }
             }
             outcome.trials.into_iter().flatten().collect()
         })?;
-        Ok(said)
+        let mean = |(taken_ns, pairs): (&Vec<f32>, &Vec<_>)| {
+            let is_whole = !pairs.is_empty() && taken_ns.len() == pairs.len();
+            is_whole.then(|| taken_ns.iter().sum::<f32>() / taken_ns.len() as f32)
+        };
+        Ok(taken_ns.iter().zip(&pairs).map(mean).collect())
     }
 }
