@@ -88,6 +88,10 @@ pub fn ending(report: &RunReport, saved_as: Option<&str>) -> Vec<Block<'static>>
             duration(latency.settings.budget.secs()),
             left_out(report)
         )));
+    } else if report.gathering() == Some(Gathering::QuickLook) {
+        // Its trials have a budget of their own, and no screen of theirs.
+        let left = left_out(report);
+        blocks.extend((!left.is_empty()).then(|| Block::Prose(left.trim_start().to_owned())));
     }
     blocks
 }

@@ -1,6 +1,7 @@
 //! Runs of several probes on simulated machines: the quick look with what stands beside its map, and `suite`.
 
 use super::tool::Tool;
+use coretalk::RunReport;
 use coretalk::report::style::Style;
 use coretalk::report::{Saved, Screen, screen};
 use coretalk::store::RunFile;
@@ -57,6 +58,15 @@ fn a_quick_look_climbs_to_sleepers_and_says_which_cpus_are_quiet() {
     assert!(trials.contains("semaphore") && !trials.contains("jitter"), "{trials}");
     let other = tool.call(&["export", "first", "--format", "csv", "--probe", "queue"]);
     assert_eq!((other.code, other.err.contains("wake, jitter")), (2, true), "{}", other.err);
+    // Its trials may run out of time where its map did not.
+    let path = tool.done(&["runs", "path", "first"]).out;
+    let mut report = RunFile::open(Path::new(path.trim())).unwrap().report().unwrap();
+    let shown = |report: &RunReport| screen::of(report, Screen::Shown(Saved::As("first")), &Style::default());
+    assert!(!shown(&report).contains("Left out"));
+    let result = &mut report.series.as_mut().unwrap().result;
+    result.budget_ended = true;
+    result.trials[0].reason = Some("the run ended before this trial was measured".into());
+    assert!(shown(&report).contains("Left out for lack of time: 1 trial."), "{}", shown(&report));
 }
 
 #[test]
