@@ -202,11 +202,13 @@ fn flags(outside: Option<f64>) -> Flags {
 
 #[cfg(test)]
 mod tests {
+    use super::super::answer::Prepared;
     use super::super::pass::Note;
     use super::super::protocol::Operation;
     use super::super::tree::Thread;
     use super::*;
     use coretalk_model::{CpuId, Histogram};
+    use proptest::prelude::*;
 
     fn request() -> Request {
         Request {
@@ -421,5 +423,63 @@ mod tests {
         timed.events_ns = 70_000_000;
         let error = believe(&shared, timed, &evidence).unwrap_err();
         assert!(matches!(error, AdapterError::LongEvents { .. }), "{error}");
+    }
+
+    /// A number that a line may hold, and what stands in its place.
+    fn a_number() -> impl Strategy<Value = String> {
+        let extremes = ["0", "1", "5", "47378177", "99000000", "-1", "1.5", "", "x", "18446744073709551615"];
+        prop_oneof![
+            prop::sample::select(extremes.map(String::from).to_vec()),
+            any::<u64>().prop_map(|number| number.to_string()),
+            (0..64u32).prop_map(|shift| (1u64 << shift).to_string()),
+        ]
+    }
+
+    fn a_line() -> impl Strategy<Value = String> {
+        let words =
+            ["ns", "count", "sum", "events", "note gc", "note clock_ns", "note x", "role 0", "done", "?"];
+        (prop::sample::select(words.to_vec()), a_number(), a_number(), any::<bool>()).prop_map(
+            |(word, number, other, is_pair)| match is_pair {
+                true => format!("{word} {number}:{other} {other}:{number}"),
+                false => format!("{word} {number}"),
+            },
+        )
+    }
+
+    proptest! {
+        /// Whatever an adapter answers is believed or refused: no number of it wraps or ends the program, and what is kept
+        /// is bounded by what it printed.
+        #[test]
+        fn any_answer_is_believed_or_refused(
+            lines in prop::collection::vec(a_line(), 0..12),
+            right in any::<[bool; 3]>(),
+            each in any::<bool>(),
+            gap_ns in prop::sample::select(vec![0, 20_000, u64::MAX]),
+            roles_ms in prop::sample::select(vec![0, 50, 1 << 40]),
+        ) {
+            let right_lines = ["ns 99000000", "count 5", "sum 47378177"];
+            let wanted = right_lines.iter().zip(right).filter(|(_, is_there)| *is_there);
+            let evidence = evidence(roles_ms, 3, 4);
+            let (mut taken, mut bytes) = (Answer::default(), 0);
+            for line in wanted.map(|(line, _)| (*line).to_owned()).chain(lines) {
+                bytes += line.len();
+                let _ = Prepared::read(&line);
+                if !matches!(taken.take(&line, evidence.began + PASSED), Ok(None)) {
+                    break;
+                }
+            }
+            prop_assert!(taken.notes.iter().map(|note| note.text.len()).sum::<usize>() <= bytes);
+            let events = if each { Events::Each } else { Events::Together };
+            let operation = if gap_ns == 0 { Operation::Wait } else { Operation::Wake { gap_ns } };
+            let asked = Request { events, operation, ..request() };
+            match believe(&asked, taken, &evidence) {
+                Ok(pass) => {
+                    pass.observed();
+                    prop_assert_eq!(pass.count, 5);
+                    prop_assert!(pass.ns_per_operation().is_finite());
+                }
+                Err(error) => prop_assert!(error.to_string().len() < 1_000, "{}", error),
+            }
+        }
     }
 }
