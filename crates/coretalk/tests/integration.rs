@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod cli;
+#[cfg(target_os = "linux")]
+#[path = "../../measure/tests/counting/mod.rs"]
+mod counting;
 mod documents;
 #[cfg(target_os = "linux")]
 mod fuzz;
