@@ -8,7 +8,7 @@
 use super::memory::Region;
 use crate::machine::Walk;
 use crate::stage::Line;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// Lines of a run.
@@ -22,8 +22,6 @@ const FRAMES_KEPT: usize = 8;
 #[derive(Debug)]
 pub struct Arena {
     regions: BTreeMap<u32, Vec<Arc<Region>>>,
-    /// Nodes of which some memory lies on another.
-    elsewhere: BTreeSet<u32>,
     /// Structures of 64 bytes from one cache line to the next: 1 where lines are 64 bytes wide, 2 where 128.
     stride: usize,
 }
@@ -33,6 +31,7 @@ pub struct Arena {
 pub struct Places {
     /// Never escapes with this lifetime: [`Places::lines`] shortens it to that of the struct, which owns the regions.
     lines: Vec<&'static Line>,
+    is_elsewhere: bool,
     _regions: Vec<Arc<Region>>,
 }
 
@@ -40,14 +39,22 @@ impl Places {
     /// The lines at these places, each a region and an index in it. `None` where one of them is not there.
     fn of(regions: &[Arc<Region>], at: impl Iterator<Item = (usize, usize)>) -> Option<Places> {
         let regions = regions.to_vec();
+        let mut is_elsewhere = false;
         let line = |(region, index): (usize, usize)| {
-            let line = std::ptr::from_ref(regions.get(region)?.lines().get(index)?);
+            let region = regions.get(region)?;
+            is_elsewhere |= region.is_elsewhere;
+            let line = std::ptr::from_ref(region.lines().get(index)?);
             // SAFETY: the line lies in memory that its region keeps mapped; the struct made below owns that region as long
             // as the reference, which leaves it with the struct's lifetime only.
             Some(unsafe { &*line })
         };
         let lines = at.map(line).collect::<Option<Vec<&'static Line>>>()?;
-        Some(Places { lines, _regions: regions })
+        Some(Places { lines, is_elsewhere, _regions: regions })
+    }
+
+    /// Whether one of the lines may lie on another node than the one asked for: their region does in part.
+    pub fn is_elsewhere(&self) -> bool {
+        self.is_elsewhere
     }
 
     /// The lines, as a stage wants them.
@@ -98,8 +105,7 @@ impl LineRequest {
 impl Arena {
     /// No memory yet, for lines of this many bytes.
     pub fn new(line_bytes: usize) -> Arena {
-        let (regions, elsewhere) = (BTreeMap::new(), BTreeSet::new());
-        Arena { regions, elsewhere, stride: line_bytes.clamp(64, 256).next_power_of_two() / 64 }
+        Arena { regions: BTreeMap::new(), stride: line_bytes.clamp(64, 256).next_power_of_two() / 64 }
     }
 
     /// How many regions this node still lacks before `runs` runs can be drawn at random from twice as many.
@@ -111,16 +117,6 @@ impl Arena {
     /// Adds memory.
     pub fn add(&mut self, region: Region) {
         self.regions.entry(region.node()).or_default().push(Arc::new(region));
-    }
-
-    /// Notes that memory for this node lies on another.
-    pub fn note_elsewhere(&mut self, node: u32) {
-        self.elsewhere.insert(node);
-    }
-
-    /// Whether some memory for this node lies on another.
-    pub fn is_elsewhere(&self, node: u32) -> bool {
-        self.elsewhere.contains(&node)
     }
 
     /// Every region, for what it says about itself.
@@ -325,6 +321,26 @@ mod tests {
         assert_eq!(first, draw(0, 2));
         let both: HashSet<usize> = first.iter().chain(&draw(1, 1)).map(|line| line / 128).collect();
         assert_eq!(both.len(), 4, "concurrent pairs share a place");
+    }
+
+    /// A node that has run out of memory has some from another: that says nothing of what came before.
+    #[test]
+    fn lines_of_one_region_say_nothing_of_those_of_another() {
+        let mut arena = arena(64);
+        let mut other = Region::map(0).unwrap();
+        other.is_elsewhere = true;
+        arena.add(other);
+        let regions: Vec<_> = arena.regions().collect();
+        let draw = |walk, pair, key| {
+            let wanted = LineRequest { node: 0, pair, places: 1, lines_per_place: 1, walk };
+            let drawn = arena.draw(wanted, &mut Draws::new(key, 0), &mut UsedRuns::default()).unwrap();
+            let away = regions[1].lines().as_ptr_range().contains(&std::ptr::from_ref(drawn.lines()[0]));
+            assert_eq!(drawn.is_elsewhere(), away, "{walk:?} {pair} {key}");
+            away
+        };
+        let away = (0..40).filter(|&key| draw(Walk::FreshRuns, 0, key)).count();
+        assert!((1..40).contains(&away), "{away} of 40");
+        assert!(!draw(Walk::OnePlace, 0, 0));
     }
 
     #[test]

@@ -249,7 +249,6 @@ impl Around<'_> {
             coordinator_shared: self.engine.coordinator_shared,
             sibling_busy: trial.placement().iter().any(|&cpu| self.has_busy_sibling(cpu)),
             throttled: !cpus.intersection(&self.throttled).is_empty(),
-            lines_elsewhere: trial.homes().any(|home| self.engine.arena.is_elsewhere(home.0)),
         }
     }
 

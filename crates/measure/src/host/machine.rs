@@ -244,13 +244,10 @@ impl HostMachine {
             if let Some(reason) = room::lacking(REGION_BYTES as u64) {
                 return Err(MachineError::Memory { node, reason });
             }
-            let region = self.region(node)?;
+            let mut region = self.region(node)?;
             // Where there is one node only, its number is not part of the topology, and nothing can lie elsewhere.
-            if self.topology.level(Level::Node).len() > 1
-                && matches!(region.residence(), Residence::Elsewhere { .. })
-            {
-                self.arena.note_elsewhere(node);
-            }
+            region.is_elsewhere = self.topology.level(Level::Node).len() > 1
+                && matches!(region.residence(), Residence::Elsewhere { .. });
             let found = region.page_bytes();
             let known = self.environment.page_bytes;
             // The smallest page is the one that decides what is known about addresses.

@@ -16,6 +16,8 @@ const MPOL_PREFERRED: libc::c_int = 1;
 pub struct Region {
     start: NonNull<Line>,
     node: u32,
+    /// Whether some of it lies on another node.
+    pub is_elsewhere: bool,
 }
 
 // SAFETY: a region is plain memory that nothing but this struct unmaps; access goes through atomics only.
@@ -79,7 +81,7 @@ impl Region {
             libc::madvise(start, REGION_BYTES, libc::MADV_HUGEPAGE);
         }
         let start = NonNull::new(start.cast::<Line>()).ok_or_else(io::Error::last_os_error)?;
-        let region = Region { start, node };
+        let region = Region { start, node, is_elsewhere: false };
         region.prefer();
         Ok(region)
     }

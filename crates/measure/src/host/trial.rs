@@ -94,8 +94,6 @@ pub struct TrialConditions {
     pub sibling_busy: bool,
     /// Whether a quota stopped the process, or heat slowed one of its CPUs, in the batch.
     pub throttled: bool,
-    /// Whether some of its lines lie on another node than their home.
-    pub lines_elsewhere: bool,
 }
 
 impl Trial {
@@ -117,11 +115,6 @@ impl Trial {
     /// Which CPU each role runs on.
     pub fn placement(&self) -> &[CpuId] {
         &self.placement
-    }
-
-    /// The nodes that its lines were asked of.
-    pub fn homes(&self) -> impl Iterator<Item = Home> + '_ {
-        self.spans.iter().map(|span| span.home)
     }
 
     /// How long it may take.
@@ -289,7 +282,7 @@ impl Trial {
             coordinator_shared: conditions.coordinator_shared,
             sibling_busy: conditions.sibling_busy,
             throttled: conditions.throttled,
-            lines_elsewhere: conditions.lines_elsewhere,
+            lines_elsewhere: self.spans.iter().any(|span| span.places.is_elsewhere()),
             // Known once the window of the accounts ends that it lies in: see `HostMachine`.
             others_busy: false,
             quota: false,
