@@ -6,7 +6,7 @@ use coretalk_measure::session::latency::{self, Ended, ResumedState, RunError};
 use coretalk_measure::session::{Decision, Sink, SinkError, Slot};
 use coretalk_measure::{Machine, SimMachine, Stop, WorkerSettings, session};
 use coretalk_model::latency::{
-    Cell, Counts, LatencyResult, LatencySettings, LeftOut, Parallel, Purpose, Tails, cells,
+    Cell, Counts, LatencyResult, LatencySettings, LeftOut, PairChoice, Parallel, Purpose, Tails, cells,
 };
 use coretalk_model::{CpuId, Flag, Picos, Tool};
 
@@ -108,6 +108,27 @@ fn round_trips_of_a_millisecond_overrun_no_budget() {
         for (pair, value) in values {
             let ratio = value.latency_ns.point / run.true_ns(pair, value);
             assert!((ratio - 1.0).abs() < 0.2, "hops of {hop_us} µs, {pair:?}: {ratio}");
+        }
+    }
+}
+
+/// The first visit says nothing of relations that are far slower than its own.
+#[test]
+fn a_pilot_takes_no_more_of_a_budget_where_its_first_visit_is_the_fastest() {
+    let slow = "based_on = 'chiplet-16'\nlatency_ns = { l3 = 20.0, package = 100000.0 }";
+    let pair = |one, other| [CpuId(one), CpuId(other)];
+    for listed in [vec![pair(0, 1), pair(0, 8)], vec![pair(0, 1), pair(2, 3), pair(0, 8), pair(2, 9)]] {
+        for seed in 0..4 {
+            let run = run(toml(slow), seed, |settings| {
+                settings.pairs = PairChoice::Listed(listed.clone());
+                settings.budget = Picos::from_ms(4_000);
+            });
+            let pilots = run.kept.rounds.iter().filter(|round| round.purpose == Purpose::Pilot);
+            let took: f64 = pilots.map(|round| round.elapsed.secs()).sum();
+            // A tenth of the budget for the first pass of others than the first, and short ones after it.
+            assert!(took < 0.6, "seed {seed} of {}: {took} s", listed.len());
+            assert!(run.took <= Picos::from_ms(4_300), "{}", run.took);
+            assert_eq!(run.values().len(), listed.len(), "seed {seed}");
         }
     }
 }

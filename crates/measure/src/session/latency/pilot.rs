@@ -15,8 +15,8 @@ const PASSES: u32 = 3;
 const LINES: u32 = 16;
 
 /// The share of the budget that a pilot may take. A pilot that would take longer goes on with few round trips: on CPUs that
-/// are emulated, or shared with other programs, a round trip takes up to a time slice of the system. Its first visit takes no
-/// more by itself.
+/// are emulated, or shared with other programs, a round trip takes up to a time slice of the system. Neither its first visit
+/// nor the others of its first pass take more by themselves.
 const SHARE: f64 = 0.1;
 
 /// Visits representative pairs with every kernel that a map may end up with. A tiny machine decides its hints at the
@@ -25,25 +25,27 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     driver.run.phase(Purpose::Pilot);
     let cells = representative_cells(driver);
     driver.visit_plan.prepare_other("pilot", &candidates(driver.settings), LINES);
+    let share = Picos::from_secs(SHARE * driver.settings.budget.secs());
+    let mut is_short = false;
     for pass in 0..PASSES {
-        let due = driver.due(Purpose::Pilot, pass, &cells);
-        let rounds = crate::schedule::serial(&due, driver.key(Purpose::Pilot, pass));
-        // The first visit of all says how long the others will take.
-        let (first, others) = rounds.split_at(rounds.len().min(usize::from(pass == 0)));
-        for rounds in [first, others] {
-            let (began, is_first) = (driver.run.now(), pass == 0 && rounds.len() == 1);
-            let share = Picos::from_secs(SHARE * driver.settings.budget.secs());
-            driver.run.limit(is_first.then_some(share));
-            let mut ended = visit(driver, pass, rounds)?;
+        let all = rounds(driver, pass, &cells);
+        // The first visit of all says how long the others will take, and they how long other relations take than its own.
+        let (first, others) = all.split_at(all.len().min(usize::from(pass == 0)));
+        for group in [first, others] {
+            let (began, is_tried) = (driver.run.now(), pass == 0 && !is_short && !group.is_empty());
+            driver.run.limit(is_tried.then_some(share));
+            let mut ended = visit(driver, pass, group)?;
             driver.run.limit(None);
             let is_long = ended == Ended::Budget && driver.run.left() > Picos::ZERO;
-            let foreseen = (driver.run.now() - began).secs() * f64::from(PASSES) * cells.len() as f64;
-            if is_first && (is_long || foreseen > share.secs()) {
+            let each = (driver.run.now() - began).secs() / group.len().max(1) as f64;
+            if is_tried && (is_long || each * f64::from(PASSES) * cells.len() as f64 > share.secs()) {
+                is_short = true;
                 driver.visit_plan.shorten("pilot");
                 driver.log.forget_times(Purpose::Pilot);
             }
-            if is_first && is_long {
-                ended = visit(driver, pass, rounds)?;
+            if is_tried && is_long {
+                let left = rounds(driver, pass, &cells);
+                ended = visit(driver, pass, &left[..left.len().min(group.len())])?;
             }
             if ended != Ended::Complete {
                 return Ok(ended);
@@ -62,6 +64,12 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         driver.decide()?;
     }
     Ok(Ended::Complete)
+}
+
+/// What a pass has still to visit.
+fn rounds(driver: &Driver<'_>, pass: u32, cells: &[u32]) -> Vec<CellRound> {
+    let due = driver.due(Purpose::Pilot, pass, cells);
+    crate::schedule::serial(&due, driver.key(Purpose::Pilot, pass))
 }
 
 fn visit(driver: &mut Driver<'_>, pass: u32, rounds: &[CellRound]) -> Result<Ended, RunError> {
