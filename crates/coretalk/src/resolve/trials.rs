@@ -82,6 +82,8 @@ pub fn request(
         None => (options, Vec::new()),
     };
     let verbosity = output::options(global).verbosity;
+    // Before runtimes are built, for what may take minutes; and again of what is left then.
+    global.budget.map_or(Ok(()), |budget| enough_time(&trials, budget))?;
     let preparing = global.budget.unwrap_or(args.budget());
     notices.extend(runtimes::prepare(machine, &trials, &options, preparing, verbosity, stop)?);
     let (trials, skipped) = possible(machine, trials)?;
@@ -98,20 +100,20 @@ pub fn request(
         seed,
         cpus,
     };
-    enough_time(&settings)?;
+    enough_time(&settings.trials, settings.budget)?;
     let options = RunOptions::of(global, Some(workers(&settings, topology)));
     Ok(SeriesRequested { settings, notices, options })
 }
 
 /// Says before a run begins that its budget is below what one pass of any of its trials takes.
-fn enough_time(settings: &SeriesSettings) -> Result<(), Failure> {
-    let least = settings.trials.iter().map(least_span).min().unwrap_or_default();
-    if least <= settings.budget {
+fn enough_time(trials: &[TrialSpec], budget: Picos) -> Result<(), Failure> {
+    let least = trials.iter().map(least_span).min().unwrap_or_default();
+    if least <= budget {
         return Ok(());
     }
     Err(Failure::Usage(format!(
         "--budget {} is too short: one pass of a trial takes {}; set it to {} or more",
-        duration(settings.budget.secs()),
+        duration(budget.secs()),
         duration(least.secs()),
         // A first analysis.
         duration((least.secs() * ANALYSES[0] as f64).ceil())
