@@ -51,7 +51,7 @@ pub enum AdapterError {
         text: String,
     },
     /// It did not answer within the limit; it was killed.
-    #[error("no answer within {} s, while {awaited} was awaited; it was killed", .limit.as_secs_f64())]
+    #[error("no answer within {} s, while {awaited} was awaited; it was killed", .limit.as_millis() as f64 / 1e3)]
     Hung {
         /// The limit.
         limit: Duration,
@@ -340,6 +340,9 @@ pub enum AdapterError {
     /// Somebody wished to end.
     #[error("interrupted")]
     Interrupted,
+    /// It had too little of a budget to say anything of it.
+    #[error("the budget left no time for it")]
+    NoTime,
     /// The system does not let us watch it.
     #[error("the system refused to {what}: {source}")]
     System {
@@ -354,7 +357,7 @@ pub enum AdapterError {
 impl From<AdapterError> for TrialFailure {
     fn from(error: AdapterError) -> TrialFailure {
         match error {
-            AdapterError::Interrupted => TrialFailure::Interrupted,
+            AdapterError::Interrupted | AdapterError::NoTime => TrialFailure::Interrupted,
             AdapterError::NotPinned { cpu, source, .. } => {
                 TrialFailure::NotPinned { cpu, errno: source.raw_os_error().unwrap_or_default() }
             }

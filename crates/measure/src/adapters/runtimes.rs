@@ -29,6 +29,8 @@ const LEAST_SPAN: Duration = Duration::from_millis(10);
 const LEAST_PATIENCE: Duration = Duration::from_millis(250);
 /// What has never worked is not tried again after so many failures: each may take as long as a pass at most.
 const FAILURES: u32 = 2;
+/// What has not ended a first pass within so long hangs; of less nothing can be said but that there was no time.
+const HANGS: Duration = Duration::from_secs(1);
 /// However little time there is to settle in.
 const LEAST_WARM_UP: Duration = Duration::from_millis(20);
 
@@ -199,14 +201,9 @@ impl Runtimes {
             }
         };
         let until = Instant::now().checked_add(limit).map_or_else(|| stop.clone(), |at| stop.until(at));
-        let pass = match self.pool(external, order.options)?.perform(&request, span, &until) {
-            Err(AdapterError::Interrupted) if !stop.is_raised() => {
-                let limit = Duration::from_millis(limit.as_millis() as u64);
-                Err(AdapterError::Hung { limit, awaited: "its first pass" })
-            }
-            pass => pass,
-        };
-        self.note(external, kind, pass)
+        let pass = self.pool(external, order.options)?.perform(&request, span, &until);
+        let is_late = matches!(pass, Err(AdapterError::Interrupted)) && !stop.is_raised();
+        self.note(external, kind, if is_late { late(limit) } else { pass })
     }
 
     /// CPU time of all processes that are there, in nanoseconds, as far as the system says.
@@ -242,7 +239,7 @@ impl Runtimes {
             Err(error @ (AdapterError::Interrupted | AdapterError::Refused { .. })) => Err(error.into()),
             Err(error) => {
                 // Who was waited for once is not waited for again: that may take the time of all others.
-                let hung = matches!(error, AdapterError::Hung { .. });
+                let hung = matches!(error, AdapterError::Hung { .. } | AdapterError::NoTime);
                 let reason = TrialFailure::from(error);
                 if let TrackRecord::Fails(times, last) =
                     record.or_insert(TrackRecord::Fails(0, reason.clone()))
@@ -272,6 +269,15 @@ impl Runtimes {
             Pool::of(&offered.ready.adapter, offered.description.clone(), settings)
         }))
     }
+}
+
+/// What is said of a first pass that did not end within its part of what was left of a budget.
+fn late(limit: Duration) -> Result<Pass, AdapterError> {
+    let limit = Duration::from_millis(limit.as_millis() as u64);
+    Err(match limit < HANGS {
+        true => AdapterError::NoTime,
+        false => AdapterError::Hung { limit, awaited: "its first pass" },
+    })
 }
 
 /// What settles, how many processes start for it, and how long it may take.
@@ -377,6 +383,13 @@ mod tests {
         let said = runtimes.note(&external, kind, Err::<(), _>(hung)).unwrap_err().to_string();
         assert!(said.contains("while a line was awaited"), "{said}");
         assert!(runtimes.given_up(&external, kind).is_some(), "once is enough");
+
+        let mut runtimes = Runtimes::default();
+        assert!(matches!(late(HANGS), Err(AdapterError::Hung { .. })));
+        let late = late(HANGS - Duration::from_millis(1)).map(drop);
+        assert_eq!(runtimes.note(&external, kind, late), Err(TrialFailure::Interrupted));
+        let given_up = runtimes.given_up(&external, kind);
+        assert_eq!(given_up, Some(&TrialFailure::Interrupted), "what is left of the budget is for others");
 
         let mut runtimes = Runtimes::default();
         assert_eq!(runtimes.note(&external, kind, Ok(7)), Ok(7));

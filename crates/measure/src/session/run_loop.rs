@@ -162,6 +162,11 @@ impl<'a> RunLoop<'a> {
         self.stop.is_raised()
     }
 
+    /// Whether there is time left, and nobody wishes to end.
+    pub fn has_time(&self) -> bool {
+        !self.is_stopped() && self.left() > Picos::ZERO
+    }
+
     /// Breaks off what is performed from now on once it has taken so long; `None` leaves that to the budget.
     pub fn limit(&mut self, span: Option<Picos>) {
         let until = span.map_or(self.until, |span| self.until.min(self.now() + span));

@@ -97,6 +97,8 @@ struct Driver<'a> {
     probes: Vec<&'static dyn SeriesProbe>,
     record: SeriesRecord,
     failures: Vec<u32>,
+    /// Whether the budget left too little for some trial before it ended.
+    is_short: bool,
     /// After so many passes of each trial: whether it is done. Every commit asks, and analysing all takes long.
     done: Vec<Cell<Option<(u32, bool)>>>,
     segment: u32,
@@ -152,6 +154,7 @@ impl<'a> Driver<'a> {
             failures: (0..settings.trials.len())
                 .map(|trial| earlier_failures(&resumed.record, trial))
                 .collect(),
+            is_short: false,
             record: resumed.record,
             done: vec![Cell::new(None); settings.trials.len()],
             segment: resumed.segments,
@@ -169,7 +172,7 @@ impl<'a> Driver<'a> {
             let open: Vec<usize> =
                 (0..self.settings.trials.len()).filter(|&trial| self.is_open(trial)).collect();
             if open.is_empty() {
-                return Ok(Ended::Complete);
+                return Ok(if self.is_short { Ended::Budget } else { Ended::Complete });
             }
             // A trial with long passes leaves time to the others: the passes up to each analysis are made of those with
             // short ones first.
@@ -191,7 +194,7 @@ impl<'a> Driver<'a> {
                 if round.is_empty() {
                     continue;
                 }
-                if self.run.is_stopped() || self.run.left() == Picos::ZERO || !self.round(&round, &span)? {
+                if !self.run.has_time() || !self.round(&round, &span)? {
                     return Ok(self.run.broken_off());
                 }
             }
@@ -252,6 +255,11 @@ impl<'a> Driver<'a> {
             let around = before[index].zip(after[index]).map(|(before, after)| [before, after]);
             let placement = &specs[index].placement;
             match outcome {
+                // What performs it has no time left; others do.
+                Err(TrialFailure::Interrupted) if self.run.has_time() => {
+                    self.failures[trial] = PATIENCE;
+                    self.is_short = true;
+                }
                 Err(TrialFailure::Interrupted) => whole = false,
                 // A thread whose CPU leaves goes on beside those of other trials, and holds them up: measured again.
                 _ if !lost.is_empty() && self.goes_on(trial, &lost) => {}

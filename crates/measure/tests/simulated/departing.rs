@@ -1,5 +1,6 @@
 //! A CPU that leaves as one of Linux does: threads on it are refused before the system says that it is offline, in between
 //! it is no longer in the cpuset, and what runs beside it meanwhile is held up. It costs what needs it, and nothing else.
+//! So does a program that the budget leaves no time for.
 
 use crate::trials::{Slots, settings_of};
 use crate::vocabulary::{Kept, defaults, open, toml};
@@ -12,7 +13,7 @@ use coretalk_measure::{
     Allowance, Granted, Machine, MachineError, Round, RoundOutcome, SimMachine, Stop, WorkerSettings,
 };
 use coretalk_model::latency::{Cell, LatencySettings, Parallel};
-use coretalk_model::series::{Parameters, PassOutcome};
+use coretalk_model::series::{Parameters, PassOutcome, TrialSpec};
 use coretalk_model::{
     Absence, CpuId, CpuSet, Departure, Environment, Finding, Picos, Recording, TickRate, Topology,
     TrialFailure,
@@ -31,12 +32,14 @@ struct Slow {
     half_told: Picos,
     /// When something missed it first.
     missed: Option<Picos>,
+    /// The queue whose passes find no time.
+    late: Option<&'static str>,
 }
 
 impl Slow {
     fn leaving_at(ms: u32) -> Slow {
         let text = format!("based_on = 'laptop-smt'\n[failures]\ndepartures = [{{ cpu = 3, at_ms = {ms} }}]");
-        Slow { machine: open(toml(&text), 3), half_told: HALF_TOLD, missed: None }
+        Slow { machine: open(toml(&text), 3), half_told: HALF_TOLD, missed: None, late: None }
     }
 
     /// Notes a trial that missed the CPU; gives whether it is the first, which holds up those beside it.
@@ -84,6 +87,11 @@ impl Machine for Slow {
         stop: &Stop,
     ) -> Vec<Result<PassOutcome, TrialFailure>> {
         let mut outcomes = self.machine.perform_trials(orders, stop);
+        for (order, outcome) in orders.iter().zip(&mut outcomes) {
+            if self.late.is_some() && order.spec.parameters.text("queue") == self.late {
+                *outcome = Err(TrialFailure::Interrupted);
+            }
+        }
         let failures = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
         if Slow::holds_up(&mut self.missed, self.machine.now(), failures) {
             hold_up(&mut outcomes);
@@ -213,4 +221,24 @@ fn trials_beside_a_cpu_that_leaves_are_measured_again_and_its_own_are_missed_onc
             assert!(trial.passes > 0 || needs_it, "{probe}: {} has no pass", spec.label());
         }
     }
+}
+
+#[test]
+fn what_the_budget_leaves_no_time_for_is_left_out_and_the_others_go_on() {
+    let mut slow = Slow { late: Some("spsc"), ..Slow::leaving_at(900_000) };
+    let options = Parameters::default().with("queue", "spsc,slots").with("capacity", "10");
+    let cpus = vec![CpuId(0), CpuId(1)];
+    let settings = settings_of(&slow, "queue", (cpus, &[[CpuId(0), CpuId(1)]]), options, 0.02, 20);
+    let mut slots = Slots::default();
+    let (resumed, stop) = (SeriesResumedState::default(), Stop::new());
+    let (result, ended) = series::run(&mut slow, &settings, resumed, &mut slots, &mut (), &stop).unwrap();
+    assert_eq!((ended, result.complete, result.budget_ended), (Ended::Budget, true, true));
+    let is_late = |spec: &TrialSpec| spec.parameters.text("queue") == slow.late;
+    let late = settings.trials.iter().filter(|spec| is_late(spec)).count();
+    assert_eq!((late, result.left_out()), (settings.trials.len() / 2, late));
+    for trial in &result.trials {
+        // Nothing is kept of the others: who resumes the run tries them again.
+        assert_eq!(trial.passes >= 8, !is_late(&trial.spec), "{}: {:?}", trial.spec.label(), trial.reason);
+    }
+    assert!(slots.0.iter().flatten().all(|entry| entry.outcome.is_ok()));
 }
