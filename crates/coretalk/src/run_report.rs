@@ -135,10 +135,10 @@ impl RunReport {
 
     /// The budget that was asked for: a map and the trials beside it have a part of it each.
     pub fn budget(&self) -> Picos {
-        let latency = self.latency.as_ref().map(|latency| latency.settings.budget);
-        let series = self.series.as_ref().map(|series| series.settings.budget);
-        let place = self.place.as_ref().map(|place| place.settings.budget);
-        [latency, series, place].into_iter().flatten().fold(Picos::ZERO, |sum, part| sum + part)
+        let latency = self.latency.as_ref().map(|latency| &latency.settings);
+        let series = self.series.as_ref().map(|series| &series.settings);
+        let place = self.place.as_ref().map(|place| &place.settings);
+        RunSettings { latency, series, place }.budget()
     }
 
     /// What its budget left no time for.
@@ -173,6 +173,14 @@ impl RunSettings<'_> {
     /// Whether trials are made, of series or of placements.
     pub fn has_trials(&self) -> bool {
         self.series.is_some() || self.place.is_some()
+    }
+
+    /// The budgets of all parts.
+    pub fn budget(&self) -> Picos {
+        let latency = self.latency.map(|settings| settings.budget);
+        let series = self.series.map(|settings| settings.budget);
+        let place = self.place.map(|settings| settings.budget);
+        [latency, series, place].into_iter().flatten().fold(Picos::ZERO, |sum, part| sum + part)
     }
 
     /// Every CPU that is measured.

@@ -31,7 +31,8 @@ pub trait Machine {
     fn environment(&self) -> &Environment;
 
     /// Looks for everything that could spoil a measurement on these CPUs, and starts no thread on others. Changes nothing.
-    fn examine(&mut self, cpus: &CpuSet) -> Vec<Finding>;
+    /// Before a run it takes a tenth of its budget at most and a fifth of a second, and longer where there is no budget.
+    fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<Finding>;
 
     /// The rate of the counter whose ticks recordings hold.
     fn rate(&self) -> TickRate;

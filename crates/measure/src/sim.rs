@@ -266,7 +266,7 @@ impl Machine for SimMachine {
         &self.environment
     }
 
-    fn examine(&mut self, _cpus: &CpuSet) -> Vec<Finding> {
+    fn examine(&mut self, _cpus: &CpuSet, _budget: Option<Picos>) -> Vec<Finding> {
         environment::findings(&self.sim.spec, &self.reported)
     }
 

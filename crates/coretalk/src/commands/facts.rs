@@ -49,7 +49,7 @@ pub fn doctor(global: &Global) -> Result<ExitCode, Failure> {
         opened => opened?,
     };
     let allowed = machine.allowance().cpuset.clone();
-    let findings = machine.examine(&allowed);
+    let findings = machine.examine(&allowed, None);
     match shape {
         Shape::Text => say(global, &report::facts::doctor(&findings)),
         Shape::Json(identity) => hand_over(global, &Document::of_machine(&*machine, &findings, identity)),

@@ -28,7 +28,7 @@ pub fn act(global: &Global) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::Environment(format!("failed to find this program's own file: {error}")))?;
     let scratch = Scratch::new()?;
     let cpus = machine.allowance().mask.intersection(&machine.allowance().cpuset);
-    let environment = machine.examine(&cpus);
+    let environment = machine.examine(&cpus, None);
     let verbosity = output::options(global).verbosity;
     let began = Instant::now();
     let mut each = |promise: &str| {

@@ -160,7 +160,7 @@ impl Found {
         let measured = file.cpus()?.into_iter().collect();
         drop(file);
         let global = &invocation.cli.global;
-        let findings = machine.examine(&measured);
+        let findings = machine.examine(&measured, global.budget);
         let here = Conditions {
             environment: machine.environment().clone(),
             allowed: machine.allowance().cpuset.clone(),

@@ -53,7 +53,7 @@ impl Opening<'_> {
     /// # Errors
     /// [`Failure`]: the machine refuses the workers, or the file cannot be made.
     pub fn open(self, machine: &mut dyn Machine) -> Result<Segment, Failure> {
-        let findings = machine.examine(&self.settings.cpus());
+        let findings = machine.examine(&self.settings.cpus(), Some(self.settings.budget()));
         let RunOptions { workers, target, remarks, output, .. } = self.options;
         let granted = workers.as_ref().map(|workers| machine.engage(workers)).transpose()?;
         let mut environment = machine.environment().clone();

@@ -72,7 +72,7 @@ impl Machine for HostMachine {
     fn environment(&self) -> &Environment {
         match self.0 {}
     }
-    fn examine(&mut self, _cpus: &CpuSet) -> Vec<Finding> {
+    fn examine(&mut self, _cpus: &CpuSet, _budget: Option<Picos>) -> Vec<Finding> {
         match self.0 {}
     }
     fn rate(&self) -> TickRate {

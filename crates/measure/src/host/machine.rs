@@ -36,8 +36,15 @@ use std::time::{Duration, Instant};
 
 /// The longest sleep before the request to stop is looked at again.
 const NAP: Duration = Duration::from_millis(20);
-/// How long an examination compares the counters of CPUs, at most.
+/// How long an examination compares the counters of CPUs, at most, …
 const EXAMINED: Duration = Duration::from_secs(3);
+/// … and one part in so many of a budget.
+const EXAMINED_SHARE: u64 = 20;
+
+/// How long an examination before a run of this budget compares counters at most, and looks once more at what others take.
+pub(super) fn examined(budget: Option<Picos>) -> Duration {
+    budget.map_or(EXAMINED, |budget| EXAMINED.min(Picos(budget.0 / EXAMINED_SHARE).duration()))
+}
 
 /// The machine that this process runs on.
 #[derive(Debug)]
@@ -104,11 +111,11 @@ impl HostMachine {
     /// Every check of `doctor` that can be made where [`open`](HostMachine::open) refuses with this error.
     pub fn examine_closed(error: &MachineError) -> Vec<Finding> {
         match error {
-            MachineError::NoPinning { reason } => surroundings::examine(Err(reason), None, None),
+            MachineError::NoPinning { reason } => surroundings::examine(Err(reason), None, None, EXAMINED),
             MachineError::Clock { reason } => {
-                surroundings::examine(Ok(()), Some(Err(&reason.to_string())), None)
+                surroundings::examine(Ok(()), Some(Err(&reason.to_string())), None, EXAMINED)
             }
-            _ => surroundings::examine(Ok(()), None, None),
+            _ => surroundings::examine(Ok(()), None, None, EXAMINED),
         }
     }
 
@@ -299,15 +306,16 @@ impl Machine for HostMachine {
         &self.environment
     }
 
-    fn examine(&mut self, cpus: &CpuSet) -> Vec<Finding> {
+    fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<Finding> {
+        let most = examined(budget);
         if self.clock.offsets.is_empty() {
             // One CPU against some of the others: enough to find a clock that is not to be compared.
             let usable = self.usable().intersection(cpus);
             let first = usable.first();
             let pairs: Vec<_> = usable.iter().skip(1).take(64).filter_map(|to| Some((first?, to))).collect();
-            self.measure_offsets(&pairs, Instant::now() + EXAMINED, &Stop::new());
+            self.measure_offsets(&pairs, Instant::now() + most, &Stop::new());
         }
-        surroundings::examine(Ok(()), Some(Ok(&self.environment.clock)), self.clock.spread())
+        surroundings::examine(Ok(()), Some(Ok(&self.environment.clock)), self.clock.spread(), most)
     }
 
     fn rate(&self) -> TickRate {

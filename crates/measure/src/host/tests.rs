@@ -335,7 +335,15 @@ fn offsets_between_engaged_cpus_are_measured() {
     assert_eq!(report.offset(b, a).unwrap().ticks, -there.ticks);
     assert_eq!(there.bound_ticks, there.round_trip_ticks as f64 / 2.0 + report.step_ticks as f64);
     assert!(machine.is_busy().is_some());
-    assert!(machine.examine(&[a, b].into_iter().collect()).iter().any(|finding| finding.id == "tsc-sync"));
+    assert!(
+        machine.examine(&[a, b].into_iter().collect(), None).iter().any(|finding| finding.id == "tsc-sync")
+    );
+}
+
+#[test]
+fn a_machine_is_examined_for_a_part_of_the_budget() {
+    let of = |budget: Option<u64>| super::machine::examined(budget.map(Picos::from_ms)).as_millis();
+    assert_eq!([Some(1_000), Some(40_000), Some(600_000), None].map(of), [50, 2_000, 3_000, 3_000]);
 }
 
 #[test]

@@ -115,8 +115,8 @@ impl Machine for Slow {
     fn environment(&self) -> &Environment {
         self.machine.environment()
     }
-    fn examine(&mut self, cpus: &CpuSet) -> Vec<Finding> {
-        self.machine.examine(cpus)
+    fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<Finding> {
+        self.machine.examine(cpus, budget)
     }
     fn rate(&self) -> TickRate {
         self.machine.rate()

@@ -132,7 +132,7 @@ fn the_guest_reports_one_cache_and_is_a_guest() {
     assert_eq!(machine.states(), ["near", "far", "sibling"]);
     assert!(
         machine
-            .examine(&[CpuId(0), CpuId(1)].into_iter().collect())
+            .examine(&[CpuId(0), CpuId(1)].into_iter().collect(), None)
             .iter()
             .any(|finding| finding.id == "simulated")
     );
