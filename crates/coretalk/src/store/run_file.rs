@@ -8,6 +8,7 @@ use super::schema::{self, APPLICATION_ID, MIGRATIONS, VERSION};
 use crate::{RunHeader, RunSettings};
 use coretalk_model::latency::{LatencySettings, PairChoice, cells};
 use coretalk_model::{CpuId, CpuSet, Environment, Finding, Topology};
+use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::File;
@@ -47,8 +48,8 @@ impl RunFile {
     /// # Errors
     /// [`StoreError`] says what the file is instead. Nothing is created or changed beside foreign files.
     pub fn open(path: &Path) -> Result<RunFile, StoreError> {
-        let mut file = RunFile::connected(path)?;
-        let found = file.at_once(|| file.check_schema(None))?;
+        let (mut file, found) = RunFile::opened(path, |file| file.check_schema(None))?;
+        file.read(|db| db.execute_batch("COMMIT"))?;
         if found < VERSION {
             file.migrate(found)?;
         }
@@ -59,28 +60,32 @@ impl RunFile {
     pub(super) fn peek<T>(
         path: &Path,
         table: &str,
-        from: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+        from: impl Fn(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let file = RunFile::connected(path)?;
-        file.at_once(|| {
+        let read = |file: &RunFile| {
             file.check_schema(Some(table))?;
-            file.read(from)
-        })
-    }
-
-    /// Reads in one transaction: another process may be migrating the file, and each takes a lock.
-    fn at_once<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let _transaction = self.db.unchecked_transaction().map_err(sqlite_error("read", &self.path))?;
-        read()
-    }
-
-    fn connected(path: &Path) -> Result<RunFile, StoreError> {
-        inspect(path)?;
-        let db = match connect(path, None) {
-            Err(StoreError::NoLocks { .. }) => connect(path, Some("unix-none"))?,
-            other => other?,
+            file.read(&from)
         };
-        Ok(RunFile { path: path.to_owned(), db })
+        RunFile::opened(path, read).map(|(_, read)| read)
+    }
+
+    /// Opens it, and looks at it for the first time: this rolls back a crash and reads the schema. All in one transaction,
+    /// as another process may be migrating the file, and as each further one would take the locks again; it is still open.
+    fn opened<T>(
+        path: &Path,
+        read: impl Fn(&RunFile) -> Result<T, StoreError>,
+    ) -> Result<(RunFile, T), StoreError> {
+        inspect(path)?;
+        let with = |locks| {
+            let file = RunFile { path: path.to_owned(), db: connect(path, locks)? };
+            file.read(|db| db.execute_batch("BEGIN"))?;
+            let read = read(&file)?;
+            Ok((file, read))
+        };
+        match with(None) {
+            Err(StoreError::NoLocks { .. }) => with(Some("unix-none")),
+            other => other,
+        }
     }
 
     /// Where it is.
@@ -271,6 +276,7 @@ impl RunFile {
 
     /// The version of the schema, if it is that of a run file to the last object, or in that of one name.
     fn check_schema(&self, only: Option<&str>) -> Result<u32, StoreError> {
+        // First, as this alone needs no schema: to read that, SQLite would take locks of its own outside of a transaction.
         let version = self.read(|db| db.query_row("PRAGMA user_version", [], |row| row.get(0)))?;
         if version > VERSION {
             return Err(StoreError::Newer { path: self.path.clone(), found: version, known: VERSION });
@@ -309,7 +315,7 @@ pub(super) fn plan_of(
     }
 }
 
-/// Opens SQLite on a file that is there, and makes it distrust the file.
+/// Opens SQLite on a file that is there, and makes it distrust the file. Nothing is read of it yet, and no lock taken.
 pub(super) fn connect(path: &Path, locks: Option<&str>) -> Result<Connection, StoreError> {
     let error = sqlite_error("read", path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -325,10 +331,9 @@ pub(super) fn connect(path: &Path, locks: Option<&str>) -> Result<Connection, St
 fn distrust(db: &Connection) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_LIMIT)?;
     db.set_limit(Limit::SQLITE_LIMIT_LENGTH, BLOB_LIMIT_BYTES)?;
-    db.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    db.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")?;
-    // The first look at the file: takes a lock, rolls back a crash, reads the schema.
-    db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    db.execute_batch("PRAGMA cell_size_check = ON")
 }
 
 /// Looks at the first bytes, before SQLite does: tells a run file from everything else without creating anything.

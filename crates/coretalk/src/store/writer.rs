@@ -128,6 +128,8 @@ impl RunWriter {
         let db = connect(&path, None)?;
         db.busy_timeout(BUSY_LIMIT)
             .and_then(|()| db.execute_batch("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;"))
+            // The first look at the file, which takes a lock: a file system without them is found here.
+            .and_then(|()| db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())))
             .map_err(sqlite_error("write", &path))?;
         let (map_of_both, stop) = (None, Stop::new());
         Ok(RunWriter {

@@ -125,6 +125,21 @@ fn an_id_is_found_by_names_of_files_alone_and_a_tag_by_tags_alone() {
 }
 
 #[test]
+fn a_tag_is_found_in_a_file_that_is_being_written() {
+    let (folder, directory) = store();
+    let path = folder.path().join(format!("{OLD}.coretalk"));
+    let writer = rusqlite::Connection::open(&path).unwrap();
+    writer.execute_batch("BEGIN EXCLUSIVE; INSERT INTO tags VALUES ('late', '')").unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            writer.execute_batch("COMMIT").unwrap();
+        });
+        assert_eq!(find(&directory, "late").unwrap().path, path);
+    });
+}
+
+#[test]
 fn names_are_the_shortest_ends_whatever_the_others_are() {
     let letters = |number: usize| format!("{:06x}", number * number * 7919 % 4099);
     let ids: Vec<String> = (0..400).map(letters).collect();
