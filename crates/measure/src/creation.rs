@@ -14,9 +14,9 @@ use crate::series::TrialOrder;
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-#[cfg(all(target_os = "linux", not(miri)))]
-use coretalk_model::TrialFailure;
 use coretalk_model::series::{Observed, TrialSpec};
+#[cfg(all(target_os = "linux", not(miri)))]
+use coretalk_model::{CpuId, TrialFailure};
 use coretalk_model::{CpuSet, TickRate, stats};
 
 /// Distributions and values of a trial.
@@ -45,6 +45,27 @@ pub fn lacks(kind: Kind) -> Option<String> {
     }
     (kind == Kind::AttrPinned && !threads::HAS_ATTRIBUTE)
         .then(|| format!("`{}` needs a thread attribute that only glibc has", kind.name()))
+}
+
+/// What was refused to who creates, with the error number.
+#[cfg(all(target_os = "linux", not(miri)))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refused {
+    /// A binding.
+    Pin(i32),
+    /// A thread or a process, or something that it needs.
+    Creation(i32),
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+impl Refused {
+    /// The same as the failure of a pass on this CPU.
+    fn failure(self, cpu: CpuId) -> TrialFailure {
+        match self {
+            Refused::Pin(errno) => TrialFailure::NotPinned { cpu, errno },
+            Refused::Creation(errno) => TrialFailure::refused("create a thread or process", errno),
+        }
+    }
 }
 
 /// Performs one pass.
@@ -254,6 +275,20 @@ impl Tallies {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(all(target_os = "linux", not(miri)))]
+    #[test]
+    fn a_creation_that_a_limit_refuses_is_no_refused_pin() {
+        let of = |refused: Refused| refused.failure(CpuId(3));
+        assert_eq!(
+            of(Refused::Creation(libc::EAGAIN)),
+            TrialFailure::NoResources { errno: libc::EAGAIN },
+            "pids.max"
+        );
+        assert_eq!(of(Refused::Pin(libc::EINVAL)), TrialFailure::NotPinned { cpu: CpuId(3), errno: 22 });
+        let denied = of(Refused::Creation(libc::EPERM)).to_string();
+        assert!(denied.contains("errno 1") && !denied.contains("pinned"), "{denied}");
+    }
 
     #[test]
     fn the_first_is_apart_and_the_sign_stays() {

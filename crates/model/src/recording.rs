@@ -153,8 +153,8 @@ pub enum TrialFailure {
         /// What it wrote to standard error, cut in the same way.
         stderr: String,
     },
-    /// The system did not give what it takes to start or watch a program: descriptors, processes, memory.
-    #[error("the system does not let coretalk start it or read its output (errno {errno})")]
+    /// The system did not give what it takes: descriptors, threads or processes, memory.
+    #[error("{}", no_resources(*errno))]
     NoResources {
         /// The system's reason.
         errno: i32,
@@ -162,6 +162,23 @@ pub enum TrialFailure {
     /// The run was interrupted before this trial ended.
     #[error("interrupted")]
     Interrupted,
+}
+
+const ENOMEM: i32 = 12;
+const EAGAIN: i32 = 11;
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;
+
+/// What was refused, and which limit to raise, by what Linux says where a limit is reached.
+fn no_resources(errno: i32) -> String {
+    let (what, limit) = match errno {
+        EAGAIN => ("thread or process", "raise `ulimit -u`, or pids.max of the control group"),
+        EMFILE => ("open file", "raise `ulimit -n`"),
+        ENFILE => ("open file", "raise fs.file-max"),
+        ENOMEM => ("piece of memory", "free some, or raise memory.max of the control group"),
+        _ => ("resource", "see `ulimit -a`"),
+    };
+    format!("the system refused another {what} (errno {errno}): {limit}")
 }
 
 const STOPPED: &str = "; the CPU quota stopped this process meanwhile";
@@ -182,6 +199,15 @@ impl TrialFailure {
         matches!(self, TrialFailure::NotPinned { .. } | TrialFailure::CpuLost { .. })
     }
 
+    /// The CPU that was not there when it failed, as far as the failure proves it: Linux refuses a binding with `EINVAL` where
+    /// the CPU is offline or outside the cpuset at that moment.
+    pub fn lost_cpu(&self) -> Option<CpuId> {
+        match *self {
+            TrialFailure::CpuLost { cpu } | TrialFailure::NotPinned { cpu, errno: EINVAL } => Some(cpu),
+            _ => None,
+        }
+    }
+
     /// The same where a CPU quota stopped the process meanwhile: threads that are stopped do not finish, and seem to be gone,
     /// and programs are late.
     #[must_use]
@@ -195,6 +221,20 @@ impl TrialFailure {
             }
             other => other,
         }
+    }
+
+    /// The failure where this error number of Linux says that a limit of this process or of the machine is reached, which is
+    /// no fault of what is measured; `None` of others.
+    pub fn no_resources(errno: Option<i32>) -> Option<TrialFailure> {
+        errno
+            .filter(|errno| [EAGAIN, EMFILE, ENFILE, ENOMEM].contains(errno))
+            .map(|errno| TrialFailure::NoResources { errno })
+    }
+
+    /// What the system refused with this error number: `what` is ready to follow "refused to".
+    pub fn refused(what: &str, errno: i32) -> TrialFailure {
+        TrialFailure::no_resources(Some(errno))
+            .unwrap_or_else(|| TrialFailure::of(format!("the system refused to {what} (errno {errno})")))
     }
 
     /// A failure that is one sentence, ready to follow "failed: ".
@@ -350,6 +390,24 @@ mod tests {
                 |why: &Absence| Departure { cpu: CpuId(3), after, why: *why }.failure().missed_a_cpu();
             assert!(Absence::ALL.iter().all(is_tried_again));
         }
+    }
+
+    #[test]
+    fn a_limit_that_is_reached_is_named_and_is_no_refused_pin() {
+        for (errno, limits) in [
+            (11, &["thread or process (errno 11)", "ulimit -u", "pids.max"][..]),
+            (24, &["open file (errno 24)", "ulimit -n"]),
+            (23, &["open file (errno 23)", "fs.file-max"]),
+            (12, &["memory (errno 12)", "memory.max"]),
+        ] {
+            let failure = TrialFailure::refused("start a thread", errno);
+            assert_eq!(failure, TrialFailure::NoResources { errno });
+            assert!(failure.came_from_outside() && !failure.missed_a_cpu());
+            let text = failure.to_string();
+            assert!(limits.iter().all(|limit| text.contains(limit)) && !text.contains("pinned"), "{text}");
+        }
+        let denied = TrialFailure::refused("start a thread", 1);
+        assert_eq!(denied.to_string(), "the system refused to start a thread (errno 1)");
     }
 
     #[test]

@@ -140,9 +140,9 @@ fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
             (said, advice)
         }
         TrialFailure::NotPinned { .. } => (None, "check whether the cpuset has changed"),
-        TrialFailure::NoResources { errno } => {
-            let reason = std::io::Error::from_raw_os_error(*errno);
-            (Some(format!(": {reason}")), "raise the limits of this shell (`ulimit -a`)")
+        // It says itself which limit to raise.
+        TrialFailure::NoResources { .. } => {
+            return format!("{name} failed on placement {placement}: {failure}, then compare again");
         }
         _ => (None, "make it work on its own"),
     };

@@ -22,7 +22,26 @@ fn a_command_that_could_not_be_started_for_want_of_descriptors_is_not_blamed() {
     let words = ["place", "--placement", "a=0", "--placement", "none", "--budget", "2s", "--", "true"];
     let said = limited(&tool, "-n 12", &words);
     assert_eq!(said.code, 3, "{}", said.err);
-    assert!(said.err.contains("Too many open files") && said.err.contains("ulimit -a"), "{}", said.err);
+    assert!(said.err.contains("another open file (errno 24): raise `ulimit -n`"), "{}", said.err);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_that_could_not_be_made_for_want_of_descriptors_is_no_refused_pin() {
+    let Some(cpus) = super::kill::two_cpus() else { return };
+    let tool = Tool::new();
+    let words = ["wake", "--cpus", cpus, "--pairs", "all", "--primitive", "pipe", "--budget", "300ms"];
+    let words = [&words[..], &["--no-save", "-q"]].concat();
+    // How many the process itself has open depends on what it inherits.
+    let said: Vec<String> = (4..14)
+        .map(|most| limited(&tool, &format!("-n {most}"), &words))
+        .map(|it| it.out + &it.err)
+        .collect();
+    assert!(said.iter().all(|text| !text.contains("could not be pinned")), "{said:?}");
+    assert!(
+        said.iter().any(|text| super::tool::flat(text).contains("open file (errno 24): raise `ulimit -n`")),
+        "{said:?}"
+    );
 }
 
 #[cfg(target_os = "linux")]

@@ -362,15 +362,25 @@ impl From<AdapterError> for TrialFailure {
                 TrialFailure::NotPinned { cpu, errno: source.raw_os_error().unwrap_or_default() }
             }
             AdapterError::WrongSum { .. } => TrialFailure::Damaged,
-            other => {
+            other => TrialFailure::no_resources(other.errno()).unwrap_or_else(|| {
                 let (reason, words) = other.parted();
                 TrialFailure::with_words(reason, words)
-            }
+            }),
         }
     }
 }
 
 impl AdapterError {
+    /// What the system said where it refused to start or watch it.
+    fn errno(&self) -> Option<i32> {
+        match self {
+            AdapterError::NotStarted { source, .. } | AdapterError::System { source, .. } => {
+                source.raw_os_error()
+            }
+            _ => None,
+        }
+    }
+
     /// What happened, in words that name nothing of the adapter's command, lines and messages; and those of them that say
     /// more, which may be private.
     pub(super) fn parted(&self) -> (String, String) {

@@ -5,7 +5,7 @@
 
 use super::program::{self, TELLS};
 use super::threads::{FEWEST, PATIENCE, finish};
-use super::{Config, Kind, PARENT_MIB, Tallies, names};
+use super::{Config, Kind, PARENT_MIB, Refused, Tallies, names};
 use crate::counter;
 use crate::host::affinity;
 use crate::series::TrialOrder;
@@ -82,6 +82,9 @@ fn map(bytes: usize, kind: i32) -> io::Result<NonNull<u8>> {
     }
 }
 
+/// Set beside an error number of the board where a binding was refused.
+const OF_PIN: u64 = 1 << 32;
+
 /// Everything that the helper needs, made before it exists.
 struct Orders<'a> {
     kind: Kind,
@@ -100,10 +103,8 @@ pub fn perform(
     order: &TrialOrder<'_>,
     config: &Config,
 ) -> Result<Observed, TrialFailure> {
-    let cpu = context.cpus()[0];
-    let refused = |error: io::Error| TrialFailure::NotPinned {
-        cpu,
-        errno: error.raw_os_error().unwrap_or(libc::ENOMEM),
+    let refused = |error: io::Error| {
+        TrialFailure::refused("prepare processes", error.raw_os_error().unwrap_or(libc::ENOMEM))
     };
     let shared = Shared::new().map_err(refused)?;
     let program = config.kind.execs().then(program::open).transpose().map_err(refused)?;
@@ -122,13 +123,13 @@ pub fn perform(
         program,
         path,
     };
-    let run_role = |role: &RoleContext<'_>| -> Result<Option<Result<(), i32>>, Halt> {
+    let run_role = |role: &RoleContext<'_>| -> Result<Option<Result<(), Refused>>, Halt> {
         role.wait_for_all()?;
         if role.number > 0 { Ok(None) } else { look_after(role, &orders).map(Some) }
     };
     let said = context.run(order.span + PATIENCE, run_role, || ())?;
-    if let Some(Err(errno)) = said.into_iter().flatten().next() {
-        return finish(context, Some(Err(errno)));
+    if let Some(Err(refused)) = said.into_iter().flatten().next() {
+        return finish(context, Some(Err(refused)));
     }
     let board = shared.board();
     // Acquire pairs with the Release of the helper: the stamps below the count are written.
@@ -151,12 +152,15 @@ fn page_bytes() -> f64 {
 }
 
 /// Makes the helper and waits for its end; it is ended where the pass is given up.
-fn look_after(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), i32>, Halt> {
+fn look_after(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), Refused>, Halt> {
     // SAFETY: the child calls nothing but `help`, which keeps to system calls, atomics and the C library's own fork and
     // spawn; both C libraries put their locks in order in the child of a fork.
     let helper = unsafe { libc::fork() };
     match helper {
-        -1 => return Ok(Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EAGAIN))),
+        -1 => {
+            let errno = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EAGAIN);
+            return Ok(Err(Refused::Creation(errno)));
+        }
         0 => {
             let status = help(orders);
             // SAFETY: ends the helper without running anything of the tool.
@@ -169,9 +173,14 @@ fn look_after(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), 
         // SAFETY: the status is writable.
         let ended = unsafe { libc::waitpid(helper, &mut status, libc::WNOHANG) };
         if ended != 0 {
-            let errno = orders.board.errno.load(Acquire) as i32;
-            let failed = ended < 0 || errno != 0 || status != 0;
-            return Ok(if failed { Err(if errno != 0 { errno } else { libc::ECHILD }) } else { Ok(()) });
+            let told = orders.board.errno.load(Acquire);
+            let errno = (told & !OF_PIN) as i32;
+            return Ok(match told {
+                0 if ended >= 0 && status == 0 => Ok(()),
+                0 => Err(Refused::Creation(libc::ECHILD)),
+                _ if told & OF_PIN != 0 => Err(Refused::Pin(errno)),
+                _ => Err(Refused::Creation(errno)),
+            });
         }
         if let Err(halt) = role.guard.check() {
             // SAFETY: the process is our child and not waited for yet, so the number is still its own.
@@ -196,7 +205,7 @@ fn help(orders: &Orders<'_>) -> i32 {
     // SAFETY: no memory is involved. Where this is refused, the one who looks after us still ends us.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     if orders.mask.is_some_and(|mask| affinity::set_mask(mask).is_err()) {
-        return failed(errno());
+        return failed(OF_PIN | errno());
     }
     let Ok(_ballast) = map((PARENT_MIB as usize) << 20, libc::MAP_PRIVATE) else { return failed(errno()) };
     orders.board.pages.store(resident_pages(), Relaxed);

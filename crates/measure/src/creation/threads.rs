@@ -1,7 +1,7 @@
 //! Threads of the C library: made, run, joined, one after another; and `pool`, for contrast: what a hand-off to a thread
 //! that waits takes.
 
-use super::{Config, Kind, Tallies};
+use super::{Config, Kind, Refused, Tallies};
 use crate::counter;
 use crate::host::{affinity, futex};
 use crate::series::TrialOrder;
@@ -40,31 +40,32 @@ struct Child {
 struct Attributes(libc::pthread_attr_t);
 
 impl Attributes {
-    fn new() -> Result<Attributes, i32> {
+    fn new() -> Result<Attributes, Refused> {
         // SAFETY: an all-zero attribute is memory that `pthread_attr_init` may write.
         let mut attributes: libc::pthread_attr_t = unsafe { std::mem::zeroed() };
         // SAFETY: the attribute is writable.
-        checked(unsafe { libc::pthread_attr_init(&mut attributes) })?;
+        checked(unsafe { libc::pthread_attr_init(&mut attributes) }, Refused::Creation)?;
         Ok(Attributes(attributes))
     }
 
-    fn small(&mut self) -> Result<(), i32> {
+    fn small(&mut self) -> Result<(), Refused> {
         // SAFETY: the attribute is initialised.
-        checked(unsafe { libc::pthread_attr_setstacksize(&mut self.0, SMALL_STACK) })
+        checked(unsafe { libc::pthread_attr_setstacksize(&mut self.0, SMALL_STACK) }, Refused::Creation)
     }
 
     #[cfg(target_env = "gnu")]
-    fn pinned(&mut self, cpus: &CpuSet) -> Result<(), i32> {
+    fn pinned(&mut self, cpus: &CpuSet) -> Result<(), Refused> {
         let words = cpus.words();
         // SAFETY: the attribute is initialised, the mask is readable for the length given and copied.
-        checked(unsafe {
+        let status = unsafe {
             libc::pthread_attr_setaffinity_np(&mut self.0, size_of_val(words), words.as_ptr().cast())
-        })
+        };
+        checked(status, Refused::Pin)
     }
 
     #[cfg(not(target_env = "gnu"))]
-    fn pinned(&mut self, _: &CpuSet) -> Result<(), i32> {
-        Err(libc::ENOSYS)
+    fn pinned(&mut self, _: &CpuSet) -> Result<(), Refused> {
+        Err(Refused::Pin(libc::ENOSYS))
     }
 }
 
@@ -75,8 +76,8 @@ impl Drop for Attributes {
     }
 }
 
-fn checked(status: i32) -> Result<(), i32> {
-    if status == 0 { Ok(()) } else { Err(status) }
+fn checked(status: i32, refused: impl Fn(i32) -> Refused) -> Result<(), Refused> {
+    if status == 0 { Ok(()) } else { Err(refused(status)) }
 }
 
 /// The first statement of the new thread, and its last.
@@ -104,7 +105,7 @@ pub fn perform(
     let pause_ticks = rate.ticks(config.pause_ns);
     let key = Key::of(&[order.key]);
     let target: CpuSet = context.cpus().iter().rev().take(1).copied().collect();
-    let run_role = |role: &RoleContext<'_>| -> Result<Option<Result<Tallies, i32>>, Halt> {
+    let run_role = |role: &RoleContext<'_>| -> Result<Option<Result<Tallies, Refused>>, Halt> {
         let mut tallies = Tallies::new();
         role.wait_for_all()?;
         if role.number > 0 {
@@ -124,16 +125,15 @@ pub fn perform(
 pub fn within<T>(
     role: &RoleContext<'_>,
     config: &Config,
-    task: impl FnOnce() -> Result<Result<T, i32>, Halt>,
-) -> Result<Result<T, i32>, Halt> {
+    task: impl FnOnce() -> Result<Result<T, Refused>, Halt>,
+) -> Result<Result<T, Refused>, Halt> {
     let Some(mask) = &config.mask else { return task() };
-    let errno = |error: std::io::Error| error.raw_os_error().unwrap_or(libc::EINVAL);
     if let Err(error) = affinity::set_mask(mask) {
-        return Ok(Err(errno(error)));
+        return Ok(Err(Refused::Pin(error.raw_os_error().unwrap_or(libc::EINVAL))));
     }
     let done = task();
     if let Err(error) = affinity::pin_current_thread(role.cpu) {
-        return Ok(Err(error.errno()));
+        return Ok(Err(Refused::Pin(error.errno())));
     }
     done
 }
@@ -141,12 +141,12 @@ pub fn within<T>(
 /// What the creator said, as a pass.
 pub fn finish(
     context: &TrialContext<'_>,
-    said: Option<Result<Tallies, i32>>,
+    said: Option<Result<Tallies, Refused>>,
 ) -> Result<Observed, TrialFailure> {
     let cpu = context.cpus()[0];
     match said {
         Some(Ok(tallies)) => Ok(tallies.observed(context.rate())),
-        Some(Err(errno)) => Err(TrialFailure::NotPinned { cpu, errno }),
+        Some(Err(refused)) => Err(refused.failure(cpu)),
         None => Err(TrialFailure::PartnerLost { cpu }),
     }
 }
@@ -163,18 +163,18 @@ fn create_all(
     tallies: &mut Tallies,
     [span_ticks, pause_ticks]: [f64; 2],
     key: Key,
-) -> Result<Result<(), i32>, Halt> {
+) -> Result<Result<(), Refused>, Halt> {
     let mut attributes = match Attributes::new() {
         Ok(attributes) => attributes,
-        Err(errno) => return Ok(Err(errno)),
+        Err(refused) => return Ok(Err(refused)),
     };
     let prepared = match config.kind {
         Kind::SmallStack => attributes.small(),
         Kind::AttrPinned => attributes.pinned(target),
         _ => Ok(()),
     };
-    if let Err(errno) = prepared {
-        return Ok(Err(errno));
+    if let Err(refused) = prepared {
+        return Ok(Err(refused));
     }
     let own = (config.kind == Kind::SelfPinned).then(|| target.clone());
     let mut child = Box::new(Child { own, ..Child::default() });
@@ -190,14 +190,16 @@ fn create_all(
         };
         let returned = counter::stop();
         if status != 0 {
-            return Ok(Err(status));
+            // A thread that its attributes send to a CPU is refused together with the CPU.
+            let is_pin = config.kind == Kind::AttrPinned && status == libc::EINVAL;
+            return Ok(Err(if is_pin { Refused::Pin(status) } else { Refused::Creation(status) }));
         }
         // SAFETY: the handle was written by the creation that succeeded, and is joined once.
         let joined = unsafe { libc::pthread_join(thread.assume_init(), std::ptr::null_mut()) };
         let ended = counter::stop();
         let errno = child.errno.load(Acquire);
         if joined != 0 || errno != 0 {
-            return Ok(Err(if joined != 0 { joined } else { errno }));
+            return Ok(Err(if joined != 0 { Refused::Creation(joined) } else { Refused::Pin(errno) }));
         }
         tallies.count([before, returned, child.began.load(Acquire), ended]);
         role.guard.check_at(ended)?;

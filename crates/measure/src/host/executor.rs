@@ -100,10 +100,10 @@ impl Executor for HostExecutor<'_> {
     }
 }
 
-/// Why a pass could not begin: one of so many threads was refused. Mostly a limit of processes or of memory.
+/// Why a pass could not begin: one of so many threads was refused.
 pub fn not_started(threads: usize, error: &std::io::Error) -> TrialFailure {
     let threads = if threads == 1 { "a thread".to_owned() } else { format!("one of {threads} threads") };
-    TrialFailure::of(format!("the system refused to start {threads} ({error})"))
+    TrialFailure::refused(&format!("start {threads}"), error.raw_os_error().unwrap_or_default())
 }
 
 impl HostExecutor<'_> {

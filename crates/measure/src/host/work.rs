@@ -22,9 +22,6 @@ const KEPT_LETTERS: usize = 4096;
 /// How long a workload without an end of its own runs: long against the start of a process, short against the budget.
 const SPAN_MS: u64 = 250;
 
-/// What the system says where a limit of this process or of the machine is reached: no fault of the program.
-const SHORT_OF: [i32; 4] = [libc::EMFILE, libc::ENFILE, libc::EAGAIN, libc::ENOMEM];
-
 /// Runs work on this machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Runner<'a> {
@@ -283,21 +280,16 @@ fn explain(cpus: &CpuSet, failure: RunFailure) -> TrialFailure {
         RunFailure::NotStarted { source, .. } if source.raw_os_error() == Some(libc::EINVAL) => {
             TrialFailure::NotPinned { cpu: cpus.first().unwrap_or(CpuId(0)), errno: libc::EINVAL }
         }
-        RunFailure::NotStarted { source, .. } | RunFailure::Watch(source)
-            if source.raw_os_error().is_some_and(|errno| SHORT_OF.contains(&errno)) =>
-        {
-            TrialFailure::NoResources { errno: source.raw_os_error().unwrap_or_default() }
-        }
-        RunFailure::NotStarted { source, .. } => {
-            TrialFailure::of(format!("it could not be started: {source}"))
-        }
+        RunFailure::NotStarted { source, .. } => TrialFailure::no_resources(source.raw_os_error())
+            .unwrap_or_else(|| TrialFailure::of(format!("it could not be started: {source}"))),
         RunFailure::TimedOut { limit, stdout, stderr } => TrialFailure::Command {
             reason: format!("it ran for more than {} and was killed", Picos::from_secs(limit.as_secs_f64())),
             end: None,
             stdout: stdout.cut(KEPT_LETTERS),
             stderr: stderr.cut(KEPT_LETTERS),
         },
-        RunFailure::Watch(source) => TrialFailure::of(format!("it could not be monitored: {source}")),
+        RunFailure::Watch(source) => TrialFailure::no_resources(source.raw_os_error())
+            .unwrap_or_else(|| TrialFailure::of(format!("it could not be monitored: {source}"))),
     }
 }
 

@@ -37,8 +37,7 @@ const CLOCK_READS: usize = 255;
 
 /// Performs one pass of a trial.
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    // A strategy of another architecture cannot be performed.
-    let unknown = || TrialFailure::NotPinned { cpu: context.cpus()[0], errno: libc::ENOSYS };
+    let unknown = || TrialFailure::of("this architecture does not have the strategy");
     let trial = Trial::of(order.spec)?;
     let shared = context.cpus().iter().collect::<BTreeSet<_>>().len() < context.cpus().len();
     let mut observed = match (trial.mode, trial.sides) {

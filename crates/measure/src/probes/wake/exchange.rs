@@ -142,7 +142,7 @@ struct Shared {
 const LAST: u64 = u64::MAX;
 
 fn rounds<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Tallies, TrialFailure> {
-    let primitive = make::<P>(context)?;
+    let primitive = make::<P>()?;
     let shared = Shared::default();
     let rate = context.rate();
     let gap_ns = order.spec.parameters.number("gap_ns").unwrap_or(GAPS_NS[0]);
@@ -245,7 +245,7 @@ const BATCH: u32 = 1_000;
 
 /// Arms and wakes a primitive with nobody there: lock and unlock of a lock, a notice to nobody.
 fn alone<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let primitive = make::<P>(context)?;
+    let primitive = make::<P>()?;
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
     let run_role = |role: &RoleContext<'_>| wake_nobody(role, &primitive, span_ticks);
     let batches = context.run(order.span + PATIENCE, run_role, || primitive.unblock())?.concat();
