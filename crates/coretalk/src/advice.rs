@@ -2,8 +2,8 @@
 
 use crate::PlaceReport;
 use crate::snippets::{Snippet, snippets};
-use coretalk_model::CpuSet;
 use coretalk_model::advise::{Advice, Ground, Pattern, Proof};
+use coretalk_model::{CpuSet, Departure};
 
 /// Where the latencies come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub struct AdviceView {
     pub known: usize,
     /// The placement, or why there is none.
     pub outcome: Result<Advice, String>,
+    /// CPUs that went away while it was measured: no candidates.
+    pub departed: Vec<Departure>,
     /// Doubts and conditions, whole sentences.
     pub remarks: Vec<String>,
     /// What work did on it, where that was asked for.

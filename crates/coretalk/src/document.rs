@@ -98,6 +98,10 @@ pub struct Document<'a> {
     probes: Vec<ProbeDoc>,
     /// What would be measured; filled by `plan`.
     plan: Option<PlanDoc>,
+    /// CPUs that went away while `topology`, `advise` or `clock` measured, which save nothing; absent where none did. Of runs
+    /// they stand in `run`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    departed: Vec<DepartedDoc>,
 }
 
 /// One piece of advice.
@@ -157,7 +161,7 @@ pub struct LeftOutDoc {
 pub struct DepartedDoc {
     /// The CPU.
     cpu: u32,
-    /// When it was missed, in seconds since the segment began.
+    /// When it was missed, in seconds since the segment, or the measurement of a command that saves nothing, began.
     at_s: f64,
     /// `offline`, `cpuset` (outside the cpuset of the process), `pin-refused` or `not-run` (a thread pinned to it does not
     /// run).
@@ -165,8 +169,9 @@ pub struct DepartedDoc {
 }
 
 impl DepartedDoc {
-    fn of(departure: &Departure) -> DepartedDoc {
-        DepartedDoc { cpu: departure.cpu.0, at_s: departure.after.secs(), why: departure.why.name() }
+    fn all(departed: &[Departure]) -> Vec<DepartedDoc> {
+        let of = |it: &Departure| DepartedDoc { cpu: it.cpu.0, at_s: it.after.secs(), why: it.why.name() };
+        departed.iter().map(of).collect()
     }
 }
 
@@ -305,7 +310,7 @@ impl RunDoc {
                     LeftOutDoc { what, count }
                 })
                 .collect(),
-            departed: header.departed.iter().map(DepartedDoc::of).collect(),
+            departed: DepartedDoc::all(&header.departed),
             tags: header.tags.clone(),
             segments: header.segments,
             tool_version: header.tool_version.clone(),

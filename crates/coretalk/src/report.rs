@@ -40,7 +40,7 @@ pub mod progress;
 pub mod queue;
 pub mod runs;
 mod runtimes;
-mod saved;
+pub(crate) mod saved;
 pub mod screen;
 pub mod series;
 pub mod spawn;

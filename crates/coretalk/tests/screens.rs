@@ -374,7 +374,13 @@ fn small_views_read_well() {
     let offsets =
         coretalk_model::Matrix::directed(cpus, |row, column| Some([-12.0, 9.0 + (row + column) as f64]));
     let cost = vec![(16.9, 120), (17.3, 4800), (17.7, 71_000), (18.1, 900), (42.0, 3)];
-    let clocks = coretalk::clock::ClockView { facts: clock, cost, offsets: Some(offsets), left_out: 48 };
+    let clocks = coretalk::clock::ClockView {
+        facts: clock,
+        cost,
+        offsets: Some(offsets),
+        departed: Vec::new(),
+        left_out: 48,
+    };
     insta::assert_snapshot!("clock", narrow(&facts::clock(&clocks)));
     let planned = coretalk_measure::session::latency::PlanReport {
         cells: 496,

@@ -83,6 +83,11 @@ pub trait Machine {
     /// ten microseconds; between trials only.
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, Absence)>;
 
+    /// Whether a thread was held on a CPU when workers were engaged: one that refuses threads later was away meanwhile.
+    fn has_worker(&self, _cpu: CpuId) -> bool {
+        false
+    }
+
     /// Since when a CPU that is absent has been missed, where work that ran until now was watched meanwhile.
     fn missed_since(&self, _cpu: CpuId) -> Option<Picos> {
         None
@@ -374,7 +379,9 @@ pub enum MachineError {
         reason: String,
     },
     /// Threads could not be started.
-    #[error("start a thread for CPU {cpu} (process limit reached? see `ulimit -u`)")]
+    #[error(
+        "start a thread for CPU {cpu} (limit of threads or processes reached? see `ulimit -u`, and pids.max of the control group)"
+    )]
     Spawn {
         /// The CPU.
         cpu: CpuId,

@@ -357,6 +357,10 @@ impl Machine for SimMachine {
         of.iter().filter_map(|cpu| Some((cpu, why(cpu)?))).collect()
     }
 
+    fn has_worker(&self, cpu: CpuId) -> bool {
+        self.sim.workers.contains(cpu)
+    }
+
     fn lacks(&self, probe: &dyn SeriesProbe, spec: &TrialSpec) -> Option<String> {
         external::lack(probe, spec, self.sim.spec.arch)
     }

@@ -52,14 +52,18 @@ pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
         None => Known::of_machine(global, reported)?,
         Some(from) => Known::of_source(Source::open(global, from)?, reported)?,
     };
-    let spent = known.spent;
+    let (spent, departed) = (known.spent, known.departed.iter().map(|departure| departure.cpu).collect());
+    // Who asked for a CPU that went away meanwhile gets an answer about the others.
+    let stayed = global.cpus.as_ref().map(|cpus| cpus.difference(&departed));
+    let global = &Global { cpus: stayed, ..global.clone() };
     if let (Some(noise), Some(here)) = (&noise, &environment) {
         noise.refuse_another(here)?;
     }
     let (mut view, claim) = advised(global, args, sharing, graph, known, noise.as_ref())?;
+    view.remarks.splice(0..0, environment.as_ref().and_then(report::words::emulation));
     if args.prove {
         view.proof = Some(match claim {
-            Ok(claim) => proof::prove(global, &claim, environment.as_ref(), spent)?,
+            Ok(claim) => proof::prove(global, &claim, environment.as_ref(), spent, &mut view.departed)?,
             Err(reason) => ProofView::NotRun(reason.to_owned()),
         });
     }
@@ -127,7 +131,8 @@ fn advised(
     let cores = cores_shown(&reported, &findings, known.reported.is_none());
     let among = chosen(global.cpus.as_ref(), &ids)?;
     let asked = args.avoid.clone().unwrap_or_default();
-    if let Some(cpu) = asked.difference(&ids).first() {
+    let departed: CpuSet = known.departed.iter().map(|departure| departure.cpu).collect();
+    if let Some(cpu) = asked.difference(&ids.union(&departed)).first() {
         return Err(Failure::Usage(format!(
             "--avoid: CPU {cpu} does not exist; there {} {}",
             if ids.len() == 1 { "is" } else { "are" },
@@ -156,6 +161,10 @@ fn advised(
     let all: Vec<CpuId> = among.iter().collect();
     let threads = graph.as_ref().map_or(args.threads.unwrap_or(1) as usize, Graph::len);
     let cpus = candidates(&reported, &all, threads, &constraints).map_err(|error| match error {
+        CandidateError::TooFew { .. } if !departed.is_empty() => {
+            let words: Vec<String> = known.departed.iter().map(ToString::to_string).collect();
+            Failure::Environment(format!("{error}; {}", words.join(", ")))
+        }
         CandidateError::TooFew { .. } => Failure::Environment(match noise {
             Some(noise) if !noise.cpus().is_empty() => {
                 format!(
@@ -183,6 +192,7 @@ fn advised(
         candidates: cpus.iter().copied().collect(),
         known: ids.len(),
         outcome: Err(String::new()),
+        departed: known.departed,
         remarks: Vec::new(),
         proof: None,
     };

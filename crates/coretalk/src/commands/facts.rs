@@ -66,10 +66,7 @@ pub fn clock(global: &Global) -> Result<ExitCode, Failure> {
         Some(MachineWord::Sim(_)) => {
             let machine = machine::open(global.machine.as_ref(), 0)?;
             let environment = machine.environment().clone();
-            (
-                ClockView { facts: environment.clock.clone(), cost: Vec::new(), offsets: None, left_out: 0 },
-                environment,
-            )
+            (ClockView::of_facts(environment.clock.clone()), environment)
         }
         _ => host_clock(global.budget.unwrap_or(CLOCK_BUDGET))?,
     };
@@ -104,6 +101,7 @@ fn host_clock(budget: Picos) -> Result<(ClockView, Environment), Failure> {
         facts: clock.facts(),
         cost,
         offsets: Some(offsets),
+        departed: clock.departed,
         left_out: allowed.len() - order.len(),
     };
     Ok((view, host.environment().clone()))
@@ -112,10 +110,7 @@ fn host_clock(budget: Picos) -> Result<(ClockView, Environment), Failure> {
 #[cfg(not(target_os = "linux"))]
 fn host_clock(_: Picos) -> Result<(ClockView, Environment), Failure> {
     let environment = machine::host()?.environment().clone();
-    Ok((
-        ClockView { facts: environment.clock.clone(), cost: Vec::new(), offsets: None, left_out: 0 },
-        environment,
-    ))
+    Ok((ClockView::of_facts(environment.clock.clone()), environment))
 }
 
 /// `--version -v`.

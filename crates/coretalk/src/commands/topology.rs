@@ -15,7 +15,7 @@ use coretalk_model::formats::{is_xml, read_hwloc, read_matrices};
 use coretalk_model::infer::{Findings, Observation, OtherCpus, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
 use coretalk_model::lint::{Doubt, lint, step_of};
-use coretalk_model::{CpuId, CpuSet, Environment, Matrix, Topology};
+use coretalk_model::{CpuId, CpuSet, Departure, Environment, Matrix, Topology};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -35,6 +35,8 @@ struct StructureInput {
     others: Option<OtherCpus>,
     /// CPUs of this machine that are switched off; `None` where that is not known.
     offline: Option<CpuSet>,
+    /// CPUs that went away while it was measured.
+    departed: Vec<Departure>,
     environment: Option<Environment>,
     /// The machine, where it was a simulated one.
     simulated: Option<String>,
@@ -75,6 +77,7 @@ pub fn act(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
             let view = StructureView {
                 reported: input.reported.as_ref(),
                 offline: input.offline.as_ref(),
+                departed: &input.departed,
                 cpus: &input.cpus,
                 unit: input.unit,
                 findings: input.findings.as_ref(),
@@ -120,6 +123,7 @@ fn of_machine(global: &Global, reported: Option<Topology>) -> Result<StructureIn
         cpus: reported.order(reported.cpus()),
         others: OtherCpus::between(&reported, &own),
         offline: Some(measured.offline),
+        departed: measured.departed,
         reported: Some(reported),
         simulated: measured.environment.simulated.clone(),
         environment: Some(measured.environment),
@@ -218,6 +222,8 @@ fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
         let simulated = report::plain(simulated);
         blocks.push(Block::Headline(format!("SIMULATED {simulated}: this says nothing about hardware")));
     }
+    let emulation = input.environment.as_ref().and_then(report::words::emulation);
+    blocks.extend(emulation.map(Block::Doubt));
     blocks.extend(input.title.clone().map(Block::Headline));
     match &input.reported {
         Some(reported) => blocks.extend(report::topology::blocks(reported)),
@@ -229,6 +235,7 @@ fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
     if let Some(offline) = input.offline.as_ref().filter(|offline| !offline.is_empty()) {
         blocks.push(Block::Prose(format!("Offline: {}.", offline.named())));
     }
+    blocks.extend(report::saved::departures(&input.departed, ""));
     blocks.push(Block::Gap);
     if let Some(findings) = &input.findings {
         blocks.extend(report::structure::blocks(findings, input.unit));

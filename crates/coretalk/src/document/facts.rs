@@ -3,8 +3,8 @@
 
 use super::matrix::{Plain, PlainMatrix};
 use super::{
-    AdviceDoc, AdviceEntry, ComparisonDoc, Document, EnvironmentDoc, Identity, MatrixDoc, SeriesDoc,
-    StructureView, TopologyDoc, known,
+    AdviceDoc, AdviceEntry, ComparisonDoc, DepartedDoc, Document, EnvironmentDoc, Identity, MatrixDoc,
+    SeriesDoc, StructureView, TopologyDoc, known,
 };
 use crate::advice::AdviceView;
 use crate::clock::ClockView;
@@ -91,6 +91,7 @@ impl<'a> Document<'a> {
         Document {
             environment: environment.map(|environment| EnvironmentDoc::of(environment, &[], identity)),
             topology: Some(TopologyDoc::of_view(view)),
+            departed: DepartedDoc::all(view.departed),
             ..Document::empty()
         }
     }
@@ -105,6 +106,7 @@ impl<'a> Document<'a> {
             environment: environment.map(|environment| EnvironmentDoc::of(environment, &[], identity)),
             comparisons: view.comparisons().flat_map(ComparisonDoc::of_all).collect(),
             advice: vec![AdviceEntry::Placement(Box::new(AdviceDoc::of(view)))],
+            departed: DepartedDoc::all(&view.departed),
             ..Document::empty()
         }
     }
@@ -128,6 +130,7 @@ impl<'a> Document<'a> {
             environment: Some(EnvironmentDoc::of(&environment, &[], identity)),
             series: SeriesDoc::of_clock(view).into_iter().collect(),
             matrices: offsets.into_iter().collect(),
+            departed: DepartedDoc::all(&view.departed),
             ..Document::empty()
         }
     }

@@ -6,7 +6,7 @@ use coretalk_model::infer::{Agreement, Findings, InferredLevel, LoneCpu, Shape, 
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Unit, verdicts};
 use coretalk_model::lint::Doubt;
 use coretalk_model::topology::{Domain, MemoryNode, Same};
-use coretalk_model::{CpuId, CpuSet, Level, Topology};
+use coretalk_model::{CpuId, CpuSet, Departure, Level, Topology};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -180,6 +180,8 @@ pub struct StructureView<'a> {
     pub reported: Option<&'a Topology>,
     /// CPUs that are switched off; `None` where that is not known.
     pub offline: Option<&'a CpuSet>,
+    /// CPUs that went away while it was measured.
+    pub departed: &'a [Departure],
     /// In matrix order.
     pub cpus: &'a [CpuId],
     /// Unit of the latencies.
@@ -272,6 +274,7 @@ impl TopologyDoc {
         TopologyDoc::of_view(&StructureView {
             reported: Some(topology),
             offline: None,
+            departed: &[],
             cpus,
             unit: "ns",
             findings: None,
@@ -286,6 +289,7 @@ impl TopologyDoc {
         TopologyDoc::of_view(&StructureView {
             reported: Some(&report.topology),
             offline: None,
+            departed: &[],
             cpus: &report.cpus(),
             unit: "ns",
             findings: result.and_then(|result| Findings::of_run(result, &report.topology)).as_ref(),

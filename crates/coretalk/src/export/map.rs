@@ -8,7 +8,7 @@ use crate::report::heat_map::ordered;
 use crate::report::{Order, plain, words};
 use coretalk_model::formats::{self, Unit};
 use coretalk_model::latency::summary::Reading;
-use coretalk_model::latency::{self, Imitated, LatencyMap};
+use coretalk_model::latency::{self, Imitated, ImitationError, LatencyMap};
 use coretalk_model::{CpuId, Matrix, Protocol, Topology};
 use std::io::Write;
 
@@ -64,7 +64,7 @@ fn escaped(text: &str) -> String {
 
 /// Writes what each imitated tool would have printed, in the order asked, with its CPUs in `order` where one was asked for.
 /// Of a simulated machine a comment before it says so: nobody should take it for what the tool printed somewhere. So does
-/// one of each CPU that went away, and of each tool that the run ended before. `render` knows the formats of the tools and
+/// one of each CPU that went away, and of each tool that the run ended before or whose visits failed. `render` knows the formats of the tools and
 /// lives beside their kernels.
 ///
 /// # Errors
@@ -96,6 +96,19 @@ pub fn write_imitations(
             (missed, all) => format!("{missed} of {all} pairs were"),
         };
         writeln!(out, "# ! the {what} ended before {which} measured like {tool}")?;
+    }
+    for imitated in report.imitated() {
+        // Of CPUs that went away it was said above.
+        let is_told = |error: &&ImitationError| match error {
+            ImitationError::Failed(failure) => failure.missed_a_cpu() && !report.header.departed.is_empty(),
+            _ => false,
+        };
+        let failed = requested.iter().filter_map(|pair| imitated.failed(*pair));
+        let failed: Vec<&ImitationError> = failed.filter(|error| !is_told(error)).collect();
+        if let Some(first) = failed.first() {
+            let (number, all, tool) = (failed.len(), requested.len(), imitated.tool);
+            writeln!(out, "# ! {number} of {all} pairs have no value like {tool}: {first}")?;
+        }
     }
     for imitated in report.imitated() {
         let cells = match in_order(order, &report.topology, &values(imitated)) {

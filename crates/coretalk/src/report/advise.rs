@@ -2,6 +2,7 @@
 
 mod proof;
 
+use super::saved;
 use super::text::{count, cut, ns, percent, plain};
 use crate::advice::{AdviceView, Origin};
 use crate::blocks::{Block, Column, Table};
@@ -35,6 +36,7 @@ pub fn blocks(view: &AdviceView) -> Vec<Block<'static>> {
         blocks.push(Block::Gap);
         blocks.extend(proof::blocks(proof, view.threads));
     }
+    blocks.extend(saved::departures(&view.departed, ", and no thread is placed there"));
     blocks.extend(view.remarks.iter().cloned().map(Block::Doubt));
     if let Some(advice) = view.recommended() {
         blocks.push(Block::Gap);
@@ -223,6 +225,7 @@ mod tests {
             candidates: "0-7".parse().unwrap(),
             known: 8,
             outcome: Ok(advise(&graph, &distances, 1)),
+            departed: Vec::new(),
             remarks: Vec::new(),
             proof: None,
         }

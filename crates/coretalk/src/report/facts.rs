@@ -1,11 +1,12 @@
 //! What `doctor`, `clock`, `probes` and `--version -v` say: of the state of the machine, of its clock, of what can be
 //! measured, and of how the tool was built.
 
+use super::saved;
 use super::text::{count, cut, grouped, ns, plain, right};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::clock::ClockView;
 use coretalk_model::environment::{BuildFacts, Linking};
-use coretalk_model::{CpuId, Finding, Hint, Matrix, Protocol, Tool, Verdict};
+use coretalk_model::{CpuId, Departure, Finding, Hint, Matrix, Protocol, Tool, Verdict};
 
 /// What a list says of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,7 +206,7 @@ pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
         blocks.extend([Block::Gap, Block::drawing(|style| histogram(&view.cost, style.width))]);
     }
     match &view.offsets {
-        Some(compared) => blocks.extend(offsets(compared)),
+        Some(compared) => blocks.extend(offsets(compared, &view.departed)),
         None => {
             let text = "The counters of different CPUs were not compared: it is unknown whether they agree.";
             blocks.push(Block::Prose(text.to_owned()));
@@ -247,7 +248,7 @@ fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
 }
 
 /// How far counters lie apart: the pair that is surely the farthest, and a square of signs while it fits.
-fn offsets(offsets: &Matrix<Option<[f64; 2]>>) -> Vec<Block<'_>> {
+fn offsets<'a>(offsets: &'a Matrix<Option<[f64; 2]>>, departed: &[Departure]) -> Vec<Block<'a>> {
     // An interval that holds zero proves no offset.
     let sure = |bounds: [f64; 2]| if bounds[0] > 0.0 { bounds[0] } else { (-bounds[1]).max(0.0) };
     let cpus = offsets.cpus();
@@ -271,7 +272,13 @@ fn offsets(offsets: &Matrix<Option<[f64; 2]>>) -> Vec<Block<'_>> {
             )
         }
     }];
-    let (told, all) = (compared().count() / 2, cpus.len() * cpus.len().saturating_sub(1) / 2);
+    // Of a CPU that went away no time would have been enough.
+    let stayed = |cpu: &&CpuId| departed.iter().all(|departure| departure.cpu != **cpu);
+    let (told, stayed) = (
+        compared().filter(|(pair, _)| pair.iter().all(|cpu| stayed(&cpu))).count() / 2,
+        cpus.iter().filter(stayed).count(),
+    );
+    let all = stayed * stayed.saturating_sub(1) / 2;
     if told < all {
         let pairs = count(all as u64, "pair");
         sentences
@@ -279,7 +286,8 @@ fn offsets(offsets: &Matrix<Option<[f64; 2]>>) -> Vec<Block<'_>> {
     }
     let sentences = sentences.into_iter().map(Block::Prose);
     let square = Block::drawing(|style| square(offsets, style.width));
-    [Block::Gap].into_iter().chain(sentences).chain([square]).collect()
+    let departed = saved::departures(departed, "");
+    [Block::Gap].into_iter().chain(departed).chain(sentences).chain([square]).collect()
 }
 
 fn square(offsets: &Matrix<Option<[f64; 2]>>, width: usize) -> Vec<String> {

@@ -85,6 +85,7 @@ impl ImportedFile {
         let view = StructureView {
             reported: None,
             offline: None,
+            departed: &[],
             cpus: first.map_or(&[][..], |imported| imported.matrix.cpus()),
             unit: self.unit(),
             findings: self.findings.as_ref(),

@@ -4,6 +4,7 @@
 use super::text::{count, duration, plain};
 use crate::blocks::Block;
 use crate::{RunHeader, RunReport};
+use coretalk_model::Departure;
 use coretalk_model::latency::LeftOut;
 use coretalk_model::series::Gathering;
 
@@ -53,13 +54,18 @@ impl<'a> Screen<'a> {
 
 /// The CPUs that went away while it was measured, and how to go on with them; nothing where none did.
 pub fn departed(header: &RunHeader, saved_as: Option<&str>) -> Option<Block<'static>> {
-    let all: Vec<String> = header.departed.iter().map(ToString::to_string).collect();
-    let (last, others) = all.split_last()?;
-    let who = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
-    let back = if others.is_empty() { "it is" } else { "they are" };
+    let back = if header.departed.len() == 1 { "it is" } else { "they are" };
     let how =
         saved_as.map_or(String::new(), |id| format!("; once {back} back: coretalk --resume {}", plain(id)));
-    Some(Block::Doubt(format!("{who}: measurements with {} are incomplete{how}", pronoun(all.len()))))
+    departures(&header.departed, &how)
+}
+
+/// The same of what is not saved, with what follows from it.
+pub fn departures(all: &[Departure], then: &str) -> Option<Block<'static>> {
+    let words: Vec<String> = all.iter().map(ToString::to_string).collect();
+    let (last, others) = words.split_last()?;
+    let who = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
+    Some(Block::Doubt(format!("{who}: measurements with {} are incomplete{then}", pronoun(all.len()))))
 }
 
 fn pronoun(count: usize) -> &'static str {

@@ -5,7 +5,7 @@ mod heading;
 
 pub(super) use self::groups::VISIBLE_CONTRAST;
 pub use self::groups::{Holding, groups, groups_alone};
-pub use self::heading::{atomics, disturbance, heading, size, title, virtualization};
+pub use self::heading::{atomics, disturbance, emulation, heading, size, title, virtualization};
 
 use super::heat_map::MapFormat;
 use super::ladder::{kind_words, level_words, relation_words, shared_words};
@@ -268,9 +268,9 @@ pub fn regime(regime: &Regime, margin: f64, topology: &Topology) -> Option<Block
             let [bias, low, high] = [outcome.bias.point, outcome.bias.low, outcome.bias.high]
                 .map(|it| signed_percent(100.0 * it));
             let verdict = match outcome {
+                outcome if !outcome.is_compared() => "not compared with serial".to_owned(),
                 outcome if outcome.equivalent => format!("{bias} vs. serial, {within}"),
-                outcome if outcome.cells > 0 => format!("{bias} ({low} to {high}) vs. serial, not {within}"),
-                _ => "not compared with serial".to_owned(),
+                _ => format!("{bias} ({low} to {high}) vs. serial, not {within}"),
             };
             let pairs = count(u64::from(outcome.pairs), "pair");
             format!("{} {verdict}, {pairs} at once", relation_words(outcome.relation, topology))
@@ -281,7 +281,28 @@ pub fn regime(regime: &Regime, margin: f64, topology: &Topology) -> Option<Block
 
 #[cfg(test)]
 mod tests {
-    use super::{wider, widths};
+    use super::{regime, wider, widths};
+    use crate::render::terminal;
+    use crate::report::Style;
+    use coretalk_model::latency::{GateOutcome, Regime};
+    use coretalk_model::{Relation, Topology};
+
+    #[test]
+    fn what_was_not_compared_with_serial_has_no_percentage() {
+        let outcome = |cells| GateOutcome {
+            relation: Relation::L3,
+            pairs: 2,
+            bias: GateOutcome::UNKNOWN,
+            cells,
+            equivalent: false,
+        };
+        for cells in [0, 3] {
+            let parallel = Regime::Parallel { pairs: 2, gate: vec![outcome(cells)] };
+            let block = regime(&parallel, 0.01, &Topology::flat("0-3".parse().unwrap())).unwrap();
+            let text = terminal::screen(&[block], &Style::of_width(120));
+            assert!(text.contains("not compared with serial") && !text.contains('%'), "{text}");
+        }
+    }
 
     #[test]
     fn a_legend_states_no_width_that_a_table_does_not() {

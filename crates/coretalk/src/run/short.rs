@@ -12,7 +12,7 @@ use crate::run::signals;
 use crate::run::watcher::{Watched, Watcher};
 use coretalk_measure::session::latency::{self, ResumedState};
 use coretalk_model::latency::LatencyResult;
-use coretalk_model::{CpuId, CpuSet, Environment, Picos, Topology};
+use coretalk_model::{CpuId, CpuSet, Departure, Environment, Picos, Topology};
 
 /// The pairs are measured at most so long: a structure shows long before every cell is narrow.
 const BUDGET: Picos = Picos::from_ms(10_000);
@@ -30,6 +30,8 @@ pub struct ShortMeasurement {
     pub cpus: Vec<CpuId>,
     /// CPUs that it has and that are switched off.
     pub offline: CpuSet,
+    /// CPUs that went away meanwhile.
+    pub departed: Vec<Departure>,
     /// Machine time that this took.
     pub took: Picos,
     /// What was measured; a sentence without its end where nothing was.
@@ -49,6 +51,7 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
         topology: machine.topology().clone(),
         cpus: Vec::new(),
         offline: machine.allowance().offline.clone(),
+        departed: Vec::new(),
         took: Picos::ZERO,
         result: Err(String::new()),
     };
@@ -85,7 +88,7 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
     let mut watcher = Watcher::new(&options.output, &topology, watched, 0, Vec::new(), &stop);
     let measured =
         latency::run(&mut *machine, &settings, ResumedState::default(), &mut (), &mut watcher, &stop);
-    watcher.end()?;
+    let departed = watcher.end()?;
     let (result, ended) = measured?;
     if ended == latency::Ended::Interrupted {
         return Err(Failure::Interrupted(format!("interrupted; `{command}` saves nothing")));
@@ -98,5 +101,5 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
         // Slow pairs, such as those of virtual CPUs that take turns on one CPU, use the time up before the map begins.
         Err(format!("no pair was measured within {}", duration(settings.budget.secs())))
     };
-    Ok(ShortMeasurement { cpus: settings.cpus, took, result, topology, ..unmeasured })
+    Ok(ShortMeasurement { cpus: settings.cpus, departed, took, result, topology, ..unmeasured })
 }

@@ -172,6 +172,40 @@ fn the_first_screen_names_a_cpu_once_whichever_part_missed_it() {
     }
 }
 
+#[test]
+fn what_saves_nothing_names_a_cpu_that_left_and_places_nothing_on_it() {
+    let tool = Tool::new();
+    scenario(&tool, "departures = [{ cpu = 3, at_ms = 300 }]");
+    let listed: Vec<u64> = vec![3];
+    for words in [
+        &["topology"][..],
+        &["advise", "-n", "4", "--sharing", "allowed"],
+        &["advise", "-n", "4", "--sharing", "allowed", "--cpus", "0-5", "--avoid", "3", "--prove"],
+        &["advise", "-n", "4", "--sharing", "allowed", "--cpus", "0-5", "--prove"],
+    ] {
+        let (said, document) = measured(&tool, words, &[]);
+        assert_eq!(said.code, 0, "{words:?}: {}", said.err);
+        let departed = document["departed"].as_array().unwrap();
+        let cpus: Vec<u64> = departed.iter().map(|it| it["cpu"].as_u64().unwrap()).collect();
+        assert_eq!((cpus, &departed[0]["why"]), (listed.clone(), &Value::from("offline")), "{words:?}");
+        let advice = &document["advice"][0];
+        if words[0] == "advise" {
+            let candidates: String = if words.contains(&"--cpus") { "0-2,4,5" } else { "0-2,4-7" }.into();
+            assert_eq!(advice["candidates"], candidates, "{words:?}");
+            assert!(!advice["cpus"].to_string().contains('3'), "{words:?}: {advice}");
+            let against = advice["proof"]["against"].as_array().into_iter().flatten();
+            let placed = against.flat_map(|it| it["cpus"].as_array().unwrap());
+            assert!(placed.into_iter().all(|cpu| *cpu != 3), "{words:?}: {advice}");
+        }
+        let machine = ["--machine", "sim:machine.toml", "--seed", "3", "-q"];
+        let screen = flat(&tool.done(&[words, &machine].concat()).out);
+        assert!(screen.contains("! CPU 3 went offline after 0."), "{words:?}: {screen}");
+    }
+    // With too few left, the reason stands in the sentence.
+    let words = ["advise", "-n", "2", "--cpus", "2,3", "--machine", "sim:machine.toml", "--seed", "3", "-q"];
+    tool.refused(&words, 3, "CPU 3 went offline after 0.");
+}
+
 /// The cells of a document.
 fn cells(document: &Value) -> impl Iterator<Item = &Value> {
     let matrices = document["matrices"].as_array().unwrap().iter();

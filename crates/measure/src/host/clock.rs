@@ -4,7 +4,7 @@ use super::core_clock;
 use super::spread::Spread;
 use crate::counter;
 use crate::machine::{ClockError, fine_enough};
-use coretalk_model::{ClockFacts, CpuId, TickRate};
+use coretalk_model::{ClockFacts, CpuId, Departure, TickRate};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -45,6 +45,8 @@ pub struct ClockReport {
     pub hint_cycles: Option<f64>,
     /// Differences between the counters of CPUs, for the pairs asked for.
     pub offsets: Vec<Offset>,
+    /// CPUs that went away while these were measured, and when since that began.
+    pub departed: Vec<Departure>,
 }
 
 impl ClockReport {
@@ -75,6 +77,7 @@ impl ClockReport {
             hint_ns,
             hint_cycles: core_clock::probe(rate).map(|ghz| hint_ns * ghz),
             offsets: Vec::new(),
+            departed: Vec::new(),
         })
     }
 

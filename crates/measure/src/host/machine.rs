@@ -2,7 +2,7 @@
 
 use super::affinity;
 use super::arena::Arena;
-use super::clock::offset::{Limits, Offset};
+use super::clock::offset::{Attendance, Limits, Offset};
 use super::clock::{ClockReport, offset, sources};
 use super::command::watchdog::Watchdog;
 use super::engine::{Engine, nodes_of};
@@ -139,7 +139,7 @@ impl HostMachine {
     }
 
     /// Measures how far the counters of pairs of CPUs lie apart, about a millisecond each. Pairs of which a CPU refuses
-    /// a thread or does not answer are left out.
+    /// a thread or does not answer are left out; those that go away meanwhile are noted.
     ///
     /// Pairs come in their order until the time is over, and each gets its share of it: an emulated CPU would take half a
     /// second for each, and one that is shared with other programs many seconds.
@@ -148,12 +148,27 @@ impl HostMachine {
         let step = self.clock.step_ticks as f64;
         let blurred = |it: Offset| Offset { bound_ticks: it.bound_ticks + step, ..it };
         let requested: Vec<_> = pairs.iter().filter(|(from, to)| from != to).collect();
-        let measured = requested.iter().enumerate().map_while(|(number, &&(from, to))| {
+        let (began, mut attendance) = (Instant::now(), Attendance::default());
+        let after = || Picos::from_secs(began.elapsed().as_secs_f64());
+        let absence = |cpu| surroundings::Present::now().absence(cpu);
+        self.clock.offsets.clear();
+        for (number, &&(from, to)) in requested.iter().enumerate() {
             let now = Instant::now();
+            if stop.is_raised() || now >= end {
+                break;
+            }
+            if attendance.misses(&[from, to], after(), &absence) {
+                continue;
+            }
             let limits = Limits::of_next(requested.len() - number, now, end);
-            (!stop.is_raised() && now < end).then(|| offset::measure(from, to, limits))
-        });
-        self.clock.offsets = measured.flatten().map(blurred).collect();
+            let measured = offset::measure(from, to, limits);
+            attendance.note([from, to], &measured, after(), &absence);
+            self.clock.offsets.extend(measured.map(blurred).ok());
+        }
+        // Those that went in the last pair, or after it was their turn.
+        let all: CpuSet = requested.iter().flat_map(|pair| [pair.0, pair.1]).collect();
+        attendance.misses(&all.iter().collect::<Vec<_>>(), after(), &absence);
+        self.clock.departed = attendance.end();
         &self.clock
     }
 
@@ -409,6 +424,10 @@ impl Machine for HostMachine {
             there.absence(cpu).or(Some(refusal).filter(|_| refuses(&cpu)))
         };
         of.iter().filter_map(|cpu| Some((cpu, why(cpu)?))).collect()
+    }
+
+    fn has_worker(&self, cpu: CpuId) -> bool {
+        self.workers.as_ref().is_some_and(|workers| workers.worker(cpu).is_some())
     }
 
     fn missed_since(&self, cpu: CpuId) -> Option<Picos> {

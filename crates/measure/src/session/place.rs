@@ -258,7 +258,7 @@ impl Driver<'_> {
             let outcome = self.attempt(work, placement, repetition);
             let missed = outcome.as_ref().is_err_and(TrialFailure::missed_a_cpu);
             // After every run: work that ends by itself because its CPU has gone would be taken for work that fails.
-            self.run.look_for_cpus(if missed { Suspicion::Missed } else { Suspicion::Moved })?;
+            self.run.look_for_cpus(if missed { Suspicion::Missed(None) } else { Suspicion::Moved })?;
             if self.run.misses_one_of(&settings.placements[placement].cpus) {
                 // It ran on fewer CPUs than its placement has, or on others: that is no run of this placement.
                 return Ok(None);

@@ -79,8 +79,9 @@ pub enum Suspicion {
     None,
     /// A thread may have been moved: ask at once.
     Moved,
-    /// A CPU refused a thread, or lost one: ask at once, and again where the system knows nothing yet.
-    Missed,
+    /// A CPU refused a thread, or lost one: ask at once, and again where the system knows nothing yet. The CPU is named where
+    /// it was surely away: then it went, though it may be back by now.
+    Missed(Option<CpuId>),
 }
 
 /// Holds one segment together. What is measured next, and when it is enough, is for whoever drives it to decide.
@@ -208,7 +209,15 @@ impl<'a> RunLoop<'a> {
         self.looked = Some(now);
         self.look_again()?;
         let mut departures = Vec::new();
-        for (cpu, why) in self.settled(suspicion) {
+        let mut absent = self.settled(suspicion);
+        if let Suspicion::Missed(Some(cpu)) = suspicion
+            && absent.is_empty()
+            && self.here.contains(cpu)
+        {
+            let was_held = self.machine.has_worker(cpu);
+            absent.push((cpu, if was_held { Absence::Offline } else { Absence::PinRefused }));
+        }
+        for (cpu, why) in absent {
             self.gone.insert(cpu);
             // A CPU that an earlier part of the segment has told of is not told of again.
             if let Some(told) = self.earlier.departed.iter().find(|told| told.cpu == cpu) {
@@ -257,7 +266,7 @@ impl<'a> RunLoop<'a> {
         loop {
             let absent = self.machine.absent(&self.here);
             let is_settled = match suspicion {
-                Suspicion::Missed if absent.is_empty() => false,
+                Suspicion::Missed(_) if absent.is_empty() => false,
                 _ => absent.iter().all(|&(_, why)| why == Absence::Offline),
             };
             if is_settled || self.now() >= until || self.is_stopped() {

@@ -56,12 +56,12 @@ type Outcome = Result<PassOutcome, TrialFailure>;
 
 /// Whether a thread of these passes was refused or moved.
 fn suspicion(outcomes: &[Outcome]) -> Suspicion {
-    let missed = |outcome: &Outcome| outcome.as_ref().is_err_and(TrialFailure::missed_a_cpu);
+    let mut missed = outcomes.iter().filter_map(|it| it.as_ref().err()).filter(|it| it.missed_a_cpu());
     let moved = |pass: &PassOutcome| pass.roles.iter().any(|role| role.migrated);
-    match outcomes.iter().any(missed) {
-        true => Suspicion::Missed,
-        false if outcomes.iter().flatten().any(moved) => Suspicion::Moved,
-        false => Suspicion::None,
+    match missed.next() {
+        Some(failure) => Suspicion::Missed(failure.lost_cpu()),
+        None if outcomes.iter().flatten().any(moved) => Suspicion::Moved,
+        None => Suspicion::None,
     }
 }
 

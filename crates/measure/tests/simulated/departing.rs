@@ -3,7 +3,7 @@
 //! So does a program that the budget leaves no time for.
 
 use crate::trials::{Slots, settings_of};
-use crate::vocabulary::{Kept, defaults, open, toml};
+use crate::vocabulary::{Kept, Run, defaults, measure, open, toml};
 use coretalk_measure::series::TrialOrder;
 use coretalk_measure::session::Earlier;
 use coretalk_measure::session::latency::{self, Ended, ResumedState};
@@ -12,10 +12,10 @@ use coretalk_measure::session::sink::Decision;
 use coretalk_measure::{
     Allowance, Granted, Machine, MachineError, Round, RoundOutcome, SimMachine, Stop, WorkerSettings,
 };
-use coretalk_model::latency::{Cell, LatencySettings, Parallel};
+use coretalk_model::latency::{Cell, ImitationError, LatencySettings, Parallel};
 use coretalk_model::series::{Parameters, PassOutcome, TrialSpec};
 use coretalk_model::{
-    Absence, CpuId, CpuSet, Departure, Environment, Finding, Picos, Recording, TickRate, Topology,
+    Absence, CpuId, CpuSet, Departure, Environment, Finding, Picos, Recording, TickRate, Tool, Topology,
     TrialFailure,
 };
 
@@ -106,6 +106,9 @@ impl Machine for Slow {
             _ => Vec::new(),
         }
     }
+    fn has_worker(&self, cpu: CpuId) -> bool {
+        self.machine.has_worker(cpu)
+    }
     fn topology(&self) -> &Topology {
         self.machine.topology()
     }
@@ -169,6 +172,57 @@ fn pairs_beside_a_cpu_that_leaves_are_measured_again_and_its_own_are_missed_once
             assert!(is_measured || is_of_leaver, "{at_ms}: {row} {column} has no value");
         }
     }
+}
+
+#[test]
+fn the_visit_of_a_tool_that_a_cpu_broke_off_is_made_again_once_it_is_back() {
+    let tools = vec![Tool::CoreToCoreLatency, Tool::C2clat];
+    let begun = |failures: &str, resumed: ResumedState| {
+        let machine = open(toml(&format!("based_on = 'laptop-smt'\n[failures]\n{failures}")), 3);
+        let settings = LatencySettings { imitate: tools.clone(), ..defaults(&machine, 3) };
+        measure(machine, settings, resumed)
+    };
+    // In the visits of the one tool and of the other, of pairs with the CPU and of others.
+    let whole_ms = begun("", ResumedState::default()).took.secs() * 1e3;
+    for tenths in [1.0, 2.0, 4.0, 6.0, 8.0] {
+        let at_ms = (whole_ms * tenths / 10.0) as u32;
+        let first = begun(&format!("departures = [{{ cpu = 3, at_ms = {at_ms} }}]"), ResumedState::default());
+        let missing = |run: &Run| {
+            let cells = run.result.imitated.iter().flat_map(|tool| tool.cells.iter());
+            cells.filter(|(row, column, cell)| row != column && cell.is_err()).count()
+        };
+        assert!(!first.result.complete && missing(&first) > 0, "{at_ms}: it missed nothing");
+        let second = begun("", Kept::resumed(&[&first.kept]));
+        assert!(second.result.complete);
+        assert_eq!(missing(&second), 0, "{at_ms}: pairs are left without a value");
+    }
+}
+
+#[test]
+fn a_cpu_that_is_back_before_anybody_looks_was_offline_all_the_same() {
+    let text = |failures: &str| toml(&format!("based_on = 'laptop-smt'\n[failures]\n{failures}"));
+    let blink = open(text("departures = [{ cpu = 3, at_ms = 500, back_ms = 510 }]"), 3);
+    let settings = defaults(&blink, 3);
+    let first = measure(blink, settings, ResumedState::default());
+    let told = first.kept.decisions.iter().find(|it| it.key == "departed:0:3").unwrap();
+    assert!(told.value.contains("offline") && !first.result.complete, "{}", told.value);
+    let machine = open(text(""), 3);
+    let settings = defaults(&machine, 3);
+    let second = measure(machine, settings, Kept::resumed(&[&first.kept]));
+    assert!(second.result.complete);
+    assert!(
+        second.result.maps[0].cells.iter().all(|(row, column, cell)| row == column || cell.value().is_some())
+    );
+}
+
+#[test]
+fn the_visit_of_a_tool_that_failed_says_why() {
+    let machine = open(toml("based_on = 'laptop-smt'\n[failures]\nmiscount = '3'"), 3);
+    let settings = LatencySettings { imitate: vec![Tool::C2clat], ..defaults(&machine, 3) };
+    let run = measure(machine, settings, ResumedState::default());
+    let cells = &run.result.imitated[0].cells;
+    let of_three = cells.position(LEAVER).and_then(|three| cells.get(three, 0)).unwrap();
+    assert!(matches!(of_three, Err(ImitationError::Failed(TrialFailure::Unverified { .. }))), "{of_three:?}");
 }
 
 #[test]

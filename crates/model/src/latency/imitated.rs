@@ -2,7 +2,7 @@
 
 use super::{Imitated, ImitatedCell, ImitationError, LatencySettings, Purpose, Record};
 use crate::stats;
-use crate::{CpuId, KernelId, Matrix, Samples, TickRate, Tool};
+use crate::{CpuId, KernelId, Matrix, Samples, TickRate, Tool, TrialFailure};
 use std::collections::BTreeMap;
 
 /// One matrix for each tool asked, in the order asked.
@@ -17,10 +17,15 @@ pub fn imitated(
     }
     let cells: BTreeMap<[CpuId; 2], usize> =
         pairs.iter().enumerate().map(|(cell, &pair)| (pair, cell)).collect();
-    settings
-        .imitate
-        .iter()
-        .map(|&tool| {
+    // Why visits gave nothing, by tool and cell: those of the tools in their order are the passes.
+    let visits = [Purpose::Imitation, Purpose::ImitationBack].into_iter().flat_map(|it| record.others(it));
+    let failures: BTreeMap<(u32, usize), &TrialFailure> = visits
+        .filter(|visit| !record.is_due_again(visit))
+        .filter_map(|visit| Some(((visit.pass, visit.cell as usize), visit.outcome.as_ref().err()?)))
+        .collect();
+    (0..)
+        .zip(&settings.imitate)
+        .map(|(pass, &tool)| {
             let kernel = KernelId::imitating(tool);
             // By initiator and responder.
             let mut samples: BTreeMap<[CpuId; 2], Vec<f64>> = BTreeMap::new();
@@ -43,7 +48,9 @@ pub fn imitated(
                 Some(samples) => statistic(tool, samples, round_trips).ok_or(ImitationError::CoarseClock),
                 None => {
                     let cell = cells.get(&[initiator, responder]).or(cells.get(&[responder, initiator]));
-                    let failure = cell.and_then(|&cell| record.passes(cell)?.failure);
+                    let of_map = |cell| record.passes(cell)?.failure;
+                    let failure =
+                        cell.and_then(|&cell| failures.get(&(pass, cell)).copied().or_else(|| of_map(cell)));
                     Err(failure.cloned().map_or(ImitationError::NotReached, ImitationError::Failed))
                 }
             };

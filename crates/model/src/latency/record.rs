@@ -125,6 +125,7 @@ impl Record {
             self.push_map(entry.segment, entry.pass, std::iter::once((entry.cell, &entry.outcome)));
             return;
         }
+        self.begin_segment(entry.segment);
         if let Some(raw) = raw.filter(|_| entry.purpose.keeps_recordings()) {
             let recording = raw.clone();
             self.raw.push(KeptRecording { purpose: entry.purpose, cell: entry.cell, recording });
@@ -251,6 +252,11 @@ impl Record {
     /// What was said for other purposes than the map, in the order of the run.
     pub fn others(&self, purpose: Purpose) -> impl Iterator<Item = &Entry> {
         self.others.iter().filter(move |entry| entry.purpose == purpose)
+    }
+
+    /// Whether a visit lacked a CPU in an earlier segment: that is no reason any more, and it has to be made again.
+    pub fn is_due_again(&self, entry: &Entry) -> bool {
+        entry.segment < self.segment && entry.outcome.as_ref().is_err_and(TrialFailure::missed_a_cpu)
     }
 
     /// The recordings kept for a purpose.

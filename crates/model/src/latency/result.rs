@@ -80,6 +80,12 @@ impl Imitated {
         let is_missing = |pair| at(&self.cells, pair) == Some(&Err(ImitationError::NotReached));
         is_missing([a, b]) || is_missing([b, a])
     }
+
+    /// Why the pair has no value in one of its directions although it was visited; `None` where it has all.
+    pub fn failed(&self, [a, b]: [CpuId; 2]) -> Option<&ImitationError> {
+        let errors = [[a, b], [b, a]].into_iter().filter_map(|pair| at(&self.cells, pair)?.as_ref().err());
+        errors.into_iter().find(|error| **error != ImitationError::NotReached)
+    }
 }
 
 fn at<T>(cells: &Matrix<T>, [a, b]: [CpuId; 2]) -> Option<&T> {
@@ -186,6 +192,11 @@ impl GateOutcome {
     /// which has no infinity; the confidence of zero says it.
     pub const UNKNOWN: Estimate =
         Estimate { point: 0.0, low: -1.0, high: 1.0, confidence: 0.0, effective_n: 0.0 };
+
+    /// Whether the shift is known: cells have values of both ways, enough for an interval.
+    pub fn is_compared(&self) -> bool {
+        self.cells > 0 && self.bias.confidence > 0.0
+    }
 }
 
 /// One pair: a value, or the reason why there is none.

@@ -8,7 +8,7 @@ use crate::run::short;
 use coretalk_model::infer::{Observation, Refusal, levels_changed, observations};
 use coretalk_model::latency::{ExecutionTest, LatencyResult};
 use coretalk_model::lint::{Doubt, lint};
-use coretalk_model::{Environment, Matrix, Picos, Topology};
+use coretalk_model::{CpuId, Departure, Environment, Matrix, Picos, Topology};
 
 /// What a placement can rest on.
 pub(super) struct Known {
@@ -25,6 +25,8 @@ pub(super) struct Known {
     pub(super) doubts: Vec<Doubt>,
     /// Whether the machine changed under the measurement, and what that looked like.
     pub(super) moved: Option<Refusal>,
+    /// CPUs that went away while it was measured.
+    pub(super) departed: Vec<Departure>,
     /// Machine time that measuring took.
     pub(super) spent: Picos,
 }
@@ -38,7 +40,16 @@ impl Known {
         let result = measured.result.map_err(Failure::Environment)?;
         let reported = reported.unwrap_or(measured.topology);
         let known = Known::of_result(Origin::Measurement, Some(&result), &measured.environment, reported)?;
-        Ok((Known { spent: measured.took, ..known }, Some(measured.environment)))
+        // Nothing can be placed on a CPU that is away, whatever was measured of it before.
+        let stayed = |cpu: &CpuId| measured.departed.iter().all(|departure| departure.cpu != *cpu);
+        let stayed: Vec<CpuId> = known.observed.cpus().iter().copied().filter(stayed).collect();
+        let known = Known {
+            observed: known.observed.in_order(&stayed),
+            departed: measured.departed,
+            spent: measured.took,
+            ..known
+        };
+        Ok((known, Some(measured.environment)))
     }
 
     pub(super) fn of_source(
@@ -68,6 +79,7 @@ impl Known {
                     reported: reported.or(imported.reported),
                     observed: imported.matrix.map(|cell| cell.map(Observation::bare)),
                     moved: None,
+                    departed: Vec::new(),
                     spent: Picos::ZERO,
                 };
                 Ok((known, None))
@@ -95,6 +107,7 @@ impl Known {
             unit: "ns",
             reported: Some(reported),
             observed: observations(map),
+            departed: Vec::new(),
             moved: watch.map(|watch| Refusal::Moved { cells: watch.cells_changed }),
             spent: Picos::ZERO,
         })

@@ -13,10 +13,11 @@ use coretalk_measure::Work;
 use coretalk_measure::session::place::{self as session, PlaceEnded, PlaceJob};
 use coretalk_model::advise::Claim;
 use coretalk_model::place::{BUDGET, PlaceSettings, PlacementName, Workload};
-use coretalk_model::{Environment, Picos};
+use coretalk_model::{Departure, Environment, Picos};
 
 /// Runs the work of a claim on its placements and holds what came out against what was predicted. Nothing is saved.
-/// `measured_on` is the machine whose latencies the claim rests on, where it is known; `spent` of the budget is gone.
+/// `measured_on` is the machine whose latencies the claim rests on, where it is known; `spent` of the budget is gone; CPUs
+/// that go away are added to `departed`.
 ///
 /// # Errors
 /// The machine is another one, lacks a CPU, or fails; or somebody wished to end.
@@ -25,6 +26,7 @@ pub fn prove(
     claim: &Claim,
     measured_on: Option<&Environment>,
     spent: Picos,
+    departed: &mut Vec<Departure>,
 ) -> Result<ProofView, Failure> {
     let seed = global.seed.unwrap_or(0);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
@@ -51,7 +53,9 @@ pub fn prove(
     let mut watcher = Watcher::new(&output::options(global), &topology, watched, 0, Vec::new(), &stop);
     let job = PlaceJob { settings: &settings, works: &work };
     let ran = session::run(&mut *machine, job, &mut (), &mut watcher, &stop);
-    watcher.end()?;
+    let is_new = |it: &Departure| departed.iter().all(|known| known.cpu != it.cpu);
+    let left: Vec<Departure> = watcher.end()?.into_iter().filter(is_new).collect();
+    departed.extend(left);
     let (result, ended) = ran?;
     match ended {
         PlaceEnded::Interrupted(_) => {

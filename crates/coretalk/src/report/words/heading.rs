@@ -94,6 +94,12 @@ pub fn virtualization(environment: &Environment) -> String {
     }
 }
 
+/// That an emulator executes every instruction, where one does: whatever rests on times says nothing about hardware.
+pub fn emulation(environment: &Environment) -> Option<String> {
+    let by = environment.emulator.as_deref().map(plain)?;
+    Some(format!("{by} emulates the processor: timings here say nothing about hardware"))
+}
+
 /// How a compare-and-swap is executed, which its time depends on.
 pub fn atomics(atomics: Atomics) -> &'static str {
     match atomics {
@@ -124,6 +130,14 @@ pub fn size(topology: &Topology) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_emulated_processor_is_named_wherever_times_are_used() {
+        let emulated = Environment { emulator: Some("qemu-tcg".to_owned()), ..Environment::default() };
+        let said = emulation(&emulated).unwrap();
+        assert_eq!(said, "qemu-tcg emulates the processor: timings here say nothing about hardware");
+        assert_eq!(emulation(&Environment::default()), None);
+    }
 
     #[test]
     fn a_cpu_is_called_what_people_call_it() {

@@ -2,7 +2,7 @@
 
 use crate::counter;
 use crate::host::affinity;
-use coretalk_model::CpuId;
+use coretalk_model::{Absence, CpuId, CpuSet, Departure, Picos};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, mpsc};
@@ -59,10 +59,73 @@ impl Offset {
     }
 }
 
-/// Measures the offset between two CPUs with two threads of its own; `None` where one of them refuses a thread or does
-/// not answer by the end. A thread whose CPU does not run it, since one of real-time priority keeps that, is left behind:
+/// Why there is no offset of a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoOffset {
+    /// This CPU refused a thread.
+    Refused(CpuId),
+    /// One of the two did not answer by the end.
+    Silent,
+}
+
+/// Which CPUs went away while pairs of them were measured one after the other.
+#[derive(Debug, Default)]
+pub struct Attendance {
+    /// Those that have taken a thread.
+    held: CpuSet,
+    departed: Vec<Departure>,
+}
+
+impl Attendance {
+    /// Whether one of these CPUs is away, by what the system says now of those that were there.
+    pub fn misses(
+        &mut self,
+        cpus: &[CpuId],
+        after: Picos,
+        absence: &dyn Fn(CpuId) -> Option<Absence>,
+    ) -> bool {
+        for &cpu in cpus.iter().filter(|&&cpu| !self.is_gone(cpu)).collect::<Vec<_>>() {
+            self.departed.extend(absence(cpu).map(|why| Departure { cpu, after, why }));
+        }
+        cpus.iter().any(|&cpu| self.is_gone(cpu))
+    }
+
+    /// Notes what came of a pair. Of a CPU that refuses a thread, has taken one before and is listed again, the refusal is all
+    /// that is left of its having been offline.
+    pub fn note(
+        &mut self,
+        pair: [CpuId; 2],
+        measured: &Result<Offset, NoOffset>,
+        after: Picos,
+        absence: &dyn Fn(CpuId) -> Option<Absence>,
+    ) {
+        match *measured {
+            Ok(_) => self.held = self.held.union(&pair.into_iter().collect()),
+            Err(NoOffset::Refused(cpu)) => {
+                let was_away = Some(Absence::Offline).filter(|_| self.held.contains(cpu));
+                let why = absence(cpu).or(was_away).unwrap_or(Absence::PinRefused);
+                self.departed.push(Departure { cpu, after, why });
+            }
+            Err(NoOffset::Silent) => {}
+        }
+    }
+
+    fn is_gone(&self, cpu: CpuId) -> bool {
+        self.departed.iter().any(|departure| departure.cpu == cpu)
+    }
+
+    /// Those that went away.
+    pub fn end(self) -> Vec<Departure> {
+        self.departed
+    }
+}
+
+/// Measures the offset between two CPUs with two threads of its own. A thread whose CPU does not run it, since one of real-time priority keeps that, is left behind:
 /// it ends once it runs.
-pub fn measure(from: CpuId, to: CpuId, limits: Limits) -> Option<Offset> {
+///
+/// # Errors
+/// [`NoOffset`]: one of the CPUs refuses a thread or does not answer.
+pub fn measure(from: CpuId, to: CpuId, limits: Limits) -> Result<Offset, NoOffset> {
     let exchange = Arc::new(Exchange::default());
     // Both are in place before the first question, so that a refusal leaves nobody waiting.
     let (ready, in_place) = mpsc::channel();
@@ -80,15 +143,23 @@ pub fn measure(from: CpuId, to: CpuId, limits: Limits) -> Option<Offset> {
         }
     };
     let ask = move || {
-        let agreed =
-            affinity::pin_current_thread(from).is_ok() && in_place.recv_timeout(until(placed)) == Ok(true);
-        let _ = begin.send(agreed);
-        let _ = found.send(if agreed { exchange.initiate(from, to, limits) } else { None });
+        let agreed = match affinity::pin_current_thread(from) {
+            Err(_) => Err(NoOffset::Refused(from)),
+            Ok(()) => match in_place.recv_timeout(until(placed)) {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(NoOffset::Refused(to)),
+                Err(_) => Err(NoOffset::Silent),
+            },
+        };
+        let _ = begin.send(agreed.is_ok());
+        let asked = agreed.and_then(|()| exchange.initiate(from, to, limits).ok_or(NoOffset::Silent));
+        let _ = found.send(asked);
     };
     // Where one thread cannot be had its ends of the channels are gone, and the other leaves.
-    std::thread::Builder::new().spawn(answer).ok()?;
-    std::thread::Builder::new().spawn(ask).ok()?;
-    offset.recv_timeout(until(limits.end) + GRACE).ok().flatten()
+    for end in [Box::new(answer) as Box<dyn FnOnce() + Send>, Box::new(ask)] {
+        std::thread::Builder::new().spawn(end).map_err(|_| NoOffset::Silent)?;
+    }
+    offset.recv_timeout(until(limits.end) + GRACE).unwrap_or(Err(NoOffset::Silent))
 }
 
 /// How much longer than its limit a thread may take to begin, or to say that it has found nothing.
@@ -218,6 +289,38 @@ mod tests {
         assert!(offset.is_some());
         assert_eq!(answered, ENOUGH);
         assert_eq!(exchanged(Limits { share: now, end: now }), (None, 0));
+    }
+
+    #[test]
+    fn a_cpu_that_goes_offline_between_pairs_is_named_even_where_it_is_back_at_once() {
+        let at = Picos::from_ms;
+        let offset = Ok(Offset {
+            from: CpuId(0),
+            to: CpuId(1),
+            ticks: 0.0,
+            bound_ticks: 1.0,
+            round_trip_ticks: 2,
+            warps: 0,
+        });
+        let there = |_: CpuId| None;
+        let two_is_off = |cpu: CpuId| (cpu == CpuId(2)).then_some(Absence::Offline);
+        // Found by asking before the next pair.
+        let mut attendance = Attendance::default();
+        assert!(!attendance.misses(&[CpuId(0), CpuId(2)], at(1), &there));
+        attendance.note([CpuId(0), CpuId(2)], &offset, at(2), &there);
+        assert!(attendance.misses(&[CpuId(1), CpuId(2)], at(3), &two_is_off));
+        // Back, and gone all the same: named once.
+        assert!(attendance.misses(&[CpuId(0), CpuId(2)], at(4), &there));
+        assert_eq!(attendance.end(), [Departure { cpu: CpuId(2), after: at(3), why: Absence::Offline }]);
+        // Found by a refusal, after which it is listed again; one that never took a thread is another matter.
+        for (held, why) in [(true, Absence::Offline), (false, Absence::PinRefused)] {
+            let mut attendance = Attendance::default();
+            if held {
+                attendance.note([CpuId(0), CpuId(2)], &offset, at(2), &there);
+            }
+            attendance.note([CpuId(1), CpuId(2)], &Err(NoOffset::Refused(CpuId(2))), at(5), &there);
+            assert_eq!(attendance.end(), [Departure { cpu: CpuId(2), after: at(5), why }]);
+        }
     }
 
     #[test]

@@ -108,7 +108,9 @@ impl<'a> Driver<'a> {
 
     /// Those of some cells that a pass has still to visit: a pass that broke off goes on where it did.
     pub fn due(&self, purpose: Purpose, pass: u32, cells: &[u32]) -> Vec<u32> {
-        let of_pass = self.log.record.others(purpose).filter(|entry| entry.pass == pass);
+        let record = &self.log.record;
+        let of_pass =
+            record.others(purpose).filter(|entry| entry.pass == pass && !record.is_due_again(entry));
         let made: BTreeSet<u32> = of_pass.map(|entry| entry.cell).collect();
         cells.iter().copied().filter(|&cell| !made.contains(&cell) && !self.log.has_failed(cell)).collect()
     }
@@ -163,7 +165,8 @@ impl<'a> Driver<'a> {
             let Driver { run, log, relations, .. } = self;
             let of_batch = Batch { purpose, pass, rounds: &rounds[next..end], relations };
             let performed = reducer::perform(&mut *run.machine, log, of_batch, &batch, run.stop)?;
-            let suspicion = if log.has_missed_a_cpu() { Suspicion::Missed } else { Suspicion::None };
+            let missed = log.missed_a_cpu().map(|failure| Suspicion::Missed(failure.lost_cpu()));
+            let suspicion = missed.unwrap_or(Suspicion::None);
             let (left, mut again) = self.look_for_cpus(suspicion)?;
             if self.run.is_commit_due(Picos::ZERO) || self.log.is_full() {
                 self.commit()?;

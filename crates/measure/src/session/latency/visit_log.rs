@@ -196,9 +196,9 @@ impl<'a> VisitLog<'a> {
         self.failures.get(&(side, cell)).is_some_and(|&failures| failures >= PATIENCE)
     }
 
-    /// Whether a trial that is held back missed a CPU: it refused a thread, or lost one.
-    pub fn has_missed_a_cpu(&self) -> bool {
-        self.held.iter().any(|held| held.failure.missed_a_cpu())
+    /// Why a trial that is held back missed a CPU, if one did: it refused a thread, or lost one.
+    pub fn missed_a_cpu(&self) -> Option<&TrialFailure> {
+        self.held.iter().map(|held| &held.failure).find(|failure| failure.missed_a_cpu())
     }
 
     /// Gives up cells that miss a CPU; those without a value say so.
