@@ -21,7 +21,7 @@ pub enum ExitCode {
     /// Syntax, an unknown name or run, a CPU id that does not exist, options that exclude each other.
     Usage = 2,
     /// The machine or the system refuses: a CPU that exists but is not allowed, too few CPUs, no pinning, no
-    /// permission, a missing CPU feature, an unusable clock. Nothing was invented.
+    /// permission, a missing CPU feature, an unusable clock; or a run has no value at all. Nothing was invented.
     Environment = 3,
     /// An input file is missing, unreadable or invalid.
     Input = 4,
@@ -50,7 +50,8 @@ impl ExitCode {
         ),
         (
             ExitCode::Environment,
-            "the environment does not allow it: a forbidden CPU, too few CPUs, no pinning, no permission, an unusable clock",
+            "the environment does not allow it: a forbidden CPU, too few CPUs, no pinning, no permission, an unusable clock, \
+             or nothing could be measured",
         ),
         (ExitCode::Input, "an input file is missing, unreadable or invalid"),
         (

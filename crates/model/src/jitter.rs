@@ -60,6 +60,11 @@ pub struct Quietness {
 }
 
 impl Quietness {
+    /// Whether it loses so little of its time that it is called quiet.
+    pub fn is_quiet(&self) -> bool {
+        self.lost <= QUIET
+    }
+
     /// Whether it loses more than another for all that their intervals say; by the points alone where one has none.
     fn surely_loses_more_than(&self, other: &Quietness) -> bool {
         let reach = |cpu: &Quietness| cpu.lost_reach.unwrap_or(0.0);
@@ -98,7 +103,7 @@ fn are_alike(sorted: &[Quietness]) -> bool {
 
 /// Where every CPU lost more of its time, all are disturbed.
 const DISTURBED: f64 = 0.02;
-/// Where all are alike and one lost more of its time, they are not called quiet. Chosen: CPUs of a guest that lost 1.4 to 1.8 %
+/// A CPU that lost more of its time is not called quiet, whatever others lost. Chosen: CPUs of a guest that lost 1.4 to 1.8 %
 /// had gaps of 2.6 ms.
 const QUIET: f64 = 0.005;
 /// A longer gap, in nanoseconds, is no interrupt, but another program, the host or firmware; …
@@ -136,11 +141,11 @@ pub fn noise(sorted: &[Quietness], most: usize) -> Noise {
     };
     let avoid = |noisy: Vec<Quietness>| noisy.into_iter().take(most).collect();
     match use_those(quiet) {
-        quiet if !quiet.is_empty() => Noise::Lossy([quiet, avoid(noisy)]),
         _ if first.lost > DISTURBED => Noise::Disturbed,
+        quiet if !quiet.is_empty() => Noise::Lossy([quiet, avoid(noisy)]),
         _ if !stalled.is_empty() => Noise::Stalled([use_those(sorted.to_vec()), avoid(stalled.clone())]),
         _ if !are_alike(sorted) => Noise::Unknown,
-        _ if last.lost <= QUIET => Noise::Quiet,
+        _ if last.is_quiet() => Noise::Quiet,
         _ => Noise::Alike,
     }
 }
@@ -247,6 +252,9 @@ mod tests {
         assert_eq!(said(&[1.0, 40.0], 0.0004), Noise::Quiet, "a long interrupt");
         assert_eq!(said(&[3.0, 4.0], 0.015), Noise::Alike);
         assert_eq!(said(&[900.0, 40_000.0], 0.5), Noise::Disturbed);
+        assert_eq!(noise(&cpus(&[0.094, 0.41]), 4), Noise::Disturbed, "the better of two is not quiet");
+        let Noise::Lossy([best, _]) = noise(&cpus(&[0.008, 0.41]), 4) else { panic!() };
+        assert!(!best[0].is_quiet() && cpus(&[QUIET])[0].is_quiet());
         assert_eq!(noise(&cpus(&[0.0004, 0.001]), 4), Noise::Lossy(extremes(&cpus(&[0.0004, 0.001]), 4)));
         let mut unsure = cpus(&[0.0004, 0.001]);
         unsure[1].lost_reach = Some(0.0009);

@@ -64,7 +64,10 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
             )]
         }
         Noise::Lossy([quiet, noisy]) => vec![
-            format!("quiet {}", named(&quiet)),
+            match quiet.iter().all(Quietness::is_quiet) {
+                true => format!("quiet {}", named(&quiet)),
+                false => format!("use {} ({} or less of the time lost)", named(&quiet), most_lost(&quiet)),
+            },
             format!(
                 "noisy {} ({} of its time lost, longest gap {}{within})",
                 ids(&noisy[..1]),
@@ -79,6 +82,11 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
         noise => vec![alike_words(&noise, first, last), format!("longest gap {longest}{within}")],
     };
     Some(Block::Fact("noise", parts.join(" · ")))
+}
+
+/// The largest share of its time that one of some CPUs lost.
+fn most_lost(cpus: &[Quietness]) -> String {
+    percent(cpus.iter().map(|cpu| cpu.lost).fold(0.0, f64::max))
 }
 
 /// The longest gap of some CPUs.
@@ -160,7 +168,7 @@ fn words(sorted: &[Quietness]) -> Option<String> {
         Noise::Lossy([quiet, noisy]) => format!(
             "use {} ({} or less of the time lost), and avoid {} ({} lost, longest gap {})",
             named(&quiet),
-            percent(quiet.iter().map(|cpu| cpu.lost).fold(0.0, f64::max)),
+            most_lost(&quiet),
             named(&noisy),
             // The noisiest comes first.
             from_to(noisy[noisy.len() - 1].lost, noisy[0].lost),

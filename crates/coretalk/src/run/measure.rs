@@ -21,7 +21,7 @@ use coretalk_model::latency::{
     Parallel, Spacing, analyse, cells,
 };
 use coretalk_model::series::{Gathering, Reason, SeriesSettings, TrialSpec, analyse_series};
-use coretalk_model::{CpuId, CpuSet, Grade, TickRate};
+use coretalk_model::{CpuId, CpuSet, Grade, Picos, TickRate};
 use std::path::Path;
 use std::time::Duration;
 
@@ -121,15 +121,32 @@ fn later(machine: &dyn Machine, plan: &RunPlan) -> Duration {
     Duration::from_secs_f64((least.secs() + most.secs()) / 2.0)
 }
 
-/// The failure of a run that ended by itself without any value; `None` where something was measured, or where the budget
-/// ended: that is said, and a longer one helps.
+/// The failure of a run that ended by itself, or by its budget, without any value; `None` where something was measured.
 fn nothing_measured(report: &RunReport) -> Option<Failure> {
-    let (what, reason) = match (&report.latency, &report.series) {
+    let (what, why) = match (&report.latency, &report.series) {
         (Some(latency), _) => ("pair", no_pair(report, latency)?),
         (None, Some(series)) if series.settings.gathering().is_none() => {
-            ("trial", with_words(series.result.reason_for_no_result(&report.header.departed)?))
+            let SeriesReport { settings, result } = series;
+            let why = match result.reason_for_no_result(&report.header.departed) {
+                Some(reason) => NoValue::Failed(with_words(reason)),
+                None if result.budget_ended && result.trials.iter().all(|trial| trial.passes == 0) => {
+                    NoValue::TooShort(settings.budget)
+                }
+                None => return None,
+            };
+            ("trial", why)
         }
         _ => return None,
+    };
+    let reason = match why {
+        NoValue::Failed(reason) => reason,
+        NoValue::TooShort(budget) => {
+            let budget = duration(budget.secs());
+            let text = format!(
+                "no {what} could be measured: the budget of {budget} ended first; try a longer --budget"
+            );
+            return Some(Failure::Environment(text));
+        }
     };
     let hint = match report
         .series
@@ -142,6 +159,14 @@ fn nothing_measured(report: &RunReport) -> Option<Failure> {
         false => "`coretalk doctor` looks for the cause",
     };
     Some(Failure::Environment(format!("no {what} could be measured: {reason}; {hint}")))
+}
+
+/// Why a run has no value at all.
+enum NoValue {
+    /// What was tried failed, for this reason.
+    Failed(String),
+    /// This budget ended before anything was tried.
+    TooShort(Picos),
 }
 
 /// A reason, with what the program said that was measured: for the screen of who runs it.
@@ -157,11 +182,11 @@ fn is_external(trial: &TrialSpec) -> bool {
 }
 
 /// Why no pair and no trial beside the map has a value; `None` where one has.
-fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<String> {
+fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<NoValue> {
     let result = &latency.result;
     let trials = report.series.iter().flat_map(|series| &series.result.trials);
-    let ended_by_itself = result.complete || !report.header.departed.is_empty();
-    if !ended_by_itself || result.budget_ended || trials.into_iter().any(|trial| trial.passes > 0) {
+    let ended_by_itself = result.complete || result.budget_ended || !report.header.departed.is_empty();
+    if !ended_by_itself || trials.into_iter().any(|trial| trial.passes > 0) {
         return None;
     }
     let pairs = cells(&report.topology, &latency.settings);
@@ -186,8 +211,11 @@ fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<String> {
     reasons.extend(failed.map(ToString::to_string));
     // What happened to some pair says more than that others were not reached.
     let told = reasons.iter().find(|reason| !reason.contains("before this pair was measured"));
+    if result.budget_ended && told.is_none() {
+        return Some(NoValue::TooShort(latency.settings.budget));
+    }
     let usual = || "no pair responded".to_owned();
-    Some(told.or(reasons.first()).cloned().unwrap_or_else(usual))
+    Some(NoValue::Failed(told.or(reasons.first()).cloned().unwrap_or_else(usual)))
 }
 
 type Reports = (Option<LatencyReport>, Option<SeriesReport>);

@@ -194,6 +194,18 @@ fn a_run_in_which_nothing_answered_fails() {
 }
 
 #[test]
+fn a_run_whose_budget_ended_before_any_value_fails() {
+    let tool = Tool::new();
+    // A visit takes longer than the budget.
+    write(&tool, "slow.csv", ",100000\n100000,\n");
+    let words = words("latency --machine sim:slow.csv --budget 100ms --seed 1 -q --no-save --format json");
+    let said = tool.call(&words);
+    assert!(cells(&said.out).iter().all(|cell| cell["median"].is_null()), "{}", said.out);
+    let sentence = "no pair could be measured: the budget of 100 ms ended first; try a longer --budget";
+    assert_eq!((said.code, said.err.trim_end()), (3, &*format!("coretalk: {sentence}")));
+}
+
+#[test]
 fn values_that_a_file_lacks_are_not_invented_in_silence() {
     let tool = Tool::new();
     write(&tool, "few.csv", "cpu,0,1,2\n0,,20.5,\n1,20.5,,\n2,,,\n");
