@@ -3,6 +3,8 @@
 use coretalk_model::cpu::HIGHEST_CPU;
 use coretalk_model::{CpuId, CpuSet};
 use std::io;
+use std::sync::atomic::AtomicI32;
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// Why a thread is not on the CPU it was sent to.
 #[derive(Debug, thiserror::Error)]
@@ -122,6 +124,34 @@ pub fn mask_of(thread: i32) -> io::Result<CpuSet> {
     }
 }
 
+/// The hold on a thread that pins itself to a CPU. Where that CPU does not run it, since another one of real-time priority
+/// keeps it, the thread could not even be killed, and the process would never end.
+#[derive(Debug, Default)]
+pub struct Hold(AtomicI32);
+
+impl Hold {
+    /// The calling thread is the one; before it is pinned.
+    pub fn begin(&self) {
+        // Release and Acquire: who releases it sees a thread that has begun.
+        self.0.store(current_thread(), Release);
+    }
+
+    /// The thread is about to end, and its number may be given again.
+    pub fn end(&self) {
+        self.0.store(0, Release);
+    }
+
+    /// Lets the thread run where the calling one may, but for this CPU; nothing where it has ended, or may go nowhere else.
+    pub fn release(&self, from: CpuId) {
+        let thread = self.0.load(Acquire);
+        let Ok(mask) = current_mask() else { return };
+        if thread != 0 {
+            // A refusal leaves it where it is.
+            let _ = set_mask_of(thread, &mask.difference(&CpuSet::from_iter([from])));
+        }
+    }
+}
+
 /// Lets the calling thread run on these CPUs only.
 ///
 /// # Errors
@@ -157,6 +187,34 @@ pub fn current_cpu() -> io::Result<CpuId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_is_let_go_from_its_cpu_and_not_after_its_end() {
+        let everywhere = current_mask().unwrap();
+        let cpu = everywhere.first().unwrap();
+        let others = everywhere.difference(&CpuSet::from_iter([cpu]));
+        if others.is_empty() {
+            println!("skipped: this test needs two CPUs");
+            return;
+        }
+        let (hold, pinned) = (Hold::default(), std::sync::Barrier::new(2));
+        std::thread::scope(|scope| {
+            let held = scope.spawn(|| {
+                hold.begin();
+                pin_current_thread(cpu).unwrap();
+                pinned.wait();
+                pinned.wait();
+                hold.end();
+                current_mask().unwrap()
+            });
+            pinned.wait();
+            hold.release(cpu);
+            pinned.wait();
+            assert_eq!(held.join().unwrap(), others);
+        });
+        hold.release(cpu);
+        assert_eq!(current_mask().unwrap(), everywhere);
+    }
 
     #[test]
     fn a_pinned_thread_is_where_it_says() {

@@ -1,6 +1,6 @@
 //! [`Worker`]: one thread that lives on one CPU, asleep until it is given something to do.
 
-use super::affinity::{self, PinError};
+use super::affinity::{self, Hold, PinError};
 use super::futex;
 use super::priority::{self, Priority};
 use coretalk_model::{CpuId, CpuSet};
@@ -57,6 +57,7 @@ struct Mailbox {
     given: AtomicU32,
     /// Counts the tasks done; written by the worker only.
     done: AtomicU32,
+    hold: Hold,
     order: Mutex<Option<Order>>,
 }
 
@@ -86,6 +87,7 @@ impl Worker {
         let thread = std::thread::Builder::new()
             .name(format!("cpu {cpu}"))
             .spawn(move || {
+                of_thread.hold.begin();
                 let granted = affinity::pin_current_thread(cpu)
                     .map_err(Unavailable::Pin)
                     .and_then(|()| priority::apply(priority).map_err(Unavailable::Priority));
@@ -95,6 +97,7 @@ impl Worker {
                 if ready.send(granted).is_ok() && !failed {
                     of_thread.serve();
                 }
+                of_thread.hold.end();
             })
             .map_err(Unavailable::Spawn)?;
         let worker = Worker { cpu, number: 0, mailbox, thread: Some(thread) };
@@ -169,8 +172,7 @@ impl Starting {
     /// The worker, once it is proven to be on its CPU, with the priority that it got.
     ///
     /// # Errors
-    /// [`Unavailable`] says why there is no such worker by `end`. A thread that does not run is left behind: it ends
-    /// once it does.
+    /// [`Unavailable`] says why there is no such worker by `end`. A thread that does not run is let go from its CPU, and ends.
     pub fn ready(mut self, end: Instant) -> Result<(Worker, String), Unavailable> {
         let answer = self.first_word.recv_timeout(end.saturating_duration_since(Instant::now()));
         let refused = match answer {
@@ -180,6 +182,7 @@ impl Starting {
             }
             Ok(Err(refused)) => refused,
             Err(mpsc::RecvTimeoutError::Timeout) => {
+                self.worker.mailbox.hold.release(self.worker.cpu);
                 self.worker.thread = None;
                 return Err(Unavailable::Silent);
             }
@@ -194,14 +197,18 @@ impl Starting {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // The last task has been told to end by now. A thread whose CPU does not run it is left behind, and ends once it
-        // runs.
-        if self.thread.is_some() && self.wait_idle(LEAVES_WITHIN) {
+        if self.thread.is_none() {
+            return;
+        }
+        // The last task has been told to end by now.
+        if self.wait_idle(LEAVES_WITHIN) {
             self.mailbox.put(Order::Leave);
             if self.wait_idle(LEAVES_WITHIN) {
-                self.join();
+                return self.join();
             }
         }
+        // A thread whose CPU does not run it would keep the process from ending.
+        self.mailbox.hold.release(self.cpu);
     }
 }
 

@@ -1,7 +1,7 @@
 //! [`Offset`]: how far the counters of two CPUs lie apart, from a ping-pong of stamps.
 
 use crate::counter;
-use crate::host::affinity;
+use crate::host::affinity::{self, Hold};
 use coretalk_model::{Absence, CpuId, CpuSet, Departure, Picos};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -120,8 +120,8 @@ impl Attendance {
     }
 }
 
-/// Measures the offset between two CPUs with two threads of its own. A thread whose CPU does not run it, since one of real-time priority keeps that, is left behind:
-/// it ends once it runs.
+/// Measures the offset between two CPUs with two threads of its own. A thread whose CPU does not run it, since one of real-time priority keeps that, is let go
+/// from it and ends.
 ///
 /// # Errors
 /// [`NoOffset`]: one of the CPUs refuses a thread or does not answer.
@@ -135,14 +135,19 @@ pub fn measure(from: CpuId, to: CpuId, limits: Limits) -> Result<Offset, NoOffse
     // One that does not run must not use up the time of the other pairs.
     let placed = limits.end.min(limits.share + GRACE);
     let answering = Arc::clone(&exchange);
+    let holds: [Arc<Hold>; 2] = Default::default();
+    let [of_answer, of_ask] = holds.clone();
     let answer = move || {
+        of_answer.begin();
         // The other side may be gone, and then so is the need for an answer.
         let _ = ready.send(affinity::pin_current_thread(to).is_ok());
         if go.recv() == Ok(true) {
             answering.answer(limits);
         }
+        of_answer.end();
     };
     let ask = move || {
+        of_ask.begin();
         let agreed = match affinity::pin_current_thread(from) {
             Err(_) => Err(NoOffset::Refused(from)),
             Ok(()) => match in_place.recv_timeout(until(placed)) {
@@ -154,12 +159,17 @@ pub fn measure(from: CpuId, to: CpuId, limits: Limits) -> Result<Offset, NoOffse
         let _ = begin.send(agreed.is_ok());
         let asked = agreed.and_then(|()| exchange.initiate(from, to, limits).ok_or(NoOffset::Silent));
         let _ = found.send(asked);
+        of_ask.end();
     };
     // Where one thread cannot be had its ends of the channels are gone, and the other leaves.
     for end in [Box::new(answer) as Box<dyn FnOnce() + Send>, Box::new(ask)] {
         std::thread::Builder::new().spawn(end).map_err(|_| NoOffset::Silent)?;
     }
-    offset.recv_timeout(until(limits.end) + GRACE).unwrap_or(Err(NoOffset::Silent))
+    let measured = offset.recv_timeout(until(limits.end) + GRACE).unwrap_or(Err(NoOffset::Silent));
+    if measured == Err(NoOffset::Silent) {
+        holds.iter().zip([to, from]).for_each(|(hold, cpu)| hold.release(cpu));
+    }
+    measured
 }
 
 /// How much longer than its limit a thread may take to begin, or to say that it has found nothing.
