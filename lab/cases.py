@@ -1,12 +1,13 @@
 """Which cases are run: all of them, or a choice in which as many pairs as fit stand together once."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from disturbances import DISTURBANCES, Disturbance
 from machines import MACHINES, Machine
 from probes import PROBES, Probe
+from systems import System
 
 # Seconds that a run takes here besides what it measures, with what is asked of it afterwards.
 BESIDE = 5
@@ -51,22 +52,22 @@ def all_cases(machines: Iterable[Machine]) -> list[Case]:
     return [case for case in every if case.probe.one_by_one or case.disturbance.kind != "power"]
 
 
-def lanes(machines: Iterable[Machine], number: int) -> list[list[Machine]]:
+def lanes(machines: Iterable[Machine | System], number: int) -> list[list[Machine | System]]:
     """Machines that run one after the other, in so many lanes side by side, each of which takes about as long."""
-    lanes: list[list[Machine]] = [[] for _ in range(number)]
+    lanes: list[list[Machine | System]] = [[] for _ in range(number)]
     for machine in sorted(machines, key=lambda it: -it.seconds):
         min(lanes, key=lambda lane: sum(it.seconds for it in lane)).append(machine)
     return [lane for lane in lanes if lane]
 
 
-def seconds(machine: Machine, choice: Iterable[Case]) -> float:
+def seconds(machine: Machine | System, choice: Iterable[Case]) -> float:
     """About how long a machine takes, with its cases."""
     return machine.seconds + sum(case.seconds for case in choice if case.machine == machine)
 
 
 def chosen(
     cases: list[Case],
-    lanes: list[list[Machine]],
+    lanes: Sequence[Sequence[Machine | System]],
     seconds: float,
     done: Iterable[Case] = (),
     first: Iterable[Case] = (),

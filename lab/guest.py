@@ -8,7 +8,7 @@ import tarfile
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -63,15 +63,17 @@ class Guests:
         disk: Path,
         log: Path | None = None,
         told: Callable[[str], bool] = lambda line: False,
+        programs: Sequence[str] = (),
     ) -> Boot:
         """Runs a job, a script for the shell, on a machine with a disk. Every write to the disk goes to the log too, where one
-        is given. The power is cut once `told` says so of a line."""
+        is given. The power is cut once `told` says so of a line. `programs` are sources in C that it needs."""
+        added = [entry(f"bin/{name}", 0o100755, compiled(name)) for name in programs]
         kernel, initramfs = self._made(machine.arch)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             with open(folder / "initrd", "wb") as whole, open(initramfs, "rb") as base:
                 shutil.copyfileobj(base, whole)
-                whole.write(archive([entry("job", 0o100644, job.encode())]))
+                whole.write(archive([entry("job", 0o100644, job.encode()), *added]))
             results = folder / "results"
             with open(results, "wb") as empty:
                 empty.truncate(128 << 20)
@@ -82,7 +84,7 @@ class Guests:
             # A kernel that has met a fault of its own ends at once: it was seen to go on for ten minutes, with tasks that hang.
             # The kernel of an x86 gives up where its timer seems not to tick, as on a busy host.
             timer = " no_timer_check" if machine.arch == "x86_64" else ""
-            words += ["-append", f"console={CONSOLE[machine.arch]} panic=-1 oops=panic quiet loglevel=4{timer}"]
+            words += ["-append", f"console={CONSOLE[machine.arch]} panic=-1 oops=panic quiet loglevel=4{timer} {machine.kernel}"]
             words += ["-blockdev", f"driver=file,node-name=results,filename={results}"]
             if log is None:
                 words += ["-blockdev", f"driver=file,node-name=disk,filename={disk}"]
@@ -177,6 +179,18 @@ def packages(arch: str) -> Path:
     shutil.rmtree(state)
     (root / "complete").touch()
     return root
+
+
+def compiled(name: str) -> bytes:
+    """A program of the laboratory, for this machine's architecture and without libraries."""
+    need("cc", "gcc and libc6-dev")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    made = subprocess.run(
+        ["cc", "-static", "-Os", "-s", "-o", CACHE / name, ROOT / "lab" / f"{name}.c"], capture_output=True, text=True
+    )
+    if made.returncode != 0:
+        raise Missing(f"`cc` makes no static program here: {(made.stderr.strip() or 'no reason given').splitlines()[-1]}")
+    return (CACHE / name).read_bytes()
 
 
 def entry(name: str, mode: int, data: bytes = b"", device: tuple[int, int] = (0, 0)) -> bytes:

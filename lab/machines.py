@@ -35,6 +35,8 @@ class Machine:
     # stand in the same device tree.
     kinds: tuple[tuple[str, int], ...] = ()
     l2: tuple[str, ...] = ()
+    # What its kernel is told besides.
+    kernel: str = ""
     # Only where it is named: it takes minutes.
     by_hand: bool = False
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from cases import Case
 from machines import Machine
 from outcomes import Outcome
+from systems import System
 
 
 @dataclass
@@ -136,15 +137,20 @@ def shape(machine: Machine) -> str:
     return ", ".join(parts)
 
 
-def text(results: Results, machines: Sequence[Machine]) -> str:
+def text(results: Results, machines: Sequence[Machine], systems: Sequence[System] = ()) -> str:
     """All tables, and below them what did not hold."""
-    def whole(machine: Machine) -> str:
+    def whole(machine: Machine | System) -> str:
         if machine.name in results.skipped:
             return f"skipped: {results.skipped[machine.name]}"
         outcome = results.machines.get(machine.name)
         return "not run" if outcome is None else "held" if not outcome.wrong else f"{len(outcome.wrong)} wrong"
 
-    parts = [table(["machine", "what QEMU was asked for", "as a whole"], [[it.name, shape(it), whole(it)] for it in machines])]
+    parts = []
+    if machines:
+        rows = [[it.name, shape(it), whole(it)] for it in machines]
+        parts.append(table(["machine", "what QEMU was asked for", "as a whole"], rows))
+    if systems:
+        parts.append(table(["system", "what it refuses or keeps", "what is said of it"], [[it.name, it.what, whole(it)] for it in systems]))
     if results.cases:
         pairs = (("probe", "disturbance"), ("probe", "machine"), ("machine", "disturbance"))
         parts += [crossed(results, rows, columns) for rows, columns in pairs]

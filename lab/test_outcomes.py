@@ -16,6 +16,7 @@ from unittest import mock
 import cases
 import outcomes
 import power
+import systems
 import tables
 import whole
 from cases import all_cases, chosen, lanes, of_names
@@ -281,6 +282,82 @@ class Whole(unittest.TestCase):
         self.assertEqual(cpu_set("0-2,8"), {0, 1, 2, 8})
         levels, nodes = whole.seen_by_hwloc('<t><object type="Core" cpuset="0x00000001,,0x00000003"/></t>')
         self.assertEqual((levels, nodes), ({"core": {frozenset({0, 1, 64})}}, 0))
+
+
+class Systems(Case):
+    """What must come of each system: files that hold, and each way in which they would not."""
+
+    HOME = document()
+    for cell in HOME["matrices"][0]["cells"]:
+        cell["flags"] = ["freq", "home"]
+    KEPT = document(complete=False, departed=[{"cpu": 3, "at_s": 5.0, "why": "not-run"}])
+    KEPT["matrices"][0]["cells"].append({"from": 0, "to": 3, "median": None, "reason": "pinned to CPU 3", "flags": []})
+    REFUSED = "coretalk: failed to {}; simulated machines work everywhere"
+
+    def doctor(self, line: str) -> str:
+        return "\n".join([line, *("   ok           load            nothing" for _ in range(12))])
+
+    def files_of(self, name: str) -> dict[str, str]:
+        rdtscp = (3, "", self.REFUSED.format("use the clock: no RDTSCP"))
+        denied = (3, "", self.REFUSED.format("pin threads: Operation not permitted"))
+        no_clock = self.doctor(" ✗ fail         clock-source    no RDTSCP")
+        holds: dict[str, Any] = {
+            "full-node": {"run": (0, self.HOME, ""), "place": (0, "", "")},
+            "no-memory": {
+                "doctor": (0, self.doctor(" ! warn         node-memory     NUMA node 1 (flag `home`)"), ""),
+                "run": (0, self.HOME, ""), "topology": (0, "4 CPUs, 2 nodes", ""), "advise": (0, "", ""), "plan": (0, "", ""),
+            },
+            "kept-cpu": {"doctor": (0, "", ""), "elsewhere": (0, document(), ""), "there": (0, self.KEPT, "")},
+            "no-pinning": {
+                "doctor": (3, self.doctor(" ✗ fail         affinity        Operation not permitted"), denied[2]),
+                "run": denied, "topology": (0, "4 CPUs", ""),
+            },
+            "few-threads": {
+                f"wait-{number}": (0, "", "") if number > 5 else (3, "", "coretalk: the system refused: raise pids.max")
+                for number in systems.PIDS
+            },
+        }
+        for model in ("kvm64", "qemu64"):
+            holds[f"no-rdtscp-{model}"] = {
+                "doctor": (3, no_clock, rdtscp[2]), "run": rdtscp, "topology": (0, "4 CPUs", ""), "simulated": (0, "", ""),
+            }
+        more = {"full-node": {"other.code": "0", "free": "38", "dmesg": ""}, "kept-cpu": {"kept.code": "0"}}.get(name, {})
+        files = self.left(**holds[name]) | {f"it/{path}": text for path, text in more.items()}
+        return {path.replace("it/", f"{systems.CASE}/"): text for path, text in files.items()}
+
+    def test_every_check_can_fail(self) -> None:
+        away = copy.deepcopy(self.KEPT) | {"run": {"departed": []}}
+        silent = copy.deepcopy(self.KEPT)
+        silent["matrices"][0]["cells"][0] |= {"median": None, "reason": "the thread on CPU 0 stopped responding"}
+        ways: dict[str, list[tuple[str, str, str]]] = {
+            "full-node": [
+                ("run/out", json.dumps(document()), "flags are"), ("run/code", "137", "in time"), ("other.code", "1", "not there"),
+                ("dmesg", "Out of memory: Killed process 7 (dd)", "the kernel killed"), ("free", "500", "not filled"),
+            ],
+            "no-memory": [
+                ("run/code", "3", "ended with 3"), ("doctor/out", self.doctor(" ok node-memory all 2"), "node-memory"),
+                ("topology/out", "4 CPUs", "both nodes"), ("advise/code", "3", "ended with 3"),
+            ],
+            "no-rdtscp-kvm64": [
+                ("run/code", "132", "signal 4"), ("doctor/code", "132", "signal 4"), ("topology/code", "3", "ended with 3"),
+                ("run/err", "illegal", "is refused as"), ("doctor/out", "", "the doctor says"),
+            ],
+            "kept-cpu": [
+                ("elsewhere/code", "137", "in time"), ("there/out", json.dumps(away), "departed are"), ("kept.code", "1", "not there"),
+                ("there/out", json.dumps(silent), "has no value"), ("elsewhere/out", json.dumps(self.KEPT), "departed are"),
+            ],
+            "no-pinning": [("doctor/out", "", "the doctor says"), ("doctor/err", "coretalk: no", "is refused as"), ("run/code", "0", "ended with 0")],
+            "few-threads": [
+                ("wait-4/err", "a thread could not be pinned to CPU 1 (errno 11)", "a refused pin"), ("wait-7/err", "coretalk: the system refused: raise pids.max", "too low"),
+                ("wait-5/err", "coretalk: no", "not named"), ("wait-3/code", "101", "ended with 101"),
+            ],
+        }
+        for system in systems.SYSTEMS:
+            files = self.files_of(system.name)
+            self.assertEqual(system.judge(files).wrong, [], system.name)
+            for path, text, word in ways.get(system.name, []):
+                wrong = system.judge(files | {f"{systems.CASE}/{path}": text}).wrong
+                self.assertTrue(any(word in it for it in wrong), f"{system.name}, {path}: {word!r} in {wrong}")
 
 
 class Tables(unittest.TestCase):
