@@ -188,6 +188,16 @@ CHECKS = (
         needs=(*RELEASE_NEEDS, program("qemu-system-x86_64", "qemu-system-aarch64")),
     ),
     Check(
+        "systems",
+        "systems: virtual machines whose system refuses something, or keeps it from a program",
+        "dist/build --quick x86_64 && lab/run --systems",
+        compiled=of_target("static"),
+        files=(*MANIFESTS, "lab", "dist/build"),
+        tools=("rustc -V", "qemu-system-x86_64 --version"),
+        needs=(*RELEASE_NEEDS, program("qemu-system-x86_64", "cc")),
+        build_s=240,
+    ),
+    Check(
         "packages",
         "packages: static binaries of x86-64 and aarch64, tarballs, wheels, Debian packages",
         "dist/build --quick x86_64 aarch64 && lintian --fail-on error,warning target/dist/*.deb",
