@@ -342,7 +342,7 @@ fn passed(matrices: &[QueueMatrix<'_>]) -> Option<String> {
     let (least, most) = (*counts.iter().min()?, *counts.iter().max()?);
     let words = |count: u64| match count {
         0..1_000_000 => grouped(count as i64),
-        _ => format!("{} million", million(count as f64)),
+        _ => format!("{} M", million(count as f64)),
     };
     let all = counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
     Some(format!(

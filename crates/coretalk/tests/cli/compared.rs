@@ -245,7 +245,7 @@ fn refusals_are_one_sentence_with_the_right_code() {
         ([&["place", two[0], "--placement=a="][..], &true_].concat(), 2, "lists no CPU"),
         ([&["place"], &true_[..]].concat(), 2, "needs two placements"),
         ([&["place"], &two[..]].concat(), 2, "there is nothing to run"),
-        ([&["place"], &two[..], &["--repeat", "5"], &true_].concat(), 2, "6..=200"),
+        ([&["place"], &two[..], &["--repeat", "1"], &true_].concat(), 2, "2..=200"),
         ([&["place"], &two[..], &["--timeout", "0s"], &true_].concat(), 2, "timeout"),
         ([&["place"], &two[..], &["--", "/"]].concat(), 2, "is a directory"),
         ([&["place", two[0], "--placement=a=99999"][..], &true_].concat(), 2, "does not exist"),

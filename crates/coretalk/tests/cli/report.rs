@@ -111,13 +111,13 @@ fn one_cpu_and_threads_of_a_core_are_two_numbers_wherever_they_are_shown() {
         }
     }
     let named = |words: &[String]| {
-        words.join(" ").contains("diagonal: same CPU (upper half), threads of a core (lower half)")
+        words.join(" ").contains("diagonal: both on one CPU (upper half), threads of a core (lower half)")
     };
     assert!(named(&words), "{words:?}");
     // Where rows are CPUs every number has a place of its own, and the diagonal its name.
     tool.done(&["report", "square", "-o", "z.svg", "--by", "thread"]);
     let words = words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap());
-    assert!(!named(&words) && words.join(" ").contains("diagonal: same CPU"), "{words:?}");
+    assert!(!named(&words) && words.join(" ").contains("diagonal: both on one CPU"), "{words:?}");
     tool.done(&["report", "square", "-o", "z.html"]);
     let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
     let view = page.split("id=\"view\">").nth(1).unwrap().split("</script>").next().unwrap();

@@ -20,6 +20,7 @@ pub const PATTERNS: &[Pattern] = &[
          capacity {capacity#}: {per#} switches per message, and at most {us#} µs per switch, queue included.",
         switches,
     ),
+    held("{all#} messages passed, {least#} to {most#} in each cell of a map.", passed),
     held("{queue}, {payload}, {relation}: two CPUs against one: {verdicts}.", balance),
     held("Fastest for {payload}, {relation}: {winners}.", most),
     unheld(
@@ -213,6 +214,15 @@ pub fn costs(reader: &mut Reader<'_>, table: &Table) {
             }
         }
     }
+}
+
+fn passed(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let matrices = list(&reader.run.document["matrices"]).iter().filter(|matrix| matrix["probe"] == "queue");
+    let counts: Vec<f64> =
+        matrices.flat_map(|matrix| list(&matrix["cells"])).filter_map(|cell| cell["n"].as_f64()).collect();
+    reader.is("queue", said.number("all"), Some(counts.iter().sum()), "all messages");
+    reader.is("queue", said.number("least"), counts.iter().copied().reduce(f64::min), "the fewest of a cell");
+    reader.is("queue", said.number("most"), counts.iter().copied().reduce(f64::max), "the most of a cell");
 }
 
 fn load(reader: &mut Reader<'_>, said: &Said<'_>) {
