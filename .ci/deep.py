@@ -194,7 +194,7 @@ CHECKS = (
         compiled=of_target("static"),
         files=(*MANIFESTS, "lab", "dist/build"),
         tools=("rustc -V", "qemu-system-x86_64 --version"),
-        needs=(*RELEASE_NEEDS, program("qemu-system-x86_64", "cc")),
+        needs=(program("dpkg-deb", "qemu-system-x86_64", "cc"), target("x86_64-unknown-linux-gnu")),
         build_s=240,
     ),
     Check(

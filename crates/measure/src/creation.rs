@@ -47,7 +47,7 @@ pub fn lacks(kind: Kind) -> Option<String> {
         .then(|| format!("`{}` needs a thread attribute that only glibc has", kind.name()))
 }
 
-/// What was refused to who creates, with the error number.
+/// What the system refused to the creator, with the error number.
 #[cfg(all(target_os = "linux", not(miri)))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refused {

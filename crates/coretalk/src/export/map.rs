@@ -64,8 +64,8 @@ fn escaped(text: &str) -> String {
 
 /// Writes what each imitated tool would have printed, in the order asked, with its CPUs in `order` where one was asked for.
 /// Of a simulated machine a comment before it says so: nobody should take it for what the tool printed somewhere. So does
-/// one of each CPU that went away, and of each tool that the run ended before or whose visits failed. `render` knows the formats of the tools and
-/// lives beside their kernels.
+/// one of each CPU that went away, and of each tool that the run ended before or whose visits failed. `render` knows the
+/// formats of the tools and lives beside their kernels.
 ///
 /// # Errors
 /// Those of the writer.

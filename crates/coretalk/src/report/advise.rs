@@ -8,7 +8,7 @@ use crate::advice::{AdviceView, Origin};
 use crate::blocks::{Block, Column, Table};
 use crate::snippets::Snippet;
 use coretalk_model::advise::{Advice, Baseline, Bracket, Ground, Pattern};
-use coretalk_model::{CpuId, CpuSet};
+use coretalk_model::{CpuId, CpuSet, Departure};
 
 /// Threads whose CPUs are listed one by one, and snippets with them.
 const MOST_LISTED: usize = 64;
@@ -36,7 +36,12 @@ pub fn blocks(view: &AdviceView) -> Vec<Block<'static>> {
         blocks.push(Block::Gap);
         blocks.extend(proof::blocks(proof, view.threads));
     }
-    blocks.extend(saved::departures(&view.departed, ", and no thread is placed there"));
+    // Those that left while it was proved, after the advice was made.
+    let is_used = |it: &&Departure| view.recommended().is_some_and(|advice| advice.cpus.contains(&it.cpu));
+    let (used, avoided): (Vec<Departure>, Vec<Departure>) =
+        view.departed.iter().cloned().partition(|it| is_used(&it));
+    blocks.extend(saved::departures(&avoided, ", and no thread is placed there"));
+    blocks.extend(saved::departures(&used, "; the advice was made before, and uses it"));
     blocks.extend(view.remarks.iter().cloned().map(Block::Doubt));
     if let Some(advice) = view.recommended() {
         blocks.push(Block::Gap);

@@ -364,8 +364,8 @@ fn missing(place: &PlaceReport, headline: &Comparison) -> Option<String> {
     let each = headline.arms.iter().all(|arm| arm.runs.len() == made);
     let where_made =
         if each { "per placement".to_owned() } else { format!("on {}", quoted(&fewest.placement.name)) };
-    let without =
-        if has_intervals(&place.settings) { "" } else { ", too few for an interval, as --repeat asks" };
+    let is_asked = made == place.settings.repeat as usize && !has_intervals(&place.settings);
+    let without = if is_asked { ", too few for an interval, as --repeat asks" } else { "" };
     (made < least).then(|| format!("{made} of the {least} runs {where_made} that a verdict needs{without}"))
 }
 

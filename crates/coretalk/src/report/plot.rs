@@ -18,8 +18,9 @@ pub(super) struct ValueAxis {
     widest: usize,
 }
 
-/// A curve over its name: the value at a horizontal position from 0 to 1, `None` beyond its end.
-type Curve<'a> = (String, Box<dyn Fn(f64) -> Option<f64> + 'a>);
+/// A curve over its name: the value at a horizontal position from 0 to 1, with half the width of a column; `None` where it
+/// has none.
+type Curve<'a> = (String, Box<dyn Fn(f64, f64) -> Option<f64> + 'a>);
 
 /// Curves over one horizontal axis.
 pub(super) struct Plot<'a> {
@@ -96,7 +97,11 @@ impl Plot<'_> {
             let mark = MARKS[index % MARKS.len()];
             let mut last: Option<usize> = None;
             for column in 0..across {
-                let Some(value) = at(column as f64 / (across - 1) as f64) else { break };
+                let step = 1.0 / (across - 1) as f64;
+                let Some(value) = at(column as f64 * step, step / 2.0) else {
+                    last = None;
+                    continue;
+                };
                 let line = line_of(value);
                 // A step is drawn as a whole, so that the curve hangs together.
                 let (from, to) = last.map_or((line, line), |last| (last.min(line), last.max(line)));

@@ -184,8 +184,10 @@ fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Vec<Block<'st
         .collect();
     let left_out =
         not_drawn(shape, topology).map_or_else(String::new, |words| format!(" {}.", capitalized(&words)));
+    // Of several the legend has the names.
+    let only = if let [(name, _)] = &named[..] { format!(", {name}") } else { String::new() };
     let about = format!(
-        "{}, {}: million messages per second over the capacity.{left_out}",
+        "{}, {}{only}: million messages per second over the capacity.{left_out}",
         plain(shape.queue),
         plain(shape.payload)
     );
@@ -193,8 +195,8 @@ fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Vec<Block<'st
         let values: Vec<f64> = named.iter().flat_map(|(_, points)| points).map(|[_, value]| *value).collect();
         let Some(values) = ValueAxis::over(&values) else { return Vec::new() };
         let curves = named.iter().map(|(name, points)| {
-            let at = |position: f64| between(points, position);
-            (name.clone(), Box::new(at) as Box<dyn Fn(f64) -> Option<f64>>)
+            let at = |position: f64, half_column: f64| between(points, position, half_column);
+            (name.clone(), Box::new(at) as Box<dyn Fn(f64, f64) -> Option<f64>>)
         });
         let ticks = capacities.iter().map(|&capacity| (position(capacity), grouped(capacity as i64)));
         let plot =
@@ -204,12 +206,16 @@ fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Vec<Block<'st
     vec![Block::Prose(about), Block::Gap, drawing, Block::Gap]
 }
 
-/// The value at a position on the line between two points of rising positions, by equal ratios; `None` beyond the ends.
-fn between(points: &[[f64; 2]], position: f64) -> Option<f64> {
-    let next = points.iter().position(|[at, _]| *at >= position - 1e-9)?;
+/// The value at a position on the line between two points in ascending order, by equal ratios; `None` further beyond the
+/// ends than half a column.
+fn between(points: &[[f64; 2]], position: f64, half_column: f64) -> Option<f64> {
+    let is_near = |&&[at, _]: &&[f64; 2]| (at - position).abs() <= half_column + 1e-9;
+    let Some(next) = points.iter().position(|[at, _]| *at >= position) else {
+        return points.last().filter(is_near).map(|[_, value]| *value);
+    };
     let [to, high] = points[next];
     let Some(&[from, low]) = next.checked_sub(1).and_then(|last| points.get(last)) else {
-        return (to <= position + 1e-9).then_some(high);
+        return points.first().filter(is_near).map(|[_, value]| *value);
     };
     Some(low * (high / low).powf(((position - from) / (to - from)).min(1.0)))
 }
@@ -346,7 +352,7 @@ fn passed(matrices: &[QueueMatrix<'_>]) -> Option<String> {
     };
     let all = counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
     Some(format!(
-        "{} messages passed, {} to {} in each cell of a map.",
+        "The results rest on {} messages, {} to {} in each cell.",
         words(all),
         words(least),
         words(most)
@@ -519,6 +525,14 @@ mod tests {
             said(5e4).ends_with("2.0 switches per message, and at most 20.0 µs per switch, queue included.")
         );
         assert!(said(0.0).ends_with("2.0 switches per message."), "{}", said(0.0));
+    }
+
+    #[test]
+    fn curves_begin_and_end_where_they_are_known() {
+        let points = [[0.5, 1.0], [1.0, 100.0]];
+        let at = |position: f64| between(&points, position, 0.01).map(|value| value.round());
+        assert_eq!([0.0, 0.48, 0.495, 0.75, 1.0].map(at), [None, None, Some(1.0), Some(10.0), Some(100.0)]);
+        assert_eq!(between(&points[..1], 0.505, 0.01), Some(1.0), "a point between two columns");
     }
 
     #[test]

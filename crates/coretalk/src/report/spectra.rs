@@ -145,11 +145,11 @@ fn plot(views: &[SpectrumView], width: usize) -> Vec<String> {
     // Nines at the right end: 3 is 99.9 %.
     let nines = (most as f64).log10().max(1.0);
     let curves = views.iter().map(|view| {
-        let at = move |position: f64| {
+        let at = move |position: f64, _: f64| {
             let share = 1.0 - 10f64.powf(-nines * position);
             Some(view.spectrum.rows.iter().find(|row| row.share >= share)?.value)
         };
-        (plain(&view.title), Box::new(at) as Box<dyn Fn(f64) -> Option<f64>>)
+        (plain(&view.title), Box::new(at) as Box<dyn Fn(f64, f64) -> Option<f64>>)
     });
     let ticks = (0..=nines as usize).map(|tick| {
         let name = match tick {

@@ -67,11 +67,11 @@ try {
   const cores = [0, 1, 2];
   check('by core the diagonal holds threads of a core', near(await square.run('[0, 1, 2].map((row) => groups[0].viewers[0].grid.values[4 * row])'), cores.map((core) => mean([core, core + 4], [core + 4, core]))), [true, true, true]);
   check('and apart from that one CPU', near(await square.run('[...groups[0].viewers[0].grid.own]'), cores.map((core) => mean([core, core], [core + 4, core + 4]))), [true, true, true]);
-  check('both are named', await square.run("document.querySelector('.legend').textContent.includes('diagonal: same CPU (upper half), threads of a core (lower half)')"));
-  check('and told apart in words', await square.run("groups[0].viewers[0].lines({ r: 1, c: 1 }).map((line) => line.split(':')[0])"), ['CPUs 1,5 → 1,5', 'same CPU', 'threads of a core']);
+  check('both are named', await square.run("document.querySelector('.legend').textContent.includes('diagonal: both on one CPU (upper half), threads of a core (lower half)')"));
+  check('and told apart in words', await square.run("groups[0].viewers[0].lines({ r: 1, c: 1 }).map((line) => line.split(':')[0])"), ['CPUs 1,5 → 1,5', 'both on one CPU', 'threads of a core']);
   await square.run("(() => { const select = document.querySelector('select[data-control=by]'); select.value = 'thread'; select.dispatchEvent(new Event('change')); })()");
-  check('by thread every number has a place', await square.run("[groups[0].viewers[0].grid.own.some(Number.isFinite), document.querySelector('.legend').textContent.includes('diagonal: same CPU')]"), [false, true]);
-  check('one CPU is not called threads of a core', await square.run("groups[0].viewers[0].lines({ r: 0, c: 0 }).slice(2)[0]"), 'same CPU');
+  check('by thread every number has a place', await square.run("[groups[0].viewers[0].grid.own.some(Number.isFinite), document.querySelector('.legend').textContent.includes('diagonal: both on one CPU')]"), [false, true]);
+  check('one CPU is not called threads of a core', await square.run("groups[0].viewers[0].lines({ r: 0, c: 0 }).slice(2)[0]"), 'both on one CPU');
   quiet(square, 'square');
   const woken = await browser.open(report('woken.html', 'woken'));
   check('wake-ups between all pairs are a map', await woken.run('[groups[0].viewers[0].matrix.cells, groups[0].viewers[0].matrix.unit]'), [56, 'ns']);

@@ -280,7 +280,7 @@ fn queues_of_two_cpus_are_compared_in_a_picture_and_one_queue_is_drawn_over_its_
     let words =
         ["queue", "--machine", "sim:laptop-smt", "--cpus", "0,1", "--seed", "1", "-q", "--budget", "20s"];
     let screen = flat(&tool.done(&[&words[..], &["--name", "two"]].concat()).out);
-    assert!(screen.contains(" messages passed, ") && !screen.contains("over the capacity"), "{screen}");
+    assert!(screen.contains("The results rest on ") && !screen.contains("over the capacity"), "{screen}");
     let drawn = |more: &[&str]| -> String {
         tool.done(&[&["report", "two", "-o", "two.svg"], more].concat());
         std::fs::read_to_string(tool.path().join("two.svg")).unwrap()
@@ -295,7 +295,6 @@ fn queues_of_two_cpus_are_compared_in_a_picture_and_one_queue_is_drawn_over_its_
     }
     assert!(drawn(&["--series", "semaphore"]).contains("semaphore, u64 at each capacity"));
     let screen = flat(&tool.done(&[&words[..], &["--queue", "spsc", "--no-save"]].concat()).out);
-    let chart =
-        "spsc, u64: million messages per second over the capacity. Not drawn: both on one CPU (time slices).";
+    let chart = "spsc, u64, inside an L3: million messages per second over the capacity. Not drawn: both on one CPU (time slices).";
     assert!(screen.contains(chart) && screen.contains("1 000 10 000 messages"), "{screen}");
 }

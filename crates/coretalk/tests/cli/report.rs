@@ -122,7 +122,7 @@ fn one_cpu_and_threads_of_a_core_are_two_numbers_wherever_they_are_shown() {
     let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
     let view = page.split("id=\"view\">").nth(1).unwrap().split("</script>").next().unwrap();
     let view: serde_json::Value = serde_json::from_str(view).unwrap();
-    assert_eq!(view["runs"][0]["alone"], serde_json::json!(["same CPU", "threads of a core"]));
+    assert_eq!(view["runs"][0]["alone"], serde_json::json!(["both on one CPU", "threads of a core"]));
 }
 
 #[test]

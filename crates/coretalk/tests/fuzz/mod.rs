@@ -1,6 +1,7 @@
 //! Files and lines from outside, changed in what they mean and not in their bytes alone, each a function of its seed. None
 //! ends in a panic or overflows a number, and what comes of one, and the work on the way, are bounded by its size. A plain
-//! `cargo test` reads [`FEW`] seeds, with `CORETALK_TEST_ACCEPTANCE=1` [`MANY`] are read, and with `CORETALK_TEST_SEEDS=5000..9000` those.
+//! `cargo test` reads [`FEW`] seeds, with `CORETALK_TEST_ACCEPTANCE=1` [`MANY`] are read, and with
+//! `CORETALK_TEST_SEEDS=5000..9000` those.
 
 mod random;
 mod runs;

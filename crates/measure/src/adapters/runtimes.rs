@@ -271,7 +271,7 @@ impl Runtimes {
     }
 }
 
-/// What is said of a first pass that did not end within its part of what was left of a budget.
+/// The reason of a first pass that did not end within its part of what was left of a budget.
 fn late(limit: Duration) -> Result<Pass, AdapterError> {
     let limit = Duration::from_millis(limit.as_millis() as u64);
     Err(match limit < HANGS {

@@ -143,11 +143,13 @@ pub fn finish(
     context: &TrialContext<'_>,
     said: Option<Result<Tallies, Refused>>,
 ) -> Result<Observed, TrialFailure> {
-    let cpu = context.cpus()[0];
+    let cpus = context.cpus();
     match said {
         Some(Ok(tallies)) => Ok(tallies.observed(context.rate())),
-        Some(Err(refused)) => Err(refused.failure(cpu)),
-        None => Err(TrialFailure::PartnerLost { cpu }),
+        // The last CPU is that of the new threads, which are the ones that are bound. A creator that may run anywhere has
+        // no other.
+        Some(Err(refused)) => Err(refused.failure(cpus[cpus.len() - 1])),
+        None => Err(TrialFailure::PartnerLost { cpu: cpus[0] }),
     }
 }
 

@@ -3,8 +3,7 @@
 use coretalk_model::cpu::HIGHEST_CPU;
 use coretalk_model::{CpuId, CpuSet};
 use std::io;
-use std::sync::atomic::AtomicI32;
-use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Why a thread is not on the CPU it was sent to.
 #[derive(Debug, thiserror::Error)]
@@ -126,26 +125,30 @@ pub fn mask_of(thread: i32) -> io::Result<CpuSet> {
 
 /// The hold on a thread that pins itself to a CPU. Where that CPU does not run it, since another one of real-time priority
 /// keeps it, the thread could not even be killed, and the process would never end.
+///
+/// The lock is held while the thread is let go, so that its number cannot be given to another thread meanwhile.
 #[derive(Debug, Default)]
-pub struct Hold(AtomicI32);
+pub struct Hold(Mutex<Option<i32>>);
 
 impl Hold {
     /// The calling thread is the one; before it is pinned.
     pub fn begin(&self) {
-        // Release and Acquire: who releases it sees a thread that has begun.
-        self.0.store(current_thread(), Release);
+        *self.thread() = Some(current_thread());
     }
 
     /// The thread is about to end, and its number may be given again.
     pub fn end(&self) {
-        self.0.store(0, Release);
+        *self.thread() = None;
+    }
+
+    fn thread(&self) -> MutexGuard<'_, Option<i32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets the thread run where the calling one may, but for this CPU; nothing where it has ended, or may go nowhere else.
     pub fn release(&self, from: CpuId) {
-        let thread = self.0.load(Acquire);
         let Ok(mask) = current_mask() else { return };
-        if thread != 0 {
+        if let Some(thread) = *self.thread() {
             // A refusal leaves it where it is.
             let _ = set_mask_of(thread, &mask.difference(&CpuSet::from_iter([from])));
         }

@@ -132,12 +132,12 @@ struct Pair {
 struct Child(libc::pid_t);
 
 impl Child {
-    /// Its exit status.
-    fn wait(&self) -> i32 {
+    /// Its exit status; `None` where it was waited for already.
+    fn wait(&self) -> Option<i32> {
         let mut status = 0;
         // SAFETY: the status is writable; a child that was waited for already is an error, which changes nothing.
-        unsafe { libc::waitpid(self.0, &mut status, 0) };
-        status
+        let found = unsafe { libc::waitpid(self.0, &mut status, 0) };
+        (found == self.0).then_some(status)
     }
 }
 
@@ -160,7 +160,7 @@ impl Pair {
         let Pair { to, from, child } = self;
         drop((to, from));
         match child.wait() {
-            0 => Ok(count as f64 / elapsed.as_secs_f64()),
+            Some(0) => Ok(count as f64 / elapsed.as_secs_f64()),
             _ => Err(WorkError::OutOfStep),
         }
     }

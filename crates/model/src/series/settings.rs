@@ -221,11 +221,18 @@ impl TrialSpec {
         parts.join(" ")
     }
 
-    /// The CPUs that tell which state the machine is in while it runs, rising; none on one CPU. Each is watched with the
-    /// next: wherever a state divides them, it lies between two neighbours of this chain.
+    /// The CPUs that tell which state the machine is in while it runs, in ascending order; none on one CPU. Each is watched
+    /// with the next: wherever a state divides them, it lies between two neighbours of this chain. Of many CPUs eight
+    /// stand for all, spread evenly from the first to the last, as the mean over a longer chain would hide one far pair.
     pub fn watched(&self) -> Vec<CpuId> {
+        const MOST: usize = 8;
         let cpus: BTreeSet<CpuId> = self.placement.iter().copied().collect();
-        if cpus.len() < 2 { Vec::new() } else { cpus.into_iter().collect() }
+        let cpus: Vec<CpuId> = cpus.into_iter().collect();
+        match cpus.len() {
+            0 | 1 => Vec::new(),
+            2..=MOST => cpus,
+            many => (0..MOST).map(|at| cpus[at * (many - 1) / (MOST - 1)]).collect(),
+        }
     }
 
     /// Its CPUs in one word: `0-1`; a single one is `3`, none is empty.
@@ -284,5 +291,7 @@ mod tests {
         };
         assert_eq!([watched(&[5, 1, 3, 1]), watched(&[1, 0])], [vec![1, 3, 5], vec![0, 1]]);
         assert!(watched(&[2, 2]).is_empty() && watched(&[]).is_empty());
+        let of_many = watched(&(0..64).collect::<Vec<u32>>());
+        assert_eq!((of_many.len(), of_many[0], of_many[7]), (8, 0, 63));
     }
 }

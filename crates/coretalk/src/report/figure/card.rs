@@ -140,7 +140,7 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
     };
     let beside = || {
         let maps = input.maps.len();
-        let note = format!("{maps} maps in this run: choose with --series, or see all in a page");
+        let note = format!("drawn from {maps} maps: choose with --series, or see all in a page");
         Some((queue::beside_each_other(input, room.chart)?, if maps > 1 { note } else { String::new() }))
     };
     let one = |picture| (picture, String::new());

@@ -60,8 +60,10 @@ fn over_capacity(
         .collect();
     let every = || curves.iter().flat_map(|curve| &curve.points);
     let left_out = not_drawn(shape, input.topology()).map_or_else(String::new, |words| format!("; {words}"));
+    // Of several the legend has the names.
+    let only = if let [curve] = &curves[..] { format!(", {}", curve.name) } else { String::new() };
     let chart = Chart {
-        title: format!("{}, {} at each capacity{left_out}", plain(shape.queue), plain(shape.payload)),
+        title: format!("{}, {} at each capacity{only}{left_out}", plain(shape.queue), plain(shape.payload)),
         finding: None,
         x: Axis::over("capacity in messages", Kind::Log, every().map(|[x, _]| *x))?,
         y: Axis::over("million messages per second", Kind::Log, every().map(|[_, y]| *y))?,
@@ -77,6 +79,7 @@ pub fn beside_each_other(input: &ReportInput<'_>, [width, height]: [f64; 2]) -> 
     let mut rankings = best::under_every_condition(report, series, names::PROBE);
     rankings.iter_mut().for_each(|ranking| {
         ranking.subjects.retain(|subject| is_drawn(input, &subject.trial.spec.parameters));
+        ranking.unranked.retain(|(name, _)| input.maps.iter().any(|map| map.kernel == *name));
     });
     rankings.retain(|ranking| !ranking.subjects.is_empty());
     let first = rankings.first()?;

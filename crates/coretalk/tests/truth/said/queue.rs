@@ -20,7 +20,7 @@ pub const PATTERNS: &[Pattern] = &[
          capacity {capacity#}: {per#} switches per message, and at most {us#} µs per switch, queue included.",
         switches,
     ),
-    held("{all#} messages passed, {least#} to {most#} in each cell of a map.", passed),
+    held("The results rest on {all} messages, {least} to {most} in each cell.", passed),
     held("{queue}, {payload}, {relation}: two CPUs against one: {verdicts}.", balance),
     held("Fastest for {payload}, {relation}: {winners}.", most),
     unheld(
@@ -220,9 +220,14 @@ fn passed(reader: &mut Reader<'_>, said: &Said<'_>) {
     let matrices = list(&reader.run.document["matrices"]).iter().filter(|matrix| matrix["probe"] == "queue");
     let counts: Vec<f64> =
         matrices.flat_map(|matrix| list(&matrix["cells"])).filter_map(|cell| cell["n"].as_f64()).collect();
-    reader.is("queue", said.number("all"), Some(counts.iter().sum()), "all messages");
-    reader.is("queue", said.number("least"), counts.iter().copied().reduce(f64::min), "the fewest of a cell");
-    reader.is("queue", said.number("most"), counts.iter().copied().reduce(f64::max), "the most of a cell");
+    let [least, most] =
+        [f64::min, f64::max].map(|end: fn(f64, f64) -> f64| counts.iter().copied().reduce(end));
+    for (hole, exact) in [("all", Some(counts.iter().sum())), ("least", least), ("most", most)] {
+        match Printed::read(said.text(hole)) {
+            Some(shown) => reader.is("queue", shown, exact, "messages"),
+            None => reader.fail("queue", "a count of messages is no number"),
+        }
+    }
 }
 
 fn load(reader: &mut Reader<'_>, said: &Said<'_>) {

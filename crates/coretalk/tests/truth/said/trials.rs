@@ -365,6 +365,22 @@ fn doubts(reader: &mut Reader<'_>, said: &Said<'_>) {
     let all = trials(reader);
     reader.is("count", said.number("n"), Some(all as f64), "the number of trials");
     reader.holds("count", said.number("k").value <= all as f64, || format!("there are {all} trials"));
+    let trial = said.text("trial").to_owned();
+    let of_probe = |of: &&Value| trial.split(',').next().is_some_and(|probe| of["probe"] == probe);
+    let of_probe: Vec<&Value> = list(&reader.run.document["series"]).iter().filter(of_probe).collect();
+    if let Some((_, cpus)) = trial.rsplit_once("CPUs ").filter(|_| !of_probe.is_empty()) {
+        let is_here = of_probe.iter().any(|of| is_on(of, cpus));
+        reader.holds("count", is_here, || format!("no trial of that probe is on CPUs {cpus}"));
+    }
+}
+
+/// Whether a trial is on these CPUs, in role order: `0-4-1`; a long list is cut short.
+fn is_on(trial: &Value, cpus: &str) -> bool {
+    let cpus = cpus.replace('-', " ");
+    match cpus.strip_suffix(" …") {
+        Some(beginning) => placed(trial).starts_with(beginning),
+        None => placed(trial) == cpus,
+    }
 }
 
 /// Results that were not as narrow as requested: how many at most, and which is the widest.
@@ -379,15 +395,10 @@ fn missed(reader: &mut Reader<'_>, said: &Said<'_>) {
 
 /// A trial of the document on these CPUs has that reason.
 fn wider_than_itself(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let cpus = said.text("trial").rsplit_once("CPUs ").map_or("", |(_, cpus)| cpus).replace('-', " ");
+    let cpus = said.text("trial").rsplit_once("CPUs ").map_or("", |(_, cpus)| cpus).to_owned();
     let is_it = |trial: &Value| {
         let reason = trial["reason"].as_str().unwrap_or_default();
-        // A long list is cut short.
-        let is_here = match cpus.strip_suffix(" …") {
-            Some(beginning) => placed(trial).starts_with(beginning),
-            None => placed(trial) == cpus,
-        };
-        is_here && reason.contains("the interval is wider than the value")
+        is_on(trial, &cpus) && reason.contains("the interval is wider than the value")
     };
     let found = list(&reader.run.document["series"]).iter().any(is_it);
     reader.holds("width", found, || "no trial of the document says so of itself".to_owned());

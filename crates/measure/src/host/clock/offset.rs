@@ -120,8 +120,8 @@ impl Attendance {
     }
 }
 
-/// Measures the offset between two CPUs with two threads of its own. A thread whose CPU does not run it, since one of real-time priority keeps that, is let go
-/// from it and ends.
+/// Measures the offset between two CPUs with two threads of its own. A thread whose CPU does not run it, since one of
+/// real-time priority keeps that, is let go from it and ends.
 ///
 /// # Errors
 /// [`NoOffset`]: one of the CPUs refuses a thread or does not answer.
@@ -162,10 +162,13 @@ pub fn measure(from: CpuId, to: CpuId, limits: Limits) -> Result<Offset, NoOffse
         of_ask.end();
     };
     // Where one thread cannot be had its ends of the channels are gone, and the other leaves.
-    for end in [Box::new(answer) as Box<dyn FnOnce() + Send>, Box::new(ask)] {
-        std::thread::Builder::new().spawn(end).map_err(|_| NoOffset::Silent)?;
-    }
-    let measured = offset.recv_timeout(until(limits.end) + GRACE).unwrap_or(Err(NoOffset::Silent));
+    let begun = [Box::new(answer) as Box<dyn FnOnce() + Send>, Box::new(ask)]
+        .into_iter()
+        .all(|end| std::thread::Builder::new().spawn(end).is_ok());
+    let measured = match begun {
+        true => offset.recv_timeout(until(limits.end) + GRACE).unwrap_or(Err(NoOffset::Silent)),
+        false => Err(NoOffset::Silent),
+    };
     if measured == Err(NoOffset::Silent) {
         holds.iter().zip([to, from]).for_each(|(hold, cpu)| hold.release(cpu));
     }
