@@ -199,8 +199,7 @@ fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Vec<Block<'st
             (name.clone(), Box::new(at) as Box<dyn Fn(f64, f64) -> Option<f64>>)
         });
         let ticks = capacities.iter().map(|&capacity| (position(capacity), grouped(capacity as i64)));
-        let plot =
-            Plot { values, curves: curves.collect(), ticks: ticks.collect(), unit: "messages", height: 11 };
+        let plot = Plot { values, curves: curves.collect(), ticks: ticks.collect(), unit: "", height: 11 };
         plot.lines(style.width)
     });
     vec![Block::Prose(about), Block::Gap, drawing, Block::Gap]
