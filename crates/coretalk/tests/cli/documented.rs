@@ -87,9 +87,10 @@ fn every_command_in_documents_runs() {
                 "doctor" => {}
                 "advise" => add("--cpus", "0-7"),
                 "jitter" => add("--cpus", "0,1,8,16"),
-                _ => {
-                    ["--cpus", "--budget"].into_iter().zip(["0,1,8,16", "100ms"]).for_each(|(o, v)| add(o, v))
-                }
+                // Enough for a value of any probe: a run without one fails.
+                _ => [("--cpus", "0,1,8,16"), ("--budget", "2s"), ("--seed", "1")]
+                    .into_iter()
+                    .for_each(|(option, value)| add(option, value)),
             }
         }
         // A command of one's own: everything before it is resolved, and a simulated machine refuses it.
