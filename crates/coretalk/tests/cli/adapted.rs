@@ -213,7 +213,7 @@ fn what_is_not_offered_is_refused_and_what_cannot_start_is_told() {
     refused("queue --queue double:ring --adapter no", 2, "expected NAME=COMMAND");
     refused("queue --queue double:ring --adapter pause=x", 2, "`pause` cannot be a name");
     let mut command = tool.command(&words(
-        "queue --queue absent:ring,spsc --capacity 10 --pairs 0-0 --budget 500ms --no-save --format json \
+        "queue --queue absent:ring,spsc --capacity 10 --pairs 0-0 --budget 2s --no-save --format json \
          --adapter absent=./not-there --adapter other=x",
     ));
     let told = said(at_home(&tool, &mut command).output().unwrap());
