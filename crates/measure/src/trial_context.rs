@@ -29,6 +29,8 @@ pub trait Executor: Sync {
 
 /// How often the coordinating thread looks at the request to stop while roles run.
 const POLL_INTERVAL: Picos = Picos::from_ms(20);
+/// Polls of a barrier before a role yields its CPU for the first time: longer than roles take that run already.
+const POLLS_BEFORE_YIELD: u32 = 1 << 12;
 
 /// What an [`Executor`] is asked to run.
 pub struct RoleOrder<'a> {
@@ -234,14 +236,21 @@ impl<'a> RoleContext<'a> {
         RoleContext { number, cpu, guard, shared, line, executor }
     }
 
-    /// Waits for every role to arrive, spinning: a barrier that sleeps would give one of them a wake-up. To be called
-    /// once by each role.
+    /// Waits for every role to arrive, spinning: a barrier that sleeps would give one of them a wake-up. A role that waits
+    /// for long yields between polls, as the others may wait for a CPU. To be called once by each role.
     ///
     /// # Errors
     /// The reason to leave.
     pub fn wait_for_all(&self) -> Result<(), Halt> {
         self.line.arrive();
-        self.wait_until(|| self.line.is_full())
+        let mut polls = 0_u32;
+        self.wait_until(|| {
+            polls = polls.wrapping_add(1);
+            if polls.is_multiple_of(POLLS_BEFORE_YIELD) {
+                yield_now();
+            }
+            self.line.is_full()
+        })
     }
 
     /// Looks until `poll` is content; where roles share a CPU the others get it in between.
