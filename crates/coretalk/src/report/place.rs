@@ -400,7 +400,7 @@ fn shown_pairs(comparison: &Comparison, min_effect: f64) -> Vec<String> {
 /// How the work behaves, as far as it is known.
 fn behaviour(place: &PlaceReport, headline: &Comparison) -> Behaviour {
     match headline.work.parse::<Workload>() {
-        Ok(workload) => workload.kind.behaviour(place.settings.threads.unwrap_or(1)),
+        Ok(workload) => workload.behaviour(place.settings.threads.unwrap_or(1)),
         // A command: by what was seen of it.
         Err(_) => {
             let doubts = place.result.doubts.iter().filter(|doubt| doubt.work == headline.work);

@@ -29,10 +29,12 @@ const STEP_NS: f64 = 50.0;
 /// What a core does in a second of independent work: solutions, loops.
 const INDEPENDENT_PER_S: f64 = 1e6;
 
-/// Locks of an event of `threads-yield`, and of a thread of `mutex-array`, with the empty loops before each.
+/// Locks of an event of `threads-yield`.
 const YIELDS: f64 = 1_000.0;
-const ROUNDS: f64 = 5_000.0;
-const LOOPS_NS: f64 = 500.0;
+/// An empty loop of `mutex-array`.
+const LOOP_NS: f64 = 0.5;
+/// The cache that a core has for itself: a buffer of this size moves nothing beyond it.
+const OWN_CACHE_BYTES: usize = 256 << 10;
 /// Mutexes of `threads-yield`: so many of its threads hold one at a time.
 const MUTEXES: usize = 8;
 /// What a core streams from memory, what the way from a last-level cache to memory lets through where there are several
@@ -50,7 +52,7 @@ struct Roles<'a> {
 
 /// The headline of a run without noise in the first state; `None` for work that has no pattern here.
 pub fn true_headline(sim: &SimState, workload: Workload, cpus: &[CpuId], threads: usize) -> Option<f64> {
-    Roles::of(sim, workload.kind, cpus, threads, None).headline(workload.kind)
+    Roles::of(sim, workload.kind, cpus, threads, None).headline(workload)
 }
 
 /// The numbers of one run, and how long it took.
@@ -65,7 +67,7 @@ pub fn perform(
     let kind = workload.kind;
     let roles = Roles::of(sim, kind, cpus, threads, Some(now));
     let luck = exp(RUN_SD * normal(hash([sim.seed, key])));
-    let headline = roles.headline(kind)? * luck;
+    let headline = roles.headline(workload)? * luck;
     let mut observed = Observed::default();
     observed.value(&kind.metrics()[0].name, headline);
     let event = |ns: f64| Duration::from_secs_f64(ns * luck / 1e9);
@@ -77,7 +79,7 @@ pub fn perform(
         }
         // Done when every thread is: its time is the run's.
         WorkloadKind::MutexArray => {
-            let events: Vec<Duration> = roles.rounds().map(|ns| event(ROUNDS * ns)).collect();
+            let events: Vec<Duration> = roles.mutex_array(workload).map(event).collect();
             observed.value("events_per_s", events.len() as f64 / headline);
             events::numbers(events).into_iter().for_each(|(name, value)| observed.value(name, value));
             Picos::from_secs(headline)
@@ -105,7 +107,8 @@ impl<'a> Roles<'a> {
     }
 
     /// The number that placements are compared by: operations a second, or the time of all.
-    fn headline(&self, kind: WorkloadKind) -> Option<f64> {
+    fn headline(&self, workload: Workload) -> Option<f64> {
+        let kind = workload.kind;
         let count = self.cpus.len();
         if count < kind.fewest_threads() {
             return None;
@@ -167,7 +170,12 @@ impl<'a> Roles<'a> {
                 self.yields().map(|ns| 1e9 / (YIELDS * ns)).sum::<f64>() * at_a_time
             }
             // The last thread to be done decides.
-            WorkloadKind::MutexArray => slowest(&mut self.rounds()) * ROUNDS / 1e9,
+            WorkloadKind::MutexArray => slowest(&mut self.mutex_array(workload)) / 1e9,
+            WorkloadKind::MemoryRead | WorkloadKind::MemoryWrite
+                if workload.memory_bytes() <= OWN_CACHE_BYTES =>
+            {
+                roles.map(|role| self.speed(role)).sum::<f64>() * CORE_MB_S
+            }
             // A line that is written is read first: what is counted is a part of what moves.
             WorkloadKind::MemoryRead => self.streamed_mb_s(),
             WorkloadKind::MemoryWrite => self.streamed_mb_s() / 2.0,
@@ -196,10 +204,11 @@ impl<'a> Roles<'a> {
         })
     }
 
-    /// What each role of `mutex-array` needs for its loops and a lock: the line of a mutex that any other had.
-    fn rounds(&self) -> impl Iterator<Item = f64> {
+    /// Nanoseconds of each role of `mutex-array`: its loops, and for each lock the line of a mutex that any other had.
+    fn mutex_array(&self, workload: Workload) -> impl Iterator<Item = f64> {
         let line = self.mean_of_pairs(|a, b| self.line_ns(a, b));
-        (0..self.cpus.len()).map(move |role| LOOPS_NS / self.speed(role) + line)
+        let [locks, loops] = workload.mutex_rounds().map(|number| number as f64);
+        (0..self.cpus.len()).map(move |role| locks * (loops * LOOP_NS / self.speed(role) + line))
     }
 
     /// What all roles stream together: each core what it can, as far as its cache and its node let it through.

@@ -11,29 +11,35 @@ use coretalk_model::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// More than any cache that a core has to itself.
-const WORDS: usize = 8 << 20;
+/// Words of a block.
 const BLOCK: usize = 128;
+/// Bytes that pass between two looks at the clock, however small the buffer is.
+const BETWEEN_CLOCKS: usize = 1 << 20;
 
 /// Refuses where the buffers of all threads do not fit: the kernel would end some program.
 fn ensure_buffers(job: &Job) -> Result<(), WorkError> {
-    lacking((job.threads * WORDS * 8) as u64).map_or(Ok(()), |reason| Err(WorkError::Buffers(reason)))
+    lacking((job.threads * job.workload.memory_bytes()) as u64)
+        .map_or(Ok(()), |reason| Err(WorkError::Buffers(reason)))
 }
 
 pub(super) fn read(job: &Job) -> Result<Numbers, WorkError> {
     ensure_buffers(job)?;
+    let size = job.workload.memory_bytes();
     let (_, bytes) = together(job, |_, _| {
-        let buffer: Vec<u64> = (0..WORDS as u64).collect();
-        let expected: u64 = WORDS as u64 * (WORDS as u64 - 1) / 2;
+        let words = size as u64 / 8;
+        let buffer: Vec<u64> = (0..words).collect();
+        let expected = words * (words - 1) / 2;
         let begun = std::time::Instant::now();
         let mut bytes = 0u64;
         while begun.elapsed() < job.span {
-            let blocks = std::hint::black_box(&buffer).chunks_exact(BLOCK);
-            let sum: u64 = blocks.map(|block| block.iter().sum::<u64>()).sum();
-            if sum != expected {
-                return Err(WorkError::Sum { sum, expected });
+            for _ in 0..BETWEEN_CLOCKS.div_ceil(size) {
+                let blocks = std::hint::black_box(&buffer).chunks_exact(BLOCK);
+                let sum: u64 = blocks.map(|block| block.iter().sum::<u64>()).sum();
+                if sum != expected {
+                    return Err(WorkError::Sum { sum, expected });
+                }
+                bytes += size as u64;
             }
-            bytes += 8 * WORDS as u64;
         }
         Ok(bytes as f64 / begun.elapsed().as_secs_f64())
     })?;
@@ -42,16 +48,19 @@ pub(super) fn read(job: &Job) -> Result<Numbers, WorkError> {
 
 pub(super) fn write(job: &Job) -> Result<Numbers, WorkError> {
     ensure_buffers(job)?;
+    let size = job.workload.memory_bytes();
     let (_, bytes) = together(job, |_, _| {
-        let mut buffer = vec![0u64; WORDS];
+        let mut buffer = vec![0u64; size / 8];
         let begun = std::time::Instant::now();
         let (mut bytes, mut round) = (0u64, 0u64);
         while begun.elapsed() < job.span {
-            round += 1;
-            for block in std::hint::black_box(&mut buffer).chunks_exact_mut(BLOCK) {
-                block.fill(round);
+            for _ in 0..BETWEEN_CLOCKS.div_ceil(size) {
+                round += 1;
+                for block in std::hint::black_box(&mut buffer).chunks_exact_mut(BLOCK) {
+                    block.fill(round);
+                }
+                bytes += size as u64;
             }
-            bytes += 8 * WORDS as u64;
         }
         if buffer.iter().step_by(BLOCK / 2).any(|word| *word != round) {
             return Err(WorkError::Written);

@@ -79,12 +79,9 @@ pub fn spin_until(mut done: impl FnMut() -> bool) {
 const LOCKS: usize = 1_000;
 const MUTEXES: usize = 8;
 
-/// The threads, mutexes and locks of `mutex-array`, and the empty loops between: a tenth of the rounds and loops of the
-/// benchmark of the field, so that a run takes a fraction of a second.
+/// The threads and mutexes of `mutex-array`.
 const CROWD: usize = 64;
 const ARRAY: usize = 4_096;
-const ROUNDS: u64 = 5_000;
-const LOOPS: u64 = 1_000;
 
 pub fn threads_yield(job: &Job) -> Result<Numbers, WorkError> {
     let mutexes: Vec<Mutex<u64>> = (0..MUTEXES).map(|_| Mutex::new(0)).collect();
@@ -110,10 +107,11 @@ pub fn threads_yield(job: &Job) -> Result<Numbers, WorkError> {
 
 pub fn mutex_array(job: &Job) -> Result<Numbers, WorkError> {
     let mutexes: Vec<Mutex<u64>> = (0..ARRAY).map(|_| Mutex::new(0)).collect();
+    let [rounds, loops] = job.workload.mutex_rounds();
     let (elapsed, done) = together_by(job, CROWD, |role, begun| {
         let key = Key::of(&[role as u64]);
-        for round in 0..ROUNDS {
-            for step in 0..LOOPS {
+        for round in 0..rounds {
+            for step in 0..loops {
                 std::hint::black_box(step);
             }
             let mutex = &mutexes[key.below(round, ARRAY as u64) as usize];
@@ -121,7 +119,7 @@ pub fn mutex_array(job: &Job) -> Result<Numbers, WorkError> {
         }
         begun.elapsed()
     })?;
-    counted(&mutexes, CROWD as u64 * ROUNDS)?;
+    counted(&mutexes, CROWD as u64 * rounds)?;
     let time_s = elapsed.as_secs_f64();
     let rate = CROWD as f64 / time_s;
     Ok([vec![("time_s", time_s), ("events_per_s", rate)], events::numbers(done)].concat())

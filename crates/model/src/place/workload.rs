@@ -4,7 +4,11 @@ use super::comparison::{Metric, Role, known};
 use crate::CpuId;
 use crate::quantity::Better;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
+
+/// KiB of each thread of `memory-read` and `memory-write` without a number.
+const USUAL_MEMORY_KIB: u32 = 65_536;
 
 named! {
     /// What is done. Every kind checks its own answer: a run whose answer is wrong has no number.
@@ -109,11 +113,13 @@ impl WorkloadKind {
         }
     }
 
-    /// The number after the colon: least, greatest, and what it is where none is given.
-    fn size(self) -> Option<(u32, u32, u32)> {
+    /// The number after the colon: its range, and the value that stands in the name where none is given.
+    fn size(self) -> Option<(RangeInclusive<u32>, Option<u32>)> {
         match self {
-            Shell => Some((1, 64, 1)),
-            NQueens => Some((4, 18, 14)),
+            Shell => Some((1..=64, Some(1))),
+            NQueens => Some((4..=18, Some(14))),
+            MutexArray => Some((100..=50_000, None)),
+            MemoryRead | MemoryWrite => Some((1..=USUAL_MEMORY_KIB, None)),
             _ => None,
         }
     }
@@ -239,7 +245,8 @@ impl Communication {
 pub struct Workload {
     /// What is done.
     pub kind: WorkloadKind,
-    /// Copies of `shell`, board of `n-queens`; `None` for the others.
+    /// Copies of `shell`, board of `n-queens`, locks of each thread of `mutex-array`, KiB of each thread of `memory-read` and
+    /// `memory-write`; `None` for the usual size and where there is one size.
     pub size: Option<u32>,
 }
 
@@ -251,7 +258,26 @@ pub struct WorkloadError(String);
 impl Workload {
     /// The work of a kind in its usual size.
     pub fn usual(kind: WorkloadKind) -> Workload {
-        Workload { kind, size: kind.size().map(|(_, _, usual)| usual) }
+        Workload { kind, size: kind.size().and_then(|(_, usual)| usual) }
+    }
+
+    /// How its threads meet, by so many threads. Buffers of less than the usual size may fit into caches.
+    pub fn behaviour(self, threads: usize) -> Behaviour {
+        let usual = self.kind.behaviour(threads);
+        Behaviour { streams: usual.streams && self.size.is_none(), ..usual }
+    }
+
+    /// Locks of each thread of `mutex-array`, and the empty loops before each. sysbench's numbers are 50,000 and 10,000: the
+    /// usual size is a tenth of both, so that a run takes a fraction of a second.
+    pub fn mutex_rounds(self) -> [u64; 2] {
+        let locks = u64::from(self.size.unwrap_or(5_000));
+        [locks, locks / 5]
+    }
+
+    /// Bytes that each thread of `memory-read` and `memory-write` passes through: usually more than any cache that a core
+    /// has for itself; 1 KiB is sysbench's block.
+    pub fn memory_bytes(self) -> usize {
+        self.size.unwrap_or(USUAL_MEMORY_KIB) as usize * 1_024
     }
 }
 
@@ -277,12 +303,15 @@ impl FromStr for Workload {
             return Err(WorkloadError(format!("unknown workload `{name}`; known are {names}")));
         };
         let Some(number) = number else { return Ok(Workload::usual(kind)) };
-        let Some((least, most, _)) = kind.size() else {
+        let Some((range, _)) = kind.size() else {
             return Err(WorkloadError(format!("the workload `{name}` takes no number")));
         };
         match number.parse() {
-            Ok(size) if (least..=most).contains(&size) => Ok(Workload { kind, size: Some(size) }),
-            _ => Err(WorkloadError(format!("the number of `{name}` must be between {least} and {most}"))),
+            Ok(size) if range.contains(&size) => Ok(Workload { kind, size: Some(size) }),
+            _ => {
+                let [least, most] = [range.start(), range.end()];
+                Err(WorkloadError(format!("the number of `{name}` must be between {least} and {most}")))
+            }
         }
     }
 }
@@ -301,6 +330,10 @@ mod tests {
         }
         assert_eq!("n-queens".parse::<Workload>().unwrap().to_string(), "n-queens:14");
         assert_eq!("shell:16".parse::<Workload>().unwrap().size, Some(16));
+        assert_eq!("mutex-array:50000".parse::<Workload>().unwrap().mutex_rounds(), [50_000, 10_000]);
+        let [block, usual] = ["memory-read:1", "memory-read"].map(|word| word.parse::<Workload>().unwrap());
+        assert_eq!([block, usual].map(Workload::memory_bytes), [1 << 10, 64 << 20]);
+        assert_eq!([block, usual].map(|work| work.behaviour(2).streams), [false, true]);
     }
 
     #[test]
@@ -309,6 +342,7 @@ mod tests {
             ("queens", "known are execl, process"),
             ("ring:4", "takes no number"),
             ("n-queens:19", "between 4 and 18"),
+            ("memory-read:0", "between 1 and 65536"),
             ("shell:", "between 1 and 64"),
         ] {
             let refused = text.parse::<Workload>().unwrap_err().to_string();
