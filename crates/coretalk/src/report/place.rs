@@ -200,6 +200,12 @@ fn difference(
     Some((share, pair.p_value))
 }
 
+/// The difference of a placement from the reference as the table has it, such as `−26 % ±2 %`.
+pub(super) fn difference_words(comparison: &Comparison, arm: usize) -> Option<String> {
+    let (share, _) = difference(comparison, reference(comparison), arm)?;
+    Some(signed(&share?))
+}
+
 fn signed(share: &Estimate) -> String {
     // Zeros are endlessly far from other numbers, and such an interval says nothing.
     match share.reach().is_finite() {

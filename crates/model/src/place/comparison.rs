@@ -206,6 +206,15 @@ pub struct Doubt {
 }
 
 impl Doubt {
+    /// Whether something other than the placement may have changed the numbers of its runs.
+    pub fn is_disturbed(&self) -> bool {
+        let disturbances = [Flag::Quota, Flag::Freq, Flag::Preempted, Flag::Steal, Flag::Multimodal];
+        disturbances.into_iter().any(|flag| self.flags.contains(flag))
+            || self.left > 0
+            || self.failed.is_some()
+            || self.crowded_s.is_some()
+    }
+
     /// The largest share of the time of its runs that may not have been its own: what its threads waited for a CPU that
     /// others had, and what the host took. All of it where a quota stopped them, which has no bound, or where the work left
     /// its CPUs in one run of five.

@@ -124,8 +124,10 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
     };
     let curves = || fullest(curves::curves(&input.outline.series, room).headline);
     let compared = || {
-        let headlines = place::headlines(input.run()?.place.as_ref()?);
-        let all: Vec<Picture> = headlines.filter_map(|(_, of)| placements::placements(of, width)).collect();
+        let place = input.run()?.place.as_ref()?;
+        let headlines = place::headlines(place);
+        let all: Vec<Picture> =
+            headlines.filter_map(|(_, of)| placements::placements(place, of, width)).collect();
         let count = all.len();
         let mut left = height;
         let fitting = all.into_iter().enumerate().take_while(|(index, drawn)| {

@@ -87,13 +87,8 @@ fn main_figures(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<
     let watch = input.watch().and_then(|watch| timeline::timeline(watch, side, 320.0));
     let steps = || ladder::ladder(input.ladder(), input.topology(), side);
     let series = curves::curves(&input.outline.series, Room { width: side, ..Room::PAGE }).headline;
-    // The headline of each piece of work.
-    let comparisons = input
-        .run()
-        .and_then(|report| report.place.as_ref())
-        .map_or(&[][..], |place| &place.result.comparisons);
-    let headlines = comparisons.chunk_by(|one, next| one.work == next.work).map(|of_work| &of_work[0]);
-    let compared = headlines.filter_map(|comparison| placements::placements(comparison, side));
+    let place = input.run().and_then(|report| report.place.as_ref());
+    let compared = place.into_iter().flat_map(|place| placements::all(place, side));
     let found: Vec<Picture> = watch.into_iter().chain(steps()).chain(series).chain(compared).collect();
     // All cells missing: the hatch says so.
     let hatched = || input.maps.iter().find(|map| map.columns.cpus.len() > 1);

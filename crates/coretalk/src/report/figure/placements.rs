@@ -2,14 +2,26 @@
 
 use super::chart::{Kind, number};
 use super::intervals::{Row, intervals};
+use crate::PlaceReport;
 use crate::report::picture::Picture;
+use crate::report::place::difference_words;
 use crate::report::text::plain;
-use coretalk_model::place::{Arm, Comparison, Outcome};
+use coretalk_model::place::{Arm, Comparison, Doubt, Outcome};
 use coretalk_model::quantity::Better;
 
-/// A row for each placement; `None` where no run has the number.
-pub fn placements(comparison: &Comparison, width: f64) -> Option<Picture> {
+/// Every comparison of a run: the rows of its tables.
+pub fn all(place: &PlaceReport, width: f64) -> impl Iterator<Item = Picture> {
+    place.result.comparisons.iter().filter_map(move |of| placements(place, of, width))
+}
+
+/// A row for each placement, with its difference from the one that wins and whether it was disturbed; `None` where no run
+/// has the number.
+pub fn placements(place: &PlaceReport, comparison: &Comparison, width: f64) -> Option<Picture> {
     let metric = &comparison.metric;
+    let is_disturbed = |arm: &Arm| {
+        let doubts = place.result.doubts.iter().filter(|doubt| doubt.work == comparison.work);
+        doubts.filter(|doubt| doubt.placement == arm.placement.name).any(Doubt::is_disturbed)
+    };
     let row = |(index, arm): (usize, &Arm)| {
         let median = arm.median.map(|median| median.point);
         Row {
@@ -17,12 +29,20 @@ pub fn placements(comparison: &Comparison, width: f64) -> Option<Picture> {
             point: median,
             interval: arm.interval(),
             range: None,
-            words: match (median, arm.interval()) {
-                (Some(median), Some([low, high])) => {
-                    format!("{} [{} .. {}]", number(median), number(low), number(high))
-                }
-                (Some(median), None) => format!("{}, no interval", number(median)),
-                (None, _) => "not measured".into(),
+            words: {
+                let value = match (median, arm.interval()) {
+                    (Some(median), Some([low, high])) => {
+                        format!("{} [{} .. {}]", number(median), number(low), number(high))
+                    }
+                    (Some(median), None) => format!("{}, no interval", number(median)),
+                    (None, _) => "not measured".into(),
+                };
+                let disturbed = is_disturbed(arm).then(|| "disturbed".to_owned());
+                [Some(value), difference_words(comparison, index), disturbed]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(", ")
             },
             series: index,
             heading: None,

@@ -255,8 +255,6 @@ fn placements_body(input: &ReportInput<'_>) -> String {
         return String::new();
     };
     let where_it_ran = html::blocks(&place::placements(&place.settings, &report.topology));
-    let drawn = figures(|width| {
-        place.result.comparisons.iter().filter_map(|of| placements::placements(of, width)).collect()
-    });
+    let drawn = figures(|width| placements::all(place, width).collect());
     format!("{where_it_ran}<h3>What was measured</h3>\n{drawn}{}", html::blocks(&place::works(report, place)))
 }
