@@ -57,6 +57,9 @@ fn placement(text: &str) -> Result<PlacementName, String> {
             "`{name}` is not a valid placement name: use letters, digits, `_`, `.`, `-`, `+` and blanks between them"
         ));
     }
+    if Preset::several(name).is_some() {
+        return Err(format!("`{name}` names built-in placements; give your own another name"));
+    }
     let cpus = value::cpus_in_order(list).map_err(|error| format!("placement {name}: {error}"))?;
     Ok(PlacementName::Listed { name: name.to_owned(), cpus })
 }
@@ -118,6 +121,7 @@ mod tests {
     #[test]
     fn what_is_no_placement_says_what_is_wrong() {
         for (text, part) in [
+            ("one-l3+none=0-1", "`one-l3+none` names built-in placements"),
             ("dense", "use compact, spread"),
             ("a=", "lists no CPU"),
             ("=0-1", "is not a valid placement name"),

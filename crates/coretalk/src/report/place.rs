@@ -90,9 +90,8 @@ pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'s
     });
     let mut blocks = vec![Block::Table(Table::new(columns).with(rows))];
     for placement in &settings.placements {
-        let names: Vec<&str> = placement.name.split('+').collect();
-        if names.len() > 1 && names.iter().all(|name| Preset::named(name).is_some()) {
-            let names = names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(" and ");
+        if let Some(presets) = Preset::several(&placement.name) {
+            let names = presets.iter().map(|preset| quoted(preset.name())).collect::<Vec<_>>().join(" and ");
             blocks.push(Block::Prose(format!("{names} use the same CPUs here and are run as one.")));
         }
     }

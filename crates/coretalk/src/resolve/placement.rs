@@ -40,21 +40,28 @@ pub fn request(
     }
     let (chosen, _) = cpus_and_pairs(machine, global, None, 1)?;
     let (names, threads) = names(args, &machine.topology().restricted(&chosen))?;
+    // Presets with the same CPUs are run once, under both names. CPUs that are listed twice are compared with themselves.
+    let mut derived: Vec<bool> = Vec::new();
     let mut placements: Vec<Placement> = Vec::new();
     for (number, asked) in names.iter().enumerate() {
         if names[..number].iter().any(|known| known.name() == asked.name()) {
             return Err(Failure::Usage(format!("--placement lists {} twice; list it once", asked.name())));
         }
         let placement = placement(machine, global, &chosen, asked, threads)?;
-        match placements.iter_mut().find(|known| is_same(args, &names, known, &placement)) {
-            Some(known) => known.name = format!("{}+{}", known.name, placement.name),
-            None => placements.push(placement),
+        let is_derived = matches!(asked, PlacementName::Preset(_));
+        let mut known = placements.iter_mut().zip(&derived).filter(|(_, known)| is_derived && **known);
+        match known.find(|(known, _)| is_same(args, known, &placement)) {
+            Some((known, _)) => known.name = Preset::joined(&known.name, &placement.name),
+            None => {
+                placements.push(placement);
+                derived.push(is_derived);
+            }
         }
     }
     if let [only] = placements.as_slice() {
         return Err(Failure::Environment(format!(
             "placements {} use the same CPUs here ({}), so there is nothing to compare; choose others, or list CPUs with --placement NAME=CPUS",
-            only.name.replace('+', " and "),
+            names.iter().map(PlacementName::name).collect::<Vec<_>>().join(" and "),
             only.set()
         )));
     }
@@ -148,19 +155,13 @@ fn why_none(topology: &Topology, threads: usize) -> String {
     presets.into_iter().filter_map(lacks).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether two derived placements mean the same: for a command the same CPUs, for workloads in the same order too. Whoever
-/// lists CPUs twice wants them held against themselves.
-fn is_same(args: &PlaceArgs, names: &[PlacementName], known: &Placement, other: &Placement) -> bool {
-    let is_derived = |placement: &Placement| {
-        let first = placement.name.split('+').next().unwrap_or_default();
-        let asked = names.iter().find(|asked| asked.name() == first);
-        matches!(asked, Some(PlacementName::Preset(_)))
-    };
+/// Whether two placements are the same: for a command the same CPUs, for workloads in the same order too.
+fn is_same(args: &PlaceArgs, known: &Placement, other: &Placement) -> bool {
     let same = match args.workload.is_empty() {
         true => known.set() == other.set(),
         false => known.cpus == other.cpus,
     };
-    same && known.binding == other.binding && is_derived(known) && is_derived(other)
+    same && known.binding == other.binding
 }
 
 /// What is run, and what is compared of it.

@@ -30,6 +30,20 @@ named! {
     }
 }
 
+impl Preset {
+    /// The name of a placement that stands for several presets with the same CPUs.
+    pub fn joined(one: &str, other: &str) -> String {
+        format!("{one}+{other}")
+    }
+
+    /// The presets that a placement of this name stands for; `None` where the name is one that a user gave, or stands for
+    /// one alone. Names of several presets cannot be given by users.
+    pub fn several(name: &str) -> Option<Vec<Preset>> {
+        let presets: Option<Vec<Preset>> = name.split('+').map(Preset::named).collect();
+        presets.filter(|presets| presets.len() > 1)
+    }
+}
+
 /// A placement as it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlacementName {
