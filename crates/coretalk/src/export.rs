@@ -7,7 +7,7 @@ mod queue;
 mod series;
 
 pub use hgrm::{hgrm_files, hgrm_name};
-pub use map::write_imitations;
+pub use map::{imitation_gaps, write_imitations};
 
 use crate::RunReport;
 use crate::args::words::FormatWord;

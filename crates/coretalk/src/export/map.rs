@@ -79,9 +79,24 @@ pub fn write_imitations(
         let machine = plain(report.environment.simulated.as_deref().unwrap_or("machine"));
         writeln!(out, "# SIMULATED {machine}: these numbers say nothing about this computer")?;
     }
-    for departure in &report.header.departed {
-        writeln!(out, "# ! {departure}: its pairs are incomplete")?;
+    for gap in imitation_gaps(report) {
+        writeln!(out, "# ! {gap}")?;
     }
+    for imitated in report.imitated() {
+        let cells = match in_order(order, &report.topology, &values(imitated)) {
+            Some(cpus) => imitated.cells.in_order(&cpus),
+            None => imitated.cells.clone(),
+        };
+        out.write_all(render(&Imitated { tool: imitated.tool, cells }).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Which values of imitated tools are missing, and why: a clause for each CPU that went away, each tool that the run ended
+/// before, and each tool whose visits failed.
+pub fn imitation_gaps(report: &RunReport) -> Vec<String> {
+    let mut gaps: Vec<String> = Vec::new();
+    gaps.extend(report.header.departed.iter().map(|gone| format!("{gone}: its pairs are incomplete")));
     let budget_ended = report.latencies().is_some_and(|result| result.budget_ended);
     let what = if budget_ended { "budget" } else { "run" };
     // Cells of pairs that were not to be measured are empty as well.
@@ -95,7 +110,7 @@ pub fn write_imitations(
             (missed, all) if missed == all => format!("any of {all} pairs was"),
             (missed, all) => format!("{missed} of {all} pairs were"),
         };
-        writeln!(out, "# ! the {what} ended before {which} measured like {tool}")?;
+        gaps.push(format!("the {what} ended before {which} measured like {tool}"));
     }
     for imitated in report.imitated() {
         // Of CPUs that went away it was said above.
@@ -107,17 +122,10 @@ pub fn write_imitations(
         let failed: Vec<&ImitationError> = failed.filter(|error| !is_told(error)).collect();
         if let Some(first) = failed.first() {
             let (number, all, tool) = (failed.len(), requested.len(), imitated.tool);
-            writeln!(out, "# ! {number} of {all} pairs have no value like {tool}: {first}")?;
+            gaps.push(format!("{number} of {all} pairs have no value like {tool}: {first}"));
         }
     }
-    for imitated in report.imitated() {
-        let cells = match in_order(order, &report.topology, &values(imitated)) {
-            Some(cpus) => imitated.cells.in_order(&cpus),
-            None => imitated.cells.clone(),
-        };
-        out.write_all(render(&Imitated { tool: imitated.tool, cells }).as_bytes())?;
-    }
-    Ok(())
+    gaps
 }
 
 /// The CPUs in the order that was asked for, if any.

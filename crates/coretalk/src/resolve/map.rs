@@ -145,6 +145,8 @@ fn settings(
     let counts = counts(args)?;
     let guest = machine.environment().hypervisor.is_some();
     let (budget, spacing) = budget(measuring, cpus.len(), guest);
+    let budget =
+        if args.imitate.is_empty() { budget } else { budget.max(imitation_time(&counts, cpus.len())) };
     Ok(LatencySettings {
         pairs,
         protocols,
@@ -232,6 +234,16 @@ fn budget(measuring: Measuring<'_>, cpus: usize, guest: bool) -> (Picos, Spacing
         Measuring::Latency(_) => (seconds(60), Spacing::Brief),
     }
 }
+
+/// The longest time that an imitated tool may take for the counts that its user gave: it has no budget of its own.
+fn imitation_time(counts: &Counts, cpus: usize) -> Picos {
+    let Counts::Fixed { samples, iterations } = *counts else { return Picos(0) };
+    let pairs = cpus * cpus.saturating_sub(1) / 2;
+    Picos::from_secs(pairs as f64 * f64::from(samples) * f64::from(iterations) * SLOW_ROUND_TRIP_S)
+}
+
+/// A round trip between the CPUs of a disturbed guest; quiet machines take 0.03 to 0.5 µs.
+const SLOW_ROUND_TRIP_S: f64 = 2e-6;
 
 /// How many analyses a wide cell gets: as many as the budget allows where somebody asked for a precision or gave a
 /// budget. That of a suite is for all of its probes.

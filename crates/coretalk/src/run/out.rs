@@ -5,7 +5,7 @@ use crate::args::words::FormatWord;
 use crate::exit::Failure;
 use crate::export::{self, Export, ExportError};
 use crate::harmless::{Harmless, Replacement};
-use crate::resolve::output::{self, OutputOptions};
+use crate::resolve::output::{self, OutputOptions, Verbosity, remark};
 use crate::run::signals;
 use coretalk_measure::Stop;
 use coretalk_measure::probes::imitation::{Imitation, render};
@@ -244,6 +244,12 @@ pub fn write_run(out: &mut Out, format: FormatWord, what: &Export<'_>) -> Result
             render(&Imitation::of(imitated.tool).counting(counts), cpu_model, &imitated.cells)
         };
         return out.write(|out| export::write_imitations(what.report, what.order, &render, out));
+    }
+    if format == FormatWord::C2cCsv {
+        // The layout has no room for comments.
+        for gap in export::imitation_gaps(what.report) {
+            remark(Verbosity::Normal, Verbosity::Normal, &gap);
+        }
     }
     out.write(|out| export::export(format, what, out))
 }
