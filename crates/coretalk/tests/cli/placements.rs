@@ -44,6 +44,20 @@ fn six_cores_over_two_clusters_against_three_cores_with_two_threads() {
 }
 
 #[test]
+fn a_picture_has_every_row_of_the_tables_with_its_difference() {
+    let tool = Tool::new();
+    let words = "place --machine sim:chiplet-16-smt --seed 1 -q --placement across-l3 --placement smt-packed --threads 6 --workload n-queens,mutex-array:10000";
+    let table = tool.done(&words.split(' ').collect::<Vec<_>>()).out;
+    tool.done(&["report", "latest", "-o", "place.svg"]);
+    let picture = tool.read("place.svg");
+    for metric in ["solutions_per_s", "time_s", "events_per_s", "event_ms_p95", "event_ms_max"] {
+        assert!(picture.contains(&format!("{metric}, ")), "{metric}: {picture}");
+    }
+    let differences = |text: &str| text.matches("−30 % ±").count();
+    assert!(differences(&table) > 0 && differences(&picture) == differences(&table), "{table}");
+}
+
+#[test]
 fn derived_placements_that_are_the_same_cpus_run_once_and_that_is_said() {
     let tool = Tool::new();
     let words = "place --machine sim:chiplet-16 --seed 1 --threads 8 --placement one-l3 --placement compact --workload ring -q";

@@ -142,6 +142,22 @@ fn what_cannot_be_read_back_is_refused_by_name() {
 }
 
 #[test]
+fn a_tool_whose_counts_are_given_takes_as_long_as_they_need() {
+    let tool = Tool::new();
+    let machine = ["latency", "--machine", "sim:chiplet-16", "--seed", "1", "-q"];
+    let measure =
+        [&machine[..], &["--as", "core-to-core-latency", "5000", "300", "--format", "c2c-csv"]].concat();
+    let values = |said: &Said| said.out.split([',', '\n']).filter(|cell| !cell.is_empty()).count();
+    let whole = tool.done(&measure);
+    assert!(values(&whole) == 120 && !whole.err.contains("ended before"), "{}", whole.err);
+    let short = tool.done(&[&measure[..], &["--budget", "10s"]].concat());
+    let missing = 120 - values(&short);
+    let gap =
+        format!("the budget ended before {missing} of 120 pairs were measured like core-to-core-latency");
+    assert!(missing > 0 && short.err.contains(&gap), "{}", short.err);
+}
+
+#[test]
 fn a_map_that_a_run_did_not_reach_is_named_and_the_others_are_read() {
     let tool = Tool::new();
     let measure = ["latency", "--as", "multichase,coherency-latency", "--budget", "10s"];
