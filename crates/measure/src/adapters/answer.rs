@@ -44,8 +44,7 @@ impl Prepared {
             return Some(Prepared::Refused(cut(text.trim())));
         }
         let (role, thread) = line.strip_prefix("role ")?.split_once(' ')?;
-        let role = ["0", "1"].iter().position(|known| *known == role)?;
-        Some(Prepared::Role { role, thread: thread.trim().parse().ok()? })
+        Some(Prepared::Role { role: role.parse().ok()?, thread: thread.trim().parse().ok()? })
     }
 }
 
@@ -171,7 +170,7 @@ mod tests {
             let said = AdapterError::Refused { text }.to_string();
             assert_eq!(said, "the adapter refuses, and does not say why");
         }
-        for line in ["errors", "role 2 17", "role 0", "role 0 x", "ns 5", ""] {
+        for line in ["errors", "role -1 17", "role 0", "role 0 x", "ns 5", ""] {
             assert_eq!(Prepared::read(line), None, "{line}");
         }
     }

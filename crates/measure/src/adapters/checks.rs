@@ -43,7 +43,7 @@ const LONGER_SHARE: f64 = 0.001;
 /// What the system says of a pass.
 pub(super) struct Evidence {
     /// The threads of the roles.
-    pub(super) roles: [u32; 2],
+    pub(super) roles: Vec<u32>,
     /// The adapter before `go`.
     pub(super) before: Tree,
     /// The adapter after `done`.
@@ -137,25 +137,24 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     })
 }
 
-fn accounts(evidence: &Evidence) -> Result<[RoleAccount; 2], AdapterError> {
-    let mut accounts = [RoleAccount::default(); 2];
-    for (role, thread) in evidence.roles.into_iter().enumerate() {
+fn accounts(evidence: &Evidence) -> Result<Vec<RoleAccount>, AdapterError> {
+    let mut accounts = Vec::with_capacity(evidence.roles.len());
+    for (role, &thread) in evidence.roles.iter().enumerate() {
         let threads = (evidence.after.threads.get(&thread), evidence.before.threads.get(&thread));
         let (Some(after), Some(before)) = threads else {
             return Err(AdapterError::RoleEnded { role, thread });
         };
-        accounts[role] = after.since(before);
+        accounts.push(after.since(before));
     }
     Ok(accounts)
 }
 
 /// How long threads were kept waiting for a CPU, in nanoseconds: so much longer a pass may seem from here. Roles that
 /// share a CPU keep each other waiting all the time, and that is part of what they time.
-fn excused(request: &Request, evidence: &Evidence, roles: &[RoleAccount; 2], passed_ns: u64) -> u64 {
+fn excused(request: &Request, evidence: &Evidence, roles: &[RoleAccount], passed_ns: u64) -> u64 {
     let delays: u64 = roles.iter().filter_map(|role| role.run_delay_ns).sum();
-    let [first, second] = request.cpus;
-    let delays = if first == second { delays.min(SHARED_NS.max(passed_ns / 2)) } else { delays };
-    delays + evidence.after.delays_since(&evidence.before, evidence.roles) + evidence.own_delay
+    let delays = if request.shares_a_cpu() { delays.min(SHARED_NS.max(passed_ns / 2)) } else { delays };
+    delays + evidence.after.delays_since(&evidence.before, &evidence.roles) + evidence.own_delay
 }
 
 fn is_plausible(said_ns: u64, passed_ns: u64, excused_ns: u64) -> bool {
@@ -166,7 +165,7 @@ fn is_plausible(said_ns: u64, passed_ns: u64, excused_ns: u64) -> bool {
 
 /// The shares of CPU time that were used outside of the roles, and by threads that began after `go`; `None` where the
 /// system does not count, or hardly anything was used.
-fn shares(evidence: &Evidence, roles: &[RoleAccount; 2]) -> Option<[f64; 2]> {
+fn shares(evidence: &Evidence, roles: &[RoleAccount]) -> Option<[f64; 2]> {
     let all = evidence.after.used_since(&evidence.before)?;
     let by_roles: u64 = roles.iter().map(|role| role.cpu_ns).sum::<Option<u64>>()?;
     let by_known = evidence.after.used_by_known(&evidence.before)?;
@@ -176,14 +175,14 @@ fn shares(evidence: &Evidence, roles: &[RoleAccount; 2]) -> Option<[f64; 2]> {
 
 /// The role that handed on its count and did none of the work, if one did not; nothing where the system does not count,
 /// too little was used to tell, or it still runs.
-fn idle(request: &Request, evidence: &Evidence, roles: &[RoleAccount; 2]) -> Option<AdapterError> {
+fn idle(request: &Request, evidence: &Evidence, roles: &[RoleAccount]) -> Option<AdapterError> {
     let of_one = match request.operation.kind() {
         Kind::Queue => LEAST_OF_A_MESSAGE,
         Kind::Wait => LEAST_OF_A_ROUND_TRIP,
         Kind::Wake => LEAST_OF_A_WAKE_UP,
     };
     let least = (of_one * request.count as f64) as u64;
-    let (role, used_ns) = (0..2)
+    let (role, used_ns) = (0..roles.len())
         .filter(|&role| evidence.after.threads.get(&evidence.roles[role]).is_some_and(|thread| thread.sleeps))
         .filter_map(|role| Some((role, roles[role].cpu_ns?)))
         .find(|(_, used_ns)| *used_ns < least)?;
@@ -217,7 +216,7 @@ mod tests {
             events: Events::Together,
             count: 5,
             seed: 3,
-            cpus: [CpuId(0), CpuId(1)],
+            cpus: vec![CpuId(0), CpuId(1)],
             limit: Duration::from_secs(1),
         }
     }
@@ -238,7 +237,7 @@ mod tests {
         let before = tree(100, &[(1, 80), (2, 10), (3, 10)]);
         let all = 100 + 2 * roles_ms + known_ms + late_ms;
         let after = tree(all, &[(1, 80 + known_ms), (2, 10 + roles_ms), (3, 10 + roles_ms), (9, late_ms)]);
-        Evidence { roles: [2, 3], before, after, began: Instant::now(), own_delay: 0 }
+        Evidence { roles: vec![2, 3], before, after, began: Instant::now(), own_delay: 0 }
     }
 
     fn answer(ns: u64, passed: Duration, evidence: &Evidence) -> Answer {
@@ -412,10 +411,10 @@ mod tests {
         for thread in evidence.after.threads.values_mut().filter(|thread| thread.cpu_ns.is_some()) {
             thread.run_delay_ns = Some(0);
         }
-        for role in evidence.roles {
+        for role in evidence.roles.clone() {
             evidence.after.threads.get_mut(&role).unwrap().run_delay_ns = Some(50_000_000);
         }
-        let shared = Request { cpus: [CpuId(0), CpuId(0)], ..request() };
+        let shared = Request { cpus: vec![CpuId(0); 2], ..request() };
         assert!(believe(&shared, answer(40_000_000, PASSED, &evidence), &evidence).is_err());
         assert!(believe(&shared, answer(60_000_000, PASSED, &evidence), &evidence).is_ok());
         let mut timed = answer(60_000_000, PASSED, &evidence);

@@ -182,7 +182,7 @@ impl Inspector<'_> {
             events,
             count: MOST_OPERATIONS,
             seed: 0,
-            cpus: self.settings.cpus,
+            cpus: self.settings.cpus.to_vec(),
             limit: self.settings.limit,
         };
         let first = capacities.first().copied().flatten();
@@ -191,7 +191,7 @@ impl Inspector<'_> {
             let one = request(first, events);
             plan.extend(COUNTS.map(|count| Request { count, ..one.clone() }));
             let [cpu, _] = self.settings.cpus;
-            plan.extend(SHARED.map(|count| Request { count, cpus: [cpu; 2], ..one.clone() }));
+            plan.extend(SHARED.map(|count| Request { count, cpus: vec![cpu; 2], ..one.clone() }));
         }
         let last = events.last().copied().unwrap_or(Events::Together);
         let judged: Vec<(Option<u64>, Request)> =
@@ -232,7 +232,7 @@ impl Inspector<'_> {
     fn pass(&mut self, request: Request) -> Result<Pass, AdapterError> {
         self.seed = self.seed.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
         let request = Request { seed: self.seed, ..request };
-        let helpers = self.settings.helpers.during(&self.settings.start.allowed, request.cpus);
+        let helpers = self.settings.helpers.during(&self.settings.start.allowed, &request.cpus);
         let process = match &mut self.process {
             Some(process) => process,
             none => none.insert(Process::start(self.adapter, 0, &self.settings.start)?),
@@ -249,7 +249,7 @@ impl Inspector<'_> {
             events: if operation.kind() == Kind::Wake { Events::Each } else { Events::Together },
             count: 1,
             seed: 0,
-            cpus: self.settings.cpus,
+            cpus: self.settings.cpus.to_vec(),
             limit: self.settings.limit,
         };
         let unknown = format!("{}-that-is-not-there", known.name);

@@ -228,8 +228,8 @@ pub enum AdapterError {
         /// The thread.
         thread: u32,
     },
-    /// One thread for both roles.
-    #[error("both roles printed thread {thread}: two threads are needed")]
+    /// One thread for two roles.
+    #[error("two roles printed thread {thread}: each needs a thread of its own")]
     OneThread {
         /// The thread.
         thread: u32,

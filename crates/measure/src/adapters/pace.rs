@@ -106,6 +106,7 @@ impl Warmth {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pass::RoleAccount;
     use super::*;
     use coretalk_model::Flags;
 
@@ -115,7 +116,7 @@ mod tests {
             count,
             ns,
             events: None,
-            roles: Default::default(),
+            roles: vec![RoleAccount::default(); 2],
             outside: None,
             late: None,
             flags: Flags::NONE,

@@ -18,7 +18,7 @@ pub struct Pass {
     /// How long single operations took; `None` where nobody asked.
     pub events: Option<Histogram>,
     /// What the system says of each role.
-    pub roles: [RoleAccount; 2],
+    pub roles: Vec<RoleAccount>,
     /// The share of CPU time, 0 to 1, that was used by other threads than the roles; `None` where the system does not
     /// say, or all threads together used too little to tell.
     pub outside: Option<f64>,
@@ -120,12 +120,20 @@ impl Pass {
     /// The result is one of the scheduler. `per_switch` is how many operations a thread can do before it has to wait: the
     /// capacity of a queue. Fewer voluntary switches than sleeping needs for the operations of the pass are the sign.
     pub fn hangs_on_slices(&self, placement: &[CpuId], per_switch: u64) -> bool {
-        let [Some(first), Some(second)] = [self.roles[0].switches, self.roles[1].switches] else {
-            return false;
-        };
-        let switches = [first[0] + second[0], first[1] + second[1]];
+        let Some(switches) = self.switches() else { return false };
         let shared = placement.len() == 2 && placement[0] == placement[1];
         shared && slept_too_rarely(switches[0], self.count, per_switch) && are_of_slices(switches[1], self.ns)
+    }
+
+    /// Voluntary and involuntary switches of all roles; `None` where the system does not say.
+    pub fn switches(&self) -> Option<[u64; 2]> {
+        let add = |[a, b]: [u64; 2], [c, d]: [u64; 2]| [a + c, b + d];
+        self.roles.iter().try_fold([0; 2], |sum, role| Some(add(sum, role.switches?)))
+    }
+
+    /// CPU time of all roles in nanoseconds; `None` where the system does not say.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        self.roles.iter().map(|role| role.cpu_ns).sum()
     }
 
     /// What one read of the clock of the runtime costs in nanoseconds, where it says so.
@@ -162,7 +170,7 @@ mod tests {
             count: 100,
             ns: 50_000_000,
             events: None,
-            roles: [RoleAccount { switches: Some([given, taken]), ..RoleAccount::default() }; 2],
+            roles: vec![RoleAccount { switches: Some([given, taken]), ..RoleAccount::default() }; 2],
             outside: None,
             late: None,
             flags: Flags::NONE,
@@ -178,7 +186,7 @@ mod tests {
         let loaded = Pass { count: 200_000, ..pass(10, 25) };
         assert!(!loaded.hangs_on_slices(&shared, 10_000));
         assert!(Pass { count: 200_000, ..pass(0, 25) }.hangs_on_slices(&shared, 10_000), "it never slept");
-        let unknown = Pass { roles: [RoleAccount::default(); 2], ..pass(0, 8) };
+        let unknown = Pass { roles: vec![RoleAccount::default(); 2], ..pass(0, 8) };
         assert!(!unknown.hangs_on_slices(&shared, 1));
     }
 }

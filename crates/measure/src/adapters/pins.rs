@@ -18,8 +18,8 @@ pub enum Helpers {
 
 impl Helpers {
     /// Where they run while these CPUs are measured.
-    pub fn during(&self, allowed: &CpuSet, measured: [CpuId; 2]) -> CpuSet {
-        let measured = CpuSet::from_iter(measured);
+    pub fn during(&self, allowed: &CpuSet, measured: &[CpuId]) -> CpuSet {
+        let measured: CpuSet = measured.iter().copied().collect();
         match self {
             Helpers::On(cpus) => cpus.clone(),
             Helpers::Measured => measured,
@@ -29,21 +29,17 @@ impl Helpers {
     }
 }
 
-/// Binds both roles, proves it, and sends all other threads where helpers run.
+/// Binds every role, proves it, and sends all other threads where helpers run.
 ///
 /// # Errors
 /// [`AdapterError`]: a thread that is not the adapter's, or is not there, or cannot be bound.
-pub(super) fn bind(
-    root: u32,
-    roles: [u32; 2],
-    cpus: [CpuId; 2],
-    helpers: &CpuSet,
-) -> Result<(), AdapterError> {
-    if roles[0] == roles[1] {
-        return Err(AdapterError::OneThread { thread: roles[0] });
+pub(super) fn bind(root: u32, roles: &[u32], cpus: &[CpuId], helpers: &CpuSet) -> Result<(), AdapterError> {
+    let is_repeated = |(role, thread): &(usize, &u32)| roles[..*role].contains(thread);
+    if let Some((_, &thread)) = roles.iter().enumerate().find(is_repeated) {
+        return Err(AdapterError::OneThread { thread });
     }
     let tree = Tree::of(root);
-    for (role, thread) in roles.into_iter().enumerate() {
+    for (role, &thread) in roles.iter().enumerate() {
         if !tree.threads.contains_key(&thread) {
             match owner(thread) {
                 // It has begun since.
@@ -53,7 +49,7 @@ pub(super) fn bind(
             }
         }
     }
-    for ((role, thread), cpu) in roles.into_iter().enumerate().zip(cpus) {
+    for ((role, &thread), &cpu) in roles.iter().enumerate().zip(cpus) {
         let only = CpuSet::from_iter([cpu]);
         let not_pinned = |source| AdapterError::NotPinned { role, thread, cpu, source };
         affinity::set_mask_of(thread as i32, &only).map_err(not_pinned)?;
@@ -72,12 +68,12 @@ pub(super) fn bind(
     Ok(())
 }
 
-/// Proves that both roles are still bound.
+/// Proves that every role is still bound.
 ///
 /// # Errors
 /// [`AdapterError::Rebound`], or [`AdapterError::RoleEnded`] where one is gone.
-pub(super) fn prove(roles: [u32; 2], cpus: [CpuId; 2]) -> Result<(), AdapterError> {
-    for ((role, thread), cpu) in roles.into_iter().enumerate().zip(cpus) {
+pub(super) fn prove(roles: &[u32], cpus: &[CpuId]) -> Result<(), AdapterError> {
+    for ((role, &thread), &cpu) in roles.iter().enumerate().zip(cpus) {
         let mask = affinity::mask_of(thread as i32).map_err(|_| AdapterError::RoleEnded { role, thread })?;
         if mask != CpuSet::from_iter([cpu]) {
             return Err(AdapterError::Rebound { role, thread, cpu, mask });
@@ -89,18 +85,19 @@ pub(super) fn prove(roles: [u32; 2], cpus: [CpuId; 2]) -> Result<(), AdapterErro
 /// Whether the threads of the roles stayed on their CPUs while they performed a pass.
 #[derive(Debug, Clone)]
 pub(super) struct Stay {
-    roles: [u32; 2],
-    cpus: [CpuId; 2],
-    before: [Whereabouts; 2],
-    /// Where the system counts no migrations: how often both were looked at, and the first that was elsewhere.
+    roles: Vec<u32>,
+    cpus: Vec<CpuId>,
+    before: Vec<Whereabouts>,
+    /// Where the system counts no migrations: how often all were looked at, and the first that was elsewhere.
     samples: u64,
     stray: Option<usize>,
 }
 
 impl Stay {
-    /// Begins to watch both, which are bound and wait.
-    pub(super) fn begin(roles: [u32; 2], cpus: [CpuId; 2]) -> Stay {
-        Stay { roles, cpus, before: roles.map(Whereabouts::of), samples: 0, stray: None }
+    /// Begins to watch them, which are bound and wait.
+    pub(super) fn begin(roles: &[u32], cpus: &[CpuId]) -> Stay {
+        let before = roles.iter().copied().map(Whereabouts::of).collect();
+        Stay { roles: roles.to_vec(), cpus: cpus.to_vec(), before, samples: 0, stray: None }
     }
 
     /// Looks where they are, where the system counts no migrations; each look costs 20 µs of another CPU's time.
@@ -110,7 +107,7 @@ impl Stay {
         }
         self.samples += 1;
         let is_away = |role: &usize| self.is_away(*role, cpu_of(self.roles[*role]));
-        self.stray = self.stray.or_else(|| (0..2).find(is_away));
+        self.stray = self.stray.or_else(|| (0..self.roles.len()).find(is_away));
     }
 
     /// Whether a role is on another CPU than its own. One that slept elsewhere when it was bound is there until it wakes.
@@ -123,9 +120,8 @@ impl Stay {
     /// # Errors
     /// [`AdapterError::Moved`]: a role was on another CPU than its own.
     pub(super) fn end(self) -> Result<Option<u64>, AdapterError> {
-        let after = self.roles.map(Whereabouts::of);
-        for role in 0..2 {
-            let (before, after, cpu) = (self.before[role], after[role], self.cpus[role]);
+        for (role, &thread) in self.roles.iter().enumerate() {
+            let (before, after, cpu) = (self.before[role], Whereabouts::of(thread), self.cpus[role]);
             let moves =
                 before.migrations.zip(after.migrations).map(|(before, after)| after - before.min(after));
             // A thread that slept on another CPU when it was bound moves once, as it wakes.
@@ -134,7 +130,7 @@ impl Stay {
                 || self.stray == Some(role)
                 || moves.is_some_and(|moves| moves > expected)
             {
-                return Err(AdapterError::Moved { role, thread: self.roles[role], cpu, times: 1 });
+                return Err(AdapterError::Moved { role, thread, cpu, times: 1 });
             }
         }
         Ok((self.samples > 0).then_some(self.samples))
@@ -149,7 +145,7 @@ mod tests {
     fn helpers_stay_away_from_what_is_measured_where_there_is_room() {
         let set = |list: &str| CpuSet::from_list(list).unwrap();
         let measured = [CpuId(0), CpuId(1)];
-        let during = |helpers: Helpers, allowed: &str| helpers.during(&set(allowed), measured);
+        let during = |helpers: Helpers, allowed: &str| helpers.during(&set(allowed), &measured);
         assert_eq!(during(Helpers::Apart, "0-3"), set("2-3"));
         assert_eq!(during(Helpers::Apart, "0-1"), set("0-1"));
         assert_eq!(during(Helpers::Measured, "0-3"), set("0-1"));

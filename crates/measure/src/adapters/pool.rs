@@ -65,7 +65,7 @@ struct Warm {
 }
 
 /// What takes equally long.
-type Key = (String, Operation, Events, [CpuId; 2]);
+type Key = (String, Operation, Events, Vec<CpuId>);
 /// What a runtime compiles once.
 type Code = (String, Kind, Option<Payload>, Events);
 
@@ -215,18 +215,17 @@ impl Fork {
         let most = request.count.min(MOST_OPERATIONS);
         let pace = self.paces.entry(key(request)).or_default();
         let asked = Request { count: pace.count(span, most), ..request.clone() };
-        let helpers = settings.helpers.during(&settings.start.allowed, request.cpus);
+        let helpers = settings.helpers.during(&settings.start.allowed, &request.cpus);
         let pass = self.process.pass(&asked, &helpers, stop)?;
         let counts = pace.note(&pass, span, most);
         let warm = self.warmths.entry(code(request)).or_default();
-        let [first, second] = request.cpus;
-        warm.warmth.note(&pass, request.operation.kind(), first == second);
+        warm.warmth.note(&pass, request.operation.kind(), request.shares_a_cpu());
         Ok((pass, counts))
     }
 }
 
 fn key(request: &Request) -> Key {
-    (request.name.clone(), request.operation, request.events, request.cpus)
+    (request.name.clone(), request.operation, request.events, request.cpus.clone())
 }
 
 fn code(request: &Request) -> Code {
@@ -246,9 +245,12 @@ pub(super) fn warm_request(request: &Request, most_capacity: u64, allowed: &CpuS
         Operation::Wait => Operation::Wait,
         Operation::Wake { gap_ns } => Operation::Wake { gap_ns: gap_ns.min(WARM_GAP_NS) },
     };
-    let [first, second] = request.cpus;
-    let apart = allowed.iter().find(|cpu| *cpu != first).filter(|_| first == second);
-    let cpus = [first, apart.unwrap_or(second)];
+    let cpus = match request.cpus[..] {
+        [first, second] if first == second => {
+            vec![first, allowed.iter().find(|cpu| *cpu != first).unwrap_or(second)]
+        }
+        _ => request.cpus.clone(),
+    };
     Request { operation, cpus, count: MOST_OPERATIONS, ..request.clone() }
 }
 
@@ -264,14 +266,14 @@ mod tests {
             events: Events::Together,
             count: 9,
             seed: 1,
-            cpus: [CpuId(1), CpuId(1)],
+            cpus: vec![CpuId(1), CpuId(1)],
             limit: Duration::from_secs(1),
         };
         let allowed = CpuSet::from_iter([CpuId(0), CpuId(1)]);
         let queue = |capacity| request(Operation::Queue { capacity, payload: Payload::U64 });
         let warm = warm_request(&queue(1), 64, &allowed);
         assert_eq!(warm.operation, Operation::Queue { capacity: 64, payload: Payload::U64 });
-        assert_eq!((warm.cpus, warm.count), ([CpuId(1), CpuId(0)], MOST_OPERATIONS));
+        assert_eq!((warm.cpus, warm.count), (vec![CpuId(1), CpuId(0)], MOST_OPERATIONS));
         assert_eq!(warm_request(&queue(5_000), 9_000, &allowed).operation, queue(5_000).operation);
         let wake = request(Operation::Wake { gap_ns: 20_000_000 });
         assert_eq!(warm_request(&wake, 1, &allowed).operation, Operation::Wake { gap_ns: 20_000 });

@@ -135,12 +135,12 @@ impl Process {
         // The first pass begins once the runtime has started.
         let limit = if number == 1 { request.limit + START } else { request.limit };
         self.running.say(&request.line(number), ROLES)?;
-        let roles = self.roles(Instant::now() + limit, limit, stop)?;
-        pins::bind(self.running.pid(), roles, request.cpus, helpers)?;
+        let roles = self.roles(request.operation.roles(), Instant::now() + limit, limit, stop)?;
+        pins::bind(self.running.pid(), &roles, &request.cpus, helpers)?;
         let (before, own_delay, stolen) = (self.running.tree(), own_delay_ns(), stolen_ns());
         self.expect_silence(|line| AdapterError::Early { line })?;
         let began = Instant::now();
-        let mut stay = pins::Stay::begin(roles, request.cpus);
+        let mut stay = pins::Stay::begin(&roles, &request.cpus);
         self.running.say(&format!("go {number}"), AWAITED)?;
         let deadline = began + request.limit;
         let mut answer = Answer::default();
@@ -156,25 +156,33 @@ impl Process {
         }
         let own_delay = own_delay_ns().saturating_sub(own_delay) + stolen_ns().saturating_sub(stolen);
         let after = self.running.tree();
-        pins::prove(roles, request.cpus)?;
+        pins::prove(&roles, &request.cpus)?;
         let placement_samples = stay.end()?;
         let evidence = Evidence { roles, before, after, began, own_delay };
         let pass = checks::believe(request, answer, &evidence)?;
         Ok(Pass { fork: self.fork, elapsed: requested.elapsed(), placement_samples, ..pass })
     }
 
-    /// Both threads, once they are ready.
-    fn roles(&mut self, deadline: Instant, limit: Duration, stop: &Stop) -> Result<[u32; 2], AdapterError> {
-        let mut roles = [None; 2];
+    /// The threads of so many roles, once all are ready.
+    fn roles(
+        &mut self,
+        count: usize,
+        deadline: Instant,
+        limit: Duration,
+        stop: &Stop,
+    ) -> Result<Vec<u32>, AdapterError> {
+        let mut roles = vec![None; count];
         loop {
             let (line, _) = self.running.hear(deadline, limit, ROLES, stop)?;
             match Prepared::read(&line) {
-                Some(Prepared::Role { role, thread }) if roles[role].is_none() => roles[role] = Some(thread),
+                Some(Prepared::Role { role, thread }) if roles.get(role) == Some(&None) => {
+                    roles[role] = Some(thread);
+                }
                 Some(Prepared::Refused(text)) => return Err(AdapterError::Refused { text }),
                 _ => return Err(AdapterError::Unexpected { line: cut(&line), awaited: ROLES }),
             }
-            if let [Some(first), Some(second)] = roles {
-                return Ok([first, second]);
+            if let Some(threads) = roles.iter().copied().collect() {
+                return Ok(threads);
             }
         }
     }
@@ -202,4 +210,4 @@ impl Process {
 }
 
 /// What has to come before `go`.
-const ROLES: &str = "a line `role 0 THREAD` or `role 1 THREAD`";
+const ROLES: &str = "a line `role N THREAD` of a role that has not been named";

@@ -1,6 +1,7 @@
 //! What is asked of an adapter: [`Request`], as one line of words, and the numbers that its messages carry.
 
 use coretalk_model::CpuId;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -87,6 +88,13 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// How many roles perform it, each in a thread of its own.
+    pub fn roles(self) -> usize {
+        match self {
+            Operation::Queue { .. } | Operation::Wait | Operation::Wake { .. } => 2,
+        }
+    }
+
     /// Of which kind it is.
     pub fn kind(self) -> Kind {
         match self {
@@ -131,12 +139,17 @@ pub struct Request {
     /// Where the numbers of the messages begin.
     pub seed: u32,
     /// The CPU of each role: of a queue the producer first, of a wake-up the waker.
-    pub cpus: [CpuId; 2],
+    pub cpus: Vec<CpuId>,
     /// When the adapter is killed.
     pub limit: Duration,
 }
 
 impl Request {
+    /// Whether two roles have the same CPU.
+    pub fn shares_a_cpu(&self) -> bool {
+        self.cpus.iter().collect::<BTreeSet<_>>().len() < self.cpus.len()
+    }
+
     /// The line that asks for it.
     #[cfg(any(test, all(target_os = "linux", not(miri))))]
     pub(super) fn line(&self, pass: u64) -> String {
@@ -221,7 +234,7 @@ mod tests {
             events: Events::Together,
             count,
             seed: 3,
-            cpus: [CpuId(0), CpuId(1)],
+            cpus: vec![CpuId(0), CpuId(1)],
             limit: Duration::from_secs(1),
         }
     }

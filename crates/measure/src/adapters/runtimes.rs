@@ -16,7 +16,7 @@ use crate::host::command::watchdog::Watchdog;
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
 use coretalk_model::series::{Parameters, TrialSpec};
-use coretalk_model::{CpuId, CpuSet, Picos, TrialFailure};
+use coretalk_model::{CpuSet, Picos, TrialFailure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -313,10 +313,11 @@ fn helpers(options: &Parameters) -> Helpers {
 /// What is asked for a pass of a trial, and how long it should take.
 fn request(external: &External, order: &TrialOrder<'_>) -> Result<(Duration, Request), TrialFailure> {
     let RuntimeWork { operation, events, most } = order.probe.runtime_work(order.spec, order.options)?;
-    let cpus: [CpuId; 2] = match order.spec.placement[..] {
-        [first, second] => [first, second],
-        _ => return Err(TrialFailure::of(format!("`{external}` is performed by two threads"))),
-    };
+    let (cpus, roles) = (order.spec.placement.clone(), operation.roles());
+    if cpus.len() != roles {
+        let sentence = format!("`{external}` is performed by {roles} threads, and not by {}", cpus.len());
+        return Err(TrialFailure::of(sentence));
+    }
     let span = order.span.duration().max(LEAST_SPAN);
     let request = Request {
         name: external.name.clone(),
@@ -333,6 +334,7 @@ fn request(external: &External, order: &TrialOrder<'_>) -> Result<(Duration, Req
 #[cfg(test)]
 mod tests {
     use super::*;
+    use coretalk_model::CpuId;
 
     #[test]
     fn who_settles_first_and_how_many_start_for_it_is_one_sentence() {
@@ -344,7 +346,7 @@ mod tests {
                     events: crate::adapters::Events::Each,
                     count: 1,
                     seed: 1,
-                    cpus: [CpuId(0), CpuId(1)],
+                    cpus: vec![CpuId(0), CpuId(1)],
                     limit: Duration::from_secs(1),
                 };
                 (External::parse(name).unwrap(), request)

@@ -45,7 +45,7 @@ impl Tree {
     }
 
     /// How long threads other than these were kept waiting since an earlier moment, in nanoseconds.
-    pub(super) fn delays_since(&self, before: &Tree, but: [u32; 2]) -> u64 {
+    pub(super) fn delays_since(&self, before: &Tree, but: &[u32]) -> u64 {
         let others = self.threads.iter().filter(|(thread, _)| !but.contains(thread));
         let delay = |(thread, now): (&u32, &Thread)| {
             let earlier = before.threads.get(thread).and_then(|thread| thread.run_delay_ns).unwrap_or(0);

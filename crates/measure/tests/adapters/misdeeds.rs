@@ -222,7 +222,7 @@ fn request(limit: Duration) -> Request {
         events: Events::Together,
         count: 1_000,
         seed: 5,
-        cpus: cpus(),
+        cpus: cpus().to_vec(),
         limit,
     }
 }

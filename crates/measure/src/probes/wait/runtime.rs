@@ -51,13 +51,12 @@ pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
             }
         }
     }
-    let [first, second] = pass.roles;
-    if let Some((a, b)) = first.cpu_ns.zip(second.cpu_ns) {
-        observed.value(names::CPU_NS, (a + b) as f64 / trips);
+    if let Some(cpu_ns) = pass.cpu_ns() {
+        observed.value(names::CPU_NS, cpu_ns as f64 / trips);
     }
-    if let Some((a, b)) = first.switches.zip(second.switches) {
-        observed.value(names::SLEEPS, (a[0] + b[0]) as f64 / trips);
-        observed.value(names::TAKEN, (a[1] + b[1]) as f64 / trips);
+    if let Some([given, taken]) = pass.switches() {
+        observed.value(names::SLEEPS, given as f64 / trips);
+        observed.value(names::TAKEN, taken as f64 / trips);
     }
     observed
 }
