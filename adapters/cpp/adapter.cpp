@@ -37,10 +37,13 @@ struct Pass { // what was asked for, and what its roles say
     int count = 0;
     bool timed = false;
     std::uint64_t good = 0, sum = 0;
-    std::int64_t begun[2] = {}, ended[2] = {};
+    struct Share { std::uint64_t operations = 0, added = 0; std::int64_t begin = 0, end = 0; };
+    std::vector<Share> shares; // of contention
+    std::function<std::uint64_t()> total;
+    std::string note;
     std::array<std::uint32_t, 1024> numbers{};
     std::vector<std::int64_t> events;
-    std::function<void()> roles[2];
+    std::vector<std::function<void()>> roles;
     std::uint32_t number(int k) const { return numbers[static_cast<unsigned>(k) % numbers.size()]; }
     std::uint64_t option(const std::string &name) const { return options.contains(name) ? std::stoull(options.at(name)) : 0; }
     void receive(auto take) { // one number for each operation, added here, where nobody else looks meanwhile
@@ -183,6 +186,8 @@ template <class Primitive> void wake(Pass &pass) {
     };
 }
 
+#include "contend.hpp"
+
 // ---- the protocol
 const std::map<std::string, void (*)(Pass &)> SUBJECTS = {
     {"queue counting-semaphore u64", queue<std::uint64_t>}, {"queue counting-semaphore string", queue<std::string>},
@@ -190,11 +195,16 @@ const std::map<std::string, void (*)(Pass &)> SUBJECTS = {
     {"wait fence", wait<Spin<fence>>}, {"wait atomic-wait", wait<AtomicWait>},
     {"wake atomic-wait", wake<WakeAtomic>}, {"wake counting-semaphore", wake<WakeSemaphore>},
     {"wake scoped-lock", wake<WakeLock<std::mutex>>}, {"wake spin-lock", wake<WakeLock<SpinLock>>},
+    {"contend mutex", contend<MutexCounter>}, {"contend flag-notify", contend<FlagCounter>},
+    {"contend fetch-add", contend<FetchAddCounter>},
+#ifndef NO_LIBATOMIC
+    {"contend atomic-16", contend<WideCounter>},
+#endif
 };
 std::counting_semaphore<> named(0), go(0), over(0), leave(0);
 std::vector<std::jthread> threads;
 void perform(const std::string &line) {
-    if (!threads.empty()) leave.release(2), threads.clear();
+    if (!threads.empty()) leave.release(static_cast<std::ptrdiff_t>(threads.size())), threads.clear();
     Pass pass;
     std::istringstream words(line);
     std::string word, kind, name;
@@ -208,23 +218,35 @@ void perform(const std::string &line) {
     pass.events.resize(pass.timed ? pass.count : 0);
     auto x = static_cast<std::uint32_t>(pass.option("seed"));
     for (auto &number : pass.numbers) x = 1664525 * x + 1013904223, number = x >> 8;
+    auto roles = kind == "contend" ? static_cast<int>(pass.option("threads")) : 2;
+    pass.roles.resize(roles);
     found->second(pass);
-    std::string tids[2];
+    std::vector<std::string> tids(roles);
+    std::vector<std::int64_t> begun(roles), ended(roles);
     std::atomic<int> there{0};
-    for (int me : {0, 1}) threads.emplace_back([me, &pass, &tids, &there] {
+    for (int me = 0; me < roles; me++) threads.emplace_back([me, roles, &pass, &tids, &begun, &ended, &there] {
         tids[me] = std::filesystem::read_symlink("/proc/thread-self").filename(); // "PID/task/TID"
         named.release(), go.acquire(); // asleep until the host has pinned both
-        there.fetch_add(1), until(there, 2);
-        pass.begun[me] = now_ns();
+        there.fetch_add(1), until(there, roles);
+        begun[me] = now_ns();
         pass.roles[me]();
-        pass.ended[me] = now_ns();
+        ended[me] = now_ns();
         over.release(), leave.acquire(); // the host asks afterwards what this thread used
     });
-    named.acquire(), named.acquire();
-    std::cout << "role 0 " << tids[0] << "\nrole 1 " << tids[1] << std::endl;
+    for (int me = 0; me < roles; me++) named.acquire();
+    for (int me = 0; me < roles; me++) std::cout << "role " << me << ' ' << tids[me] << '\n';
+    std::cout << std::flush;
     if (!std::getline(std::cin, word)) std::quick_exit(0);
-    go.release(2), over.acquire(), over.acquire();
-    std::cout << "ns " << std::max(pass.ended[0], pass.ended[1]) - pass.begun[0] << std::endl; // the host has a clock, too
+    go.release(roles);
+    for (int me = 0; me < roles; me++) over.acquire();
+    auto start = pass.shares.empty() ? begun[0] : *std::min_element(begun.begin(), begun.end());
+    std::cout << "ns " << *std::max_element(ended.begin(), ended.end()) - start << std::endl; // the host has a clock, too
+    if (!pass.note.empty()) std::cout << "note " << pass.note << "\n";
+    for (std::size_t me = 0; me < pass.shares.size(); me++) {
+        auto &share = pass.shares[me];
+        pass.good += share.added, pass.sum = pass.total();
+        std::cout << "ops " << me << ' ' << share.operations << ' ' << share.begin - start << ' ' << share.end - start << ' ' << share.added << "\n";
+    }
     std::cout << "count " << pass.good << "\nsum " << pass.sum << "\n";
     std::sort(pass.events.begin(), pass.events.end());
     for (auto from = pass.events.begin(), to = from; from != pass.events.end(); from = to) {
@@ -239,9 +261,13 @@ void perform(const std::string &line) {
 int main(int argc, char **argv) {
     std::string what = argc == 2 ? argv[1] : "", line;
     if (what == "describe") {
-        std::cout << "coretalk-adapter 1\nruntime C++20, " << (std::string(__VERSION__).find("lang") == std::string::npos ? "g++ " : "") << __VERSION__
+        std::cout << "coretalk-adapter 2\nruntime C++20, " << (std::string(__VERSION__).find("lang") == std::string::npos ? "g++ " : "") << __VERSION__
                   << "\nqueue counting-semaphore payload=u64,string capacity=any\nwait busy,pause,fence,atomic-wait\n"
-                     "wake atomic-wait,counting-semaphore,scoped-lock,spin-lock\n";
+                     "wake atomic-wait,counting-semaphore,scoped-lock,spin-lock\n"
+                     "contend mutex,flag-notify,fetch-add\n";
+#ifndef NO_LIBATOMIC
+        std::cout << "contend atomic-16\n";
+#endif
         return 0;
     }
     if (what != "serve") return std::cerr << "usage: adapter describe|serve\n", 2;

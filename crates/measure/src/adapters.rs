@@ -1,4 +1,4 @@
-//! Programs in other languages that perform queues, waits and wake-ups of their runtime: `ADAPTERS.md` says what they
+//! Programs in other languages that perform queues, waits, wake-ups and contention of their runtime: `ADAPTERS.md` says what they
 //! print, and what is checked of it.
 
 pub mod catalogue;
@@ -40,7 +40,7 @@ pub mod workshop;
 
 pub use description::{Description, DescriptionError, Offer};
 pub use error::AdapterError;
-pub use pass::{Note, Pass, RoleAccount};
+pub use pass::{Note, Pass, RoleAccount, RoleShare};
 pub use protocol::{Events, Kind, Operation, Payload, Request, RuntimeWork};
 
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! [`External`]: a queue, a way of waiting or a wake-up that a runtime in another language performs.
+//! [`External`]: a queue, a way of waiting, a wake-up or a method of contention that a runtime in another language performs.
 
 use coretalk_model::series::Parameters;
 use std::fmt;

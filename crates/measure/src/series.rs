@@ -98,6 +98,11 @@ pub trait SeriesProbe: Sync {
         &[]
     }
 
+    /// Names of its quantities that no runtime tells.
+    fn unknown_of_runtimes(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// How long a pass of a trial takes at least, however little it is given: one after long idle gaps.
     fn least_span(&self, _spec: &TrialSpec) -> Picos {
         Picos::ZERO
@@ -275,7 +280,7 @@ pub enum RequestError {
     },
     /// What a runtime would have to perform, where none is asked.
     #[error("`{0}` is of the runtime `{runtime}`, and a runtime performs only queues (`queue --queue`), ways of waiting \
-        (`wait --strategy`) and wake-ups (`wake --primitive`)", runtime = .0.runtime)]
+        (`wait --strategy`), wake-ups (`wake --primitive`) and methods of contention (`contend --method`)", runtime = .0.runtime)]
     External(External),
     /// A number, or one of few values, that is none of those allowed.
     #[error("{what}: {allowed}")]

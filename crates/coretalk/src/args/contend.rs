@@ -1,5 +1,6 @@
 //! Options of `contend`.
 
+use crate::args::runtime::RuntimeArgs;
 use crate::args::series::{SeriesArgs, list};
 use crate::args::value;
 use clap::Args;
@@ -10,7 +11,8 @@ use coretalk_model::series::Parameters;
 #[derive(Debug, Clone, Default, Args)]
 pub struct ContendArgs {
     /// Methods: fetch-add, cas-loop, cas-backoff, std-mutex, parking-lot-mutex, pthread-mutex, tas, ttas, ticket, mcs,
-    /// flag-wait, flag-wait-always, atomic-16, rwlock, per-thread, racy (default: fetch-add,cas-backoff,std-mutex,
+    /// flag-wait, flag-wait-always, atomic-16, rwlock, per-thread, racy; and RUNTIME:NAME of a runtime in another
+    /// language, without sections (default: fetch-add,cas-backoff,std-mutex,
     /// parking-lot-mutex,ttas,mcs,per-thread)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub method: Vec<String>,
@@ -30,6 +32,9 @@ pub struct ContendArgs {
     /// How threads are placed on CPUs: compact-core, compact-smt, scatter-l3, scatter-node (default: compact-core)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub arrange: Vec<String>,
+    /// Runtimes in other languages.
+    #[command(flatten)]
+    pub runtime: RuntimeArgs,
 }
 
 impl SeriesArgs for ContendArgs {
@@ -45,6 +50,10 @@ impl SeriesArgs for ContendArgs {
             .with_some("parallel_ns", self.parallel_section)
             .with_some("read_share", self.read_ratio)
             .with_some("arrange", list(&self.arrange))
+    }
+
+    fn runtime(&self) -> Option<&RuntimeArgs> {
+        Some(&self.runtime)
     }
 
     fn fewest_cpus(&self) -> usize {

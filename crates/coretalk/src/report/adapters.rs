@@ -68,6 +68,7 @@ fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
             Kind::Queue => "queue --queue",
             Kind::Wait => "wait --strategy",
             Kind::Wake => "wake --primitive",
+            Kind::Contend => "contend --method",
         };
         (!names.is_empty()).then(|| Block::Item(format!("{option} {}", names.join(","))))
     };
@@ -208,6 +209,7 @@ mod tests {
             outside,
             late,
             flags: Flags::NONE,
+            shares: Vec::new(),
             notes,
             placement_samples: None,
             elapsed: Duration::from_nanos(ns),

@@ -110,6 +110,9 @@ const OF_TRIALS: &[(&str, &str, &[Effect])] = &[
             ("read_ratio", "--method rwlock --read-ratio 90%", "--method rwlock"),
             ("arrange", "--arrange compact-smt", ""),
             ("arrange", "--arrange scatter-l3", "--arrange compact-core"),
+            ("forks", "--method cpp:mutex --forks 2", "--method cpp:mutex"),
+            ("helpers", "--method cpp:mutex --helpers 3", "--method cpp:mutex"),
+            ("adapter", "--method cpp:mutex --adapter cpp=x", "--method cpp:mutex"),
         ],
     ),
     (

@@ -126,7 +126,7 @@ fn forks_are_the_processes_and_have_no_effect_where_no_runtime_is_measured() {
     assert!(screen.contains(" of 40 ") && screen.contains("than the 40 that were asked for"), "{screen}");
     let screen = flat(&tool.done(&words(&format!("queue --queue go:channel --forks 3 {on}"))).out);
     assert!(!screen.contains("asked for: each pass"), "{screen}");
-    let other = tool.call(&words("contend --forks 3 --machine sim:chiplet-16"));
+    let other = tool.call(&words("spawn --forks 3 --machine sim:chiplet-16"));
     assert!(other.code == 2 && other.err.contains("--forks"), "{}", other.err);
 }
 
@@ -155,7 +155,7 @@ fn what_a_runtime_cannot_do_is_one_sentence() {
         ("wait --strategy java:busy,java:busy", 2, "lists java:busy twice"),
         ("wake --primitive java:park,java:park", 2, "lists java:park twice"),
         ("queue --queue Go:channel", 2, "unknown queue `Go:channel`"),
-        ("contend --method java:lock", 2, "a runtime performs only queues"),
+        ("contend --method java:lock --critical 50ns", 2, "has no sections"),
         ("queue --queue go:channel --forks 0", 2, "--forks"),
     ] {
         tool.refused(&words(&format!("{command} {on}")), code, part);

@@ -1,15 +1,19 @@
 //! [`Answer`]: what an adapter says after `go`, as read and before anything of it is believed.
 
 use super::error::AdapterError;
-use super::pass::Note;
+use super::pass::{Note, RoleShare};
 use super::protocol::cut;
 use coretalk_model::Histogram;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// What should have come.
-pub(super) const AWAITED: &str = "a line `ns`, `count`, `sum`, `events`, `note` or `done`";
+pub(super) const AWAITED: &str = "a line `ns`, `count`, `sum`, `events`, `ops`, `note` or `done`";
 
 const NOTE: &str = "`note` with a name of letters a to z, digits, `-` and `_`, a letter first, 64 at most";
+const SHARE: &str = "`ops ROLE OPERATIONS BEGIN END ADDED`";
+/// Roles of one pass.
+const MOST_ROLES: usize = 4_096;
 /// Notes of one pass: what is kept of each pass of a run must not grow without end.
 const MOST_NOTES: usize = 100;
 
@@ -24,6 +28,8 @@ pub(super) struct Answer {
     pub(super) events: Histogram,
     pub(super) events_count: u64,
     pub(super) events_ns: u64,
+    /// What each role did of contention, by role.
+    pub(super) shares: BTreeMap<usize, RoleShare>,
     pub(super) notes: Vec<Note>,
 }
 
@@ -90,6 +96,16 @@ impl Answer {
                     self.events.record_ns(ns as f64, count);
                     self.events_count = self.events_count.saturating_add(count);
                     self.events_ns = self.events_ns.saturating_add(ns.saturating_mul(count));
+                }
+            }
+            "ops" => {
+                let numbers: Option<Vec<u64>> = rest.split(' ').map(|word| word.parse().ok()).collect();
+                let Some([role, operations, begin, end, added]) = numbers.as_deref() else {
+                    return Err(AdapterError::Unexpected { line: cut(line), awaited: SHARE });
+                };
+                let share = RoleShare { operations: *operations, window: [*begin, *end], added: *added };
+                if self.shares.len() > MOST_ROLES || self.shares.insert(*role as usize, share).is_some() {
+                    return Err(AdapterError::Repeated { line: cut(line) });
                 }
             }
             _ => return Err(unexpected()),

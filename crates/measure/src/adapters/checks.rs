@@ -2,10 +2,11 @@
 
 use super::answer::Answer;
 use super::error::AdapterError;
-use super::pass::{CLOCK, Pass, RoleAccount};
-use super::protocol::{Events, Kind, Request};
+use super::pass::{CLOCK, Pass, RoleAccount, RoleShare};
+use super::protocol::{Events, Kind, Operation, Request};
 use super::tree::Tree;
 use coretalk_model::{Flag, Flags};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// More than this share of CPU time outside of the roles is a doubt, …
@@ -37,6 +38,8 @@ const LEAST_OF_A_MESSAGE: f64 = 0.25;
 const LEAST_OF_A_ROUND_TRIP: f64 = 5.0;
 /// … A wake-up is a system call or more of each role, or a role that looks all the time.
 const LEAST_OF_A_WAKE_UP: f64 = 50.0;
+/// … An addition may be as cheap as a message.
+const LEAST_OF_AN_ADDITION: f64 = 0.25;
 /// It may be longer by this share: clocks of one machine differ by parts in a million.
 const LONGER_SHARE: f64 = 0.001;
 
@@ -63,11 +66,16 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     let (ns, arrived) = answer.ns.ok_or_else(|| missing("`ns`"))?;
     let count = answer.count.ok_or_else(|| missing("`count`"))?;
     let sum = answer.sum.ok_or_else(|| missing("`sum`"))?;
-    if count != request.count {
+    let is_contention = request.operation.kind() == Kind::Contend;
+    let shares_of_roles = shares_of(request, &answer.shares, count, ns)?;
+    if is_contention && sum != count {
+        return Err(AdapterError::WrongTotal { made: count, found: sum });
+    }
+    if !is_contention && count != request.count {
         return Err(AdapterError::WrongCount { asked: request.count, said: count });
     }
     let expected = request.sum();
-    if sum != expected {
+    if !is_contention && sum != expected {
         return Err(AdapterError::WrongSum { count, seed: request.seed, expected, said: sum });
     }
     let timed = if request.events == Events::Each { request.count } else { 0 };
@@ -114,10 +122,14 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     let shares = shares(evidence, &roles);
     // Where neither role did the work, that is what has to be said.
     if shares.is_none_or(|[outside, _]| outside <= ALL_ELSEWHERE)
-        && let Some(idle) = idle(request, evidence, &roles)
+        && let Some(idle) = idle(request, &shares_of_roles, evidence, &roles)
     {
         return Err(idle);
     }
+    let count = match is_contention {
+        true => shares_of_roles.iter().map(|share| share.operations).sum(),
+        false => count,
+    };
     let events = (request.events == Events::Each).then_some(answer.events);
     let (outside, late) = (shares.map(|[outside, _]| outside), shares.map(|[_, late]| late));
     let flags = flags(outside);
@@ -131,10 +143,43 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
         outside,
         late,
         flags,
+        shares: shares_of_roles,
         notes: answer.notes,
         placement_samples: None,
         elapsed,
     })
+}
+
+/// What each role did of contention, where that fits the pass: nothing of all else.
+fn shares_of(
+    request: &Request,
+    said: &BTreeMap<usize, RoleShare>,
+    count: u64,
+    ns: u64,
+) -> Result<Vec<RoleShare>, AdapterError> {
+    let wrong = |reason: String| Err(AdapterError::WrongShares(reason));
+    let roles = if let Operation::Contend { threads } = request.operation { threads } else { 0 };
+    if !said.keys().copied().eq(0..roles) {
+        return wrong(format!("{} roles have one, where {roles} were asked for it", said.len()));
+    }
+    for (role, &RoleShare { operations, window: [begin, end], added }) in said {
+        if begin > end || end > ns.saturating_add(SLACK_NS) || end - begin < request.count {
+            return wrong(format!(
+                "the window of role {role} is from {begin} to {end} ns, of a pass of {ns} ns and a duration of {} ns",
+                request.count
+            ));
+        }
+        if operations == 0 || operations > added {
+            return wrong(format!(
+                "role {role} says {operations} operations in its window, and {added} in all"
+            ));
+        }
+    }
+    let added = said.values().fold(0u64, |sum, share| sum.saturating_add(share.added));
+    if roles > 0 && added != count {
+        return wrong(format!("they add up to {added} additions, and `count` is {count}"));
+    }
+    Ok(said.values().copied().collect())
 }
 
 fn accounts(evidence: &Evidence) -> Result<Vec<RoleAccount>, AdapterError> {
@@ -175,20 +220,26 @@ fn shares(evidence: &Evidence, roles: &[RoleAccount]) -> Option<[f64; 2]> {
 
 /// The role that handed on its count and did none of the work, if one did not; nothing where the system does not count,
 /// too little was used to tell, or it still runs.
-fn idle(request: &Request, evidence: &Evidence, roles: &[RoleAccount]) -> Option<AdapterError> {
+fn idle(
+    request: &Request,
+    shares: &[RoleShare],
+    evidence: &Evidence,
+    roles: &[RoleAccount],
+) -> Option<AdapterError> {
     let of_one = match request.operation.kind() {
         Kind::Queue => LEAST_OF_A_MESSAGE,
         Kind::Wait => LEAST_OF_A_ROUND_TRIP,
         Kind::Wake => LEAST_OF_A_WAKE_UP,
+        Kind::Contend => LEAST_OF_AN_ADDITION,
     };
-    let least = (of_one * request.count as f64) as u64;
+    let count = |role: usize| shares.get(role).map_or(request.count, |share| share.added);
     let (role, used_ns) = (0..roles.len())
         .filter(|&role| evidence.after.threads.get(&evidence.roles[role]).is_some_and(|thread| thread.sleeps))
         .filter_map(|role| Some((role, roles[role].cpu_ns?)))
-        .find(|(_, used_ns)| *used_ns < least)?;
+        .find(|(role, used_ns)| *used_ns < (of_one * count(*role) as f64) as u64)?;
     let is_judged = evidence.after.used_since(&evidence.before)? >= JUDGED_NS;
     let thread = evidence.roles[role];
-    is_judged.then_some(AdapterError::IdleRole { role, thread, used_ns, count: request.count })
+    is_judged.then_some(AdapterError::IdleRole { role, thread, used_ns, count: count(role) })
 }
 
 fn flags(outside: Option<f64>) -> Flags {
@@ -203,7 +254,6 @@ fn flags(outside: Option<f64>) -> Flags {
 mod tests {
     use super::super::answer::Prepared;
     use super::super::pass::Note;
-    use super::super::protocol::Operation;
     use super::super::tree::Thread;
     use super::*;
     use coretalk_model::{CpuId, Histogram};

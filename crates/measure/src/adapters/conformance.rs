@@ -84,6 +84,8 @@ const PASSES: usize = 5;
 const CAPACITIES: [u64; 3] = [1, 10, 1_000];
 /// How long a waiter waits before it is woken.
 const GAP_NS: u64 = 20_000;
+/// A thread on each of the two CPUs.
+const CONTEND: Operation = Operation::Contend { threads: 2 };
 
 impl Conformance {
     /// Everything that is wrong, with the thing that it is about.
@@ -127,7 +129,7 @@ pub fn check(
     for offer in &description.offers {
         let payloads: Vec<Option<Payload>> = match offer.kind {
             Kind::Queue => offer.payloads.iter().copied().map(Some).collect(),
-            Kind::Wait | Kind::Wake => vec![None],
+            Kind::Wait | Kind::Wake | Kind::Contend => vec![None],
         };
         for payload in payloads {
             told(offer, payload);
@@ -166,7 +168,7 @@ impl Inspector<'_> {
             None => [None].into(),
         };
         let events = match offer.kind {
-            Kind::Queue => vec![Events::Together],
+            Kind::Queue | Kind::Contend => vec![Events::Together],
             Kind::Wait => vec![Events::Each, Events::Together],
             Kind::Wake => vec![Events::Each],
         };
@@ -177,6 +179,7 @@ impl Inspector<'_> {
                     Operation::Queue { capacity: capacity.unwrap_or(least), payload }
                 }
                 (Kind::Wake, _) => Operation::Wake { gap_ns: GAP_NS },
+                (Kind::Contend, _) => CONTEND,
                 _ => Operation::Wait,
             },
             events,
@@ -223,7 +226,7 @@ impl Inspector<'_> {
     /// A pass that takes as long as it should, or a pilot of it; whether it was long enough.
     fn paced(&mut self, request: &Request, pace: &mut Pace) -> Result<(Pass, bool), AdapterError> {
         let span = self.settings.span;
-        let pass = self.pass(Request { count: pace.count(span, request.count), ..request.clone() })?;
+        let pass = self.pass(pace.sized(request, span))?;
         let counts = pace.note(&pass, span, request.count);
         Ok((pass, counts))
     }
@@ -254,7 +257,10 @@ impl Inspector<'_> {
         };
         let unknown = format!("{}-that-is-not-there", known.name);
         let queue = Operation::Queue { capacity: 1, payload: Payload::U64 };
-        for operation in [queue, Operation::Wake { gap_ns: GAP_NS }, Operation::Wait] {
+        for operation in [queue, Operation::Wake { gap_ns: GAP_NS }, Operation::Wait, CONTEND] {
+            if operation.kind().since() > description.protocol {
+                continue;
+            }
             let request = request(&unknown, operation);
             let why = match self.pass(request.clone()) {
                 Err(AdapterError::Refused { .. }) => continue,
@@ -271,6 +277,7 @@ impl Inspector<'_> {
             }
             Kind::Wait => Operation::Wait,
             Kind::Wake => Operation::Wake { gap_ns: GAP_NS },
+            Kind::Contend => CONTEND,
         };
         self.pass(request(&known.name, operation)).map(drop)
     }

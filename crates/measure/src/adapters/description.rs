@@ -1,6 +1,6 @@
 //! [`Description`]: what an adapter says of itself and of what it offers.
 
-use super::protocol::{Kind, Payload, VERSION, cut};
+use super::protocol::{Kind, PROTOCOL, Payload, VERSIONS, cut};
 use crate::external::is_word;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -8,6 +8,8 @@ use std::ops::RangeInclusive;
 /// What an adapter says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
+    /// The version of the protocol that it speaks.
+    pub protocol: u32,
     /// Runtime and version, in its own words: `.NET 8.0.4`.
     pub runtime: String,
     /// What it can perform, in its own order.
@@ -40,7 +42,7 @@ const MOST_NAME: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DescriptionError {
     /// It begins with something else than the version.
-    #[error("the first line of `describe` is {found}, and has to be `{VERSION}`")]
+    #[error("the first line of `describe` is {found}, and has to be `{PROTOCOL} 1` or `{PROTOCOL} 2`")]
     Version {
         /// The line, in quotes; or that there is none.
         found: String,
@@ -49,7 +51,7 @@ pub enum DescriptionError {
     #[error("`describe` does not name its runtime: add a line like `runtime .NET 8.0.4`")]
     NoRuntime,
     /// Nothing is offered.
-    #[error("`describe` offers nothing: add a line that begins with `queue`, `wait` or `wake`")]
+    #[error("`describe` offers nothing: add a line that begins with `queue`, `wait`, `wake` or `contend`")]
     Nothing,
     /// A line that says nothing known.
     #[error("line {number} of `describe` cannot be read: {reason}: {line:?}")]
@@ -62,7 +64,7 @@ pub enum DescriptionError {
         line: String,
     },
     /// More than anybody has.
-    #[error("`describe` offers more than {MOST_OFFERS} queues, waits and wake-ups")]
+    #[error("`describe` offers more than {MOST_OFFERS} things")]
     TooMany,
     /// A name is there twice.
     #[error("`describe` offers {} `{name}` twice", .kind.word())]
@@ -90,11 +92,12 @@ impl Description {
     /// [`DescriptionError`]: what is wrong, and what to do.
     pub fn parse(text: &str) -> Result<Description, DescriptionError> {
         let mut lines = text.lines().map(str::trim_end).enumerate();
-        match lines.next() {
-            Some((_, VERSION)) => {}
-            Some((_, line)) => return Err(DescriptionError::Version { found: format!("{:?}", cut(line)) }),
-            None => return Err(DescriptionError::Version { found: "missing".to_owned() }),
-        }
+        let Some((_, first)) = lines.next() else {
+            return Err(DescriptionError::Version { found: "missing".to_owned() });
+        };
+        let protocol = VERSIONS.into_iter().find(|version| first == format!("{PROTOCOL} {version}"));
+        let protocol =
+            protocol.ok_or_else(|| DescriptionError::Version { found: format!("{:?}", cut(first)) })?;
         let mut runtime = String::new();
         let (mut offers, mut names) = (Vec::new(), BTreeSet::new());
         for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
@@ -110,9 +113,12 @@ impl Description {
             }
             let kind = Kind::ALL.into_iter().find(|kind| kind.word() == word);
             let kind = kind.ok_or_else(|| wrong("it begins with no known word"))?;
+            if kind.since() > protocol {
+                return Err(wrong("it needs version 2 of the protocol, and the first line states version 1"));
+            }
             let fresh = match kind {
                 Kind::Queue => vec![queue(rest).map_err(wrong)?],
-                Kind::Wait | Kind::Wake => {
+                Kind::Wait | Kind::Wake | Kind::Contend => {
                     rest.split(',').map(|name| plain(kind, name)).collect::<Result<_, _>>().map_err(wrong)?
                 }
             };
@@ -129,7 +135,7 @@ impl Description {
         match (runtime.is_empty(), offers.is_empty()) {
             (true, _) => Err(DescriptionError::NoRuntime),
             (_, true) => Err(DescriptionError::Nothing),
-            _ => Ok(Description { runtime, offers }),
+            _ => Ok(Description { protocol, runtime, offers }),
         }
     }
 
@@ -253,7 +259,12 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_description_is_said() {
         for (text, said) in [
-            ("", "the first line of `describe` is missing, and has to be `coretalk-adapter 1`"),
+            (
+                "",
+                "the first line of `describe` is missing, and has to be `coretalk-adapter 1` or `coretalk-adapter 2`",
+            ),
+            ("coretalk-adapter 3\n", "is \"coretalk-adapter 3\", and has to be"),
+            (&format!("{HEAD}contend mutex\n"), "line 3 of `describe` cannot be read: it needs version 2"),
             ("hello\n", "the first line of `describe` is \"hello\""),
             ("coretalk-adapter 1\nwait busy\n", "does not name its runtime"),
             (HEAD, "offers nothing"),

@@ -228,6 +228,19 @@ pub enum AdapterError {
         /// The thread.
         thread: u32,
     },
+    /// Memory does not hold what was added.
+    #[error(
+        "{made} additions were made, and the number in memory is {found}: additions were lost or made twice"
+    )]
+    WrongTotal {
+        /// What the roles added.
+        made: u64,
+        /// What stands in memory.
+        found: u64,
+    },
+    /// What the roles say that they did does not fit the pass.
+    #[error("the lines `ops` do not fit the pass: {0}")]
+    WrongShares(String),
     /// One thread for two roles.
     #[error("two roles printed thread {thread}: each needs a thread of its own")]
     OneThread {
@@ -361,7 +374,7 @@ impl From<AdapterError> for TrialFailure {
             AdapterError::NotPinned { cpu, source, .. } => {
                 TrialFailure::NotPinned { cpu, errno: source.raw_os_error().unwrap_or_default() }
             }
-            AdapterError::WrongSum { .. } => TrialFailure::Damaged,
+            AdapterError::WrongSum { .. } | AdapterError::WrongTotal { .. } => TrialFailure::Damaged,
             other => TrialFailure::no_resources(other.errno()).unwrap_or_else(|| {
                 let (reason, words) = other.parted();
                 TrialFailure::with_words(reason, words)

@@ -1,7 +1,7 @@
 //! [`Pace`]: how many operations a pass should have. [`Warmth`]: whether a runtime has settled.
 
 use super::pass::Pass;
-use super::protocol::Kind;
+use super::protocol::{Kind, Request};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -20,8 +20,18 @@ pub(super) struct Pace {
 }
 
 impl Pace {
+    /// The request of the next pass, which should take so long and do no more than this one.
+    pub(super) fn sized(&self, request: &Request, span: Duration) -> Request {
+        let count = match request.operation.kind() {
+            Kind::Queue | Kind::Wait | Kind::Wake => self.count(span, request.count),
+            // It goes on for a time, whatever is done in it.
+            Kind::Contend => (span.as_nanos() as u64).clamp(1, request.count),
+        };
+        Request { count, ..request.clone() }
+    }
+
     /// The count of the next pass, which should take so long and may have so many operations.
-    pub(super) fn count(&self, span: Duration, most: u64) -> u64 {
+    fn count(&self, span: Duration, most: u64) -> u64 {
         let Some((count, ns)) = self.last else { return FIRST.min(most) };
         let wished = span.as_nanos() as f64 * count as f64 / ns.max(1) as f64;
         (wished as u64).clamp(1, GROWTH * count).clamp(1, most)
@@ -120,6 +130,7 @@ mod tests {
             outside: None,
             late: None,
             flags: Flags::NONE,
+            shares: Vec::new(),
             notes: Vec::new(),
             placement_samples: None,
             elapsed: Duration::ZERO,

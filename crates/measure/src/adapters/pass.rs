@@ -27,6 +27,8 @@ pub struct Pass {
     /// [`Cold`](coretalk_model::Flag::Cold), [`WorkedElsewhere`](coretalk_model::Flag::WorkedElsewhere) and
     /// [`Unclaimed`](coretalk_model::Flag::Unclaimed), where they apply.
     pub flags: Flags,
+    /// What each role did of contention; empty of all else.
+    pub shares: Vec<RoleShare>,
     /// What the adapter says beside, in its own words and order.
     pub notes: Vec<Note>,
     /// How often both threads were looked for on their CPUs during the pass, where the system does not count their moves.
@@ -63,6 +65,17 @@ pub struct RoleAccount {
     pub run_delay_ns: Option<u64>,
     /// Voluntary and involuntary switches.
     pub switches: Option<[u64; 2]>,
+}
+
+/// What one role added to a number that all share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RoleShare {
+    /// Additions in its window.
+    pub operations: u64,
+    /// When its window began and ended, in nanoseconds from the start of the pass.
+    pub window: [u64; 2],
+    /// Additions in all, those before and after its window included.
+    pub added: u64,
 }
 
 /// A remark of an adapter: `gc 0`.
@@ -174,6 +187,7 @@ mod tests {
             outside: None,
             late: None,
             flags: Flags::NONE,
+            shares: Vec::new(),
             notes: Vec::new(),
             placement_samples: None,
             elapsed: Duration::ZERO,

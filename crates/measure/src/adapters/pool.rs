@@ -214,7 +214,7 @@ impl Fork {
     ) -> Result<(Pass, bool), AdapterError> {
         let most = request.count.min(MOST_OPERATIONS);
         let pace = self.paces.entry(key(request)).or_default();
-        let asked = Request { count: pace.count(span, most), ..request.clone() };
+        let asked = pace.sized(&Request { count: most, ..request.clone() }, span);
         let helpers = settings.helpers.during(&settings.start.allowed, &request.cpus);
         let pass = self.process.pass(&asked, &helpers, stop)?;
         let counts = pace.note(&pass, span, most);
@@ -231,7 +231,7 @@ fn key(request: &Request) -> Key {
 fn code(request: &Request) -> Code {
     let payload = match request.operation {
         Operation::Queue { payload, .. } => Some(payload),
-        Operation::Wait | Operation::Wake { .. } => None,
+        Operation::Wait | Operation::Wake { .. } | Operation::Contend { .. } => None,
     };
     (request.name.clone(), request.operation.kind(), payload, request.events)
 }
@@ -242,7 +242,7 @@ pub(super) fn warm_request(request: &Request, most_capacity: u64, allowed: &CpuS
         Operation::Queue { capacity, payload } => {
             Operation::Queue { capacity: capacity.max(WARM_CAPACITY.min(most_capacity)), payload }
         }
-        Operation::Wait => Operation::Wait,
+        operation @ (Operation::Wait | Operation::Contend { .. }) => operation,
         Operation::Wake { gap_ns } => Operation::Wake { gap_ns: gap_ns.min(WARM_GAP_NS) },
     };
     let cpus = match request.cpus[..] {

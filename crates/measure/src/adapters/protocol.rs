@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-/// The first line of every description: the version of the protocol.
-pub const VERSION: &str = "coretalk-adapter 1";
+/// The first line of a description is this word and the version of the protocol.
+pub const PROTOCOL: &str = "coretalk-adapter";
+/// The versions of the protocol that are understood.
+pub const VERSIONS: [u32; 2] = [1, 2];
 /// The most operations of a pass: their sum stays below 2⁵³, which languages with one kind of number can hold.
 pub const MOST_OPERATIONS: u64 = 1 << 29;
 /// Messages carry these many different numbers, over and over: a table that stays in an L1 cache.
@@ -21,11 +23,13 @@ pub enum Kind {
     Wait,
     /// Wake-ups of a thread that sleeps in a primitive.
     Wake,
+    /// Additions of many threads to one number.
+    Contend,
 }
 
 impl Kind {
     /// Every one.
-    pub const ALL: [Kind; 3] = [Kind::Queue, Kind::Wait, Kind::Wake];
+    pub const ALL: [Kind; 4] = [Kind::Queue, Kind::Wait, Kind::Wake, Kind::Contend];
 
     /// Its word in the protocol.
     pub fn word(self) -> &'static str {
@@ -33,6 +37,7 @@ impl Kind {
             Kind::Queue => "queue",
             Kind::Wait => "wait",
             Kind::Wake => "wake",
+            Kind::Contend => "contend",
         }
     }
 
@@ -42,6 +47,15 @@ impl Kind {
             Kind::Queue => "queue",
             Kind::Wait => "way of waiting",
             Kind::Wake => "wake-up",
+            Kind::Contend => "method of contention",
+        }
+    }
+
+    /// The first version of the protocol that has it.
+    pub fn since(self) -> u32 {
+        match self {
+            Kind::Queue | Kind::Wait | Kind::Wake => 1,
+            Kind::Contend => 2,
         }
     }
 }
@@ -85,6 +99,11 @@ pub enum Operation {
         /// How long the waiter waits before it is woken, in nanoseconds, about.
         gap_ns: u64,
     },
+    /// Additions to one number, for a time.
+    Contend {
+        /// How many threads add.
+        threads: usize,
+    },
 }
 
 impl Operation {
@@ -92,6 +111,7 @@ impl Operation {
     pub fn roles(self) -> usize {
         match self {
             Operation::Queue { .. } | Operation::Wait | Operation::Wake { .. } => 2,
+            Operation::Contend { threads } => threads,
         }
     }
 
@@ -101,6 +121,7 @@ impl Operation {
             Operation::Queue { .. } => Kind::Queue,
             Operation::Wait => Kind::Wait,
             Operation::Wake { .. } => Kind::Wake,
+            Operation::Contend { .. } => Kind::Contend,
         }
     }
 }
@@ -134,7 +155,8 @@ pub struct Request {
     pub operation: Operation,
     /// Whether single operations are timed.
     pub events: Events,
-    /// How many operations, 1 to [`MOST_OPERATIONS`]; for a pool the most that a pass may have.
+    /// How many operations, 1 to [`MOST_OPERATIONS`]; for a pool the most that a pass may have. Of contention, how many
+    /// nanoseconds.
     pub count: u64,
     /// Where the numbers of the messages begin.
     pub seed: u32,
@@ -161,6 +183,9 @@ impl Request {
             }
             Operation::Wait => {}
             Operation::Wake { gap_ns } => line += &format!(" gap_ns={gap_ns}"),
+            Operation::Contend { threads } => {
+                return line + &format!(" threads={threads} duration_ns={count} seed={seed}");
+            }
         }
         line += &format!(" count={count} seed={seed}");
         if self.events == Events::Each {
@@ -182,7 +207,7 @@ impl Request {
             Operation::Wake { gap_ns } => {
                 (gap_ns as f64 * (0.75 * self.count as f64 + self.sum() as f64 / f64::from(1 << 25))) as u64
             }
-            Operation::Queue { .. } | Operation::Wait => 0,
+            Operation::Queue { .. } | Operation::Wait | Operation::Contend { .. } => 0,
         }
     }
 }
@@ -197,6 +222,9 @@ impl fmt::Display for Request {
                 write!(f, "{kind} {name}, capacity {capacity}, {}", payload.word())?;
             }
             Operation::Wait | Operation::Wake { .. } => write!(f, "{kind} {name}")?,
+            Operation::Contend { threads } => {
+                return write!(f, "{kind} {name}, {threads} threads for {count} ns");
+            }
         }
         write!(f, ", {count} operations")
     }
@@ -248,6 +276,9 @@ mod tests {
         let wake =
             Request { operation: Operation::Wake { gap_ns: 20_000 }, events: Events::Each, ..request(9) };
         assert_eq!(wake.line(8), "pass 8 wake semaphoreslim gap_ns=20000 count=9 seed=3 events=1");
+        let name = "mutex".into();
+        let contend = Request { name, operation: Operation::Contend { threads: 3 }, ..request(20_000_000) };
+        assert!(document.contains(&format!("< {}\n", contend.line(10))), "{}", contend.line(10));
     }
 
     #[test]

@@ -13,6 +13,7 @@ macro_rules! files {
 files![
     "c/adapter.c",
     "cpp/adapter.cpp",
+    "cpp/contend.hpp",
     "csharp/Adapter.cs",
     "csharp/adapter.csproj",
     "go/adapter.go",
@@ -25,7 +26,6 @@ files![
 mod tests {
     use super::*;
     use crate::adapters::catalogue::{Catalogue, Origin};
-    use crate::adapters::protocol::VERSION;
     use crate::adapters::{Description, Kind, Offer};
     use crate::probes;
     use std::collections::BTreeSet;
@@ -34,11 +34,12 @@ mod tests {
     fn described(source: &str) -> Vec<Offer> {
         let is_offer = |line: &&str| match line.trim_end().split_once(' ') {
             Some(("queue", rest)) => rest.contains("payload="),
-            Some(("wait" | "wake", names)) => !names.contains(' '),
+            Some(("wait" | "wake" | "contend", names)) => !names.contains(' '),
             _ => false,
         };
         let strings = source.split(['"', '`', '\n']).flat_map(|string| string.split("\\n"));
-        let offers = |line| Description::parse(&format!("{VERSION}\nruntime X\n{line}\n")).unwrap().offers;
+        let offers =
+            |line| Description::parse(&format!("coretalk-adapter 2\nruntime X\n{line}\n")).unwrap().offers;
         strings.filter(is_offer).flat_map(offers).collect()
     }
 

@@ -5,17 +5,25 @@ mod observation;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod perform;
 mod price;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod runtime;
 mod trials;
+mod twins;
 
+#[cfg(all(target_os = "linux", not(miri)))]
+use crate::adapters::pass::Pass as RuntimePass;
+use crate::adapters::protocol::{Events, MOST_OPERATIONS, Operation, RuntimeWork};
 use crate::counters::catalogue::{METHODS, MethodKind, REPLACED_WIDE};
 use crate::pricing::Pricing;
 use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
+use crate::twin::Twin;
 use coretalk_model::TrialFailure;
 use coretalk_model::contend::names;
-use coretalk_model::quantity::{Better, InRanking, Parameter, Preferred, Quantity, Unit};
-use coretalk_model::series::{Observed, TrialSpec, Unranked};
+use coretalk_model::quantity::{Aggregate, Better, InRanking, Parameter, Preferred, Quantity, Unit};
+use coretalk_model::runtime::names as of_runtimes;
+use coretalk_model::series::{Observed, Parameters, TrialSpec, Unranked};
 
 #[cfg(all(target_os = "linux", not(miri)))]
 pub use perform::{Pass, loops};
@@ -71,6 +79,10 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count(names::FINAL, "final count").compared(),
     Quantity::count(names::EXPECTED, "expected count").compared(),
     Quantity::count(names::OPERATIONS, "operations"),
+    Quantity::value(of_runtimes::OUTSIDE, "outside", Unit::Share)
+        .within([0.0, 1.0])
+        .aggregate(Aggregate::MeanOverPasses),
+    Quantity::count(of_runtimes::COLLECTIONS, "collections"),
 ];
 
 impl SeriesProbe for Contend {
@@ -112,7 +124,36 @@ impl SeriesProbe for Contend {
     }
 
     fn variants(&self) -> Vec<(String, String)> {
-        METHODS.iter().map(|method| (method.id.to_owned(), method.how.to_owned())).collect()
+        let of_runtimes = ("RUNTIME:NAME".to_owned(), "a method of a runtime in another language".to_owned());
+        let ours = METHODS.iter().map(|method| (method.id.to_owned(), method.how.to_owned()));
+        ours.chain([of_runtimes]).collect()
+    }
+
+    fn named_by(&self) -> Option<&'static str> {
+        Some("method")
+    }
+
+    fn runtime_work(&self, spec: &TrialSpec, _options: &Parameters) -> Result<RuntimeWork, RequestError> {
+        let operation = Operation::Contend { threads: spec.placement.len() };
+        Ok(RuntimeWork { operation, events: Events::Together, most: MOST_OPERATIONS })
+    }
+
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn runtime_result(&self, _spec: &TrialSpec, pass: &RuntimePass) -> Observed {
+        runtime::result(pass)
+    }
+
+    /// No runtime is asked how long it takes to get in, in which order additions were made, or how many each millisecond.
+    fn unknown_of_runtimes(&self) -> &'static [&'static str] {
+        &[names::ACQUIRE, names::RUN_LENGTH, names::JAIN_1MS]
+    }
+
+    fn twins(&self) -> &'static [Twin] {
+        twins::TWINS
+    }
+
+    fn distributions(&self, spec: &TrialSpec) -> usize {
+        usize::from(self.external(spec).is_none())
     }
 
     fn quantities(&self) -> &'static [Quantity] {

@@ -52,6 +52,10 @@ pub fn simulate(
     let stopped_ns = collections * COLLECTION_NS;
     stage.pass(stopped_ns);
     let mut observed = slower(order.probe, observed, factor, timed_ns / (timed_ns + stopped_ns));
+    for name in order.probe.unknown_of_runtimes() {
+        observed.numbers.values.remove(*name);
+        observed.numbers.histograms.remove(*name);
+    }
     observed.value(names::OUTSIDE, stage.event(twin.outside).clamp(0.0, 1.0));
     observed.count(names::COLLECTIONS, collections as u64);
     if quantity(order.probe, names::TOTAL_NS).is_some() {

@@ -21,6 +21,7 @@ struct Pass {
     kind: String,
     capacity: usize,
     gap_ns: f64,
+    /// Operations; of contention, nanoseconds.
     count: u64,
     numbers: Vec<u64>,
     events: bool,
@@ -61,6 +62,8 @@ struct Said {
     ns: u64,
     sum: u64,
     events: Vec<u64>,
+    /// Of contention: additions, and when they began and ended.
+    share: [u64; 3],
 }
 
 pub fn main(misdeed: &str, word: &str) {
@@ -75,7 +78,12 @@ fn describe(misdeed: &str) {
     if misdeed == "describes-nothing" {
         return println!("hello");
     }
-    println!("coretalk-adapter 1\nruntime Double 1.0\nqueue ring payload=u64 capacity=any");
+    let adds = ["none", "lost-updates", "missing-share", "wrong-share", "unknown-role"].contains(&misdeed);
+    println!("coretalk-adapter {}\nruntime Double 1.0", if adds { 2 } else { 1 });
+    println!("queue ring payload=u64 capacity=any");
+    if adds {
+        println!("contend tally");
+    }
     // One thing is enough to be caught with, most of the time.
     if ["none", "microseconds", "short-median"].contains(&misdeed) {
         println!("wait spin\nwake park");
@@ -118,7 +126,9 @@ fn parse(words: &[&str]) -> Option<Pass> {
     let value = |key: &str| words.iter().find_map(|word| word.strip_prefix(key));
     let number = |key: &str| value(key)?.parse::<u64>().ok();
     let kind = words[2];
-    [["queue", "ring"], ["wait", "spin"], ["wake", "park"]].contains(&[kind, words[3]]).then_some(())?;
+    [["queue", "ring"], ["wait", "spin"], ["wake", "park"], ["contend", "tally"]]
+        .contains(&[kind, words[3]])
+        .then_some(())?;
     let mut state = number("seed=")?;
     let mut next = || {
         state = (1_664_525 * state + 1_013_904_223) % (1 << 32);
@@ -129,7 +139,7 @@ fn parse(words: &[&str]) -> Option<Pass> {
         kind: kind.to_owned(),
         capacity: number("capacity=").unwrap_or(1) as usize,
         gap_ns: number("gap_ns=").unwrap_or(0) as f64,
-        count: number("count=")?,
+        count: number("count=").or(number("duration_ns="))?,
         numbers: (0..1024).map(|_| next()).collect(),
         events: value("events=") == Some("1"),
     })
@@ -196,7 +206,8 @@ fn prepare(pass: Pass, misdeed: &str) -> Roles {
         _ => {}
     }
     let early = if misdeed == "early" { "\nns 5" } else { "" };
-    say(&format!("role 0 {}\nrole 1 {}{early}", tids[0], tids[1]));
+    let last = if misdeed == "unknown-role" && pass.kind == "contend" { 2 } else { 1 };
+    say(&format!("role 0 {}\nrole {last} {}{early}", tids[0], tids[1]));
     Roles { pass, workers, late: Vec::new() }
 }
 
@@ -279,7 +290,7 @@ fn alone(pass: &Pass, tell: &Sender<(usize, Said)>) {
     let ns = begun.elapsed().as_nanos() as u64;
     let sum = (0..pass.count).map(|operation| pass.numbers[(operation % 1024) as usize]).sum();
     tell.send((0, Said { ns, ..Said::default() })).unwrap();
-    tell.send((1, Said { ns, sum, events: Vec::new() })).unwrap();
+    tell.send((1, Said { ns, sum, ..Said::default() })).unwrap();
 }
 
 fn answer(pass: &Pass, said: &[Said; 2], misdeed: &str) {
@@ -306,6 +317,9 @@ fn answer(pass: &Pass, said: &[Said; 2], misdeed: &str) {
     if pass.events {
         say(&format!("events {}", counted.join(" ")));
     }
+    if pass.kind == "contend" {
+        return contended(pass, said, misdeed);
+    }
     let lie = u64::from(misdeed == "wrong-sum");
     let count = pass.count - u64::from(misdeed == "wrong-count");
     let number = pass.number + u64::from(misdeed == "other-pass");
@@ -313,6 +327,19 @@ fn answer(pass: &Pass, said: &[Said; 2], misdeed: &str) {
     // At once: what comes later may come when something is asked again.
     let more = if misdeed == "speaks-unasked" { "\nhello" } else { "" };
     say(&format!("count {count}\nsum {sum}\nnote clock_ns 20\ndone {number}{more}"));
+}
+
+/// Answers for additions.
+fn contended(pass: &Pass, said: &[Said; 2], misdeed: &str) {
+    for (role, Said { share: [operations, begin, end], .. }) in said.iter().enumerate() {
+        if role == 0 || misdeed != "missing-share" {
+            let added = operations + u64::from(misdeed == "wrong-share");
+            say(&format!("ops {role} {operations} {begin} {end} {added}"));
+        }
+    }
+    let made: u64 = said.iter().map(|said| said.sum).sum();
+    let found = made - u64::from(misdeed == "lost-updates");
+    say(&format!("count {made}\nsum {found}\ndone {}", pass.number));
 }
 
 /// A process that has left its group, outlives its parents and would stay for ten minutes; with a name instead of its
@@ -356,6 +383,15 @@ fn work(pass: &Pass, shared: &Shared, role: usize) -> Said {
         events: Vec::with_capacity(if pass.events { pass.count as usize } else { 0 }),
         ..Said::default()
     };
+    if pass.kind == "contend" {
+        let (begin, mut operations) = (since(begun), 0);
+        while operations == 0 || since(begun) - begin < pass.count {
+            shared.word.fetch_add(1, SeqCst);
+            operations += 1;
+        }
+        let end = since(begun);
+        return Said { ns: end, sum: operations, share: [operations, begin, end], ..said };
+    }
     for operation in 0..pass.count {
         let number = pass.numbers[(operation % 1024) as usize];
         match (pass.kind.as_str(), role) {

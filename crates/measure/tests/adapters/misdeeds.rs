@@ -75,19 +75,23 @@ fn next<T>(left: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
 }
 
 /// Each misdeed, and what has to be said of it.
-const MISDEEDS: [(&str, &str); 26] = [
+const MISDEEDS: [(&str, &str); 30] = [
     ("hangs", "no answer within"),
     ("crashes", "it ended with exit status 7 while"),
     ("endless-line", "it printed a line of more than 1048576 bytes; it was killed"),
     ("wrong-sum", "messages were lost, doubled or damaged"),
     ("wrong-count", "operations where"),
+    ("lost-updates", "additions were lost or made twice"),
+    ("missing-share", "1 roles have one, where 2 were asked for it"),
+    ("wrong-share", "additions, and `count` is"),
+    ("unknown-role", "of a role that has not been named"),
     ("long-time", "passed here (attempt 3)"),
     ("short-time", "passed here (attempt 3)"),
     ("microseconds", "are both in nanoseconds?"),
     ("done-after-error", "between two passes, when nothing was asked"),
     ("foreign-thread", "which is not the adapter nor a child of it"),
     ("dead-thread", "printed for role 1, does not exist"),
-    ("one-thread", "two threads are needed"),
+    ("one-thread", "each needs a thread of its own"),
     ("late-threads", "was used by threads that began after `go`"),
     ("rebinds", "the adapter bound it anew"),
     ("moves", "left CPU"),
@@ -170,15 +174,17 @@ fn an_adapter_that_conforms_is_believed() {
     let found = conformance("none", Duration::from_secs(30)).unwrap();
     let breaches: Vec<String> = found.breaches().iter().map(|(_, error)| error.to_string()).collect();
     assert_eq!(breaches, Vec::<String>::new());
-    assert_eq!((found.description.runtime.as_str(), found.things.len()), ("Double 1.0", 3));
+    assert_eq!((found.description.runtime.as_str(), found.things.len()), ("Double 1.0", 4));
     assert_eq!(found.notes().len(), 1);
-    let [queue, wait, wake] = [0, 1, 2].map(|thing| found.things[thing].found.as_ref().unwrap());
+    let [queue, contend, wait, wake] = [0, 1, 2, 3].map(|thing| found.things[thing].found.as_ref().unwrap());
     let capacities: Vec<_> = queue.passes.iter().map(|(capacity, _)| *capacity).collect();
     assert_eq!(capacities, [Some(1), Some(10), Some(1_000)]);
     assert!(queue.operations > 0 && wait.passes.len() == 1);
-    for (_, passes) in [&queue.passes[..], &wait.passes, &wake.passes].concat() {
+    for (_, passes) in [&queue.passes[..], &contend.passes, &wait.passes, &wake.passes].concat() {
         assert_eq!(passes.len(), 5);
     }
+    let (_, added) = &contend.passes[0];
+    assert!(added.iter().all(|pass| pass.shares.len() == 2 && pass.count > 0));
     let (_, woken) = &wake.passes[0];
     assert!(woken.iter().all(|pass| pass.events.as_ref().unwrap().count() == pass.count));
     assert_eq!(left("none"), 0);

@@ -26,6 +26,7 @@ fn every_twin_exists_and_takes_its_factor_longer() {
         ("queue", Parameters::default().with("payload", "u64").with("capacity", 10.0), "messages_per_s"),
         ("wait", Parameters::default().with("mode", "no-clock"), "loop_ns"),
         ("wake", Parameters::default().with("gap_ns", 20e3), "slept"),
+        ("contend", Parameters::default(), "ns_per_op_wall"),
     ] {
         let declared = probes::series_by_id(probe).unwrap();
         let parameter = declared.named_by().unwrap();

@@ -1,6 +1,7 @@
 //! The trials of `contend`: methods × sections × arrangements × numbers of threads.
 
 use crate::counters::catalogue::{Method, MethodKind, Waits, method_by_id};
+use crate::external::External;
 use crate::series::{RequestError, SeriesRequest};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
@@ -55,9 +56,15 @@ impl Config {
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let options = request.options;
     let methods = list("--method", options.text("method").unwrap_or(DEFAULT))?;
-    let methods = methods.into_iter().map(method_by_id).collect::<Result<Vec<_>, _>>()?;
+    // The name, and the method where this program performs it.
+    let named = |name| match External::parse(name) {
+        Some(_) => Ok((name, None)),
+        None => method_by_id(name).map(|method| (method.id, Some(method.kind))),
+    };
+    let methods = methods.into_iter().map(named).collect::<Result<Vec<(&str, _)>, _>>()?;
+    let reads = |method: Option<MethodKind>| method == Some(MethodKind::ReadersWriter);
     let read_share = options.number("read_share");
-    if read_share.is_some() && !methods.iter().any(|method| method.kind == MethodKind::ReadersWriter) {
+    if read_share.is_some() && !methods.iter().any(|&(_, method)| reads(method)) {
         let sentence = "--read-ratio applies to the method `rwlock` only, which is not among the methods";
         return Err(RequestError::Unfit(sentence.into()));
     }
@@ -71,6 +78,12 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
             vec![[critical.unwrap_or(SECTIONS_NS[0][0]), parallel.unwrap_or(SECTIONS_NS[0][1])]]
         }
     };
+    let of_runtime = methods.iter().find(|(_, method)| method.is_none());
+    if let Some((name, _)) = of_runtime.filter(|_| !sections.contains(&[0.0; 2])) {
+        let sentence =
+            format!("`{name}` has no sections: ask for --critical 0ns --parallel-section 0ns with it");
+        return Err(RequestError::Unfit(sentence.into()));
+    }
     let orders = list("--arrange", options.text("arrange").unwrap_or(ARRANGEMENTS[0]))?;
     let orders = orders
         .into_iter()
@@ -80,17 +93,18 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     for [critical_ns, parallel_ns] in sections {
         for (name, cpus) in &orders {
             for method in &methods {
+                // Methods of runtimes stand among those without work alone.
+                if method.1.is_none() && [critical_ns, parallel_ns] != [0.0; 2] {
+                    continue;
+                }
                 for &threads in &counts {
                     let parameters = Parameters::default()
-                        .with("method", method.id)
+                        .with("method", method.0)
                         .with("threads", f64::from(threads))
                         .with("critical_ns", critical_ns)
                         .with("parallel_ns", parallel_ns)
                         .with("arrange", *name)
-                        .with_some(
-                            "read_share",
-                            read_share.filter(|_| method.kind == MethodKind::ReadersWriter),
-                        );
+                        .with_some("read_share", read_share.filter(|_| reads(method.1)));
                     let placement = cpus.iter().copied().cycle().take(threads as usize).collect();
                     trials.push(TrialSpec { probe: super::SPEC.id.to_owned(), parameters, placement });
                 }

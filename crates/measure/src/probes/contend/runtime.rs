@@ -1,0 +1,35 @@
+//! What a pass of a runtime found out about contention.
+
+use super::observation::{Observation, rates};
+use crate::adapters::pass::{Pass, RoleShare};
+use coretalk_model::TickRate;
+use coretalk_model::contend::names;
+use coretalk_model::series::Observed;
+
+/// What a pass found out: by the definitions of the methods that this program performs itself.
+pub fn result(pass: &Pass) -> Observed {
+    let mut observed = pass.observed();
+    let of = |share: &RoleShare| Observation {
+        added: share.added,
+        operations: share.operations,
+        window: share.window,
+        ..Observation::default()
+    };
+    let observations: Vec<Observation> = pass.shares.iter().map(of).collect();
+    // Windows are in nanoseconds.
+    rates(&mut observed, &observations, TickRate { hz: 1e9 });
+    let added: u64 = pass.shares.iter().map(|share| share.added).sum();
+    observed.count(names::EXPECTED, added);
+    // A pass in which the number in memory is another one is no pass.
+    observed.count(names::FINAL, added);
+    // The system counts from the start of a pass to its end, and not in the windows.
+    let per_addition = |count: u64| count as f64 / added as f64;
+    if let Some(cpu_ns) = pass.cpu_ns() {
+        observed.value(names::CPU_NS, per_addition(cpu_ns));
+    }
+    if let Some([given, taken]) = pass.switches() {
+        observed.value(names::VOLUNTARY, per_addition(given));
+        observed.value(names::INVOLUNTARY, per_addition(taken));
+    }
+    observed
+}
