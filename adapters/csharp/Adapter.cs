@@ -74,6 +74,7 @@ struct Busy : IStrategy { public void Rest() { } }
 struct SpinOnce : IStrategy { public void Rest() => Thread.SpinWait(1); }
 struct Fence : IStrategy { public void Rest() => Thread.MemoryBarrier(); }
 struct Pause : IStrategy { public void Rest() => X86Base.Pause(); }
+struct Yield : IStrategy { public void Rest() => Thread.Yield(); }
 /// <summary>A turn and a number on one line, with nothing near them; odd turns are role 1's.</summary>
 [StructLayout(LayoutKind.Explicit, Size = 512)]
 struct Turn {
@@ -85,8 +86,12 @@ struct Turn {
 // ---- the loops
 abstract class Roles {
     public abstract void First(Pass pass);
-    public abstract void Second(Pass pass);
-    public static long Ns() => (long)(Stopwatch.GetTimestamp() * (1e9 / Stopwatch.Frequency));    /// <summary>Looks for what the other role says, and lets it in where both share a CPU.</summary>
+    /// <summary>Nothing where one role does it all.</summary>
+    public virtual void Second(Pass pass) { }
+    public virtual int Count => 2;
+    public static long Ns() => Stopwatch.Frequency == 1_000_000_000
+        ? Stopwatch.GetTimestamp() : (long)(Stopwatch.GetTimestamp() * (1e9 / Stopwatch.Frequency));
+    /// <summary>Looks for what the other role says, and lets it in where both share a CPU.</summary>
     public static void Until(ref int value, int wanted) {
         for (var polls = 0; Volatile.Read(ref value) != wanted; polls++) if (polls > 1000) Thread.Yield();
     }
@@ -107,15 +112,20 @@ sealed class QueueRoles<TRing, T, TMessage> : Roles where TRing : struct, IRing<
         (pass.Good, pass.Sum) = (good, sum);
     }
 }
-sealed class WaitRoles<TStrategy> : Roles where TStrategy : struct, IStrategy {
+/// <summary>Even round trips wait in the first way, odd ones in the second; the runtime drops the choice where both are one.</summary>
+sealed class WaitRoles<TEven, TOdd> : Roles where TEven : struct, IStrategy where TOdd : struct, IStrategy {
     Turn turn;
+    void Await(int k, int wanted) {
+        if (typeof(TEven) == typeof(TOdd) || (k & 1) == 0) while (turn.At != wanted) default(TEven).Rest();
+        else while (turn.At != wanted) default(TOdd).Rest();
+    }
     public override void First(Pass pass) {
         ulong good = 0, sum = 0;
         var before = pass.Timed ? Ns() : 0;
         for (var k = 0; k < pass.Count; k++) {
             turn.Number = pass.Numbers[k & 1023];
             turn.At = 2 * k + 1;
-            while (turn.At != 2 * k + 2) default(TStrategy).Rest();
+            Await(k, 2 * k + 2);
             if (pass.Timed) pass.Events[k] = Ns() - before;
             if (turn.Answer == pass.Numbers[k & 1023]) good++;
             sum += turn.Answer;
@@ -125,9 +135,31 @@ sealed class WaitRoles<TStrategy> : Roles where TStrategy : struct, IStrategy {
     }
     public override void Second(Pass pass) {
         for (var k = 0; k < pass.Count; k++) {
-            while (turn.At != 2 * k + 1) default(TStrategy).Rest();
+            Await(k, 2 * k + 1);
             turn.Answer = turn.Number;
             turn.At = 2 * k + 2;
+        }
+    }
+}
+/// <summary>A look in vain and what is done between two of them, again and again.</summary>
+sealed class CostRoles<TStrategy> : Roles where TStrategy : struct, IStrategy {
+    Turn turn = new();
+    public override int Count => 1;
+    public override void First(Pass pass) {
+        int k = 0, count = pass.Count;
+        for (; k < count && turn.At == 0; k++) default(TStrategy).Rest();
+        pass.Good = (ulong)k;
+    }
+}
+/// <summary>Two reads of the clock with nothing between them.</summary>
+sealed class ClockRoles : Roles {
+    public override int Count => 1;
+    public override void First(Pass pass) {
+        var events = pass.Events;
+        for (var k = 0; k < events.Length; k++) {
+            var before = Ns();
+            events[k] = Ns() - before;
+            pass.Good++;
         }
     }
 }
@@ -164,6 +196,12 @@ sealed class WakeRoles : Roles {
 
 static class Adapter {
     static readonly StreamWriter Out = new(Console.OpenStandardOutput());
+    static Roles? Waits<T>(string kind) where T : struct, IStrategy => kind switch {
+        "wait" => new WaitRoles<T, T>(),
+        "alternate" when typeof(T) != typeof(Busy) => new WaitRoles<T, Busy>(),
+        "cost" => new CostRoles<T>(),
+        _ => null,
+    };
     static Roles? Subject(Pass pass) => (pass.Kind, pass.Name, pass.Options.GetValueOrDefault("payload")) switch {
         ("queue", _, _) when pass.Capacity < 1 => null,
         ("queue", "semaphoreslim", "string") => new QueueRoles<SemaphoreRing<string>, string, Text>(pass.Capacity),
@@ -172,10 +210,12 @@ static class Adapter {
         ("queue", "channel", "u64") => new QueueRoles<ChannelRing<uint>, uint, Number>(pass.Capacity),
         ("queue", "blocking-collection", "string") => new QueueRoles<CollectionRing<string>, string, Text>(pass.Capacity),
         ("queue", "blocking-collection", "u64") => new QueueRoles<CollectionRing<uint>, uint, Number>(pass.Capacity),
-        ("wait", "busy", _) => new WaitRoles<Busy>(),
-        ("wait", "spinwait", _) => new WaitRoles<SpinOnce>(),
-        ("wait", "fence", _) => new WaitRoles<Fence>(),
-        ("wait", "pause", _) when X86Base.IsSupported => new WaitRoles<Pause>(),
+        (_, "busy", _) => Waits<Busy>(pass.Kind),
+        (_, "spinwait", _) => Waits<SpinOnce>(pass.Kind),
+        (_, "fence", _) => Waits<Fence>(pass.Kind),
+        (_, "yield", _) => Waits<Yield>(pass.Kind),
+        (_, "pause", _) when X86Base.IsSupported => Waits<Pause>(pass.Kind),
+        ("clock", _, _) when pass.Timed => new ClockRoles(),
         ("wake", "semaphoreslim", _) => new WakeRoles(),
         _ => null,
     };
@@ -183,7 +223,7 @@ static class Adapter {
     static void Perform(string line) {
         leave.Set();
         var words = line.Split(' ');
-        var pass = new Pass { Id = words[1], Kind = words[2], Name = words[3] };
+        var pass = new Pass { Id = words[1], Kind = words[2], Name = words[3] }; // a clock has no name
         foreach (var word in words) if (word.IndexOf('=') is > 0 and var at) pass.Options[word[..at]] = word[(at + 1)..];
         (pass.Count, pass.Capacity) = ((int)pass.Option("count"), (int)pass.Option("capacity"));
         pass.Timed = pass.Option("events") == 1;
@@ -194,18 +234,29 @@ static class Adapter {
         else Out.Write($"error there is no {pass.Kind} of this name, payload and capacity\n");
     }
 
+    /// <summary>Each value with how often it came; short ones in a table, so that little is done beside the roles.</summary>
+    static void Say(string word, long[] events, int first, int step) {
+        var shorts = new int[1 << 16];
+        Dictionary<long, int> longs = new();
+        for (var k = first; k < events.Length; k += step)
+            if ((ulong)events[k] < (ulong)shorts.Length) shorts[events[k]]++;
+            else longs[events[k]] = longs.GetValueOrDefault(events[k]) + 1;
+        for (var ns = 0; ns < shorts.Length; ns++) if (shorts[ns] > 0) Out.Write($"{word}{ns}:{shorts[ns]}\n");
+        foreach (var (ns, count) in longs) Out.Write($"{word}{ns}:{count}\n");
+    }
+
     static void Perform(Pass pass, Roles roles) {
-        var tids = new string[2];
+        var tids = new string[roles.Count];
         var there = 0;
-        CountdownEvent named = new(2), over = new(2);
+        CountdownEvent named = new(roles.Count), over = new(roles.Count);
         ManualResetEvent go = new(false), end = leave = new(false);
-        foreach (var me in new[] { 0, 1 })
+        foreach (var me in Enumerable.Range(0, roles.Count))
             new Thread(() => {
                 tids[me] = Path.GetFileName(new FileInfo("/proc/thread-self").LinkTarget!); // "PID/task/TID"
                 named.Signal();
-                go.WaitOne(); // asleep until the host has pinned both
+                go.WaitOne(); // asleep until the host has pinned all
                 Interlocked.Increment(ref there);
-                Roles.Until(ref there, 2);
+                Roles.Until(ref there, roles.Count);
                 pass.Begun[me] = Roles.Ns();
                 if (me == 0) roles.First(pass); else roles.Second(pass);
                 pass.Ended[me] = Roles.Ns();
@@ -214,7 +265,7 @@ static class Adapter {
             }) { IsBackground = true }.Start();
         named.Wait();
         var collections = GC.CollectionCount(0);
-        Out.Write($"role 0 {tids[0]}\nrole 1 {tids[1]}\n");
+        for (var me = 0; me < tids.Length; me++) Out.Write($"role {me} {tids[me]}\n");
         Out.Flush();
         if (Console.In.ReadLine() is null) Environment.Exit(0);
         go.Set();
@@ -222,20 +273,24 @@ static class Adapter {
         Out.Write($"ns {Math.Max(pass.Ended[0], pass.Ended[1]) - pass.Begun[0]}\n");
         Out.Flush(); // the host holds its own clock against it
         Out.Write($"count {pass.Good}\nsum {pass.Sum}\nnote gc {GC.CollectionCount(0) - collections}\n");
-        foreach (var same in pass.Events.GroupBy(ns => ns)) Out.Write($"events {same.Key}:{same.Count()}\n");
+        // Of two ways of waiting in turn, odd round trips are those of `busy`.
+        int ways = pass.Kind == "alternate" ? 2 : 1;
+        for (var way = 0; way < ways; way++) Say(way == 1 ? "events busy " : "events ", pass.Events, way, ways);
         var began = Roles.Ns();
         for (var i = 0; i < 999; i++) Roles.Ns();
-        if (pass.Timed) Out.Write($"note clock_ns {(Roles.Ns() - began) / 1000}\n");
+        if (pass.Timed && pass.Kind != "clock") Out.Write($"note clock_ns {(Roles.Ns() - began) / 1000}\n");
         Out.Write($"done {pass.Id}\n");
     }
 
     static int Main(string[] arguments) {
         switch (string.Join(' ', arguments)) {
             case "describe":
-                Out.Write($"coretalk-adapter 1\nruntime {RuntimeInformation.FrameworkDescription}\n"
+                Out.Write($"coretalk-adapter 2\nruntime {RuntimeInformation.FrameworkDescription}\n"
                     + "queue semaphoreslim payload=string,u64 capacity=any\nqueue channel payload=string,u64 capacity=any\n"
                     + "queue blocking-collection payload=string,u64 capacity=any\n"
-                    + "wait busy,spinwait,fence\n" + (X86Base.IsSupported ? "wait pause\n" : "") + "wake semaphoreslim\n");
+                    + "wait busy,spinwait,fence,yield\nalternate spinwait,fence,yield\ncost busy,spinwait,fence,yield\n"
+                    + (X86Base.IsSupported ? "wait pause\nalternate pause\ncost pause\n" : "")
+                    + "clock\nwake semaphoreslim\n");
                 break;
             case "serve":
                 for (string? line; (line = Console.In.ReadLine()) is not null; Out.Flush()) Perform(line);

@@ -7,7 +7,6 @@ import java.util.*;
 import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.IntFunction;
 
 public final class Adapter {
     /** What is asked for, and what its roles say. */
@@ -19,14 +18,15 @@ public final class Adapter {
         /** As objects, since the queues of Java take nothing else; made once, so that none is made for a message. */
         public final Long[] numbers = new Long[1024];
         public final long[] events, begun = new long[2], ended = new long[2];
-        public final Thread[] threads = new Thread[2];
+        public final Thread[] threads;
         public volatile long good, sum;
         Pass(String[] words) {
             kind = words[2];
-            name = words[3];
+            name = words[3]; // a clock has none
             for (String word : words) if (word.indexOf('=') > 0) options.put(word.split("=")[0], word.split("=")[1]);
             count = option("count");
             timed = option("events") == 1;
+            threads = new Thread[kind.equals("cost") || kind.equals("clock") ? 1 : 2];
             text = "string".equals(options.get("payload"));
             events = new long[timed ? count : 0];
             int x = option("seed");
@@ -66,8 +66,20 @@ public final class Adapter {
         void await(Turn at, int wanted) throws InterruptedException;
         default void handOver(Turn at, int next, Thread other) { at.turn = next; }
     }
-    public record Busy() implements Strategy { public void await(Turn at, int wanted) { while (at.turn != wanted) { } } }
-    public record OnSpinWait() implements Strategy { public void await(Turn at, int wanted) { while (at.turn != wanted) Thread.onSpinWait(); } }
+    /** One that looks again and again, and does so much between two looks. */
+    public interface Polling extends Strategy { void rest(); }
+    public record Busy() implements Polling {
+        public void await(Turn at, int wanted) { while (at.turn != wanted) { } }
+        public void rest() { }
+    }
+    public record OnSpinWait() implements Polling {
+        public void await(Turn at, int wanted) { while (at.turn != wanted) Thread.onSpinWait(); }
+        public void rest() { Thread.onSpinWait(); }
+    }
+    public record Yield() implements Polling {
+        public void await(Turn at, int wanted) { while (at.turn != wanted) Thread.yield(); }
+        public void rest() { Thread.yield(); }
+    }
     public record Park() implements Strategy {
         public void await(Turn at, int wanted) { while (at.turn != wanted) LockSupport.park(at); }
         public void handOver(Turn at, int next, Thread other) { at.turn = next; LockSupport.unpark(other); }
@@ -95,7 +107,12 @@ public final class Adapter {
         public void role(int me, Pass pass, Object subject) throws InterruptedException {
             switch (pass.kind) {
                 case "queue" -> { if (me == 0) produce(pass, (Ring) subject); else consume(pass, (Ring) subject); }
-                case "wait" -> { if (me == 0) lead(pass, (Strategy) subject); else follow(pass, (Strategy) subject); }
+                case "wait", "alternate" -> {
+                    Strategy even = (Strategy) subject, odd = pass.kind.equals("wait") ? even : new Busy();
+                    if (me == 0) lead(pass, even, odd); else follow(pass, even, odd);
+                }
+                case "cost" -> rest(pass, (Polling) subject);
+                case "clock" -> read(pass);
                 default -> { if (me == 0) wake(pass, (Strategy) subject); else sleep(pass, (Strategy) subject); }
             }
         }
@@ -115,9 +132,10 @@ public final class Adapter {
             }
             pass.received(good, sum);
         }
-        private void lead(Pass pass, Strategy strategy) throws InterruptedException { // odd turns are role 1's
+        private void lead(Pass pass, Strategy even, Strategy odd) throws InterruptedException { // odd turns are role 1's
             long good = 0, sum = 0, before = pass.timed ? System.nanoTime() : 0;
             for (int k = 0; k < pass.count; k++) {
+                Strategy strategy = (k & 1) == 0 ? even : odd;
                 at.number = pass.numbers[k & 1023];
                 strategy.handOver(at, 2 * k + 1, pass.threads[1]);
                 strategy.await(at, 2 * k + 2);
@@ -128,12 +146,28 @@ public final class Adapter {
             }
             pass.received(good, sum);
         }
-        private void follow(Pass pass, Strategy strategy) throws InterruptedException {
+        private void follow(Pass pass, Strategy even, Strategy odd) throws InterruptedException {
             for (int k = 0; k < pass.count; k++) {
+                Strategy strategy = (k & 1) == 0 ? even : odd;
                 strategy.await(at, 2 * k + 1);
                 at.answer = at.number;
                 strategy.handOver(at, 2 * k + 2, pass.threads[0]);
             }
+        }
+        /** A look in vain and what is done between two of them, again and again. */
+        private void rest(Pass pass, Polling strategy) {
+            int k = 0, count = pass.count;
+            for (; k < count && at.turn == 0; k++) strategy.rest();
+            pass.received(k, 0);
+        }
+        /** Two reads of the clock with nothing between them. */
+        private void read(Pass pass) {
+            long[] events = pass.events;
+            for (int k = 0; k < events.length; k++) {
+                long before = System.nanoTime();
+                events[k] = System.nanoTime() - before;
+            }
+            pass.received(events.length, 0);
         }
         private void wake(Pass pass, Strategy strategy) {
             double gap = pass.option("gap_ns");
@@ -170,38 +204,55 @@ public final class Adapter {
         }
         return (Roles) LOADED.get(subject).getConstructor().newInstance();
     }
-    private static final Map<String, IntFunction<Object>> SUBJECTS = Map.of(
-        "queue array-blocking-queue", capacity -> new Blocking(new ArrayBlockingQueue<>(capacity)),
-        "queue synchronous-queue", capacity -> new Blocking(new SynchronousQueue<>()), // one at most is under way
-        "queue semaphore", capacity -> new SemaphorePair(
-            new Semaphore(capacity), new Semaphore(0), new AtomicInteger(-1), new AtomicInteger(-1), new Object[capacity]),
-        "wait busy", none -> new Busy(),
-        "wait onspinwait", none -> new OnSpinWait(),
-        "wait park", none -> new Park(),
-        "wake park", none -> new Park(),
-        "wake semaphore", none -> new Permit(new Semaphore(0)));
+    private static Object subject(Pass pass) {
+        int capacity = pass.option("capacity");
+        return switch (pass.kind + " " + pass.name) {
+            case "queue array-blocking-queue" -> capacity < 1 ? null : new Blocking(new ArrayBlockingQueue<>(capacity));
+            case "queue synchronous-queue" -> new Blocking(new SynchronousQueue<>()); // one at most is under way
+            case "queue semaphore" -> capacity < 1 ? null : new SemaphorePair(
+                new Semaphore(capacity), new Semaphore(0), new AtomicInteger(-1), new AtomicInteger(-1), new Object[capacity]);
+            case "wait busy", "cost busy" -> new Busy();
+            case "wait onspinwait", "alternate onspinwait", "cost onspinwait" -> new OnSpinWait();
+            case "wait yield", "alternate yield", "cost yield" -> new Yield();
+            case "wait park", "alternate park", "wake park" -> new Park();
+            case "wake semaphore" -> new Permit(new Semaphore(0));
+            default -> pass.kind.equals("clock") && pass.timed ? pass : null;
+        };
+    }
     private static long collections() {
         return ManagementFactory.getGarbageCollectorMXBeans().stream().mapToLong(gc -> Math.max(gc.getCollectionCount(), 0)).sum();
+    }
+    /** Each value with how often it came; short ones in a table, so that little is done beside the roles. */
+    private static void say(StringBuilder answer, String word, long[] events, int first, int step) {
+        int[] shorts = new int[1 << 16];
+        Map<Long, Integer> longs = new HashMap<>();
+        for (int k = first; k < events.length; k += step) {
+            if (events[k] >= 0 && events[k] < shorts.length) shorts[(int) events[k]]++;
+            else longs.merge(events[k], 1, Integer::sum);
+        }
+        for (int ns = 0; ns < shorts.length; ns++) if (shorts[ns] > 0) answer.append(word + ns + ":" + shorts[ns] + "\n");
+        longs.forEach((ns, count) -> answer.append(word + ns + ":" + count + "\n"));
     }
     private static void perform(String line, BufferedReader in) throws Exception {
         leave.countDown();
         Pass pass = new Pass(line.split(" "));
-        IntFunction<Object> make = SUBJECTS.get(pass.kind + " " + pass.name);
-        if (make == null || (pass.kind.equals("queue") && pass.option("capacity") < 1)) {
+        Object subject = subject(pass);
+        if (subject == null) {
             System.out.println("error there is no " + pass.kind + " of this name and capacity");
             return;
         }
-        Object subject = make.apply(pass.option("capacity"));
-        Roles roles = loops(pass.kind + pass.name + pass.text + pass.timed);
-        CountDownLatch go = new CountDownLatch(1), over = new CountDownLatch(2), end = leave = new CountDownLatch(1);
+        Roles roles = loops(pass.kind + pass.name.split("=")[0] + pass.text + pass.timed);
+        int count = pass.threads.length;
+        CountDownLatch go = new CountDownLatch(1), over = new CountDownLatch(count), end = leave = new CountDownLatch(1);
         AtomicInteger there = new AtomicInteger();
-        for (int me : new int[] {0, 1}) {
+        for (int role = 0; role < count; role++) {
+            int me = role;
             pass.threads[me] = new Thread(() -> {
                 try {
                     System.out.print("role " + me + " " + new File("/proc/thread-self").getCanonicalFile().getName() + "\n");
-                    go.await(); // asleep until the host has pinned both
+                    go.await(); // asleep until the host has pinned all
                     there.incrementAndGet();
-                    until(there, 2);
+                    until(there, count);
                     pass.begun[me] = System.nanoTime();
                     roles.role(me, pass, subject);
                     pass.ended[me] = System.nanoTime();
@@ -220,22 +271,21 @@ public final class Adapter {
         over.await();
         System.out.print("ns " + (Math.max(pass.ended[0], pass.ended[1]) - pass.begun[0]) + "\n"); // the host has a clock, too
         StringBuilder answer = new StringBuilder("count " + pass.good + "\nsum " + pass.sum + "\nnote gc " + (collections() - before) + "\n");
-        Arrays.sort(pass.events);
-        for (int from = 0, to = 0; from < pass.events.length; from = to) {
-            while (to < pass.events.length && pass.events[to] == pass.events[from]) to++;
-            answer.append("events " + pass.events[from] + ":" + (to - from) + "\n");
-        }
+        boolean inTurn = pass.kind.equals("alternate"); // odd round trips are those of `busy`
+        say(answer, "events ", pass.events, 0, inTurn ? 2 : 1);
+        if (inTurn) say(answer, "events busy ", pass.events, 1, 2);
         long began = System.nanoTime();
         for (int i = 0; i < 999; i++) System.nanoTime();
-        if (pass.timed) answer.append("note clock_ns " + (System.nanoTime() - began) / 1000 + "\n");
+        if (pass.timed && !pass.kind.equals("clock")) answer.append("note clock_ns " + (System.nanoTime() - began) / 1000 + "\n");
         System.out.print(answer + "done " + line.split(" ")[1] + "\n");
     }
     public static void main(String[] arguments) throws Exception {
         switch (String.join(" ", arguments)) {
-            case "describe" -> System.out.print("coretalk-adapter 1\n"
+            case "describe" -> System.out.print("coretalk-adapter 2\n"
                 + "runtime " + System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version") + "\n"
                 + "queue array-blocking-queue payload=u64,string capacity=any\nqueue semaphore payload=u64,string capacity=any\n"
-                + "queue synchronous-queue payload=u64,string capacity=1\nwait busy,onspinwait,park\nwake park,semaphore\n");
+                + "queue synchronous-queue payload=u64,string capacity=1\nwait busy,onspinwait,park,yield\n"
+                + "alternate onspinwait,park,yield\ncost busy,onspinwait,yield\nclock\nwake park,semaphore\n");
             case "serve" -> {
                 BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
                 for (String line; (line = in.readLine()) != null;) perform(line, in);

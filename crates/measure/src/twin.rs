@@ -1,7 +1,7 @@
 //! [`Twin`]: what stands on simulated machines for what a runtime performs.
 
-use crate::adapters::Payload;
 use crate::adapters::description::{MOST_CAPACITY, lack_of_queue};
+use crate::adapters::{Kind, Payload};
 use crate::external::External;
 
 /// What a simulated machine performs in place of a runtime: its native twin, so much slower. The numbers are stated and of
@@ -22,6 +22,8 @@ pub struct Twin {
     pub payloads: &'static [Payload],
     /// The least and the most places that a queue may have.
     pub capacities: [u64; 2],
+    /// What the adapter performs of it; empty where that is one kind, and its probe says which.
+    pub kinds: &'static [Kind],
 }
 
 impl Twin {
@@ -35,7 +37,23 @@ impl Twin {
             collections_per_s: 0.0,
             payloads: &Payload::ALL,
             capacities: [1, MOST_CAPACITY],
+            kinds: &[],
         }
+    }
+
+    /// Of which the adapter performs these kinds.
+    #[must_use]
+    pub const fn performing(self, kinds: &'static [Kind]) -> Twin {
+        Twin { kinds, ..self }
+    }
+
+    /// Why it cannot be asked for something of a kind: a sentence; `None` where it can.
+    pub fn lack_of_kind(&self, kind: Kind) -> Option<String> {
+        let performs = match self.kinds {
+            [] => matches!(kind, Kind::Queue | Kind::Wait | Kind::Wake),
+            kinds => kinds.contains(&kind),
+        };
+        (!performs).then(|| format!("`{}` {} the simulated adapter", self.external, kind.lack()))
     }
 
     /// Of a queue whose messages are numbers as values alone.

@@ -14,7 +14,7 @@ const BUSY: f64 = 0.05;
 /// A thing that an adapter offers: `queue channel of u64`.
 pub fn thing(kind: Kind, name: &str, payload: Option<Payload>) -> String {
     let of = payload.map_or_else(String::new, |payload| format!(" of {}", payload.word()));
-    format!("{} {}{of}", kind.word(), plain(name))
+    if kind == Kind::Clock { name.to_owned() } else { format!("{} {}{of}", kind.word(), plain(name)) }
 }
 
 /// Which adapters are here, with what they offer, and what is missing of the others.
@@ -66,7 +66,9 @@ fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
             description.of(kind).map(|offer| format!("{}:{}", plain(name), plain(&offer.name))).collect();
         let option = match kind {
             Kind::Queue => "queue --queue",
-            Kind::Wait => "wait --strategy",
+            Kind::Wait | Kind::Clock => "wait --strategy",
+            Kind::Alternate => "wait --alternate --strategy",
+            Kind::Cost => "wait --cost --strategy",
             Kind::Wake => "wake --primitive",
             Kind::Contend => "contend --method",
         };
@@ -205,7 +207,8 @@ mod tests {
             count,
             ns,
             events,
-            roles: Default::default(),
+            events_of: Default::default(),
+            roles: vec![Default::default(); 2],
             outside,
             late,
             flags: Flags::NONE,

@@ -39,7 +39,7 @@ fn what_is_wrong_with_an_adapter_stands_on_the_screen() {
     assert!(said.out.contains("It does not conform: 3 things wrong."), "{}", said.out);
     let flat = flat(&said.out);
     assert!(flat.contains("queue ring of u64: two roles printed thread"), "{flat}");
-    assert!(flat.contains("two threads are needed"), "{flat}");
+    assert!(flat.contains("each needs a thread of its own"), "{flat}");
 }
 
 #[test]

@@ -106,6 +106,54 @@ fn waits_and_wake_ups_of_runtimes_stand_beside_native_ones() {
 }
 
 #[test]
+fn runtimes_alternate_are_called_alone_and_read_their_clocks() {
+    let tool = Tool::new();
+    let on = "--machine sim:chiplet-16 --cpus 0,1 --seed 3 --budget 10s -q";
+    let json = |words_: &str| tool.json(&words(&format!("wait {words_} {on} --no-save --format json")));
+    let all = |document: &Value| document["series"].as_array().unwrap().clone();
+
+    // Both phases of one trial, as those of coretalk.
+    let phases = |name: &str| -> Vec<f64> {
+        let document = json(&format!("--strategy {name} --alternate"));
+        let series = all(&document);
+        let phases: Vec<&Value> = series.iter().map(|one| &one["parameters"]["phase"]).collect();
+        assert_eq!(phases, ["hint", "plain"], "{document}");
+        assert_eq!(series[0]["runtime"].is_object(), name.contains(':'), "{document}");
+        series.iter().map(|one| one["percentiles"]["50"].as_f64().unwrap()).collect()
+    };
+    for (of_runtime, of_ours) in phases("java:onspinwait").into_iter().zip(phases("pause")) {
+        assert!((of_runtime / of_ours / 1.05 - 1.0).abs() < 0.06, "{of_runtime} and {of_ours}");
+    }
+
+    let document = json("--strategy dotnet:spinwait,java:yield,pause,yield --cost");
+    let call_ns: Vec<f64> =
+        all(&document).iter().map(|one| one["values"]["call_ns"].as_f64().unwrap()).collect();
+    let [spinwait, of_java, pause, own_yield] = call_ns[..] else { panic!("{document}") };
+    assert!((spinwait / pause / 1.15 - 1.0).abs() < 0.06, "{call_ns:?}");
+    assert!((of_java / own_yield / 1.05 - 1.0).abs() < 0.06, "{call_ns:?}");
+    assert!(all(&document).iter().all(|one| one["placement"] == serde_json::json!([0])), "{document}");
+
+    tool.done(&words(&format!("wait --strategy dotnet:clock,java:clock,clock {on} --name clocks")));
+    tool.done(&words("export clocks --format hgrm -o clocks"));
+    let screen = flat(&tool.done(&words("runs show clocks")).out);
+    for name in ["dotnet:clock", "java:clock", "clock"] {
+        assert!(screen.contains(&format!(" {name} ")), "{name}: {screen}");
+    }
+    let files: Vec<String> = std::fs::read_dir(tool.path().join("clocks"))
+        .unwrap()
+        .map(|file| file.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(files.len(), 3, "{files:?}");
+    for mode in ["--alternate", "--cost"] {
+        let name = mode.trim_start_matches('-');
+        tool.done(&words(&format!("wait --strategy java:onspinwait {mode} {on} --name {name}")));
+        let screen = flat(&tool.done(&words(&format!("runs show {name}"))).out);
+        assert!(screen.contains("java:onspinwait") && screen.contains("simulated as pause"), "{screen}");
+        tool.done(&words(&format!("report {name} -o {name}.html")));
+    }
+}
+
+#[test]
 fn forks_are_the_processes_and_have_no_effect_where_no_runtime_is_measured() {
     let tool = Tool::new();
     let on = "--machine sim:chiplet-16 --pairs 0-1 --seed 3 --capacity 10 --no-save --format json";
@@ -147,8 +195,12 @@ fn what_a_runtime_cannot_do_is_one_sentence() {
         ),
         ("queue --queue go:channel --rate 10k/s", 2, "sends at no fixed rate"),
         ("queue --queue go:channel --producers 2", 2, "one producer and one consumer"),
-        ("wait --strategy java:busy --cost", 2, "drop --cost"),
-        ("wait --strategy java:onspinwait --alternate", 2, "drop --alternate"),
+        ("wait --strategy go:busy --cost", 3, "`go:busy` cannot be called alone in the simulated adapter"),
+        ("wait --strategy java:park --cost", 3, "`java:park` cannot be called alone"),
+        ("wait --strategy node:atomics-wait --alternate", 3, "cannot alternate with `busy` in the simulated"),
+        ("wait --strategy java:busy --alternate", 2, "name another one"),
+        ("wait --strategy java:clock --no-clock", 2, "`java:clock` is the cost of timing a trip"),
+        ("wait --strategy go:clock", 3, "`go:clock` cannot be simulated"),
         ("wait --asym busy:java:busy", 2, "`java:busy` is of the runtime `java`"),
         ("wait --asym java:busy:java:onspinwait", 2, "a runtime waits in one way on both sides"),
         ("queue --queue go:channel,go:channel", 2, "listed twice"),

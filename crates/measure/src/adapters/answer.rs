@@ -3,6 +3,7 @@
 use super::error::AdapterError;
 use super::pass::{Note, RoleShare};
 use super::protocol::cut;
+use crate::external::is_word;
 use coretalk_model::Histogram;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -14,6 +15,8 @@ const NOTE: &str = "`note` with a name of letters a to z, digits, `-` and `_`, a
 const SHARE: &str = "`ops ROLE OPERATIONS BEGIN END ADDED`";
 /// Roles of one pass.
 const MOST_ROLES: usize = 4_096;
+/// Distributions of one pass.
+const MOST_DISTRIBUTIONS: usize = 16;
 /// Notes of one pass: what is kept of each pass of a run must not grow without end.
 const MOST_NOTES: usize = 100;
 
@@ -24,9 +27,8 @@ pub(super) struct Answer {
     pub(super) ns: Option<(u64, Instant)>,
     pub(super) count: Option<u64>,
     pub(super) sum: Option<u64>,
-    /// Single operations, by nanoseconds.
-    pub(super) events: Histogram,
-    pub(super) events_count: u64,
+    /// Single operations, by nanoseconds; of several distributions, each by its name.
+    pub(super) events: BTreeMap<String, Histogram>,
     pub(super) events_ns: u64,
     /// What each role did of contention, by role.
     pub(super) shares: BTreeMap<usize, RoleShare>,
@@ -88,14 +90,21 @@ impl Answer {
                 self.notes.push(Note { name: name.to_owned(), text: cut(text.trim()) });
             }
             "events" => {
-                for pair in rest.split_whitespace() {
+                let (name, pairs) = match rest.split_once(' ') {
+                    Some((name, pairs)) if is_word(name) => (name, pairs),
+                    _ => ("", rest),
+                };
+                let events = self.events.entry(name.to_owned()).or_default();
+                for pair in pairs.split_whitespace() {
                     let pair = pair.split_once(':').ok_or_else(unexpected)?;
                     let (Ok(ns), Ok(count)) = (pair.0.parse::<u64>(), pair.1.parse::<u64>()) else {
                         return Err(unexpected());
                     };
-                    self.events.record_ns(ns as f64, count);
-                    self.events_count = self.events_count.saturating_add(count);
+                    events.record_ns(ns as f64, count);
                     self.events_ns = self.events_ns.saturating_add(ns.saturating_mul(count));
+                }
+                if self.events.len() > MOST_DISTRIBUTIONS {
+                    return Err(unexpected());
                 }
             }
             "ops" => {
@@ -129,13 +138,21 @@ mod tests {
     #[test]
     fn an_answer_is_read_in_any_order() {
         let (mut answer, now) = (Answer::default(), Instant::now());
-        for line in ["note gc 0", "events 10:2 30:1", "events 30:1", "sum 9", "ns 120", "count 4", "note jit"]
-        {
+        for line in [
+            "note gc 0",
+            "events 10:2 30:1",
+            "events 30:1",
+            "events busy 7:1",
+            "sum 9",
+            "ns 120",
+            "count 4",
+            "note jit",
+        ] {
             assert_eq!(answer.take(line, now).unwrap(), None, "{line}");
         }
         assert_eq!(answer.take("done 7", now).unwrap(), Some(7));
         assert_eq!((answer.ns.unwrap().0, answer.count, answer.sum), (120, Some(4), Some(9)));
-        assert_eq!((answer.events_count, answer.events_ns, answer.events.count()), (4, 80, 4));
+        assert_eq!((answer.events_ns, answer.events[""].count(), answer.events["busy"].count()), (87, 4, 1));
         assert_eq!(answer.notes.len(), 2);
         assert_eq!(answer.notes[1], Note { name: "jit".into(), text: String::new() });
     }

@@ -129,7 +129,7 @@ pub fn check(
     for offer in &description.offers {
         let payloads: Vec<Option<Payload>> = match offer.kind {
             Kind::Queue => offer.payloads.iter().copied().map(Some).collect(),
-            Kind::Wait | Kind::Wake | Kind::Contend => vec![None],
+            _ => vec![None],
         };
         for payload in payloads {
             told(offer, payload);
@@ -160,6 +160,18 @@ struct Inspector<'a> {
     seed: u32,
 }
 
+/// An operation of what is no queue.
+fn of_kind(kind: Kind) -> Operation {
+    match kind {
+        Kind::Alternate => Operation::Alternate,
+        Kind::Cost => Operation::Cost,
+        Kind::Clock => Operation::Clock,
+        Kind::Wake => Operation::Wake { gap_ns: GAP_NS },
+        Kind::Contend => CONTEND,
+        Kind::Queue | Kind::Wait => Operation::Wait,
+    }
+}
+
 impl Inspector<'_> {
     fn inspect(&mut self, offer: &Offer, payload: Option<Payload>) -> Result<Found, AdapterError> {
         let (least, most) = (*offer.capacities.start(), *offer.capacities.end());
@@ -168,9 +180,9 @@ impl Inspector<'_> {
             None => [None].into(),
         };
         let events = match offer.kind {
-            Kind::Queue | Kind::Contend => vec![Events::Together],
+            Kind::Queue | Kind::Cost | Kind::Contend => vec![Events::Together],
             Kind::Wait => vec![Events::Each, Events::Together],
-            Kind::Wake => vec![Events::Each],
+            Kind::Alternate | Kind::Clock | Kind::Wake => vec![Events::Each],
         };
         let request = |capacity: Option<u64>, events: Events| Request {
             name: offer.name.clone(),
@@ -178,14 +190,12 @@ impl Inspector<'_> {
                 (Kind::Queue, Some(payload)) => {
                     Operation::Queue { capacity: capacity.unwrap_or(least), payload }
                 }
-                (Kind::Wake, _) => Operation::Wake { gap_ns: GAP_NS },
-                (Kind::Contend, _) => CONTEND,
-                _ => Operation::Wait,
+                (kind, _) => of_kind(kind),
             },
             events,
             count: MOST_OPERATIONS,
             seed: 0,
-            cpus: self.settings.cpus.to_vec(),
+            cpus: self.settings.cpus[..of_kind(offer.kind).roles()].to_vec(),
             limit: self.settings.limit,
         };
         let first = capacities.first().copied().flatten();
@@ -193,8 +203,9 @@ impl Inspector<'_> {
         for &events in &events {
             let one = request(first, events);
             plan.extend(COUNTS.map(|count| Request { count, ..one.clone() }));
-            let [cpu, _] = self.settings.cpus;
-            plan.extend(SHARED.map(|count| Request { count, cpus: vec![cpu; 2], ..one.clone() }));
+            if let [cpu, _] = one.cpus[..] {
+                plan.extend(SHARED.map(|count| Request { count, cpus: vec![cpu; 2], ..one.clone() }));
+            }
         }
         let last = events.last().copied().unwrap_or(Events::Together);
         let judged: Vec<(Option<u64>, Request)> =
@@ -249,16 +260,19 @@ impl Inspector<'_> {
         let request = |name: &str, operation: Operation| Request {
             name: name.to_owned(),
             operation,
-            events: if operation.kind() == Kind::Wake { Events::Each } else { Events::Together },
+            events: match operation.kind() {
+                Kind::Queue | Kind::Wait | Kind::Cost | Kind::Contend => Events::Together,
+                Kind::Alternate | Kind::Clock | Kind::Wake => Events::Each,
+            },
             count: 1,
             seed: 0,
-            cpus: self.settings.cpus.to_vec(),
+            cpus: self.settings.cpus[..operation.roles()].to_vec(),
             limit: self.settings.limit,
         };
         let unknown = format!("{}-that-is-not-there", known.name);
         let queue = Operation::Queue { capacity: 1, payload: Payload::U64 };
         for operation in [queue, Operation::Wake { gap_ns: GAP_NS }, Operation::Wait, CONTEND] {
-            if operation.kind().since() > description.protocol {
+            if operation.kind().version() > description.version {
                 continue;
             }
             let request = request(&unknown, operation);
@@ -275,9 +289,7 @@ impl Inspector<'_> {
                 let payload = known.payloads.first().copied().unwrap_or(Payload::U64);
                 Operation::Queue { capacity: *known.capacities.start(), payload }
             }
-            Kind::Wait => Operation::Wait,
-            Kind::Wake => Operation::Wake { gap_ns: GAP_NS },
-            Kind::Contend => CONTEND,
+            kind => of_kind(kind),
         };
         self.pass(request(&known.name, operation)).map(drop)
     }

@@ -1,6 +1,6 @@
 //! [`Description`]: what an adapter says of itself and of what it offers.
 
-use super::protocol::{Kind, PROTOCOL, Payload, VERSIONS, cut};
+use super::protocol::{Kind, Payload, VERSIONS, cut};
 use crate::external::is_word;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
     /// The version of the protocol that it speaks.
-    pub protocol: u32,
+    pub(super) version: usize,
     /// Runtime and version, in its own words: `.NET 8.0.4`.
     pub runtime: String,
     /// What it can perform, in its own order.
@@ -42,7 +42,7 @@ const MOST_NAME: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DescriptionError {
     /// It begins with something else than the version.
-    #[error("the first line of `describe` is {found}, and has to be `{PROTOCOL} 1` or `{PROTOCOL} 2`")]
+    #[error("the first line of `describe` is {found}, and has to be `{}` or `{}`", VERSIONS[0], VERSIONS[1])]
     Version {
         /// The line, in quotes; or that there is none.
         found: String,
@@ -95,9 +95,9 @@ impl Description {
         let Some((_, first)) = lines.next() else {
             return Err(DescriptionError::Version { found: "missing".to_owned() });
         };
-        let protocol = VERSIONS.into_iter().find(|version| first == format!("{PROTOCOL} {version}"));
-        let protocol =
-            protocol.ok_or_else(|| DescriptionError::Version { found: format!("{:?}", cut(first)) })?;
+        let Some(version) = VERSIONS.iter().position(|version| *version == first) else {
+            return Err(DescriptionError::Version { found: format!("{:?}", cut(first)) });
+        };
         let mut runtime = String::new();
         let (mut offers, mut names) = (Vec::new(), BTreeSet::new());
         for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
@@ -113,12 +113,14 @@ impl Description {
             }
             let kind = Kind::ALL.into_iter().find(|kind| kind.word() == word);
             let kind = kind.ok_or_else(|| wrong("it begins with no known word"))?;
-            if kind.since() > protocol {
-                return Err(wrong("it needs version 2 of the protocol, and the first line states version 1"));
+            if kind.version() > version {
+                return Err(wrong("it is of a later version of the protocol than the first line says"));
             }
             let fresh = match kind {
                 Kind::Queue => vec![queue(rest).map_err(wrong)?],
-                Kind::Wait | Kind::Wake | Kind::Contend => {
+                Kind::Clock if rest.is_empty() => vec![plain(kind, kind.word()).map_err(wrong)?],
+                Kind::Clock => return Err(wrong("`clock` stands alone: a runtime has one")),
+                Kind::Wait | Kind::Alternate | Kind::Cost | Kind::Wake | Kind::Contend => {
                     rest.split(',').map(|name| plain(kind, name)).collect::<Result<_, _>>().map_err(wrong)?
                 }
             };
@@ -135,7 +137,7 @@ impl Description {
         match (runtime.is_empty(), offers.is_empty()) {
             (true, _) => Err(DescriptionError::NoRuntime),
             (_, true) => Err(DescriptionError::Nothing),
-            _ => Ok(Description { protocol, runtime, offers }),
+            _ => Ok(Description { version, runtime, offers }),
         }
     }
 
@@ -264,7 +266,9 @@ mod tests {
                 "the first line of `describe` is missing, and has to be `coretalk-adapter 1` or `coretalk-adapter 2`",
             ),
             ("coretalk-adapter 3\n", "is \"coretalk-adapter 3\", and has to be"),
-            (&format!("{HEAD}contend mutex\n"), "line 3 of `describe` cannot be read: it needs version 2"),
+            (&format!("{HEAD}cost busy\n"), "line 3 of `describe` cannot be read: it is of a later version"),
+            ("coretalk-adapter 2\nruntime X\nclock a\n", "`clock` stands alone: a runtime has one"),
+            (&format!("{HEAD}contend mutex\n"), "line 3 of `describe` cannot be read: it is of a later version"),
             ("hello\n", "the first line of `describe` is \"hello\""),
             ("coretalk-adapter 1\nwait busy\n", "does not name its runtime"),
             (HEAD, "offers nothing"),

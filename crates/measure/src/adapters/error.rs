@@ -161,8 +161,10 @@ pub enum AdapterError {
         said: u64,
     },
     /// Not every operation was timed.
-    #[error("it timed {said} single operations where {asked} were asked for")]
+    #[error("it timed {said} single operations{} where {asked} were asked for", of(name))]
     WrongEvents {
+        /// The name of their distribution; empty where there is none.
+        name: String,
         /// What was asked.
         asked: u64,
         /// What was timed.
@@ -431,6 +433,11 @@ impl AdapterError {
 
 fn because(text: &str) -> String {
     if text.is_empty() { ", and does not say why".to_owned() } else { format!(": {text}") }
+}
+
+/// Which distribution.
+fn of(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!(" of `{name}`") }
 }
 
 fn after(said: &str) -> String {

@@ -23,9 +23,9 @@ impl Pace {
     /// The request of the next pass, which should take so long and do no more than this one.
     pub(super) fn sized(&self, request: &Request, span: Duration) -> Request {
         let count = match request.operation.kind() {
-            Kind::Queue | Kind::Wait | Kind::Wake => self.count(span, request.count),
             // It goes on for a time, whatever is done in it.
             Kind::Contend => (span.as_nanos() as u64).clamp(1, request.count),
+            _ => self.count(span, request.count),
         };
         Request { count, ..request.clone() }
     }
@@ -126,6 +126,7 @@ mod tests {
             count,
             ns,
             events: None,
+            events_of: Default::default(),
             roles: vec![RoleAccount::default(); 2],
             outside: None,
             late: None,

@@ -4,6 +4,7 @@ use crate::external::is_word;
 use coretalk_model::runtime::names;
 use coretalk_model::series::Observed;
 use coretalk_model::{CpuId, Flag, Flags, Histogram};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What one pass says.
@@ -17,6 +18,8 @@ pub struct Pass {
     pub ns: u64,
     /// How long single operations took; `None` where nobody asked.
     pub events: Option<Histogram>,
+    /// The distributions with names, where an operation has several.
+    pub events_of: BTreeMap<String, Histogram>,
     /// What the system says of each role.
     pub roles: Vec<RoleAccount>,
     /// The share of CPU time, 0 to 1, that was used by other threads than the roles; `None` where the system does not
@@ -183,6 +186,7 @@ mod tests {
             count: 100,
             ns: 50_000_000,
             events: None,
+            events_of: BTreeMap::new(),
             roles: vec![RoleAccount { switches: Some([given, taken]), ..RoleAccount::default() }; 2],
             outside: None,
             late: None,

@@ -231,7 +231,7 @@ fn key(request: &Request) -> Key {
 fn code(request: &Request) -> Code {
     let payload = match request.operation {
         Operation::Queue { payload, .. } => Some(payload),
-        Operation::Wait | Operation::Wake { .. } | Operation::Contend { .. } => None,
+        _ => None,
     };
     (request.name.clone(), request.operation.kind(), payload, request.events)
 }
@@ -242,7 +242,11 @@ pub(super) fn warm_request(request: &Request, most_capacity: u64, allowed: &CpuS
         Operation::Queue { capacity, payload } => {
             Operation::Queue { capacity: capacity.max(WARM_CAPACITY.min(most_capacity)), payload }
         }
-        operation @ (Operation::Wait | Operation::Contend { .. }) => operation,
+        Operation::Wait
+        | Operation::Alternate
+        | Operation::Cost
+        | Operation::Clock
+        | Operation::Contend { .. } => request.operation,
         Operation::Wake { gap_ns } => Operation::Wake { gap_ns: gap_ns.min(WARM_GAP_NS) },
     };
     let cpus = match request.cpus[..] {

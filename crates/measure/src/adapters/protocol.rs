@@ -5,10 +5,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-/// The first line of a description is this word and the version of the protocol.
-pub const PROTOCOL: &str = "coretalk-adapter";
-/// The versions of the protocol that are understood.
-pub const VERSIONS: [u32; 2] = [1, 2];
+/// The first line of every description: the versions of the protocol, each of which holds those before it.
+pub const VERSIONS: [&str; 2] = ["coretalk-adapter 1", "coretalk-adapter 2"];
 /// The most operations of a pass: their sum stays below 2⁵³, which languages with one kind of number can hold.
 pub const MOST_OPERATIONS: u64 = 1 << 29;
 /// Messages carry these many different numbers, over and over: a table that stays in an L1 cache.
@@ -21,6 +19,12 @@ pub enum Kind {
     Queue,
     /// Round trips over a shared variable, with a way of waiting.
     Wait,
+    /// The same in turn with `busy`.
+    Alternate,
+    /// Single calls of a way of waiting.
+    Cost,
+    /// Reads of the clock.
+    Clock,
     /// Wake-ups of a thread that sleeps in a primitive.
     Wake,
     /// Additions of many threads to one number.
@@ -29,15 +33,40 @@ pub enum Kind {
 
 impl Kind {
     /// Every one.
-    pub const ALL: [Kind; 4] = [Kind::Queue, Kind::Wait, Kind::Wake, Kind::Contend];
+    pub const ALL: [Kind; 7] =
+        [Kind::Queue, Kind::Wait, Kind::Alternate, Kind::Cost, Kind::Clock, Kind::Wake, Kind::Contend];
 
     /// Its word in the protocol.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Queue => "queue",
             Kind::Wait => "wait",
+            Kind::Alternate => "alternate",
+            Kind::Cost => "cost",
+            Kind::Clock => "clock",
             Kind::Wake => "wake",
             Kind::Contend => "contend",
+        }
+    }
+
+    /// The first version of the protocol that has it, as its place among [`VERSIONS`].
+    pub(super) fn version(self) -> usize {
+        match self {
+            Kind::Queue | Kind::Wait | Kind::Wake => 0,
+            Kind::Alternate | Kind::Cost | Kind::Clock | Kind::Contend => 1,
+        }
+    }
+
+    /// How a sentence ends that begins with a name that a runtime does not offer and goes on with the runtime.
+    pub fn lack(self) -> &'static str {
+        match self {
+            Kind::Queue => "is no queue of",
+            Kind::Wait => "is no way of waiting of",
+            Kind::Alternate => "cannot alternate with `busy` in",
+            Kind::Cost => "cannot be called alone in",
+            Kind::Clock => "is no clock of",
+            Kind::Wake => "is no wake-up of",
+            Kind::Contend => "is no method of contention of",
         }
     }
 
@@ -46,16 +75,11 @@ impl Kind {
         match self {
             Kind::Queue => "queue",
             Kind::Wait => "way of waiting",
+            Kind::Alternate => "alternation (`alternate`)",
+            Kind::Cost => "single call (`cost`)",
+            Kind::Clock => "clock",
             Kind::Wake => "wake-up",
             Kind::Contend => "method of contention",
-        }
-    }
-
-    /// The first version of the protocol that has it.
-    pub fn since(self) -> u32 {
-        match self {
-            Kind::Queue | Kind::Wait | Kind::Wake => 1,
-            Kind::Contend => 2,
         }
     }
 }
@@ -94,6 +118,12 @@ pub enum Operation {
     },
     /// A round trip.
     Wait,
+    /// A round trip: even ones wait in the way that is named, odd ones in that of [`PLAIN`](Operation::PLAIN).
+    Alternate,
+    /// A poll in vain and what the way of waiting does between two polls.
+    Cost,
+    /// Two reads of the clock with nothing between them.
+    Clock,
     /// A wake-up.
     Wake {
         /// How long the waiter waits before it is woken, in nanoseconds, about.
@@ -107,10 +137,14 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// What alternates with a way of waiting.
+    pub const PLAIN: &str = "busy";
+
     /// How many roles perform it, each in a thread of its own.
     pub fn roles(self) -> usize {
         match self {
-            Operation::Queue { .. } | Operation::Wait | Operation::Wake { .. } => 2,
+            Operation::Cost | Operation::Clock => 1,
+            Operation::Queue { .. } | Operation::Wait | Operation::Alternate | Operation::Wake { .. } => 2,
             Operation::Contend { threads } => threads,
         }
     }
@@ -120,6 +154,9 @@ impl Operation {
         match self {
             Operation::Queue { .. } => Kind::Queue,
             Operation::Wait => Kind::Wait,
+            Operation::Alternate => Kind::Alternate,
+            Operation::Cost => Kind::Cost,
+            Operation::Clock => Kind::Clock,
             Operation::Wake { .. } => Kind::Wake,
             Operation::Contend { .. } => Kind::Contend,
         }
@@ -176,12 +213,15 @@ impl Request {
     #[cfg(any(test, all(target_os = "linux", not(miri))))]
     pub(super) fn line(&self, pass: u64) -> String {
         let Request { name, operation, count, seed, .. } = self;
-        let mut line = format!("pass {pass} {} {name}", operation.kind().word());
+        let mut line = format!("pass {pass} {}", operation.kind().word());
+        if operation.kind() != Kind::Clock {
+            line += &format!(" {name}");
+        }
         match operation {
             Operation::Queue { capacity, payload } => {
                 line += &format!(" capacity={capacity} payload={}", payload.word());
             }
-            Operation::Wait => {}
+            Operation::Wait | Operation::Alternate | Operation::Cost | Operation::Clock => {}
             Operation::Wake { gap_ns } => line += &format!(" gap_ns={gap_ns}"),
             Operation::Contend { threads } => {
                 return line + &format!(" threads={threads} duration_ns={count} seed={seed}");
@@ -194,8 +234,22 @@ impl Request {
         line
     }
 
-    /// The sum of the numbers that its operations carry.
+    /// How many operations are timed one by one; of several distributions, each by its name, the first without one.
+    pub fn timed(&self) -> Vec<(&'static str, u64)> {
+        match (self.events, self.operation) {
+            (Events::Together, _) => Vec::new(),
+            (Events::Each, Operation::Alternate) => {
+                vec![("", self.count.div_ceil(2)), (Operation::PLAIN, self.count / 2)]
+            }
+            (Events::Each, _) => vec![("", self.count)],
+        }
+    }
+
+    /// The sum of the numbers that its operations carry: of those that carry none, 0.
     pub fn sum(&self) -> u64 {
+        if matches!(self.operation, Operation::Cost | Operation::Clock) {
+            return 0;
+        }
         let table = numbers(self.seed);
         let (rounds, rest) = (self.count / NUMBERS, self.count % NUMBERS);
         rounds * table.iter().sum::<u64>() + table[..rest as usize].iter().sum::<u64>()
@@ -207,7 +261,7 @@ impl Request {
             Operation::Wake { gap_ns } => {
                 (gap_ns as f64 * (0.75 * self.count as f64 + self.sum() as f64 / f64::from(1 << 25))) as u64
             }
-            Operation::Queue { .. } | Operation::Wait | Operation::Contend { .. } => 0,
+            _ => 0,
         }
     }
 }
@@ -221,10 +275,11 @@ impl fmt::Display for Request {
             Operation::Queue { capacity, payload } => {
                 write!(f, "{kind} {name}, capacity {capacity}, {}", payload.word())?;
             }
-            Operation::Wait | Operation::Wake { .. } => write!(f, "{kind} {name}")?,
+            Operation::Clock => write!(f, "{kind}")?,
             Operation::Contend { threads } => {
                 return write!(f, "{kind} {name}, {threads} threads for {count} ns");
             }
+            _ => write!(f, "{kind} {name}")?,
         }
         write!(f, ", {count} operations")
     }

@@ -134,7 +134,7 @@ impl Runtimes {
             let Ok((_, request)) = request(&external, order) else { continue };
             let payload = match request.operation {
                 Operation::Queue { payload, .. } => Some(payload),
-                Operation::Wait | Operation::Wake { .. } | Operation::Contend { .. } => None,
+                _ => None,
             };
             if self.known.get(&external.runtime).is_some_and(Result::is_ok) {
                 let key = (external.clone(), request.operation.kind(), payload, request.events);

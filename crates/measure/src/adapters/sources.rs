@@ -26,6 +26,7 @@ files![
 mod tests {
     use super::*;
     use crate::adapters::catalogue::{Catalogue, Origin};
+    use crate::adapters::protocol::VERSIONS;
     use crate::adapters::{Description, Kind, Offer};
     use crate::probes;
     use std::collections::BTreeSet;
@@ -34,12 +35,13 @@ mod tests {
     fn described(source: &str) -> Vec<Offer> {
         let is_offer = |line: &&str| match line.trim_end().split_once(' ') {
             Some(("queue", rest)) => rest.contains("payload="),
-            Some(("wait" | "wake" | "contend", names)) => !names.contains(' '),
-            _ => false,
+            Some(("wait" | "alternate" | "cost" | "wake" | "contend", names)) => !names.contains(' '),
+            Some(_) => false,
+            None => line.trim_end() == Kind::Clock.word(),
         };
         let strings = source.split(['"', '`', '\n']).flat_map(|string| string.split("\\n"));
         let offers =
-            |line| Description::parse(&format!("coretalk-adapter 2\nruntime X\n{line}\n")).unwrap().offers;
+            |line| Description::parse(&format!("{}\nruntime X\n{line}\n", VERSIONS[1])).unwrap().offers;
         strings.filter(is_offer).flat_map(offers).collect()
     }
 
@@ -58,9 +60,14 @@ mod tests {
         }
         let mut simulated = BTreeSet::new();
         for kind in Kind::ALL {
-            for twin in probes::series_by_id(kind.word()).unwrap().twins() {
+            for twin in probes::series_by_id(kind.word()).map(|probe| probe.twins()).into_iter().flatten() {
                 let payloads = if kind == Kind::Queue { twin.payloads.to_vec() } else { Vec::new() };
-                simulated.insert((kind, twin.external.to_owned(), payloads, twin.capacities));
+                let kinds = if twin.kinds.is_empty() { &[kind] } else { twin.kinds };
+                simulated.extend(
+                    kinds
+                        .iter()
+                        .map(|&kind| (kind, twin.external.to_owned(), payloads.clone(), twin.capacities)),
+                );
             }
         }
         assert_eq!(offered, simulated);

@@ -109,10 +109,7 @@ impl SeriesProbe for Wait {
     }
 
     fn distributions(&self, spec: &TrialSpec) -> usize {
-        if self.external(spec).is_some() {
-            return usize::from(spec.parameters.text("mode").is_none());
-        }
-        match Trial::of(spec).map(|trial| trial.mode) {
+        match Mode::of(spec) {
             Ok(Mode::Timed | Mode::Clock) => 1,
             Ok(Mode::Alternate) => 2,
             Ok(Mode::NoClock | Mode::Cost | Mode::Sibling) | Err(_) => 0,

@@ -75,7 +75,7 @@ pub fn lack(probe: &dyn SeriesProbe, spec: &TrialSpec, arch: Arch) -> Option<Str
         Ok(RuntimeWork { operation: Operation::Queue { capacity, payload }, .. }) => {
             twin.lack_of_queue(payload, capacity)
         }
-        Ok(_) => None,
+        Ok(RuntimeWork { operation, .. }) => twin.lack_of_kind(operation.kind()),
     };
     of_runtime.or_else(|| probe.lacks_simulated(&native(probe, spec, twin), arch))
 }

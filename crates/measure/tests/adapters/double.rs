@@ -78,15 +78,16 @@ fn describe(misdeed: &str) {
     if misdeed == "describes-nothing" {
         return println!("hello");
     }
-    let adds = ["none", "lost-updates", "missing-share", "wrong-share", "unknown-role"].contains(&misdeed);
-    println!("coretalk-adapter {}\nruntime Double 1.0", if adds { 2 } else { 1 });
-    println!("queue ring payload=u64 capacity=any");
-    if adds {
+    println!("coretalk-adapter 2\nruntime Double 1.0\nqueue ring payload=u64 capacity=any");
+    if ["none", "lost-updates", "missing-share", "wrong-share", "unknown-role"].contains(&misdeed) {
         println!("contend tally");
     }
     // One thing is enough to be caught with, most of the time.
     if ["none", "microseconds", "short-median"].contains(&misdeed) {
         println!("wait spin\nwake park");
+    }
+    if ["none", "mixes", "sleeps-alone"].contains(&misdeed) {
+        println!("alternate spin\ncost spin\nclock");
     }
 }
 
@@ -126,9 +127,17 @@ fn parse(words: &[&str]) -> Option<Pass> {
     let value = |key: &str| words.iter().find_map(|word| word.strip_prefix(key));
     let number = |key: &str| value(key)?.parse::<u64>().ok();
     let kind = words[2];
-    [["queue", "ring"], ["wait", "spin"], ["wake", "park"], ["contend", "tally"]]
-        .contains(&[kind, words[3]])
-        .then_some(())?;
+    let name = if kind == "clock" { "" } else { words[3] };
+    let offered = [
+        ["queue", "ring"],
+        ["wait", "spin"],
+        ["wake", "park"],
+        ["alternate", "spin"],
+        ["cost", "spin"],
+        ["clock", ""],
+        ["contend", "tally"],
+    ];
+    offered.contains(&[kind, name]).then_some(())?;
     let mut state = number("seed=")?;
     let mut next = || {
         state = (1_664_525 * state + 1_013_904_223) % (1 << 32);
@@ -185,14 +194,15 @@ impl Drop for Worker {
 
 struct Roles {
     pass: Pass,
-    workers: [Worker; 2],
+    workers: Vec<Worker>,
     /// Those that come after `go` in their place, and are still there when they are looked at.
     late: Vec<Worker>,
 }
 
 fn prepare(pass: Pass, misdeed: &str) -> Roles {
-    let workers = [0, 1].map(|_| Worker::start());
-    let mut tids = [0, 1].map(|role| workers[role].tid);
+    let count = if ["cost", "clock"].contains(&pass.kind.as_str()) { 1 } else { 2 };
+    let workers: Vec<Worker> = (0..count).map(|_| Worker::start()).collect();
+    let mut tids: Vec<i32> = workers.iter().map(|worker| worker.tid).collect();
     match misdeed {
         // Whoever started this program.
         // SAFETY: asks for a number.
@@ -206,8 +216,10 @@ fn prepare(pass: Pass, misdeed: &str) -> Roles {
         _ => {}
     }
     let early = if misdeed == "early" { "\nns 5" } else { "" };
-    let last = if misdeed == "unknown-role" && pass.kind == "contend" { 2 } else { 1 };
-    say(&format!("role 0 {}\nrole {last} {}{early}", tids[0], tids[1]));
+    let last = if misdeed == "unknown-role" && pass.kind == "contend" { 2 } else { tids.len() - 1 };
+    let numbers = (0..tids.len() - 1).chain([last]);
+    let roles: Vec<String> = numbers.zip(&tids).map(|(role, thread)| format!("role {role} {thread}")).collect();
+    say(&format!("{}{early}", roles.join("\n")));
     Roles { pass, workers, late: Vec::new() }
 }
 
@@ -240,10 +252,10 @@ fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
     let workers = match (misdeed, others) {
         ("late-threads", _) => {
             roles.late = vec![Worker::start(), Worker::start()];
-            [&roles.late[0], &roles.late[1]]
+            &roles.late[..]
         }
-        (_, Some(others)) => [&others[0], &others[1]],
-        _ => [&roles.workers[0], &roles.workers[1]],
+        (_, Some(others)) => others,
+        _ => &roles.workers,
     };
     if misdeed == "idle-role" {
         let tell = tell.clone();
@@ -254,10 +266,12 @@ fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
         }
         return answer(&roles.pass, &said, misdeed);
     }
-    for (role, worker) in workers.into_iter().enumerate() {
+    for (role, worker) in workers.iter().enumerate() {
         let (pass, shared, tell) = (pass.clone(), Arc::clone(&shared), tell.clone());
         let rebinds = misdeed == "rebinds" && role == 1;
         let moves = misdeed == "moves" && role == 1;
+        let sleeps = misdeed == "sleeps-alone" && pass.kind == "cost";
+        let count = workers.len() as u64;
         worker.tell(move || {
             let bound = affinity::current_mask().unwrap();
             let both: CpuSet = (0..2).map(CpuId).collect();
@@ -267,14 +281,20 @@ fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
             if moves {
                 affinity::set_mask(&both.difference(&bound)).unwrap();
             }
-            let said = work(&pass, &shared, role);
+            // For as long as the work would take.
+            let said = if sleeps {
+                std::thread::sleep(Duration::from_nanos(100 * pass.count));
+                Said { ns: 100 * pass.count, ..Said::default() }
+            } else {
+                work(&pass, &shared, role, count)
+            };
             if moves {
                 affinity::set_mask(&bound).unwrap();
             }
             tell.send((role, said)).unwrap();
         });
     }
-    for _ in 0..2 {
+    for _ in workers {
         let (role, one) = told.recv().unwrap();
         said[role] = one;
     }
@@ -311,11 +331,13 @@ fn answer(pass: &Pass, said: &[Said; 2], misdeed: &str) {
         let rest = events.iter().sum::<u64>() / (events.len() - short) as u64;
         events = [vec![1; short], vec![rest; events.len() - short]].concat();
     }
-    events.sort_unstable();
-    let counted: Vec<String> =
-        events.chunk_by(|a, b| a == b).map(|ns| format!("{}:{}", ns[0], ns.len())).collect();
-    if pass.events {
-        say(&format!("events {}", counted.join(" ")));
+    let ways = if pass.kind == "alternate" && misdeed != "mixes" { 2 } else { 1 };
+    for (way, word) in ["events", "events busy"].into_iter().enumerate().take(ways).filter(|_| pass.events) {
+        let mut of_way: Vec<u64> = events.iter().skip(way).step_by(ways).copied().collect();
+        of_way.sort_unstable();
+        let counted: Vec<String> =
+            of_way.chunk_by(|a, b| a == b).map(|ns| format!("{}:{}", ns[0], ns.len())).collect();
+        say(&format!("{word} {}", counted.join(" ")));
     }
     if pass.kind == "contend" {
         return contended(pass, said, misdeed);
@@ -369,12 +391,12 @@ fn daemon(name: Option<String>) {
     }
 }
 
-fn work(pass: &Pass, shared: &Shared, role: usize) -> Said {
+fn work(pass: &Pass, shared: &Shared, role: usize, roles: u64) -> Said {
     if role == 1 {
         *shared.waiter.lock().unwrap() = Some(std::thread::current());
     }
     shared.arrived.fetch_add(1, SeqCst);
-    while shared.arrived.load(SeqCst) < 2 {
+    while shared.arrived.load(SeqCst) < roles {
         std::thread::yield_now();
     }
     let begun = Instant::now();
@@ -411,7 +433,12 @@ fn work(pass: &Pass, shared: &Shared, role: usize) -> Said {
                 said.sum += queue.pop_front().unwrap();
                 shared.changed.notify_one();
             }
-            ("wait", 0) => {
+            ("cost", _) => {
+                std::hint::black_box(shared.word.load(SeqCst));
+                std::hint::spin_loop();
+            }
+            ("clock", _) => said.events.push(since(Instant::now())),
+            ("wait" | "alternate", 0) => {
                 let sent = Instant::now();
                 shared.word.store(number + 1, SeqCst);
                 said.sum += until(|| Some(shared.answer.swap(0, SeqCst)).filter(|word| *word > 0)) - 1;
@@ -419,7 +446,7 @@ fn work(pass: &Pass, shared: &Shared, role: usize) -> Said {
                     said.events.push(since(sent));
                 }
             }
-            ("wait", _) => {
+            ("wait" | "alternate", _) => {
                 let word = until(|| Some(shared.word.swap(0, SeqCst)).filter(|word| *word > 0));
                 shared.answer.store(word, SeqCst);
             }

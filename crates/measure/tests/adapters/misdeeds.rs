@@ -8,7 +8,7 @@ use coretalk_measure::adapters::pool::{Pool, PoolSettings};
 use coretalk_measure::adapters::process::{Process, StartSettings};
 use coretalk_measure::adapters::{Adapter, AdapterError, Events, Operation, Payload, Request};
 use coretalk_measure::host::affinity;
-use coretalk_model::{CpuId, Flag};
+use coretalk_model::{CpuId, Flag, Histogram};
 use std::ffi::OsString;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -75,14 +75,16 @@ fn next<T>(left: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
 }
 
 /// Each misdeed, and what has to be said of it.
-const MISDEEDS: [(&str, &str); 30] = [
+const MISDEEDS: [(&str, &str); 32] = [
+    ("mixes", "single operations where 1 were asked for"),
+    ("sleeps-alone", "it did not do its part of them"),
     ("hangs", "no answer within"),
     ("crashes", "it ended with exit status 7 while"),
     ("endless-line", "it printed a line of more than 1048576 bytes; it was killed"),
     ("wrong-sum", "messages were lost, doubled or damaged"),
     ("wrong-count", "operations where"),
     ("lost-updates", "additions were lost or made twice"),
-    ("missing-share", "1 roles have one, where 2 were asked for it"),
+    ("missing-share", "1 of 2 roles have one"),
     ("wrong-share", "additions, and `count` is"),
     ("unknown-role", "of a role that has not been named"),
     ("long-time", "passed here (attempt 3)"),
@@ -174,14 +176,20 @@ fn an_adapter_that_conforms_is_believed() {
     let found = conformance("none", Duration::from_secs(30)).unwrap();
     let breaches: Vec<String> = found.breaches().iter().map(|(_, error)| error.to_string()).collect();
     assert_eq!(breaches, Vec::<String>::new());
-    assert_eq!((found.description.runtime.as_str(), found.things.len()), ("Double 1.0", 4));
+    assert_eq!((found.description.runtime.as_str(), found.things.len()), ("Double 1.0", 7));
     assert_eq!(found.notes().len(), 1);
-    let [queue, contend, wait, wake] = [0, 1, 2, 3].map(|thing| found.things[thing].found.as_ref().unwrap());
+    let [queue, contend, wait, wake, alternate, cost, clock] =
+        [0, 1, 2, 3, 4, 5, 6].map(|thing| found.things[thing].found.as_ref().unwrap());
     let capacities: Vec<_> = queue.passes.iter().map(|(capacity, _)| *capacity).collect();
     assert_eq!(capacities, [Some(1), Some(10), Some(1_000)]);
     assert!(queue.operations > 0 && wait.passes.len() == 1);
-    for (_, passes) in [&queue.passes[..], &contend.passes, &wait.passes, &wake.passes].concat() {
+    for (_, passes) in [queue, contend, wait, wake, alternate, cost, clock].into_iter().flat_map(|thing| &thing.passes)
+    {
         assert_eq!(passes.len(), 5);
+    }
+    for pass in &alternate.passes[0].1 {
+        let [named, plain] = [pass.events.as_ref().unwrap(), &pass.events_of["busy"]].map(Histogram::count);
+        assert_eq!([named, plain], [pass.count.div_ceil(2), pass.count / 2]);
     }
     let (_, added) = &contend.passes[0];
     assert!(added.iter().all(|pass| pass.shares.len() == 2 && pass.count > 0));

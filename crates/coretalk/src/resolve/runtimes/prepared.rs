@@ -97,11 +97,7 @@ fn check(
             true => format!("it offers no {}", kind.noun()),
             false => format!("known are {}", offered.join(", ")),
         };
-        return Err(Failure::Usage(format!(
-            "`{external}` is no {} of {}: {known}",
-            kind.noun(),
-            description.runtime
-        )));
+        return Err(Failure::Usage(format!("`{external}` {} {}: {known}", kind.lack(), description.runtime)));
     }
     Ok(())
 }

@@ -1,55 +1,78 @@
 //! What a runtime has to do for a way of waiting, and what a pass of it found out.
 
 use super::names;
+use super::trials::Mode;
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::{Events, MOST_OPERATIONS, Operation, RuntimeWork};
 use crate::series::RequestError;
-use coretalk_model::Flag;
 use coretalk_model::runtime::names::TOTAL_NS;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::stats::ANALYSES;
+use coretalk_model::{Flag, Histogram};
 
 /// What a runtime has to do for a trial.
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
-    let events = match spec.parameters.text("mode") {
-        None => Events::Each,
-        Some(names::NO_CLOCK) => Events::Together,
-        Some(mode) => {
-            let sentence = format!("a runtime times round trips, and has no mode `{mode}`");
+    let (operation, events) = match Mode::of(spec)? {
+        Mode::Timed => (Operation::Wait, Events::Each),
+        Mode::NoClock => (Operation::Wait, Events::Together),
+        Mode::Alternate => (Operation::Alternate, Events::Each),
+        Mode::Cost => (Operation::Cost, Events::Together),
+        Mode::Clock => (Operation::Clock, Events::Each),
+        Mode::Sibling => {
+            let sentence = "a runtime does not say what its waiting takes from a sibling";
             return Err(RequestError::Unfit(sentence.into()));
         }
     };
     let each = |all: f64| (all / ANALYSES[0] as f64).ceil() as u64;
     let most = options.number("samples").map_or(MOST_OPERATIONS, each);
-    Ok(RuntimeWork { operation: Operation::Wait, events, most })
+    Ok(RuntimeWork { operation, events, most })
 }
 
 /// What a pass found out.
 pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
     let mut observed = pass.observed();
+    observed.count(names::SAMPLES, pass.count);
+    observed.count(TOTAL_NS, pass.ns);
+    // The mode was read when the pass was asked for.
+    match Mode::of(spec).unwrap_or(Mode::Timed) {
+        Mode::Cost => {
+            // The role waits for nobody: what others took of its CPU is no part of a call.
+            let used_ns = pass.roles.first().and_then(|role| role.cpu_ns);
+            let ns = used_ns.map_or(pass.ns, |used_ns| used_ns.min(pass.ns));
+            observed.value(names::CALL_NS, ns as f64 / pass.count as f64);
+            return observed;
+        }
+        Mode::Clock => {
+            if let Some(events) = &pass.events {
+                observed.histogram(names::CLOCK, events.clone());
+                if let Some(mean_ns) = events.mean_ns() {
+                    observed.value(names::MEAN_NS, mean_ns);
+                }
+            }
+            return observed;
+        }
+        Mode::NoClock => {
+            observed.value(names::TRIPS_PER_S, 1e9 / pass.ns_per_operation());
+            observed.count(names::DURATION_US, pass.ns / 1_000);
+        }
+        Mode::Timed | Mode::Alternate | Mode::Sibling => {}
+    }
     if pass.hangs_on_slices(&spec.placement, 1) {
         observed.flags.set(Flag::SharedSpin);
     }
     let trips = pass.count as f64;
     observed.value(names::LOOP_NS, pass.ns_per_operation());
-    observed.count(names::SAMPLES, pass.count);
-    observed.count(TOTAL_NS, pass.ns);
-    if spec.parameters.text("mode") == Some(names::NO_CLOCK) {
-        observed.value(names::TRIPS_PER_S, 1e9 / pass.ns_per_operation());
-        observed.count(names::DURATION_US, pass.ns / 1_000);
-    }
     if let Some(events) = &pass.events {
-        observed.histogram(names::TRIP, events.clone());
-        let clock_ns = pass.clock_ns();
-        if let Some(clock_ns) = clock_ns {
-            observed.value(names::CLOCK_NS, clock_ns);
-        }
-        if let Some(mean_ns) = events.mean_ns() {
-            observed.value(names::MEAN_NS, mean_ns);
-            if let Some(clock_ns) = clock_ns {
-                observed.value(names::NET_NS, mean_ns - clock_ns);
+        let mut every = events.clone();
+        match pass.events_of.get(Operation::PLAIN) {
+            Some(plain) => {
+                observed.histogram(names::HINT, events.clone());
+                observed.histogram(names::PLAIN, plain.clone());
+                every.add(plain);
             }
+            None => observed.histogram(names::TRIP, events.clone()),
         }
+        trip_values(&mut observed, &every, pass.clock_ns());
     }
     if let Some(cpu_ns) = pass.cpu_ns() {
         observed.value(names::CPU_NS, cpu_ns as f64 / trips);
@@ -59,4 +82,15 @@ pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
         observed.value(names::TAKEN, taken as f64 / trips);
     }
     observed
+}
+
+/// The mean of single round trips, and what is left of it without the clock.
+fn trip_values(observed: &mut Observed, events: &Histogram, clock_ns: Option<f64>) {
+    let mean_ns = events.mean_ns();
+    let net_ns = mean_ns.zip(clock_ns).map(|(mean_ns, clock_ns)| mean_ns - clock_ns);
+    for (name, ns) in [(names::CLOCK_NS, clock_ns), (names::MEAN_NS, mean_ns), (names::NET_NS, net_ns)] {
+        if let Some(ns) = ns {
+            observed.value(name, ns);
+        }
+    }
 }

@@ -21,8 +21,10 @@ const DEFAULT_CALLS: &str = if cfg!(target_arch = "aarch64") {
 };
 /// What alternates with nothing where nothing was asked.
 const DEFAULT_ALTERNATE: &str = "pause";
-/// What stands for the clock alone in a list of strategies.
+/// What stands for the clock alone in a list of strategies, of coretalk or after the colon of a runtime.
 const CLOCK: &str = "clock";
+/// What alternates with a strategy.
+const BUSY: &str = "busy";
 
 /// What a trial times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,23 @@ pub enum Mode {
 impl Mode {
     const ALL: [Mode; 6] =
         [Mode::Timed, Mode::Alternate, Mode::NoClock, Mode::Cost, Mode::Sibling, Mode::Clock];
+
+    /// Reads it from parameters.
+    ///
+    /// # Errors
+    /// A name of another version.
+    pub fn of(spec: &TrialSpec) -> Result<Mode, RequestError> {
+        let mode = spec.parameters.text("mode");
+        Mode::ALL
+            .into_iter()
+            .find(|known| known.name() == mode)
+            .ok_or_else(|| RequestError::Unfit(format!("unknown mode `{}`", mode.unwrap_or_default()).into()))
+    }
+
+    /// Whether one CPU is all that it needs.
+    fn is_of_one_cpu(self) -> bool {
+        matches!(self, Mode::Cost | Mode::Clock)
+    }
 
     /// How parameters say it; the usual one is left out.
     fn name(self) -> Option<&'static str> {
@@ -73,14 +92,13 @@ impl Trial {
     /// # Errors
     /// A name of another version.
     pub fn of(spec: &TrialSpec) -> Result<Trial, RequestError> {
-        let text = |name: &str| spec.parameters.text(name);
-        let mode = text("mode");
-        let mode = Mode::ALL.into_iter().find(|known| known.name() == mode);
-        let mode = mode.ok_or_else(|| {
-            RequestError::Unfit(format!("unknown mode `{}`", text("mode").unwrap_or_default()).into())
-        })?;
-        let first = text("strategy").map(strategy_kind).transpose()?;
-        let second = text("partner").map(strategy_kind).transpose()?.or(first);
+        let mode = Mode::of(spec)?;
+        if mode == Mode::Clock {
+            return Ok(Trial { mode, sides: [None, None] });
+        }
+        let strategy = |name: &str| spec.parameters.text(name).map(strategy_kind).transpose();
+        let first = strategy("strategy")?;
+        let second = strategy("partner")?.or(first);
         let sides = match mode {
             Mode::Clock => [None, None],
             Mode::Cost | Mode::Sibling => [first, None],
@@ -153,29 +171,25 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         if names[..index].contains(name) {
             return Err(RequestError::twice("--strategy", name));
         }
-        if let Some(external) = External::parse(name) {
-            if !matches!(mode, Mode::Timed | Mode::NoClock) {
-                let option = if mode == Mode::Cost { "--cost" } else { "--alternate" };
-                let sentence = format!(
-                    "`{name}` is of a runtime, which times round trips and nothing else; drop {option} or leave it out"
-                );
-                return Err(RequestError::Unfit(sentence.into()));
-            }
-            sides.push(Sides::External(external));
-            continue;
-        }
-        let known = if *name == CLOCK { None } else { Some(strategy_kind(name)?) };
-        if (mode, known) == (Mode::Alternate, Some(StrategyKind::Busy)) {
+        let external = External::parse(name);
+        let word = external.as_ref().map_or(*name, |external| external.name.as_str());
+        if (mode, word) == (Mode::Alternate, BUSY) {
             let sentence = "--alternate switches between a strategy and `busy`: name another one";
             return Err(RequestError::Unfit(sentence.into()));
         }
         // Where single calls or many trips are timed, the clock is no part of it.
-        if known.is_some() || mode == Mode::Timed {
-            sides.push(Sides::Ours([known; 2]));
-        } else if requested.is_some() {
-            let sentence = "`clock` is the cost of timing a trip: it is meaningless here";
-            return Err(RequestError::Unfit(sentence.into()));
+        if word == CLOCK && mode != Mode::Timed {
+            if requested.is_some() {
+                let sentence = format!("`{name}` is the cost of timing a trip: it is meaningless here");
+                return Err(RequestError::Unfit(sentence.into()));
+            }
+            continue;
         }
+        sides.push(match external {
+            Some(external) => Sides::External(external),
+            None if word == CLOCK => Sides::Ours([None; 2]),
+            None => Sides::Ours([Some(strategy_kind(name)?); 2]),
+        });
     }
     for pair in mixed.iter().flat_map(|mixed| mixed.split(',')) {
         let pair = Sides::Ours(both(pair)?.map(Some));
@@ -193,17 +207,18 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     let first = *request.cpus.first().ok_or(RequestError::NoCpu)?;
     let mut trials = Vec::new();
     for side in &sides {
-        let side = match side {
-            Sides::Ours(side) => side,
-            Sides::External(external) => {
-                trials.extend(pairs.iter().map(|pair| of_runtime(external, mode, pair.to_vec())));
-                continue;
-            }
+        let is_clock = match side {
+            Sides::Ours([first, _]) => first.is_none(),
+            Sides::External(external) => external.name == CLOCK,
         };
-        match (mode, side[0]) {
-            (_, None) => trials.push(Trial::spec(Mode::Clock, [None; 2], vec![first])),
-            (Mode::Cost, _) => trials.push(Trial::spec(mode, [side[0], side[0]], vec![first])),
-            _ => trials.extend(pairs.iter().map(|pair| Trial::spec(mode, *side, pair.to_vec()))),
+        let mode = if is_clock { Mode::Clock } else { mode };
+        let spec = |placement: Vec<CpuId>| match side {
+            Sides::Ours(side) => Trial::spec(mode, *side, placement),
+            Sides::External(external) => of_runtime(external, mode, placement),
+        };
+        match mode.is_of_one_cpu() {
+            true => trials.push(spec(vec![first])),
+            false => trials.extend(pairs.iter().map(|pair| spec(pair.to_vec()))),
         }
     }
     // What waiting takes from a sibling: of every strategy, on the first core that has one.

@@ -1,6 +1,16 @@
 //! What stands on simulated machines for ways of waiting of runtimes: all that the adapters of coretalk offer.
 
+use crate::adapters::Kind;
 use crate::twin::Twin;
+
+/// What adapters of version 2 perform of `busy`, …
+const PLAIN: &[Kind] = &[Kind::Wait, Kind::Cost];
+/// … of other waits that poll, …
+const POLLS: &[Kind] = &[Kind::Wait, Kind::Alternate, Kind::Cost];
+/// … of those that sleep, …
+const SLEEPS: &[Kind] = &[Kind::Wait, Kind::Alternate];
+/// … and of their clocks.
+const CLOCK: &[Kind] = &[Kind::Clock];
 
 /// The twins. Loops that a compiler has made are as fast as ours once they are warm: on a guest round trips took 103 to
 /// 114 ns in .NET, 75 to 110 in Java and 95 to 121 in C++.
@@ -9,13 +19,17 @@ pub const TWINS: &[Twin] = &[
     Twin::new("cpp:pause", "pause", 1.0),
     Twin::new("cpp:fence", "fence", 1.0),
     Twin::new("cpp:atomic-wait", "futex", 1.1),
-    Twin::new("dotnet:busy", "busy", 1.05).helped(0.05),
-    Twin::new("dotnet:spinwait", "pause", 1.15).helped(0.05),
-    Twin::new("dotnet:fence", "fence", 1.05).helped(0.05),
-    Twin::new("dotnet:pause", "pause", 1.05).helped(0.05),
-    Twin::new("java:busy", "busy", 1.05).helped(0.15),
-    Twin::new("java:onspinwait", "pause", 1.05).helped(0.15),
-    Twin::new("java:park", "futex", 1.2).helped(0.15),
+    Twin::new("dotnet:busy", "busy", 1.05).helped(0.05).performing(PLAIN),
+    Twin::new("dotnet:spinwait", "pause", 1.15).helped(0.05).performing(POLLS),
+    Twin::new("dotnet:fence", "fence", 1.05).helped(0.05).performing(POLLS),
+    Twin::new("dotnet:pause", "pause", 1.05).helped(0.05).performing(POLLS),
+    Twin::new("dotnet:yield", "yield", 1.05).helped(0.05).performing(POLLS),
+    Twin::new("dotnet:clock", "clock", 1.1).helped(0.05).performing(CLOCK),
+    Twin::new("java:busy", "busy", 1.05).helped(0.15).performing(PLAIN),
+    Twin::new("java:onspinwait", "pause", 1.05).helped(0.15).performing(POLLS),
+    Twin::new("java:yield", "yield", 1.05).helped(0.15).performing(POLLS),
+    Twin::new("java:clock", "clock", 1.1).helped(0.15).performing(CLOCK),
+    Twin::new("java:park", "futex", 1.2).helped(0.15).performing(SLEEPS),
     Twin::new("go:busy", "busy", 1.1).helped(0.05),
     Twin::new("node:busy", "busy", 1.6).helped(0.20),
     Twin::new("node:atomics-wait", "futex", 1.6).helped(0.20),
