@@ -107,6 +107,8 @@ pub struct Quantity {
     pub displayed: bool,
     /// Whether it is a column of the tables of the probe, in the order of declaration.
     pub in_table: bool,
+    /// Whether its distribution stands in the chart of the headline.
+    pub with_headline: bool,
     /// The distribution that it is taken from the median of, and how far it moves with that median.
     pub of_median: Option<(&'static str, f64)>,
     /// Whether it is a sum that is held against another, which documents therefore tell beside the values.
@@ -131,6 +133,7 @@ impl Quantity {
             headline: None,
             displayed: false,
             in_table: false,
+            with_headline: false,
             of_median: None,
             compared: false,
             lost_time: false,
@@ -185,6 +188,12 @@ impl Quantity {
     #[must_use]
     pub const fn in_table(self) -> Quantity {
         Quantity { in_table: true, ..self }
+    }
+
+    /// A distribution that stands in the chart of the headline.
+    #[must_use]
+    pub const fn with_headline(self) -> Quantity {
+        Quantity { with_headline: true, ..self }
     }
 
     /// With words for what its heading leaves open.

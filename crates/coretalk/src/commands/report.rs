@@ -7,6 +7,7 @@ use crate::args::words::{AxisWord, ScaleWord};
 use crate::document::Identity;
 use crate::exit::{ExitCode, Failure};
 use crate::report::figure::picture_file;
+use crate::report::figure::undrawn::{Undrawn, left_out, undrawn};
 use crate::report::imported::ImportedFile;
 use crate::report::input::{Drawing, ReportInput, ScaleChoice, TimeAxis};
 use crate::report::passes::passes;
@@ -83,6 +84,14 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
         remark(options.verbosity, Verbosity::Normal, text);
     }
     let drawing = drawing(&options, args, kind != ReportFormat::Html && inputs.len() > 1);
+    if args.series.is_some() {
+        refuse_undrawn(&inputs, drawing)?;
+    } else if drawing.cdf.is_some()
+        && let names @ [_, ..] = &left_out(&inputs, drawing)[..]
+    {
+        let text = format!("not in this chart: {}; --series NAME,… draws them", names.join(", "));
+        remark(options.verbosity, Verbosity::Normal, &text);
+    }
     let page = || html::page(&inputs, drawing).map_err(|error| contradiction(&error));
     let bytes = kind.bytes(page, || picture(&inputs, drawing))?;
     out.bytes(&bytes)?;
@@ -161,6 +170,19 @@ fn choose(inputs: &mut [ReportInput<'_>], names: &[String], kind: ReportFormat) 
     match inputs.iter().all(|input| input.outline.series.is_empty() && input.maps.is_empty()) {
         true => Err(Failure::Usage(format!("no series matches all of {}", names.join(", ")))),
         false => Ok(()),
+    }
+}
+
+/// Refuses a picture that lacks a series that was chosen by name.
+fn refuse_undrawn(inputs: &[ReportInput<'_>], drawing: Drawing) -> Result<(), Failure> {
+    let undrawn: Vec<String> = undrawn(inputs, drawing).iter().map(Undrawn::words).collect();
+    match undrawn.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Usage(format!(
+            "the picture would not show everything in --series: {}; drop these names, or draw them in a picture of their \
+             own",
+            undrawn.join("; ")
+        ))),
     }
 }
 

@@ -19,6 +19,7 @@ pub mod sides;
 pub mod spectra;
 pub mod sweep;
 pub mod timeline;
+pub mod undrawn;
 
 use super::input::Map;
 use super::picture::{Ink, Picture, Type, Weight, text_width};

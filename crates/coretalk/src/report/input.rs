@@ -5,9 +5,10 @@ mod map;
 
 pub use self::map::{Map, PairPasses, readings_of};
 
-use self::map::{map_of, names_of_map};
+use self::map::map_of;
 use super::imported::ImportedFile;
 use super::parameters::telling;
+use super::picture::SeriesName;
 use super::text::{plain, started};
 use super::trial_maps::maps;
 use super::{By, Order, words};
@@ -75,6 +76,8 @@ pub struct ReportInput<'a> {
     pub maps: Vec<Map>,
     /// The passes over the pairs of each map; empty where they are not at hand.
     pub passes: Vec<PairPasses>,
+    /// The names by which its series were chosen; empty where all are drawn.
+    pub chosen: Vec<String>,
 }
 
 impl<'a> ReportInput<'a> {
@@ -103,7 +106,15 @@ impl<'a> ReportInput<'a> {
                 index: Some(index),
             });
         let maps = maps.chain(origin.maps_of_series()).collect();
-        ReportInput { origin, name, identity, maps, outline: document.without_cells(), passes: Vec::new() }
+        ReportInput {
+            origin,
+            name,
+            identity,
+            maps,
+            outline: document.without_cells(),
+            passes: Vec::new(),
+            chosen: Vec::new(),
+        }
     }
 
     /// The run; `None` of a file of another tool.
@@ -191,8 +202,8 @@ impl<'a> ReportInput<'a> {
     /// The names of its series, as its tables have them: what was chosen (`pause`, `gap 1 ms`), then CPUs in role order
     /// (`0-8`). Maps of pairs have them too.
     pub fn series_names(&self) -> Vec<String> {
-        let of_series = self.outline.series.iter().flat_map(names_of_series);
-        let of_maps = self.maps.iter().flat_map(names_of_map);
+        let of_series = self.outline.series.iter().flat_map(name_of_series);
+        let of_maps = self.maps.iter().flat_map(Map::name);
         let (cpus, chosen): (Vec<_>, Vec<_>) = of_series.chain(of_maps).partition(|(of, _)| of == PLACEMENT);
         let mut names: Vec<String> = Vec::new();
         for (_, name) in chosen.into_iter().chain(cpus) {
@@ -203,18 +214,24 @@ impl<'a> ReportInput<'a> {
         names
     }
 
-    /// Leaves those series and maps to be drawn that have one of these names for everything that they name.
+    /// Keeps the series and maps that have one of these names for each parameter that the names belong to.
     pub fn keep_series(&mut self, names: &[String]) {
         let all = || {
-            let of_series = self.outline.series.iter().flat_map(names_of_series);
-            of_series.chain(self.maps.iter().flat_map(names_of_map))
+            let of_series = self.outline.series.iter().flat_map(name_of_series);
+            of_series.chain(self.maps.iter().flat_map(Map::name))
         };
         let named: Vec<String> = all().filter(|(_, name)| names.contains(name)).map(|(of, _)| of).collect();
-        let is_kept = |own: Vec<(String, String)>| {
+        let is_kept = |own: SeriesName| {
             named.iter().all(|of| own.iter().any(|(known, name)| known == of && names.contains(name)))
         };
-        self.outline.series.retain(|one| is_kept(names_of_series(one)));
-        self.maps.retain(|map| is_kept(names_of_map(map)));
+        self.outline.series.retain(|one| is_kept(name_of_series(one)));
+        self.maps.retain(|map| is_kept(map.name()));
+        self.chosen = names.to_vec();
+    }
+
+    /// The names of a series by which it was chosen.
+    pub fn chosen_by(&self, name: &SeriesName) -> Vec<&String> {
+        self.chosen.iter().filter(|chosen| name.iter().any(|(_, words)| words == *chosen)).collect()
     }
 
     /// What the machine is called: its label, the scenario, or its CPU; of a file its name.
@@ -306,8 +323,8 @@ impl<'a> Origin<'a> {
 /// What the CPUs of a series stand under among its parameters.
 const PLACEMENT: &str = "placement";
 
-/// What a series is called in tables, parameter by parameter.
-fn names_of_series(one: &SeriesDoc) -> Vec<(String, String)> {
+/// The name of a series in tables.
+pub fn name_of_series(one: &SeriesDoc) -> SeriesName {
     let cpus = one.placement.iter().map(u32::to_string).collect::<Vec<_>>().join("-");
     let chosen =
         one.parameters.iter().map(|(name, value)| (name.clone(), plain(&telling(name, &value.into()))));

@@ -21,7 +21,12 @@ pub struct Picture {
     pub title: String,
     /// In the order drawn.
     pub shapes: Vec<Shape>,
+    /// The series and maps of trials that are drawn.
+    pub shows: Vec<SeriesName>,
 }
+
+/// The name of a series in tables, parameter by parameter: each parameter with its value as words.
+pub type SeriesName = Vec<(String, String)>;
 
 /// A colour by its role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +137,7 @@ pub enum Shape {
 impl Picture {
     /// An empty drawing.
     pub fn new(title: impl Into<String>, width: f64, height: f64) -> Picture {
-        Picture { width, height, title: title.into(), shapes: Vec::new() }
+        Picture { width, height, title: title.into(), shapes: Vec::new(), shows: Vec::new() }
     }
 
     /// Adds a rectangle.
@@ -165,12 +170,14 @@ impl Picture {
         self.width = self.width.max(at[0] + other.width);
         self.height = self.height.max(at[1] + other.height);
         self.shapes.extend(other.shapes.into_iter().map(|shape| shape.placed(at, 1.0)));
+        self.shows.extend(other.shows);
     }
 
     /// Draws another picture into a part of this one: left, top, width, height. What does not fit is made smaller.
     pub fn insert_within(&mut self, other: Picture, [left, top, width, height]: [f64; 4]) {
         let scale = (width / other.width).min(height / other.height).min(1.0);
         self.shapes.extend(other.shapes.into_iter().map(|shape| shape.placed([left, top], scale)));
+        self.shows.extend(other.shows);
     }
 
     /// Pictures below each other with a gap between them.

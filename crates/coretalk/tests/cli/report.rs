@@ -142,7 +142,7 @@ fn pictures_show_what_tables_put_first() {
         (&["sharing", "--cpus", "0,1"], "shared_ns", &["sharing: ns both by"]),
         (&["broadcast"], "last", &["broadcast: last, median by readers"]),
         (&["jitter", "--for", "200ms"], "lost_share", &["jitter: lost"]),
-        (&["spawn", "--kind", "thread,pool"], "latency", &["spawn, latency: percentiles"]),
+        (&["spawn", "--kind", "thread,pool"], "latency", &["spawn: percentiles"]),
         (&["wait", "--strategy", "busy,pause", "--cpus", "0,1"], "trip", &["wait, trip: percentiles"]),
         (&["latency", "--gap", "1us,10us,100us", "--cpus", "0,1"], "half_net_ns", &["half, net ns by gap"]),
         (&["latency", "--load", "none,compute", "--pairs", "0-1"], "ratio", &["latency: ratio"]),
@@ -360,6 +360,37 @@ fn a_picture_draws_the_series_that_are_chosen() {
         assert!(parts.iter().all(|part| said.err.contains(part)), "{words:?}: {}", said.err);
         assert!(!tool.path().join("n.svg").exists());
     }
+    // Everything that was chosen is drawn, or refused with the reason.
+    let words =
+        ["wake", "--machine", "sim:chiplet-16-smt", "--seed", "1", "--primitive", "ttas,semaphore,pipe"];
+    tool.done(&[&words[..], &["--budget", "6s", "-q", "--name", "wakes"]].concat());
+    let chosen = ["report", "wakes", "--cdf", "log", "--series", "ttas,pipe,gap 20 µs,gap 1 ms,0-1"];
+    tool.done(&[&chosen[..], &["-o", "z.svg"]].concat());
+    let gaps = words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap()).join(" ");
+    for name in
+        ["ttas", "pipe"].iter().flat_map(|name| ["20 µs", "1 ms"].map(|gap| format!("gap {gap}, {name}")))
+    {
+        assert!(gaps.contains(&name), "{name}: {gaps}");
+    }
+    for (series, refused, reason) in [
+        ("ttas,gap 20 ms,0-1", vec!["ttas, gap 20 ms, 0-1"], " events, and a curve needs 20"),
+        (
+            "ttas,pipe,semaphore,gap 20 µs,gap 1 ms,0-1,0-8",
+            ["ttas", "pipe", "semaphore"]
+                .map(|name| format!("{name}, gap 1 ms"))
+                .iter()
+                .map(String::as_str)
+                .collect(),
+            "does not fit into the chart of the others",
+        ),
+    ] {
+        for options in [&["--cdf", "log", "-o", "n.svg"][..], &["--cdf", "linear", "-o", "n.png"]] {
+            let said = tool.call(&[&["report", "wakes", "--series", series], options].concat());
+            assert_eq!((said.code, said.err.lines().count()), (2, 1), "{}", said.err);
+            assert!(refused.iter().all(|name| said.err.contains(name)), "{refused:?}: {}", said.err);
+            assert!(said.err.contains(reason) && !tool.path().join(options[3]).exists(), "{}", said.err);
+        }
+    }
     // Maps of pairs are chosen by the same names.
     let words =
         ["wake", "--machine", "sim:chiplet-16", "--cpus", "0-3", "--pairs", "all", "--seed", "1", "-q"];
@@ -401,6 +432,27 @@ fn distributions_are_plain_cdfs_beside_percentiles() {
         assert_eq!((said.code, said.err.lines().count()), (2, 1), "{}", said.err);
         assert!(said.err.contains(part) && !tool.path().join("n.svg").exists(), "{}", said.err);
     }
+}
+
+#[test]
+fn primitives_that_sleep_and_spin_and_both_ends_of_a_creation_are_curves_of_one_chart() {
+    let tool = Tool::new();
+    let machine = ["--machine", "sim:chiplet-16", "--seed", "1", "-q", "--budget", "4s", "--name", "waits"];
+    let drawn = |command: &[&str]| {
+        tool.done(&[command, &machine].concat());
+        let said = tool.done(&["report", "waits", "--cdf", "log", "-o", "z.svg"]).err;
+        (words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap()), said)
+    };
+    let (words, said) = drawn(&["wake", "--primitive", "ttas,semaphore,std-mutex"]);
+    assert!(words.iter().any(|word| word.starts_with("wake: cumulative share")), "{words:?}");
+    for name in ["ttas, hot", "semaphore, slept", "std-mutex, slept"] {
+        assert!(words.iter().any(|word| word == name), "{name}: {words:?}");
+    }
+    assert!(said.contains("not in this chart: 0-1, gap 1 ms, gap 20 ms; --series NAME"), "{said}");
+    let (words, _) = drawn(&["spawn", "--kind", "thread"]);
+    assert!(words.iter().any(|word| word.starts_with("spawn: cumulative share")), "{words:?}");
+    let of = |view: &str| words.iter().filter(|word| word.ends_with(view)).count();
+    assert_eq!((of(" cost"), of(" latency"), of(" join")), (2, 2, 0), "{words:?}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ const PARAMETERS: &[Parameter] = &[
 ];
 
 const QUANTITIES: &[Quantity] = &[
-    Quantity::events(names::COST, "cost").in_table(),
+    Quantity::events(names::COST, "cost").in_table().with_headline(),
     Quantity::events(names::LATENCY, "latency")
         .headline(0)
         .in_table()

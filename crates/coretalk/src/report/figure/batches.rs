@@ -39,7 +39,7 @@ fn chart(report: &RunReport, group: &[&BatchCurve<'_>], [width, height]: [f64; 2
                 Some(([batch, rate.point / 1e6], [batch, rate.low / 1e6, rate.high / 1e6]))
             });
             let (points, intervals) = known.unzip();
-            Curve { name: plain(curve.queue), points, marks: Marks::Joined, intervals }
+            Curve { name: plain(curve.queue), points, marks: Marks::Joined, intervals, shows: Vec::new() }
         })
         .collect();
     let every = || curves.iter().flat_map(|curve| &curve.points);

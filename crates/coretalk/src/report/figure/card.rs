@@ -9,10 +9,10 @@ use crate::report::answer::{Answer, Number};
 use crate::report::input::{Drawing, Map, ReportInput};
 use crate::report::palette::Colors;
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
-use crate::report::place;
 use crate::report::text::plain;
 use crate::report::trial_words::question;
 use coretalk_measure::probes;
+use std::collections::BTreeSet;
 
 /// A PNG has two pixels for each: text of 11 is read where the picture is shown half as large.
 const WIDTH: f64 = 600.0;
@@ -22,8 +22,6 @@ const MARGIN: f64 = 20.0;
 const METHOD: f64 = HEIGHT - MARGIN - 32.0;
 /// From the map to the words beside it.
 const GAP: f64 = 20.0;
-/// Between pieces of work.
-const WORK_GAP: f64 = 6.0;
 /// Height of a row with a large number.
 const ROW: f64 = 38.0;
 
@@ -36,10 +34,13 @@ const FOOT: Type = Type::of(10.0).in_ink(Ink::Faint);
 /// The picture of a run; `None` where it holds nothing that can be drawn.
 pub(super) fn card(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture> {
     if let Some(axis) = drawing.cdf {
-        return of_chart(input, |room| fullest(curves::curves(&input.outline.series, room).cdfs(axis)));
+        return of_chart(input, |room| {
+            fullest(input, curves::curves(&input.outline.series, room).cdfs(axis))
+        });
     }
     if queue::is_one(input)
-        && let Some(picture) = of_chart(input, |room| fullest(queue::over_capacities(input, room.chart)))
+        && let Some(picture) =
+            of_chart(input, |room| fullest(input, queue::over_capacities(input, room.chart)))
     {
         return Some(picture);
     }
@@ -98,8 +99,14 @@ fn of_chart(
     let method = method_of(input);
     let (top, bottom) = (baseline + 8.0, if method.is_empty() { METHOD + 26.0 } else { METHOD - 2.0 });
     let height = bottom - top;
-    let (figure, notes) =
-        draw(Room { width, most_rows: rows_in(height), chart: [width, height], is_one_chart: true })?;
+    let room = Room {
+        width,
+        most_rows: rows_in(height),
+        chart: [width, height],
+        is_one_chart: true,
+        is_chosen: !input.chosen.is_empty(),
+    };
+    let (figure, notes) = draw(room)?;
     picture.title = format!("{}: {}", picture.title, figure.title);
     picture.insert_within(figure, [MARGIN, top, width, height]);
     foot(&mut picture, input, &method, &notes);
@@ -122,23 +129,10 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
         let fitting = steps.len().min(room.most_rows.saturating_sub(1));
         ladder::ladder(&steps[..fitting], input.topology(), width)
     };
-    let curves = || fullest(curves::curves(&input.outline.series, room).headline);
+    let curves = || fullest(input, curves::curves(&input.outline.series, room).headline);
     let compared = || {
-        let place = input.run()?.place.as_ref()?;
-        let headlines = place::headlines(place);
-        let all: Vec<Picture> =
-            headlines.filter_map(|(_, of)| placements::placements(place, of, width)).collect();
-        let count = all.len();
-        let mut left = height;
-        let fitting = all.into_iter().enumerate().take_while(|(index, drawn)| {
-            left -= drawn.height + WORK_GAP;
-            *index == 0 || left >= -WORK_GAP
-        });
-        let shown: Vec<Picture> = fitting.map(|(_, drawn)| drawn).collect();
-        let title = shown.first()?.title.clone();
-        let note =
-            (shown.len() < count).then(|| format!("{} of {count} workloads; a page shows all", shown.len()));
-        Some((Picture::stacked(title, shown, WORK_GAP), note.unwrap_or_default()))
+        // Several have a picture of their own.
+        placements::all(input.run()?.place.as_ref()?, width).next()
     };
     let beside = || {
         let maps = input.maps.len();
@@ -146,17 +140,19 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
         Some((queue::beside_each_other(input, room.chart)?, if maps > 1 { note } else { String::new() }))
     };
     let one = |picture| (picture, String::new());
-    watch().or_else(steps).map(one).or_else(curves).or_else(compared).or_else(beside)
+    watch().or_else(steps).map(one).or_else(curves).or_else(|| compared().map(one)).or_else(beside)
 }
 
-/// The first of the charts with most curves, and that there are others.
-fn fullest(mut charts: Vec<Picture>) -> Option<(Picture, String)> {
+/// Of the charts that show most of what was chosen the first with most curves, and that there are others.
+pub(super) fn fullest(input: &ReportInput<'_>, mut charts: Vec<Picture>) -> Option<(Picture, String)> {
     let note = match charts.len() {
         0 | 1 => String::new(),
         more => format!("one of {more} charts of this run: choose one with --series, or see all in a page"),
     };
     charts.reverse();
-    Some((charts.into_iter().max_by_key(drawn_in)?, note))
+    let chosen =
+        |chart: &Picture| chart.shows.iter().map(|name| input.chosen_by(name)).collect::<BTreeSet<_>>().len();
+    Some((charts.into_iter().max_by_key(|chart| (chosen(chart), drawn_in(chart)))?, note))
 }
 
 /// The question that the only map answers, or the first probe.

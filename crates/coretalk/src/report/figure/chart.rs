@@ -1,7 +1,7 @@
 //! [`Chart`]: curves over two axes.
 
 use super::{BODY, SMALL};
-use crate::report::picture::{Anchor, Ink, Picture, Weight, text_width};
+use crate::report::picture::{Anchor, Ink, Picture, SeriesName, Weight, text_width};
 use crate::report::text::grouped;
 
 /// The fonts of a browser may be wider than the outlines that widths come from, DejaVu Sans by a seventh.
@@ -147,6 +147,8 @@ pub struct Curve {
     pub marks: Marks,
     /// Ends of intervals of some points: to the right, low, high.
     pub intervals: Vec<[f64; 3]>,
+    /// The series that it consists of; empty where it is made of something else.
+    pub shows: Vec<SeriesName>,
 }
 
 /// Curves over two axes.
@@ -172,6 +174,7 @@ impl Chart {
             .as_ref()
             .map_or_else(|| self.title.clone(), |found| format!("{}. {found}", self.title));
         let mut picture = Picture::new(told, width, height);
+        picture.shows = self.curves.iter().flat_map(|curve| curve.shows.iter().cloned()).collect();
         let ticks = self.y.ticks();
         let wide = |text: &String| text_width(text, SMALL.size, Weight::Regular);
         let left = ticks.iter().map(|(_, text)| wide(text)).fold(24.0, f64::max) + 14.0;
@@ -344,6 +347,7 @@ mod tests {
             points: vec![[0.0, 0.0], [10.0, end]],
             marks: Marks::Joined,
             intervals: Vec::new(),
+            shows: Vec::new(),
         };
         let chart = |ends: &[f64]| Chart {
             title: "t".into(),

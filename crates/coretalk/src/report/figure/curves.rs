@@ -4,21 +4,22 @@
 
 mod over;
 
-use super::chart::Kind;
+use super::chart::{Curve, Kind};
 use super::distribution::{self, CHART, MOST_CURVES, Steps};
 use crate::document::SeriesDoc;
-use crate::report::input::TimeAxis;
+use crate::report::input::{TimeAxis, name_of_series};
 use crate::report::parameters::{arrows, telling, title_of, words_of};
 use crate::report::picture::Picture;
 use crate::report::text::plain;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use coretalk_measure::probes;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewer events are no distribution: the table has them.
-const FEWEST_EVENTS: u64 = 20;
+pub const FEWEST_EVENTS: u64 = 20;
 /// Parameters that say which distribution of its trial a series is: titles hold them.
 pub const VIEWS: [&str; 2] = ["view", "phase"];
 
@@ -59,11 +60,14 @@ pub struct Room {
     pub chart: [f64; 2],
     /// Whether one chart should hold every kind of trial, on one placement where several would be too many curves.
     pub is_one_chart: bool,
+    /// Whether series were chosen by name: all of them are drawn where they fit into one chart.
+    pub is_chosen: bool,
 }
 
 impl Room {
     /// On a page, where many rows are no figure.
-    pub const PAGE: Room = Room { width: 940.0, most_rows: 32, chart: CHART, is_one_chart: false };
+    pub const PAGE: Room =
+        Room { width: 940.0, most_rows: 32, chart: CHART, is_one_chart: false, is_chosen: false };
 
     /// On a page of another width.
     pub fn of_width(width: f64) -> Room {
@@ -112,32 +116,58 @@ pub fn curves(series: &[SeriesDoc], room: Room) -> Curves {
     curves
 }
 
-/// What stands in one chart: whether it is no headline, the kind of events, and the view.
+/// What stands in one chart: whether it is no headline, the kind of events, and the view; headlines of all views stand in
+/// one, so that a primitive that sleeps compares with one that spins.
 type ChartKey<'a> = (bool, &'a str, &'a str);
+
+fn chart_of(one: &SeriesDoc) -> ChartKey<'_> {
+    let is_first = is_in_first_chart(one);
+    (!is_first, one.kind, if is_first { "" } else { one.view() })
+}
+
+/// Whether a series is a headline or a distribution that stands in its chart.
+pub(super) fn is_in_first_chart(one: &SeriesDoc) -> bool {
+    let declared = probes::quantity(&one.probe, one.view());
+    one.is_headline() || declared.is_some_and(|quantity| quantity.with_headline)
+}
 
 /// Percentiles and shares, a drawing for each kind of events and each view.
 fn distributions(series: &[&SeriesDoc], room: Room, curves: &mut Curves) {
     let chart = room.chart;
     let mut together: Vec<(ChartKey<'_>, Vec<Distribution<'_>>)> = Vec::new();
-    let enough = |one: &Distribution<'_>| one.histogram.len() >= FEWEST_EVENTS;
-    for one in chosen_of(series, room.is_one_chart).into_iter().filter_map(Distribution::of).filter(enough) {
-        let key = (!one.series.is_headline(), one.series.kind, one.series.view());
+    let is_first = |one: &SeriesDoc| one.histogram_v2_base64.is_some() && is_in_first_chart(one);
+    // A name stands for the headline where no other distribution was chosen.
+    let only_first = room.is_chosen && series.iter().any(|one| is_first(one));
+    let enough = |one: &Distribution<'_>| {
+        one.histogram.len() >= FEWEST_EVENTS && (!only_first || is_first(one.series))
+    };
+    for one in chosen_of(series, room).into_iter().filter_map(Distribution::of).filter(enough) {
+        let key = chart_of(one.series);
         match together.iter_mut().find(|(known, _)| *known == key) {
             Some((_, alike)) => alike.push(one),
             None => together.push((key, vec![one])),
         }
     }
     together.sort_by_key(|((beside, ..), _)| *beside);
-    for ((beside, kind, view), distributions) in together {
+    for ((beside, kind, _), distributions) in together {
         let series: Vec<&SeriesDoc> = distributions.iter().map(|one| one.series).collect();
-        let common = Common::of(&series, &[]);
+        let mut common = Common::of(&series, &[]);
+        let view = series[0].view();
+        let is_one_view = series.iter().all(|one| one.view() == view);
+        common.left_out.retain(|name| is_one_view || *name != "view");
         let what = if kind == "event" { "single events" } else { "means of batches" };
-        let named = |one: &Distribution<'_>| distribution::curve(common.name(one.series), one.points());
+        let named = |one: &Distribution<'_>| Curve {
+            shows: vec![name_of_series(one.series)],
+            ..distribution::curve(common.name(one.series), one.points())
+        };
         let steps =
             Steps { curves: distributions.iter().map(named).collect(), what, unit: "ns", values: Kind::Log };
         let probe = plain(&series[0].probe);
-        let of =
-            if view.is_empty() { probe } else { format!("{probe}, {}", title_of(&series[0].probe, view)) };
+        let of = if view.is_empty() || !is_one_view {
+            probe
+        } else {
+            format!("{probe}, {}", title_of(&series[0].probe, view))
+        };
         curves.add(!beside, steps.percentiles(&common.title(&format!("{of}: percentiles of {what}")), chart));
         let title = common.title(&format!("{of}: cumulative share of {what}"));
         curves.cdfs[0].extend(steps.shares(&title, chart));
@@ -207,6 +237,16 @@ fn joined<const N: usize>(parts: [String; N], by: &str) -> String {
     plain(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(by))
 }
 
+/// Whether two distributions come from the same trial.
+fn are_of_one_trial(one: &SeriesDoc, other: &SeriesDoc) -> bool {
+    let parameters = |of: &SeriesDoc| {
+        let mut parameters = of.parameters.clone();
+        parameters.retain(|name, _| !VIEWS.contains(&name.as_str()));
+        parameters
+    };
+    one.placement == other.placement && parameters(one) == parameters(other)
+}
+
 /// The series whose curves are drawn. Of those that differ in their CPUs alone the quickest, the middle and the slowest
 /// at p99, or only the middle one where there is much else to draw; of those that differ in numbers, such as a gap, the
 /// first.
@@ -216,7 +256,7 @@ pub fn chosen(series: &[SeriesDoc]) -> Vec<&SeriesDoc> {
     probes.dedup();
     // As they are drawn: probe by probe.
     let of = |probe: &str| series.iter().filter(|one| one.probe == probe).collect::<Vec<_>>();
-    probes.into_iter().flat_map(|probe| chosen_of(&of(probe), false)).collect()
+    probes.into_iter().flat_map(|probe| chosen_of(&of(probe), Room::PAGE)).collect()
 }
 
 /// The middle at p99 of the placements that every kind of series was measured on, by the first kind: curves beside each
@@ -236,14 +276,22 @@ fn p99(one: &SeriesDoc) -> f64 {
     one.percentiles.p99.unwrap_or(f64::INFINITY)
 }
 
-fn chosen_of<'a>(series: &[&'a SeriesDoc], is_one_chart: bool) -> Vec<&'a SeriesDoc> {
+fn chosen_of<'a>(series: &[&'a SeriesDoc], room: Room) -> Vec<&'a SeriesDoc> {
+    let drawable = || series.iter().copied().filter(|one| one.histogram_v2_base64.is_some());
+    let beside = |one: &SeriesDoc| drawable().filter(|other| chart_of(other) == chart_of(one)).count();
+    if room.is_chosen && drawable().all(|one| beside(one) <= MOST_CURVES) {
+        return drawable().collect();
+    }
     let mut alike: BTreeMap<(&str, &str, String), Vec<&SeriesDoc>> = BTreeMap::new();
-    for one in series.iter().copied().filter(|one| one.histogram_v2_base64.is_some()) {
+    // What stands in the chart of a headline follows that.
+    let (followers, leaders): (Vec<&SeriesDoc>, Vec<&SeriesDoc>) =
+        drawable().partition(|one| is_in_first_chart(one) && !one.is_headline());
+    for one in leaders {
         let numbers: Vec<&str> = one.numbers().map(|(name, _)| name).collect();
         alike.entry((&one.probe, one.kind, words_of(one, &numbers))).or_default().push(one);
     }
-    let curves: usize = alike.values().map(|of| of.len().min(3)).sum();
-    let much = alike.len() > MOST_CURVES || (is_one_chart && curves > MOST_CURVES);
+    let curves = alike.values().map(|of| of.len().min(3)).sum::<usize>() + followers.len().min(3);
+    let much = alike.len() > MOST_CURVES || (room.is_one_chart && curves > MOST_CURVES);
     let kinds: Vec<Vec<&SeriesDoc>> = alike.into_values().collect();
     let everywhere = if much { placed_everywhere(&kinds) } else { None };
     let mut chosen: Vec<&SeriesDoc> = kinds
@@ -261,6 +309,10 @@ fn chosen_of<'a>(series: &[&'a SeriesDoc], is_one_chart: bool) -> Vec<&'a Series
             }
         })
         .collect();
+    let is_led =
+        |one: &&SeriesDoc| chosen.iter().any(|other| other.is_headline() && are_of_one_trial(other, one));
+    let followers: Vec<&SeriesDoc> = followers.into_iter().filter(is_led).collect();
+    chosen.extend(followers);
     // In the order of the plan, as tables.
     chosen.sort_by_key(|one| series.iter().position(|known| std::ptr::eq(*known, *one)));
     chosen

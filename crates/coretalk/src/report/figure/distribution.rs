@@ -56,7 +56,7 @@ fn finding(curves: &[Curve], unit: &str) -> Option<String> {
 
 /// A distribution as a curve of shares and values.
 pub(super) fn curve(name: String, points: Vec<[f64; 2]>) -> Curve {
-    Curve { name, points, marks: Marks::Joined, intervals: Vec::new() }
+    Curve { name, points, marks: Marks::Joined, intervals: Vec::new(), shows: Vec::new() }
 }
 
 /// What lies beyond is left out of a linear axis.

@@ -39,7 +39,8 @@ const MISSING: Ink = Ink::Line;
 pub fn heat_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, side: f64) -> Picture {
     let readings = map.readings();
     let rows = map.rows(&readings, input.arranged(), drawing);
-    drawn(input, &content(map, &readings, rows, Painted::of(map, drawing.scale)), side)
+    let shows = vec![map.name()];
+    Picture { shows, ..drawn(input, &content(map, &readings, rows, Painted::of(map, drawing.scale)), side) }
 }
 
 /// The map as one of several on a page, which shows no raster: in colours that they share, or in its own, and its rows in
@@ -79,6 +80,7 @@ pub fn small_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, height: f
     let bars = Labels::new(&content.rows, topology, height, size).groups.len() as f64 * (BAR + GAP);
     let side = height - size - 8.0 - bars;
     let (mut picture, corner) = square(input, &content, side);
+    picture.shows = vec![map.name()];
     colors_beside(&mut picture, &content.colors, &map.unit, [corner[0] + side + 12.0, corner[1]], side);
     let legend = [Some(content.legend.clone()), content.diagonal(topology)];
     SmallMap {

@@ -21,6 +21,7 @@ pub fn load(curve: &LoadCurve, [width, height]: [f64; 2]) -> Option<Picture> {
             .collect(),
         marks: Marks::Joined,
         intervals: Vec::new(),
+        shows: Vec::new(),
     };
     let curves: Vec<Curve> = match curve.cpus.len() {
         many if many > MOST_CURVES => vec![

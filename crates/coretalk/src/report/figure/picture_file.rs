@@ -7,7 +7,7 @@ use crate::report::alignment::pairing_words;
 use crate::report::compare::conclusion;
 use crate::report::difference::Differing;
 use crate::report::input::{Drawing, Map, ReportInput};
-use crate::report::picture::{Anchor, Ink, Picture, Type};
+use crate::report::picture::{Anchor, Ink, Picture, SeriesName, Type};
 use crate::report::text::{ns, plain, plus_minus};
 
 /// Length of the side of a lone map, and of one among several.
@@ -17,26 +17,41 @@ const SMALL_SIDE: f64 = 400.0;
 const MARGIN: f64 = 24.0;
 /// Columns of small multiples.
 const COLUMNS: usize = 3;
+/// Between comparisons of placements.
+const COMPARISON_GAP: f64 = 12.0;
 
 const TITLE: Type = Type::of(20.0).strong();
 const SUBTITLE: Type = Type::of(13.0);
 
 /// The picture file of one run; `None` where it holds nothing that can be drawn.
 pub fn picture_file(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture> {
-    card::card(input, drawing)
+    match input.run().and_then(|report| report.place.as_ref()) {
+        // Every row of the tables is taller than a picture to share.
+        Some(place) if place.result.comparisons.len() > 1 => Some(framed(whole(input, drawing, SIDE)?)),
+        _ => card::card(input, drawing),
+    }
+}
+
+/// A run without a frame: the machine, what the run is best shown by, and how it was measured.
+fn whole(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<Picture> {
+    let main = main_figure(input, drawing, side)?;
+    let width = main.width.max(side);
+    Some(Picture::stacked(title_of(input), vec![head(input, width), main, foot(input)], 12.0))
+}
+
+/// The series and maps that the picture shows of a run, alone or as one of several.
+pub(super) fn shows(input: &ReportInput<'_>, drawing: Drawing, runs: usize) -> Vec<SeriesName> {
+    let drawn = match runs {
+        1 => picture_file(input, drawing),
+        _ => main_figure(input, drawing, SMALL_SIDE),
+    };
+    drawn.map_or(Vec::new(), |picture| picture.shows)
 }
 
 /// Several runs: a map of each, in the order given; of two also their difference.
 pub fn picture_file_of_several(inputs: &[ReportInput<'_>], drawing: Drawing) -> Option<Picture> {
     let side = if inputs.len() == 2 { SIDE * 0.75 } else { SMALL_SIDE };
-    let part = |input| {
-        let main = main_figures(input, drawing, side)?;
-        let width = main[0].width.max(side);
-        let parts =
-            [vec![head(input, width)], main.into_iter().take(1).collect(), vec![foot(input)]].concat();
-        Some(Picture::stacked(title_of(input), parts, 12.0))
-    };
-    let mut parts: Vec<Picture> = inputs.iter().filter_map(part).collect();
+    let mut parts: Vec<Picture> = inputs.iter().filter_map(|input| whole(input, drawing, side)).collect();
     let title = parts.iter().map(|part| part.title.clone()).collect::<Vec<_>>().join(" beside ");
     if parts.len() == 2 {
         parts.extend(difference(inputs, drawing, side));
@@ -75,27 +90,30 @@ pub(super) fn title_of(input: &ReportInput<'_>) -> String {
 
 /// What the run is best shown by: its first map; one pair over time; else its ladder; else its curves; else its
 /// comparisons.
-fn main_figures(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<Vec<Picture>> {
+fn main_figure(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<Picture> {
+    let room = Room { is_chosen: !input.chosen.is_empty(), ..Room::PAGE };
     if let Some(axis) = drawing.cdf {
-        let drawn = curves::curves(&input.outline.series, Room::PAGE).cdfs(axis);
-        return (!drawn.is_empty()).then_some(drawn);
+        let drawn = curves::curves(&input.outline.series, room).cdfs(axis);
+        return card::fullest(input, drawn).map(|(picture, _)| picture);
     }
     let drawable = |map: &&Map| map.columns.measured() > 0 && map.columns.cpus.len() > 2;
     if let Some(map) = input.maps.iter().find(drawable) {
-        return Some(vec![heat_map(input, map, drawing, side)]);
+        return Some(heat_map(input, map, drawing, side));
     }
-    let watch = input.watch().and_then(|watch| timeline::timeline(watch, side, 320.0));
+    let watch = || input.watch().and_then(|watch| timeline::timeline(watch, side, 320.0));
     let steps = || ladder::ladder(input.ladder(), input.topology(), side);
-    let series = curves::curves(&input.outline.series, Room { width: side, ..Room::PAGE }).headline;
-    let place = input.run().and_then(|report| report.place.as_ref());
-    let compared = place.into_iter().flat_map(|place| placements::all(place, side));
-    let found: Vec<Picture> = watch.into_iter().chain(steps()).chain(series).chain(compared).collect();
+    let series = || {
+        let drawn = curves::curves(&input.outline.series, Room { width: side, ..room }).headline;
+        card::fullest(input, drawn).map(|(picture, _)| picture)
+    };
+    let compared = || {
+        let drawn: Vec<Picture> = placements::all(input.run()?.place.as_ref()?, side).collect();
+        Some(Picture::stacked(drawn.first()?.title.clone(), drawn, COMPARISON_GAP))
+    };
     // All cells missing: the hatch says so.
     let hatched = || input.maps.iter().find(|map| map.columns.cpus.len() > 1);
-    match found.is_empty() {
-        false => Some(found),
-        true => hatched().map(|map| vec![heat_map(input, map, drawing, side)]),
-    }
+    let cells = || hatched().map(|map| heat_map(input, map, drawing, side));
+    watch().or_else(steps).or_else(series).or_else(compared).or_else(cells)
 }
 
 fn head(input: &ReportInput<'_>, width: f64) -> Picture {

@@ -3,10 +3,10 @@
 use super::chart::{Axis, Chart, Curve, Kind, Marks};
 use super::intervals::{Row, intervals};
 use crate::report::best;
-use crate::report::input::ReportInput;
+use crate::report::input::{Map, ReportInput};
 use crate::report::ladder::distance_words;
 use crate::report::parameters::telling;
-use crate::report::picture::Picture;
+use crate::report::picture::{Picture, SeriesName};
 use crate::report::queue::{million, not_drawn};
 use crate::report::text::plain;
 use crate::report::trial_words::half_width;
@@ -29,7 +29,7 @@ pub fn over_capacities(input: &ReportInput<'_>, size: [f64; 2]) -> Vec<Picture> 
     let drawn: Vec<QueueMatrix<'_>> = matrices(&series.result)
         .into_iter()
         .filter(|matrix| {
-            matrix.cells.first().is_some_and(|cell| is_drawn(input, &cell.trial.spec.parameters))
+            matrix.cells.first().is_some_and(|cell| map_of(input, &cell.trial.spec.parameters).is_some())
         })
         .collect();
     let shapes = rates(&drawn, &report.topology);
@@ -55,6 +55,7 @@ fn over_capacity(
                 points: points.iter().map(|(capacity, rate)| [*capacity as f64, rate.point / 1e6]).collect(),
                 marks: Marks::Joined,
                 intervals: points.iter().map(ends).collect(),
+                shows: Vec::new(),
             }
         })
         .collect();
@@ -69,7 +70,10 @@ fn over_capacity(
         y: Axis::over("million messages per second", Kind::Log, every().map(|[_, y]| *y))?,
         curves: curves.clone(),
     };
-    Some(chart.draw(width, height))
+    let is_of_shape =
+        |map: &&Map| map.kernel == shape.queue && map.parameters.text("payload") == Some(shape.payload);
+    let shows = input.maps.iter().filter(is_of_shape).map(Map::name).collect();
+    Some(Picture { shows, ..chart.draw(width, height) })
 }
 
 /// Queues beside each other under the first condition of their ranking, between the CPUs of each relation. Points with
@@ -78,7 +82,7 @@ pub fn beside_each_other(input: &ReportInput<'_>, [width, height]: [f64; 2]) -> 
     let (report, series) = input.run().and_then(|report| Some((report, report.series.as_ref()?)))?;
     let mut rankings = best::under_every_condition(report, series, names::PROBE);
     rankings.iter_mut().for_each(|ranking| {
-        ranking.subjects.retain(|subject| is_drawn(input, &subject.trial.spec.parameters));
+        ranking.subjects.retain(|subject| map_of(input, &subject.trial.spec.parameters).is_some());
         ranking.unranked.retain(|(name, _)| input.maps.iter().any(|map| map.kernel == *name));
     });
     rankings.retain(|ranking| !ranking.subjects.is_empty());
@@ -88,13 +92,14 @@ pub fn beside_each_other(input: &ReportInput<'_>, [width, height]: [f64; 2]) -> 
         own.map(|(name, value)| plain(&telling(name, value))).collect::<Vec<_>>().join(", ")
     };
     let shared = condition(first);
-    let mut rows: Vec<Row> = Vec::new();
+    let (mut rows, mut shows): (Vec<Row>, Vec<SeriesName>) = Default::default();
     for ranking in rankings.iter().filter(|ranking| condition(ranking) == shared) {
         let &[from, to] = &ranking.trial.spec.placement[..] else { continue };
         let between = distance_words(report.topology.relation(from, to), &report.topology);
         let heading = [between, best::not_ranked(ranking)].into_iter().filter(|words| !words.is_empty());
         let mut heading = Some(heading.collect::<Vec<_>>().join("; "));
         for subject in &ranking.subjects {
+            shows.extend(map_of(input, &subject.trial.spec.parameters).map(Map::name));
             let (rate, name) = (&subject.value, plain(&subject.name));
             let mark = if subject.may_be_wrong { " !" } else { "" };
             let known = rows.iter().find(|row| row.name == name).map(|row| row.series);
@@ -113,13 +118,13 @@ pub fn beside_each_other(input: &ReportInput<'_>, [width, height]: [f64; 2]) -> 
     let drawn = |width| intervals(&title, "million messages per second", Kind::Log, &rows, width);
     // A figure that is too high is scaled down, and has to be wider to fill the width.
     let first = drawn(width)?;
-    drawn(width * (first.height / height).max(1.0))
+    Some(Picture { shows, ..drawn(width * (first.height / height).max(1.0))? })
 }
 
-/// Whether the map of these parameters is among those that are to be drawn.
-fn is_drawn(input: &ReportInput<'_>, parameters: &Parameters) -> bool {
+/// The map of these parameters; `None` where it is not to be drawn.
+fn map_of<'a>(input: &'a ReportInput<'_>, parameters: &Parameters) -> Option<&'a Map> {
     let of = |parameters: &Parameters| {
         ["queue", "payload", "capacity"].map(|name| parameters.0.get(name).cloned())
     };
-    input.maps.iter().any(|map| map.probe == names::PROBE && of(&map.parameters) == of(parameters))
+    input.maps.iter().find(|map| map.probe == names::PROBE && of(&map.parameters) == of(parameters))
 }

@@ -20,7 +20,13 @@ fn chart(report: &RunReport, sweep: &Sweep<'_>, [width, height]: [f64; 2]) -> Op
     let curves = SHARES.map(|(name, share, _)| {
         let kept = sweep.steps.iter().filter(|step| !step.mostly_fell_behind());
         let points = kept.filter_map(|step| Some([step.rate_per_s, step.percentile_ns(share)?])).collect();
-        Curve { name: name.to_owned(), points, marks: Marks::Joined, intervals: Vec::new() }
+        Curve {
+            name: name.to_owned(),
+            points,
+            marks: Marks::Joined,
+            intervals: Vec::new(),
+            shows: Vec::new(),
+        }
     });
     let curves: Vec<Curve> = curves.into_iter().filter(|curve| !curve.points.is_empty()).collect();
     // The axis reaches to the highest rate that was tried: where the curves end before, it was not kept.

@@ -24,6 +24,7 @@ pub fn timeline(watch: &StateWatch, width: f64, height: f64) -> Option<Picture> 
             .collect(),
         marks: Marks::Dots,
         intervals: Vec::new(),
+        shows: Vec::new(),
     };
     let chart = Chart {
         title: "Every pass over time".into(),

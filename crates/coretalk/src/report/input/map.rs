@@ -7,6 +7,7 @@ use crate::report::Style;
 use crate::report::heat_map::HeatMap;
 use crate::report::palette::Scale;
 use crate::report::parameters::{parameter, telling};
+use crate::report::picture::SeriesName;
 use crate::report::text::plain;
 use crate::report::trial_maps::{map_words, number_of_map};
 use coretalk_model::latency;
@@ -85,19 +86,19 @@ impl Map {
         let parts: Vec<String> = [self.probe.clone()].into_iter().chain(kernel).chain(parameters).collect();
         plain(&parts.join(", "))
     }
-}
 
-/// What a map is called, parameter by parameter.
-pub(super) fn names_of_map(map: &Map) -> Vec<(String, String)> {
-    // What else a map of latencies has describes it, and was not chosen.
-    let is_latency = map.probe == latency::PROBE && map.index.is_some();
-    let kernel = (!map.kernel.is_empty()).then(|| ("kernel".to_owned(), plain(&map.kernel)));
-    let chosen = map
-        .parameters
-        .iter()
-        .filter(|_| !is_latency)
-        .map(|(name, value)| (name.to_string(), plain(&telling(name, value))));
-    chosen.chain(kernel).collect()
+    /// Its name in tables.
+    pub fn name(&self) -> SeriesName {
+        // The other parameters of a map of latencies describe it and were not chosen.
+        let is_latency = self.probe == latency::PROBE && self.index.is_some();
+        let kernel = (!self.kernel.is_empty()).then(|| ("kernel".to_owned(), plain(&self.kernel)));
+        let chosen = self
+            .parameters
+            .iter()
+            .filter(|_| !is_latency)
+            .map(|(name, value)| (name.to_string(), plain(&telling(name, value))));
+        chosen.chain(kernel).collect()
+    }
 }
 
 /// The headlines of trials over many pairs as a map.

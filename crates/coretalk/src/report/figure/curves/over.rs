@@ -5,6 +5,7 @@ use crate::document::SeriesDoc;
 use crate::report::figure::chart::{Axis, Chart, Curve, Kind, Marks, number as axis_number};
 use crate::report::figure::distribution::{APART, evenly};
 use crate::report::figure::intervals::{Row, intervals};
+use crate::report::input::name_of_series;
 use crate::report::parameters::{title_of, words_of};
 use crate::report::picture::Picture;
 use crate::report::text::{chosen_time, count, figure as number_of, ns, plain};
@@ -163,6 +164,7 @@ fn chart(
                     plain(&common.words(readings[0].series))
                 },
                 intervals: points.iter().filter_map(ends).collect(),
+                shows: readings.iter().map(|reading| name_of_series(reading.series)).collect(),
                 points: points.into_iter().map(|(point, _)| point).collect(),
                 marks: Marks::Joined,
             }
@@ -234,7 +236,8 @@ fn in_rows(what: &str, readings: &[Reading<'_>], room: Room) -> Option<Picture> 
         ends.fold([f64::INFINITY, 0.0], |[low, high]: [f64; 2], value| [low.min(value), high.max(value)]);
     let kind = if least > 0.0 && most > FAR_APART * least { Kind::Log } else { Kind::Linear };
     let label = Unit::of_value(&reading.series.probe, what).label(kind);
-    intervals(&title, &label, kind, &rows, room.width)
+    let shows = shown.iter().map(|reading| name_of_series(reading.series)).collect();
+    Some(Picture { shows, ..intervals(&title, &label, kind, &rows, room.width)? })
 }
 
 /// A value as it stands beside its row: small ones keep their digits.

@@ -1,0 +1,109 @@
+//! The series that a picture does not show: those that were chosen by name, each with the reason, and those left out
+//! where all were to be drawn.
+
+use super::curves::{FEWEST_EVENTS, VIEWS, is_in_first_chart};
+use super::picture_file;
+use crate::document::SeriesDoc;
+use crate::report::input::{Drawing, ReportInput, name_of_series};
+use crate::report::picture::SeriesName;
+use crate::report::text::{count, plain};
+use std::collections::BTreeSet;
+
+/// A series that was chosen by name and is not in the picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undrawn {
+    /// The chosen names that it has.
+    name: String,
+    reason: Reason,
+}
+
+/// Why a chosen series is not in the picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reason {
+    /// No series has this name and the others that were chosen.
+    NoMatch,
+    /// It has neither a distribution nor a value of the kind that is drawn.
+    NoDistribution,
+    /// Its distribution has this many events, too few for a curve.
+    FewEvents(u64),
+    /// A picture has one chart or one map for each run.
+    NoRoom,
+}
+
+impl Undrawn {
+    /// `futex has 7 events, and a curve needs 20`.
+    pub fn words(&self) -> String {
+        let name = plain(&self.name);
+        match self.reason {
+            Reason::NoMatch => format!("{name} was not measured together with the other names"),
+            Reason::NoDistribution => format!("{name} has no distribution"),
+            Reason::FewEvents(events) => {
+                format!("{name} has {}, and a curve needs {FEWEST_EVENTS}", count(events, "event"))
+            }
+            Reason::NoRoom => format!("{name} does not fit into the chart of the others"),
+        }
+    }
+}
+
+/// The chosen series that a picture of these runs does not show, in the order of the runs.
+pub fn undrawn(inputs: &[ReportInput<'_>], drawing: Drawing) -> Vec<Undrawn> {
+    let mut all: Vec<Undrawn> = Vec::new();
+    let mut matched: BTreeSet<&String> = BTreeSet::new();
+    for input in inputs {
+        let shown: BTreeSet<Vec<&String>> = picture_file::shows(input, drawing, inputs.len())
+            .iter()
+            .map(|name| input.chosen_by(name))
+            .collect();
+        let of_series =
+            || input.outline.series.iter().map(|one| (input.chosen_by(&name_of_series(one)), one));
+        let of_maps: Vec<Vec<&String>> = input.maps.iter().map(|map| input.chosen_by(&map.name())).collect();
+        for name in of_series().map(|(name, _)| name).chain(of_maps.iter().cloned()) {
+            matched.extend(&name);
+            let alike: Vec<&SeriesDoc> =
+                of_series().filter(|(other, _)| *other == name).map(|(_, one)| one).collect();
+            let reason = if of_maps.contains(&name) { Reason::NoRoom } else { reason(&alike, drawing) };
+            let words = name.iter().map(|word| word.as_str()).collect::<Vec<_>>().join(", ");
+            let one = Undrawn { name: words, reason };
+            if !shown.contains(&name) && !all.contains(&one) {
+                all.push(one);
+            }
+        }
+    }
+    let chosen = inputs.iter().flat_map(|input| &input.chosen).filter(|name| !matched.contains(name));
+    let chosen: BTreeSet<&String> = chosen.collect();
+    all.extend(chosen.into_iter().map(|name| Undrawn { name: name.clone(), reason: Reason::NoMatch }));
+    all
+}
+
+fn reason(alike: &[&SeriesDoc], drawing: Drawing) -> Reason {
+    let is_drawable = |one: &&SeriesDoc| {
+        one.histogram_v2_base64.is_some() || (drawing.cdf.is_none() && !one.values.is_empty())
+    };
+    let (first, others): (Vec<&SeriesDoc>, Vec<&SeriesDoc>) =
+        alike.iter().filter(|one| is_drawable(one)).partition(|one| is_in_first_chart(one));
+    let drawable = if first.is_empty() { others } else { first };
+    let events = drawable.iter().map(|one| one.count).max().unwrap_or(0);
+    match !drawable.is_empty() {
+        false => Reason::NoDistribution,
+        true if events < FEWEST_EVENTS => Reason::FewEvents(events),
+        true => Reason::NoRoom,
+    }
+}
+
+/// Names of series with a distribution that no curve of the picture has, as `--series` takes them.
+pub fn left_out(inputs: &[ReportInput<'_>], drawing: Drawing) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for input in inputs {
+        let shown: BTreeSet<(String, String)> =
+            picture_file::shows(input, drawing, inputs.len()).into_iter().flatten().collect();
+        let drawable = input.outline.series.iter().filter(|one| one.histogram_v2_base64.is_some());
+        let names: SeriesName = drawable.flat_map(name_of_series).collect();
+        for (parameter, name) in names {
+            let is_view = VIEWS.contains(&parameter.as_str());
+            if !is_view && !shown.contains(&(parameter, name.clone())) && !all.contains(&name) {
+                all.push(name);
+            }
+        }
+    }
+    all
+}
