@@ -54,6 +54,7 @@ pub mod topology;
 mod trial_maps;
 mod trial_words;
 pub mod wait;
+pub mod wake;
 pub mod words;
 
 pub use depth::{ColorChoice, ColorDepth};

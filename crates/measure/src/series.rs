@@ -15,7 +15,7 @@ use crate::twin::Twin;
 use coretalk_model::cpu::CpuSetError;
 use coretalk_model::quantity::{Aggregate, Parameter, Quantity};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
-use coretalk_model::{CpuId, Picos, Topology, TrialFailure};
+use coretalk_model::{CpuId, CpuSet, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
 
 /// What a probe asks, in words; help, lists and documents derive from it.
@@ -146,9 +146,11 @@ pub trait SeriesProbe: Sync {
         "rows: first CPU of the pair"
     }
 
-    /// The CPUs that a trial needs: those of its roles, unless it names others besides.
+    /// The CPUs that a trial needs: those of its roles, and those of its mask where it has one.
     fn cpus(&self, spec: &TrialSpec) -> Vec<CpuId> {
-        spec.placement.clone()
+        let mask = mask_of(spec);
+        let others = mask.iter().flat_map(CpuSet::iter).filter(|cpu| !spec.placement.contains(cpu));
+        spec.placement.iter().copied().chain(others).collect()
     }
 
     /// Whether its roles say something of their CPUs each for itself, so that a trial goes on where one of them goes away.
@@ -207,6 +209,14 @@ pub struct SeriesRequest<'a> {
     pub pairs: &'a [[CpuId; 2]],
     /// What its own options say, defaults left out.
     pub options: &'a Parameters,
+}
+
+/// The parameter of trials whose roles are not bound to one CPU each: the CPUs on which they may run.
+pub const MASK: &str = "mask";
+
+/// The CPUs on which the roles of a trial may run, where they are not bound to one each.
+pub fn mask_of(spec: &TrialSpec) -> Option<CpuSet> {
+    spec.parameters.text(MASK).and_then(|list| CpuSet::from_list(list).ok())
 }
 
 /// One pass of one trial, to be performed.

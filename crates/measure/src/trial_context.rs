@@ -8,7 +8,7 @@ use crate::sync::Ordering::{Acquire, Release};
 use crate::sync::{AtomicU64, yield_now};
 use crate::wait::{Pause, WaitAction};
 use coretalk_model::series::RoleEvidence;
-use coretalk_model::{CpuId, Picos, TickRate, TrialFailure};
+use coretalk_model::{CpuId, CpuSet, Picos, TickRate, Topology, TrialFailure};
 use std::sync::{Mutex, PoisonError};
 
 /// Runs roles on threads.
@@ -25,6 +25,15 @@ pub trait Executor: Sync {
 
     /// CPU time of the calling thread so far, in nanoseconds.
     fn cpu_ns(&self) -> Option<u64>;
+
+    /// The CPU that the calling thread runs on; `None` where the system does not say.
+    fn current_cpu(&self) -> Option<CpuId>;
+
+    /// Lets the calling thread run on these CPUs only.
+    ///
+    /// # Errors
+    /// The error number of the system.
+    fn set_mask(&self, cpus: &CpuSet) -> Result<(), i32>;
 }
 
 /// How often the coordinating thread looks at the request to stop while roles run.
@@ -53,6 +62,7 @@ pub struct TrialContext<'a> {
     rate: TickRate,
     clock_ns: f64,
     guest: bool,
+    topology: Option<&'a Topology>,
     evidence: Mutex<Vec<RoleEvidence>>,
 }
 
@@ -99,13 +109,25 @@ impl<'a> TrialContext<'a> {
         rate: TickRate,
         clock_ns: f64,
     ) -> TrialContext<'a> {
-        TrialContext { executor, cpus, rate, clock_ns, guest: false, evidence: Mutex::new(Vec::new()) }
+        let evidence = Mutex::new(Vec::new());
+        TrialContext { executor, cpus, rate, clock_ns, guest: false, topology: None, evidence }
     }
 
     /// The same under a hypervisor, or not.
     #[must_use]
     pub fn in_guest(self, guest: bool) -> TrialContext<'a> {
         TrialContext { guest, ..self }
+    }
+
+    /// The same on a machine of this structure.
+    #[must_use]
+    pub fn with_topology(self, topology: &'a Topology) -> TrialContext<'a> {
+        TrialContext { topology: Some(topology), ..self }
+    }
+
+    /// The structure of the machine as it reports it; `None` where nobody knows.
+    pub fn topology(&self) -> Option<&'a Topology> {
+        self.topology
     }
 
     /// The CPU of each role.
@@ -294,6 +316,22 @@ impl<'a> RoleContext<'a> {
     /// Voluntary and involuntary switches of this thread so far; a system call.
     pub fn switches(&self) -> Option<[u32; 2]> {
         self.executor.switches()
+    }
+
+    /// The CPU that this thread runs on; `None` where the system does not say.
+    pub fn current_cpu(&self) -> Option<CpuId> {
+        self.executor.current_cpu()
+    }
+
+    /// Lets this thread run on these CPUs during a task, and binds it to its own again.
+    ///
+    /// # Errors
+    /// The error number where the system refuses one of both.
+    pub fn unbound<T>(&self, cpus: &CpuSet, task: impl FnOnce() -> T) -> Result<T, i32> {
+        self.executor.set_mask(cpus)?;
+        let done = task();
+        self.executor.set_mask(&CpuSet::from_iter([self.cpu]))?;
+        Ok(done)
     }
 
     /// CPU time of this thread so far, in nanoseconds; a system call.

@@ -15,6 +15,7 @@ use coretalk_measure::series::{SeriesProbe, SeriesRequest, TrialOrder};
 use coretalk_measure::tally::Tally;
 use coretalk_measure::{Machine, Stop, WorkerSettings, probes};
 use coretalk_model::series::{Parameters, PassOutcome, TrialSpec};
+use coretalk_model::wake::RanOn;
 use coretalk_model::{CpuId, Flag, Picos, TrialFailure, contend, jitter, queue};
 use counting::Allocated;
 use std::time::Duration;
@@ -178,6 +179,18 @@ fn every_primitive_wakes_across_cpus_and_on_one() {
         // A hand-over by a spinning lock may take less than the counters lie apart: then it is counted as negative.
         let outcome = host.done(&spec);
         assert!(counted(&outcome, "samples") + counted(&outcome, "negative") > 0, "{}", spec.label());
+    }
+}
+
+#[test]
+fn waiters_that_are_not_bound_run_somewhere() {
+    let Some(mut host) = Host::of(2) else { return };
+    let options = Parameters::default().with("primitive", "semaphore,pipe,std-mutex,ttas");
+    for spec in host.trials("wake", &options.with("gap_ns", "20000").with("unpinned", 1.0)) {
+        let values = host.done(&spec).observed.numbers.values;
+        let shares = RanOn::ALL.map(|place| values[place.share()]);
+        assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{shares:?}");
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
     }
 }
 

@@ -32,6 +32,7 @@ pub mod stats;
 pub mod time;
 pub mod topology;
 pub mod wait;
+pub mod wake;
 
 #[cfg(test)]
 mod tests;

@@ -20,6 +20,10 @@ pub struct WakeArgs {
     /// Pairs to measure, waker first: all, representatives, or a list such as 0-1,9-4 (default: representatives)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs)]
     pub pairs: Option<PairsWord>,
+    /// Bind neither thread to one CPU: both may use all measured CPUs, and where the waiter ran relative to the waker is
+    /// counted
+    #[arg(long, conflicts_with = "pairs")]
+    pub unpinned: bool,
     /// Wake-ups of a trial at least, over all its passes, if the budget allows; passes last as long as their precision
     /// needs, and make more (default: 50000)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -46,6 +50,7 @@ impl SeriesArgs for WakeArgs {
             .with_some("primitive", primitives)
             .with_some(wake::names::GAP_NS, (!gaps.is_empty()).then(|| gaps.join(",")))
             .with("samples", samples)
+            .with_some(wake::names::UNPINNED, self.unpinned.then_some(1.0))
     }
 
     fn pairs(&self) -> Option<&PairsWord> {

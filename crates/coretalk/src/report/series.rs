@@ -16,8 +16,9 @@ use super::saved::{self, Saved, Screen};
 use super::spawn;
 use super::text::{capitalized, count, duration, ns, percent, plain};
 use super::trial_maps::map;
-use super::trial_words::{placement_words, question, remarks};
+use super::trial_words::{places_of, question, remarks};
 use super::wait;
+use super::wake;
 use super::words;
 use crate::blocks::Block;
 use crate::{RunReport, SeriesReport};
@@ -175,6 +176,7 @@ fn body<'a>(
     if !listed.is_empty() {
         blocks.extend(tables(report, &series.settings, probe, &listed));
     }
+    blocks.extend(wake::places(trials));
     blocks.extend(remarks(probe, trials));
     blocks.extend(idle::sentence(trials).map(Block::Prose));
     blocks.extend(padding::sentences(&report.topology, trials).into_iter().map(Block::Prose));
@@ -228,14 +230,14 @@ fn modes_of(
         };
         let explained = match trials.iter().filter(alike).find(near) {
             Some(other) => {
-                format!("one of them matches {}", placement_words(report, &other.spec.placement))
+                format!("one of them matches {}", places_of(report, other))
             }
             None => "no placement measured here explains this".to_owned(),
         };
         blocks.push(Block::Remark(format!(
             "{} on {}, {}: {}; {explained}",
             plain(&parameters(&trial.spec)),
-            placement_words(report, &trial.spec.placement),
+            places_of(report, trial),
             plain(view),
             shares.join(", ")
         )));

@@ -4,7 +4,7 @@ use super::ladder::relation_words;
 use super::text::{capitalized, count, percent, plain};
 use crate::RunReport;
 use crate::blocks::Block;
-use coretalk_measure::series::SeriesProbe;
+use coretalk_measure::series::{SeriesProbe, mask_of};
 use coretalk_model::series::{TrialResult, TrialSpec};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, CpuSet};
@@ -34,6 +34,14 @@ pub fn placement_words(report: &RunReport, placement: &[CpuId]) -> String {
             format!("CPUs {from} → {to}, {relation}, with {} more", others.len())
         }
         _ => format!("CPUs {cpus}"),
+    }
+}
+
+/// The CPUs of a trial: those on which its roles may run where they are not bound, else as [`placement_words`].
+pub fn places_of(report: &RunReport, trial: &TrialResult) -> String {
+    match mask_of(&trial.spec) {
+        Some(mask) => format!("not bound, on CPUs {mask}"),
+        None => placement_words(report, &trial.spec.placement),
     }
 }
 

@@ -77,6 +77,7 @@ const OF_TRIALS: &[(&str, &str, &[Effect])] = &[
             ("primitive", "--primitive pipe", ""),
             ("gap", "--gap 5us", ""),
             ("pairs", "--pairs 1-0", ""),
+            ("unpinned", "--unpinned", ""),
             ("samples", "--samples 9", ""),
             ("forks", "--primitive java:park --forks 2", "--primitive java:park"),
             ("helpers", "--primitive java:park --helpers same", "--primitive java:park"),

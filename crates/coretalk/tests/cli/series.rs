@@ -267,6 +267,53 @@ fn silences_before_wake_ups_are_chosen_and_kept() {
 }
 
 #[test]
+fn places_of_waiters_that_are_not_bound_are_on_every_output() {
+    let tool = Tool::new();
+    let words = |more: &[&'static str]| {
+        let all = ["wake", "--machine", "sim:chiplet-16-smt", "--seed", "1", "--gap", "20us", "--unpinned"];
+        [&all[..], &["--primitive", "semaphore,ttas", "-q", "--budget", "4s"], more].concat()
+    };
+    let document = tool.json(&words(&["--name", "free", "--format", "json"]));
+    let series = document["series"].as_array().unwrap();
+    let names = ["same_cpu_share", "sibling_share", "same_l3_share", "elsewhere_share"];
+    let told: Vec<&Value> = series.iter().filter(|one| !one["values"][names[0]].is_null()).collect();
+    assert_eq!(told.len(), 2, "one for each primitive");
+    for one in told {
+        assert_eq!(one["parameters"]["mask"], "0-31");
+        let of = |name: &str| one["values"][name].as_f64().unwrap();
+        assert!((names.map(of).iter().sum::<f64>() - 1.0).abs() < 0.01, "{}", one["values"]);
+        for (name, truth) in names.into_iter().zip([0.1, 0.2, 0.4, 0.3]) {
+            let interval = [0, 1].map(|end| one["intervals"][name][end].as_f64().unwrap());
+            assert!(interval[0] <= of(name) && of(name) <= interval[1], "{name}: {interval:?}");
+            assert!((of(name) - truth).abs() < 0.03, "{name}: {} of {truth}", of(name));
+        }
+    }
+    let screen = tool.done(&["runs", "show", "free"]).out;
+    for part in ["Not bound, on CPUs 0-31", "same CPU", "SMT sibling", "same L3", "elsewhere"] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+    let csv = tool.done(&["export", "free", "--format", "csv"]).out;
+    tool.done(&["report", "free", "-o", "free.html"]);
+    let page = std::fs::read_to_string(tool.path().join("free.html")).unwrap();
+    for name in names {
+        assert!(csv.contains(name) && page.contains(&name.replace('_', " ")), "{name}");
+    }
+    // The same trials go on, and compare.
+    assert_eq!(tool.call(&words(&["--resume", "free"])).code, 0);
+    tool.done(&words(&["--name", "again"]));
+    assert!(tool.done(&["compare", "free", "again"]).out.contains("semaphore"));
+    for (more, part) in [
+        (&["--pairs", "0-1"][..], "'--unpinned' cannot be used with '--pairs"),
+        (&["--primitive", "go:channel"], "`go:channel` is a runtime"),
+        (&["--primitive", "uncontended:tas"], "`uncontended:tas` is not one thread that wakes one other"),
+        (&["--cpus", "3"], "only CPU 3 is selected"),
+    ] {
+        let refused = tool.call(&[&["wake", "--machine", "sim:chiplet-16", "--unpinned"], more].concat());
+        assert!(refused.code > 0 && refused.err.contains(part), "{more:?}: {}", refused.err);
+    }
+}
+
+#[test]
 fn what_needs_no_second_cpu_is_measured_on_one() {
     let tool = Tool::new();
     let one = words("wake --machine sim:chiplet-16 --seed 1 --cpus 0 -q --no-save --budget 5s");

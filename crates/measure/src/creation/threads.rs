@@ -128,14 +128,7 @@ pub fn within<T>(
     task: impl FnOnce() -> Result<Result<T, Refused>, Halt>,
 ) -> Result<Result<T, Refused>, Halt> {
     let Some(mask) = &config.mask else { return task() };
-    if let Err(error) = affinity::set_mask(mask) {
-        return Ok(Err(Refused::Pin(error.raw_os_error().unwrap_or(libc::EINVAL))));
-    }
-    let done = task();
-    if let Err(error) = affinity::pin_current_thread(role.cpu) {
-        return Ok(Err(Refused::Pin(error.errno())));
-    }
-    done
+    role.unbound(mask, task).unwrap_or_else(|errno| Ok(Err(Refused::Pin(errno))))
 }
 
 /// What the creator said, as a pass.

@@ -13,7 +13,7 @@ use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
 use crate::trial_context::{Executor, RoleContext, RoleOrder, StartLine, TrialContext};
 use coretalk_model::series::{PassOutcome, RoleEvidence};
-use coretalk_model::{CpuId, Picos, TickRate, TrialFailure};
+use coretalk_model::{CpuId, CpuSet, Picos, TickRate, Topology, TrialFailure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -97,6 +97,14 @@ impl Executor for HostExecutor<'_> {
 
     fn cpu_ns(&self) -> Option<u64> {
         thread_cpu_ns()
+    }
+
+    fn current_cpu(&self) -> Option<CpuId> {
+        affinity::current_cpu().ok()
+    }
+
+    fn set_mask(&self, cpus: &CpuSet) -> Result<(), i32> {
+        affinity::set_mask(cpus).map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))
     }
 }
 
@@ -220,7 +228,9 @@ fn thread_cpu_ns() -> Option<u64> {
 
 /// What passes need of the machine. All of it is plain, so that several threads can coordinate one pass each.
 #[derive(Debug, Clone, Copy)]
-pub struct TrialRunner {
+pub struct TrialRunner<'a> {
+    /// The structure of the machine.
+    pub topology: &'a Topology,
     /// The rate of the counter.
     pub rate: TickRate,
     /// What a start-stop pair of its reads costs.
@@ -237,12 +247,14 @@ pub struct TrialRunner {
     pub others: u32,
 }
 
-impl TrialRunner {
+impl TrialRunner<'_> {
     /// One pass of one trial, coordinated by the calling thread.
     pub fn perform(&self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         let executor = HostExecutor { rate: self.rate, priority: self.priority, stop };
         let cpus = &order.spec.placement;
-        let context = TrialContext::new(&executor, cpus, self.rate, self.clock_ns).in_guest(self.guest);
+        let context = TrialContext::new(&executor, cpus, self.rate, self.clock_ns)
+            .in_guest(self.guest)
+            .with_topology(self.topology);
         let (started, before) = (self.now(), evidence::cpu_times());
         let observed = order.probe.perform(&context, order)?;
         let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));

@@ -184,8 +184,9 @@ impl HostMachine {
     }
 
     /// What performs so many trials at the same time.
-    fn trial_runner(&self, trials: usize) -> TrialRunner {
+    fn trial_runner(&self, trials: usize) -> TrialRunner<'_> {
         TrialRunner {
+            topology: self.topology(),
             rate: self.clock.rate,
             clock_ns: self.clock.rate.ns(self.clock.cost_ticks as f64),
             // The priority was granted when the workers were engaged; if it makes no sense any more, threads take what they

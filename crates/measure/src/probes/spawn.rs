@@ -5,7 +5,7 @@ use crate::creation;
 pub use crate::creation::{Config, KINDS, Kind, PARENT_MIB, names};
 use crate::creation::{Tallies, kind};
 use crate::pricing::Pricing;
-use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{MASK, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::spawn::{SpawnCost, perform};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
@@ -31,7 +31,7 @@ pub const SAMPLES: f64 = 10_000.0;
 const PARAMETERS: &[Parameter] = &[
     Parameter::new("kind", "kind").in_table("kind").ranked(),
     Parameter::new("pause_ns", "pause").unit(Unit::Ns).in_table("pause").preferring(Preferred::Least),
-    Parameter::new("mask", "mask"),
+    Parameter::new(MASK, MASK),
     Parameter::new("parent_mib", "parent mib").unit(Unit::Mebibytes).in_ranking(InRanking::OfSubject),
 ];
 
@@ -107,12 +107,6 @@ impl SeriesProbe for Spawn {
         remarks
     }
 
-    fn cpus(&self, spec: &TrialSpec) -> Vec<CpuId> {
-        let mask = spec.parameters.text("mask").and_then(|list| CpuSet::from_list(list).ok());
-        let others = mask.iter().flat_map(CpuSet::iter).filter(|cpu| !spec.placement.contains(cpu));
-        spec.placement.iter().copied().chain(others).collect()
-    }
-
     fn parameters(&self) -> &'static [Parameter] {
         PARAMETERS
     }
@@ -141,7 +135,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
                 let parameters = Parameters::default()
                     .with("kind", kind.name())
                     .with("pause_ns", pause_ns)
-                    .with_some("mask", mask.clone())
+                    .with_some(MASK, mask.clone())
                     .with_some("parent_mib", kind.is_process().then_some(PARENT_MIB));
                 let trial = TrialSpec { probe: SPEC.id.to_owned(), parameters, placement: placement.clone() };
                 if trials.contains(&trial) {

@@ -15,7 +15,7 @@ use crate::power::IdleStates;
 use crate::pricing::Pricing;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::primitives::Primitive;
-use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{MASK, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder, mask_of};
 use crate::sim::wake;
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -27,6 +27,7 @@ use coretalk_model::quantity::{Aggregate, Parameter, Preferred, Quantity, Unit};
 use coretalk_model::runtime::names as of_runtimes;
 use coretalk_model::series::TrialSpec;
 use coretalk_model::series::{Observed, Parameters};
+use coretalk_model::wake::RanOn;
 
 pub use catalogue::cost;
 pub use catalogue::{PrimitiveKind, Variant, mechanism, needs_one_cpu, variant};
@@ -88,6 +89,8 @@ pub mod names {
     pub const FIRST_OF_ALL: &str = "first-of-all";
     /// … and until the last.
     pub const LAST_OF_ALL: &str = "last-of-all";
+    /// The option that binds neither thread to one CPU.
+    pub const UNPINNED: &str = "unpinned";
     /// One operation with nobody there.
     pub const ALONE_NS: &str = "alone_ns";
     /// Before the name of an idle state: how often CPUs of the trial went into it.
@@ -97,7 +100,15 @@ pub mod names {
 const PARAMETERS: &[Parameter] = &[
     Parameter::new("primitive", "primitive").in_table("primitive").ranked(),
     Parameter::new(names::GAP_NS, "gap").unit(Unit::Ns).in_table("after").preferring(Preferred::Least),
+    Parameter::new(MASK, MASK),
 ];
+
+/// The share of the wake-ups after which the waiter ran there. Wake-ups of one pass depend on each other, so passes count.
+const fn share_of(place: RanOn) -> Quantity {
+    Quantity::value(place.share(), place.title(), Unit::Share)
+        .within([0.0, 1.0])
+        .aggregate(Aggregate::MeanOverPasses)
+}
 
 /// Everything that the exchange through a primitive can say.
 const QUANTITIES: &[Quantity] = &[
@@ -115,6 +126,10 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::WAKER, "waker").in_table(),
     Quantity::time(names::ALONE_NS, "alone ns").headline(4).in_table(),
     Quantity::events(names::FIRST, "first"),
+    share_of(RanOn::SameCpu),
+    share_of(RanOn::Sibling),
+    share_of(RanOn::SameL3),
+    share_of(RanOn::Elsewhere),
     Quantity::value("hot_share", "hot share", Unit::Share).within([0.0, 1.0]),
     Quantity::time("slept_mean_ns", "slept mean ns"),
     Quantity::count("samples", "samples"),
@@ -261,6 +276,8 @@ struct Tallies {
     first: Tally,
     /// Wake-ups that seem to have come before they were sent: the counters of the CPUs lie apart.
     negative: u64,
+    /// Where the waiter ran relative to the waker, where they are not bound, in the order of [`RanOn::ALL`].
+    places: [u64; 4],
 }
 
 impl Tallies {
@@ -271,6 +288,11 @@ impl Tallies {
             (_, true) => self.slept.count(wake_ticks),
             (_, false) => self.hot.count(wake_ticks),
         }
+    }
+
+    /// Counts where a waiter ran that was woken.
+    fn place(&mut self, place: RanOn) {
+        self.places[place as usize] += 1;
     }
 
     fn observed(&self, rate: coretalk_model::TickRate) -> Observed {
@@ -289,6 +311,12 @@ impl Tallies {
         if judged > 0 {
             observed.value("hot_share", self.hot.len() as f64 / judged as f64);
         }
+        let placed: u64 = self.places.iter().sum();
+        if placed > 0 {
+            for (place, &count) in RanOn::ALL.iter().zip(&self.places) {
+                observed.value(place.share(), count as f64 / placed as f64);
+            }
+        }
         if let Some(mean) = self.slept.mean_ns(rate) {
             observed.value("slept_mean_ns", mean);
         }
@@ -304,9 +332,15 @@ fn priced_rounds(
 ) -> Observed {
     let mut tallies = Tallies::default();
     let mut rounds = 0;
+    let mask = mask_of(order.spec);
+    let [waker, home] = [stage.placement()[0], stage.placement()[1]];
     while stage.elapsed() < order.span || rounds < FEWEST_ROUNDS {
         let gap_ns = gap_ns * (1.0 + GAP_JITTER * (2.0 * stage.unit() - 1.0));
-        let event = wake::perform(stage, cost, gap_ns);
+        let waiter = mask.as_ref().map_or(home, |mask| wake::placed(stage, mask, waker));
+        let event = wake::perform(stage, cost, gap_ns, [waker, waiter]);
+        if mask.is_some() && rounds > 0 {
+            tallies.place(RanOn::of(stage.topology(), waker, waiter));
+        }
         let clock_ns = stage.clock_ns();
         let (woken, waker) = (stage.ticks(event.wake_ns + clock_ns), stage.ticks(event.waker_ns + clock_ns));
         tallies.count(woken, waker, event.slept, rounds == 0);

@@ -1,6 +1,8 @@
 //! The pattern of a wake-up: one role sleeps until another lets it go on.
 
 use crate::pricing::Pricing;
+use coretalk_model::wake::RanOn;
+use coretalk_model::{CpuId, CpuSet};
 
 /// What one wake-up through a primitive does, in events of the machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,9 +33,14 @@ pub struct WakeEvent {
     pub slept: bool,
 }
 
-/// What one wake-up takes after the waiter has waited for `gap_ns`, without noise: role 0 wakes, role 1 sleeps.
-pub fn price(stage: &dyn Pricing<'_>, cost: &WakeCost, gap_ns: f64) -> WakeEvent {
-    let [waker, waiter] = [stage.placement()[0], stage.placement()[1]];
+/// What one wake-up takes after the waiter has waited for `gap_ns`, without noise, between the CPU of the waker and that on
+/// which the waiter resumes.
+pub fn price(
+    stage: &dyn Pricing<'_>,
+    cost: &WakeCost,
+    gap_ns: f64,
+    [waker, waiter]: [CpuId; 2],
+) -> WakeEvent {
     let costs = stage.costs();
     let lines_ns = cost.transfers * stage.transfer_ns(waker, waiter);
     let calls_ns = cost.waker_calls * costs.syscall_ns;
@@ -72,10 +79,32 @@ pub fn price_all(stage: &dyn Pricing<'_>, cost: &WakeCost, gap_ns: f64) -> [f64;
     [first, last, calls_ns + waiters.len() as f64 * step_ns]
 }
 
-/// Performs one wake-up with everything that the scenario adds.
-pub fn perform(stage: &mut dyn Pricing<'_>, cost: &WakeCost, gap_ns: f64) -> WakeEvent {
+/// How often the scheduler of a simulated machine lets a woken thread run in each place relative to its waker, as weights
+/// of the places that the mask has. The waker stays where it is.
+pub const PLACES: [(RanOn, f64); 4] =
+    [(RanOn::SameCpu, 1.0), (RanOn::Sibling, 2.0), (RanOn::SameL3, 4.0), (RanOn::Elsewhere, 3.0)];
+
+/// The CPU of a mask on which a woken thread runs: a place by [`PLACES`], then one of its CPUs, each as likely as another.
+pub fn placed(stage: &mut dyn Pricing<'_>, mask: &CpuSet, waker: CpuId) -> CpuId {
+    let topology = stage.topology();
+    let there = |place: RanOn| -> Vec<CpuId> {
+        mask.iter().filter(|&cpu| RanOn::of(topology, waker, cpu) == place).collect()
+    };
+    let places = PLACES.map(|(place, weight)| (there(place), weight));
+    let known = || places.iter().filter(|(cpus, _)| !cpus.is_empty());
+    let mut left = stage.unit() * known().map(|(_, weight)| weight).sum::<f64>();
+    let drawn = known().find(|(_, weight)| {
+        left -= weight;
+        left < 0.0
+    });
+    let Some((cpus, _)) = drawn.or(known().next_back()) else { return waker };
+    cpus[((stage.unit() * cpus.len() as f64) as usize).min(cpus.len() - 1)]
+}
+
+/// Performs one wake-up between two CPUs with everything that the scenario adds.
+pub fn perform(stage: &mut dyn Pricing<'_>, cost: &WakeCost, gap_ns: f64, pair: [CpuId; 2]) -> WakeEvent {
     let held_ns = stage.pass(gap_ns);
-    let bare = price(stage, cost, gap_ns + held_ns);
+    let bare = price(stage, cost, gap_ns + held_ns, pair);
     let wake_ns = stage.event(bare.wake_ns);
     let held_ns = stage.pass(wake_ns);
     let waker_ns = stage.event(bare.waker_ns);

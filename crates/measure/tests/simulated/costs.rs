@@ -170,7 +170,12 @@ fn wake_ups() {
             let median = |view| median_ns(machine, trial, view);
             match wake_probe::variant(trial.spec.parameters.text("primitive").unwrap()).unwrap() {
                 Variant::Wake(name) => {
-                    let truth = wake::price(&stage, &wake_probe::cost(name), gap_ns);
+                    let truth = wake::price(
+                        &stage,
+                        &wake_probe::cost(name),
+                        gap_ns,
+                        [trial.spec.placement[0], trial.spec.placement[1]],
+                    );
                     let woken = median(if truth.slept { "slept" } else { "hot" });
                     vec![("wake", woken, truth.wake_ns), ("waker", median("waker"), truth.waker_ns)]
                 }

@@ -24,6 +24,7 @@ mod states;
 mod trials;
 mod truth;
 mod vocabulary;
+mod wake;
 
 /// Whether each test runs its whole, which takes minutes; otherwise it runs a part, with bounds to match.
 fn is_acceptance() -> bool {

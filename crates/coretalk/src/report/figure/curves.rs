@@ -6,7 +6,7 @@ mod over;
 
 use super::chart::{Curve, Kind};
 use super::distribution::{self, CHART, MOST_CURVES, Steps};
-use crate::document::SeriesDoc;
+use crate::document::{SeriesDoc, ValueDoc};
 use crate::report::input::{TimeAxis, name_of_series};
 use crate::report::parameters::{arrows, telling, title_of, words_of};
 use crate::report::picture::Picture;
@@ -14,6 +14,7 @@ use crate::report::text::plain;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use coretalk_measure::probes;
+use coretalk_measure::series::MASK;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use std::collections::{BTreeMap, BTreeSet};
@@ -188,14 +189,14 @@ impl<'a> Common<'a> {
     /// Of at least one series; `axis` holds the parameters that the chart itself shows.
     fn of(series: &[&'a SeriesDoc], axis: &[&'a str]) -> Common<'a> {
         let first = series[0];
-        let left_out: Vec<&str> = VIEWS.iter().chain(axis).copied().collect();
+        let left_out: Vec<&str> = VIEWS.iter().chain(&[MASK]).chain(axis).copied().collect();
         let same =
             |name: &str| series.iter().all(|one| one.parameters.get(name) == first.parameters.get(name));
         let names = series.iter().flat_map(|one| one.parameters.keys()).map(String::as_str);
         let mut parameters: Vec<&str> = names.filter(|name| !left_out.contains(name) && same(name)).collect();
         parameters.sort_unstable();
         parameters.dedup();
-        let cpus = series.iter().all(|one| one.placement == first.placement);
+        let cpus = series.iter().all(|one| one.placement == first.placement && same(MASK));
         Common { left_out, parameters, cpus, first }
     }
 
@@ -223,6 +224,9 @@ impl<'a> Common<'a> {
 }
 
 fn cpus_of(one: &SeriesDoc) -> String {
+    if let Some(ValueDoc::Text(mask)) = one.parameters.get(MASK) {
+        return format!("not bound, on CPUs {mask}");
+    }
     match one.placement.as_slice() {
         [] => String::new(),
         [cpu] => format!("CPU {cpu}"),
@@ -321,7 +325,7 @@ fn chosen_of<'a>(series: &[&'a SeriesDoc], room: Room) -> Vec<&'a SeriesDoc> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{PercentilesDoc, ValueDoc};
+    use crate::document::PercentilesDoc;
     use crate::report::picture::Shape;
     use coretalk_model::series::Value;
     use hdrhistogram::serialization::{Serializer, V2Serializer};

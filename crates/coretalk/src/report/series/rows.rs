@@ -2,11 +2,11 @@
 
 use crate::RunReport;
 use crate::blocks::{Block, Cell, Column, Table};
-use crate::report::text::{chosen_time, count, grouped, ns, plain};
-use crate::report::trial_words::{half_width, median_width, placement_words};
+use crate::report::text::{capitalized, chosen_time, count, grouped, ns, plain};
+use crate::report::trial_words::{half_width, median_width, placement_words, places_of};
 use coretalk_measure::probes::broadcast::names as broadcast;
 use coretalk_measure::probes::latency_under_load::names as under_load;
-use coretalk_measure::series::SeriesProbe;
+use coretalk_measure::series::{SeriesProbe, mask_of};
 use coretalk_model::quantity::{Aggregate, Parameter, Quantity, Unit};
 use coretalk_model::series::{SeriesSettings, TimeUnit, TrialResult, Value, displayed_value};
 use coretalk_model::{CpuId, Histogram};
@@ -50,7 +50,10 @@ pub(super) fn tables(
                 let cpus = if readers.len() == 1 { "reader is CPU" } else { "readers are the first of CPUs" };
                 format!("CPU {writer} writes; {cpus} {}", listed(readers))
             }
-            _ => placement_words(report, placement),
+            _ => match here.clone().next() {
+                Some(trial) if mask_of(&trial.spec).is_some() => capitalized(&places_of(report, trial)),
+                _ => placement_words(report, placement),
+            },
         };
         blocks.push(Block::Heading(title));
         let parts = by_unit(here, trials).into_iter();

@@ -262,11 +262,19 @@ mod tests {
     use crate::probes::queue::Queue;
     use crate::trial_context::{Executor, RoleOrder};
     use coretalk_model::series::{Parameters, RoleEvidence};
-    use coretalk_model::{CpuId, TickRate};
+    use coretalk_model::{CpuId, CpuSet, TickRate};
 
     struct NoThreads;
 
     impl Executor for NoThreads {
+        fn current_cpu(&self) -> Option<CpuId> {
+            None
+        }
+
+        fn set_mask(&self, _cpus: &CpuSet) -> Result<(), i32> {
+            Ok(())
+        }
+
         fn run(&self, _: &RoleOrder<'_>) -> Result<Vec<RoleEvidence>, TrialFailure> {
             unreachable!("there is no queue to run with")
         }

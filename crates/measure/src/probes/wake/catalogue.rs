@@ -3,10 +3,10 @@
 use super::{FEW_PAIRS, GAPS_NS, LADDER_GAP_NS, MAP_GAP_NS, SLEEP, names};
 use crate::external::External;
 use crate::probes::latency_under_load::gaps;
-use crate::series::{RequestError, SeriesRequest, nearest};
+use crate::series::{MASK, RequestError, SeriesRequest, nearest};
 use crate::sim::wake::WakeCost;
-use coretalk_model::CpuId;
 use coretalk_model::series::{Parameters, TrialSpec};
+use coretalk_model::{CpuId, CpuSet};
 
 /// What a primitive is for: what it does when nobody waits depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,6 +239,11 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         return Err(RequestError::Unfit(sentence.into()));
     }
     let gaps = |others: &[f64]| if listed.is_empty() { others.to_vec() } else { listed.clone() };
+    let unpinned = request.options.number(names::UNPINNED);
+    let mask = unpinned.map(|_| request.cpus.iter().copied().collect::<CpuSet>());
+    let started = request.cpus.first_chunk::<2>().filter(|_| mask.is_some());
+    // What is not bound has no pairs; both threads start on the first two CPUs.
+    let pairs = started.map_or(request.pairs, std::slice::from_ref);
     let mut trials = Vec::new();
     for (index, name) in primitives.iter().enumerate() {
         if primitives[..index].contains(name) {
@@ -246,20 +251,32 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         }
         let trial = |gap_ns: Option<f64>, placement: Vec<CpuId>| TrialSpec {
             probe: super::SPEC.id.to_owned(),
-            parameters: Parameters::default().with("primitive", *name).with_some(names::GAP_NS, gap_ns),
+            parameters: Parameters::default()
+                .with("primitive", *name)
+                .with_some(names::GAP_NS, gap_ns)
+                .with_some(MASK, mask.as_ref().map(CpuSet::to_string)),
             placement,
         };
         let what = match External::parse(name) {
             Some(_) => None,
             None => Some(variant(name)?),
         };
+        if mask.is_some() && !matches!(what, Some(Variant::Wake(_))) {
+            let why = match what {
+                None => "is a runtime, whose threads are always bound",
+                Some(_) => "is not one thread that wakes one other",
+            };
+            let sentence =
+                format!("`{name}` {why}, so it cannot be measured with --unpinned; drop one of them");
+            return Err(RequestError::Unfit(sentence.into()));
+        }
         match what {
             // What a runtime performs is a wake-up through a primitive of its own.
             None | Some(Variant::Wake(_)) => {
                 // A map has one gap: three would take three times the budget.
-                let is_map = request.pairs.len() > FEW_PAIRS;
+                let is_map = pairs.len() > FEW_PAIRS;
                 let gaps = gaps(if is_map { &[MAP_GAP_NS] } else { &GAPS_NS });
-                for pair in request.pairs {
+                for pair in pairs {
                     trials.extend(gaps.iter().map(|&gap_ns| trial(Some(gap_ns), pair.to_vec())));
                 }
             }

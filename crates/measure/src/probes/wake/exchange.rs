@@ -12,7 +12,7 @@ use crate::primitives::system::{EventFd, Pipe};
 use crate::primitives::word::AtomicWait;
 use crate::primitives::{Primitive, sleep};
 use crate::queues::semaphore::Semaphore;
-use crate::series::TrialOrder;
+use crate::series::{TrialOrder, mask_of};
 use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Release};
@@ -20,7 +20,9 @@ use crate::tally::Tally;
 use crate::trial_context::{Apart, RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
-use coretalk_model::{TrialFailure, stats};
+use coretalk_model::wake::RanOn;
+use coretalk_model::{CpuId, Topology, TrialFailure, stats};
+use std::sync::OnceLock;
 
 /// Before the first round.
 const NO_ROUND: u64 = 0;
@@ -136,7 +138,12 @@ struct Shared {
     went_on: Apart<AtomicU64>,
     /// How often it had slept in this round, plus one; 0 is unknown.
     sleeps: Apart<AtomicU64>,
+    /// The CPU on which it went on; `UNKNOWN_CPU` where the system does not say.
+    ran_on: Apart<AtomicU64>,
 }
+
+/// No CPU has this number.
+const UNKNOWN_CPU: u64 = u64::MAX;
 
 /// No round comes after this.
 const LAST: u64 = u64::MAX;
@@ -146,24 +153,43 @@ fn rounds<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> R
     let shared = Shared::default();
     let rate = context.rate();
     let gap_ns = order.spec.parameters.number("gap_ns").unwrap_or(GAPS_NS[0]);
+    let mask = mask_of(order.spec);
     let plan = Plan {
         gap_ticks: rate.ticks(gap_ns),
         span_ticks: rate.ticks(order.span.ns()) as u64,
         key: Key::of(&[order.key]),
+        topology: context.topology().filter(|_| mask.is_some()),
     };
     let limit = order.span + PATIENCE;
     let run_role = |role: &RoleContext<'_>| match role.number {
         0 => wake_all(role, &primitive, &shared, &plan).map(Some),
         _ => wait_all(role, &primitive, &shared).map(|()| None),
     };
-    let said = context.run(limit, run_role, || primitive.unblock())?;
-    Ok(said.into_iter().flatten().next().unwrap_or_default())
+    let Some(mask) = mask else {
+        let said = context.run(limit, run_role, || primitive.unblock())?;
+        return Ok(said.into_iter().flatten().next().unwrap_or_default());
+    };
+    let refused: OnceLock<(CpuId, i32)> = OnceLock::new();
+    let unbound = |role: &RoleContext<'_>| {
+        role.unbound(&mask, || run_role(role)).unwrap_or_else(|errno| {
+            refused.get_or_init(|| (role.cpu, errno));
+            Err(Halt::Partner)
+        })
+    };
+    // All CPUs are measured, so the coordinating thread sleeps all the time.
+    let said = context.run_undisturbed(limit, unbound, || primitive.unblock());
+    match refused.get() {
+        Some(&(cpu, errno)) => Err(TrialFailure::NotPinned { cpu, errno }),
+        None => Ok(said?.into_iter().flatten().next().unwrap_or_default()),
+    }
 }
 
-struct Plan {
+struct Plan<'a> {
     gap_ticks: f64,
     span_ticks: u64,
     key: Key,
+    /// Where the threads are not bound: their places are counted.
+    topology: Option<&'a Topology>,
 }
 
 /// Role 0. Neither role is inlined, so that the code that `probes --asm` shows is the code that ran.
@@ -172,7 +198,7 @@ fn wake_all<P: Primitive>(
     role: &RoleContext<'_>,
     primitive: &P,
     shared: &Shared,
-    plan: &Plan,
+    plan: &Plan<'_>,
 ) -> Result<Tallies, Halt> {
     let mut tallies = Tallies::default();
     role.wait_for_all()?;
@@ -195,6 +221,7 @@ fn wake_all<P: Primitive>(
             primitive.wake(held, round);
             return Err(halt);
         }
+        let waker = plan.topology.and_then(|_| role.current_cpu());
         let began = counter::start();
         primitive.wake(held, round);
         let ended = counter::stop();
@@ -206,6 +233,11 @@ fn wake_all<P: Primitive>(
         match went_on.checked_sub(began) {
             Some(wake) => tallies.count(wake, ended - began, slept, round == NO_ROUND + 1),
             None => tallies.negative += 1,
+        }
+        // The first is cold and counts nowhere.
+        let waiter = u32::try_from(shared.ran_on.load(Acquire)).ok().filter(|_| round > NO_ROUND + 1);
+        if let (Some(topology), Some(waker), Some(waiter)) = (plan.topology, waker, waiter) {
+            tallies.place(RanOn::of(topology, waker, CpuId(waiter)));
         }
         if ended > end && round >= FEWEST_ROUNDS {
             break;
@@ -232,9 +264,11 @@ fn wait_all<P: Primitive>(role: &RoleContext<'_>, primitive: &P, shared: &Shared
         }
         primitive.wait(round, role.guard)?;
         let went_on = counter::stop();
+        let ran_on = role.current_cpu().map_or(UNKNOWN_CPU, |cpu| u64::from(cpu.0));
         let slept = before.zip(role.switches()).map_or(0, |(before, after)| 1 + (after[0] - before[0]));
         shared.went_on.store(went_on, Release);
         shared.sleeps.store(u64::from(slept), Release);
+        shared.ran_on.store(ran_on, Release);
         shared.over.store(round, Release);
     }
     Ok(())

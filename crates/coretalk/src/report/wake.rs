@@ -1,0 +1,34 @@
+//! Wake-ups of threads that are not bound: where the waiter ran relative to the waker.
+
+use super::parameters::telling;
+use super::text::{percent, plain};
+use crate::blocks::{Block, Cell, Column, Table};
+use coretalk_measure::series::{MASK, mask_of};
+use coretalk_model::series::TrialResult;
+use coretalk_model::wake::RanOn;
+
+/// A row of shares for each trial whose threads are not bound; nothing for others.
+pub(super) fn places(trials: &[&TrialResult]) -> Vec<Block<'static>> {
+    let told: Vec<&&TrialResult> = trials.iter().filter(|trial| mask_of(&trial.spec).is_some()).collect();
+    let known = |place: &RanOn| told.iter().any(|trial| trial.values.contains_key(place.share()));
+    let places: Vec<RanOn> = RanOn::ALL.into_iter().filter(known).collect();
+    if places.is_empty() {
+        return Vec::new();
+    }
+    let mut columns = vec![Column::words("wake-ups")];
+    columns.extend(places.iter().map(|place| Column::numbers(place.title())));
+    let rows = told.iter().map(|trial| {
+        let parameters = trial.spec.parameters.iter().filter(|(name, _)| *name != MASK);
+        let words: Vec<String> = parameters.map(|(name, value)| plain(&telling(name, value))).collect();
+        let share = |place: &RanOn| {
+            Cell::known(trial.values.get(place.share()).map(|share| {
+                let [point, low, high] = [share.point, share.low, share.high].map(percent);
+                format!("{point} [{low} .. {high}]")
+            }))
+        };
+        std::iter::once(Cell::from(words.join(", "))).chain(places.iter().map(share)).collect::<Vec<_>>()
+    });
+    let text = "Where the waiter ran relative to the waker when it resumed: shares of the wake-ups with the 95 % interval \
+                over passes.";
+    vec![Block::Gap, Block::Prose(text.to_owned()), Block::Table(Table::new(columns).with(rows)), Block::Gap]
+}

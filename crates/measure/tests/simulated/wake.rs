@@ -1,0 +1,45 @@
+//! Wake-ups of threads that are not bound, where the simulated scheduler places the waiter by a stated rule.
+
+use crate::trials::{open, pass, trials};
+use coretalk_measure::probes::wake::{Wake, names};
+use coretalk_measure::series::{SeriesProbe, mask_of};
+use coretalk_measure::sim::wake::PLACES;
+use coretalk_model::series::Parameters;
+use coretalk_model::wake::RanOn;
+
+fn unpinned(primitive: &str) -> Parameters {
+    Parameters::default().with("primitive", primitive).with(names::GAP_NS, "20000").with(names::UNPINNED, 1.0)
+}
+
+#[test]
+fn shares_of_the_places_of_a_waiter_are_those_of_the_scheduler() {
+    // A machine without threads of one core has no siblings to run on, and one with one L3 nothing beyond it.
+    for (scenario, places) in [
+        ("chiplet-16-smt", &RanOn::ALL[..]),
+        ("chiplet-16", &[RanOn::SameCpu, RanOn::SameL3, RanOn::Elsewhere]),
+        ("laptop-smt", &[RanOn::SameCpu, RanOn::Sibling, RanOn::SameL3]),
+    ] {
+        let mut machine = open(scenario);
+        let weight = |place: RanOn| PLACES.iter().find(|(known, _)| *known == place).unwrap().1;
+        let all: f64 = places.iter().map(|&place| weight(place)).sum();
+        for spec in trials(&machine, "wake", &unpinned("semaphore,ttas")) {
+            let passes: Vec<_> = (0..4).map(|key| pass(&mut machine, &spec, 100, key)).collect();
+            for place in RanOn::ALL {
+                let truth = if places.contains(&place) { weight(place) / all } else { 0.0 };
+                let found = passes.iter().map(|pass| pass.numbers.values[place.share()]).sum::<f64>() / 4.0;
+                assert!((found - truth).abs() < 0.02, "{scenario} {place:?}: {found} of {truth}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unbound_trial_needs_every_cpu_of_its_mask_and_a_bound_one_its_own() {
+    let machine = open("chiplet-16");
+    let cpus = |options: &Parameters| {
+        let spec = trials(&machine, "wake", options).remove(0);
+        (Wake.cpus(&spec).len(), mask_of(&spec).map(|mask| mask.to_string()))
+    };
+    assert_eq!(cpus(&unpinned("pipe")), (16, Some("0-15".to_owned())));
+    assert_eq!(cpus(&Parameters::default().with("primitive", "pipe")), (2, None));
+}

@@ -1,0 +1,63 @@
+//! [`RanOn`]: where a woken thread ran relative to its waker, where neither is bound to one CPU.
+
+use crate::cpu::CpuId;
+use crate::topology::{Relation, Topology};
+
+/// Where a woken thread ran relative to its waker, nearest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RanOn {
+    /// On the CPU of the waker.
+    SameCpu,
+    /// On another hardware thread of its core.
+    Sibling,
+    /// On another core under the same last-level cache.
+    SameL3,
+    /// Outside that cache.
+    Elsewhere,
+}
+
+impl RanOn {
+    /// Every place, nearest first.
+    pub const ALL: [RanOn; 4] = [RanOn::SameCpu, RanOn::Sibling, RanOn::SameL3, RanOn::Elsewhere];
+
+    /// Where a thread on CPU `woken` runs relative to its waker, as the machine reports its structure.
+    ///
+    /// ```
+    /// # use coretalk_model::{CpuId, Topology, wake::RanOn};
+    /// let topology = Topology::default();
+    /// assert_eq!(RanOn::of(&topology, CpuId(3), CpuId(3)), RanOn::SameCpu);
+    /// ```
+    pub fn of(topology: &Topology, waker: CpuId, woken: CpuId) -> RanOn {
+        match topology.relation(waker, woken) {
+            Relation::SameCpu => RanOn::SameCpu,
+            Relation::Smt => RanOn::Sibling,
+            Relation::L2 | Relation::Cluster | Relation::L3 => RanOn::SameL3,
+            Relation::Die
+            | Relation::Node
+            | Relation::Package
+            | Relation::Book
+            | Relation::Drawer
+            | Relation::Machine => RanOn::Elsewhere,
+        }
+    }
+
+    /// The name of its share of the wake-ups in documents, run files and exports.
+    pub const fn share(self) -> &'static str {
+        match self {
+            RanOn::SameCpu => "same_cpu_share",
+            RanOn::Sibling => "sibling_share",
+            RanOn::SameL3 => "same_l3_share",
+            RanOn::Elsewhere => "elsewhere_share",
+        }
+    }
+
+    /// Its heading in tables.
+    pub const fn title(self) -> &'static str {
+        match self {
+            RanOn::SameCpu => "same CPU",
+            RanOn::Sibling => "SMT sibling",
+            RanOn::SameL3 => "same L3",
+            RanOn::Elsewhere => "elsewhere",
+        }
+    }
+}
