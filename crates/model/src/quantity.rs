@@ -74,6 +74,8 @@ pub enum Aggregate {
     MedianOverPasses,
     /// The mean over passes: what adds up over time, such as time lost.
     MeanOverPasses,
+    /// The mean over passes of a share of events of which those of one pass depend on each other.
+    ShareOverPasses,
     /// The median over events where a pass says their median alone and how many they were, under this name: each pass
     /// counts as often as it has events. Where passes are of two kinds, the median of passes would be of one kind and
     /// that of events of the other.

@@ -25,7 +25,7 @@ pub use correlation::{Correlation, Pool};
 pub use drift::{Pass, drift_interval};
 pub use estimate::{Estimate, WIDEST_STATED};
 pub(crate) use interval::student;
-pub use interval::{block_medians, fixed_interval, mean_interval, passes_interval};
+pub use interval::{block_medians, fixed_interval, mean_interval, passes_interval, share_interval};
 pub use lines::{LineScratch, LineSummary, summarize_lines};
 pub use location::{
     MadScale, NORMAL_MAD_SCALE, mad, mean, median, median_in_place, median_of_sorted, quantile,

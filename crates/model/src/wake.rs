@@ -1,6 +1,6 @@
 //! [`RanOn`]: where a woken thread ran relative to its waker, where neither is bound to one CPU.
 
-use crate::cpu::CpuId;
+use crate::cpu::{CpuId, CpuSet};
 use crate::topology::{Relation, Topology};
 
 /// Where a woken thread ran relative to its waker, nearest first.
@@ -39,6 +39,20 @@ impl RanOn {
             | Relation::Drawer
             | Relation::Machine => RanOn::Elsewhere,
         }
+    }
+
+    /// Which places threads on these CPUs can have relative to each other, in the order of [`RanOn::ALL`].
+    pub fn possible(topology: &Topology, cpus: &CpuSet) -> [bool; 4] {
+        let mut possible = [false; 4];
+        for waker in cpus.iter() {
+            for woken in cpus.iter() {
+                possible[RanOn::of(topology, waker, woken) as usize] = true;
+            }
+            if possible == [true; 4] {
+                break;
+            }
+        }
+        possible
     }
 
     /// The name of its share of the wake-ups in documents, run files and exports.

@@ -107,7 +107,7 @@ const PARAMETERS: &[Parameter] = &[
 const fn share_of(place: RanOn) -> Quantity {
     Quantity::value(place.share(), place.title(), Unit::Share)
         .within([0.0, 1.0])
-        .aggregate(Aggregate::MeanOverPasses)
+        .aggregate(Aggregate::ShareOverPasses)
 }
 
 /// Everything that the exchange through a primitive can say.
@@ -295,7 +295,8 @@ impl Tallies {
         self.places[place as usize] += 1;
     }
 
-    fn observed(&self, rate: coretalk_model::TickRate) -> Observed {
+    /// What is known of the pass; of `possible` places, in the order of [`RanOn::ALL`], also their shares.
+    fn observed(&self, rate: coretalk_model::TickRate, possible: [bool; 4]) -> Observed {
         let mut observed = Observed::default();
         observed.histogram(names::SLEPT, self.slept.histogram(rate));
         observed.histogram(names::HOT, self.hot.histogram(rate));
@@ -313,7 +314,8 @@ impl Tallies {
         }
         let placed: u64 = self.places.iter().sum();
         if placed > 0 {
-            for (place, &count) in RanOn::ALL.iter().zip(&self.places) {
+            let places = RanOn::ALL.iter().zip(&self.places).zip(possible).filter(|(_, possible)| *possible);
+            for ((place, &count), _) in places {
                 observed.value(place.share(), count as f64 / placed as f64);
             }
         }
@@ -346,7 +348,8 @@ fn priced_rounds(
         tallies.count(woken, waker, event.slept, rounds == 0);
         rounds += 1;
     }
-    tallies.observed(stage.rate())
+    let possible = mask.map_or([false; 4], |mask| RanOn::possible(stage.topology(), &mask));
+    tallies.observed(stage.rate(), possible)
 }
 
 fn priced_crowd(stage: &mut dyn Pricing<'_>, order: &TrialOrder<'_>, gap_ns: f64) -> Observed {

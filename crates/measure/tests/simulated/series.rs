@@ -129,8 +129,12 @@ fn what_probes_say_is_declared() {
                 };
                 numbers.histograms.keys().for_each(|name| is(name, &[Aggregate::Events]));
                 numbers.counts.keys().for_each(|name| is(name, &[Aggregate::Sum, Aggregate::SumOverStates]));
-                let of_values =
-                    [Aggregate::MedianOverPasses, Aggregate::MeanOverPasses, Aggregate::MedianOverEvents("")];
+                let of_values = [
+                    Aggregate::MedianOverPasses,
+                    Aggregate::MeanOverPasses,
+                    Aggregate::ShareOverPasses,
+                    Aggregate::MedianOverEvents(""),
+                ];
                 numbers.values.keys().for_each(|name| is(name, &of_values));
             }
         }

@@ -5,7 +5,7 @@ use super::{Numbers, PassOutcome, SeriesSettings, TrialResult};
 use crate::latency::cell::FLOOR;
 use crate::quantity::Aggregate;
 use crate::stats::{
-    ANALYSES, Analysis, Estimate, mean_interval, median, passes_interval, processes_interval,
+    ANALYSES, Analysis, Estimate, mean_interval, median, passes_interval, processes_interval, share_interval,
 };
 use Speaker::{Role, Whole};
 use std::collections::BTreeMap;
@@ -150,9 +150,14 @@ pub(super) fn values(
     let mut values = estimates(&said, settings.precision, Resolution::Exact);
     for (name, estimate) in &mut values {
         let Some(quantity) = settings.quantities.of(probe, name) else { continue };
-        if quantity.aggregate == Aggregate::MeanOverPasses {
+        let interval = match quantity.aggregate {
+            Aggregate::MeanOverPasses => Some(mean_interval as fn(&[f64]) -> Option<Estimate>),
+            Aggregate::ShareOverPasses => Some(share_interval as _),
+            _ => None,
+        };
+        if let Some(interval) = interval {
             let values: Vec<f64> = said[name].iter().map(|said| said.value).collect();
-            *estimate = mean_interval(&values).unwrap_or(*estimate);
+            *estimate = interval(&values).unwrap_or(*estimate);
         }
         // A value beyond its bounds stays as it was seen.
         if let Some(range) = quantity.range.filter(|[least, most]| (*least..=*most).contains(&estimate.point))

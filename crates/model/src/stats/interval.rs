@@ -4,6 +4,7 @@
 //! passes at 60 ms, the nominal 95 % of a t interval held the truth in 59 %, an order statistic in 70 %, and the hull
 //! of the order statistic and six block medians with a floor of ± 2 % in 92 %.
 
+use super::elementary::{exp, ln};
 use super::estimate::Estimate;
 use super::location::{mean, median};
 use super::normal;
@@ -81,6 +82,26 @@ pub fn mean_interval(passes: &[f64]) -> Option<Estimate> {
     let least = if passes.iter().all(|pass| *pass >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
     let low = (point - reach).max(least);
     Some(Estimate { point, low, high: point + reach, confidence: 0.95, effective_n: n })
+}
+
+/// The mean of shares of passes with its 95 % interval: as of [`mean_interval`], and where all passes are 0, or all 1, up to
+/// the share of other passes that none of so many would show (Clopper and Pearson 1934): passes that are alike are no proof
+/// that there are no others.
+///
+/// ```
+/// # use coretalk_model::stats::share_interval;
+/// let never = share_interval(&[0.0; 10]).unwrap();
+/// assert!(never.low == 0.0 && (never.high - 0.308).abs() < 1e-3);
+/// ```
+pub fn share_interval(passes: &[f64]) -> Option<Estimate> {
+    let estimate = mean_interval(passes)?;
+    let unseen = 1.0 - exp(ln(0.025) / passes.len() as f64);
+    let all = |share: f64| passes.len() > 1 && passes.iter().all(|pass| *pass == share);
+    Some(match () {
+        () if all(0.0) => Estimate { high: unseen, ..estimate },
+        () if all(1.0) => Estimate { low: 1.0 - unseen, ..estimate },
+        () => estimate,
+    })
 }
 
 /// The quantile of Student's t, for `p` above one half: from that of the normal distribution (Abramowitz and Stegun,

@@ -33,7 +33,12 @@ pub fn perform(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
 ) -> Result<Observed, TrialFailure> {
-    let observed = |tallies: Tallies| tallies.observed(context.rate());
+    let possible = || {
+        mask_of(order.spec)
+            .zip(context.topology())
+            .map_or([false; 4], |(mask, topology)| RanOn::possible(topology, &mask))
+    };
+    let observed = |tallies: Tallies| tallies.observed(context.rate(), possible());
     // A plan of another version may hold names that this one does not know.
     match variant(name)? {
         Variant::Sleep => sleeps(context, order),
