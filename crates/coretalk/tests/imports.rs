@@ -135,6 +135,7 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("coretalk::commands::shell", "place", "a command, whose option has words of its own"),
     ("coretalk::report::figure::multiples", "queue", "a parameter"),
     ("coretalk::report::spawn", "latency", "a distribution"),
+    ("measure::adapters::protocol", "contend", "a word of the protocol"),
     ("measure::adapters::protocol", "queue", "a word of the protocol"),
     ("measure::adapters::protocol", "wait", "a word of the protocol"),
     ("measure::adapters::protocol", "wake", "a word of the protocol"),

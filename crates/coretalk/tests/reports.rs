@@ -198,7 +198,10 @@ fn the_picture_to_share_is_1200_by_630_with_text_that_is_read_at_half_of_that() 
         let picture = picture_file(&input(&report), DRAWING).unwrap();
         let png = picture.to_png().unwrap();
         let side = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
-        assert_eq!((side(16), side(20)), (1200, 630), "{name}");
+        // Tables of several comparisons are as tall as they are.
+        let is_whole = name == "compared";
+        assert!(is_whole || (side(16), side(20)) == (1200, 630), "{name}");
+        let [width, bottom] = if is_whole { [picture.width, picture.height] } else { [600.0, 312.0] };
         for shape in &picture.shapes {
             let Shape::Text([x, y], anchor, style, text) = shape else { continue };
             assert!(style.size >= 8.5, "{name}: {text} in {}", style.size);
@@ -208,8 +211,8 @@ fn the_picture_to_share_is_1200_by_630_with_text_that_is_read_at_half_of_that() 
                 Anchor::Middle => x - wide / 2.0,
                 Anchor::End => x - wide,
             };
-            assert!(left >= 0.0 && left + wide <= 600.0, "{name}: {text} from {left} to {}", left + wide);
-            assert!(*y >= 8.0 && *y <= 312.0, "{name}: {text} at {y}");
+            assert!(left >= 0.0 && left + wide <= width, "{name}: {text} from {left} to {}", left + wide);
+            assert!(*y >= 8.0 && *y <= bottom, "{name}: {text} at {y}");
         }
     }
 }

@@ -50,7 +50,7 @@ impl Twin {
     /// Why it cannot be asked for something of a kind: a sentence; `None` where it can.
     pub fn lack_of_kind(&self, kind: Kind) -> Option<String> {
         let performs = match self.kinds {
-            [] => matches!(kind, Kind::Queue | Kind::Wait | Kind::Wake),
+            [] => !matches!(kind, Kind::Alternate | Kind::Cost | Kind::Clock),
             kinds => kinds.contains(&kind),
         };
         (!performs).then(|| format!("`{}` {} the simulated adapter", self.external, kind.lack()))

@@ -268,7 +268,10 @@ mod tests {
             ("coretalk-adapter 3\n", "is \"coretalk-adapter 3\", and has to be"),
             (&format!("{HEAD}cost busy\n"), "line 3 of `describe` cannot be read: it is of a later version"),
             ("coretalk-adapter 2\nruntime X\nclock a\n", "`clock` stands alone: a runtime has one"),
-            (&format!("{HEAD}contend mutex\n"), "line 3 of `describe` cannot be read: it is of a later version"),
+            (
+                &format!("{HEAD}contend mutex\n"),
+                "line 3 of `describe` cannot be read: it is of a later version",
+            ),
             ("hello\n", "the first line of `describe` is \"hello\""),
             ("coretalk-adapter 1\nwait busy\n", "does not name its runtime"),
             (HEAD, "offers nothing"),

@@ -218,7 +218,8 @@ fn prepare(pass: Pass, misdeed: &str) -> Roles {
     let early = if misdeed == "early" { "\nns 5" } else { "" };
     let last = if misdeed == "unknown-role" && pass.kind == "contend" { 2 } else { tids.len() - 1 };
     let numbers = (0..tids.len() - 1).chain([last]);
-    let roles: Vec<String> = numbers.zip(&tids).map(|(role, thread)| format!("role {role} {thread}")).collect();
+    let roles: Vec<String> =
+        numbers.zip(&tids).map(|(role, thread)| format!("role {role} {thread}")).collect();
     say(&format!("{}{early}", roles.join("\n")));
     Roles { pass, workers, late: Vec::new() }
 }

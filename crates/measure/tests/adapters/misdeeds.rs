@@ -183,7 +183,8 @@ fn an_adapter_that_conforms_is_believed() {
     let capacities: Vec<_> = queue.passes.iter().map(|(capacity, _)| *capacity).collect();
     assert_eq!(capacities, [Some(1), Some(10), Some(1_000)]);
     assert!(queue.operations > 0 && wait.passes.len() == 1);
-    for (_, passes) in [queue, contend, wait, wake, alternate, cost, clock].into_iter().flat_map(|thing| &thing.passes)
+    for (_, passes) in
+        [queue, contend, wait, wake, alternate, cost, clock].into_iter().flat_map(|thing| &thing.passes)
     {
         assert_eq!(passes.len(), 5);
     }
