@@ -1,7 +1,7 @@
 //! [`RanOn`]: where a woken thread ran relative to its waker, where neither is bound to one CPU.
 
 use crate::cpu::{CpuId, CpuSet};
-use crate::topology::{Relation, Topology};
+use crate::topology::{Level, Relation, Topology};
 
 /// Where a woken thread ran relative to its waker, nearest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ impl RanOn {
     ///
     /// ```
     /// # use coretalk_model::{CpuId, Topology, wake::RanOn};
-    /// let topology = Topology::default();
+    /// let topology = Topology::flat("0-3".parse().unwrap());
     /// assert_eq!(RanOn::of(&topology, CpuId(3), CpuId(3)), RanOn::SameCpu);
     /// ```
     pub fn of(topology: &Topology, waker: CpuId, woken: CpuId) -> RanOn {
@@ -41,9 +41,11 @@ impl RanOn {
         }
     }
 
-    /// Which places threads on these CPUs can have relative to each other, in the order of [`RanOn::ALL`].
+    /// Which places threads on these CPUs can have relative to each other, in the order of [`RanOn::ALL`]. Without a
+    /// reported L3 it is unknown whether another core is under the same one: neither is possible then.
     pub fn possible(topology: &Topology, cpus: &CpuSet) -> [bool; 4] {
         let mut possible = [false; 4];
+        let reports_l3 = !topology.level(Level::L3).is_empty();
         for waker in cpus.iter() {
             for woken in cpus.iter() {
                 possible[RanOn::of(topology, waker, woken) as usize] = true;
@@ -52,6 +54,8 @@ impl RanOn {
                 break;
             }
         }
+        possible[RanOn::SameL3 as usize] &= reports_l3;
+        possible[RanOn::Elsewhere as usize] &= reports_l3;
         possible
     }
 

@@ -86,10 +86,14 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     let drawing = drawing(&options, args, kind != ReportFormat::Html && inputs.len() > 1);
     if args.series.is_some() {
         refuse_undrawn(&inputs, drawing)?;
-    } else if drawing.cdf.is_some()
+    }
+    if (args.series.is_some() || drawing.cdf.is_some())
         && let names @ [_, ..] = &left_out(&inputs, drawing)[..]
     {
-        let text = format!("not in this chart: {}; --series NAME,… draws them", names.join(", "));
+        let more = names.len().saturating_sub(MOST_LEFT_OUT);
+        let listed = names.iter().take(MOST_LEFT_OUT).cloned();
+        let listed: Vec<String> = listed.chain((more > 0).then(|| format!("{more} more"))).collect();
+        let text = format!("not in this chart: {}; --series NAME,… draws them", listed.join(", "));
         remark(options.verbosity, Verbosity::Normal, &text);
     }
     let page = || html::page(&inputs, drawing).map_err(|error| contradiction(&error));
@@ -97,6 +101,9 @@ pub fn act(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     out.bytes(&bytes)?;
     Ok(ExitCode::Done)
 }
+
+/// Names of series left out that are listed; more are counted.
+const MOST_LEFT_OUT: usize = 6;
 
 /// A run with the record of its passes, or a file of another tool. The name of a file is private.
 fn open(found: Found, word: &OsStr, number: usize, options: &OutputOptions) -> Result<Opened, Failure> {

@@ -31,9 +31,18 @@ pub(super) fn under_every_condition<'a>(
 
 /// ` (alike: ttas, mcs)`; empty for none.
 pub(super) fn alike(ranking: &Ranking<'_>, like: &[usize]) -> String {
-    match names(&like.iter().map(|&index| plain(&ranking.subjects[index].name)).collect::<Vec<_>>()) {
+    match names(&like.iter().map(|&index| called(ranking, index)).collect::<Vec<_>>()) {
         names if names.is_empty() => names,
         names => format!(" (alike: {names})"),
+    }
+}
+
+/// The name of a subject; one without a name, such as the clock of this program beside those of runtimes, is called by its
+/// quantity.
+fn called(ranking: &Ranking<'_>, subject: usize) -> String {
+    match &ranking.subjects[subject].name {
+        none if none.is_empty() => bare_title(ranking.quantity),
+        name => plain(name),
     }
 }
 
@@ -93,7 +102,7 @@ pub(super) fn sentence(report: &RunReport, series: &SeriesReport, probe: &str) -
     let ranking = of_probe(report, series, probe)?;
     let Ranking { quantity, subjects, verdict, .. } = &ranking;
     let number = |index: usize| number(quantity, &subjects[index]);
-    let name = |index: usize| plain(&subjects[index].name);
+    let name = |index: usize| called(&ranking, index);
     let alike = |like: &[usize]| alike(&ranking, like);
     let [best, last] = ends(quantity);
     let found = match verdict {

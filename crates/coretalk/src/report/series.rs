@@ -23,7 +23,7 @@ use super::words;
 use crate::blocks::Block;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
-use coretalk_measure::series::SeriesProbe;
+use coretalk_measure::series::{SeriesProbe, mask_of};
 use coretalk_model::queue::{QueueCell, batch_curves, names, side_grids, sweeps};
 use coretalk_model::series::summary::{headline, modes};
 use coretalk_model::series::{Gathering, TimeUnit, TrialResult, alike};
@@ -232,6 +232,7 @@ fn modes_of(
             Some(other) => {
                 format!("one of them matches {}", places_of(report, other))
             }
+            None if mask_of(&trial.spec).is_some() => "where the waiter ran may explain this".to_owned(),
             None => "no placement measured here explains this".to_owned(),
         };
         blocks.push(Block::Remark(format!(

@@ -23,7 +23,8 @@ pub(super) fn places(trials: &[&TrialResult]) -> Vec<Block<'static>> {
         let share = |place: &RanOn| {
             Cell::known(trial.values.get(place.share()).map(|share| {
                 let [point, low, high] = [share.point, share.low, share.high].map(percent);
-                format!("{point} [{low} .. {high}]")
+                // A single pass has no interval.
+                if share.is_sure() { format!("{point} [{low} .. {high}]") } else { format!("{point} ?") }
             }))
         };
         std::iter::once(Cell::from(words.join(", "))).chain(places.iter().map(share)).collect::<Vec<_>>()

@@ -130,10 +130,6 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     {
         return Err(idle);
     }
-    let count = match is_contention {
-        true => shares_of_roles.iter().map(|share| share.operations).sum(),
-        false => count,
-    };
     let mut events_of = answer.events;
     let first = events_of.remove("").unwrap_or_default();
     let events = (request.events == Events::Each).then_some(first);
@@ -181,6 +177,12 @@ fn shares_of(
                 "role {role} says {operations} operations in its window, and {added} in all"
             ));
         }
+    }
+    // What no CPU can do is refused before it is added up.
+    if let Some((role, share)) =
+        said.iter().find(|(_, share)| share.added as f64 * LEAST_OF_AN_ADDITION > ns as f64)
+    {
+        return wrong(format!("role {role} says {} additions in {ns} ns", share.added));
     }
     let added = said.values().fold(0u64, |sum, share| sum.saturating_add(share.added));
     if roles > 0 && added != count {

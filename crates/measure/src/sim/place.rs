@@ -33,8 +33,6 @@ const INDEPENDENT_PER_S: f64 = 1e6;
 const YIELDS: f64 = 1_000.0;
 /// An empty loop of `mutex-array`.
 const LOOP_NS: f64 = 0.5;
-/// The cache that a core has for itself: a buffer of this size moves nothing beyond it.
-const OWN_CACHE_BYTES: usize = 256 << 10;
 /// Mutexes of `threads-yield`: so many of its threads hold one at a time.
 const MUTEXES: usize = 8;
 /// What a core streams from memory, what the way from a last-level cache to memory lets through where there are several
@@ -171,9 +169,7 @@ impl<'a> Roles<'a> {
             }
             // The last thread to be done decides.
             WorkloadKind::MutexArray => slowest(&mut self.mutex_array(workload)) / 1e9,
-            WorkloadKind::MemoryRead | WorkloadKind::MemoryWrite
-                if workload.memory_bytes() <= OWN_CACHE_BYTES =>
-            {
+            WorkloadKind::MemoryRead | WorkloadKind::MemoryWrite if workload.fits_own_cache() => {
                 roles.map(|role| self.speed(role)).sum::<f64>() * CORE_MB_S
             }
             // A line that is written is read first: what is counted is a part of what moves.

@@ -206,9 +206,10 @@ pub struct Doubt {
 }
 
 impl Doubt {
-    /// Whether something other than the placement may have changed the numbers of its runs.
+    /// Whether something other than the placement may have changed the numbers of its runs. Clocks that differ between
+    /// placements are a part of what placements are.
     pub fn is_disturbed(&self) -> bool {
-        let disturbances = [Flag::Quota, Flag::Freq, Flag::Preempted, Flag::Steal, Flag::Multimodal];
+        let disturbances = [Flag::Quota, Flag::Preempted, Flag::Steal, Flag::Multimodal];
         disturbances.into_iter().any(|flag| self.flags.contains(flag))
             || self.left > 0
             || self.failed.is_some()

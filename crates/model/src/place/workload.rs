@@ -7,6 +7,9 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+/// The cache that a core has for itself has this size at least: L2 caches of the last ten years have 256 KiB and more.
+const OWN_CACHE_BYTES: usize = 256 << 10;
+
 /// KiB of each thread of `memory-read` and `memory-write` without a number.
 const USUAL_MEMORY_KIB: u32 = 65_536;
 
@@ -261,10 +264,15 @@ impl Workload {
         Workload { kind, size: kind.size().and_then(|(_, usual)| usual) }
     }
 
-    /// How its threads meet, by so many threads. Buffers of less than the usual size may fit into caches.
+    /// How its threads meet, by so many threads. Buffers that fit into the cache of a core stream from no memory.
     pub fn behaviour(self, threads: usize) -> Behaviour {
         let usual = self.kind.behaviour(threads);
-        Behaviour { streams: usual.streams && self.size.is_none(), ..usual }
+        Behaviour { streams: usual.streams && !self.fits_own_cache(), ..usual }
+    }
+
+    /// Whether the buffer of a thread fits into the cache that a core has for itself.
+    pub fn fits_own_cache(self) -> bool {
+        matches!(self.kind, MemoryRead | MemoryWrite) && self.memory_bytes() <= OWN_CACHE_BYTES
     }
 
     /// Locks of each thread of `mutex-array`, and the empty loops before each. sysbench's numbers are 50,000 and 10,000: the
@@ -333,7 +341,8 @@ mod tests {
         assert_eq!("mutex-array:50000".parse::<Workload>().unwrap().mutex_rounds(), [50_000, 10_000]);
         let [block, usual] = ["memory-read:1", "memory-read"].map(|word| word.parse::<Workload>().unwrap());
         assert_eq!([block, usual].map(Workload::memory_bytes), [1 << 10, 64 << 20]);
-        assert_eq!([block, usual].map(|work| work.behaviour(2).streams), [false, true]);
+        let large = "memory-read:32768".parse().unwrap();
+        assert_eq!([block, usual, large].map(|work| work.behaviour(2).streams), [false, true, true]);
     }
 
     #[test]

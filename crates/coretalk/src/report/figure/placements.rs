@@ -38,7 +38,8 @@ pub fn placements(place: &PlaceReport, comparison: &Comparison, width: f64) -> O
                     (None, _) => "not measured".into(),
                 };
                 let disturbed = is_disturbed(arm).then(|| "disturbed".to_owned());
-                [Some(value), difference_words(comparison, index), disturbed]
+                // What does not fit is cut at the end.
+                [difference_words(comparison, index), disturbed, Some(value)]
                     .into_iter()
                     .flatten()
                     .collect::<Vec<_>>()

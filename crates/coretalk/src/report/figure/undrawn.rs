@@ -7,7 +7,7 @@ use crate::document::SeriesDoc;
 use crate::report::input::{Drawing, ReportInput, name_of_series};
 use crate::report::picture::SeriesName;
 use crate::report::text::{count, plain};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A series that was chosen by name and is not in the picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,13 +54,15 @@ pub fn undrawn(inputs: &[ReportInput<'_>], drawing: Drawing) -> Vec<Undrawn> {
             .iter()
             .map(|name| input.chosen_by(name))
             .collect();
-        let of_series =
-            || input.outline.series.iter().map(|one| (input.chosen_by(&name_of_series(one)), one));
-        let of_maps: Vec<Vec<&String>> = input.maps.iter().map(|map| input.chosen_by(&map.name())).collect();
-        for name in of_series().map(|(name, _)| name).chain(of_maps.iter().cloned()) {
+        let of_maps: BTreeSet<Vec<&String>> =
+            input.maps.iter().map(|map| input.chosen_by(&map.name())).collect();
+        let mut alike: BTreeMap<Vec<&String>, Vec<&SeriesDoc>> =
+            of_maps.iter().map(|name| (name.clone(), Vec::new())).collect();
+        for one in &input.outline.series {
+            alike.entry(input.chosen_by(&name_of_series(one))).or_default().push(one);
+        }
+        for (name, alike) in alike {
             matched.extend(&name);
-            let alike: Vec<&SeriesDoc> =
-                of_series().filter(|(other, _)| *other == name).map(|(_, one)| one).collect();
             let reason = if of_maps.contains(&name) { Reason::NoRoom } else { reason(&alike, drawing) };
             let words = name.iter().map(|word| word.as_str()).collect::<Vec<_>>().join(", ");
             let one = Undrawn { name: words, reason };
