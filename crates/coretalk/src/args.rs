@@ -225,7 +225,8 @@ pub struct ReportArgs {
     #[arg(required = true, value_name = "RUN|[NAME=]FILE")]
     pub runs: Vec<OsString>,
     /// Draw only these series in a picture: names as in the tables, such as pause,futex; with several
-    /// parameters, series that match all of them. A picture that cannot show all of them is refused
+    /// parameters, series that match all of them. A name that matches none, or a picture without room
+    /// for all of them, is an error; of several gaps the first is drawn, and the others are named
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub series: Option<Vec<String>>,
     /// Draw distributions in a picture as a plain CDF, with time on a linear or logarithmic axis (default: percentiles on an

@@ -1,9 +1,10 @@
 //! Trials that cannot be trusted, reason by reason.
 
-use super::parameters::parameters;
+use super::parameters::{parameters, unbound};
 use super::text::{count, percent, plain};
 use crate::SeriesReport;
 use crate::blocks::Block;
+use coretalk_measure::series::mask_of;
 use coretalk_model::series::{About, TrialResult};
 use coretalk_model::stats::WIDEST_STATED;
 
@@ -94,10 +95,11 @@ const MOST_NAMED: usize = 4;
 
 /// A trial in a sentence: `wait, strategy busy, CPUs 0-1`.
 pub(super) fn named(trial: &TrialResult) -> String {
-    let cpus = match trial.spec.placement.len() {
-        0 => String::new(),
-        1 => format!("CPU {}", trial.spec.cpu_list()),
-        many if many > MOST_NAMED => {
+    let cpus = match (mask_of(&trial.spec), trial.spec.placement.len()) {
+        (Some(mask), _) => unbound(&trial.spec.placement, mask),
+        (None, 0) => String::new(),
+        (None, 1) => format!("CPU {}", trial.spec.cpu_list()),
+        (None, many) if many > MOST_NAMED => {
             let first: Vec<String> =
                 trial.spec.placement[..MOST_NAMED].iter().map(ToString::to_string).collect();
             format!("CPUs {}-…", first.join("-"))

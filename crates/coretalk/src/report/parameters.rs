@@ -3,8 +3,10 @@
 use super::text::{chosen_rate, chosen_time, plain};
 use crate::document::SeriesDoc;
 use coretalk_measure::probes;
+use coretalk_measure::series::MASK;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::{self, TrialSpec};
+use std::fmt::Display;
 
 /// The parameters of a series as words, but for those that are hidden: `kernel cas, view at-rate`, `gap 20 µs`.
 pub fn words_of(series: &SeriesDoc, hidden: &[&str]) -> String {
@@ -23,10 +25,19 @@ pub fn title_of(probe: &str, name: &str) -> String {
     declared.map_or_else(|| plain(&name.replace(['_', '-'], " ")), |quantity| quantity.title.to_owned())
 }
 
-/// The parameters of a trial as words: `gap 20 µs, primitive pipe`.
+/// The parameters of a trial as words: `gap 20 µs, primitive pipe`. The mask of threads that are not bound is a place,
+/// not a parameter: see [`unbound`].
 pub fn parameters(spec: &TrialSpec) -> String {
-    let words: Vec<String> = spec.parameters.iter().map(|(name, value)| parameter(name, value)).collect();
-    words.join(", ")
+    let shown = spec.parameters.iter().filter(|(name, _)| *name != MASK);
+    shown.map(|(name, value)| parameter(name, value)).collect::<Vec<_>>().join(", ")
+}
+
+/// The place of threads that are not bound, `any of CPUs 0-15`; where only the creator is, `CPU 0 → any`.
+pub fn unbound(placement: &[impl Display], mask: impl Display) -> String {
+    match placement {
+        [creator] => format!("CPU {creator} → any"),
+        _ => format!("any of CPUs {mask}"),
+    }
 }
 
 /// A parameter as words, as its probe declares it.

@@ -1,6 +1,7 @@
 //! Words about trials that several tables share: the question of their probe, where one ran, how wide its interval is.
 
 use super::ladder::relation_words;
+use super::parameters::unbound;
 use super::text::{capitalized, count, percent, plain};
 use crate::RunReport;
 use crate::blocks::Block;
@@ -40,7 +41,7 @@ pub fn placement_words(report: &RunReport, placement: &[CpuId]) -> String {
 /// The CPUs of a trial: those on which its roles may run where they are not bound, else as [`placement_words`].
 pub fn places_of(report: &RunReport, trial: &TrialResult) -> String {
     match mask_of(&trial.spec) {
-        Some(mask) => format!("not bound, on CPUs {mask}"),
+        Some(mask) => unbound(&trial.spec.placement, mask),
         None => placement_words(report, &trial.spec.placement),
     }
 }

@@ -289,7 +289,9 @@ fn places_of_waiters_that_are_not_bound_are_on_every_output() {
         }
     }
     let screen = tool.done(&["runs", "show", "free"]).out;
-    for part in ["Not bound, on CPUs 0-31", "same CPU", "SMT sibling", "same L3", "elsewhere"] {
+    for part in
+        ["Any of CPUs 0-31", "not ranked: ttas (another", "same CPU", "SMT sibling", "same L3", "elsewhere"]
+    {
         assert!(screen.contains(part), "{part}: {screen}");
     }
     let csv = tool.done(&["export", "free", "--format", "csv"]).out;

@@ -116,6 +116,8 @@ fn trials_are_told_truly() {
     let mut all = trials(&tool, "chiplet-16-smt", "0,1,8,16", 1);
     all.extend(runs(&tool, "laptop-smt", 2, &[&["queue", "--cpus", "0,4", "--budget", "2s"]]));
     all.extend(runs(&tool, "noisy-vm", 1, &[&["jitter"], &["queue", "--cpus", "0,1", "--budget", "2s"]]));
+    let free = &["wake", "--unpinned", "--primitive", "semaphore,ttas", "--gap", "20us", "--budget", "2s"];
+    all.extend(runs(&tool, "noisy-vm", 1, &[free]));
     all.extend(runs(&tool, "chiplet-16", 1, &[&["jitter", "--cpus", "0-4"]]));
     all.extend(runs(&tool, "hybrid", 1, &[&["contend", "--cpus", "0,1,12", "--budget", "2s"]]));
     judge(&all);

@@ -195,7 +195,8 @@ impl Trial {
     /// Waits until every role has arrived at this gate.
     fn meet(&self, gate: u32, guard: &Guard<'_>) -> Result<(), Halt> {
         let everybody = gate * self.placement.len() as u32;
-        // Release: what this role did before the gate is visible to who passes it; Acquire: the other way round.
+        // Release makes the writes of this role before the gate visible to every role that passes it; the Acquire load
+        // below, and that of the last role to arrive, makes the writes of all others visible here.
         self.arrivals.0.fetch_add(1, AcqRel);
         loop {
             for _ in 0..TURNS {
@@ -204,7 +205,7 @@ impl Trial {
                 }
                 std::hint::spin_loop();
             }
-            // A role that has not arrived by now may wait for a CPU: other programs on this one end sooner with its time.
+            // A role that has not arrived by now may be waiting for a CPU that this role occupies with polling.
             std::thread::yield_now();
             guard.check()?;
         }

@@ -8,7 +8,7 @@ use super::chart::{Curve, Kind};
 use super::distribution::{self, CHART, MOST_CURVES, Steps};
 use crate::document::{SeriesDoc, ValueDoc};
 use crate::report::input::{TimeAxis, name_of_series};
-use crate::report::parameters::{arrows, telling, title_of, words_of};
+use crate::report::parameters::{arrows, telling, title_of, unbound, words_of};
 use crate::report::picture::Picture;
 use crate::report::text::plain;
 use base64::Engine;
@@ -225,7 +225,7 @@ impl<'a> Common<'a> {
 
 fn cpus_of(one: &SeriesDoc) -> String {
     if let Some(ValueDoc::Text(mask)) = one.parameters.get(MASK) {
-        return format!("not bound, on CPUs {mask}");
+        return unbound(&one.placement, mask);
     }
     match one.placement.as_slice() {
         [] => String::new(),

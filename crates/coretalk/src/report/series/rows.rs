@@ -56,8 +56,10 @@ pub(super) fn tables(
             },
         };
         blocks.push(Block::Heading(title));
-        let parts = by_unit(here, trials).into_iter();
-        blocks.extend(parts.map(|(times, alike)| Block::Table(table(settings, probe, &alike, times))));
+        for (index, (times, alike)) in by_unit(here, trials).into_iter().enumerate() {
+            blocks.extend((index > 0).then_some(Block::Gap));
+            blocks.push(Block::Table(table(settings, probe, &alike, times)));
+        }
     }
     blocks
 }

@@ -76,6 +76,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
         () if has("ladder, ns per hop") => ladder::table(reader, table),
         () if has("core classes, ns") => ladder::classes(reader, table),
         () if has("ns (95 %)") => map::listed(reader, table),
+        () if has("wake-ups") => trials::places(reader, table),
         () if has("share of passes") => states::table(reader, table),
         () if has("gaps/s") => jitter::table(reader, table),
         () if has("relation") && has("pairs") => queue::by_relation(reader, table),

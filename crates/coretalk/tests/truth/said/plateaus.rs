@@ -91,8 +91,10 @@ fn told(reader: &mut Reader<'_>, said: &Said<'_>) {
     let mut parts: Vec<&str> = said.text("trial").split(", ").collect();
     let cpus: Vec<u32> = parts
         .pop()
-        .and_then(|last| last.strip_prefix("CPUs ").or(last.strip_prefix("CPU ")))
-        .map_or(Vec::new(), |cpus| cpus.split('-').filter_map(|cpu| cpu.parse().ok()).collect());
+        .and_then(|last| last.rsplit_once("CPUs ").or(last.rsplit_once("CPU ")))
+        .map_or(Vec::new(), |(_, cpus)| {
+            cpus.trim_end_matches(" → any").split('-').filter_map(|cpu| cpu.parse().ok()).collect()
+        });
     // Of many threads the first four are named.
     let is_cut = said.text("trial").ends_with('…');
     let placement = cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");

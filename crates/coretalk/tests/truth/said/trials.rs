@@ -20,6 +20,8 @@ pub const PATTERNS: &[Pattern] = &[
     held("CPU {cpu#} writes; readers are the first of CPUs {readers}", writer),
     held("CPU {cpu#} writes; reader is CPU {readers}", writer),
     held("CPU {cpu#}", one_cpu),
+    held("Any of CPUs {mask}", unbound),
+    unheld("Where the waiter ran relative to the waker when it resumed: {rest}", "the heading of a table"),
     held(
         "CPUs {from#} and {to#}, {relation}: writers less than {bytes#} bytes apart take {near} as long as a lone writer, and from {from_here#} bytes on {far}: pad to {pays#} bytes.",
         padding,
@@ -52,15 +54,18 @@ pub const PATTERNS: &[Pattern] = &[
         "a heading",
     ),
     unheld(
-        "{modes} on CPUs {cpus}, {view}: {shares}; {explained}",
+        "{modes} on {any?}CPUs {cpus}, {view}: {shares}; {explained}",
         "modes of a distribution are in no document",
     ),
     unheld("{kind}: median in {unit}, {roles}", "the title of a map"),
     unheld("{relation} {x#} µs ({n#} pairs){rest?}", "maps of trials of many pairs are held by their cells"),
 ];
 
-/// The CPUs of a trial, in role order.
+/// The CPUs of a trial, in role order; the ends of its mask where both of its threads are not bound.
 pub fn placed(trial: &Value) -> String {
+    if let Some(mask) = trial["parameters"]["mask"].as_str().filter(|_| list(&trial["placement"]).len() > 1) {
+        return mask.replace('-', " ");
+    }
     list(&trial["placement"]).iter().map(Value::to_string).collect::<Vec<_>>().join(" ")
 }
 
@@ -130,6 +135,37 @@ fn writer(reader: &mut Reader<'_>, said: &Said<'_>) {
 
 fn one_cpu(reader: &mut Reader<'_>, said: &Said<'_>) {
     reader.place = said.text("cpu").to_owned();
+}
+
+fn unbound(reader: &mut Reader<'_>, said: &Said<'_>) {
+    reader.place = said.text("mask").replace('-', " ");
+}
+
+/// Where waiters ran: shares with their intervals.
+pub fn places(reader: &mut Reader<'_>, table: &Table) {
+    for row in &table.rows[1..] {
+        let named = row[0].rsplit(", ").next().unwrap_or_default();
+        let trial = list(&reader.run.document["series"]).iter().find(|trial| {
+            trial["parameters"]["primitive"] == named && !trial["values"]["same_cpu_share"].is_null()
+        });
+        let Some(trial) = trial else {
+            reader.fail("places", format!("no trial is called {named}"));
+            continue;
+        };
+        for (title, cell) in table.heading().iter().zip(row).skip(1) {
+            let name = format!("{}_share", title.to_lowercase().replace(' ', "_"));
+            let numbers = cell
+                .trim_end_matches(']')
+                .split(" [")
+                .flat_map(|part| part.split(" .. "))
+                .filter_map(Printed::read);
+            let [low, high] = [0, 1].map(|end| trial["intervals"][&name][end].as_f64());
+            let exact = [trial["values"][&name].as_f64(), low, high];
+            let is_so = numbers.clone().count() == 3
+                && numbers.zip(exact).all(|(number, exact)| exact.is_some_and(|share| number.reads(share)));
+            reader.holds("places", is_so, || format!("{title} of {named}: {exact:?}"));
+        }
+    }
 }
 
 /// How a parameter reads in a table.
