@@ -74,7 +74,11 @@ fn target(files: &Files, me: &[String], path: &str) -> Option<Vec<String>> {
         "crate" => me[..1].to_vec(),
         "self" => me.to_vec(),
         "super" => me[..me.len().saturating_sub(supers).max(1)].to_vec(),
-        other => vec![other.strip_prefix("coretalk_")?.to_owned()],
+        other => match other.strip_prefix("coretalk_") {
+            Some(other) => vec![other.to_owned()],
+            // A child by its bare name.
+            None => Some([me, &[other.to_owned()]].concat()).filter(|child| files.contains_key(child))?,
+        },
     };
     names.drain(..supers.max(1));
     at.extend(names.into_iter().map(str::to_owned));
@@ -228,4 +232,10 @@ fn a_circle_is_found_and_a_parent_is_none() {
     );
     files.extend([file("crates/model/src/c.rs", "use crate::{b::B, d::D};")]);
     assert_eq!(circles(imports(&files)), ["model::b", "model::c"]);
+    files.extend([
+        file("crates/model/src/c.rs", ""),
+        file("crates/model/src/a/x.rs", "use crate::c::C;"),
+        file("crates/model/src/c.rs", "use crate::a::A;"),
+    ]);
+    assert_eq!(circles(imports(&files)), ["model::a", "model::a::x", "model::c"], "through a child");
 }

@@ -3,6 +3,7 @@
 pub mod broadcast;
 pub mod contend;
 pub mod execution;
+pub mod gaps;
 pub mod imitation;
 pub mod jitter;
 pub mod latency;

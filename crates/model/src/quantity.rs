@@ -1,7 +1,6 @@
 //! [`Quantity`]: what a probe declares of one of its numbers. Whoever analyses, compares, draws or writes a number reads
 //! its unit, direction, range and aggregation here, and never out of its name.
 
-use crate::series::Unranked;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -260,6 +259,27 @@ pub struct Parameter {
     pub unit: Unit,
     /// Its part in a [ranking](crate::series::ranking).
     pub in_ranking: InRanking,
+}
+
+/// Why a subject has no place in a [ranking](crate::series::ranking).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unranked {
+    /// No implementation can beat it, and none that is correct can use it.
+    Bound,
+    /// It computes a wrong answer, or did so between some pair here.
+    WrongAnswer,
+    /// Threads that poll shared a CPU: time slices were measured.
+    TimeSlices,
+    /// Other threads of its runtime did more than half of the work.
+    Unclaimed,
+    /// Its passes give no interval.
+    TooFewPasses,
+    /// It was only measured in another state of the machine, or on no CPUs that the others were measured on.
+    Elsewhere,
+    /// Its number is of another quantity, such as the time of a waiter that never sleeps.
+    OtherQuantity,
+    /// It has no number.
+    NoResult,
 }
 
 /// The part of a parameter in a ranking.

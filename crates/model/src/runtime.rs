@@ -1,8 +1,7 @@
 //! Queues, waits and wake-ups of runtimes in other languages: names of what every pass of them says, and when too much of
 //! the work is done by threads that nobody pinned.
 
-use crate::series::TrialResult;
-use crate::{Flag, Flags, queue, wait};
+use crate::{Flag, Flags};
 
 /// Names of what a pass of a runtime says, whatever it measures.
 pub mod names {
@@ -36,33 +35,5 @@ pub fn helpers(outside_share: f64) -> Flags {
         share if share > ELSEWHERE => Flags::NONE.with(Flag::Unclaimed),
         share if share > HELPED => Flags::NONE.with(Flag::WorkedElsewhere),
         _ => Flags::NONE,
-    }
-}
-
-/// What counts the operations of a trial: messages of a queue, round trips of a wait.
-const OPERATIONS: [&str; 2] = [queue::names::MESSAGES, wait::names::SAMPLES];
-
-/// What one operation took in the mean of everything that was timed, in nanoseconds: total time ÷ total operations. Rare
-/// pauses that no median of passes shows are in it. `None` where the passes did not say both.
-pub fn overall_ns(trial: &TrialResult) -> Option<f64> {
-    let total_ns = *trial.counts.get(names::TOTAL_NS)?;
-    let operations = OPERATIONS.into_iter().find_map(|name| trial.counts.get(name).copied());
-    Some(total_ns as f64 / operations.filter(|operations| *operations > 0)? as f64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tests::spec;
-
-    #[test]
-    fn rare_pauses_are_in_the_mean_of_everything() {
-        let mut trial = TrialResult::of(spec("queue", Default::default(), &[0, 1]));
-        assert_eq!(overall_ns(&trial), None);
-        trial.counts.insert(names::TOTAL_NS.into(), 25_000);
-        trial.counts.insert("messages".into(), 100);
-        assert_eq!(overall_ns(&trial), Some(250.0));
-        trial.counts.insert("messages".into(), 0);
-        assert_eq!(overall_ns(&trial), None, "no zero and no infinity for what is not known");
     }
 }

@@ -24,7 +24,7 @@ pub use concurrency::{Bias, ConcurrencyGate, Counted, concurrency_margin};
 pub use done::{first_width, is_done, is_wide_already};
 pub use headline::{Headline, TimeUnit, displayed_value, named_headline};
 pub use load::{LoadCurve, load_curve};
-pub use ranking::{Condition, Ranking, Subject, Unranked, Verdict, ranking, rankings};
+pub use ranking::{Condition, Ranking, Subject, Verdict, ranking, rankings};
 pub use record::{Numbers, Observed, PassOutcome, RoleEvidence, SeriesEntry, SeriesRecord};
 pub use result::{About, ProcessResult, Reason, SeriesResult, TrialResult, TrialState};
 pub use rungs::{RUNGS, Rung, rungs};

@@ -150,7 +150,7 @@ pub fn gaps(text: &str) -> Result<Gaps, String> {
             if from > to {
                 return Err("put the shorter gap first, as in `1us..1s`".into());
             }
-            Ok(Gaps(coretalk_measure::probes::latency_under_load::decades(from, to)))
+            Ok(Gaps(coretalk_measure::probes::gaps::decades(from, to)))
         }
         None => text.split(',').map(ns).collect::<Result<_, _>>().map(Gaps),
     }

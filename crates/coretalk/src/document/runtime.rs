@@ -1,7 +1,7 @@
 //! What a runtime in another language says beside its numbers.
 
 use super::{known, rounded, significant};
-use coretalk_model::runtime::{names, overall_ns};
+use coretalk_model::runtime::names;
 use coretalk_model::series::{ProcessResult, TrialResult};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -36,7 +36,7 @@ impl RuntimeDoc {
         };
         (!trial.processes.is_empty()).then(|| RuntimeDoc {
             processes: trial.processes.iter().map(process).collect(),
-            overall_ns: overall_ns(trial).and_then(significant),
+            overall_ns: trial.overall_ns().and_then(significant),
             collections: trial.counts.get(names::COLLECTIONS).copied(),
             outside_share: trial.values.get(names::OUTSIDE).and_then(|share| significant(share.point)),
         })

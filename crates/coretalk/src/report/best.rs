@@ -7,8 +7,8 @@ use super::text::{capitalized, count, ns, percent, plain};
 use super::trial_words::{half_width, placement_words};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
-use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit};
-use coretalk_model::series::{Ranking, Subject, Unranked, Value, Verdict, ranking, rankings};
+use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit, Unranked};
+use coretalk_model::series::{Ranking, Subject, Value, Verdict, ranking, rankings};
 
 /// Names that stand in a list of those that are alike; more are counted.
 const MOST_ALIKE: usize = 3;
@@ -156,6 +156,7 @@ pub(super) fn not_ranked(ranking: &Ranking<'_>) -> String {
             Unranked::Unclaimed => "work of other threads",
             Unranked::TooFewPasses => "too few passes",
             Unranked::Elsewhere => "another state of the machine or other CPUs",
+            Unranked::OtherQuantity => "another quantity",
             Unranked::NoResult => "no result",
         };
         format!("{} ({why})", names(of)).trim_start().to_owned()

@@ -12,7 +12,7 @@ use coretalk_measure::series::SeriesProbe;
 use coretalk_measure::twin::Twin;
 use coretalk_model::Relation;
 use coretalk_model::quantity::{Better, Quantity, Unit};
-use coretalk_model::runtime::{names, overall_ns};
+use coretalk_model::runtime::names;
 use coretalk_model::series::{TrialResult, Value, named_headline};
 
 /// Rows of the table; what is measured on many pairs is shown on the first of each relation.
@@ -97,7 +97,7 @@ fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
         let unit = quantity.map_or(Unit::Number, |quantity| quantity.unit);
         let [slowest, fastest] = ends(quantity, processes.iter().map(|process| process.value));
         let shown = |value: Option<f64>| Cell::known(value.map(|value| words(value, unit)));
-        let overall = overall_ns(trial).map(|ns| if let Unit::PerSecond(_) = unit { 1e9 / ns } else { ns });
+        let overall = trial.overall_ns().map(|ns| if let Unit::PerSecond(_) = unit { 1e9 / ns } else { ns });
         let cpus: Vec<u32> = spec.placement.iter().map(|cpu| cpu.0).collect();
         [
             label(trial).into(),

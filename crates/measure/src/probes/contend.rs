@@ -21,9 +21,11 @@ use crate::trial_context::TrialContext;
 use crate::twin::Twin;
 use coretalk_model::TrialFailure;
 use coretalk_model::contend::names;
-use coretalk_model::quantity::{Aggregate, Better, InRanking, Parameter, Preferred, Quantity, Unit};
+use coretalk_model::quantity::{
+    Aggregate, Better, InRanking, Parameter, Preferred, Quantity, Unit, Unranked,
+};
 use coretalk_model::runtime::names as of_runtimes;
-use coretalk_model::series::{Observed, Parameters, TrialSpec, Unranked};
+use coretalk_model::series::{Observed, Parameters, TrialSpec};
 
 #[cfg(all(target_os = "linux", not(miri)))]
 pub use perform::{Pass, loops};

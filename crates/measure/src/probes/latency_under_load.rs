@@ -22,7 +22,7 @@ use crate::trial_context::TrialContext;
 use coretalk_model::quantity::{Better, Parameter, Preferred, Quantity, Unit};
 use coretalk_model::series::{Observed, TrialSpec};
 use coretalk_model::{Picos, TickRate, TrialFailure};
-pub use trials::{Load, NeighbourCpus, decades, gaps};
+pub use trials::{Load, NeighbourCpus};
 
 /// Names of what trials are and say.
 pub mod names {

@@ -2,7 +2,7 @@
 //! condition and in one state of the machine. What is printed about "fastest" and "slowest" is decided here.
 
 use super::{SeriesResult, SeriesSettings, TrialResult, Value, displayed_value, side_by_side};
-use crate::quantity::{Better, InRanking, Parameter, Preferred, Quantity, Unit};
+use crate::quantity::{Better, InRanking, Parameter, Preferred, Quantity, Unit, Unranked};
 use crate::stats::Estimate;
 use crate::{CpuId, Flag, Relation, Topology};
 use std::cmp::Ordering;
@@ -48,25 +48,6 @@ pub struct Subject<'a> {
     pub may_be_wrong: bool,
     /// The first of its trials under this condition.
     pub trial: &'a TrialResult,
-}
-
-/// Why a subject has no place in the order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unranked {
-    /// No implementation can beat it, and none that is correct can use it.
-    Bound,
-    /// It computes a wrong answer, or did so between some pair here.
-    WrongAnswer,
-    /// Threads that poll shared a CPU: time slices were measured.
-    TimeSlices,
-    /// Other threads of its runtime did more than half of the work.
-    Unclaimed,
-    /// Its passes give no interval.
-    TooFewPasses,
-    /// It was only measured in another state of the machine, or on no CPUs that the others were measured on.
-    Elsewhere,
-    /// It has no number of the quantity.
-    NoResult,
 }
 
 /// What the order of the subjects says.
@@ -186,7 +167,11 @@ fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>
         let of_state = in_state.as_deref().and_then(|trial| shown(settings, chosen.quantity, trial));
         match (excluded, has_number, of_state) {
             (Some(reason), ..) => _ = of_subject.reasons.insert(reason),
-            (None, false, _) => _ = of_subject.reasons.insert(Unranked::NoResult),
+            (None, false, _) => {
+                let is_shown = displayed_value(settings, trial).is_some();
+                let reason = if is_shown { Unranked::OtherQuantity } else { Unranked::NoResult };
+                of_subject.reasons.insert(reason);
+            }
             (None, true, None) => _ = of_subject.reasons.insert(Unranked::Elsewhere),
             (None, true, Some(value)) if value.is_sure() => {
                 let value = (value, trial.flags.may_be_wrong());

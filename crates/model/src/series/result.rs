@@ -4,10 +4,16 @@
 use super::judge::NOT_REACHED;
 use super::{LoadCurve, TrialSpec};
 use crate::latency::Regime;
+use crate::queue::names::MESSAGES;
+use crate::runtime::names::TOTAL_NS;
 use crate::stats::Estimate;
+use crate::wait::names::SAMPLES;
 use crate::{Departure, Flags, Grade, Histogram, TrialFailure, flags};
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// What counts the operations of a trial of a runtime: messages of a queue, round trips of a wait.
+const OPERATIONS: [&str; 2] = [MESSAGES, SAMPLES];
 
 /// Everything that a run of series found out.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -143,6 +149,14 @@ impl TrialResult {
     pub fn histogram(&self, name: &str) -> Option<&Histogram> {
         self.histograms.get(name).filter(|histogram| !histogram.is_empty())
     }
+
+    /// What one operation took in the mean of everything that was timed, in nanoseconds: total time ÷ total operations,
+    /// which includes the rare pauses that no median of passes shows. `None` where the passes did not state both.
+    pub fn overall_ns(&self) -> Option<f64> {
+        let count = |name: &str| self.counts.get(name).copied();
+        let operations = OPERATIONS.into_iter().find_map(count).filter(|operations| *operations > 0)?;
+        Some(count(TOTAL_NS)? as f64 / operations as f64)
+    }
 }
 
 /// Why a trial is doubted or says nothing: words, and the number behind them where there is one, so that reports can put
@@ -220,5 +234,22 @@ impl From<&str> for Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::spec;
+
+    #[test]
+    fn rare_pauses_are_in_the_mean_of_everything() {
+        let mut trial = TrialResult::of(spec("queue", Default::default(), &[0, 1]));
+        assert_eq!(trial.overall_ns(), None);
+        trial.counts.insert(TOTAL_NS.into(), 25_000);
+        trial.counts.insert("messages".into(), 100);
+        assert_eq!(trial.overall_ns(), Some(250.0));
+        trial.counts.insert("messages".into(), 0);
+        assert_eq!(trial.overall_ns(), None, "no zero and no infinity for what is not known");
     }
 }

@@ -1,13 +1,11 @@
 //! Which trials a request for idle gaps or loads means.
 
 use super::names;
+use crate::probes::gaps::gaps;
 use crate::series::{RequestError, SeriesRequest};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 
-/// The shortest and the longest idle gap, in nanoseconds.
-const LEAST_GAP_NS: f64 = 100.0;
-const MOST_GAP_NS: f64 = 1e9;
 /// Idle gaps of a suite: while idle loops poll, when they have stopped, and when states are deep.
 const BRIEF_GAPS_NS: &str = "1000,100000,10000000";
 
@@ -97,7 +95,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         placement,
     };
     for pair in request.pairs {
-        let gaps = self::gaps(request.options.text(names::GAP_NS))?;
+        let gaps = gaps(request.options.text(names::GAP_NS))?;
         let mut after_each = |receiver: &str, more: Option<&str>| {
             for &gap_ns in &gaps {
                 let parameters =
@@ -165,24 +163,6 @@ pub fn suite_trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, Reque
     trials(&SeriesRequest { options: if has_neighbours { &loaded } else { &options }, ..*request })
 }
 
-/// Idle gaps in nanoseconds as a request holds them, none where none are asked for.
-///
-/// # Errors
-/// One that is too short or too long, or stands twice.
-pub fn gaps(listed: Option<&str>) -> Result<Vec<f64>, RequestError> {
-    let mut gaps: Vec<f64> = Vec::new();
-    for text in listed.into_iter().flat_map(|listed| listed.split(',')) {
-        let gap = text.parse().ok().filter(|gap| (LEAST_GAP_NS..=MOST_GAP_NS).contains(gap));
-        let gap =
-            gap.ok_or_else(|| RequestError::out_of_range("--gap", "a gap must be between 100ns and 1s"))?;
-        if gaps.contains(&gap) {
-            return Err(RequestError::twice("--gap", "a gap"));
-        }
-        gaps.push(gap);
-    }
-    Ok(gaps)
-}
-
 fn loads(listed: &str) -> Result<Vec<Load>, RequestError> {
     let mut loads = Vec::new();
     for name in listed.split(',').map(str::trim) {
@@ -194,18 +174,4 @@ fn loads(listed: &str) -> Result<Vec<Load>, RequestError> {
         loads.push(load);
     }
     Ok(loads)
-}
-
-/// Idle gaps from one to another, ten times as long each: what `1us..1s` means.
-///
-/// ```
-/// # use coretalk_measure::probes::latency_under_load::decades;
-/// assert_eq!(decades(1e3, 1e6), [1e3, 1e4, 1e5, 1e6]);
-/// assert_eq!(decades(1e3, 5e3), [1e3, 5e3]);
-/// ```
-pub fn decades(from_ns: f64, to_ns: f64) -> Vec<f64> {
-    let mut gaps: Vec<f64> =
-        (0..).map(|power| (from_ns * 10f64.powi(power)).round()).take_while(|&gap| gap < to_ns).collect();
-    gaps.push(to_ns);
-    gaps
 }

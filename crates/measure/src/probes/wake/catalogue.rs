@@ -2,7 +2,7 @@
 
 use super::{FEW_PAIRS, GAPS_NS, LADDER_GAP_NS, MAP_GAP_NS, SLEEP, names};
 use crate::external::External;
-use crate::probes::latency_under_load::gaps;
+use crate::probes::gaps::gaps;
 use crate::series::{MASK, RequestError, SeriesRequest, nearest};
 use crate::sim::wake::WakeCost;
 use coretalk_model::series::{Parameters, TrialSpec};
