@@ -34,5 +34,18 @@ class Names(unittest.TestCase):
             self.assertIsNone(other.search(TREE[path]), path)
 
 
+class Documents(unittest.TestCase):
+
+
+    def test_crates_include_no_file_from_outside(self) -> None:
+        found = 0
+        for path in (path for path in TREE if re.match(r"crates/\w+/src/.*\.rs$", path)):
+            for name in re.findall(r'include_(?:str|bytes)!\((?:concat!\()?"([^"]*)"', text(path)):
+                crate = deep.ROOT / "/".join(path.split("/")[:2])
+                self.assertTrue((deep.ROOT / path).parent.joinpath(name).resolve().is_relative_to(crate), f"{path}: {name}")
+                found += 1
+        self.assertGreater(found, 5)
+
+
 if __name__ == "__main__":
     unittest.main()
