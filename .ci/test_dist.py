@@ -1,8 +1,12 @@
 """What is released: names, versions, documents and notices agree with each other and with the lock file."""
 
 import ast
+import os
 import re
+import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 
 import deep
 
@@ -45,6 +49,53 @@ class Documents(unittest.TestCase):
                 self.assertTrue((deep.ROOT / path).parent.joinpath(name).resolve().is_relative_to(crate), f"{path}: {name}")
                 found += 1
         self.assertGreater(found, 5)
+
+
+class Origin(unittest.TestCase):
+    """Date, commit and toolchain of a build, in a folder of its own."""
+
+    def setUp(self) -> None:
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.root = Path(scratch.name)
+        self.write("dist/build", "")
+        self.write("Cargo.lock", "")
+
+    def write(self, path: str, content: str) -> Path:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+        file.chmod(0o755)
+        os.utime(file, (1_000_000_000, 1_000_000_000))
+        return file
+
+    def commit(self) -> str:
+        for words in (["init", "-q"], ["add", "."], ["-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "m"]):
+            subprocess.run(["git", *words], cwd=self.root, check=True)
+        return self.output("git", "rev-parse", "--short=12", "HEAD").strip()
+
+    def output(self, *words: object, below: str = ".", **environment: str) -> str:
+        env = {"PATH": os.environ["PATH"], **environment}
+        return subprocess.run(words, cwd=self.root / below, env=env, check=True, text=True, capture_output=True).stdout
+
+
+    def test_a_release_build_knows_its_commit(self) -> None:
+        script = self.write("crates/coretalk/build.rs", text("crates/coretalk/build.rs"))
+        self.write(".gitignore", "/build")
+        subprocess.run(["rustc", "--edition", "2024", "-o", self.root / "build", script], check=True)
+
+        def stated(profile: str, **environment: str) -> str:
+            said = self.output(self.root / "build", below="crates/coretalk", PROFILE=profile, **environment)
+            return re.findall(r"^cargo::rustc-env=CORETALK_COMMIT=(.*)$", said, re.M)[0]
+
+        self.assertEqual(stated("release"), "")
+        commit = self.commit()
+        self.assertEqual((stated("release"), stated("debug")), (commit, ""))
+        self.assertEqual(stated("release", CORETALK_COMMIT="given"), "given")
+        self.write("Cargo.lock", "changed")
+        self.assertEqual(stated("release"), f"{commit}-dirty")
+        self.write("crates/coretalk/.cargo_vcs_info.json", '{\n  "git": {\n    "sha1": "0123456789abcdef"\n  }\n}')
+        self.assertEqual(stated("debug"), "0123456789ab")
 
 
 if __name__ == "__main__":
