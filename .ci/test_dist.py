@@ -40,6 +40,16 @@ class Names(unittest.TestCase):
 
 class Documents(unittest.TestCase):
 
+    def test_notices_name_each_linked_crate(self) -> None:
+        made = subprocess.run([deep.ROOT / "dist/notices", "--list"], capture_output=True, text=True, check=False)
+        if "--offline was specified" in made.stderr or "failed to download" in made.stderr:
+            self.skipTest(made.stderr.strip())
+        self.assertEqual(made.returncode, 0, made.stderr)
+        listed = re.findall(r"^  (\S+ \S+): (?:MIT|BSD-\d-Clause|Zlib)$", text("THIRD-PARTY-NOTICES"), re.M)
+        self.assertEqual(listed, made.stdout.splitlines(), "run dist/notices")
+        self.assertGreater(len(listed), 50)
+        for crate in listed:
+            self.assertRegex(text("THIRD-PARTY-NOTICES"), rf"(?m)^{re.escape(crate)}$", f"{crate} has no text")
 
     def test_crates_include_no_file_from_outside(self) -> None:
         found = 0
