@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -38,7 +39,36 @@ class Names(unittest.TestCase):
             self.assertIsNone(other.search(TREE[path]), path)
 
 
+class Versions(unittest.TestCase):
+    version = re.findall(r'^version = "(.*)"', text("Cargo.toml"), re.M)[0]
+
+    def test_every_version_is_that_of_the_workspace(self) -> None:
+        self.assertEqual(constant("python/coretalk/__init__.py", "__version__"), self.version)
+        self.assertEqual(re.findall(r"^version: (.*)", text("CITATION.cff"), re.M), [self.version])
+        names = re.findall(r"coretalk(?:_bench)?[-_](\d+\.\d+\.\d+)", text("README.md"))
+        self.assertEqual((set(names), len(names)), ({self.version}, 3))
+
+    def test_build_tools_of_python_are_pinned(self) -> None:
+        lines = [line for line in text("dist/requirements.txt").splitlines() if not line.startswith("#")]
+        for line in lines:
+            self.assertRegex(line, r"^[a-z_-]+==[\d.]+$")
+        self.assertLessEqual({"build", "hatchling", "wheel"}, {line.partition("==")[0] for line in lines})
+
+
 class Documents(unittest.TestCase):
+    def test_links_of_packed_documents_lead_to_packed_documents(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([deep.ROOT / "dist/documents", folder], check=True)
+            documents = list(Path(folder).rglob("*.md"))
+            links = [
+                (document, link.partition("#")[0])
+                for document in documents
+                for link in re.findall(r"\]\(([^)\s]+)\)", document.read_text())
+                if "://" not in link
+            ]
+            self.assertGreater(len(links), 50)
+            for document, link in links:
+                self.assertTrue(not link or (document.parent / link).exists(), f"{document.name} links to {link}")
 
     def test_notices_name_each_linked_crate(self) -> None:
         made = subprocess.run([deep.ROOT / "dist/notices", "--list"], capture_output=True, text=True, check=False)
@@ -88,6 +118,40 @@ class Origin(unittest.TestCase):
         env = {"PATH": os.environ["PATH"], **environment}
         return subprocess.run(words, cwd=self.root / below, env=env, check=True, text=True, capture_output=True).stdout
 
+    def environment(self, version: str, installed: str = "", **environment: str) -> tuple[str, str]:
+        """Exported lines and messages, with a Rust of this version, and with toolchains that rustup lists."""
+        shutil.copy2(deep.ROOT / "dist/environment", self.root / "dist")
+        os.utime(self.root / "dist/environment", (0, 0))
+        for name, said in (("rustc", f"rustc {version} (0 1970-01-01)"), ("rustup", installed)):
+            os.utime(self.write(f"target/{name}", f"#!/bin/sh\necho '{said}'\n"), (2_000_000_000, 2_000_000_000))
+        env = {"PATH": f"{self.root}/target:/usr/bin:/bin", **environment}
+        done = subprocess.run([self.root / "dist/environment"], env=env, check=True, text=True, capture_output=True)
+        return done.stdout, done.stderr
+
+    rust = re.findall(r"^readonly RUST=(.*)", text("dist/environment"), re.M)[0]
+
+    def test_an_archive_is_dated_by_its_newest_file(self) -> None:
+        exported, said = self.environment(self.rust)
+        self.assertEqual(exported, "export SOURCE_DATE_EPOCH=1000000000 CORETALK_COMMIT=''\n")
+        self.assertIn("dated by the newest file, of 2001-09-09", said)
+        self.assertIn("the commit is unknown", said)
+        exported, said = self.environment(self.rust, SOURCE_DATE_EPOCH="1", CORETALK_COMMIT="a")
+        self.assertEqual((exported, said), ("export SOURCE_DATE_EPOCH=1 CORETALK_COMMIT=a\n", ""))
+
+    def test_a_clone_has_the_date_and_commit_of_its_history(self) -> None:
+        shutil.copy2(deep.ROOT / "dist/environment", self.root / "dist")
+        self.write(".gitignore", "/target")
+        commit = self.commit()
+        date = self.output("git", "log", "-1", "--format=%ct").strip()
+        self.assertEqual(self.environment(self.rust), (f"export SOURCE_DATE_EPOCH={date} CORETALK_COMMIT={commit}\n", ""))
+
+    def test_the_pinned_rust_is_used_where_it_is_installed(self) -> None:
+        exported, said = self.environment("1.0.0", f"{self.rust}-x86_64-unknown-linux-gnu")
+        self.assertIn(f"export RUSTUP_TOOLCHAIN={self.rust}\n", exported)
+        self.assertNotIn("Rust", said)
+        exported, said = self.environment("1.0.0", "stable-x86_64-unknown-linux-gnu")
+        self.assertNotIn("RUSTUP_TOOLCHAIN", exported)
+        self.assertIn(f"Rust {self.rust} is not installed, so rustc 1.0.0 (0 1970-01-01) builds", said)
 
     def test_a_release_build_knows_its_commit(self) -> None:
         script = self.write("crates/coretalk/build.rs", text("crates/coretalk/build.rs"))
