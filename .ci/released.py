@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Checks what `dist/build` left in target/dist: names, checksums, licences and symbols. Part of the deep check `packages`."""
+"""Checks what `cargo package --workspace` and `dist/build` left: names, checksums, licences, symbols and profile. Part of the
+deep check `packages`.
+"""
 
 import gzip
 import hashlib
@@ -15,6 +17,16 @@ DIST = ROOT / "target/dist"
 LICENCES = {"LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES"}
 VERSION = re.findall(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.M)[0]
 GENERATOR = re.findall(r"^hatchling==(.*)", (ROOT / "dist/requirements.txt").read_text(), re.M)[0]
+
+
+def crate() -> None:
+    name = f"coretalk-{VERSION}"
+    with tarfile.open(ROOT / f"target/package/{name}.crate") as tar:
+        manifest = tar.extractfile(f"{name}/Cargo.toml")
+        assert manifest is not None
+        profile = manifest.read().decode().partition("[profile.release]\n")[2].partition("\n\n")[0]
+    # Without it `cargo install` makes other machine code of timed loops.
+    assert 'lto = "thin"' in profile, f"{name}.crate has the profile {profile!r}"
 
 
 def tarball(path: Path) -> None:
@@ -48,6 +60,7 @@ def deb(path: Path) -> None:
 
 
 def main() -> None:
+    crate()
     sums = dict(line.split()[::-1] for line in (DIST / "SHA256SUMS").read_text().splitlines())
     there = {path.name: path for path in DIST.iterdir() if path.name != "SHA256SUMS"}
     assert sums.keys() == there.keys(), sums.keys() ^ there.keys()

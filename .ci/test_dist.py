@@ -114,9 +114,9 @@ class Origin(unittest.TestCase):
             subprocess.run(["git", *words], cwd=self.root, check=True)
         return self.output("git", "rev-parse", "--short=12", "HEAD").strip()
 
-    def output(self, *words: object, below: str = ".", **environment: str) -> str:
+    def output(self, *words: object, **environment: str) -> str:
         env = {"PATH": os.environ["PATH"], **environment}
-        return subprocess.run(words, cwd=self.root / below, env=env, check=True, text=True, capture_output=True).stdout
+        return subprocess.run(words, cwd=self.root, env=env, check=True, text=True, capture_output=True).stdout
 
     def environment(self, version: str, installed: str = "", **environment: str) -> tuple[str, str]:
         """Exported lines and messages, with a Rust of this version, and with toolchains that rustup lists."""
@@ -154,12 +154,12 @@ class Origin(unittest.TestCase):
         self.assertIn(f"Rust {self.rust} is not installed, so rustc 1.0.0 (0 1970-01-01) builds", said)
 
     def test_a_release_build_knows_its_commit(self) -> None:
-        script = self.write("crates/coretalk/build.rs", text("crates/coretalk/build.rs"))
+        script = self.write("build.rs", text("crates/coretalk/build.rs"))
         self.write(".gitignore", "/build")
         subprocess.run(["rustc", "--edition", "2024", "-o", self.root / "build", script], check=True)
 
         def stated(profile: str, **environment: str) -> str:
-            said = self.output(self.root / "build", below="crates/coretalk", PROFILE=profile, **environment)
+            said = self.output(self.root / "build", PROFILE=profile, **environment)
             return re.findall(r"^cargo::rustc-env=CORETALK_COMMIT=(.*)$", said, re.M)[0]
 
         self.assertEqual(stated("release"), "")
@@ -168,7 +168,7 @@ class Origin(unittest.TestCase):
         self.assertEqual(stated("release", CORETALK_COMMIT="given"), "given")
         self.write("Cargo.lock", "changed")
         self.assertEqual(stated("release"), f"{commit}-dirty")
-        self.write("crates/coretalk/.cargo_vcs_info.json", '{\n  "git": {\n    "sha1": "0123456789abcdef"\n  }\n}')
+        self.write(".cargo_vcs_info.json", '{\n  "git": {\n    "sha1": "0123456789abcdef"\n  }\n}')
         self.assertEqual(stated("debug"), "0123456789ab")
 
 

@@ -4,7 +4,7 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
-const LOCK: &str = "../../Cargo.lock";
+const LOCK: &str = "Cargo.lock";
 /// What cargo writes into a package: the commit that it was made from.
 const PACKAGED: &str = ".cargo_vcs_info.json";
 /// A build of an archive, which has no history or lies within another one, may state both.
@@ -12,7 +12,7 @@ const COMMIT: &str = "CORETALK_COMMIT";
 const DAY: &str = "CORETALK_LOCK_DATE";
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=crates/coretalk/build.rs");
     println!("cargo::rerun-if-env-changed={COMMIT}");
     println!("cargo::rerun-if-env-changed={DAY}");
     let packaged = std::fs::read_to_string(PACKAGED).ok();
@@ -53,7 +53,7 @@ fn commit() -> Option<String> {
         return None;
     }
     let log = git(&["rev-parse", "--git-path", "logs/HEAD"]).filter(|path| Path::new(path).exists());
-    for path in ["../../Cargo.toml", "../../crates"].into_iter().chain(log.as_deref()) {
+    for path in ["Cargo.toml", "crates"].into_iter().chain(log.as_deref()) {
         println!("cargo::rerun-if-changed={path}");
     }
     git(&["describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"])
