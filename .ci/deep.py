@@ -52,7 +52,7 @@ OLDEST = re.findall(r'^rust-version = "(.*)"', (ROOT / "Cargo.toml").read_text()
 Tree = Mapping[str, bytes]
 
 MANIFESTS = (
-    "Cargo.lock", "Cargo.toml", ".cargo", "crates/model/Cargo.toml", "crates/measure/Cargo.toml", "crates/coretalk/Cargo.toml",
+    "Cargo.lock", "Cargo.toml", ".cargo", "crates/model/Cargo.toml", "crates/measure/Cargo.toml",
     "crates/measure/build.rs", "crates/coretalk/build.rs",
 )  # fmt: skip
 # Strings in these modules are for screens. A change of their wording makes no check due; the tests of the core cover it.
@@ -173,7 +173,7 @@ RELEASE_NEEDS = (
     target("x86_64-unknown-linux-gnu"),
     target("aarch64-unknown-linux-gnu"),
 )
-PACKED = (*MANIFESTS, "dist", "python/coretalk", "python/pyproject.toml", "LICENSE-APACHE", "LICENSE-MIT")
+PACKED = (*MANIFESTS, "dist", "python/coretalk", "python/pyproject.toml", "LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES")
 ACCEPTANCE = "CORETALK_TEST_ACCEPTANCE=1 cargo test --locked --workspace"
 
 # The most valuable first.
@@ -183,7 +183,7 @@ CHECKS = (
         "laboratory: virtual machines of many shapes",
         "dist/build --quick x86_64 aarch64 && lab/run",
         compiled=of_target("static"),
-        files=(*MANIFESTS, "lab", "dist/build"),
+        files=(*MANIFESTS, "lab", "dist/build", "dist/environment"),
         tools=("rustc -V", "qemu-system-x86_64 --version", "qemu-system-aarch64 --version"),
         needs=(*RELEASE_NEEDS, program("qemu-system-x86_64", "qemu-system-aarch64")),
     ),
@@ -192,18 +192,19 @@ CHECKS = (
         "systems: virtual machines whose system refuses something, or keeps it from a program",
         "dist/build --quick x86_64 && lab/run --systems",
         compiled=of_target("static"),
-        files=(*MANIFESTS, "lab", "dist/build"),
+        files=(*MANIFESTS, "lab", "dist/build", "dist/environment"),
         tools=("rustc -V", "qemu-system-x86_64 --version"),
         needs=(program("dpkg-deb", "qemu-system-x86_64", "cc"), target("x86_64-unknown-linux-gnu")),
         build_s=240,
     ),
     Check(
         "packages",
-        "packages: static binaries of x86-64 and aarch64, tarballs, wheels, Debian packages",
-        "dist/build --quick x86_64 aarch64 && lintian --fail-on error,warning target/dist/*.deb",
+        "packages: crates, static binaries of x86-64 and aarch64, tarballs, wheels, Debian packages",
+        "cargo package --workspace --locked --offline --no-verify --allow-dirty && dist/build --quick x86_64 aarch64 && "
+        ".ci/released.py && lintian --fail-on error,warning target/dist/*.deb",
         # How it is built and packed, and what the manual page and completions are made of. That other sources build, and stay
         # below the limit of size, `laboratory` finds: it builds the same packages after a change of any.
-        files=(*PACKED, "crates/coretalk/src/args.rs", "crates/coretalk/src/args"),
+        files=(*PACKED, ".ci/released.py", "crates/coretalk/src/args.rs", "crates/coretalk/src/args"),
         tools=("rustc -V", "lintian --version"),
         needs=(*RELEASE_NEEDS, program("lintian")),
         build_s=300,

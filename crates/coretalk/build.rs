@@ -1,25 +1,41 @@
-//! Hands the tool the date of its lock file: which versions of libraries it may hold.
+//! Hands the tool the commit of its sources and the day of its lock file, which decides the versions of libraries.
 
 use std::env;
+use std::path::Path;
 use std::process::Command;
 
-const LOCK: &str = "../../Cargo.lock";
-/// Whoever builds an archive of the sources, which has no history, may say the date; or finds another history around it.
-const GIVEN: &str = "CORETALK_LOCK_DATE";
+const LOCK: &str = "Cargo.lock";
+/// What cargo writes into a package: the commit that it was made from.
+const PACKAGED: &str = ".cargo_vcs_info.json";
+/// A build of an archive, which has no history or lies within another one, may state both.
+const COMMIT: &str = "CORETALK_COMMIT";
+const DAY: &str = "CORETALK_LOCK_DATE";
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed={LOCK}");
-    println!("cargo::rerun-if-env-changed={GIVEN}");
-    let day = match env::var(GIVEN).ok().filter(|given| !given.is_empty()) {
+    println!("cargo::rerun-if-changed=crates/coretalk/build.rs");
+    println!("cargo::rerun-if-env-changed={COMMIT}");
+    println!("cargo::rerun-if-env-changed={DAY}");
+    let packaged = std::fs::read_to_string(PACKAGED).ok();
+    if packaged.is_none() {
+        println!("cargo::rerun-if-changed={LOCK}");
+    }
+    let commit = env::var(COMMIT).ok().or_else(|| match &packaged {
+        Some(text) => {
+            let dirty = if text.contains("\"dirty\": true") { "-dirty" } else { "" };
+            Some(format!("{}{dirty}", text.split("\"sha1\": \"").nth(1)?.get(..12)?))
+        }
+        None => commit(),
+    });
+    println!("cargo::rustc-env={COMMIT}={}", commit.unwrap_or_default());
+    let day = match env::var(DAY).ok().filter(|given| !given.is_empty()) {
         Some(given) if is_day(&given) => Some(given),
         Some(given) => {
-            println!("cargo::error={GIVEN} is `{given}`; give a day such as 2026-11-24, or nothing");
+            println!("cargo::error={DAY} is `{given}`; give a day such as 2026-11-24, or nothing");
             None
         }
-        None => lock_date(),
+        None => packaged.is_none().then(lock_date).flatten(),
     };
-    println!("cargo::rustc-env={GIVEN}={}", day.unwrap_or_default());
+    println!("cargo::rustc-env={DAY}={}", day.unwrap_or_default());
 }
 
 fn is_day(text: &str) -> bool {
@@ -27,6 +43,20 @@ fn is_day(text: &str) -> bool {
         if matches!(index, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() }
     };
     text.len() == "2026-11-24".len() && text.bytes().enumerate().all(wanted)
+}
+
+/// The commit of a clone, with `-dirty` where tracked files differ from it. Release builds only: it is determined anew after
+/// each commit and each change of a source, for which builds of tests should not wait.
+fn commit() -> Option<String> {
+    git(&["ls-files", "--error-unmatch", "--", LOCK])?;
+    if env::var("PROFILE").as_deref() != Ok("release") {
+        return None;
+    }
+    let log = git(&["rev-parse", "--git-path", "logs/HEAD"]).filter(|path| Path::new(path).exists());
+    for path in ["Cargo.toml", "crates"].into_iter().chain(log.as_deref()) {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    git(&["describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"])
 }
 
 /// The day of the commit that changed it last: the same for everybody who builds it, unlike the time of the file. `None`

@@ -16,6 +16,9 @@ from .errors import BY_EXIT_CODE, BinaryNotFound, CoretalkError
 
 Option = Any
 
+# The name in the Python package index, where `coretalk` is another project.
+DISTRIBUTION = "coretalk-bench"
+
 
 def candidates() -> List[str]:
     """Where the binary may be, best first."""
@@ -49,7 +52,7 @@ def find() -> str:
     for path in candidates():
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return _checked(path)
-    raise BinaryNotFound("there is no coretalk binary next to this Python or on PATH: pip install coretalk")
+    raise BinaryNotFound(f"there is no coretalk binary next to this Python or on PATH: pip install {DISTRIBUTION}")
 
 
 def words_of(options: Mapping[str, Option]) -> List[str]:

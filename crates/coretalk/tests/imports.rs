@@ -13,9 +13,9 @@ type Imports = BTreeMap<Vec<String>, BTreeSet<Vec<String>>>;
 
 /// The code of every source file without its tests and comments.
 fn files() -> Files {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let listed =
-        Command::new("git").args(["ls-files", "crates/*/src/*.rs"]).current_dir(&root).output().unwrap();
+        Command::new("git").args(["ls-files", "crates/*/src/*.rs"]).current_dir(root).output().unwrap();
     let paths = String::from_utf8(listed.stdout).unwrap();
     let tests = Regex::new(r"\n#\[cfg\((all\()?test").unwrap();
     let comment = Regex::new(r"//[^\n]*").unwrap();

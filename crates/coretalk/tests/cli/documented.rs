@@ -21,7 +21,7 @@ const MEASURING: [&str; 12] = [
 
 /// The lines of all shell blocks that call the tool, without their comments.
 fn commands() -> Vec<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = vec![root.join("README.md"), root.join("SCENARIOS.md"), root.join("CONTRIBUTING.md")];
     for folder in ["docs", "docs/probes"] {
         let entries = std::fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());

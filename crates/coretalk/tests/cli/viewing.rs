@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Where published files are, if they are.
 fn data(below: &str) -> Option<PathBuf> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
     let path = std::env::var_os("CORETALK_TEST_DATA").map_or(beside, PathBuf::from).join(below);
     if path.exists() {
         return Some(path);
@@ -293,7 +293,7 @@ fn part(text: &str, pattern: &str) -> Option<String> {
 
 #[test]
 fn lint_and_topology_name_the_same_doubts_of_every_published_matrix() {
-    let root = format!("{}/../../../shared/data/latency-matrices", env!("CARGO_MANIFEST_DIR"));
+    let root = format!("{}/../shared/data/latency-matrices", env!("CARGO_MANIFEST_DIR"));
     let Ok(machines) = std::fs::read_dir(&root) else {
         println!("skipped: {root} is absent");
         return;

@@ -207,8 +207,7 @@ fn the_schema_check_finds_what_does_not_fit() {
 #[test]
 fn the_committed_schema_is_current() {
     for (name, schema) in [("run", schema()), ("selftest", selftest_schema())] {
-        let path =
-            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../schema/coretalk.{name}.v1.json"));
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("schema/coretalk.{name}.v1.json"));
         let current = serde_json::to_string_pretty(&schema).unwrap() + "\n";
         if std::env::var_os("UPDATE_SCHEMA").is_some() {
             std::fs::write(&path, &current).unwrap();

@@ -21,7 +21,7 @@ use coretalk_model::{CpuId, Histogram, Matrix};
 use std::path::Path;
 
 /// The matrix files that every reader is tested with.
-const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../model/tests/integration/samples");
+const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/model/tests/integration/samples");
 
 pub fn matrix(random: &mut Random) -> Vec<u8> {
     let text = if random.one_in(3) { written(random) } else { sample(random) };

@@ -1,12 +1,12 @@
 //! The adapters that come with coretalk: their list and their files, as part of the program.
 
-/// `adapters/adapters.toml`.
-pub const LIST: &str = include_str!("../../../../adapters/adapters.toml");
+/// `crates/measure/adapters/adapters.toml`.
+pub const LIST: &str = include_str!("../../adapters/adapters.toml");
 
 macro_rules! files {
     ($($name:literal),+ $(,)?) => {
         /// Each file that the list names, below the folder of the list, with what it holds.
-        pub const FILES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../../adapters/", $name)))),+];
+        pub const FILES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../adapters/", $name)))),+];
     };
 }
 

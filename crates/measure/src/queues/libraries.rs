@@ -323,17 +323,3 @@ impl<M: Message> Pop<M> for Consumer<M> {
         self.read_chunk(there).map_or(0, |chunk| chunk.into_iter().map(each).count())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::VERSIONS;
-
-    #[test]
-    fn versions_are_those_of_the_lock_file() {
-        let lock = include_str!("../../../../Cargo.lock");
-        for (name, version) in VERSIONS {
-            let entry = format!("name = \"{name}\"\nversion = \"{version}\"\n");
-            assert!(lock.contains(&entry), "{name} is not {version} in Cargo.lock");
-        }
-    }
-}

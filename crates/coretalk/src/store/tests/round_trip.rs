@@ -367,8 +367,8 @@ proptest! {
 #[test]
 fn a_file_of_every_earlier_version_is_read_and_migrated() {
     for version in 1..VERSION {
-        let old =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/store/tests/versions/{version}.sqlite"));
+        let old = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join(format!("crates/coretalk/src/store/tests/versions/{version}.sqlite"));
         let folder = tempfile::tempdir().unwrap();
         let copy = folder.path().join("old.coretalk");
         std::fs::write(&copy, std::fs::read(old).unwrap()).unwrap();

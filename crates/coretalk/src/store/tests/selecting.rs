@@ -104,7 +104,7 @@ fn the_names_that_output_gives_runs_find_them() {
 #[test]
 fn an_id_is_found_by_names_of_files_alone_and_a_tag_by_tags_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/tests/versions/3.sqlite");
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/coretalk/src/store/tests/versions/3.sqlite");
     for id in [OLD, MIDDLE, NEW] {
         // Written anew: the original may be read-only.
         std::fs::write(folder.path().join(format!("{id}.coretalk")), std::fs::read(&old).unwrap()).unwrap();
