@@ -48,13 +48,15 @@ __all__ = [
     "percentiles",
     "place",
     "queue",
+    "quick",
     "run",
+    "runs",
 ]
 
 
 # Commands whose output is no document of a run, and what to use.
 _INSTEAD = {
-    "runs": "use `coretalk.load()`",
+    "runs": "use `coretalk.runs()`, or `coretalk.load()` for one of them",
     "report": "use `Run.report()`",
     "view": "use `coretalk.percentiles()`",
     **dict.fromkeys(("adapters", "completions", "help", "lint", "man", "selftest"), "call it in a terminal"),
@@ -76,6 +78,14 @@ def run(command: str, *words: str, progress: bool = True, **options: Any) -> Run
     return _measured([command], words, progress, options)
 
 
+def quick(progress: bool = True, **options: Any) -> Run:
+    """Takes the quick look, as `coretalk` without a command: `quick(cpus=range(4)).ladder()` compares its steps.
+
+    Options and exceptions are as of `run`.
+    """
+    return _measured([], (), progress, options)
+
+
 def _measured(command: List[str], words: Sequence[str], progress: bool, options: Dict[str, Any]) -> Run:
     if options.get("output") is not None:
         raise UsageError("`output` would take the document that is returned: use `export_json` and the like")
@@ -89,6 +99,12 @@ def _measured(command: List[str], words: Sequence[str], progress: bool, options:
     error = _binary.failure(code, told)
     error.run = measured or (_partial(spoken, store) if isinstance(error, Interrupted) else None)
     raise error
+
+
+def runs(store: Optional[str] = None) -> List[Dict[str, Any]]:
+    """The saved runs of a store, newest first: id, name, started, tags, command, machine, cpus, state, bytes, reason."""
+    listed = parsed(_binary.output(["runs", "list", "--format", "json", *_binary.words_of({"store": store})]))
+    return list(listed.document["saved"])
 
 
 def _partial(spoken: List[str], store: Optional[str]) -> Optional[Run]:

@@ -176,7 +176,7 @@ class Run:
         return to_frame(_even(rows), to)
 
     def ladder(self, to: Optional[str] = None) -> Any:
-        """A row for each step of the ladder and relation, of a quick look."""
+        """A row for each step of the ladder and relation, of a quick look (`quick`)."""
         rows = []
         for step in self.document["ladder"]:
             row = dict(step)

@@ -37,13 +37,13 @@ def test_examples_of_docstrings_run(example, queues, tmp_path, monkeypatch):
     (tmp_path / "bench").write_text("#!/bin/sh\necho 12.5 op/s\n")
     (tmp_path / "bench").chmod(0o755)
     names = {**vars(ct), "queues": queues}
-    names.update({name: functools.partial(vars(ct)[name], **MACHINE) for name in ("run",)})
+    names.update({name: functools.partial(vars(ct)[name], **MACHINE) for name in ("run", "quick")})
     names["ct"] = types.SimpleNamespace(**names)
     eval(example, names)
 
 
 def test_there_are_examples():
-    assert {re.split(r"[(.]", call.replace("ct.", ""))[0] for call in calls()} >= {"run", "place", "queue"}
+    assert {re.split(r"[(.]", call.replace("ct.", ""))[0] for call in calls()} >= {"run", "quick", "runs", "place", "queue"}
 
 
 def test_examples_of_the_readme_run(tmp_path, monkeypatch):

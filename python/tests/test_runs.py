@@ -72,6 +72,15 @@ def test_runs_are_loaded_by_name_path_and_from_other_tools(latency, store, tmp_p
     assert loaded.id is None and {row["median_ns"] for row in loaded.cells()} == {20, 30, 31}
 
 
+def test_the_quick_look_has_a_ladder(store):
+    run = ct.quick(cpus=range(3), name="glance", store=store, progress=False, **MACHINE)
+    steps = run.ladder()
+    assert {"cas", "futex"} <= {row["step"] for row in steps} and steps[0]["ci_low"] < steps[0]["ci_high"]
+    listed = {saved["id"]: saved for saved in ct.runs(store)}
+    assert listed[run.id]["tags"] == ["glance"] and listed[run.id]["cpus"] == 3
+    assert ct.runs(store + "-empty") == []
+
+
 @pytest.mark.parametrize("command", ["runs", "report", "view", "lint", "adapters", "selftest", "man"])
 def test_commands_without_a_document_name_the_call(command):
     with pytest.raises(ct.UsageError, match="prints no document of a run: (use|call)"):
@@ -206,7 +215,7 @@ def test_a_binary_that_is_none_is_refused(tmp_path, monkeypatch):
     for other in (tmp_path, tmp_path / "absent"):
         monkeypatch.setenv("CORETALK_BINARY", str(other))
         with pytest.raises(ct.BinaryNotFound, match="failed to run"):
-            ct.load("latest")
+            ct.runs()
 
 
 def test_a_binary_of_another_version_is_refused(tmp_path, monkeypatch):
