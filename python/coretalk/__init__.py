@@ -7,7 +7,7 @@ intervals and verdicts are read, not computed. numpy, pandas, polars and matplot
 from __future__ import annotations
 
 import os
-from typing import Any, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _binary
 from .errors import (
@@ -19,6 +19,7 @@ from .errors import (
     InputError,
     InternalError,
     Interrupted,
+    ParameterError,
     StoreError,
     UsageError,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "InputError",
     "InternalError",
     "Interrupted",
+    "ParameterError",
     "Percentiles",
     "Placements",
     "Run",
@@ -46,28 +48,63 @@ __all__ = [
     "percentiles",
     "place",
     "queue",
+    "quick",
     "run",
+    "runs",
 ]
+
+
+# Commands whose output is no document of a run, and what to use.
+_INSTEAD = {
+    "runs": "use `coretalk.runs()`, or `coretalk.load()` for one of them",
+    "report": "use `Run.report()`",
+    "view": "use `coretalk.percentiles()`",
+    **dict.fromkeys(("adapters", "completions", "help", "lint", "man", "selftest"), "call it in a terminal"),
+}
 
 
 def run(command: str, *words: str, progress: bool = True, **options: Any) -> Run:
     """Measures: `run("latency", cpus="0-7", precision="1%")` is `coretalk latency --cpus 0-7 --precision 1%`.
 
-    Options are those of the command line with underscores; see `coretalk help COMMAND`. Progress goes to standard error.
+    Options are those of the command line with underscores; see `coretalk help COMMAND`. CPUs are text, or any iterable of
+    numbers, such as `range(8)`. Progress goes to standard error.
     On Ctrl-C an exception Interrupted has what was measured so far in its `run`.
 
-    Raises the class of the exit code: see `CoretalkError`.
+    Raises the class of the exit code: see `CoretalkError`. As everywhere in this package, TypeError stands for arguments
+    of a wrong Python type alone.
     """
+    if command in _INSTEAD and words[:1] != ("show",):
+        raise UsageError(f"`coretalk {command}` prints no document of a run: {_INSTEAD[command]}")
+    return _measured([command], words, progress, options)
+
+
+def quick(progress: bool = True, **options: Any) -> Run:
+    """Takes the quick look, as `coretalk` without a command: `quick(cpus=range(4)).ladder()` compares its steps.
+
+    Options and exceptions are as of `run`.
+    """
+    return _measured([], (), progress, options)
+
+
+def _measured(command: List[str], words: Sequence[str], progress: bool, options: Dict[str, Any]) -> Run:
+    if options.get("output") is not None:
+        raise UsageError("`output` would take the document that is returned: use `export_json` and the like")
     store = options.get("store")
     quiet = [] if progress else ["-q"]
-    spoken = [command, "--format", "json", *quiet, *_binary.words_of(options), *words]
+    spoken = [*command, "--format", "json", *quiet, *_binary.words_of(options), *words]
     code, printed, told = _binary.execute(spoken)
-    measured = parsed(printed, store) if printed.strip() else None
+    measured = parsed(printed, store) if code == 0 or printed.startswith("{") else None
     if code == 0 and measured is not None:
         return measured
     error = _binary.failure(code, told)
     error.run = measured or (_partial(spoken, store) if isinstance(error, Interrupted) else None)
     raise error
+
+
+def runs(store: Optional[str] = None) -> List[Dict[str, Any]]:
+    """The saved runs of a store, newest first: id, name, started, tags, command, machine, cpus, state, bytes, reason."""
+    listed = parsed(_binary.output(["runs", "list", "--format", "json", *_binary.words_of({"store": store})]))
+    return list(listed.document["saved"])
 
 
 def _partial(spoken: List[str], store: Optional[str]) -> Optional[Run]:
@@ -83,20 +120,20 @@ def _partial(spoken: List[str], store: Optional[str]) -> Optional[Run]:
 
 def load(what: Union[str, "os.PathLike[str]"], store: Optional[str] = None) -> Union[Run, Percentiles]:
     """A saved run (its id or the start or end of it, a tag, "latest", a path), a matrix of any tool, or a .hgrm file."""
-    name = os.fspath(what)
+    name = os.fsdecode(what)
     if name.endswith((".hgrm", ".hgrm.csv")):
-        try:
-            return read(name)
-        except OSError as error:
-            raise InputError(f"failed to read {name}: {error.strerror}") from None
+        return read(name)
     is_foreign = os.path.isfile(name) and not _is_run_file(name)
     words = ["import" if is_foreign else "export", name, "--format", "json"]
     return parsed(_binary.output([*words, *([] if is_foreign else _binary.words_of({"store": store}))]), store)
 
 
 def _is_run_file(path: str) -> bool:
-    with open(path, "rb") as file:
-        return file.read(15) == b"SQLite format 3"
+    try:
+        with open(path, "rb") as file:
+            return file.read(15) == b"SQLite format 3"
+    except OSError as error:
+        raise InputError(f"failed to read {path}: {error.strerror}") from None
 
 
 def compare(a: str, b: str, store: Optional[str] = None, **options: Any) -> Comparison:
@@ -108,15 +145,18 @@ def compare(a: str, b: str, store: Optional[str] = None, **options: Any) -> Comp
 
 def place(
     command: Sequence[str],
-    placements: Mapping[str, str],
-    metric: Optional[str] = None,
+    placements: Mapping[str, Any],
+    metric: Union[str, Mapping[str, str], None] = None,
     **options: Any,
 ) -> Placements:
-    """Compares placements with a command: `place(["./bench"], {"one": "0-5", "two": "0-2,6-8"}, metric=r"([\\d.]+) op/s")`.
+    """Compares placements with a command: `place(["./bench"], {"one": "0", "two": [0, 1]}, metric={"ops": r"([\\d.]+) op/s"})`.
 
+    The CPUs of a placement are text or numbers in the order of threads; metrics are regular expressions by name.
     An empty command compares built-in work: give `workload`.
     """
-    chosen = [word for name, cpus in placements.items() for word in ("--placement", f"{name}={cpus}")]
+    if isinstance(command, (str, bytes)) or not isinstance(placements, Mapping):
+        raise TypeError("`command` is a list of words, `placements` a dict of CPUs by name")
+    chosen = _binary.words_of({"placement": placements})
     program = ["--", *command] if command else []
     result = run("place", *chosen, *program, metric=metric, **options)
     assert isinstance(result, Placements)
@@ -124,13 +164,17 @@ def place(
 
 
 def queue(run: Run, to: Optional[str] = None, **parameters: Any) -> Any:
-    """The cells of a queue run, such as `queue(run, capacity=10, to="pandas")`: messages per second with intervals."""
+    """The cells of a queue run, such as `queue(queues, capacity=10, to="pandas")`: messages per second with intervals."""
+    if not isinstance(run, Run):
+        raise TypeError(f"`queue` takes a Run, not a {type(run).__name__}")
     return run.cells(to, probe="queue", **parameters)
 
 
-def percentiles(curves: Sequence[Union[Percentiles, str]], ax: Any = None) -> Any:
+def percentiles(curves: Sequence[Union[Percentiles, str, "os.PathLike[str]"]], ax: Any = None) -> Any:
     """Draws distributions of .hgrm files in one chart, with matplotlib. Returns the axes."""
     from .draw import percentiles as draw
 
-    loaded: List[Percentiles] = [read(curve) if isinstance(curve, str) else curve for curve in curves]
+    loaded: List[Percentiles] = [
+        curve if isinstance(curve, Percentiles) else read(os.fsdecode(curve)) for curve in curves
+    ]
     return draw(loaded, ax)

@@ -12,7 +12,7 @@ import threading
 from functools import lru_cache
 from typing import IO, Any, List, Mapping, Sequence, Tuple
 
-from .errors import BY_EXIT_CODE, BinaryNotFound, CoretalkError
+from .errors import BY_EXIT_CODE, BinaryNotFound, CoretalkError, UsageError
 
 Option = Any
 
@@ -34,7 +34,11 @@ def candidates() -> List[str]:
 def _checked(path: str) -> str:
     from . import __version__
 
-    told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout.split()
+    try:
+        said = subprocess.run([path, "--version"], capture_output=True, check=False).stdout
+    except OSError as error:
+        raise BinaryNotFound(f"failed to run {path}: {error.strerror}") from None
+    told = said.decode(errors="replace").split()
     if told[:2] != ["coretalk", __version__]:
         version = told[1] if len(told) > 1 else "unknown"
         raise BinaryNotFound(f"{path} is of version {version}, this package of {__version__}: install both alike")
@@ -58,7 +62,8 @@ def find() -> str:
 def words_of(options: Mapping[str, Option]) -> List[str]:
     """Options as the command line takes them: `precision="1%"` is `--precision 1%`, `strict=True` is `--strict`.
 
-    Lists are joined with commas, dicts become `NAME=VALUE` once for each entry; None and False leave an option out.
+    Items of any iterable, such as a range, a generator or a numpy array, are joined with commas, and the CPUs of a pair in
+    it with `-`; dicts become `NAME=VALUE` once for each entry; None and False leave an option out.
     """
     words: List[str] = []
     for name, value in options.items():
@@ -69,12 +74,18 @@ def words_of(options: Mapping[str, Option]) -> List[str]:
             words.append(option)
         elif isinstance(value, Mapping):
             for key, part in value.items():
-                words += [option, f"{key}={part}"]
-        elif isinstance(value, (list, tuple, set, range)):
-            words += [option, ",".join(str(part) for part in value)]
+                words += [option, f"{key}={_word(part)}"]
         else:
-            words += [option, str(value)]
+            words += [option, _word(value)]
     return words
+
+
+def _word(value: Any, between: str = ",") -> str:
+    if isinstance(value, (bytes, os.PathLike)):
+        return os.fsdecode(value)
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        return str(value)
+    return between.join(_word(item, "-") for item in value)
 
 
 def _relay(source: IO[bytes], keep: List[str]) -> None:
@@ -91,13 +102,16 @@ def execute(words: Sequence[str]) -> Tuple[int, str, str]:
     On Ctrl-C the binary is told once, ends by itself, and what it printed is returned.
     """
     told: List[str] = []
-    child = subprocess.Popen(
-        [find(), *words],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=os.name == "posix",
-    )
+    try:
+        child = subprocess.Popen(
+            [find(), *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=os.name == "posix",
+        )
+    except (OSError, ValueError) as error:
+        raise UsageError(f"failed to start coretalk with these arguments: {error}") from None
     assert child.stdout is not None and child.stderr is not None
     relay = threading.Thread(target=_relay, args=(child.stderr, told), daemon=True)
     relay.start()

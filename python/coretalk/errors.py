@@ -34,6 +34,10 @@ class UsageError(CoretalkError):
     exit_code = 2
 
 
+class ParameterError(UsageError, ValueError):
+    """An argument of this package names what a run or the package does not have; the text lists what there is."""
+
+
 class EnvironmentRefused(CoretalkError):
     """The machine or the system does not allow it: a forbidden CPU, too few CPUs, no pinning, an unusable clock."""
 

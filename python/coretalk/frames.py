@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional
 
+from .errors import ParameterError
+
 Row = Dict[str, Any]
 
 
@@ -19,4 +21,4 @@ def to_frame(rows: List[Row], to: Optional[str]) -> Any:
         import polars
 
         return polars.DataFrame(rows, infer_schema_length=None)
-    raise ValueError(f'to={to!r}: "pandas", "polars" or None')
+    raise ParameterError(f'to={to!r}: "pandas", "polars" or None')

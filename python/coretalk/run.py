@@ -7,7 +7,7 @@ import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple, cast
 
 from . import _binary
-from .errors import CoretalkError
+from .errors import CoretalkError, ParameterError, UsageError
 from .frames import Row, to_frame
 
 SCHEMA = "coretalk.run/1"
@@ -21,7 +21,7 @@ class Run:
 
     def __init__(self, document: Dict[str, Any], store: Optional[str] = None) -> None:
         if document.get("schema") != SCHEMA:
-            raise ValueError(f"this is a document of schema {document.get('schema')!r}, not {SCHEMA!r}")
+            raise ParameterError(f"this is a document of schema {document.get('schema')!r}, not {SCHEMA!r}")
         self.document = document
         self._store = store
 
@@ -66,8 +66,11 @@ class Run:
         return f"<coretalk.Run {(self.id or '')[-4:]} {name}: {matrices} matrices, {len(self.series())} series>"
 
     def matrices(self, **parameters: Any) -> List[Dict[str, Any]]:
-        """The matrices of the document whose probe, protocol, kernel or parameters are as given."""
-        return [one for one in self.document["matrices"] if _matches(one, parameters)]
+        """The matrices of the document whose probe, protocol, kernel or parameters are as given; a list means any of it.
+
+        Raises ParameterError, as all that take such parameters, for a name or value that no matrix has.
+        """
+        return _chosen(self.document["matrices"], parameters)
 
     def cells(self, to: Optional[str] = None, **parameters: Any) -> Any:
         """A row for each cell: from_cpu, to_cpu, relation, kernel, median, low and high (95 %), cycles, grade, flags, reason.
@@ -126,15 +129,13 @@ class Run:
         A numpy array where numpy is installed, otherwise a list of lists. `order` is "measured", as the run was laid
         out, or "number". More parameters, such as `capacity=10`, choose one of several matrices.
         """
-        if protocol is not None:
-            parameters["protocol"] = protocol
-        chosen = self.matrices(**parameters)
+        chosen = self.matrices(protocol=protocol, **parameters)
         if len(chosen) != 1:
             names = [_name(matrix) for matrix in chosen or self.document["matrices"]]
-            raise ValueError(f"{len(chosen)} matrices match; there are: {'; '.join(names)}")
+            raise ParameterError(f"{len(chosen)} matrices match; there are: {'; '.join(names)}")
         matrix = chosen[0]
         if order not in ("measured", "number"):
-            raise ValueError(f'order={order!r}: "measured" or "number"')
+            raise ParameterError(f'order={order!r}: "measured" or "number"')
         cpus: List[int] = list(matrix["cpus"]) if order == "measured" else sorted(matrix["cpus"])
         index = {cpu: at for at, cpu in enumerate(cpus)}
         square = [[float("nan")] * len(cpus) for _ in cpus]
@@ -152,25 +153,30 @@ class Run:
         return numpy.array(square), cpus
 
     def series(self, to: Optional[str] = None, **parameters: Any) -> Any:
-        """A row for each trial of the other probes: its parameters, placement, values with intervals, percentiles."""
+        """A row for each distribution of each trial of the other probes, with columns as in CSV.
+
+        These are its parameters, its CPUs in role order joined by `-`, count, mean and percentiles of its events, the
+        interval of their median (`median_ns_low`, `median_ns_high`), values of the trial with intervals, and counts.
+        """
         rows: List[Row] = []
-        for one in self.document["series"]:
-            if not _matches(one, parameters):
-                continue
-            row: Row = {"probe": one["probe"], "cpus": ",".join(map(str, one["placement"])), **one["parameters"]}
-            for name, value in one["values"].items():
-                row[name] = value
-                low, high = one["intervals"].get(name) or (None, None)
-                row[name + "_low"], row[name + "_high"] = low, high
-            unit = one["unit"]
-            for percent, value in (one["percentiles"] or {}).items():
-                row[f"p{percent}_{unit}"] = value
+        for one in _chosen(self.document["series"], parameters):
+            row: Row = {"probe": one["probe"], "cpus": _placed(one["placement"]), **one["parameters"]}
+            unit, values = one["unit"], one["values"]
+            row["count"] = one["count"] if one["kind"] == "event" else None
+            row["mean_" + unit] = one["mean"]
+            row.update((f"p{percent}_{unit}", value) for percent, value in one["percentiles"].items())
+            for name in dict.fromkeys([*one["intervals"], *values]):
+                if name in values:
+                    row[name + "_point" if name in row else name] = values[name]
+                if name not in one["counts"]:
+                    row[name + "_low"], row[name + "_high"] = one["intervals"].get(name) or (None, None)
+            row.update(one["counts"])
             row.update(passes=one["passes"], grade=one["grade"], flags=",".join(one["flags"]), reason=one["reason"])
             rows.append(row)
         return to_frame(_even(rows), to)
 
     def ladder(self, to: Optional[str] = None) -> Any:
-        """A row for each step of the ladder and relation, of a quick look."""
+        """A row for each step of the ladder and relation, of a quick look (`quick`)."""
         rows = []
         for step in self.document["ladder"]:
             row = dict(step)
@@ -196,7 +202,7 @@ class Run:
 
     def _saved(self) -> str:
         if self.id is None:
-            raise ValueError("the binary can show only saved runs")
+            raise ParameterError("the binary can show only saved runs")
         return self.id
 
     def _in_store(self) -> List[str]:
@@ -214,7 +220,7 @@ class Run:
                 with open(path, "rb") as file:
                     picture = base64.b64encode(file.read()).decode()
             words = html.escape(self.text())
-        except (CoretalkError, ValueError):
+        except CoretalkError:
             return None
         image = f'<img alt="{html.escape(repr(self))}" style="max-width:100%" src="data:image/svg+xml;base64,{picture}">'
         return f"{image}<details><summary>in words</summary><pre>{words}</pre></details>"
@@ -260,11 +266,11 @@ class Placements(Run):
     def _first(self) -> Dict[str, Any]:
         comparisons: List[Dict[str, Any]] = self.document["comparisons"]
         if len(comparisons) != 1:
-            raise ValueError(f"{len(comparisons)} comparisons: see `comparisons()`")
+            raise ParameterError(f"{len(comparisons)} comparisons: see `comparisons()`")
         return comparisons[0]
 
     def comparisons(self, to: Optional[str] = None) -> Any:
-        """A row for each workload and placement: median with interval, the number of runs, and the winner."""
+        """A row for each workload and placement: CPUs in role order joined by `-`, median with interval, runs, winner."""
         rows: List[Row] = []
         for comparison in self.document["comparisons"]:
             for placement in comparison["placements"]:
@@ -274,7 +280,7 @@ class Placements(Run):
                         "workload": comparison["workload"],
                         "metric": comparison["metric"],
                         "placement": placement["name"],
-                        "cpus": ",".join(map(str, placement["cpus"])),
+                        "cpus": _placed(placement["cpus"]),
                         "median": placement["median"],
                         "low": low,
                         "high": high,
@@ -288,8 +294,11 @@ class Placements(Run):
 
 
 def parsed(text: str, store: Optional[str] = None) -> Run:
-    """The run, comparison or placements of a document."""
-    document = json.loads(text)
+    """The run, comparison or placements of a document; UsageError for other text."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        raise UsageError("the command printed no document") from None
     if document.get("differences") or document.get("compared"):
         return Comparison(document, store)
     if document.get("comparisons"):
@@ -297,9 +306,28 @@ def parsed(text: str, store: Optional[str] = None) -> Run:
     return Run(document, store)
 
 
-def _matches(one: Dict[str, Any], parameters: Dict[str, Any]) -> bool:
-    known = {**one["parameters"], **{key: one.get(key) for key in ("probe", "protocol", "kernel", "regime")}}
-    return all(known.get(name) == value for name, value in parameters.items())
+def _chosen(entries: List[Dict[str, Any]], parameters: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """The entries that have one of the values of each parameter; None chooses all."""
+    keys = ("probe", "protocol", "kernel", "regime")
+    known = [{**one["parameters"], **{key: one[key] for key in keys if one.get(key) is not None}} for one in entries]
+    for name, value in parameters.items():
+        if value is None:
+            continue
+        there = list(dict.fromkeys(one[name] for one in known if name in one))
+        wanted = [value] if isinstance(value, str) or not hasattr(value, "__iter__") else list(value)
+        unknown = [one for one in wanted if one not in there]
+        if not there:
+            names = ", ".join(dict.fromkeys(name for one in known for name in one))
+            raise ParameterError(f"nothing here has a `{name}`; there are: {names or 'no entries to choose from'}")
+        if unknown:
+            raise ParameterError(f"{name}={unknown[0]!r}: there are {', '.join(map(repr, there))}")
+        kept = [(one, has) for one, has in zip(entries, known) if has.get(name) in wanted]
+        entries, known = [one for one, _ in kept], [has for _, has in kept]
+    return entries
+
+
+def _placed(cpus: List[int]) -> str:
+    return "-".join(map(str, cpus))
 
 
 def _name(matrix: Dict[str, Any]) -> str:

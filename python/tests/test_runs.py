@@ -72,6 +72,98 @@ def test_runs_are_loaded_by_name_path_and_from_other_tools(latency, store, tmp_p
     assert loaded.id is None and {row["median_ns"] for row in loaded.cells()} == {20, 30, 31}
 
 
+def test_the_quick_look_has_a_ladder(store):
+    run = ct.quick(cpus=range(3), name="glance", store=store, progress=False, **MACHINE)
+    steps = run.ladder()
+    assert {"cas", "futex"} <= {row["step"] for row in steps} and steps[0]["ci_low"] < steps[0]["ci_high"]
+    listed = {saved["id"]: saved for saved in ct.runs(store)}
+    assert listed[run.id]["tags"] == ["glance"] and listed[run.id]["cpus"] == 3
+    assert ct.runs(store + "-empty") == []
+
+
+@pytest.mark.parametrize("command", ["runs", "report", "view", "lint", "adapters", "selftest", "man"])
+def test_commands_without_a_document_name_the_call(command):
+    with pytest.raises(ct.UsageError, match="prints no document of a run: (use|call)"):
+        ct.run(command)
+
+
+def test_text_in_place_of_a_document_is_an_error():
+    with pytest.raises(ct.UsageError, match="no document"):
+        ct.run("plan", "wait", progress=False)
+    with pytest.raises(ct.UsageError, match="export_json"):
+        ct.run("latency", output="x.json")
+
+
+def test_cpus_are_any_iterable_of_numbers(store):
+    options = {"pairs": [(0, 1)], "samples": 5, "iterations": 50, "store": store, "progress": False, **MACHINE}
+    chosen = [[0, 1], range(2), (cpu for cpu in (0, 1)), {0: "a", 1: "b"}.keys()]
+    chosen += [pytest.importorskip("numpy").arange(2), pytest.importorskip("pandas").Series([0, 1])]
+    for cpus in chosen:
+        assert ct.run("latency", cpus=cpus, **options).document["topology"]["cpus"] == [0, 1]
+    placements = {"one": range(2), "two": pytest.importorskip("numpy").array([0, 8])}
+    placed = ct.place([], placements, workload="ring", threads=2, store=store, progress=False, **MACHINE)
+    assert {row["placement"]: row["cpus"] for row in placed.comparisons()} == {"one": "0-1", "two": "0-8"}
+
+
+def test_misspelt_parameters_name_what_there_is(queues, latency):
+    known = "`capacty`; there are: .*capacity.*, probe"
+    for call in (ct.queue, ct.Run.cells, ct.Run.matrices, ct.Run.matrix):
+        with pytest.raises(ct.ParameterError, match=known):
+            call(queues, capacty=10)
+        with pytest.raises(ValueError, match="capacity=7: there are 1"):
+            call(queues, capacity=7)
+    with pytest.raises(ct.UsageError, match="protocol='nope': there are 'cas'"):
+        latency.cells(protocol="nope")
+    with pytest.raises(ct.UsageError, match="no entries"):
+        latency.series(primitive="pipe")
+    assert {row["capacity"] for row in queues.cells(capacity=[1, 10])} == {1, 10}
+
+
+def test_bad_input_is_a_coretalk_error(latency, store, tmp_path, monkeypatch):
+    (tmp_path / "binary.hgrm").write_bytes(b"\xff\x00")
+    absent = str(tmp_path / "absent.hgrm")
+    attempts = [
+        lambda: ct.percentiles([absent]),
+        lambda: ct.load(tmp_path / "binary.hgrm"),
+        lambda: ct.load("a\0b"),
+        lambda: ct.Run({}),
+        lambda: ct.Run(latency.document).report(str(tmp_path)),
+        lambda: latency.cells(to="excel"),
+        lambda: latency.matrix(order="random"),
+        lambda: ct.Comparison({**latency.document, "run": None}).text(),
+    ]
+    for attempt in attempts:
+        with pytest.raises(ct.CoretalkError):
+            attempt()
+    for wrong in (lambda: ct.place("./bench", {"one": "0"}), lambda: ct.place([], ["0"]), lambda: ct.queue(None)):
+        with pytest.raises(TypeError):
+            wrong()
+    monkeypatch.setattr("builtins.open", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "denied")))
+    with pytest.raises(ct.InputError, match="denied"):
+        ct.load(tmp_path / "binary.hgrm")
+    (tmp_path / "locked.csv").touch()
+    with pytest.raises(ct.InputError, match="denied"):
+        ct.load(tmp_path / "locked.csv")
+
+
+@pytest.mark.parametrize("command", ["wait", "wake", "spawn", "contend", "sharing", "broadcast"])
+def test_series_have_the_columns_of_csv(command, store):
+    run = ct.run(command, cpus="0,1", budget="3s", store=store, progress=False, **MACHINE)
+    text = exported(run, store, "--format", "csv", "--probe", command)
+    printed = list(csv.reader(line for line in io.StringIO(text) if not line.startswith("#")))
+    columns = [name.replace("max_ns", "p100_ns") for name in printed[0]]
+    assert len(set(columns)) == len(columns)
+    rows = run.series()
+    filled = {name for fields in printed[1:] for name, field in zip(columns, fields) if field}
+    assert filled <= {*rows[0], "view"} and {*rows[0]} - {"phase"} <= {*columns}
+    for row, fields in zip(rows, printed[1:]):
+        of_csv = dict(zip(columns, fields))
+        for name in ("cpus", "count", "mean_ns", "median_ns_low", "median_ns_high"):
+            value = row.get(name)
+            is_alike = of_csv[name] == ("" if value is None else str(value))
+            assert is_alike or float(of_csv[name]) == pytest.approx(value, abs=1e-3), name
+
+
 def test_series_have_their_parameters_values_and_percentiles(store):
     run = ct.run("wake", cpus="0,1", budget="2s", store=store, progress=False, **MACHINE)
     rows = run.series(primitive="semaphore")
@@ -117,6 +209,13 @@ def test_words_are_as_on_the_command_line():
     options = {"cpus": [0, 8], "strict": True, "quiet": False, "budget": None, "note": {"bios": "1.2"}, "n_": 3}
     expected = ["--cpus", "0,8", "--strict", "--note", "bios=1.2", "--n", "3"]
     assert _binary.words_of(options) == expected
+
+
+def test_a_binary_that_is_none_is_refused(tmp_path, monkeypatch):
+    for other in (tmp_path, tmp_path / "absent"):
+        monkeypatch.setenv("CORETALK_BINARY", str(other))
+        with pytest.raises(ct.BinaryNotFound, match="failed to run"):
+            ct.runs()
 
 
 def test_a_binary_of_another_version_is_refused(tmp_path, monkeypatch):

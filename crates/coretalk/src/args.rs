@@ -99,7 +99,7 @@ pub enum Command {
     #[command(args = takes(&[MEASURED, SAVED, &["strict", "keep_raw"], RESULT, DRAWN, EXPORTS_OF_MAP, &["export_hgrm"], SAID]))]
     Suite,
     /// List, show, tag and remove saved runs (default: list)
-    #[command(args = takes(&[&["store", "output"]]))]
+    #[command(args = takes(&[&["store"], RESULT]))]
     Runs(RunsArgs),
     /// Export a saved run as data
     #[command(args = takes(&[&["store", "with_identity", "quiet", "order"], RESULT]))]
@@ -166,7 +166,7 @@ pub struct RunsArgs {
 #[derive(Debug, Clone, Subcommand)]
 pub enum RunsCommand {
     /// List saved runs, newest first
-    #[command(args = takes(&[&["store", "output"]]))]
+    #[command(args = takes(&[&["store"], RESULT]))]
     List,
     /// Show a saved run
     #[command(args = takes(&[RESULT, DRAWN, &["store", "with_identity", "quiet"]]))]

@@ -12,6 +12,7 @@ mod latency;
 pub mod line;
 mod matrix;
 mod runtime;
+mod saved;
 mod selftest;
 mod series;
 mod topology;
@@ -25,6 +26,7 @@ pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
 pub use latency::{LadderDoc, WatchDoc, WatchedKernelDoc, WatchedStateDoc};
 pub use line::{pass_line, trial_line};
 pub use matrix::{CellDoc, CellList, Columns, CyclesDoc, MatrixDoc, StateDoc};
+pub use saved::{SavedRunDoc, SavedRunState};
 pub use selftest::{SelftestDoc, schema as selftest_schema};
 pub(crate) use series::histogram_of;
 pub use series::{PercentilesDoc, SeriesDoc, TrialStateDoc, ValueDoc};
@@ -98,6 +100,9 @@ pub struct Document<'a> {
     probes: Vec<ProbeDoc>,
     /// What would be measured; filled by `plan`.
     plan: Option<PlanDoc>,
+    /// Saved runs, newest first; filled by `runs list`, absent elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    saved: Option<&'a [SavedRunDoc]>,
     /// CPUs that went away while `topology`, `advise` or `clock` measured, which save nothing; absent where none did. Of runs
     /// they stand in `run`.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -7,6 +7,7 @@ use crate::cli::tool::flat;
 use crate::samples;
 
 use coretalk::blocks::Block;
+use coretalk::document::{SavedRunDoc, SavedRunState};
 use coretalk::render::terminal;
 use coretalk::report::text::{columns, strip};
 use coretalk::report::{By, ColorDepth, Order, Saved, Screen, Style, latency_screen};
@@ -398,18 +399,19 @@ fn small_views_read_well() {
         file_bytes: 730_000,
     };
     insta::assert_snapshot!("plan", narrow(&[plan::plan(&planned, &samples::desktop().topology)]));
-    let row = runs::RunRow {
-        id: "k3f9".into(),
-        started: "2026-11-21T03:23:58Z".into(),
+    let row = SavedRunDoc {
+        name: "k3f9".into(),
+        started: Some("2026-11-21T03:23:58Z".into()),
         tags: vec!["before".into()],
-        command: "latency --cpus 0-31".into(),
-        machine: "AMD Ryzen 9 5950X".into(),
+        command: ["latency", "--cpus", "0-31"].map(str::to_owned).to_vec(),
+        machine: Some("AMD Ryzen 9 5950X".into()),
         cpus: Some(32),
-        status: runs::RunStatus::Complete,
-        bytes: 730_000,
+        state: SavedRunState::Complete,
+        bytes: Some(730_000),
+        ..SavedRunDoc::default()
     };
     let partial =
-        runs::RunRow { id: "7hq2".into(), tags: vec![], status: runs::RunStatus::Partial, ..row.clone() };
+        SavedRunDoc { name: "7hq2".into(), tags: vec![], state: SavedRunState::Partial, ..row.clone() };
     insta::assert_snapshot!("runs", terminal::screen(&runs::blocks(&[row, partial]), &at(100)));
     assert!(narrow(&runs::blocks(&[])).starts_with("No runs here yet"));
     let probe = facts::ProbeRow {

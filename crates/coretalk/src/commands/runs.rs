@@ -3,13 +3,13 @@
 use crate::args::RunsCommand;
 use crate::args::options::Global;
 use crate::args::words::FormatWord;
-use crate::commands::shape::say;
-use crate::document::without_private_parts;
+use crate::commands::shape::{Shape, hand_over, say, shape};
+use crate::document::{Document, SavedRunDoc};
 use crate::exit::{ExitCode, Failure};
-use crate::report::runs::{RunRow, RunStatus, blocks};
+use crate::report::runs::blocks;
 use crate::run::out::Out;
 use crate::run::saved::{Chosen, directory, locate, open, read, write};
-use crate::store::{Directory, Listed, ListedRun};
+use crate::store::{Directory, Listed};
 
 /// `runs …`.
 ///
@@ -17,7 +17,7 @@ use crate::store::{Directory, Listed, ListedRun};
 /// There is no such run, or the store fails.
 pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> {
     match command {
-        RunsCommand::List => list(global)?,
+        RunsCommand::List => return list(global),
         RunsCommand::Show { run, ladder } => {
             let saved = read(global, run)?;
             let chosen = Chosen { ladder: *ladder, ..Chosen::default() };
@@ -36,10 +36,14 @@ pub fn act(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failure> 
     Ok(ExitCode::Done)
 }
 
-fn list(global: &Global) -> Result<(), Failure> {
+fn list(global: &Global) -> Result<ExitCode, Failure> {
+    let shape = shape(global, "runs list")?;
     let listed = directory(global.store.as_ref())?.list()?;
-    let rows: Vec<RunRow> = listed.iter().map(row).collect();
-    say(global, &blocks(&rows)).map(|_| ())
+    let saved: Vec<SavedRunDoc> = listed.iter().map(SavedRunDoc::of).collect();
+    match shape {
+        Shape::Text => say(global, &blocks(&saved)),
+        Shape::Json(_) => hand_over(global, &Document::of_saved(&saved)),
+    }
 }
 
 /// What runs can be called by, newest first: `latest`, tags, and the shortest end of an id. A shell expands what completion
@@ -55,40 +59,4 @@ fn names(global: &Global) -> Result<(), Failure> {
     let names = latest.into_iter().chain(listed.iter().flat_map(of_run)).filter(is_word);
     let lines: String = names.map(|name| name + "\n").collect();
     Out::open(global.output.as_deref())?.text(&lines)
-}
-
-fn row(listed: &Listed) -> RunRow {
-    let bytes = std::fs::metadata(&listed.path).map_or(0, |metadata| metadata.len());
-    let id = listed.name.clone();
-    match &listed.run {
-        Ok(ListedRun { header, environment, cpus }) => {
-            let simulated = || environment.simulated.as_ref().map(|name| format!("sim:{name}"));
-            let machine =
-                environment.label.clone().or_else(simulated).or_else(|| environment.cpu_model.clone());
-            RunRow {
-                id,
-                started: header.started.clone(),
-                tags: header.tags.clone(),
-                command: if header.command.is_empty() {
-                    "quick look".into()
-                } else {
-                    without_private_parts(&header.command).join(" ")
-                },
-                machine: machine.unwrap_or_else(|| "unknown machine".into()),
-                cpus: Some(*cpus),
-                status: if header.complete { RunStatus::Complete } else { RunStatus::Partial },
-                bytes,
-            }
-        }
-        Err(error) => RunRow {
-            id,
-            started: String::new(),
-            tags: Vec::new(),
-            command: format!("failed to {error}"),
-            machine: "unknown machine".into(),
-            cpus: None,
-            status: RunStatus::Unreadable,
-            bytes,
-        },
-    }
 }

@@ -59,7 +59,8 @@ fn rows(what: &Export<'_>) -> Vec<Vec<String>> {
     for name in ["median_ns"].iter().chain(&values) {
         let end = |end| format!("{name}_{end}");
         if *name != "median_ns" {
-            heading.push((*name).to_owned());
+            let is_taken = heading.iter().any(|taken| taken == *name);
+            heading.push(if is_taken { end("point") } else { (*name).to_owned() });
         }
         heading.extend(["low", "high"].map(end));
     }

@@ -49,6 +49,8 @@ impl DirectorySources {
 pub struct Listed {
     /// Where it is.
     pub path: PathBuf,
+    /// Its id, from the name of the file.
+    pub id: String,
     /// What the run is called by output: the shortest end of its id that no other has.
     pub name: String,
     /// What is listed of it; or why that cannot be said. A broken file never hides the others.
@@ -135,7 +137,7 @@ impl Directory {
         let names = Names::of(files.iter().map(|path| id_of(path)));
         let listed = |path: PathBuf| {
             let id = id_of(&path);
-            Listed { name: names.short(&id).to_owned(), run: look_at(&path), path }
+            Listed { name: names.short(&id).to_owned(), id, run: look_at(&path), path }
         };
         Ok(files.into_iter().map(listed).collect())
     }

@@ -2,6 +2,7 @@
 //! exit code, and nothing lost that was measured.
 
 use super::tool::{Said, Tool};
+use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
@@ -100,6 +101,11 @@ fn files_that_are_no_runs_are_refused_by_every_command_that_opens_one() {
     std::fs::write(folder.join("0193-a.coretalk"), good).unwrap();
     let listed = tool.done(&["runs", "list", "--store", "files"]);
     assert!(listed.out.contains("complete") && listed.out.contains("unreadable"), "{}", listed.out);
+    let saved = &tool.json(&["runs", "--store", "files", "--format", "json"])["saved"];
+    let good = saved.as_array().unwrap().iter().find(|run| run["id"] == "0193-a").unwrap();
+    assert_eq!((&good["state"], &good["reason"]), (&"complete".into(), &Value::Null), "{good}");
+    let bad = saved.as_array().unwrap().iter().find(|run| run["state"] == "unreadable").unwrap();
+    assert!(bad["reason"].is_string() && bad["started"].is_null() && bad["cpus"].is_null(), "{bad}");
 }
 
 #[cfg(target_os = "linux")]

@@ -117,6 +117,10 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
     for probe in asked.iter().filter(|probe| **probe != "jitter") {
         assert!(rows.contains(&format!("\n{probe},")), "{probe}: {rows}");
     }
+    let heading = rows.lines().find(|line| line.starts_with("probe,")).unwrap();
+    let once: BTreeSet<&str> = heading.split(',').collect();
+    assert_eq!(once.len(), heading.split(',').count(), "a column appears twice: {heading}");
+    assert!(once.is_superset(&["mean_ns", "mean_ns_point", "mean_ns_low"].into()), "{heading}");
     tool.write("both.csv", &both);
     assert!(
         tool.done(&["import", "both.csv", "--format", "csv"])
