@@ -113,8 +113,11 @@ impl Answer {
                     return Err(AdapterError::Unexpected { line: cut(line), awaited: SHARE });
                 };
                 let share = RoleShare { operations: *operations, window: [*begin, *end], added: *added };
-                if self.shares.len() > MOST_ROLES || self.shares.insert(*role as usize, share).is_some() {
+                if self.shares.insert(*role as usize, share).is_some() {
                     return Err(AdapterError::Repeated { line: cut(line) });
+                }
+                if self.shares.len() > MOST_ROLES {
+                    return Err(AdapterError::WrongShares(format!("more than {MOST_ROLES} roles have one")));
                 }
             }
             _ => return Err(unexpected()),
@@ -191,6 +194,11 @@ mod tests {
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(taken(&many[..MOST_NOTES]), None);
         assert_eq!(taken(&many).unwrap(), "it printed more than 100 lines `note` in one pass");
+        let many: Vec<String> = (0..=MOST_ROLES).map(|role| format!("ops {role} 1 0 9 1")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(taken(&many[..MOST_ROLES]), None);
+        let said = taken(&many).unwrap();
+        assert_eq!(said, "the lines `ops` do not fit the pass: more than 4096 roles have one");
     }
 
     #[test]
