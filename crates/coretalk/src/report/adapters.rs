@@ -71,6 +71,7 @@ fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
             Kind::Cost => "wait --cost --strategy",
             Kind::Wake => "wake --primitive",
             Kind::Contend => "contend --method",
+            Kind::Spawn => "spawn --kind",
         };
         (!names.is_empty()).then(|| Block::Item(format!("{option} {}", names.join(","))))
     };

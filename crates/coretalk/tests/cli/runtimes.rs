@@ -77,12 +77,13 @@ fn runtimes_and_native_queues_stand_in_one_run_one_table_and_one_page() {
 }
 
 #[test]
-fn waits_and_wake_ups_of_runtimes_stand_beside_native_ones() {
+fn waits_wake_ups_and_creations_of_runtimes_stand_beside_native_ones() {
     let tool = Tool::new();
     let on = "--machine sim:chiplet-16 --pairs 0-1 --seed 3 --budget 10s -q --no-save";
     for (command, parameter, view, ratio) in [
         ("wait --strategy java:onspinwait,pause", "strategy", "trip", 1.05),
         ("wake --primitive cpp:atomic-wait,atomic-wait-set --gap 20us", "primitive", "slept", 1.05),
+        ("spawn --kind cpp:jthread,thread", "kind", "latency", 1.0),
     ] {
         let document = tool.json(&words(&format!("{command} {on} --format json")));
         let all = document["series"].as_array().unwrap();
@@ -93,6 +94,8 @@ fn waits_and_wake_ups_of_runtimes_stand_beside_native_ones() {
             };
             let one = all.iter().find(is_meant).unwrap_or_else(|| panic!("{command}: {document}"));
             assert_eq!(one["runtime"].is_object(), external, "{one}");
+            let order = &one["values"]["after_return_ns"];
+            assert!(!external || order.is_null(), "absent, and no zero: {one}");
             one["percentiles"]["50"].as_f64().unwrap()
         };
         let found = p50(true) / p50(false);
@@ -174,7 +177,7 @@ fn forks_are_the_processes_and_have_no_effect_where_no_runtime_is_measured() {
     assert!(screen.contains(" of 40 ") && screen.contains("than the 40 that were asked for"), "{screen}");
     let screen = flat(&tool.done(&words(&format!("queue --queue go:channel --forks 3 {on}"))).out);
     assert!(!screen.contains("asked for: each pass"), "{screen}");
-    let other = tool.call(&words("spawn --forks 3 --machine sim:chiplet-16"));
+    let other = tool.call(&words("jitter --forks 3 --machine sim:chiplet-16"));
     assert!(other.code == 2 && other.err.contains("--forks"), "{}", other.err);
 }
 
