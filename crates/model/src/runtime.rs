@@ -43,8 +43,12 @@ pub fn helpers(outside_share: f64) -> Flags {
 const OPERATIONS: [&str; 2] = [queue::names::MESSAGES, wait::names::SAMPLES];
 
 /// What one operation took in the mean of everything that was timed, in nanoseconds: total time ÷ total operations. Rare
-/// pauses that no median of passes shows are in it. `None` where the passes did not say both.
+/// pauses that no median of passes shows are in it. `None` where the passes did not say both, and where operations of two
+/// kinds take turns, since their total time has no parts.
 pub fn overall_ns(trial: &TrialResult) -> Option<f64> {
+    if trial.spec.parameters.text("mode") == Some(wait::names::ALTERNATE) {
+        return None;
+    }
     let total_ns = *trial.counts.get(names::TOTAL_NS)?;
     let operations = OPERATIONS.into_iter().find_map(|name| trial.counts.get(name).copied());
     Some(total_ns as f64 / operations.filter(|operations| *operations > 0)? as f64)
@@ -53,6 +57,7 @@ pub fn overall_ns(trial: &TrialResult) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::series::Parameters;
     use crate::tests::spec;
 
     #[test]
@@ -62,6 +67,9 @@ mod tests {
         trial.counts.insert(names::TOTAL_NS.into(), 25_000);
         trial.counts.insert("messages".into(), 100);
         assert_eq!(overall_ns(&trial), Some(250.0));
+        trial.spec.parameters = Parameters::default().with("mode", wait::names::ALTERNATE);
+        assert_eq!(overall_ns(&trial), None, "two ways of waiting have no time in common");
+        trial.spec.parameters = Parameters::default();
         trial.counts.insert("messages".into(), 0);
         assert_eq!(overall_ns(&trial), None, "no zero and no infinity for what is not known");
     }

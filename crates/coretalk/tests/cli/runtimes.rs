@@ -102,7 +102,7 @@ fn waits_wake_ups_and_creations_of_runtimes_stand_beside_native_ones() {
         assert!((found / ratio - 1.0).abs() < 0.06, "{command}: {found}");
         let screen = flat(&tool.done(&words(&format!("{command} {on}"))).out);
         assert!(
-            screen.contains("Runtimes, on the first pair") && screen.contains("simulated as"),
+            screen.contains("Runtimes: how many processes") && screen.contains("simulated as"),
             "{screen}"
         );
     }
@@ -122,6 +122,7 @@ fn runtimes_alternate_are_called_alone_and_read_their_clocks() {
         let phases: Vec<&Value> = series.iter().map(|one| &one["parameters"]["phase"]).collect();
         assert_eq!(phases, ["hint", "plain"], "{document}");
         assert_eq!(series[0]["runtime"].is_object(), name.contains(':'), "{document}");
+        assert!(series[0]["runtime"]["overall_ns"].is_null(), "of both ways together: {document}");
         series.iter().map(|one| one["percentiles"]["50"].as_f64().unwrap()).collect()
     };
     for (of_runtime, of_ours) in phases("java:onspinwait").into_iter().zip(phases("pause")) {
@@ -221,6 +222,18 @@ fn what_a_runtime_cannot_do_is_one_sentence() {
         "{}",
         said.err
     );
+}
+
+#[test]
+fn contention_of_runtimes_is_of_sets_of_threads() {
+    let line = "contend --method cpp:mutex --threads 2,5 --critical 0ns --parallel-section 0ns --arrange compact-core \
+                --cpus 0-4 --machine sim:chiplet-16 --seed 3 --budget 10s -q --no-save";
+    let screen = flat(&Tool::new().done(&words(line)).out);
+    assert!(screen.contains("Runtimes: how many processes"), "{screen}");
+    assert!(screen.contains(" 0,1 ") && screen.contains(" 0-4 "), "{screen}");
+    for of_pairs in ["first pair", "two measured", "0 → 1"] {
+        assert!(!screen.contains(of_pairs), "{of_pairs}: {screen}");
+    }
 }
 
 #[test]
