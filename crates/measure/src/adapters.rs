@@ -32,6 +32,8 @@ pub mod process;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub mod runtimes;
 #[cfg(all(target_os = "linux", not(miri)))]
+mod shares;
+#[cfg(all(target_os = "linux", not(miri)))]
 mod strays;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod tree;

@@ -1,6 +1,7 @@
 //! Making threads and processes, one after another, and saying when each ran: what `spawn` times. The kinds of creations by
 //! name, and [`Tallies`] of what those of one pass took.
 
+pub mod names;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod processes;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -18,24 +19,6 @@ use coretalk_model::series::{Observed, TrialSpec};
 #[cfg(all(target_os = "linux", not(miri)))]
 use coretalk_model::{CpuId, TrialFailure};
 use coretalk_model::{CpuSet, TickRate, stats};
-
-/// Distributions and values of a trial.
-pub mod names {
-    /// Until the creator goes on (A to B).
-    pub const COST: &str = "cost";
-    /// Until the first statement of the new one (A to C).
-    pub const LATENCY: &str = "latency";
-    /// Until it has ended and the creator knows (A to D).
-    pub const JOIN: &str = "join";
-    /// The latency of the first of each pass: cold.
-    pub const FIRST: &str = "first";
-    /// First statement minus return of the creation (C − B), with its sign: the median of a pass.
-    pub const AFTER_RETURN_NS: &str = "after_return_ns";
-    /// How often the new one ran before the creation had returned.
-    pub const CHILD_FIRST: &str = "child_first";
-    /// Resident memory of the process that creates processes.
-    pub const PARENT_MIB: &str = "parent_rss_mib";
-}
 
 /// Why a kind cannot be had here.
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -266,7 +249,7 @@ impl Tallies {
         if let Some(median) = stats::median(&after) {
             observed.value(names::AFTER_RETURN_NS, median.signum() * rate.ns(median.abs()));
         }
-        observed.count("samples", self.samples);
+        observed.count(names::SAMPLES, self.samples);
         observed.count(names::CHILD_FIRST, self.child_first);
         observed
     }

@@ -1,5 +1,6 @@
 //! Options of `spawn`.
 
+use crate::args::runtime::RuntimeArgs;
 use crate::args::series::{SeriesArgs, list};
 use crate::args::value::{self, PairsWord};
 use clap::Args;
@@ -8,8 +9,8 @@ use coretalk_model::series::Parameters;
 /// Options of `spawn`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SpawnArgs {
-    /// Kinds: thread, thread-small-stack, thread-attr-pinned, thread-self-pinned, pool, fork, posix-spawn, fork-exec
-    /// (default: all)
+    /// Kinds: thread, thread-small-stack, thread-attr-pinned, thread-self-pinned, pool, fork, posix-spawn, fork-exec;
+    /// and RUNTIME:NAME of a runtime in another language, such as cpp:jthread (default: all but those of runtimes)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub kind: Vec<String>,
     /// Pairs to measure, creator first, for kinds that can start on a given CPU: all, representatives, or a list such
@@ -20,6 +21,9 @@ pub struct SpawnArgs {
     /// needs, and make more (default: 10000)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: Option<u32>,
+    /// Runtimes in other languages.
+    #[command(flatten)]
+    pub runtime: RuntimeArgs,
 }
 
 impl SeriesArgs for SpawnArgs {
@@ -31,6 +35,10 @@ impl SeriesArgs for SpawnArgs {
         let kinds = list(&self.kind);
         let samples = self.samples.map_or(coretalk_measure::probes::spawn::SAMPLES, f64::from);
         Parameters::default().with_some("kind", kinds).with("samples", samples)
+    }
+
+    fn runtime(&self) -> Option<&RuntimeArgs> {
+        Some(&self.runtime)
     }
 
     fn pairs(&self) -> Option<&PairsWord> {

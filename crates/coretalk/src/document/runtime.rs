@@ -15,7 +15,7 @@ pub struct RuntimeDoc {
     overall_ns: Option<f64>,
     /// Collections of garbage over all passes; null where not told.
     collections: Option<u64>,
-    /// Share of the CPU time that threads beside the two measured ones took, 0 to 1; null where not told.
+    /// Share of the CPU time that threads other than the measured ones took, 0 to 1; null where not told.
     outside_share: Option<f64>,
 }
 

@@ -71,6 +71,7 @@ fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
             Kind::Cost => "wait --cost --strategy",
             Kind::Wake => "wake --primitive",
             Kind::Contend => "contend --method",
+            Kind::Spawn => "spawn --kind",
         };
         (!names.is_empty()).then(|| Block::Item(format!("{option} {}", names.join(","))))
     };
@@ -112,7 +113,8 @@ fn table(things: &[Thing]) -> Table {
         Column::numbers("capacity"),
         Column::numbers("ns").meaning("ns: of one operation, the median of some passes"),
         Column::words("of passes").meaning("of passes: the fastest and the slowest of them"),
-        Column::numbers("elsewhere").meaning("elsewhere: CPU time used by other threads than the two"),
+        Column::numbers("elsewhere")
+            .meaning("elsewhere: CPU time used by threads other than the measured ones"),
         Column::numbers("warm after").meaning("warm after: operations until it got no faster"),
     ])
     .about("By the clock of its own runtime");
@@ -148,20 +150,20 @@ fn range(values: &[f64]) -> Option<[f64; 2]> {
     Some([least, values.iter().copied().max_by(f64::total_cmp)?])
 }
 
-/// A sentence where others used the CPUs of the two threads: numbers are theirs, too, then.
+/// A sentence where others used the CPUs of the measured threads: numbers are theirs, too, then.
 fn busy(things: &[Thing]) -> Option<String> {
     let passes = things.iter().filter_map(|thing| thing.found.as_ref().ok());
     let passes = passes.flat_map(|found| &found.passes).flat_map(|(_, passes)| passes);
     let shares: Vec<f64> = passes
         .filter_map(|pass| {
             let delay_ns: u64 = pass.roles.iter().map(|role| role.run_delay_ns).sum::<Option<u64>>()?;
-            Some(delay_ns as f64 / 2.0 / pass.ns as f64)
+            Some(delay_ns as f64 / pass.roles.len() as f64 / pass.ns as f64)
         })
         .collect();
     let disturbed = shares.iter().filter(|share| **share > BUSY).count();
     (disturbed > 0).then(|| {
         format!(
-            "In {disturbed} of {} the two threads waited for a CPU that others used, for more than {} of the time: \
+            "In {disturbed} of {} the measured threads waited for a CPU that others used, for more than {} of the time: \
              where they did, the nanoseconds are also of others. Try again when the machine is idle.",
             count(shares.len() as u64, "pass"),
             percent(BUSY)
@@ -195,7 +197,7 @@ mod tests {
     use super::*;
     use crate::render::terminal;
     use crate::report::Style;
-    use coretalk_measure::adapters::{AdapterError, Description, Note};
+    use coretalk_measure::adapters::{AdapterError, Description, Note, RoleAccount};
     use coretalk_model::{Flags, Histogram};
     use std::time::Duration;
 
@@ -261,6 +263,22 @@ mod tests {
             "→ It conforms: 2 things tried, nothing wrong.",
         ] {
             assert!(lines.iter().any(|found| found == line), "{line}\n{screen}");
+        }
+    }
+
+    #[test]
+    fn a_thread_alone_that_waits_for_its_cpu_is_reported_as_two_are() {
+        let said = |roles: usize| {
+            let mut waited = pass(1_000, 1_000_000, None, None);
+            waited.roles = vec![RoleAccount { run_delay_ns: Some(80_000), ..Default::default() }; roles];
+            let passes = vec![(None, vec![waited])];
+            let found = Ok(Found { passes, operations: 1_000, has_settled: true });
+            screen(vec![Thing { kind: Kind::Cost, name: "yield".into(), payload: None, found }])
+        };
+        for roles in [1, 2, 5] {
+            let said = said(roles);
+            assert!(said.contains("In 1 of 1 pass the measured threads waited"), "{roles}: {said}");
+            assert!(!said.contains("the two"), "{said}");
         }
     }
 

@@ -10,10 +10,10 @@ use coretalk_measure::external::forks;
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesProbe;
 use coretalk_measure::twin::Twin;
-use coretalk_model::Relation;
 use coretalk_model::quantity::{Better, Quantity, Unit};
 use coretalk_model::runtime::names;
-use coretalk_model::series::{TrialResult, Value, named_headline};
+use coretalk_model::series::{TrialResult, TrialSpec, Value, named_headline};
+use coretalk_model::{CpuSet, Relation};
 
 /// Rows of the table; what is measured on many pairs is shown on the first of each relation.
 const MOST_ROWS: usize = 16;
@@ -39,6 +39,7 @@ pub(super) fn blocks(
                 shown.push(trial);
             }
         }
+        let left_out = shown.len() < measured.len();
         let more = shown.len().saturating_sub(MOST_ROWS);
         shown.truncate(MOST_ROWS);
         let more = match more {
@@ -51,9 +52,10 @@ pub(super) fn blocks(
             _ => String::new(),
         };
         blocks.push(Block::Prose(format!(
-            "Runtimes, on the first pair of each relation: how many processes took part, the slowest and the fastest of \
+            "Runtimes{}: how many processes took part, the slowest and the fastest of \
              them{shown_as}, overall the same from all operations and all their time (rare pauses included), collections of \
-             garbage over all passes, and the share of the CPU time that threads beside the two measured ones used.{more}"
+             garbage over all passes, and the share of the CPU time that threads other than the measured ones used.{more}",
+            if left_out { ", on the first pair of each relation" } else { "" }
         )));
         blocks.push(Block::Table(table(series, &shown)));
         let asked = forks(&series.settings.options) as usize;
@@ -98,10 +100,9 @@ fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
         let [slowest, fastest] = ends(quantity, processes.iter().map(|process| process.value));
         let shown = |value: Option<f64>| Cell::known(value.map(|value| words(value, unit)));
         let overall = trial.overall_ns().map(|ns| if let Unit::PerSecond(_) = unit { 1e9 / ns } else { ns });
-        let cpus: Vec<u32> = spec.placement.iter().map(|cpu| cpu.0).collect();
         [
             label(trial).into(),
-            arrows(&cpus).into(),
+            cpus(spec).into(),
             took_part(processes.len(), asked).into(),
             shown(slowest),
             shown(fastest),
@@ -111,6 +112,14 @@ fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
         ]
     });
     Table::new(columns).with(rows)
+}
+
+/// The CPUs of a trial: of contention, whose threads are all alike, as a set, of all else in the order of roles.
+fn cpus(spec: &TrialSpec) -> String {
+    match spec.parameters.number("threads").is_some() {
+        true => spec.placement.iter().copied().collect::<CpuSet>().to_string(),
+        false => arrows(&spec.placement.iter().map(|cpu| cpu.0).collect::<Vec<u32>>()),
+    }
 }
 
 /// How many processes made a pass, and of how many where that is fewer than were asked for.

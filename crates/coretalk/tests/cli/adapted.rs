@@ -105,13 +105,14 @@ fn a_queue_of_an_adapter_stands_beside_a_native_one() {
 }
 
 #[test]
-fn waits_and_wake_ups_of_an_adapter_are_timed_one_by_one() {
+fn waits_wake_ups_and_creations_of_an_adapter_are_timed_one_by_one() {
     let Some(cpus) = two_cpus() else { return };
     let tool = Tool::new();
     let on = format!("--cpus {cpus} --forks 1 --budget 3s --no-save --format json");
     for (command, view) in [
         ("wait --strategy double:spin,busy", "trip"),
         ("wake --primitive double:park,park --gap 20us", "slept"),
+        ("spawn --kind double:thread,thread", "latency"),
         ("wait --strategy double:spin --no-clock", "trips_per_s"),
     ] {
         let document = json(&done(&tool, &format!("{command} {on}"), "none"));

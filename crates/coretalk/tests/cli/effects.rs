@@ -119,7 +119,14 @@ const OF_TRIALS: &[(&str, &str, &[Effect])] = &[
     (
         "spawn",
         "chiplet-16",
-        &[("kind", "--kind pool", ""), ("pairs", "--pairs 1-0", ""), ("samples", "--samples 9", "")],
+        &[
+            ("kind", "--kind pool", ""),
+            ("pairs", "--pairs 1-0", ""),
+            ("samples", "--samples 9", ""),
+            ("forks", "--kind cpp:jthread --forks 2", "--kind cpp:jthread"),
+            ("helpers", "--kind cpp:jthread --helpers 3", "--kind cpp:jthread"),
+            ("adapter", "--kind cpp:jthread --adapter cpp=x", "--kind cpp:jthread"),
+        ],
     ),
     ("sharing", "chiplet-16", &[("distance", "--distance 8", ""), ("pairs", "--pairs 1-2", "")]),
     ("broadcast", "chiplet-16", &[("readers", "--readers 3", "")]),

@@ -77,12 +77,13 @@ fn runtimes_and_native_queues_stand_in_one_run_one_table_and_one_page() {
 }
 
 #[test]
-fn waits_and_wake_ups_of_runtimes_stand_beside_native_ones() {
+fn waits_wake_ups_and_creations_of_runtimes_stand_beside_native_ones() {
     let tool = Tool::new();
     let on = "--machine sim:chiplet-16 --pairs 0-1 --seed 3 --budget 10s -q --no-save";
     for (command, parameter, view, ratio) in [
         ("wait --strategy java:onspinwait,pause", "strategy", "trip", 1.05),
         ("wake --primitive cpp:atomic-wait,atomic-wait-set --gap 20us", "primitive", "slept", 1.05),
+        ("spawn --kind cpp:jthread,thread", "kind", "latency", 1.0),
     ] {
         let document = tool.json(&words(&format!("{command} {on} --format json")));
         let all = document["series"].as_array().unwrap();
@@ -93,13 +94,15 @@ fn waits_and_wake_ups_of_runtimes_stand_beside_native_ones() {
             };
             let one = all.iter().find(is_meant).unwrap_or_else(|| panic!("{command}: {document}"));
             assert_eq!(one["runtime"].is_object(), external, "{one}");
+            let order = &one["values"]["after_return_ns"];
+            assert!(!external || order.is_null(), "absent, and no zero: {one}");
             one["percentiles"]["50"].as_f64().unwrap()
         };
         let found = p50(true) / p50(false);
         assert!((found / ratio - 1.0).abs() < 0.06, "{command}: {found}");
         let screen = flat(&tool.done(&words(&format!("{command} {on}"))).out);
         assert!(
-            screen.contains("Runtimes, on the first pair") && screen.contains("simulated as"),
+            screen.contains("Runtimes: how many processes") && screen.contains("simulated as"),
             "{screen}"
         );
     }
@@ -119,6 +122,7 @@ fn runtimes_alternate_are_called_alone_and_read_their_clocks() {
         let phases: Vec<&Value> = series.iter().map(|one| &one["parameters"]["phase"]).collect();
         assert_eq!(phases, ["hint", "plain"], "{document}");
         assert_eq!(series[0]["runtime"].is_object(), name.contains(':'), "{document}");
+        assert!(series[0]["runtime"]["overall_ns"].is_null(), "of both ways together: {document}");
         series.iter().map(|one| one["percentiles"]["50"].as_f64().unwrap()).collect()
     };
     for (of_runtime, of_ours) in phases("java:onspinwait").into_iter().zip(phases("pause")) {
@@ -174,7 +178,7 @@ fn forks_are_the_processes_and_have_no_effect_where_no_runtime_is_measured() {
     assert!(screen.contains(" of 40 ") && screen.contains("than the 40 that were asked for"), "{screen}");
     let screen = flat(&tool.done(&words(&format!("queue --queue go:channel --forks 3 {on}"))).out);
     assert!(!screen.contains("asked for: each pass"), "{screen}");
-    let other = tool.call(&words("spawn --forks 3 --machine sim:chiplet-16"));
+    let other = tool.call(&words("jitter --forks 3 --machine sim:chiplet-16"));
     assert!(other.code == 2 && other.err.contains("--forks"), "{}", other.err);
 }
 
@@ -218,6 +222,18 @@ fn what_a_runtime_cannot_do_is_one_sentence() {
         "{}",
         said.err
     );
+}
+
+#[test]
+fn contention_of_runtimes_is_of_sets_of_threads() {
+    let line = "contend --method cpp:mutex --threads 2,5 --critical 0ns --parallel-section 0ns --arrange compact-core \
+                --cpus 0-4 --machine sim:chiplet-16 --seed 3 --budget 10s -q --no-save";
+    let screen = flat(&Tool::new().done(&words(line)).out);
+    assert!(screen.contains("Runtimes: how many processes"), "{screen}");
+    assert!(screen.contains(" 0,1 ") && screen.contains(" 0-4 "), "{screen}");
+    for of_pairs in ["first pair", "two measured", "0 → 1"] {
+        assert!(!screen.contains(of_pairs), "{of_pairs}: {screen}");
+    }
 }
 
 #[test]

@@ -43,6 +43,7 @@ struct Pass { // what was asked for, and what its roles say
     std::string note;
     std::array<std::uint32_t, 1024> numbers{};
     std::vector<std::int64_t> events;
+    std::map<std::string, std::vector<std::int64_t>> named; // of creations
     std::vector<std::function<void()>> roles;
     std::uint32_t number(int k) const { return numbers[static_cast<unsigned>(k) % numbers.size()]; }
     std::uint64_t option(const std::string &name) const { return options.contains(name) ? std::stoull(options.at(name)) : 0; }
@@ -187,6 +188,7 @@ template <class Primitive> void wake(Pass &pass) {
 }
 
 #include "contend.hpp"
+#include "spawn.hpp"
 
 // ---- the protocol
 const std::map<std::string, void (*)(Pass &)> SUBJECTS = {
@@ -196,11 +198,18 @@ const std::map<std::string, void (*)(Pass &)> SUBJECTS = {
     {"wake atomic-wait", wake<WakeAtomic>}, {"wake counting-semaphore", wake<WakeSemaphore>},
     {"wake scoped-lock", wake<WakeLock<std::mutex>>}, {"wake spin-lock", wake<WakeLock<SpinLock>>},
     {"contend mutex", contend<MutexCounter>}, {"contend flag-notify", contend<FlagCounter>},
-    {"contend fetch-add", contend<FetchAddCounter>},
+    {"contend fetch-add", contend<FetchAddCounter>}, {"spawn jthread", spawn<std::jthread>},
 #ifndef NO_LIBATOMIC
     {"contend atomic-16", contend<WideCounter>},
 #endif
 };
+void print_events(const std::string &line, std::vector<std::int64_t> &events) {
+    std::sort(events.begin(), events.end());
+    for (auto from = events.begin(), to = from; from != events.end(); from = to) {
+        to = std::upper_bound(from, events.end(), *from);
+        std::cout << line << *from << ':' << to - from << "\n";
+    }
+}
 std::counting_semaphore<> named(0), go(0), over(0), leave(0);
 std::vector<std::jthread> threads;
 void perform(const std::string &line) {
@@ -218,7 +227,7 @@ void perform(const std::string &line) {
     pass.events.resize(pass.timed ? pass.count : 0);
     auto x = static_cast<std::uint32_t>(pass.option("seed"));
     for (auto &number : pass.numbers) x = 1664525 * x + 1013904223, number = x >> 8;
-    auto roles = kind == "contend" ? static_cast<int>(pass.option("threads")) : 2;
+    auto roles = kind == "contend" ? static_cast<int>(pass.option("threads")) : kind == "spawn" ? 1 : 2;
     pass.roles.resize(roles);
     found->second(pass);
     std::vector<std::string> tids(roles);
@@ -248,11 +257,8 @@ void perform(const std::string &line) {
         std::cout << "ops " << me << ' ' << share.operations << ' ' << share.begin - start << ' ' << share.end - start << ' ' << share.added << "\n";
     }
     std::cout << "count " << pass.good << "\nsum " << pass.sum << "\n";
-    std::sort(pass.events.begin(), pass.events.end());
-    for (auto from = pass.events.begin(), to = from; from != pass.events.end(); from = to) {
-        to = std::upper_bound(from, pass.events.end(), *from);
-        std::cout << "events " << *from << ':' << to - from << "\n";
-    }
+    print_events("events ", pass.events);
+    for (auto &[name, events] : pass.named) print_events("events " + name + " ", events);
     auto began = now_ns();
     for (int i = 0; i < 999; i++) now_ns();
     if (pass.timed) std::cout << "note clock_ns " << (now_ns() - began) / 1000 << "\n";
@@ -264,7 +270,7 @@ int main(int argc, char **argv) {
         std::cout << "coretalk-adapter 2\nruntime C++20, " << (std::string(__VERSION__).find("lang") == std::string::npos ? "g++ " : "") << __VERSION__
                   << "\nqueue counting-semaphore payload=u64,string capacity=any\nwait busy,pause,fence,atomic-wait\n"
                      "wake atomic-wait,counting-semaphore,scoped-lock,spin-lock\n"
-                     "contend mutex,flag-notify,fetch-add\n";
+                     "contend mutex,flag-notify,fetch-add\nspawn jthread\n";
 #ifndef NO_LIBATOMIC
         std::cout << "contend atomic-16\n";
 #endif

@@ -11,7 +11,7 @@ struct FlagCounter { // clears before it notifies, and exchanges again after eac
     std::atomic_flag taken;
     std::uint64_t number = 0;
     void add() {
-        // Acquire pairs with the Release of `clear`: who has the flag sees the number of the one before.
+        // Acquire pairs with the Release of `clear`: the holder of the flag sees the number of the one before.
         while (taken.test_and_set(memory_order_acquire)) taken.wait(true, std::memory_order_relaxed);
         number++;
         taken.clear(memory_order_release), taken.notify_one();
@@ -20,7 +20,7 @@ struct FlagCounter { // clears before it notifies, and exchanges again after eac
 };
 struct FetchAddCounter {
     std::atomic<std::uint64_t> number{0};
-    void add() { number.fetch_add(1, std::memory_order_relaxed); } // nothing hangs on the order
+    void add() { number.fetch_add(1, std::memory_order_relaxed); } // nothing depends on the order
     std::uint64_t total() const { return number.load(); }
 };
 #ifndef NO_LIBATOMIC
@@ -53,7 +53,7 @@ template <class Counter> void contend(Pass &pass) {
             for (std::uint64_t i = 0; i < batch; i++) shared->counter.add();
             mine.added += batch;
             auto made = batch;
-            if (yields) std::this_thread::yield(); // who has the same CPU may not have had its window yet
+            if (yields) std::this_thread::yield(); // a thread on the same CPU may not have had its window yet
             auto now = now_ns(), took = now - last;
             if (took < 5000) batch = std::min<std::uint64_t>(2 * batch, 1 << 20);
             else if (took > 20000) batch = std::max<std::uint64_t>(batch / 2, 1);
@@ -64,7 +64,7 @@ template <class Counter> void contend(Pass &pass) {
         mine.begin = last = now_ns();
         do mine.operations += add(false); while (last - mine.begin < duration);
         mine.end = last;
-        // Release and Acquire: who sees the last window over may leave; nothing else hangs on it.
+        // Release and Acquire: a thread that sees the last window over may leave; nothing else depends on it.
         shared->over.fetch_add(1, memory_order_release);
         while (shared->over.load(memory_order_acquire) < threads) add(true);
         pass.shares[me] = mine;

@@ -53,7 +53,7 @@ struct SemaphoreRing<T> : IRing<T> {
         return message;
     }
 }
-/// <summary>Threads that block on a channel, which is made for tasks: who waits is continued by a thread of the pool.</summary>
+/// <summary>Threads that block on a channel, which is made for tasks: a thread of the pool continues a waiter.</summary>
 struct ChannelRing<T> : IRing<T> {
     Channel<T> channel;
     public void Open(int capacity) =>
@@ -234,7 +234,7 @@ static class Adapter {
         else Out.Write($"error there is no {pass.Kind} of this name, payload and capacity\n");
     }
 
-    /// <summary>Each value with how often it came; short ones in a table, so that little is done beside the roles.</summary>
+    /// <summary>Each value with how often it came; short ones in a table, so that other threads than the roles do little.</summary>
     static void Say(string word, long[] events, int first, int step) {
         var shorts = new int[1 << 16];
         Dictionary<long, int> longs = new();

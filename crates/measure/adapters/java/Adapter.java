@@ -222,7 +222,7 @@ public final class Adapter {
     private static long collections() {
         return ManagementFactory.getGarbageCollectorMXBeans().stream().mapToLong(gc -> Math.max(gc.getCollectionCount(), 0)).sum();
     }
-    /** Each value with how often it came; short ones in a table, so that little is done beside the roles. */
+    /** Each value with how often it came; short ones in a table, so that other threads than the roles do little. */
     private static void say(StringBuilder answer, String word, long[] events, int first, int step) {
         int[] shorts = new int[1 << 16];
         Map<Long, Integer> longs = new HashMap<>();

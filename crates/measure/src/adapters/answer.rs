@@ -29,7 +29,8 @@ pub(super) struct Answer {
     pub(super) sum: Option<u64>,
     /// Single operations, by nanoseconds; of several distributions, each by its name.
     pub(super) events: BTreeMap<String, Histogram>,
-    pub(super) events_ns: u64,
+    /// How long those took together, by the same names.
+    pub(super) events_ns: BTreeMap<String, u64>,
     /// What each role did of contention, by role.
     pub(super) shares: BTreeMap<usize, RoleShare>,
     pub(super) notes: Vec<Note>,
@@ -95,13 +96,14 @@ impl Answer {
                     _ => ("", rest),
                 };
                 let events = self.events.entry(name.to_owned()).or_default();
+                let events_ns = self.events_ns.entry(name.to_owned()).or_default();
                 for pair in pairs.split_whitespace() {
                     let pair = pair.split_once(':').ok_or_else(unexpected)?;
                     let (Ok(ns), Ok(count)) = (pair.0.parse::<u64>(), pair.1.parse::<u64>()) else {
                         return Err(unexpected());
                     };
                     events.record_ns(ns as f64, count);
-                    self.events_ns = self.events_ns.saturating_add(ns.saturating_mul(count));
+                    *events_ns = events_ns.saturating_add(ns.saturating_mul(count));
                 }
                 if self.events.len() > MOST_DISTRIBUTIONS {
                     return Err(unexpected());
@@ -113,8 +115,11 @@ impl Answer {
                     return Err(AdapterError::Unexpected { line: cut(line), awaited: SHARE });
                 };
                 let share = RoleShare { operations: *operations, window: [*begin, *end], added: *added };
-                if self.shares.len() > MOST_ROLES || self.shares.insert(*role as usize, share).is_some() {
+                if self.shares.insert(*role as usize, share).is_some() {
                     return Err(AdapterError::Repeated { line: cut(line) });
+                }
+                if self.shares.len() > MOST_ROLES {
+                    return Err(AdapterError::WrongShares(format!("more than {MOST_ROLES} roles have one")));
                 }
             }
             _ => return Err(unexpected()),
@@ -152,7 +157,10 @@ mod tests {
         }
         assert_eq!(answer.take("done 7", now).unwrap(), Some(7));
         assert_eq!((answer.ns.unwrap().0, answer.count, answer.sum), (120, Some(4), Some(9)));
-        assert_eq!((answer.events_ns, answer.events[""].count(), answer.events["busy"].count()), (87, 4, 1));
+        assert_eq!(
+            (answer.events_ns[""], answer.events[""].count(), answer.events["busy"].count()),
+            (80, 4, 1)
+        );
         assert_eq!(answer.notes.len(), 2);
         assert_eq!(answer.notes[1], Note { name: "jit".into(), text: String::new() });
     }
@@ -191,6 +199,11 @@ mod tests {
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(taken(&many[..MOST_NOTES]), None);
         assert_eq!(taken(&many).unwrap(), "it printed more than 100 lines `note` in one pass");
+        let many: Vec<String> = (0..=MOST_ROLES).map(|role| format!("ops {role} 1 0 9 1")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(taken(&many[..MOST_ROLES]), None);
+        let said = taken(&many).unwrap();
+        assert_eq!(said, "the lines `ops` do not fit the pass: more than 4096 roles have one");
     }
 
     #[test]

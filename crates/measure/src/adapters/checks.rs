@@ -4,7 +4,9 @@ use super::answer::Answer;
 use super::error::AdapterError;
 use super::pass::{CLOCK, Pass, RoleAccount, RoleShare};
 use super::protocol::{Events, Kind, Operation, Request};
+use super::shares::{LEAST_OF_AN_ADDITION, SLACK_NS, shares_of};
 use super::tree::Tree;
+use crate::creation::names;
 use coretalk_model::{Flag, Flags};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,9 +20,8 @@ const UNCLAIMED: f64 = 0.5;
 pub(super) const ALL_ELSEWHERE: f64 = 0.9;
 /// Where all threads together used less CPU time than this, reading requests is a large part of it.
 const JUDGED_NS: u64 = 5_000_000;
-/// The time that an adapter tells may differ from the time here by so much, …
-const SLACK_NS: u64 = 1_000_000;
-/// … and by this share: it begins later and ends earlier.
+/// The time that an adapter tells may differ from the time here by [`SLACK_NS`] and by this share: it begins later and ends
+/// earlier.
 const SLACK_SHARE: f64 = 0.05;
 /// Roles on one CPU keep each other waiting: that excuses half of the time of a pass, or as much as others on that CPU may
 /// take before both have begun.
@@ -40,10 +41,9 @@ const LEAST_OF_A_ROUND_TRIP: f64 = 5.0;
 const LEAST_OF_A_CALL: f64 = 0.05;
 /// … Two reads of a clock are system calls or tens of cycles. …
 const LEAST_OF_A_READ: f64 = 2.0;
-/// … A wake-up is a system call or more of each role, or a role that looks all the time.
+/// … A wake-up is a system call or more of each role, or a role that looks all the time; a creation is no less, even that of
+/// a thread that a runtime schedules itself.
 const LEAST_OF_A_WAKE_UP: f64 = 50.0;
-/// … An addition may be as cheap as a message.
-const LEAST_OF_AN_ADDITION: f64 = 0.25;
 /// It may be longer by this share: clocks of one machine differ by parts in a million.
 const LONGER_SHARE: f64 = 0.001;
 
@@ -82,16 +82,18 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     if !is_contention && sum != expected {
         return Err(AdapterError::WrongSum { count, seed: request.seed, expected, said: sum });
     }
-    let timed = distributions(request, &answer)?;
+    distributions(request, &answer)?;
+    let events_ns = events_ns(request, &answer)?;
+    let timed = if request.events == Events::Each { count } else { 0 };
     // It may say any number.
     let with_slack_ns = ns.saturating_add(SLACK_NS + ns / 100);
-    if answer.events_ns > with_slack_ns {
-        return Err(AdapterError::LongEvents { events_ns: answer.events_ns, ns });
+    if events_ns > with_slack_ns {
+        return Err(AdapterError::LongEvents { events_ns, ns });
     }
     let gaps_ns = request.gaps_ns();
-    // A wake-up is timed from the end of its gap.
-    if gaps_ns > 0 && with_slack_ns < gaps_ns.saturating_add(answer.events_ns) {
-        return Err(AdapterError::ShortGaps { ns, events_ns: answer.events_ns, gaps_ns });
+    // A wake-up or a creation is timed from the end of its gap.
+    if gaps_ns > 0 && with_slack_ns < gaps_ns.saturating_add(events_ns) {
+        return Err(AdapterError::ShortGaps { ns, events_ns, gaps_ns });
     }
     let roles = accounts(evidence)?;
     let passed_ns = u64::try_from((arrived - evidence.began).as_nanos()).unwrap_or(u64::MAX);
@@ -100,12 +102,12 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     // Both roles may wait at once, and most of it within an operation, which is timed then.
     let lost_ns = LOST_NS + excused_ns.min(beside_gaps_ns / 2);
     if timed >= SHORT_EVENTS
-        && answer.events_ns.saturating_mul(SHORT_EVENTS).saturating_add(lost_ns) < beside_gaps_ns
+        && events_ns.saturating_mul(SHORT_EVENTS).saturating_add(lost_ns) < beside_gaps_ns
     {
-        return Err(AdapterError::ShortEvents { events_ns: answer.events_ns, ns: beside_gaps_ns });
+        return Err(AdapterError::ShortEvents { events_ns, ns: beside_gaps_ns });
     }
     // Of a few the mean says little of others.
-    let mean_ns = (timed >= SHORT_EVENTS).then(|| answer.events_ns as f64 / timed as f64);
+    let mean_ns = (timed >= SHORT_EVENTS).then(|| events_ns as f64 / timed as f64);
     // No operation is shorter than the read that is part of it; a clock of large steps reads zero.
     let first = answer.events.get("");
     let median_ns = first.and_then(|events| events.percentile_ns(0.5)).filter(|median_ns| *median_ns > 0.0);
@@ -123,7 +125,7 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     if !is_plausible(ns, passed_ns, excused_ns) {
         return Err(AdapterError::FalseTime { said_ns: ns, passed_ns, times: 1 });
     }
-    let shares = shares(evidence, &roles);
+    let shares = shares(request, evidence, &roles);
     // Where neither role did the work, that is what has to be said.
     if shares.is_none_or(|[outside, _]| outside <= ALL_ELSEWHERE)
         && let Some(idle) = idle(request, &shares_of_roles, evidence, &roles, ns.saturating_sub(excused_ns))
@@ -153,46 +155,8 @@ pub(super) fn believe(request: &Request, answer: Answer, evidence: &Evidence) ->
     })
 }
 
-/// What each role did of contention, where that fits the pass: nothing of all else.
-fn shares_of(
-    request: &Request,
-    said: &BTreeMap<usize, RoleShare>,
-    count: u64,
-    ns: u64,
-) -> Result<Vec<RoleShare>, AdapterError> {
-    let wrong = |reason: String| Err(AdapterError::WrongShares(reason));
-    let roles = if let Operation::Contend { threads } = request.operation { threads } else { 0 };
-    if !said.keys().copied().eq(0..roles) {
-        return wrong(format!("{} of {roles} roles have one", said.len()));
-    }
-    for (role, &RoleShare { operations, window: [begin, end], added }) in said {
-        if begin > end || end > ns.saturating_add(SLACK_NS) || end - begin < request.count {
-            return wrong(format!(
-                "the window of role {role} is from {begin} to {end} ns, of a pass of {ns} ns and a duration of {} ns",
-                request.count
-            ));
-        }
-        if operations == 0 || operations > added {
-            return wrong(format!(
-                "role {role} says {operations} operations in its window, and {added} in all"
-            ));
-        }
-    }
-    // What no CPU can do is refused before it is added up.
-    if let Some((role, share)) =
-        said.iter().find(|(_, share)| share.added as f64 * LEAST_OF_AN_ADDITION > ns as f64)
-    {
-        return wrong(format!("role {role} says {} additions in {ns} ns", share.added));
-    }
-    let added = said.values().fold(0u64, |sum, share| sum.saturating_add(share.added));
-    if roles > 0 && added != count {
-        return wrong(format!("they add up to {added} additions, and `count` is {count}"));
-    }
-    Ok(said.values().copied().collect())
-}
-
-/// How many operations were timed in all, where each distribution has as many as were asked for.
-fn distributions(request: &Request, answer: &Answer) -> Result<u64, AdapterError> {
+/// Whether each distribution has as many operations as were asked for.
+fn distributions(request: &Request, answer: &Answer) -> Result<(), AdapterError> {
     let asked: BTreeMap<&str, u64> = request.timed().into_iter().collect();
     let said = answer.events.iter().map(|(name, events)| (name.as_str(), events.count()));
     let said: BTreeMap<&str, u64> = said.collect();
@@ -202,7 +166,21 @@ fn distributions(request: &Request, answer: &Answer) -> Result<u64, AdapterError
             return Err(AdapterError::WrongEvents { name: (*name).to_owned(), asked, said });
         }
     }
-    Ok(asked.values().sum())
+    Ok(())
+}
+
+/// How long single operations took together, in nanoseconds: of creations until their ends were known, which lies after all
+/// else of them.
+fn events_ns(request: &Request, answer: &Answer) -> Result<u64, AdapterError> {
+    if !matches!(request.operation, Operation::Spawn { .. }) {
+        return Ok(answer.events_ns.values().fold(0, |sum, &ns| sum.saturating_add(ns)));
+    }
+    let of = |name: &str| answer.events_ns.get(name).copied().unwrap_or_default();
+    let join_ns = of(names::JOIN);
+    match [names::COST, names::LATENCY].into_iter().find(|name| of(name) > join_ns) {
+        Some(name) => Err(AdapterError::EarlyJoin { name, ns: of(name), join_ns }),
+        None => Ok(join_ns.saturating_add(of(names::FIRST))),
+    }
 }
 
 fn accounts(evidence: &Evidence) -> Result<Vec<RoleAccount>, AdapterError> {
@@ -232,13 +210,17 @@ fn is_plausible(said_ns: u64, passed_ns: u64, excused_ns: u64) -> bool {
 }
 
 /// The shares of CPU time that were used outside of the roles, and by threads that began after `go`; `None` where the
-/// system does not count, or hardly anything was used.
-fn shares(evidence: &Evidence, roles: &[RoleAccount]) -> Option<[f64; 2]> {
+/// system does not count, or hardly anything was used. Threads that began during creations were created by their role.
+fn shares(request: &Request, evidence: &Evidence, roles: &[RoleAccount]) -> Option<[f64; 2]> {
     let all = evidence.after.used_since(&evidence.before)?;
     let by_roles: u64 = roles.iter().map(|role| role.cpu_ns).sum::<Option<u64>>()?;
     let by_known = evidence.after.used_by_known(&evidence.before)?;
     let share = |part: u64| 1.0 - part.min(all) as f64 / all as f64;
-    (all >= JUDGED_NS).then(|| [share(by_roles), share(by_known)])
+    let creates = matches!(request.operation, Operation::Spawn { .. });
+    (all >= JUDGED_NS).then(|| match creates {
+        true => [share(by_roles) - share(by_known).min(share(by_roles)), 0.0],
+        false => [share(by_roles), share(by_known)],
+    })
 }
 
 /// The role that handed on its count and did none of the work, if one did not; nothing where the system does not count,
@@ -255,10 +237,10 @@ fn idle(
         Kind::Wait | Kind::Alternate => LEAST_OF_A_ROUND_TRIP,
         Kind::Cost => LEAST_OF_A_CALL,
         Kind::Clock => LEAST_OF_A_READ,
-        Kind::Wake => LEAST_OF_A_WAKE_UP,
+        Kind::Wake | Kind::Spawn => LEAST_OF_A_WAKE_UP,
         Kind::Contend => LEAST_OF_AN_ADDITION,
     };
-    let is_alone = request.operation.roles() == 1;
+    let is_alone = matches!(request.operation, Operation::Cost | Operation::Clock);
     let alone_ns = if is_alone { had_cpu_ns / 2 } else { 0 };
     let count = |role: usize| shares.get(role).map_or(request.count, |share| share.added);
     let least = |role: usize| alone_ns.max((of_one * count(role) as f64) as u64);
@@ -326,10 +308,10 @@ mod tests {
     }
 
     /// So many operations that took so many nanoseconds together.
-    fn times(count: u64, ns: u64) -> BTreeMap<String, Histogram> {
+    fn times(count: u64, ns: u64) -> (BTreeMap<String, Histogram>, BTreeMap<String, u64>) {
         let mut events = Histogram::new();
         events.record_ns(ns as f64 / count as f64, count);
-        [(String::new(), events)].into()
+        ([(String::new(), events)].into(), [(String::new(), ns)].into())
     }
 
     const PASSED: Duration = Duration::from_millis(100);
@@ -393,8 +375,8 @@ mod tests {
         assert_eq!(said(&|answer| answer.ns = None), "`done` came without `ns`");
         assert!(said(&|answer| answer.count = Some(4)).contains("counted 4 operations where 5"));
         assert!(said(&|answer| answer.sum = Some(1)).contains("add up to 1, and 5 from seed 3 to 47378177"));
-        assert!(said(&|answer| answer.events = times(5, 5)).contains("timed 5 single operations where 0"));
-        let other = said(&|answer| answer.events = [("busy".to_owned(), times(5, 5)[""].clone())].into());
+        assert!(said(&|answer| answer.events = times(5, 5).0).contains("timed 5 single operations where 0"));
+        let other = said(&|answer| answer.events = [("busy".to_owned(), times(5, 5).0[""].clone())].into());
         assert_eq!(other, "it timed 5 single operations of `busy` where 0 were asked for");
         let half = said(&|answer| answer.ns = answer.ns.map(|(ns, at)| (ns / 2, at)));
         assert_eq!(half, "it says that the pass took 49.5 ms, and 100 ms passed here (attempt 1)");
@@ -407,7 +389,7 @@ mod tests {
         let answered = |request: &Request, ns: u64, events_ns: u64| {
             let mut answer = answer(ns, Duration::from_nanos(ns), &evidence);
             (answer.count, answer.sum) = (Some(request.count), Some(request.sum()));
-            (answer.events, answer.events_ns) = (times(request.count, events_ns), events_ns);
+            (answer.events, answer.events_ns) = times(request.count, events_ns);
             believe(request, answer, &evidence).map(|_| ()).map_err(|error| error.to_string())
         };
         let wait = Request { events: Events::Each, count: 100, ..request() };
@@ -418,7 +400,7 @@ mod tests {
         delayed.after.threads.get_mut(&2).unwrap().run_delay_ns = Some(60_000_000);
         let mut answer = answer(99_000_000, PASSED, &delayed);
         (answer.count, answer.sum) = (Some(100), Some(wait.sum()));
-        (answer.events, answer.events_ns) = (times(100, 1_000_000), 1_000_000);
+        (answer.events, answer.events_ns) = times(100, 1_000_000);
         assert!(answered(&wait, 99_000_000, 1_000_000).is_err());
         assert!(believe(&wait, answer, &delayed).is_ok(), "its role 0 had no CPU between two operations");
         // A hundred gaps of about 1 ms, and as many wake-ups of 50 µs.
@@ -427,6 +409,39 @@ mod tests {
         assert_eq!(answered(&wake, gaps_ns + 5_000_000, 5_000_000), Ok(()));
         let hasty = answered(&wake, gaps_ns, 5_000_000).unwrap_err();
         assert!(hasty.contains("role 0 has to let each gap pass"), "{hasty}");
+    }
+
+    #[test]
+    fn creations_end_last_and_the_threads_that_they_start_are_their_work() {
+        // The creator used 10 ms, threads that were there before 25, and those that it created 60.
+        let evidence = Evidence { roles: vec![2], ..evidence(10, 15, 60) };
+        let request = Request {
+            operation: Operation::Spawn { gap_ns: 0 },
+            events: Events::Each,
+            count: 101,
+            cpus: vec![CpuId(0)],
+            ..request()
+        };
+        let believed = |cost_ns: u64, latency_ns: u64, joined: u64| {
+            let mut answer = answer(99_000_000, PASSED, &evidence);
+            (answer.count, answer.sum) = (Some(101), Some(request.sum()));
+            for line in [
+                "events first 30000:1".to_owned(),
+                format!("events cost {cost_ns}:100"),
+                format!("events latency {latency_ns}:100"),
+                format!("events join 900000:{joined}"),
+            ] {
+                answer.take(&line, evidence.began).unwrap();
+            }
+            believe(&request, answer, &evidence).map_err(|error| error.to_string())
+        };
+        let pass = believed(400_000, 700_000, 100).unwrap();
+        assert!((pass.outside.unwrap() - 25.0 / 95.0).abs() < 1e-9 && pass.late == Some(0.0), "{pass:?}");
+        assert_eq!(pass.events_of[names::LATENCY].count(), 100);
+        let said = "it timed 99 single operations of `join` where 100 were asked for";
+        assert_eq!(believed(400_000, 700_000, 99).unwrap_err(), said);
+        let said = believed(400_000, 950_000, 100).unwrap_err();
+        assert!(said.starts_with("of creations `latency` is 95.0 ms in all and `join` 90.0 ms"), "{said}");
     }
 
     #[test]
@@ -458,7 +473,7 @@ mod tests {
             let mut answer = answer(1_000_000, Duration::from_millis(1), &evidence);
             answer.notes.push(Note { name: "clock_ns".into(), text: clock.into() });
             if events == Events::Each {
-                (answer.events, answer.events_ns) = (times(100, 40_000), 40_000);
+                (answer.events, answer.events_ns) = times(100, 40_000);
             }
             let request = Request { events, count: 100, ..request() };
             (answer.count, answer.sum) = (Some(100), Some(request.sum()));
@@ -507,7 +522,7 @@ mod tests {
         assert!(believe(&shared, answer(40_000_000, PASSED, &evidence), &evidence).is_err());
         assert!(believe(&shared, answer(60_000_000, PASSED, &evidence), &evidence).is_ok());
         let mut timed = answer(60_000_000, PASSED, &evidence);
-        timed.events_ns = 70_000_000;
+        timed.events_ns = [(String::new(), 70_000_000)].into();
         let error = believe(&shared, timed, &evidence).unwrap_err();
         assert!(matches!(error, AdapterError::LongEvents { .. }), "{error}");
     }

@@ -86,6 +86,8 @@ const CAPACITIES: [u64; 3] = [1, 10, 1_000];
 const GAP_NS: u64 = 20_000;
 /// A thread on each of the two CPUs.
 const CONTEND: Operation = Operation::Contend { threads: 2 };
+/// Threads created back to back.
+const SPAWN: Operation = Operation::Spawn { gap_ns: 0 };
 
 impl Conformance {
     /// Everything that is wrong, with the thing that it is about.
@@ -168,6 +170,7 @@ fn of_kind(kind: Kind) -> Operation {
         Kind::Clock => Operation::Clock,
         Kind::Wake => Operation::Wake { gap_ns: GAP_NS },
         Kind::Contend => CONTEND,
+        Kind::Spawn => SPAWN,
         Kind::Queue | Kind::Wait => Operation::Wait,
     }
 }
@@ -182,7 +185,7 @@ impl Inspector<'_> {
         let events = match offer.kind {
             Kind::Queue | Kind::Cost | Kind::Contend => vec![Events::Together],
             Kind::Wait => vec![Events::Each, Events::Together],
-            Kind::Alternate | Kind::Clock | Kind::Wake => vec![Events::Each],
+            Kind::Alternate | Kind::Clock | Kind::Wake | Kind::Spawn => vec![Events::Each],
         };
         let request = |capacity: Option<u64>, events: Events| Request {
             name: offer.name.clone(),
@@ -205,6 +208,11 @@ impl Inspector<'_> {
             plan.extend(COUNTS.map(|count| Request { count, ..one.clone() }));
             if let [cpu, _] = one.cpus[..] {
                 plan.extend(SHARED.map(|count| Request { count, cpus: vec![cpu; 2], ..one.clone() }));
+            }
+            if offer.kind == Kind::Spawn {
+                // Creator and created may run on both, and with a gap.
+                let (cpus, operation) = (self.settings.cpus.to_vec(), Operation::Spawn { gap_ns: GAP_NS });
+                plan.push(Request { count: COUNTS[1], operation, cpus, ..one.clone() });
             }
         }
         let last = events.last().copied().unwrap_or(Events::Together);
@@ -262,7 +270,7 @@ impl Inspector<'_> {
             operation,
             events: match operation.kind() {
                 Kind::Queue | Kind::Wait | Kind::Cost | Kind::Contend => Events::Together,
-                Kind::Alternate | Kind::Clock | Kind::Wake => Events::Each,
+                Kind::Alternate | Kind::Clock | Kind::Wake | Kind::Spawn => Events::Each,
             },
             count: 1,
             seed: 0,
@@ -271,7 +279,7 @@ impl Inspector<'_> {
         };
         let unknown = format!("{}-that-is-not-there", known.name);
         let queue = Operation::Queue { capacity: 1, payload: Payload::U64 };
-        for operation in [queue, Operation::Wake { gap_ns: GAP_NS }, Operation::Wait, CONTEND] {
+        for operation in [queue, Operation::Wake { gap_ns: GAP_NS }, Operation::Wait, CONTEND, SPAWN] {
             if operation.kind().version() > description.version {
                 continue;
             }

@@ -51,7 +51,9 @@ pub enum DescriptionError {
     #[error("`describe` does not name its runtime: add a line like `runtime .NET 8.0.4`")]
     NoRuntime,
     /// Nothing is offered.
-    #[error("`describe` offers nothing: add a line that begins with `queue`, `wait`, `wake` or `contend`")]
+    #[error(
+        "`describe` offers nothing: add a line that begins with `queue`, `wait`, `wake`, `contend` or `spawn`"
+    )]
     Nothing,
     /// A line that says nothing known.
     #[error("line {number} of `describe` cannot be read: {reason}: {line:?}")]
@@ -120,7 +122,7 @@ impl Description {
                 Kind::Queue => vec![queue(rest).map_err(wrong)?],
                 Kind::Clock if rest.is_empty() => vec![plain(kind, kind.word()).map_err(wrong)?],
                 Kind::Clock => return Err(wrong("`clock` stands alone: a runtime has one")),
-                Kind::Wait | Kind::Alternate | Kind::Cost | Kind::Wake | Kind::Contend => {
+                Kind::Wait | Kind::Alternate | Kind::Cost | Kind::Wake | Kind::Contend | Kind::Spawn => {
                     rest.split(',').map(|name| plain(kind, name)).collect::<Result<_, _>>().map_err(wrong)?
                 }
             };

@@ -1,7 +1,7 @@
 //! [`AdapterError`]: why an adapter has nothing to say, one sentence for each thing that can be wrong with it.
 
 use super::description::DescriptionError;
-use coretalk_model::{CpuId, CpuSet, Picos, TrialFailure};
+use coretalk_model::{CpuSet, Picos, TrialFailure};
 use std::io;
 use std::time::Duration;
 
@@ -200,6 +200,19 @@ pub enum AdapterError {
         /// Its gaps.
         gaps_ns: u64,
     },
+    /// New threads ran, or their creator went on, after their end was known.
+    #[error(
+        "of creations `{name}` is {} in all and `join` {}: both begin with the creation, and `join` ends last",
+        span(*ns), span(*join_ns)
+    )]
+    EarlyJoin {
+        /// `cost` or `latency`.
+        name: &'static str,
+        /// How long those took in all.
+        ns: u64,
+        /// How long it took in all until the ends were known.
+        join_ns: u64,
+    },
     /// The time is not what passed.
     #[error("it says that the pass took {}, and {} passed here (attempt {times})", span(*said_ns), span(*passed_ns))]
     FalseTime {
@@ -258,20 +271,21 @@ pub enum AdapterError {
         thread: u32,
     },
     /// The system does not bind a thread.
-    #[error("thread {thread} of role {role} could not be bound to CPU {cpu}: {source}")]
+    #[error("thread {thread} of role {role} could not be bound to {}: {source}", .place.named())]
     NotPinned {
         /// The role.
         role: usize,
         /// The thread.
         thread: u32,
-        /// The CPU.
-        cpu: CpuId,
+        /// Where it should run.
+        place: CpuSet,
         /// The system's reason.
         source: io::Error,
     },
     /// A thread was bound anew behind our back.
     #[error(
-        "thread {thread} of role {role} was bound to CPU {cpu}, and was allowed on {mask} after the pass: the adapter bound it anew"
+        "thread {thread} of role {role} was bound to {}, and was allowed on {mask} after the pass: the adapter bound it anew",
+        .place.named()
     )]
     Rebound {
         /// The role.
@@ -279,13 +293,14 @@ pub enum AdapterError {
         /// The thread.
         thread: u32,
         /// Where it was bound.
-        cpu: CpuId,
+        place: CpuSet,
         /// Where it may run now.
         mask: CpuSet,
     },
     /// A thread left its CPU during the pass, and may have come back.
     #[error(
-        "thread {thread} of role {role} left CPU {cpu} during the pass (attempt {times}): a role has to stay where it was bound"
+        "thread {thread} of role {role} left {} during the pass (attempt {times}): a role has to stay where it was bound",
+        .place.named()
     )]
     Moved {
         /// The role.
@@ -293,7 +308,7 @@ pub enum AdapterError {
         /// The thread.
         thread: u32,
         /// Where it was bound.
-        cpu: CpuId,
+        place: CpuSet,
         /// In which pass in a row.
         times: u32,
     },
@@ -373,8 +388,10 @@ impl From<AdapterError> for TrialFailure {
     fn from(error: AdapterError) -> TrialFailure {
         match error {
             AdapterError::Interrupted | AdapterError::NoTime => TrialFailure::Interrupted,
-            AdapterError::NotPinned { cpu, source, .. } => {
-                TrialFailure::NotPinned { cpu, errno: source.raw_os_error().unwrap_or_default() }
+            AdapterError::NotPinned { ref place, ref source, .. } => {
+                let errno = source.raw_os_error().unwrap_or_default();
+                let refused = |cpu| TrialFailure::NotPinned { cpu, errno };
+                place.first().map_or_else(|| TrialFailure::of(error.to_string()), refused)
             }
             AdapterError::WrongSum { .. } | AdapterError::WrongTotal { .. } => TrialFailure::Damaged,
             other => TrialFailure::no_resources(other.errno()).unwrap_or_else(|| {

@@ -48,7 +48,7 @@ impl Pace {
 const WARM_NS: u64 = 1_000_000_000;
 /// … has done so many operations, …
 const WARM_OPERATIONS: u64 = 500_000;
-/// … or, of wake-ups, which take so much longer, so many, …
+/// … or, of wake-ups and creations, which take so much longer, so many, …
 const WARM_WAKE_UPS: u64 = 20_000;
 /// … and shows no trend over so many passes.
 const PASSES: usize = 12;
@@ -79,7 +79,8 @@ impl Warmth {
         if self.recent.len() > PASSES {
             self.recent.pop_front();
         }
-        let enough = if kind == Kind::Wake { WARM_WAKE_UPS } else { WARM_OPERATIONS };
+        let is_long = matches!(kind, Kind::Wake | Kind::Spawn);
+        let enough = if is_long { WARM_WAKE_UPS } else { WARM_OPERATIONS };
         self.has_settled |= self.ns >= WARM_NS && self.operations >= enough && !self.has_trend();
     }
 

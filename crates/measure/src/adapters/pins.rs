@@ -33,7 +33,12 @@ impl Helpers {
 ///
 /// # Errors
 /// [`AdapterError`]: a thread that is not the adapter's, or is not there, or cannot be bound.
-pub(super) fn bind(root: u32, roles: &[u32], cpus: &[CpuId], helpers: &CpuSet) -> Result<(), AdapterError> {
+pub(super) fn bind(
+    root: u32,
+    roles: &[u32],
+    places: &[CpuSet],
+    helpers: &CpuSet,
+) -> Result<(), AdapterError> {
     let is_repeated = |(role, thread): &(usize, &u32)| roles[..*role].contains(thread);
     if let Some((_, &thread)) = roles.iter().enumerate().find(is_repeated) {
         return Err(AdapterError::OneThread { thread });
@@ -49,12 +54,11 @@ pub(super) fn bind(root: u32, roles: &[u32], cpus: &[CpuId], helpers: &CpuSet) -
             }
         }
     }
-    for ((role, &thread), &cpu) in roles.iter().enumerate().zip(cpus) {
-        let only = CpuSet::from_iter([cpu]);
-        let not_pinned = |source| AdapterError::NotPinned { role, thread, cpu, source };
-        affinity::set_mask_of(thread as i32, &only).map_err(not_pinned)?;
+    for ((role, &thread), place) in roles.iter().enumerate().zip(places) {
+        let not_pinned = |source| AdapterError::NotPinned { role, thread, place: place.clone(), source };
+        affinity::set_mask_of(thread as i32, place).map_err(not_pinned)?;
         let mask = affinity::mask_of(thread as i32).map_err(not_pinned)?;
-        if mask != only {
+        if mask != *place {
             let text = format!("the system accepted the mask and reports {mask}");
             return Err(not_pinned(std::io::Error::other(text)));
         }
@@ -72,21 +76,21 @@ pub(super) fn bind(root: u32, roles: &[u32], cpus: &[CpuId], helpers: &CpuSet) -
 ///
 /// # Errors
 /// [`AdapterError::Rebound`], or [`AdapterError::RoleEnded`] where one is gone.
-pub(super) fn prove(roles: &[u32], cpus: &[CpuId]) -> Result<(), AdapterError> {
-    for ((role, &thread), &cpu) in roles.iter().enumerate().zip(cpus) {
+pub(super) fn prove(roles: &[u32], places: &[CpuSet]) -> Result<(), AdapterError> {
+    for ((role, &thread), place) in roles.iter().enumerate().zip(places) {
         let mask = affinity::mask_of(thread as i32).map_err(|_| AdapterError::RoleEnded { role, thread })?;
-        if mask != CpuSet::from_iter([cpu]) {
-            return Err(AdapterError::Rebound { role, thread, cpu, mask });
+        if mask != *place {
+            return Err(AdapterError::Rebound { role, thread, place: place.clone(), mask });
         }
     }
     Ok(())
 }
 
-/// Whether the threads of the roles stayed on their CPUs while they performed a pass.
+/// Whether the threads of the roles stayed where they were bound while they performed a pass.
 #[derive(Debug, Clone)]
 pub(super) struct Stay {
     roles: Vec<u32>,
-    cpus: Vec<CpuId>,
+    places: Vec<CpuSet>,
     before: Vec<Whereabouts>,
     /// Where the system counts no migrations: how often all were looked at, and the first that was elsewhere.
     samples: u64,
@@ -95,9 +99,9 @@ pub(super) struct Stay {
 
 impl Stay {
     /// Begins to watch them, which are bound and wait.
-    pub(super) fn begin(roles: &[u32], cpus: &[CpuId]) -> Stay {
+    pub(super) fn begin(roles: &[u32], places: &[CpuSet]) -> Stay {
         let before = roles.iter().copied().map(Whereabouts::of).collect();
-        Stay { roles: roles.to_vec(), cpus: cpus.to_vec(), before, samples: 0, stray: None }
+        Stay { roles: roles.to_vec(), places: places.to_vec(), before, samples: 0, stray: None }
     }
 
     /// Looks where they are, where the system counts no migrations; each look costs 20 µs of another CPU's time.
@@ -110,9 +114,9 @@ impl Stay {
         self.stray = self.stray.or_else(|| (0..self.roles.len()).find(is_away));
     }
 
-    /// Whether a role is on another CPU than its own. One that slept elsewhere when it was bound is there until it wakes.
+    /// Whether a role is on a CPU that is not its own. One that slept elsewhere when it was bound is there until it wakes.
     fn is_away(&self, role: usize, now: Option<CpuId>) -> bool {
-        now.is_some() && now != Some(self.cpus[role]) && now != self.before[role].cpu
+        now.is_some_and(|cpu| !self.places[role].contains(cpu)) && now != self.before[role].cpu
     }
 
     /// How often they were looked at during the pass; `None` where their moves were counted.
@@ -121,16 +125,16 @@ impl Stay {
     /// [`AdapterError::Moved`]: a role was on another CPU than its own.
     pub(super) fn end(self) -> Result<Option<u64>, AdapterError> {
         for (role, &thread) in self.roles.iter().enumerate() {
-            let (before, after, cpu) = (self.before[role], Whereabouts::of(thread), self.cpus[role]);
+            let (before, after, place) = (self.before[role], Whereabouts::of(thread), &self.places[role]);
             let moves =
                 before.migrations.zip(after.migrations).map(|(before, after)| after - before.min(after));
-            // A thread that slept on another CPU when it was bound moves once, as it wakes.
-            let expected = u64::from(before.cpu != Some(cpu));
+            // A thread that slept on another CPU when it was bound moves once, as it wakes; on several it may move.
+            let expected = u64::from(before.cpu.is_none_or(|cpu| !place.contains(cpu)));
             if self.is_away(role, after.cpu)
                 || self.stray == Some(role)
-                || moves.is_some_and(|moves| moves > expected)
+                || (place.len() == 1 && moves.is_some_and(|moves| moves > expected))
             {
-                return Err(AdapterError::Moved { role, thread, cpu, times: 1 });
+                return Err(AdapterError::Moved { role, thread, place: place.clone(), times: 1 });
             }
         }
         Ok((self.samples > 0).then_some(self.samples))

@@ -22,7 +22,7 @@ pub const FORKS: usize = 5;
 pub const WARM_UP: Duration = Duration::from_secs(5);
 /// The passes of a warm-up.
 const WARM_SPAN: Duration = Duration::from_millis(40);
-/// Before wake-ups of a warm-up the waiter waits at most so long: 20,000 of them would take minutes else.
+/// Before wake-ups and creations of a warm-up the gap is at most so long: 20,000 of them would take minutes else.
 const WARM_GAP_NS: u64 = 20_000;
 /// Queues of a warm-up have at least so many places, if they may: both threads on one CPU take long over few.
 const WARM_CAPACITY: u64 = 1_000;
@@ -248,6 +248,7 @@ pub(super) fn warm_request(request: &Request, most_capacity: u64, allowed: &CpuS
         | Operation::Clock
         | Operation::Contend { .. } => request.operation,
         Operation::Wake { gap_ns } => Operation::Wake { gap_ns: gap_ns.min(WARM_GAP_NS) },
+        Operation::Spawn { gap_ns } => Operation::Spawn { gap_ns: gap_ns.min(WARM_GAP_NS) },
     };
     let cpus = match request.cpus[..] {
         [first, second] if first == second => {
@@ -281,6 +282,8 @@ mod tests {
         assert_eq!(warm_request(&queue(5_000), 9_000, &allowed).operation, queue(5_000).operation);
         let wake = request(Operation::Wake { gap_ns: 20_000_000 });
         assert_eq!(warm_request(&wake, 1, &allowed).operation, Operation::Wake { gap_ns: 20_000 });
+        let spawn = request(Operation::Spawn { gap_ns: 1_000_000 });
+        assert_eq!(warm_request(&spawn, 1, &allowed).operation, Operation::Spawn { gap_ns: 20_000 });
         let alone = CpuSet::from_iter([CpuId(1)]);
         assert_eq!(warm_request(&wake, 1, &alone).cpus, [CpuId(1); 2]);
     }

@@ -111,9 +111,9 @@ impl Process {
                     }
                 }
                 // The system moved it, perhaps: a set of CPUs was changed.
-                Err(AdapterError::Moved { role, thread, cpu, .. }) => {
+                Err(AdapterError::Moved { role, thread, place, .. }) => {
                     if times == ATTEMPTS {
-                        break AdapterError::Moved { role, thread, cpu, times };
+                        break AdapterError::Moved { role, thread, place, times };
                     }
                 }
                 // A role that lost its CPU between two operations, perhaps.
@@ -136,11 +136,12 @@ impl Process {
         let limit = if number == 1 { request.limit + START } else { request.limit };
         self.running.say(&request.line(number), ROLES)?;
         let roles = self.roles(request.operation.roles(), Instant::now() + limit, limit, stop)?;
-        pins::bind(self.running.pid(), &roles, &request.cpus, helpers)?;
+        let places = request.places();
+        pins::bind(self.running.pid(), &roles, &places, helpers)?;
         let (before, own_delay, stolen) = (self.running.tree(), own_delay_ns(), stolen_ns());
         self.expect_silence(|line| AdapterError::Early { line })?;
         let began = Instant::now();
-        let mut stay = pins::Stay::begin(&roles, &request.cpus);
+        let mut stay = pins::Stay::begin(&roles, &places);
         self.running.say(&format!("go {number}"), AWAITED)?;
         let deadline = began + request.limit;
         let mut answer = Answer::default();
@@ -156,7 +157,7 @@ impl Process {
         }
         let own_delay = own_delay_ns().saturating_sub(own_delay) + stolen_ns().saturating_sub(stolen);
         let after = self.running.tree();
-        pins::prove(&roles, &request.cpus)?;
+        pins::prove(&roles, &places)?;
         let placement_samples = stay.end()?;
         let evidence = Evidence { roles, before, after, began, own_delay };
         let pass = checks::believe(request, answer, &evidence)?;

@@ -1,6 +1,7 @@
 //! What is asked of an adapter: [`Request`], as one line of words, and the numbers that its messages carry.
 
-use coretalk_model::CpuId;
+use crate::creation::names;
+use coretalk_model::{CpuId, CpuSet};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
@@ -29,12 +30,22 @@ pub enum Kind {
     Wake,
     /// Additions of many threads to one number.
     Contend,
+    /// Creations of threads, one after another.
+    Spawn,
 }
 
 impl Kind {
     /// Every one.
-    pub const ALL: [Kind; 7] =
-        [Kind::Queue, Kind::Wait, Kind::Alternate, Kind::Cost, Kind::Clock, Kind::Wake, Kind::Contend];
+    pub const ALL: [Kind; 8] = [
+        Kind::Queue,
+        Kind::Wait,
+        Kind::Alternate,
+        Kind::Cost,
+        Kind::Clock,
+        Kind::Wake,
+        Kind::Contend,
+        Kind::Spawn,
+    ];
 
     /// Its word in the protocol.
     pub fn word(self) -> &'static str {
@@ -46,6 +57,7 @@ impl Kind {
             Kind::Clock => "clock",
             Kind::Wake => "wake",
             Kind::Contend => "contend",
+            Kind::Spawn => "spawn",
         }
     }
 
@@ -53,7 +65,7 @@ impl Kind {
     pub(super) fn version(self) -> usize {
         match self {
             Kind::Queue | Kind::Wait | Kind::Wake => 0,
-            Kind::Alternate | Kind::Cost | Kind::Clock | Kind::Contend => 1,
+            Kind::Alternate | Kind::Cost | Kind::Clock | Kind::Contend | Kind::Spawn => 1,
         }
     }
 
@@ -67,6 +79,7 @@ impl Kind {
             Kind::Clock => "is no clock of",
             Kind::Wake => "is no wake-up of",
             Kind::Contend => "is no method of contention of",
+            Kind::Spawn => "is no kind of thread of",
         }
     }
 
@@ -80,6 +93,7 @@ impl Kind {
             Kind::Clock => "clock",
             Kind::Wake => "wake-up",
             Kind::Contend => "method of contention",
+            Kind::Spawn => "kind of thread (`spawn`)",
         }
     }
 }
@@ -134,6 +148,11 @@ pub enum Operation {
         /// How many threads add.
         threads: usize,
     },
+    /// A creation of a thread, which runs, ends, and is waited for.
+    Spawn {
+        /// How long the creator pauses before each, in nanoseconds, about.
+        gap_ns: u64,
+    },
 }
 
 impl Operation {
@@ -143,7 +162,7 @@ impl Operation {
     /// How many roles perform it, each in a thread of its own.
     pub fn roles(self) -> usize {
         match self {
-            Operation::Cost | Operation::Clock => 1,
+            Operation::Cost | Operation::Clock | Operation::Spawn { .. } => 1,
             Operation::Queue { .. } | Operation::Wait | Operation::Alternate | Operation::Wake { .. } => 2,
             Operation::Contend { threads } => threads,
         }
@@ -159,6 +178,7 @@ impl Operation {
             Operation::Clock => Kind::Clock,
             Operation::Wake { .. } => Kind::Wake,
             Operation::Contend { .. } => Kind::Contend,
+            Operation::Spawn { .. } => Kind::Spawn,
         }
     }
 }
@@ -197,7 +217,8 @@ pub struct Request {
     pub count: u64,
     /// Where the numbers of the messages begin.
     pub seed: u32,
-    /// The CPU of each role: of a queue the producer first, of a wake-up the waker.
+    /// The CPU of each role: of a queue the producer first, of a wake-up the waker. Of a creation every CPU on which its
+    /// only role may run, and with it the threads that it creates.
     pub cpus: Vec<CpuId>,
     /// When the adapter is killed.
     pub limit: Duration,
@@ -207,6 +228,15 @@ impl Request {
     /// Whether two roles have the same CPU.
     pub fn shares_a_cpu(&self) -> bool {
         self.cpus.iter().collect::<BTreeSet<_>>().len() < self.cpus.len()
+    }
+
+    /// Where each role may run.
+    #[cfg(any(test, all(target_os = "linux", not(miri))))]
+    pub(super) fn places(&self) -> Vec<CpuSet> {
+        match self.operation {
+            Operation::Spawn { .. } => vec![self.cpus.iter().copied().collect()],
+            _ => self.cpus.iter().map(|&cpu| CpuSet::from_iter([cpu])).collect(),
+        }
     }
 
     /// The line that asks for it.
@@ -222,7 +252,7 @@ impl Request {
                 line += &format!(" capacity={capacity} payload={}", payload.word());
             }
             Operation::Wait | Operation::Alternate | Operation::Cost | Operation::Clock => {}
-            Operation::Wake { gap_ns } => line += &format!(" gap_ns={gap_ns}"),
+            Operation::Wake { gap_ns } | Operation::Spawn { gap_ns } => line += &format!(" gap_ns={gap_ns}"),
             Operation::Contend { threads } => {
                 return line + &format!(" threads={threads} duration_ns={count} seed={seed}");
             }
@@ -241,6 +271,11 @@ impl Request {
             (Events::Each, Operation::Alternate) => {
                 vec![("", self.count.div_ceil(2)), (Operation::PLAIN, self.count / 2)]
             }
+            // The first is cold, and kept apart.
+            (Events::Each, Operation::Spawn { .. }) => {
+                let later = self.count.saturating_sub(1);
+                vec![(names::FIRST, 1), (names::COST, later), (names::LATENCY, later), (names::JOIN, later)]
+            }
             (Events::Each, _) => vec![("", self.count)],
         }
     }
@@ -258,7 +293,7 @@ impl Request {
     /// How long its gaps take together, in nanoseconds: that of operation `k` is `G × (0.75 + number / 2^25)`.
     pub fn gaps_ns(&self) -> u64 {
         match self.operation {
-            Operation::Wake { gap_ns } => {
+            Operation::Wake { gap_ns } | Operation::Spawn { gap_ns } => {
                 (gap_ns as f64 * (0.75 * self.count as f64 + self.sum() as f64 / f64::from(1 << 25))) as u64
             }
             _ => 0,
@@ -332,6 +367,14 @@ mod tests {
         let wake =
             Request { operation: Operation::Wake { gap_ns: 20_000 }, events: Events::Each, ..request(9) };
         assert_eq!(wake.line(8), "pass 8 wake semaphoreslim gap_ns=20000 count=9 seed=3 events=1");
+        let operation = Operation::Spawn { gap_ns: 20_000 };
+        let spawn = Request { name: "jthread".into(), operation, events: Events::Each, ..request(5) };
+        assert!(document.contains(&format!("< {}\n", spawn.line(13))), "{}", spawn.line(13));
+        assert_eq!(
+            spawn.places(),
+            [CpuSet::from_iter([CpuId(0), CpuId(1)])],
+            "its only role may run on both"
+        );
         let name = "mutex".into();
         let contend = Request { name, operation: Operation::Contend { threads: 3 }, ..request(20_000_000) };
         assert!(document.contains(&format!("< {}\n", contend.line(10))), "{}", contend.line(10));

@@ -13,7 +13,7 @@ use super::protocol::{Kind, Operation, Request, RuntimeWork};
 use super::workshop::Workshop;
 use crate::external::{External, HELPERS, SAME, forks};
 use crate::host::command::watchdog::Watchdog;
-use crate::series::{SeriesProbe, TrialOrder};
+use crate::series::{SeriesProbe, TrialOrder, mask_of};
 use crate::stop::Stop;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuSet, Picos, TrialFailure};
@@ -313,10 +313,18 @@ fn helpers(options: &Parameters) -> Helpers {
 /// What is asked for a pass of a trial, and how long it should take.
 fn request(external: &External, order: &TrialOrder<'_>) -> Result<(Duration, Request), TrialFailure> {
     let RuntimeWork { operation, events, most } = order.probe.runtime_work(order.spec, order.options)?;
-    let (cpus, roles) = (order.spec.placement.clone(), operation.roles());
-    if cpus.len() != roles {
-        let sentence = format!("`{external}` is performed by {roles} threads, and not by {}", cpus.len());
-        return Err(TrialFailure::of(sentence));
+    let (mut cpus, roles) = (order.spec.placement.clone(), operation.roles());
+    match operation {
+        // The second place is that of the threads that are created, which run where their creator may.
+        Operation::Spawn { .. } => match mask_of(order.spec) {
+            Some(mask) => cpus = mask.iter().collect(),
+            None => cpus.truncate(roles),
+        },
+        _ if cpus.len() != roles => {
+            let sentence = format!("`{external}` is performed by {roles} threads, and not by {}", cpus.len());
+            return Err(TrialFailure::of(sentence));
+        }
+        _ => {}
     }
     let span = order.span.duration().max(LEAST_SPAN);
     let request = Request {

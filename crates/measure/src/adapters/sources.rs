@@ -14,6 +14,7 @@ files![
     "c/adapter.c",
     "cpp/adapter.cpp",
     "cpp/contend.hpp",
+    "cpp/spawn.hpp",
     "csharp/Adapter.cs",
     "csharp/adapter.csproj",
     "go/adapter.go",
@@ -35,7 +36,9 @@ mod tests {
     fn described(source: &str) -> Vec<Offer> {
         let is_offer = |line: &&str| match line.trim_end().split_once(' ') {
             Some(("queue", rest)) => rest.contains("payload="),
-            Some(("wait" | "alternate" | "cost" | "wake" | "contend", names)) => !names.contains(' '),
+            Some(("wait" | "alternate" | "cost" | "wake" | "contend" | "spawn", names)) => {
+                !names.contains(' ')
+            }
             Some(_) => false,
             None => line.trim_end() == Kind::Clock.word(),
         };

@@ -1,15 +1,20 @@
 //! `spawn`: what it costs to start a thread or a process, and how long until it runs.
 
+use crate::adapters::pass::Pass;
+use crate::adapters::protocol::{Events, MOST_OPERATIONS, Operation, RuntimeWork};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::creation;
 pub use crate::creation::{Config, KINDS, Kind, PARENT_MIB, names};
 use crate::creation::{Tallies, kind};
+use crate::external::External;
 use crate::pricing::Pricing;
 use crate::series::{MASK, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::spawn::{SpawnCost, perform};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
+use crate::twin::Twin;
 use coretalk_model::quantity::{Aggregate, InRanking, Parameter, Preferred, Quantity, Unit};
+use coretalk_model::runtime::names as of_runtimes;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, TrialFailure};
 
@@ -49,8 +54,15 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::FIRST, "first"),
     Quantity::value(names::PARENT_MIB, "parent rss mib", Unit::Mebibytes),
     Quantity::count(names::CHILD_FIRST, "child first"),
-    Quantity::count("samples", "samples"),
+    Quantity::count(names::SAMPLES, "samples"),
+    Quantity::value(of_runtimes::OUTSIDE, "outside", Unit::Share)
+        .within([0.0, 1.0])
+        .aggregate(Aggregate::MeanOverPasses),
+    Quantity::count(of_runtimes::COLLECTIONS, "collections"),
 ];
+
+/// What stands on simulated machines for the threads of runtimes: it is `pthread_create` that they call.
+const TWINS: &[Twin] = &[Twin::new("cpp:jthread", "thread", 1.0)];
 
 impl SeriesProbe for Spawn {
     fn spec(&self) -> &ProbeSpec {
@@ -89,7 +101,37 @@ impl SeriesProbe for Spawn {
     }
 
     fn variants(&self) -> Vec<(String, String)> {
-        KINDS.iter().map(|kind| (kind.name().to_owned(), kind.how().to_owned())).collect()
+        let of_runtimes = ("RUNTIME:NAME".to_owned(), "a thread of a runtime in another language".to_owned());
+        let ours = KINDS.iter().map(|kind| (kind.name().to_owned(), kind.how().to_owned()));
+        ours.chain([of_runtimes]).collect()
+    }
+
+    fn named_by(&self) -> Option<&'static str> {
+        Some("kind")
+    }
+
+    fn runtime_work(&self, spec: &TrialSpec, _options: &Parameters) -> Result<RuntimeWork, RequestError> {
+        let gap_ns = spec.parameters.number("pause_ns").unwrap_or(0.0) as u64;
+        let operation = Operation::Spawn { gap_ns };
+        Ok(RuntimeWork { operation, events: Events::Each, most: MOST_OPERATIONS })
+    }
+
+    fn runtime_result(&self, _spec: &TrialSpec, pass: &Pass) -> Observed {
+        let mut observed = pass.observed();
+        for (name, events) in &pass.events_of {
+            observed.histogram(name, events.clone());
+        }
+        observed.count(names::SAMPLES, pass.count);
+        observed
+    }
+
+    /// No runtime is asked which came first of each creation.
+    fn unknown_of_runtimes(&self) -> &'static [&'static str] {
+        &[names::AFTER_RETURN_NS, names::CHILD_FIRST]
+    }
+
+    fn twins(&self) -> &'static [Twin] {
+        TWINS
     }
 
     fn quantities(&self) -> &'static [Quantity] {
@@ -123,9 +165,10 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     let mask: CpuSet = request.cpus.iter().copied().collect();
     let mut trials: Vec<TrialSpec> = Vec::new();
     for name in listed.split(',') {
-        let kind = kind(name)?;
+        let external = External::parse(name);
+        let kind = if external.is_some() { None } else { Some(kind(name)?) };
         let mut places: Vec<(Vec<CpuId>, Option<String>)> = vec![(vec![first, first], None)];
-        if kind.is_placed() {
+        if kind.is_some_and(Kind::is_placed) {
             places.extend(request.pairs.iter().map(|pair| (pair.to_vec(), None)));
         } else if mask.len() > 1 {
             places.push((vec![first], Some(mask.to_string())));
@@ -133,10 +176,10 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         for pause_ns in PAUSES_NS {
             for (placement, mask) in &places {
                 let parameters = Parameters::default()
-                    .with("kind", kind.name())
+                    .with("kind", name)
                     .with("pause_ns", pause_ns)
                     .with_some(MASK, mask.clone())
-                    .with_some("parent_mib", kind.is_process().then_some(PARENT_MIB));
+                    .with_some("parent_mib", kind.is_some_and(Kind::is_process).then_some(PARENT_MIB));
                 let trial = TrialSpec { probe: SPEC.id.to_owned(), parameters, placement: placement.clone() };
                 if trials.contains(&trial) {
                     return Err(RequestError::twice("--kind", name));
@@ -223,6 +266,7 @@ mod tests {
         };
         assert_eq!(places("pool"), [2, 2, 2, 2]);
         assert_eq!(places("fork"), [2, 1, 2, 1]);
+        assert_eq!(places("cpp:jthread"), [2, 1, 2, 1], "it runs where its creator may");
         assert_eq!(of("fork", "3").unwrap().len(), 2, "one CPU has no anywhere");
         let anywhere = &of("thread", "0-1").unwrap()[1];
         assert_eq!(Config::of(anywhere).unwrap().mask, Some(CpuSet::from_list("0-1").unwrap()));

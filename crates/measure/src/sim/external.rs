@@ -55,6 +55,7 @@ pub fn simulate(
     for name in order.probe.unknown_of_runtimes() {
         observed.numbers.values.remove(*name);
         observed.numbers.histograms.remove(*name);
+        observed.numbers.counts.remove(*name);
     }
     observed.value(names::OUTSIDE, stage.event(twin.outside).clamp(0.0, 1.0));
     observed.count(names::COLLECTIONS, collections as u64);

@@ -64,6 +64,8 @@ struct Said {
     events: Vec<u64>,
     /// Of contention: additions, and when they began and ended.
     share: [u64; 3],
+    /// Of creations: until the creator went on, the new thread ran, and its end was known.
+    creations: Vec<[u64; 3]>,
 }
 
 pub fn main(misdeed: &str, word: &str) {
@@ -88,6 +90,9 @@ fn describe(misdeed: &str) {
     }
     if ["none", "mixes", "sleeps-alone"].contains(&misdeed) {
         println!("alternate spin\ncost spin\nclock");
+    }
+    if ["none", "runs-late"].contains(&misdeed) {
+        println!("spawn thread");
     }
 }
 
@@ -136,6 +141,7 @@ fn parse(words: &[&str]) -> Option<Pass> {
         ["cost", "spin"],
         ["clock", ""],
         ["contend", "tally"],
+        ["spawn", "thread"],
     ];
     offered.contains(&[kind, name]).then_some(())?;
     let mut state = number("seed=")?;
@@ -200,7 +206,7 @@ struct Roles {
 }
 
 fn prepare(pass: Pass, misdeed: &str) -> Roles {
-    let count = if ["cost", "clock"].contains(&pass.kind.as_str()) { 1 } else { 2 };
+    let count = if ["cost", "clock", "spawn"].contains(&pass.kind.as_str()) { 1 } else { 2 };
     let workers: Vec<Worker> = (0..count).map(|_| Worker::start()).collect();
     let mut tids: Vec<i32> = workers.iter().map(|worker| worker.tid).collect();
     match misdeed {
@@ -332,8 +338,19 @@ fn answer(pass: &Pass, said: &[Said; 2], misdeed: &str) {
         let rest = events.iter().sum::<u64>() / (events.len() - short) as u64;
         events = [vec![1; short], vec![rest; events.len() - short]].concat();
     }
+    if let Some((first, later)) = first.creations.split_first() {
+        say(&format!("events first {}:1", first[1]));
+        for (which, name) in ["cost", "latency", "join"].into_iter().enumerate().filter(|_| !later.is_empty())
+        {
+            let late = if misdeed == "runs-late" && name == "latency" { 1_000_000 } else { 0 };
+            let counted: Vec<String> = later.iter().map(|ns| format!("{}:1", ns[which] + late)).collect();
+            say(&format!("events {name} {}", counted.join(" ")));
+        }
+    }
     let ways = if pass.kind == "alternate" && misdeed != "mixes" { 2 } else { 1 };
-    for (way, word) in ["events", "events busy"].into_iter().enumerate().take(ways).filter(|_| pass.events) {
+    for (way, word) in
+        ["events", "events busy"].into_iter().enumerate().take(ways).filter(|_| !events.is_empty())
+    {
         let mut of_way: Vec<u64> = events.iter().skip(way).step_by(ways).copied().collect();
         of_way.sort_unstable();
         let counted: Vec<String> =
@@ -439,6 +456,15 @@ fn work(pass: &Pass, shared: &Shared, role: usize, roles: u64) -> Said {
                 std::hint::spin_loop();
             }
             ("clock", _) => said.events.push(since(Instant::now())),
+            ("spawn", _) => {
+                pause(pass.gap_ns, number);
+                let before = Instant::now();
+                let created = std::thread::spawn(move || (since(before), number));
+                let cost = since(before);
+                let (latency, number) = created.join().unwrap();
+                said.creations.push([cost, latency, since(before)]);
+                said.sum += number;
+            }
             ("wait" | "alternate", 0) => {
                 let sent = Instant::now();
                 shared.word.store(number + 1, SeqCst);
@@ -453,11 +479,7 @@ fn work(pass: &Pass, shared: &Shared, role: usize, roles: u64) -> Said {
             }
             (_, 0) => {
                 until(|| (shared.asleep.load(SeqCst) > operation).then_some(()));
-                let gap_ns = pass.gap_ns * (0.75 + number as f64 / f64::from(1 << 25));
-                let gap = Instant::now();
-                while (gap.elapsed().as_nanos() as f64) < gap_ns {
-                    std::hint::spin_loop();
-                }
+                pause(pass.gap_ns, number);
                 shared.sent_at.store(since(shared.epoch), SeqCst);
                 shared.word.store(number + 1, SeqCst);
                 shared.waiter.lock().unwrap().as_ref().unwrap().unpark();
@@ -479,6 +501,14 @@ fn work(pass: &Pass, shared: &Shared, role: usize, roles: u64) -> Said {
     }
     said.ns = since(begun);
     said
+}
+
+/// Lets a gap pass awake.
+fn pause(gap_ns: f64, number: u64) {
+    let gap = Instant::now();
+    while (gap.elapsed().as_nanos() as f64) < gap_ns * (0.75 + number as f64 / f64::from(1 << 25)) {
+        std::hint::spin_loop();
+    }
 }
 
 /// Looks until there is something, and lets the other role run in between.

@@ -75,7 +75,7 @@ fn next<T>(left: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
 }
 
 /// Each misdeed, and what has to be said of it.
-const MISDEEDS: [(&str, &str); 32] = [
+const MISDEEDS: [(&str, &str); 33] = [
     ("mixes", "single operations where 1 were asked for"),
     ("sleeps-alone", "it did not do its part of them"),
     ("hangs", "no answer within"),
@@ -86,6 +86,7 @@ const MISDEEDS: [(&str, &str); 32] = [
     ("lost-updates", "additions were lost or made twice"),
     ("missing-share", "1 of 2 roles have one"),
     ("wrong-share", "additions, and `count` is"),
+    ("runs-late", "both begin with the creation, and `join` ends last"),
     ("unknown-role", "of a role that has not been named"),
     ("long-time", "passed here (attempt 3)"),
     ("short-time", "passed here (attempt 3)"),
@@ -176,15 +177,16 @@ fn an_adapter_that_conforms_is_believed() {
     let found = conformance("none", Duration::from_secs(30)).unwrap();
     let breaches: Vec<String> = found.breaches().iter().map(|(_, error)| error.to_string()).collect();
     assert_eq!(breaches, Vec::<String>::new());
-    assert_eq!((found.description.runtime.as_str(), found.things.len()), ("Double 1.0", 7));
+    assert_eq!((found.description.runtime.as_str(), found.things.len()), ("Double 1.0", 8));
     assert_eq!(found.notes().len(), 1);
-    let [queue, contend, wait, wake, alternate, cost, clock] =
-        [0, 1, 2, 3, 4, 5, 6].map(|thing| found.things[thing].found.as_ref().unwrap());
+    let [queue, contend, wait, wake, alternate, cost, clock, spawn] =
+        [0, 1, 2, 3, 4, 5, 6, 7].map(|thing| found.things[thing].found.as_ref().unwrap());
     let capacities: Vec<_> = queue.passes.iter().map(|(capacity, _)| *capacity).collect();
     assert_eq!(capacities, [Some(1), Some(10), Some(1_000)]);
     assert!(queue.operations > 0 && wait.passes.len() == 1);
-    for (_, passes) in
-        [queue, contend, wait, wake, alternate, cost, clock].into_iter().flat_map(|thing| &thing.passes)
+    for (_, passes) in [queue, contend, wait, wake, alternate, cost, clock, spawn]
+        .into_iter()
+        .flat_map(|thing| &thing.passes)
     {
         assert_eq!(passes.len(), 5);
     }
@@ -194,6 +196,10 @@ fn an_adapter_that_conforms_is_believed() {
     }
     let (_, added) = &contend.passes[0];
     assert!(added.iter().all(|pass| pass.shares.len() == 2 && pass.count > 0));
+    for pass in &spawn.passes[0].1 {
+        let counts = ["first", "cost", "latency", "join"].map(|name| pass.events_of[name].count());
+        assert_eq!(counts, [1, pass.count - 1, pass.count - 1, pass.count - 1]);
+    }
     let (_, woken) = &wake.passes[0];
     assert!(woken.iter().all(|pass| pass.events.as_ref().unwrap().count() == pass.count));
     assert_eq!(left("none"), 0);

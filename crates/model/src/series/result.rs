@@ -7,7 +7,7 @@ use crate::latency::Regime;
 use crate::queue::names::MESSAGES;
 use crate::runtime::names::TOTAL_NS;
 use crate::stats::Estimate;
-use crate::wait::names::SAMPLES;
+use crate::wait::names::{ALTERNATE, SAMPLES};
 use crate::{Departure, Flags, Grade, Histogram, TrialFailure, flags};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -151,8 +151,12 @@ impl TrialResult {
     }
 
     /// What one operation took in the mean of everything that was timed, in nanoseconds: total time ÷ total operations,
-    /// which includes the rare pauses that no median of passes shows. `None` where the passes did not state both.
+    /// which includes the rare pauses that no median of passes shows. `None` where the passes did not state both, and where
+    /// two ways of waiting alternate, as their total time has no parts.
     pub fn overall_ns(&self) -> Option<f64> {
+        if self.spec.parameters.text("mode") == Some(ALTERNATE) {
+            return None;
+        }
         let count = |name: &str| self.counts.get(name).copied();
         let operations = OPERATIONS.into_iter().find_map(count).filter(|operations| *operations > 0)?;
         Some(count(TOTAL_NS)? as f64 / operations as f64)
@@ -240,6 +244,7 @@ impl fmt::Display for Reason {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::series::Parameters;
     use crate::tests::spec;
 
     #[test]
@@ -249,6 +254,9 @@ mod tests {
         trial.counts.insert(TOTAL_NS.into(), 25_000);
         trial.counts.insert("messages".into(), 100);
         assert_eq!(trial.overall_ns(), Some(250.0));
+        trial.spec.parameters = Parameters::default().with("mode", ALTERNATE);
+        assert_eq!(trial.overall_ns(), None, "two ways of waiting have no time in common");
+        trial.spec.parameters = Parameters::default();
         trial.counts.insert("messages".into(), 0);
         assert_eq!(trial.overall_ns(), None, "no zero and no infinity for what is not known");
     }

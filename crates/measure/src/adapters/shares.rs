@@ -1,0 +1,49 @@
+//! What each role of contention says that it did, compared with the pass.
+
+use super::error::AdapterError;
+use super::pass::RoleShare;
+use super::protocol::{Operation, Request};
+use std::collections::BTreeMap;
+
+/// Times that an adapter tells may differ from each other, and from the time here, by so much.
+pub(super) const SLACK_NS: u64 = 1_000_000;
+/// The CPU time that a role needs for one addition at least, in nanoseconds: it may be as cheap as a message.
+pub(super) const LEAST_OF_AN_ADDITION: f64 = 0.25;
+
+/// What each role did of contention, where that fits the pass: nothing of all else.
+pub(super) fn shares_of(
+    request: &Request,
+    said: &BTreeMap<usize, RoleShare>,
+    count: u64,
+    ns: u64,
+) -> Result<Vec<RoleShare>, AdapterError> {
+    let wrong = |reason: String| Err(AdapterError::WrongShares(reason));
+    let roles = if let Operation::Contend { threads } = request.operation { threads } else { 0 };
+    if !said.keys().copied().eq(0..roles) {
+        return wrong(format!("{} of {roles} roles have one", said.len()));
+    }
+    for (role, &RoleShare { operations, window: [begin, end], added }) in said {
+        if begin > end || end > ns.saturating_add(SLACK_NS) || end - begin < request.count {
+            return wrong(format!(
+                "the window of role {role} is from {begin} to {end} ns, of a pass of {ns} ns and a duration of {} ns",
+                request.count
+            ));
+        }
+        if operations == 0 || operations > added {
+            return wrong(format!(
+                "role {role} says {operations} operations in its window, and {added} in all"
+            ));
+        }
+    }
+    // What no CPU can do is refused before it is added up.
+    if let Some((role, share)) =
+        said.iter().find(|(_, share)| share.added as f64 * LEAST_OF_AN_ADDITION > ns as f64)
+    {
+        return wrong(format!("role {role} says {} additions in {ns} ns", share.added));
+    }
+    let added = said.values().fold(0u64, |sum, share| sum.saturating_add(share.added));
+    if roles > 0 && added != count {
+        return wrong(format!("they add up to {added} additions, and `count` is {count}"));
+    }
+    Ok(said.values().copied().collect())
+}
