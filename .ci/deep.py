@@ -173,7 +173,11 @@ RELEASE_NEEDS = (
     target("x86_64-unknown-linux-gnu"),
     target("aarch64-unknown-linux-gnu"),
 )
-PACKED = (*MANIFESTS, "dist", "python/coretalk", "python/pyproject.toml", "LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES")
+PACKED = (
+    *MANIFESTS, "dist", "python/coretalk", "python/pyproject.toml", "LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-NOTICES",
+    "docs", "pictures", "schema", "crates/model/LICENSE-APACHE", "crates/model/LICENSE-MIT", "crates/measure/LICENSE-APACHE",
+    "crates/measure/LICENSE-MIT",
+)  # fmt: skip
 ACCEPTANCE = "CORETALK_TEST_ACCEPTANCE=1 cargo test --locked --workspace"
 
 # The most valuable first.
@@ -183,7 +187,7 @@ CHECKS = (
         "laboratory: virtual machines of many shapes",
         "dist/build --quick x86_64 aarch64 && lab/run",
         compiled=of_target("static"),
-        files=(*MANIFESTS, "lab", "dist/build", "dist/environment"),
+        files=(*MANIFESTS, "lab", "dist"),
         tools=("rustc -V", "qemu-system-x86_64 --version", "qemu-system-aarch64 --version"),
         needs=(*RELEASE_NEEDS, program("qemu-system-x86_64", "qemu-system-aarch64")),
     ),
@@ -192,7 +196,7 @@ CHECKS = (
         "systems: virtual machines whose system refuses something, or keeps it from a program",
         "dist/build --quick x86_64 && lab/run --systems",
         compiled=of_target("static"),
-        files=(*MANIFESTS, "lab", "dist/build", "dist/environment"),
+        files=(*MANIFESTS, "lab", "dist"),
         tools=("rustc -V", "qemu-system-x86_64 --version"),
         needs=(program("dpkg-deb", "qemu-system-x86_64", "cc"), target("x86_64-unknown-linux-gnu")),
         build_s=240,

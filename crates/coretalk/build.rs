@@ -10,6 +10,15 @@ const PACKAGED: &str = ".cargo_vcs_info.json";
 /// A build of an archive, which has no history or lies within another one, may state both.
 const COMMIT: &str = "CORETALK_COMMIT";
 const DAY: &str = "CORETALK_LOCK_DATE";
+/// What a binary is made from.
+const COMPILED: [&str; 6] = [
+    "Cargo.toml",
+    LOCK,
+    "crates/model/src",
+    "crates/measure/src",
+    "crates/measure/adapters",
+    "crates/coretalk/src",
+];
 
 fn main() {
     println!("cargo::rerun-if-changed=crates/coretalk/build.rs");
@@ -45,18 +54,20 @@ fn is_day(text: &str) -> bool {
     text.len() == "2026-11-24".len() && text.bytes().enumerate().all(wanted)
 }
 
-/// The commit of a clone, with `-dirty` where tracked files differ from it. Release builds only: it is determined anew after
-/// each commit and each change of a source, for which builds of tests should not wait.
+/// The commit of a clone, with `-dirty` where what is compiled differs from it. Release builds only: it is determined anew
+/// after each commit and each change of a source, for which builds of tests should not wait. A repository around the sources,
+/// such as one that holds them in a folder, says nothing of them.
 fn commit() -> Option<String> {
-    git(&["ls-files", "--error-unmatch", "--", LOCK])?;
-    if env::var("PROFILE").as_deref() != Ok("release") {
+    if env::var("PROFILE").as_deref() != Ok("release") || !git(&["rev-parse", "--show-prefix"])?.is_empty() {
         return None;
     }
     let log = git(&["rev-parse", "--git-path", "logs/HEAD"]).filter(|path| Path::new(path).exists());
-    for path in ["Cargo.toml", "crates"].into_iter().chain(log.as_deref()) {
+    for path in COMPILED.into_iter().chain(log.as_deref()) {
         println!("cargo::rerun-if-changed={path}");
     }
-    git(&["describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"])
+    let is_dirty = git(&[&["diff", "--quiet", "HEAD", "--"], &COMPILED[..]].concat()).is_none();
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    Some(commit + if is_dirty { "-dirty" } else { "" })
 }
 
 /// The day of the commit that changed it last: the same for everybody who builds it, unlike the time of the file. `None`

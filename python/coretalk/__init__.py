@@ -78,7 +78,7 @@ def run(command: str, *words: str, progress: bool = True, **options: Any) -> Run
     return _measured([command], words, progress, options)
 
 
-def quick(progress: bool = True, **options: Any) -> Run:
+def quick(*, progress: bool = True, **options: Any) -> Run:
     """Takes the quick look, as `coretalk` without a command: `quick(cpus=range(4)).ladder()` compares its steps.
 
     Options and exceptions are as of `run`.
@@ -87,7 +87,8 @@ def quick(progress: bool = True, **options: Any) -> Run:
 
 
 def _measured(command: List[str], words: Sequence[str], progress: bool, options: Dict[str, Any]) -> Run:
-    if options.get("output") is not None:
+    own = words[: words.index("--")] if "--" in words else words
+    if options.get("output") is not None or any(word.startswith(("-o", "--output")) for word in own):
         raise UsageError("`output` would take the document that is returned: use `export_json` and the like")
     store = options.get("store")
     quiet = [] if progress else ["-q"]
@@ -151,7 +152,8 @@ def place(
 ) -> Placements:
     """Compares placements with a command: `place(["./bench"], {"one": "0", "two": [0, 1]}, metric={"ops": r"([\\d.]+) op/s"})`.
 
-    The CPUs of a placement are text or numbers in the order of threads; metrics are regular expressions by name.
+    The CPUs of a placement are text or numbers in the order of threads, or None for a built-in placement, such as
+    `{"one-l3": None}`; metrics are regular expressions by name.
     An empty command compares built-in work: give `workload`.
     """
     if isinstance(command, (str, bytes)) or not isinstance(placements, Mapping):

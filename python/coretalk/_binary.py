@@ -63,24 +63,32 @@ def words_of(options: Mapping[str, Option]) -> List[str]:
     """Options as the command line takes them: `precision="1%"` is `--precision 1%`, `strict=True` is `--strict`.
 
     Items of any iterable, such as a range, a generator or a numpy array, are joined with commas, and the CPUs of a pair in
-    it with `-`; dicts become `NAME=VALUE` once for each entry; None and False leave an option out.
+    it with `-`; dicts become `NAME=VALUE` once for each entry, `NAME` alone where the value is None; None and False leave an
+    option out.
     """
     words: List[str] = []
     for name, value in options.items():
         option = "--" + name.rstrip("_").replace("_", "-")
+        value = scalar(value)
         if value is None or value is False:
             continue
         if value is True:
             words.append(option)
         elif isinstance(value, Mapping):
             for key, part in value.items():
-                words += [option, f"{key}={_word(part)}"]
+                words += [option, key if part is None else f"{key}={_word(part)}"]
         else:
             words += [option, _word(value)]
     return words
 
 
+def scalar(value: Any) -> Any:
+    """A number or truth value of numpy as that of Python; anything else as it is."""
+    return value.item() if getattr(value, "ndim", None) == 0 else value
+
+
 def _word(value: Any, between: str = ",") -> str:
+    value = scalar(value)
     if isinstance(value, (bytes, os.PathLike)):
         return os.fsdecode(value)
     if isinstance(value, str) or not hasattr(value, "__iter__"):
@@ -92,8 +100,12 @@ def _relay(source: IO[bytes], keep: List[str]) -> None:
     for line in iter(source.readline, b""):
         text = line.decode(errors="replace")
         keep.append(text)
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except (OSError, ValueError, AttributeError):
+            # No stderr, or one that cannot take the text: the binary must not block on a pipe that nobody reads.
+            pass
 
 
 def execute(words: Sequence[str]) -> Tuple[int, str, str]:

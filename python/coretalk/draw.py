@@ -18,8 +18,8 @@ def _axes(ax: Any) -> Any:
 
 def heatmap(run: Run, protocol: Optional[str] = None, ax: Any = None, order: str = "measured", **parameters: Any) -> Any:
     """A matrix as a heat map, coloured over its own range; cells show numbers up to 24 CPUs."""
-    square, cpus = run.matrix(protocol, order, **parameters)
-    matrix = run.matrices(protocol=protocol, **parameters)[0]
+    matrix = run._only_matrix(protocol, parameters)
+    square, cpus = run._square(matrix, order)
     ax = _axes(ax)
     image = ax.imshow(square, cmap="viridis")
     ax.set_xticks(range(len(cpus)), labels=[str(cpu) for cpu in cpus])

@@ -70,7 +70,7 @@ class Run:
 
         Raises ParameterError, as all that take such parameters, for a name or value that no matrix has.
         """
-        return _chosen(self.document["matrices"], parameters)
+        return _chosen(self.document["matrices"], "matrices", parameters)
 
     def cells(self, to: Optional[str] = None, **parameters: Any) -> Any:
         """A row for each cell: from_cpu, to_cpu, relation, kernel, median, low and high (95 %), cycles, grade, flags, reason.
@@ -129,11 +129,17 @@ class Run:
         A numpy array where numpy is installed, otherwise a list of lists. `order` is "measured", as the run was laid
         out, or "number". More parameters, such as `capacity=10`, choose one of several matrices.
         """
+        return self._square(self._only_matrix(protocol, parameters), order)
+
+    def _only_matrix(self, protocol: Optional[str], parameters: Dict[str, Any]) -> Dict[str, Any]:
         chosen = self.matrices(protocol=protocol, **parameters)
         if len(chosen) != 1:
             names = [_name(matrix) for matrix in chosen or self.document["matrices"]]
             raise ParameterError(f"{len(chosen)} matrices match; there are: {'; '.join(names)}")
-        matrix = chosen[0]
+        return chosen[0]
+
+    @staticmethod
+    def _square(matrix: Dict[str, Any], order: str) -> Tuple[Any, List[int]]:
         if order not in ("measured", "number"):
             raise ParameterError(f'order={order!r}: "measured" or "number"')
         cpus: List[int] = list(matrix["cpus"]) if order == "measured" else sorted(matrix["cpus"])
@@ -159,7 +165,7 @@ class Run:
         interval of their median (`median_ns_low`, `median_ns_high`), values of the trial with intervals, and counts.
         """
         rows: List[Row] = []
-        for one in _chosen(self.document["series"], parameters):
+        for one in _chosen(self.document["series"], "series", parameters):
             row: Row = {"probe": one["probe"], "cpus": _placed(one["placement"]), **one["parameters"]}
             unit, values = one["unit"], one["values"]
             row["count"] = one["count"] if one["kind"] == "event" else None
@@ -306,19 +312,24 @@ def parsed(text: str, store: Optional[str] = None) -> Run:
     return Run(document, store)
 
 
-def _chosen(entries: List[Dict[str, Any]], parameters: Dict[str, Any]) -> List[Dict[str, Any]]:
+def _chosen(entries: List[Dict[str, Any]], what: str, parameters: Dict[str, Any]) -> List[Dict[str, Any]]:
     """The entries that have one of the values of each parameter; None chooses all."""
+    if not entries and parameters.keys() - {name for name, value in parameters.items() if value is None}:
+        raise ParameterError(f"this run has no {what}")
     keys = ("probe", "protocol", "kernel", "regime")
     known = [{**one["parameters"], **{key: one[key] for key in keys if one.get(key) is not None}} for one in entries]
     for name, value in parameters.items():
         if value is None:
             continue
         there = list(dict.fromkeys(one[name] for one in known if name in one))
+        value = _binary.scalar(value)
         wanted = [value] if isinstance(value, str) or not hasattr(value, "__iter__") else list(value)
+        if not wanted:
+            raise ParameterError(f"{name} is empty: name a value, or None for all")
         unknown = [one for one in wanted if one not in there]
         if not there:
             names = ", ".join(dict.fromkeys(name for one in known for name in one))
-            raise ParameterError(f"nothing here has a `{name}`; there are: {names or 'no entries to choose from'}")
+            raise ParameterError(f"nothing here has a `{name}`; there are: {names}")
         if unknown:
             raise ParameterError(f"{name}={unknown[0]!r}: there are {', '.join(map(repr, there))}")
         kept = [(one, has) for one, has in zip(entries, known) if has.get(name) in wanted]

@@ -90,8 +90,11 @@ def test_commands_without_a_document_name_the_call(command):
 def test_text_in_place_of_a_document_is_an_error():
     with pytest.raises(ct.UsageError, match="no document"):
         ct.run("plan", "wait", progress=False)
-    with pytest.raises(ct.UsageError, match="export_json"):
-        ct.run("latency", output="x.json")
+    for words, options in (((), {"output": "x.json"}), (("-o", "x.json"), {}), (("--output=x.json",), {})):
+        with pytest.raises(ct.UsageError, match="export_json"):
+            ct.run("latency", *words, **options)
+    with pytest.raises(TypeError):
+        ct.quick(range(4))
 
 
 def test_cpus_are_any_iterable_of_numbers(store):
@@ -114,9 +117,13 @@ def test_misspelt_parameters_name_what_there_is(queues, latency):
             call(queues, capacity=7)
     with pytest.raises(ct.UsageError, match="protocol='nope': there are 'cas'"):
         latency.cells(protocol="nope")
-    with pytest.raises(ct.UsageError, match="no entries"):
+    with pytest.raises(ct.UsageError, match="this run has no series"):
         latency.series(primitive="pipe")
+    with pytest.raises(ct.ParameterError, match="capacity is empty"):
+        queues.cells(capacity=[])
     assert {row["capacity"] for row in queues.cells(capacity=[1, 10])} == {1, 10}
+    ten = pytest.importorskip("numpy").array(10)
+    assert {row["capacity"] for row in queues.cells(capacity=ten)} == {10}
 
 
 def test_bad_input_is_a_coretalk_error(latency, store, tmp_path, monkeypatch):
@@ -209,6 +216,18 @@ def test_words_are_as_on_the_command_line():
     options = {"cpus": [0, 8], "strict": True, "quiet": False, "budget": None, "note": {"bios": "1.2"}, "n_": 3}
     expected = ["--cpus", "0,8", "--strict", "--note", "bios=1.2", "--n", "3"]
     assert _binary.words_of(options) == expected
+    assert _binary.words_of({"placement": {"one-l3": None, "two": range(2)}}) == ["--placement", "one-l3", "--placement", "two=0,1"]
+    numpy = pytest.importorskip("numpy")
+    options = {"cpus": numpy.array(3), "strict": numpy.bool_(True), "quiet": numpy.bool_(False)}
+    assert _binary.words_of(options) == ["--cpus", "3", "--strict"]
+
+
+def test_a_stderr_that_cannot_take_the_text_blocks_nothing(monkeypatch):
+    for stderr in (None, io.TextIOWrapper(io.BytesIO(), encoding="ascii")):
+        monkeypatch.setattr("sys.stderr", stderr)
+        told = []
+        _binary._relay(io.BytesIO("µs\nlast\n".encode()), told)
+        assert told == ["µs\n", "last\n"]
 
 
 def test_a_binary_that_is_none_is_refused(tmp_path, monkeypatch):
@@ -237,6 +256,7 @@ def test_pictures_by_matplotlib(latency, tmp_path, store):
     matplotlib.use("Agg")
     axes = latency.heatmap()
     assert len(axes.texts) == 20
+    assert len(latency.heatmap(kernel=(name for name in [latency.matrices()[0]["kernel"]])).texts) == 20
     table = tmp_path / "a.hgrm"
     table.write_text(
         "       Value     Percentile TotalCount 1/(1-Percentile)\n\n"

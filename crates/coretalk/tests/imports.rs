@@ -234,7 +234,7 @@ fn a_circle_is_found_and_a_parent_is_none() {
     files.extend([file("crates/model/src/c.rs", "use crate::{b::B, d::D};")]);
     assert_eq!(circles(imports(&files)), ["model::b", "model::c"]);
     files.extend([
-        file("crates/model/src/c.rs", ""),
+        file("crates/model/src/b.rs", ""),
         file("crates/model/src/a/x.rs", "use crate::c::C;"),
         file("crates/model/src/c.rs", "use crate::a::A;"),
     ]);

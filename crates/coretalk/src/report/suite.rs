@@ -8,7 +8,7 @@ use super::{jitter, plateaus, queue};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
-use coretalk_measure::series::SeriesProbe;
+use coretalk_measure::series::{MASK, SeriesProbe};
 use coretalk_model::quantity::{Aggregate, Unit};
 use coretalk_model::series::{self, TrialResult, Value};
 use coretalk_model::stats::Estimate;
@@ -20,8 +20,6 @@ const TWO_DIGITS: f64 = 0.05;
 const MOST_ROWS: usize = 24;
 /// Parameters that tell columns apart, or that are the same everywhere.
 const NOT_IN_ROWS: [&str; 5] = ["threads", "arrange", "payload", "parent_mib", MASK];
-/// Where something may run that is not sent to one CPU.
-const MASK: &str = "mask";
 
 /// A table and some words for each probe of a run.
 pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'static>> {

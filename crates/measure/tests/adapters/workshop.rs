@@ -88,7 +88,7 @@ pub fn a_list_says_what_each_offers_and_what_is_missing() {
     catalogue.type_in("echo", &["echo".to_owned()]).unwrap();
     let found = find_all(&catalogue, &workshop, &start, &mut |_| (), &Stop::new());
     let offered = found[0].outcome.as_ref().unwrap();
-    assert_eq!(offered.description.offers.len(), 7);
+    assert_eq!(offered.description.offers.len(), 8);
     let lacking = found[1].outcome.as_ref().unwrap_err().to_string();
     assert!(lacking.starts_with("the first line of `describe` is \"describe\""), "{lacking}");
 }

@@ -21,7 +21,7 @@ pub const PATTERNS: &[Pattern] = &[
     held("CPU {cpu#} writes; reader is CPU {readers}", writer),
     held("CPU {cpu#}", one_cpu),
     held("Any of CPUs {mask}", unbound),
-    unheld("Where the waiter ran relative to the waker when it resumed: {rest}", "the heading of a table"),
+    held("Where the waiter ran relative to the waker when it resumed: {rest}", unbound_trials),
     held(
         "CPUs {from#} and {to#}, {relation}: writers less than {bytes#} bytes apart take {near} as long as a lone writer, and from {from_here#} bytes on {far}: pad to {pays#} bytes.",
         padding,
@@ -135,6 +135,12 @@ fn writer(reader: &mut Reader<'_>, said: &Said<'_>) {
 
 fn one_cpu(reader: &mut Reader<'_>, said: &Said<'_>) {
     reader.place = said.text("cpu").to_owned();
+}
+
+fn unbound_trials(reader: &mut Reader<'_>, _said: &Said<'_>) {
+    let has_mask = |trial: &Value| trial["parameters"]["mask"].is_string();
+    let is_so = list(&reader.run.document["series"]).iter().any(has_mask);
+    reader.holds("places", is_so, || "every trial is bound".to_owned());
 }
 
 fn unbound(reader: &mut Reader<'_>, said: &Said<'_>) {
