@@ -134,7 +134,7 @@ pub enum Command {
     /// Can measurements on this machine be trusted? Runs checks that take less than a minute
     #[command(args = takes(&[RESULT, &["with_identity", "quiet"]]))]
     Selftest,
-    /// Which queues, waits and wake-ups of other languages can be measured here, and what is missing?
+    /// What of other languages (queues, waits, locks, threads) can be measured here, and what is missing?
     #[command(args = takes(&[&["output", "quiet"]]))]
     Adapters(AdaptersArgs),
     /// What can be measured? Also shows the machine code of a timed loop

@@ -1,5 +1,5 @@
-//! Programs in other languages that perform queues, waits, wake-ups and contention of their runtime: `ADAPTERS.md` says what they
-//! print, and what is checked of it.
+//! Programs in other languages that perform queues, waits, wake-ups, contention and creations of threads of their runtime:
+//! `ADAPTERS.md` says what they print, and what is checked of it.
 
 pub mod catalogue;
 pub mod description;

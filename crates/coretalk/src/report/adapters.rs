@@ -152,7 +152,9 @@ fn range(values: &[f64]) -> Option<[f64; 2]> {
 
 /// A sentence where others used the CPUs of the measured threads: numbers are theirs, too, then.
 fn busy(things: &[Thing]) -> Option<String> {
-    let passes = things.iter().filter_map(|thing| thing.found.as_ref().ok());
+    // A creator waits for what it creates, on its own CPU.
+    let pairs = things.iter().filter(|thing| thing.kind != Kind::Spawn);
+    let passes = pairs.filter_map(|thing| thing.found.as_ref().ok());
     let passes = passes.flat_map(|found| &found.passes).flat_map(|(_, passes)| passes);
     let shares: Vec<f64> = passes
         .filter_map(|pass| {

@@ -1,8 +1,9 @@
 //! [`Labels`]: what the series of a comparison are called beside each other. What all share is said once, and a row says
 //! what tells it from the others.
 
-use super::parameters::{parameter, series_words, telling};
+use super::parameters::{parameter, series_words, telling, unbound};
 use super::text::{columns, plain};
+use coretalk_measure::series::MASK;
 use coretalk_model::series::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,17 +83,23 @@ impl Labels {
 impl Parts {
     fn of(name: &str) -> Parts {
         let mut parts = Parts { parameters: BTreeMap::new(), cpus: None };
+        let (mut mask, mut places) = (None, None);
         for word in name.split(' ').filter(|word| !word.is_empty()) {
             match word.split_once('=') {
                 Some((FOLLOWS, _)) => {}
+                Some((MASK, value)) => mask = Some(value),
                 Some((name, value)) => {
                     let value = value.parse().map_or_else(|_| Value::Text(value.to_owned()), Value::Number);
                     parts.parameters.insert(name.to_owned(), value);
                 }
-                None if word.contains('-') => parts.cpus = Some(format!("CPUs {word}")),
-                None => parts.cpus = Some(format!("CPU {word}")),
+                None => places = Some(word),
             }
         }
+        parts.cpus = places.map(|places| match mask {
+            Some(mask) => unbound(&places.split('-').collect::<Vec<_>>(), mask),
+            None if places.contains('-') => format!("CPUs {places}"),
+            None => format!("CPU {places}"),
+        });
         parts
     }
 

@@ -1,7 +1,7 @@
 //! Parameters and quantities as words, of trials and of the documents of their runs.
 
 use super::text::{chosen_rate, chosen_time, plain};
-use crate::document::SeriesDoc;
+use crate::document::{SeriesDoc, ValueDoc};
 use coretalk_measure::probes;
 use coretalk_measure::series::MASK;
 use coretalk_model::quantity::Unit;
@@ -12,6 +12,14 @@ use std::fmt::Display;
 pub fn words_of(series: &SeriesDoc, hidden: &[&str]) -> String {
     let shown = series.parameters.iter().filter(|(name, _)| !hidden.contains(&name.as_str()));
     shown.map(|(name, value)| parameter(name, &value.into())).collect::<Vec<_>>().join(", ")
+}
+
+/// The CPUs of a series in role order, `0 → 1`; those on which its threads may run where they are not bound.
+pub fn places_of(series: &SeriesDoc) -> String {
+    match series.parameters.get(MASK) {
+        Some(ValueDoc::Text(mask)) => unbound(&series.placement, mask),
+        _ => arrows(&series.placement),
+    }
 }
 
 /// CPUs in role order: `0 → 1`.

@@ -2,13 +2,13 @@
 //! who did the work.
 
 use super::best::amount;
-use super::parameters::arrows;
+use super::parameters::{arrows, unbound};
 use super::text::{capitalized, count, ns, percent, plain};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::external::forks;
 use coretalk_measure::probes;
-use coretalk_measure::series::SeriesProbe;
+use coretalk_measure::series::{MASK, SeriesProbe, mask_of};
 use coretalk_measure::twin::Twin;
 use coretalk_model::quantity::{Better, Quantity, Unit};
 use coretalk_model::runtime::names;
@@ -47,14 +47,20 @@ pub(super) fn blocks(
             more => format!(" {} in the data.", capitalized(&count(more as u64, "more row"))),
         };
         blocks.push(Block::Gap);
-        let shown_as = match judged(series, shown[0]).map(|quantity| quantity.unit) {
-            Some(Unit::PerSecond(what)) => format!(" ({what} per second)"),
-            _ => String::new(),
+        let shown_as = match judged(series, shown[0]) {
+            Some(Quantity { unit: Unit::PerSecond(what), .. }) => format!(" ({what} per second)"),
+            Some(quantity) => format!(" ({})", quantity.title),
+            None => String::new(),
         };
+        let (has_overall, has_gc) = told_of(&shown);
+        let overall = match has_overall {
+            true => ", overall the same from all operations and all their time (rare pauses included)",
+            false => "",
+        };
+        let gc = if has_gc { ", collections of garbage over all passes" } else { "" };
         blocks.push(Block::Prose(format!(
             "Runtimes{}: how many processes took part, the slowest and the fastest of \
-             them{shown_as}, overall the same from all operations and all their time (rare pauses included), collections of \
-             garbage over all passes, and the share of the CPU time that threads other than the measured ones used.{more}",
+             them{shown_as}{overall}{gc}, and the share of the CPU time that threads other than the measured ones used.{more}",
             if left_out { ", on the first pair of each relation" } else { "" }
         )));
         blocks.push(Block::Table(table(series, &shown)));
@@ -91,7 +97,14 @@ fn judged(series: &SeriesReport, trial: &TrialResult) -> Option<&'static Quantit
 
 fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
     let mut columns = ["", "CPUs"].map(Column::words).to_vec();
-    columns.extend(["processes", "slowest", "fastest", "overall", "GC", "elsewhere"].map(Column::numbers));
+    columns.extend(["processes", "slowest", "fastest"].map(Column::numbers));
+    let (has_overall, has_gc) = told_of(trials);
+    columns.extend(
+        [has_overall.then_some("overall"), has_gc.then_some("GC"), Some("elsewhere")]
+            .into_iter()
+            .flatten()
+            .map(Column::numbers),
+    );
     let asked = forks(&series.settings.options) as usize;
     let rows = trials.iter().map(|trial| {
         let TrialResult { spec, values, processes, .. } = trial;
@@ -100,22 +113,33 @@ fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
         let [slowest, fastest] = ends(quantity, processes.iter().map(|process| process.value));
         let shown = |value: Option<f64>| Cell::known(value.map(|value| words(value, unit)));
         let overall = trial.overall_ns().map(|ns| if let Unit::PerSecond(_) = unit { 1e9 / ns } else { ns });
-        [
+        let overall = has_overall.then(|| shown(overall));
+        let collections =
+            has_gc.then(|| Cell::known(trial.counts.get(names::COLLECTIONS).map(u64::to_string)));
+        let outside = Cell::known(values.get(names::OUTSIDE).map(|share| percent(share.point)));
+        let first = [
             label(trial).into(),
             cpus(spec).into(),
             took_part(processes.len(), asked).into(),
             shown(slowest),
             shown(fastest),
-            shown(overall),
-            Cell::known(trial.counts.get(names::COLLECTIONS).map(u64::to_string)),
-            Cell::known(values.get(names::OUTSIDE).map(|share| percent(share.point))),
-        ]
+        ];
+        first.into_iter().chain(overall).chain(collections).chain([outside]).collect::<Vec<_>>()
     });
     Table::new(columns).with(rows)
 }
 
+/// Whether any of them states a mean over all its time, and collections of garbage.
+fn told_of(trials: &[&TrialResult]) -> (bool, bool) {
+    let has_gc = |trial: &&TrialResult| trial.counts.contains_key(names::COLLECTIONS);
+    (trials.iter().any(|trial| trial.overall_ns().is_some()), trials.iter().any(has_gc))
+}
+
 /// The CPUs of a trial: of contention, whose threads are all alike, as a set, of all else in the order of roles.
 fn cpus(spec: &TrialSpec) -> String {
+    if let Some(mask) = mask_of(spec) {
+        return unbound(&spec.placement, mask);
+    }
     match spec.parameters.number("threads").is_some() {
         true => spec.placement.iter().copied().collect::<CpuSet>().to_string(),
         false => arrows(&spec.placement.iter().map(|cpu| cpu.0).collect::<Vec<u32>>()),
@@ -134,7 +158,7 @@ fn took_part(processes: usize, asked: usize) -> String {
 fn label(trial: &TrialResult) -> String {
     let probe = probes::series_by_id(&trial.spec.probe);
     let in_order = probe.into_iter().flat_map(|probe| probe.parameters());
-    let values = in_order.filter_map(|parameter| {
+    let values = in_order.filter(|parameter| parameter.id != MASK).filter_map(|parameter| {
         Some(match trial.spec.parameters.0.get(parameter.id)? {
             Value::Number(number) if parameter.unit == Unit::Ns => super::text::chosen_time(*number),
             value => plain(&value.to_string()),

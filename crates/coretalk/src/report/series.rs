@@ -232,7 +232,7 @@ fn modes_of(
             Some(other) => {
                 format!("one of them matches {}", places_of(report, other))
             }
-            None if mask_of(&trial.spec).is_some() => "where the waiter ran may explain this".to_owned(),
+            None if mask_of(&trial.spec).is_some() => "where the threads ran may explain this".to_owned(),
             None => "no placement measured here explains this".to_owned(),
         };
         blocks.push(Block::Remark(format!(

@@ -177,10 +177,16 @@ fn events_ns(request: &Request, answer: &Answer) -> Result<u64, AdapterError> {
     }
     let of = |name: &str| answer.events_ns.get(name).copied().unwrap_or_default();
     let join_ns = of(names::JOIN);
-    match [names::COST, names::LATENCY].into_iter().find(|name| of(name) > join_ns) {
-        Some(name) => Err(AdapterError::EarlyJoin { name, ns: of(name), join_ns }),
-        None => Ok(join_ns.saturating_add(of(names::FIRST))),
+    if let Some(name) = [names::COST, names::LATENCY].into_iter().find(|name| of(name) > join_ns) {
+        return Err(AdapterError::EarlyJoin { name, ns: of(name), join_ns });
     }
+    let latency_ns = of(names::LATENCY);
+    if request.count > SHORT_EVENTS
+        && latency_ns.saturating_mul(SHORT_EVENTS).saturating_add(LOST_NS) < join_ns
+    {
+        return Err(AdapterError::ShortEvents { events_ns: latency_ns, ns: join_ns });
+    }
+    Ok(join_ns.saturating_add(of(names::FIRST)))
 }
 
 fn accounts(evidence: &Evidence) -> Result<Vec<RoleAccount>, AdapterError> {

@@ -13,6 +13,9 @@ const GROWTH: u64 = 8;
 /// A pass that took this share of the time that it should take is no pilot.
 const ENOUGH: f64 = 0.5;
 
+/// Creations of a pass, however long they take: two that are not the first.
+const FEWEST_CREATIONS: u64 = 3;
+
 /// How many operations a pass should have.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pace {
@@ -25,6 +28,8 @@ impl Pace {
         let count = match request.operation.kind() {
             // It goes on for a time, whatever is done in it.
             Kind::Contend => (span.as_nanos() as u64).clamp(1, request.count),
+            // The first creation of a pass is cold and has a distribution of its own.
+            Kind::Spawn => self.count(span, request.count).max(FEWEST_CREATIONS).min(request.count),
             _ => self.count(span, request.count),
         };
         Request { count, ..request.clone() }

@@ -225,9 +225,10 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether two roles have the same CPU.
+    /// Whether threads share a CPU by request: two roles, or a creator and what it creates.
     pub fn shares_a_cpu(&self) -> bool {
-        self.cpus.iter().collect::<BTreeSet<_>>().len() < self.cpus.len()
+        matches!(self.operation, Operation::Spawn { .. })
+            || self.cpus.iter().collect::<BTreeSet<_>>().len() < self.cpus.len()
     }
 
     /// Where each role may run.

@@ -91,7 +91,7 @@ fn describe(misdeed: &str) {
     if ["none", "mixes", "sleeps-alone"].contains(&misdeed) {
         println!("alternate spin\ncost spin\nclock");
     }
-    if ["none", "runs-late"].contains(&misdeed) {
+    if ["none", "runs-late", "runs-at-once"].contains(&misdeed) {
         println!("spawn thread");
     }
 }
@@ -343,7 +343,9 @@ fn answer(pass: &Pass, said: &[Said; 2], misdeed: &str) {
         for (which, name) in ["cost", "latency", "join"].into_iter().enumerate().filter(|_| !later.is_empty())
         {
             let late = if misdeed == "runs-late" && name == "latency" { 1_000_000 } else { 0 };
-            let counted: Vec<String> = later.iter().map(|ns| format!("{}:1", ns[which] + late)).collect();
+            let part = if misdeed == "runs-at-once" && name == "latency" { 1_000 } else { 1 };
+            let counted: Vec<String> =
+                later.iter().map(|ns| format!("{}:1", ns[which] / part + late)).collect();
             say(&format!("events {name} {}", counted.join(" ")));
         }
     }

@@ -75,7 +75,7 @@ fn next<T>(left: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
 }
 
 /// Each misdeed, and what has to be said of it.
-const MISDEEDS: [(&str, &str); 33] = [
+const MISDEEDS: [(&str, &str); 34] = [
     ("mixes", "single operations where 1 were asked for"),
     ("sleeps-alone", "it did not do its part of them"),
     ("hangs", "no answer within"),
@@ -87,6 +87,7 @@ const MISDEEDS: [(&str, &str); 33] = [
     ("missing-share", "1 of 2 roles have one"),
     ("wrong-share", "additions, and `count` is"),
     ("runs-late", "both begin with the creation, and `join` ends last"),
+    ("runs-at-once", "are both in nanoseconds?"),
     ("unknown-role", "of a role that has not been named"),
     ("long-time", "passed here (attempt 3)"),
     ("short-time", "passed here (attempt 3)"),

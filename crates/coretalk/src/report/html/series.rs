@@ -9,9 +9,10 @@ use crate::report::figure::chart::number;
 use crate::report::figure::curves::{self, Curves, Room, VIEWS};
 use crate::report::input::TimeAxis;
 use crate::report::ladder::relation_words;
-use crate::report::parameters::{arrows, words_of};
+use crate::report::parameters::{places_of, words_of};
 use crate::report::picture::Picture;
 use crate::report::text::{grouped, ns, plain};
+use coretalk_measure::series::MASK;
 use coretalk_model::{CpuId, Relation, Topology};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -92,7 +93,9 @@ fn set_apart(series: &mut [SeriesDoc]) -> String {
     let Some(first) = series.first().filter(|_| series.len() > 1) else { return String::new() };
     let mut common = first.clone();
     common.parameters.retain(|name, value| {
-        !VIEWS.contains(&name.as_str()) && series.iter().all(|one| one.parameters.get(name) == Some(value))
+        name != MASK
+            && !VIEWS.contains(&name.as_str())
+            && series.iter().all(|one| one.parameters.get(name) == Some(value))
     });
     for one in series.iter_mut() {
         one.parameters.retain(|name, _| !common.parameters.contains_key(name));
@@ -127,8 +130,8 @@ fn whole_table(series: &[SeriesDoc]) -> String {
     let mut rows = Table::new(columns);
     for one in shown {
         let mut row: Vec<Cell> = vec![
-            plain(&words_of(one, &[])).into(),
-            arrows(&one.placement).into(),
+            plain(&words_of(one, &[MASK])).into(),
+            places_of(one).into(),
             plain(&one.kind.replace('-', " ")).into(),
             grouped(one.count as i64).into(),
         ];
