@@ -1,7 +1,9 @@
 //! What is asked of an adapter: [`Request`], as one line of words, and the numbers that its messages carry.
 
 use crate::creation::names;
-use coretalk_model::{CpuId, CpuSet};
+use coretalk_model::CpuId;
+#[cfg(any(test, all(target_os = "linux", not(miri))))]
+use coretalk_model::CpuSet;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
