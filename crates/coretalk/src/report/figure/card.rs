@@ -74,12 +74,7 @@ fn of_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing) -> Picture {
     let top = METHOD - 16.0 - ROW * numbers.len() as f64;
     large(&mut picture, &numbers, map, colors, [left, top.max(baseline + 6.0)], width);
     let maps = input.maps.iter().filter(|map| map.columns.measured() > 0).count();
-    let others = (maps > 1).then(|| {
-        format!(
-            "one of {maps} maps of this run: choose one with --series, or see all in \
-                                    a page"
-        )
-    });
+    let others = (maps > 1).then(|| format!("one of {maps} maps of this run"));
     let notes: Vec<String> = words.into_iter().chain(others).collect();
     foot(&mut picture, input, &map.question, &notes.join("; "));
     picture
@@ -136,7 +131,7 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
     };
     let beside = || {
         let maps = input.maps.len();
-        let note = format!("drawn from {maps} maps: choose with --series, or see all in a page");
+        let note = format!("drawn from {maps} maps");
         Some((queue::beside_each_other(input, room.chart)?, if maps > 1 { note } else { String::new() }))
     };
     let one = |picture| (picture, String::new());
@@ -147,7 +142,7 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
 pub(super) fn fullest(input: &ReportInput<'_>, mut charts: Vec<Picture>) -> Option<(Picture, String)> {
     let note = match charts.len() {
         0 | 1 => String::new(),
-        more => format!("one of {more} charts of this run: choose one with --series, or see all in a page"),
+        more => format!("one of {more} charts of this run"),
     };
     charts.reverse();
     let chosen =
