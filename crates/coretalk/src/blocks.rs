@@ -3,7 +3,10 @@
 //! A result becomes blocks once; [`crate::render`] turns them into the lines of a terminal and into HTML, so that the
 //! two say the same. Nothing that makes a block knows how wide it will be.
 
+pub mod value;
+
 use crate::report::style::Style;
+use value::{DisplayValue, Sentence};
 
 /// Lines of characters in a style.
 type Lines<'a> = Box<dyn Fn(&Style) -> Vec<String> + 'a>;
@@ -16,6 +19,8 @@ pub enum Block<'a> {
     Question(String),
     /// What a screen of one thing says first.
     Headline(String),
+    /// The same as a template with typed arguments.
+    Answer(Sentence),
     /// The name of what stands below.
     Heading(String),
     /// Sentences.
@@ -47,6 +52,20 @@ pub enum Block<'a> {
 }
 
 impl<'a> Block<'a> {
+    /// Its typed numbers.
+    pub fn values(&self) -> Vec<&DisplayValue> {
+        match self {
+            Block::Answer(said) => said.values(),
+            Block::Table(table) | Block::Wide(table, _) => {
+                let cells = table.rows.iter().flatten();
+                cells
+                    .filter_map(|cell| if let Cell::Value(value) = cell { Some(value) } else { None })
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// What is drawn with characters, line by line.
     pub fn drawing(lines: impl Fn(&Style) -> Vec<String> + 'a) -> Block<'a> {
         Block::Drawing(Box::new(lines))
@@ -126,10 +145,12 @@ impl Column {
 }
 
 /// A cell of a [`Table`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
     /// Words, or a number as it reads.
     Text(String),
+    /// A number.
+    Value(DisplayValue),
     /// A value with a mark that says something about it, such as a doubt.
     Marked(String, char),
     /// A value that is not known.
@@ -143,6 +164,17 @@ impl Cell {
     pub fn known(value: Option<impl Into<String>>) -> Cell {
         value.map_or(Cell::Unknown, |value| Cell::Text(value.into()))
     }
+
+    /// A number, or that it is not known.
+    pub fn number(value: Option<DisplayValue>) -> Cell {
+        value.map_or(Cell::Unknown, Cell::Value)
+    }
+}
+
+impl From<DisplayValue> for Cell {
+    fn from(value: DisplayValue) -> Cell {
+        Cell::Value(value)
+    }
 }
 
 impl<T: Into<String>> From<T> for Cell {
@@ -152,7 +184,7 @@ impl<T: Into<String>> From<T> for Cell {
 }
 
 /// Rows of cells below the titles of their columns.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     /// From left to right.
     pub columns: Vec<Column>,

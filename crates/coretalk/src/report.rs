@@ -16,6 +16,7 @@ mod doubts;
 pub mod execution;
 pub mod facts;
 pub mod figure;
+pub mod fmt;
 pub mod heat_map;
 pub mod html;
 mod idle;

@@ -2,6 +2,7 @@
 
 use crate::blocks::{Align, Block, Cell, Column, Table};
 use crate::report::depth::ColorDepth;
+use crate::report::fmt;
 use crate::report::html::escape::escaped;
 use crate::report::picture::{Medium, Picture};
 use crate::report::style::{By, Order, Style};
@@ -21,6 +22,9 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
     for block in blocks {
         match block {
             Block::Question(text) => html.push_str(&paragraph(" class=\"question\"", text)),
+            Block::Answer(said) => {
+                html.push_str(&format!("<p><strong>{}</strong></p>\n", escaped(&fmt::sentence(said))));
+            }
             Block::Headline(text) => html.push_str(&format!("<p><strong>{}</strong></p>\n", escaped(text))),
             Block::Heading(text) => {
                 name = text;
@@ -134,7 +138,7 @@ fn framed(name: &str, caption: &str, table: &Table) -> String {
 /// Words are aligned to the left, as the first column is; where they are long, they wrap.
 fn class(table: &Table, column: usize) -> &'static str {
     let length = |row: &Vec<Cell>| match row.get(column) {
-        Some(Cell::Text(text) | Cell::Marked(text, _)) => columns(text),
+        Some(cell @ (Cell::Text(_) | Cell::Marked(..) | Cell::Value(_))) => columns(&fmt::cell(cell)),
         _ => 0,
     };
     match (table.columns[column].align, column) {
@@ -148,9 +152,9 @@ fn class(table: &Table, column: usize) -> &'static str {
 fn cell_html(cell: &Cell, column: &Column) -> String {
     match cell {
         // Two blanks part one of several from the next, which HTML takes for one.
-        Cell::Text(text) => escaped(text).replace("  ", "&emsp;"),
+        Cell::Text(_) | Cell::Value(_) => escaped(&fmt::cell(cell)).replace("  ", "&emsp;"),
         Cell::Marked(text, mark) => escaped(text) + &mark_place(column, mark.to_string().trim()),
-        Cell::Unknown => "·".to_owned() + &mark_place(column, ""),
+        Cell::Unknown => fmt::cell(cell) + &mark_place(column, ""),
         Cell::Blank => String::new(),
     }
 }

@@ -1,6 +1,7 @@
 //! Tables as Markdown, for pull requests and forums.
 
 use crate::blocks::{Align, Cell, Table};
+use crate::report::fmt;
 
 /// The table with a line end after each row.
 pub fn table(table: &Table) -> String {
@@ -16,10 +17,8 @@ pub fn table(table: &Table) -> String {
 
 fn text(cell: &Cell) -> String {
     match cell {
-        Cell::Text(text) => escaped(text),
         Cell::Marked(text, mark) => escaped(format!("{text}{mark}").trim()),
-        Cell::Unknown => "·".to_owned(),
-        Cell::Blank => String::new(),
+        _ => escaped(&fmt::cell(cell)),
     }
 }
 

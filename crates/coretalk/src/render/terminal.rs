@@ -1,6 +1,7 @@
 //! Blocks as the lines of a terminal: the one place that knows how wide they may be.
 
 use crate::blocks::{Align, Block, Cell, Column, Table};
+use crate::report::fmt;
 use crate::report::style::Style;
 use crate::report::text::{columns, cut, flow, left, right, spaced};
 
@@ -14,6 +15,7 @@ pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
     let width = style.width;
     let of = |(at, block): (usize, &Block<'_>)| match block {
         Block::Question(text) | Block::Headline(text) => wrap(text, width, 2),
+        Block::Answer(said) => wrap(&fmt::sentence(said), width, 2),
         // A list of a thousand CPUs is no name.
         Block::Heading(text) => wrap(&cut(&format!(" {text}"), 3 * width.saturating_sub(4)), width, 1),
         Block::Prose(text) => wrap(&format!(" {text}"), width, 1),
@@ -85,10 +87,9 @@ fn columns_of(table: &Table, width: usize) -> Columns {
 fn cell_text(cell: &Cell, column: &Column) -> String {
     let place = if column.is_marked { " " } else { "" };
     match cell {
-        Cell::Text(text) => text.clone(),
-        Cell::Marked(text, mark) => format!("{text}{mark}"),
-        Cell::Unknown => format!("·{place}"),
-        Cell::Blank => String::new(),
+        Cell::Marked(_, mark) => format!("{}{mark}", fmt::cell(cell)),
+        Cell::Unknown => fmt::cell(cell) + place,
+        Cell::Text(_) | Cell::Value(_) | Cell::Blank => fmt::cell(cell),
     }
 }
 

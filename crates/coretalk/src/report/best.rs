@@ -3,11 +3,12 @@
 
 use super::ladder::relation_words;
 use super::parameters::telling;
-use super::text::{capitalized, count, ns, percent, plain};
-use super::trial_words::{half_width, placement_words};
+use super::text::capitalized;
+use super::trial_words::placement_words;
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source, Statistic};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
-use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit, Unranked};
+use coretalk_model::quantity::{Aggregate, Better, Parameter, Quantity, Unit, Unranked};
 use coretalk_model::series::{Ranking, Subject, Value, Verdict, ranking, rankings};
 
 /// Names that stand in a list of those that are alike; more are counted.
@@ -29,126 +30,159 @@ pub(super) fn under_every_condition<'a>(
     rankings(&series.settings, &series.result, probe, declared, &report.topology)
 }
 
-/// ` (alike: ttas, mcs)`; empty for none.
-pub(super) fn alike(ranking: &Ranking<'_>, like: &[usize]) -> String {
-    match names(&like.iter().map(|&index| called(ranking, index)).collect::<Vec<_>>()) {
-        names if names.is_empty() => names,
-        names => format!(" (alike: {names})"),
-    }
+/// `(alike: ttas, mcs)`; `None` for none.
+pub(super) fn alike(ranking: &Ranking<'_>, like: &[usize]) -> Option<Sentence> {
+    let names = names(like.iter().map(|&index| called(ranking, index)));
+    (!like.is_empty()).then(|| Sentence::new("(alike: {names})").with("names", names))
 }
 
 /// The name of a subject; one without a name, such as the clock of this program beside those of runtimes, is called by its
 /// quantity.
-fn called(ranking: &Ranking<'_>, subject: usize) -> String {
+fn called(ranking: &Ranking<'_>, subject: usize) -> PlainText {
     match &ranking.subjects[subject].name {
-        none if none.is_empty() => bare_title(ranking.quantity),
-        name => plain(name),
+        none if none.is_empty() => PlainText::composed(bare_title(ranking.quantity)),
+        name => PlainText::untrusted(name),
     }
 }
 
 /// Under what the subjects are compared: `capacity 1000, same L3`; empty where all trials of the probe share it.
-pub(super) fn condition(report: &RunReport, ranking: &Ranking<'_>) -> String {
+pub(super) fn condition(report: &RunReport, ranking: &Ranking<'_>) -> Vec<Sentence> {
     let parameters = &ranking.condition.parameters;
-    let mut words: Vec<String> =
-        parameters.iter().map(|(name, value)| plain(&telling(name, value))).collect();
+    let mut words: Vec<Sentence> =
+        parameters.iter().map(|(name, value)| parameter_sentence(name, value)).collect();
     let has_number = parameters.iter().any(|(_, value)| matches!(value, Value::Number(_)));
-    match ranking.condition.placement {
-        Some(&[from, to]) => {
-            words.push(relation_words(report.topology.relation(from, to), &report.topology));
-        }
+    let place = match ranking.condition.placement {
+        Some(&[from, to]) => Some(relation_words(report.topology.relation(from, to), &report.topology)),
         // How many CPUs there are is shown by a number.
-        Some(placement) if placement.len() < 2 || !has_number => {
-            words.push(placement_words(report, placement))
+        Some(placement) if placement.len() < 2 || !has_number => Some(placement_words(report, placement)),
+        _ => None,
+    };
+    words.extend(place.map(Sentence::composed));
+    words
+}
+
+/// A parameter as it distinguishes rows: a name alone, `std-mutex`; a number with what it is, `capacity 10`.
+fn parameter_sentence(name: &str, value: &Value) -> Sentence {
+    let number = match value {
+        Value::Number(number) => Some(Number::Setting(*number)),
+        Value::Text(_) => None,
+    };
+    match number.zip(probes::parameter_by_id(name)) {
+        Some((number, Parameter { id, words, unit, .. })) => {
+            Sentence::new("{parameter} {value}").with("parameter", *words).with(
+                "value",
+                DisplayValue {
+                    number,
+                    unit: DisplayUnit::Own(*unit),
+                    source: Source::Parameter { trial: None, name: id },
+                },
+            )
         }
-        _ => {}
+        None => Sentence::new("{value}").with("value", PlainText::untrusted(&telling(name, value))),
     }
-    words.join(", ")
 }
 
-/// `3.61` and `µs`, `74.2` and `M messages/s`.
-pub(super) fn value_and_unit(quantity: &Quantity, subject: &Subject<'_>) -> [String; 2] {
-    let (value, of) = amount(subject.value.point, quantity.unit);
-    let symbol = if let Unit::PerSecond(_) = quantity.unit { quantity.unit.symbol() } else { "".into() };
-    [value, format!("{of} {symbol}").trim().to_owned()]
+/// The result of a subject.
+pub(super) fn value_of(quantity: &Quantity, subject: &Subject<'_>) -> DisplayValue {
+    let (trial, statistic) = (subject.trial.spec.id(), Statistic::Estimate);
+    DisplayValue {
+        number: Number::Estimate(subject.value),
+        unit: DisplayUnit::Own(quantity.unit),
+        source: Source::Trial { trial, quantity: quantity.id, statistic, placements: subject.placements },
+    }
 }
 
-/// ` ±2 % over 3 pairs`, and a mark where the value may be wrong by more than that.
-pub(super) fn uncertainty(quantity: &Quantity, subject: &Subject<'_>) -> String {
-    let end = |value: f64| {
-        let (value, unit) = amount(value, quantity.unit);
-        format!("{value} {unit}").trim_end().to_owned()
-    };
-    let width = match half_width(&subject.value) {
-        // It reaches more than ten times the value.
-        unknown if unknown == "?" => format!(" ({} to {})", end(subject.value.low), end(subject.value.high)),
-        width => format!(" ±{width}"),
-    };
-    let pairs = match subject.placements {
-        0 | 1 => String::new(),
-        several => format!(" over {}", count(several as u64, "pair")),
-    };
-    let mark = if subject.may_be_wrong { " !" } else { "" };
-    format!("{width}{pairs}{mark}")
+/// `over 3 pairs` and a mark where the value may be wrong by more than its interval.
+pub(super) fn qualifiers(subject: &Subject<'_>) -> Vec<Sentence> {
+    let pairs = (subject.placements > 1).then(|| {
+        Sentence::new("over {number} pairs").with("number", DisplayValue::listed(subject.placements))
+    });
+    pairs.into_iter().chain(subject.may_be_wrong.then(|| Sentence::new("!"))).collect()
 }
 
-/// `3.61 µs ±2 %`; of what a second holds without its name.
-fn number(quantity: &Quantity, subject: &Subject<'_>) -> String {
-    let (value, unit) = amount(subject.value.point, quantity.unit);
-    format!("{}{}", format!("{value} {unit}").trim_end(), uncertainty(quantity, subject))
+/// `3.61 µs ±2 % over 3 pairs !`.
+fn number(quantity: &Quantity, subject: &Subject<'_>) -> Sentence {
+    let value = Sentence::new("{value}").with("value", value_of(quantity, subject));
+    joined(" ", [value].into_iter().chain(qualifiers(subject)))
 }
 
 /// A ranking in one sentence; `None` where it has neither a value nor a reason why there is none.
-pub(super) fn sentence(report: &RunReport, series: &SeriesReport, probe: &str) -> Option<String> {
+pub(super) fn sentence(report: &RunReport, series: &SeriesReport, probe: &str) -> Option<Sentence> {
     let ranking = of_probe(report, series, probe)?;
     let Ranking { quantity, subjects, verdict, .. } = &ranking;
     let number = |index: usize| number(quantity, &subjects[index]);
     let name = |index: usize| called(&ranking, index);
-    let alike = |like: &[usize]| alike(&ranking, like);
+    // A name, `is fastest`, and the names of those that are alike.
+    let placed = |index: usize, end: &'static str, like: &[usize]| {
+        let place = Sentence::new("{name} is {end}").with("name", name(index)).with("end", end);
+        joined(" ", [place].into_iter().chain(alike(&ranking, like)))
+    };
+    let valued = |index: usize, end: &'static str, like: &[usize]| {
+        Sentence::new("{placed}, {value}")
+            .with("placed", placed(index, end, like))
+            .with("value", number(index))
+    };
     let [best, last] = ends(quantity);
-    let found = match verdict {
+    let mut found: Vec<Sentence> = match verdict {
         Verdict::CannotTell(_) if subjects.is_empty() && ranking.unranked.is_empty() => return None,
-        Verdict::CannotTell(_) if subjects.is_empty() => "cannot tell".to_owned(),
+        Verdict::CannotTell(_) if subjects.is_empty() => vec![Sentence::new("cannot tell")],
         Verdict::CannotTell(rivals) => {
-            let rivals: Vec<String> = rivals.iter().map(|name| plain(name)).collect();
-            format!("cannot tell which of {} is {best}", names(&rivals))
+            let rivals = names(rivals.iter().map(|name| PlainText::untrusted(name)));
+            vec![
+                Sentence::new("cannot tell which of {rivals} is {best}")
+                    .with("rivals", rivals)
+                    .with("best", best),
+            ]
         }
-        Verdict::Single if subjects[0].name.is_empty() => number(0),
-        Verdict::Single => format!("{}, {}", name(0), number(0)),
+        Verdict::Single if subjects[0].name.is_empty() => {
+            vec![number(0)]
+        }
+        Verdict::Single => {
+            vec![Sentence::new("{name}, {value}").with("name", name(0)).with("value", number(0))]
+        }
         Verdict::Alike => {
+            let range = Sentence::new("{best} to {worst}")
+                .with("best", number(0))
+                .with("worst", number(subjects.len() - 1));
             let named = match subjects.len() {
-                2 => format!("{} and {}", name(0), name(1)),
-                several => format!("all {several}"),
+                2 => Sentence::new("{first} and {second}").with("first", name(0)).with("second", name(1)),
+                several => Sentence::new("all {number}").with("number", DisplayValue::listed(several)),
             };
-            let range = [number(0), number(subjects.len() - 1)];
-            format!("{named} are alike within their intervals, {}", range.join(" to "))
+            vec![
+                Sentence::new("{named} are alike within their intervals, {range}")
+                    .with("named", named)
+                    .with("range", range),
+            ]
         }
         Verdict::Ordered { like_best, worst, like_worst } => {
-            let of_worst =
-                |worst: usize| format!("; {} is {last}{}, {}", name(worst), alike(like_worst), number(worst));
-            let of_worst = worst.map_or_else(String::new, of_worst);
-            format!("{} is {best}{}, {}{of_worst}", name(0), alike(like_best), number(0))
+            let of_worst = worst.map(|worst| valued(worst, last, like_worst));
+            [valued(0, best, like_best)].into_iter().chain(of_worst).collect()
         }
     };
-    let condition = match condition(report, &ranking) {
-        none if none.is_empty() => none,
-        words => format!(" ({words})"),
-    };
-    let parts = [found, not_ranked(&ranking)];
-    let found =
-        parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
-    Some(format!("{}{condition}: {found}", subject(quantity)))
+    found.extend(not_ranked(&ranking));
+    let subject = PlainText::composed(subject(quantity));
+    let found = Arg::Parts(found, "; ");
+    Some(match condition(report, &ranking) {
+        none if none.is_empty() => {
+            Sentence::new("{quantity}: {found}").with("quantity", subject).with("found", found)
+        }
+        condition => Sentence::new("{quantity} ({condition}): {found}")
+            .with("quantity", subject)
+            .with("condition", Arg::Parts(condition, ", "))
+            .with("found", found),
+    })
 }
 
-/// `not ranked: per-thread (a bound), racy (a wrong answer)`.
-pub(super) fn not_ranked(ranking: &Ranking<'_>) -> String {
-    let mut reasons: Vec<(Unranked, Vec<String>)> = Vec::new();
+/// `not ranked: per-thread (a bound), racy (a wrong answer)`; `None` where all are.
+pub(super) fn not_ranked(ranking: &Ranking<'_>) -> Option<Sentence> {
+    let mut reasons: Vec<(Unranked, Vec<&str>)> = Vec::new();
     for (name, reason) in &ranking.unranked {
         match reasons.iter_mut().find(|(known, _)| known == reason) {
-            Some((_, names)) => names.push(plain(name)),
-            None => reasons.push((*reason, vec![plain(name)])),
+            Some((_, names)) => names.push(name),
+            None => reasons.push((*reason, vec![name])),
         }
     }
-    let words = reasons.iter().map(|(reason, of)| {
+    let reason = |(reason, of): (Unranked, Vec<&str>)| {
         let why = match reason {
             Unranked::Bound => "a bound",
             Unranked::WrongAnswer => "a wrong answer",
@@ -159,17 +193,36 @@ pub(super) fn not_ranked(ranking: &Ranking<'_>) -> String {
             Unranked::OtherQuantity => "another quantity",
             Unranked::NoResult => "no result",
         };
-        format!("{} ({why})", names(of)).trim_start().to_owned()
-    });
-    let words: Vec<String> = words.collect();
-    if words.is_empty() { String::new() } else { format!("not ranked: {}", words.join(", ")) }
+        match of[..] {
+            // The probe has one subject alone, which has no name.
+            [""] => Sentence::new("({why})"),
+            _ => {
+                let names = names(of.into_iter().map(PlainText::untrusted));
+                Sentence::new("{names} ({why})").with("names", names)
+            }
+        }
+        .with("why", why)
+    };
+    let reasons: Vec<Sentence> = reasons.into_iter().map(reason).collect();
+    let has_any = !reasons.is_empty();
+    has_any.then(|| Sentence::new("not ranked: {reasons}").with("reasons", Arg::Parts(reasons, ", ")))
 }
 
 /// `ttas, mcs, tas, 2 others`.
-fn names(of: &[String]) -> String {
-    let more = of.len().saturating_sub(MOST_ALIKE);
-    let named = of.iter().take(MOST_ALIKE).cloned();
-    named.chain((more > 0).then(|| count(more as u64, "other"))).collect::<Vec<_>>().join(", ")
+fn names(of: impl Iterator<Item = PlainText>) -> Arg {
+    let mut names: Vec<Sentence> = of.map(|name| Sentence::new("{name}").with("name", name)).collect();
+    let more = names.len().saturating_sub(MOST_ALIKE);
+    names.truncate(MOST_ALIKE);
+    names.extend(match more {
+        0 => None,
+        1 => Some(Sentence::new("1 other")),
+        more => Some(Sentence::new("{number} others").with("number", DisplayValue::listed(more))),
+    });
+    Arg::Parts(names, ", ")
+}
+
+fn joined(between: &'static str, parts: impl Iterator<Item = Sentence>) -> Sentence {
+    Sentence::new("{parts}").with("parts", Arg::Parts(parts.collect(), between))
 }
 
 /// What the best number of a quantity is called, and the worst.
@@ -196,19 +249,4 @@ fn subject(quantity: &Quantity) -> String {
 /// The heading of a quantity without its unit, which stands with each number.
 pub(super) fn bare_title(quantity: &Quantity) -> String {
     quantity.title.split(' ').filter(|word| *word != "ns").collect::<Vec<_>>().join(" ")
-}
-
-/// Three significant digits and the unit that reads best; of what happens in a second the letter of its size.
-pub(super) fn amount(value: f64, unit: Unit) -> (String, &'static str) {
-    match unit {
-        Unit::Ns if value < 1e3 => (ns(value), "ns"),
-        Unit::Ns if value < 1e6 => (ns(value / 1e3), "µs"),
-        Unit::Ns => (ns(value / 1e6), "ms"),
-        Unit::Share => (percent(value).trim_end_matches(" %").to_owned(), "%"),
-        Unit::Ratio => (ns(value), "×"),
-        Unit::PerSecond(_) if value >= 1e6 => (ns(value / 1e6), "M"),
-        Unit::PerSecond(_) if value >= 1e4 => (ns(value / 1e3), "k"),
-        Unit::Cycles => (ns(value), "cycles"),
-        _ => (ns(value), ""),
-    }
 }

@@ -7,6 +7,7 @@ pub mod sides;
 pub mod sweep;
 
 use super::best;
+use super::fmt;
 use super::ladder::relation_words;
 use super::text::{capitalized, count, grouped, ns, percent, plain};
 use super::words;
@@ -408,7 +409,10 @@ fn winners(report: &RunReport, series: &SeriesReport) -> Vec<String> {
             Verdict::Single => continue,
             Verdict::Alike => "all alike".to_owned(),
             Verdict::CannotTell(_) => "cannot tell".to_owned(),
-            Verdict::Ordered { like_best, .. } => name(0) + &best::alike(&ranking, like_best),
+            Verdict::Ordered { like_best, .. } => {
+                let alike = best::alike(&ranking, like_best);
+                name(0) + &alike.map_or_else(String::new, |alike| format!(" {}", fmt::sentence(&alike)))
+            }
         };
         let mark = if ranking.subjects.first().is_some_and(|first| first.may_be_wrong) { "!" } else { "" };
         let place = [plain(payload), relation_words(report.topology.relation(from, to), &report.topology)];

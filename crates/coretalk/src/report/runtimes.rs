@@ -1,7 +1,7 @@
 //! What runtimes in other languages say beside their numbers: how far their processes lie apart, what rare pauses add, and
 //! who did the work.
 
-use super::best::amount;
+use super::fmt::with_unit;
 use super::parameters::{arrows, unbound};
 use super::text::{capitalized, count, ns, percent, plain};
 use crate::blocks::{Block, Cell, Column, Table};
@@ -111,7 +111,7 @@ fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
         let quantity = judged(series, trial);
         let unit = quantity.map_or(Unit::Number, |quantity| quantity.unit);
         let [slowest, fastest] = ends(quantity, processes.iter().map(|process| process.value));
-        let shown = |value: Option<f64>| Cell::known(value.map(|value| words(value, unit)));
+        let shown = |value: Option<f64>| Cell::known(value.map(|value| with_unit(value, unit)));
         let overall = trial.overall_ns().map(|ns| if let Unit::PerSecond(_) = unit { 1e9 / ns } else { ns });
         let overall = has_overall.then(|| shown(overall));
         let collections =
@@ -174,12 +174,6 @@ fn ends(quantity: Option<&Quantity>, values: impl Iterator<Item = f64> + Clone) 
         Some(Better::Higher) => [least, most],
         _ => [most, least],
     }
-}
-
-/// `3.45 M`, `112 ns`.
-fn words(value: f64, unit: Unit) -> String {
-    let (value, of) = amount(value, unit);
-    format!("{value} {of}").trim_end().to_owned()
 }
 
 /// What stands for each runtime on a simulated machine: nobody should take it for a number of that runtime.

@@ -28,7 +28,12 @@ const MOST_LISTED: usize = 12;
 
 /// The screen of a run, whatever it measured, with a line end after each line.
 pub fn of(report: &RunReport, screen: Screen<'_>, style: &Style) -> String {
-    let blocks = match (&report.series, &report.place) {
+    terminal::screen(&blocks(report, screen), style)
+}
+
+/// The blocks of the screen of a run.
+pub fn blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
+    match (&report.series, &report.place) {
         (_, Some(place)) => place_screen(report, place, screen),
         (Some(series), None) => match series.settings.gathering() {
             None => series_screen(report, series, screen),
@@ -36,8 +41,7 @@ pub fn of(report: &RunReport, screen: Screen<'_>, style: &Style) -> String {
             Some(Gathering::Suite) => suite_screen(report, series, screen),
         },
         (None, None) => latency_blocks(report, screen),
-    };
-    terminal::screen(&blocks, style)
+    }
 }
 
 /// The screen of a map with a line end after each line.

@@ -5,6 +5,7 @@ mod rows;
 use super::best;
 use super::contend;
 use super::doubts;
+use super::fmt;
 use super::idle;
 use super::jitter;
 use super::padding;
@@ -21,6 +22,7 @@ use super::wait;
 use super::wake;
 use super::words;
 use crate::blocks::Block;
+use crate::blocks::value::Sentence;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::{SeriesProbe, mask_of};
@@ -42,7 +44,8 @@ pub fn series_screen<'a>(
     let mut blocks = words::heading(report, screen);
     let saved = screen.saved();
     let answer = answer(report, series);
-    blocks.extend(answer.iter().flat_map(|said| [Block::Headline(said.clone()), Block::Gap]));
+    blocks.extend(answer.iter().flat_map(|said| [Block::Answer(said.clone()), Block::Gap]));
+    let answer = answer.as_ref().map(fmt::sentence);
     for name in &series.settings.probes {
         blocks.extend(probes::series_by_id(name).map(question));
         blocks.push(Block::Gap);
@@ -60,35 +63,36 @@ pub fn series_screen<'a>(
 }
 
 /// What a run of one probe found, in one sentence; of several each says it for itself.
-pub(super) fn answer(report: &RunReport, series: &SeriesReport) -> Option<String> {
+pub(super) fn answer(report: &RunReport, series: &SeriesReport) -> Option<Sentence> {
     let [probe] = &series.settings.probes[..] else { return None };
     // Beside a map it says something about that.
     if series.settings.gathering().is_some() {
         return None;
     }
     // Of several pairs each says it below the table.
-    if let [one] = &found(report, series, probe)[..] { Some(one.clone()) } else { None }
+    <[Sentence; 1]>::try_from(found(report, series, probe)).ok().map(|[one]| one)
 }
 
 /// What one probe found, in one sentence, or in one for each pair.
-pub(super) fn found(report: &RunReport, series: &SeriesReport, probe: &str) -> Vec<String> {
+pub(super) fn found(report: &RunReport, series: &SeriesReport, probe: &str) -> Vec<Sentence> {
     let trials: Vec<&TrialResult> =
         series.result.trials.iter().filter(|trial| trial.spec.probe == probe).collect();
     match probe {
         coretalk_model::jitter::names::PROBE => {
-            jitter::sentence(&trials).iter().map(|said| capitalized(said)).collect()
+            jitter::sentence(&trials).iter().map(|said| Sentence::composed(capitalized(said))).collect()
         }
         coretalk_measure::probes::sharing::names::PROBE => {
-            padding::sentences(&report.topology, &trials).iter().map(|said| capitalized(said)).collect()
+            let said = padding::sentences(&report.topology, &trials);
+            said.iter().map(|said| Sentence::composed(capitalized(said))).collect()
         }
         probe => {
             let curves = batch_curves(&series.result);
             let said = match curves.iter().any(|curve| curve.steps.len() > 1) {
                 // Batches of different sizes are no different queues, of which one is the slowest.
-                true => queue::batches::answer(report, &curves),
-                false => {
-                    queue::sweep::answer(report, series).or_else(|| best::sentence(report, series, probe))
-                }
+                true => queue::batches::answer(report, &curves).map(Sentence::composed),
+                false => queue::sweep::answer(report, series)
+                    .map(Sentence::composed)
+                    .or_else(|| best::sentence(report, series, probe)),
             };
             said.into_iter().collect()
         }

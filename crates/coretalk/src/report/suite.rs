@@ -34,7 +34,7 @@ pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'st
             blocks.extend(jitter::in_short(&trials));
             continue;
         }
-        blocks.extend(super::series::found(report, series, name).into_iter().map(Block::Headline));
+        blocks.extend(super::series::found(report, series, name).into_iter().map(Block::Answer));
         blocks.extend(of_probe(report, series, &trials, probe, &common));
         blocks.extend(plateaus::blocks(series, &trials));
         // A queue says it in its own words.

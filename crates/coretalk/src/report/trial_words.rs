@@ -2,12 +2,13 @@
 
 use super::ladder::relation_words;
 use super::parameters::unbound;
-use super::text::{capitalized, count, percent, plain};
+use super::text::{capitalized, count, plain};
 use crate::RunReport;
-use crate::blocks::Block;
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Source, Statistic};
+use crate::blocks::{Block, Cell};
 use coretalk_measure::series::{SeriesProbe, mask_of};
+use coretalk_model::quantity::Unit;
 use coretalk_model::series::{TrialResult, TrialSpec};
-use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, CpuSet};
 
 /// The question that a probe answers, as a heading.
@@ -66,17 +67,13 @@ pub fn sides_words(trial: &TrialResult) -> Option<String> {
     Some(format!("producers on {producers}, consumers on {consumers}{shared}"))
 }
 
-/// Half the width of an interval, as a share of its point; `?` where none is known.
-pub fn half_width(estimate: &Estimate) -> String {
-    estimate.stated_reach(estimate.point).map_or("?".to_owned(), percent)
-}
-
-/// The same of the median of all events of a distribution.
-pub fn median_width(trial: &TrialResult, name: &str) -> String {
-    let median = trial.histogram(name).and_then(|histogram| histogram.percentile_ns(0.5));
-    let told = |(estimate, median): (&Estimate, f64)| estimate.stated_reach(median);
-    match trial.medians_ns.get(name).zip(median) {
-        Some(known) => told(known).map_or("?".to_owned(), percent),
-        None => "·".to_owned(),
-    }
+/// Half the width of the interval of a median, next to the median of all events of its distribution.
+pub fn median_width(trial: &TrialResult, quantity: &'static str) -> Cell {
+    let stated = trial.histogram(quantity).and_then(|histogram| histogram.percentile_ns(0.5));
+    let known = trial.medians_ns.get(quantity).zip(stated);
+    Cell::number(known.map(|(of, stated)| DisplayValue {
+        number: Number::HalfWidth { of: *of, stated },
+        unit: DisplayUnit::Own(Unit::Share),
+        source: Source::of_trial(trial, quantity, Statistic::Estimate),
+    }))
 }

@@ -1,8 +1,9 @@
 //! Ways of waiting: percentiles of round trips in nanoseconds, what a trip costs, and from which wait on sleeping pays.
 
+use super::fmt::half_width;
 use super::text::{duration, grouped, ns, percent, plain};
 use super::trial_maps::map;
-use super::trial_words::{half_width, median_width, placement_words, remarks};
+use super::trial_words::{median_width, placement_words, remarks};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;

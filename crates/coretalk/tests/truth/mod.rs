@@ -13,6 +13,7 @@ mod printed;
 mod reader;
 mod run;
 mod said;
+mod values;
 
 use reader::{Wrong, read};
 use run::Run;

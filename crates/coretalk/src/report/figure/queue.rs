@@ -3,13 +3,13 @@
 use super::chart::{Axis, Chart, Curve, Kind, Marks};
 use super::intervals::{Row, intervals};
 use crate::report::best;
+use crate::report::fmt::{self, half_width};
 use crate::report::input::{Map, ReportInput};
 use crate::report::ladder::distance_words;
 use crate::report::parameters::telling;
 use crate::report::picture::{Picture, SeriesName};
 use crate::report::queue::{million, not_drawn};
 use crate::report::text::plain;
-use crate::report::trial_words::half_width;
 use coretalk_model::queue::{QueueMatrix, ShapeRates, matrices, names, rates};
 use coretalk_model::series::{Parameters, Ranking};
 use coretalk_model::stats::Estimate;
@@ -96,7 +96,9 @@ pub fn beside_each_other(input: &ReportInput<'_>, [width, height]: [f64; 2]) -> 
     for ranking in rankings.iter().filter(|ranking| condition(ranking) == shared) {
         let &[from, to] = &ranking.trial.spec.placement[..] else { continue };
         let between = distance_words(report.topology.relation(from, to), &report.topology);
-        let heading = [between, best::not_ranked(ranking)].into_iter().filter(|words| !words.is_empty());
+        let heading = [between, best::not_ranked(ranking).as_ref().map(fmt::sentence).unwrap_or_default()]
+            .into_iter()
+            .filter(|words| !words.is_empty());
         let mut heading = Some(heading.collect::<Vec<_>>().join("; "));
         for subject in &ranking.subjects {
             shows.extend(map_of(input, &subject.trial.spec.parameters).map(Map::name));

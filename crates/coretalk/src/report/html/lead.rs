@@ -5,6 +5,7 @@ use crate::blocks::Block;
 use crate::report::answer::{self, Answer};
 use crate::report::best::{self, bare_title};
 use crate::report::figure::key_numbers::{answer_of, key_numbers, main_map, said_of, written};
+use crate::report::fmt;
 use crate::report::input::{Map, ReportInput};
 use crate::report::text::{count, plain, short_ns};
 use crate::report::trial_words::question;
@@ -12,7 +13,7 @@ use crate::report::{place, series};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_model::latency::summary::{by_relation, class_pairs};
-use coretalk_model::quantity::{Aggregate, Better};
+use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit};
 use coretalk_model::series::{Gathering, Ranking, Subject, Verdict};
 use std::fmt::Write;
 
@@ -40,7 +41,7 @@ pub(super) fn lead(input: &ReportInput<'_>) -> String {
     let run = input.run();
     let said = answer.as_ref().map(Answer::sentence);
     let said = said.or_else(|| said_of(run.filter(|report| report.place.is_none())?));
-    let said = said.or_else(|| series::answer(run?, run?.series.as_ref()?));
+    let said = said.or_else(|| series::answer(run?, run?.series.as_ref()?).as_ref().map(fmt::sentence));
     if let Some(said) = said {
         let _ = writeln!(html, "<p class=\"lede\">{}</p>", escaped(&said));
     }
@@ -114,7 +115,8 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
     let probes = &series.settings.probes;
     let ranked = |name: &String| {
         let ranking = best::of_probe(report, series, name).filter(|ranking| !ranking.subjects.is_empty())?;
-        Some((name.clone(), best::condition(report, &ranking), ranking))
+        let condition = best::condition(report, &ranking).iter().map(fmt::sentence).collect::<Vec<_>>();
+        Some((name.clone(), condition.join(", "), ranking))
     };
     let found: Vec<(String, String, Ranking<'_>)> = probes.iter().filter_map(ranked).collect();
     if let ([(name, condition, ranking)], [_]) = (&found[..], &probes[..]) {
@@ -123,9 +125,9 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
             return String::new();
         }
         let tile = |subject: &Subject<'_>| {
-            let [value, unit] = best::value_and_unit(ranking.quantity, subject);
+            let [value, unit] = value_and_unit(ranking.quantity, subject);
             let words = if subject.name.is_empty() { condition.clone() } else { plain(&subject.name) };
-            Tile { value, unit, range: best::uncertainty(ranking.quantity, subject), words }
+            Tile { value, unit, range: uncertainty(ranking.quantity, subject), words }
         };
         let shown: Vec<Tile> = ranking.subjects.iter().take(MOST_LARGE).map(tile).collect();
         return tiles(&shown) + &format!("<p class=\"note\">{}</p>\n", escaped(&caption(ranking, condition)));
@@ -139,8 +141,8 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
         let one = |subject: &Subject<'_>| {
             format!(
                 "<strong>{}</strong> {} {}",
-                escaped(best::value_and_unit(ranking.quantity, subject).join(" ").trim_end()),
-                escaped(&best::uncertainty(ranking.quantity, subject)),
+                escaped(value_and_unit(ranking.quantity, subject).join(" ").trim_end()),
+                escaped(&uncertainty(ranking.quantity, subject)),
                 escaped(&plain(&subject.name))
             )
         };
@@ -152,6 +154,20 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
         let _ = write!(found, " <span class=\"note\">({})</span>", escaped(&caption));
         (format!("<a href=\"#found-{}\">{}</a>", escaped(name), escaped(&asked)), found)
     }))
+}
+
+/// `3.61` and `µs`, `74.2` and `M messages/s`.
+fn value_and_unit(quantity: &Quantity, subject: &Subject<'_>) -> [String; 2] {
+    let [value, unit] = fmt::point(&best::value_of(quantity, subject));
+    let symbol = if let Unit::PerSecond(_) = quantity.unit { quantity.unit.symbol() } else { "".into() };
+    [value, format!("{unit} {symbol}").trim().to_owned()]
+}
+
+/// ` ±2 % over 3 pairs`, and a mark where the value may be wrong by more than that.
+fn uncertainty(quantity: &Quantity, subject: &Subject<'_>) -> String {
+    let qualifiers =
+        best::qualifiers(subject).iter().map(|part| format!(" {}", fmt::sentence(part))).collect::<String>();
+    fmt::interval(&best::value_of(quantity, subject)) + &qualifiers
 }
 
 /// What the numbers are, under which condition, and how they are ordered.
@@ -172,7 +188,8 @@ fn caption(ranking: &Ranking<'_>, condition: &str) -> String {
         (_, Some(Better::Higher)) => "highest first",
         _ => "lowest first",
     };
-    let parts = [what.unwrap_or_default(), condition.to_owned(), order.to_owned(), best::not_ranked(ranking)];
+    let not_ranked = best::not_ranked(ranking).as_ref().map(fmt::sentence).unwrap_or_default();
+    let parts = [what.unwrap_or_default(), condition.to_owned(), order.to_owned(), not_ranked];
     let told: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
     told.join("; ")
 }

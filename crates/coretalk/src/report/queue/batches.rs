@@ -4,8 +4,9 @@ use super::sides::mark;
 use super::{million, payload_column, times};
 use crate::RunReport;
 use crate::blocks::{Block, Cell, Column, Table};
+use crate::report::fmt::half_width;
 use crate::report::text::{grouped, ns, plain};
-use crate::report::trial_words::{half_width, median_width, placement_words};
+use crate::report::trial_words::{median_width, placement_words};
 use coretalk_model::queue::{BatchCurve, BatchStep, names};
 use coretalk_model::series::TimeUnit;
 
@@ -168,9 +169,9 @@ fn delays(curves: &[&BatchCurve<'_>]) -> Table {
             let known = at(step, name, share);
             known.map_or(Cell::Unknown, |value| Cell::Marked(ns(value / unit.ns), mark(step.trial)))
         };
-        let median = |name: &str| {
+        let median = |name: &'static str| {
             let width = at(step, name, 0.5).map(|_| median_width(step.trial, name));
-            [time(name, 0.5), Cell::known(width)]
+            [time(name, 0.5), width.unwrap_or(Cell::Unknown)]
         };
         // What grade and doubts are of.
         row.extend(median(names::CORRECTED));

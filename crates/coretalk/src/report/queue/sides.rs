@@ -2,10 +2,11 @@
 
 use super::million;
 use crate::blocks::{Block, Cell, Column, Table};
+use crate::report::fmt::half_width;
 use crate::report::palette::{self, Scale};
 use crate::report::style::Style;
 use crate::report::text::{columns, grouped, percent, plain, right};
-use crate::report::trial_words::{half_width, sides_words};
+use crate::report::trial_words::sides_words;
 use coretalk_model::Flag;
 use coretalk_model::queue::{SideGrid, names};
 use coretalk_model::series::TrialResult;

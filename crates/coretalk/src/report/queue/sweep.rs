@@ -3,7 +3,7 @@
 use crate::RunReport;
 use crate::SeriesReport;
 use crate::blocks::{Block, Cell, Column, Table};
-use crate::report::best::amount;
+use crate::report::fmt::amount;
 use crate::report::style::Style;
 use crate::report::text::{chosen_rate, columns, cut, grouped, left, ns, plain, right};
 use crate::report::trial_words::{median_width, placement_words};
@@ -158,7 +158,7 @@ fn table(sweep: &Sweep<'_>) -> Table {
             })),
             format!("{kept} of {}", kept + missed).into(),
             Cell::known(p50.map(|value| ns(value / times.ns))),
-            Cell::known(width),
+            width.unwrap_or(Cell::Unknown),
             at(0.99),
             at(0.999),
             at(1.0),

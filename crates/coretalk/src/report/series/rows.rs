@@ -1,13 +1,14 @@
 //! Tables of trials: a row for each distribution, in units that keep its digits.
 
 use crate::RunReport;
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
-use crate::report::text::{capitalized, chosen_time, count, grouped, ns, plain};
-use crate::report::trial_words::{half_width, median_width, placement_words, places_of};
+use crate::report::text::{capitalized, count, plain};
+use crate::report::trial_words::{median_width, placement_words, places_of};
 use coretalk_measure::probes::broadcast::names as broadcast;
 use coretalk_measure::probes::latency_under_load::names as under_load;
 use coretalk_measure::series::{SeriesProbe, mask_of};
-use coretalk_model::quantity::{Aggregate, Parameter, Quantity, Unit};
+use coretalk_model::quantity::{Aggregate, Parameter, Quantity};
 use coretalk_model::series::{SeriesSettings, TimeUnit, TrialResult, Value, displayed_value};
 use coretalk_model::{CpuId, Histogram};
 
@@ -133,14 +134,19 @@ fn tells(trial: &TrialResult, quantity: &Quantity) -> bool {
 }
 
 fn parameter_cell(trial: &TrialResult, parameter: &Parameter) -> Cell {
-    Cell::known(trial.spec.parameters.0.get(parameter.id).map(|value| match value {
-        value if parameter.id == under_load::WHERE => {
+    match trial.spec.parameters.0.get(parameter.id) {
+        None => Cell::Unknown,
+        Some(value) if parameter.id == under_load::WHERE => {
             let neighbours = trial.spec.placement.len().saturating_sub(2) as u64;
-            format!("{}, {}", plain(&value.to_string()), count(neighbours, "CPU"))
+            Cell::Text(format!("{}, {}", plain(&value.to_string()), count(neighbours, "CPU")))
         }
-        Value::Number(number) if parameter.unit == Unit::Ns => chosen_time(*number),
-        value => plain(&value.to_string()),
-    }))
+        Some(Value::Text(text)) => Cell::Text(plain(text)),
+        Some(Value::Number(number)) => Cell::Value(DisplayValue {
+            number: Number::Setting(*number),
+            unit: DisplayUnit::Own(parameter.unit),
+            source: Source::Parameter { trial: Some(trial.spec.id()), name: parameter.id },
+        }),
+    }
 }
 
 fn listed(cpus: &[CpuId]) -> String {
@@ -184,22 +190,28 @@ fn view_cells(trial: &TrialResult, view: Option<&Quantity>, times: TimeUnit) -> 
     let Some(Quantity { id: name, title, .. }) = view else { return vec![Cell::Unknown; 5 + TAIL.len()] };
     let empty = Histogram::new();
     let histogram = trial.histogram(name).unwrap_or(&empty);
-    let time = |value: Option<f64>| Cell::known(value.map(|value| ns(value / times.ns)));
-    let mut cells =
-        vec![(*title).into(), grouped(histogram.count() as i64).into(), time(histogram.mean_ns())];
-    cells.extend([time(histogram.percentile_ns(0.5)), median_width(trial, name).into()]);
-    cells.extend(TAIL.map(|(_, share)| time(histogram.telling_percentile_ns(share))));
+    let value = |number: Number, statistic: Statistic| DisplayValue {
+        number,
+        unit: DisplayUnit::OfColumn(times.ns),
+        source: Source::of_trial(trial, name, statistic),
+    };
+    let time = |ns: Option<f64>, statistic| Cell::number(ns.map(|ns| value(Number::Point(ns), statistic)));
+    let percentile = |share: f64| time(histogram.telling_percentile_ns(share), Statistic::Percentile(share));
+    let events = value(Number::Count(histogram.count()), Statistic::Count);
+    let median = time(histogram.percentile_ns(0.5), Statistic::Percentile(0.5));
+    let mut cells = vec![(*title).into(), events.into(), time(histogram.mean_ns(), Statistic::Mean), median];
+    cells.push(median_width(trial, name));
+    cells.extend(TAIL.map(|(_, share)| percentile(share)));
     cells
 }
 
 fn number(trial: &TrialResult, quantity: &Quantity) -> Cell {
-    Cell::known(match quantity.aggregate {
+    let (number, statistic) = match quantity.aggregate {
         Aggregate::Sum | Aggregate::SumOverStates => {
-            trial.counts.get(quantity.id).map(|count| grouped(*count as i64))
+            (trial.counts.get(quantity.id).map(|count| Number::Count(*count)), Statistic::Count)
         }
-        _ => {
-            let value = trial.values.get(quantity.id);
-            value.map(|value| format!("{} ±{}", ns(value.point), half_width(value)))
-        }
-    })
+        _ => (trial.values.get(quantity.id).map(|value| Number::Estimate(*value)), Statistic::Estimate),
+    };
+    let (unit, source) = (DisplayUnit::OfColumn(1.0), Source::of_trial(trial, quantity.id, statistic));
+    Cell::number(number.map(|number| DisplayValue { number, unit, source }))
 }
