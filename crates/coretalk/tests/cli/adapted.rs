@@ -52,7 +52,7 @@ fn done(tool: &Tool, line: &str, misdeed: &str) -> Said {
 /// A run that is repeated with more time where `is_enough` refuses its document: other tests may keep both CPUs busy.
 fn with_time(tool: &Tool, line: &str, misdeed: &str, is_enough: impl Fn(&Value) -> bool) -> Said {
     let mut last = None;
-    for budget in ["2s", "12s", "80s"] {
+    for budget in ["3s", "12s", "80s"] {
         let said = call(tool, &format!("{line} --format json --budget {budget}"), misdeed);
         if said.code == 0 && is_enough(&json(&said)) {
             return said;
@@ -140,7 +140,7 @@ fn a_misdeed_is_the_reason_of_its_cells_and_the_run_goes_on() {
     }
     let becomes = |misdeed: &str, reason: &str| {
         let tool = Tool::new();
-        let line = "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --forks 1 --seed 1 --no-save";
+        let line = "queue --queue double:ring,spsc --capacity 10 --pairs 0-1 --forks 1 --seed 1 --precision 30% --no-save";
         let is_measured = |cell: &Value| cell["median"].is_number();
         let said = with_time(&tool, line, misdeed, |document| {
             cells(document, "spsc").iter().all(is_measured)

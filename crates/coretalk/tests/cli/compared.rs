@@ -286,10 +286,8 @@ fn workloads_check_their_answers_and_print_their_numbers() {
         ("threads-yield 2 20", "events_per_s"),
         ("memory-read 1 20", "mb_per_s"),
         ("memory-write 1 20", "mb_per_s"),
-        ("stream-copy 2 20", "mb_per_s"),
-        ("stream-scale 1 20", "mb_per_s"),
-        ("stream-add 1 20", "mb_per_s"),
-        ("stream-triad 1 20", "mb_per_s"),
+        // Its arrays are larger than all caches, a gigabyte on some machines; the kernels have a test of their own.
+        ("stream-triad 2 20", "mb_per_s"),
         ("barrier 3 20", "phases_per_s"),
         ("ring 3 20", "hops_per_s"),
         ("all-to-all 3 20", "messages_per_s"),

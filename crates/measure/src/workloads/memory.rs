@@ -189,6 +189,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_kernel_of_stream_leaves_its_answer() {
+        let kinds = [
+            WorkloadKind::StreamCopy,
+            WorkloadKind::StreamScale,
+            WorkloadKind::StreamAdd,
+            WorkloadKind::StreamTriad,
+        ];
+        for kind in kinds {
+            let (mut a, mut b, mut c) = (vec![1.0; 1000], vec![2.0; 1000], vec![0.5; 1000]);
+            // A second pass changes nothing.
+            for _ in 0..2 {
+                pass(kind, (&mut a, &mut b, &mut c));
+                check_array(kind, [&a, &b, &c]).unwrap();
+            }
+            for array in [&mut a, &mut b, &mut c] {
+                array[999] = 7.0;
+            }
+            assert!(check_array(kind, [&a, &b, &c]).is_err(), "{kind:?}");
+        }
+    }
+
+    #[test]
     fn each_cache_counts_once_however_many_share_it() {
         let root = tempfile::tempdir().unwrap();
         for (cpu, index, level, sharers, size) in [
