@@ -141,9 +141,15 @@ class Origin(unittest.TestCase):
     def test_a_clone_has_the_date_and_commit_of_its_history(self) -> None:
         shutil.copy2(deep.ROOT / "dist/environment", self.root / "dist")
         self.write(".gitignore", "/target")
+        self.write(".ci/passed/loom", "a pass")
         commit = self.commit()
         date = self.output("git", "log", "-1", "--format=%ct").strip()
-        self.assertEqual(self.environment(self.rust), (f"export SOURCE_DATE_EPOCH={date} CORETALK_COMMIT={commit}\n", ""))
+        exported = f"export SOURCE_DATE_EPOCH={date} CORETALK_COMMIT={commit}"
+        self.assertEqual(self.environment(self.rust), (f"{exported}\n", ""))
+        self.write(".ci/passed/loom", "a later pass")
+        self.assertEqual(self.environment(self.rust)[0], f"{exported}\n")
+        self.write("dist/build", "changed")
+        self.assertEqual(self.environment(self.rust)[0], f"{exported}-dirty\n")
 
     def test_the_pinned_rust_is_used_where_it_is_installed(self) -> None:
         exported, said = self.environment("1.0.0", f"{self.rust}-x86_64-unknown-linux-gnu")
@@ -152,6 +158,16 @@ class Origin(unittest.TestCase):
         exported, said = self.environment("1.0.0", "stable-x86_64-unknown-linux-gnu")
         self.assertNotIn("RUSTUP_TOOLCHAIN", exported)
         self.assertIn(f"Rust {self.rust} is not installed, so rustc 1.0.0 (0 1970-01-01) builds", said)
+
+    def test_a_change_of_what_is_compiled_counts(self) -> None:
+        listed = re.findall(r'"(.*)"', re.findall(r"(?s)^const COMPILED.*?\];", text("crates/coretalk/build.rs"), re.M)[0])
+        compiled = re.compile(r"\.cargo/|Cargo\.lock$|(crates/\w+/)?(Cargo\.toml|build\.rs)$|crates/\w+/src/")
+        paths = {path for path in TREE if compiled.match(path)}
+        self.assertLessEqual(set(deep.MANIFESTS) - {".cargo"}, paths)
+        missing = {path for path in paths if not any(f"{path}/".startswith(f"{name}/") for name in [*listed, "Cargo.lock"])}
+        self.assertEqual(missing, set())
+        # cargo runs a build script each time where one of its paths is not there.
+        self.assertEqual([name for name in listed if not (deep.ROOT / name).exists()], [])
 
     def test_a_release_build_knows_its_commit(self) -> None:
         script = self.write("build.rs", text("crates/coretalk/build.rs"))

@@ -10,13 +10,18 @@ const PACKAGED: &str = ".cargo_vcs_info.json";
 /// A build of an archive, which has no history or lies within another one, may state both.
 const COMMIT: &str = "CORETALK_COMMIT";
 const DAY: &str = "CORETALK_LOCK_DATE";
-/// What a binary is made from.
-const COMPILED: [&str; 6] = [
+/// What a binary is made from. `dist/environment` also counts what packages are made from.
+const COMPILED: [&str; 11] = [
+    ".cargo",
     "Cargo.toml",
     LOCK,
+    "crates/model/Cargo.toml",
     "crates/model/src",
+    "crates/measure/Cargo.toml",
+    "crates/measure/build.rs",
     "crates/measure/src",
     "crates/measure/adapters",
+    "crates/coretalk/build.rs",
     "crates/coretalk/src",
 ];
 
