@@ -19,6 +19,16 @@ VERSION = re.findall(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re
 GENERATOR = re.findall(r"^hatchling==(.*)", (ROOT / "dist/requirements.txt").read_text(), re.M)[0]
 
 
+LICENCE = re.findall(r"^License-Expression: .*", (ROOT / "THIRD-PARTY-NOTICES").read_text(), re.M)[0]
+# How glibc names itself in a binary that it is linked into.
+GLIBC = re.compile(rb"GNU C Library \((.+?)\) \w+ release")
+
+
+def check_notices(notices: str, binary: bytes, path: Path) -> None:
+    builds = sorted({build.decode() for build in GLIBC.findall(binary)})
+    assert len(builds) == 1 and f"({builds[0]}); its source is at https://" in notices, f"{path.name}: glibc {builds} is not in the notices"
+
+
 def crate() -> None:
     name = f"coretalk-{VERSION}"
     with tarfile.open(ROOT / f"target/package/{name}.crate") as tar:
@@ -36,6 +46,9 @@ def tarball(path: Path) -> None:
         binary = tar.extractfile(f"{name}/coretalk")
         assert binary is not None
         content = binary.read()
+        notices = tar.extractfile(f"{name}/THIRD-PARTY-NOTICES")
+        assert notices is not None
+        check_notices(notices.read().decode(), content, path)
     assert LICENCES | {"README.md", "coretalk.1", "completions/_coretalk"} <= held, held
     assert not any(member.endswith(".debug") for member in held), held
     # What a debugger looks for: the name of the file with the symbols, padded to four bytes, and its checksum.
@@ -51,6 +64,10 @@ def wheel(path: Path) -> None:
         held = {name.removeprefix(f"{info}/licenses/") for name in archive.namelist() if name.startswith(f"{info}/licenses/")}
         assert held == LICENCES, held
         assert f"Generator: hatchling {GENERATOR}" in archive.read(f"{info}/WHEEL").decode(), "another hatchling made it"
+        stated = archive.read(f"{info}/METADATA").decode().partition("\n\n")[0].splitlines()
+        assert LICENCE in stated, stated
+        notices = archive.read(f"{info}/licenses/THIRD-PARTY-NOTICES").decode()
+        check_notices(notices, archive.read(f"coretalk_bench-{VERSION}.data/scripts/coretalk"), path)
 
 
 def deb(path: Path) -> None:

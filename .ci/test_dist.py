@@ -81,6 +81,38 @@ class Documents(unittest.TestCase):
         for crate in listed:
             self.assertRegex(text("THIRD-PARTY-NOTICES"), rf"(?m)^{re.escape(crate)}$", f"{crate} has no text")
 
+    def test_the_licence_of_binaries_has_each_licence_in_the_notices(self) -> None:
+        notices = text("THIRD-PARTY-NOTICES")
+        own, *terms = re.findall(r"^License-Expression: (.*)", notices, re.M)[0].split(" AND ")
+        self.assertEqual(re.findall(r'^license = "(.*)"', text("Cargo.toml"), re.M), [own.strip("()")])
+        self.assertEqual(terms, sorted(set(terms), key=str.lower))
+        of_crates = set(re.findall(r"^  \S+ \d\S+: (\S+)$", notices, re.M))
+        self.assertIn("MIT", of_crates)
+        self.assertLessEqual({"LGPL-2.1-or-later", *of_crates}, set(terms))
+        for term in terms:
+            self.assertRegex(term, r"^[A-Za-z][\w.-]+( WITH [\w.-]+)?$")
+            self.assertIn(term, notices.partition("License-Expression")[0])
+
+    def test_notices_of_a_package_state_the_glibc_of_its_binary(self) -> None:
+        def notices(binary: bytes) -> "subprocess.CompletedProcess[str]":
+            with tempfile.NamedTemporaryFile() as file:
+                Path(file.name).write_bytes(binary)
+                return subprocess.run([deep.ROOT / "dist/notices", file.name], capture_output=True, text=True, check=False)
+
+        of_debian = b"\0GNU C Library (Debian GLIBC 2.36-8) stable release version 2.36.\n"
+        for binary, source in (
+            (of_debian, "2.36 (Debian GLIBC 2.36-8); its source is at https://snapshot.debian.org/package/glibc/2.36-8/"),
+            (of_debian.replace(b"Debian GLIBC 2.36-8", b"GNU libc"), "2.36 (GNU libc); its source is at https://ftp.gnu.org/gnu/"),
+        ):
+            lines = notices(binary).stdout.splitlines()
+            differ = [line for line, committed in zip(lines, text("THIRD-PARTY-NOTICES").splitlines(), strict=True) if line != committed]
+            self.assertEqual(len(differ), 1, differ)
+            self.assertIn(f"  Version: {source}", differ[0])
+        for binary, said in ((b"", "names no versions of glibc"), (of_debian + of_debian.replace(b"6-8", b"6-9"), "names 2 versions")):
+            done = notices(binary)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(said, done.stderr)
+
     def test_crates_include_no_file_from_outside(self) -> None:
         found = 0
         for path in (path for path in TREE if re.match(r"crates/\w+/src/.*\.rs$", path)):
