@@ -146,14 +146,15 @@ impl Failure {
     /// The failure and its causes in one sentence on one line.
     pub fn sentence(&self) -> String {
         let mut sentence = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            let text = error.to_string();
-            // Many errors already say what their cause said.
-            if !sentence.contains(&text) {
-                sentence.push_str(": ");
-                sentence.push_str(&text);
+        // These four state the error that they hold. Every other error states its cause or returns it as its source.
+        let mut cause = match self {
+            Failure::Machine(_) | Failure::Run(_) | Failure::Store(_) | Failure::Resume(_) => {
+                self.source().and_then(Error::source)
             }
+            _ => self.source(),
+        };
+        while let Some(error) = cause {
+            sentence.push_str(&format!(": {error}"));
             cause = error.source();
         }
         sentence.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -207,6 +208,27 @@ mod tests {
             Failure::from(refused).sentence(),
             "failed to pin a thread to CPU 12 (allowed: 0-7): Invalid argument (os error 22)"
         );
+    }
+
+    #[test]
+    fn a_failure_of_the_store_states_each_cause_once() {
+        use coretalk_measure::session::SinkError;
+        let path = PathBuf::from("a.coretalk");
+        let full = || io::Error::from_raw_os_error(5);
+        let error = StoreError::Io { operation: "write", path: path.clone(), reason: full() };
+        let said = "write a.coretalk: Input/output error (os error 5)";
+        assert_eq!(
+            Failure::from(RunError::from(SinkError(error.into()))).sentence(),
+            format!("failed to save the measurements: {said}")
+        );
+        let error = StoreError::Io { operation: "write", path: path.clone(), reason: full() };
+        let moved = StoreError::NotMoved { local: "b".into(), destination: path, reason: Box::new(error) };
+        assert_eq!(
+            Failure::from(ResumeError::from(moved)).sentence(),
+            format!("failed to move b to a.coretalk: {said}; the run stays in b")
+        );
+        let written = Failure::Write { to: None, source: full() };
+        assert_eq!(written.sentence(), "failed to write the result: Input/output error (os error 5)");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use coretalk::args::words::FormatWord;
 use coretalk::document::{Document, Identity};
 use coretalk::export::{Export, ExportError, export, write_imitations};
 use coretalk::report::Style;
-use coretalk_model::latency::{Cell, Imitated, ImitatedCell, ImitationError};
+use coretalk_model::latency::{Cell, Imitated, ImitatedCell, MissingReason};
 use coretalk_model::{CpuId, Flag, Matrix, Protocol, Tool, TrialFailure};
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ fn everything() -> RunReport {
         tool: Tool::C2clat,
         cells: Matrix::directed(vec![CpuId(0), CpuId(1)], |row, column| match row < column {
             true => Ok(ImitatedCell { value_ns: 45.0, spread_ns: None }),
-            false => Err(ImitationError::Failed(TrialFailure::CpuLost { cpu: CpuId(1) })),
+            false => Err(MissingReason::Failed(TrialFailure::CpuLost { cpu: CpuId(1) })),
         }),
     }];
     report
@@ -70,7 +70,7 @@ fn a_document_reads_as_the_contract_says() {
 fn unknown_is_null_and_never_zero() {
     let mut report = samples::still_guest();
     *report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0).unwrap() =
-        Cell::Missing { reason: "interrupted".into() };
+        Cell::Missing { reason: MissingReason::Failed(TrialFailure::of("interrupted")) };
     report.environment.clock.cost_ns = None;
     report.environment.clock.hz = 0.0;
     let document = json(&report, Identity::Hidden);

@@ -15,10 +15,10 @@ use coretalk::report::{By, Order};
 use coretalk::{PlaceReport, RunReport};
 use coretalk_measure::session::place::{self, PlaceJob};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, Work};
-use coretalk_model::latency::Cell;
+use coretalk_model::latency::{Cell, MissingReason};
 use coretalk_model::place::{PlaceSettings, Placement, Workload};
 use coretalk_model::topology::Domain;
-use coretalk_model::{CpuSet, Level, Topology};
+use coretalk_model::{CpuSet, Level, Topology, TrialFailure};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ fn hostile() -> RunReport {
     report.header.tags = vec![evil.into()];
     report.header.command = vec!["latency".into(), evil.into()];
     *report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(5, 1).unwrap() =
-        Cell::Missing { reason: evil.into() };
+        Cell::Missing { reason: MissingReason::Failed(TrialFailure::of(evil)) };
     report
 }
 
@@ -250,7 +250,7 @@ fn runs_without_values_are_said_to_be_so() {
     for row in 0..8 {
         for column in 0..row {
             *missing.latency.as_mut().unwrap().result.maps[0].cells.get_mut(row, column).unwrap() =
-                Cell::Missing { reason: "no permission".into() };
+                Cell::Missing { reason: MissingReason::Failed(TrialFailure::of("no permission")) };
         }
     }
     missing.latency.as_mut().unwrap().result.ladder.clear();
@@ -355,7 +355,8 @@ fn altered() -> RunReport {
                 (1.2 * estimate.point, 1.2 * estimate.low, 1.2 * estimate.high);
         }
     }
-    *cells.get_mut(2, 0).unwrap() = Cell::Missing { reason: "left out".into() };
+    *cells.get_mut(2, 0).unwrap() =
+        Cell::Missing { reason: MissingReason::Failed(TrialFailure::of("left out")) };
     report
 }
 

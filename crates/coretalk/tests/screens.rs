@@ -12,8 +12,8 @@ use coretalk::render::terminal;
 use coretalk::report::text::{columns, strip};
 use coretalk::report::{By, ColorDepth, Order, Saved, Screen, Style, latency_screen};
 use coretalk::{RunReport, report};
-use coretalk_model::latency::{Cell, PairChoice};
-use coretalk_model::{CpuId, Flag, Topology};
+use coretalk_model::latency::{Cell, MissingReason, PairChoice};
+use coretalk_model::{CpuId, Flag, Topology, TrialFailure};
 
 const SAVED: Screen<'static> = Screen::Measured(Saved::As("k3f9"));
 
@@ -127,7 +127,7 @@ fn hostile_names_cannot_steer_the_terminal() {
     report.findings[0].text = hostile.clone();
     report.findings[0].fix = Some(hostile.clone());
     *report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0).unwrap() =
-        Cell::Missing { reason: hostile.clone() };
+        Cell::Missing { reason: MissingReason::Failed(TrialFailure::of(hostile.clone())) };
     let text = latency_screen(&report, Screen::Shown(Saved::As(&hostile)), &at(100));
     assert!(text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{text:?}");
 }

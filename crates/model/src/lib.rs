@@ -46,7 +46,7 @@ pub use histogram::Histogram;
 pub use kernel::{Hint, KernelId, Protocol, Tool};
 pub use matrix::Matrix;
 pub use recording::{
-    Absence, CommandEnd, Departure, Disturbance, Home, Recording, Samples, Span, TrialFailure,
+    Absence, CommandEnd, CommandReason, Departure, Disturbance, Home, Recording, Samples, Span, TrialFailure,
 };
 pub use time::{Picos, TickRate, Ticks};
 pub use topology::{CoreClass, Domain, Level, Relation, Topology};

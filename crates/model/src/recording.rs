@@ -144,8 +144,8 @@ pub enum TrialFailure {
     /// The system or a command did not do what it should: what happened, and what the command printed.
     #[error("{reason}")]
     Command {
-        /// What happened, ready to follow "failed: ".
-        reason: String,
+        /// What happened.
+        reason: CommandReason,
         /// How it ended; `None` where it did not end by itself, or ended well and did not do what it should.
         end: Option<CommandEnd>,
         /// What it wrote to standard output, cut to its beginning and end.
@@ -217,7 +217,7 @@ impl TrialFailure {
                 TrialFailure::of(format!("{self}{STOPPED}"))
             }
             TrialFailure::Command { reason, end: None, stdout, stderr } => {
-                TrialFailure::Command { reason: reason + STOPPED, end: None, stdout, stderr }
+                TrialFailure::Command { reason: reason.under_quota(), end: None, stdout, stderr }
             }
             other => other,
         }
@@ -240,13 +240,89 @@ impl TrialFailure {
     /// A failure that is one sentence, ready to follow "failed: ".
     pub fn of(reason: impl Into<String>) -> TrialFailure {
         let (stdout, stderr) = (String::new(), String::new());
-        TrialFailure::Command { reason: reason.into(), end: None, stdout, stderr }
+        TrialFailure::Command { reason: CommandReason::Other(reason.into()), end: None, stdout, stderr }
     }
 
     /// The same with the words of the program that was measured, which may be private.
     pub fn with_words(reason: impl Into<String>, words: impl Into<String>) -> TrialFailure {
         let stdout = String::new();
-        TrialFailure::Command { reason: reason.into(), end: None, stdout, stderr: words.into() }
+        TrialFailure::Command {
+            reason: CommandReason::Other(reason.into()),
+            end: None,
+            stdout,
+            stderr: words.into(),
+        }
+    }
+}
+
+/// What a command, or the system, did not do. The text is ready to follow "failed: " and is what run files hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(from = "String", into = "String")
+)]
+pub enum CommandReason {
+    /// The pattern of a metric found no number in the output.
+    NoNumber {
+        /// The metric.
+        metric: String,
+        /// Bytes before the lines that were searched, which were not kept.
+        dropped_bytes: u64,
+    },
+    /// Anything else, in words.
+    Other(String),
+}
+
+impl CommandReason {
+    const PATTERN: &str = "the pattern of metric ";
+    const NONE_IN: &str = " found no number in ";
+    const LAST_LINES: &str = "the last lines of its output, and ";
+
+    /// The reason that this text states; `None` of any other text.
+    fn no_number(text: &str) -> Option<CommandReason> {
+        let (metric, place) = text.strip_prefix(Self::PATTERN)?.split_once(Self::NONE_IN)?;
+        let dropped = place.strip_prefix(Self::LAST_LINES).and_then(|rest| rest.split(' ').next());
+        let dropped_bytes = dropped.map_or(Some(0), |bytes| bytes.parse().ok())?;
+        let reason = CommandReason::NoNumber { metric: metric.to_owned(), dropped_bytes };
+        (reason.to_string() == text).then_some(reason)
+    }
+
+    /// The same where a CPU quota stopped the process meanwhile, which takes no number out of an output.
+    fn under_quota(self) -> CommandReason {
+        match self {
+            CommandReason::Other(text) => CommandReason::Other(text + STOPPED),
+            reason @ CommandReason::NoNumber { .. } => reason,
+        }
+    }
+}
+
+impl fmt::Display for CommandReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (pattern, none_in) = (Self::PATTERN, Self::NONE_IN);
+        match self {
+            CommandReason::NoNumber { metric, dropped_bytes: 0 } => {
+                write!(f, "{pattern}{metric}{none_in}its output")
+            }
+            CommandReason::NoNumber { metric, dropped_bytes } => write!(
+                f,
+                "{pattern}{metric}{none_in}{}{dropped_bytes} earlier bytes were not kept; make it print less, or the number last",
+                Self::LAST_LINES
+            ),
+            CommandReason::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<String> for CommandReason {
+    fn from(text: String) -> CommandReason {
+        CommandReason::no_number(&text).unwrap_or(CommandReason::Other(text))
+    }
+}
+
+impl From<CommandReason> for String {
+    fn from(reason: CommandReason) -> String {
+        reason.to_string()
     }
 }
 

@@ -9,7 +9,7 @@ use super::series::ValueDoc;
 use super::trials::QueueCellDoc;
 use super::{Ci, ci, known};
 use coretalk_model::latency::{
-    self, Cell, CellValue, GateOutcome, Imitated, ImitatedCell, ImitationError, LatencyMap, Regime,
+    self, Cell, CellValue, GateOutcome, Imitated, ImitatedCell, LatencyMap, MissingReason, Regime,
 };
 use coretalk_model::queue::{QueueCell, QueueMatrix, names};
 use coretalk_model::series::Parameters;
@@ -64,7 +64,7 @@ pub enum CellList<'a> {
     /// Of a map.
     Map(&'a Matrix<Cell>),
     /// Of an imitation.
-    Imitated(&'a Matrix<Result<ImitatedCell, ImitationError>>),
+    Imitated(&'a Matrix<Result<ImitatedCell, MissingReason>>),
     /// Bare values.
     Plain(Matrix<Option<Plain>>),
     /// Left out: they stand elsewhere.
@@ -334,7 +334,7 @@ impl<'a> CellDoc<'a> {
     fn of([from, to]: [u32; 2], cell: &'a Cell) -> CellDoc<'a> {
         match cell {
             Cell::Missing { reason } => {
-                CellDoc { from, to, reason: Some(reason.into()), ..CellDoc::default() }
+                CellDoc { from, to, reason: Some(reason.to_string().into()), ..CellDoc::default() }
             }
             Cell::Measured(value) => CellDoc { from, to, ..CellDoc::measured(value) },
         }
@@ -374,7 +374,7 @@ impl<'a> CellDoc<'a> {
         }
     }
 
-    fn imitated([from, to]: [u32; 2], cell: &'a Result<ImitatedCell, ImitationError>) -> CellDoc<'a> {
+    fn imitated([from, to]: [u32; 2], cell: &'a Result<ImitatedCell, MissingReason>) -> CellDoc<'a> {
         match cell {
             Err(reason) => {
                 CellDoc { from, to, reason: Some(reason.to_string().into()), ..CellDoc::default() }

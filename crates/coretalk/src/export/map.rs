@@ -8,7 +8,7 @@ use crate::report::heat_map::ordered;
 use crate::report::{Order, plain, words};
 use coretalk_model::formats::{self, Unit};
 use coretalk_model::latency::summary::Reading;
-use coretalk_model::latency::{self, Imitated, ImitationError, LatencyMap};
+use coretalk_model::latency::{self, Imitated, LatencyMap, MissingReason};
 use coretalk_model::{CpuId, Matrix, Protocol, Topology};
 use std::io::Write;
 
@@ -114,12 +114,12 @@ pub fn imitation_gaps(report: &RunReport) -> Vec<String> {
     }
     for imitated in report.imitated() {
         // Of CPUs that went away it was said above.
-        let is_told = |error: &&ImitationError| match error {
-            ImitationError::Failed(failure) => failure.missed_a_cpu() && !report.header.departed.is_empty(),
+        let is_told = |error: &&MissingReason| match error {
+            MissingReason::Failed(failure) => failure.missed_a_cpu() && !report.header.departed.is_empty(),
             _ => false,
         };
         let failed = requested.iter().filter_map(|pair| imitated.failed(*pair));
-        let failed: Vec<&ImitationError> = failed.filter(|error| !is_told(error)).collect();
+        let failed: Vec<&MissingReason> = failed.filter(|error| !is_told(error)).collect();
         if let Some(first) = failed.first() {
             let (number, all, tool) = (failed.len(), requested.len(), imitated.tool);
             gaps.push(format!("{number} of {all} pairs have no value like {tool}: {first}"));

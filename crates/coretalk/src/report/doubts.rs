@@ -60,7 +60,7 @@ impl<'a> Alike<'a> {
         match reason.about {
             About::Width(_) => Alike::Wide,
             About::Steps(_) => Alike::Coarse,
-            About::Words => Alike::Words(reason.as_str()),
+            About::NotReached | About::Words => Alike::Words(reason.as_str()),
         }
     }
 
@@ -77,7 +77,7 @@ impl<'a> Alike<'a> {
 fn worst(doubted: &[&TrialResult]) -> String {
     let widths = doubted.iter().filter_map(|trial| match trial.reason.as_ref()?.about {
         About::Width(width) | About::Steps(width) => Some(width),
-        About::Words => None,
+        About::NotReached | About::Words => None,
     });
     let widest = widths.fold(0.0, f64::max);
     let percent = 100.0 * widest;

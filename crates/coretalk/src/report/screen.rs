@@ -327,7 +327,7 @@ fn pair_table(report: &RunReport, map: &LatencyMap, pairs: &[[CpuId; 2]]) -> Tab
                 ]
             }
             Some(latency::Cell::Missing { reason }) => {
-                [Cell::Unknown, Cell::Unknown, Cell::Unknown, plain(reason).into()]
+                [Cell::Unknown, Cell::Unknown, Cell::Unknown, plain(&reason.to_string()).into()]
             }
             None => [Cell::Unknown, Cell::Unknown, Cell::Unknown, "not in this map".into()],
         };

@@ -139,7 +139,7 @@ pub fn possible(
     machine: &dyn Machine,
     trials: Vec<TrialSpec>,
 ) -> Result<(Vec<TrialSpec>, Vec<String>), Failure> {
-    let mut notices: Vec<String> = Vec::new();
+    let mut lacks: Vec<String> = Vec::new();
     let mut kept: Vec<TrialSpec> = Vec::with_capacity(trials.len());
     // What a trial lacks is found out by trying, which may take a second for a large queue: once for those that differ in
     // their CPUs alone.
@@ -157,18 +157,14 @@ pub fn possible(
         tried = Some((trial.clone(), lack.clone()));
         match lack {
             None => kept.push(trial),
-            Some(lack) => {
-                let notice = format!("{lack}; skipped");
-                if !notices.contains(&notice) {
-                    notices.push(notice);
-                }
-            }
+            Some(lack) if lacks.contains(&lack) => {}
+            Some(lack) => lacks.push(lack),
         }
     }
-    match notices.first() {
-        Some(notice) if kept.is_empty() => Err(Failure::Environment(notice.replace("; skipped", ""))),
-        _ => Ok((kept, notices)),
+    if kept.is_empty() && !lacks.is_empty() {
+        return Err(Failure::Environment(lacks.swap_remove(0)));
     }
+    Ok((kept, lacks.iter().map(|lack| format!("{lack}; skipped")).collect()))
 }
 
 /// What trials with long passes add to a budget that nobody chose: their first analysis, and no more than a person

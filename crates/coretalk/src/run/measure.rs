@@ -17,8 +17,8 @@ use coretalk_measure::session::latency::{self, Ended, ResumedState, RunError};
 use coretalk_measure::session::series::{self, Earlier, SeriesResumedState};
 use coretalk_measure::{Machine, Stop, probes};
 use coretalk_model::latency::{
-    Cell, Choices, Counts, HintChoice, HomeSetting, Imitated, LatencyMap, LatencySettings, PairChoice,
-    Parallel, Spacing, analyse, cells,
+    Cell, Choices, Counts, HintChoice, HomeSetting, Imitated, LatencyMap, LatencySettings, MissingReason,
+    PairChoice, Parallel, Spacing, analyse, cells,
 };
 use coretalk_model::series::{Gathering, Reason, SeriesSettings, TrialSpec, analyse_series};
 use coretalk_model::{CpuId, CpuSet, Grade, Picos, TickRate};
@@ -194,12 +194,12 @@ fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<NoValue> {
     if pairs.is_empty() || result.imitated.iter().any(of_tool) {
         return None;
     }
-    let mut reasons: Vec<String> = Vec::new();
+    let mut reasons: Vec<&MissingReason> = Vec::new();
     for map in &result.maps {
         for &[a, b] in &pairs {
             let position = |cpu| map.cells.position(cpu);
             match position(b).zip(position(a)).and_then(|(row, column)| map.cells.get(row, column)) {
-                Some(Cell::Missing { reason }) => reasons.push(reason.clone()),
+                Some(Cell::Missing { reason }) => reasons.push(reason),
                 Some(_) => return None,
                 None => {}
             }
@@ -208,14 +208,14 @@ fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<NoValue> {
     let of_tools = result.imitated.iter().flat_map(|imitated| imitated.cells.iter());
     let failed =
         of_tools.filter(|(row, column, _)| row != column).filter_map(|(_, _, cell)| cell.as_ref().err());
-    reasons.extend(failed.map(ToString::to_string));
+    reasons.extend(failed);
     // What happened to some pair says more than that others were not reached.
-    let told = reasons.iter().find(|reason| !reason.contains("before this pair was measured"));
+    let told = reasons.iter().find(|reason| ***reason != MissingReason::NotReached);
     if result.budget_ended && told.is_none() {
         return Some(NoValue::TooShort(latency.settings.budget));
     }
     let usual = || "no pair responded".to_owned();
-    Some(NoValue::Failed(told.or(reasons.first()).cloned().unwrap_or_else(usual)))
+    Some(NoValue::Failed(told.or(reasons.first()).map_or_else(usual, ToString::to_string)))
 }
 
 type Reports = (Option<LatencyReport>, Option<SeriesReport>);

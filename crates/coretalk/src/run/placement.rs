@@ -14,8 +14,8 @@ use coretalk_measure::session::latency::Ended;
 use coretalk_measure::session::place::{self, PlaceEnded, PlaceJob, Unfinished};
 use coretalk_measure::session::series::SeriesResumedState;
 use coretalk_measure::{Machine, Stop, Work};
-use coretalk_model::TrialFailure;
 use coretalk_model::place::COMMAND;
+use coretalk_model::{CommandReason, TrialFailure};
 use std::path::Path;
 
 /// Performs a segment and writes what came out.
@@ -134,9 +134,10 @@ fn explain(works: &[Work], placement: &str, failure: &TrialFailure) -> String {
         TrialFailure::Command { reason, stdout, stderr, .. } => {
             let said = last_line(stderr).map(|line| format!(" (its last error: {line})"));
             let said = said.or_else(|| last_line(stdout).map(|line| format!(" (its last output: {line})")));
-            let of_pattern = reason.contains("the pattern of metric");
-            let advice =
-                if of_pattern { "test the pattern on its output" } else { "make it work on its own" };
+            let advice = match reason {
+                CommandReason::NoNumber { .. } => "test the pattern on its output",
+                CommandReason::Other(_) => "make it work on its own",
+            };
             (said, advice)
         }
         TrialFailure::NotPinned { .. } => (None, "check whether the cpuset has changed"),

@@ -45,7 +45,7 @@ pub(super) fn write_cells(db: &Connection, result: &LatencyResult, stop: &Stop) 
                 Cell::Missing { reason } => {
                     // On the diagonal of a directed map there is nothing to miss.
                     if from != to {
-                        write_missing(&mut cell_row, key, reason)?;
+                        write_missing(&mut cell_row, key, &reason.to_string())?;
                     }
                 }
             }

@@ -191,34 +191,34 @@ pub enum StoreError {
         limit: u64,
     },
     /// A run that was written elsewhere could not be brought to its place.
-    #[error("move {local} to {destination}: {source}; the run stays in {local}")]
+    #[error("move {local} to {destination}: {reason}; the run stays in {local}")]
     NotMoved {
         /// Where it is.
         local: PathBuf,
         /// Where it should be.
         destination: PathBuf,
         /// Why it is not there.
-        source: Box<StoreError>,
+        reason: Box<StoreError>,
     },
     /// The system failed.
-    #[error("{operation} {path}: {source}")]
+    #[error("{operation} {path}: {reason}")]
     Io {
         /// What was tried.
         operation: &'static str,
         /// The file.
         path: PathBuf,
         /// The system's reason.
-        source: io::Error,
+        reason: io::Error,
     },
     /// SQLite failed.
-    #[error("{operation} {path}: {source}")]
+    #[error("{operation} {path}: {}", sqlite_words(.reason))]
     Sqlite {
         /// What was tried.
         operation: &'static str,
         /// The file.
         path: PathBuf,
         /// Its reason.
-        source: rusqlite::Error,
+        reason: rusqlite::Error,
     },
     /// No run of this name.
     #[error("find the run `{selector}`: {why}")]
@@ -289,9 +289,9 @@ impl StoreError {
 /// What went wrong when the system was asked to do `operation` on `path`.
 pub(super) fn io_error(operation: &'static str, path: &Path) -> impl Fn(io::Error) -> StoreError {
     let path = path.to_owned();
-    move |source| {
+    move |reason| {
         let path = path.clone();
-        match source.kind() {
+        match reason.kind() {
             io::ErrorKind::NotFound if operation == "open" => StoreError::Missing { path },
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                 StoreError::Full { operation, path }
@@ -304,7 +304,7 @@ pub(super) fn io_error(operation: &'static str, path: &Path) -> impl Fn(io::Erro
                 StoreError::NotReadable { operation, path }
             }
             io::ErrorKind::PermissionDenied => StoreError::NotWritable { operation, path },
-            _ => StoreError::Io { operation, path, source },
+            _ => StoreError::Io { operation, path, reason },
         }
     }
 }
@@ -315,13 +315,21 @@ pub(super) fn sqlite_error(
     path: &Path,
 ) -> impl Fn(rusqlite::Error) -> StoreError + Clone + use<> {
     let path = path.to_owned();
-    move |source| classify(operation, path.clone(), source)
+    move |reason| classify(operation, path.clone(), reason)
 }
 
-fn classify(operation: &'static str, path: PathBuf, source: rusqlite::Error) -> StoreError {
+/// The message of SQLite, followed by its code where that is not the message.
+fn sqlite_words(reason: &rusqlite::Error) -> String {
+    match reason {
+        rusqlite::Error::SqliteFailure(code, Some(message)) => format!("{message}: {code}"),
+        other => other.to_string(),
+    }
+}
+
+fn classify(operation: &'static str, path: PathBuf, reason: rusqlite::Error) -> StoreError {
     use rusqlite::ErrorCode as Code;
     let damaged = |path, what: String| StoreError::Damaged { path, what };
-    let (code, extended) = match &source {
+    let (code, extended) = match &reason {
         rusqlite::Error::SqliteFailure(error, _) => (error.code, error.extended_code),
         // Reading a column as what it is not: the file does not hold what its schema says.
         rusqlite::Error::FromSqlConversionFailure(_, _, what) => return damaged(path, what.to_string()),
@@ -333,9 +341,9 @@ fn classify(operation: &'static str, path: PathBuf, source: rusqlite::Error) -> 
         }
         rusqlite::Error::QueryReturnedNoRows => return damaged(path, "a row is missing".into()),
         rusqlite::Error::Utf8Error(..) | rusqlite::Error::SqlInputError { .. } => {
-            return damaged(path, source.to_string());
+            return damaged(path, reason.to_string());
         }
-        _ => return StoreError::Sqlite { operation, path, source },
+        _ => return StoreError::Sqlite { operation, path, reason },
     };
     match code {
         Code::DiskFull => StoreError::Full { operation, path },
@@ -350,15 +358,15 @@ fn classify(operation: &'static str, path: PathBuf, source: rusqlite::Error) -> 
         Code::TooBig if operation == "write" => {
             StoreError::TooLarge { path, what: "one round".into(), limit: super::BLOB_LIMIT_BYTES as u64 }
         }
-        Code::DatabaseCorrupt | Code::NotADatabase | Code::TooBig => damaged(path, source.to_string()),
+        Code::DatabaseCorrupt | Code::NotADatabase | Code::TooBig => damaged(path, reason.to_string()),
         Code::FileLockingProtocolFailed => StoreError::NoLocks { operation, path },
         Code::SystemIoFailure if LOCK_FAILURES.contains(&extended) => StoreError::NoLocks { operation, path },
         Code::SystemIoFailure if extended == rusqlite::ffi::SQLITE_IOERR_SHORT_READ => {
             damaged(path, "its end is missing".into())
         }
         // A table or column that is not there, a schema that does not parse.
-        Code::Unknown if operation == "read" => damaged(path, source.to_string()),
-        _ => StoreError::Sqlite { operation, path, source },
+        Code::Unknown if operation == "read" => damaged(path, reason.to_string()),
+        _ => StoreError::Sqlite { operation, path, reason },
     }
 }
 

@@ -105,8 +105,8 @@ impl RunWriter {
         let path = file_of(directory, &run.header.id);
         let plan = plan_of(&path, run.topology, run.settings)?;
         if path.exists() {
-            let source = ErrorKind::AlreadyExists.into();
-            return Err(StoreError::Io { operation: "create", path, source });
+            let reason = ErrorKind::AlreadyExists.into();
+            return Err(StoreError::Io { operation: "create", path, reason });
         }
         create_file(directory, &path, run, fingerprint(&plan))?;
         let clock = scale(&run.environment.clock);
@@ -174,10 +174,10 @@ impl RunWriter {
     pub fn close(mut self) -> Result<PathBuf, StoreError> {
         self.settle();
         let Some(destination) = self.destination.take() else { return Ok(self.path.clone()) };
-        move_to(&self.path, &destination).map_err(|source| StoreError::NotMoved {
+        move_to(&self.path, &destination).map_err(|reason| StoreError::NotMoved {
             local: self.path.clone(),
             destination: destination.clone(),
-            source: Box::new(source),
+            reason: Box::new(reason),
         })?;
         Ok(destination)
     }

@@ -168,8 +168,9 @@ pub fn desktop() -> RunReport {
         value.grade = Grade::C;
         value.reason = Some("passes disagree by 7 %".into());
     }
-    *map.cells.get_mut(9, 8).unwrap() =
-        Cell::Missing { reason: "CPU 9 was taken away during the run".into() };
+    *map.cells.get_mut(9, 8).unwrap() = Cell::Missing {
+        reason: MissingReason::Failed(TrialFailure::of("CPU 9 was taken away during the run")),
+    };
     let mut report = report(topology, vec![map], None);
     report.environment.cpu_model = Some("AMD Ryzen 9 5950X 16-Core Processor".into());
     report.environment.kernel = Some("Linux 6.12.9".into());

@@ -10,7 +10,9 @@ use crate::stop::Stop;
 use crate::work::{CommandLine, Work, WorkOrder};
 use coretalk_model::place::{Binding, OTHERS, WAITED, Workload};
 use coretalk_model::series::{Observed, PassOutcome};
-use coretalk_model::{CommandEnd, CpuId, CpuSet, Flag, Picos, TickRate, Topology, TrialFailure};
+use coretalk_model::{
+    CommandEnd, CommandReason, CpuId, CpuSet, Flag, Picos, TickRate, Topology, TrialFailure,
+};
 use regex::bytes::{Captures, Regex};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -82,12 +84,15 @@ impl Runner<'_> {
         let limit = line.timeout.map_or(order.limit, |timeout| timeout.min(order.limit));
         let (finished, mut outcome) = self.launch(order, line, limit, stop)?;
         if !finished.status.success() {
-            return Err(failed(how(&finished), &finished));
+            return Err(failed(how(&finished).into(), &finished));
         }
         for (name, pattern) in &line.metrics {
             match number(pattern, [&finished.stdout, &finished.stderr]) {
                 Ok(value) => outcome.observed.value(name, value),
-                Err(nothing) => return Err(failed(nothing.reason(name), &finished)),
+                Err(dropped_bytes) => {
+                    let reason = CommandReason::NoNumber { metric: name.clone(), dropped_bytes };
+                    return Err(failed(reason, &finished));
+                }
             }
         }
         Ok(outcome)
@@ -112,7 +117,7 @@ impl Runner<'_> {
         let line = CommandLine { program: program.into(), arguments, metrics: Vec::new(), timeout: None };
         let (finished, mut outcome) = self.launch(order, &line, order.limit, stop)?;
         if !finished.status.success() {
-            return Err(failed(how(&finished), &finished));
+            return Err(failed(how(&finished).into(), &finished));
         }
         let observed = &mut outcome.observed;
         // Threads of a workload are bound to their roles, more tightly than the placement: that is no news.
@@ -126,7 +131,7 @@ impl Runner<'_> {
         }
         let headline = &workload.kind.metrics()[0].name;
         if !observed.numbers.values.contains_key(&**headline) {
-            return Err(failed("it printed no number".to_owned(), &finished));
+            return Err(failed("it printed no number".to_owned().into(), &finished));
         }
         Ok(outcome)
     }
@@ -224,38 +229,19 @@ fn observe(finished: &Finished, core_ghz: Option<f64>) -> Observed {
     observed
 }
 
-/// Why a pattern has no number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NoNumber {
-    /// It finds none.
-    Found,
-    /// It finds none in the lines at the end, and of a stream that comes before them so many bytes were not kept.
-    Kept(u64),
-}
-
-impl NoNumber {
-    fn reason(self, metric: &str) -> String {
-        match self {
-            NoNumber::Found => format!("the pattern of metric {metric} found no number in its output"),
-            NoNumber::Kept(bytes) => format!(
-                "the pattern of metric {metric} found no number in the last lines of its output, and {bytes} earlier bytes were not kept; make it print less, or the number last"
-            ),
-        }
-    }
-}
-
 /// The number that a pattern finds in standard output, else in standard error: of the last match, since programs sum up
-/// at the end. Where bytes are missing, a match before them is not known to be the last.
-fn number(pattern: &Regex, streams: [&Printed; 2]) -> Result<f64, NoNumber> {
+/// at the end. Where bytes are missing, a match before them is not known to be the last. The error is how many bytes of a
+/// stream that precede the lines without a number were not kept.
+fn number(pattern: &Regex, streams: [&Printed; 2]) -> Result<f64, u64> {
     for printed in streams {
         let found = pattern.captures_iter(printed.last_lines()).last();
         match (found.as_ref().and_then(read), printed.whole()) {
             (Some(number), _) => return Ok(number),
-            (None, Err(missing)) => return Err(NoNumber::Kept(missing)),
+            (None, Err(missing)) => return Err(missing),
             (None, Ok(_)) => {}
         }
     }
-    Err(NoNumber::Found)
+    Err(0)
 }
 
 /// The number of a match: of its first group that took part, since alternatives have a group each, or of the whole.
@@ -283,7 +269,8 @@ fn explain(cpus: &CpuSet, failure: RunFailure) -> TrialFailure {
         RunFailure::NotStarted { source, .. } => TrialFailure::no_resources(source.raw_os_error())
             .unwrap_or_else(|| TrialFailure::of(format!("it could not be started: {source}"))),
         RunFailure::TimedOut { limit, stdout, stderr } => TrialFailure::Command {
-            reason: format!("it ran for more than {} and was killed", Picos::from_secs(limit.as_secs_f64())),
+            reason: format!("it ran for more than {} and was killed", Picos::from_secs(limit.as_secs_f64()))
+                .into(),
             end: None,
             stdout: stdout.cut(KEPT_LETTERS),
             stderr: stderr.cut(KEPT_LETTERS),
@@ -293,7 +280,7 @@ fn explain(cpus: &CpuSet, failure: RunFailure) -> TrialFailure {
     }
 }
 
-fn failed(reason: String, finished: &Finished) -> TrialFailure {
+fn failed(reason: CommandReason, finished: &Finished) -> TrialFailure {
     let [stdout, stderr] = [&finished.stdout, &finished.stderr].map(|printed| printed.cut(KEPT_LETTERS));
     let status = finished.status.code().filter(|code| *code != 0).map(CommandEnd::Status);
     let end = status.or(finished.status.signal().map(CommandEnd::Signal));
@@ -338,7 +325,7 @@ mod tests {
         assert_eq!(places("0-1", [&[1], &[0]]), [at("1", true), at("0", true)]);
     }
 
-    fn find(pattern: &str, text: &str) -> Result<f64, NoNumber> {
+    fn find(pattern: &str, text: &str) -> Result<f64, u64> {
         number(&Regex::new(pattern).unwrap(), [&Printed::from(text), &Printed::default()])
     }
 
@@ -346,8 +333,8 @@ mod tests {
     fn a_metric_is_the_last_number_that_its_pattern_finds() {
         assert_eq!(find(r"rate: ([0-9.]+)", "rate: 1.5\nrate: 2.5 MB/s"), Ok(2.5));
         assert_eq!(find(r"[0-9]+", "7 of 9"), Ok(9.0));
-        assert_eq!(find(r"rate: (\w+)", "rate: fast"), Err(NoNumber::Found));
-        assert_eq!(find(r"x(\d+)", ""), Err(NoNumber::Found));
+        assert_eq!(find(r"rate: (\w+)", "rate: fast"), Err(0));
+        assert_eq!(find(r"x(\d+)", ""), Err(0));
         let streams = [&Printed::from("no number"), &Printed::from("rate: 3")];
         assert_eq!(number(&Regex::new("rate: (.)").unwrap(), streams), Ok(3.0));
     }
@@ -365,11 +352,9 @@ mod tests {
             let printed = Printed::with_a_gap("rate: 1 and 1", 77, tail);
             number(&Regex::new(pattern).unwrap(), [&printed, &Printed::from("77 rate: 5")])
         };
-        assert_eq!(find(r"(\d+) bytes left out", "234 b\nthe end"), Err(NoNumber::Kept(77)));
-        assert_eq!(find(r"(\d+)", "234 b\nthe end"), Err(NoNumber::Kept(77)), "cut by the gap");
-        assert_eq!(find(r"1([^x]*)2", "2\nthe end"), Err(NoNumber::Kept(77)), "across the gap");
+        assert_eq!(find(r"(\d+) bytes left out", "234 b\nthe end"), Err(77));
+        assert_eq!(find(r"(\d+)", "234 b\nthe end"), Err(77), "cut by the gap");
+        assert_eq!(find(r"1([^x]*)2", "2\nthe end"), Err(77), "across the gap");
         assert_eq!(find(r"rate: (\d+)", "b\nrate: 9\n"), Ok(9.0));
-        let said = NoNumber::Kept(77).reason("x");
-        assert!(said.contains("the pattern of metric x") && said.contains("77 earlier bytes"), "{said}");
     }
 }

@@ -11,7 +11,7 @@ mod spin;
 
 use crate::kernel::Kernel;
 use crate::machine::{HomeChoice, Sampling, SpanOrder, Walk};
-use coretalk_model::latency::{Counts, ImitatedCell, ImitationError};
+use coretalk_model::latency::{Counts, ImitatedCell, MissingReason};
 use coretalk_model::{Matrix, Tool};
 pub use kernels::{C2CLAT, C2CLAT_W, COHERENCY_LATENCY, CORE_TO_CORE_LATENCY, CPU_LATENCY, MULTICHASE};
 use std::fmt::Write;
@@ -122,7 +122,7 @@ pub fn render(imitation: &Imitation, cpu_model: Option<&str>, matrix: &Figures) 
     text
 }
 
-type Figures = Matrix<Result<ImitatedCell, ImitationError>>;
+type Figures = Matrix<Result<ImitatedCell, MissingReason>>;
 
 fn core_to_core_latency(
     text: &mut String,
@@ -265,7 +265,7 @@ mod tests {
             if row + column < 3 {
                 Ok(ImitatedCell { value_ns: ns, spread_ns: Some(1.08) })
             } else {
-                Err(ImitationError::NotReached)
+                Err(MissingReason::NotReached)
             }
         });
         render(&Imitation::of(tool), Some("EPYC"), &matrix)

@@ -30,7 +30,7 @@ pub enum RunError {
     #[error(transparent)]
     Machine(#[from] MachineError),
     /// What was measured could not be kept.
-    #[error("save the measurements: {0}")]
+    #[error("save the measurements")]
     Sink(#[from] SinkError),
     /// The settings ask for something that this machine does not have.
     #[error("{0}")]

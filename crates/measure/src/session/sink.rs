@@ -65,8 +65,8 @@ pub enum Kept {
 
 /// A run could not be kept.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct SinkError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+#[error(transparent)]
+pub struct SinkError(pub Box<dyn std::error::Error + Send + Sync>);
 
 /// What was measured since the last commit, in the order performed.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -12,7 +12,7 @@ use coretalk_measure::session::sink::Decision;
 use coretalk_measure::{
     Allowance, Granted, Machine, MachineError, Round, RoundOutcome, SimMachine, Stop, WorkerSettings,
 };
-use coretalk_model::latency::{Cell, ImitationError, LatencySettings, Parallel};
+use coretalk_model::latency::{Cell, LatencySettings, MissingReason, Parallel};
 use coretalk_model::series::{Parameters, PassOutcome, TrialSpec};
 use coretalk_model::{
     Absence, CpuId, CpuSet, Departure, Environment, Finding, Picos, Recording, TickRate, Tool, Topology,
@@ -222,7 +222,7 @@ fn the_visit_of_a_tool_that_failed_says_why() {
     let run = measure(machine, settings, ResumedState::default());
     let cells = &run.result.imitated[0].cells;
     let of_three = cells.position(LEAVER).and_then(|three| cells.get(three, 0)).unwrap();
-    assert!(matches!(of_three, Err(ImitationError::Failed(TrialFailure::Unverified { .. }))), "{of_three:?}");
+    assert!(matches!(of_three, Err(MissingReason::Failed(TrialFailure::Unverified { .. }))), "{of_three:?}");
 }
 
 #[test]

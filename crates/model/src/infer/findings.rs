@@ -168,7 +168,7 @@ mod tests {
     fn a_machine_whose_cpus_move_gets_no_structure() {
         let state = WatchedState { share: 0.5, visits: 2, longest: Picos::ZERO, kernels: Vec::new() };
         let cells = Matrix::symmetric((0..4).map(CpuId).collect(), |_, _| crate::latency::Cell::Missing {
-            reason: String::new(),
+            reason: crate::latency::MissingReason::NotReached,
         });
         let map = crate::latency::LatencyMap {
             protocol: Protocol::Cas,

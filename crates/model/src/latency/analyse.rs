@@ -4,8 +4,8 @@ use super::cell::{self, Columns, Context, Scratch};
 use super::choices::{Choices, ChosenRegime};
 use super::{
     Cell, CellValue, ChosenHint, Counts, Entry, GateOutcome, HomeSetting, LatencyMap, LatencyResult,
-    LatencySettings, PairChoice, Purpose, Record, Regime, cells, hint, imitated, ladder, one_way, tails,
-    watch,
+    LatencySettings, MissingReason, PairChoice, Purpose, Record, Regime, cells, hint, imitated, ladder,
+    one_way, tails, watch,
 };
 use crate::grade;
 use crate::stats::{self, ANALYSES, Correlation, Estimate, MadScale, Pass, Pool};
@@ -96,7 +96,7 @@ fn map(
         Matrix::symmetric(cpus, |row, column| {
             let pair = [settings.cpus[column], settings.cpus[row]];
             let cell = cell_of.get(&pair).or_else(|| cell_of.get(&[pair[1], pair[0]]));
-            let not_asked_for = || Cell::Missing { reason: "not asked for".into() };
+            let not_asked_for = || Cell::Missing { reason: MissingReason::NotRequested };
             cell.and_then(|&cell| judged[cell].take()).unwrap_or_else(not_asked_for)
         })
     };
@@ -305,13 +305,13 @@ fn lost<'a>(survey: &Survey<'a>, cell: usize) -> Option<&'a TrialFailure> {
     failure.missed_a_cpu().then_some(failure)
 }
 
-fn missing(survey: &Survey<'_>, cell: usize) -> String {
+fn missing(survey: &Survey<'_>, cell: usize) -> MissingReason {
     match survey.record.passes(cell).and_then(|passes| passes.failure) {
-        Some(failure) => failure.to_string(),
+        Some(failure) => MissingReason::Failed(failure.clone()),
         None if survey.record.passes(cell).is_some_and(|passes| !passes.is_empty()) => {
-            "the clock did not advance during its batches: it is too coarse".into()
+            MissingReason::CoarseClock
         }
-        None => super::result::NOT_REACHED.into(),
+        None => MissingReason::NotReached,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Other tools' numbers, from recordings made with their kernels and counts.
 
-use super::{Imitated, ImitatedCell, ImitationError, LatencySettings, Purpose, Record};
+use super::{Imitated, ImitatedCell, LatencySettings, MissingReason, Purpose, Record};
 use crate::stats;
 use crate::{CpuId, KernelId, Matrix, Samples, TickRate, Tool, TrialFailure};
 use std::collections::BTreeMap;
@@ -45,13 +45,13 @@ pub fn imitated(
                 }
             }
             let of = |[initiator, responder]: [CpuId; 2]| match samples.get(&[initiator, responder]) {
-                Some(samples) => statistic(tool, samples, round_trips).ok_or(ImitationError::CoarseClock),
+                Some(samples) => statistic(tool, samples, round_trips).ok_or(MissingReason::CoarseToolClock),
                 None => {
                     let cell = cells.get(&[initiator, responder]).or(cells.get(&[responder, initiator]));
                     let of_map = |cell| record.passes(cell)?.failure;
                     let failure =
                         cell.and_then(|&cell| failures.get(&(pass, cell)).copied().or_else(|| of_map(cell)));
-                    Err(failure.cloned().map_or(ImitationError::NotReached, ImitationError::Failed))
+                    Err(failure.cloned().map_or(MissingReason::NotReached, MissingReason::Failed))
                 }
             };
             let cpus = settings.cpus.clone();

@@ -4,10 +4,10 @@
 //! Against its own minimum the offset cancels: what is left is variation, and that is all that is claimed.
 
 use super::record::KeptRecording;
-use super::{Cell, CellValue, LatencyMap, LatencySettings, Purpose, Record, Regime, cell};
+use super::{Cell, CellValue, LatencyMap, LatencySettings, MissingReason, Purpose, Record, Regime, cell};
 use crate::flags::TAINTED_SHARE;
 use crate::stats::{Estimate, FEWEST_PASSES, Pass};
-use crate::{CpuId, Flag, Flags, Grade, Hint, KernelId, Matrix, Protocol, Samples, TickRate};
+use crate::{CpuId, Flag, Flags, Grade, Hint, KernelId, Matrix, Protocol, Samples, TickRate, TrialFailure};
 use std::collections::BTreeMap;
 
 /// How narrow the interval of a variation has to be, as a share of it: a factor of two. The precision of a run is that of
@@ -70,20 +70,20 @@ pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &
             passes.entry(placement).or_default().extend(Delays::of(kept, way, rate));
         }
     }
-    let failed: BTreeMap<[CpuId; 2], String> = pairs
+    let failed: BTreeMap<[CpuId; 2], &TrialFailure> = pairs
         .iter()
         .enumerate()
-        .filter_map(|(cell, pair)| Some((*pair, record.passes(cell)?.failure?.to_string())))
+        .filter_map(|(cell, pair)| Some((*pair, record.passes(cell)?.failure?)))
         .collect();
     let missing = |placement: [CpuId; 2]| {
         let failure = failed.get(&placement).or_else(|| failed.get(&[placement[1], placement[0]]));
-        let reason = failure.map_or("the run ended before this pair was measured", String::as_str);
-        Cell::Missing { reason: reason.to_owned() }
+        let failed = |failure: &&TrialFailure| MissingReason::Failed((*failure).clone());
+        Cell::Missing { reason: failure.map_or(MissingReason::NotReached, failed) }
     };
     let cpus = &settings.cpus;
     let cells = Matrix::directed(cpus.clone(), |row, column| {
         if row == column {
-            return Cell::Missing { reason: "a CPU does not talk to itself".into() };
+            return Cell::Missing { reason: MissingReason::SameCpu };
         }
         let [out, back] = [[row, column], [column, row]].map(|way| {
             let delays = passes.get(&way.map(|position| cpus[position]));
@@ -154,8 +154,7 @@ fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[
     // A difference of two times that were read in steps is off by less than one step either way.
     let step_ns = rate.ns(1.0);
     if told.point < step_ns {
-        let reason = format!("varies by less than one clock step, {step_ns:.1} ns");
-        return Some(Cell::Missing { reason });
+        return Some(Cell::Missing { reason: MissingReason::WithinClockStep(step_ns) });
     }
     let latency_ns = Estimate { low: (told.low - step_ns).max(0.0), high: told.high + step_ns, ..told };
     let mut flags = Flags::NONE;
@@ -224,7 +223,7 @@ mod tests {
         // 24 MHz: 41.7 ns a step.
         let coarse = |out: f64| judge(&settings, rate(24e6), &visits(out), &visits(out)).unwrap();
         assert!(
-            matches!(coarse(0.0), Cell::Missing { reason } if reason.contains("one clock step, 41.7 ns"))
+            matches!(coarse(0.0), Cell::Missing { reason } if reason.to_string().contains("one clock step, 41.7 ns"))
         );
         let told = coarse(50.0);
         let value = told.value().unwrap();

@@ -42,7 +42,7 @@ impl LatencyResult {
             |is_missing: &dyn Fn([CpuId; 2]) -> bool| pairs.iter().filter(|pair| is_missing(**pair)).count();
         let of_map = |map: &LatencyMap| {
             count(&|pair| match at(&map.cells, pair) {
-                Some(Cell::Missing { reason }) => reason == NOT_REACHED,
+                Some(Cell::Missing { reason }) => *reason == MissingReason::NotReached,
                 Some(Cell::Measured(_)) | None => false,
             })
         };
@@ -52,7 +52,7 @@ impl LatencyResult {
         // Of a CPU that left and of a pair that failed the reason is another one than time.
         let is_lost = |pair| {
             let cell = self.maps.first().and_then(|map| at(&map.cells, pair));
-            matches!(cell, Some(Cell::Missing { reason }) if reason != NOT_REACHED)
+            matches!(cell, Some(Cell::Missing { reason }) if *reason != MissingReason::NotReached)
         };
         let tails = match settings.tails {
             Some(_) => count(&|pair| !has_tail(pair) && !is_lost(pair)),
@@ -77,14 +77,14 @@ impl LatencyResult {
 impl Imitated {
     /// Whether a run ended before the pair was measured, in either direction.
     pub fn misses(&self, [a, b]: [CpuId; 2]) -> bool {
-        let is_missing = |pair| at(&self.cells, pair) == Some(&Err(ImitationError::NotReached));
+        let is_missing = |pair| at(&self.cells, pair) == Some(&Err(MissingReason::NotReached));
         is_missing([a, b]) || is_missing([b, a])
     }
 
     /// Why the pair has no value in one of its directions although it was visited; `None` where it has all.
-    pub fn failed(&self, [a, b]: [CpuId; 2]) -> Option<&ImitationError> {
+    pub fn failed(&self, [a, b]: [CpuId; 2]) -> Option<&MissingReason> {
         let errors = [[a, b], [b, a]].into_iter().filter_map(|pair| at(&self.cells, pair)?.as_ref().err());
-        errors.into_iter().find(|error| **error != ImitationError::NotReached)
+        errors.into_iter().find(|error| **error != MissingReason::NotReached)
     }
 }
 
@@ -208,8 +208,8 @@ pub enum Cell {
     Measured(CellValue),
     /// Not measured, and why.
     Missing {
-        /// One sentence.
-        reason: String,
+        /// The reason.
+        reason: MissingReason,
     },
 }
 
@@ -319,30 +319,39 @@ impl TailSeries {
     }
 }
 
-/// Why a pair has no value where nothing failed.
-pub(super) const NOT_REACHED: &str = "the run ended before this pair was measured";
-
 /// Another tool's numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imitated {
     /// The tool.
     pub tool: Tool,
     /// Its statistic for every pair, or why there is none.
-    pub cells: Matrix<Result<ImitatedCell, ImitationError>>,
+    pub cells: Matrix<Result<ImitatedCell, MissingReason>>,
 }
 
-/// Why another tool has no number for a pair.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ImitationError {
+/// Why a pair has no value.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum MissingReason {
     /// Its visits failed.
     #[error(transparent)]
     Failed(TrialFailure),
-    /// It cannot tell the number from zero.
-    #[error("the clock of that tool is too coarse")]
-    CoarseClock,
-    /// Nobody visited it.
-    #[error("{NOT_REACHED}")]
+    /// The run ended before the first visit.
+    #[error("the run ended before this pair was measured")]
     NotReached,
+    /// The run measures other pairs.
+    #[error("not asked for")]
+    NotRequested,
+    /// Both CPUs are the same.
+    #[error("a CPU does not talk to itself")]
+    SameCpu,
+    /// No batch took a step of the clock.
+    #[error("the clock did not advance during its batches: it is too coarse")]
+    CoarseClock,
+    /// The number of another tool cannot be distinguished from zero.
+    #[error("the clock of that tool is too coarse")]
+    CoarseToolClock,
+    /// The variation is less than a step of the clock, in nanoseconds.
+    #[error("varies by less than one clock step, {0:.1} ns")]
+    WithinClockStep(f64),
 }
 
 /// One cell as another tool would print it.

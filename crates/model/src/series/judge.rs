@@ -10,9 +10,6 @@ use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::iter;
 
-/// Why a trial says nothing that was never begun.
-pub(super) const NOT_REACHED: &str = "the run ended before this trial was measured";
-
 /// How wide the interval is that a trial is judged by, as a share of its point.
 #[derive(Debug, Clone, Copy)]
 struct Widths {
@@ -82,7 +79,7 @@ pub(super) fn judge(
     if result.passes == 0 {
         result.reason = Some(match failure {
             Some(failure) => Reason::of_failure("", failure),
-            None => NOT_REACHED.into(),
+            None => Reason::not_reached(),
         });
         return;
     }

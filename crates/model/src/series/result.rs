@@ -1,7 +1,6 @@
 //! [`SeriesResult`]: what follows from all passes, with the [`Reason`] why a trial says nothing or is doubted. Derived by
 //! [`analyse_series`](super::analyse_series), never stored.
 
-use super::judge::NOT_REACHED;
 use super::{LoadCurve, TrialSpec};
 use crate::latency::Regime;
 use crate::queue::names::MESSAGES;
@@ -33,8 +32,7 @@ pub struct SeriesResult {
 impl SeriesResult {
     /// Trials that the budget left no time for; none where it did not end the run.
     pub fn left_out(&self) -> usize {
-        let is_left = |trial: &&TrialResult| trial.reason.as_ref().map(Reason::as_str) == Some(NOT_REACHED);
-        if self.budget_ended { self.trials.iter().filter(is_left).count() } else { 0 }
+        if self.budget_ended { self.trials.iter().filter(|trial| trial.is_not_reached()).count() } else { 0 }
     }
 
     /// Why no trial says anything although some were begun: the reason of the first of them. `None` where one does, where
@@ -44,9 +42,8 @@ impl SeriesResult {
         if self.budget_ended && !departed.is_empty() {
             return None;
         }
-        let failed = |trial: &TrialResult| trial.reason.as_ref().map(Reason::as_str) != Some(NOT_REACHED);
         let any = self.trials.iter().any(|trial| trial.passes > 0);
-        self.trials.iter().find(|trial| !any && failed(trial))?.reason.as_ref()
+        self.trials.iter().find(|trial| !any && !trial.is_not_reached())?.reason.as_ref()
     }
 }
 
@@ -136,6 +133,11 @@ impl TrialResult {
         }
     }
 
+    /// Whether the run ended before its first pass.
+    pub fn is_not_reached(&self) -> bool {
+        self.reason.as_ref().is_some_and(|reason| reason.about == About::NotReached)
+    }
+
     /// The number by which a distribution or a value is given: the median of all its events in nanoseconds, or the
     /// value in its own unit.
     pub fn number_of(&self, name: &str) -> Option<f64> {
@@ -180,11 +182,18 @@ pub enum About {
     Width(f64),
     /// The same where the steps of the clock are what makes it wide.
     Steps(f64),
+    /// The run ended before its first pass.
+    NotReached,
     /// The words say everything.
     Words,
 }
 
 impl Reason {
+    /// The run ended before the first pass of the trial.
+    pub(super) fn not_reached() -> Reason {
+        Reason { about: About::NotReached, ..Reason::from("the run ended before this trial was measured") }
+    }
+
     /// An interval that is wider than asked for.
     pub(super) fn too_wide(width: f64) -> Reason {
         Reason { about: About::Width(width), ..flags::too_wide(width).into() }

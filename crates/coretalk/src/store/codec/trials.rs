@@ -197,7 +197,7 @@ fn write_failure(out: &mut Writer, failure: &TrialFailure) {
                     out.signed(i64::from(*signal));
                 }
             }
-            for text in [reason, stdout, stderr] {
+            for text in [&reason.to_string(), stdout, stderr] {
                 out.varint(text.len() as u64);
                 text.bytes().for_each(|byte| out.byte(byte));
             }
@@ -238,7 +238,12 @@ fn read_failure(from: &mut Reader<'_>) -> Result<TrialFailure, Damage> {
                 8 => Some(CommandEnd::Signal(number)),
                 _ => None,
             };
-            TrialFailure::Command { reason: text(from)?, end, stdout: text(from)?, stderr: text(from)? }
+            TrialFailure::Command {
+                reason: text(from)?.into(),
+                end,
+                stdout: text(from)?,
+                stderr: text(from)?,
+            }
         }
         9 => TrialFailure::Damaged,
         10 => TrialFailure::NoResources { errno: errno(from)? },

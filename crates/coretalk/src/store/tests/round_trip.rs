@@ -3,7 +3,8 @@
 use super::*;
 use crate::store::{RawTicks, RunFile, VERSION};
 use coretalk_measure::session::Sink;
-use coretalk_model::latency::{Cell, CellValue, LatencyMap, LatencyResult, Regime};
+use coretalk_model::CommandReason;
+use coretalk_model::latency::{Cell, CellValue, LatencyMap, LatencyResult, MissingReason, Regime};
 use coretalk_model::stats::Estimate;
 use proptest::prelude::*;
 
@@ -162,7 +163,7 @@ fn result() -> LatencyResult {
     };
     let cells = Matrix::symmetric(vec![CpuId(0), CpuId(4), CpuId(2)], |row, _| match row {
         1 => Cell::Measured(value.clone()),
-        _ => Cell::Missing { reason: "CPU 2 refused the pin".into() },
+        _ => Cell::Missing { reason: MissingReason::Failed(TrialFailure::of("CPU 2 refused the pin")) },
     });
     let map = LatencyMap {
         protocol: Protocol::Cas,
@@ -264,16 +265,27 @@ fn a_failure() -> impl Strategy<Value = TrialFailure> {
         Just(TrialFailure::Interrupted),
         Just(TrialFailure::Damaged),
         any::<i32>().prop_map(|errno| TrialFailure::NoResources { errno }),
-        proptest::option::of(prop_oneof![
-            any::<i32>().prop_map(coretalk_model::CommandEnd::Status),
-            any::<i32>().prop_map(coretalk_model::CommandEnd::Signal)
-        ])
-        .prop_map(|end| TrialFailure::Command {
-            reason: "ended with 1".into(),
-            end,
-            stdout: String::new(),
-            stderr: "né".into()
-        }),
+        (
+            a_reason(),
+            proptest::option::of(prop_oneof![
+                any::<i32>().prop_map(coretalk_model::CommandEnd::Status),
+                any::<i32>().prop_map(coretalk_model::CommandEnd::Signal)
+            ])
+        )
+            .prop_map(|(reason, end)| TrialFailure::Command {
+                reason,
+                end,
+                stdout: String::new(),
+                stderr: "né".into()
+            }),
+    ]
+}
+
+fn a_reason() -> impl Strategy<Value = CommandReason> {
+    prop_oneof![
+        Just(CommandReason::Other("ended with 1".into())),
+        ("[a-z _]{1,9}", prop_oneof![Just(0), any::<u64>()])
+            .prop_map(|(metric, dropped_bytes)| CommandReason::NoNumber { metric, dropped_bytes }),
     ]
 }
 

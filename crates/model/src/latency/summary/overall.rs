@@ -70,12 +70,12 @@ pub struct Extreme {
 /// Looks at every cell once. The diagonal of a directed map is left out.
 pub fn overall(map: &LatencyMap) -> Overall {
     let mut all = Overall::default();
-    let (mut doubts, mut missing) = (BTreeMap::<Flag, u64>::new(), BTreeMap::<&str, u64>::new());
+    let (mut doubts, mut missing) = (BTreeMap::<Flag, u64>::new(), BTreeMap::<String, u64>::new());
     let cpus = map.cells.cpus();
     let mut values: Vec<&CellValue> = Vec::new();
     for (row, column, cell) in map.cells.iter().filter(|(row, column, _)| row != column) {
         match cell {
-            Cell::Missing { reason } => *missing.entry(reason).or_default() += 1,
+            Cell::Missing { reason } => *missing.entry(reason.to_string()).or_default() += 1,
             Cell::Measured(value) => {
                 let ns = value.latency_ns.point;
                 // `from` is the earlier CPU of a symmetric map and the row of a directed one.
@@ -106,7 +106,7 @@ pub fn overall(map: &LatencyMap) -> Overall {
     all.median_ns = median_of_sorted(&sorted_ns);
     all.by_value = ByValue::of(&values);
     all.doubts = by_count(doubts);
-    all.missing = by_count(missing).into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect();
+    all.missing = by_count(missing);
     all
 }
 
