@@ -150,7 +150,6 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("measure::probes::spawn", "latency", "a distribution"),
     ("model::advise", "latency", "what an advice rests on"),
     ("model::compare::of_matrix", "latency", "what a file of another tool holds"),
-    ("model::compare::seen", "latency", "the name of a set of results"),
     ("model::formats::field", "latency", "a word beside which a unit stands"),
     ("model::formats::json", "latency", "the probe of a matrix in a document of coretalk"),
     ("model::formats::pairs", "latency", "a word in the heading of a column"),

@@ -27,10 +27,10 @@ pub use comparison::{
     NoRatio, Possible, Unmatched,
 };
 pub use judge::compare;
-pub use levels::{Levels, ObservedLevel};
+pub use levels::{ALL, GroupLevel, Levels, ObservedLevel};
 pub use likeness::Doubt;
 pub use of_matrix::{of_import, of_latency};
 pub use of_trials::{of_places, of_series};
-pub use overview::{GroupMedian, Overview, OverviewRow, overview};
+pub use overview::{GroupMedian, Overview, OverviewGroup, OverviewRow, overview};
 pub use side::{Dataset, Fact, Mismatch, Reading, ReadingKey, Series, Side, Value, Weight, mismatches};
 pub use verdict::{LeastEffect, Outcome, Verdict};

@@ -206,6 +206,17 @@ pub enum Virtualization<'a> {
 pub const DISTURBED_SHARE: f64 = 0.1;
 
 impl Environment {
+    /// The CPU model that a scenario reports where it states none.
+    pub fn cpu_model_of(scenario: &str) -> String {
+        format!("simulated {scenario}")
+    }
+
+    /// The CPU model, unless it is only the [name of the scenario](Environment::cpu_model_of).
+    pub fn stated_cpu_model(&self) -> Option<&str> {
+        let of_scenario = self.simulated.as_deref().map(Environment::cpu_model_of);
+        self.cpu_model.as_deref().filter(|model| of_scenario.as_deref() != Some(model))
+    }
+
     /// What the system stands on. Silence about a hypervisor is no evidence of hardware.
     ///
     /// ```

@@ -76,7 +76,29 @@ impl KernelId {
 
     /// The kernel that imitates another tool.
     pub fn imitating(tool: Tool) -> KernelId {
-        KernelId(format!("as:{}", tool.name()).into())
+        KernelId(LadderStep::Imitated(tool).to_string().into())
+    }
+
+    /// What it does, whatever its hint.
+    ///
+    /// ```
+    /// # use coretalk_model::kernel::*;
+    /// assert_eq!(KernelId("msg+pause".into()).step(), LadderStep::Protocol(Protocol::Msg));
+    /// assert_eq!(KernelId("as:c2clat".into()).step(), LadderStep::Imitated(Tool::C2clat));
+    /// assert_eq!(KernelId("futex".into()).step(), LadderStep::Other("futex"));
+    /// ```
+    pub fn step(&self) -> LadderStep<'_> {
+        let name = self.0.split_once('+').map_or(&*self.0, |(name, _)| name);
+        match (Protocol::named(name), name.strip_prefix(IMITATES).and_then(Tool::named)) {
+            (Some(protocol), _) => LadderStep::Protocol(protocol),
+            (None, Some(tool)) => LadderStep::Imitated(tool),
+            (None, None) => LadderStep::Other(name),
+        }
+    }
+
+    /// What its receive loop executes between two polls.
+    pub fn hint(&self) -> Hint {
+        if self.0.contains('+') { Hint::Pause } else { Hint::None }
     }
 
     /// The [hops](Protocol::hops) of one of its operations.
@@ -95,6 +117,30 @@ impl KernelId {
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// Before the name of the tool that a kernel imitates.
+const IMITATES: &str = "as:";
+
+/// What a kernel does: a column of the ladder. Shown as the name of the kernel without its hint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LadderStep<'a> {
+    /// A protocol.
+    Protocol(Protocol),
+    /// What another tool does.
+    Imitated(Tool),
+    /// A wake-up, or what this version does not know; its name.
+    Other(&'a str),
+}
+
+impl fmt::Display for LadderStep<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LadderStep::Protocol(protocol) => f.write_str(protocol.name()),
+            LadderStep::Imitated(tool) => write!(f, "{IMITATES}{}", tool.name()),
+            LadderStep::Other(name) => f.write_str(name),
+        }
     }
 }
 

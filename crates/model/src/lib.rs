@@ -43,7 +43,7 @@ pub use excerpt::excerpt;
 pub use flags::{Flag, Flags};
 pub use grade::Grade;
 pub use histogram::Histogram;
-pub use kernel::{Hint, KernelId, Protocol, Tool};
+pub use kernel::{Hint, KernelId, LadderStep, Protocol, Tool};
 pub use matrix::Matrix;
 pub use recording::{
     Absence, CommandEnd, CommandReason, Departure, Disturbance, Home, Recording, Samples, Span, TrialFailure,

@@ -228,7 +228,7 @@ impl OverviewDoc {
             unit: row.unit.clone(),
             kernel: row.kernel.clone(),
             groups: (table.groups.iter().zip(&row.medians))
-                .filter_map(|(name, group)| Some(GroupDoc::of(name, group.as_ref()?)))
+                .filter_map(|(name, group)| Some(GroupDoc::of(name.to_string(), group.as_ref()?)))
                 .collect(),
         };
         table.rows.iter().map(of).collect()
@@ -236,11 +236,11 @@ impl OverviewDoc {
 }
 
 impl GroupDoc {
-    fn of(column: &str, group: &GroupMedian) -> GroupDoc {
+    fn of(column: String, group: &GroupMedian) -> GroupDoc {
         let [low, high] = group.range;
         GroupDoc {
             group: group.level.clone(),
-            column: column.to_owned(),
+            column,
             sizes: group.sizes.clone(),
             pairs: group.pairs,
             median: significant(group.median),

@@ -30,7 +30,7 @@ impl LadderDoc {
         LadderDoc {
             relation: row.relation.name(),
             classes: row.classes.clone(),
-            step: row.step.clone(),
+            step: row.kernel.step().to_string(),
             kernel: row.kernel.to_string(),
             median: row.latency_ns.and_then(|latency| known(latency.point)),
             ci: row.latency_ns.as_ref().and_then(ci),

@@ -14,7 +14,7 @@ use coretalk_model::latency::{
 use coretalk_model::queue::{QueueCell, QueueMatrix, names};
 use coretalk_model::series::Parameters;
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuId, Flag, Matrix, Protocol};
+use coretalk_model::{CpuId, Flag, KernelId, Matrix, Protocol};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
@@ -193,7 +193,7 @@ impl<'a> MatrixDoc<'a> {
         MatrixDoc {
             probe: latency::PROBE,
             protocol: None,
-            kernel: format!("as:{}", imitated.tool),
+            kernel: KernelId::imitating(imitated.tool).to_string(),
             regime: Some(Regime::Serial.name()),
             parameters: BTreeMap::from([("as", ValueDoc::Text(imitated.tool.name().to_owned()))]),
             quantity: "as_printed",

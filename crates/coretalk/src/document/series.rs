@@ -225,6 +225,14 @@ impl SeriesDoc {
         })
     }
 
+    /// Its parameters that are names.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.parameters.iter().filter_map(|(name, value)| match value {
+            ValueDoc::Number(_) => None,
+            ValueDoc::Text(text) => Some((name.as_str(), text.as_ref())),
+        })
+    }
+
     /// A value of the whole trial; `None` where it is not known.
     pub(crate) fn value(&self, name: &str) -> Option<f64> {
         *self.values.get(name)?

@@ -9,7 +9,7 @@ use crate::report::{Order, plain, words};
 use coretalk_model::formats::{self, Unit};
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::latency::{self, Imitated, LatencyMap, MissingReason};
-use coretalk_model::{CpuId, Matrix, Protocol, Topology};
+use coretalk_model::{CpuId, KernelId, Matrix, Protocol, Topology};
 use std::io::Write;
 
 /// What formats of matrices hold: a map, or what an imitated tool would print.
@@ -180,7 +180,10 @@ fn squares(what: &Export<'_>) -> Vec<Square> {
     let of_tool = |imitated: &Imitated| Square {
         protocol: None,
         name: imitated.tool.name(),
-        about: vec![("as", imitated.tool.name().to_owned()), ("kernel", format!("as:{}", imitated.tool))],
+        about: vec![
+            ("as", imitated.tool.name().to_owned()),
+            ("kernel", KernelId::imitating(imitated.tool).to_string()),
+        ],
         question: format!("What {} would print: ns", imitated.tool),
         values: values(imitated),
     };

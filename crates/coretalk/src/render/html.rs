@@ -19,6 +19,17 @@ const MOST_UNBROKEN: usize = 40;
 pub fn blocks(blocks: &[Block<'_>]) -> String {
     let mut html = String::new();
     let mut name = "";
+    let mut last = None;
+    let mut item = |html: &mut String, list: List, item: &str| {
+        // Items that follow each other are one list.
+        match last == Some((list, html.len())) {
+            true => html.truncate(html.len() - list.end().len()),
+            false => html.push_str(list.open()),
+        }
+        html.push_str(item);
+        html.push_str(list.end());
+        last = Some((list, html.len()));
+    };
     for block in blocks {
         match block {
             Block::Question(text) => html.push_str(&paragraph(" class=\"question\"", text)),
@@ -32,18 +43,18 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
             }
             Block::Prose(text) => html.push_str(&paragraph("", text)),
             Block::Remark(text) => html.push_str(&paragraph(NOTE, text)),
-            Block::Item(text) => item(&mut html, "<ul>", &format!("<li>{}</li>", escaped(text))),
+            Block::Item(text) => item(&mut html, List::Items, &format!("<li>{}</li>", escaped(text))),
             Block::Fact(label, text) => {
                 let text = format!("<dt>{label}</dt><dd>{}</dd>", escaped(text));
-                item(&mut html, "<dl>", &text);
+                item(&mut html, List::Facts, &text);
             }
             Block::Command(name, line) => {
                 let text = format!("<dt>{}</dt><dd><code>{}</code></dd>", escaped(name), escaped(line));
-                item(&mut html, "<dl>", &text);
+                item(&mut html, List::Facts, &text);
             }
             Block::Doubt(text) => {
                 let text = format!("<li class=\"warn\">! {}</li>", escaped(text));
-                item(&mut html, "<ul class=\"doubts\">", &text);
+                item(&mut html, List::Doubts, &text);
             }
             Block::Conclusion(text) => html.push_str(&paragraph("", &format!("→ {text}"))),
             Block::Title(parts) | Block::Parts(parts) => html.push_str(&paragraph("", &parts.join(" · "))),
@@ -64,16 +75,26 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
     html
 }
 
-/// Items that follow each other are one list.
-fn item(html: &mut String, open: &str, item: &str) {
-    let end = if open.starts_with("<dl") { "</dl>\n" } else { "</ul>\n" };
-    let last = html.rfind(&open[..3]).map_or("", |at| &html[at..]);
-    match last.starts_with(open) && last.ends_with(end) {
-        true => html.truncate(html.len() - end.len()),
-        false => html.push_str(open),
+/// A list of a page.
+#[derive(Clone, Copy, PartialEq)]
+enum List {
+    Items,
+    Facts,
+    Doubts,
+}
+
+impl List {
+    fn open(self) -> &'static str {
+        match self {
+            List::Items => "<ul>",
+            List::Facts => "<dl>",
+            List::Doubts => "<ul class=\"doubts\">",
+        }
     }
-    html.push_str(item);
-    html.push_str(end);
+
+    fn end(self) -> &'static str {
+        if self == List::Facts { "</dl>\n" } else { "</ul>\n" }
+    }
 }
 
 fn paragraph(class: &str, text: &str) -> String {

@@ -1,6 +1,6 @@
 //! The answer: what a map shows, in one sentence above it, and what to do with it.
 
-use super::ladder::{distance_words, kind_words, relation_words, shared_words};
+use super::ladder::{Scope, distance_words, kind_words, shared_words};
 use super::saved::Saved;
 use super::states;
 use super::text::{ns, plain, short_ns};
@@ -133,7 +133,7 @@ fn by_distance(map: &LatencyMap, topology: &Topology) -> Answer {
         [] => {}
         [one] => one_level(&mut answer, one, map, topology),
         [first, ..] if most / least < VISIBLE_CONTRAST => {
-            let words = format!("{}, near or far", whom(map, topology));
+            let words = format!("{}, near or far", all_pairs(map, topology));
             answer.say(Number { ns: first.median_ns, words });
         }
         _ => levels(&mut answer, &apart, topology),
@@ -144,30 +144,35 @@ fn by_distance(map: &LatencyMap, topology: &Topology) -> Answer {
     answer
 }
 
-/// Whom a value of all pairs speaks of: of the machine only where every pair of it has a value.
-fn whom(map: &LatencyMap, topology: &Topology) -> &'static str {
-    let cpus = topology.cpus().len() as u64;
-    let is_whole = map.cells.len() as u64 == cpus && overall(map).measured == cpus * (cpus - 1) / 2;
-    match (is_whole, topology.level(Level::Core).is_empty()) {
+/// The pairs that a value of all pairs is of: those of the machine only where every pair of it has a value.
+fn all_pairs(map: &LatencyMap, topology: &Topology) -> &'static str {
+    match (is_whole(map, topology), topology.level(Level::Core).is_empty()) {
         (false, _) => "between these CPUs",
         (true, true) => "between any two CPUs",
         (true, false) => "between any two cores",
     }
 }
 
+/// Whether every pair of the machine has a value.
+fn is_whole(map: &LatencyMap, topology: &Topology) -> bool {
+    let cpus = topology.cpus().len() as u64;
+    map.cells.len() as u64 == cpus && overall(map).measured == cpus * (cpus - 1) / 2
+}
+
 fn one_level(answer: &mut Answer, row: &OfRelation, map: &LatencyMap, topology: &Topology) {
     let [low, high] = row.range_ns;
-    let whom = match (whom(map, topology), row.relation) {
-        (whom @ "between these CPUs", Relation::Machine) => whom.to_owned(),
-        ("between these CPUs", relation) => distance_words(relation, topology),
-        (whom, _) => whom.to_owned(),
+    let pairs = match row.relation {
+        relation if relation != Relation::Machine && !is_whole(map, topology) => {
+            distance_words(relation, topology)
+        }
+        _ => all_pairs(map, topology).to_owned(),
     };
     if high / low < WIDE_RANGE {
-        return answer.say(Number { ns: row.median_ns, words: whom });
+        return answer.say(Number { ns: row.median_ns, words: pairs });
     }
     let [nearest, median, farthest] = [low, row.median_ns, high].map(short_ns);
-    answer.said = format!("{nearest} to {farthest} ns {whom}, median {median}");
-    let median = format!("median {whom}");
+    answer.said = format!("{nearest} to {farthest} ns {pairs}, median {median}");
+    let median = format!("median {pairs}");
     let numbers = [(low, "fastest pair"), (row.median_ns, median.as_str()), (high, "slowest pair")];
     answer.numbers.extend(numbers.map(|(ns, words)| Number { ns, words: words.to_owned() }));
 }
@@ -175,24 +180,23 @@ fn one_level(answer: &mut Answer, row: &OfRelation, map: &LatencyMap, topology: 
 fn levels(answer: &mut Answer, rows: &[&OfRelation], topology: &Topology) {
     let (first, last) = (rows[0], rows[rows.len() - 1]);
     let named = if rows.len() > MOST_NAMED { vec![first, last] } else { rows.to_vec() };
-    let inside = relation_words(first.relation, topology);
-    let inside = inside.strip_prefix("same ").unwrap_or(&inside);
-    let words = |row: &OfRelation| match distance_words(row.relation, topology) {
-        words if named.len() == 2 && words.strip_prefix("across ") == Some(inside) => "across".to_owned(),
-        words => words,
+    let nearest = Scope::of(first.relation, topology);
+    let words = |row: &OfRelation| match Scope::of(row.relation, topology) {
+        // A cache has one name for one and several.
+        Scope::Across(level @ (Level::L2 | Level::L3))
+            if named.len() == 2 && nearest == Scope::Inside(level, None) =>
+        {
+            "across".to_owned()
+        }
+        scope => scope.place(),
     };
     for row in &named {
         answer.say(Number { ns: row.median_ns, words: words(row) });
     }
     answer.add(&format!(" ({:.1} ×)", last.median_ns / first.median_ns));
     if last.median_ns * VISIBLE_CONTRAST <= first.median_ns {
-        answer.add(&format!(": slower inside {} than out of it", one_of(inside)));
+        answer.add(&format!(": slower {} than out of it", nearest.place()));
     }
-}
-
-/// `an L3`, `a cluster`.
-fn one_of(thing: &str) -> String {
-    format!("{} {thing}", if thing.starts_with('L') { "an" } else { "a" })
 }
 
 /// Where threads that talk should run, as far as this map shows it, and who knows more.
@@ -263,7 +267,6 @@ fn anywhere(map: &LatencyMap, topology: &Topology) -> Option<String> {
     apart.retain(|row| !matches!(row.relation, Relation::SameCpu | Relation::Smt));
     let low = apart.iter().map(|row| row.range_ns[0]).fold(f64::INFINITY, f64::min);
     let high = apart.iter().map(|row| row.range_ns[1]).fold(0.0, f64::max);
-    let is_whole = whom(map, topology) != "between these CPUs";
-    (is_whole && map.cells.cpus().len() > 2 && high / low < WIDE_RANGE)
+    (is_whole(map, topology) && map.cells.cpus().len() > 2 && high / low < WIDE_RANGE)
         .then(|| "any cores (all are about equally close)".to_owned())
 }

@@ -6,7 +6,7 @@ use super::text::{count, cut, grouped, ns, plain, right};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::clock::ClockView;
 use coretalk_model::environment::{BuildFacts, Linking};
-use coretalk_model::{CpuId, Departure, Finding, Hint, Matrix, Protocol, Tool, Verdict};
+use coretalk_model::{CpuId, Departure, Finding, Hint, KernelId, LadderStep, Matrix, Protocol, Verdict};
 
 /// What a list says of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,16 +51,16 @@ const RING: &str = "ring";
 
 /// What a kernel does, in a line; empty for one that has no words yet.
 fn timed(kernel: &str) -> String {
-    if let Some(tool) = Tool::ALL.into_iter().find(|tool| kernel.strip_prefix("as:") == Some(tool.name())) {
-        return format!("what {tool} times: its loop, counts and statistic");
-    }
-    let (protocol, hint) =
-        kernel.split_once('+').map_or((kernel, Hint::None), |(name, _)| (name, Hint::Pause));
-    if protocol == RING {
-        return "a message each way, through one ring per direction; waiting with a pause".to_owned();
-    }
-    let Some(protocol) = Protocol::ALL.into_iter().find(|known| known.name() == protocol) else {
-        return String::new();
+    let kernel = KernelId(kernel.to_owned().into());
+    let protocol = match kernel.step() {
+        LadderStep::Imitated(tool) => {
+            return format!("what {tool} times: its loop, counts and statistic");
+        }
+        LadderStep::Other(RING) => {
+            return "a message each way, through one ring per direction; waiting with a pause".to_owned();
+        }
+        LadderStep::Other(_) => return String::new(),
+        LadderStep::Protocol(protocol) => protocol,
     };
     let what = match protocol {
         Protocol::Cas => "both sides compare-and-swap one line, in turn",
@@ -69,7 +69,7 @@ fn timed(kernel: &str) -> String {
         Protocol::Xfer => "reads of lines that the other CPU wrote, no spinning",
         Protocol::OneWay => "a time stamp sent one way, compared with the fastest in the same pass",
     };
-    let hint = match hint {
+    let hint = match kernel.hint() {
         Hint::None => "",
         Hint::Pause => "; waiting with a pause",
     };
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn every_protocol_and_tool_is_told_in_words_of_its_own() {
         let names = Protocol::ALL.map(|protocol| protocol.name().to_owned());
-        let tools = Tool::ALL.map(|tool| format!("as:{tool}"));
+        let tools = coretalk_model::Tool::ALL.map(|tool| KernelId::imitating(tool).to_string());
         let mut told: Vec<String> = names.iter().chain(&tools).map(|kernel| timed(kernel)).collect();
         told.extend(["cas+pause", "ring+pause"].map(timed));
         let count = told.len();

@@ -76,10 +76,15 @@ fn paragraph(picture: &mut Picture, [left, mut baseline]: [f64; 2], style: Type,
 /// How many pairs, and how many of them are doubtful or missing.
 fn spread(map: &Map) -> Option<String> {
     let columns = &map.columns;
-    let doubtful = (0..columns.median.len()).filter(|&cell| columns.doubtful(cell)).count();
+    let doubtful = doubtful(map);
     let missing = columns.missing();
     let mut words = vec![count(columns.measured() as u64, "pair")];
     words.extend((doubtful > 0).then(|| format!("{} may be wrong (!)", grouped(doubtful as i64))));
     words.extend((missing > 0).then(|| format!("{} not measured (hatched)", grouped(missing as i64))));
     (!columns.median.is_empty()).then(|| words.join(" · "))
+}
+
+/// Cells that may be wrong.
+fn doubtful(map: &Map) -> usize {
+    (0..map.columns.median.len()).filter(|&cell| map.columns.doubtful(cell)).count()
 }

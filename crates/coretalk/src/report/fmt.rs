@@ -34,11 +34,11 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
 /// The interval of a number: ` ±2 %`, or its ends, ` (1.2 µs to 60 µs)`, where it reaches more than ten times the number.
 pub fn interval(value: &DisplayValue) -> String {
     let Number::Estimate(estimate) = value.number else { return String::new() };
-    match (half_width(&estimate), value.unit) {
-        (width, DisplayUnit::Own(unit)) if width == "?" => {
+    match (estimate.stated_reach(estimate.point), value.unit) {
+        (None, DisplayUnit::Own(unit)) => {
             format!(" ({} to {})", with_unit(estimate.low, unit), with_unit(estimate.high, unit))
         }
-        (width, _) => format!(" ±{width}"),
+        _ => format!(" ±{}", half_width(&estimate)),
     }
 }
 

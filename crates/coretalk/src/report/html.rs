@@ -191,11 +191,9 @@ fn marks(input: &ReportInput<'_>) -> String {
 }
 
 fn contents(parts: &[Section]) -> String {
-    // Of several runs each is one link: its first section.
-    let linked = |part: &&Section| !part.id.contains('-') || part.id.starts_with("summary-");
     let links = parts
         .iter()
-        .filter(linked)
+        .filter(|part| part.is_linked)
         .map(|part| format!("<li><a href=\"#{}\">{}</a></li>", part.id, escaped(&part.title)));
     format!("<nav aria-label=\"Contents\"><ul>{}</ul></nav>", links.collect::<String>())
 }

@@ -17,8 +17,8 @@ const LEAST_WATCHED_MS: u64 = 100;
 /// From this width on a terminal shows the causes.
 const ROOMY: usize = 96;
 
-/// Everything about the jitter of a run.
-pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
+/// Everything about the jitter of a run, without the answer where that stands above already.
+pub(super) fn blocks(trials: &[&TrialResult], is_answered: bool) -> Vec<Block<'static>> {
     let sorted = by_quietness(trials.iter().copied());
     let left_out = sorted.len().saturating_sub(MOST_ROWS);
     let shown = sorted.iter().rev().take(MOST_ROWS - usize::from(left_out > 0)).chain(
@@ -33,7 +33,7 @@ pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
         blocks.push(Block::Prose(format!("{cpus} in between: see the data")));
     }
     blocks.push(Block::Gap);
-    blocks.extend(words(&sorted).map(Block::Prose));
+    blocks.extend(words(&sorted).filter(|_| !is_answered).map(Block::Prose));
     blocks
 }
 

@@ -1,10 +1,10 @@
 //! [`Labels`]: what the series of a comparison are called beside each other. What all share is said once, and a row says
 //! what tells it from the others.
 
-use super::parameters::{parameter, series_words, telling, unbound};
+use super::parameters::{cpu_words, parameter, series_words, telling, unbound};
 use super::text::{columns, plain};
 use coretalk_measure::series::MASK;
-use coretalk_model::series::Value;
+use coretalk_model::series::{NamePart, SeriesName, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A longer label leaves too little of a line to its numbers, so that some of its parameters stand above its rows.
@@ -37,8 +37,9 @@ struct Parts {
 impl Labels {
     /// Labels of names beside each other. What holds no parameter stays as it is.
     pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Labels {
-        let names: BTreeSet<&str> = names.filter(|name| name.contains('=')).collect();
-        let mut parts: Vec<Parts> = names.iter().map(|name| Parts::of(name)).collect();
+        let named: BTreeMap<&str, Parts> =
+            names.filter_map(|name| Some((name, Parts::of(SeriesName::of(name)?)))).collect();
+        let (names, mut parts): (Vec<&str>, Vec<Parts>) = named.into_iter().unzip();
         let shared = if parts.len() > 1 { take_shared(&mut parts) } else { Vec::new() };
         leave_out_cpus(&mut parts);
         let above = above_rows(&parts);
@@ -81,25 +82,22 @@ impl Labels {
 }
 
 impl Parts {
-    fn of(name: &str) -> Parts {
+    fn of(name: SeriesName<'_>) -> Parts {
         let mut parts = Parts { parameters: BTreeMap::new(), cpus: None };
         let (mut mask, mut places) = (None, None);
-        for word in name.split(' ').filter(|word| !word.is_empty()) {
-            match word.split_once('=') {
-                Some((FOLLOWS, _)) => {}
-                Some((MASK, value)) => mask = Some(value),
-                Some((name, value)) => {
-                    let value = value.parse().map_or_else(|_| Value::Text(value.to_owned()), Value::Number);
+        for part in name.0 {
+            match part {
+                NamePart::Parameter(FOLLOWS, _) => {}
+                NamePart::Parameter(MASK, value) => mask = Some(value),
+                NamePart::Parameter(name, value) => {
                     parts.parameters.insert(name.to_owned(), value);
                 }
-                None => places = Some(word),
+                NamePart::Cpus(cpus) => places = Some(cpus),
+                NamePart::Word(word) => places = Some(vec![word]),
             }
         }
-        parts.cpus = places.map(|places| match mask {
-            Some(mask) => unbound(&places.split('-').collect::<Vec<_>>(), mask),
-            None if places.contains('-') => format!("CPUs {places}"),
-            None => format!("CPU {places}"),
-        });
+        parts.cpus =
+            places.map(|places| mask.map_or_else(|| cpu_words(&places), |mask| unbound(&places, mask)));
         parts
     }
 

@@ -5,42 +5,84 @@ use super::text::{duration, left, ns, percent, plain, plus_minus, short_ns};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::probes::wake::LADDER_GAP_NS;
 use coretalk_model::latency::{EmptyRung, LadderRow, LatencyResult};
-use coretalk_model::series::RUNGS;
+use coretalk_model::series::{self, RUNGS};
 use coretalk_model::stats::Estimate;
-use coretalk_model::{Hint, KernelId, Level, Relation, Topology};
+use coretalk_model::{Hint, KernelId, LadderStep, Level, Protocol, Relation, Tool, Topology};
 
-/// What the pairs of a relation share, in words that fit this machine: pairs that share a package but no L3 are
-/// `across L3` where the package has several. Where nodes divide an L3, its pairs have the `same L3, across nodes`.
-pub fn relation_words(relation: Relation, topology: &Topology) -> String {
-    let level = topology.levels().into_iter().find(|&level| Relation::of(level) == relation);
-    let same = match (relation, level) {
-        (Relation::SameCpu, _) => return "same CPU".into(),
-        (Relation::Smt, _) => "threads of a core".into(),
-        (_, Some(level)) => format!("same {}", level_words(level, 1)),
-        (_, None) => "this machine".into(),
-    };
-    let inside = topology.levels().into_iter().take_while(|&inner| Some(inner) != level);
-    match inside.filter(|&inner| inner != Level::Core && topology.level(inner).len() > 1).last() {
-        Some(split) if level.is_some_and(|level| level < split) => {
-            format!("{same}, across {}", level_words(split, 2))
+/// What the pairs of a relation share on this machine: pairs that share a package but no L3 are across L3 where the
+/// package has several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// One CPU.
+    SameCpu,
+    /// Threads of a core; nodes or other levels may divide them.
+    Threads(Option<Level>),
+    /// The same domain of a level. Where another level divides that, as nodes an L3, the pairs are across the other.
+    Inside(Level, Option<Level>),
+    /// Different domains of a level.
+    Across(Level),
+    /// Nothing but the machine.
+    Machine,
+}
+
+impl Scope {
+    /// The scope of a relation.
+    pub fn of(relation: Relation, topology: &Topology) -> Scope {
+        if relation == Relation::SameCpu {
+            return Scope::SameCpu;
         }
-        Some(split) if level.is_none_or(|level| level > Level::L3) => {
-            format!("across {}", level_words(split, 2))
+        let level = topology.levels().into_iter().find(|&level| Relation::of(level) == relation);
+        let inside = topology.levels().into_iter().take_while(|&inner| Some(inner) != level);
+        let split = inside.filter(|&inner| inner != Level::Core && topology.level(inner).len() > 1).last();
+        let beyond = split.filter(|&split| level.is_some_and(|level| level < split));
+        match (level, split) {
+            (_, Some(split)) if beyond.is_none() && level.is_none_or(|level| level > Level::L3) => {
+                Scope::Across(split)
+            }
+            _ if relation == Relation::Smt => Scope::Threads(beyond),
+            (Some(level), _) => Scope::Inside(level, beyond),
+            (None, _) => Scope::Machine,
         }
-        _ => same,
+    }
+
+    /// As what is shared: `same L3`, `across L3`; `same L3, across nodes`.
+    pub fn shared(self) -> String {
+        match self {
+            Scope::SameCpu => "same CPU".to_owned(),
+            Scope::Threads(beyond) => format!("threads of a core{}", beyond_words(beyond)),
+            Scope::Inside(level, beyond) => {
+                format!("same {}{}", level_words(level, 1), beyond_words(beyond))
+            }
+            Scope::Across(level) => format!("across {}", level_words(level, 2)),
+            Scope::Machine => "this machine".to_owned(),
+        }
+    }
+
+    /// As a place: `both on one CPU`, `inside an L3`, `across L3`.
+    pub fn place(self) -> String {
+        match self {
+            Scope::SameCpu => "both on one CPU".to_owned(),
+            Scope::Inside(level, beyond) => {
+                let article = if matches!(level, Level::L2 | Level::L3) { "an" } else { "a" };
+                format!("inside {article} {}{}", level_words(level, 1), beyond_words(beyond))
+            }
+            _ => self.shared(),
+        }
     }
 }
 
-/// The same as a place: `both on one CPU`, `inside an L3`, `across L3`.
+fn beyond_words(beyond: Option<Level>) -> String {
+    beyond.map_or_else(String::new, |level| format!(", across {}", level_words(level, 2)))
+}
+
+/// What the pairs of a relation share: [`Scope::shared`].
+pub fn relation_words(relation: Relation, topology: &Topology) -> String {
+    Scope::of(relation, topology).shared()
+}
+
+/// The same as a place: [`Scope::place`].
 pub fn distance_words(relation: Relation, topology: &Topology) -> String {
-    if relation == Relation::SameCpu {
-        return "both on one CPU".to_owned();
-    }
-    let words = relation_words(relation, topology);
-    match words.strip_prefix("same ") {
-        Some(thing) => format!("inside {} {thing}", if thing.starts_with('L') { "an" } else { "a" }),
-        None => words,
-    }
+    Scope::of(relation, topology).place()
 }
 
 /// A level in words, for so many of them.
@@ -78,7 +120,9 @@ pub fn in_short(
     let ladder = Ends::of(&result.ladder, topology);
     let in_ns = |value: f64| format!("{} ns", ns(value));
     let messages = |pauses: bool| {
-        let is_one = |row: &LadderRow| row.step == "msg" && row.kernel.as_str().ends_with("+pause") == pauses;
+        let is_one = |row: &LadderRow| {
+            row.kernel == KernelId::of(Protocol::Msg, if pauses { Hint::Pause } else { Hint::None })
+        };
         ladder.costs(is_one, in_ns)
     };
     // With the hint of the map; where that has none, as what does not spin, with the better.
@@ -96,12 +140,12 @@ pub fn in_short(
     let message = ladder.words(&message);
     let message = message.map(|costs| format!("a message through a mailbox {costs}"));
     let woken = RUNGS.iter().find_map(|woken| {
-        let costs = ladder.costs(|row| row.step == woken.step, |value| duration(value * 1e-9));
+        let costs = ladder.costs(|row| is_woken(row, woken), |value| duration(value * 1e-9));
         Some(format!("waking a sleeping thread ({}) {}", woken.step, ladder.words(&costs)?))
     });
     let in_use: Vec<String> = message.into_iter().chain(woken).collect();
-    let mut tools: Vec<&str> = Vec::new();
-    for tool in result.ladder.iter().filter_map(|row| row.step.strip_prefix("as:")) {
+    let mut tools: Vec<Tool> = Vec::new();
+    for tool in result.ladder.iter().filter_map(tool_of) {
         if !tools.contains(&tool) {
             tools.push(tool);
         }
@@ -116,12 +160,11 @@ pub fn in_short(
         tools.clear();
     }
     for tool in tools {
-        let is_tool = |row: &LadderRow| row.step.strip_prefix("as:") == Some(tool);
+        let is_tool = |row: &LadderRow| tool_of(row) == Some(tool);
         let costs = ladder.costs(is_tool, ns);
         let mut numbers: Vec<&str> = costs.iter().map(|cost| cost.words.as_str()).collect();
         let is_one_end = numbers.len() == 1 && ladder.rungs.len() > 1;
         numbers.dedup();
-        let tool = plain(tool);
         printed.extend(match (printed.is_empty(), numbers.is_empty()) {
             (_, true) => None,
             // Kinds of cores have an order of their own, and one end of several has to be named.
@@ -144,6 +187,15 @@ pub fn in_short(
         .filter(|(_, parts)| !parts.is_empty())
         .map(|(label, parts)| Block::Fact(label, parts.join(" · ")))
         .collect()
+}
+
+/// The tool that a row imitates.
+fn tool_of(row: &LadderRow) -> Option<Tool> {
+    if let LadderStep::Imitated(tool) = row.kernel.step() { Some(tool) } else { None }
+}
+
+fn is_woken(row: &LadderRow, woken: &series::Rung) -> bool {
+    row.kernel.step() == LadderStep::Other(woken.step)
 }
 
 /// What a step costs the pairs of a rung.
@@ -233,10 +285,10 @@ fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Ta
     }
     // Stable: kinds of cores keep the order of the rows.
     rungs.sort_by_key(|(relation, _)| topology.nearness(*relation));
-    let mut steps: Vec<(&str, &str)> = Vec::new();
+    let mut steps: Vec<&KernelId> = Vec::new();
     for row in rows.iter().filter(|row| Some(&row.kernel) != line) {
-        if !steps.contains(&(row.step.as_str(), row.kernel.as_str())) {
-            steps.push((&row.step, row.kernel.as_str()));
+        if !steps.contains(&&row.kernel) {
+            steps.push(&row.kernel);
         }
     }
     let of_line = |of: Rung| {
@@ -262,8 +314,8 @@ fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Ta
             Some([low, high]) => format!("{}–{}", short_ns(low), short_ns(high)).into(),
             None => Cell::Blank,
         }));
-        cells.extend(steps.iter().map(|(step, kernel)| {
-            let row = alike().find(|row| row.step == *step && row.kernel.as_str() == *kernel);
+        cells.extend(steps.iter().map(|step| {
+            let row = alike().find(|row| row.kernel == **step);
             Cell::known(row.and_then(|row| row.latency_ns).map(|latency| ns(latency.point)))
         }));
         cells
@@ -306,26 +358,22 @@ pub fn shared_words(relation: Relation, clustered: bool, topology: &Topology) ->
 }
 
 /// The name of a step, of two lines where it is long: other tools with `~`, as their numbers are reproduced and not ours.
-fn step_heading((step, kernel): &(&str, &str)) -> String {
-    if let Some(tool) = step.strip_prefix("as:") {
-        return match tool {
-            "core-to-core-latency" => "~core-to-\ncore-latency".into(),
-            "coherency-latency" => "~coherency-\nlatency".into(),
-            tool => format!("~{}", plain(tool)),
-        };
-    }
-    if RUNGS.iter().any(|rung| rung.step == *step) {
-        return format!("{}\nwake-up", plain(step));
-    }
-    let hint = kernel.strip_prefix(step).filter(|hint| !hint.is_empty());
-    let mechanism = match *step {
-        "msg" => "mailbox",
-        "xfer" => "read",
-        step => step,
+fn step_heading(kernel: &KernelId) -> String {
+    let mechanism = match kernel.step() {
+        LadderStep::Imitated(Tool::CoreToCoreLatency) => return "~core-to-\ncore-latency".into(),
+        LadderStep::Imitated(Tool::CoherencyLatency) => return "~coherency-\nlatency".into(),
+        LadderStep::Imitated(tool) => return format!("~{tool}"),
+        LadderStep::Other(step) if RUNGS.iter().any(|rung| rung.step == step) => {
+            return format!("{step}\nwake-up");
+        }
+        LadderStep::Protocol(Protocol::Msg) => "mailbox",
+        LadderStep::Protocol(Protocol::Xfer) => "read",
+        LadderStep::Protocol(protocol) => protocol.name(),
+        LadderStep::Other(step) => step,
     };
-    match hint {
-        Some(hint) => format!("{}\n{}", plain(mechanism), plain(hint)),
-        None => plain(mechanism),
+    match kernel.hint() {
+        Hint::Pause => format!("{}\n+pause", plain(mechanism)),
+        Hint::None => plain(mechanism),
     }
 }
 
@@ -333,7 +381,7 @@ fn step_heading((step, kernel): &(&str, &str)) -> String {
 /// disturbed predicts nothing that a tool would print.
 pub fn footnote(result: &LatencyResult, disturbance: Option<f64>) -> String {
     let rows = &result.ladder;
-    let tools = rows.iter().any(|row| row.step.starts_with("as:"));
+    let tools = rows.iter().any(|row| tool_of(row).is_some());
     let pairs = rows.iter().map(|row| u64::from(row.pairs)).max().unwrap_or(0);
     let kinds = if rows.iter().any(|row| row.classes.is_some()) { " and core class" } else { "" };
     let mut text = match pairs {
@@ -346,8 +394,8 @@ pub fn footnote(result: &LatencyResult, disturbance: Option<f64>) -> String {
             Some(_) => "; ~ is measured as that tool does, while other programs used the CPUs",
         });
     }
-    let woken: Vec<&str> =
-        RUNGS.iter().map(|rung| rung.step).filter(|step| rows.iter().any(|row| row.step == *step)).collect();
+    let is_there = |rung: &&series::Rung| rows.iter().any(|row| is_woken(row, rung));
+    let woken: Vec<&str> = RUNGS.iter().filter(is_there).map(|rung| rung.step).collect();
     if !woken.is_empty() {
         let gap = duration(LADDER_GAP_NS * 1e-9);
         text.push_str(&format!("; {}: until a thread that slept {gap} runs again", woken.join(" and ")));

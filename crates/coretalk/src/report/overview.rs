@@ -5,7 +5,7 @@ use super::compare::number;
 use super::text::plain;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::markdown;
-use coretalk_model::compare::{GroupMedian, Overview, OverviewRow};
+use coretalk_model::compare::{GroupLevel, GroupMedian, Overview, OverviewGroup, OverviewRow};
 
 /// Characters of a name in a heading.
 const MOST_OF_A_NAME: usize = 16;
@@ -94,7 +94,7 @@ pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
     };
     let known = table.rows.iter().flat_map(|row| &row.medians).flatten().count();
     let is_sparse = 2 * known < table.rows.len() * table.groups.len();
-    let of_group = |name: &String| Column::numbers(group_words(name));
+    let of_group = |group| Column::numbers(group_words(group));
     let columns: Vec<Column> = ["", ""].map(Column::words).into_iter().collect();
     let more = if is_sparse {
         vec![Column::words("group"), Column::numbers("median (range)")]
@@ -139,23 +139,29 @@ fn range(group: &GroupMedian) -> String {
     format!("{}–{}", number(group.range[0]), number(group.range[1]))
 }
 
-/// The name of a column as a heading.
-pub(super) fn group_words(name: &str) -> String {
-    if let Some((name, kind)) = name.rsplit_once("-kind-") {
-        return format!("{}, kind {kind}", group_words(name));
+/// A column as a heading.
+fn group_words(group: &OverviewGroup) -> String {
+    let level = level_words(&group.level);
+    match group.kind {
+        Some(kind) => format!("{level}, kind {kind}"),
+        None => level,
     }
-    match name.strip_prefix("larger-groups-") {
-        Some("1") => "larger groups".to_owned(),
-        Some(number) => format!("larger groups, {number}"),
-        None if name == "all" => "all pairs".to_owned(),
-        None if name == "groups-of-2" => "groups of 2".to_owned(),
-        None => name.to_owned(),
+}
+
+/// The level of a column as a heading.
+pub(super) fn level_words(level: &GroupLevel) -> String {
+    match level {
+        GroupLevel::All => "all pairs".to_owned(),
+        GroupLevel::Twos => "groups of 2".to_owned(),
+        GroupLevel::Larger(1) => "larger groups".to_owned(),
+        GroupLevel::Larger(number) => format!("larger groups, {number}"),
+        GroupLevel::Named(name) => name.clone(),
     }
 }
 
 /// What kinds of columns are, where there are several.
 pub(super) fn kinds_words(table: &Overview) -> Option<&'static str> {
-    let has_kinds = table.groups.iter().any(|name| name.contains("-kind-"));
+    let has_kinds = table.groups.iter().any(|group| group.kind.is_some());
     has_kinds.then_some(
         "Groups of different kinds, such as cores of a cluster and threads of a core, cannot be compared",
     )

@@ -5,7 +5,7 @@ use crate::document::{SeriesDoc, ValueDoc};
 use coretalk_measure::probes;
 use coretalk_measure::series::MASK;
 use coretalk_model::quantity::Unit;
-use coretalk_model::series::{self, TrialSpec};
+use coretalk_model::series::{self, NamePart, SeriesName, TrialSpec};
 use std::fmt::Display;
 
 /// The parameters of a series as words, but for those that are hidden: `kernel cas, view at-rate`, `gap 20 µs`.
@@ -64,25 +64,21 @@ pub(super) fn parameter(name: &str, value: &series::Value) -> String {
 /// The name of a series in a comparison as words: `gap 1 ms, receiver looks, CPUs 0-1` from
 /// `gap_ns=1000000 receiver=looks 0-1`. What holds no parameter stays as it is.
 pub fn series_words(name: &str) -> String {
-    if !name.contains('=') {
-        return plain(name);
-    }
-    let words = name.split(' ').map(|word| {
-        let is_places = !word.is_empty() && word.chars().all(|c| c.is_ascii_digit() || c == '-');
-        match word.split_once('=') {
-            Some((name, value)) => {
-                let number = value.trim_end_matches(',').parse().ok();
-                number.map_or_else(
-                    || format!("{} {}", name.replace('_', " "), value.trim_end_matches(',')),
-                    |number| parameter(name, &series::Value::Number(number)),
-                )
-            }
-            None if is_places && word.contains('-') => format!("CPUs {word}"),
-            None if is_places => format!("CPU {word}"),
-            None => word.to_owned(),
+    let Some(SeriesName(parts)) = SeriesName::of(name) else { return plain(name) };
+    let words = parts.iter().map(|part| match part {
+        NamePart::Parameter(name, series::Value::Text(value)) => {
+            format!("{} {value}", name.replace('_', " "))
         }
+        NamePart::Parameter(name, number) => parameter(name, number),
+        NamePart::Cpus(cpus) => cpu_words(cpus),
+        NamePart::Word(word) => (*word).to_owned(),
     });
     plain(&words.collect::<Vec<_>>().join(", "))
+}
+
+/// The CPUs of a series: `CPU 7`, `CPUs 0-1`.
+pub(super) fn cpu_words(cpus: &[&str]) -> String {
+    format!("CPU{} {}", if cpus.len() > 1 { "s" } else { "" }, cpus.join("-"))
 }
 
 /// A parameter as it tells rows apart: a name alone (`std-mutex`), a number with what it is (`capacity 10`).

@@ -49,10 +49,7 @@ pub fn series_screen<'a>(
     for name in &series.settings.probes {
         blocks.extend(probes::series_by_id(name).map(question));
         blocks.push(Block::Gap);
-        let mut found = found_with(report, series, name, queue::blocks);
-        // What stands above is not said again.
-        found.retain(|block| !matches!(block, Block::Prose(text) if Some(capitalized(text)) == answer));
-        blocks.extend(found);
+        blocks.extend(found_with(report, series, name, queue::blocks, answer.is_some()));
     }
     blocks.push(Block::Gap);
     blocks.extend(doubts::of_trials(series));
@@ -101,14 +98,16 @@ pub(super) fn found(report: &RunReport, series: &SeriesReport, probe: &str) -> V
 
 /// What one probe found, on a page: it draws the maps of queues and says in its summary what follows from them.
 pub fn found_on_a_page<'a>(report: &'a RunReport, series: &'a SeriesReport, name: &str) -> Vec<Block<'a>> {
-    found_with(report, series, name, queue::tables)
+    found_with(report, series, name, queue::tables, false)
 }
 
+/// What one probe found; `is_answered` where its answer stands above already.
 fn found_with<'a>(
     report: &'a RunReport,
     series: &'a SeriesReport,
     name: &str,
     queues: impl Fn(&'a RunReport, &'a SeriesReport) -> Vec<Block<'a>>,
+    is_answered: bool,
 ) -> Vec<Block<'a>> {
     let Some(probe) = probes::series_by_id(name) else {
         return vec![Block::Prose(format!("This version has no probe `{}`.", plain(name)))];
@@ -126,7 +125,7 @@ fn found_with<'a>(
     let listed: Vec<&TrialResult> = trials.iter().copied().filter(is_listed).collect();
     let mut blocks = match name {
         coretalk_model::contend::names::PROBE => contend::blocks(probe, &series.result),
-        coretalk_model::jitter::names::PROBE => jitter::blocks(&trials),
+        coretalk_model::jitter::names::PROBE => jitter::blocks(&trials, is_answered),
         spawn::PROBE => spawn::blocks(probe, &trials),
         wait::PROBE => wait::blocks(report, series, &listed),
         names::PROBE => {
@@ -134,10 +133,10 @@ fn found_with<'a>(
             blocks.extend(queue::sweep::blocks(report, sweeps));
             blocks.extend(queue::sides::blocks(grids));
             blocks.extend(queue::batches::blocks(report, &curves));
-            blocks.extend(body(report, series, probe, &listed));
+            blocks.extend(body(report, series, probe, &listed, is_answered));
             blocks
         }
-        _ => body(report, series, probe, &listed),
+        _ => body(report, series, probe, &listed, is_answered),
     };
     blocks.extend(runtimes::blocks(report, series, probe, &trials));
     blocks.extend(plateaus::blocks(series, &trials));
@@ -168,6 +167,7 @@ fn body<'a>(
     series: &'a SeriesReport,
     probe: &dyn SeriesProbe,
     trials: &[&'a TrialResult],
+    is_answered: bool,
 ) -> Vec<Block<'a>> {
     let mut blocks = Vec::new();
     let mut listed: Vec<&TrialResult> = Vec::new();
@@ -183,7 +183,9 @@ fn body<'a>(
     blocks.extend(wake::places(trials));
     blocks.extend(remarks(probe, trials));
     blocks.extend(idle::sentence(trials).map(Block::Prose));
-    blocks.extend(padding::sentences(&report.topology, trials).into_iter().map(Block::Prose));
+    if !is_answered {
+        blocks.extend(padding::sentences(&report.topology, trials).into_iter().map(Block::Prose));
+    }
     blocks.extend(modes_of(report, series, trials, &listed));
     blocks
 }

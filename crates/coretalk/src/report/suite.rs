@@ -1,5 +1,6 @@
 //! A run of everything: a short table for each probe, and what it found in one sentence.
 
+use super::best::bare_title;
 use super::ladder::relation_words;
 use super::text::{chosen_time, count, ns, percent, plain};
 use super::trial_words::question;
@@ -209,9 +210,7 @@ fn quantity(probe: &dyn SeriesProbe, name: &str) -> String {
     let Some(quantity) = probe.quantities().iter().find(|quantity| quantity.id == name) else {
         return plain(&name.replace('_', " "));
     };
-    // Each number of the table has its unit.
-    let title = || quantity.title.split(' ').filter(|word| *word != "ns").collect::<Vec<_>>().join(" ");
-    let words = quantity.meaning.map_or_else(title, str::to_owned);
+    let words = quantity.meaning.map_or_else(|| bare_title(quantity), str::to_owned);
     match quantity.aggregate {
         Aggregate::Events => format!("{words}, median"),
         _ => words,

@@ -24,18 +24,20 @@ pub fn remarks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Block<'s
 
 /// The CPUs in role order, and what two of them share.
 pub fn placement_words(report: &RunReport, placement: &[CpuId]) -> String {
-    let cpus = placement.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → ");
+    let noun = if placement.len() == 1 { "CPU" } else { "CPUs" };
+    format!("{noun} {}", cpus_words(report, placement))
+}
+
+/// The same without the noun, for a column that has it.
+pub fn cpus_words(report: &RunReport, placement: &[CpuId]) -> String {
+    let relation =
+        |from: &CpuId, to: &CpuId| relation_words(report.topology.relation(*from, *to), &report.topology);
     match placement {
-        [from, to] => {
-            let relation = report.topology.relation(*from, *to);
-            format!("CPUs {cpus}, {}", relation_words(relation, &report.topology))
-        }
-        [_] => format!("CPU {cpus}"),
+        [from, to] => format!("{from} → {to}, {}", relation(from, to)),
         [from, to, others @ ..] if others.len() > 2 => {
-            let relation = relation_words(report.topology.relation(*from, *to), &report.topology);
-            format!("CPUs {from} → {to}, {relation}, with {} more", others.len())
+            format!("{from} → {to}, {}, with {} more", relation(from, to), others.len())
         }
-        _ => format!("CPUs {cpus}"),
+        _ => placement.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → "),
     }
 }
 

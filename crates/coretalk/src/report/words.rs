@@ -119,10 +119,10 @@ pub fn widths(precision: f64, scale: &str, wide: &[f64], sound: u64) -> String {
 fn wider(wide: &[f64], of: u64) -> String {
     let (stated, rest): (Vec<f64>, Vec<f64>) = wide.iter().partition(|reach| **reach < WIDEST_STATED);
     let furthest = stated.iter().copied().reduce(f64::max);
-    let [some, rest] = [stated.len(), rest.len()].map(|number| grouped(number as i64));
+    let some = grouped(stated.len() as i64);
     let stated =
         furthest.map(|furthest| format!(", {some} of {} up to ±{}", grouped(of as i64), percent(furthest)));
-    let rest = (rest != "0").then(|| format!(", {rest} too wide to state"));
+    let rest = (!rest.is_empty()).then(|| format!(", {} too wide to state", grouped(rest.len() as i64)));
     [stated, rest].into_iter().flatten().collect()
 }
 

@@ -121,11 +121,10 @@ pub fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>
     }
 }
 
-fn rung(relation: Relation, step: &str, kernel: &'static str, ns: f64, pairs: u32) -> LadderRow {
+fn rung(relation: Relation, kernel: &'static str, ns: f64, pairs: u32) -> LadderRow {
     LadderRow {
         relation,
         classes: None,
-        step: step.into(),
         kernel: KernelId(kernel.into()),
         latency_ns: Some(estimate(ns, 0.01)),
         range_ns: Some([ns * 0.97, ns * 1.04]),
@@ -136,17 +135,17 @@ fn rung(relation: Relation, step: &str, kernel: &'static str, ns: f64, pairs: u3
 
 /// A ladder of every step of this landing for relations with a level in nanoseconds.
 fn ladder(levels: &[(Relation, f64)]) -> Vec<LadderRow> {
-    let steps: [(&str, &'static str, f64); 7] = [
-        ("cas", "cas+pause", 1.0),
-        ("store", "store+pause", 1.2),
-        ("msg", "msg+pause", 1.9),
-        ("xfer", "xfer", 0.9),
-        ("as:core-to-core-latency", "as:core-to-core-latency", 1.01),
-        ("as:c2clat", "as:c2clat", 1.97),
-        ("as:coherency-latency", "as:coherency-latency", 2.1),
+    let steps: [(&'static str, f64); 7] = [
+        ("cas+pause", 1.0),
+        ("store+pause", 1.2),
+        ("msg+pause", 1.9),
+        ("xfer", 0.9),
+        ("as:core-to-core-latency", 1.01),
+        ("as:c2clat", 1.97),
+        ("as:coherency-latency", 2.1),
     ];
-    let rung = |&(relation, ns): &(Relation, f64), &(step, kernel, factor): &(&str, &'static str, f64)| {
-        rung(relation, step, kernel, ns * factor, 4)
+    let rung = |&(relation, ns): &(Relation, f64), &(kernel, factor): &(&'static str, f64)| {
+        rung(relation, kernel, ns * factor, 4)
     };
     levels.iter().flat_map(|level| steps.iter().map(move |step| rung(level, step))).collect()
 }

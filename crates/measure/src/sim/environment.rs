@@ -11,7 +11,7 @@ pub fn environment(spec: &Spec) -> Environment {
     let step_ns = f64::from(spec.counter.step_ticks) * 1e9 / spec.counter.hz;
     Environment {
         simulated: Some(spec.name.clone()),
-        cpu_model: Some(format!("simulated {}", spec.name)),
+        cpu_model: Some(Environment::cpu_model_of(&spec.name)),
         arch: Some(arch(spec.arch).to_owned()),
         hypervisor: spec.hypervisor.clone(),
         bare_metal: Some(spec.hypervisor.is_none()),

@@ -3,8 +3,10 @@
 use super::seen::{Seen, cpus};
 use super::{ReadingKey, Series, Side};
 use crate::infer::{InferredLevel, Structure};
+use crate::series::SeriesName;
 use crate::{CpuSet, Relation, Topology};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Which level each subject of a side belongs to.
 #[derive(Debug, Clone)]
@@ -33,10 +35,34 @@ pub struct ObservedLevel {
     pub alone: usize,
 }
 
+/// The level of the pairs of a column.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GroupLevel {
+    /// All pairs, where nothing tells them apart.
+    All,
+    /// Groups of two CPUs that latencies show.
+    Twos,
+    /// Larger groups that latencies show, numbered from the finest.
+    Larger(usize),
+    /// A relation that systems report, `across`, or a series; its name.
+    Named(String),
+}
+
+impl fmt::Display for GroupLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GroupLevel::All => f.write_str(ALL),
+            GroupLevel::Twos => f.write_str("groups-of-2"),
+            GroupLevel::Larger(number) => write!(f, "larger-groups-{number}"),
+            GroupLevel::Named(name) => f.write_str(name),
+        }
+    }
+}
+
 /// Pairs that share no group that the latencies show.
 const ACROSS: &str = "across";
-/// All pairs, where nothing tells them apart.
-const ALL: &str = "all";
+/// The level of all pairs, where nothing distinguishes them.
+pub const ALL: &str = "all";
 /// Columns of a table for each relation.
 const RANKS: u32 = 64;
 
@@ -177,7 +203,7 @@ impl Levels {
             (_, 1) => words(&all),
             _ => format!("{},first:{}", words(&all), words(&first)),
         };
-        match series.label.is_empty() || series.label.contains('=') {
+        match series.label.is_empty() || SeriesName::of(&series.label).is_some() {
             true => format!("{} relation={relation}", series.label).trim().to_owned(),
             false => format!("{} ({relation})", series.label),
         }
@@ -187,24 +213,22 @@ impl Levels {
     /// systems report stands under its own name. Of groups that latencies show, a number says only how many are inside:
     /// the finest groups may be threads of a core on one machine and a die on the next. So groups of two, which can be
     /// threads of a core, have a column of their own, and larger ones follow in their order.
-    pub(super) fn column(&self, level: &str) -> (u32, String) {
+    pub(super) fn column(&self, level: &str) -> (u32, GroupLevel) {
         let known = self
             .observed()
             .and_then(|observed| Some((observed, observed.iter().position(|known| known.name == level)?)));
         match (Relation::named(level), known) {
-            (Some(relation), _) => (RANKS * relation as u32, level.to_owned()),
+            (Some(relation), _) => (RANKS * relation as u32, GroupLevel::Named(level.to_owned())),
             (None, Some((observed, position))) => {
                 let has_twos = usize::from(is_of_twos(&observed[0]));
                 match (position + 1).saturating_sub(has_twos) {
-                    0 => (RANKS * Relation::Smt as u32 + 1, "groups-of-2".to_owned()),
-                    larger => {
-                        (RANKS * Relation::Cluster as u32 + larger as u32, format!("larger-groups-{larger}"))
-                    }
+                    0 => (RANKS * Relation::Smt as u32 + 1, GroupLevel::Twos),
+                    larger => (RANKS * Relation::Cluster as u32 + larger as u32, GroupLevel::Larger(larger)),
                 }
             }
-            (None, None) if level == ACROSS => (u32::MAX - 1, level.to_owned()),
-            (None, None) if level == ALL => (0, level.to_owned()),
-            (None, None) => (u32::MAX, level.to_owned()),
+            (None, None) if level == ACROSS => (u32::MAX - 1, GroupLevel::Named(level.to_owned())),
+            (None, None) if level == ALL => (0, GroupLevel::All),
+            (None, None) => (u32::MAX, GroupLevel::Named(level.to_owned())),
         }
     }
 

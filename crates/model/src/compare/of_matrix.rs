@@ -8,7 +8,7 @@ use crate::latency::{Cell, Counts, HomeSetting, LatencyMap, LatencyResult, Laten
 use crate::lint::clock_step;
 use crate::quantity::Better;
 use crate::stats::{Estimate, median_ranks};
-use crate::{Environment, Protocol, Topology};
+use crate::{Environment, KernelId, Protocol, Topology};
 use std::collections::BTreeMap;
 
 /// Differences below 0.3 ns matter to nobody: a program's own instructions around a transfer move by more.
@@ -37,7 +37,7 @@ pub fn of_latency(
             (row != column).then_some((key, reading))
         });
         datasets.push(Dataset {
-            traits: vec![("kernel", format!("as:{}", imitated.tool))],
+            traits: vec![("kernel", KernelId::imitating(imitated.tool).to_string())],
             readings: readings.collect(),
             ..in_ns(format!("latency as {}", imitated.tool), "as_printed")
         });
@@ -91,6 +91,7 @@ fn facts(environment: &Environment) -> BTreeMap<Fact, String> {
 fn in_ns(name: String, quantity: &str) -> Dataset {
     Dataset {
         name,
+        is_latency: true,
         quantity: quantity.to_owned(),
         unit: "ns".to_owned(),
         better: Better::Lower,
@@ -230,6 +231,7 @@ fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
         ["kernel", "regime"].into_iter().filter_map(|key| Some((key, imported.fact(key)?.to_owned())));
     Dataset {
         name,
+        is_latency: true,
         quantity: "half_round_trip".to_owned(),
         unit: imported.unit.to_string(),
         better: Better::Lower,

@@ -50,10 +50,10 @@ pub fn of_series(
                     (format!("{set}, {name}"), ReadingKey::Pair([*from, *to]))
                 }
                 _ => {
-                    let label = set.split_once(' ').map_or("", |(_, label)| label);
+                    let label = trial.spec.label();
                     let series = Series {
                         name: format!("{label} {}", trial.spec.cpu_list()).trim().to_owned(),
-                        label: label.to_owned(),
+                        label,
                         cpus: trial.spec.placement.clone(),
                     };
                     (format!("{}, {name}", trial.spec.probe), ReadingKey::Series(series))
@@ -61,6 +61,7 @@ pub fn of_series(
             };
             let dataset = datasets.entry(dataset.clone()).or_insert_with(|| Dataset {
                 name: dataset,
+                is_latency: false,
                 quantity: name.to_owned(),
                 negligible: if unit == Unit::Ns { NEGLIGIBLE_NS } else { 0.0 },
                 unit: unit.symbol().into_owned(),
@@ -103,6 +104,7 @@ pub fn of_places(
         });
         Dataset {
             name: format!("{}, {}", comparison.work, comparison.metric.name),
+            is_latency: false,
             quantity: comparison.metric.name.to_string(),
             unit: comparison.metric.unit.to_owned(),
             better: comparison.metric.better,
@@ -249,7 +251,10 @@ mod tests {
         );
         assert!(dataset.alone.is_empty() && dataset.cells.is_empty());
         // So they stand in a table of many; of one machine by their numbers.
-        let columns = |sides: [&Side; 3]| overview(&sides.map(|side| (side, Levels::of(side)))).groups;
+        let columns = |sides: [&Side; 3]| {
+            let groups = overview(&sides.map(|side| (side, Levels::of(side)))).groups;
+            groups.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
         assert_eq!(columns([&a, &b, &a]), ["kind=mutex relation=l3", "kind=mutex relation=smt"]);
         assert_eq!(columns([&a, &a, &a]), ["kind=mutex 0-1", "kind=mutex 0-2"]);
         // Where one does not say how they lie, they are left out, each with its number.

@@ -4,6 +4,7 @@
 //! each other; relations that systems report where both reports mean the same by them: see [`Kinds`].
 
 use super::alignment::is_one_relation;
+use super::levels::GroupLevel;
 use super::likeness::Nest;
 use super::seen::{Seen, cpus};
 use super::side::described;
@@ -11,6 +12,7 @@ use super::{Alignment, Levels, Likeness, Pairing, ReadingKey, Side};
 use crate::Relation;
 use crate::stats::{median_in_place, quantile_of_sorted};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// Many sides in one table.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,9 +20,25 @@ pub struct Overview {
     /// Columns, nearest pairs first: relations that systems report; `groups-of-2`, `larger-groups-1` and so on and
     /// `across` of those that latencies show; `all`; series. Each means one thing: where levels of some rows are not known
     /// to mean what those of others do, they stand apart, as `groups-of-2-kind-1` and `groups-of-2-kind-2`.
-    pub groups: Vec<String>,
+    pub groups: Vec<OverviewGroup>,
     /// One row for each dataset of each side, in the order given.
     pub rows: Vec<OverviewRow>,
+}
+
+/// A column of an [`Overview`].
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OverviewGroup {
+    /// The level of its pairs.
+    pub level: GroupLevel,
+    /// The kind of its levels, from 1; `None` where all mean the same.
+    pub kind: Option<usize>,
+}
+
+impl fmt::Display for OverviewGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.level)?;
+        self.kind.map_or(Ok(()), |kind| write!(f, "-kind-{kind}"))
+    }
 }
 
 /// A dataset of a side.
@@ -53,9 +71,8 @@ pub struct GroupMedian {
     pub pairs: usize,
 }
 
-/// A column before it has a name: a rank, nearest first, what levels of it are called, and their kind where there are
-/// several.
-type Column = (u32, String, Option<usize>);
+/// A column with its rank, nearest first.
+type Column = (u32, OverviewGroup);
 
 /// What of a dataset stands in a cell.
 struct Members {
@@ -102,9 +119,12 @@ pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
     for (position, dataset, members) in datasets {
         let levels = &sides[position].1;
         let of = |known: Members| {
-            let (rank, name) = levels.column(&known.level);
-            let kind = kinds.number(position, &name, &known.levels);
-            Some(((rank, name, kind), of_group(known.values, levels.sizes(&known.level), known.level)?))
+            let (rank, level) = levels.column(&known.level);
+            let kind = kinds.number(position, &level, &known.levels);
+            Some((
+                (rank, OverviewGroup { level, kind }),
+                of_group(known.values, levels.sizes(&known.level), known.level)?,
+            ))
         };
         let groups: BTreeMap<Column, GroupMedian> = members.into_values().filter_map(of).collect();
         names.extend(groups.keys().cloned());
@@ -118,11 +138,7 @@ pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
         medians: names.iter().map(|name| groups.remove(name)).collect(),
     });
     let rows = rows.collect();
-    let groups = names.into_iter().map(|(_, name, kind)| match kind {
-        Some(kind) => format!("{name}-kind-{kind}"),
-        None => name,
-    });
-    Overview { groups: groups.collect(), rows }
+    Overview { groups: names.into_iter().map(|(_, group)| group).collect(), rows }
 }
 
 /// Whether equal numbers are the same CPUs everywhere as far as reports tell: then series stand under their own names, else
@@ -149,7 +165,7 @@ pub(super) struct Kinds<'a> {
     /// For each side whose groups are those that its latencies show, the number of its kind, from 1.
     observed: Vec<Option<usize>>,
     /// For each column of relations, its sides by what these mean.
-    reported: BTreeMap<String, Vec<Vec<usize>>>,
+    reported: BTreeMap<GroupLevel, Vec<Vec<usize>>>,
 }
 
 impl<'a> Kinds<'a> {
@@ -175,10 +191,10 @@ impl<'a> Kinds<'a> {
     }
 
     /// Takes down that a side has something in a column, in which CPUs lie to each other by these levels.
-    pub fn note(&mut self, side: usize, column: &str, levels: &BTreeSet<String>) {
+    pub fn note(&mut self, side: usize, column: &GroupLevel, levels: &BTreeSet<String>) {
         let Some(topology) = self.sides[side].1.topology() else { return };
         let relations: Vec<Relation> = levels.iter().filter_map(|level| Relation::named(level)).collect();
-        let classes = self.reported.entry(column.to_owned()).or_default();
+        let classes = self.reported.entry(column.clone()).or_default();
         if classes.iter().flatten().any(|known| *known == side) {
             return;
         }
@@ -193,7 +209,7 @@ impl<'a> Kinds<'a> {
     }
 
     /// The number of the kind of a side in a column, from 1; `None` where all that stands there means the same.
-    pub fn number(&self, side: usize, column: &str, levels: &BTreeSet<String>) -> Option<usize> {
+    pub fn number(&self, side: usize, column: &GroupLevel, levels: &BTreeSet<String>) -> Option<usize> {
         match &self.sides[side].1 {
             known if known.topology().is_some() => {
                 let classes = self.reported.get(column).filter(|classes| classes.len() > 1)?;

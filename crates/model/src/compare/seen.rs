@@ -250,7 +250,7 @@ pub(super) fn cpus(side: &Side) -> BTreeSet<CpuId> {
 
 /// The first dataset of latencies that a side has.
 pub(super) fn latency_dataset(side: &Side) -> Option<&Dataset> {
-    side.datasets.iter().find(|dataset| dataset.name.starts_with("latency"))
+    side.datasets.iter().find(|dataset| dataset.is_latency)
 }
 
 /// The first matrix of latencies that a side has, without what changed during its run.

@@ -30,6 +30,8 @@ pub struct Side {
 pub struct Dataset {
     /// What is compared with what: equal names on both sides belong together (`latency cas`).
     pub name: String,
+    /// Whether it is a matrix of latencies, in which groups of CPUs show.
+    pub is_latency: bool,
     /// The quantity, such as `half_round_trip`.
     pub quantity: String,
     /// Unit of the values.
@@ -253,10 +255,11 @@ pub fn mismatches(a: &Side, b: &Side) -> Vec<Mismatch> {
         if left.name != right.name {
             found.push(mismatch("protocol", Some(&left.name), Some(&right.name), Weight::Refuses));
         }
-        for (what, x, y) in [("quantity", &left.quantity, &right.quantity), ("unit", &left.unit, &right.unit)]
-        {
+        for (what, x, y, weight) in [
+            ("quantity", &left.quantity, &right.quantity, Weight::Refuses),
+            ("unit", &left.unit, &right.unit, Weight::Forbids),
+        ] {
             if x != y {
-                let weight = if what == "unit" { Weight::Forbids } else { Weight::Refuses };
                 found.push(mismatch(what, Some(x), Some(y), weight));
             }
         }

@@ -5,7 +5,7 @@
 use super::record::SpanColumn;
 use super::{CellValue, Kinds, LadderRow, LatencyMap, Purpose, Record, SpanSummary, Visit};
 use crate::stats::{self, Analysis, Detector, Estimate, passes_interval};
-use crate::{CpuId, Hint, Home, KernelId, Protocol, Relation, Topology};
+use crate::{CpuId, Hint, Home, KernelId, LadderStep, Protocol, Relation, Tool, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Visits of one pair under one kernel, half round trips in nanoseconds in time order, the better home of each: those in
@@ -102,10 +102,9 @@ pub fn is_of_state(cas_ns: f64, [low, high]: [f64; 2]) -> bool {
 /// What the ladder shows of a span: its location, or what the tool that it imitates would print (c2clat the minimum
 /// in whole nanoseconds).
 fn shown_ns(span: &SpanSummary) -> f64 {
-    if span.kernel.as_str().starts_with("as:c2clat") {
-        f64::from(span.floor_ns).floor()
-    } else {
-        f64::from(span.location_ns)
+    match span.kernel.step() {
+        LadderStep::Imitated(Tool::C2clat | Tool::C2clatW) => f64::from(span.floor_ns).floor(),
+        _ => f64::from(span.location_ns),
     }
 }
 
@@ -192,7 +191,6 @@ fn row(
     let row = LadderRow {
         relation: rung.0,
         classes: rung.1.as_ref().map(|kinds| kinds.names().clone()),
-        step: step(&kernel),
         pairs: found.as_ref().map_or(0, |(_, points)| points.len() as u32),
         range_ns: found.as_ref().map(|(_, points)| range(points)),
         reason: found.is_none().then(|| EmptyRung::of(elsewhere, maps.first())),
@@ -212,11 +210,6 @@ pub fn value_of(map: Option<&LatencyMap>, [a, b]: [CpuId; 2]) -> Option<&CellVal
     let map = map?;
     let (row, column) = (map.cells.position(a)?, map.cells.position(b)?);
     map.cells.get(row, column)?.value()
-}
-
-/// The protocol of a kernel, or the tool that it imitates.
-fn step(kernel: &KernelId) -> String {
-    kernel.as_str().split('+').next().unwrap_or(kernel.as_str()).to_owned()
 }
 
 /// Location over pairs: median of the pairs' medians; interval over passes, each pass represented by the median over

@@ -275,9 +275,7 @@ pub struct LadderRow {
     pub relation: Relation,
     /// The kinds of their cores, the faster first; `None` on a machine with one kind.
     pub classes: Option<[String; 2]>,
-    /// What was done: a protocol, or `as:` and a tool.
-    pub step: String,
-    /// The code that ran.
+    /// The code that ran: its [step](KernelId::step) and its hint.
     pub kernel: KernelId,
     /// Median over representative pairs of the half round trip in nanoseconds; interval over the pairs and passes. All in
     /// the state of the machine that the cell of each pair is from; `None` where a pair was not visited in it.

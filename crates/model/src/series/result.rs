@@ -190,7 +190,7 @@ pub enum About {
 
 impl Reason {
     /// The run ended before the first pass of the trial.
-    pub(super) fn not_reached() -> Reason {
+    pub fn not_reached() -> Reason {
         Reason { about: About::NotReached, ..Reason::from("the run ended before this trial was measured") }
     }
 

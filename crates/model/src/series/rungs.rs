@@ -72,7 +72,6 @@ pub fn rungs(
             LadderRow {
                 relation,
                 classes: kinds.map(|kinds| kinds.names().clone()),
-                step: rung.step.to_owned(),
                 kernel: KernelId(rung.step.into()),
                 range_ns: latency_ns
                     .map(|_| [points().fold(f64::INFINITY, f64::min), points().fold(0.0, f64::max)]),
@@ -149,7 +148,7 @@ mod tests {
         let rows = rungs(&topology, &settings, &result, None);
         let told: Vec<_> = rows
             .iter()
-            .map(|row| (row.step.as_str(), row.relation, row.latency_ns.unwrap().point, row.pairs))
+            .map(|row| (row.kernel.as_str(), row.relation, row.latency_ns.unwrap().point, row.pairs))
             .collect();
         assert_eq!(told, [("futex", Relation::L3, 200.0, 2), ("futex", Relation::Machine, 700.0, 1)]);
         assert_eq!((rows[0].range_ns, rows[0].latency_ns.unwrap().low), (Some([100.0, 300.0]), 180.0));

@@ -7,9 +7,10 @@ use crate::report::ladder::relation_words;
 use crate::report::parameters::series_words;
 use crate::report::text::{figure, ns, percent, signed_percent};
 use coretalk_model::compare::{
-    Basis, CellDifference, DatasetComparison, Difference, Letter, LevelAlone, LevelDifference, ReadingKey,
-    Verdict,
+    ALL, Basis, CellDifference, DatasetComparison, Difference, Letter, LevelAlone, LevelDifference,
+    ReadingKey, Verdict,
 };
+use coretalk_model::series::SeriesName;
 use coretalk_model::{Relation, Topology};
 
 /// Cells that are listed one by one.
@@ -95,7 +96,8 @@ pub(super) fn in_sections(dataset: &DatasetComparison, view: &CompareView<'_>) -
     table.rows.extend(rows);
     // A series is no group of pairs: its rows have the room.
     let names = dataset.levels.iter().map(|level| &level.level);
-    if names.chain(dataset.alone.iter().map(|level| &level.level)).all(|name| name.contains('=')) {
+    if names.chain(dataset.alone.iter().map(|level| &level.level)).all(|name| SeriesName::of(name).is_some())
+    {
         table.columns.remove(1);
         table.rows.iter_mut().for_each(|row| drop(row.remove(1)));
     }
@@ -198,10 +200,9 @@ pub fn verdict_words(difference: &Difference, dataset: &DatasetComparison) -> St
 
 /// A level in words: what CPUs share, or the parameters of a series.
 pub(super) fn level_words(name: &str, topology: Option<&Topology>, labels: &Labels) -> String {
-    let relation = Relation::ALL.into_iter().find(|relation| relation.name() == name);
-    match (relation, topology) {
+    match (Relation::named(name), topology) {
         (Some(relation), Some(topology)) => relation_words(relation, topology),
-        _ if name == "all" => "all pairs".to_owned(),
+        _ if name == ALL => "all pairs".to_owned(),
         _ => labels.whole(name),
     }
 }

@@ -3,7 +3,7 @@
 use super::curves::{self, Room};
 use super::heat_map::{SmallMap, small_map};
 use super::key_numbers::{answer_of, key_numbers, main_map, said_of, written};
-use super::{MARK, cut, ladder, paragraph, placements, queue, spread, timeline, wrapped};
+use super::{MARK, cut, doubtful, ladder, paragraph, placements, queue, spread, timeline, wrapped};
 use crate::blocks::Block;
 use crate::report::answer::{Answer, Number};
 use crate::report::input::{Drawing, Map, ReportInput};
@@ -67,8 +67,9 @@ fn of_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing) -> Picture {
         baseline = paragraph(&mut picture, [left, baseline + 4.0], SAID, &wrapped(&said, width, SAID));
     }
     let doubt = answer.and_then(|answer| answer.doubt).map(|doubt| format!("! {doubt}"));
-    for words in spread(map).into_iter().chain(doubt) {
-        let style = if words.contains('!') { FAINT.in_ink(MARK) } else { FAINT };
+    let spread = spread(map).map(|words| (words, doubtful(map) > 0));
+    for (words, is_doubt) in spread.into_iter().chain(doubt.map(|doubt| (doubt, true))) {
+        let style = if is_doubt { FAINT.in_ink(MARK) } else { FAINT };
         baseline = paragraph(&mut picture, [left, baseline + 2.0], style, &wrapped(&words, width, style));
     }
     let top = METHOD - 16.0 - ROW * numbers.len() as f64;

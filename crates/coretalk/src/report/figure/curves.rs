@@ -286,13 +286,13 @@ fn chosen_of<'a>(series: &[&'a SeriesDoc], room: Room) -> Vec<&'a SeriesDoc> {
     if room.is_chosen && drawable().all(|one| beside(one) <= MOST_CURVES) {
         return drawable().collect();
     }
-    let mut alike: BTreeMap<(&str, &str, String), Vec<&SeriesDoc>> = BTreeMap::new();
+    let mut alike: BTreeMap<_, Vec<&SeriesDoc>> = BTreeMap::new();
     // What stands in the chart of a headline follows that.
     let (followers, leaders): (Vec<&SeriesDoc>, Vec<&SeriesDoc>) =
         drawable().partition(|one| is_in_first_chart(one) && !one.is_headline());
     for one in leaders {
-        let numbers: Vec<&str> = one.numbers().map(|(name, _)| name).collect();
-        alike.entry((&one.probe, one.kind, words_of(one, &numbers))).or_default().push(one);
+        let texts: Vec<_> = one.texts().collect();
+        alike.entry((&one.probe, one.kind, texts)).or_default().push(one);
     }
     let curves = alike.values().map(|of| of.len().min(3)).sum::<usize>() + followers.len().min(3);
     let much = alike.len() > MOST_CURVES || (room.is_one_chart && curves > MOST_CURVES);

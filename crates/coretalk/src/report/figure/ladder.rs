@@ -7,8 +7,8 @@ use crate::report::ladder::{kind_words, relation_words};
 use crate::report::picture::Picture;
 use crate::report::states::interval;
 use crate::report::text::{count, ns, plain};
-use coretalk_model::Topology;
 use coretalk_model::latency::{EmptyRung, LadderRow};
+use coretalk_model::{LadderStep, Protocol, Topology};
 
 /// The figure; `None` without a ladder.
 pub fn ladder(rungs: &[LadderRow], topology: &Topology, width: f64) -> Option<Picture> {
@@ -72,15 +72,14 @@ fn heading(rung: &LadderRow, topology: &Topology) -> String {
 
 /// `mailbox (msg+pause)`, `~c2clat`: other tools with `~`, as their numbers are reproduced and not ours.
 fn name(rung: &LadderRow) -> String {
-    if let Some(tool) = rung.step.strip_prefix("as:") {
-        return format!("~{}", plain(tool));
-    }
-    let what = match rung.step.as_str() {
-        "cas" => "compare-exchange",
-        "store" => "load and store",
-        "msg" => "mailbox",
-        "xfer" => "read",
-        other => other,
+    let what = match rung.kernel.step() {
+        LadderStep::Imitated(tool) => return format!("~{tool}"),
+        LadderStep::Protocol(Protocol::Cas) => "compare-exchange",
+        LadderStep::Protocol(Protocol::Store) => "load and store",
+        LadderStep::Protocol(Protocol::Msg) => "mailbox",
+        LadderStep::Protocol(Protocol::Xfer) => "read",
+        LadderStep::Protocol(Protocol::OneWay) => Protocol::OneWay.name(),
+        LadderStep::Other(name) => name,
     };
     format!("{} ({})", plain(what), plain(rung.kernel.as_str()))
 }

@@ -21,26 +21,29 @@ pub(super) fn figures(draw: impl Fn(f64) -> Vec<Picture>) -> String {
 /// Which of several runs a part is about: its number and its machine.
 pub(super) type Of<'a> = Option<(usize, &'a str)>;
 
+/// The first section of a run.
+pub(super) const SUMMARY: &str = "summary";
+
 /// A part of the page.
 pub(super) struct Section {
     /// Where links lead.
     pub id: String,
     /// Its heading.
     pub title: String,
+    /// The contents of the page have a link to it; of several runs to the summary of each only.
+    pub is_linked: bool,
     body: String,
 }
 
 impl Section {
     /// A part; `of` tells several runs apart.
     pub fn new(id: &str, title: &str, of: Of<'_>, body: String) -> Section {
-        match of {
-            None => Section { id: id.to_owned(), title: title.to_owned(), body },
-            Some((number, machine)) => {
-                Section {
-                    id: format!("{id}-{number}"), title: format!("{title} · {number} {machine}"), body
-                }
-            }
-        }
+        let is_linked = of.is_none() || id == SUMMARY;
+        let [id, title] = match of {
+            None => [id.to_owned(), title.to_owned()],
+            Some((number, machine)) => [format!("{id}-{number}"), format!("{title} · {number} {machine}")],
+        };
+        Section { id, title, is_linked, body }
     }
 
     /// Its HTML.

@@ -3,7 +3,7 @@
 use super::escape::escaped;
 use super::lead::lead;
 use super::machine::findings;
-use super::section::{Of, Section, figures};
+use super::section::{Of, SUMMARY, Section, figures};
 use super::series;
 use crate::blocks::Block;
 use crate::render::html;
@@ -67,7 +67,7 @@ fn summary(input: &ReportInput<'_>, of: Of<'_>) -> Section {
         (Some(report), _) => body.push_str(&run_summary(input, report)),
         (None, file) => body.push_str(&html::blocks(&file.map(ImportedFile::summary).unwrap_or_default())),
     }
-    Section::new("summary", "Summary", of, body)
+    Section::new(SUMMARY, "Summary", of, body)
 }
 
 fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {

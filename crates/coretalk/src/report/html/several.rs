@@ -11,10 +11,10 @@ use crate::report::compare::{
 };
 use crate::report::difference::Differing;
 use crate::report::input::ReportInput;
-use crate::report::overview::{about, group_words, kinds_words, makeup};
+use crate::report::overview::{about, kinds_words, level_words, makeup};
 use crate::report::text::{count, ns, plain, short_ns};
 use coretalk_model::Relation;
-use coretalk_model::compare::{Levels, overview};
+use coretalk_model::compare::{GroupLevel, Levels, overview};
 use coretalk_model::latency::summary::{OfRelation, by_relation};
 
 /// The sections of a page of several runs.
@@ -102,23 +102,24 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
         return None;
     }
     // Levels that stand at the same place share a column; whether they mean the same thing, their kind says.
-    let parts: Vec<(&str, Option<&str>)> = known.groups.iter().map(|name| place_and_kind(name)).collect();
-    let mut places: Vec<&str> = Vec::new();
-    parts.iter().for_each(|(place, _)| {
-        if !places.contains(place) {
-            places.push(place);
+    let mut levels: Vec<&GroupLevel> = Vec::new();
+    for group in &known.groups {
+        if !levels.contains(&&group.level) {
+            levels.push(&group.level);
         }
-    });
-    let has_kinds = parts.iter().any(|(_, kind)| kind.is_some());
+    }
+    let kinds = kinds_words(&known);
     let rows = known.rows.iter().map(|row| {
         let input = &inputs[row.side];
         let found =
-            || parts.iter().zip(&row.medians).filter_map(|(part, group)| Some((part, group.as_ref()?)));
+            || known.groups.iter().zip(&row.medians).filter_map(|(of, group)| Some((of, group.as_ref()?)));
         let mut cells: Vec<Cell> =
             vec![[input.marks().join(" "), input.machine()].join(" ").into(), plain(&about(row)).into()];
-        cells.extend(has_kinds.then(|| Cell::known(found().find_map(|((_, kind), _)| *kind))));
-        cells.extend(places.iter().map(|place| {
-            Cell::known(found().find(|((at, _), _)| at == place).map(|(_, group)| {
+        cells.extend(
+            kinds.map(|_| Cell::known(found().find_map(|(of, _)| of.kind).map(|kind| kind.to_string()))),
+        );
+        cells.extend(levels.iter().map(|level| {
+            Cell::known(found().find(|(of, _)| of.level == **level).map(|(_, group)| {
                 let range = format!("{}–{}", short_ns(group.range[0]), short_ns(group.range[1]));
                 let mut parts = vec![range, count(group.pairs as u64, "pair"), makeup(group)];
                 parts.retain(|part| !part.is_empty());
@@ -128,18 +129,13 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
         cells
     });
     let mut columns = vec![Column::words("machine"), Column::words("what")];
-    columns.extend(has_kinds.then(|| Column::words("kind")));
-    columns.extend(places.iter().map(|place| Column::numbers(group_words(place))));
+    columns.extend(kinds.map(|_| Column::words("kind")));
+    columns.extend(levels.iter().map(|level| Column::numbers(level_words(level))));
     let caption = "Median of the pairs in each group, with their 5th to 95th percentile; groups × CPUs \
                    where the latencies show groups";
-    let words = kinds_words(&known).map(|words| Block::Prose(format!("{words}.")));
+    let words = kinds.map(|words| Block::Prose(format!("{words}.")));
     let body = table(caption, &Table::new(columns).with(rows)) + &html::blocks(&Vec::from_iter(words));
     Some(Section::new("relations", "Side by side", None, body))
-}
-
-/// Where a level stands among those of its machine, and of which kind it is where there are several.
-fn place_and_kind(name: &str) -> (&str, Option<&str>) {
-    name.rsplit_once("-kind-").map_or((name, None), |(place, kind)| (place, Some(kind)))
 }
 
 /// Machines × relations: medians of the first map of each run.

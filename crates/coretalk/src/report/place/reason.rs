@@ -72,6 +72,7 @@ fn words(topology: &Topology, reason: &Reason, next: &str) -> String {
         }
         Reason::Crossings { level, communication, mine, theirs, of } => {
             let thing = level_words(level, 1);
+            let [most, up_to] = if mine == 0 { ["", "up to "] } else { ["at most ", ""] };
             let [mine, theirs] = [mine, theirs].map(|number| match number {
                 0 => "none".to_owned(),
                 all if all == of => "all".to_owned(),
@@ -90,14 +91,11 @@ fn words(topology: &Topology, reason: &Reason, next: &str) -> String {
                              for {next}"
                     )
                 }
-                Communication::Phases => {
-                    let [most, up_to] = if mine == "none" { ["", "up to "] } else { ["at most ", ""] };
-                    format!(
-                        "{most}{mine} of the {of} threads that each one talks to run {} another {thing}, \
-                         against {up_to}{theirs} for {next}",
-                        within(level)
-                    )
-                }
+                Communication::Phases => format!(
+                    "{most}{mine} of the {of} threads that each one talks to run {} another {thing}, \
+                     against {up_to}{theirs} for {next}",
+                    within(level)
+                ),
                 Communication::All | Communication::Nobody => format!(
                     "{mine} of its {of} pairs of threads run {} different {thing}s, against {theirs} for \
                      {next}",

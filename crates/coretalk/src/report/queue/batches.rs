@@ -6,7 +6,7 @@ use crate::RunReport;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::fmt::half_width;
 use crate::report::text::{grouped, ns, plain};
-use crate::report::trial_words::{median_width, placement_words};
+use crate::report::trial_words::{cpus_words, median_width, placement_words};
 use coretalk_model::queue::{BatchCurve, BatchStep, names};
 use coretalk_model::series::TimeUnit;
 
@@ -130,8 +130,7 @@ fn rates(report: &RunReport, curves: &[&BatchCurve<'_>]) -> Table {
             false => format!("{} × (no interval)", ratio(gain.point)),
         });
         let is_first = curve.steps.first().is_some_and(|first| first.batch == step.batch);
-        let placed = placement_words(report, curve.placement);
-        let mut row = of_whom(placed.trim_start_matches("CPUs ").to_owned(), curve, step);
+        let mut row = of_whom(cpus_words(report, curve.placement), curve, step);
         row.extend([
             rate.map_or(Cell::Unknown, |rate| Cell::Marked(million(rate.point), mark(step.trial))),
             Cell::known(rate.map(half_width)),

@@ -16,9 +16,8 @@ pub fn title(report: &RunReport) -> Vec<String> {
         parts.push(format!("SIMULATED {}", plain(environment.simulated.as_deref().unwrap_or("machine"))));
     }
     parts.extend(environment.label.as_deref().map(plain));
-    let model = environment.cpu_model.as_deref();
-    // A scenario names its CPU after itself; once is enough.
-    if !report.header.simulated || model.is_some_and(|model| !model.starts_with("simulated ")) {
+    let model = environment.stated_cpu_model();
+    if !report.header.simulated || model.is_some() {
         parts.push(model.map_or("unknown CPU".into(), short_model));
     }
     parts.push(size(&report.topology));

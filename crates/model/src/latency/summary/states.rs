@@ -2,7 +2,7 @@
 
 use crate::latency::{StateWatch, WatchedState};
 use crate::stats::{Detector, Estimate};
-use crate::{KernelId, Protocol, Relation};
+use crate::{KernelId, LadderStep, Protocol, Relation};
 
 /// How far the states of a machine lie apart: under the headline's kernel, or, where that feels no difference, under the
 /// kernel that shows most of it.
@@ -66,8 +66,8 @@ const TELLING_SHARE: f64 = 0.05;
 /// lasts, slows every kernel, and its intervals lie wholly on the far side of the limits.
 pub fn contradicting_state(watch: &StateWatch, reported: Relation) -> Option<usize> {
     let cas = |state: &WatchedState| -> Option<Estimate> {
-        let of_cas = |name: &str| name.split('+').next() == Some(Protocol::Cas.name());
-        let (_, latency) = state.kernels.iter().find(|(kernel, _)| of_cas(kernel.as_str()))?;
+        let cas = LadderStep::Protocol(Protocol::Cas);
+        let (_, latency) = state.kernels.iter().find(|(kernel, _)| kernel.step() == cas)?;
         latency.is_sure().then_some(*latency)
     };
     let rules_out = |state: &WatchedState, latency: &Estimate| {

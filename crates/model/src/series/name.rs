@@ -1,0 +1,51 @@
+//! [`SeriesName`]: the name of a series in a comparison, in its parts.
+
+use super::Value;
+
+/// The name of a series in its parts, as [`TrialSpec::label`](super::TrialSpec::label) and
+/// [`TrialSpec::cpu_list`](super::TrialSpec::cpu_list) write it: `gap_ns=1000000 receiver=looks 0-1`.
+///
+/// ```
+/// # use coretalk_model::series::{NamePart, SeriesName, Value};
+/// let name = SeriesName::of("gap_ns=1000 0-1").unwrap();
+/// assert_eq!(name.0, [NamePart::Parameter("gap_ns", Value::Number(1000.0)), NamePart::Cpus(vec!["0", "1"])]);
+/// assert_eq!(SeriesName::of("all"), None);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeriesName<'a>(pub Vec<NamePart<'a>>);
+
+/// A part of the name of a series.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NamePart<'a> {
+    /// A parameter.
+    Parameter(&'a str, Value),
+    /// CPUs in role order.
+    Cpus(Vec<&'a str>),
+    /// Anything else: a probe, a quantity.
+    Word(&'a str),
+}
+
+impl<'a> SeriesName<'a> {
+    /// The parts of a name; `None` of one without parameters, such as that of a relation.
+    pub fn of(name: &'a str) -> Option<SeriesName<'a>> {
+        let parts = name.split(' ').filter(|word| !word.is_empty()).map(NamePart::of).collect();
+        name.contains('=').then_some(SeriesName(parts))
+    }
+}
+
+impl<'a> NamePart<'a> {
+    fn of(word: &'a str) -> NamePart<'a> {
+        match word.split_once('=') {
+            Some((name, value)) => {
+                // A comma separates the parameters of a dataset from its quantity.
+                let value = value.trim_end_matches(',');
+                let number = value.parse().map(Value::Number);
+                NamePart::Parameter(name, number.unwrap_or_else(|_| Value::Text(value.to_owned())))
+            }
+            None if word.chars().all(|c| c.is_ascii_digit() || c == '-') => {
+                NamePart::Cpus(word.split('-').collect())
+            }
+            None => NamePart::Word(word),
+        }
+    }
+}
