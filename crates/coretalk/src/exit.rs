@@ -212,16 +212,17 @@ mod tests {
 
     #[test]
     fn a_failure_of_the_store_states_each_cause_once() {
+        use crate::store::Operation;
         use coretalk_measure::session::SinkError;
         let path = PathBuf::from("a.coretalk");
         let full = || io::Error::from_raw_os_error(5);
-        let error = StoreError::Io { operation: "write", path: path.clone(), reason: full() };
+        let error = StoreError::Io { operation: Operation::Write, path: path.clone(), reason: full() };
         let said = "write a.coretalk: Input/output error (os error 5)";
         assert_eq!(
             Failure::from(RunError::from(SinkError(error.into()))).sentence(),
             format!("failed to save the measurements: {said}")
         );
-        let error = StoreError::Io { operation: "write", path: path.clone(), reason: full() };
+        let error = StoreError::Io { operation: Operation::Write, path: path.clone(), reason: full() };
         let moved = StoreError::NotMoved { local: "b".into(), destination: path, reason: Box::new(error) };
         assert_eq!(
             Failure::from(ResumeError::from(moved)).sentence(),

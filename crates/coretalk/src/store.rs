@@ -34,7 +34,7 @@ mod writer;
 mod tests;
 
 pub use directory::{Directory, DirectorySources, Listed, ListedRun};
-pub use error::{FailureClass, StoreError};
+pub use error::{FailureClass, Operation, StoreError};
 pub use names::Names;
 pub use new_run::NewRun;
 pub use reader::RawTicks;

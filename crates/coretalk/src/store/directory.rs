@@ -1,7 +1,7 @@
 //! [`Directory`]: the folder of run files. There is no other state: files may be copied, mailed or deleted freely.
 
 use super::ENDING;
-use super::error::{StoreError, io_error};
+use super::error::{Operation, StoreError, io_error};
 use super::names::Names;
 use super::run_file::{RunFile, journal};
 use crate::RunHeader;
@@ -106,11 +106,11 @@ impl Directory {
     pub fn files(&self) -> Result<Vec<PathBuf>, StoreError> {
         let entries = match std::fs::read_dir(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            other => other.map_err(io_error("list", &self.path))?,
+            other => other.map_err(io_error(Operation::List, &self.path))?,
         };
         let mut files = Vec::new();
         for entry in entries {
-            let path = entry.map_err(io_error("list", &self.path))?.path();
+            let path = entry.map_err(io_error(Operation::List, &self.path))?.path();
             let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
             if !hidden && path.extension().is_some_and(|ending| ending == ENDING) {
                 files.push(path);
@@ -148,9 +148,9 @@ impl Directory {
     /// The file could not be removed, or another process has it open: a run that is measured would be lost at its end.
     pub fn remove(path: &Path) -> Result<(), StoreError> {
         if let Some(process) = holder(path) {
-            return Err(StoreError::InUse { operation: "remove", path: path.to_owned(), process });
+            return Err(StoreError::InUse { operation: Operation::Remove, path: path.to_owned(), process });
         }
-        std::fs::remove_file(path).map_err(io_error("remove", path))?;
+        std::fs::remove_file(path).map_err(io_error(Operation::Remove, path))?;
         // Without its file a journal says nothing.
         let _ = std::fs::remove_file(journal(path));
         Ok(())

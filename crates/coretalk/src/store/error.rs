@@ -1,6 +1,7 @@
 //! [`StoreError`]: what can go wrong with run files, in one sentence each: which file, what is wrong, what to do.
 
 use coretalk_model::excerpt;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,42 @@ pub enum FailureClass {
     Input,
     /// The store itself failed: exit code 6.
     Store,
+}
+
+/// What was done with a run file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Opening it.
+    Open,
+    /// Reading it.
+    Read,
+    /// Writing to it.
+    Write,
+    /// Making it, or the directory.
+    Create,
+    /// Listing the directory.
+    List,
+    /// Bringing it to the current schema.
+    Migrate,
+    /// Giving a run a tag.
+    Tag,
+    /// Removing it.
+    Remove,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Operation::Open => "open",
+            Operation::Read => "read",
+            Operation::Write => "write",
+            Operation::Create => "create",
+            Operation::List => "list",
+            Operation::Migrate => "migrate",
+            Operation::Tag => "tag",
+            Operation::Remove => "remove",
+        })
+    }
 }
 
 /// What can go wrong with run files.
@@ -101,7 +138,7 @@ pub enum StoreError {
     )]
     NotWritten {
         /// What was tried.
-        operation: &'static str,
+        operation: Operation,
         /// The file.
         path: PathBuf,
     },
@@ -111,7 +148,7 @@ pub enum StoreError {
     )]
     Full {
         /// What was tried.
-        operation: &'static str,
+        operation: Operation,
         /// The file.
         path: PathBuf,
     },
@@ -121,7 +158,7 @@ pub enum StoreError {
     )]
     NotWritable {
         /// What was tried.
-        operation: &'static str,
+        operation: Operation,
         /// The file.
         path: PathBuf,
     },
@@ -131,7 +168,7 @@ pub enum StoreError {
     )]
     NoFolder {
         /// What was tried.
-        operation: &'static str,
+        operation: Operation,
         /// The folder that is none, or what would be in it.
         path: PathBuf,
     },
@@ -139,7 +176,7 @@ pub enum StoreError {
     #[error("{operation} {path}: permission denied")]
     NotReadable {
         /// What was tried.
-        operation: &'static str,
+        operation: Operation,
         /// The file.
         path: PathBuf,
     },
@@ -147,7 +184,7 @@ pub enum StoreError {
     #[error("{operation} {path}: another coretalk is using it; wait until it has finished")]
     Busy {
         /// What was tried.
-        operation: &'static str,
+        operation: Operation,
         /// The file.
         path: PathBuf,
     },
@@ -157,7 +194,7 @@ pub enum StoreError {
     )]
     InUse {
         /// What was tried.
-        operation: &'static str,
+        operation: Operation,
         /// The file.
         path: PathBuf,
         /// Who has it.
@@ -167,7 +204,7 @@ pub enum StoreError {
     #[error("{operation} {path}: its file system refuses locks; use --store DIR with a local directory")]
     NoLocks {
         /// What was tried.
-        operation: &'static str,
+        operation: Operation,
         /// The file.
         path: PathBuf,
     },
@@ -204,7 +241,7 @@ pub enum StoreError {
     #[error("{operation} {path}: {reason}")]
     Io {
         /// What was tried.
-        operation: &'static str,
+        operation: Operation,
         /// The file.
         path: PathBuf,
         /// The system's reason.
@@ -214,7 +251,7 @@ pub enum StoreError {
     #[error("{operation} {path}: {}", sqlite_words(.reason))]
     Sqlite {
         /// What was tried.
-        operation: &'static str,
+        operation: Operation,
         /// The file.
         path: PathBuf,
         /// Its reason.
@@ -287,20 +324,22 @@ impl StoreError {
 }
 
 /// What went wrong when the system was asked to do `operation` on `path`.
-pub(super) fn io_error(operation: &'static str, path: &Path) -> impl Fn(io::Error) -> StoreError {
+pub(super) fn io_error(operation: Operation, path: &Path) -> impl Fn(io::Error) -> StoreError {
     let path = path.to_owned();
     move |reason| {
         let path = path.clone();
         match reason.kind() {
-            io::ErrorKind::NotFound if operation == "open" => StoreError::Missing { path },
+            io::ErrorKind::NotFound if operation == Operation::Open => StoreError::Missing { path },
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
                 StoreError::Full { operation, path }
             }
-            io::ErrorKind::NotADirectory if matches!(operation, "create" | "list") => {
+            io::ErrorKind::NotADirectory if matches!(operation, Operation::Create | Operation::List) => {
                 StoreError::NoFolder { operation, path }
             }
             io::ErrorKind::ReadOnlyFilesystem => StoreError::NotWritable { operation, path },
-            io::ErrorKind::PermissionDenied if matches!(operation, "open" | "read" | "list") => {
+            io::ErrorKind::PermissionDenied
+                if matches!(operation, Operation::Open | Operation::Read | Operation::List) =>
+            {
                 StoreError::NotReadable { operation, path }
             }
             io::ErrorKind::PermissionDenied => StoreError::NotWritable { operation, path },
@@ -311,7 +350,7 @@ pub(super) fn io_error(operation: &'static str, path: &Path) -> impl Fn(io::Erro
 
 /// What went wrong when SQLite was asked to do `operation` on `path`.
 pub(super) fn sqlite_error(
-    operation: &'static str,
+    operation: Operation,
     path: &Path,
 ) -> impl Fn(rusqlite::Error) -> StoreError + Clone + use<> {
     let path = path.to_owned();
@@ -326,7 +365,7 @@ fn sqlite_words(reason: &rusqlite::Error) -> String {
     }
 }
 
-fn classify(operation: &'static str, path: PathBuf, reason: rusqlite::Error) -> StoreError {
+fn classify(operation: Operation, path: PathBuf, reason: rusqlite::Error) -> StoreError {
     use rusqlite::ErrorCode as Code;
     let damaged = |path, what: String| StoreError::Damaged { path, what };
     let (code, extended) = match &reason {
@@ -350,12 +389,12 @@ fn classify(operation: &'static str, path: PathBuf, reason: rusqlite::Error) -> 
         Code::SystemIoFailure if extended == rusqlite::ffi::SQLITE_IOERR_WRITE => {
             StoreError::NotWritten { operation, path }
         }
-        Code::ReadOnly if operation == "read" => StoreError::NeedsRollback { path },
+        Code::ReadOnly if operation == Operation::Read => StoreError::NeedsRollback { path },
         Code::ReadOnly => StoreError::NotWritable { operation, path },
-        Code::PermissionDenied if operation == "read" => StoreError::NotReadable { operation, path },
+        Code::PermissionDenied if operation == Operation::Read => StoreError::NotReadable { operation, path },
         Code::PermissionDenied => StoreError::NotWritable { operation, path },
         Code::DatabaseBusy | Code::DatabaseLocked => StoreError::Busy { operation, path },
-        Code::TooBig if operation == "write" => {
+        Code::TooBig if operation == Operation::Write => {
             StoreError::TooLarge { path, what: "one round".into(), limit: super::BLOB_LIMIT_BYTES as u64 }
         }
         Code::DatabaseCorrupt | Code::NotADatabase | Code::TooBig => damaged(path, reason.to_string()),
@@ -365,7 +404,7 @@ fn classify(operation: &'static str, path: PathBuf, reason: rusqlite::Error) -> 
             damaged(path, "its end is missing".into())
         }
         // A table or column that is not there, a schema that does not parse.
-        Code::Unknown if operation == "read" => damaged(path, reason.to_string()),
+        Code::Unknown if operation == Operation::Read => damaged(path, reason.to_string()),
         _ => StoreError::Sqlite { operation, path, reason },
     }
 }
@@ -397,7 +436,7 @@ mod tests {
             (ffi::SQLITE_IOERR_FSYNC, FailureClass::Store, "I/O"),
         ] {
             let source = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-            let error = sqlite_error("write", Path::new("a.coretalk"))(source);
+            let error = sqlite_error(Operation::Write, Path::new("a.coretalk"))(source);
             assert_eq!(error.class(), class, "{error}");
             assert!(error.to_string().contains(word) && error.to_string().contains("a.coretalk"), "{error}");
         }

@@ -1,7 +1,7 @@
 //! [`NewRun`]: what is known of a run before its first round, and the file that is made of it under a temporary name
 //! and given its own.
 
-use super::error::{StoreError, io_error, sqlite_error};
+use super::error::{Operation, StoreError, io_error, sqlite_error};
 use super::run_file::journal;
 use super::schema::{self, APPLICATION_ID, MIGRATIONS};
 use super::{BLOB_LIMIT_BYTES, ENDING, rows};
@@ -56,7 +56,7 @@ pub fn move_to(local: &Path, destination: &Path) -> Result<(), StoreError> {
     let new = temporary(directory, &id);
     let copied = fs::copy(local, &new)
         .and_then(|_| File::open(&new)?.sync_all())
-        .map_err(io_error("write", &new))
+        .map_err(io_error(Operation::Write, &new))
         .and_then(|()| rename_synced(&new, destination));
     copied.inspect_err(|_| discard(&new))?;
     let _ = fs::remove_file(local);
@@ -66,9 +66,9 @@ pub fn move_to(local: &Path, destination: &Path) -> Result<(), StoreError> {
 
 /// Writes the file of a new run in one transaction.
 fn write_new(path: &Path, run: &NewRun<'_>, plan: (u32, u32)) -> Result<(), StoreError> {
-    let error = sqlite_error("create", path);
+    let error = sqlite_error(Operation::Create, path);
     // Makes the file here, so that the system's own reason for a refusal is heard.
-    File::create_new(path).map_err(io_error("create", path))?;
+    File::create_new(path).map_err(io_error(Operation::Create, path))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(path, flags).map_err(error.clone())?;
     write_first_rows(&mut db, run, plan).map_err(error.clone())?;
@@ -154,7 +154,7 @@ fn sweep(directory: &Path) {
 
 /// Gives a finished file its name, so that a crash leaves it under either and never in part.
 fn rename_synced(new: &Path, path: &Path) -> Result<(), StoreError> {
-    fs::rename(new, path).map_err(io_error("create", path))?;
+    fs::rename(new, path).map_err(io_error(Operation::Create, path))?;
     // The name itself is data of the directory. Not every system can sync one; those order names by themselves.
     if let Some(Ok(directory)) = path.parent().map(File::open) {
         let _ = directory.sync_all();

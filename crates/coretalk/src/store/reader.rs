@@ -1,7 +1,7 @@
 //! Reading what was measured: round by round, and as the [`Record`] that analysis takes.
 
 use super::codec::{Damage, Events, Shapes, checksum, decode_recordings, decode_trials, kernel};
-use super::error::{StoreError, sqlite_error};
+use super::error::{Operation, StoreError, sqlite_error};
 use super::rows;
 use super::run_file::{RunFile, Segment};
 use crate::{LatencyReport, PlaceReport, RunReport, SeriesReport};
@@ -83,7 +83,7 @@ impl RunFile {
     pub fn each_pass(&self, mut take: impl FnMut(SeriesEntry)) -> Result<(), StoreError> {
         let settings = self.series_settings()?.unwrap_or_default();
         let mut counted = rows::Counted::default();
-        let error = sqlite_error("read", &self.path);
+        let error = sqlite_error(Operation::Read, &self.path);
         let mut select = self
             .db
             .prepare(
@@ -195,7 +195,7 @@ impl RunFile {
         raw: RawTicks,
         mut take: impl FnMut(u32, RecordedRound),
     ) -> Result<(), StoreError> {
-        let error = sqlite_error("read", &self.path);
+        let error = sqlite_error(Operation::Read, &self.path);
         // A transaction, so that a run that is still being measured is seen as it was at one moment.
         let snapshot = self.db.unchecked_transaction().map_err(error.clone())?;
         let shapes = self.shapes()?;

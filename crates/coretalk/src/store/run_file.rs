@@ -2,7 +2,7 @@
 
 use super::BLOB_LIMIT_BYTES;
 use super::codec::checksum;
-use super::error::{StoreError, io_error, sqlite_error};
+use super::error::{Operation, StoreError, io_error, sqlite_error};
 use super::rows;
 use super::schema::{self, APPLICATION_ID, MIGRATIONS, VERSION};
 use crate::{RunHeader, RunSettings};
@@ -256,7 +256,7 @@ impl RunFile {
         &self,
         from: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        from(&self.db).map_err(sqlite_error("read", &self.path))
+        from(&self.db).map_err(sqlite_error(Operation::Read, &self.path))
     }
 
     pub(super) fn damaged(&self, what: impl Into<String>) -> StoreError {
@@ -265,7 +265,7 @@ impl RunFile {
 
     fn migrate(&mut self, found: u32) -> Result<(), StoreError> {
         schema::migrate(&mut self.db, MIGRATIONS).map_err(|error| {
-            match sqlite_error("migrate", &self.path)(error) {
+            match sqlite_error(Operation::Migrate, &self.path)(error) {
                 StoreError::NotWritable { path, .. } => {
                     StoreError::OldAndReadOnly { path, found, known: VERSION }
                 }
@@ -317,7 +317,7 @@ pub(super) fn plan_of(
 
 /// Opens SQLite on a file that is there, and makes it distrust the file. Nothing is read of it yet, and no lock taken.
 pub(super) fn connect(path: &Path, locks: Option<&str>) -> Result<Connection, StoreError> {
-    let error = sqlite_error("read", path);
+    let error = sqlite_error(Operation::Read, path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = match locks {
         None => Connection::open_with_flags(path, flags),
@@ -366,16 +366,16 @@ fn inspect_once(path: &Path) -> Result<(), StoreError> {
 
 /// The header of a SQLite file (its format is frozen: sqlite.org/fileformat.html, "The Database Header").
 fn head(path: &Path) -> Result<([u8; 100], u64), StoreError> {
-    let metadata = std::fs::metadata(path).map_err(io_error("open", path))?;
+    let metadata = std::fs::metadata(path).map_err(io_error(Operation::Open, path))?;
     let foreign = |what| StoreError::Foreign { path: path.to_owned(), what };
     if !metadata.is_file() {
         return Err(foreign("it is not a regular file"));
     }
-    let mut file = File::open(path).map_err(io_error("open", path))?;
+    let mut file = File::open(path).map_err(io_error(Operation::Open, path))?;
     let mut head = [0; 100];
     let mut have = 0;
     while have < head.len() {
-        match file.read(&mut head[have..]).map_err(io_error("read", path))? {
+        match file.read(&mut head[have..]).map_err(io_error(Operation::Read, path))? {
             0 => break,
             bytes => have += bytes,
         }

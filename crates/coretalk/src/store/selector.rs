@@ -2,7 +2,7 @@
 //! the beginning of an id, a path.
 
 use super::directory::{Directory, id_of};
-use super::error::{StoreError, sqlite_error};
+use super::error::{Operation, StoreError, sqlite_error};
 use super::names::SHORTEST_END;
 use super::run_file::RunFile;
 use crate::run_report::now;
@@ -141,7 +141,7 @@ impl RunFile {
         self.db
             .execute("INSERT OR REPLACE INTO tags (tag, created) VALUES (?1, ?2)", (tag, now()))
             .map(drop)
-            .map_err(sqlite_error("tag", &self.path))
+            .map_err(sqlite_error(Operation::Tag, &self.path))
     }
 }
 

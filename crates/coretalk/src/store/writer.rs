@@ -2,7 +2,7 @@
 
 use super::cells::write_cells;
 use super::codec::{Shapes, checksum, encode_recordings, encode_trials};
-use super::error::{StoreError, io_error, sqlite_error};
+use super::error::{Operation, StoreError, io_error, sqlite_error};
 use super::new_run::{NewRun, create_file, file_of, move_to};
 use super::reader::RoundKey;
 use super::rows;
@@ -76,9 +76,9 @@ impl RunWriter {
     pub fn create(directory: &Path, run: &NewRun<'_>) -> Result<RunWriter, StoreError> {
         fs::create_dir_all(directory).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => {
-                StoreError::NoFolder { operation: "create", path: directory.to_owned() }
+                StoreError::NoFolder { operation: Operation::Create, path: directory.to_owned() }
             }
-            _ => io_error("create", directory)(error),
+            _ => io_error(Operation::Create, directory)(error),
         })?;
         run.header.tags.iter().try_for_each(|tag| check_tag(directory, tag))?;
         match RunWriter::create_in(directory, None, run) {
@@ -92,7 +92,7 @@ impl RunWriter {
     /// Writes the run elsewhere and moves it at the end.
     pub(super) fn create_apart(directory: &Path, run: &NewRun<'_>) -> Result<RunWriter, StoreError> {
         let local = std::env::temp_dir().join(format!("coretalk-{}", run.header.id));
-        fs::create_dir_all(&local).map_err(io_error("create", &local))?;
+        fs::create_dir_all(&local).map_err(io_error(Operation::Create, &local))?;
         RunWriter::create_in(&local, Some(file_of(directory, &run.header.id)), run)
             .inspect_err(|_| drop(fs::remove_dir(&local)))
     }
@@ -106,7 +106,7 @@ impl RunWriter {
         let plan = plan_of(&path, run.topology, run.settings)?;
         if path.exists() {
             let reason = ErrorKind::AlreadyExists.into();
-            return Err(StoreError::Io { operation: "create", path, reason });
+            return Err(StoreError::Io { operation: Operation::Create, path, reason });
         }
         create_file(directory, &path, run, fingerprint(&plan))?;
         let clock = scale(&run.environment.clock);
@@ -130,7 +130,7 @@ impl RunWriter {
             .and_then(|()| db.execute_batch("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;"))
             // The first look at the file, which takes a lock: a file system without them is found here.
             .and_then(|()| db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())))
-            .map_err(sqlite_error("write", &path))?;
+            .map_err(sqlite_error(Operation::Write, &path))?;
         let (map_of_both, stop) = (None, Stop::new());
         Ok(RunWriter {
             path,
@@ -219,7 +219,7 @@ impl RunWriter {
             }
             Ok(last)
         })()
-        .map_err(sqlite_error("write", &self.path))?;
+        .map_err(sqlite_error(Operation::Write, &self.path))?;
         match last {
             Some(last) if last > segment => Err(StoreError::Overtaken { path: self.path.clone() }),
             _ => Ok(()),
