@@ -3,6 +3,7 @@
 
 mod dependencies;
 mod documents;
+mod text_matching;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,125 @@
+//! No control flow by text that the program itself wrote: a fact keeps its type until it is displayed.
+
+use super::{numbered, rust_files};
+use std::collections::BTreeMap;
+
+/// What searches or takes text apart. Splitting a list at a character and comparing identifiers is not counted.
+const CALLS: [&str; 19] = [
+    ".contains(\"",
+    ".contains('",
+    ".contains(&format!",
+    ".strip_prefix(",
+    ".strip_suffix(",
+    ".split_once(",
+    ".rsplit_once(",
+    ".starts_with(",
+    ".ends_with(",
+    ".replace(\"",
+    ".replacen(",
+    ".find(\"",
+    ".find('",
+    ".rfind(\"",
+    ".rfind('",
+    ".split(\"",
+    ".rsplit(",
+    ".trim_start_matches(",
+    ".trim_end_matches(",
+];
+
+/// Where text of the program is handled.
+const SEARCHED: [&str; 3] = ["coretalk/src/", "model/src/", "measure/src/session"];
+
+/// What reads text that others wrote.
+const READERS: [(&str, &str); 5] = [
+    ("coretalk/src/args", "arguments"),
+    ("coretalk/src/commands/shell.rs", "completions that clap generates"),
+    ("coretalk/src/selftest", "/proc, and a process of its own"),
+    ("coretalk/src/store/", "run files, their names and selectors"),
+    ("model/src/formats/", "files of other tools"),
+];
+
+/// Files that use [`CALLS`], on how many lines, and on what text.
+const USES: &[(&str, usize, &str)] = &[
+    ("coretalk/src/blocks.rs", 1, "the meanings of columns, as declared"),
+    ("coretalk/src/commands.rs", 1, "arguments"),
+    ("coretalk/src/commands/facts.rs", 3, "arguments"),
+    ("coretalk/src/document.rs", 6, "arguments"),
+    ("coretalk/src/harmless.rs", 4, "terminal sequences"),
+    ("coretalk/src/render/html.rs", 1, "blanks for layout"),
+    ("coretalk/src/render/terminal.rs", 4, "words for wrapping"),
+    ("coretalk/src/report/advise.rs", 1, "the number of lines, for layout"),
+    ("coretalk/src/report/depth.rs", 2, "variables of the environment"),
+    ("coretalk/src/report/facts.rs", 1, "a full stop"),
+    ("coretalk/src/report/figure/labels.rs", 1, "the first range of a list of CPUs"),
+    ("coretalk/src/report/fmt.rs", 3, "templates of sentences, and a percentage"),
+    ("coretalk/src/report/html/machine.rs", 1, "arguments"),
+    ("coretalk/src/report/idle.rs", 1, "names of idle states in a run file"),
+    ("coretalk/src/report/labels.rs", 1, "a name that begins with a digit"),
+    ("coretalk/src/report/picture/svg.rs", 1, "zeros at the end of a number"),
+    ("coretalk/src/report/saved.rs", 1, "a template"),
+    ("coretalk/src/report/text.rs", 6, "terminal sequences, wrapping, plural forms and a time stamp"),
+    ("coretalk/src/report/words.rs", 1, "a full stop"),
+    ("coretalk/src/report/words/heading.rs", 2, "the CPU model that the system reports"),
+    ("coretalk/src/resolve/placement.rs", 1, "a path"),
+    ("coretalk/src/run/signals.rs", 1, "/proc"),
+    ("model/src/cpu.rs", 3, "lists of CPUs"),
+    ("model/src/kernel.rs", 3, "names of kernels in run files"),
+    ("model/src/place/settings.rs", 1, "names of metrics in run files"),
+    ("model/src/place/workload.rs", 1, "names of workloads"),
+    ("model/src/recording.rs", 3, "reasons and keys in run files"),
+    ("model/src/series/headline.rs", 1, "names of quantities in run files"),
+    ("model/src/series/name.rs", 3, "names of series, as trials are labelled"),
+    ("model/src/series/record.rs", 1, "names of values in run files"),
+    ("model/src/time.rs", 1, "times and rates in arguments"),
+    ("model/src/wait.rs", 1, "names of strategies"),
+];
+
+#[test]
+fn nothing_reads_text_that_the_program_wrote() {
+    let mut found: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let files = SEARCHED.iter().flat_map(|part| rust_files(&format!("crates/{part}")));
+    for (path, text) in files.filter(|(path, _)| !path.ends_with("/tests.rs") && !path.contains("/tests/")) {
+        let path = path.trim_start_matches("crates/");
+        if READERS.iter().any(|(reader, _)| path.starts_with(reader)) {
+            continue;
+        }
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        for (number, line) in numbered(code).filter(|(_, line)| !line.trim_start().starts_with("//")) {
+            if CALLS.iter().any(|call| line.contains(call)) || compares_words(line) {
+                found.entry(path.to_owned()).or_default().push(number);
+            }
+        }
+    }
+    let listed: BTreeMap<&str, usize> = USES.iter().map(|(path, uses, _)| (*path, *uses)).collect();
+    let differing = found.iter().filter(|(path, lines)| listed.get(path.as_str()) != Some(&lines.len()));
+    let mut wrong: Vec<String> = differing
+        .map(|(path, lines)| {
+            format!("{path}: lines {lines:?} search text; give the fact a type, or state the text in USES")
+        })
+        .collect();
+    let gone = listed.keys().filter(|path| !found.contains_key(**path));
+    wrong.extend(gone.map(|path| format!("{path} searches no text any more; shrink USES")));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Whether a line compares with a text that is no identifier.
+fn compares_words(line: &str) -> bool {
+    let compared = ["== \"", "!= \""].iter().flat_map(|operator| line.split(operator).skip(1));
+    let is_identifier = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
+    compared.filter_map(|rest| rest.split_once('"')).any(|(text, _)| !text.chars().all(is_identifier))
+}
+
+#[test]
+fn words_are_distinguished_from_identifiers() {
+    assert!(compares_words("if width == \"?\" {") && compares_words("a != \"not measured\""));
+    assert!(!compares_words("name == \"median_ns\"") && !compares_words("let text = \"one two\";"));
+}
+
+#[test]
+fn every_exception_states_one_reader() {
+    let paths: Vec<&str> = USES.iter().map(|(path, ..)| *path).collect();
+    assert!(paths.is_sorted_by(|a, b| a < b), "USES is sorted, and each file stands in it once");
+    for (reader, text) in READERS {
+        assert!(!rust_files(&format!("crates/{reader}")).is_empty() && !text.is_empty(), "{reader}");
+    }
+}
