@@ -1,5 +1,5 @@
 //! [`DisplayValue`]: a number with what a medium needs to write it, and with its source; [`Sentence`]: a template with
-//! typed arguments. Both become text in [`crate::report::fmt`] alone, when a medium renders them.
+//! typed arguments. Both become text in [`crate::report::fmt`] alone.
 
 use crate::report::text::plain;
 use coretalk_model::quantity::Unit;
@@ -20,7 +20,7 @@ pub struct DisplayValue {
 /// A number and what is known of its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
-    /// How often something happened.
+    /// A whole number: events, or things that a sentence counts.
     Count(u64),
     /// A number whose interval is absent or in another cell.
     Point(f64),
@@ -33,7 +33,7 @@ pub enum Number {
         /// The number in the other cell, which may differ from the point: the median of all events, that of passes.
         stated: f64,
     },
-    /// A setting: written with all its digits, so that two that differ never read the same.
+    /// A setting: written with all its digits, rates with six decimals of their unit.
     Setting(f64),
 }
 
@@ -46,7 +46,7 @@ pub enum DisplayUnit {
     Own(Unit),
 }
 
-/// Where a number comes from. A test recomputes it from there.
+/// Where a number comes from. Tests recompute the numbers of one trial and the parameters from there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Source {
     /// What a trial measured.
@@ -67,7 +67,7 @@ pub enum Source {
         /// The [parameter](coretalk_model::quantity::Parameter::id).
         name: &'static str,
     },
-    /// How many things there are that a sentence does not list.
+    /// The length of a list: of what a sentence compares, or of what it does not name.
     Listed,
 }
 
@@ -107,7 +107,7 @@ impl Source {
 pub struct Sentence {
     /// A literal. A hole is a name in braces.
     pub template: &'static str,
-    /// As many as the template has holes.
+    /// One for each hole, in any order.
     pub args: Vec<(&'static str, Arg)>,
 }
 

@@ -5,7 +5,6 @@ mod rows;
 use super::best;
 use super::contend;
 use super::doubts;
-use super::fmt;
 use super::idle;
 use super::jitter;
 use super::padding;
@@ -45,7 +44,6 @@ pub fn series_screen<'a>(
     let saved = screen.saved();
     let answer = answer(report, series);
     blocks.extend(answer.iter().flat_map(|said| [Block::Answer(said.clone()), Block::Gap]));
-    let answer = answer.as_ref().map(fmt::sentence);
     for name in &series.settings.probes {
         blocks.extend(probes::series_by_id(name).map(question));
         blocks.push(Block::Gap);

@@ -39,7 +39,7 @@ pub(super) fn blocks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Bl
             pause.map_or("none".to_owned(), |ns| duration(ns * 1e-9)).into(),
             placement_label(trial).into(),
             at("latency", 0.5),
-            median_width(trial, "latency").into(),
+            median_width(trial, "latency"),
             at("latency", 0.99),
             at("latency", 0.999),
             at("latency", 1.0),

@@ -119,7 +119,7 @@ fn percentiles(trials: &[&TrialResult]) -> Table {
     let rows = trials.iter().map(|trial| {
         let view = if trial.spec.parameters.text("mode").is_some() { names::CLOCK } else { names::TRIP };
         let at = |share: f64| known(trial.histogram(view).and_then(|of| of.telling_percentile_ns(share)));
-        let mut row: Vec<Cell> = vec![name(trial).into(), median_width(trial, view).into()];
+        let mut row: Vec<Cell> = vec![name(trial).into(), median_width(trial, view)];
         row.extend(SHARES.map(|(_, share)| at(share)));
         row
     });
@@ -140,7 +140,7 @@ fn side_by_side(trial: &TrialResult) -> Table {
         Column::numbers("difference"),
     ];
     let views = [names::HINT, names::PLAIN];
-    let [of_hint, of_plain] = views.map(|view| median_width(trial, view).into());
+    let [of_hint, of_plain] = views.map(|view| median_width(trial, view));
     let mut table = Table::new(columns).with([["± of p50".into(), of_hint, of_plain, Cell::Blank]]);
     for (title, share) in SHARES {
         let [hint, plain] = views.map(|view| trial.histogram(view)?.telling_percentile_ns(share));

@@ -126,7 +126,11 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
         }
         let tile = |subject: &Subject<'_>| {
             let [value, unit] = value_and_unit(ranking.quantity, subject);
-            let words = if subject.name.is_empty() { condition.clone() } else { plain(&subject.name) };
+            let words = match (subject.name.as_str(), condition.as_str()) {
+                ("", "") => bare_title(ranking.quantity),
+                ("", condition) => condition.to_owned(),
+                (name, _) => plain(name),
+            };
             Tile { value, unit, range: uncertainty(ranking.quantity, subject), words }
         };
         let shown: Vec<Tile> = ranking.subjects.iter().take(MOST_LARGE).map(tile).collect();
