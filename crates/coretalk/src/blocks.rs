@@ -103,6 +103,8 @@ pub struct Column {
     pub is_name: bool,
     /// What it means, as a part of the legend; empty where its title says it.
     pub meaning: &'static str,
+    /// Whether its meaning continues that of the column before it.
+    pub is_continued: bool,
 }
 
 impl Column {
@@ -110,7 +112,16 @@ impl Column {
     pub fn words(title: impl Into<String>) -> Column {
         let title = title.into();
         let align = Align::Left;
-        Column { title, align, least_width: 0, is_marked: false, is_cut: false, is_name: false, meaning: "" }
+        Column {
+            title,
+            align,
+            least_width: 0,
+            is_marked: false,
+            is_cut: false,
+            is_name: false,
+            meaning: "",
+            is_continued: false,
+        }
     }
 
     /// A column of numbers.
@@ -136,6 +147,11 @@ impl Column {
     /// The same as a part of what tells rows apart.
     pub fn naming(self) -> Column {
         Column { is_name: true, ..self }
+    }
+
+    /// The same, explained in the legend of its table together with the column before it.
+    pub fn continuing(self, meaning: &'static str) -> Column {
+        Column { meaning, is_continued: true, ..self }
     }
 
     /// The same, explained in the legend of its table.
@@ -238,13 +254,14 @@ impl Table {
     /// A sentence of what the table shows: how it begins, and what its columns mean, one after the other.
     pub fn legend(&self) -> Option<String> {
         let mut legend = format!("{}:", self.about);
-        for meaning in self.columns.iter().map(|column| column.meaning).filter(|it| !it.is_empty()) {
-            // What goes on with the column before it is no part of its own.
-            if !legend.ends_with(':') && !meaning.starts_with("and ") {
-                legend.push(';');
-            }
-            legend.push(' ');
-            legend.push_str(meaning);
+        let explained = self.columns.iter().filter(|column| !column.meaning.is_empty());
+        for (index, column) in explained.enumerate() {
+            legend.push_str(match (index, column.is_continued) {
+                (_, true) => " and ",
+                (0, false) => " ",
+                (_, false) => "; ",
+            });
+            legend.push_str(column.meaning);
         }
         (!self.about.is_empty() && !self.rows.is_empty()).then(|| legend + ".")
     }
@@ -259,7 +276,7 @@ mod tests {
         let mut table = Table::new([
             Column::words("method"),
             Column::numbers("least").meaning("the share of the slowest thread"),
-            Column::numbers("most").from_width(100).meaning("and of the fastest"),
+            Column::numbers("most").from_width(100).continuing("of the fastest"),
             Column::numbers("run").meaning("additions in a row"),
         ])
         .about("With 4 threads");

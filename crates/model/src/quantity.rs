@@ -94,6 +94,8 @@ pub struct Quantity {
     pub title: &'static str,
     /// What the heading leaves open, where a table has no room to say it.
     pub meaning: Option<&'static str>,
+    /// How it is computed from others, where that has to be stated with its meaning.
+    pub formula: Option<&'static str>,
     /// What it is counted in.
     pub unit: Unit,
     /// How passes become one number.
@@ -127,6 +129,7 @@ impl Quantity {
             id,
             title,
             meaning: None,
+            formula: None,
             unit,
             aggregate,
             range: None,
@@ -201,6 +204,20 @@ impl Quantity {
     #[must_use]
     pub const fn meaning(self, words: &'static str) -> Quantity {
         Quantity { meaning: Some(words), ..self }
+    }
+
+    /// With its formula.
+    #[must_use]
+    pub const fn formula(self, words: &'static str) -> Quantity {
+        Quantity { formula: Some(words), ..self }
+    }
+
+    /// Its meaning, and its formula where it has one.
+    pub fn explanation(&self) -> Option<Cow<'static, str>> {
+        Some(match (self.meaning?, self.formula) {
+            (meaning, Some(formula)) => format!("{meaning}: {formula}").into(),
+            (meaning, None) => meaning.into(),
+        })
     }
 
     /// One that each role of a trial has for itself.

@@ -238,8 +238,7 @@ fn ends(quantity: &Quantity) -> [&'static str; 2] {
 fn subject(quantity: &Quantity) -> String {
     let words = match (quantity.unit, quantity.meaning) {
         (Unit::PerSecond(what), _) => format!("{what} per second"),
-        // What follows a colon is the formula.
-        (_, Some(meaning)) => meaning.split(':').next().unwrap_or(meaning).to_owned(),
+        (_, Some(meaning)) => meaning.to_owned(),
         (_, None) => bare_title(quantity),
     };
     let words = if quantity.aggregate == Aggregate::Events { format!("{words}, median") } else { words };

@@ -91,7 +91,7 @@ fn detail(of: &MethodTable<'_>) -> Option<Table> {
             .meaning("Jain's fairness index over the pass and in windows of 1 ms (1 is perfectly fair)"),
         Column::numbers("1 ms"),
         Column::numbers("slowest").meaning("share of the slowest thread"),
-        Column::numbers("fastest").from_width(ROOMY).meaning("and of the fastest"),
+        Column::numbers("fastest").from_width(ROOMY).continuing("of the fastest"),
         Column::numbers("run").meaning("additions in a row by one thread"),
         Column::numbers("p50").meaning("ns to acquire, one clock read included"),
         Column::numbers("p99"),

@@ -14,6 +14,7 @@ use coretalk_model::quantity::{Aggregate, Unit};
 use coretalk_model::series::{self, TrialResult, Value};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Flags};
+use std::borrow::Cow;
 
 /// From this half width on a third digit tells nothing.
 const TWO_DIGITS: f64 = 0.05;
@@ -210,7 +211,7 @@ fn quantity(probe: &dyn SeriesProbe, name: &str) -> String {
     let Some(quantity) = probe.quantities().iter().find(|quantity| quantity.id == name) else {
         return plain(&name.replace('_', " "));
     };
-    let words = quantity.meaning.map_or_else(|| bare_title(quantity), str::to_owned);
+    let words = quantity.explanation().map_or_else(|| bare_title(quantity), Cow::into_owned);
     match quantity.aggregate {
         Aggregate::Events => format!("{words}, median"),
         _ => words,

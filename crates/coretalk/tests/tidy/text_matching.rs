@@ -40,7 +40,6 @@ const READERS: [(&str, &str); 5] = [
 
 /// Files that use [`CALLS`], on how many lines, and on what text.
 const USES: &[(&str, usize, &str)] = &[
-    ("coretalk/src/blocks.rs", 1, "the meanings of columns, as declared"),
     ("coretalk/src/commands.rs", 1, "arguments"),
     ("coretalk/src/commands/facts.rs", 3, "arguments"),
     ("coretalk/src/document.rs", 6, "arguments"),

@@ -65,7 +65,8 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::time(names::THREAD_NS, "thread ns")
         .displayed()
         .in_table()
-        .meaning("time per operation and thread: wall time × threads / operations"),
+        .meaning("time per operation and thread")
+        .formula("wall time × threads / operations"),
     Quantity::time(names::WALL_NS, "wall ns").headline(0).in_table(),
     Quantity::rate(names::RATE, "ops per s", "ops"),
     Quantity::rate(names::SLOWEST, "slowest ops per s", "ops"),

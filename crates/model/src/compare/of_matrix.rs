@@ -56,6 +56,7 @@ pub fn of_latency(
 pub(super) fn of_run(environment: &Environment, topology: &Topology, datasets: Vec<Dataset>) -> Side {
     Side {
         facts: facts(environment),
+        is_simulated: environment.simulated.is_some(),
         topology: Some(topology.clone()),
         execution: Vec::new(),
         guest: environment.hypervisor.is_some(),
@@ -64,16 +65,19 @@ pub(super) fn of_run(environment: &Environment, topology: &Topology, datasets: V
     }
 }
 
-/// What an environment says of the conditions; what it does not know is left out.
+fn yes_or_no(is_so: bool) -> &'static str {
+    if is_so { "yes" } else { "no" }
+}
+
+/// The conditions that an environment states.
 fn facts(environment: &Environment) -> BTreeMap<Fact, String> {
-    let simulated = if environment.simulated.is_some() { "yes" } else { "no" };
     let hypervisor = match environment.virtualization() {
         Virtualization::Guest(name) | Virtualization::Emulated(name) => Some(name.to_owned()),
         Virtualization::BareMetal => Some("none".to_owned()),
         Virtualization::Unknown => None,
     };
     let known = [
-        (Fact::Simulated, Some(simulated.to_owned())),
+        (Fact::Simulated, Some(yes_or_no(environment.simulated.is_some()).to_owned())),
         (Fact::Libc, environment.libc.clone()),
         (Fact::CpuModel, environment.cpu_model.clone()),
         (Fact::Microcode, environment.microcode.clone()),
@@ -185,14 +189,16 @@ const STEPS_OF_A_LATTICE: f64 = 1.5;
 pub fn of_import(matrices: &[ImportedMatrix]) -> Side {
     let datasets = matrices.iter().map(|matrix| dataset(matrix, matrices.len())).collect();
     let said = |key: &str| matrices.first().and_then(|matrix| matrix.fact(key));
+    let simulated = said("simulated").map(|text| text == "true");
     let facts = [
-        (Fact::Simulated, said("simulated").map(|text| if text == "true" { "yes" } else { "no" })),
+        (Fact::Simulated, simulated.map(yes_or_no)),
         (Fact::CpuModel, said("cpu")),
         (Fact::System, said("os")),
         (Fact::Hypervisor, said("hypervisor")),
     ];
     Side {
         facts: facts.into_iter().filter_map(|(fact, text)| Some((fact, text?.to_owned()))).collect(),
+        is_simulated: simulated == Some(true),
         topology: None,
         execution: Vec::new(),
         guest: said("hypervisor").is_some(),

@@ -17,6 +17,8 @@ pub struct Side {
     pub topology: Option<Topology>,
     /// Whether pairs of its CPUs share the units that execute, as far as that was tested.
     pub execution: Vec<ExecutionTest>,
+    /// Whether it states that its machine was simulated.
+    pub is_simulated: bool,
     /// Whether a host may move its CPUs: what it shows at one time need not be what it shows at another.
     pub guest: bool,
     /// Results.
@@ -229,7 +231,7 @@ pub fn mismatches(a: &Side, b: &Side) -> Vec<Mismatch> {
             (Some(left), Some(right)) if left != right => {
                 found.push(mismatch(fact.name(), Some(left), Some(right), fact.weight()));
             }
-            (Some(said), None) | (None, Some(said)) if fact == Fact::Simulated && said == "yes" => {
+            _ if fact == Fact::Simulated && a.is_simulated != b.is_simulated => {
                 let (left, right) = (a.facts.get(&fact), b.facts.get(&fact));
                 found.push(mismatch(fact.name(), left, right, Weight::Warns));
             }

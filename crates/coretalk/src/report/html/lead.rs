@@ -181,7 +181,7 @@ fn caption(ranking: &Ranking<'_>, condition: &str) -> String {
         Aggregate::Events => format!("{}, median", quantity.title),
         _ => bare_title(quantity),
     };
-    let meaning = quantity.meaning.filter(|meaning| meaning.len() <= SHORT);
+    let meaning = quantity.explanation().filter(|meaning| meaning.len() <= SHORT);
     let meaning = meaning.map_or(String::new(), |meaning| format!(": {meaning}"));
     // The unit stands beside each number.
     let what = Some(title + &meaning).filter(|what| *what != quantity.unit.symbol());

@@ -98,7 +98,7 @@ fn knees(report: &RunReport, found: &[Sweep<'_>]) -> Table {
         Column::numbers("capacity"),
         Column::words("CPUs").naming(),
         Column::numbers("keeps").meaning("the highest rate that it keeps"),
-        Column::numbers("fails").meaning("and the lowest that it does not"),
+        Column::numbers("fails").continuing("the lowest that it does not"),
         Column::numbers("p99 least").meaning("the smallest p99"),
         Column::numbers("doubles").meaning("the rates between which it doubles"),
     ];
