@@ -92,7 +92,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     ),
     "plan": tuple(on(SMT, f"plan {what} --format {form}") for what in ("latency", "queue", "suite") for form in ("text", "json")),
     "imported": tuple(
-        f"{word} {SAMPLES / name}"
+        f"{word} ./{name}"
         for name in ("core-to-core.csv", "c2clat.txt", "inter-processor.json", "long.csv")
         for word in ("import", "import --format json", "topology --from", "lint")
     ),
@@ -129,7 +129,7 @@ Outputs = dict[str, str]
 
 
 def masked(text: str, folder: Path) -> str:
-    text = text.replace(str(folder), "FOLDER").replace(str(ROOT), "ROOT")
+    text = text.replace(str(folder), "FOLDER")
     for pattern, word in MASKS:
         text = pattern.sub(word, text)
     return text
@@ -158,8 +158,8 @@ def outputs(binary: Path, name: str) -> Outputs:
         folder = Path(place)
         for scenario, text in SCENARIOS.items():
             (folder / scenario).write_text(text)
-        # Copies, as reading a file of an earlier schema brings it up to date.
-        for sample in VERSIONS.glob("*.sqlite"):
+        # Copies: their names are short wherever the project lies, and reading a file of an earlier schema brings it up to date.
+        for sample in (*VERSIONS.glob("*.sqlite"), *SAMPLES.iterdir()):
             shutil.copy(sample, folder)
         made: Outputs = {}
         for number, line in enumerate(RUNS[name]):
