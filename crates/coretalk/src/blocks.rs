@@ -57,10 +57,7 @@ impl<'a> Block<'a> {
         match self {
             Block::Answer(said) => said.values(),
             Block::Table(table) | Block::Wide(table, _) => {
-                let cells = table.rows.iter().flatten();
-                cells
-                    .filter_map(|cell| if let Cell::Value(value) = cell { Some(value) } else { None })
-                    .collect()
+                table.rows.iter().flatten().flat_map(Cell::values).collect()
             }
             _ => Vec::new(),
         }
@@ -167,6 +164,8 @@ pub enum Cell {
     Text(String),
     /// A number.
     Value(DisplayValue),
+    /// Words with typed numbers.
+    Sentence(Sentence),
     /// A value with a mark that says something about it, such as a doubt.
     Marked(String, char),
     /// A value that is not known.
@@ -176,6 +175,15 @@ pub enum Cell {
 }
 
 impl Cell {
+    /// Its typed numbers.
+    pub fn values(&self) -> Vec<&DisplayValue> {
+        match self {
+            Cell::Value(value) => vec![value],
+            Cell::Sentence(said) => said.values(),
+            Cell::Text(_) | Cell::Marked(..) | Cell::Unknown | Cell::Blank => Vec::new(),
+        }
+    }
+
     /// A value as it reads, or that it is not known.
     pub fn known(value: Option<impl Into<String>>) -> Cell {
         value.map_or(Cell::Unknown, |value| Cell::Text(value.into()))
@@ -190,6 +198,12 @@ impl Cell {
 impl From<DisplayValue> for Cell {
     fn from(value: DisplayValue) -> Cell {
         Cell::Value(value)
+    }
+}
+
+impl From<Sentence> for Cell {
+    fn from(said: Sentence) -> Cell {
+        Cell::Sentence(said)
     }
 }
 
@@ -230,6 +244,12 @@ impl Table {
     /// Adds a row.
     pub fn row(&mut self, cells: impl Into<Vec<Cell>>) {
         self.rows.push(cells.into());
+    }
+
+    /// Its typed numbers, each with the column that it stands in.
+    pub fn values(&self) -> Vec<(&Column, &DisplayValue)> {
+        let cells = self.rows.iter().flat_map(|row| self.columns.iter().zip(row));
+        cells.flat_map(|(column, cell)| cell.values().into_iter().map(move |value| (column, value))).collect()
     }
 
     /// Without the columns that a terminal of this width leaves out.

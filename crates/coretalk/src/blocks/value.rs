@@ -47,7 +47,7 @@ pub enum DisplayUnit {
 }
 
 /// Where a number comes from. Tests recompute the numbers of one trial and the parameters from there.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     /// What a trial measured.
     Trial {
@@ -64,11 +64,33 @@ pub enum Source {
     Parameter {
         /// Of this trial; `None` of all that a sentence compares.
         trial: Option<TrialId>,
-        /// The [parameter](coretalk_model::quantity::Parameter::id).
-        name: &'static str,
+        /// Its name, as in documents.
+        name: String,
+    },
+    /// What a document holds of a distribution, perhaps of a quantity that this version does not know.
+    Series {
+        /// Its place among the series of the document.
+        index: usize,
+        /// Which number of it.
+        number: SeriesNumber,
     },
     /// The length of a list: of what a sentence compares, or of what it does not name.
     Listed,
+}
+
+/// A number of a distribution in a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SeriesNumber {
+    /// How many events it holds.
+    Events,
+    /// A percentile, by its name.
+    Percentile(&'static str),
+    /// A value of the whole trial.
+    Value(String),
+    /// How often something happened.
+    Count(String),
+    /// A parameter.
+    Parameter(String),
 }
 
 /// A number of a quantity.

@@ -159,7 +159,9 @@ fn framed(name: &str, caption: &str, table: &Table) -> String {
 /// Words are aligned to the left, as the first column is; where they are long, they wrap.
 fn class(table: &Table, column: usize) -> &'static str {
     let length = |row: &Vec<Cell>| match row.get(column) {
-        Some(cell @ (Cell::Text(_) | Cell::Marked(..) | Cell::Value(_))) => columns(&fmt::cell(cell)),
+        Some(cell @ (Cell::Text(_) | Cell::Marked(..) | Cell::Value(_) | Cell::Sentence(_))) => {
+            columns(&fmt::cell(cell))
+        }
         _ => 0,
     };
     match (table.columns[column].align, column) {
@@ -173,7 +175,9 @@ fn class(table: &Table, column: usize) -> &'static str {
 fn cell_html(cell: &Cell, column: &Column) -> String {
     match cell {
         // Two blanks part one of several from the next, which HTML takes for one.
-        Cell::Text(_) | Cell::Value(_) => escaped(&fmt::cell(cell)).replace("  ", "&emsp;"),
+        Cell::Text(_) | Cell::Value(_) | Cell::Sentence(_) => {
+            escaped(&fmt::cell(cell)).replace("  ", "&emsp;")
+        }
         Cell::Marked(text, mark) => escaped(text) + &mark_place(column, mark.to_string().trim()),
         Cell::Unknown => fmt::cell(cell) + &mark_place(column, ""),
         Cell::Blank => String::new(),

@@ -89,7 +89,7 @@ fn cell_text(cell: &Cell, column: &Column) -> String {
     match cell {
         Cell::Marked(_, mark) => format!("{}{mark}", fmt::cell(cell)),
         Cell::Unknown => fmt::cell(cell) + place,
-        Cell::Text(_) | Cell::Value(_) | Cell::Blank => fmt::cell(cell),
+        Cell::Text(_) | Cell::Value(_) | Cell::Sentence(_) | Cell::Blank => fmt::cell(cell),
     }
 }
 

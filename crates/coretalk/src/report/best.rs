@@ -2,13 +2,13 @@
 //! what that shows is decided in the model.
 
 use super::ladder::relation_words;
-use super::parameters::telling;
+use super::parameters;
 use super::text::capitalized;
 use super::trial_words::placement_words;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source, Statistic};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
-use coretalk_model::quantity::{Aggregate, Better, Parameter, Quantity, Unit, Unranked};
+use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit, Unranked};
 use coretalk_model::series::{Ranking, Subject, Value, Verdict, ranking, rankings};
 
 /// Names that stand in a list of those that are alike; more are counted.
@@ -63,22 +63,11 @@ pub(super) fn condition(report: &RunReport, ranking: &Ranking<'_>) -> Vec<Senten
 
 /// A parameter as it distinguishes rows: a name alone, `std-mutex`; a number with what it is, `capacity 10`.
 fn parameter_sentence(name: &str, value: &Value) -> Sentence {
-    let number = match value {
-        Value::Number(number) => Some(Number::Setting(*number)),
-        Value::Text(_) => None,
-    };
-    match number.zip(probes::parameter_by_id(name)) {
-        Some((number, Parameter { id, words, unit, .. })) => {
-            Sentence::new("{parameter} {value}").with("parameter", *words).with(
-                "value",
-                DisplayValue {
-                    number,
-                    unit: DisplayUnit::Own(*unit),
-                    source: Source::Parameter { trial: None, name: id },
-                },
-            )
+    match value {
+        Value::Number(_) => {
+            parameters::sentence(name, value, Source::Parameter { trial: None, name: name.to_owned() })
         }
-        None => Sentence::new("{value}").with("value", PlainText::untrusted(&telling(name, value))),
+        Value::Text(text) => Sentence::new("{value}").with("value", PlainText::untrusted(text)),
     }
 }
 

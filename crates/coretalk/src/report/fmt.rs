@@ -34,9 +34,15 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
 /// The interval of a number: ` ±2 %`, or its ends, ` (1.2 µs to 60 µs)`, where it reaches more than ten times the number.
 pub fn interval(value: &DisplayValue) -> String {
     let Number::Estimate(estimate) = value.number else { return String::new() };
+    let ends = [estimate.low, estimate.high];
     match (estimate.stated_reach(estimate.point), value.unit) {
         (None, DisplayUnit::Own(unit)) => {
-            format!(" ({} to {})", with_unit(estimate.low, unit), with_unit(estimate.high, unit))
+            let [low, high] = ends.map(|end| with_unit(end, unit));
+            format!(" ({low} to {high})")
+        }
+        (None, DisplayUnit::OfColumn(divisor)) => {
+            let [low, high] = ends.map(|end| ns(end / divisor));
+            format!(" ({low} to {high})")
         }
         _ => format!(" ±{}", half_width(&estimate)),
     }
@@ -69,6 +75,7 @@ pub fn cell(cell: &Cell) -> String {
     match cell {
         Cell::Text(text) | Cell::Marked(text, _) => text.clone(),
         Cell::Value(number) => value(number),
+        Cell::Sentence(said) => sentence(said),
         Cell::Unknown => "·".to_owned(),
         Cell::Blank => String::new(),
     }

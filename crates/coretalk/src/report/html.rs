@@ -9,7 +9,7 @@ mod lead;
 mod machine;
 mod section;
 mod sections;
-mod series;
+pub mod series;
 mod several;
 mod spectra;
 

@@ -1,6 +1,10 @@
 //! Parameters and quantities as words, of trials and of the documents of their runs.
 
-use super::text::{chosen_rate, chosen_time, plain};
+use super::fmt;
+use super::text::plain;
+use crate::blocks::value::{
+    Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, SeriesNumber, Source,
+};
 use crate::document::{SeriesDoc, ValueDoc};
 use coretalk_measure::probes;
 use coretalk_measure::series::MASK;
@@ -10,8 +14,16 @@ use std::fmt::Display;
 
 /// The parameters of a series as words, but for those that are hidden: `kernel cas, view at-rate`, `gap 20 µs`.
 pub fn words_of(series: &SeriesDoc, hidden: &[&str]) -> String {
+    fmt::sentence(&sentence_of(series, 0, hidden))
+}
+
+/// The same as a sentence of the series at this place of its document.
+pub(super) fn sentence_of(series: &SeriesDoc, index: usize, hidden: &[&str]) -> Sentence {
     let shown = series.parameters.iter().filter(|(name, _)| !hidden.contains(&name.as_str()));
-    shown.map(|(name, value)| parameter(name, &value.into())).collect::<Vec<_>>().join(", ")
+    let part = |(name, value): (&String, &ValueDoc)| {
+        sentence(name, &value.into(), Source::Series { index, number: SeriesNumber::Parameter(name.clone()) })
+    };
+    Sentence::new("{parameters}").with("parameters", Arg::Parts(shown.map(part).collect(), ", "))
 }
 
 /// The CPUs of a series in role order, `0 → 1`; those on which its threads may run where they are not bound.
@@ -48,16 +60,23 @@ pub fn unbound(placement: &[impl Display], mask: impl Display) -> String {
     }
 }
 
-/// A parameter as words, as its probe declares it.
+/// A parameter as its probe declares it: `gap 20 µs`.
 pub(super) fn parameter(name: &str, value: &series::Value) -> String {
+    fmt::sentence(&sentence(name, value, Source::Parameter { trial: None, name: name.to_owned() }))
+}
+
+/// The same as a sentence, with the source of its number.
+pub(super) fn sentence(name: &str, value: &series::Value, source: Source) -> Sentence {
     let declared = probes::parameter_by_id(name);
-    let words = declared.map_or_else(|| name.replace('_', " "), |parameter| parameter.words.to_owned());
-    match (declared.map(|parameter| parameter.unit), value) {
-        (Some(Unit::Ns), series::Value::Number(ns)) => format!("{words} {}", chosen_time(*ns)),
-        (Some(Unit::PerSecond(_)), series::Value::Number(per_s)) => {
-            format!("{words} {}/s", chosen_rate(*per_s))
+    let words = declared
+        .map_or_else(|| PlainText::untrusted(&name.replace('_', " ")), |parameter| parameter.words.into());
+    let sentence = Sentence::new("{parameter} {value}").with("parameter", words);
+    match value {
+        series::Value::Text(text) => sentence.with("value", PlainText::untrusted(text)),
+        series::Value::Number(number) => {
+            let unit = DisplayUnit::Own(declared.map_or(Unit::Number, |parameter| parameter.unit));
+            sentence.with("value", DisplayValue { number: Number::Setting(*number), unit, source })
         }
-        _ => format!("{words} {value}"),
     }
 }
 

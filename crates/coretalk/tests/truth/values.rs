@@ -3,9 +3,11 @@
 
 use super::run::Run;
 use crate::cli::tool::Tool;
-use coretalk::blocks::Block;
-use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, Source, Statistic};
-use coretalk::report::{Saved, Screen, fmt, screen};
+use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, SeriesNumber, Source, Statistic};
+use coretalk::blocks::{Block, Table};
+use coretalk::document::Identity;
+use coretalk::report::input::ReportInput;
+use coretalk::report::{Saved, Screen, fmt, html, screen};
 use coretalk::store::RunFile;
 use coretalk_model::CpuId;
 use coretalk_model::series::{Parameters, TimeUnit, TrialId, TrialSpec};
@@ -39,11 +41,33 @@ fn is_near(one: f64, other: f64) -> bool {
 fn contradiction(document: &Value, value: &DisplayValue) -> Option<String> {
     let all = document["series"].as_array().unwrap();
     let number = |found: &Value| found.as_f64();
-    let (expected, found) = match (value.source, value.number) {
+    let (expected, found) = match (value.source.clone(), value.number) {
         (Source::Listed, Number::Count(_)) => return None,
+        (Source::Series { index, number: of }, shown) => {
+            let one = &all[index];
+            let (expected, interval) = match &of {
+                SeriesNumber::Events => (&one["count"], &Value::Null),
+                SeriesNumber::Percentile("50") => (&one["percentiles"]["50"], &one["intervals"]["median_ns"]),
+                SeriesNumber::Percentile(name) => (&one["percentiles"][name], &Value::Null),
+                SeriesNumber::Value(name) => (&one["values"][name], &one["intervals"][name]),
+                SeriesNumber::Count(name) => (&one["counts"][name], &Value::Null),
+                SeriesNumber::Parameter(name) => (&one["parameters"][name], &Value::Null),
+            };
+            let interval = number(&interval[0]).zip(number(&interval[1]));
+            let (found, ends) = match shown {
+                Number::Count(count) => (count as f64, None),
+                Number::Point(point) | Number::Setting(point) => (point, None),
+                Number::Estimate(Estimate { point, low, high, .. }) => (point, Some((low, high))),
+                Number::HalfWidth { .. } => return Some("a width alone".to_owned()),
+            };
+            if ends != interval {
+                return Some(format!("the interval is {interval:?}"));
+            }
+            (number(expected), found)
+        }
         (Source::Parameter { trial, name }, Number::Setting(found)) => {
             let mut of_trial = all.iter().filter(|one| trial.is_none_or(|trial| trial_of(one) == trial));
-            let is_there = of_trial.any(|one| number(&one["parameters"][name]) == Some(found));
+            let is_there = of_trial.any(|one| number(&one["parameters"][&name]) == Some(found));
             return (!is_there).then(|| format!("no such {name}"));
         }
         (Source::Trial { placements: 2.., .. }, _) => return None,
@@ -136,6 +160,16 @@ fn misread(value: &DisplayValue) -> Option<String> {
 
 /// What is wrong with the unit of a column, if no heading of its table states it.
 fn unstated(headings: &[String], value: &DisplayValue) -> Option<String> {
+    if let Source::Series { number, .. } = &value.source {
+        let expected = match number {
+            SeriesNumber::Events => "count".to_owned(),
+            SeriesNumber::Percentile("100") => "max ns".to_owned(),
+            SeriesNumber::Percentile(name) => format!("p{name} ns"),
+            SeriesNumber::Value(name) | SeriesNumber::Count(name) => name.replace('_', " "),
+            SeriesNumber::Parameter(_) => "what".to_owned(),
+        };
+        return (headings != [expected]).then(|| format!("a number below {headings:?}"));
+    }
     let (Number::Point(_), DisplayUnit::OfColumn(divisor)) = (value.number, value.unit) else { return None };
     let unit = [TimeUnit::NANOSECONDS, TimeUnit::MICROSECONDS].into_iter().find(|unit| unit.ns == divisor);
     let is_stated = unit.is_some_and(|unit| headings.iter().any(|heading| heading == unit.name));
@@ -146,10 +180,10 @@ fn wrong(document: &Value, (headings, value): &Shown) -> Option<String> {
     contradiction(document, value).or_else(|| misread(value)).or_else(|| unstated(headings, value))
 }
 
-/// A number below the headings of its table; in a sentence without any.
+/// A number below the headings of its table, on a page below that of its column; in a sentence without any.
 type Shown = (Vec<String>, DisplayValue);
 
-/// A run on a simulated machine, and the typed numbers of its screen.
+/// A run on a simulated machine, and the typed numbers of its screen and of the tables of its page.
 fn values_of(tool: &Tool, words: &[&str], name: &str) -> (Run, Vec<Shown>) {
     let run = Run::of(tool, "chiplet-16", words, name);
     let path = tool.done(&["runs", "path", name]).out;
@@ -162,7 +196,11 @@ fn values_of(tool: &Tool, words: &[&str], name: &str) -> (Run, Vec<Shown>) {
         };
         block.values().into_iter().map(|value| (headings.clone(), value.clone())).collect()
     };
-    (run, blocks.iter().flat_map(shown).collect())
+    let page = ReportInput::new(&report, name, Identity::Hidden);
+    let on_page = html::series::tables(&page);
+    let on_page = on_page.iter().flat_map(Table::values);
+    let on_page = on_page.map(|(column, value)| (vec![column.title.clone()], value.clone()));
+    (run, blocks.iter().flat_map(shown).chain(on_page).collect())
 }
 
 #[test]
@@ -202,7 +240,8 @@ fn a_typed_number_that_is_changed_is_found() {
     let (run, values) = values_of(&tool, &["broadcast", "--readers", "1,15", "--budget", "4s"], "planted");
     let other = trial_of(&run.document["series"].as_array().unwrap()[3]);
     type Plant<'a> = &'a dyn Fn(&mut DisplayValue) -> bool;
-    let plants: [(&str, Plant<'_>); 8] = [
+    let p50 = |index: usize| &run.document["series"][index]["percentiles"]["50"];
+    let plants: [(&str, Plant<'_>); 10] = [
         ("value", &|value| match &mut value.number {
             Number::Count(count) => {
                 *count += 1;
@@ -257,8 +296,25 @@ fn a_typed_number_that_is_changed_is_found() {
             }
             _ => false,
         }),
+        ("series", &|value| match &mut value.source {
+            Source::Series { index, number: SeriesNumber::Percentile("50") } => {
+                let from = *index;
+                *index = (0..).find(|other| p50(*other) != p50(from)).unwrap();
+                true
+            }
+            _ => false,
+        }),
+        ("number of a series", &|value| match &mut value.source {
+            Source::Series { number: number @ SeriesNumber::Percentile("90" | "99"), .. } => {
+                *number = SeriesNumber::Percentile("100");
+                true
+            }
+            _ => false,
+        }),
         ("unit", &|value| match (value.number, &mut value.unit) {
-            (Number::Point(_), DisplayUnit::OfColumn(divisor)) => {
+            (Number::Point(_), DisplayUnit::OfColumn(divisor))
+                if !matches!(value.source, Source::Series { .. }) =>
+            {
                 *divisor *= 1e3;
                 true
             }

@@ -101,16 +101,16 @@ impl Curves {
 }
 
 /// Drawings of series, probe by probe. [`chosen`] says which distributions are among them.
-pub fn curves(series: &[SeriesDoc], room: Room) -> Curves {
-    let mut probes: Vec<&str> = Vec::new();
+pub fn curves<'a>(series: impl IntoIterator<Item = &'a SeriesDoc>, room: Room) -> Curves {
+    let mut probes: Vec<(&str, Vec<&SeriesDoc>)> = Vec::new();
     for one in series {
-        if !probes.contains(&one.probe.as_str()) {
-            probes.push(&one.probe);
+        match probes.iter_mut().find(|(known, _)| *known == one.probe) {
+            Some((_, of_probe)) => of_probe.push(one),
+            None => probes.push((&one.probe, vec![one])),
         }
     }
     let mut curves = Curves::default();
-    for probe in probes {
-        let of_probe: Vec<&SeriesDoc> = series.iter().filter(|one| one.probe == probe).collect();
+    for (_, of_probe) in probes {
         over::draw(&of_probe, room, &mut curves);
         distributions(&of_probe, room, &mut curves);
     }

@@ -2,58 +2,72 @@
 
 use super::escape::escaped;
 use super::section::figures;
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, SeriesNumber, Source};
 use crate::blocks::{Cell, Column, Table};
 use crate::document::{PercentilesDoc, SeriesDoc};
 use crate::render::html::table;
-use crate::report::figure::chart::number;
 use crate::report::figure::curves::{self, Curves, Room, VIEWS};
-use crate::report::input::TimeAxis;
+use crate::report::input::{ReportInput, TimeAxis};
 use crate::report::ladder::relation_words;
-use crate::report::parameters::{places_of, words_of};
+use crate::report::parameters::{places_of, sentence_of, words_of};
 use crate::report::picture::Picture;
-use crate::report::text::{grouped, ns, plain};
+use crate::report::text::plain;
 use coretalk_measure::series::MASK;
+use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Relation, Topology};
 use std::collections::BTreeSet;
 use std::fmt::Write;
+
+/// A series and its place in the document.
+type Placed = (usize, SeriesDoc);
 
 /// Beyond so many rows a page would be nothing else.
 const MOST_ROWS: usize = 64;
 
 /// The part of each probe that left series; empty without one.
 pub(super) fn body(series: &[SeriesDoc], topology: &Topology) -> String {
-    let mut probes: Vec<&str> = Vec::new();
-    for one in series {
-        if !probes.contains(&one.probe.as_str()) {
-            probes.push(&one.probe);
-        }
-    }
     let mut body = String::new();
-    for probe in probes {
-        let mut of_probe: Vec<SeriesDoc> = series.iter().filter(|one| one.probe == probe).cloned().collect();
+    for (probe, mut of_probe) in by_probe(series) {
         let _ = writeln!(body, "<h3>{}</h3>", escaped(probe));
         let common = set_apart(&mut of_probe);
         if !common.is_empty() {
             let _ = writeln!(body, "<p class=\"note\">{}</p>", escaped(&plain(&common)));
         }
         body.push_str(&by_relation(&of_probe, topology));
-        body.push_str(&whole_table(&of_probe));
+        body.push_str(&table(&caption(of_probe.len()), &whole_table(&of_probe)));
     }
     body
 }
 
+/// The table of each probe that left series.
+pub fn tables(input: &ReportInput<'_>) -> Vec<Table> {
+    by_probe(&input.outline.series).iter().map(|(_, of_probe)| whole_table(of_probe)).collect()
+}
+
+fn by_probe(series: &[SeriesDoc]) -> Vec<(&str, Vec<Placed>)> {
+    let mut probes: Vec<(&str, Vec<Placed>)> = Vec::new();
+    for (index, one) in series.iter().enumerate() {
+        match probes.iter_mut().find(|(known, _)| *known == one.probe) {
+            Some((_, of_probe)) => of_probe.push((index, one.clone())),
+            None => probes.push((&one.probe, vec![(index, one.clone())])),
+        }
+    }
+    probes
+}
+
 /// Drawings of every pair together, and of the pairs of each relation, of which the page shows one or the other.
-fn by_relation(series: &[SeriesDoc], topology: &Topology) -> String {
-    let mut relations: Vec<(Relation, Vec<SeriesDoc>)> = Vec::new();
-    for one in series.iter().filter(|one| one.histogram_v2_base64.is_some()) {
+fn by_relation(series: &[Placed], topology: &Topology) -> String {
+    let series: Vec<&SeriesDoc> = series.iter().map(|(_, one)| one).collect();
+    let mut relations: Vec<(Relation, Vec<&SeriesDoc>)> = Vec::new();
+    for &one in series.iter().filter(|one| one.histogram_v2_base64.is_some()) {
         let [from, to] = one.placement[..] else { continue };
         let relation = topology.relation(CpuId(from), CpuId(to));
         match relations.iter_mut().find(|(known, _)| *known == relation) {
-            Some((_, alike)) => alike.push(one.clone()),
-            None => relations.push((relation, vec![one.clone()])),
+            Some((_, alike)) => alike.push(one),
+            None => relations.push((relation, vec![one])),
         }
     }
-    let all = figures(|width| drawn(series, width)) + &shares(series);
+    let all = figures(|width| drawn(&series, width)) + &shares(&series);
     if relations.len() < 2 {
         return all;
     }
@@ -70,14 +84,15 @@ fn by_relation(series: &[SeriesDoc], topology: &Topology) -> String {
 }
 
 /// Values, and percentiles over nines.
-fn drawn(series: &[SeriesDoc], width: f64) -> Vec<Picture> {
-    let Curves { headline, others, .. } = curves::curves(series, Room::of_width(width));
+fn drawn(series: &[&SeriesDoc], width: f64) -> Vec<Picture> {
+    let Curves { headline, others, .. } = curves::curves(series.iter().copied(), Room::of_width(width));
     [headline, others].concat()
 }
 
 /// Distributions as shares over time, the linear axis behind a summary.
-fn shares(series: &[SeriesDoc]) -> String {
-    let over = |axis| figures(|width| curves::curves(series, Room::of_width(width)).cdfs(axis));
+fn shares(series: &[&SeriesDoc]) -> String {
+    let over =
+        |axis| figures(|width| curves::curves(series.iter().copied(), Room::of_width(width)).cdfs(axis));
     let linear = match over(TimeAxis::Linear) {
         none if none.is_empty() => none,
         some => {
@@ -89,36 +104,36 @@ fn shares(series: &[SeriesDoc]) -> String {
 
 /// Takes the parameters that all series share out of them, and gives them as words: they need be said once. Which
 /// distribution one is stays with it: figures are made by that.
-fn set_apart(series: &mut [SeriesDoc]) -> String {
-    let Some(first) = series.first().filter(|_| series.len() > 1) else { return String::new() };
-    let mut common = first.clone();
+fn set_apart(series: &mut [Placed]) -> String {
+    let Some((_, first)) = series.first().filter(|_| series.len() > 1) else { return String::new() };
+    let mut common = SeriesDoc { parameters: first.parameters.clone(), ..SeriesDoc::default() };
     common.parameters.retain(|name, value| {
         name != MASK
             && !VIEWS.contains(&name.as_str())
-            && series.iter().all(|one| one.parameters.get(name) == Some(value))
+            && series.iter().all(|(_, one)| one.parameters.get(name) == Some(value))
     });
-    for one in series.iter_mut() {
+    for (_, one) in series.iter_mut() {
         one.parameters.retain(|name, _| !common.parameters.contains_key(name));
     }
     words_of(&common, &[])
 }
 
 /// Percentiles, values and counts, a row for each series; of too many those with the greatest p99.
-fn whole_table(series: &[SeriesDoc]) -> String {
-    let mut shown: Vec<&SeriesDoc> = series.iter().collect();
+fn whole_table(series: &[Placed]) -> Table {
+    let mut shown: Vec<&Placed> = series.iter().collect();
     if series.len() > MOST_ROWS {
-        let p99 = |one: &&SeriesDoc| one.percentiles.p99.unwrap_or(f64::NEG_INFINITY);
+        let p99 = |(_, one): &&Placed| one.percentiles.p99.unwrap_or(f64::NEG_INFINITY);
         shown.sort_by(|a, b| p99(b).total_cmp(&p99(a)));
         shown.truncate(MOST_ROWS);
     }
-    let known = |one: &&SeriesDoc| one.percentiles.named().into_iter().filter(|(_, value)| value.is_some());
+    let known = |(_, one): &&Placed| one.percentiles.named().into_iter().filter(|(_, value)| value.is_some());
     let known: BTreeSet<&str> = shown.iter().flat_map(known).map(|(name, _)| name).collect();
     let percentiles = PercentilesDoc::default().named().map(|(name, _)| name);
     let percentiles: Vec<&str> = percentiles.into_iter().filter(|name| known.contains(name)).collect();
-    let values = shown.iter().flat_map(|one| &one.values).filter(|(_, value)| value.is_some());
+    let values = shown.iter().flat_map(|(_, one)| &one.values).filter(|(_, value)| value.is_some());
     let values: BTreeSet<&String> = values.map(|(name, _)| name).collect();
-    let counts: BTreeSet<&String> = shown.iter().flat_map(|one| one.counts.keys()).collect();
-    let unit = shown.first().map_or("", |one| one.unit);
+    let counts: BTreeSet<&String> = shown.iter().flat_map(|(_, one)| one.counts.keys()).collect();
+    let unit = shown.first().map_or("", |(_, one)| one.unit);
     let mut columns =
         vec![Column::words("what"), Column::numbers("CPUs"), Column::words("kind"), Column::numbers("count")];
     columns.extend(percentiles.iter().map(|name| match *name {
@@ -128,43 +143,56 @@ fn whole_table(series: &[SeriesDoc]) -> String {
     columns.extend(values.iter().chain(&counts).map(|name| Column::numbers(name.replace('_', " "))));
     columns.push(Column::words("doubts"));
     let mut rows = Table::new(columns);
-    for one in shown {
+    for (index, one) in shown {
+        let value = |number, of| DisplayValue {
+            number,
+            unit: DisplayUnit::OfColumn(1.0),
+            source: Source::Series { index: *index, number: of },
+        };
         let mut row: Vec<Cell> = vec![
-            plain(&words_of(one, &[MASK])).into(),
+            sentence_of(one, *index, &[MASK]).into(),
             places_of(one).into(),
             plain(&one.kind.replace('-', " ")).into(),
-            grouped(one.count as i64).into(),
+            value(Number::Count(one.count), SeriesNumber::Events).into(),
         ];
         let median = one.median().and_then(|(_, interval)| interval);
         let shown = one.percentiles.named().into_iter().filter(|(name, _)| percentiles.contains(name));
-        row.extend(shown.map(|(name, value)| with_interval(value, median.filter(|_| name == "50"))));
-        row.extend(values.iter().map(|name| with_interval(one.value(name), one.interval(name))));
-        row.extend(
-            counts.iter().map(|name| Cell::known(one.counts.get(*name).map(|count| grouped(*count as i64)))),
-        );
+        row.extend(shown.map(|(name, point)| {
+            let number = point.map(|point| with_interval(point, median.filter(|_| name == "50")));
+            Cell::number(number.map(|number| value(number, SeriesNumber::Percentile(name))))
+        }));
+        row.extend(values.iter().map(|&name| {
+            let number = one.value(name).map(|point| with_interval(point, one.interval(name)));
+            Cell::number(number.map(|number| value(number, SeriesNumber::Value(name.clone()))))
+        }));
+        row.extend(counts.iter().map(|&name| {
+            let count = one.counts.get(name).map(|count| Number::Count(*count));
+            Cell::number(count.map(|count| value(count, SeriesNumber::Count(name.clone()))))
+        }));
         let grade = one.grade.as_ref().map(|grade| format!("grade {}", plain(grade)));
         let doubts = one.flags.iter().copied().chain(one.reason.as_deref()).map(plain);
         row.push(grade.into_iter().chain(doubts).collect::<Vec<_>>().join(", ").into());
         rows.row(row);
     }
-    let all = series.len();
-    let caption = match all > MOST_ROWS {
+    rows
+}
+
+fn caption(all: usize) -> String {
+    match all > MOST_ROWS {
         true => format!(
             "Percentiles and values: the {MOST_ROWS} of {all} with the largest p99; the data have all"
         ),
         false => "Percentiles and values, with the 95 % interval over passes where there is one".to_owned(),
-    };
-    table(&caption, &rows)
+    }
 }
 
-/// `2 150 [2 100 .. 2 200]`.
-fn with_interval(value: Option<f64>, interval: Option<[f64; 2]>) -> Cell {
-    let point = |value: f64| if value.abs() < 1e5 { ns(value) } else { number(value) };
-    match (value, interval) {
-        (Some(value), Some([low, high])) => {
-            format!("{} [{} .. {}]", point(value), point(low), point(high)).into()
+/// What a document knows of a number.
+fn with_interval(point: f64, interval: Option<[f64; 2]>) -> Number {
+    match interval {
+        // Documents hold the intervals that are known with their confidence alone.
+        Some([low, high]) => {
+            Number::Estimate(Estimate { point, low, high, confidence: 0.95, effective_n: 0.0 })
         }
-        (Some(value), None) => point(value).into(),
-        (None, _) => Cell::Unknown,
+        None => Number::Point(point),
     }
 }

@@ -144,7 +144,7 @@ fn parameter_cell(trial: &TrialResult, parameter: &Parameter) -> Cell {
         Some(Value::Number(number)) => Cell::Value(DisplayValue {
             number: Number::Setting(*number),
             unit: DisplayUnit::Own(parameter.unit),
-            source: Source::Parameter { trial: Some(trial.spec.id()), name: parameter.id },
+            source: Source::Parameter { trial: Some(trial.spec.id()), name: parameter.id.to_owned() },
         }),
     }
 }
