@@ -180,7 +180,7 @@ impl Cell {
         match self {
             Cell::Value(value) => vec![value],
             Cell::Sentence(said) => said.values(),
-            Cell::Text(_) | Cell::Marked(..) | Cell::Unknown | Cell::Blank => Vec::new(),
+            _ => Vec::new(),
         }
     }
 

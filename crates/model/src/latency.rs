@@ -5,6 +5,7 @@ pub mod analyse;
 pub mod cell;
 pub mod choices;
 pub mod execution;
+pub mod finding;
 pub mod hint;
 pub mod imitated;
 pub mod ladder;

@@ -49,4 +49,4 @@ pub use recording::{
     Absence, CommandEnd, CommandReason, Departure, Disturbance, Home, Recording, Samples, Span, TrialFailure,
 };
 pub use time::{Picos, TickRate, Ticks};
-pub use topology::{CoreClass, Domain, Level, Relation, Topology};
+pub use topology::{CoreClass, Domain, Level, Relation, Scope, Topology};

@@ -1,8 +1,10 @@
 //! [`Topology`]: which CPUs share what, as the system or a scenario reports it.
 
 mod beside;
+mod scope;
 
 pub use beside::{Beside, MemoryNode, Same, with_shared_l2};
+pub use scope::Scope;
 
 use crate::{CpuId, CpuSet};
 use std::collections::BTreeMap;

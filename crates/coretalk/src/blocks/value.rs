@@ -5,6 +5,7 @@ use crate::report::text::plain;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::{TrialId, TrialResult};
 use coretalk_model::stats::Estimate;
+use coretalk_model::{CpuId, Relation, Scope};
 
 /// A number of a screen or a page.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +25,8 @@ pub enum Number {
     Count(u64),
     /// A number whose interval is absent or in another cell.
     Point(f64),
+    /// A number of two significant digits, for a first line and large numbers.
+    Short(f64),
     /// A point with its interval.
     Estimate(Estimate),
     /// Half the width of an interval around the number in another cell, as a share of that number.
@@ -74,8 +77,56 @@ pub enum Source {
         /// Which number of it.
         number: SeriesNumber,
     },
+    /// Pairs of a map that share the same things.
+    Pairs {
+        /// The kernel of the map.
+        kernel: String,
+        /// What the pairs share.
+        relation: Relation,
+        /// The kinds of their cores, where the map is grouped by these.
+        classes: Option<[String; 2]>,
+        /// Of the pairs: the median, or the fastest or the slowest as percentiles 0 and 1.
+        statistic: Statistic,
+    },
+    /// Single hops of a pair.
+    Tail {
+        /// From the CPU that sends to the one that answers.
+        pair: [CpuId; 2],
+        /// Which number of them.
+        number: TailNumber,
+    },
+    /// A level of a machine that was watched while it moved between levels.
+    Watch(WatchNumber),
+    /// The ratio of the first number to the second.
+    Ratio(Box<Source>, Box<Source>),
     /// The length of a list: of what a sentence compares, or of what it does not name.
     Listed,
+}
+
+/// A number of single hops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TailNumber {
+    /// How many there are.
+    Events,
+    /// How many are slower than the 99.9th percentile.
+    Beyond,
+    /// The 99.9th percentile net of the clock.
+    NetP999,
+    /// The slowest net of the clock.
+    NetMax,
+}
+
+/// A number of a machine that moved between levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchNumber {
+    /// The most frequent level.
+    Usual,
+    /// Its share of the passes.
+    Share,
+    /// The slowest level.
+    Slowest,
+    /// The fastest level.
+    Fastest,
 }
 
 /// A number of a distribution in a document.
@@ -138,6 +189,12 @@ pub struct Sentence {
 pub enum Arg {
     /// A number.
     Value(DisplayValue),
+    /// A CPU.
+    Cpu(CpuId),
+    /// What pairs share, as a place: `inside an L3`.
+    Place(Scope),
+    /// The same as a condition: `same L3`.
+    Shared(Scope),
     /// Words without a number of this run.
     Text(PlainText),
     /// Several sentences with this between them.
@@ -168,7 +225,7 @@ impl Sentence {
         for (_, arg) in &self.args {
             match arg {
                 Arg::Value(value) => values.push(value),
-                Arg::Text(_) => {}
+                Arg::Cpu(_) | Arg::Place(_) | Arg::Shared(_) | Arg::Text(_) => {}
                 Arg::Parts(parts, _) => values.extend(parts.iter().flat_map(Sentence::values)),
             }
         }
@@ -179,6 +236,12 @@ impl Sentence {
 impl From<DisplayValue> for Arg {
     fn from(value: DisplayValue) -> Arg {
         Arg::Value(value)
+    }
+}
+
+impl From<CpuId> for Arg {
+    fn from(cpu: CpuId) -> Arg {
+        Arg::Cpu(cpu)
     }
 }
 

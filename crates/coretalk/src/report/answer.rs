@@ -1,202 +1,261 @@
-//! The answer: what a map shows, in one sentence above it, and what to do with it.
+//! The answer: what a map shows ([`MapFinding`]), in one sentence above it, and what to do with it.
 
-use super::ladder::{Scope, distance_words, kind_words, shared_words};
+use super::fmt;
+use super::ladder::kind_words;
 use super::saved::Saved;
 use super::states;
-use super::text::{ns, plain, short_ns};
-use super::words::VISIBLE_CONTRAST;
+use super::text::{ns, plain};
 use crate::RunReport;
 use crate::blocks::Block;
+use crate::blocks::value::{
+    Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source, Statistic, TailNumber,
+};
 use coretalk_model::infer::levels_changed;
-use coretalk_model::latency::LatencyMap;
-use coretalk_model::latency::summary::{ClassPair, OfRelation, by_relation, class_pairs, contrasts, overall};
-use coretalk_model::{CpuId, CpuSet, Level, Relation, Topology};
-
-/// Relations that are named one by one: of more the nearest and the farthest.
-const MOST_NAMED: usize = 4;
-/// From this ratio of the fastest and the slowest pair of a relation on, one number does not stand for it.
-const WIDE_RANGE: f64 = 1.3;
+use coretalk_model::latency::finding::{MapFinding, MapShape, MovingLevels, PairGroup, TailFinding, is_flat};
+use coretalk_model::latency::summary::{ClassPair, VISIBLE_CONTRAST, class_pairs, contrasts, overall};
+use coretalk_model::latency::{LatencyMap, TailSeries};
+use coretalk_model::quantity::Unit;
+use coretalk_model::{CpuId, CpuSet, Level, Relation, Scope, Topology};
 
 /// What a map of several pairs shows: a sentence, and the numbers in it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Answer {
-    /// The sentence without its doubt.
-    said: String,
-    /// The numbers, in the order said; none where no number stands for the map.
-    pub numbers: Vec<Number>,
+    /// The sentence, with its doubt.
+    pub sentence: Sentence,
+    /// The numbers in the order of the sentence; none where no number represents the map.
+    pub numbers: Vec<KeyNumber>,
     /// Why it should not be trusted.
     pub doubt: Option<&'static str>,
 }
 
 /// A number of an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Number {
+pub(super) struct KeyNumber {
     pub ns: f64,
     /// What it is of: `inside an L3`.
     pub words: String,
 }
 
-impl Answer {
-    /// The sentence.
-    pub fn sentence(&self) -> String {
-        self.doubt.iter().fold(self.said.clone(), |said, doubt| format!("{said} · ! {doubt}"))
-    }
-
-    /// Says a number: the first with its unit.
-    fn say(&mut self, number: Number) {
-        let (comma, unit) = if self.said.is_empty() { ("", " ns") } else { (", ", "") };
-        self.said.push_str(&format!("{comma}{}{unit} {}", short_ns(number.ns), number.words));
-        self.numbers.push(number);
-    }
-
-    /// Says something about the last number.
-    fn add(&mut self, words: &str) {
-        self.said.push_str(words);
-        self.numbers.iter_mut().last().into_iter().for_each(|number| number.words.push_str(words));
-    }
-}
-
-/// What a map of several pairs shows; `None` where it has no value, or is of no latency.
+/// What a map of several pairs shows; `None` where it has no value, or is not of latencies.
 pub(super) fn answer(report: &RunReport, map: &LatencyMap) -> Option<Answer> {
-    if !map.protocol.is_latency() {
-        return None;
-    }
-    let classes = class_pairs(map, &report.topology);
-    let answer = match classes.is_empty() {
-        true => by_distance(map, &report.topology),
-        false => by_kinds(&classes, &report.topology),
-    };
-    if let Some(watch) = report.watch().filter(|watch| levels_changed(watch)) {
+    let finding = MapFinding::of(map, report.watch(), &report.topology)?;
+    let words = Words { kernel: map.kernel.to_string(), finding: &finding, topology: &report.topology };
+    let (said, numbers) = words.groups();
+    if let Some(levels) = &finding.levels {
         // Each cell is the most frequent level of its pair.
-        let usual = match answer.numbers[..] {
-            [_] if all_alike(map) => format!("Usually {}", answer.said),
-            _ => "No single number".to_owned(),
+        let usual = match numbers[..] {
+            [_] if finding.is_uniform => Sentence::new("Usually {groups}").with("groups", said),
+            _ => Sentence::new("No single number"),
         };
-        let who = watch.pair.map_or(String::new(), |[a, b]| format!("CPUs {a} and {b}: "));
-        let said = format!("{usual}. {who}{}", states::levels(watch, "")?);
+        let pair = levels.pair.map_or_else(
+            || Sentence::new(""),
+            |[a, b]| Sentence::new("CPUs {a} and {b}: ").with("a", a).with("b", b),
+        );
+        let sentence = Sentence::new("{usual}. {pair}{levels}")
+            .with("usual", usual)
+            .with("pair", pair)
+            .with("levels", states::levels(levels, None));
         // The other levels are the doubt.
-        return Some(Answer { said, ..Answer::default() });
+        return Some(Answer { sentence, numbers: Vec::new(), doubt: None });
     }
-    let doubt = is_in_doubt(map).then_some("most pairs are doubtful");
-    (!answer.said.is_empty()).then_some(Answer { doubt, ..answer })
+    let doubt = finding.is_doubtful.then_some("most pairs are doubtful");
+    let sentence = match doubt {
+        Some(doubt) => Sentence::new("{groups} · ! {doubt}").with("groups", said).with("doubt", doubt),
+        None => said,
+    };
+    Some(Answer { sentence, numbers, doubt })
 }
 
 /// What a map of several pairs shows, in one sentence.
-pub(super) fn sentence(report: &RunReport, map: &LatencyMap) -> Option<String> {
-    answer(report, map).map(|answer| answer.sentence())
+pub(super) fn sentence(report: &RunReport, map: &LatencyMap) -> Option<Sentence> {
+    answer(report, map).map(|answer| answer.sentence)
 }
 
-/// Whether one number stands for every pair.
-fn all_alike(map: &LatencyMap) -> bool {
-    let all = overall(map);
-    all.min.zip(all.max).is_some_and(|(min, max)| max.ns / min.ns < WIDE_RANGE)
-}
-
-/// Whether more pairs than not cannot be trusted.
-fn is_in_doubt(map: &LatencyMap) -> bool {
-    let all = overall(map);
-    2 * all.doubtful > all.measured
-}
-
-/// `36 ns P–P, 44 P–E, 52 E–E same cluster, 44 E–E other cluster: slower inside a cluster than out of it`.
-fn by_kinds(classes: &[ClassPair], topology: &Topology) -> Answer {
-    let cores: Vec<&ClassPair> = classes.iter().filter(|of| of.relation != Relation::Smt).collect();
-    let alike = |of: &ClassPair| cores.iter().filter(|other| other.classes == of.classes).collect::<Vec<_>>();
-    let in_cluster = |of: &&&ClassPair| of.relation == Relation::Cluster;
-    let mut answer = Answer::default();
-    for of in &cores {
-        let alike = alike(of);
-        let shared =
-            shared_words(of.relation, alike.iter().any(|of| of.relation == Relation::Cluster), topology);
-        let shared = if alike.len() > 1 { format!(" {shared}") } else { String::new() };
-        answer.say(Number { ns: of.median_ns, words: kind_words(&of.classes) + &shared });
-    }
-    let slower_inside = cores.iter().filter(in_cluster).any(|inside| {
-        alike(inside).iter().any(|of| !in_cluster(of) && inside.median_ns > VISIBLE_CONTRAST * of.median_ns)
-    });
-    if slower_inside {
-        answer.add(": slower inside a cluster than out of it");
-    }
-    answer
-}
-
-/// `18 ns inside an L3, 86 across (4.7 ×), 7.5 between the threads of a core`.
-fn by_distance(map: &LatencyMap, topology: &Topology) -> Answer {
-    let rows = by_relation(map, topology);
-    let siblings = rows.iter().find(|row| row.relation == Relation::Smt);
-    let apart: Vec<&OfRelation> =
-        rows.iter().filter(|row| !matches!(row.relation, Relation::SameCpu | Relation::Smt)).collect();
-    let medians = || apart.iter().map(|row| row.median_ns);
-    let (least, most) = (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max));
-    let mut answer = Answer::default();
-    match apart[..] {
-        [] => {}
-        [one] => one_level(&mut answer, one, map, topology),
-        [first, ..] if most / least < VISIBLE_CONTRAST => {
-            let words = format!("{}, near or far", all_pairs(map, topology));
-            answer.say(Number { ns: first.median_ns, words });
-        }
-        _ => levels(&mut answer, &apart, topology),
-    }
-    if let Some(row) = siblings {
-        answer.say(Number { ns: row.median_ns, words: "between the threads of a core".to_owned() });
-    }
-    answer
-}
-
-/// The pairs that a value of all pairs is of: those of the machine only where every pair of it has a value.
-fn all_pairs(map: &LatencyMap, topology: &Topology) -> &'static str {
-    match (is_whole(map, topology), topology.level(Level::Core).is_empty()) {
-        (false, _) => "between these CPUs",
-        (true, true) => "between any two CPUs",
-        (true, false) => "between any two cores",
-    }
-}
-
-/// Whether every pair of the machine has a value.
-fn is_whole(map: &LatencyMap, topology: &Topology) -> bool {
-    let cpus = topology.cpus().len() as u64;
-    map.cells.len() as u64 == cpus && overall(map).measured == cpus * (cpus - 1) / 2
-}
-
-fn one_level(answer: &mut Answer, row: &OfRelation, map: &LatencyMap, topology: &Topology) {
-    let [low, high] = row.range_ns;
-    let pairs = match row.relation {
-        relation if relation != Relation::Machine && !is_whole(map, topology) => {
-            distance_words(relation, topology)
-        }
-        _ => all_pairs(map, topology).to_owned(),
+/// `Tail, net of the clock: up to 296 ns on CPUs 1 → 8 but for 836 of 836 372 hops (0.1 %), at most 1.82 µs (CPUs 1 → 8)`.
+pub(super) fn tail(tails: &[TailSeries]) -> Option<Sentence> {
+    let TailFinding { pair, p99_9_ns, events, beyond, slowest_pair, slowest_ns } = TailFinding::of(tails)?;
+    let value = |number, unit, pair, of| DisplayValue {
+        number,
+        unit: DisplayUnit::Own(unit),
+        source: Source::Tail { pair, number: of },
     };
-    if high / low < WIDE_RANGE {
-        return answer.say(Number { ns: row.median_ns, words: pairs });
-    }
-    let [nearest, median, farthest] = [low, row.median_ns, high].map(short_ns);
-    answer.said = format!("{nearest} to {farthest} ns {pairs}, median {median}");
-    let median = format!("median {pairs}");
-    let numbers = [(low, "fastest pair"), (row.median_ns, median.as_str()), (high, "slowest pair")];
-    answer.numbers.extend(numbers.map(|(ns, words)| Number { ns, words: words.to_owned() }));
+    let time = |ns, pair, of| value(Number::Point(ns), Unit::Ns, pair, of);
+    let count = |count, of| value(Number::Count(count), Unit::Number, pair, of);
+    let arrow = |[a, b]: [CpuId; 2]| Sentence::new("CPUs {a} → {b}").with("a", a).with("b", b);
+    Some(
+        Sentence::new(
+            "Tail, net of the clock: up to {p99_9} on {pair} but for {beyond} of {events} hops (0.1 %), at most \
+             {slowest} ({slowest_pair})",
+        )
+        .with("p99_9", time(p99_9_ns, pair, TailNumber::NetP999))
+        .with("pair", arrow(pair))
+        .with("beyond", count(beyond, TailNumber::Beyond))
+        .with("events", count(events, TailNumber::Events))
+        .with("slowest", time(slowest_ns, slowest_pair, TailNumber::NetMax))
+        .with("slowest_pair", arrow(slowest_pair)),
+    )
 }
 
-fn levels(answer: &mut Answer, rows: &[&OfRelation], topology: &Topology) {
-    let (first, last) = (rows[0], rows[rows.len() - 1]);
-    let named = if rows.len() > MOST_NAMED { vec![first, last] } else { rows.to_vec() };
-    let nearest = Scope::of(first.relation, topology);
-    let words = |row: &OfRelation| match Scope::of(row.relation, topology) {
-        // A cache has one name for one and several.
-        Scope::Across(level @ (Level::L2 | Level::L3))
-            if named.len() == 2 && nearest == Scope::Inside(level, None) =>
-        {
-            "across".to_owned()
+/// A finding in words.
+struct Words<'a> {
+    kernel: String,
+    finding: &'a MapFinding,
+    topology: &'a Topology,
+}
+
+impl Words<'_> {
+    /// `18 ns inside an L3, 86 across (4.7 ×), 7.5 between the threads of a core`;
+    /// `36 ns P–P, 44 P–E, 52 E–E same cluster, 44 E–E other cluster: slower inside a cluster than out of it`.
+    fn groups(&self) -> (Sentence, Vec<KeyNumber>) {
+        let MapFinding { shape, groups, siblings, .. } = self.finding;
+        let mut numbers = Vec::new();
+        let mut parts = Vec::new();
+        let mut tell = |group: &PairGroup, words: Sentence| {
+            let value = self.value(group, Statistic::Percentile(0.5), group.median_ns);
+            numbers.push(KeyNumber { ns: group.median_ns, words: fmt::sentence(&words) });
+            let said = match parts.is_empty() {
+                true => Sentence::new("{value} ns {words}"),
+                false => Sentence::new("{value} {words}"),
+            };
+            parts.push(said.with("value", value).with("words", words));
+        };
+        match (shape, &groups[..]) {
+            (MapShape::Spread, [one]) => return (self.spread(one), self.spread_numbers(one)),
+            _ => {
+                for (index, group) in groups.iter().enumerate() {
+                    let mut words = self.words(group);
+                    if index + 1 == groups.len() {
+                        words = self.compared(words);
+                    }
+                    tell(group, words);
+                }
+            }
         }
-        scope => scope.place(),
-    };
-    for row in &named {
-        answer.say(Number { ns: row.median_ns, words: words(row) });
+        if let Some(siblings) = siblings {
+            tell(siblings, Sentence::new("between the threads of a core"));
+        }
+        (Sentence::new("{parts}").with("parts", Arg::Parts(parts, ", ")), numbers)
     }
-    answer.add(&format!(" ({:.1} ×)", last.median_ns / first.median_ns));
-    if last.median_ns * VISIBLE_CONTRAST <= first.median_ns {
-        answer.add(&format!(": slower {} than out of it", nearest.place()));
+
+    /// What a group is.
+    fn words(&self, group: &PairGroup) -> Sentence {
+        let MapFinding { shape, groups, .. } = self.finding;
+        match (shape, &group.classes) {
+            (_, Some(classes)) => {
+                let alike = || groups.iter().filter(|other| other.classes.as_ref() == Some(classes));
+                let clustered = alike().any(|of| of.relation == Relation::Cluster);
+                let kinds = PlainText::untrusted(&kind_words(classes));
+                match alike().count() {
+                    1 => Sentence::new("{kinds}").with("kinds", kinds),
+                    // Of kinds that have clusters, what shares only more is in two of them.
+                    _ if clustered && group.relation == Relation::L3 => {
+                        Sentence::new("{kinds} other cluster").with("kinds", kinds)
+                    }
+                    _ => Sentence::new("{kinds} {shared}")
+                        .with("kinds", kinds)
+                        .with("shared", Arg::Shared(Scope::of(group.relation, self.topology))),
+                }
+            }
+            (MapShape::NearAndFarAlike, None) => {
+                Sentence::new("{pairs}, near or far").with("pairs", self.all_pairs())
+            }
+            (MapShape::Levels { .. }, None) => {
+                let nearest = Scope::of(groups[0].relation, self.topology);
+                match Scope::of(group.relation, self.topology) {
+                    // A cache has one name for one and several.
+                    Scope::Across(level @ (Level::L2 | Level::L3))
+                        if groups.len() == 2 && nearest == Scope::Inside(level, None) =>
+                    {
+                        Sentence::new("across")
+                    }
+                    scope => place(scope),
+                }
+            }
+            _ => self.pairs_of(group),
+        }
     }
+
+    /// The pairs of the only group.
+    fn pairs_of(&self, group: &PairGroup) -> Sentence {
+        match group.relation {
+            relation if relation != Relation::Machine && !self.finding.is_whole => {
+                place(Scope::of(relation, self.topology))
+            }
+            _ => Sentence::new(self.all_pairs()),
+        }
+    }
+
+    /// The pairs of all groups: those of the machine only where every pair of it has a value.
+    fn all_pairs(&self) -> &'static str {
+        match (self.finding.is_whole, self.topology.level(Level::Core).is_empty()) {
+            (false, _) => "between these CPUs",
+            (true, true) => "between any two CPUs",
+            (true, false) => "between any two cores",
+        }
+    }
+
+    /// The words of the last group, and how it compares with the first.
+    fn compared(&self, words: Sentence) -> Sentence {
+        let MapFinding { shape, groups, .. } = self.finding;
+        match (shape, self.finding.ratio()) {
+            (MapShape::Kinds { slower_inside: true }, _) => {
+                Sentence::new("{words}: slower inside a cluster than out of it").with("words", words)
+            }
+            (MapShape::Levels { slower_inside }, Some(ratio)) => {
+                let of = |group| Box::new(self.source(group, Statistic::Percentile(0.5)));
+                let source = Source::Ratio(of(&groups[groups.len() - 1]), of(&groups[0]));
+                let unit = DisplayUnit::Own(Unit::Ratio);
+                let ratio = DisplayValue { number: Number::Short(ratio), unit, source };
+                let compared = match slower_inside {
+                    true => Sentence::new("{words} ({ratio}): slower {nearest} than out of it")
+                        .with("nearest", place(Scope::of(groups[0].relation, self.topology))),
+                    false => Sentence::new("{words} ({ratio})"),
+                };
+                compared.with("words", words).with("ratio", ratio)
+            }
+            _ => words,
+        }
+    }
+
+    fn spread(&self, one: &PairGroup) -> Sentence {
+        let [low, high] = one.range_ns;
+        Sentence::new("{low} to {high} ns {pairs}, median {median}")
+            .with("low", self.value(one, Statistic::Percentile(0.0), low))
+            .with("high", self.value(one, Statistic::Percentile(1.0), high))
+            .with("pairs", self.pairs_of(one))
+            .with("median", self.value(one, Statistic::Percentile(0.5), one.median_ns))
+    }
+
+    fn spread_numbers(&self, one: &PairGroup) -> Vec<KeyNumber> {
+        let [low, high] = one.range_ns;
+        let median = Sentence::new("median {pairs}").with("pairs", self.pairs_of(one));
+        let numbers = [
+            (low, Sentence::new("fastest pair")),
+            (one.median_ns, median),
+            (high, Sentence::new("slowest pair")),
+        ];
+        numbers.map(|(ns, words)| KeyNumber { ns, words: fmt::sentence(&words) }).to_vec()
+    }
+
+    /// A number of a group; its unit is stated with the first.
+    fn value(&self, group: &PairGroup, statistic: Statistic, ns: f64) -> DisplayValue {
+        let source = self.source(group, statistic);
+        DisplayValue { number: Number::Short(ns), unit: DisplayUnit::OfColumn(1.0), source }
+    }
+
+    fn source(&self, group: &PairGroup, statistic: Statistic) -> Source {
+        let PairGroup { relation, classes, .. } = group;
+        Source::Pairs {
+            kernel: self.kernel.clone(),
+            relation: *relation,
+            classes: classes.clone(),
+            statistic,
+        }
+    }
+}
+
+fn place(scope: Scope) -> Sentence {
+    Sentence::new("{pairs}").with("pairs", Arg::Place(scope))
 }
 
 /// Where threads that talk should run, as far as this map shows it, and who knows more.
@@ -220,7 +279,7 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
     let classes = class_pairs(map, topology);
     let where_to = if moved {
         elsewhere(report)
-    } else if is_in_doubt(map) {
+    } else if 2 * overall(map).doubtful > overall(map).measured {
         None
     } else if !classes.is_empty() {
         nearest_kind(&classes, map, topology)
@@ -241,7 +300,7 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
 /// A guest whose host moves it has no CPUs that stay near each other.
 fn elsewhere(report: &RunReport) -> Option<String> {
     report.environment.hypervisor.as_ref()?;
-    let worst = states::planned_ns(report.watch()?)?;
+    let worst = MovingLevels::of(report.watch()?)?.planned.point;
     Some(format!("if {} ns is too slow, ask for dedicated cores or another host", ns(worst)))
 }
 
@@ -261,12 +320,9 @@ fn nearest_kind(classes: &[ClassPair], map: &LatencyMap, topology: &Topology) ->
     Some(format!("the {kind} cores, taskset -c {cpus} COMMAND"))
 }
 
-/// Where all cores of a machine are about as near, none are better.
+/// Where all cores of a machine are about equally near, none are better.
 fn anywhere(map: &LatencyMap, topology: &Topology) -> Option<String> {
-    let mut apart = by_relation(map, topology);
-    apart.retain(|row| !matches!(row.relation, Relation::SameCpu | Relation::Smt));
-    let low = apart.iter().map(|row| row.range_ns[0]).fold(f64::INFINITY, f64::min);
-    let high = apart.iter().map(|row| row.range_ns[1]).fold(0.0, f64::max);
-    (is_whole(map, topology) && map.cells.cpus().len() > 2 && high / low < WIDE_RANGE)
+    let is_whole = MapFinding::of(map, None, topology)?.is_whole;
+    (is_whole && map.cells.cpus().len() > 2 && is_flat(map, topology))
         .then(|| "any cores (all are about equally close)".to_owned())
 }

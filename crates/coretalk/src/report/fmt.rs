@@ -1,6 +1,7 @@
 //! Numbers and sentences as text: what a medium writes of a [`DisplayValue`], a [`Sentence`] or a [`Cell`].
 
-use super::text::{chosen_rate, chosen_time, grouped, ns, percent};
+use super::ladder;
+use super::text::{chosen_rate, chosen_time, grouped, ns, percent, short_ns};
 use crate::blocks::Cell;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence};
 use coretalk_model::quantity::Unit;
@@ -20,6 +21,8 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::HalfWidth { of, stated }, _) => {
             (of.stated_reach(*stated).map_or("?".to_owned(), percent), "")
         }
+        (Number::Short(number), DisplayUnit::OfColumn(divisor)) => (short_ns(number / divisor), ""),
+        (Number::Short(number), DisplayUnit::Own(unit)) => (short_ns(*number), amount(*number, *unit).1),
         (Number::Setting(number), DisplayUnit::Own(Unit::Ns)) => (chosen_time(*number), ""),
         (Number::Setting(number), DisplayUnit::Own(Unit::PerSecond(_))) => (chosen_rate(*number) + "/s", ""),
         (Number::Setting(number), _) => (number.to_string(), ""),
@@ -59,6 +62,9 @@ pub fn sentence(sentence: &Sentence) -> String {
         debug_assert!(arg.is_some(), "`{}` has nothing for `{name}`", sentence.template);
         match arg.map(|(_, arg)| arg) {
             Some(Arg::Value(number)) => written.push_str(&value(number)),
+            Some(Arg::Cpu(cpu)) => written.push_str(&cpu.to_string()),
+            Some(Arg::Place(scope)) => written.push_str(&ladder::place(*scope)),
+            Some(Arg::Shared(scope)) => written.push_str(&ladder::shared(*scope)),
             Some(Arg::Text(text)) => text.write_to(&mut written),
             Some(Arg::Parts(parts, between)) => {
                 written.push_str(&parts.iter().map(self::sentence).collect::<Vec<_>>().join(between));

@@ -7,67 +7,30 @@ use coretalk_measure::probes::wake::LADDER_GAP_NS;
 use coretalk_model::latency::{EmptyRung, LadderRow, LatencyResult};
 use coretalk_model::series::{self, RUNGS};
 use coretalk_model::stats::Estimate;
-use coretalk_model::{Hint, KernelId, LadderStep, Level, Protocol, Relation, Tool, Topology};
+use coretalk_model::{Hint, KernelId, LadderStep, Level, Protocol, Relation, Scope, Tool, Topology};
 
-/// What the pairs of a relation share on this machine: pairs that share a package but no L3 are across L3 where the
-/// package has several.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// One CPU.
-    SameCpu,
-    /// Threads of a core; nodes or other levels may divide them.
-    Threads(Option<Level>),
-    /// The same domain of a level. Where another level divides that, as nodes an L3, the pairs are across the other.
-    Inside(Level, Option<Level>),
-    /// Different domains of a level.
-    Across(Level),
-    /// Nothing but the machine.
-    Machine,
+/// What pairs share: `same L3`, `across L3`; `same L3, across nodes`.
+pub fn shared(scope: Scope) -> String {
+    match scope {
+        Scope::SameCpu => "same CPU".to_owned(),
+        Scope::Threads(beyond) => format!("threads of a core{}", beyond_words(beyond)),
+        Scope::Inside(level, beyond) => {
+            format!("same {}{}", level_words(level, 1), beyond_words(beyond))
+        }
+        Scope::Across(level) => format!("across {}", level_words(level, 2)),
+        Scope::Machine => "this machine".to_owned(),
+    }
 }
 
-impl Scope {
-    /// The scope of a relation.
-    pub fn of(relation: Relation, topology: &Topology) -> Scope {
-        if relation == Relation::SameCpu {
-            return Scope::SameCpu;
+/// The same as a place: `both on one CPU`, `inside an L3`, `across L3`.
+pub fn place(scope: Scope) -> String {
+    match scope {
+        Scope::SameCpu => "both on one CPU".to_owned(),
+        Scope::Inside(level, beyond) => {
+            let article = if matches!(level, Level::L2 | Level::L3) { "an" } else { "a" };
+            format!("inside {article} {}{}", level_words(level, 1), beyond_words(beyond))
         }
-        let level = topology.levels().into_iter().find(|&level| Relation::of(level) == relation);
-        let inside = topology.levels().into_iter().take_while(|&inner| Some(inner) != level);
-        let split = inside.filter(|&inner| inner != Level::Core && topology.level(inner).len() > 1).last();
-        let beyond = split.filter(|&split| level.is_some_and(|level| level < split));
-        match (level, split) {
-            (_, Some(split)) if beyond.is_none() && level.is_none_or(|level| level > Level::L3) => {
-                Scope::Across(split)
-            }
-            _ if relation == Relation::Smt => Scope::Threads(beyond),
-            (Some(level), _) => Scope::Inside(level, beyond),
-            (None, _) => Scope::Machine,
-        }
-    }
-
-    /// As what is shared: `same L3`, `across L3`; `same L3, across nodes`.
-    pub fn shared(self) -> String {
-        match self {
-            Scope::SameCpu => "same CPU".to_owned(),
-            Scope::Threads(beyond) => format!("threads of a core{}", beyond_words(beyond)),
-            Scope::Inside(level, beyond) => {
-                format!("same {}{}", level_words(level, 1), beyond_words(beyond))
-            }
-            Scope::Across(level) => format!("across {}", level_words(level, 2)),
-            Scope::Machine => "this machine".to_owned(),
-        }
-    }
-
-    /// As a place: `both on one CPU`, `inside an L3`, `across L3`.
-    pub fn place(self) -> String {
-        match self {
-            Scope::SameCpu => "both on one CPU".to_owned(),
-            Scope::Inside(level, beyond) => {
-                let article = if matches!(level, Level::L2 | Level::L3) { "an" } else { "a" };
-                format!("inside {article} {}{}", level_words(level, 1), beyond_words(beyond))
-            }
-            _ => self.shared(),
-        }
+        _ => shared(scope),
     }
 }
 
@@ -75,14 +38,14 @@ fn beyond_words(beyond: Option<Level>) -> String {
     beyond.map_or_else(String::new, |level| format!(", across {}", level_words(level, 2)))
 }
 
-/// What the pairs of a relation share: [`Scope::shared`].
+/// What the pairs of a relation share: [`shared`].
 pub fn relation_words(relation: Relation, topology: &Topology) -> String {
-    Scope::of(relation, topology).shared()
+    shared(Scope::of(relation, topology))
 }
 
-/// The same as a place: [`Scope::place`].
+/// The same as a place: [`place`].
 pub fn distance_words(relation: Relation, topology: &Topology) -> String {
-    Scope::of(relation, topology).place()
+    place(Scope::of(relation, topology))
 }
 
 /// A level in words, for so many of them.

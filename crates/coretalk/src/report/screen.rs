@@ -22,6 +22,7 @@ use coretalk_model::latency::{self, LatencyMap, LatencySettings, PairChoice, Tai
 use coretalk_model::series::Gathering;
 use coretalk_model::stats::gate::GATE_MARGIN;
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
+use std::collections::BTreeSet;
 
 /// Lists of pairs up to this length are shown as a list.
 const MOST_LISTED: usize = 12;
@@ -90,10 +91,14 @@ fn suite_screen<'a>(report: &'a RunReport, series: &'a SeriesReport, screen: Scr
 fn answer(report: &RunReport) -> Vec<Block<'static>> {
     let Some(map) = report.maps().first() else { return Vec::new() };
     let answer = match the_only_pair(map) {
-        Some((pair, value)) => Some(states::headline(report, pair, value)),
-        None => answer::sentence(report, map),
+        Some((pair, value)) => Some(Block::Headline(states::headline(report, pair, value))),
+        None => answer::sentence(report, map).map(Block::Answer),
     };
-    answer.into_iter().flat_map(|text| [Block::Headline(text), Block::Gap]).collect()
+    let tail = report.latencies().and_then(|result| answer::tail(&result.tails)).map(Block::Answer);
+    let mut blocks: Vec<Block<'_>> = answer.into_iter().chain(tail).collect();
+    let is_answered = !blocks.is_empty();
+    blocks.extend(is_answered.then_some(Block::Gap));
+    blocks
 }
 
 /// The maps, the ladder, and everything in words about them.
@@ -290,15 +295,22 @@ fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
     }
     let legend = tails.first().map(|series| {
         Block::Prose(format!(
-            "Single events, {} over {} for each pair; net: minus the median cost of the clock ({} ns in a \
+            "Single events, {} round trips over {} for each pair; net: minus the median cost of the clock ({} ns in a \
              round trip, half of it in each hop); {} below zero.",
-            count(counts_total(&series.raw), "round trip"),
-            duration(series.observed.secs()),
+            from_to(tails.iter().map(|of| counts_total(&of.raw)), grouped),
+            from_to(tails.iter().map(|of| of.observed), |time| duration(time.secs())),
             ns(series.clock_ns),
             count(tails.iter().map(|series| series.negative_net).sum(), "event"),
         ))
     });
     [Block::Table(table)].into_iter().chain(legend).collect()
+}
+
+/// `4 796 412`, or `836 372 to 4 796 412`.
+fn from_to<T: Ord + Copy>(numbers: impl Iterator<Item = T>, text: impl Fn(T) -> String) -> String {
+    let all: BTreeSet<T> = numbers.collect();
+    let ends = [all.first(), all.last()].map(|end| end.map_or_else(String::new, |end| text(*end)));
+    if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" to ") }
 }
 
 /// The cells that a list shows: those of the pairs asked for, in matrix order.

@@ -1,13 +1,17 @@
 //! One pair over time: a machine that changes its state has no single number, and one that held still says so.
 
+use super::fmt;
 use super::ladder::relation_words;
 use super::style::Style;
 use super::text::{HEIGHTS, count, duration, flow, grouped, ns, percent, plain, plus_minus, right};
 use crate::RunReport;
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, WatchNumber};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::infer::levels_changed;
+use coretalk_model::latency::finding::MovingLevels;
 use coretalk_model::latency::summary::{contradicting_state, state_contrast};
 use coretalk_model::latency::{CellValue, StateWatch, WatchedState};
+use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Flag, Picos, Relation, Topology};
 
@@ -20,10 +24,10 @@ pub fn letter(index: usize) -> char {
 pub fn headline(report: &RunReport, pair: [CpuId; 2], value: &CellValue) -> String {
     let [a, b] = pair;
     match report.watch() {
-        Some(watch) if watch.states.len() > 1 => {
-            let whom = format!("between CPUs {a} and {b} ");
-            levels(watch, &whom).unwrap_or_else(|| format!("No single number {}", whom.trim_end()))
-        }
+        Some(watch) if watch.states.len() > 1 => match MovingLevels::of(watch) {
+            Some(of) => fmt::sentence(&levels(&of, Some(pair))),
+            None => format!("No single number between CPUs {a} and {b}"),
+        },
         watch => {
             let mark = if value.flags.may_be_wrong() { " !" } else { "" };
             let stable = stability(value, watch);
@@ -119,29 +123,41 @@ fn changes(report: &RunReport, watch: &StateWatch) -> String {
     format!("changed {how_often}{cause}{guest}")
 }
 
-/// `27.1 ns between CPUs 0 and 1 most of the time, up to 116 otherwise: plan for 116`; `None` where the states have no
-/// values.
-pub(super) fn levels(watch: &StateWatch, whom: &str) -> Option<String> {
-    let common = watch.states.first()?;
-    let plan = ns(planned_ns(watch)?);
-    let line = line_ns(common)?.point;
-    let often = if common.share > 0.5 {
-        "most of the time".to_owned()
-    } else {
-        format!("{} of the time", percent(common.share))
+/// `27.1 ns between CPUs 0 and 1 most of the time, up to 116 otherwise: plan for 116`.
+pub(super) fn levels(levels: &MovingLevels, pair: Option<[CpuId; 2]>) -> Sentence {
+    let MovingLevels { usual, share, planned, fastest, .. } = *levels;
+    let value = |number: Estimate, of| DisplayValue {
+        number: Number::Point(number.point),
+        unit: DisplayUnit::OfColumn(1.0),
+        source: Source::Watch(of),
     };
-    let other = if ns(line) == plan {
-        let best = watch.states.iter().filter_map(line_ns).map(|it| it.point).fold(f64::INFINITY, f64::min);
-        format!("as little as {}", ns(best))
-    } else {
-        format!("up to {plan}")
+    let plan = value(planned, WatchNumber::Slowest);
+    let whom = match pair {
+        Some([a, b]) => Sentence::new("between CPUs {a} and {b} ").with("a", a).with("b", b),
+        None => Sentence::new(""),
     };
-    Some(format!("{} ns {whom}{often}, {other} otherwise: plan for {plan}", ns(line)))
-}
-
-/// What to plan for: the slowest of the levels.
-pub(super) fn planned_ns(watch: &StateWatch) -> Option<f64> {
-    Some(worst(watch)?.point)
+    let often = match share > 0.5 {
+        true => Sentence::new("most of the time"),
+        false => Sentence::new("{share} of the time").with(
+            "share",
+            DisplayValue {
+                number: Number::Point(share),
+                unit: DisplayUnit::Own(Unit::Share),
+                source: Source::Watch(WatchNumber::Share),
+            },
+        ),
+    };
+    let usual = value(usual, WatchNumber::Usual);
+    let other = match fmt::value(&usual) == fmt::value(&plan) {
+        true => Sentence::new("as little as {fastest}").with("fastest", value(fastest, WatchNumber::Fastest)),
+        false => Sentence::new("up to {plan}").with("plan", plan.clone()),
+    };
+    Sentence::new("{usual} ns {whom}{often}, {other} otherwise: plan for {plan}")
+        .with("usual", usual)
+        .with("whom", whom)
+        .with("often", often)
+        .with("other", other)
+        .with("plan", plan)
 }
 
 /// A row for each state from the slowest, a column for each stretch of time. A glyph shows one pass: its height is
@@ -314,10 +330,6 @@ fn change_of_map(watch: &StateWatch, measured: u64) -> String {
 
 fn line_ns(state: &WatchedState) -> Option<Estimate> {
     state.kernels.first().map(|(_, latency)| *latency)
-}
-
-fn worst(watch: &StateWatch) -> Option<Estimate> {
-    watch.states.iter().filter_map(line_ns).max_by(|a, b| a.point.total_cmp(&b.point))
 }
 
 /// A point and how far its interval reaches; without one where too few passes have none.

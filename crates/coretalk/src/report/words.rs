@@ -3,7 +3,6 @@
 mod groups;
 mod heading;
 
-pub(super) use self::groups::VISIBLE_CONTRAST;
 pub use self::groups::{Holding, groups, groups_alone};
 pub use self::heading::{atomics, disturbance, emulation, heading, size, title, virtualization};
 

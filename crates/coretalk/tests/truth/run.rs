@@ -5,9 +5,8 @@ use crate::cli::tool::Tool;
 use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_measure::{Machine, Scenario, SimMachine};
-use coretalk_model::{CpuId, CpuSet, Domain, Home, Level, Relation, Topology};
+use coretalk_model::{CoreClass, CpuId, CpuSet, Domain, Home, Level, Relation, Topology};
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 /// A call, what it printed, and what is true.
 pub struct Run {
@@ -185,7 +184,13 @@ pub fn reported(document: &Value) -> Topology {
     let cpus = list(&document["topology"]["cpus"]).iter().filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32)));
     // A document tells the CPUs that were measured; the system may report more.
     let cpus = domains.iter().fold(cpus.collect::<CpuSet>(), |all, domain| all.union(&domain.cpus));
-    Topology::new(cpus, domains, BTreeMap::new())
+    let classes = list(&of_topology["classes"]).iter().flat_map(|class| {
+        let cpus: CpuSet = class["cpus"].as_str().unwrap_or_default().parse().unwrap();
+        let rank = class["rank"].as_u64().unwrap_or_default() as u32;
+        let class = CoreClass { rank, name: class["name"].as_str().unwrap_or_default().to_owned() };
+        cpus.iter().map(|cpu| (cpu, class.clone())).collect::<Vec<_>>()
+    });
+    Topology::new(cpus, domains, classes.collect())
 }
 
 /// What CPUs of a relation share, as screens say it.

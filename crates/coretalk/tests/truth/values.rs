@@ -2,17 +2,21 @@
 //! within its rounding.
 
 use super::run::Run;
+use super::said::map;
 use crate::cli::tool::Tool;
-use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, SeriesNumber, Source, Statistic};
+use coretalk::blocks::value::{
+    DisplayUnit, DisplayValue, Number, SeriesNumber, Source, Statistic, TailNumber, WatchNumber,
+};
 use coretalk::blocks::{Block, Table};
 use coretalk::document::Identity;
 use coretalk::report::input::ReportInput;
 use coretalk::report::{Saved, Screen, fmt, html, screen};
 use coretalk::store::RunFile;
-use coretalk_model::CpuId;
 use coretalk_model::series::{Parameters, TimeUnit, TrialId, TrialSpec};
 use coretalk_model::stats::Estimate;
+use coretalk_model::{CpuId, Relation};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Documents round to four decimals.
 const ROUNDED: f64 = 1e-4;
@@ -37,12 +41,74 @@ fn is_near(one: f64, other: f64) -> bool {
     (one - other).abs() <= ROUNDED * one.abs().max(1.0)
 }
 
+/// A number of a map, from the cells of its matrix and the topology of the document.
+fn of_map(run: &Run, source: &Source) -> Option<f64> {
+    match source {
+        Source::Ratio(one, other) => Some(of_map(run, one)? / of_map(run, other)?),
+        Source::Pairs { kernel, relation, classes, statistic: Statistic::Percentile(share) } => {
+            let all = run.document["matrices"].as_array()?;
+            let matrix = all.iter().find(|matrix| matrix["kernel"] == **kernel)?;
+            let class = |cpu| run.reported.class_of(CpuId(cpu)).map(|class| class.name.clone());
+            let is_inside = |(from, to, _): &(u32, u32, f64)| {
+                let kinds = [class(*from), class(*to)];
+                let is_kind = |[one, other]: &[String; 2]| {
+                    let [one, other] = [Some(one.clone()), Some(other.clone())];
+                    kinds == [one.clone(), other.clone()] || kinds == [other, one]
+                };
+                run.reported.relation(CpuId(*from), CpuId(*to)) == *relation
+                    && classes.as_ref().is_none_or(is_kind)
+            };
+            let cells = map::cells(matrix).into_iter().filter(is_inside);
+            let mut values: Vec<f64> = cells.map(|(_, _, ns)| ns).collect();
+            values.sort_by(f64::total_cmp);
+            let middle = |at: usize| values.get(at).copied();
+            match (*share, values.len()) {
+                (_, 0) => None,
+                (0.0, _) => middle(0),
+                (1.0, many) => middle(many - 1),
+                (_, many) => Some((middle((many - 1) / 2)? + middle(many / 2)?) / 2.0),
+            }
+        }
+        Source::Tail { pair, number } => {
+            let is_of_pair = |one: &&Value| {
+                one["placement"] == serde_json::json!(pair.map(|cpu| cpu.0))
+                    && one["parameters"]["view"] == "closed-loop"
+            };
+            let one = run.document["series"].as_array()?.iter().find(is_of_pair)?;
+            let events = one["count"].as_f64()?;
+            match number {
+                TailNumber::Events => Some(events),
+                TailNumber::Beyond => Some(events - (0.999 * events - 1e-6).ceil()),
+                TailNumber::NetP999 => one["values"]["net_p99_9"].as_f64(),
+                TailNumber::NetMax => one["values"]["net_max"].as_f64(),
+            }
+        }
+        Source::Watch(number) => {
+            let states = run.document["watch"]["states"].as_array()?;
+            let levels = || states.iter().filter_map(|state| state["kernels"][0]["median"].as_f64());
+            match number {
+                WatchNumber::Usual => levels().next(),
+                WatchNumber::Share => states[0]["share"].as_f64(),
+                WatchNumber::Slowest => levels().max_by(f64::total_cmp),
+                WatchNumber::Fastest => levels().min_by(f64::total_cmp),
+            }
+        }
+        _ => None,
+    }
+}
+
 /// What is wrong with a number, if its document says something else.
-fn contradiction(document: &Value, value: &DisplayValue) -> Option<String> {
+fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
+    let document = &run.document;
     let all = document["series"].as_array().unwrap();
     let number = |found: &Value| found.as_f64();
     let (expected, found) = match (value.source.clone(), value.number) {
         (Source::Listed, Number::Count(_)) => return None,
+        (
+            source @ (Source::Pairs { .. } | Source::Tail { .. } | Source::Watch(_) | Source::Ratio(..)),
+            Number::Short(found) | Number::Point(found),
+        ) => (of_map(run, &source), found),
+        (source @ Source::Tail { .. }, Number::Count(found)) => (of_map(run, &source), found as f64),
         (Source::Series { index, number: of }, shown) => {
             let one = &all[index];
             let (expected, interval) = match &of {
@@ -58,7 +124,9 @@ fn contradiction(document: &Value, value: &DisplayValue) -> Option<String> {
                 Number::Count(count) => (count as f64, None),
                 Number::Point(point) | Number::Setting(point) => (point, None),
                 Number::Estimate(Estimate { point, low, high, .. }) => (point, Some((low, high))),
-                Number::HalfWidth { .. } => return Some("a width alone".to_owned()),
+                Number::HalfWidth { .. } | Number::Short(_) => {
+                    return Some("a number of another kind".to_owned());
+                }
             };
             if ends != interval {
                 return Some(format!("the interval is {interval:?}"));
@@ -119,7 +187,11 @@ fn contradiction(document: &Value, value: &DisplayValue) -> Option<String> {
         }
         _ => return Some("a number of another kind than its source".to_owned()),
     };
-    (!expected.is_some_and(|expected| is_near(expected, found))).then(|| format!("{expected:?}, not {found}"))
+    let is_same = |expected| match value.number {
+        Number::Count(_) => expected == found,
+        _ => is_near(expected, found),
+    };
+    (!expected.is_some_and(is_same)).then(|| format!("{expected:?}, not {found}"))
 }
 
 /// The number that a text begins with, in the base unit, and half a step of its last digit.
@@ -149,10 +221,12 @@ fn misread(value: &DisplayValue) -> Option<String> {
             Some(reach) => reach,
             None => return (text != "?").then(|| format!("`{text}` of an unknown interval")),
         },
-        Number::Point(number) | Number::Estimate(Estimate { point: number, .. }) => match value.unit {
-            DisplayUnit::OfColumn(divisor) => number / divisor,
-            DisplayUnit::Own(_) => number,
-        },
+        Number::Point(number) | Number::Short(number) | Number::Estimate(Estimate { point: number, .. }) => {
+            match value.unit {
+                DisplayUnit::OfColumn(divisor) => number / divisor,
+                DisplayUnit::Own(_) => number,
+            }
+        }
     };
     let is_read = read_back(&text).is_some_and(|[read, step]| (read - written).abs() <= 1.01 * step);
     (!is_read).then(|| format!("`{text}` is not {written}"))
@@ -160,6 +234,9 @@ fn misread(value: &DisplayValue) -> Option<String> {
 
 /// What is wrong with the unit of a column, if no heading of its table states it.
 fn unstated(headings: &[String], value: &DisplayValue) -> Option<String> {
+    if matches!(value.source, Source::Watch(_)) {
+        return None;
+    }
     if let Source::Series { number, .. } = &value.source {
         let expected = match number {
             SeriesNumber::Events => "count".to_owned(),
@@ -176,16 +253,16 @@ fn unstated(headings: &[String], value: &DisplayValue) -> Option<String> {
     (!is_stated).then(|| format!("a number divided by {divisor} below {headings:?}"))
 }
 
-fn wrong(document: &Value, (headings, value): &Shown) -> Option<String> {
-    contradiction(document, value).or_else(|| misread(value)).or_else(|| unstated(headings, value))
+fn wrong(run: &Run, (headings, value): &Shown) -> Option<String> {
+    contradiction(run, value).or_else(|| misread(value)).or_else(|| unstated(headings, value))
 }
 
 /// A number below the headings of its table, on a page below that of its column; in a sentence without any.
 type Shown = (Vec<String>, DisplayValue);
 
 /// A run on a simulated machine, and the typed numbers of its screen and of the tables of its page.
-fn values_of(tool: &Tool, words: &[&str], name: &str) -> (Run, Vec<Shown>) {
-    let run = Run::of(tool, "chiplet-16", words, name);
+fn values_of(tool: &Tool, machine: &str, words: &[&str], name: &str) -> (Run, Vec<Shown>) {
+    let run = Run::of(tool, machine, words, name);
     let path = tool.done(&["runs", "path", name]).out;
     let report = RunFile::open(std::path::Path::new(path.trim())).unwrap().report().unwrap();
     let blocks = screen::blocks(&report, Screen::Measured(Saved::Not));
@@ -220,24 +297,81 @@ fn typed_numbers_are_those_of_their_sources() {
     .into_iter()
     .enumerate()
     {
-        let (run, values) = values_of(&tool, words, &format!("typed-{index}"));
+        let (run, values) = values_of(&tool, "chiplet-16", words, &format!("typed-{index}"));
         let of_trials =
             values.iter().filter(|(_, value)| matches!(value.source, Source::Trial { placements: 1, .. }));
         let of_trials = of_trials.count();
         assert!(of_trials >= least, "{words:?}: {of_trials}");
         for value in &values {
-            assert_eq!(wrong(&run.document, value), None, "{words:?}: {value:?}");
+            assert_eq!(wrong(&run, value), None, "{words:?}: {value:?}");
             checked += 1;
         }
     }
     println!("{checked} numbers");
 }
 
+/// Machines whose maps have one number, several levels, kinds of cores, threads of a core, and levels that change.
+const MAPS: [(&str, &[&str]); 7] = [
+    ("chiplet-16", &["latency", "--cpus", "0,1,8", "--tails", "--budget", "3s"]),
+    ("chiplet-16-smt", &["latency", "--cpus", "0,1,8,16,17", "--budget", "3s"]),
+    ("hybrid", &["latency", "--budget", "8s"]),
+    ("mesh-64", &["latency", "--cpus", "0-11", "--budget", "4s"]),
+    ("noisy-vm", &["latency", "--budget", "5s"]),
+    ("laptop-smt", &["latency", "--budget", "3s"]),
+    ("chiplet-16", &["--cpus", "0-3,8", "--budget", "5s"]),
+];
+
+#[test]
+fn the_first_line_of_a_map_is_what_its_cells_show() {
+    let tool = Tool::new();
+    let mut kinds = BTreeSet::new();
+    for (index, (machine, words)) in MAPS.into_iter().enumerate() {
+        let (run, values) = values_of(&tool, machine, words, &format!("map-{index}"));
+        let of_map: Vec<&Shown> = values
+            .iter()
+            .filter(|(_, value)| {
+                !matches!(
+                    value.source,
+                    Source::Series { .. } | Source::Trial { .. } | Source::Parameter { .. } | Source::Listed
+                )
+            })
+            .collect();
+        assert!(!of_map.is_empty(), "{machine}");
+        for value in of_map {
+            assert_eq!(wrong(&run, value), None, "{machine}: {value:?}");
+            // A value, a unit, a group of pairs and a statistic that are wrong.
+            let (headings, value) = value.clone();
+            let mut faults = vec![];
+            if let Number::Short(number) | Number::Point(number) = value.number {
+                faults
+                    .push(("value", DisplayValue { number: Number::Short(1.02 * number), ..value.clone() }));
+            }
+            if let Number::Count(count) = value.number {
+                faults.push(("count", DisplayValue { number: Number::Count(count + 1), ..value.clone() }));
+            }
+            if let Source::Pairs { kernel, relation, classes, statistic } = &value.source {
+                let other = Relation::ALL.into_iter().filter(|other| other != relation);
+                faults.extend(other.map(|relation| {
+                    let (kernel, classes) = (kernel.clone(), classes.clone());
+                    let source = Source::Pairs { kernel, relation, classes, statistic: *statistic };
+                    ("group", DisplayValue { source, ..value.clone() })
+                }));
+            }
+            for (kind, fault) in faults {
+                assert!(wrong(&run, &(headings.clone(), fault)).is_some(), "{machine}: {kind} in {value:?}");
+                kinds.insert(kind);
+            }
+        }
+    }
+    assert_eq!(kinds.len(), 3, "{kinds:?}");
+}
+
 /// Kinds of faults, each planted in every number that it applies to.
 #[test]
 fn a_typed_number_that_is_changed_is_found() {
     let tool = Tool::new();
-    let (run, values) = values_of(&tool, &["broadcast", "--readers", "1,15", "--budget", "4s"], "planted");
+    let (run, values) =
+        values_of(&tool, "chiplet-16", &["broadcast", "--readers", "1,15", "--budget", "4s"], "planted");
     let other = trial_of(&run.document["series"].as_array().unwrap()[3]);
     type Plant<'a> = &'a dyn Fn(&mut DisplayValue) -> bool;
     let p50 = |index: usize| &run.document["series"][index]["percentiles"]["50"];
@@ -247,7 +381,7 @@ fn a_typed_number_that_is_changed_is_found() {
                 *count += 1;
                 true
             }
-            Number::Point(number) | Number::Setting(number) => {
+            Number::Point(number) | Number::Setting(number) | Number::Short(number) => {
                 *number *= 1.01;
                 true
             }
@@ -329,7 +463,7 @@ fn a_typed_number_that_is_changed_is_found() {
                 continue;
             }
             planted += 1;
-            assert!(wrong(&run.document, &changed).is_some(), "{kind}: {changed:?}");
+            assert!(wrong(&run, &changed).is_some(), "{kind}: {changed:?}");
         }
         assert!(planted > 0, "{kind}");
     }

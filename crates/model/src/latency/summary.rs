@@ -9,7 +9,8 @@ mod table;
 #[cfg(test)]
 pub(super) use contrast::tests::map as tests_map;
 pub use contrast::{
-    ClassPair, Contrast, OfRelation, all_apart, by_relation, class_pairs, contrasts, readings_by_relation,
+    ClassPair, Contrast, OfRelation, VISIBLE_CONTRAST, all_apart, by_relation, class_pairs, contrasts,
+    readings_by_relation,
 };
 pub use distance::id_distance_correlation;
 pub use overall::{

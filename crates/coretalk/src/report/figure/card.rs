@@ -5,7 +5,8 @@ use super::heat_map::{SmallMap, small_map};
 use super::key_numbers::{answer_of, key_numbers, main_map, said_of, written};
 use super::{MARK, cut, doubtful, ladder, paragraph, placements, queue, spread, timeline, wrapped};
 use crate::blocks::Block;
-use crate::report::answer::{Answer, Number};
+use crate::report::answer::KeyNumber;
+use crate::report::fmt;
 use crate::report::input::{Drawing, Map, ReportInput};
 use crate::report::palette::Colors;
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
@@ -55,7 +56,7 @@ pub(super) fn card(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture>
 /// The map at the left, the machine and its numbers at the right.
 fn of_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing) -> Picture {
     let answer = answer_of(input, map);
-    let said = answer.as_ref().map_or_else(|| map.question.clone(), Answer::sentence);
+    let said = answer.as_ref().map_or_else(|| map.question.clone(), |answer| fmt::sentence(&answer.sentence));
     let mut picture = Picture::new(format!("{}: {said}", titled(input)), WIDTH, HEIGHT);
     let SmallMap { picture: drawn, colors, words } = small_map(input, map, drawing, METHOD - 16.0 - MARGIN);
     let left = MARGIN + drawn.width + GAP;
@@ -176,14 +177,14 @@ fn drawn_in(chart: &Picture) -> usize {
 /// Numbers below each other, each with its colour in the map.
 fn large(
     picture: &mut Picture,
-    numbers: &[Number],
+    numbers: &[KeyNumber],
     map: &Map,
     colors: Colors,
     [left, top]: [f64; 2],
     width: f64,
 ) {
     let digits = Type::of(26.0).strong();
-    let wide = |number: &Number| text_width(&written(number.ns), digits.size, digits.weight);
+    let wide = |number: &KeyNumber| text_width(&written(number.ns), digits.size, digits.weight);
     let begin = left + 12.0;
     let unit_at = begin + numbers.iter().map(wide).fold(0.0, f64::max) + 4.0;
     let words_at = unit_at + text_width(&map.unit, SAID.size, SAID.weight) + 10.0;

@@ -4,7 +4,7 @@
 use super::heat_map::short;
 use crate::RunReport;
 use crate::blocks::Block;
-use crate::report::answer::{Answer, Number, answer};
+use crate::report::answer::{Answer, KeyNumber, answer};
 use crate::report::input::{Map, ReportInput};
 use crate::report::ladder::distance_words;
 use crate::report::text::short_ns;
@@ -25,7 +25,7 @@ pub(in crate::report) fn key_numbers(
     input: &ReportInput<'_>,
     map: &Map,
     answer: Option<&Answer>,
-) -> Vec<Number> {
+) -> Vec<KeyNumber> {
     three(answer.map_or_else(|| numbers_of(input, map), |answer| answer.numbers.clone()), map)
 }
 
@@ -52,7 +52,7 @@ pub(in crate::report) fn answer_of(input: &ReportInput<'_>, map: &Map) -> Option
 }
 
 /// The numbers of any other map: by what CPUs share.
-fn numbers_of(input: &ReportInput<'_>, map: &Map) -> Vec<Number> {
+fn numbers_of(input: &ReportInput<'_>, map: &Map) -> Vec<KeyNumber> {
     let topology = input.arranged();
     let rows = readings_by_relation(&map.readings(), topology);
     let in_groups = |relation| {
@@ -66,15 +66,15 @@ fn numbers_of(input: &ReportInput<'_>, map: &Map) -> Vec<Number> {
         (_, _, Some(_)) => in_groups(relation),
         (_, _, None) => distance_words(relation, topology),
     };
-    rows.iter().map(|row| Number { ns: row.median_ns, words: words(row.relation) }).collect()
+    rows.iter().map(|row| KeyNumber { ns: row.median_ns, words: words(row.relation) }).collect()
 }
 
 /// Of many numbers the ends and the middle; of few those, and the ends of all pairs.
-fn three(mut numbers: Vec<Number>, map: &Map) -> Vec<Number> {
+fn three(mut numbers: Vec<KeyNumber>, map: &Map) -> Vec<KeyNumber> {
     let values = map.columns.median.iter().copied().flatten();
     let [low, high] =
         values.fold([f64::INFINITY, 0.0], |[low, high]: [f64; 2], value| [low.min(value), high.max(value)]);
-    let end = |ns: f64, of: &str| Number { ns, words: format!("{of} of all pairs") };
+    let end = |ns: f64, of: &str| KeyNumber { ns, words: format!("{of} of all pairs") };
     match numbers.len() {
         0 | NUMBERS => {}
         1 if low == high => {}

@@ -2,7 +2,7 @@
 
 use super::escape::escaped;
 use crate::blocks::Block;
-use crate::report::answer::{self, Answer};
+use crate::report::answer::{Answer, KeyNumber};
 use crate::report::best::{self, bare_title};
 use crate::report::figure::key_numbers::{answer_of, key_numbers, main_map, said_of, written};
 use crate::report::fmt;
@@ -39,7 +39,7 @@ pub(super) fn lead(input: &ReportInput<'_>) -> String {
     let map = main_map(input);
     let answer = map.and_then(|map| answer_of(input, map));
     let run = input.run();
-    let said = answer.as_ref().map(Answer::sentence);
+    let said = answer.as_ref().map(|answer| fmt::sentence(&answer.sentence));
     let said = said.or_else(|| said_of(run.filter(|report| report.place.is_none())?));
     let said = said.or_else(|| series::answer(run?, run?.series.as_ref()?).as_ref().map(fmt::sentence));
     if let Some(said) = said {
@@ -101,7 +101,7 @@ fn of_map(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<Ti
         let pairs = count(pairs, "pair");
         Some(if low == high { pairs } else { format!("{low} to {high} over {pairs}") })
     };
-    let tile = |number: &answer::Number| Tile {
+    let tile = |number: &KeyNumber| Tile {
         value: written(number.ns),
         unit: map.unit.clone(),
         range: range(number.ns).unwrap_or_default(),

@@ -81,7 +81,7 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
             None => {
                 // The lead says it of the first.
                 let is_first = report.maps().first().is_some_and(|first| std::ptr::eq(first, map));
-                let answer = answer::sentence(report, map).filter(|_| !is_first).map(Block::Headline);
+                let answer = answer::sentence(report, map).filter(|_| !is_first).map(Block::Answer);
                 body.push_str(&html::blocks(answer.as_slice()));
                 body.extend(report.latency.as_ref().map(|latency| facts_of(latency, map)));
             }

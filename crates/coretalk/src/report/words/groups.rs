@@ -2,14 +2,10 @@
 
 use crate::report::ladder::level_words;
 use crate::report::text::{count, ns, short_ns};
-use coretalk_model::latency::summary::{Contrast, Overall};
+use coretalk_model::latency::summary::{Contrast, Overall, VISIBLE_CONTRAST};
 use coretalk_model::stats::Estimate;
 use coretalk_model::stats::gaps::ValueGroup;
 use coretalk_model::{Level, Topology};
-
-/// A level shows where the way out costs at least this much more than staying inside. Below, the difference is of the
-/// size of the spread between cells of one relation.
-pub const VISIBLE_CONTRAST: f64 = 1.15;
 
 /// Whether the cells kept their levels while they were watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

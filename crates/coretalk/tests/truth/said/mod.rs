@@ -11,7 +11,7 @@ mod jitter;
 mod ladder;
 mod level_tables;
 mod lint;
-mod map;
+pub mod map;
 mod picture;
 mod place;
 mod plateaus;

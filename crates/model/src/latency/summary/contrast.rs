@@ -7,6 +7,10 @@ use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet, Level, Matrix, Protocol, Relation, Topology};
 use std::collections::BTreeMap;
 
+/// A level shows where the way out costs at least this much more than staying inside. Below, the difference is of the
+/// size of the spread between cells of one relation.
+pub const VISIBLE_CONTRAST: f64 = 1.15;
+
 /// How a reported level shows in the values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contrast {

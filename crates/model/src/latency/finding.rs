@@ -1,0 +1,237 @@
+//! [`MapFinding`]: what a map of several pairs shows; [`TailFinding`]: the slowest hops. First lines of screens, leads of
+//! pages, cards and documents render them.
+
+use super::result::{LatencyMap, StateWatch, TailSeries};
+use super::summary::{
+    ClassPair, OfRelation, VISIBLE_CONTRAST, by_relation, class_pairs, counts_total, overall,
+};
+use crate::histogram::tells;
+use crate::infer::levels_changed;
+use crate::stats::Estimate;
+use crate::{CpuId, Relation, Topology};
+
+/// Relations that are named one by one; of more the nearest and the farthest.
+const MAX_NAMED: usize = 4;
+/// From this ratio of the slowest and the fastest pair of a relation on, one number does not represent it.
+const WIDE_RANGE: f64 = 1.3;
+
+/// What a map of several pairs shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MapFinding {
+    /// How its groups of pairs compare.
+    pub shape: MapShape,
+    /// The groups by their order in a sentence: from near to far, or by kind of core. Threads of one core are separate.
+    pub groups: Vec<PairGroup>,
+    /// Pairs of threads of one core, where the machine has one kind of core.
+    pub siblings: Option<PairGroup>,
+    /// Whether every pair of the machine has a value.
+    pub is_whole: bool,
+    /// Whether one number represents every pair.
+    pub is_uniform: bool,
+    /// Whether most pairs have a flag that their value may be wrong.
+    pub is_doubtful: bool,
+    /// The levels between which the machine moved while it was watched; the values of groups are the most frequent ones.
+    pub levels: Option<MovingLevels>,
+}
+
+/// How the groups of a map compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MapShape {
+    /// Groups by kind of core, of a hybrid.
+    Kinds {
+        /// Whether pairs inside a cluster are visibly slower than pairs of the same kinds in different clusters.
+        slower_inside: bool,
+    },
+    /// One relation whose pairs are alike.
+    OneLevel,
+    /// One relation whose pairs differ: its median represents none of them.
+    Spread,
+    /// Several relations without a visible difference: the first is given.
+    NearAndFarAlike,
+    /// Several relations, from near to far.
+    Levels {
+        /// Whether the nearest is visibly slower than the farthest.
+        slower_inside: bool,
+    },
+}
+
+/// Pairs that share the same things.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairGroup {
+    /// What they share.
+    pub relation: Relation,
+    /// The kinds of their cores, the faster first, where the map is grouped by these.
+    pub classes: Option<[String; 2]>,
+    /// Median in nanoseconds.
+    pub median_ns: f64,
+    /// Fastest and slowest pair in nanoseconds.
+    pub range_ns: [f64; 2],
+    /// Pairs with a value.
+    pub pairs: u64,
+}
+
+/// Levels between which a machine moved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MovingLevels {
+    /// The pair that they were seen on, where it was one.
+    pub pair: Option<[CpuId; 2]>,
+    /// The most frequent level.
+    pub usual: Estimate,
+    /// Its share of the passes, 0 to 1.
+    pub share: f64,
+    /// The slowest level: what to plan for.
+    pub planned: Estimate,
+    /// The fastest level.
+    pub fastest: Estimate,
+}
+
+impl MovingLevels {
+    /// The levels of a watched machine; `None` where it stayed in one, or where they have no values.
+    pub fn of(watch: &StateWatch) -> Option<MovingLevels> {
+        let levels = || watch.states.iter().filter_map(|state| Some(state.kernels.first()?.1));
+        let by_point = |a: &Estimate, b: &Estimate| a.point.total_cmp(&b.point);
+        let common = watch.states.first()?;
+        Some(MovingLevels {
+            pair: watch.pair,
+            usual: common.kernels.first()?.1,
+            share: common.share,
+            planned: levels().max_by(by_point)?,
+            fastest: levels().min_by(by_point)?,
+        })
+    }
+}
+
+impl MapFinding {
+    /// What a map shows; `None` where it has no value, or is not of latencies.
+    pub fn of(map: &LatencyMap, watch: Option<&StateWatch>, topology: &Topology) -> Option<MapFinding> {
+        if !map.protocol.is_latency() {
+            return None;
+        }
+        let rows = by_relation(map, topology);
+        let classes = class_pairs(map, topology);
+        let all = overall(map);
+        let cpus = topology.cpus().len() as u64;
+        let (shape, groups) = match classes.is_empty() {
+            true => by_distance(&rows),
+            false => by_kinds(classes),
+        };
+        let siblings = rows.iter().find(|row| row.relation == Relation::Smt).map(PairGroup::from);
+        let finding = MapFinding {
+            siblings: siblings.filter(|_| !matches!(shape, MapShape::Kinds { .. })),
+            shape,
+            groups,
+            is_whole: map.cells.len() as u64 == cpus && all.measured == cpus * (cpus - 1) / 2,
+            is_uniform: all.min.zip(all.max).is_some_and(|(min, max)| max.ns / min.ns < WIDE_RANGE),
+            is_doubtful: 2 * all.doubtful > all.measured,
+            levels: watch.filter(|watch| levels_changed(watch)).and_then(MovingLevels::of),
+        };
+        (!finding.groups.is_empty() || finding.siblings.is_some()).then_some(finding)
+    }
+
+    /// The ratio of the farthest group and the nearest; `None` where they are not levels.
+    pub fn ratio(&self) -> Option<f64> {
+        let (first, last) = (self.groups.first()?, self.groups.last()?);
+        matches!(self.shape, MapShape::Levels { .. }).then(|| last.median_ns / first.median_ns)
+    }
+}
+
+/// The slowest hops of all pairs whose single events were recorded, net of the clock.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TailFinding {
+    /// The pair with the largest 99.9th percentile.
+    pub pair: [CpuId; 2],
+    /// That percentile in nanoseconds.
+    pub p99_9_ns: f64,
+    /// Hops of this pair.
+    pub events: u64,
+    /// Those beyond the percentile.
+    pub beyond: u64,
+    /// The pair with the slowest hop.
+    pub slowest_pair: [CpuId; 2],
+    /// That hop in nanoseconds.
+    pub slowest_ns: f64,
+}
+
+impl TailFinding {
+    /// The tails of a run; `None` where no pair has enough events for a 99.9th percentile.
+    pub fn of(tails: &[TailSeries]) -> Option<TailFinding> {
+        const SHARE: f64 = 0.999;
+        let at = |share| {
+            let known = tails.iter().filter(move |tail| tells(counts_total(&tail.raw), share));
+            known.filter_map(move |tail| Some((tail, tail.net_ns(share)?)))
+        };
+        let (pair, p99_9_ns) = at(SHARE).max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let (slowest, slowest_ns) = at(1.0).max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let events = counts_total(&pair.raw);
+        Some(TailFinding {
+            pair: pair.placement,
+            p99_9_ns,
+            events,
+            // Of 1000 events the 999th is the percentile.
+            beyond: events / 1000,
+            slowest_pair: slowest.placement,
+            slowest_ns,
+        })
+    }
+}
+
+/// Whether the pairs of different cores of a map are alike, near or far.
+pub fn is_flat(map: &LatencyMap, topology: &Topology) -> bool {
+    let rows = by_relation(map, topology);
+    let ranges = || apart(&rows).map(|row| row.range_ns);
+    let high = ranges().map(|[_, high]| high).fold(0.0, f64::max);
+    high / ranges().map(|[low, _]| low).fold(f64::INFINITY, f64::min) < WIDE_RANGE
+}
+
+/// Pairs of different cores.
+fn apart(rows: &[OfRelation]) -> impl Iterator<Item = &OfRelation> {
+    rows.iter().filter(|row| !matches!(row.relation, Relation::SameCpu | Relation::Smt))
+}
+
+fn by_distance(rows: &[OfRelation]) -> (MapShape, Vec<PairGroup>) {
+    let mut groups: Vec<PairGroup> = apart(rows).map(PairGroup::from).collect();
+    let medians = || groups.iter().map(|group| group.median_ns);
+    let (least, most) = (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max));
+    let shape = match &groups[..] {
+        [] => MapShape::OneLevel,
+        [PairGroup { range_ns: [low, high], .. }] if high / low < WIDE_RANGE => MapShape::OneLevel,
+        [_] => MapShape::Spread,
+        _ if most / least < VISIBLE_CONTRAST => MapShape::NearAndFarAlike,
+        [first, .., last] => {
+            MapShape::Levels { slower_inside: last.median_ns * VISIBLE_CONTRAST <= first.median_ns }
+        }
+    };
+    match shape {
+        MapShape::NearAndFarAlike => groups.truncate(1),
+        MapShape::Levels { .. } if groups.len() > MAX_NAMED => {
+            groups.drain(1..groups.len() - 1);
+        }
+        _ => {}
+    }
+    (shape, groups)
+}
+
+fn by_kinds(classes: Vec<ClassPair>) -> (MapShape, Vec<PairGroup>) {
+    let groups = classes.into_iter().filter(|of| of.relation != Relation::Smt).map(|of| PairGroup {
+        relation: of.relation,
+        classes: Some(of.classes),
+        median_ns: of.median_ns,
+        range_ns: of.range_ns,
+        pairs: of.pairs,
+    });
+    let groups: Vec<PairGroup> = groups.collect();
+    let is_slower = |inside: &PairGroup| {
+        let outside = |of: &&PairGroup| of.classes == inside.classes && of.relation != Relation::Cluster;
+        inside.relation == Relation::Cluster
+            && groups.iter().filter(outside).any(|of| inside.median_ns > VISIBLE_CONTRAST * of.median_ns)
+    };
+    let slower_inside = groups.iter().any(is_slower);
+    (MapShape::Kinds { slower_inside }, groups)
+}
+
+impl From<&OfRelation> for PairGroup {
+    fn from(of: &OfRelation) -> PairGroup {
+        let OfRelation { relation, median_ns, range_ns, pairs } = *of;
+        PairGroup { relation, classes: None, median_ns, range_ns, pairs }
+    }
+}

@@ -1,0 +1,40 @@
+//! [`Scope`]: what the pairs of a relation share on one machine.
+
+use super::{Level, Relation, Topology};
+
+/// What the pairs of a relation share on this machine: pairs that share a package but no L3 are across L3 where the
+/// package has several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// One CPU.
+    SameCpu,
+    /// Threads of a core; nodes or other levels may divide them.
+    Threads(Option<Level>),
+    /// The same domain of a level. Where another level divides that, as nodes an L3, the pairs are across the other.
+    Inside(Level, Option<Level>),
+    /// Different domains of a level.
+    Across(Level),
+    /// Nothing but the machine.
+    Machine,
+}
+
+impl Scope {
+    /// The scope of a relation.
+    pub fn of(relation: Relation, topology: &Topology) -> Scope {
+        if relation == Relation::SameCpu {
+            return Scope::SameCpu;
+        }
+        let level = topology.levels().into_iter().find(|&level| Relation::of(level) == relation);
+        let inside = topology.levels().into_iter().take_while(|&inner| Some(inner) != level);
+        let split = inside.filter(|&inner| inner != Level::Core && topology.level(inner).len() > 1).last();
+        let beyond = split.filter(|&split| level.is_some_and(|level| level < split));
+        match (level, split) {
+            (_, Some(split)) if beyond.is_none() && level.is_none_or(|level| level > Level::L3) => {
+                Scope::Across(split)
+            }
+            _ if relation == Relation::Smt => Scope::Threads(beyond),
+            (Some(level), _) => Scope::Inside(level, beyond),
+            (None, _) => Scope::Machine,
+        }
+    }
+}
