@@ -38,7 +38,7 @@ pub mod wake;
 mod tests;
 
 pub use cpu::{CpuId, CpuSet};
-pub use environment::{ClockFacts, Environment, Finding, Verdict};
+pub use environment::{ClockFacts, DoctorFinding, Environment, Verdict};
 pub use excerpt::excerpt;
 pub use flags::{Flag, Flags};
 pub use grade::Grade;
