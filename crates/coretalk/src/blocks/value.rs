@@ -2,6 +2,7 @@
 //! typed arguments. Both become text in [`crate::report::fmt`] alone.
 
 use crate::report::text::plain;
+use coretalk_model::CpuId;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::{TrialId, TrialResult};
 use coretalk_model::stats::Estimate;
@@ -44,6 +45,8 @@ pub enum DisplayUnit {
     OfColumn(f64),
     /// The unit stands behind the number, in the scale that reads best.
     Own(Unit),
+    /// The sentence states the unit behind the number, which has the scale that reads best: `15 M` messages/s, `8.2` times.
+    InSentence(Unit),
 }
 
 /// Where a number comes from. Tests recompute the numbers of one trial and the parameters from there.
@@ -67,6 +70,17 @@ pub enum Source {
         /// The [parameter](coretalk_model::quantity::Parameter::id).
         name: &'static str,
     },
+    /// The number of one trial ÷ that of another.
+    Quotient {
+        /// The trial whose number is divided.
+        trial: TrialId,
+        /// The trial by whose number it is divided.
+        by: TrialId,
+        /// The [quantity](coretalk_model::quantity::Quantity::id) of both.
+        quantity: &'static str,
+        /// [`Statistic::Estimate`], or an end of the interval: the quotient of opposite ends.
+        statistic: Statistic,
+    },
     /// The length of a list: of what a sentence compares, or of what it does not name.
     Listed,
 }
@@ -82,6 +96,10 @@ pub enum Statistic {
     Percentile(f64),
     /// The estimate over passes: of a distribution that of its median.
     Estimate,
+    /// The lower end of the interval of that estimate.
+    Low,
+    /// The upper end.
+    High,
 }
 
 impl DisplayValue {
@@ -118,6 +136,10 @@ pub enum Arg {
     Value(DisplayValue),
     /// Words without a number of this run.
     Text(PlainText),
+    /// CPUs by number.
+    Cpus(Vec<CpuId>),
+    /// A sentence, from a capital letter on.
+    Capitalized(Box<Sentence>),
     /// Several sentences with this between them.
     Parts(Vec<Sentence>, &'static str),
 }
@@ -140,13 +162,26 @@ impl Sentence {
         self
     }
 
+    /// The same with a name from outside in a hole.
+    #[must_use]
+    pub fn with_name(self, hole: &'static str, name: &str) -> Sentence {
+        self.with(hole, PlainText::untrusted(name))
+    }
+
+    /// The same as a sentence begins.
+    #[must_use]
+    pub fn capitalized(self) -> Sentence {
+        Sentence::new("{sentence}").with("sentence", Arg::Capitalized(Box::new(self)))
+    }
+
     /// All its numbers, in the order of the arguments.
     pub fn values(&self) -> Vec<&DisplayValue> {
         let mut values = Vec::new();
         for (_, arg) in &self.args {
             match arg {
                 Arg::Value(value) => values.push(value),
-                Arg::Text(_) => {}
+                Arg::Text(_) | Arg::Cpus(_) => {}
+                Arg::Capitalized(part) => values.extend(part.values()),
                 Arg::Parts(parts, _) => values.extend(parts.iter().flat_map(Sentence::values)),
             }
         }
@@ -157,6 +192,12 @@ impl Sentence {
 impl From<DisplayValue> for Arg {
     fn from(value: DisplayValue) -> Arg {
         Arg::Value(value)
+    }
+}
+
+impl From<Vec<CpuId>> for Arg {
+    fn from(cpus: Vec<CpuId>) -> Arg {
+        Arg::Cpus(cpus)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Numbers and sentences as text: what a medium writes of a [`DisplayValue`], a [`Sentence`] or a [`Cell`].
 
-use super::text::{chosen_rate, chosen_time, grouped, ns, percent};
+use super::text::{capitalized, chosen_rate, chosen_time, grouped, ns, percent};
 use crate::blocks::Cell;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence};
 use coretalk_model::quantity::Unit;
@@ -22,10 +22,12 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         }
         (Number::Setting(number), DisplayUnit::Own(Unit::Ns)) => (chosen_time(*number), ""),
         (Number::Setting(number), DisplayUnit::Own(Unit::PerSecond(_))) => (chosen_rate(*number) + "/s", ""),
+        (Number::Setting(number), DisplayUnit::InSentence(Unit::PerSecond(_))) => (chosen_rate(*number), ""),
         (Number::Setting(number), _) => (number.to_string(), ""),
         (Number::Point(number) | Number::Estimate(Estimate { point: number, .. }), unit) => match unit {
             DisplayUnit::OfColumn(divisor) => (ns(number / divisor), ""),
-            DisplayUnit::Own(unit) => amount(*number, *unit),
+            DisplayUnit::InSentence(Unit::Ratio) => (ns(*number), ""),
+            DisplayUnit::Own(unit) | DisplayUnit::InSentence(unit) => amount(*number, *unit),
         },
     };
     [text, unit.to_owned()]
@@ -57,11 +59,24 @@ pub fn sentence(sentence: &Sentence) -> String {
             Some(Arg::Parts(parts, between)) => {
                 written.push_str(&parts.iter().map(self::sentence).collect::<Vec<_>>().join(between));
             }
+            Some(Arg::Capitalized(part)) => written.push_str(&capitalized(&self::sentence(part))),
+            Some(Arg::Cpus(cpus)) => {
+                written.push_str(&cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+            }
             None => {}
         }
         rest = after;
     }
     written + rest
+}
+
+/// Two ends of a range: one number where both read alike.
+pub fn range(ends: [DisplayValue; 2]) -> Sentence {
+    let [least, most] = ends;
+    if value(&least) == value(&most) {
+        return Sentence::new("{number}").with("number", most);
+    }
+    Sentence::new("{least} to {most}").with("least", least).with("most", most)
 }
 
 /// A cell without its mark; empty where it is blank.
