@@ -18,7 +18,7 @@ use coretalk_measure::{Machine, Round, Scenario, SimMachine, Stop, TrialOrder, W
 use coretalk_model::latency::*;
 use coretalk_model::series::PassOutcome;
 use coretalk_model::{
-    Absence, CpuId, CpuSet, Environment, Finding, Picos, Recording, TickRate, Topology, TrialFailure,
+    Absence, CpuId, CpuSet, DoctorFinding, Environment, Picos, Recording, TickRate, Topology, TrialFailure,
 };
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let report = RunReport {
         header: RunHeader { complete: result.complete, ..header },
         environment: machine.environment().clone(),
-        findings: Vec::new(),
+        doctor: Vec::new(),
         topology: machine.topology().clone(),
         latency: Some(LatencyReport { settings, result }),
         series: None,
@@ -187,7 +187,7 @@ impl Machine for Timed {
     fn environment(&self) -> &Environment {
         self.machine.environment()
     }
-    fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<Finding> {
+    fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<DoctorFinding> {
         self.machine.examine(cpus, budget)
     }
     fn rate(&self) -> TickRate {

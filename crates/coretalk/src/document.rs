@@ -195,7 +195,7 @@ impl<'a> Document<'a> {
         let latency = report.latency.iter();
         Document {
             run: Some(RunDoc::of(report, identity)),
-            environment: Some(EnvironmentDoc::of(&report.environment, &report.findings, identity)),
+            environment: Some(EnvironmentDoc::of(&report.environment, &report.doctor, identity)),
             topology: Some(TopologyDoc::of_run(report)),
             ladder: latency.flat_map(|latency| &latency.result.ladder).map(LadderDoc::of).collect(),
             matrices,

@@ -16,6 +16,7 @@ mod doubts;
 pub mod execution;
 pub mod facts;
 pub mod figure;
+mod findings;
 pub mod fmt;
 pub mod heat_map;
 pub mod html;

@@ -5,7 +5,7 @@ use coretalk_model::latency::{
 };
 use coretalk_model::place::{PlaceResult, PlaceSettings};
 use coretalk_model::series::{Gathering, LoadCurve, Reason, SeriesResult, SeriesSettings, rungs};
-use coretalk_model::{CpuId, CpuSet, Departure, Environment, Finding, Picos, Topology};
+use coretalk_model::{CpuId, CpuSet, Departure, DoctorFinding, Environment, Picos, Topology};
 use std::hash::{BuildHasher, RandomState};
 
 /// What a run is called, how it came to be and how it ended.
@@ -77,7 +77,7 @@ pub struct RunReport {
     /// What it was measured under.
     pub environment: Environment,
     /// What `doctor` said.
-    pub findings: Vec<Finding>,
+    pub doctor: Vec<DoctorFinding>,
     /// What the machine reported of its structure.
     pub topology: Topology,
     /// The latency between CPUs, where it was asked for.

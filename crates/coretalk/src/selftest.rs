@@ -7,7 +7,7 @@ use child::Child;
 use coretalk_measure::Stop;
 use coretalk_model::stats::Estimate;
 use coretalk_model::stats::compare::{Equivalence, within_factor};
-use coretalk_model::{CpuId, CpuSet, Finding, Verdict};
+use coretalk_model::{CpuId, CpuSet, DoctorFinding, Verdict};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,7 +40,7 @@ pub fn run(
     cpus: &CpuSet,
     stop: &Stop,
     each: &mut dyn FnMut(&str),
-) -> Vec<Finding> {
+) -> Vec<DoctorFinding> {
     let child = Child { program, scratch, stop };
     let all: Vec<CpuId> = cpus.iter().collect();
     let chosen: Vec<CpuId> = match all.as_slice() {
@@ -55,13 +55,13 @@ pub fn run(
             break;
         }
         let text = format!("{promise}: {seen}");
-        findings.push(Finding { id: id.to_owned(), verdict, text, fix: None });
+        findings.push(DoctorFinding { id: id.to_owned(), verdict, text, fix: None });
     }
     findings
 }
 
 /// What all of them come to together: one that failed counts most.
-pub fn verdict(findings: &[Finding]) -> Verdict {
+pub fn verdict(findings: &[DoctorFinding]) -> Verdict {
     let any = |verdict| findings.iter().any(|finding| finding.verdict == verdict);
     match (any(Verdict::Fail), any(Verdict::CannotTell)) {
         (true, _) => Verdict::Fail,

@@ -44,8 +44,8 @@ fn hostile() -> RunReport {
     report.environment.label = Some(evil.into());
     report.environment.cpu_model = Some(evil.into());
     report.environment.notes.insert(evil.into(), evil.into());
-    report.findings[0].text = evil.into();
-    report.findings[0].fix = Some(evil.into());
+    report.doctor[0].text = evil.into();
+    report.doctor[0].fix = Some(evil.into());
     report.header.tags = vec![evil.into()];
     report.header.command = vec!["latency".into(), evil.into()];
     *report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(5, 1).unwrap() =

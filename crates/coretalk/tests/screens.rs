@@ -124,8 +124,8 @@ fn hostile_names_cannot_steer_the_terminal() {
     report.environment.cpu_model = Some(hostile.clone());
     report.environment.label = Some(hostile.clone());
     report.environment.kernel = Some(hostile.clone());
-    report.findings[0].text = hostile.clone();
-    report.findings[0].fix = Some(hostile.clone());
+    report.doctor[0].text = hostile.clone();
+    report.doctor[0].fix = Some(hostile.clone());
     *report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0).unwrap() =
         Cell::Missing { reason: MissingReason::Failed(TrialFailure::of(hostile.clone())) };
     let text = latency_screen(&report, Screen::Shown(Saved::As(&hostile)), &at(100));
@@ -279,7 +279,7 @@ fn the_legend_counts_in_plain_english_and_promises_marks_only_where_they_fit() {
 #[test]
 fn a_simulated_run_sends_nobody_to_the_doctor_of_this_machine() {
     let mut report = samples::laptop();
-    report.findings = samples::desktop().findings;
+    report.doctor = samples::desktop().doctor;
     for screen in [SAVED, Screen::Shown(Saved::As("k3f9")), Screen::Measured(Saved::Not)] {
         assert!(!latency_screen(&report, screen, &at(100)).contains("doctor"));
         assert!(latency_screen(&samples::desktop(), screen, &at(100)).contains("coretalk doctor"));
@@ -362,7 +362,7 @@ fn small_views_read_well() {
     let boxes = |topology: &Topology| terminal::screen(&topology::blocks(topology), &at(100));
     let narrow = |blocks: &[Block<'_>]| terminal::screen(blocks, &at(80));
     insta::assert_snapshot!("topology-huge", boxes(&samples::HUGE.topology));
-    insta::assert_snapshot!("doctor", narrow(&facts::doctor(&samples::desktop().findings)));
+    insta::assert_snapshot!("doctor", narrow(&facts::doctor(&samples::desktop().doctor)));
     for (name, report) in
         [("desktop", samples::desktop()), ("epyc", samples::epyc()), ("hybrid", samples::hybrid())]
     {

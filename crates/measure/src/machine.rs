@@ -14,7 +14,8 @@ use crate::stop::Stop;
 use crate::work::{Work, WorkOrder};
 use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{
-    Absence, CpuId, CpuSet, Environment, Finding, Home, Picos, Recording, TickRate, Topology, TrialFailure,
+    Absence, CpuId, CpuSet, DoctorFinding, Environment, Home, Picos, Recording, TickRate, Topology,
+    TrialFailure,
 };
 use std::io;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub trait Machine {
 
     /// Looks for everything that could spoil a measurement on these CPUs, and starts no thread on others. Changes nothing.
     /// Before a run it takes a tenth of its budget at most and a fifth of a second, and longer where there is no budget.
-    fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<Finding>;
+    fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<DoctorFinding>;
 
     /// The rate of the counter whose ticks recordings hold.
     fn rate(&self) -> TickRate;

@@ -46,7 +46,8 @@ use crate::work::{Work, WorkOrder};
 use coretalk_model::place::{Binding, Workload, cores_first};
 use coretalk_model::series::{PassOutcome, TrialSpec};
 use coretalk_model::{
-    Absence, CpuId, CpuSet, Environment, Finding, Home, Picos, Recording, TickRate, Topology, TrialFailure,
+    Absence, CpuId, CpuSet, DoctorFinding, Environment, Home, Picos, Recording, TickRate, Topology,
+    TrialFailure,
 };
 use sim_state::SimState;
 use std::io;
@@ -266,7 +267,7 @@ impl Machine for SimMachine {
         &self.environment
     }
 
-    fn examine(&mut self, _cpus: &CpuSet, _budget: Option<Picos>) -> Vec<Finding> {
+    fn examine(&mut self, _cpus: &CpuSet, _budget: Option<Picos>) -> Vec<DoctorFinding> {
         environment::findings(&self.sim.spec, &self.reported)
     }
 

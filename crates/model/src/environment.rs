@@ -1,4 +1,4 @@
-//! [`Environment`]: what a number was measured under, and [`Finding`]: what `doctor` says about it.
+//! [`Environment`]: what a number was measured under, and [`DoctorFinding`]: what `doctor` says about it.
 
 use crate::CpuSet;
 use std::collections::BTreeMap;
@@ -294,7 +294,7 @@ named! {
 /// One check of `doctor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Finding {
+pub struct DoctorFinding {
     /// Stable kebab-case id, listed in FORMAT.md.
     pub id: String,
     /// How grave it is.

@@ -1,7 +1,7 @@
 //! How quiet each CPU is: names of what a pass says, and numbers behind the words about it.
 
 use crate::CpuId;
-use crate::series::TrialResult;
+use crate::series::{TrialId, TrialResult};
 
 /// Names of what a pass of `jitter` says of each CPU.
 pub mod names {
@@ -49,6 +49,8 @@ pub mod names {
 pub struct Quietness {
     /// Which.
     pub cpu: CpuId,
+    /// The trial that watched it.
+    pub trial: TrialId,
     /// The share of its time that it lost.
     pub lost: f64,
     /// How far the interval of that reaches, where there is one.
@@ -81,6 +83,7 @@ pub fn by_quietness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Ve
         let watched_ns = trial.counts.get(names::WATCHED).map_or(f64::INFINITY, |ms| *ms as f64 * 1e6);
         Some(Quietness {
             cpu: *trial.spec.placement.first()?,
+            trial: trial.spec.id(),
             lost,
             lost_reach: share.is_sure().then(|| share.reach()),
             longest_ns,
@@ -128,22 +131,20 @@ pub enum Noise {
     Unknown,
 }
 
-/// What follows from CPUs by quietness, with at most so many of them named on each side.
-pub fn noise(sorted: &[Quietness], most: usize) -> Noise {
+/// What follows from CPUs by quietness.
+pub fn noise(sorted: &[Quietness]) -> Noise {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Noise::Unknown };
     let stalled = stalled(sorted);
     let is_stalled = |cpu: &Quietness| stalled.iter().any(|other| other.cpu == cpu.cpu);
     let [quiet, noisy] = extremes(sorted, sorted.len());
     let use_those = |mut quiet: Vec<Quietness>| {
         quiet.retain(|cpu| !is_stalled(cpu));
-        quiet.truncate(most);
         quiet
     };
-    let avoid = |noisy: Vec<Quietness>| noisy.into_iter().take(most).collect();
     match use_those(quiet) {
         _ if first.lost > DISTURBED => Noise::Disturbed,
-        quiet if !quiet.is_empty() => Noise::Lossy([quiet, avoid(noisy)]),
-        _ if !stalled.is_empty() => Noise::Stalled([use_those(sorted.to_vec()), avoid(stalled.clone())]),
+        quiet if !quiet.is_empty() => Noise::Lossy([quiet, noisy]),
+        _ if !stalled.is_empty() => Noise::Stalled([use_those(sorted.to_vec()), stalled.clone()]),
         _ if !are_alike(sorted) => Noise::Unknown,
         _ if last.is_quiet() => Noise::Quiet,
         _ => Noise::Alike,
@@ -202,6 +203,7 @@ mod tests {
     fn cpus(lost: &[f64]) -> Vec<Quietness> {
         let of = |(cpu, &lost): (usize, &f64)| Quietness {
             cpu: CpuId(cpu as u32),
+            trial: TrialId(cpu as u64),
             lost,
             lost_reach: None,
             longest_ns: 9e3,
@@ -238,7 +240,7 @@ mod tests {
             for (cpu, gap) in all.iter_mut().zip(gaps_us) {
                 cpu.longest_ns = gap * 1e3;
             }
-            noise(&all, 4)
+            noise(&all)
         };
         let ids = |cpus: &[Quietness]| cpus.iter().map(|cpu| cpu.cpu.0).collect::<Vec<_>>();
         for (gaps_us, quiet, noisy) in
@@ -252,16 +254,16 @@ mod tests {
         assert_eq!(said(&[1.0, 40.0], 0.0004), Noise::Quiet, "a long interrupt");
         assert_eq!(said(&[3.0, 4.0], 0.015), Noise::Alike);
         assert_eq!(said(&[900.0, 40_000.0], 0.5), Noise::Disturbed);
-        assert_eq!(noise(&cpus(&[0.094, 0.41]), 4), Noise::Disturbed, "the better of two is not quiet");
-        let Noise::Lossy([best, _]) = noise(&cpus(&[0.008, 0.41]), 4) else { panic!() };
+        assert_eq!(noise(&cpus(&[0.094, 0.41])), Noise::Disturbed, "the better of two is not quiet");
+        let Noise::Lossy([best, _]) = noise(&cpus(&[0.008, 0.41])) else { panic!() };
         assert!(!best[0].is_quiet() && cpus(&[QUIET])[0].is_quiet());
-        assert_eq!(noise(&cpus(&[0.0004, 0.001]), 4), Noise::Lossy(extremes(&cpus(&[0.0004, 0.001]), 4)));
+        assert_eq!(noise(&cpus(&[0.0004, 0.001])), Noise::Lossy(extremes(&cpus(&[0.0004, 0.001]), 4)));
         let mut unsure = cpus(&[0.0004, 0.001]);
         unsure[1].lost_reach = Some(0.0009);
-        assert_eq!(noise(&unsure, 4), Noise::Unknown);
+        assert_eq!(noise(&unsure), Noise::Unknown);
         let mut all = cpus(&[0.0004, 0.0005, 0.02]);
         all[1].longest_ns = 483e3;
-        let Noise::Lossy([quiet, noisy]) = noise(&all, 4) else { panic!() };
+        let Noise::Lossy([quiet, noisy]) = noise(&all) else { panic!() };
         assert_eq!(
             (ids(&quiet), ids(&noisy)),
             (vec![0], vec![2]),

@@ -6,10 +6,10 @@ mod sides;
 mod summary;
 mod sweep;
 
-pub use batches::{BatchCurve, BatchStep, batch_curves};
+pub use batches::{BatchCurve, BatchGain, BatchStep, batch_curves};
 pub use sides::{SideGrid, side_grids};
 pub use summary::{Balance, RelationRate, ShapeRates, Verification, rates, verification};
-pub use sweep::{Kept, Knee, Step, Sweep, sweeps};
+pub use sweep::{Kept, Knee, RateLimit, Step, Sweep, sweeps};
 
 use crate::series::{SeriesResult, TrialResult};
 use crate::stats::Estimate;

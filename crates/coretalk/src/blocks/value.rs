@@ -47,6 +47,8 @@ pub enum DisplayUnit {
     OfColumn(f64),
     /// The unit stands behind the number, in the scale that reads best.
     Own(Unit),
+    /// The sentence states the unit behind the number, which has the scale that reads best: `15 M` messages/s, `8.2` times.
+    InSentence(Unit),
 }
 
 /// Where a number comes from. Tests recompute the numbers of one trial and the parameters from there.
@@ -99,6 +101,17 @@ pub enum Source {
     Watch(WatchNumber),
     /// The ratio of the first number to the second.
     Ratio(Box<Source>, Box<Source>),
+    /// The number of one trial ÷ that of another.
+    Quotient {
+        /// The trial whose number is divided.
+        trial: TrialId,
+        /// The trial by whose number it is divided.
+        by: TrialId,
+        /// The [quantity](coretalk_model::quantity::Quantity::id) of both.
+        quantity: &'static str,
+        /// [`Statistic::Estimate`], or an end of the interval: the quotient of opposite ends.
+        statistic: Statistic,
+    },
     /// The length of a list: of what a sentence compares, or of what it does not name.
     Listed,
 }
@@ -155,6 +168,10 @@ pub enum Statistic {
     Percentile(f64),
     /// The estimate over passes: of a distribution that of its median.
     Estimate,
+    /// The lower end of the interval of that estimate.
+    Low,
+    /// The upper end.
+    High,
 }
 
 impl DisplayValue {
@@ -189,14 +206,16 @@ pub struct Sentence {
 pub enum Arg {
     /// A number.
     Value(DisplayValue),
-    /// A CPU.
-    Cpu(CpuId),
     /// What pairs share, as a place: `inside an L3`.
     Place(Scope),
     /// The same as a condition: `same L3`.
     Shared(Scope),
     /// Words without a number of this run.
     Text(PlainText),
+    /// CPUs by number.
+    Cpus(Vec<CpuId>),
+    /// A sentence, from a capital letter on.
+    Capitalized(Box<Sentence>),
     /// Several sentences with this between them.
     Parts(Vec<Sentence>, &'static str),
 }
@@ -207,16 +226,23 @@ impl Sentence {
         Sentence { template, args: Vec::new() }
     }
 
-    /// Words that were composed as text: see [`PlainText::composed`].
-    pub fn composed(text: String) -> Sentence {
-        Sentence::new("{text}").with("text", PlainText::composed(text))
-    }
-
     /// The same with a hole filled.
     #[must_use]
     pub fn with(mut self, name: &'static str, arg: impl Into<Arg>) -> Sentence {
         self.args.push((name, arg.into()));
         self
+    }
+
+    /// The same with a name from outside in a hole.
+    #[must_use]
+    pub fn with_name(self, hole: &'static str, name: &str) -> Sentence {
+        self.with(hole, PlainText::untrusted(name))
+    }
+
+    /// The same as a sentence begins.
+    #[must_use]
+    pub fn capitalized(self) -> Sentence {
+        Sentence::new("{sentence}").with("sentence", Arg::Capitalized(Box::new(self)))
     }
 
     /// All its numbers, in the order of the arguments.
@@ -225,7 +251,8 @@ impl Sentence {
         for (_, arg) in &self.args {
             match arg {
                 Arg::Value(value) => values.push(value),
-                Arg::Cpu(_) | Arg::Place(_) | Arg::Shared(_) | Arg::Text(_) => {}
+                Arg::Cpus(_) | Arg::Place(_) | Arg::Shared(_) | Arg::Text(_) => {}
+                Arg::Capitalized(part) => values.extend(part.values()),
                 Arg::Parts(parts, _) => values.extend(parts.iter().flat_map(Sentence::values)),
             }
         }
@@ -241,7 +268,13 @@ impl From<DisplayValue> for Arg {
 
 impl From<CpuId> for Arg {
     fn from(cpu: CpuId) -> Arg {
-        Arg::Cpu(cpu)
+        Arg::Cpus(vec![cpu])
+    }
+}
+
+impl From<Vec<CpuId>> for Arg {
+    fn from(cpus: Vec<CpuId>) -> Arg {
+        Arg::Cpus(cpus)
     }
 }
 

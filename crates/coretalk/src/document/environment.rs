@@ -2,7 +2,7 @@
 
 use super::{Identity, known};
 use coretalk_model::environment::{Atomics, BuildFacts};
-use coretalk_model::{Environment, Finding};
+use coretalk_model::{DoctorFinding, Environment};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -125,7 +125,11 @@ pub struct ThrottledDoc {
 }
 
 impl EnvironmentDoc {
-    pub(super) fn of(environment: &Environment, findings: &[Finding], identity: Identity) -> EnvironmentDoc {
+    pub(super) fn of(
+        environment: &Environment,
+        findings: &[DoctorFinding],
+        identity: Identity,
+    ) -> EnvironmentDoc {
         let environment = environment.clone();
         let clock = environment.clock;
         let number = |value: Option<f64>| value.and_then(known);
@@ -183,8 +187,8 @@ impl EnvironmentDoc {
 }
 
 impl FindingDoc {
-    pub(super) fn of(finding: &Finding) -> FindingDoc {
-        let Finding { id, verdict, text, fix } = finding.clone();
+    pub(super) fn of(finding: &DoctorFinding) -> FindingDoc {
+        let DoctorFinding { id, verdict, text, fix } = finding.clone();
         FindingDoc { id, verdict: verdict.name(), text, fix }
     }
 }

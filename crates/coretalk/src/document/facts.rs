@@ -12,7 +12,7 @@ use coretalk_measure::Machine;
 use coretalk_measure::asm_block::AsmBlock;
 use coretalk_measure::session::latency::PlanReport;
 use coretalk_model::formats::ImportedMatrix;
-use coretalk_model::{CpuId, Environment, Finding};
+use coretalk_model::{CpuId, DoctorFinding, Environment};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -72,7 +72,7 @@ impl AsmDoc {
 
 impl<'a> Document<'a> {
     /// What a machine says of itself, with what `doctor` found, where it was asked.
-    pub fn of_machine(machine: &dyn Machine, findings: &[Finding], identity: Identity) -> Document<'a> {
+    pub fn of_machine(machine: &dyn Machine, findings: &[DoctorFinding], identity: Identity) -> Document<'a> {
         let topology = machine.topology();
         let cpus = topology.order(topology.cpus());
         Document {

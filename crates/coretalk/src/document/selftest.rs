@@ -2,7 +2,7 @@
 
 use super::{EnvironmentDoc, FindingDoc, Identity, TopologyDoc, write_json};
 use coretalk_measure::Machine;
-use coretalk_model::Finding;
+use coretalk_model::DoctorFinding;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -29,8 +29,8 @@ impl SelftestDoc {
     /// The document of a machine with what `doctor` says of it and what was tried.
     pub fn of(
         machine: &dyn Machine,
-        doctor: &[Finding],
-        checks: &[Finding],
+        doctor: &[DoctorFinding],
+        checks: &[DoctorFinding],
         identity: Identity,
     ) -> SelftestDoc {
         let topology = machine.topology();

@@ -1,10 +1,9 @@
 //! What a probe found, in one sentence: its [`Ranking`] in words. Which subjects are compared, under which condition, and
 //! what that shows is decided in the model.
 
-use super::ladder::relation_words;
 use super::parameters;
 use super::text::capitalized;
-use super::trial_words::placement_words;
+use super::trial_words::{placement_sentence, relation_sentence};
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source, Statistic};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
@@ -52,12 +51,14 @@ pub(super) fn condition(report: &RunReport, ranking: &Ranking<'_>) -> Vec<Senten
         parameters.iter().map(|(name, value)| parameter_sentence(name, value)).collect();
     let has_number = parameters.iter().any(|(_, value)| matches!(value, Value::Number(_)));
     let place = match ranking.condition.placement {
-        Some(&[from, to]) => Some(relation_words(report.topology.relation(from, to), &report.topology)),
+        Some(&[from, to]) => Some(relation_sentence(report.topology.relation(from, to), &report.topology)),
         // How many CPUs there are is shown by a number.
-        Some(placement) if placement.len() < 2 || !has_number => Some(placement_words(report, placement)),
+        Some(placement) if placement.len() < 2 || !has_number => {
+            Some(placement_sentence(&report.topology, placement))
+        }
         _ => None,
     };
-    words.extend(place.map(Sentence::composed));
+    words.extend(place);
     words
 }
 
@@ -67,7 +68,7 @@ fn parameter_sentence(name: &str, value: &Value) -> Sentence {
         Value::Number(_) => {
             parameters::sentence(name, value, Source::Parameter { trial: None, name: name.to_owned() })
         }
-        Value::Text(text) => Sentence::new("{value}").with("value", PlainText::untrusted(text)),
+        Value::Text(text) => Sentence::new("{value}").with_name("value", text),
     }
 }
 
@@ -95,16 +96,15 @@ fn number(quantity: &Quantity, subject: &Subject<'_>) -> Sentence {
     joined(" ", [value].into_iter().chain(qualifiers(subject)))
 }
 
-/// A ranking in one sentence; `None` where it has neither a value nor a reason why there is none.
-pub(super) fn sentence(report: &RunReport, series: &SeriesReport, probe: &str) -> Option<Sentence> {
-    let ranking = of_probe(report, series, probe)?;
-    let Ranking { quantity, subjects, verdict, .. } = &ranking;
+/// A ranking in one sentence.
+pub(super) fn sentence(report: &RunReport, ranking: &Ranking<'_>) -> Sentence {
+    let Ranking { quantity, subjects, verdict, .. } = ranking;
     let number = |index: usize| number(quantity, &subjects[index]);
-    let name = |index: usize| called(&ranking, index);
+    let name = |index: usize| called(ranking, index);
     // A name, `is fastest`, and the names of those that are alike.
     let placed = |index: usize, end: &'static str, like: &[usize]| {
         let place = Sentence::new("{name} is {end}").with("name", name(index)).with("end", end);
-        joined(" ", [place].into_iter().chain(alike(&ranking, like)))
+        joined(" ", [place].into_iter().chain(alike(ranking, like)))
     };
     let valued = |index: usize, end: &'static str, like: &[usize]| {
         Sentence::new("{placed}, {value}")
@@ -113,7 +113,6 @@ pub(super) fn sentence(report: &RunReport, series: &SeriesReport, probe: &str) -
     };
     let [best, last] = ends(quantity);
     let mut found: Vec<Sentence> = match verdict {
-        Verdict::CannotTell(_) if subjects.is_empty() && ranking.unranked.is_empty() => return None,
         Verdict::CannotTell(_) if subjects.is_empty() => vec![Sentence::new("cannot tell")],
         Verdict::CannotTell(rivals) => {
             let rivals = names(rivals.iter().map(|name| PlainText::untrusted(name)));
@@ -148,10 +147,10 @@ pub(super) fn sentence(report: &RunReport, series: &SeriesReport, probe: &str) -
             [valued(0, best, like_best)].into_iter().chain(of_worst).collect()
         }
     };
-    found.extend(not_ranked(&ranking));
+    found.extend(not_ranked(ranking));
     let subject = PlainText::composed(subject(quantity));
     let found = Arg::Parts(found, "; ");
-    Some(match condition(report, &ranking) {
+    match condition(report, ranking) {
         none if none.is_empty() => {
             Sentence::new("{quantity}: {found}").with("quantity", subject).with("found", found)
         }
@@ -159,7 +158,7 @@ pub(super) fn sentence(report: &RunReport, series: &SeriesReport, probe: &str) -
             .with("quantity", subject)
             .with("condition", Arg::Parts(condition, ", "))
             .with("found", found),
-    })
+    }
 }
 
 /// `not ranked: per-thread (a bound), racy (a wrong answer)`; `None` where all are.

@@ -6,7 +6,9 @@ use super::text::{count, cut, grouped, ns, plain, right};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::clock::ClockView;
 use coretalk_model::environment::{BuildFacts, Linking};
-use coretalk_model::{CpuId, Departure, Finding, Hint, KernelId, LadderStep, Matrix, Protocol, Verdict};
+use coretalk_model::{
+    CpuId, Departure, DoctorFinding, Hint, KernelId, LadderStep, Matrix, Protocol, Verdict,
+};
 
 /// What a list says of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,8 +79,8 @@ fn timed(kernel: &str) -> String {
 }
 
 /// Every finding, by falling gravity, and a last line that counts them.
-pub fn doctor(findings: &[Finding]) -> Vec<Block<'static>> {
-    let mut sorted: Vec<&Finding> = findings.iter().collect();
+pub fn doctor(findings: &[DoctorFinding]) -> Vec<Block<'static>> {
+    let mut sorted: Vec<&DoctorFinding> = findings.iter().collect();
     sorted.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
     let mut table = Table::new(["", "", ""].map(Column::words));
     for finding in &sorted {
@@ -114,7 +116,7 @@ pub fn doctor(findings: &[Finding]) -> Vec<Block<'static>> {
 }
 
 /// Each promise that was tried, and what all of them come to.
-pub fn selftest(findings: &[Finding], seconds: f64) -> Vec<Block<'static>> {
+pub fn selftest(findings: &[DoctorFinding], seconds: f64) -> Vec<Block<'static>> {
     let mut table = Table::new(["", "", ""].map(Column::words));
     for finding in findings {
         let word = match finding.verdict {
@@ -321,9 +323,9 @@ mod tests {
 
     #[test]
     fn numbers_are_not_called_valid_beside_a_failure() {
-        let finding = |verdict| Finding { id: "load".into(), verdict, text: "x".into(), fix: None };
+        let finding = |verdict| DoctorFinding { id: "load".into(), verdict, text: "x".into(), fix: None };
         let said = |verdicts: &[Verdict]| {
-            let findings: Vec<Finding> = verdicts.iter().copied().map(finding).collect();
+            let findings: Vec<DoctorFinding> = verdicts.iter().copied().map(finding).collect();
             crate::render::terminal::lines(&doctor(&findings), &crate::report::Style::of_width(400)).join(" ")
         };
         assert!(said(&[Verdict::Warn]).contains("numbers are valid"));

@@ -1,7 +1,7 @@
 //! Numbers and sentences as text: what a medium writes of a [`DisplayValue`], a [`Sentence`] or a [`Cell`].
 
 use super::ladder;
-use super::text::{chosen_rate, chosen_time, grouped, ns, percent, short_ns};
+use super::text::{capitalized, chosen_rate, chosen_time, grouped, ns, percent, short_ns};
 use crate::blocks::Cell;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence};
 use coretalk_model::quantity::Unit;
@@ -22,13 +22,17 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
             (of.stated_reach(*stated).map_or("?".to_owned(), percent), "")
         }
         (Number::Short(number), DisplayUnit::OfColumn(divisor)) => (short_ns(number / divisor), ""),
-        (Number::Short(number), DisplayUnit::Own(unit)) => (short_ns(*number), amount(*number, *unit).1),
+        (Number::Short(number), DisplayUnit::Own(unit) | DisplayUnit::InSentence(unit)) => {
+            (short_ns(*number), amount(*number, *unit).1)
+        }
         (Number::Setting(number), DisplayUnit::Own(Unit::Ns)) => (chosen_time(*number), ""),
         (Number::Setting(number), DisplayUnit::Own(Unit::PerSecond(_))) => (chosen_rate(*number) + "/s", ""),
+        (Number::Setting(number), DisplayUnit::InSentence(Unit::PerSecond(_))) => (chosen_rate(*number), ""),
         (Number::Setting(number), _) => (number.to_string(), ""),
         (Number::Point(number) | Number::Estimate(Estimate { point: number, .. }), unit) => match unit {
             DisplayUnit::OfColumn(divisor) => (ns(number / divisor), ""),
-            DisplayUnit::Own(unit) => amount(*number, *unit),
+            DisplayUnit::InSentence(Unit::Ratio) => (ns(*number), ""),
+            DisplayUnit::Own(unit) | DisplayUnit::InSentence(unit) => amount(*number, *unit),
         },
     };
     [text, unit.to_owned()]
@@ -62,18 +66,30 @@ pub fn sentence(sentence: &Sentence) -> String {
         debug_assert!(arg.is_some(), "`{}` has nothing for `{name}`", sentence.template);
         match arg.map(|(_, arg)| arg) {
             Some(Arg::Value(number)) => written.push_str(&value(number)),
-            Some(Arg::Cpu(cpu)) => written.push_str(&cpu.to_string()),
             Some(Arg::Place(scope)) => written.push_str(&ladder::place(*scope)),
             Some(Arg::Shared(scope)) => written.push_str(&ladder::shared(*scope)),
             Some(Arg::Text(text)) => text.write_to(&mut written),
             Some(Arg::Parts(parts, between)) => {
                 written.push_str(&parts.iter().map(self::sentence).collect::<Vec<_>>().join(between));
             }
+            Some(Arg::Capitalized(part)) => written.push_str(&capitalized(&self::sentence(part))),
+            Some(Arg::Cpus(cpus)) => {
+                written.push_str(&cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
+            }
             None => {}
         }
         rest = after;
     }
     written + rest
+}
+
+/// Two ends of a range: one number where both read alike.
+pub fn range(ends: [DisplayValue; 2]) -> Sentence {
+    let [least, most] = ends;
+    if value(&least) == value(&most) {
+        return Sentence::new("{number}").with("number", most);
+    }
+    Sentence::new("{least} to {most}").with("least", least).with("most", most)
 }
 
 /// A cell without its mark; empty where it is blank.

@@ -1,9 +1,12 @@
 //! Quiet and noisy CPUs: a row for each, the noisiest first, and the extremes in words.
 
+use super::fmt;
 use super::text::{count, duration, grouped, percent};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::CpuId;
 use coretalk_model::jitter::{Noise, Quietness, by_quietness, names, noise};
+use coretalk_model::quantity::Unit;
 use coretalk_model::series::TrialResult;
 
 /// Rows of the table; of more CPUs the noisiest and the quietest are shown.
@@ -17,8 +20,8 @@ const LEAST_WATCHED_MS: u64 = 100;
 /// From this width on a terminal shows the causes.
 const ROOMY: usize = 96;
 
-/// Everything about the jitter of a run, without the answer where that stands above already.
-pub(super) fn blocks(trials: &[&TrialResult], is_answered: bool) -> Vec<Block<'static>> {
+/// The table of a run.
+pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let sorted = by_quietness(trials.iter().copied());
     let left_out = sorted.len().saturating_sub(MOST_ROWS);
     let shown = sorted.iter().rev().take(MOST_ROWS - usize::from(left_out > 0)).chain(
@@ -33,13 +36,7 @@ pub(super) fn blocks(trials: &[&TrialResult], is_answered: bool) -> Vec<Block<'s
         blocks.push(Block::Prose(format!("{cpus} in between: see the data")));
     }
     blocks.push(Block::Gap);
-    blocks.extend(words(&sorted).filter(|_| !is_answered).map(Block::Prose));
     blocks
-}
-
-/// Which CPUs are quiet and which are not, in one sentence.
-pub(super) fn sentence(trials: &[&TrialResult]) -> Option<String> {
-    words(&by_quietness(trials.iter().copied()))
 }
 
 /// Quiet and noisy CPUs in few words: of a look that was too short for the whole table.
@@ -55,7 +52,8 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
         return Some(Block::Fact("noise", format!("cannot tell: watched for {words} only")));
     }
     let within = watched_for.map_or(String::new(), |words| format!(" in {words}"));
-    let parts = match noise(&sorted, MOST_NAMED_IN_A_LINE) {
+    let words = |cpus| fmt::sentence(&named(cpus));
+    let parts = match noise(&sorted) {
         _ if sorted.len() == 1 => {
             vec![format!(
                 "CPU {} lost {} of its time, longest gap {longest}{within}",
@@ -63,46 +61,86 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
                 percent(first.lost)
             )]
         }
-        Noise::Lossy([quiet, noisy]) => vec![
-            match quiet.iter().all(Quietness::is_quiet) {
-                true => format!("quiet {}", named(&quiet)),
-                false => format!("use {} ({} or less of the time lost)", named(&quiet), most_lost(&quiet)),
-            },
-            format!(
-                "noisy {} ({} of its time lost, longest gap {}{within})",
-                ids(&noisy[..1]),
-                percent(noisy[0].lost),
-                longest_of(&noisy[..1])
-            ),
-        ],
-        Noise::Stalled([quiet, noisy]) => vec![
-            format!("use {} (longest gap {})", named(&quiet), longest_of(&quiet)),
-            format!("avoid {} (longest gap {longest}{within})", named(&noisy)),
-        ],
-        noise => vec![alike_words(&noise, first, last), format!("longest gap {longest}{within}")],
+        Noise::Lossy([quiet, noisy]) => {
+            let quiet = at_most(MOST_NAMED_IN_A_LINE, &quiet);
+            let most = percent(most_lossy(quiet).lost);
+            vec![
+                match quiet.iter().all(Quietness::is_quiet) {
+                    true => format!("quiet {}", words(quiet)),
+                    false => format!("use {} ({most} or less of the time lost)", words(quiet)),
+                },
+                format!(
+                    "noisy {} ({} of its time lost, longest gap {}{within})",
+                    noisy[0].cpu,
+                    percent(noisy[0].lost),
+                    longest_of(&noisy[..1])
+                ),
+            ]
+        }
+        Noise::Stalled([quiet, noisy]) => {
+            let [quiet, noisy] = [&quiet, &noisy].map(|cpus| at_most(MOST_NAMED_IN_A_LINE, cpus));
+            vec![
+                format!("use {} (longest gap {})", words(quiet), longest_of(quiet)),
+                format!("avoid {} (longest gap {longest}{within})", words(noisy)),
+            ]
+        }
+        noise => {
+            let words = fmt::sentence(&alike_sentence(&noise, first, last));
+            vec![words, format!("longest gap {longest}{within}")]
+        }
     };
     Some(Block::Fact("noise", parts.join(" · ")))
 }
 
-/// The largest share of its time that one of some CPUs lost.
-fn most_lost(cpus: &[Quietness]) -> String {
-    percent(cpus.iter().map(|cpu| cpu.lost).fold(0.0, f64::max))
+/// The first CPUs of a list.
+fn at_most(most: usize, cpus: &[Quietness]) -> &[Quietness] {
+    &cpus[..cpus.len().min(most)]
+}
+
+/// The CPU that lost the largest share of its time; lists of a [`Noise`] are not empty.
+fn most_lossy(cpus: &[Quietness]) -> &Quietness {
+    cpus.iter().max_by(|a, b| a.lost.total_cmp(&b.lost)).unwrap_or(&cpus[0])
+}
+
+/// The share of its time that a CPU lost.
+fn lost(cpu: &Quietness) -> DisplayValue {
+    DisplayValue {
+        number: Number::Point(cpu.lost),
+        unit: DisplayUnit::Own(Unit::Share),
+        source: of_trial(cpu, names::LOST, Statistic::Estimate),
+    }
 }
 
 /// The longest gap of some CPUs.
+fn longest_gap(cpus: &[Quietness]) -> DisplayValue {
+    let longest = cpus.iter().max_by(|a, b| a.longest_ns.total_cmp(&b.longest_ns)).unwrap_or(&cpus[0]);
+    DisplayValue {
+        number: Number::Point(longest.longest_ns),
+        unit: DisplayUnit::Own(Unit::Ns),
+        source: of_trial(longest, names::GAPS, Statistic::Percentile(1.0)),
+    }
+}
+
+fn of_trial(cpu: &Quietness, quantity: &'static str, statistic: Statistic) -> Source {
+    Source::Trial { trial: cpu.trial, quantity, statistic, placements: 1 }
+}
+
+/// The same as text.
 fn longest_of(cpus: &[Quietness]) -> String {
     duration(cpus.iter().map(|cpu| cpu.longest_ns).fold(0.0, f64::max) * 1e-9)
 }
 
 /// No CPU stands out, or none is known to.
-fn alike_words(noise: &Noise, first: &Quietness, last: &Quietness) -> String {
+fn alike_sentence(noise: &Noise, first: &Quietness, last: &Quietness) -> Sentence {
     let verdict = match noise {
         Noise::Disturbed => "all CPUs are heavily disturbed",
         Noise::Quiet => "all CPUs are quiet",
         Noise::Alike => "no CPU stands out",
         Noise::Unknown | Noise::Lossy(_) | Noise::Stalled(_) => "cannot tell which CPUs are quieter",
     };
-    format!("{verdict}: each lost {} of its time", from_to(first.lost, last.lost))
+    Sentence::new("{verdict}: each lost {lost} of its time")
+        .with("verdict", verdict)
+        .with("lost", fmt::range([lost(first), lost(last)]))
 }
 
 fn table<'a>(trials: &[&TrialResult], shown: impl Iterator<Item = &'a Quietness>) -> Table {
@@ -141,80 +179,85 @@ fn causes(trials: &[&TrialResult]) -> Vec<(&'static str, &'static str)> {
     names::CAUSES.into_iter().filter(|(name, _)| has_quota || *name != names::QUOTA).collect()
 }
 
-/// `0.04 % to 0.08 %`, or one of both where they read alike.
-fn from_to(least: f64, most: f64) -> String {
-    let [least, most] = [least, most].map(percent);
-    if least == most { least } else { format!("{least} to {most}") }
-}
-
 fn of_cpu<'a>(trials: &[&'a TrialResult], cpu: CpuId) -> Option<&'a TrialResult> {
     trials.iter().copied().find(|trial| trial.spec.placement.first() == Some(&cpu))
 }
 
-/// Their numbers, rising.
-fn ids(cpus: &[Quietness]) -> String {
-    let mut ids: Vec<u32> = cpus.iter().take(MOST_NAMED).map(|cpu| cpu.cpu.0).collect();
+/// `CPUs 0 2 3`, rising.
+fn named(cpus: &[Quietness]) -> Sentence {
+    let mut ids: Vec<CpuId> = cpus.iter().map(|cpu| cpu.cpu).collect();
     ids.sort_unstable();
-    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    Sentence::new(if ids.len() == 1 { "CPU {cpus}" } else { "CPUs {cpus}" }).with("cpus", ids)
 }
 
-fn named(cpus: &[Quietness]) -> String {
-    format!("{} {}", if cpus.len() == 1 { "CPU" } else { "CPUs" }, ids(cpus))
-}
-
-fn words(sorted: &[Quietness]) -> Option<String> {
+/// Which CPUs are quiet and which are not, `sorted` by quietness; `None` for none.
+pub(super) fn sentence(sorted: &[Quietness], noise: &Noise) -> Option<Sentence> {
     let (first, last) = (sorted.first()?, sorted.last()?);
-    Some(match noise(sorted, MOST_NAMED) {
-        Noise::Lossy([quiet, noisy]) => format!(
-            "use {} ({} or less of the time lost), and avoid {} ({} lost, longest gap {})",
-            named(&quiet),
-            most_lost(&quiet),
-            named(&noisy),
+    Some(match noise {
+        Noise::Lossy([quiet, noisy]) => {
+            let [quiet, noisy] = [quiet, noisy].map(|cpus| at_most(MOST_NAMED, cpus));
+            Sentence::new(
+                "use {quiet} ({most} or less of the time lost), and avoid {noisy} ({lost} lost, longest gap {gap})",
+            )
+            .with("quiet", named(quiet))
+            .with("most", lost(most_lossy(quiet)))
+            .with("noisy", named(noisy))
             // The noisiest comes first.
-            from_to(noisy[noisy.len() - 1].lost, noisy[0].lost),
-            longest_of(&noisy)
-        ),
-        Noise::Stalled([quiet, noisy]) => format!(
-            "{0} had a gap of {1}, {2} none longer than {3}: use {2}, and avoid {0}, where a single delay matters.",
-            named(&noisy),
-            longest_of(&noisy),
-            named(&quiet),
-            longest_of(&quiet)
-        ),
-        noise => alike_words(&noise, first, last),
-    })
+            .with("lost", fmt::range([lost(&noisy[noisy.len() - 1]), lost(&noisy[0])]))
+            .with("gap", longest_gap(noisy))
+        }
+        Noise::Stalled([quiet, noisy]) => {
+            let [quiet, noisy] = [quiet, noisy].map(|cpus| at_most(MOST_NAMED, cpus));
+            Sentence::new(
+                "{noisy} had a gap of {gap}, {quiet} none longer than {least}: use {quiet}, and avoid {noisy}, where a \
+                 single delay matters.",
+            )
+            .with("noisy", named(noisy))
+            .with("gap", longest_gap(noisy))
+            .with("quiet", named(quiet))
+            .with("least", longest_gap(quiet))
+        }
+        noise => alike_sentence(noise, first, last),
+    }
+    .capitalized())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use coretalk_model::series::TrialId;
+
+    fn words(sorted: &[Quietness]) -> String {
+        fmt::sentence(&sentence(sorted, &noise(sorted)).unwrap())
+    }
 
     #[test]
     fn cpus_are_called_quiet_only_where_each_lost_little_and_had_no_long_gap() {
         let cpu = |cpu, lost, longest_ns| Quietness {
             cpu: CpuId(cpu),
+            trial: TrialId(0),
             lost,
             lost_reach: Some(lost / 2.0),
             longest_ns,
             lost_besides: lost,
         };
-        let said = |losses: [f64; 2]| words(&[cpu(0, losses[0], 3e3), cpu(1, losses[1], 3e3)]).unwrap();
-        assert_eq!(said([0.0004, 0.0005]), "all CPUs are quiet: each lost 0.04 % to 0.05 % of its time");
-        assert_eq!(said([0.014, 0.018]), "no CPU stands out: each lost 1.4 % to 1.8 % of its time");
-        assert_eq!(said([0.52, 0.72]), "all CPUs are heavily disturbed: each lost 52 % to 72 % of its time");
+        let said = |losses: [f64; 2]| words(&[cpu(0, losses[0], 3e3), cpu(1, losses[1], 3e3)]);
+        assert_eq!(said([0.0004, 0.0005]), "All CPUs are quiet: each lost 0.04 % to 0.05 % of its time");
+        assert_eq!(said([0.014, 0.018]), "No CPU stands out: each lost 1.4 % to 1.8 % of its time");
+        assert_eq!(said([0.52, 0.72]), "All CPUs are heavily disturbed: each lost 52 % to 72 % of its time");
         assert_eq!(
             said([0.0004, 0.001]),
-            "cannot tell which CPUs are quieter: each lost 0.04 % to 0.10 % of its time"
+            "Cannot tell which CPUs are quieter: each lost 0.04 % to 0.10 % of its time"
         );
         let sure = |id, lost| Quietness { lost_reach: Some(lost / 10.0), ..cpu(id, lost, 3e3) };
         assert_eq!(
-            words(&[sure(0, 0.0004), sure(2, 0.0005), sure(1, 0.01), sure(3, 0.03)]).unwrap(),
-            "use CPUs 0 2 (0.05 % or less of the time lost), and avoid CPUs 1 3 (1 % to 3 % lost, longest gap 3 µs)"
+            words(&[sure(0, 0.0004), sure(2, 0.0005), sure(1, 0.01), sure(3, 0.03)]),
+            "Use CPUs 0 2 (0.05 % or less of the time lost), and avoid CPUs 1 3 (1 % to 3 % lost, longest gap 3.00 µs)"
         );
         let one_gap = [cpu(0, 0.0004, 3e3), cpu(2, 0.0004, 2.8e3), cpu(1, 0.0005, 483e3)];
         assert_eq!(
-            words(&one_gap).unwrap(),
-            "CPU 1 had a gap of 483 µs, CPUs 0 2 none longer than 3 µs: use CPUs 0 2, and avoid CPU 1, where a single \
+            words(&one_gap),
+            "CPU 1 had a gap of 483 µs, CPUs 0 2 none longer than 3.00 µs: use CPUs 0 2, and avoid CPU 1, where a single \
              delay matters."
         );
     }

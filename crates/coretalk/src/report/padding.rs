@@ -1,99 +1,130 @@
 //! Whether padding pays: from which distance on two threads that write no longer slow each other down.
 
-use super::ladder::relation_words;
-use super::text::plain;
-use coretalk_measure::probes::sharing::names;
-use coretalk_model::padding::Padding;
-use coretalk_model::series::{TrialResult, side_by_side};
-use coretalk_model::stats::Estimate;
-use coretalk_model::{Flag, Topology};
+use super::fmt;
+use super::trial_words::{placement_sentence, relation_sentence};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
+use coretalk_model::Topology;
+use coretalk_model::quantity::Unit;
+use coretalk_model::sharing::{PaddedRelation, Padding, PaddingGroup, Slowdown, names};
 
-/// A sentence for each pair of CPUs; nothing without trials of this kind.
-pub(super) fn sentences(topology: &Topology, trials: &[&TrialResult]) -> Vec<String> {
-    let of_kind: Vec<&TrialResult> =
-        trials.iter().copied().filter(|trial| trial.values.contains_key(names::SLOWDOWN)).collect();
-    // Distances are held against each other in one state of the machine.
-    let beside = side_by_side(&of_kind);
-    let mut pairs: Vec<(String, Vec<(f64, Estimate)>)> = Vec::new();
-    for trial in beside.iter().filter_map(Option::as_deref) {
-        let parameters = &trial.spec.parameters;
-        let ([from, to], Some(bytes), Some(slowdown)) = (
-            &trial.spec.placement[..],
-            parameters.number(names::DISTANCE),
-            trial.values.get(names::SLOWDOWN).copied(),
-        ) else {
-            continue;
-        };
-        // What other programs took is in no interval.
-        let confidence = if trial.flags.contains(Flag::Load) { 0.0 } else { slowdown.confidence };
-        let slowdown = Estimate { confidence, ..slowdown };
-        let relation = relation_words(topology.relation(*from, *to), topology);
-        let pair = format!("CPUs {from} and {to}, {relation}");
-        match pairs.iter_mut().find(|(known, _)| *known == pair) {
-            Some((_, distances)) => distances.push((bytes, slowdown)),
-            None => pairs.push((pair, vec![(bytes, slowdown)])),
-        }
-    }
-    let told = |(pair, distances): (String, _)| format!("{}: {}", plain(&pair), sentence(distances));
-    pairs.into_iter().map(told).collect()
+/// What all pairs of CPUs need, by relation.
+pub(super) fn sentence(topology: &Topology, groups: &[PaddingGroup<'_>]) -> Sentence {
+    let clauses = groups.iter().map(|group| clause(topology, group, groups)).collect();
+    Sentence::new("{clauses}").with("clauses", Arg::Parts(clauses, "; ")).capitalized()
 }
 
-fn sentence(mut distances: Vec<(f64, Estimate)>) -> String {
-    distances.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let bytes = |bytes: f64| format!("{bytes:.0} bytes");
-    let part = |is_in: &dyn Fn(f64) -> bool| {
-        times(distances.iter().filter(|(bytes, it)| is_in(*bytes) && it.is_sure()).map(|(_, it)| it.point))
-    };
-    match Padding::of(&distances) {
+fn clause(topology: &Topology, group: &PaddingGroup<'_>, all: &[PaddingGroup<'_>]) -> Sentence {
+    let places = || group.relations.iter().map(|of| place(topology, of, all)).collect();
+    let slowdowns = || Arg::Parts(slowdowns(topology, group, all), ", ");
+    match group.padding {
         Padding::Unknown => {
-            "cannot tell whether padding pays: no slowdown is known to an interval.".to_owned()
+            Sentence::new("cannot tell whether padding pays ({places}): no slowdown is known to an interval")
+                .with("places", Arg::Parts(places(), ", "))
         }
-        Padding::Needless { from } => {
-            format!("writers {} apart do not slow each other down: padding gains nothing here.", bytes(from))
-        }
-        Padding::MoreThan(last) => format!(
-            "writers up to {} apart slow each other down ({}), and what more distance does is not known.",
-            bytes(last),
-            part(&|at| at <= last)
-        ),
-        Padding::To(first) => format!(
-            "writers less than {0} apart take {1} as long as a lone writer, and from {0} on {2}: pad to {0}.",
-            bytes(first),
-            part(&|at| at < first),
-            part(&|at| at >= first)
-        ),
+        Padding::Needless { from } => Sentence::new(
+            "padding gains nothing: writers {bytes} bytes apart do not slow each other down ({places})",
+        )
+        .with("bytes", bytes(from))
+        .with("places", Arg::Parts(places(), ", ")),
+        Padding::MoreThan(last) => Sentence::new(
+            "cannot tell how far to pad: writers up to {bytes} bytes apart take {slowdowns}, and no larger distance is \
+             known to an interval",
+        )
+        .with("bytes", bytes(last))
+        .with("slowdowns", slowdowns()),
+        Padding::To(first) => Sentence::new("pad to {bytes} bytes: closer writers take {slowdowns}")
+            .with("bytes", bytes(first))
+            .with("slowdowns", slowdowns()),
     }
 }
 
-/// `4.1 to 4.5 times`.
-fn times(points: impl Iterator<Item = f64> + Clone) -> String {
-    let ends = [points.clone().fold(f64::INFINITY, f64::min), points.fold(0.0, f64::max)];
-    match ends.map(|end| format!("{end:.1}")) {
-        [least, most] if least == most => format!("{most} times"),
-        [least, most] => format!("{least} to {most} times"),
+/// `8.2 to 8.3 times as long as a lone writer (same L3)`, and for each further relation `34.9 times (across L3)`.
+fn slowdowns(topology: &Topology, group: &PaddingGroup<'_>, all: &[PaddingGroup<'_>]) -> Vec<Sentence> {
+    let known = group.relations.iter().filter_map(|of| Some((of, of.slowdowns?)));
+    let of_relation = |(index, (of, ends)): (usize, (&PaddedRelation<'_>, [Slowdown<'_>; 2]))| {
+        Sentence::new(match index {
+            0 => "{times} times as long as a lone writer ({shared})",
+            _ => "{times} times ({shared})",
+        })
+        .with("times", fmt::range(ends.map(times)))
+        .with("shared", place(topology, of, all))
+    };
+    known.enumerate().map(of_relation).collect()
+}
+
+/// What the CPUs of the pairs share; of a relation that stands in several groups its first pair.
+fn place(topology: &Topology, of: &PaddedRelation<'_>, all: &[PaddingGroup<'_>]) -> Sentence {
+    let relations = all.iter().flat_map(|group| &group.relations);
+    if relations.filter(|other| other.relation == of.relation).count() == 1 {
+        return relation_sentence(of.relation, topology);
+    }
+    let first = placement_sentence(topology, of.pairs[0]);
+    match of.pairs.len() - 1 {
+        0 => first,
+        more => Sentence::new("{first}, and {number} more")
+            .with("first", first)
+            .with("number", DisplayValue::listed(more)),
+    }
+}
+
+fn bytes(distance: f64) -> DisplayValue {
+    DisplayValue {
+        number: Number::Setting(distance),
+        unit: DisplayUnit::InSentence(Unit::Bytes),
+        source: Source::Parameter { trial: None, name: names::DISTANCE.to_owned() },
+    }
+}
+
+fn times(slowdown: Slowdown<'_>) -> DisplayValue {
+    DisplayValue {
+        number: Number::Point(slowdown.value.point),
+        unit: DisplayUnit::InSentence(Unit::Ratio),
+        source: Source::of_trial(slowdown.trial, names::SLOWDOWN, Statistic::Estimate),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use coretalk_model::series::{Parameters, TrialResult, TrialSpec};
+    use coretalk_model::stats::Estimate;
+    use coretalk_model::{CpuId, sharing::padding};
 
-    fn told(slowdowns: &[(f64, f64)]) -> String {
-        let estimate = |&(bytes, point): &(f64, f64)| {
-            let [low, high] = [point * 0.97, point * 1.03];
-            (bytes, Estimate { point, low, high, confidence: 0.95, effective_n: 8.0 })
+    /// What trials between CPU 0 and others show: the other CPU, bytes and slowdown of each.
+    fn said(confidence: f64, slowdowns: &[(u32, f64, f64)]) -> String {
+        let trial = |&(other, bytes, point): &(u32, f64, f64)| TrialResult {
+            values: [(
+                names::SLOWDOWN.to_owned(),
+                Estimate { point, low: point * 0.97, high: point * 1.03, confidence, effective_n: 8.0 },
+            )]
+            .into(),
+            ..TrialResult::of(TrialSpec {
+                probe: names::PROBE.to_owned(),
+                parameters: Parameters::default().with(names::DISTANCE, bytes),
+                placement: vec![CpuId(0), CpuId(other)],
+            })
         };
-        sentence(slowdowns.iter().map(estimate).collect())
+        let trials: Vec<TrialResult> = slowdowns.iter().map(trial).collect();
+        let topology = Topology::flat("0-2".parse().unwrap());
+        fmt::sentence(&sentence(&topology, &padding(&trials.iter().collect::<Vec<_>>(), &topology)))
     }
 
     #[test]
-    fn a_sentence_says_where_to_pad() {
-        let usual = told(&[(8.0, 4.5), (32.0, 4.1), (64.0, 1.02), (128.0, 1.0)]);
-        assert!(usual.starts_with("writers less than 64 bytes apart take 4.1 to 4.5 times"), "{usual}");
-        assert!(usual.ends_with("and from 64 bytes on 1.0 times: pad to 64 bytes."), "{usual}");
-        assert!(told(&[(8.0, 1.0), (64.0, 1.0)]).contains("padding gains nothing"));
-        assert!(told(&[(8.0, 4.0)]).contains("what more distance does is not known"));
-        let one_pass = Estimate { point: 4.0, low: 4.0, high: 4.0, confidence: 0.0, effective_n: 1.0 };
-        assert!(sentence(vec![(8.0, one_pass), (256.0, one_pass)]).starts_with("cannot tell"));
+    fn a_sentence_states_how_far_to_pad() {
+        assert_eq!(
+            said(0.95, &[(1, 8.0, 4.5), (1, 32.0, 4.1), (1, 64.0, 1.02), (1, 128.0, 1.0)]),
+            "Pad to 64 bytes: closer writers take 4.10 to 4.50 times as long as a lone writer (this machine)"
+        );
+        assert_eq!(
+            said(0.95, &[(1, 8.0, 4.5), (1, 64.0, 1.0), (2, 8.0, 4.0)]),
+            "Cannot tell how far to pad: writers up to 8 bytes apart take 4.00 times as long as a lone writer (CPUs 0 → 2, \
+             this machine), and no larger distance is known to an interval; pad to 64 bytes: closer writers take 4.50 times \
+             as long as a lone writer (CPUs 0 → 1, this machine)"
+        );
+        assert!(
+            said(0.95, &[(1, 8.0, 1.0), (1, 64.0, 1.0)])
+                .starts_with("Padding gains nothing: writers 8 bytes")
+        );
+        assert!(said(0.0, &[(1, 8.0, 4.0), (1, 256.0, 4.0)]).starts_with("Cannot tell whether padding pays"));
     }
 }

@@ -2,19 +2,19 @@
 
 mod rows;
 
-use super::best;
 use super::contend;
 use super::doubts;
+use super::findings;
+use super::fmt;
 use super::idle;
 use super::jitter;
-use super::padding;
 use super::parameters::parameters;
 use super::plateaus;
 use super::queue;
 use super::runtimes;
 use super::saved::{self, Saved, Screen};
 use super::spawn;
-use super::text::{capitalized, count, duration, ns, percent, plain};
+use super::text::{count, duration, ns, percent, plain};
 use super::trial_maps::map;
 use super::trial_words::{places_of, question, remarks};
 use super::wait;
@@ -25,6 +25,7 @@ use crate::blocks::value::Sentence;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::{SeriesProbe, mask_of};
+use coretalk_model::findings::Finding;
 use coretalk_model::queue::{QueueCell, batch_curves, names, side_grids, sweeps};
 use coretalk_model::series::summary::{headline, modes};
 use coretalk_model::series::{Gathering, TimeUnit, TrialResult, alike};
@@ -64,34 +65,7 @@ pub(super) fn answer(report: &RunReport, series: &SeriesReport) -> Option<Senten
     if series.settings.gathering().is_some() {
         return None;
     }
-    // Of several pairs each says it below the table.
-    <[Sentence; 1]>::try_from(found(report, series, probe)).ok().map(|[one]| one)
-}
-
-/// What one probe found, in one sentence, or in one for each pair.
-pub(super) fn found(report: &RunReport, series: &SeriesReport, probe: &str) -> Vec<Sentence> {
-    let trials: Vec<&TrialResult> =
-        series.result.trials.iter().filter(|trial| trial.spec.probe == probe).collect();
-    match probe {
-        coretalk_model::jitter::names::PROBE => {
-            jitter::sentence(&trials).iter().map(|said| Sentence::composed(capitalized(said))).collect()
-        }
-        coretalk_measure::probes::sharing::names::PROBE => {
-            let said = padding::sentences(&report.topology, &trials);
-            said.iter().map(|said| Sentence::composed(capitalized(said))).collect()
-        }
-        probe => {
-            let curves = batch_curves(&series.result);
-            let said = match curves.iter().any(|curve| curve.steps.len() > 1) {
-                // Batches of different sizes are no different queues, of which one is the slowest.
-                true => queue::batches::answer(report, &curves).map(Sentence::composed),
-                false => queue::sweep::answer(report, series)
-                    .map(Sentence::composed)
-                    .or_else(|| best::sentence(report, series, probe)),
-            };
-            said.into_iter().collect()
-        }
-    }
+    findings::sentence(report, &findings::of_probe(report, series, probe)?)
 }
 
 /// What one probe found, on a page: it draws the maps of queues and says in its summary what follows from them.
@@ -123,7 +97,7 @@ fn found_with<'a>(
     let listed: Vec<&TrialResult> = trials.iter().copied().filter(is_listed).collect();
     let mut blocks = match name {
         coretalk_model::contend::names::PROBE => contend::blocks(probe, &series.result),
-        coretalk_model::jitter::names::PROBE => jitter::blocks(&trials, is_answered),
+        coretalk_model::jitter::names::PROBE => jitter::blocks(&trials),
         spawn::PROBE => spawn::blocks(probe, &trials),
         wait::PROBE => wait::blocks(report, series, &listed),
         names::PROBE => {
@@ -131,11 +105,18 @@ fn found_with<'a>(
             blocks.extend(queue::sweep::blocks(report, sweeps));
             blocks.extend(queue::sides::blocks(grids));
             blocks.extend(queue::batches::blocks(report, &curves));
-            blocks.extend(body(report, series, probe, &listed, is_answered));
+            blocks.extend(body(report, series, probe, &listed));
             blocks
         }
-        _ => body(report, series, probe, &listed, is_answered),
+        _ => body(report, series, probe, &listed),
     };
+    // The other findings have their own conclusions among the blocks.
+    if let Some(finding @ (Finding::Padding(_) | Finding::Noise(..))) =
+        findings::of_probe(report, series, name)
+        && !is_answered
+    {
+        blocks.extend(findings::sentence(report, &finding).map(|said| Block::Prose(fmt::sentence(&said))));
+    }
     blocks.extend(runtimes::blocks(report, series, probe, &trials));
     blocks.extend(plateaus::blocks(series, &trials));
     blocks
@@ -165,7 +146,6 @@ fn body<'a>(
     series: &'a SeriesReport,
     probe: &dyn SeriesProbe,
     trials: &[&'a TrialResult],
-    is_answered: bool,
 ) -> Vec<Block<'a>> {
     let mut blocks = Vec::new();
     let mut listed: Vec<&TrialResult> = Vec::new();
@@ -181,9 +161,6 @@ fn body<'a>(
     blocks.extend(wake::places(trials));
     blocks.extend(remarks(probe, trials));
     blocks.extend(idle::sentence(trials).map(Block::Prose));
-    if !is_answered {
-        blocks.extend(padding::sentences(&report.topology, trials).into_iter().map(Block::Prose));
-    }
     blocks.extend(modes_of(report, series, trials, &listed));
     blocks
 }

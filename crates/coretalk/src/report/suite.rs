@@ -5,7 +5,7 @@ use super::ladder::relation_words;
 use super::text::{chosen_time, count, ns, percent, plain};
 use super::trial_words::question;
 use super::wait::crossovers;
-use super::{jitter, plateaus, queue};
+use super::{findings, jitter, plateaus, queue};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
@@ -36,7 +36,8 @@ pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'st
             blocks.extend(jitter::in_short(&trials));
             continue;
         }
-        blocks.extend(super::series::found(report, series, name).into_iter().map(Block::Answer));
+        let finding = findings::of_probe(report, series, name);
+        blocks.extend(finding.and_then(|found| findings::sentence(report, &found)).map(Block::Answer));
         blocks.extend(of_probe(report, series, &trials, probe, &common));
         blocks.extend(plateaus::blocks(series, &trials));
         // A queue says it in its own words.

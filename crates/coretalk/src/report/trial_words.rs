@@ -1,15 +1,16 @@
 //! Words about trials that several tables share: the question of their probe, where one ran, how wide its interval is.
 
+use super::fmt;
 use super::ladder::relation_words;
 use super::parameters::unbound;
 use super::text::{capitalized, count, plain};
 use crate::RunReport;
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Source, Statistic};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell};
 use coretalk_measure::series::{SeriesProbe, mask_of};
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::{TrialResult, TrialSpec};
-use coretalk_model::{CpuId, CpuSet};
+use coretalk_model::{CpuId, CpuSet, Relation, Scope, Topology};
 
 /// The question that a probe answers, as a heading.
 pub fn question(probe: &dyn SeriesProbe) -> Block<'static> {
@@ -24,8 +25,31 @@ pub fn remarks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Block<'s
 
 /// The CPUs in role order, and what two of them share.
 pub fn placement_words(report: &RunReport, placement: &[CpuId]) -> String {
-    let noun = if placement.len() == 1 { "CPU" } else { "CPUs" };
-    format!("{noun} {}", cpus_words(report, placement))
+    fmt::sentence(&placement_sentence(&report.topology, placement))
+}
+
+/// The same as a sentence.
+pub(super) fn placement_sentence(topology: &Topology, placement: &[CpuId]) -> Sentence {
+    let cpu = |cpu: &CpuId| Sentence::new("{cpu}").with("cpu", vec![*cpu]);
+    let roles = |cpus: &[CpuId]| Arg::Parts(cpus.iter().map(cpu).collect(), " → ");
+    let related = |template, pair: &[CpuId; 2]| {
+        let relation = relation_sentence(topology.relation(pair[0], pair[1]), topology);
+        Sentence::new(template).with("pair", roles(pair)).with("relation", relation)
+    };
+    match placement {
+        [from, to] => related("CPUs {pair}, {relation}", &[*from, *to]),
+        [from, to, others @ ..] if others.len() > 2 => {
+            related("CPUs {pair}, {relation}, with {number} more", &[*from, *to])
+                .with("number", DisplayValue::listed(others.len()))
+        }
+        [one] => Sentence::new("CPU {cpu}").with("cpu", vec![*one]),
+        all => Sentence::new("CPUs {cpus}").with("cpus", roles(all)),
+    }
+}
+
+/// What the CPUs of a relation share.
+pub(super) fn relation_sentence(relation: Relation, topology: &Topology) -> Sentence {
+    Sentence::new("{relation}").with("relation", Arg::Shared(Scope::of(relation, topology)))
 }
 
 /// The same without the noun, for a column that has it.

@@ -14,7 +14,7 @@ use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::latency::summary::{ClassPair, Overall};
 use coretalk_model::latency::{Counts, LatencyMap, LatencySettings, Regime};
 use coretalk_model::stats::WIDEST_STATED;
-use coretalk_model::{CpuSet, Finding, Hint, Level, Protocol, Relation, Topology, Verdict};
+use coretalk_model::{CpuSet, DoctorFinding, Hint, Level, Protocol, Relation, Topology, Verdict};
 
 /// The finding that a machine is simulated.
 const SIMULATED: &str = "simulated";
@@ -223,9 +223,9 @@ pub fn cell_doubts(all: &Overall) -> Vec<Block<'static>> {
 /// The gravest doubt about the machine with its fix; more are left to `doctor`.
 pub fn doubt(report: &RunReport) -> Option<Block<'static>> {
     // The title says of a simulated machine that it is one.
-    let is_said = |finding: &Finding| report.header.simulated && finding.id == SIMULATED;
-    let mut doubts: Vec<&Finding> = report
-        .findings
+    let is_said = |finding: &DoctorFinding| report.header.simulated && finding.id == SIMULATED;
+    let mut doubts: Vec<&DoctorFinding> = report
+        .doctor
         .iter()
         .filter(|finding| finding.verdict >= Verdict::Warn && !is_said(finding))
         .collect();

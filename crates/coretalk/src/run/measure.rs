@@ -88,7 +88,8 @@ pub fn perform(
     environment.note_surroundings(machine.environment());
     header.complete = latency.as_ref().is_none_or(|latency| latency.result.complete)
         && series.as_ref().is_none_or(|series| series.result.complete);
-    let mut report = RunReport { header, environment, findings, topology, latency, series, place: None };
+    let mut report =
+        RunReport { header, environment, doctor: findings, topology, latency, series, place: None };
     report.complete_the_ladder();
     if options.identity == Identity::Included {
         report.reveal();

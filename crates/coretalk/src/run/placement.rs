@@ -52,7 +52,8 @@ pub fn perform(
     environment.note_surroundings(machine.environment());
     header.complete = result.complete;
     let place = Some(PlaceReport { settings, result });
-    let report = RunReport { header, environment, findings, topology, latency: None, series: None, place };
+    let report =
+        RunReport { header, environment, doctor: findings, topology, latency: None, series: None, place };
     // A comparison that failed has no result to be read; programs are told how the command ended.
     if let PlaceEnded::Failed { placement, failure } = &ended {
         let refused = matches!(failure, TrialFailure::NotPinned { .. } | TrialFailure::NoResources { .. });

@@ -11,7 +11,7 @@ use crate::{RunHeader, RunSettings};
 use coretalk_measure::session::Sink;
 use coretalk_measure::session::latency::{Ended, RunError};
 use coretalk_measure::{Machine, Stop};
-use coretalk_model::{Departure, Environment, Finding, Topology};
+use coretalk_model::{Departure, DoctorFinding, Environment, Topology};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::AcqRel;
@@ -38,7 +38,7 @@ pub struct Segment {
     /// What it is measured under, as its first segment says.
     pub environment: Environment,
     /// What `doctor` said.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DoctorFinding>,
     /// What the machine reports.
     pub topology: Topology,
     /// Where rounds go.
@@ -127,7 +127,7 @@ pub struct Closed {
     /// What it was measured under.
     pub environment: Environment,
     /// What `doctor` said.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DoctorFinding>,
     /// What the machine reports.
     pub topology: Topology,
     /// What is left to do.

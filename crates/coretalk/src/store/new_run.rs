@@ -8,7 +8,7 @@ use super::{BLOB_LIMIT_BYTES, ENDING, rows};
 use crate::{RunHeader, RunSettings};
 use coretalk_model::latency::Purpose;
 use coretalk_model::place::PlaceSettings;
-use coretalk_model::{CpuSet, Environment, Finding, Topology};
+use coretalk_model::{CpuSet, DoctorFinding, Environment, Topology};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use std::fs::{self, File};
@@ -23,7 +23,7 @@ pub struct NewRun<'a> {
     /// What it is measured under.
     pub environment: &'a Environment,
     /// What `doctor` said.
-    pub findings: &'a [Finding],
+    pub findings: &'a [DoctorFinding],
     /// What the machine reported of its structure.
     pub topology: &'a Topology,
     /// What it is to measure.

@@ -63,7 +63,8 @@ impl RunFile {
         let series = asked.filter(|_| place.is_none());
         let series = series.map(|settings| self.series_of(settings)).transpose()?;
         let place = place.map(|settings| self.place_of(settings)).transpose()?;
-        let mut report = RunReport { header, environment, findings, topology, latency, series, place };
+        let mut report =
+            RunReport { header, environment, doctor: findings, topology, latency, series, place };
         report.complete_the_ladder();
         Ok((report, record))
     }

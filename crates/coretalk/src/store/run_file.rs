@@ -7,7 +7,7 @@ use super::rows;
 use super::schema::{self, APPLICATION_ID, MIGRATIONS, VERSION};
 use crate::{RunHeader, RunSettings};
 use coretalk_model::latency::{LatencySettings, PairChoice, cells};
-use coretalk_model::{CpuId, CpuSet, Environment, Finding, Topology};
+use coretalk_model::{CpuId, CpuSet, DoctorFinding, Environment, Topology};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
@@ -140,7 +140,7 @@ impl RunFile {
     ///
     /// # Errors
     /// As [`header`](RunFile::header).
-    pub fn findings(&self) -> Result<Vec<Finding>, StoreError> {
+    pub fn findings(&self) -> Result<Vec<DoctorFinding>, StoreError> {
         self.read(rows::read_findings)
     }
 

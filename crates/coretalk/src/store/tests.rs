@@ -22,7 +22,7 @@ use std::path::Path;
 struct Sample {
     header: RunHeader,
     environment: Environment,
-    findings: Vec<Finding>,
+    findings: Vec<DoctorFinding>,
     topology: Topology,
     settings: LatencySettings,
     allowed: CpuSet,
@@ -72,7 +72,7 @@ fn sample(id: &str) -> Sample {
             tool_version: "0.1.0".into(),
         },
         environment,
-        findings: vec![Finding {
+        findings: vec![DoctorFinding {
             id: "governor".into(),
             verdict: Verdict::CannotTell,
             text: "the governor cannot be read".into(),

@@ -62,7 +62,7 @@ fn padding_is_not_judged_from_one_pass_or_beside_other_programs() {
     let busy = shared_with(&tool, 0.98);
     for more in [&["--machine", "sim:laptop-smt", "--budget", "100ms"][..], &["--machine", &busy]] {
         let said = flat(&tool.done(&[&words, more].concat()).out);
-        assert!(said.contains("cannot tell whether padding pays"), "{said}");
+        assert!(said.contains("Cannot tell whether padding pays"), "{said}");
     }
 }
 

@@ -101,7 +101,7 @@ fn padding_pays_inside_a_line_and_the_last_reader_comes_last() {
     };
     assert!(slowdown(8.0) > 3.0 && (slowdown(64.0) - 1.0).abs() < 0.1);
     let screen = tool.done(&[&["sharing", "--pairs", "0-1"], &MACHINE[..], &["--no-save"]].concat()).out;
-    assert!(screen.contains("pad to 64 bytes"), "{screen}");
+    assert!(screen.contains("Pad to 64 bytes: closer writers take "), "{screen}");
     let said = document(&tool, &["broadcast", "--readers", "1,31"]);
     let p50 = |readers: f64, view: &str| {
         let series = said["series"].as_array().unwrap();

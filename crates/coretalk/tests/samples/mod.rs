@@ -92,7 +92,7 @@ pub fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>
             tool_version: "0.1.0".into(),
         },
         environment,
-        findings: Vec::new(),
+        doctor: Vec::new(),
         topology,
         latency: Some(LatencyReport {
             settings: settings(cpus),
@@ -175,21 +175,21 @@ pub fn desktop() -> RunReport {
     report.environment.kernel = Some("Linux 6.12.9".into());
     let levels = [(Relation::Smt, 7.8), (Relation::L3, 18.1), (Relation::Package, 85.2)];
     report.latency.as_mut().unwrap().result.ladder = ladder(&levels);
-    report.findings = vec![
-        Finding {
+    report.doctor = vec![
+        DoctorFinding {
             id: "governor".into(),
             verdict: Verdict::Warn,
             text: "The governor is powersave: clocks rise slowly, and intervals are wider.".into(),
             fix: Some("cpupower frequency-set -g performance".into()),
         },
-        Finding { id: "smt".into(), verdict: Verdict::Ok, text: "2 threads a core.".into(), fix: None },
-        Finding {
+        DoctorFinding { id: "smt".into(), verdict: Verdict::Ok, text: "2 threads a core.".into(), fix: None },
+        DoctorFinding {
             id: "quota".into(),
             verdict: Verdict::Warn,
             text: "A CPU quota of 400 % is set.".into(),
             fix: None,
         },
-        Finding {
+        DoctorFinding {
             id: "microcode".into(),
             verdict: Verdict::CannotTell,
             text: "The revision is not readable.".into(),

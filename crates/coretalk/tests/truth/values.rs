@@ -4,6 +4,7 @@
 use super::run::Run;
 use super::said::map;
 use crate::cli::tool::Tool;
+use coretalk::RunReport;
 use coretalk::blocks::value::{
     DisplayUnit, DisplayValue, Number, SeriesNumber, Source, Statistic, TailNumber, WatchNumber,
 };
@@ -133,12 +134,32 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
             }
             (number(expected), found)
         }
-        (Source::Parameter { trial, name }, Number::Setting(found)) => {
+        (Source::Parameter { trial, name }, Number::Setting(_) | Number::Count(_)) => {
+            let found = match value.number {
+                Number::Count(count) => count as f64,
+                Number::Setting(found) => found,
+                _ => f64::NAN,
+            };
             let mut of_trial = all.iter().filter(|one| trial.is_none_or(|trial| trial_of(one) == trial));
             let is_there = of_trial.any(|one| number(&one["parameters"][&name]) == Some(found));
             return (!is_there).then(|| format!("no such {name}"));
         }
         (Source::Trial { placements: 2.., .. }, _) => return None,
+        (Source::Quotient { trial, by, quantity, statistic }, Number::Point(found)) => {
+            let of = |trial, end: Option<usize>| {
+                let one = all.iter().find(|one| trial_of(one) == trial)?;
+                number(match end {
+                    Some(end) => &one["intervals"][quantity][end],
+                    None => &one["values"][quantity],
+                })
+            };
+            let ends = match statistic {
+                Statistic::Low => [Some(0), Some(1)],
+                Statistic::High => [Some(1), Some(0)],
+                _ => [None, None],
+            };
+            (of(trial, ends[0]).zip(of(by, ends[1])).map(|(one, other)| one / other), found)
+        }
         (Source::Trial { trial, quantity, statistic, .. }, found) => {
             let of_trial: Vec<&Value> = all.iter().filter(|one| trial_of(one) == trial).collect();
             let view = of_trial.iter().find(|one| one["parameters"]["view"] == quantity);
@@ -162,6 +183,7 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
                     let name = ((share * 1e4).round() / 100.0).to_string();
                     (view.and_then(|view| number(&view["percentiles"][name])), found)
                 }
+                (Statistic::Estimate, Number::Point(found)) => (with("values").and_then(number), found),
                 (Statistic::Estimate, Number::HalfWidth { of, stated }) => {
                     let median = view.and_then(|view| number(&view["percentiles"]["50"]));
                     if !median.is_some_and(|median| is_near(median, stated)) {
@@ -224,7 +246,7 @@ fn misread(value: &DisplayValue) -> Option<String> {
         Number::Point(number) | Number::Short(number) | Number::Estimate(Estimate { point: number, .. }) => {
             match value.unit {
                 DisplayUnit::OfColumn(divisor) => number / divisor,
-                DisplayUnit::Own(_) => number,
+                DisplayUnit::Own(_) | DisplayUnit::InSentence(_) => number,
             }
         }
     };
@@ -260,11 +282,15 @@ fn wrong(run: &Run, (headings, value): &Shown) -> Option<String> {
 /// A number below the headings of its table, on a page below that of its column; in a sentence without any.
 type Shown = (Vec<String>, DisplayValue);
 
+fn report_of(tool: &Tool, name: &str) -> RunReport {
+    let path = tool.done(&["runs", "path", name]).out;
+    RunFile::open(std::path::Path::new(path.trim())).unwrap().report().unwrap()
+}
+
 /// A run on a simulated machine, and the typed numbers of its screen and of the tables of its page.
 fn values_of(tool: &Tool, machine: &str, words: &[&str], name: &str) -> (Run, Vec<Shown>) {
     let run = Run::of(tool, machine, words, name);
-    let path = tool.done(&["runs", "path", name]).out;
-    let report = RunFile::open(std::path::Path::new(path.trim())).unwrap().report().unwrap();
+    let report = report_of(tool, name);
     let blocks = screen::blocks(&report, Screen::Measured(Saved::Not));
     let shown = |block: &Block<'_>| -> Vec<Shown> {
         let headings: Vec<String> = match block {
@@ -364,6 +390,40 @@ fn the_first_line_of_a_map_is_what_its_cells_show() {
         }
     }
     assert_eq!(kinds.len(), 3, "{kinds:?}");
+}
+
+/// The first line of each kind of finding: its numbers, and that each fault in one of them is found.
+#[test]
+fn numbers_of_first_lines_are_those_of_their_sources() {
+    let tool = Tool::new();
+    for (index, (words, least)) in [
+        (&["sharing", "--cpus", "0,1,8", "--budget", "4s"][..], 5),
+        (&["jitter", "--cpus", "0-4"], 2),
+        (&["queue", "--cpus", "0,1", "--queue", "spsc", "--batch", "1,8,64", "--budget", "4s"], 4),
+        (&["queue", "--cpus", "0,1", "--queue", "spsc", "--rate-sweep", "--budget", "6s"], 1),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (run, _) = values_of(&tool, "chiplet-16", words, &format!("first-{index}"));
+        let report = report_of(&tool, &format!("first-{index}"));
+        let blocks = screen::blocks(&report, Screen::Measured(Saved::Not));
+        let first = blocks.iter().find(|block| matches!(block, Block::Answer(_))).unwrap();
+        let values: Vec<DisplayValue> = first.values().into_iter().cloned().collect();
+        assert!(values.len() >= least, "{words:?}: {values:?}");
+        for value in values {
+            assert_eq!(wrong(&run, &(Vec::new(), value.clone())), None, "{words:?}: {value:?}");
+            let mut changed = value.clone();
+            match &mut changed.number {
+                Number::Count(count) => *count += 1,
+                Number::Point(number) | Number::Setting(number) | Number::Short(number) => *number *= 1.01,
+                Number::Estimate(of) => of.low *= 0.99,
+                Number::HalfWidth { stated, .. } => *stated *= 1.01,
+            }
+            let is_found = wrong(&run, &(Vec::new(), changed)).is_some();
+            assert!(is_found || value.source == Source::Listed, "{words:?}: {value:?}");
+        }
+    }
 }
 
 /// Kinds of faults, each planted in every number that it applies to.

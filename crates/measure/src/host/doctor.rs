@@ -10,7 +10,7 @@ use super::facts::CpuTimes;
 use super::root::SystemRoot;
 use super::spread::Spread;
 use coretalk_model::Verdict::{CannotTell, Fail, Ok, Warn};
-use coretalk_model::{ClockFacts, Finding, Verdict};
+use coretalk_model::{ClockFacts, DoctorFinding, Verdict};
 
 /// What files cannot say.
 #[derive(Debug, Clone, Copy, Default)]
@@ -186,15 +186,15 @@ pub const CHECKS: &[CheckSpec] = &[
 /// assert_eq!(findings.len(), CHECKS.len());
 /// assert!(findings.iter().all(|finding| finding.verdict == coretalk_model::Verdict::CannotTell));
 /// ```
-pub fn examine(root: &SystemRoot, live: &LiveFacts) -> Vec<Finding> {
+pub fn examine(root: &SystemRoot, live: &LiveFacts) -> Vec<DoctorFinding> {
     let finding = |check: &CheckSpec| {
         let Report { verdict, text, fix } = (check.examine)(root, live);
-        Finding { id: check.id.to_owned(), verdict, text, fix }
+        DoctorFinding { id: check.id.to_owned(), verdict, text, fix }
     };
     CHECKS.iter().map(finding).collect()
 }
 
-/// A [`Finding`] without its id.
+/// A [`DoctorFinding`] without its id.
 struct Report {
     verdict: Verdict,
     text: String,

@@ -8,7 +8,7 @@ use crate::work::WorkOrder;
 use coretalk_model::environment::BuildFacts;
 use coretalk_model::series::PassOutcome;
 use coretalk_model::{
-    Absence, CpuId, CpuSet, Environment, Finding, Picos, Recording, TickRate, Topology, TrialFailure,
+    Absence, CpuId, CpuSet, DoctorFinding, Environment, Picos, Recording, TickRate, Topology, TrialFailure,
 };
 use std::convert::Infallible;
 
@@ -27,7 +27,7 @@ impl HostMachine {
 
     /// As on Linux.
     #[cfg(not(target_os = "linux"))]
-    pub fn examine_closed(error: &MachineError) -> Vec<Finding> {
+    pub fn examine_closed(error: &MachineError) -> Vec<DoctorFinding> {
         use super::doctor::{LiveFacts, examine};
         let reason = match error {
             MachineError::NoPinning { reason } => reason.clone(),
@@ -72,7 +72,7 @@ impl Machine for HostMachine {
     fn environment(&self) -> &Environment {
         match self.0 {}
     }
-    fn examine(&mut self, _cpus: &CpuSet, _budget: Option<Picos>) -> Vec<Finding> {
+    fn examine(&mut self, _cpus: &CpuSet, _budget: Option<Picos>) -> Vec<DoctorFinding> {
         match self.0 {}
     }
     fn rate(&self) -> TickRate {

@@ -28,7 +28,8 @@ use crate::work::WorkOrder;
 use coretalk_model::environment::BuildFacts;
 use coretalk_model::series::{PassOutcome, RoleEvidence, TrialSpec};
 use coretalk_model::{
-    Absence, CpuId, CpuSet, Environment, Finding, Level, Picos, Recording, TickRate, Topology, TrialFailure,
+    Absence, CpuId, CpuSet, DoctorFinding, Environment, Level, Picos, Recording, TickRate, Topology,
+    TrialFailure,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -109,7 +110,7 @@ impl HostMachine {
     }
 
     /// Every check of `doctor` that can be made where [`open`](HostMachine::open) refuses with this error.
-    pub fn examine_closed(error: &MachineError) -> Vec<Finding> {
+    pub fn examine_closed(error: &MachineError) -> Vec<DoctorFinding> {
         match error {
             MachineError::NoPinning { reason } => surroundings::examine(Err(reason), None, None, EXAMINED),
             MachineError::Clock { reason } => {
@@ -322,7 +323,7 @@ impl Machine for HostMachine {
         &self.environment
     }
 
-    fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<Finding> {
+    fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<DoctorFinding> {
         let most = examined(budget);
         if self.clock.offsets.is_empty() {
             // One CPU against some of the others: enough to find a clock that is not to be compared.

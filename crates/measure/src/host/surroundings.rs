@@ -8,7 +8,7 @@ use super::root::SystemRoot;
 use super::spread::Spread;
 use super::sysfs::{listed_online, read_topology};
 use crate::machine::{Allowance, MachineError};
-use coretalk_model::{Absence, ClockFacts, CpuId, CpuSet, Environment, Finding, Topology};
+use coretalk_model::{Absence, ClockFacts, CpuId, CpuSet, DoctorFinding, Environment, Topology};
 use std::time::Duration;
 
 /// Which CPUs share what, and which of them this process may use.
@@ -59,7 +59,7 @@ pub fn examine(
     clock: Option<Result<&ClockFacts, &str>>,
     offsets: Option<Spread>,
     longer: Duration,
-) -> Vec<Finding> {
+) -> Vec<DoctorFinding> {
     let before = cpu_times();
     let watch = |span| {
         std::thread::sleep(span);

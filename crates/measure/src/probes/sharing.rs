@@ -29,19 +29,7 @@ pub const MOST_BYTES: u32 = 2048;
 /// A word.
 const WORD: u32 = 8;
 
-/// What a pass says.
-pub mod names {
-    /// The probe.
-    pub const PROBE: &str = "sharing";
-    /// How far apart the two words are.
-    pub const DISTANCE: &str = "distance_bytes";
-    /// A write while the other thread writes too, …
-    pub const SHARED_NS: &str = "shared_ns";
-    /// … while it does not, …
-    pub const ALONE_NS: &str = "alone_ns";
-    /// … and how many times longer the first takes.
-    pub const SLOWDOWN: &str = "slowdown";
-}
+pub use coretalk_model::sharing::names;
 
 const PARAMETERS: &[Parameter] =
     &[Parameter::new(names::DISTANCE, "distance bytes").unit(Unit::Bytes).in_table("bytes apart")];

@@ -4,7 +4,7 @@ use super::spec::Spec;
 use crate::machine::BUSY_SHARE;
 use crate::pricing::Arch;
 use coretalk_model::environment::DISTURBED_SHARE;
-use coretalk_model::{ClockFacts, CpuId, CpuSet, Environment, Finding, Topology, Verdict};
+use coretalk_model::{ClockFacts, CpuId, CpuSet, DoctorFinding, Environment, Topology, Verdict};
 
 /// What numbers are measured under.
 pub fn environment(spec: &Spec) -> Environment {
@@ -36,7 +36,7 @@ pub fn environment(spec: &Spec) -> Environment {
 }
 
 /// What could spoil a measurement on it.
-pub fn findings(spec: &Spec, reported: &Topology) -> Vec<Finding> {
+pub fn findings(spec: &Spec, reported: &Topology) -> Vec<DoctorFinding> {
     let cpus = reported.cpus();
     let mut findings = vec![finding(
         "simulated",
@@ -95,6 +95,6 @@ fn arch(arch: Arch) -> &'static str {
     }
 }
 
-fn finding(id: &str, verdict: Verdict, text: String) -> Finding {
-    Finding { id: id.to_owned(), verdict, text, fix: None }
+fn finding(id: &str, verdict: Verdict, text: String) -> DoctorFinding {
+    DoctorFinding { id: id.to_owned(), verdict, text, fix: None }
 }

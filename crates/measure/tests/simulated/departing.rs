@@ -15,8 +15,8 @@ use coretalk_measure::{
 use coretalk_model::latency::{Cell, LatencySettings, MissingReason, Parallel};
 use coretalk_model::series::{Parameters, PassOutcome, TrialSpec};
 use coretalk_model::{
-    Absence, CpuId, CpuSet, Departure, Environment, Finding, Picos, Recording, TickRate, Tool, Topology,
-    TrialFailure,
+    Absence, CpuId, CpuSet, Departure, DoctorFinding, Environment, Picos, Recording, TickRate, Tool,
+    Topology, TrialFailure,
 };
 
 /// The CPU that leaves.
@@ -118,7 +118,7 @@ impl Machine for Slow {
     fn environment(&self) -> &Environment {
         self.machine.environment()
     }
-    fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<Finding> {
+    fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<DoctorFinding> {
         self.machine.examine(cpus, budget)
     }
     fn rate(&self) -> TickRate {

@@ -11,7 +11,7 @@ use coretalk_measure::{
 use coretalk_model::latency::{CellValue, Entry, LatencyResult, LatencySettings, Purpose, Record, cells};
 use coretalk_model::series::PassOutcome;
 use coretalk_model::{
-    Absence, CpuId, CpuSet, Environment, Finding, Flag, Picos, Recording, Relation, TickRate, Topology,
+    Absence, CpuId, CpuSet, DoctorFinding, Environment, Flag, Picos, Recording, Relation, TickRate, Topology,
     TrialFailure,
 };
 use std::cell::Cell as Shared;
@@ -236,7 +236,7 @@ impl Machine for Watched {
     fn environment(&self) -> &Environment {
         self.machine.environment()
     }
-    fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<Finding> {
+    fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<DoctorFinding> {
         self.machine.examine(cpus, budget)
     }
     fn rate(&self) -> TickRate {

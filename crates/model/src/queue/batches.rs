@@ -37,6 +37,17 @@ pub struct BatchCurve<'a> {
     pub steps: Vec<BatchStep<'a>>,
 }
 
+/// What larger batches gain.
+#[derive(Debug, Clone, Copy)]
+pub enum BatchGain<'c, 'a> {
+    /// This size has the largest gain of those that are shown to pass more than the smallest.
+    Best(&'c BatchStep<'a>, Estimate),
+    /// No size is shown to pass more.
+    NotShown,
+    /// No gain has an interval.
+    Unknown,
+}
+
 /// The curves of a run, in the order of the plan.
 pub fn batch_curves(result: &SeriesResult) -> Vec<BatchCurve<'_>> {
     let mut found: Vec<BatchCurve<'_>> = Vec::new();
@@ -97,12 +108,24 @@ impl<'a> BatchCurve<'a> {
         })
     }
 
-    /// The size that passes most of those that are shown to pass more than the smallest, and how many times as many; `None`
-    /// where none is.
+    /// What larger batches gain over the smallest.
+    pub fn best_gain(&self) -> BatchGain<'_, 'a> {
+        let gains = self.steps.iter().filter_map(|step| Some((step, self.gain(step)?)));
+        let sure: Vec<(&BatchStep<'_>, Estimate)> = gains.filter(|(_, gain)| gain.is_sure()).collect();
+        let shown = sure.iter().filter(|(_, gain)| gain.low >= LEAST_GAIN);
+        match shown.max_by(|a, b| a.1.point.total_cmp(&b.1.point)) {
+            Some((step, gain)) => BatchGain::Best(step, *gain),
+            None if sure.is_empty() => BatchGain::Unknown,
+            None => BatchGain::NotShown,
+        }
+    }
+
+    /// The size with the largest gain that is shown, and that gain; `None` where none is.
     pub fn best(&self) -> Option<(u64, Estimate)> {
-        let gains = self.steps.iter().filter_map(|step| Some((step.batch, self.gain(step)?)));
-        let sure = gains.filter(|(_, gain)| gain.is_sure() && gain.low >= LEAST_GAIN);
-        sure.max_by(|a, b| a.1.point.total_cmp(&b.1.point))
+        match self.best_gain() {
+            BatchGain::Best(step, gain) => Some((step.batch, gain)),
+            BatchGain::NotShown | BatchGain::Unknown => None,
+        }
     }
 }
 

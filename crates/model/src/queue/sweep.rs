@@ -58,6 +58,23 @@ pub struct Knee {
     pub ends_by: Option<f64>,
 }
 
+/// Up to which rate a queue keeps up, in messages per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RateLimit {
+    /// Both ends polled on one CPU: the rates are those of the scheduler.
+    TimeSlices,
+    /// It keeps the first rate and does not keep the second.
+    Between(f64, f64),
+    /// It keeps this rate; passes fell behind at higher ones, though none is shown to be too high.
+    Unclear(f64),
+    /// It keeps this rate, and no pass fell behind at a higher one.
+    NotReached(f64),
+    /// It does not keep this rate, and no lower one is shown to be kept.
+    Below(f64),
+    /// Too few passes agree.
+    Unknown,
+}
+
 /// The sweeps of a run, in the order of the plan.
 pub fn sweeps(result: &SeriesResult) -> Vec<Sweep<'_>> {
     let mut found: Vec<Sweep<'_>> = Vec::new();
@@ -119,6 +136,22 @@ impl<'a> Sweep<'a> {
                 .rfind(|step| step.kept() == Kept::Yes && step.rate_per_s < first_behind)
                 .map(rate),
             ends_by: steps().find(|step| step.kept() == Kept::No && step.rate_per_s > last_keeping).map(rate),
+        }
+    }
+
+    /// What the [knee](Sweep::knee) shows.
+    pub fn limit(&self) -> RateLimit {
+        let fell_behind_above =
+            |rate_per_s| self.steps.iter().any(|step| step.rate_per_s > rate_per_s && step.fell_behind());
+        match self.knee() {
+            _ if self.polls_on_one_cpu() => RateLimit::TimeSlices,
+            Knee { holds_at: Some(holds), ends_by: Some(ends) } => RateLimit::Between(holds, ends),
+            Knee { holds_at: Some(holds), ends_by: None } if fell_behind_above(holds) => {
+                RateLimit::Unclear(holds)
+            }
+            Knee { holds_at: Some(holds), ends_by: None } => RateLimit::NotReached(holds),
+            Knee { holds_at: None, ends_by: Some(ends) } => RateLimit::Below(ends),
+            Knee { holds_at: None, ends_by: None } => RateLimit::Unknown,
         }
     }
 
@@ -245,6 +278,7 @@ mod tests {
         let sweeps = sweeps(&result);
         assert_eq!((sweeps.len(), sweeps[0].steps.len()), (1, 5));
         assert_eq!(sweeps[0].knee(), Knee { holds_at: Some(2e6), ends_by: Some(4e6) });
+        assert_eq!(sweeps[0].limit(), RateLimit::Between(2e6, 4e6));
         assert_eq!(
             sweeps[0].doubling(),
             Knee { holds_at: Some(1e6), ends_by: Some(2e6) },
@@ -274,9 +308,9 @@ mod tests {
         let result = of(&[at(1e6, 8, 0, 1.0), at(2e6, 0, 8, 1.0), at(3e6, 8, 0, 1.0), at(4e6, 0, 8, 1.0)]);
         assert_eq!(sweeps(&result)[0].knee(), Knee { holds_at: Some(1e6), ends_by: Some(4e6) });
         let all = of(&[at(1e6, 8, 0, 1.0), at(2e6, 8, 0, 1.0), at(3e6, 8, 0, 1.0)]);
-        assert_eq!(sweeps(&all)[0].knee(), Knee { holds_at: Some(3e6), ends_by: None });
+        assert_eq!(sweeps(&all)[0].limit(), RateLimit::NotReached(3e6));
         let none = of(&[at(1e6, 0, 8, 1.0), at(2e6, 0, 8, 1.0), at(3e6, 0, 8, 1.0)]);
-        assert_eq!(sweeps(&none)[0].knee(), Knee { holds_at: None, ends_by: Some(1e6) });
+        assert_eq!(sweeps(&none)[0].limit(), RateLimit::Below(1e6));
         assert!(sweeps(&of(&[at(1e6, 8, 0, 1.0), at(2e6, 0, 8, 1.0)])).is_empty(), "two rates are no sweep");
     }
 
@@ -284,6 +318,7 @@ mod tests {
     fn no_rate_is_kept_above_one_at_which_most_passes_fell_behind() {
         let result = of(&[at(1e6, 8, 0, 1.0), at(2e6, 9, 15, 1.0), at(3e6, 8, 0, 1.0), at(4e6, 9, 15, 1.0)]);
         assert_eq!(sweeps(&result)[0].knee(), Knee { holds_at: Some(1e6), ends_by: None });
+        assert_eq!(sweeps(&result)[0].limit(), RateLimit::Unclear(1e6));
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::chart::{Axis, Chart, Curve, Kind, Marks};
 use crate::RunReport;
+use crate::report::fmt;
 use crate::report::picture::Picture;
-use crate::report::queue::sweep::{SHARES, short_words, title};
-use crate::report::text::capitalized;
+use crate::report::queue::sweep::{SHARES, limit_sentence, title};
 use coretalk_model::queue::{Sweep, sweeps};
 
 /// More would be a wall of charts; the table of knees has all.
@@ -34,7 +34,7 @@ fn chart(report: &RunReport, sweep: &Sweep<'_>, [width, height]: [f64; 2]) -> Op
     let values = curves.iter().flat_map(|curve| &curve.points).map(|[_, y]| *y);
     let chart = Chart {
         title: format!("{}: delay at each rate", title(report, sweep)),
-        finding: Some(capitalized(&short_words(sweep))),
+        finding: Some(fmt::sentence(&limit_sentence(sweep).capitalized())),
         x: Axis::over("messages/s offered", Kind::Log, rates)?,
         y: Axis::over("ns since the message was due", Kind::Log, values)?,
         curves: curves.clone(),

@@ -9,9 +9,10 @@ use crate::report::fmt;
 use crate::report::input::{Map, ReportInput};
 use crate::report::text::{count, plain, short_ns};
 use crate::report::trial_words::question;
-use crate::report::{place, series};
+use crate::report::{findings, place, series};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
+use coretalk_model::findings::Finding;
 use coretalk_model::latency::summary::{by_relation, class_pairs};
 use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit};
 use coretalk_model::series::{Gathering, Ranking, Subject, Verdict};
@@ -121,7 +122,7 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
     let found: Vec<(String, String, Ranking<'_>)> = probes.iter().filter_map(ranked).collect();
     if let ([(name, condition, ranking)], [_]) = (&found[..], &probes[..]) {
         // What is answered otherwise (padding, batches, rates) has no best number.
-        if series::answer(report, series) != best::sentence(report, series, name) {
+        if !matches!(findings::of_probe(report, series, name), Some(Finding::Ranked(_))) {
             return String::new();
         }
         let tile = |subject: &Subject<'_>| {

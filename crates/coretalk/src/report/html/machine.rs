@@ -78,7 +78,7 @@ fn environment(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Secti
         ("notes", pairs(&environment.notes)),
     ];
     let mut body = facts(&rows);
-    if !report.findings.is_empty() {
+    if !report.doctor.is_empty() {
         body.push_str("<h3>What the checks found</h3>\n");
         body.push_str(&findings(report, Verdict::Ok));
     }
@@ -87,7 +87,7 @@ fn environment(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Secti
 
 /// The findings that are at least so grave, gravest first.
 pub(super) fn findings(report: &RunReport, least: Verdict) -> String {
-    let mut findings: Vec<_> = report.findings.iter().filter(|finding| finding.verdict >= least).collect();
+    let mut findings: Vec<_> = report.doctor.iter().filter(|finding| finding.verdict >= least).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
     let items = findings.iter().map(|finding| {
         let fix = finding

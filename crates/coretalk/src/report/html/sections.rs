@@ -111,7 +111,7 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
         }
     };
     body.push_str(&html::blocks(&found));
-    if report.findings.iter().any(|finding| finding.verdict >= Verdict::Warn) {
+    if report.doctor.iter().any(|finding| finding.verdict >= Verdict::Warn) {
         body.push_str("<h3>Doubts about the machine</h3>\n");
         body.push_str(&findings(report, Verdict::Warn));
     }

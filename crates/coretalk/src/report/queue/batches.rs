@@ -1,14 +1,18 @@
 //! Queues with batches of several sizes: what each passes, and at a rate how late the ends of a batch are.
 
 use super::sides::mark;
+use super::sweep::{chosen_count, titled};
 use super::{million, payload_column, times};
 use crate::RunReport;
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
-use crate::report::fmt::half_width;
+use crate::report::fmt::{self, half_width};
 use crate::report::text::{grouped, ns, plain};
-use crate::report::trial_words::{cpus_words, median_width, placement_words};
-use coretalk_model::queue::{BatchCurve, BatchStep, names};
+use crate::report::trial_words::{cpus_words, median_width};
+use coretalk_model::quantity::Unit;
+use coretalk_model::queue::{BatchCurve, BatchGain, BatchStep, names};
 use coretalk_model::series::TimeUnit;
+use coretalk_model::stats::Estimate;
 
 /// From this width on a terminal shows everything.
 const ROOMY: usize = 110;
@@ -46,47 +50,57 @@ pub(in crate::report) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -
     blocks
 }
 
-/// Which batch passes most through each queue, in one sentence; `None` where they are sent at a rate, or are too many.
-pub(in crate::report) fn answer(report: &RunReport, curves: &[BatchCurve<'_>]) -> Option<String> {
-    if curves.len() > MOST_IN_ANSWER || curves.iter().any(|curve| curve.rate_per_s.is_some()) {
-        return None;
-    }
-    let said = curves.iter().map(|curve| {
-        let name = if curves.len() > 1 { title(report, curve) } else { plain(curve.queue) };
-        match gain(curve) {
-            Some(gain) => format!("{name}: {gain}"),
-            None if curve.steps.iter().any(|step| curve.gain(step).is_some_and(|gain| gain.is_sure())) => {
-                format!("{name}: larger batches are not shown to pass more")
-            }
-            None => format!("{name}: cannot tell which batch passes most"),
-        }
-    });
-    Some(said.collect::<Vec<_>>().join("; "))
+/// What each queue gains by larger batches, in one sentence; `None` where they are too many.
+pub(in crate::report) fn answer(report: &RunReport, curves: &[BatchCurve<'_>]) -> Option<Sentence> {
+    let said = |curve: &BatchCurve<'_>| {
+        let name = match curves {
+            [_] => Sentence::new("{queue}").with_name("queue", curve.queue),
+            _ => title(report, curve),
+        };
+        let gain = match curve.best_gain() {
+            BatchGain::Best(step, gain) => gain_sentence(curve, step, gain),
+            BatchGain::NotShown => Sentence::new("larger batches are not shown to pass more"),
+            BatchGain::Unknown => Sentence::new("cannot tell which batch passes most"),
+        };
+        Sentence::new("{name}: {gain}").with("name", name).with("gain", gain)
+    };
+    let said = curves.iter().map(said).collect();
+    (curves.len() <= MOST_IN_ANSWER).then(|| Sentence::new("{said}").with("said", Arg::Parts(said, "; ")))
 }
 
-/// `spsc, u64, capacity 1 000; CPUs 0 → 1, same L3`.
-pub fn title(report: &RunReport, curve: &BatchCurve<'_>) -> String {
-    let capacity = grouped(curve.capacity as i64);
-    let placed = placement_words(report, curve.placement);
-    format!("{}, {}, capacity {capacity}; {placed}", plain(curve.queue), plain(curve.payload))
+fn title(report: &RunReport, curve: &BatchCurve<'_>) -> Sentence {
+    titled(report, curve.queue, curve.payload, curve.capacity, curve.placement)
 }
 
 fn gain_words(report: &RunReport, curve: &BatchCurve<'_>) -> Option<String> {
-    Some(format!("{}: {}.", title(report, curve), gain(curve)?))
+    let BatchGain::Best(step, gain) = curve.best_gain() else { return None };
+    let said = Sentence::new("{title}: {gain}.")
+        .with("title", title(report, curve))
+        .with("gain", gain_sentence(curve, step, gain));
+    Some(fmt::sentence(&said))
 }
 
-/// The batch that is shown to gain most, and how much; `None` where no larger batch is shown to gain anything.
-fn gain(curve: &BatchCurve<'_>) -> Option<String> {
-    let (batch, gain) = curve.best()?;
-    let smallest = curve.steps.first()?.batch;
-    let than = if smallest == 1 { "single messages".to_owned() } else { format!("batches of {smallest}") };
-    Some(format!(
-        "batches of {} pass {} × as many as {than} ({} to {}), the largest gain that is sure",
-        grouped(batch as i64),
-        ratio(gain.point),
-        ratio(gain.low),
-        ratio(gain.high),
-    ))
+/// The batch that is shown to gain most, and how much.
+fn gain_sentence(curve: &BatchCurve<'_>, step: &BatchStep<'_>, gain: Estimate) -> Sentence {
+    let smallest = &curve.steps[0];
+    let than = match smallest.batch {
+        1 => Sentence::new("single messages"),
+        batch => Sentence::new("batches of {batch}").with("batch", chosen_count(batch, "batch")),
+    };
+    let [trial, by] = [step, smallest].map(|step| step.trial.spec.id());
+    let ratio = |number, statistic| DisplayValue {
+        number: Number::Point(number),
+        unit: DisplayUnit::InSentence(Unit::Ratio),
+        source: Source::Quotient { trial, by, quantity: names::RATE, statistic },
+    };
+    Sentence::new(
+        "batches of {batch} pass {gain} × as many as {than} ({low} to {high}), the largest gain that is sure",
+    )
+    .with("batch", chosen_count(step.batch, "batch"))
+    .with("gain", ratio(gain.point, Statistic::Estimate))
+    .with("than", than)
+    .with("low", ratio(gain.low, Statistic::Low))
+    .with("high", ratio(gain.high, Statistic::High))
 }
 
 /// A gain, with two decimals up to ten times: one of a few percent is one, too.

@@ -1,14 +1,15 @@
 //! One queue at rising rates: up to which rate it keeps up, delays at each, and a plot of them.
 
 use crate::RunReport;
-use crate::SeriesReport;
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
-use crate::report::fmt::amount;
+use crate::report::fmt::{self, amount};
 use crate::report::style::Style;
 use crate::report::text::{chosen_rate, columns, cut, grouped, left, ns, plain, right};
-use crate::report::trial_words::{median_width, placement_words};
+use crate::report::trial_words::{median_width, placement_sentence, placement_words};
+use coretalk_model::CpuId;
 use coretalk_model::quantity::Unit;
-use coretalk_model::queue::{Knee, Step, Sweep, names, sweeps};
+use coretalk_model::queue::{Knee, RateLimit, Step, Sweep, names};
 use coretalk_model::series::TimeUnit;
 
 /// More sweeps than this are told by their knees alone.
@@ -26,19 +27,19 @@ pub const SHARES: [(&str, f64, char); 3] = [("p50", 0.5, 'o'), ("p99", 0.99, 'x'
 /// What fills the column of a rate at which most passes fell behind.
 const NOT_KEPT: char = '░';
 
-/// What the sweeps of a run found, in one sentence; `None` where it has none.
-pub(in crate::report) fn answer(report: &RunReport, series: &SeriesReport) -> Option<String> {
-    let found = sweeps(&series.result);
-    let said = found
-        .iter()
-        .take(MOST_SAID)
-        .map(|sweep| format!("{} {}", name(report, sweep, &found), short_words(sweep)));
-    let said = said.collect::<Vec<_>>().join("; ");
-    let more = match found.len().saturating_sub(MOST_SAID) {
-        0 => String::new(),
-        more => format!("; {more} more below"),
+/// Up to which rate each queue keeps up, in one sentence.
+pub(in crate::report) fn answer(report: &RunReport, sweeps: &[Sweep<'_>]) -> Sentence {
+    let limit = |sweep| {
+        Sentence::new("{name} {limit}")
+            .with("name", name(report, sweep, sweeps))
+            .with("limit", limit_sentence(sweep))
     };
-    (!found.is_empty()).then(|| format!("{said}{more}"))
+    let mut said: Vec<Sentence> = sweeps.iter().take(MOST_SAID).map(limit).collect();
+    let more = sweeps.len().saturating_sub(MOST_SAID);
+    said.extend(
+        (more > 0).then(|| Sentence::new("{number} more below").with("number", DisplayValue::listed(more))),
+    );
+    Sentence::new("{said}").with("said", Arg::Parts(said, "; "))
 }
 
 /// Knees, then a table and a plot for each sweep; nothing without one.
@@ -72,23 +73,52 @@ pub(in crate::report) fn blocks<'a>(report: &RunReport, found: Vec<Sweep<'a>>) -
 
 /// `spsc, u64, capacity 1 000; CPUs 0 → 1, same L3`.
 pub fn title(report: &RunReport, sweep: &Sweep<'_>) -> String {
-    let Sweep { queue, payload, capacity, placement, .. } = sweep;
-    let capacity = grouped(*capacity as i64);
-    let placed = placement_words(report, placement);
-    format!("{}, {}, capacity {capacity}; {placed}", plain(queue), plain(payload))
+    let Sweep { queue, payload, capacity, placement, .. } = *sweep;
+    fmt::sentence(&titled(report, queue, payload, capacity, placement))
+}
+
+/// A queue between two CPUs.
+pub(super) fn titled(
+    report: &RunReport,
+    queue: &str,
+    payload: &str,
+    capacity: u64,
+    placement: &[CpuId],
+) -> Sentence {
+    Sentence::new("{queue}, {payload}, {capacity}; {placement}")
+        .with_name("queue", queue)
+        .with_name("payload", payload)
+        .with("capacity", capacity_sentence(capacity))
+        .with("placement", placement_sentence(&report.topology, placement))
+}
+
+fn capacity_sentence(capacity: u64) -> Sentence {
+    Sentence::new("capacity {capacity}").with("capacity", chosen_count(capacity, "capacity"))
+}
+
+/// A whole number that was chosen, with spaces between thousands.
+pub(super) fn chosen_count(number: u64, parameter: &'static str) -> DisplayValue {
+    DisplayValue {
+        number: Number::Count(number),
+        unit: DisplayUnit::Own(Unit::Number),
+        source: Source::Parameter { trial: None, name: parameter.to_owned() },
+    }
 }
 
 /// A queue, and what else tells its sweep from the others.
-fn name(report: &RunReport, sweep: &Sweep<'_>, all: &[Sweep<'_>]) -> String {
-    let differs =
-        |of: &dyn Fn(&Sweep<'_>) -> String| all.iter().any(|other| of(other) != of(sweep)).then(|| of(sweep));
-    let parts = [
-        Some(plain(sweep.queue)),
-        differs(&|sweep| plain(sweep.payload)),
-        differs(&|sweep| format!("capacity {}", grouped(sweep.capacity as i64))),
-        differs(&|sweep| placement_words(report, sweep.placement)),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+fn name(report: &RunReport, sweep: &Sweep<'_>, all: &[Sweep<'_>]) -> Arg {
+    let named = |name: &str| Sentence::new("{name}").with_name("name", name);
+    let mut parts = vec![named(sweep.queue)];
+    if all.iter().any(|other| other.payload != sweep.payload) {
+        parts.push(named(sweep.payload));
+    }
+    if all.iter().any(|other| other.capacity != sweep.capacity) {
+        parts.push(capacity_sentence(sweep.capacity));
+    }
+    if all.iter().any(|other| other.placement != sweep.placement) {
+        parts.push(placement_sentence(&report.topology, sweep.placement));
+    }
+    Arg::Parts(parts, ", ")
 }
 
 fn knees(report: &RunReport, found: &[Sweep<'_>]) -> Table {
@@ -170,36 +200,36 @@ fn table(sweep: &Sweep<'_>) -> Table {
 
 /// The knee of a sweep, and where its p99 doubles.
 fn words(sweep: &Sweep<'_>) -> Vec<String> {
-    if sweep.polls_on_one_cpu() {
-        return vec![
-            "Both ends poll on one CPU and hand over once per time slice: these rates are those of the scheduler. For \
-             those of the queue, name two CPUs with --pairs."
-                .to_owned(),
-        ];
-    }
-    let knee = match sweep.knee() {
-        Knee { holds_at: Some(holds), ends_by: Some(ends) } => format!(
+    let knee = match sweep.limit() {
+        RateLimit::TimeSlices => {
+            return vec![
+                "Both ends poll on one CPU and hand over once per time slice: these rates are those of the scheduler. For \
+                 those of the queue, name two CPUs with --pairs."
+                    .to_owned(),
+            ];
+        }
+        RateLimit::Between(keeps, fails) => format!(
             "It keeps up with {} messages/s and does not with {}: the knee lies between them. Each is \
              what most passes show (sign test, 95 %).",
-            chosen_rate(holds),
-            chosen_rate(ends)
+            chosen_rate(keeps),
+            chosen_rate(fails)
         ),
-        Knee { holds_at: Some(holds), ends_by: None } if falls_behind_above(sweep, holds) => format!(
+        RateLimit::Unclear(keeps) => format!(
             "It keeps up with {} messages/s; at higher rates passes fell behind, though none is shown to be too high (sign \
              test, 95 %). For the knee, try a longer --budget.",
-            chosen_rate(holds)
+            chosen_rate(keeps)
         ),
-        Knee { holds_at: Some(holds), ends_by: None } => format!(
+        RateLimit::NotReached(keeps) => format!(
             "It keeps up with {} messages/s; no rate was shown to be too high. For the knee, end --rate-sweep at a \
              higher rate.",
-            chosen_rate(holds)
+            chosen_rate(keeps)
         ),
-        Knee { holds_at: None, ends_by: Some(ends) } => format!(
+        RateLimit::Below(fails) => format!(
             "It does not keep up with {} messages/s; no lower rate was shown to be kept. For the knee, begin \
              --rate-sweep at a lower rate.",
-            chosen_rate(ends)
+            chosen_rate(fails)
         ),
-        Knee { holds_at: None, ends_by: None } => {
+        RateLimit::Unknown => {
             "Cannot tell which rates it keeps: that takes five passes of a rate that all say the same, or more of which \
              most do (sign test, 95 %); try a longer --budget."
                 .to_owned()
@@ -229,34 +259,36 @@ fn words(sweep: &Sweep<'_>) -> Vec<String> {
     [Some(knee), doubled].into_iter().flatten().collect()
 }
 
-/// The knee as a part of a sentence.
-pub fn short_words(sweep: &Sweep<'_>) -> String {
-    if sweep.polls_on_one_cpu() {
-        return "polls at both ends of one CPU, whose time slices its rates show".to_owned();
+/// Up to which rate a queue keeps up, behind its name.
+pub fn limit_sentence(sweep: &Sweep<'_>) -> Sentence {
+    let rate = |per_s| DisplayValue {
+        number: Number::Setting(per_s),
+        unit: DisplayUnit::InSentence(Unit::PerSecond("messages")),
+        source: Source::Parameter { trial: None, name: "rate_per_s".to_owned() },
+    };
+    match sweep.limit() {
+        RateLimit::TimeSlices => {
+            Sentence::new("polls at both ends of one CPU, whose time slices its rates show")
+        }
+        RateLimit::Between(keeps, fails) => {
+            Sentence::new("keeps up with {keeps} messages/s, not with {fails}")
+                .with("keeps", rate(keeps))
+                .with("fails", rate(fails))
+        }
+        RateLimit::Unclear(keeps) => {
+            Sentence::new("keeps up with {keeps} messages/s; where it no longer does cannot be told")
+                .with("keeps", rate(keeps))
+        }
+        RateLimit::NotReached(keeps) => {
+            Sentence::new("keeps up with {keeps} messages/s; its limit was not reached")
+                .with("keeps", rate(keeps))
+        }
+        RateLimit::Below(fails) => {
+            Sentence::new("does not keep up with {fails} messages/s, the lowest rate that tells")
+                .with("fails", rate(fails))
+        }
+        RateLimit::Unknown => Sentence::new("has too few passes that agree to tell which rates it keeps"),
     }
-    match sweep.knee() {
-        Knee { holds_at: Some(holds), ends_by: Some(ends) } => {
-            format!("keeps up with {} messages/s, not with {}", chosen_rate(holds), chosen_rate(ends))
-        }
-        Knee { holds_at: Some(holds), ends_by: None } => {
-            let limit = match falls_behind_above(sweep, holds) {
-                true => "where it no longer does cannot be told",
-                false => "its limit was not reached",
-            };
-            format!("keeps up with {} messages/s; {limit}", chosen_rate(holds))
-        }
-        Knee { holds_at: None, ends_by: Some(ends) } => {
-            format!("does not keep up with {} messages/s, the lowest rate that tells", chosen_rate(ends))
-        }
-        Knee { holds_at: None, ends_by: None } => {
-            "has too few passes that agree to tell which rates it keeps".to_owned()
-        }
-    }
-}
-
-/// Whether passes fell behind at a rate above this one.
-fn falls_behind_above(sweep: &Sweep<'_>, rate_per_s: f64) -> bool {
-    sweep.steps.iter().any(|step| step.rate_per_s > rate_per_s && step.fell_behind())
 }
 
 fn time(value_ns: f64) -> String {

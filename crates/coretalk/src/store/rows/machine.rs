@@ -4,7 +4,8 @@ use super::{COUNTERS_HZ, conversion, named, read_keys, within, write_keys};
 use coretalk_model::environment::{Atomics, BuildFacts, Throttled};
 use coretalk_model::topology::{Beside, MemoryNode, Same};
 use coretalk_model::{
-    ClockFacts, CoreClass, CpuId, CpuSet, Domain, Environment, Finding, Level, Topology, Verdict, excerpt,
+    ClockFacts, CoreClass, CpuId, CpuSet, DoctorFinding, Domain, Environment, Level, Topology, Verdict,
+    excerpt,
 };
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -137,7 +138,7 @@ fn most(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 }
 
 /// Writes what `doctor` said.
-pub fn write_findings(db: &Connection, findings: &[Finding]) -> rusqlite::Result<()> {
+pub fn write_findings(db: &Connection, findings: &[DoctorFinding]) -> rusqlite::Result<()> {
     let mut insert = db.prepare("INSERT INTO findings (id, verdict, text, fix) VALUES (?1, ?2, ?3, ?4)")?;
     for finding in findings {
         insert.execute((&finding.id, finding.verdict.name(), &finding.text, &finding.fix))?;
@@ -146,13 +147,13 @@ pub fn write_findings(db: &Connection, findings: &[Finding]) -> rusqlite::Result
 }
 
 /// Reads what `doctor` said.
-pub fn read_findings(db: &Connection) -> rusqlite::Result<Vec<Finding>> {
+pub fn read_findings(db: &Connection) -> rusqlite::Result<Vec<DoctorFinding>> {
     const VERDICTS: [Verdict; 4] = [Verdict::Ok, Verdict::CannotTell, Verdict::Warn, Verdict::Fail];
     let mut select = db.prepare("SELECT id, verdict, text, fix FROM findings ORDER BY finding")?;
     let findings = select.query_map([], |row| {
         let verdict: String = row.get(1)?;
         let verdict = named(&VERDICTS, Verdict::name, &verdict)?;
-        Ok(Finding { id: row.get(0)?, verdict, text: row.get(2)?, fix: row.get(3)? })
+        Ok(DoctorFinding { id: row.get(0)?, verdict, text: row.get(2)?, fix: row.get(3)? })
     })?;
     findings.collect()
 }

@@ -25,12 +25,12 @@ pub const PATTERNS: &[Pattern] = &[
     held("quiet CPU{s?} {quiet}", quiet),
     held("noisy {cpu#} ({a%} of its time lost, longest gap {gap@} in {time@})", noisy),
     held(
-        "use CPU{s?} {quiet} ({most%} or less of the time lost), and avoid CPU{t?} {noisy} ({a%} to {b%} lost, longest gap \
+        "Use CPU{s?} {quiet} ({most%} or less of the time lost), and avoid CPU{t?} {noisy} ({a%} to {b%} lost, longest gap \
          {gap@})",
         both,
     ),
     held(
-        "use CPU{s?} {quiet} ({most%} or less of the time lost), and avoid CPU{t?} {noisy} ({a%} lost, longest gap {gap@})",
+        "Use CPU{s?} {quiet} ({most%} or less of the time lost), and avoid CPU{t?} {noisy} ({a%} lost, longest gap {gap@})",
         both_of_one,
     ),
     held("use CPU{s?} {quiet} (longest gap {gap@})", use_those),

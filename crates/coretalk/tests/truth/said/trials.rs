@@ -22,18 +22,13 @@ pub const PATTERNS: &[Pattern] = &[
     held("CPU {cpu#}", one_cpu),
     held("Any of CPUs {mask}", unbound),
     held("Where the waiter ran relative to the waker when it resumed: {rest}", unbound_trials),
+    held("Pad to {bytes#} bytes: closer writers take {slowdowns}", padding),
     held(
-        "CPUs {from#} and {to#}, {relation}: writers less than {bytes#} bytes apart take {near} as long as a lone writer, and from {from_here#} bytes on {far}: pad to {pays#} bytes.",
-        padding,
-    ),
-    held(
-        "CPUs {from#} and {to#}, {relation}: writers up to {bytes#} bytes apart slow each other down ({near}), and what more distance does is not known.",
+        "Cannot tell how far to pad: writers up to {bytes#} bytes apart take {slowdowns}, and no larger distance is known to an \
+         interval",
         padding_unknown,
     ),
-    held(
-        "CPUs {from#} and {to#}, {relation}: cannot tell whether padding pays: no slowdown is known to an interval.",
-        no_padding,
-    ),
+    held("Cannot tell whether padding pays ({relations}): no slowdown is known to an interval", no_padding),
     held("{k#} of {n#} results missed ±{width%} (worst ±{worst%}); first: {trial}", missed),
     held(
         "{k#} of {n#} results missed ±{width%}, for which the clock is too coarse (worst ±{worst%}); first: {trial}",
@@ -332,59 +327,56 @@ pub fn map(reader: &mut Reader<'_>, map: &super::super::page::Map) {
     }
 }
 
-fn no_padding(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let here = format!("{} {}", said.cpu("from"), said.cpu("to"));
+fn no_padding(reader: &mut Reader<'_>, _: &Said<'_>) {
     let known = list(&reader.run.document["series"]).iter().filter(|trial| {
-        trial["probe"] == "sharing"
-            && placed(trial) == here
-            && trial["intervals"]["slowdown"][0].as_f64() > Some(1.1)
+        trial["probe"] == "sharing" && trial["intervals"]["slowdown"][0].as_f64() > Some(1.1)
     });
     let known = known.filter(|trial| !trial["flags"].to_string().contains("\"load\"")).count();
     reader.holds("sharing", known == 0, || format!("{known} distances surely slow writers down"));
 }
 
-/// Distance in bytes and slowdown of each trial of the pair.
-fn slowdowns(reader: &Reader<'_>, said: &Said<'_>) -> Vec<(f64, f64)> {
-    let here = |trial: &&Value| {
-        trial["probe"] == "sharing" && placed(trial) == format!("{} {}", said.cpu("from"), said.cpu("to"))
-    };
-    let slowdown = |trial: &Value| {
-        Some((trial["parameters"]["distance_bytes"].as_f64()?, trial["values"]["slowdown"].as_f64()?))
-    };
-    list(&reader.run.document["series"]).iter().filter(here).filter_map(slowdown).collect()
+/// What pairs of each relation are slowed down by at distances below a limit, against the document.
+fn slowdowns(reader: &mut Reader<'_>, said: &Said<'_>, is_near: impl Fn(f64) -> bool) {
+    for part in said.text("slowdowns").split("), ") {
+        let Some((times, relation)) = part.trim_end_matches(')').split_once(" (") else {
+            return reader.fail("sharing", format!("no relation in `{part}`"));
+        };
+        let ends = times.trim_end_matches(" as long as a lone writer").trim_end_matches(" times");
+        let of: Vec<f64> = list(&reader.run.document["series"])
+            .iter()
+            .filter(|trial| {
+                let cpus = [0, 1].map(|at| CpuId(trial["placement"][at].as_u64().unwrap_or_default() as u32));
+                let reported = &reader.run.reported;
+                trial["probe"] == "sharing"
+                    && trial["intervals"]["slowdown"].is_array()
+                    && relation_words(reported.relation(cpus[0], cpus[1]), reported) == relation
+                    && trial["parameters"]["distance_bytes"].as_f64().is_some_and(&is_near)
+            })
+            .filter_map(|trial| trial["values"]["slowdown"].as_f64())
+            .collect();
+        let (low, high) = ends.split_once(" to ").unwrap_or((ends, ends));
+        let expected = [of.iter().copied().reduce(f64::min), of.iter().copied().reduce(f64::max)];
+        for (number, expected) in [low, high].into_iter().zip(expected) {
+            match Printed::read(number) {
+                Some(number) => reader.is("sharing", number, expected, "the slowdown"),
+                None => reader.fail("sharing", format!("`{number}` is no number")),
+            }
+        }
+    }
 }
 
-/// The farthest distance shown to be too short lies inside a line, and the slowdowns are those up to it.
+/// The farthest distance shown to be too short lies inside a line of 64 bytes.
 fn padding_unknown(reader: &mut Reader<'_>, said: &Said<'_>) {
     let bytes = said.number("bytes").value;
-    let of = slowdowns(reader, said);
-    let is_known = of.iter().any(|(at, _)| *at == bytes);
-    reader.holds("sharing", is_known && bytes < 64.0, || "no distance within a line of 64 bytes".to_owned());
-    for number in said.text("near").trim_end_matches(" times").split(" to ").filter_map(Printed::read) {
-        let is_slow = of.iter().any(|(at, slowdown)| *at <= bytes && number.reads(*slowdown));
-        reader.holds("sharing", is_slow, || format!("{} is the slowdown of no distance", number.value));
-    }
+    reader.holds("sharing", bytes < 64.0, || "no distance within a line of 64 bytes".to_owned());
+    slowdowns(reader, said, |at| at <= bytes);
 }
 
 fn padding(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let of = slowdowns(reader, said);
     let bytes = said.number("bytes").value;
-    reader.holds(
-        "sharing",
-        bytes == said.number("pays").value && bytes == said.number("from_here").value,
-        || "two distances in one sentence".to_owned(),
-    );
     // Lines of these machines hold 64 bytes.
     reader.holds("sharing", bytes == 64.0, || "lines hold 64 bytes in truth".to_owned());
-    for (hole, near) in [("near", true), ("far", false)] {
-        let slow: Vec<f64> =
-            of.iter().filter(|(at, _)| (*at < bytes) == near).map(|(_, slowdown)| *slowdown).collect();
-        let ends = [slow.iter().copied().reduce(f64::min), slow.iter().copied().reduce(f64::max)];
-        let text = said.text(hole).trim_end_matches(" times").to_owned();
-        let (low, high) = text.split_once(" to ").unwrap_or((&text, &text));
-        reader.is("sharing", Printed::read(low).unwrap(), ends[0], "the least slowdown");
-        reader.is("sharing", Printed::read(high).unwrap(), ends[1], "the most slowdown");
-    }
+    slowdowns(reader, said, |at| at < bytes);
 }
 
 /// Trials, each once whatever its views.

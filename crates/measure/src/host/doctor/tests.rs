@@ -312,7 +312,7 @@ const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const BALANCING: &str = "/proc/sys/kernel/numa_balancing";
 const MICROCODE: &str = "/sys/devices/system/cpu/vulnerabilities/old_microcode";
 
-fn finding(id: &str, tree: &Tree, live: &LiveFacts) -> Finding {
+fn finding(id: &str, tree: &Tree, live: &LiveFacts) -> DoctorFinding {
     let findings = examine(tree.root(), live);
     // Whatever the system, no check reaches a verdict that it does not claim.
     for (finding, check) in findings.iter().zip(CHECKS) {

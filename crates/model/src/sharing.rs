@@ -1,0 +1,223 @@
+//! [`Padding`]: from which distance on two threads that write do not slow each other down.
+
+use crate::series::{TrialResult, side_by_side};
+use crate::stats::Estimate;
+use crate::{CpuId, Flag, Relation, Topology};
+
+/// Names of what a pass of `sharing` reports.
+pub mod names {
+    /// The probe.
+    pub const PROBE: &str = "sharing";
+    /// How far apart the two words are.
+    pub const DISTANCE: &str = "distance_bytes";
+    /// A write while the other thread writes too, …
+    pub const SHARED_NS: &str = "shared_ns";
+    /// … while it does not, …
+    pub const ALONE_NS: &str = "alone_ns";
+    /// … and how many times longer the first takes.
+    pub const SLOWDOWN: &str = "slowdown";
+}
+
+/// Two threads slow each other down where a write surely takes so many times as long as alone, …
+const FELT: f64 = 1.1;
+/// … and do not where it takes no more, and surely not so many times.
+const NOT_FELT: f64 = 1.25;
+
+/// What slowdowns at several distances say of padding; distances are in bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Padding {
+    /// No distance has an interval that says anything.
+    Unknown,
+    /// Even the nearest words do not disturb each other.
+    Needless {
+        /// The least distance that was measured.
+        from: f64,
+    },
+    /// Words so far apart still disturb each other, and what lies beyond is not known.
+    MoreThan(f64),
+    /// From this distance on words do not disturb each other.
+    To(f64),
+}
+
+/// What one slowdown says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    Felt,
+    NotFelt,
+    Unknown,
+}
+
+impl Padding {
+    /// What distances by rising bytes say, each with how many times as long as alone a write takes. That of a single pass
+    /// has no interval, and says nothing.
+    pub fn of(distances: &[(f64, Estimate)]) -> Padding {
+        let felt = distances.iter().rposition(|(_, slowdown)| effect(slowdown) == Effect::Felt);
+        let beyond = &distances[felt.map_or(0, |last| last + 1)..];
+        let is_free = !beyond.is_empty() && beyond.iter().all(|(_, it)| effect(it) == Effect::NotFelt);
+        match (felt.map(|last| distances[last].0), beyond.first().filter(|_| is_free)) {
+            (Some(_), Some((first, _))) => Padding::To(*first),
+            (Some(last), None) => Padding::MoreThan(last),
+            (None, Some((first, _))) => Padding::Needless { from: *first },
+            (None, None) => Padding::Unknown,
+        }
+    }
+
+    /// The order of groups: the largest distance first, and pairs without one last.
+    fn rank(self) -> f64 {
+        match self {
+            Padding::MoreThan(bytes) => -1e9 - bytes,
+            Padding::To(bytes) => -bytes,
+            Padding::Unknown => 1.0,
+            Padding::Needless { .. } => 2.0,
+        }
+    }
+}
+
+/// Pairs of CPUs with the same [`Padding`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct PaddingGroup<'a> {
+    /// What their slowdowns show.
+    pub padding: Padding,
+    /// The pairs by relation, in the order of the plan.
+    pub relations: Vec<PaddedRelation<'a>>,
+}
+
+/// The pairs of one relation in a [`PaddingGroup`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct PaddedRelation<'a> {
+    /// What the CPUs of each pair share.
+    pub relation: Relation,
+    /// The pairs.
+    pub pairs: Vec<&'a [CpuId]>,
+    /// The least and the largest slowdown with an interval over all distances that are too short.
+    pub slowdowns: Option<[Slowdown<'a>; 2]>,
+}
+
+/// How many times as long as alone a write takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slowdown<'a> {
+    /// The trial: one distance between one pair.
+    pub trial: &'a TrialResult,
+    /// Its value in the state of the machine that all distances have in common.
+    pub value: Estimate,
+}
+
+/// The padding that each pair needs: pairs that need the same are one group, the largest distance first.
+pub fn padding<'a>(trials: &[&'a TrialResult], topology: &Topology) -> Vec<PaddingGroup<'a>> {
+    let of_kind: Vec<&TrialResult> =
+        trials.iter().copied().filter(|trial| trial.values.contains_key(names::SLOWDOWN)).collect();
+    let mut pairs: Vec<(&[CpuId], Vec<(f64, Slowdown<'_>)>)> = Vec::new();
+    // Distances are compared in one state of the machine.
+    for (trial, in_state) in of_kind.iter().zip(side_by_side(&of_kind)) {
+        let slowdown = in_state.as_deref().and_then(|trial| trial.values.get(names::SLOWDOWN).copied());
+        let bytes = trial.spec.parameters.number(names::DISTANCE);
+        let (pair @ [_, _], Some(bytes), Some(value)) = (&trial.spec.placement[..], bytes, slowdown) else {
+            continue;
+        };
+        // The interval does not cover what other programs took.
+        let confidence = if trial.flags.contains(Flag::Load) { 0.0 } else { value.confidence };
+        let slowdown = (bytes, Slowdown { trial, value: Estimate { confidence, ..value } });
+        match pairs.iter_mut().find(|(known, _)| *known == pair) {
+            Some((_, distances)) => distances.push(slowdown),
+            None => pairs.push((pair, vec![slowdown])),
+        }
+    }
+    let mut groups: Vec<PaddingGroup<'_>> = Vec::new();
+    for (pair, mut distances) in pairs {
+        distances.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let values: Vec<(f64, Estimate)> = distances.iter().map(|(bytes, it)| (*bytes, it.value)).collect();
+        let padding = Padding::of(&values);
+        let too_short = |bytes: f64| match padding {
+            Padding::MoreThan(last) => bytes <= last,
+            Padding::To(first) => bytes < first,
+            Padding::Unknown | Padding::Needless { .. } => false,
+        };
+        let slow = distances.into_iter().filter(|(bytes, it)| too_short(*bytes) && it.value.is_sure());
+        let slow: Vec<Slowdown<'_>> = slow.map(|(_, slowdown)| slowdown).collect();
+        let index = groups.iter().position(|group| group.padding == padding).unwrap_or_else(|| {
+            groups.push(PaddingGroup { padding, relations: Vec::new() });
+            groups.len() - 1
+        });
+        groups[index].add(topology.relation(pair[0], pair[1]), pair, slow);
+    }
+    groups.sort_by(|a, b| a.padding.rank().total_cmp(&b.padding.rank()));
+    groups
+}
+
+impl<'a> PaddingGroup<'a> {
+    fn add(&mut self, relation: Relation, pair: &'a [CpuId], slow: Vec<Slowdown<'a>>) {
+        let index = self.relations.iter().position(|of| of.relation == relation).unwrap_or_else(|| {
+            self.relations.push(PaddedRelation { relation, pairs: Vec::new(), slowdowns: None });
+            self.relations.len() - 1
+        });
+        let of = &mut self.relations[index];
+        of.pairs.push(pair);
+        let every = || of.slowdowns.iter().flatten().chain(&slow).copied();
+        let least = every().min_by(|a, b| a.value.point.total_cmp(&b.value.point));
+        let most = every().max_by(|a, b| a.value.point.total_cmp(&b.value.point));
+        of.slowdowns = least.zip(most).map(<[Slowdown<'_>; 2]>::from);
+    }
+}
+
+fn effect(slowdown: &Estimate) -> Effect {
+    match slowdown {
+        it if !it.is_sure() => Effect::Unknown,
+        it if it.low > FELT => Effect::Felt,
+        it if it.point <= FELT && it.high < NOT_FELT => Effect::NotFelt,
+        _ => Effect::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::Parameters;
+    use crate::tests::{between, spec};
+
+    fn of(slowdowns: &[(f64, f64, f64)]) -> Padding {
+        let of = |&(bytes, point, reach): &(f64, f64, f64)| {
+            let ends = [point * (1.0 - reach), point * (1.0 + reach)];
+            (bytes, Estimate { point, low: ends[0], high: ends[1], confidence: 0.95, effective_n: 8.0 })
+        };
+        Padding::of(&slowdowns.iter().map(of).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn padding_pays_to_where_nothing_is_felt_any_more() {
+        let usual = [(8.0, 4.5, 0.03), (32.0, 4.1, 0.03), (64.0, 1.02, 0.03), (128.0, 1.0, 0.03)];
+        assert_eq!(of(&usual), Padding::To(64.0));
+        let in_twos = [(8.0, 4.5, 0.03), (64.0, 1.3, 0.03), (128.0, 1.0, 0.03)];
+        assert_eq!(of(&in_twos), Padding::To(128.0), "lines fetched in twos");
+        assert_eq!(of(&[(8.0, 1.0, 0.03), (64.0, 1.0, 0.03)]), Padding::Needless { from: 8.0 });
+        assert_eq!(of(&[(8.0, 4.0, 0.03)]), Padding::MoreThan(8.0));
+        assert_eq!(of(&[(8.0, 4.0, 0.03), (64.0, 1.05, 0.5)]), Padding::MoreThan(8.0), "64 is not known");
+        assert_eq!(of(&[(8.0, 1.2, 0.3)]), Padding::Unknown);
+    }
+
+    #[test]
+    fn pairs_that_need_the_same_are_one_group_and_the_largest_distance_comes_first() {
+        let topology = Topology::flat("0-3".parse().unwrap());
+        let trial = |pair: [u32; 2], bytes: f64, point: f64| TrialResult {
+            values: [(names::SLOWDOWN.to_owned(), between(point, 0.97 * point, 1.03 * point))].into(),
+            ..TrialResult::of(spec(names::PROBE, Parameters::default().with(names::DISTANCE, bytes), &pair))
+        };
+        let pair = |pair, near: f64, at_64: f64| {
+            [trial(pair, 8.0, near), trial(pair, 64.0, at_64), trial(pair, 128.0, 1.0)]
+        };
+        let trials = [pair([0, 1], 4.0, 1.0), pair([0, 2], 4.5, 1.0), pair([0, 3], 9.0, 2.0)].concat();
+        let groups = padding(&trials.iter().collect::<Vec<_>>(), &topology);
+        let found: Vec<(Padding, usize)> =
+            groups.iter().map(|group| (group.padding, group.relations[0].pairs.len())).collect();
+        assert_eq!(found, [(Padding::To(128.0), 1), (Padding::To(64.0), 2)]);
+        let ends = groups.iter().map(|group| group.relations[0].slowdowns.unwrap().map(|it| it.value.point));
+        assert_eq!(ends.collect::<Vec<_>>(), [[2.0, 9.0], [4.0, 4.5]]);
+    }
+
+    #[test]
+    fn a_single_pass_says_nothing() {
+        let one_pass = |point| Estimate { point, low: point, high: point, confidence: 0.0, effective_n: 1.0 };
+        let all = [8.0, 64.0, 256.0].map(|bytes| (bytes, one_pass(3.0)));
+        assert_eq!(Padding::of(&all), Padding::Unknown);
+        assert_eq!(Padding::of(&[]), Padding::Unknown);
+    }
+}
