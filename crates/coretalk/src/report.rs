@@ -21,6 +21,7 @@ pub mod fmt;
 pub mod heat_map;
 pub mod html;
 mod idle;
+mod idle_gaps;
 pub mod imported;
 pub mod input;
 pub mod jitter;

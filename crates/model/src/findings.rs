@@ -2,6 +2,7 @@
 //! `findings` of a document are made from it.
 
 use crate::Topology;
+use crate::idle_gaps::{IdleGaps, idle_gaps};
 use crate::jitter::{Noise, Quietness, by_quietness, noise};
 use crate::quantity::Parameter;
 use crate::queue::{BatchCurve, Sweep, batch_curves, sweeps};
@@ -15,6 +16,8 @@ pub enum Finding<'a> {
     Ranked(Ranking<'a>),
     /// How far apart two threads have to write, the largest distance first.
     Padding(Vec<PaddingGroup<'a>>),
+    /// What a message takes after idle gaps of several lengths.
+    IdleGaps(IdleGaps<'a>),
     /// The [limit](Sweep::limit) of each queue along rising rates.
     RateLimits(Vec<Sweep<'a>>),
     /// What each queue [gains](BatchCurve::best_gain) by larger batches.
@@ -52,6 +55,9 @@ pub fn finding<'a>(
     let padding = padding(&trials, topology);
     if !padding.is_empty() {
         return Some(Finding::Padding(padding));
+    }
+    if let Some(gaps) = idle_gaps(settings, &trials, topology) {
+        return Some(Finding::IdleGaps(gaps));
     }
     let mut curves = batch_curves(result);
     curves.retain(|curve| curve.steps.iter().any(|step| is_of_probe(step.trial)));

@@ -16,6 +16,7 @@ pub mod flags;
 pub mod formats;
 pub mod grade;
 pub mod histogram;
+pub mod idle_gaps;
 pub mod infer;
 pub mod jitter;
 pub mod kernel;

@@ -278,25 +278,27 @@ pub struct Parameter {
     pub in_ranking: InRanking,
 }
 
-/// Why a subject has no place in a [ranking](crate::series::ranking).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unranked {
-    /// No implementation can beat it, and none that is correct can use it.
-    Bound,
-    /// It computes a wrong answer, or did so between some pair here.
-    WrongAnswer,
-    /// Threads that poll shared a CPU: time slices were measured.
-    TimeSlices,
-    /// Other threads of its runtime did more than half of the work.
-    Unclaimed,
-    /// Its passes give no interval.
-    TooFewPasses,
-    /// It was only measured in another state of the machine, or on no CPUs that the others were measured on.
-    Elsewhere,
-    /// Its number is of another quantity, such as the time of a waiter that never sleeps.
-    OtherQuantity,
-    /// It has no number.
-    NoResult,
+named! {
+    /// Why a subject has no place in a [ranking](crate::series::ranking).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Unranked {
+        /// No implementation can beat it, and none that is correct can use it.
+        Bound = "bound",
+        /// It computes a wrong answer, or did so between some pair here.
+        WrongAnswer = "wrong-answer",
+        /// Threads that poll shared a CPU: time slices were measured.
+        TimeSlices = "time-slices",
+        /// Other threads of its runtime did more than half of the work.
+        Unclaimed = "unclaimed",
+        /// Its passes give no interval.
+        TooFewPasses = "too-few-passes",
+        /// It was only measured in another state of the machine, or on no CPUs that the others were measured on.
+        Elsewhere = "elsewhere",
+        /// Its number is of another quantity, such as the time of a waiter that never sleeps.
+        OtherQuantity = "other-quantity",
+        /// It has no number.
+        NoResult = "no-result",
+    }
 }
 
 /// The part of a parameter in a ranking.

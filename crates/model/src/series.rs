@@ -27,6 +27,7 @@ pub use headline::{Headline, TimeUnit, displayed_value, named_headline};
 pub use load::{LoadCurve, load_curve};
 pub use name::{NamePart, SeriesName};
 pub use ranking::{Condition, Ranking, Subject, Verdict, ranking, rankings};
+pub(crate) use ranking::{place_order, shown};
 pub use record::{Numbers, Observed, PassOutcome, RoleEvidence, SeriesEntry, SeriesRecord};
 pub use result::{About, ProcessResult, Reason, SeriesResult, TrialResult, TrialState};
 pub use rungs::{RUNGS, Rung, rungs};

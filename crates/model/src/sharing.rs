@@ -106,7 +106,9 @@ pub struct Slowdown<'a> {
 pub fn padding<'a>(trials: &[&'a TrialResult], topology: &Topology) -> Vec<PaddingGroup<'a>> {
     let of_kind: Vec<&TrialResult> =
         trials.iter().copied().filter(|trial| trial.values.contains_key(names::SLOWDOWN)).collect();
-    let mut pairs: Vec<(&[CpuId], Vec<(f64, Slowdown<'_>)>)> = Vec::new();
+    // Bytes and slowdown of each distance.
+    type Distances<'a> = Vec<(f64, Slowdown<'a>)>;
+    let mut pairs: Vec<(&[CpuId], Distances<'_>)> = Vec::new();
     // Distances are compared in one state of the machine.
     for (trial, in_state) in of_kind.iter().zip(side_by_side(&of_kind)) {
         let slowdown = in_state.as_deref().and_then(|trial| trial.values.get(names::SLOWDOWN).copied());

@@ -139,7 +139,7 @@ impl BatchesDoc {
 }
 
 /// What tells a queue from others of a run.
-fn of_a_queue(queue: &str, payload: &str, capacity: u64) -> BTreeMap<String, ValueDoc> {
+pub(super) fn of_a_queue(queue: &str, payload: &str, capacity: u64) -> BTreeMap<String, ValueDoc> {
     let text = |text: &str| ValueDoc::Text(text.to_owned());
     let capacity = ValueDoc::Number(capacity as f64);
     [("queue", text(queue)), ("payload", text(payload)), ("capacity", capacity)]

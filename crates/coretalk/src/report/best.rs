@@ -3,7 +3,7 @@
 
 use super::parameters;
 use super::text::capitalized;
-use super::trial_words::{placement_sentence, relation_sentence};
+use super::trial_words::place_sentence;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source, Statistic};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
@@ -51,10 +51,9 @@ pub(super) fn condition(report: &RunReport, ranking: &Ranking<'_>) -> Vec<Senten
         parameters.iter().map(|(name, value)| parameter_sentence(name, value)).collect();
     let has_number = parameters.iter().any(|(_, value)| matches!(value, Value::Number(_)));
     let place = match ranking.condition.placement {
-        Some(&[from, to]) => Some(relation_sentence(report.topology.relation(from, to), &report.topology)),
         // How many CPUs there are is shown by a number.
-        Some(placement) if placement.len() < 2 || !has_number => {
-            Some(placement_sentence(&report.topology, placement))
+        Some(placement) if placement.len() <= 2 || !has_number => {
+            Some(place_sentence(&report.topology, placement))
         }
         _ => None,
     };

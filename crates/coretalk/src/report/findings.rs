@@ -1,6 +1,6 @@
 //! A [`Finding`] in one sentence: the first line of a screen and the lead of a page.
 
-use super::{best, jitter, padding, queue};
+use super::{best, idle_gaps, jitter, padding, queue};
 use crate::blocks::value::Sentence;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
@@ -17,6 +17,7 @@ pub(super) fn sentence(report: &RunReport, finding: &Finding<'_>) -> Option<Sent
     match finding {
         Finding::Ranked(ranking) => Some(best::sentence(report, ranking)),
         Finding::Padding(groups) => Some(padding::sentence(&report.topology, groups)),
+        Finding::IdleGaps(gaps) => Some(idle_gaps::sentence(&report.topology, gaps)),
         Finding::RateLimits(sweeps) => Some(queue::sweep::answer(report, sweeps)),
         Finding::Batches(curves) => queue::batches::answer(report, curves),
         Finding::Noise(cpus, noise) => jitter::sentence(cpus, noise),

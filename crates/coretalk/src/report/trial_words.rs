@@ -47,6 +47,14 @@ pub(super) fn placement_sentence(topology: &Topology, placement: &[CpuId]) -> Se
     }
 }
 
+/// What the CPUs of a pair share, which stands for its relation; any other placement as it is.
+pub(super) fn place_sentence(topology: &Topology, placement: &[CpuId]) -> Sentence {
+    match *placement {
+        [from, to] => relation_sentence(topology.relation(from, to), topology),
+        _ => placement_sentence(topology, placement),
+    }
+}
+
 /// What the CPUs of a relation share.
 pub(super) fn relation_sentence(relation: Relation, topology: &Topology) -> Sentence {
     Sentence::new("{relation}").with("relation", Arg::Shared(Scope::of(relation, topology)))

@@ -392,20 +392,62 @@ fn the_first_line_of_a_map_is_what_its_cells_show() {
     assert_eq!(kinds.len(), 3, "{kinds:?}");
 }
 
-/// The first line of each kind of finding: its numbers, and that each fault in one of them is found.
+/// Whether each number of a finding is one of a trial with its parameters.
+fn untrue_subjects(document: &Value, finding: &Value) -> Vec<Value> {
+    let is_measured = |subject: &&Value| {
+        let of_subject = |one: &&Value| {
+            let mut own = subject["parameters"].as_object().unwrap().iter();
+            one["probe"] == finding["probe"] && own.all(|(name, value)| one["parameters"][name] == *value)
+        };
+        let numbers = |one: &Value| {
+            let of_values = one["values"][finding["quantity"].as_str().unwrap()].as_f64();
+            [of_values, one["percentiles"]["50"].as_f64()].into_iter().flatten().collect::<Vec<f64>>()
+        };
+        let mut found = document["series"].as_array().unwrap().iter().filter(of_subject).flat_map(numbers);
+        subject["value"].as_f64().is_some_and(|value| found.any(|number| is_near(number, value)))
+    };
+    let subjects = finding["subjects"].as_array().unwrap().iter();
+    subjects.filter(|subject| !subject["value"].is_null() && !is_measured(subject)).cloned().collect()
+}
+
+/// The first line of each kind of finding, which its document has too: its numbers, and that each fault in one is found.
 #[test]
 fn numbers_of_first_lines_are_those_of_their_sources() {
     let tool = Tool::new();
-    for (index, (words, least)) in [
-        (&["sharing", "--cpus", "0,1,8", "--budget", "4s"][..], 5),
-        (&["jitter", "--cpus", "0-4"], 2),
-        (&["queue", "--cpus", "0,1", "--queue", "spsc", "--batch", "1,8,64", "--budget", "4s"], 4),
-        (&["queue", "--cpus", "0,1", "--queue", "spsc", "--rate-sweep", "--budget", "6s"], 1),
+    for (index, (words, least, kind, verdict)) in [
+        (&["sharing", "--cpus", "0,1,8", "--budget", "4s"][..], 5, "padding", "to"),
+        (&["broadcast", "--budget", "4s"], 1, "ranking", "single"),
+        (
+            &["latency", "--gap", "1us,100us,1ms", "--pairs", "0-1,0-8", "--budget", "4s"],
+            6,
+            "idle-gaps",
+            "alike",
+        ),
+        (&["jitter", "--cpus", "0-4"], 2, "noise", "stalled"),
+        (
+            &["queue", "--cpus", "0,1", "--queue", "spsc", "--batch", "1,8,64", "--budget", "4s"],
+            4,
+            "batches",
+            "gain",
+        ),
+        (
+            &["queue", "--cpus", "0,1", "--queue", "spsc", "--rate-sweep", "--budget", "6s"],
+            1,
+            "rate-limit",
+            "between",
+        ),
     ]
     .into_iter()
     .enumerate()
     {
         let (run, _) = values_of(&tool, "chiplet-16", words, &format!("first-{index}"));
+        let finding = &run.document["findings"][0];
+        assert_eq!(
+            (finding["kind"].as_str(), finding["verdict"].as_str()),
+            (Some(kind), Some(verdict)),
+            "{words:?}"
+        );
+        assert_eq!(untrue_subjects(&run.document, finding), Vec::<Value>::new(), "{words:?}");
         let report = report_of(&tool, &format!("first-{index}"));
         let blocks = screen::blocks(&report, Screen::Measured(Saved::Not));
         let first = blocks.iter().find(|block| matches!(block, Block::Answer(_))).unwrap();

@@ -19,40 +19,11 @@ use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOr
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
+pub use coretalk_model::idle_gaps::names;
 use coretalk_model::quantity::{Better, Parameter, Preferred, Quantity, Unit};
 use coretalk_model::series::{Observed, TrialSpec};
 use coretalk_model::{Picos, TickRate, TrialFailure};
 pub use trials::{Load, NeighbourCpus};
-
-/// Names of what trials are and say.
-pub mod names {
-    /// The idle gap before a message, in nanoseconds.
-    pub const GAP_NS: &str = "gap_ns";
-    /// How the receiver waits: [`LOOKS`] or the name of a primitive.
-    pub const RECEIVER: &str = "receiver";
-    /// It looks all the time.
-    pub const LOOKS: &str = "looks";
-    /// It sleeps, in a semaphore over a futex.
-    pub const SLEEPS: &str = "semaphore";
-    /// Whether CPUs may enter idle states: as the system decides where this is absent, or [`KEPT_OUT`].
-    pub const IDLE_STATES: &str = "idle_states";
-    /// No CPU enters an idle state that takes time to leave.
-    pub const KEPT_OUT: &str = "kept-out";
-    /// What neighbours do.
-    pub const LOAD: &str = "load";
-    /// Where they are.
-    pub const WHERE: &str = "neighbours";
-    /// Single round trips after an idle gap, the clock's cost in each.
-    pub const ROUND_TRIP: &str = "round-trip";
-    /// Half of their median less the clock's cost; negative where that is more.
-    pub const HALF_NET_NS: &str = "half_net_ns";
-    /// Half a round trip while neighbours do nothing, …
-    pub const IDLE_NS: &str = "idle_ns";
-    /// … while they are busy, …
-    pub const LOADED_NS: &str = "loaded_ns";
-    /// … and how many times as long the latter takes, pass by pass.
-    pub const RATIO: &str = "ratio";
-}
 
 const PARAMETERS: &[Parameter] = &[
     Parameter::new(names::GAP_NS, "gap").unit(Unit::Ns).in_table("after").preferring(Preferred::Least),

@@ -299,7 +299,7 @@ fn excluded(plan: &Plan<'_>, trial: &TrialResult) -> Option<Unranked> {
 }
 
 /// The number by which a trial is shown, where that is the quantity, with the interval over its passes.
-fn shown(settings: &SeriesSettings, quantity: &Quantity, trial: &TrialResult) -> Option<Estimate> {
+pub(crate) fn shown(settings: &SeriesSettings, quantity: &Quantity, trial: &TrialResult) -> Option<Estimate> {
     let name = displayed_value(settings, trial).filter(|name| *name == quantity.id)?;
     let point = trial.number_of(name)?;
     let of_passes = trial.medians_ns.get(name).or_else(|| trial.values.get(name))?;
@@ -341,6 +341,17 @@ struct Candidate<'a> {
     /// Subjects that can be ranked.
     subjects: usize,
     trials: Vec<&'a TrialResult>,
+}
+
+/// Pairs by nearness; those of threads of one core, or of one CPU, last: they share more than a cache line.
+pub(crate) fn place_order(topology: &Topology, placement: &[CpuId]) -> f64 {
+    match *placement {
+        [from, to] => match topology.relation(from, to) {
+            relation @ (Relation::SameCpu | Relation::Smt) => 100.0 - topology.nearness(relation) as f64,
+            relation => topology.nearness(relation) as f64,
+        },
+        _ => 50.0,
+    }
 }
 
 impl Candidate<'_> {
@@ -434,16 +445,7 @@ impl<'p> Plan<'p> {
     }
 
     fn order(&self, trial: &TrialResult) -> Vec<f64> {
-        // Pairs by nearness; what threads of one core, or of one CPU, share is more than a cache line.
-        let place = match trial.spec.placement[..] {
-            [from, to] => match self.topology.relation(from, to) {
-                relation @ (Relation::SameCpu | Relation::Smt) => {
-                    100.0 - self.topology.nearness(relation) as f64
-                }
-                relation => self.topology.nearness(relation) as f64,
-            },
-            _ => 50.0,
-        };
+        let place = place_order(self.topology, &trial.spec.placement);
         let parameter = |(name, values, preferred): (&str, &[Option<Value>], Preferred)| {
             let value = trial.spec.parameters.0.get(name);
             let position =

@@ -29,6 +29,7 @@ pub const PATTERNS: &[Pattern] = &[
         padding_unknown,
     ),
     held("Cannot tell whether padding pays ({relations}): no slowdown is known to an interval", no_padding),
+    held("Polling receiver, half a round trip: {found}", after_gaps),
     held("{k#} of {n#} results missed ±{width%} (worst ±{worst%}); first: {trial}", missed),
     held(
         "{k#} of {n#} results missed ±{width%}, for which the clock is too coarse (worst ±{worst%}); first: {trial}",
@@ -333,6 +334,37 @@ fn no_padding(reader: &mut Reader<'_>, _: &Said<'_>) {
     });
     let known = known.filter(|trial| !trial["flags"].to_string().contains("\"load\"")).count();
     reader.holds("sharing", known == 0, || format!("{known} distances surely slow writers down"));
+}
+
+/// `18.0 ns ±2 % after 1 µs, cannot tell after 1 s; sleeping receiver, time until it runs: 2.17 µs ±2 % after 1 µs (same L3)`:
+/// each value is that of a trial of its receiver after that gap, or after any from one to another.
+fn after_gaps(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let found = said.text("found").split(" (same ").next().unwrap_or_default().to_owned();
+    for (index, of_receiver) in found.split("; ").enumerate() {
+        let receiver = ["looks", "semaphore"][index.min(1)];
+        let values = of_receiver.split(", ").filter(|part| !part.starts_with("cannot tell"));
+        for part in values.filter_map(|part| part.split_once(" after ")) {
+            let number =
+                part.0.rsplit(": ").next().unwrap_or_default().split(" ±").next().unwrap_or_default();
+            let (Some(number), gaps) = (Printed::time(number), part.1.trim_start_matches("any gap from "))
+            else {
+                return reader.fail("gaps", format!("`{}` is no time", part.0));
+            };
+            let (first, last) = gaps.trim_end_matches(" (alike)").split_once(" to ").unwrap_or((gaps, gaps));
+            let ends = [first, last].map(|gap| Printed::time(gap).map_or(f64::NAN, |gap| gap.value * 1e9));
+            let is_here = |trial: &&Value| {
+                let gap = trial["parameters"]["gap_ns"].as_f64();
+                trial["parameters"]["receiver"] == receiver
+                    && gap.is_some_and(|gap| gap >= 0.999 * ends[0] && gap <= 1.001 * ends[1])
+            };
+            let mut values =
+                list(&reader.run.document["series"]).iter().filter(is_here).filter_map(|trial| {
+                    trial["values"]["half_net_ns"].as_f64().or(trial["percentiles"]["50"].as_f64())
+                });
+            let is_found = values.any(|ns| number.reads(ns * 1e-9));
+            reader.holds("gaps", is_found, || format!("no trial of {receiver} has `{}`", part.0));
+        }
+    }
 }
 
 /// What pairs of each relation are slowed down by at distances below a limit, against the document.

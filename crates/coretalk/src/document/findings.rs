@@ -1,0 +1,272 @@
+//! [`TrialFindingDoc`]: what the trials of a run show, from the same [`Finding`] as the first line of its screen.
+
+use super::trials::of_a_queue;
+use super::{Ci, ValueDoc, ci, significant};
+use crate::RunReport;
+use coretalk_measure::probes;
+use coretalk_model::CpuId;
+use coretalk_model::findings::{Finding, findings};
+use coretalk_model::idle_gaps::{ReceiverGaps, names as idle_gaps};
+use coretalk_model::jitter::{Noise, Quietness, names as jitter};
+use coretalk_model::queue::{BatchCurve, BatchGain, RateLimit, Sweep, names as queue};
+use coretalk_model::series::{Ranking, TrialId, TrialResult, Value, Verdict};
+use coretalk_model::sharing::{PaddedRelation, Padding, names as padding};
+use coretalk_model::stats::Estimate;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+type Parameters = BTreeMap<String, ValueDoc>;
+
+/// What the trials of a probe show.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct TrialFindingDoc {
+    /// `ranking`, `padding`, `idle-gaps`, `rate-limit` (its rates are in `knees`), `batches` (the gains are in `batches`) or
+    /// `noise`.
+    kind: &'static str,
+    /// Whose trials these are.
+    probe: String,
+    /// What `value` is, as in `series`.
+    quantity: &'static str,
+    /// What it is counted in; empty where it has no unit.
+    unit: String,
+    /// Parameters that all subjects share; of `padding` the distance that its verdict names.
+    condition: Parameters,
+    /// CPUs in role order that all subjects share, or that stand for pairs of their relation; null where the run has no other
+    /// or the subjects name them.
+    placement: Option<Vec<u32>>,
+    /// Of `ranking`: `single`, `alike`, `ordered`, `cannot-tell`. Of `padding`: `to`, `more-than`, `needless`, `unknown`. Of
+    /// `idle-gaps`: `alike`, `different`, `unknown`. Of `rate-limit`: `between`, `unclear`, `not-reached`, `below`,
+    /// `time-slices`, `unknown`. Of `batches`: `gain`, `not-shown`, `unknown`. Of `noise`: `lossy`, `stalled`, `disturbed`,
+    /// `quiet`, `alike`, `unknown`.
+    verdict: &'static str,
+    /// What is compared, in the order of the finding.
+    subjects: Vec<SubjectDoc>,
+}
+
+/// One subject of a finding.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct SubjectDoc {
+    /// A queue, a lock, a relation; null where CPUs or parameters name it.
+    name: Option<String>,
+    /// Its own parameters.
+    parameters: Parameters,
+    /// Its own CPUs; null where it has none.
+    placement: Option<Vec<u32>>,
+    /// The number; null where it has none.
+    value: Option<f64>,
+    /// Its 95 % interval; null where there is none.
+    ci: Option<Ci>,
+    /// `best`, `like-best`, `worst`, `like-worst`, `may-be-best`; `least` and `largest` slowdown; CPUs to `use` and to `avoid`;
+    /// of a subject outside the order why: `bound`, `wrong-answer`, `time-slices`, `unclaimed`, `too-few-passes`, `elsewhere`,
+    /// `other-quantity`, `no-result`; null for others.
+    standing: Option<&'static str>,
+}
+
+impl TrialFindingDoc {
+    /// In the order of the probes of a run.
+    pub(super) fn all(report: &RunReport) -> Vec<TrialFindingDoc> {
+        let Some(series) = &report.series else { return Vec::new() };
+        let declared = |probe: &str| probes::series_by_id(probe).map_or(&[][..], |probe| probe.parameters());
+        let found = findings(&series.settings, &series.result, &report.topology, declared);
+        let mut docs: Vec<TrialFindingDoc> =
+            found.iter().flat_map(|finding| TrialFindingDoc::of(finding, &series.result.trials)).collect();
+        for doc in &mut docs {
+            let declared = series.settings.quantities.of(&doc.probe, doc.quantity);
+            doc.unit = declared.map(|quantity| quantity.unit.symbol().into_owned()).unwrap_or_default();
+        }
+        docs
+    }
+
+    fn of(finding: &Finding<'_>, trials: &[TrialResult]) -> Vec<TrialFindingDoc> {
+        match finding {
+            Finding::Ranked(ranking) => vec![TrialFindingDoc::of_ranking(ranking)],
+            Finding::Padding(groups) => {
+                let doc = |(padding, relations): (Padding, &[PaddedRelation<'_>])| {
+                    let (verdict, bytes) = match padding {
+                        Padding::To(bytes) => ("to", Some(bytes)),
+                        Padding::MoreThan(bytes) => ("more-than", Some(bytes)),
+                        Padding::Needless { from } => ("needless", Some(from)),
+                        Padding::Unknown => ("unknown", None),
+                    };
+                    let subjects = relations.iter().flat_map(SubjectDoc::of_relation).collect();
+                    let condition = number(padding::DISTANCE, bytes);
+                    let doc = TrialFindingDoc::new("padding", padding::PROBE, padding::SLOWDOWN, verdict);
+                    TrialFindingDoc { condition, subjects, ..doc }
+                };
+                groups.iter().map(|group| doc((group.padding, &group.relations))).collect()
+            }
+            Finding::IdleGaps(gaps) => {
+                let placement = || gaps.placement.map(cpus);
+                let doc = |of| TrialFindingDoc {
+                    placement: placement(),
+                    ..TrialFindingDoc::of_gaps(gaps.probe, of)
+                };
+                gaps.receivers.iter().map(doc).collect()
+            }
+            Finding::RateLimits(sweeps) => {
+                let doc = |sweep: &Sweep<'_>| {
+                    let verdict = match sweep.limit() {
+                        RateLimit::TimeSlices => "time-slices",
+                        RateLimit::Between(..) => "between",
+                        RateLimit::Unclear(_) => "unclear",
+                        RateLimit::NotReached(_) => "not-reached",
+                        RateLimit::Below(_) => "below",
+                        RateLimit::Unknown => "unknown",
+                    };
+                    let condition = of_a_queue(sweep.queue, sweep.payload, sweep.capacity);
+                    TrialFindingDoc::of_queue("rate-limit", verdict, condition, sweep.placement)
+                };
+                sweeps.iter().map(doc).collect()
+            }
+            Finding::Batches(curves) => {
+                let doc = |curve: &BatchCurve<'_>| {
+                    let verdict = match curve.best_gain() {
+                        BatchGain::Best(..) => "gain",
+                        BatchGain::NotShown => "not-shown",
+                        BatchGain::Unknown => "unknown",
+                    };
+                    let condition = of_a_queue(curve.queue, curve.payload, curve.capacity);
+                    TrialFindingDoc::of_queue("batches", verdict, condition, curve.placement)
+                };
+                curves.iter().map(doc).collect()
+            }
+            Finding::Noise(cpus, noise) => vec![TrialFindingDoc::of_noise(cpus, noise, trials)],
+        }
+    }
+
+    fn of_ranking(ranking: &Ranking<'_>) -> TrialFindingDoc {
+        let (verdict, rivals) = match &ranking.verdict {
+            Verdict::Single => ("single", &[][..]),
+            Verdict::Alike => ("alike", &[][..]),
+            Verdict::Ordered { .. } => ("ordered", &[][..]),
+            Verdict::CannotTell(rivals) => ("cannot-tell", &rivals[..]),
+        };
+        let standing = |index: usize| match &ranking.verdict {
+            Verdict::Ordered { .. } if index == 0 => Some("best"),
+            Verdict::Ordered { worst, .. } if *worst == Some(index) => Some("worst"),
+            Verdict::Ordered { like_best, .. } if like_best.contains(&index) => Some("like-best"),
+            Verdict::Ordered { like_worst, .. } => like_worst.contains(&index).then_some("like-worst"),
+            _ => None,
+        };
+        let named = |name: &String, standing: Option<&'static str>| SubjectDoc {
+            name: (!name.is_empty()).then(|| name.clone()),
+            standing: standing
+                .filter(|_| !rivals.contains(name))
+                .or(rivals.contains(name).then_some("may-be-best")),
+            ..SubjectDoc::default()
+        };
+        let ranked = ranking
+            .subjects
+            .iter()
+            .enumerate()
+            .map(|(index, subject)| named(&subject.name, standing(index)).with(&subject.value));
+        let unranked = ranking.unranked.iter().map(|(name, reason)| named(name, Some(reason.name())));
+        let condition = ranking.condition.parameters.iter();
+        let condition = condition.map(|(name, value)| match value {
+            Value::Number(number) => ((*name).to_owned(), ValueDoc::Number(*number)),
+            Value::Text(text) => ((*name).to_owned(), ValueDoc::Text(text.clone())),
+        });
+        TrialFindingDoc {
+            condition: condition.collect(),
+            placement: ranking.condition.placement.map(cpus),
+            subjects: ranked.chain(unranked).collect(),
+            ..TrialFindingDoc::new("ranking", &ranking.trial.spec.probe, ranking.quantity.id, verdict)
+        }
+    }
+
+    fn of_gaps(probe: &str, of: &ReceiverGaps<'_>) -> TrialFindingDoc {
+        let after = |gap_ns| SubjectDoc {
+            parameters: number(idle_gaps::GAP_NS, Some(gap_ns)),
+            ..SubjectDoc::default()
+        };
+        let known = of.steps.iter().map(|step| after(step.gap_ns).with(&step.value));
+        let verdict = match (of.alike(), of.steps.len()) {
+            (Some(_), _) => "alike",
+            (None, 2..) => "different",
+            (None, _) => "unknown",
+        };
+        let texts = [(idle_gaps::RECEIVER, Some(of.receiver)), (idle_gaps::IDLE_STATES, of.idle_states)];
+        let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text?)));
+        TrialFindingDoc {
+            condition: texts.map(|(name, text)| (name.to_owned(), ValueDoc::Text(text.to_owned()))).collect(),
+            subjects: known.chain(of.unknown_ns.iter().map(|gap_ns| after(*gap_ns))).collect(),
+            ..TrialFindingDoc::new("idle-gaps", probe, of.quantity.id, verdict)
+        }
+    }
+
+    fn of_queue(
+        kind: &'static str,
+        verdict: &'static str,
+        condition: Parameters,
+        placement: &[CpuId],
+    ) -> TrialFindingDoc {
+        let placement = Some(cpus(placement));
+        TrialFindingDoc {
+            condition,
+            placement,
+            ..TrialFindingDoc::new(kind, queue::PROBE, queue::RATE, verdict)
+        }
+    }
+
+    fn of_noise(sorted: &[Quietness], noise: &Noise, trials: &[TrialResult]) -> TrialFindingDoc {
+        let none = [Vec::new(), Vec::new()];
+        let (verdict, [quiet, noisy]) = match noise {
+            Noise::Lossy(named) => ("lossy", named),
+            Noise::Stalled(named) => ("stalled", named),
+            Noise::Disturbed => ("disturbed", &none),
+            Noise::Quiet => ("quiet", &none),
+            Noise::Alike => ("alike", &none),
+            Noise::Unknown => ("unknown", &none),
+        };
+        let known: BTreeMap<TrialId, &TrialResult> =
+            trials.iter().map(|trial| (trial.spec.id(), trial)).collect();
+        let subjects = sorted.iter().filter_map(|of| {
+            let is_in = |cpus: &[Quietness]| cpus.iter().any(|cpu| cpu.cpu == of.cpu);
+            let standing = is_in(noisy).then_some("avoid").or(is_in(quiet).then_some("use"));
+            let doc = SubjectDoc { placement: Some(vec![of.cpu.0]), standing, ..SubjectDoc::default() };
+            Some(doc.with(known.get(&of.trial)?.values.get(jitter::LOST)?))
+        });
+        let subjects = subjects.collect();
+        TrialFindingDoc { subjects, ..TrialFindingDoc::new("noise", jitter::PROBE, jitter::LOST, verdict) }
+    }
+
+    fn new(
+        kind: &'static str,
+        probe: &str,
+        quantity: &'static str,
+        verdict: &'static str,
+    ) -> TrialFindingDoc {
+        TrialFindingDoc { kind, probe: probe.to_owned(), quantity, verdict, ..TrialFindingDoc::default() }
+    }
+}
+
+impl SubjectDoc {
+    fn with(self, estimate: &Estimate) -> SubjectDoc {
+        SubjectDoc { value: significant(estimate.point), ci: ci(estimate), ..self }
+    }
+
+    /// The least and the largest slowdown of a relation, or its first pair alone.
+    fn of_relation(of: &PaddedRelation<'_>) -> Vec<SubjectDoc> {
+        let on = |placement: &[CpuId]| SubjectDoc {
+            name: Some(of.relation.name().to_owned()),
+            placement: Some(cpus(placement)),
+            ..SubjectDoc::default()
+        };
+        let Some(ends) = of.slowdowns else { return of.pairs.iter().take(1).map(|pair| on(pair)).collect() };
+        let ends = ends.iter().zip(["least", "largest"]).map(|(slowdown, standing)| {
+            let spec = &slowdown.trial.spec;
+            let parameters = number(padding::DISTANCE, spec.parameters.number(padding::DISTANCE));
+            SubjectDoc { parameters, standing: Some(standing), ..on(&spec.placement) }.with(&slowdown.value)
+        });
+        ends.collect()
+    }
+}
+
+fn cpus(placement: &[CpuId]) -> Vec<u32> {
+    placement.iter().map(|cpu| cpu.0).collect()
+}
+
+fn number(name: &str, value: Option<f64>) -> Parameters {
+    value.map(|value| (name.to_owned(), ValueDoc::Number(value))).into_iter().collect()
+}

@@ -1,0 +1,78 @@
+//! What a message takes after idle gaps of several lengths, in one sentence.
+
+use super::trial_words::place_sentence;
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
+use coretalk_model::Topology;
+use coretalk_model::idle_gaps::{GapStep, IdleGaps, ReceiverGaps, names};
+use coretalk_model::quantity::Unit;
+
+/// Each receiver, and what its messages take after the gaps.
+pub(super) fn sentence(topology: &Topology, gaps: &IdleGaps<'_>) -> Sentence {
+    let receivers = gaps.receivers.iter().map(of_receiver).collect();
+    let found = Sentence::new("{receivers}").with("receivers", Arg::Parts(receivers, "; "));
+    match gaps.placement {
+        Some(placement) => Sentence::new("{found} ({shared})")
+            .with("found", found)
+            .with("shared", place_sentence(topology, placement)),
+        None => found,
+    }
+    .capitalized()
+}
+
+fn of_receiver(of: &ReceiverGaps<'_>) -> Sentence {
+    let name = match of.receiver {
+        names::LOOKS => Sentence::new("polling receiver, half a round trip"),
+        names::SLEEPS => Sentence::new("sleeping receiver, time until it runs"),
+        other => Sentence::new("{name}").with_name("name", other),
+    };
+    let name = match of.idle_states {
+        Some(state) => {
+            Sentence::new("{name}, idle states {state}").with("name", name).with_name("state", state)
+        }
+        None => name,
+    };
+    let mut found: Vec<Sentence> = match (of.alike(), &of.steps[..]) {
+        (Some(narrowest), [first, .., last]) => {
+            vec![
+                Sentence::new("{value} after any gap from {first} to {last} (alike)")
+                    .with("value", value(of, narrowest))
+                    .with("first", gap(first.gap_ns))
+                    .with("last", gap(last.gap_ns)),
+            ]
+        }
+        _ => {
+            let after = |step: &&GapStep<'_>| {
+                Sentence::new("{value} after {gap}")
+                    .with("value", value(of, step))
+                    .with("gap", gap(step.gap_ns))
+            };
+            of.ends().iter().map(after).collect()
+        }
+    };
+    if !of.unknown_ns.is_empty() {
+        let gaps = of.unknown_ns.iter().map(|ns| Sentence::new("{gap}").with("gap", gap(*ns)));
+        found.push(Sentence::new("cannot tell after {gaps}").with("gaps", Arg::Parts(gaps.collect(), ", ")));
+    }
+    Sentence::new("{name}: {found}").with("name", name).with("found", Arg::Parts(found, ", "))
+}
+
+fn value(of: &ReceiverGaps<'_>, step: &GapStep<'_>) -> DisplayValue {
+    DisplayValue {
+        number: Number::Estimate(step.value),
+        unit: DisplayUnit::Own(of.quantity.unit),
+        source: Source::Trial {
+            trial: step.trial.spec.id(),
+            quantity: of.quantity.id,
+            statistic: Statistic::Estimate,
+            placements: step.placements,
+        },
+    }
+}
+
+fn gap(ns: f64) -> DisplayValue {
+    DisplayValue {
+        number: Number::Setting(ns),
+        unit: DisplayUnit::Own(Unit::Ns),
+        source: Source::Parameter { trial: None, name: names::GAP_NS.to_owned() },
+    }
+}

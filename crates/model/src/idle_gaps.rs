@@ -1,0 +1,256 @@
+//! [`IdleGaps`]: what a message takes after idle gaps of several lengths.
+
+use crate::quantity::Quantity;
+use crate::series::{SeriesSettings, TrialResult, displayed_value, place_order, shown, side_by_side};
+use crate::stats::Estimate;
+use crate::{CpuId, Topology};
+use std::collections::BTreeMap;
+
+/// Names of trials of `latency` after idle gaps and under load.
+pub mod names {
+    /// The idle gap before a message, in nanoseconds.
+    pub const GAP_NS: &str = "gap_ns";
+    /// How the receiver waits: [`LOOKS`] or the name of a primitive.
+    pub const RECEIVER: &str = "receiver";
+    /// It polls all the time.
+    pub const LOOKS: &str = "looks";
+    /// It sleeps, in a semaphore over a futex.
+    pub const SLEEPS: &str = "semaphore";
+    /// Whether CPUs may enter idle states: as the system decides where this is absent, or [`KEPT_OUT`].
+    pub const IDLE_STATES: &str = "idle_states";
+    /// No CPU enters an idle state that takes time to leave.
+    pub const KEPT_OUT: &str = "kept-out";
+    /// What neighbours do.
+    pub const LOAD: &str = "load";
+    /// Where they are.
+    pub const WHERE: &str = "neighbours";
+    /// Single round trips after an idle gap, the clock's cost in each.
+    pub const ROUND_TRIP: &str = "round-trip";
+    /// Half of their median less the clock's cost; negative where that is more.
+    pub const HALF_NET_NS: &str = "half_net_ns";
+    /// Half a round trip while neighbours do nothing, …
+    pub const IDLE_NS: &str = "idle_ns";
+    /// … while they are busy, …
+    pub const LOADED_NS: &str = "loaded_ns";
+    /// … and how many times as long the latter takes, pass by pass.
+    pub const RATIO: &str = "ratio";
+}
+
+/// What a message takes after each gap, by the way in which its receiver waits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IdleGaps<'a> {
+    /// The probe.
+    pub probe: &'a str,
+    /// Where the trials of the probe ran on different CPUs: those of the first trial that counts. A pair stands for all
+    /// pairs of its relation.
+    pub placement: Option<&'a [CpuId]>,
+    /// In the order of the plan.
+    pub receivers: Vec<ReceiverGaps<'a>>,
+}
+
+/// One way in which the receiver waits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReceiverGaps<'a> {
+    /// [`names::LOOKS`], or the name of a primitive.
+    pub receiver: &'a str,
+    /// Whether CPUs may enter idle states: see [`names::IDLE_STATES`].
+    pub idle_states: Option<&'a str>,
+    /// What is measured.
+    pub quantity: &'static Quantity,
+    /// Rising gaps with an interval.
+    pub steps: Vec<GapStep<'a>>,
+    /// Rising gaps without one, in nanoseconds.
+    pub unknown_ns: Vec<f64>,
+}
+
+/// What a message takes after a gap.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GapStep<'a> {
+    /// The gap.
+    pub gap_ns: f64,
+    /// The result, typical of several pairs.
+    pub value: Estimate,
+    /// How many pairs it is typical of.
+    pub placements: usize,
+    /// The first of its trials.
+    pub trial: &'a TrialResult,
+}
+
+/// What the trials of a probe show of gaps, between CPUs of the nearest relation other than threads of one core that has an
+/// interval; `None` where no receiver was measured after two gaps.
+pub fn idle_gaps<'a>(
+    settings: &SeriesSettings,
+    trials: &[&'a TrialResult],
+    topology: &Topology,
+) -> Option<IdleGaps<'a>> {
+    let probe = trials.first()?.spec.probe.as_str();
+    let with_gap = || trials.iter().copied().filter(|trial| gap_ns(trial).is_some());
+    let mut places: Vec<(f64, &[CpuId])> = Vec::new();
+    for trial in with_gap() {
+        let placement = trial.spec.placement.as_slice();
+        let order = place_order(topology, placement);
+        if places.iter().all(|(known, _)| *known != order) {
+            places.push((order, placement));
+        }
+    }
+    places.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let is_moved = trials.iter().any(|trial| trial.spec.placement != trials[0].spec.placement);
+    let at = |&(order, placement): &(f64, &'a [CpuId])| {
+        let mut kinds: Vec<(Kind<'_>, Vec<&TrialResult>)> = Vec::new();
+        for trial in with_gap().filter(|trial| place_order(topology, &trial.spec.placement) == order) {
+            let text = |name| trial.spec.parameters.text(name);
+            let Some(receiver) = text(names::RECEIVER) else { continue };
+            let kind = (receiver, text(names::IDLE_STATES));
+            match kinds.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, of)) => of.push(trial),
+                None => kinds.push((kind, vec![trial])),
+            }
+        }
+        let receivers = kinds.into_iter().filter_map(|(kind, of)| ReceiverGaps::of(settings, kind, &of));
+        IdleGaps { probe, placement: is_moved.then_some(placement), receivers: receivers.collect() }
+    };
+    let found: Vec<IdleGaps<'_>> = places.iter().map(at).filter(|gaps| !gaps.receivers.is_empty()).collect();
+    let has_steps = |gaps: &IdleGaps<'_>| gaps.receivers.iter().any(|of| !of.steps.is_empty());
+    let known = found.iter().position(has_steps);
+    found.into_iter().nth(known.unwrap_or(0))
+}
+
+/// A receiver, and whether CPUs may enter idle states.
+type Kind<'a> = (&'a str, Option<&'a str>);
+
+fn gap_ns(trial: &TrialResult) -> Option<f64> {
+    trial.spec.parameters.number(names::GAP_NS)
+}
+
+impl<'a> ReceiverGaps<'a> {
+    /// `None` of fewer than two gaps, and where no trial has a number.
+    fn of(
+        settings: &SeriesSettings,
+        (receiver, idle_states): Kind<'a>,
+        trials: &[&'a TrialResult],
+    ) -> Option<ReceiverGaps<'a>> {
+        let named = |trial: &&TrialResult| {
+            settings.quantities.of(&trial.spec.probe, displayed_value(settings, trial)?)
+        };
+        let quantity = trials.iter().find_map(named)?;
+        let mut gaps: Vec<f64> = trials.iter().filter_map(|trial| gap_ns(trial)).collect();
+        gaps.sort_by(f64::total_cmp);
+        gaps.dedup();
+        // All gaps in one state of the machine.
+        let in_state = side_by_side(trials);
+        type OfGap<'a> = BTreeMap<&'a [CpuId], (&'a TrialResult, Estimate)>;
+        let of_gap = |gap: f64| -> OfGap<'a> {
+            let of = trials.iter().zip(&in_state).filter(|(trial, _)| gap_ns(trial) == Some(gap));
+            of.filter_map(|(trial, state)| {
+                let value = shown(settings, quantity, state.as_deref()?).filter(Estimate::is_sure)?;
+                Some((trial.spec.placement.as_slice(), (*trial, value)))
+            })
+            .collect()
+        };
+        let found: Vec<(f64, OfGap<'a>)> = gaps.iter().map(|&gap| (gap, of_gap(gap))).collect();
+        // Every gap is compared between the same pairs.
+        let pairs: Vec<&[CpuId]> = found
+            .iter()
+            .find(|(_, of)| !of.is_empty())
+            .map_or_else(Vec::new, |(_, of)| of.keys().copied().collect());
+        let (mut steps, mut unknown_ns) = (Vec::new(), Vec::new());
+        for (gap_ns, of) in found {
+            let all: Option<Vec<_>> = pairs.iter().map(|pair| of.get(pair).copied()).collect();
+            let all = all.unwrap_or_default();
+            let values: Vec<Estimate> = all.iter().map(|(_, value)| *value).collect();
+            match (Estimate::typical(&values), all.first()) {
+                (Some(value), Some((trial, _))) => {
+                    steps.push(GapStep { gap_ns, value, placements: all.len(), trial });
+                }
+                _ => unknown_ns.push(gap_ns),
+            }
+        }
+        (gaps.len() > 1).then_some(ReceiverGaps { receiver, idle_states, quantity, steps, unknown_ns })
+    }
+
+    /// The step with the narrowest interval, where all intervals have a value in common; `None` of fewer than two.
+    pub fn alike(&self) -> Option<&GapStep<'a>> {
+        let low = self.steps.iter().map(|step| step.value.low).fold(f64::NEG_INFINITY, f64::max);
+        let high = self.steps.iter().map(|step| step.value.high).fold(f64::INFINITY, f64::min);
+        let reach = |step: &GapStep<'_>| step.value.relative_reach();
+        let narrowest = self.steps.iter().min_by(|a, b| reach(a).total_cmp(&reach(b)));
+        narrowest.filter(|_| self.steps.len() > 1 && low <= high)
+    }
+
+    /// The shortest gap, the longest, and the one after which a message takes longest, by rising gaps.
+    pub fn ends(&self) -> Vec<&GapStep<'a>> {
+        let slowest = self.steps.iter().max_by(|a, b| a.value.point.total_cmp(&b.value.point));
+        let mut ends: Vec<&GapStep<'_>> =
+            self.steps.iter().take(1).chain(slowest).chain(self.steps.last()).collect();
+        ends.dedup_by_key(|step| step.gap_ns.to_bits());
+        ends
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity::Quantities;
+    use crate::series::Parameters;
+    use crate::tests::{between, spec};
+
+    const PROBE: &str = "latency";
+    static QUANTITIES: [Quantity; 1] = [Quantity::time(names::HALF_NET_NS, "half, net ns").headline(0)];
+
+    fn trial(gap_ns: f64, cpu: u32, point: Option<f64>) -> TrialResult {
+        let parameters =
+            Parameters::default().with(names::GAP_NS, gap_ns).with(names::RECEIVER, names::LOOKS);
+        let value =
+            point.map(|point| (names::HALF_NET_NS.to_owned(), between(point, 0.98 * point, 1.02 * point)));
+        TrialResult {
+            values: value.into_iter().collect(),
+            ..TrialResult::of(spec(PROBE, parameters, &[0, cpu]))
+        }
+    }
+
+    fn of(trials: &[TrialResult], look: impl Fn(Option<IdleGaps<'_>>)) {
+        let settings = SeriesSettings {
+            headlines: vec![names::HALF_NET_NS.into()],
+            quantities: Quantities::new([(PROBE, &QUANTITIES[..])]),
+            ..SeriesSettings::default()
+        };
+        let topology = Topology::flat("0-3".parse().unwrap());
+        look(idle_gaps(&settings, &trials.iter().collect::<Vec<_>>(), &topology));
+    }
+
+    #[test]
+    fn gaps_are_alike_where_all_intervals_have_a_value_in_common() {
+        let trials = [trial(1e6, 1, Some(18.1)), trial(1e3, 1, Some(18.0)), trial(1e9, 1, None)];
+        of(&trials, |found| {
+            let found = found.unwrap();
+            let [of] = &found.receivers[..] else { panic!("{found:?}") };
+            assert_eq!((of.steps.len(), &of.unknown_ns[..], found.placement), (2, &[1e9][..], None));
+            assert!(of.alike().is_some());
+        });
+        of(&[trial(1e3, 1, Some(18.0)), trial(1e6, 1, Some(30.0)), trial(1e9, 1, Some(20.0))], |found| {
+            let found = found.unwrap();
+            assert!(found.receivers[0].alike().is_none());
+            let ends = found.receivers[0].ends();
+            assert_eq!(ends.iter().map(|step| step.gap_ns).collect::<Vec<_>>(), [1e3, 1e6, 1e9]);
+        });
+        of(&[trial(1e3, 1, Some(18.0))], |found| assert_eq!(found, None));
+    }
+
+    #[test]
+    fn gaps_are_compared_between_the_same_pairs() {
+        let trials = [
+            trial(1e3, 1, Some(18.0)),
+            trial(1e3, 2, Some(20.0)),
+            trial(1e6, 1, Some(18.0)),
+            trial(1e9, 1, Some(18.0)),
+            trial(1e9, 2, Some(22.0)),
+        ];
+        of(&trials, |found| {
+            let found = found.unwrap();
+            let [of] = &found.receivers[..] else { panic!("{found:?}") };
+            let steps: Vec<(f64, f64)> =
+                of.steps.iter().map(|step| (step.gap_ns, step.value.point)).collect();
+            assert_eq!((steps, &of.unknown_ns[..]), (vec![(1e3, 19.0), (1e9, 20.0)], &[1e6][..]));
+        });
+    }
+}
