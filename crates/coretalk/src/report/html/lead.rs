@@ -2,7 +2,7 @@
 
 use super::escape::escaped;
 use crate::blocks::Block;
-use crate::report::answer::{Answer, KeyNumber};
+use crate::report::answer::{self, Answer, KeyNumber};
 use crate::report::best::{self, bare_title};
 use crate::report::figure::key_numbers::{answer_of, key_numbers, main_map, said_of, written};
 use crate::report::fmt;
@@ -45,6 +45,9 @@ pub(super) fn lead(input: &ReportInput<'_>) -> String {
     let said = said.or_else(|| series::answer(run?, run?.series.as_ref()?).as_ref().map(fmt::sentence));
     if let Some(said) = said {
         let _ = writeln!(html, "<p class=\"lede\">{}</p>", escaped(&said));
+    }
+    if let Some(tail) = run.and_then(RunReport::latencies).and_then(|result| answer::tail(&result.tails)) {
+        let _ = writeln!(html, "<p>{}</p>", escaped(&fmt::sentence(&tail)));
     }
     let is_of_map = answer.is_some() || input.file().is_some();
     if let Some(map) = map.filter(|_| is_of_map) {
