@@ -33,6 +33,10 @@ pub enum Number {
         /// The number in the other cell, which may differ from the point: the median of all events, that of passes.
         stated: f64,
     },
+    /// The size of a relative difference and half its interval, in percentage points: `76 % ±0.10 %`.
+    Size(Estimate),
+    /// A p-value, with its relation: `= 0.0020`, `< 0.0001`.
+    Probability(f64),
     /// A setting: written with all its digits, rates with six decimals of their unit.
     Setting(f64),
 }
@@ -67,8 +71,28 @@ pub enum Source {
         /// The [parameter](coretalk_model::quantity::Parameter::id).
         name: &'static str,
     },
+    /// A number of a comparison of placements, by its key in the document.
+    Comparison {
+        /// The comparison.
+        index: usize,
+        /// The part of it that has the key.
+        part: ComparisonPart,
+        /// The key.
+        key: &'static str,
+    },
     /// The length of a list: of what a sentence compares, or of what it does not name.
     Listed,
+}
+
+/// A part of a comparison of placements, by position.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ComparisonPart {
+    /// The comparison itself.
+    Whole,
+    /// One of its pairs.
+    Pair(usize),
+    /// One of its placements.
+    Placement(usize),
 }
 
 /// A number of a quantity.

@@ -1,6 +1,7 @@
 //! Numbers and sentences as text: what a medium writes of a [`DisplayValue`], a [`Sentence`] or a [`Cell`].
 
 use super::text::{chosen_rate, chosen_time, grouped, ns, percent};
+use super::words::p_value;
 use crate::blocks::Cell;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence};
 use coretalk_model::quantity::Unit;
@@ -20,6 +21,8 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::HalfWidth { of, stated }, _) => {
             (of.stated_reach(*stated).map_or("?".to_owned(), percent), "")
         }
+        (Number::Size(size), _) => (percent(size.point), ""),
+        (Number::Probability(p), _) => (p_value(*p), ""),
         (Number::Setting(number), DisplayUnit::Own(Unit::Ns)) => (chosen_time(*number), ""),
         (Number::Setting(number), DisplayUnit::Own(Unit::PerSecond(_))) => (chosen_rate(*number) + "/s", ""),
         (Number::Setting(number), _) => (number.to_string(), ""),
@@ -33,7 +36,13 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
 
 /// The interval of a number: ` ±2 %`, or its ends, ` (1.2 µs to 60 µs)`, where it reaches more than ten times the number.
 pub fn interval(value: &DisplayValue) -> String {
-    let Number::Estimate(estimate) = value.number else { return String::new() };
+    let estimate = match value.number {
+        Number::Estimate(estimate) => estimate,
+        Number::Size(of) if of.reach().is_finite() => {
+            return format!(" ±{}", percent(of.reach()));
+        }
+        _ => return String::new(),
+    };
     match (estimate.stated_reach(estimate.point), value.unit) {
         (None, DisplayUnit::Own(unit)) => {
             format!(" ({} to {})", with_unit(estimate.low, unit), with_unit(estimate.high, unit))
