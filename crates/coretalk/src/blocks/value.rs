@@ -33,6 +33,8 @@ pub enum Number {
         /// The number in the other cell, which may differ from the point: the median of all events, that of passes.
         stated: f64,
     },
+    /// A relative difference with its sign and half its interval, in percentage points: `+5.0 % ±0.40 %`.
+    Shift(Estimate),
     /// The size of a relative difference and half its interval, in percentage points: `76 % ±0.10 %`.
     Size(Estimate),
     /// A p-value, with its relation: `= 0.0020`, `< 0.0001`.
@@ -79,6 +81,13 @@ pub enum Source {
         part: ComparisonPart,
         /// The key.
         key: &'static str,
+    },
+    /// The shift of a level of a comparison of two runs, both by position; of all pairs without a level.
+    Difference {
+        /// The dataset.
+        dataset: usize,
+        /// The level.
+        level: Option<usize>,
     },
     /// The length of a list: of what a sentence compares, or of what it does not name.
     Listed,

@@ -1,6 +1,6 @@
 //! Numbers and sentences as text: what a medium writes of a [`DisplayValue`], a [`Sentence`] or a [`Cell`].
 
-use super::text::{chosen_rate, chosen_time, grouped, ns, percent};
+use super::text::{chosen_rate, chosen_time, grouped, ns, percent, signed_percent};
 use super::words::p_value;
 use crate::blocks::Cell;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence};
@@ -21,6 +21,7 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::HalfWidth { of, stated }, _) => {
             (of.stated_reach(*stated).map_or("?".to_owned(), percent), "")
         }
+        (Number::Shift(shift), _) => (signed_percent(100.0 * shift.point), ""),
         (Number::Size(size), _) => (percent(size.point), ""),
         (Number::Probability(p), _) => (p_value(*p), ""),
         (Number::Setting(number), DisplayUnit::Own(Unit::Ns)) => (chosen_time(*number), ""),
@@ -38,7 +39,7 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
 pub fn interval(value: &DisplayValue) -> String {
     let estimate = match value.number {
         Number::Estimate(estimate) => estimate,
-        Number::Size(of) if of.reach().is_finite() => {
+        Number::Shift(of) | Number::Size(of) if of.reach().is_finite() => {
             return format!(" ±{}", percent(of.reach()));
         }
         _ => return String::new(),

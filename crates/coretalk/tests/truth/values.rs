@@ -159,7 +159,7 @@ fn misread(value: &DisplayValue) -> Option<String> {
     let written = match value.number {
         Number::Count(count) => count as f64,
         Number::Setting(number) => number,
-        Number::Size(of) => of.point,
+        Number::Shift(of) | Number::Size(of) => of.point,
         Number::Probability(p) => {
             let read = text.strip_prefix("= ").and_then(|text| text.parse::<f64>().ok());
             let is_read = read.map_or(text == "< 0.0001" && p < 1e-4, |read| (read - p).abs() <= 0.5e-4);
@@ -258,7 +258,7 @@ fn a_typed_number_that_is_changed_is_found() {
                 *number *= 1.01;
                 true
             }
-            Number::Estimate(_) | Number::HalfWidth { .. } | Number::Size(_) => false,
+            Number::Estimate(_) | Number::HalfWidth { .. } | Number::Shift(_) | Number::Size(_) => false,
         }),
         ("interval", &|value| match &mut value.number {
             Number::Estimate(of) | Number::HalfWidth { of, .. } => {
