@@ -45,7 +45,7 @@ fn text_that_is_made_before_it_is_rendered_shrinks() {
     for (pattern, expected) in [
         ("Sentence::composed", 5),
         ("PlainText::composed", 4),
-        ("PlainText::untrusted", 6),
+        ("PlainText::untrusted", 7),
         ("Cell::Text(", 8),
         ("Cell::Marked(", 14),
     ] {

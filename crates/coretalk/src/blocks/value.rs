@@ -5,6 +5,7 @@ use crate::report::text::plain;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::{TrialId, TrialResult};
 use coretalk_model::stats::Estimate;
+use coretalk_model::{CpuId, CpuSet};
 
 /// A number of a screen or a page.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +90,11 @@ pub enum Source {
         /// The level.
         level: Option<usize>,
     },
+    /// A bound of the offset between the clocks of two CPUs, or the widest bounds of all.
+    ClockOffset {
+        /// The CPUs.
+        cpus: Option<[CpuId; 2]>,
+    },
     /// The length of a list: of what a sentence compares, or of what it does not name.
     Listed,
 }
@@ -149,6 +155,8 @@ pub struct Sentence {
 pub enum Arg {
     /// A number.
     Value(DisplayValue),
+    /// CPUs.
+    Cpus(CpuSet),
     /// Words without a number of this run.
     Text(PlainText),
     /// Several sentences with this between them.
@@ -179,7 +187,7 @@ impl Sentence {
         for (_, arg) in &self.args {
             match arg {
                 Arg::Value(value) => values.push(value),
-                Arg::Text(_) => {}
+                Arg::Cpus(_) | Arg::Text(_) => {}
                 Arg::Parts(parts, _) => values.extend(parts.iter().flat_map(Sentence::values)),
             }
         }
@@ -190,6 +198,18 @@ impl Sentence {
 impl From<DisplayValue> for Arg {
     fn from(value: DisplayValue) -> Arg {
         Arg::Value(value)
+    }
+}
+
+impl From<CpuSet> for Arg {
+    fn from(cpus: CpuSet) -> Arg {
+        Arg::Cpus(cpus)
+    }
+}
+
+impl From<CpuId> for Arg {
+    fn from(cpu: CpuId) -> Arg {
+        Arg::Cpus([cpu].into_iter().collect())
     }
 }
 

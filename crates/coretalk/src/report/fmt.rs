@@ -63,6 +63,7 @@ pub fn sentence(sentence: &Sentence) -> String {
         debug_assert!(arg.is_some(), "`{}` has nothing for `{name}`", sentence.template);
         match arg.map(|(_, arg)| arg) {
             Some(Arg::Value(number)) => written.push_str(&value(number)),
+            Some(Arg::Cpus(cpus)) => written.push_str(&cpus.to_string()),
             Some(Arg::Text(text)) => text.write_to(&mut written),
             Some(Arg::Parts(parts, between)) => {
                 written.push_str(&parts.iter().map(self::sentence).collect::<Vec<_>>().join(between));
