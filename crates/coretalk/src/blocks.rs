@@ -94,7 +94,7 @@ pub struct Column {
     pub least_width: usize,
     /// Whether each cell keeps a place for a mark behind its value.
     pub is_marked: bool,
-    /// Whether cells are cut where they would take more than half of a terminal.
+    /// Whether cells are cut: at half of a terminal, those of the last column at its edge.
     pub is_cut: bool,
     /// Whether it tells rows apart with the columns before it: a table that is divided repeats it.
     pub is_name: bool,
@@ -136,7 +136,7 @@ impl Column {
         Column { is_marked: true, ..self }
     }
 
-    /// The same, cut where it would leave no room for the columns beside it.
+    /// The same with cells cut instead of wrapped.
     pub fn cut(self) -> Column {
         Column { is_cut: true, ..self }
     }

@@ -24,7 +24,7 @@ pub use comparison::{ArmDoc, ComparisonDoc, FailedDoc, PairDoc};
 pub use difference::{Compared, ComparedSideDoc, DifferenceDoc, GroupDoc, MismatchDoc, OverviewDoc};
 pub use environment::{ClockDoc, EnvironmentDoc, FindingDoc};
 pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
-pub use findings::{SubjectDoc, TrialFindingDoc};
+pub use findings::{RunFindingDoc, SubjectDoc};
 pub use latency::{LadderDoc, WatchDoc, WatchedKernelDoc, WatchedStateDoc};
 pub use line::{pass_line, trial_line};
 pub use matrix::{CellDoc, CellList, Columns, CyclesDoc, MatrixDoc, StateDoc};
@@ -80,9 +80,9 @@ pub struct Document<'a> {
     matrices: Vec<MatrixDoc<'a>>,
     /// Distributions.
     pub(crate) series: Vec<SeriesDoc>,
-    /// What the trials of each probe show, decided once: the first line of a screen says the same. Empty where there are no
-    /// trials.
-    findings: Vec<TrialFindingDoc>,
+    /// What each map and the trials of each probe show, decided once: the first line of a screen says the same. Empty where
+    /// there is neither.
+    findings: Vec<RunFindingDoc>,
     /// Up to which rate each queue keeps up; filled by `queue --rate-sweep`.
     knees: Vec<KneeDoc>,
     /// What each queue gains by larger batches; filled by `queue --batch` without a rate.
@@ -205,7 +205,7 @@ impl<'a> Document<'a> {
             ladder: latency.flat_map(|latency| &latency.result.ladder).map(LadderDoc::of).collect(),
             matrices,
             series: series(report),
-            findings: TrialFindingDoc::all(report),
+            findings: RunFindingDoc::all(report),
             knees: knees(report),
             batches: batches(report),
             comparisons: report.place.iter().flat_map(ComparisonDoc::of_all).collect(),

@@ -335,7 +335,7 @@ fn placements_are_drawn_as_bars_with_their_intervals_and_verdicts() {
     assert_eq!(section.matches("<figure>").count(), 4, "one for each metric, wide and narrow");
     assert!(
         section.contains("ring: near wins, hops_per_s, higher is better")
-            && section.contains("`near` wins in hops/s: `&lt;far&gt;` has")
+            && section.contains("why `near` wins: ")
     );
     assert!(section.contains("taskset -c 0-2,16-18") && section.contains("&lt;far&gt;"));
     assert!(!page.contains("<far>") && !page.contains("This run holds no map"));

@@ -403,7 +403,9 @@ fn small_views_read_well() {
         name: "k3f9".into(),
         started: Some("2026-11-21T03:23:58Z".into()),
         tags: vec!["before".into()],
-        command: ["latency", "--cpus", "0-31"].map(str::to_owned).to_vec(),
+        command: ["latency", "--machine", "sim:x", "--cpus", "0-31", "--name=before", "--budget", "10s"]
+            .map(str::to_owned)
+            .to_vec(),
         machine: Some("AMD Ryzen 9 5950X".into()),
         cpus: Some(32),
         state: SavedRunState::Complete,
@@ -412,7 +414,9 @@ fn small_views_read_well() {
     };
     let partial =
         SavedRunDoc { name: "7hq2".into(), tags: vec![], state: SavedRunState::Partial, ..row.clone() };
-    insta::assert_snapshot!("runs", terminal::screen(&runs::blocks(&[row, partial]), &at(100)));
+    let screens =
+        [100, 80].map(|width| terminal::screen(&runs::blocks(&[row.clone(), partial.clone()]), &at(width)));
+    insta::assert_snapshot!("runs", screens.join("\n"));
     assert!(narrow(&runs::blocks(&[])).starts_with("No runs here yet"));
     let probe = facts::ProbeRow {
         id: "latency".into(),

@@ -9,6 +9,7 @@
 //! [`of_import`]); nothing else here knows one probe from another.
 
 mod alignment;
+mod answer;
 mod comparison;
 mod judge;
 mod levels;
@@ -22,6 +23,7 @@ mod side;
 mod verdict;
 
 pub use alignment::{Alignment, Likeness, Obstacle, Pairing};
+pub use answer::{Answer, Disjoint, Shown, ShownLevel};
 pub use comparison::{
     Basis, CellDifference, Comparison, DatasetComparison, Difference, Letter, LevelAlone, LevelDifference,
     NoRatio, Possible, Unmatched,

@@ -304,3 +304,68 @@ pub struct DoctorFinding {
     /// The command that would change it, where there is one.
     pub fix: Option<String>,
 }
+
+/// Checks whose subject is the hardware or the host of a guest: no command of this system changes it.
+pub const GIVEN_CHECKS: [&str; 6] =
+    ["hypervisor", "node-memory", "steal", "topology", "tsc-invariant", "tsc-sync"];
+
+impl DoctorFinding {
+    /// Whether nothing on this system changes it.
+    fn is_given(&self) -> bool {
+        self.fix.is_none() && GIVEN_CHECKS.contains(&self.id.as_str())
+    }
+}
+
+/// What findings of `doctor` ask for first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FirstStep<'a> {
+    /// The gravest finding that somebody can change.
+    Fix(&'a DoctorFinding),
+    /// The gravest finding, where nobody can change any of its gravity.
+    Expect(&'a DoctorFinding),
+    /// No check warns.
+    Nothing {
+        /// Checks that passed.
+        passed: usize,
+        /// Checks that could not be made.
+        unknown: usize,
+    },
+}
+
+impl<'a> FirstStep<'a> {
+    /// From all findings; of several of one gravity the first counts.
+    pub fn of(findings: &'a [DoctorFinding]) -> FirstStep<'a> {
+        let of = |verdict| findings.iter().filter(move |finding| finding.verdict == verdict);
+        for verdict in [Verdict::Fail, Verdict::Warn] {
+            if let Some(finding) = of(verdict).find(|finding| !finding.is_given()) {
+                return FirstStep::Fix(finding);
+            }
+            if let Some(finding) = of(verdict).next() {
+                return FirstStep::Expect(finding);
+            }
+        }
+        FirstStep::Nothing { passed: of(Verdict::Ok).count(), unknown: of(Verdict::CannotTell).count() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_fixed_comes_before_what_cannot_be_changed() {
+        let finding =
+            |id: &str, verdict| DoctorFinding { id: id.into(), verdict, text: String::new(), fix: None };
+        let guest = finding("hypervisor", Verdict::Warn);
+        let governor = finding("governor", Verdict::Warn);
+        let load = finding("load", Verdict::Fail);
+        let fine = [finding("smt", Verdict::Ok), finding("libc", Verdict::CannotTell)];
+        let all = [guest.clone(), governor.clone(), load.clone()];
+        assert_eq!(FirstStep::of(&all), FirstStep::Fix(&load));
+        assert_eq!(FirstStep::of(&all[..2]), FirstStep::Fix(&governor));
+        assert_eq!(FirstStep::of(&all[..1]), FirstStep::Expect(&guest));
+        assert_eq!(FirstStep::of(&fine), FirstStep::Nothing { passed: 1, unknown: 1 });
+        let emulated = [DoctorFinding { fix: Some("coretalk --machine sim:laptop-smt".into()), ..guest }];
+        assert_eq!(FirstStep::of(&emulated), FirstStep::Fix(&emulated[0]));
+    }
+}

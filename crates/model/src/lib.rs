@@ -6,6 +6,7 @@
 mod named;
 
 pub mod advise;
+pub mod clock;
 pub mod compare;
 pub mod contend;
 pub mod cpu;

@@ -6,6 +6,7 @@ mod derive;
 mod placement;
 mod reason;
 mod settings;
+mod unanswered;
 mod workload;
 
 pub use analyse::{
@@ -20,4 +21,5 @@ pub use derive::{PresetError, cores_first, derive};
 pub use placement::{Binding, Placement, PlacementName, Preset, Structure};
 pub use reason::{Reason, Why, why};
 pub use settings::{BUDGET, COMMAND, MIN_EFFECT, PRECISION, PROBE, PlaceSettings, REPEAT, WorkSettings};
+pub use unanswered::{ShownPair, Unanswered, unanswered};
 pub use workload::{Behaviour, Communication, Workload, WorkloadError, WorkloadKind};

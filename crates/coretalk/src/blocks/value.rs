@@ -5,7 +5,7 @@ use crate::report::text::plain;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::{TrialId, TrialResult};
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuId, Relation, Scope};
+use coretalk_model::{CpuId, CpuSet, Relation, Scope};
 
 /// A number of a screen or a page.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +36,12 @@ pub enum Number {
         /// The number in the other cell, which may differ from the point: the median of all events, that of passes.
         stated: f64,
     },
+    /// A relative difference with its sign and half its interval, in percentage points: `+5.0 % ±0.40 %`.
+    Shift(Estimate),
+    /// The size of a relative difference and half its interval, in percentage points: `76 % ±0.10 %`.
+    Size(Estimate),
+    /// A p-value, with its relation: `= 0.0020`, `< 0.0001`.
+    Probability(f64),
     /// A setting: written with all its digits, rates with six decimals of their unit.
     Setting(f64),
 }
@@ -112,6 +118,27 @@ pub enum Source {
         /// [`Statistic::Estimate`], or an end of the interval: the quotient of opposite ends.
         statistic: Statistic,
     },
+    /// A number of a comparison of placements, by its key in the document.
+    Comparison {
+        /// The comparison.
+        index: usize,
+        /// The part of it that has the key.
+        part: ComparisonPart,
+        /// The key.
+        key: &'static str,
+    },
+    /// The shift of a level of a comparison of two runs, both by position; of all pairs without a level.
+    Difference {
+        /// The dataset.
+        dataset: usize,
+        /// The level.
+        level: Option<usize>,
+    },
+    /// A bound of the offset between the clocks of two CPUs, or the widest bounds of all.
+    ClockOffset {
+        /// The CPUs.
+        cpus: Option<[CpuId; 2]>,
+    },
     /// The length of a list: of what a sentence compares, or of what it does not name.
     Listed,
 }
@@ -155,6 +182,17 @@ pub enum SeriesNumber {
     Count(String),
     /// A parameter.
     Parameter(String),
+}
+
+/// A part of a comparison of placements, by position.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ComparisonPart {
+    /// The comparison itself.
+    Whole,
+    /// One of its pairs.
+    Pair(usize),
+    /// One of its placements.
+    Placement(usize),
 }
 
 /// A number of a quantity.
@@ -210,6 +248,8 @@ pub enum Arg {
     Place(Scope),
     /// The same as a condition: `same L3`.
     Shared(Scope),
+    /// A set of CPUs: `0-3,8`.
+    CpuSet(CpuSet),
     /// Words without a number of this run.
     Text(PlainText),
     /// CPUs by number.
@@ -251,7 +291,7 @@ impl Sentence {
         for (_, arg) in &self.args {
             match arg {
                 Arg::Value(value) => values.push(value),
-                Arg::Cpus(_) | Arg::Place(_) | Arg::Shared(_) | Arg::Text(_) => {}
+                Arg::Cpus(_) | Arg::CpuSet(_) | Arg::Place(_) | Arg::Shared(_) | Arg::Text(_) => {}
                 Arg::Capitalized(part) => values.extend(part.values()),
                 Arg::Parts(parts, _) => values.extend(parts.iter().flat_map(Sentence::values)),
             }
@@ -263,6 +303,12 @@ impl Sentence {
 impl From<DisplayValue> for Arg {
     fn from(value: DisplayValue) -> Arg {
         Arg::Value(value)
+    }
+}
+
+impl From<CpuSet> for Arg {
+    fn from(cpus: CpuSet) -> Arg {
+        Arg::CpuSet(cpus)
     }
 }
 

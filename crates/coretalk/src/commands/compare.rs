@@ -15,7 +15,7 @@ use crate::resolve::output::{self, Verbosity, remark};
 use crate::resolve::source::Source;
 use crate::run::out::Out;
 use coretalk_model::compare::{
-    Alignment, Difference, LeastEffect, Levels, Mismatch, Verdict, Weight, compare, mismatches,
+    Alignment, Difference, Disjoint, LeastEffect, Levels, Mismatch, Verdict, Weight, compare, mismatches,
     overview as tabulate,
 };
 use std::ffi::OsStr;
@@ -82,13 +82,19 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
     let comparison = compare(&left, &right, &alignment, least);
     let [first, second] = &names;
     if comparison.datasets.iter().all(|dataset| dataset.levels.is_empty() && dataset.alone.is_empty()) {
-        return Err(Failure::Usage(format!(
-            "{first} and {second} have no pair of CPUs in common: {} has {}, {} has {}",
-            a.name(),
-            a.cpus().named(),
-            b.name(),
-            b.cpus().named()
-        )));
+        return Err(Failure::Usage(match Disjoint::between(&left, &right) {
+            Disjoint::Cpus => format!(
+                "{first} and {second} have no pair of CPUs in common: {} has {}, {} has {}",
+                a.name(),
+                a.cpus().named(),
+                b.name(),
+                b.cpus().named()
+            ),
+            Disjoint::Parameters => format!(
+                "{first} and {second} have no result with equal parameters on the same CPUs; `runs show` lists the \
+                 parameters of each"
+            ),
+        }));
     }
     let view = CompareView {
         sides,

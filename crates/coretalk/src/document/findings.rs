@@ -1,8 +1,10 @@
-//! [`TrialFindingDoc`]: what the trials of a run show, from the same [`Finding`] as the first line of its screen.
+//! [`RunFindingDoc`]: what a run shows, from the same findings as the first line of its screen.
+
+mod maps;
 
 use super::trials::of_a_queue;
 use super::{Ci, ValueDoc, ci, significant};
-use crate::RunReport;
+use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_model::CpuId;
 use coretalk_model::findings::{Finding, findings};
@@ -18,13 +20,13 @@ use std::collections::BTreeMap;
 
 type Parameters = BTreeMap<String, ValueDoc>;
 
-/// What the trials of a probe show.
+/// What a map or the trials of a probe show.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub struct TrialFindingDoc {
-    /// `ranking`, `padding`, `idle-gaps`, `rate-limit` (its rates are in `knees`), `batches` (the gains are in `batches`) or
-    /// `noise`.
+pub struct RunFindingDoc {
+    /// Of a map `levels`, `moving-levels` (of a machine that moved between levels) or `tail`; of trials `ranking`, `padding`,
+    /// `idle-gaps`, `rate-limit` (its rates are in `knees`), `batches` (the gains are in `batches`) or `noise`.
     kind: &'static str,
-    /// Whose trials these are.
+    /// Whose trials these are; of maps `latency`.
     probe: String,
     /// What `value` is, as in `series`.
     quantity: &'static str,
@@ -38,8 +40,11 @@ pub struct TrialFindingDoc {
     /// Of `ranking`: `single`, `alike`, `ordered`, `cannot-tell`. Of `padding`: `to`, `more-than`, `needless`, `unknown`. Of
     /// `idle-gaps`: `alike`, `different`, `unknown`. Of `rate-limit`: `between`, `unclear`, `not-reached`, `below`,
     /// `time-slices`, `unknown`. Of `batches`: `gain`, `not-shown`, `unknown`. Of `noise`: `lossy`, `stalled`, `disturbed`,
-    /// `quiet`, `alike`, `unknown`.
+    /// `quiet`, `alike`, `unknown`. Of `levels`: `different`, `alike` (near and far), `one-level`, `spread` (the median
+    /// represents none of the pairs), `kinds` (of cores). Of `moving-levels` and `tail`: `different`.
     verdict: &'static str,
+    /// Why it should not be trusted: `moving-levels`, `most-pairs-doubtful`; null without a doubt.
+    doubt: Option<&'static str>,
     /// What is compared, in the order of the finding.
     subjects: Vec<SubjectDoc>,
 }
@@ -47,7 +52,7 @@ pub struct TrialFindingDoc {
 /// One subject of a finding.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct SubjectDoc {
-    /// A queue, a lock, a relation; null where CPUs or parameters name it.
+    /// A queue, a lock, a relation of a map or of pairs; null where CPUs or parameters name it.
     name: Option<String>,
     /// Its own parameters.
     parameters: Parameters,
@@ -57,20 +62,25 @@ pub struct SubjectDoc {
     value: Option<f64>,
     /// Its 95 % interval; null where there is none.
     ci: Option<Ci>,
-    /// `best`, `like-best`, `worst`, `like-worst`, `may-be-best`; `least` and `largest` slowdown; CPUs to `use` and to `avoid`;
+    /// `best`, `like-best`, `worst`, `like-worst`, `may-be-best`; `least` and `largest` slowdown; CPUs to `use` and to `avoid`; the `usual`,
+    /// `slowest` and `fastest` level, or the `p99.9` and the `slowest` hop (`events` of `parameters` are at or beyond it);
     /// of a subject outside the order why: `bound`, `wrong-answer`, `time-slices`, `unclaimed`, `too-few-passes`, `elsewhere`,
     /// `other-quantity`, `no-result`; null for others.
     standing: Option<&'static str>,
 }
 
-impl TrialFindingDoc {
-    /// In the order of the probes of a run.
-    pub(super) fn all(report: &RunReport) -> Vec<TrialFindingDoc> {
-        let Some(series) = &report.series else { return Vec::new() };
+impl RunFindingDoc {
+    /// Of each map, then of each probe in the order of the run.
+    pub(super) fn all(report: &RunReport) -> Vec<RunFindingDoc> {
+        let of_series = report.series.iter().flat_map(|series| RunFindingDoc::of_series(report, series));
+        RunFindingDoc::of_maps(report).into_iter().chain(of_series).collect()
+    }
+
+    fn of_series(report: &RunReport, series: &SeriesReport) -> Vec<RunFindingDoc> {
         let declared = |probe: &str| probes::series_by_id(probe).map_or(&[][..], |probe| probe.parameters());
         let found = findings(&series.settings, &series.result, &report.topology, declared);
-        let mut docs: Vec<TrialFindingDoc> =
-            found.iter().flat_map(|finding| TrialFindingDoc::of(finding, &series.result.trials)).collect();
+        let mut docs: Vec<RunFindingDoc> =
+            found.iter().flat_map(|finding| RunFindingDoc::of(finding, &series.result.trials)).collect();
         for doc in &mut docs {
             let declared = series.settings.quantities.of(&doc.probe, doc.quantity);
             doc.unit = declared.map(|quantity| quantity.unit.symbol().into_owned()).unwrap_or_default();
@@ -78,9 +88,9 @@ impl TrialFindingDoc {
         docs
     }
 
-    fn of(finding: &Finding<'_>, trials: &[TrialResult]) -> Vec<TrialFindingDoc> {
+    fn of(finding: &Finding<'_>, trials: &[TrialResult]) -> Vec<RunFindingDoc> {
         match finding {
-            Finding::Ranked(ranking) => vec![TrialFindingDoc::of_ranking(ranking)],
+            Finding::Ranked(ranking) => vec![RunFindingDoc::of_ranking(ranking)],
             Finding::Padding(groups) => {
                 let doc = |(padding, relations): (Padding, &[PaddedRelation<'_>])| {
                     let (verdict, bytes) = match padding {
@@ -91,17 +101,15 @@ impl TrialFindingDoc {
                     };
                     let subjects = relations.iter().flat_map(SubjectDoc::of_relation).collect();
                     let condition = number(padding::DISTANCE, bytes);
-                    let doc = TrialFindingDoc::new("padding", padding::PROBE, padding::SLOWDOWN, verdict);
-                    TrialFindingDoc { condition, subjects, ..doc }
+                    let doc = RunFindingDoc::new("padding", padding::PROBE, padding::SLOWDOWN, verdict);
+                    RunFindingDoc { condition, subjects, ..doc }
                 };
                 groups.iter().map(|group| doc((group.padding, &group.relations))).collect()
             }
             Finding::IdleGaps(gaps) => {
                 let placement = || gaps.placement.map(cpus);
-                let doc = |of| TrialFindingDoc {
-                    placement: placement(),
-                    ..TrialFindingDoc::of_gaps(gaps.probe, of)
-                };
+                let doc =
+                    |of| RunFindingDoc { placement: placement(), ..RunFindingDoc::of_gaps(gaps.probe, of) };
                 gaps.receivers.iter().map(doc).collect()
             }
             Finding::RateLimits(sweeps) => {
@@ -115,7 +123,7 @@ impl TrialFindingDoc {
                         RateLimit::Unknown => "unknown",
                     };
                     let condition = of_a_queue(sweep.queue, sweep.payload, sweep.capacity);
-                    TrialFindingDoc::of_queue("rate-limit", verdict, condition, sweep.placement)
+                    RunFindingDoc::of_queue("rate-limit", verdict, condition, sweep.placement)
                 };
                 sweeps.iter().map(doc).collect()
             }
@@ -127,15 +135,15 @@ impl TrialFindingDoc {
                         BatchGain::Unknown => "unknown",
                     };
                     let condition = of_a_queue(curve.queue, curve.payload, curve.capacity);
-                    TrialFindingDoc::of_queue("batches", verdict, condition, curve.placement)
+                    RunFindingDoc::of_queue("batches", verdict, condition, curve.placement)
                 };
                 curves.iter().map(doc).collect()
             }
-            Finding::Noise(cpus, noise) => vec![TrialFindingDoc::of_noise(cpus, noise, trials)],
+            Finding::Noise(cpus, noise) => vec![RunFindingDoc::of_noise(cpus, noise, trials)],
         }
     }
 
-    fn of_ranking(ranking: &Ranking<'_>) -> TrialFindingDoc {
+    fn of_ranking(ranking: &Ranking<'_>) -> RunFindingDoc {
         let (verdict, rivals) = match &ranking.verdict {
             Verdict::Single => ("single", &[][..]),
             Verdict::Alike => ("alike", &[][..]),
@@ -167,15 +175,15 @@ impl TrialFindingDoc {
             Value::Number(number) => ((*name).to_owned(), ValueDoc::Number(*number)),
             Value::Text(text) => ((*name).to_owned(), ValueDoc::Text(text.clone())),
         });
-        TrialFindingDoc {
+        RunFindingDoc {
             condition: condition.collect(),
             placement: ranking.condition.placement.map(cpus),
             subjects: ranked.chain(unranked).collect(),
-            ..TrialFindingDoc::new("ranking", &ranking.trial.spec.probe, ranking.quantity.id, verdict)
+            ..RunFindingDoc::new("ranking", &ranking.trial.spec.probe, ranking.quantity.id, verdict)
         }
     }
 
-    fn of_gaps(probe: &str, of: &ReceiverGaps<'_>) -> TrialFindingDoc {
+    fn of_gaps(probe: &str, of: &ReceiverGaps<'_>) -> RunFindingDoc {
         let after = |gap_ns| SubjectDoc {
             parameters: number(idle_gaps::GAP_NS, Some(gap_ns)),
             ..SubjectDoc::default()
@@ -188,10 +196,10 @@ impl TrialFindingDoc {
         };
         let texts = [(idle_gaps::RECEIVER, Some(of.receiver)), (idle_gaps::IDLE_STATES, of.idle_states)];
         let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text?)));
-        TrialFindingDoc {
+        RunFindingDoc {
             condition: texts.map(|(name, text)| (name.to_owned(), ValueDoc::Text(text.to_owned()))).collect(),
             subjects: known.chain(of.unknown_ns.iter().map(|gap_ns| after(*gap_ns))).collect(),
-            ..TrialFindingDoc::new("idle-gaps", probe, of.quantity.id, verdict)
+            ..RunFindingDoc::new("idle-gaps", probe, of.quantity.id, verdict)
         }
     }
 
@@ -200,16 +208,12 @@ impl TrialFindingDoc {
         verdict: &'static str,
         condition: Parameters,
         placement: &[CpuId],
-    ) -> TrialFindingDoc {
+    ) -> RunFindingDoc {
         let placement = Some(cpus(placement));
-        TrialFindingDoc {
-            condition,
-            placement,
-            ..TrialFindingDoc::new(kind, queue::PROBE, queue::RATE, verdict)
-        }
+        RunFindingDoc { condition, placement, ..RunFindingDoc::new(kind, queue::PROBE, queue::RATE, verdict) }
     }
 
-    fn of_noise(sorted: &[Quietness], noise: &Noise, trials: &[TrialResult]) -> TrialFindingDoc {
+    fn of_noise(sorted: &[Quietness], noise: &Noise, trials: &[TrialResult]) -> RunFindingDoc {
         let none = [Vec::new(), Vec::new()];
         let (verdict, [quiet, noisy]) = match noise {
             Noise::Lossy(named) => ("lossy", named),
@@ -228,16 +232,11 @@ impl TrialFindingDoc {
             Some(doc.with(known.get(&of.trial)?.values.get(jitter::LOST)?))
         });
         let subjects = subjects.collect();
-        TrialFindingDoc { subjects, ..TrialFindingDoc::new("noise", jitter::PROBE, jitter::LOST, verdict) }
+        RunFindingDoc { subjects, ..RunFindingDoc::new("noise", jitter::PROBE, jitter::LOST, verdict) }
     }
 
-    fn new(
-        kind: &'static str,
-        probe: &str,
-        quantity: &'static str,
-        verdict: &'static str,
-    ) -> TrialFindingDoc {
-        TrialFindingDoc { kind, probe: probe.to_owned(), quantity, verdict, ..TrialFindingDoc::default() }
+    fn new(kind: &'static str, probe: &str, quantity: &'static str, verdict: &'static str) -> RunFindingDoc {
+        RunFindingDoc { kind, probe: probe.to_owned(), quantity, verdict, ..RunFindingDoc::default() }
     }
 }
 

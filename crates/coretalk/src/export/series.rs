@@ -52,21 +52,7 @@ fn rows(what: &Export<'_>) -> Vec<Vec<String>> {
         trials().flat_map(|trial| trial.spec.parameters.iter().map(|(name, _)| name)).collect();
     let values: BTreeSet<&str> = trials().flat_map(|trial| trial.values.keys().map(String::as_str)).collect();
     let counts: BTreeSet<&str> = trials().flat_map(|trial| trial.counts.keys().map(String::as_str)).collect();
-    let mut heading: Vec<String> = ["probe", "cpus"].map(str::to_owned).to_vec();
-    heading.extend(parameters.iter().map(|name| (*name).to_owned()));
-    heading.extend(["view", "count", "mean_ns"].map(str::to_owned));
-    heading.extend(SHARES.map(|(name, _)| name.to_owned()));
-    for name in ["median_ns"].iter().chain(&values) {
-        let end = |end| format!("{name}_{end}");
-        if *name != "median_ns" {
-            let is_taken = heading.iter().any(|taken| taken == *name);
-            heading.push(if is_taken { end("point") } else { (*name).to_owned() });
-        }
-        heading.extend(["low", "high"].map(end));
-    }
-    heading.extend(counts.iter().map(|name| (*name).to_owned()));
-    heading.extend(["passes", "grade", "flags", "reason"].map(str::to_owned));
-    let mut rows = vec![heading];
+    let mut rows = vec![heading([&parameters, &values, &counts])];
     for trial in trials() {
         let mut views: Vec<Option<(&String, &Histogram)>> = trial.histograms.iter().map(Some).collect();
         if views.is_empty() {
@@ -77,6 +63,37 @@ fn rows(what: &Export<'_>) -> Vec<Vec<String>> {
         }
     }
     rows
+}
+
+/// The names of columns, each once: what has the name of another column gets its kind behind it, `mean_ns_point`.
+fn heading([parameters, values, counts]: [&BTreeSet<&str>; 3]) -> Vec<String> {
+    const FIRST: [&str; 2] = ["probe", "cpus"];
+    const DISTRIBUTION: [&str; 3] = ["view", "count", "mean_ns"];
+    const MEDIAN: [&str; 2] = ["median_ns_low", "median_ns_high"];
+    const LAST: [&str; 4] = ["passes", "grade", "flags", "reason"];
+    let shares = SHARES.map(|(name, _)| name);
+    let fixed = [&FIRST[..], &DISTRIBUTION, &shares, &MEDIAN, &LAST].concat();
+    let mut heading: Vec<String> = Vec::new();
+    let add = |heading: &mut Vec<String>, name: String, kind: &str| {
+        let mut name = name;
+        while fixed.contains(&name.as_str()) || heading.contains(&name) {
+            name.push_str(kind);
+        }
+        heading.push(name);
+    };
+    let add_fixed = |heading: &mut Vec<String>, names: &[&str]| {
+        heading.extend(names.iter().map(|name| (*name).to_owned()))
+    };
+    add_fixed(&mut heading, &FIRST);
+    parameters.iter().for_each(|name| add(&mut heading, (*name).to_owned(), "_parameter"));
+    [&DISTRIBUTION[..], &shares, &MEDIAN].iter().for_each(|names| add_fixed(&mut heading, names));
+    for name in values {
+        add(&mut heading, (*name).to_owned(), "_point");
+        ["low", "high"].iter().for_each(|end| add(&mut heading, format!("{name}_{end}"), "_end"));
+    }
+    counts.iter().for_each(|name| add(&mut heading, (*name).to_owned(), "_count"));
+    add_fixed(&mut heading, &LAST);
+    heading
 }
 
 fn row(
@@ -119,5 +136,45 @@ fn quoted(field: &str) -> String {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
         field.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_have_names_of_their_own_in_the_order_of_rows() {
+        let names = |names: &[&'static str]| names.iter().copied().collect::<BTreeSet<&str>>();
+        let heading = heading([
+            &names(&["batch", "view"]),
+            &names(&["mean_ns", "median_ns", "x", "x_low"]),
+            &names(&["batch", "passes", "x"]),
+        ]);
+        assert_eq!(heading.iter().collect::<BTreeSet<_>>().len(), heading.len(), "{heading:?}");
+        assert_eq!(heading[2..5], ["batch", "view_parameter", "view"]);
+        let after = heading.iter().position(|name| name == "median_ns_high").unwrap() + 1;
+        let expected = [
+            "mean_ns_point",
+            "mean_ns_low",
+            "mean_ns_high",
+            "median_ns",
+            "median_ns_low_end",
+            "median_ns_high_end",
+            "x",
+            "x_low",
+            "x_high",
+            "x_low_point",
+            "x_low_low",
+            "x_low_high",
+            "batch_count",
+            "passes_count",
+            "x_count",
+            "passes",
+            "grade",
+            "flags",
+            "reason",
+        ];
+        assert_eq!(heading[after..], expected);
     }
 }

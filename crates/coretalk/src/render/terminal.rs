@@ -74,12 +74,14 @@ fn columns_of(table: &Table, width: usize) -> Columns {
         table.columns.iter().map(|column| (column.title.as_str(), column.align)).collect();
     let mut columns = Columns::new(&heading);
     columns.names = table.columns.iter().rposition(|column| column.is_name).map_or(0, |last| last + 1);
+    columns.is_last_cut = table.columns.last().is_some_and(|column| column.is_cut);
+    let last = table.columns.len().saturating_sub(1);
     for row in &table.rows {
-        let text = |(cell, column): (&Cell, &Column)| match column.is_cut {
+        let text = |(at, (cell, column)): (usize, (&Cell, &Column))| match column.is_cut && at < last {
             true => cut(&cell_text(cell, column), width / 2),
             false => cell_text(cell, column),
         };
-        columns.row(row.iter().zip(&table.columns).map(text).collect());
+        columns.row(row.iter().zip(&table.columns).enumerate().map(text).collect());
     }
     columns
 }
@@ -121,7 +123,7 @@ fn goes_with(number: &str, word: &str) -> bool {
     number.ends_with(|c: char| c.is_ascii_digit()) && (is_unit || is_group)
 }
 
-/// A table of text. The last column takes what is left of the width and wraps.
+/// A table of text. The last column takes the rest of the width, and is wrapped or cut.
 #[derive(Debug, Clone)]
 struct Columns {
     align: Vec<Align>,
@@ -129,6 +131,8 @@ struct Columns {
     heading: usize,
     /// So many of the first columns tell rows apart, beside those of words.
     names: usize,
+    /// Whether the last column is cut instead of wrapped.
+    is_last_cut: bool,
     rows: Vec<Vec<String>>,
 }
 
@@ -139,7 +143,8 @@ impl Columns {
         let lines = heading.iter().map(|(title, _)| title.lines().count()).max().unwrap_or(0);
         let line = |line: usize| move |title: &str| title.lines().nth(line).unwrap_or_default().to_owned();
         rows.extend((0..lines).map(|at| heading.iter().map(|(title, _)| line(at)(title)).collect()));
-        Columns { align: heading.iter().map(|(_, align)| *align).collect(), heading: lines, names: 0, rows }
+        let align = heading.iter().map(|(_, align)| *align).collect();
+        Columns { align, heading: lines, names: 0, is_last_cut: false, rows }
     }
 
     /// Adds a row; it has as many cells as the heading.
@@ -198,6 +203,11 @@ impl Columns {
         self.rows.len() <= self.heading
     }
 
+    /// The lines of a cell of the last column.
+    fn last_cell(&self, text: &str, width: usize) -> Vec<String> {
+        if self.is_last_cut { vec![cut(text, width)] } else { wrap(text, width, 0) }
+    }
+
     /// The lines, two columns apart and one in from the edge; none where there is nothing but a heading.
     fn lines(&self, width: usize) -> Vec<String> {
         if self.is_empty() {
@@ -233,9 +243,8 @@ impl Columns {
                     true => lines.push(line.to_owned()),
                     false => lines.extend(wrap(line, width, 4)),
                 }
-                lines.extend(
-                    wrap(text, width.saturating_sub(4), 0).into_iter().map(|part| format!("    {part}")),
-                );
+                let parts = self.last_cell(text, width.saturating_sub(4));
+                lines.extend(parts.into_iter().map(|part| format!("    {part}")));
                 continue;
             }
             let text = match self.align[last] {
@@ -247,7 +256,7 @@ impl Columns {
                 lines.push(line.trim_end().to_owned());
                 continue;
             }
-            let mut parts = wrap(&text, width - before, 0).into_iter();
+            let mut parts = self.last_cell(&text, width - before).into_iter();
             line.push_str(&parts.next().unwrap_or_default());
             lines.push(line.trim_end().to_owned());
             lines.extend(parts.map(|part| format!("{}{part}", " ".repeat(before))));

@@ -3,6 +3,7 @@
 mod sentences;
 mod table;
 
+use sentences::answer;
 pub(super) use sentences::{conclusion, remarks, saturated};
 use table::{MOST_CELLS, cell_row, cells, in_sections, of_numbers, of_text, standing_out};
 pub(super) use table::{heading, levels, number, tally, verdict_words};
@@ -80,8 +81,7 @@ const MOST_OF_A_NAME: usize = 20;
 /// The screen.
 pub fn blocks(view: &CompareView<'_>) -> Vec<Block<'static>> {
     let called = view.called();
-    let [a, b] = &called;
-    let mut blocks = vec![Block::Question(format!("Is {b} faster or slower than {a}?"))];
+    let mut blocks = vec![Block::Answer(answer(view)), Block::Gap];
     let sides = called.iter().zip(&view.sides);
     blocks.extend(sides.map(|(called, side)| Block::Remark(format!("{called}  {}", side_words(side)))));
     blocks.extend(mismatches_words(view).map(Block::Doubt));
@@ -95,7 +95,6 @@ pub fn blocks(view: &CompareView<'_>) -> Vec<Block<'static>> {
     }
     blocks.push(Block::Gap);
     blocks.extend(saturated(view).map(Block::Prose));
-    blocks.push(Block::Prose(conclusion(view)));
     if view.files {
         let text = "Files do not record how they were measured or what their groups are: a shift of all \
                     pairs (core \

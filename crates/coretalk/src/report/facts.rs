@@ -3,9 +3,12 @@
 
 use super::saved;
 use super::text::{count, cut, grouped, ns, plain, right};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::clock::ClockView;
-use coretalk_model::environment::{BuildFacts, Linking};
+use coretalk_model::clock::ClockAgreement;
+use coretalk_model::environment::{BuildFacts, FirstStep, Linking};
+use coretalk_model::quantity::Unit;
 use coretalk_model::{
     CpuId, Departure, DoctorFinding, Hint, KernelId, LadderStep, Matrix, Protocol, Verdict,
 };
@@ -78,16 +81,16 @@ fn timed(kernel: &str) -> String {
     format!("{what}{hint}")
 }
 
-/// Every finding, by falling gravity, and a last line that counts them.
+/// What to fix first, every finding by falling gravity, and a last line that counts them.
 pub fn doctor(findings: &[DoctorFinding]) -> Vec<Block<'static>> {
     let mut sorted: Vec<&DoctorFinding> = findings.iter().collect();
     sorted.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
     let mut table = Table::new(["", "", ""].map(Column::words));
     for finding in &sorted {
-        let mut text = plain(&finding.text);
-        if let Some(fix) = &finding.fix {
-            text = format!("{}. Fix: {}", text.trim_end_matches('.'), plain(fix));
-        }
+        let text = match &finding.fix {
+            Some(fix) => format!("{}. Fix: {}", clause(finding), plain(fix)),
+            None => plain(&finding.text),
+        };
         table.row([Cell::from(verdict_word(finding.verdict)), plain(&finding.id).into(), text.into()]);
     }
     let of = |verdict| sorted.iter().filter(|finding| finding.verdict == verdict).count();
@@ -112,7 +115,42 @@ pub fn doctor(findings: &[DoctorFinding]) -> Vec<Block<'static>> {
     }
     let counted = format!("{}.", parts.join(", "));
     let unchanged = "Nothing was changed.".to_owned();
-    vec![Block::Table(table), Block::Gap, Block::Prose(counted), Block::Prose(unchanged)]
+    let first = (!findings.is_empty()).then(|| Block::Answer(first_step(FirstStep::of(findings))));
+    let rest = [Block::Table(table), Block::Gap, Block::Prose(counted), Block::Prose(unchanged)];
+    first.into_iter().chain([Block::Gap]).chain(rest).collect()
+}
+
+/// A finding as a part of a sentence.
+fn clause(finding: &DoctorFinding) -> String {
+    plain(&finding.text).trim_end_matches('.').to_owned()
+}
+
+/// Text of a finding, which holds names that the system reports.
+fn found(text: &str) -> PlainText {
+    PlainText::untrusted(text)
+}
+
+fn first_step(step: FirstStep<'_>) -> Sentence {
+    match step {
+        FirstStep::Fix(finding) => {
+            let sentence = match &finding.fix {
+                Some(fix) => Sentence::new("Fix first: {found} ({fix})").with("fix", found(fix)),
+                None => Sentence::new("Fix first: {found}."),
+            };
+            sentence.with("found", found(&clause(finding)))
+        }
+        FirstStep::Expect(finding) => Sentence::new("Nothing to fix, but this cannot be changed: {found}.")
+            .with("found", found(&clause(finding))),
+        FirstStep::Nothing { passed, unknown } => {
+            let template = match unknown {
+                0 => "Nothing to fix: all {passed} checks passed.",
+                _ => "Nothing to fix: {passed} checks passed, {unknown} could not be made.",
+            };
+            Sentence::new(template)
+                .with("passed", DisplayValue::listed(passed))
+                .with("unknown", DisplayValue::listed(unknown))
+        }
+    }
 }
 
 /// Each promise that was tried, and what all of them come to.
@@ -177,7 +215,7 @@ pub fn build(facts: &BuildFacts, compiler: Option<&str>, libc: Option<&str>) -> 
     vec![Block::Prose(format!("coretalk {}", env!("CARGO_PKG_VERSION"))), Block::Table(table)]
 }
 
-/// The facts, the histogram of costs and the offsets.
+/// Whether the clocks of CPUs agree, the facts, the histogram of costs and the offsets.
 pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
     let facts = &view.facts;
     let unknown = || "unknown".to_owned();
@@ -203,22 +241,45 @@ pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
             format!("{} ns{cycles}", ns(hint))
         }),
     );
-    let mut blocks = vec![Block::Table(table)];
+    let agreement = agreement(ClockAgreement::of(view.offsets.as_ref()));
+    let mut blocks = vec![Block::Answer(agreement), Block::Gap, Block::Table(table)];
     if !view.cost.is_empty() {
         blocks.extend([Block::Gap, Block::drawing(|style| histogram(&view.cost, style.width))]);
     }
-    match &view.offsets {
-        Some(compared) => blocks.extend(offsets(compared, &view.departed)),
-        None => {
-            let text = "The counters of different CPUs were not compared: it is unknown whether they agree.";
-            blocks.push(Block::Prose(text.to_owned()));
-        }
-    }
+    blocks.extend(view.offsets.iter().flat_map(|compared| offsets(compared, &view.departed)));
     if view.left_out > 0 {
         let more = count(view.left_out as u64, "further CPU");
         blocks.push(Block::Prose(format!("{more} not compared.")));
     }
     blocks
+}
+
+fn agreement(agreement: ClockAgreement) -> Sentence {
+    let value = |time_ns: f64, cpus: Option<[CpuId; 2]>| DisplayValue {
+        number: Number::Point(time_ns),
+        unit: DisplayUnit::Own(Unit::Ns),
+        source: Source::ClockOffset { cpus },
+    };
+    match agreement {
+        ClockAgreement::NotCompared => {
+            Sentence::new("Cannot tell whether the clocks of different CPUs agree: they were not compared.")
+        }
+        ClockAgreement::NoPair => {
+            Sentence::new("Cannot tell whether the clocks of different CPUs agree: no pair could be compared.")
+        }
+        ClockAgreement::Differ { cpus, bounds_ns: [low, high] } => Sentence::new(
+            "The clocks of CPUs differ: that of CPU {ahead} shows {low} to {high} more than that of CPU {behind}. \
+             This affects one-way times only, not round trips.",
+        )
+        .with("ahead", cpus[0])
+        .with("behind", cpus[1])
+        .with("low", value(low, Some(cpus)))
+        .with("high", value(high, Some(cpus))),
+        ClockAgreement::Agree { within_ns } => Sentence::new(
+            "The clocks of the CPUs agree within {within}: the bounds of every pair include zero, and none are wider.",
+        )
+        .with("within", value(within_ns, None)),
+    }
 }
 
 /// A bar for each cost; rare high costs share the last line.
@@ -249,47 +310,31 @@ fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
     lines
 }
 
-/// How far counters lie apart: the pair that is surely the farthest, and a square of signs while it fits.
+/// How far clocks are apart as a square while it fits, and what is missing in it.
 fn offsets<'a>(offsets: &'a Matrix<Option<[f64; 2]>>, departed: &[Departure]) -> Vec<Block<'a>> {
-    // An interval that holds zero proves no offset.
-    let sure = |bounds: [f64; 2]| if bounds[0] > 0.0 { bounds[0] } else { (-bounds[1]).max(0.0) };
     let cpus = offsets.cpus();
-    let compared =
-        || offsets.iter().filter_map(|(row, column, bounds)| Some(([cpus[row], cpus[column]], (*bounds)?)));
-    let farthest = compared().max_by(|a, b| sure(a.1).total_cmp(&sure(b.1)));
-    let mut sentences = vec![match farthest {
-        None => "No two CPUs could be compared: it is unknown whether their counters agree.".to_owned(),
-        Some(([a, b], bounds)) if sure(bounds) > 0.0 => format!(
-            "Counters differ: CPUs {a} and {b} by {} to {} ns. This affects one-way times only, not round \
-             trips.",
-            ns(bounds[0]),
-            ns(bounds[1])
-        ),
-        Some(_) => {
-            let widest = compared().map(|(_, bounds)| bounds[1] - bounds[0]).fold(0.0, f64::max);
-            let within = ns(widest);
-            format!(
-                "Counters agree within {within} ns: the bounds of every pair include zero, and none are \
-                 wider."
-            )
-        }
-    }];
     // Of a CPU that went away no time would have been enough.
     let stayed = |cpu: &&CpuId| departed.iter().all(|departure| departure.cpu != **cpu);
     let (told, stayed) = (
-        compared().filter(|(pair, _)| pair.iter().all(|cpu| stayed(&cpu))).count() / 2,
+        offsets
+            .iter()
+            .filter(|(row, column, bounds)| {
+                bounds.is_some() && [*row, *column].iter().all(|at| stayed(&&cpus[*at]))
+            })
+            .count()
+            / 2,
         cpus.iter().filter(stayed).count(),
     );
     let all = stayed * stayed.saturating_sub(1) / 2;
-    if told < all {
+    let incomplete = (told < all).then(|| {
         let pairs = count(all as u64, "pair");
-        sentences
-            .push(format!("{told} of {pairs} were compared before the time ran out; try a longer --budget."));
-    }
-    let sentences = sentences.into_iter().map(Block::Prose);
+        Block::Prose(format!(
+            "{told} of {pairs} were compared before the time ran out; try a longer --budget."
+        ))
+    });
     let square = Block::drawing(|style| square(offsets, style.width));
     let departed = saved::departures(departed, "");
-    [Block::Gap].into_iter().chain(departed).chain(sentences).chain([square]).collect()
+    [Block::Gap].into_iter().chain(departed).chain(incomplete).chain([square]).collect()
 }
 
 fn square(offsets: &Matrix<Option<[f64; 2]>>, width: usize) -> Vec<String> {

@@ -1,7 +1,8 @@
 //! Numbers and sentences as text: what a medium writes of a [`DisplayValue`], a [`Sentence`] or a [`Cell`].
 
 use super::ladder;
-use super::text::{capitalized, chosen_rate, chosen_time, grouped, ns, percent, short_ns};
+use super::text::{capitalized, chosen_rate, chosen_time, grouped, ns, percent, short_ns, signed_percent};
+use super::words::p_value;
 use crate::blocks::Cell;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence};
 use coretalk_model::quantity::Unit;
@@ -25,6 +26,9 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::Short(number), DisplayUnit::Own(unit) | DisplayUnit::InSentence(unit)) => {
             (short_ns(*number), amount(*number, *unit).1)
         }
+        (Number::Shift(shift), _) => (signed_percent(100.0 * shift.point), ""),
+        (Number::Size(size), _) => (percent(size.point), ""),
+        (Number::Probability(p), _) => (p_value(*p), ""),
         (Number::Setting(number), DisplayUnit::Own(Unit::Ns)) => (chosen_time(*number), ""),
         (Number::Setting(number), DisplayUnit::Own(Unit::PerSecond(_))) => (chosen_rate(*number) + "/s", ""),
         (Number::Setting(number), DisplayUnit::InSentence(Unit::PerSecond(_))) => (chosen_rate(*number), ""),
@@ -40,7 +44,13 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
 
 /// The interval of a number: ` ±2 %`, or its ends, ` (1.2 µs to 60 µs)`, where it reaches more than ten times the number.
 pub fn interval(value: &DisplayValue) -> String {
-    let Number::Estimate(estimate) = value.number else { return String::new() };
+    let estimate = match value.number {
+        Number::Estimate(estimate) => estimate,
+        Number::Shift(of) | Number::Size(of) if of.reach().is_finite() => {
+            return format!(" ±{}", percent(of.reach()));
+        }
+        _ => return String::new(),
+    };
     let ends = [estimate.low, estimate.high];
     match (estimate.stated_reach(estimate.point), value.unit) {
         (None, DisplayUnit::Own(unit)) => {
@@ -68,6 +78,7 @@ pub fn sentence(sentence: &Sentence) -> String {
             Some(Arg::Value(number)) => written.push_str(&value(number)),
             Some(Arg::Place(scope)) => written.push_str(&ladder::place(*scope)),
             Some(Arg::Shared(scope)) => written.push_str(&ladder::shared(*scope)),
+            Some(Arg::CpuSet(cpus)) => written.push_str(&cpus.to_string()),
             Some(Arg::Text(text)) => text.write_to(&mut written),
             Some(Arg::Parts(parts, between)) => {
                 written.push_str(&parts.iter().map(self::sentence).collect::<Vec<_>>().join(between));

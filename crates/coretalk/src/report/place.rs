@@ -1,19 +1,22 @@
 //! Comparisons of placements: where work ran, a table for each piece of work, and what follows in a sentence.
 
+mod answer;
 mod doubts;
 mod reason;
 
 use super::saved::{self, Saved, Screen};
 use super::text::{count, duration, figure, interval, percent, plain};
 use super::words;
+use crate::blocks::value::Sentence;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::snippets::snippets;
 use crate::{PlaceReport, RunHeader, RunReport};
+pub(super) use answer::answer;
+use answer::given;
 use coretalk_model::place::{
     Behaviour, Binding, COMMAND, Comparison, Difference, Open, Outcome, PlaceSettings, Placement, Preset,
-    WorkSettings, Workload, effect, has_intervals, least_repetitions, verdict_repetitions, why,
+    WorkSettings, Workload, least_repetitions, why,
 };
-use coretalk_model::quantity::Better;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Topology};
 use doubts::{doubts, streams};
@@ -22,7 +25,8 @@ use reason::{reasons, structure_words};
 /// The whole screen of a run of comparisons.
 pub fn place_screen<'a>(report: &RunReport, place: &'a PlaceReport, screen: Screen<'_>) -> Vec<Block<'a>> {
     let mut blocks = words::heading(report, screen);
-    blocks.extend([Block::Question("On which CPUs does the same work run fastest?".to_owned()), Block::Gap]);
+    blocks.extend(answers(place));
+    blocks.push(Block::Gap);
     blocks.extend(placements(&place.settings, &report.topology));
     blocks.extend(works(report, place));
     blocks.push(Block::Gap);
@@ -51,14 +55,19 @@ pub fn works(report: &RunReport, place: &PlaceReport) -> Vec<Block<'static>> {
     place.settings.works.iter().flat_map(of_work).collect()
 }
 
-/// What follows for each piece of work, and every doubt, without tables.
+/// The answer for each piece of work, and every doubt, without tables.
 pub fn overview(report: &RunReport, place: &PlaceReport) -> Vec<Block<'static>> {
-    let headlines = place.settings.works.iter().filter_map(|work| {
-        let headline = place.result.comparisons.iter().find(|comparison| comparison.work == work.name)?;
-        Some(format!("{}: {}", plain(&work.name), sentence(report, place, headline)))
-    });
     let doubts = place.result.doubts.iter().flat_map(doubts);
-    headlines.map(Block::Prose).chain(doubts).chain(ending(&report.header, place, Saved::Not)).collect()
+    answers(place).into_iter().chain(doubts).chain(ending(&report.header, place, Saved::Not)).collect()
+}
+
+/// The answer for each piece of work, under its name.
+fn answers<'a>(place: &PlaceReport) -> Vec<Block<'a>> {
+    let of_work = |(_, headline): (usize, &Comparison)| {
+        let said = Sentence::new("{work}: {answer}").with("work", given(&headline.work));
+        Block::Answer(said.with("answer", answer(place, headline)))
+    };
+    headlines(place).map(of_work).collect()
 }
 
 /// The name of a placement in a sentence, where `none` and `one` would read as words.
@@ -267,7 +276,7 @@ fn part(report: &RunReport, place: &PlaceReport, comparisons: &[&Comparison]) ->
     let why = comparisons.iter().find_map(|comparison| without_memory(comparison));
     blocks.extend(why.filter(|_| least_runs > 0).map(|why| Block::Remark(why.to_owned())));
     blocks.extend(comparisons.iter().flat_map(|comparison| off_medians(comparison)).map(Block::Remark));
-    blocks.push(Block::Conclusion(sentence(report, place, headline)));
+    blocks.extend(why_it_wins(report, place, headline));
     blocks
 }
 
@@ -301,105 +310,12 @@ fn without_memory(comparison: &Comparison) -> Option<&'static str> {
     )
 }
 
-/// Which placement wins the headline, by how much, and why it could.
-pub(super) fn sentence(report: &RunReport, place: &PlaceReport, headline: &Comparison) -> String {
-    let name = |arm: usize| quoted(&headline.arms[arm].placement.name);
-    let what = title(headline);
-    match &headline.outcome {
-        Outcome::Winner { winner, runner_up, share, p_value } => {
-            let [best, next]: [&Placement; 2] =
-                [*winner, *runner_up].map(|arm| &headline.arms[arm].placement);
-            let (mine, theirs) = (name(*winner), name(*runner_up));
-            let behind = match (headline.metric.better, share.point.is_finite()) {
-                (Better::Higher, _) => format!("{theirs} has {} less", percent(share.point.abs())),
-                (Better::Lower, true) => format!("{theirs} takes {} more", percent(share.point.abs())),
-                (Better::Lower, false) => {
-                    let median = |arm: &usize| {
-                        headline.arms[*arm].median.map_or_else(|| "some".into(), |of| figure(of.point))
-                    };
-                    format!("{theirs} has {} where {mine} has {}", median(runner_up), median(winner))
-                }
-            };
-            let p = format!("p {}", words::p_value(*p_value));
-            let why = why(&report.topology, &behaviour(place, headline), best, next);
-            let why = reasons(&report.topology, &why, &next.name);
-            format!("{mine} wins in {what}: {behind} ({p}). {why}")
-        }
-        Outcome::Same { within } => {
-            format!(
-                "The placement does not matter here: none differs by more than {} in {what}.",
-                percent(*within)
-            )
-        }
-        Outcome::CannotTell | Outcome::NotTested => {
-            let told = match (missing(place, headline), headline.open()) {
-                (Some(missing), _) => missing,
-                (None, Some(Open::Disturbed)) => {
-                    "what other programs, the host or a quota took from the runs may be all that they differ by, or hide \
-                     that they differ"
-                        .to_owned()
-                }
-                (None, Some(Open::Medians)) => {
-                    "the medians contradict the runs that were made side by side".to_owned()
-                }
-                (None, _) => {
-                    let shown = shown_pairs(headline, place.settings.min_effect).join(", and ");
-                    match headline.arms.len() {
-                        _ if shown.is_empty() => "too noisy to call a winner or a tie".to_owned(),
-                        0..=2 => shown,
-                        _ => format!("no placement beats every other, but {shown}"),
-                    }
-                }
-            };
-            format!("Cannot tell which placement wins in {what}: {told}.")
-        }
-    }
-}
-
-/// What keeps a comparison from being tested, if anything does.
-fn missing(place: &PlaceReport, headline: &Comparison) -> Option<String> {
-    if headline.open() == Some(Open::BelowZero) {
-        return Some("it has values below zero, which cannot be compared by ratio".to_owned());
-    }
-    let fewest = headline.arms.iter().min_by_key(|arm| arm.runs.len())?;
-    let made = fewest.runs.len();
-    let work = place.settings.works.iter().position(|work| work.name == headline.work)?;
-    let least =
-        least_repetitions(&place.settings, work).max(verdict_repetitions(&place.settings, work)) as usize;
-    let each = headline.arms.iter().all(|arm| arm.runs.len() == made);
-    let where_made =
-        if each { "per placement".to_owned() } else { format!("on {}", quoted(&fewest.placement.name)) };
-    let is_asked = made == place.settings.repeat as usize && !has_intervals(&place.settings);
-    let without = if is_asked { ", too few for an interval, as --repeat asks" } else { "" };
-    (made < least).then(|| format!("{made} of the {least} runs {where_made} that a verdict needs{without}"))
-}
-
-/// What is shown for some pairs where nobody beats all.
-fn shown_pairs(comparison: &Comparison, min_effect: f64) -> Vec<String> {
-    let name = |arm: usize| quoted(&comparison.arms[arm].placement.name);
-    let differ = comparison
-        .pairs
-        .iter()
-        .filter(|pair| pair.p_value.is_some_and(|p| p <= coretalk_model::place::ALPHA));
-    differ
-        .filter_map(|pair| {
-            let share = pair.share?.point;
-            let higher = comparison.metric.better == Better::Higher;
-            let (a, b) = (name(pair.a), name(pair.b));
-            Some(match effect(share) >= min_effect {
-                true if (share > 0.0) == higher => format!("{b} beats {a}"),
-                true => format!("{a} beats {b}"),
-                // The number of the table: the latter of the two against the former.
-                false => format!(
-                    "{b} {} {} {} than {a}, which may or may not exceed ±{}",
-                    if higher { "has" } else { "takes" },
-                    percent(share.abs()),
-                    if share > 0.0 { "more" } else { "less" },
-                    percent(min_effect)
-                ),
-            })
-        })
-        .collect()
+/// What could make the winner of a headline the better one.
+fn why_it_wins(report: &RunReport, place: &PlaceReport, headline: &Comparison) -> Option<Block<'static>> {
+    let Outcome::Winner { winner, runner_up, .. } = headline.outcome else { return None };
+    let [best, next]: [&Placement; 2] = [winner, runner_up].map(|arm| &headline.arms[arm].placement);
+    let why = why(&report.topology, &behaviour(place, headline), best, next);
+    Some(Block::Conclusion(reasons(&report.topology, &why, [&best.name, &next.name])))
 }
 
 /// How the work behaves, as far as it is known.

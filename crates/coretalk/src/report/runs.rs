@@ -4,7 +4,10 @@ use super::text::{bytes, plain, started};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::document::{SavedRunDoc, SavedRunState};
 
-/// The list in the order given, newest first by custom.
+/// Characters of `2026-11-21 03:23`.
+const TO_THE_MINUTE: usize = 16;
+
+/// The list in the order given, newest first by custom: a line for each run, which a terminal cuts at its edge.
 pub fn blocks(saved: &[SavedRunDoc]) -> Vec<Block<'static>> {
     if saved.is_empty() {
         return vec![Block::Headline("No runs here yet. `coretalk` makes one.".to_owned())];
@@ -13,31 +16,58 @@ pub fn blocks(saved: &[SavedRunDoc]) -> Vec<Block<'static>> {
         let mut words: Vec<String> = run.tags.iter().map(|tag| format!("#{}", plain(tag))).collect();
         words.push(match &run.reason {
             Some(reason) => plain(reason),
-            None if run.command.is_empty() => "quick look".to_owned(),
-            None => plain(&run.command.join(" ")),
+            None => {
+                let command = plain(&without_shown(&run.command).join(" "));
+                let command = if command.is_empty() { "quick look" } else { &command };
+                format!("{} · {command}", plain(run.machine.as_deref().unwrap_or("unknown machine")))
+            }
         });
         let state = match run.state {
             SavedRunState::Complete => "complete",
             SavedRunState::Partial => "partial",
             SavedRunState::Unreadable => "unreadable",
         };
-        let machine = run.machine.as_deref().unwrap_or("unknown machine");
         [
             plain(&run.name).into(),
-            started(run.started.as_deref().unwrap_or_default()).into(),
+            started(run.started.as_deref().unwrap_or_default())
+                .chars()
+                .take(TO_THE_MINUTE)
+                .collect::<String>()
+                .into(),
             Cell::known(run.cpus.map(|cpus| cpus.to_string())),
             Cell::known(run.bytes.map(bytes)),
             state.into(),
-            format!("{} · {}", words.join(" "), plain(machine)).into(),
+            words.join(" ").into(),
         ]
     };
     let columns = [
         Column::words("run"),
-        Column::words("started"),
+        Column::words("started, UTC"),
         Column::numbers("CPUs"),
-        Column::numbers("size"),
+        Column::numbers("size").from_width(100),
         Column::words("state"),
-        Column::words("tags, command, machine"),
+        Column::words("tags, machine, command").cut(),
     ];
     vec![Block::Table(Table::new(columns).with(saved.iter().map(row)))]
+}
+
+/// A command without the options whose values are a tag or the machine.
+fn without_shown(command: &[String]) -> Vec<&str> {
+    const SHOWN: [&str; 2] = ["--machine", "--name"];
+    let mut words = command.iter().map(String::as_str);
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        // What follows `--` belongs to a program.
+        if word == "--" {
+            kept.push(word);
+            kept.extend(words);
+            break;
+        }
+        match word.split_once('=').map_or(word, |(option, _)| option) {
+            option if !SHOWN.contains(&option) => kept.push(word),
+            option if option == word => drop(words.next()),
+            _ => {}
+        }
+    }
+    kept
 }

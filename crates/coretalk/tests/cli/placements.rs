@@ -109,7 +109,7 @@ fn what_lies_below_the_smallest_effect_beats_nobody() {
         flat(&out)
     };
     assert!(
-        out("40%").contains("`across-l3` wins in solutions/s: `smt-packed` has 30 % less"),
+        out("40%").contains("`across-l3` wins in solutions/s: `smt-packed` has 30 % ±"),
         "{}",
         out("40%")
     );

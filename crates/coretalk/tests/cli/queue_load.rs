@@ -388,3 +388,27 @@ fn batches_at_a_rate_show_the_delay_of_their_ends_and_what_does_not_fit_is_refus
         ["queue", "--machine", "sim:chiplet-16", "--queue", "semaphore", "--batch", "1", "--pairs", "0-1"];
     tool.done(&[&alone[..], &["--budget", "2s", "-q", "--no-save"]].concat());
 }
+
+#[test]
+fn tables_hold_the_trials_that_were_reached_and_all_of_them_where_the_budget_lasts() {
+    let tool = Tool::new();
+    let of = |where_: [&str; 2], budget: &str| {
+        let words =
+            ["queue", "--machine", "sim:chiplet-16-smt", "--rate", "1M/s", "--queue", "spsc", "--seed", "1"];
+        let words = [&words[..], &where_, &["-q", "--budget", budget, "--name", budget]].concat();
+        let screen = tool.done(&words).out;
+        let document = document(&tool, &["export", budget, "--format", "json"]);
+        let of_trial =
+            |one: &Value| (format!("{} {}", one["placement"], one["parameters"]), one["passes"] != 0);
+        let trials = document["series"].as_array().unwrap().iter().map(of_trial);
+        // Those that were reached have several views.
+        let (all, reached): (Vec<_>, Vec<_>) =
+            (trials.clone().collect(), trials.filter(|one| one.1).collect());
+        let rows = screen.lines().filter(|line| line.starts_with(" spsc ") && line.contains(" u64 ")).count();
+        (rows, reached.len(), all.len())
+    };
+    let (rows, reached, all) = of(["--cpus", "0,8"], "1s");
+    assert!(0 < rows && rows <= reached && reached < all, "{rows} rows, {reached} of {all} distributions");
+    let (rows, reached, all) = of(["--pairs", "0-1,0-8"], "10s");
+    assert!(rows >= 2 * 5 && reached == all, "{rows} rows, {reached} of {all} distributions");
+}

@@ -6,7 +6,8 @@ use super::said::map;
 use crate::cli::tool::Tool;
 use coretalk::RunReport;
 use coretalk::blocks::value::{
-    DisplayUnit, DisplayValue, Number, SeriesNumber, Source, Statistic, TailNumber, WatchNumber,
+    ComparisonPart, DisplayUnit, DisplayValue, Number, SeriesNumber, Source, Statistic, TailNumber,
+    WatchNumber,
 };
 use coretalk::blocks::{Block, Table};
 use coretalk::document::Identity;
@@ -103,6 +104,9 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
     let document = &run.document;
     let all = document["series"].as_array().unwrap();
     let number = |found: &Value| found.as_f64();
+    if let Source::Comparison { index, part, key } = value.source {
+        return contradicted_comparison(&document["comparisons"][index], part, key, value.number);
+    }
     let (expected, found) = match (value.source.clone(), value.number) {
         (Source::Listed, Number::Count(_)) => return None,
         (
@@ -125,7 +129,7 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
                 Number::Count(count) => (count as f64, None),
                 Number::Point(point) | Number::Setting(point) => (point, None),
                 Number::Estimate(Estimate { point, low, high, .. }) => (point, Some((low, high))),
-                Number::HalfWidth { .. } | Number::Short(_) => {
+                _ => {
                     return Some("a number of another kind".to_owned());
                 }
             };
@@ -216,6 +220,41 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
     (!expected.is_some_and(is_same)).then(|| format!("{expected:?}, not {found}"))
 }
 
+/// What is wrong with a number of a comparison of placements. Sizes of differences are shown, their signs are words.
+fn contradicted_comparison(of: &Value, part: ComparisonPart, key: &str, found: Number) -> Option<String> {
+    let holder = match part {
+        ComparisonPart::Whole => of,
+        ComparisonPart::Pair(pair) => &of["pairs"][pair],
+        ComparisonPart::Placement(arm) => &of["placements"][arm],
+    };
+    let scale = if key.ends_with("_percent") { 100.0 } else { 1.0 };
+    let expected = holder[key].as_f64().map(|number| (number / scale).abs());
+    // The others against the winner: ends and point of their interval.
+    let against_winner = |pair: &Value| -> Option<[f64; 3]> {
+        let shares = [&pair["ci"][0], &pair["delta_percent"], &pair["ci"][1]];
+        let sizes = match [&pair["a"], &pair["b"]].map(|end| *end == of["winner"]) {
+            [true, _] => shares.map(|share| share.as_f64().map(|share| share / 100.0)),
+            [_, true] => shares.map(|share| share.as_f64().map(|share| 1.0 / (1.0 + share / 100.0) - 1.0)),
+            _ => return None,
+        };
+        let mut sizes = [sizes[0]?.abs(), sizes[1]?.abs(), sizes[2]?.abs()];
+        sizes.sort_by(f64::total_cmp);
+        Some(sizes)
+    };
+    let is_expected = |number| expected.is_some_and(|expected| is_near(expected, number));
+    let is_so = match found {
+        Number::Point(number) | Number::Probability(number) => is_expected(number),
+        Number::Size(Estimate { point, low, high, .. }) => {
+            let ends = |sizes: [f64; 3]| {
+                is_near(sizes[0], low) && is_near(sizes[1], point) && is_near(sizes[2], high)
+            };
+            is_expected(point) && of["pairs"].as_array().unwrap().iter().filter_map(against_winner).any(ends)
+        }
+        _ => false,
+    };
+    (!is_so).then(|| format!("{expected:?}, not {found:?}"))
+}
+
 /// The number that a text begins with, in the base unit, and half a step of its last digit.
 fn read_back(text: &str) -> Option<[f64; 2]> {
     let is_digit = |c: char| c.is_ascii_digit() || ".-e".contains(c);
@@ -239,6 +278,12 @@ fn misread(value: &DisplayValue) -> Option<String> {
     let written = match value.number {
         Number::Count(count) => count as f64,
         Number::Setting(number) => number,
+        Number::Shift(of) | Number::Size(of) => of.point,
+        Number::Probability(p) => {
+            let read = text.strip_prefix("= ").and_then(|text| text.parse::<f64>().ok());
+            let is_read = read.map_or(text == "< 0.0001" && p < 1e-4, |read| (read - p).abs() <= 0.5e-4);
+            return (!is_read).then(|| format!("`{text}` is not {p}"));
+        }
         Number::HalfWidth { of, stated } => match of.stated_reach(stated) {
             Some(reach) => reach,
             None => return (text != "?").then(|| format!("`{text}` of an unknown interval")),
@@ -319,13 +364,15 @@ fn typed_numbers_are_those_of_their_sources() {
         (&["sharing", "--cpus", "0,1,8", "--budget", "4s"], 5),
         (&["spawn", "--budget", "4s"], 2),
         (&["queue", "--cpus", "0,1", "--queue", "spsc", "--rate-sweep", "--budget", "6s"], 1),
+        (&["place", "--workload", "ring,integer", "--threads", "4", "--budget", "300s"], 4),
     ]
     .into_iter()
     .enumerate()
     {
         let (run, values) = values_of(&tool, "chiplet-16", words, &format!("typed-{index}"));
-        let of_trials =
-            values.iter().filter(|(_, value)| matches!(value.source, Source::Trial { placements: 1, .. }));
+        let of_trials = values.iter().filter(|(_, value)| {
+            matches!(value.source, Source::Trial { placements: 1, .. } | Source::Comparison { .. })
+        });
         let of_trials = of_trials.count();
         assert!(of_trials >= least, "{words:?}: {of_trials}");
         for value in &values {
@@ -458,8 +505,11 @@ fn numbers_of_first_lines_are_those_of_their_sources() {
             let mut changed = value.clone();
             match &mut changed.number {
                 Number::Count(count) => *count += 1,
-                Number::Point(number) | Number::Setting(number) | Number::Short(number) => *number *= 1.01,
-                Number::Estimate(of) => of.low *= 0.99,
+                Number::Point(number)
+                | Number::Setting(number)
+                | Number::Short(number)
+                | Number::Probability(number) => *number *= 1.01,
+                Number::Estimate(of) | Number::Shift(of) | Number::Size(of) => of.low *= 0.99,
                 Number::HalfWidth { stated, .. } => *stated *= 1.01,
             }
             let is_found = wrong(&run, &(Vec::new(), changed)).is_some();
@@ -483,11 +533,14 @@ fn a_typed_number_that_is_changed_is_found() {
                 *count += 1;
                 true
             }
-            Number::Point(number) | Number::Setting(number) | Number::Short(number) => {
+            Number::Point(number)
+            | Number::Setting(number)
+            | Number::Short(number)
+            | Number::Probability(number) => {
                 *number *= 1.01;
                 true
             }
-            Number::Estimate(_) | Number::HalfWidth { .. } => false,
+            Number::Estimate(_) | Number::HalfWidth { .. } | Number::Shift(_) | Number::Size(_) => false,
         }),
         ("interval", &|value| match &mut value.number {
             Number::Estimate(of) | Number::HalfWidth { of, .. } => {

@@ -2,9 +2,12 @@
 
 use super::CompareView;
 use super::table::{key_words, labels, level_words, number, signed, standing_out};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source};
+use crate::report::fmt;
 use crate::report::parameters::series_words;
-use crate::report::text::{count, percent, plain};
-use coretalk_model::compare::{DatasetComparison, Letter, Verdict};
+use crate::report::text::{count, percent};
+use coretalk_model::compare::{Answer, DatasetComparison, Letter, Shown, ShownLevel};
+use coretalk_model::quantity::Unit;
 
 /// Values that are named one by one.
 const MOST_VALUES: usize = 6;
@@ -68,75 +71,113 @@ pub fn remarks(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<Strin
     texts
 }
 
-/// What follows, in one sentence.
+/// The answer as text.
 pub fn conclusion(view: &CompareView<'_>) -> String {
-    let datasets = &view.comparison.datasets;
-    let [a, b] = view.called();
-    let several = datasets.len() > 1;
-    let named = |wanted: Verdict, called: Option<&str>| -> Vec<String> {
-        let mut named = Vec::new();
-        for dataset in
-            datasets.iter().filter(|dataset| called.is_none_or(|word| dataset.called().contains(&word)))
-        {
-            let labels = labels(dataset);
-            let of = if several { format!("{}, ", series_words(&dataset.name)) } else { String::new() };
-            let levels = dataset.levels.iter().filter(|level| level.difference.verdict == wanted);
-            // One change of everything is one answer.
-            let is_whole = levels.clone().count() == dataset.levels.len() && standing_out(dataset).is_empty();
-            let together = dataset.together.as_ref().filter(|of| is_whole && of.verdict == wanted);
-            if let Some(together) = together.filter(|_| wanted.is_different()) {
-                named.push(format!("{of}all pairs alike ({})", signed(together.shift.point)));
-                continue;
-            }
-            named.extend(levels.map(|level| {
-                format!(
-                    "{of}{} ({})",
-                    level_words(&level.level, view.topology(), &labels),
-                    signed(level.difference.shift.point)
-                )
-            }));
+    fmt::sentence(&answer(view))
+}
+
+/// Which side is faster by how much over what, that both are alike, or that this cannot be told.
+pub fn answer(view: &CompareView<'_>) -> Sentence {
+    let called = view.called();
+    let [a, b] = called.each_ref().map(|name| words(name));
+    let mut doubts = view.alignment.doubts().iter().filter(|_| !view.alignment.is_forced()).peekable();
+    let mut sentences = match view.comparison.answer() {
+        Answer::NothingCorresponds => {
+            let template = "Cannot tell: nothing in {a} is known to correspond to anything in {b}.";
+            return Sentence::new(template).with("a", a).with("b", b);
         }
-        named
-    };
-    let words = [Verdict::Slower, Verdict::Faster].into_iter().zip(0..).flat_map(|(verdict, at)| {
-        let mut words: Vec<&str> = datasets.iter().map(|dataset| dataset.called()[at]).collect();
-        words.sort_unstable();
-        words.dedup();
-        words.into_iter().map(move |word| (verdict, word))
-    });
-    let untold = named(Verdict::CannotTell, None);
-    let single: usize = datasets.iter().map(|dataset| standing_out(dataset).len()).sum();
-    let mut sentences = Vec::new();
-    for (verdict, word) in words {
-        let levels = named(verdict, Some(word));
-        if !levels.is_empty() {
-            sentences.push(format!("{b} is {word}: {}.", levels.join(", ")));
+        Answer::Alike => {
+            let least = DisplayValue {
+                number: Number::Point(view.least),
+                unit: DisplayUnit::Own(Unit::Share),
+                source: Source::Parameter { trial: None, name: "min_effect".to_owned() },
+            };
+            let template = match doubts.peek() {
+                Some(_) => "No level that is compared differs by {least} or more.",
+                None => "{a} and {b} are alike: no level differs by {least} or more.",
+            };
+            vec![Sentence::new(template).with("a", a).with("b", b).with("least", least)]
         }
-    }
-    if datasets.iter().all(|dataset| dataset.levels.is_empty()) {
-        return format!("Cannot tell: nothing in {a} is known to correspond to anything in {b}.");
-    }
-    if sentences.is_empty() && untold.is_empty() {
-        sentences.push(format!("No level differs by {} or more.", percent(view.least)));
-    }
-    if !untold.is_empty() {
-        sentences.push(format!("Cannot tell: {}.", untold.join(", ")));
-    }
-    let doubts = view.alignment.doubts().iter().filter(|_| !view.alignment.is_forced());
-    let labels = datasets.first().map(labels);
-    let words = |name: &str| match &labels {
-        Some(labels) => level_words(name, view.topology(), labels),
-        None => plain(name),
+        Answer::Differs(shown) => shown.iter().map(|shown| shown_words(view, shown, [&a, &b])).collect(),
     };
-    let doubts: Vec<String> = doubts.map(|doubt| words(&doubt.level)).collect();
+    let labels = view.comparison.datasets.first().map(labels);
+    let doubts: Vec<Sentence> = doubts
+        .map(|doubt| match &labels {
+            Some(labels) => level_name(&level_words(&doubt.level, view.topology(), labels)),
+            None => level_name(&doubt.level),
+        })
+        .collect();
     if !doubts.is_empty() {
-        sentences.push(format!("Not compared: {}.", doubts.join(", ")));
+        sentences.push(Sentence::new("Not compared: {levels}.").with("levels", Arg::Parts(doubts, ", ")));
     }
+    let single: usize = view.comparison.datasets.iter().map(|dataset| standing_out(dataset).len()).sum();
     if single > 0 {
-        sentences.push(format!(
-            "{} changed differently from the rest of the level.",
-            count(single as u64, "pair")
-        ));
+        let template = match single {
+            1 => "{number} pair changed differently from the rest of the level.",
+            _ => "{number} pairs changed differently from the rest of the level.",
+        };
+        sentences.push(Sentence::new(template).with("number", DisplayValue::listed(single)));
     }
-    sentences.join(" ")
+    Sentence::new("{all}").with("all", Arg::Parts(sentences, " "))
+}
+
+/// Names of sides and levels, which come from files and users.
+fn words(name: &str) -> PlainText {
+    PlainText::untrusted(name)
+}
+
+fn level_name(name: &str) -> Sentence {
+    Sentence::new("{level}").with("level", words(name))
+}
+
+/// The levels with one verdict: each with its shift, or how many and how far they reach.
+fn shown_words(view: &CompareView<'_>, shown: &Shown, [a, b]: [&PlainText; 2]) -> Sentence {
+    let value = |level: ShownLevel| {
+        let shift = level.difference(view.comparison).map(|difference| difference.shift);
+        shift.map_or(Arg::from("unknown"), |shift| {
+            let source = Source::Difference { dataset: level.dataset, level: level.level };
+            let unit = DisplayUnit::Own(Unit::Share);
+            DisplayValue { number: Number::Shift(shift), unit, source }.into()
+        })
+    };
+    let levels = match shown.extremes(view.comparison).filter(|_| !shown.is_listed()) {
+        Some([least, most]) => vec![
+            Sentence::new("{number} of {all} levels ({least} to {most})")
+                .with("number", DisplayValue::listed(shown.levels.len()))
+                .with("all", DisplayValue::listed(shown.of))
+                .with("least", value(least))
+                .with("most", value(most)),
+        ],
+        None => {
+            let of_level = |level: &ShownLevel| level_sentence(view, *level).with("shift", value(*level));
+            shown.levels.iter().map(of_level).collect()
+        }
+    };
+    let sentence = match shown.called {
+        Some(word) => {
+            let sentence = Sentence::new("{b} is {word} than {a}: {levels}.");
+            sentence.with("a", a.clone()).with("b", b.clone()).with("word", word)
+        }
+        None => Sentence::new("Cannot tell: {levels}."),
+    };
+    sentence.with("levels", Arg::Parts(levels, ", "))
+}
+
+/// A level with a hole for its shift, after its dataset where there are several.
+fn level_sentence(view: &CompareView<'_>, shown: ShownLevel) -> Sentence {
+    let datasets = &view.comparison.datasets;
+    let dataset = &datasets[shown.dataset];
+    let level = shown.level.and_then(|level| dataset.levels.get(level));
+    let sentence = match level {
+        Some(level) => {
+            let name = level_words(&level.level, view.topology(), &labels(dataset));
+            Sentence::new("{dataset}{level} ({shift})").with("level", words(&name))
+        }
+        None => Sentence::new("{dataset}all pairs alike ({shift})"),
+    };
+    let name = match datasets.len() {
+        0 | 1 => Sentence::new(""),
+        _ => Sentence::new("{name}, ").with("name", words(&series_words(&dataset.name))),
+    };
+    sentence.with("dataset", name)
 }

@@ -8,7 +8,7 @@ use crate::report::answer::{Answer, KeyNumber, answer};
 use crate::report::input::{Map, ReportInput};
 use crate::report::ladder::distance_words;
 use crate::report::text::short_ns;
-use crate::report::{place, screen, states};
+use crate::report::{fmt, place, screen, states};
 use coretalk_model::Relation;
 use coretalk_model::latency::summary::readings_by_relation;
 
@@ -41,6 +41,7 @@ pub(in crate::report) fn said_of(report: &RunReport) -> Option<String> {
         return Some(states::headline(report, pair, value));
     }
     place::overview(report, report.place.as_ref()?).into_iter().find_map(|block| match block {
+        Block::Answer(said) => Some(fmt::sentence(&said)),
         Block::Headline(text) | Block::Prose(text) | Block::Conclusion(text) => Some(text),
         _ => None,
     })

@@ -58,9 +58,9 @@ pub(super) fn lead(input: &ReportInput<'_>) -> String {
     if let Some((report, series)) = run.zip(of_series.filter(|series| !is_beside(series))) {
         html.push_str(&of_probes(report, series));
     }
-    if let Some((report, place)) = run.and_then(|report| Some((report, report.place.as_ref()?))) {
+    if let Some(place) = run.and_then(|report| report.place.as_ref()) {
         let of_work = place::headlines(place).map(|(_, headline)| {
-            (escaped(&headline.work), escaped(&place::sentence(report, place, headline)))
+            (escaped(&headline.work), escaped(&fmt::sentence(&place::answer(place, headline))))
         });
         html.push_str(&answers(of_work));
     }

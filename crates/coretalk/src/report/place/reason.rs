@@ -26,19 +26,23 @@ pub fn structure_words(topology: &Topology, placement: &Placement) -> String {
     parts.join(", ")
 }
 
-/// A sentence: what speaks for the winner against the next. That it is the cause is not shown, so it says "could".
-pub fn reasons(topology: &Topology, why: &Why, next: &str) -> String {
+/// A sentence: what speaks for the winner against the next. That it is the cause is not shown, so it is "possible".
+pub fn reasons(topology: &Topology, why: &Why, [winner, next]: [&str; 2]) -> String {
     match why {
         Why::Unbound => {
             "The reason is unknown: nothing records where the system runs threads that are not pinned."
                 .to_owned()
         }
-        Why::Nothing => format!("Nothing in the reported structure explains why it beats `{}`.", plain(next)),
+        Why::Nothing => format!(
+            "Nothing in the reported structure explains why `{}` beats `{}`.",
+            plain(winner),
+            plain(next)
+        ),
         Why::Could(reasons) => {
             let words: Vec<String> =
                 reasons.iter().map(|reason| words(topology, reason, &format!("`{}`", plain(next)))).collect();
             let reason = if words.len() == 1 { "A possible reason" } else { "Possible reasons" };
-            format!("{reason}: {}.", words.join("; "))
+            format!("{reason} why `{}` wins: {}.", plain(winner), words.join("; "))
         }
     }
 }

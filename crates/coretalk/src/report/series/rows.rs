@@ -28,16 +28,17 @@ fn group(trial: &TrialResult) -> &[CpuId] {
     &placement[..placement.len().min(shared)]
 }
 
-/// One row for each distribution of each trial, with the values and counts of the trial in its first row; trials on the
-/// same CPUs stand together.
+/// One row for each distribution of each trial that was reached, with the values and counts of the trial in its first row;
+/// trials on the same CPUs stand together. Those that were not reached are counted below the tables, with the other doubts.
 pub(super) fn tables(
     report: &RunReport,
     settings: &SeriesSettings,
     probe: &dyn SeriesProbe,
     trials: &[&TrialResult],
 ) -> Vec<Block<'static>> {
+    let trials: Vec<&TrialResult> = trials.iter().copied().filter(|trial| !trial.is_not_reached()).collect();
     let mut placements: Vec<&[CpuId]> = Vec::new();
-    for trial in trials {
+    for trial in &trials {
         if !placements.contains(&group(trial)) {
             placements.push(group(trial));
         }
@@ -57,7 +58,7 @@ pub(super) fn tables(
             },
         };
         blocks.push(Block::Heading(title));
-        for (index, (times, alike)) in by_unit(here, trials).into_iter().enumerate() {
+        for (index, (times, alike)) in by_unit(here, &trials).into_iter().enumerate() {
             blocks.extend((index > 0).then_some(Block::Gap));
             blocks.push(Block::Table(table(settings, probe, &alike, times)));
         }
@@ -160,7 +161,7 @@ pub(super) fn times_beside(trial: &TrialResult, all: &[&TrialResult]) -> TimeUni
 }
 
 /// Trials by the unit of their times, which those with the same distributions share all over the table: a hand-over of
-/// 50 ns in the unit of a wake-up would lose its digits. A trial that was not reached stands with those beside it.
+/// 50 ns in the unit of a wake-up would lose its digits. A trial without times stands with those before it.
 fn by_unit<'a>(
     here: impl Iterator<Item = &'a TrialResult>,
     all: &[&TrialResult],

@@ -17,18 +17,17 @@ pub const PATTERNS: &[Pattern] = &[
         "cells: {slower#} slower, {faster#} faster, {same#} the same, {untold#} undecided (at most 5 % of the differences found are false alarms)",
         tally,
     ),
-    held("No level differs by {share%} or more.", no_difference),
-    held("B is slower: {levels~}.", slower),
-    held("B is faster: {levels~}.", faster),
+    held("A and B are alike: no level differs by {share%} or more.", no_difference),
+    held("B is slower than A: {levels~}.", slower),
+    held("B is faster than A: {levels~}.", faster),
     held("Cannot tell: {levels~}.", untold),
     held("{n#} pair{s?} changed differently from the rest of the level.", single),
     held(
         "In {unit} as measured, B differs by up to {share%}: its core clock was about {clock%} {how}.",
         clock,
     ),
-    held("B is slower: all pairs alike ({share%}).", together),
-    held("B is faster: all pairs alike ({share%}).", together),
-    held("Cannot tell: all pairs alike ({share%}).", together),
+    held("B is slower than A: all pairs alike ({share%} ±{reach%}).", together),
+    held("B is faster than A: all pairs alike ({share%} ±{reach%}).", together),
     held("CPU model: {a} in A, {b} in B", mismatch),
     held("topology: {a} in A, {b} in B: different experiments, compared because of --force", mismatch),
     held("topology: {a} in A, {b} in B", mismatch),
@@ -215,12 +214,21 @@ fn named(reader: &mut Reader<'_>, said: &Said<'_>, verdict: &str) {
         reader.holds("compare", told["verdict"] == verdict, || {
             format!("the document says {} of {words}", told["verdict"])
         });
-        let shift = Printed::read(shift.trim_end_matches(')')).unwrap();
+        let (shift, reach) =
+            shift.trim_end_matches(')').split_once(" ±").unwrap_or((shift.trim_end_matches(')'), ""));
+        let shift = Printed::read(shift).unwrap();
         reader.is("compare", shift, told["shift_percent"].as_f64().map(|percent| percent / 100.0), words);
-        let in_table =
-            reader.tables.iter().flat_map(|table| &table.rows).find(|row| row[0] == words).cloned();
-        let agrees = in_table.is_some_and(|row| row.iter().any(|cell| Printed::read(cell) == Some(shift)));
-        reader.holds("compare", agrees, || format!("the table says something else of {words}"));
+        let point = told["shift_percent"].as_f64().unwrap_or(f64::NAN);
+        let ends = [0, 1].map(|end| told["ci"][end].as_f64());
+        let exact = ends.map(|end| end.map(|end| (end - point).abs() / 100.0));
+        match (Printed::read(reach), exact) {
+            (Some(reach), [Some(low), Some(high)]) => {
+                reader.is("compare", reach, Some(low.max(high)), "half the interval");
+            }
+            (reach, ends) => reader.holds("compare", reach.is_none() && ends.contains(&None), || {
+                format!("the interval of {words} is {ends:?}")
+            }),
+        }
         if verdict != "cannot-tell" {
             let relation = Relation::ALL.into_iter().find(|relation| told["level"] == relation.name());
             let own: Vec<f64> =
@@ -250,8 +258,7 @@ fn untold(reader: &mut Reader<'_>, said: &Said<'_>) {
 fn together(reader: &mut Reader<'_>, said: &Said<'_>) {
     let verdict = match said.sentence {
         sentence if sentence.starts_with("B is slower") => "slower",
-        sentence if sentence.starts_with("B is faster") => "faster",
-        _ => "cannot-tell",
+        _ => "faster",
     };
     let levels: Vec<&Value> = differences(reader).iter().filter(is_level).collect();
     reader.holds("compare", levels.iter().all(|level| level["verdict"] == verdict), || {

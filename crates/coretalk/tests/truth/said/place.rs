@@ -12,14 +12,16 @@ use serde_json::Value;
 
 pub const PATTERNS: &[Pattern] = &[
     held("{work}, {threads#} thread{s?}, {runs#} run{t?} on each placement", runs),
-    held("`{winner}` wins in {what}: `{next}` has {share%} less (p {p}). {why}", wins),
-    held("`{winner}` wins in {what}: `{next}` takes {share%} more (p {p}). {why}", wins),
-    held("The placement does not matter here: none differs by more than {share%} in {what}.", same),
+    held("{work}: `{winner}` wins in {what}: `{next}` has {share%} ±{reach%} less (p {p}).", wins),
+    held("{work}: `{winner}` wins in {what}: `{next}` takes {share%} ±{reach%} more (p {p}).", wins),
+    held("Possible reasons why `{winner}` wins: {why}.", why),
+    held("A possible reason why `{winner}` wins: {why}.", why),
+    held("{work}: The placement does not matter here: none differs by more than {share%} in {what}.", same),
     held(
-        "Cannot tell which placement wins in {what}: {made#} of the {least#} runs per placement that a verdict needs.",
+        "{work}: Cannot tell which placement wins in {what}: {made#} of the {least#} runs per placement that a verdict needs.",
         too_few,
     ),
-    held("Cannot tell which placement wins in {what}: {why}.", untold),
+    held("{work}: Cannot tell which placement wins in {what}: {why}.", untold),
     held("{names} use the same CPUs here and are run as one.", same_cpus),
     held("{name}: OMP_NUM_THREADS={n#} OMP_PROC_BIND=close OMP_PLACES='{cpus}' COMMAND", order),
     held(
@@ -32,9 +34,14 @@ fn comparisons<'a>(reader: &Reader<'a>) -> &'a [Value] {
     list(&reader.run.document["comparisons"])
 }
 
-/// The headline of the work that is spoken of.
-fn headline<'a>(reader: &Reader<'a>) -> &'a Value {
-    let of = comparisons(reader).iter().find(|comparison| comparison["workload"] == reader.place.as_str());
+/// The headline of the work that a sentence begins with.
+fn headline<'a>(reader: &Reader<'a>, said: &Said<'_>) -> &'a Value {
+    of_work(reader, said.text("work"))
+}
+
+/// The headline of a piece of work.
+fn of_work<'a>(reader: &Reader<'a>, work: &str) -> &'a Value {
+    let of = comparisons(reader).iter().find(|comparison| comparison["workload"] == work);
     of.unwrap_or(&Value::Null)
 }
 
@@ -65,12 +72,8 @@ fn truth(reader: &Reader<'_>, comparison: &Value, name: &str) -> Option<f64> {
     let workload: Workload = comparison["workload"].as_str()?.parse().ok()?;
     let threads = reader.run.words.iter().skip_while(|word| *word != "--threads").nth(1);
     let cpus = cpus(placement(comparison, name));
-    let threads = threads.and_then(|text| text.parse().ok()).unwrap_or(reader_threads(reader));
+    let threads = threads.unwrap_or(&reader.level).parse().ok()?;
     reader.run.machine.true_headline(workload, &cpus, threads)
-}
-
-fn reader_threads(reader: &Reader<'_>) -> usize {
-    reader.level.parse().unwrap_or(1)
 }
 
 /// Where things run: their counts are those of the CPUs that are named.
@@ -137,8 +140,10 @@ fn runs(reader: &mut Reader<'_>, said: &Said<'_>) {
         format!("{roles:?} threads work")
     });
     reader.level = said.number("threads").value.to_string();
-    let runs =
-        list(&headline(reader)["placements"]).iter().map(|placement| list(&placement["runs"]).len()).min();
+    let runs = list(&headline(reader, said)["placements"])
+        .iter()
+        .map(|placement| list(&placement["runs"]).len())
+        .min();
     reader.is("count", said.number("runs"), runs.map(|runs| runs as f64), "the fewest runs of a placement");
 }
 
@@ -207,7 +212,7 @@ pub fn comparison(reader: &mut Reader<'_>, table: &Table) {
 }
 
 fn wins(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let of = headline(reader);
+    let of = headline(reader, said);
     let (winner, next) = (said.text("winner"), said.text("next"));
     reader.holds("place", of["winner"] == winner, || format!("the document says {}", of["winner"]));
     let rates = [winner, next].map(|name| truth(reader, of, name));
@@ -216,6 +221,16 @@ fn wins(reader: &mut Reader<'_>, said: &Said<'_>) {
     let medians = [winner, next].map(|name| placement(of, name)["median"].as_f64().unwrap_or(f64::NAN));
     let exact = (medians[1] / medians[0] - 1.0).abs();
     reader.is_near("place", share, exact, 0.03, "the difference of the medians");
+    let of_pair = list(&of["pairs"]).iter().find(|pair| {
+        [&pair["a"], &pair["b"]].iter().all(|end| [winner, next].contains(&end.as_str().unwrap_or("")))
+    });
+    let ends = of_pair.map(|pair| [0, 1].map(|end| pair["ci"][end].as_f64().unwrap_or(f64::NAN) / 100.0));
+    let reach = ends.zip(of_pair).map(|(ends, pair)| {
+        let turned = |share: f64| if pair["a"] == winner { share } else { 1.0 / (1.0 + share) - 1.0 };
+        let point = turned(pair["delta_percent"].as_f64().unwrap_or(f64::NAN) / 100.0);
+        ends.map(|end| (turned(end) - point).abs()).into_iter().fold(0.0, f64::max)
+    });
+    reader.is("place", said.share("reach"), reach, "half the interval");
     reader.holds("place", (medians[1] < medians[0]) == less, || format!("medians are {medians:?}"));
     if let [Some(mine), Some(theirs)] = rates {
         let lower_is_better = of["better"] == "lower";
@@ -229,11 +244,17 @@ fn wins(reader: &mut Reader<'_>, said: &Said<'_>) {
         Some(shown) => reader.is("place", shown, p, "p"),
         None => reader.holds("place", p.is_some_and(|p| p < 0.0001), || format!("p is {p:?}")),
     }
-    why(reader, said, of, [winner, next]);
 }
 
 /// What could be the cause: counts of what the placements have.
-fn why(reader: &mut Reader<'_>, said: &Said<'_>, of: &Value, [winner, next]: [&str; 2]) {
+fn why(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let of = of_work(reader, &reader.place);
+    let winner = said.text("winner");
+    let names = list(&of["placements"]).iter().filter_map(|placement| placement["name"].as_str());
+    let next =
+        names.filter(|name| *name != winner).find(|name| said.text("why").contains(&format!("`{name}`")));
+    let next = next.unwrap_or("");
+    reader.holds("place", of["winner"] == winner, || format!("the document says {}", of["winner"]));
     let topology = reader.run.machine.bare_stage(&[]).topology().clone();
     let roles: usize = reader.level.parse().unwrap_or(usize::MAX);
     let [mine, theirs] =
@@ -246,14 +267,7 @@ fn why(reader: &mut Reader<'_>, said: &Said<'_>, of: &Value, [winner, next]: [&s
         set.iter().filter(is_of).count()
     };
     let threads = [winner, next].map(|name| threads_of(placement(of, name)));
-    let why = said.text("why").to_owned();
-    let Some((_, parts)) = why.split_once("ossible reason").and_then(|(_, why)| why.split_once(": ")) else {
-        // A reason that is not known claims nothing.
-        let says_so =
-            why.starts_with("Nothing in the reported structure") || why.starts_with("The reason is unknown");
-        return reader.holds("place reason", says_so, || format!("nobody checks `{why}`"));
-    };
-    for part in parts.trim_end_matches('.').split("; ") {
+    for part in said.text("why").split("; ") {
         // Names of placements hold digits and levels too.
         let bare = part.replace(next, "it").replace(winner, "it");
         let (mine_words, their_words) = bare.split_once(", ").unwrap_or((&bare, ""));
@@ -329,7 +343,7 @@ fn crossings(topology: &Topology, level: Option<Level>, words: &str, threads: &[
 }
 
 fn same(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let of = headline(reader);
+    let of = headline(reader, said);
     reader.holds("place", of["verdict"] == "same", || format!("the document says {}", of["verdict"]));
     let within = of["within_percent"].as_f64().map(|percent| percent / 100.0);
     reader.is("place", said.share("share"), within, "the most that they differ by");
@@ -347,7 +361,7 @@ fn same(reader: &mut Reader<'_>, said: &Said<'_>) {
 }
 
 fn too_few(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let of = headline(reader);
+    let of = headline(reader, said);
     reader.holds("place", of["winner"].is_null(), || format!("the document says {}", of["winner"]));
     let runs = list(&of["placements"]).iter().map(|placement| list(&placement["runs"]).len()).min();
     reader.is("count", said.number("made"), runs.map(|runs| runs as f64), "the fewest runs");
@@ -356,8 +370,8 @@ fn too_few(reader: &mut Reader<'_>, said: &Said<'_>) {
     });
 }
 
-fn untold(reader: &mut Reader<'_>, _: &Said<'_>) {
-    let of = headline(reader);
+fn untold(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let of = headline(reader, said);
     reader.holds("place", of["winner"].is_null(), || format!("the document says {}", of["winner"]));
 }
 

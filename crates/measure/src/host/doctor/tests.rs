@@ -1,6 +1,7 @@
 use super::*;
 use crate::host::fixture::Tree;
 use crate::host::spread::Spread;
+use coretalk_model::environment::GIVEN_CHECKS;
 use std::collections::BTreeSet;
 
 /// One system, one check, one verdict: each becomes a test named by its sentence, and together they must cover every
@@ -176,6 +177,7 @@ fn every_verdict_of_every_check_has_a_fixture_and_no_other_is_reached() {
 fn ids_are_distinct_and_kebab_case() {
     let ids: BTreeSet<&str> = CHECKS.iter().map(|check| check.id).collect();
     assert_eq!(ids.len(), CHECKS.len());
+    assert!(GIVEN_CHECKS.iter().all(|id| ids.contains(id)));
     assert!(ids.iter().all(|id| id.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')));
 }
 

@@ -1,0 +1,198 @@
+//! [`Answer`]: what a comparison shows, decided once for every medium.
+
+use super::{Comparison, DatasetComparison, Difference, LevelDifference, ReadingKey, Side, Verdict};
+use crate::CpuId;
+use std::collections::BTreeSet;
+
+/// Levels of one verdict that are named one by one.
+const MOST_NAMED: usize = 6;
+
+/// What a comparison of two sides shows, over all its datasets.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// Nothing of one side is known to correspond to anything of the other.
+    NothingCorresponds,
+    /// Every level is shown to differ by less than what counts.
+    Alike,
+    /// Differences, the worse ones first, then the levels that are undecided.
+    Differs(Vec<Shown>),
+}
+
+/// Levels with one verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shown {
+    /// The verdict, which is not [`Verdict::Same`].
+    pub verdict: Verdict,
+    /// What B is by this verdict, see [`DatasetComparison::called`]; `None` where that is undecided.
+    pub called: Option<&'static str>,
+    /// The levels, each by the position of its dataset.
+    pub levels: Vec<ShownLevel>,
+    /// Levels of all datasets, whatever their verdict.
+    pub of: usize,
+}
+
+/// A level with a verdict, or all of a dataset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShownLevel {
+    /// The dataset.
+    pub dataset: usize,
+    /// The level; `None` for all pairs, which changed alike.
+    pub level: Option<usize>,
+}
+
+impl ShownLevel {
+    /// The difference.
+    pub fn difference(self, comparison: &Comparison) -> Option<&Difference> {
+        let dataset = comparison.datasets.get(self.dataset)?;
+        match self.level {
+            Some(level) => dataset.levels.get(level).map(|level| &level.difference),
+            None => dataset.together.as_ref(),
+        }
+    }
+}
+
+impl Shown {
+    /// Whether the levels are few enough to be named one by one.
+    pub fn is_listed(&self) -> bool {
+        self.levels.len() <= MOST_NAMED
+    }
+
+    /// The smallest and the largest shift of the levels, by size; `None` where there are none.
+    pub fn extremes(&self, comparison: &Comparison) -> Option<[ShownLevel; 2]> {
+        let size = |level: &&ShownLevel| {
+            level.difference(comparison).map_or(0.0, |difference| difference.shift.point.ln_1p().abs())
+        };
+        let least = self.levels.iter().min_by(|x, y| size(x).total_cmp(&size(y)))?;
+        let most = self.levels.iter().max_by(|x, y| size(x).total_cmp(&size(y)))?;
+        Some([*least, *most])
+    }
+}
+
+impl Comparison {
+    /// What it shows.
+    pub fn answer(&self) -> Answer {
+        if self.datasets.iter().all(|dataset| dataset.levels.is_empty()) {
+            return Answer::NothingCorresponds;
+        }
+        let of = self.datasets.iter().map(|dataset| dataset.levels.len()).sum();
+        let mut shown = Vec::new();
+        for (verdict, at) in [(Verdict::Slower, 0), (Verdict::Faster, 1)] {
+            let words: BTreeSet<&str> = self.datasets.iter().map(|dataset| dataset.called()[at]).collect();
+            for word in words {
+                let levels = self.levels_with(verdict, |dataset| dataset.called()[at] == word);
+                shown.push(Shown { verdict, called: Some(word), levels, of });
+            }
+        }
+        let verdict = Verdict::CannotTell;
+        shown.push(Shown { verdict, called: None, levels: self.levels_with(verdict, |_| true), of });
+        shown.retain(|shown| !shown.levels.is_empty());
+        if shown.is_empty() { Answer::Alike } else { Answer::Differs(shown) }
+    }
+
+    fn levels_with(
+        &self,
+        verdict: Verdict,
+        is_meant: impl Fn(&DatasetComparison) -> bool,
+    ) -> Vec<ShownLevel> {
+        let mut found = Vec::new();
+        for (number, dataset) in self.datasets.iter().enumerate().filter(|(_, dataset)| is_meant(dataset)) {
+            let is_shown = |level: &LevelDifference| level.difference.verdict == verdict;
+            // One change of everything is one answer.
+            let is_whole = verdict.is_different()
+                && dataset.levels.iter().all(is_shown)
+                && !dataset.cells.iter().any(|cell| cell.departs && matches!(cell.key, ReadingKey::Pair(_)));
+            if dataset.together.as_ref().is_some_and(|together| is_whole && together.verdict == verdict) {
+                found.push(ShownLevel { dataset: number, level: None });
+                continue;
+            }
+            let levels = dataset.levels.iter().enumerate().filter(|(_, level)| is_shown(level));
+            found.extend(levels.map(|(level, _)| ShownLevel { dataset: number, level: Some(level) }));
+        }
+        found
+    }
+}
+
+/// Why no value of one side is compared with a value of the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disjoint {
+    /// Nothing was measured on the same CPUs.
+    Cpus,
+    /// What was measured on the same CPUs has other parameters.
+    Parameters,
+}
+
+impl Disjoint {
+    /// Of two sides that share no value.
+    pub fn between(a: &Side, b: &Side) -> Disjoint {
+        let placements = |side: &Side| -> BTreeSet<Vec<CpuId>> {
+            let keys = side.datasets.iter().flat_map(|dataset| dataset.readings.keys());
+            keys.map(|key| key.cpus().collect()).collect()
+        };
+        match placements(a).is_disjoint(&placements(b)) {
+            true => Disjoint::Cpus,
+            false => Disjoint::Parameters,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Basis, Possible, Unmatched};
+    use super::*;
+    use crate::quantity::Better;
+    use crate::tests::around;
+
+    fn comparison(levels: &[(Verdict, f64)]) -> Comparison {
+        let level = |&(verdict, shift): &(Verdict, f64)| LevelDifference {
+            level: "l3".into(),
+            pairs: [1, 1],
+            left_out: 0,
+            difference: Difference {
+                a: 10.0,
+                b: 10.0 * (1.0 + shift),
+                shift: around(shift, 0.001),
+                q_value: 0.0,
+                verdict,
+                within: None,
+                least: 0.03,
+                reason: None,
+                possible: Possible { faster: true, slower: true },
+            },
+            as_read: None,
+        };
+        let dataset = DatasetComparison {
+            name: "wait".into(),
+            quantity: "trip".into(),
+            unit: "ns".into(),
+            better: Better::Lower,
+            basis: Basis::AsRead,
+            levels: levels.iter().map(level).collect(),
+            together: None,
+            alone: Vec::new(),
+            cells: Vec::new(),
+            lonely: 0,
+            without_ratio: Vec::new(),
+        };
+        Comparison { datasets: vec![dataset], unmatched: Unmatched::default(), saturated: [0, 0] }
+    }
+
+    #[test]
+    fn worse_levels_come_first_and_many_are_given_by_their_ends() {
+        use Verdict::{CannotTell, Faster, Same, Slower};
+        assert_eq!(comparison(&[]).answer(), Answer::NothingCorresponds);
+        assert_eq!(comparison(&[(Same, 0.01)]).answer(), Answer::Alike);
+        let mut levels = vec![(CannotTell, 0.02), (Faster, -0.5)];
+        levels.extend((1..=7).map(|step| (Slower, 0.1 * f64::from(step))));
+        let found = comparison(&levels);
+        let Answer::Differs(shown) = found.answer() else { panic!("{:?}", found.answer()) };
+        let verdicts: Vec<_> =
+            shown.iter().map(|shown| (shown.verdict, shown.called, shown.levels.len())).collect();
+        assert_eq!(
+            verdicts,
+            [(Slower, Some("slower"), 7), (Faster, Some("faster"), 1), (CannotTell, None, 1)]
+        );
+        assert_eq!((shown[0].of, shown[0].is_listed(), shown[1].is_listed()), (9, false, true));
+        let ends = shown[0].extremes(&found).unwrap().map(|level| level.level);
+        assert_eq!(ends, [Some(2), Some(8)], "of 10 % and 70 %");
+    }
+}

@@ -1,0 +1,87 @@
+//! Why a comparison of placements has neither a winner nor a tie.
+
+use super::analyse::{ALPHA, has_intervals, least_repetitions, verdict_repetitions};
+use super::comparison::{Comparison, Open, Outcome, effect};
+use super::settings::PlaceSettings;
+use crate::quantity::Better;
+
+/// What keeps a comparison from an answer. Numbers are positions of its arms and pairs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unanswered {
+    /// Values below zero have no ratio.
+    BelowZero,
+    /// Fewer runs than a verdict needs.
+    FewRuns {
+        /// Runs of the arm with the fewest.
+        made: usize,
+        /// Runs that a verdict needs.
+        least: usize,
+        /// The arm with the fewest; `None` where all have as many.
+        arm: Option<usize>,
+        /// `--repeat` asks for so few.
+        is_asked: bool,
+    },
+    /// What took time from the runs may be all that they differ by, or hide a difference.
+    Disturbed,
+    /// The medians contradict the paired runs.
+    Medians,
+    /// No arm beats all others: the pairs whose difference is significant, none where the runs are too noisy.
+    Pairs(Vec<ShownPair>),
+}
+
+/// A pair of arms whose difference is significant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShownPair {
+    /// One is better by at least the smallest effect that matters.
+    Beats {
+        /// The better arm.
+        winner: usize,
+        /// The other.
+        loser: usize,
+    },
+    /// The difference may be smaller than that.
+    Differs {
+        /// The pair.
+        pair: usize,
+    },
+}
+
+/// What keeps a comparison from an answer; `None` where it has one.
+pub fn unanswered(settings: &PlaceSettings, comparison: &Comparison) -> Option<Unanswered> {
+    if matches!(comparison.outcome, Outcome::Winner { .. } | Outcome::Same { .. }) {
+        return None;
+    }
+    if comparison.open() == Some(Open::BelowZero) {
+        return Some(Unanswered::BelowZero);
+    }
+    Some(few_runs(settings, comparison).unwrap_or_else(|| match comparison.open() {
+        Some(Open::Disturbed) => Unanswered::Disturbed,
+        Some(Open::Medians) => Unanswered::Medians,
+        _ => Unanswered::Pairs(shown_pairs(comparison, settings.min_effect)),
+    }))
+}
+
+fn few_runs(settings: &PlaceSettings, comparison: &Comparison) -> Option<Unanswered> {
+    let runs = |arm: usize| comparison.arms[arm].runs.len();
+    let fewest = (0..comparison.arms.len()).min_by_key(|arm| runs(*arm))?;
+    let made = runs(fewest);
+    let work = settings.works.iter().position(|work| work.name == comparison.work)?;
+    let least = least_repetitions(settings, work).max(verdict_repetitions(settings, work)) as usize;
+    let differs = (0..comparison.arms.len()).any(|arm| runs(arm) != made);
+    let is_asked = made == settings.repeat as usize && !has_intervals(settings);
+    (made < least).then(|| Unanswered::FewRuns { made, least, arm: differs.then_some(fewest), is_asked })
+}
+
+fn shown_pairs(comparison: &Comparison, min_effect: f64) -> Vec<ShownPair> {
+    let shown = comparison.pairs.iter().enumerate().filter_map(|(number, pair)| {
+        let share = pair.share.filter(|_| pair.p_value.is_some_and(|p| p <= ALPHA))?.point;
+        Some(match effect(share) >= min_effect {
+            true if (share > 0.0) == (comparison.metric.better == Better::Higher) => {
+                ShownPair::Beats { winner: pair.b, loser: pair.a }
+            }
+            true => ShownPair::Beats { winner: pair.a, loser: pair.b },
+            false => ShownPair::Differs { pair: number },
+        })
+    });
+    shown.collect()
+}
