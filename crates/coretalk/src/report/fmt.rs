@@ -57,7 +57,8 @@ pub fn interval(value: &DisplayValue) -> String {
             let [low, high] = ends.map(|end| with_unit(end, unit));
             format!(" ({low} to {high})")
         }
-        (None, DisplayUnit::OfColumn(divisor)) => {
+        // A few passes have no interval.
+        (None, DisplayUnit::OfColumn(divisor)) if estimate.is_sure() => {
             let [low, high] = ends.map(|end| ns(end / divisor));
             format!(" ({low} to {high})")
         }

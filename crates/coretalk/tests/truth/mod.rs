@@ -13,6 +13,7 @@ mod printed;
 mod reader;
 mod run;
 mod said;
+mod sources;
 mod values;
 
 use reader::{Wrong, read};
