@@ -306,8 +306,8 @@ pub struct DoctorFinding {
 }
 
 /// Checks whose subject is the hardware or the host of a guest: no command of this system changes it.
-pub const GIVEN_CHECKS: [&str; 6] =
-    ["hypervisor", "node-memory", "steal", "topology", "tsc-invariant", "tsc-sync"];
+pub const GIVEN_CHECKS: [&str; 7] =
+    ["hypervisor", "simulated", "node-memory", "steal", "topology", "tsc-invariant", "tsc-sync"];
 
 impl DoctorFinding {
     /// Whether nothing on this system changes it.
@@ -321,7 +321,7 @@ impl DoctorFinding {
 pub enum FirstStep<'a> {
     /// The gravest finding that somebody can change.
     Fix(&'a DoctorFinding),
-    /// The gravest finding, where nobody can change any of its gravity.
+    /// The gravest finding, where nobody can change any.
     Expect(&'a DoctorFinding),
     /// No check warns.
     Nothing {
@@ -336,15 +336,11 @@ impl<'a> FirstStep<'a> {
     /// From all findings; of several of one gravity the first counts.
     pub fn of(findings: &'a [DoctorFinding]) -> FirstStep<'a> {
         let of = |verdict| findings.iter().filter(move |finding| finding.verdict == verdict);
-        for verdict in [Verdict::Fail, Verdict::Warn] {
-            if let Some(finding) = of(verdict).find(|finding| !finding.is_given()) {
-                return FirstStep::Fix(finding);
-            }
-            if let Some(finding) = of(verdict).next() {
-                return FirstStep::Expect(finding);
-            }
-        }
-        FirstStep::Nothing { passed: of(Verdict::Ok).count(), unknown: of(Verdict::CannotTell).count() }
+        let mut grave = of(Verdict::Fail).chain(of(Verdict::Warn));
+        let nothing =
+            FirstStep::Nothing { passed: of(Verdict::Ok).count(), unknown: of(Verdict::CannotTell).count() };
+        let fix = grave.clone().find(|finding| !finding.is_given()).map(FirstStep::Fix);
+        fix.or_else(|| grave.next().map(FirstStep::Expect)).unwrap_or(nothing)
     }
 }
 

@@ -77,7 +77,8 @@ impl Quietness {
 /// The CPUs of a run, the quietest first: who lost less, and of equals whose longest gap was shorter.
 pub fn by_quietness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Vec<Quietness> {
     let of = |trial: &TrialResult| {
-        let longest_ns = trial.histogram(names::GAPS)?.percentile_ns(1.0).unwrap_or(0.0);
+        // A CPU without a gap has no distribution of them.
+        let longest_ns = trial.histogram(names::GAPS).and_then(|gaps| gaps.percentile_ns(1.0)).unwrap_or(0.0);
         let share = trial.values.get(names::LOST)?;
         let lost = share.point;
         let watched_ns = trial.counts.get(names::WATCHED).map_or(f64::INFINITY, |ms| *ms as f64 * 1e6);
@@ -221,6 +222,23 @@ mod tests {
         assert_eq!(quiet.len(), 3);
         assert_eq!(extremes(&cpus(&[0.001, 0.0011, 0.0012]), 4), [vec![], vec![]]);
         assert_eq!(extremes(&[], 4), [vec![], vec![]]);
+    }
+
+    #[test]
+    fn a_cpu_without_a_gap_is_the_quietest() {
+        let trial = |cpu, lost: f64| TrialResult {
+            values: [(names::LOST.to_owned(), crate::tests::around(lost, 0.0))].into(),
+            ..TrialResult::of(crate::series::TrialSpec {
+                probe: names::PROBE.to_owned(),
+                parameters: Default::default(),
+                placement: vec![CpuId(cpu)],
+            })
+        };
+        let sorted = by_quietness(&[trial(0, 0.01), trial(1, 0.0)]);
+        assert_eq!(
+            sorted.iter().map(|of| (of.cpu.0, of.longest_ns)).collect::<Vec<_>>(),
+            [(1, 0.0), (0, 0.0)]
+        );
     }
 
     #[test]

@@ -182,7 +182,7 @@ pub(super) fn not_ranked(ranking: &Ranking<'_>) -> Option<Sentence> {
         };
         match of[..] {
             // The probe has one subject alone, which has no name.
-            [""] => Sentence::new("({why})"),
+            [""] => Sentence::new("{why}"),
             _ => {
                 let names = names(of.into_iter().map(PlainText::untrusted));
                 Sentence::new("{names} ({why})").with("names", names)

@@ -208,10 +208,16 @@ pub(super) fn sentence(sorted: &[Quietness], noise: &Noise) -> Option<Sentence> 
         }
         Noise::Stalled([quiet, noisy]) => {
             let [quiet, noisy] = [quiet, noisy].map(|cpus| at_most(MOST_NAMED, cpus));
-            Sentence::new(
-                "{noisy} had a gap of {gap}, {quiet} none longer than {least}: use {quiet}, and avoid {noisy}, where a \
-                 single delay matters.",
-            )
+            Sentence::new(match noisy.len() {
+                1 => {
+                    "{noisy} had a gap of {gap}, {quiet} none longer than {least}: use {quiet}, and avoid {noisy}, where \
+                     a single delay matters"
+                }
+                _ => {
+                    "{noisy} had gaps of up to {gap}, {quiet} none longer than {least}: use {quiet}, and avoid {noisy}, \
+                     where a single delay matters"
+                }
+            })
             .with("noisy", named(noisy))
             .with("gap", longest_gap(noisy))
             .with("quiet", named(quiet))
@@ -258,7 +264,7 @@ mod tests {
         assert_eq!(
             words(&one_gap),
             "CPU 1 had a gap of 483 µs, CPUs 0 2 none longer than 3.00 µs: use CPUs 0 2, and avoid CPU 1, where a single \
-             delay matters."
+             delay matters"
         );
     }
 }

@@ -18,7 +18,7 @@ fn clause(topology: &Topology, group: &PaddingGroup<'_>, all: &[PaddingGroup<'_>
     let slowdowns = || Arg::Parts(slowdowns(topology, group, all), ", ");
     match group.padding {
         Padding::Unknown => {
-            Sentence::new("cannot tell whether padding pays ({places}): no slowdown is known to an interval")
+            Sentence::new("cannot tell whether padding pays ({places}): no interval decides it")
                 .with("places", Arg::Parts(places(), ", "))
         }
         Padding::Needless { from } => Sentence::new(
@@ -28,7 +28,7 @@ fn clause(topology: &Topology, group: &PaddingGroup<'_>, all: &[PaddingGroup<'_>
         .with("places", Arg::Parts(places(), ", ")),
         Padding::MoreThan(last) => Sentence::new(
             "cannot tell how far to pad: writers up to {bytes} bytes apart take {slowdowns}, and no larger distance is \
-             known to an interval",
+             shown to be free of it",
         )
         .with("bytes", bytes(last))
         .with("slowdowns", slowdowns()),
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(
             said(0.95, &[(1, 8.0, 4.5), (1, 64.0, 1.0), (2, 8.0, 4.0)]),
             "Cannot tell how far to pad: writers up to 8 bytes apart take 4.00 times as long as a lone writer (CPUs 0 → 2, \
-             this machine), and no larger distance is known to an interval; pad to 64 bytes: closer writers take 4.50 times \
+             this machine), and no larger distance is shown to be free of it; pad to 64 bytes: closer writers take 4.50 times \
              as long as a lone writer (CPUs 0 → 1, this machine)"
         );
         assert!(

@@ -57,10 +57,11 @@ impl Shown {
         self.levels.len() <= MOST_NAMED
     }
 
-    /// The smallest and the largest shift of the levels, by size; `None` where there are none.
+    /// The smallest and the largest shift of the levels, by size where all have one direction; `None` where there are none.
     pub fn extremes(&self, comparison: &Comparison) -> Option<[ShownLevel; 2]> {
         let size = |level: &&ShownLevel| {
-            level.difference(comparison).map_or(0.0, |difference| difference.shift.point.ln_1p().abs())
+            let shift = level.difference(comparison).map_or(0.0, |difference| difference.shift.point.ln_1p());
+            if self.verdict.is_different() { shift.abs() } else { shift }
         };
         let least = self.levels.iter().min_by(|x, y| size(x).total_cmp(&size(y)))?;
         let most = self.levels.iter().max_by(|x, y| size(x).total_cmp(&size(y)))?;

@@ -204,7 +204,13 @@ fn by_distance(rows: &[OfRelation]) -> (MapShape, Vec<PairGroup>) {
     match shape {
         MapShape::NearAndFarAlike => groups.truncate(1),
         MapShape::Levels { .. } if groups.len() > MAX_NAMED => {
-            groups.drain(1..groups.len() - 1);
+            // The nearest, the farthest, and the extremes.
+            let end = groups.len() - 1;
+            let mut index = 0..;
+            groups.retain(|group| {
+                let at = index.next().unwrap_or(end);
+                at == 0 || at == end || group.median_ns == least || group.median_ns == most
+            });
         }
         _ => {}
     }

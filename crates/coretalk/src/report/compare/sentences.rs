@@ -81,7 +81,7 @@ pub fn answer(view: &CompareView<'_>) -> Sentence {
     let called = view.called();
     let [a, b] = called.each_ref().map(|name| words(name));
     let mut doubts = view.alignment.doubts().iter().filter(|_| !view.alignment.is_forced()).peekable();
-    let mut sentences = match view.comparison.answer() {
+    let mut sentences: Vec<Sentence> = match view.comparison.answer() {
         Answer::NothingCorresponds => {
             let template = "Cannot tell: nothing in {a} is known to correspond to anything in {b}.";
             return Sentence::new(template).with("a", a).with("b", b);
@@ -92,11 +92,21 @@ pub fn answer(view: &CompareView<'_>) -> Sentence {
                 unit: DisplayUnit::Own(Unit::Share),
                 source: Source::Parameter { trial: None, name: "min_effect".to_owned() },
             };
+            let levels = view.comparison.datasets.iter().flat_map(|dataset| &dataset.levels);
+            let left_out: usize = levels.map(|level| level.left_out).sum();
             let template = match doubts.peek() {
-                Some(_) => "No level that is compared differs by {least} or more.",
-                None => "{a} and {b} are alike: no level differs by {least} or more.",
+                None if left_out == 0 => "{a} and {b} are alike: no level differs by {least} or more.",
+                _ => "No level that is compared differs by {least} or more.",
             };
-            vec![Sentence::new(template).with("a", a).with("b", b).with("least", least)]
+            let alike = Sentence::new(template).with("a", a).with("b", b).with("least", least);
+            let moved = match left_out {
+                0 => None,
+                1 => Some("{number} pair is not compared, as it changed state during a run."),
+                _ => Some("{number} pairs are not compared, as they changed state during a run."),
+            };
+            let moved =
+                moved.map(|words| Sentence::new(words).with("number", DisplayValue::listed(left_out)));
+            [alike].into_iter().chain(moved).collect()
         }
         Answer::Differs(shown) => shown.iter().map(|shown| shown_words(view, shown, [&a, &b])).collect(),
     };

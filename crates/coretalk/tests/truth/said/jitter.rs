@@ -36,8 +36,13 @@ pub const PATTERNS: &[Pattern] = &[
     held("use CPU{s?} {quiet} (longest gap {gap@})", use_those),
     held("avoid CPU{s?} {noisy} (longest gap {gap@} in {time@})", avoided),
     held(
-        "CPU{s?} {noisy} had a gap of {gap@}, CPU{t?} {quiet} none longer than {least@}: use {these}, and avoid {those}, where a \
-         single delay matters.",
+        "CPU {noisy} had a gap of {gap@}, CPU{t?} {quiet} none longer than {least@}: use {these}, and avoid {those}, where a \
+         single delay matters",
+        stalled,
+    ),
+    held(
+        "CPUs {noisy} had gaps of up to {gap@}, CPU{t?} {quiet} none longer than {least@}: use {these}, and avoid {those}, \
+         where a single delay matters",
         stalled,
     ),
     held("cannot tell: watched for {time@} only", watched),

@@ -24,11 +24,11 @@ pub const PATTERNS: &[Pattern] = &[
     held("Where the waiter ran relative to the waker when it resumed: {rest}", unbound_trials),
     held("Pad to {bytes#} bytes: closer writers take {slowdowns}", padding),
     held(
-        "Cannot tell how far to pad: writers up to {bytes#} bytes apart take {slowdowns}, and no larger distance is known to an \
-         interval",
+        "Cannot tell how far to pad: writers up to {bytes#} bytes apart take {slowdowns}, and no larger distance is shown to be \
+         free of it",
         padding_unknown,
     ),
-    held("Cannot tell whether padding pays ({relations}): no slowdown is known to an interval", no_padding),
+    held("Cannot tell whether padding pays ({relations}): no interval decides it", no_padding),
     held("Polling receiver, half a round trip: {found}", after_gaps),
     held("{k#} of {n#} results missed ±{width%} (worst ±{worst%}); first: {trial}", missed),
     held(
