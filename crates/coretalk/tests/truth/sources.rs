@@ -9,6 +9,7 @@ use coretalk::blocks::value::{
 };
 use coretalk::report::fmt;
 use coretalk_model::CpuId;
+use coretalk_model::quantity::Unit;
 use coretalk_model::series::{Parameters, TimeUnit, TrialId, TrialSpec};
 use coretalk_model::stats::Estimate;
 use serde_json::Value;
@@ -206,8 +207,12 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
         }
         _ => return Some("a number of another kind than its source".to_owned()),
     };
-    let is_same = |expected| match value.number {
+    let is_same = |expected: f64| match value.number {
         Number::Count(_) => expected == found,
+        // Shares are far below 1, and have significant digits instead of decimals.
+        _ if value.unit == DisplayUnit::Own(Unit::Share) => {
+            (expected - found).abs() <= 1e-3 * f64::abs(expected)
+        }
         _ => is_near(expected, found),
     };
     (!expected.is_some_and(is_same)).then(|| format!("{expected:?}, not {found}"))
