@@ -279,7 +279,7 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
     let classes = class_pairs(map, topology);
     let where_to = if moved {
         elsewhere(report)
-    } else if 2 * overall(map).doubtful > overall(map).measured {
+    } else if MapFinding::of(map, None, topology).is_some_and(|found| found.is_doubtful) {
         None
     } else if !classes.is_empty() {
         nearest_kind(&classes, map, topology)

@@ -33,8 +33,14 @@ fn of_receiver(of: &ReceiverGaps<'_>) -> Sentence {
     };
     let mut found: Vec<Sentence> = match (of.alike(), &of.steps[..]) {
         (Some(narrowest), [first, .., last]) => {
+            let is_within = |ns: &f64| (first.gap_ns..last.gap_ns).contains(ns);
+            // Unknown gaps between them follow.
+            let template = match of.unknown_ns.iter().any(is_within) {
+                true => "{value} after {first} to {last} where known (alike)",
+                false => "{value} after any gap from {first} to {last} (alike)",
+            };
             vec![
-                Sentence::new("{value} after any gap from {first} to {last} (alike)")
+                Sentence::new(template)
                     .with("value", value(of, narrowest))
                     .with("first", gap(first.gap_ns))
                     .with("last", gap(last.gap_ns)),
