@@ -5,6 +5,7 @@
 
 pub mod value;
 
+use crate::report::heat_map::PairMap;
 use crate::report::style::Style;
 use std::borrow::Cow;
 use value::{DisplayValue, Sentence};
@@ -44,6 +45,8 @@ pub enum Block<'a> {
     Table(Table),
     /// Rows and columns, and what replaces them where a terminal is too narrow.
     Wide(Table, Vec<Block<'a>>),
+    /// A map of pairs, of which a page has a better picture.
+    Map(PairMap<'a>),
     /// A drawing of characters.
     Drawing(Lines<'a>),
     /// A drawing of characters that a page replaces by a picture with a script.
@@ -53,7 +56,7 @@ pub enum Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Its typed numbers.
+    /// Its typed numbers; those of a map depend on its rows: [`PairMap::numbers`].
     pub fn values(&self) -> Vec<&DisplayValue> {
         match self {
             Block::Table(table) | Block::Wide(table, _) => {
@@ -90,6 +93,7 @@ impl<'a> Block<'a> {
             Block::Command(..)
             | Block::Table(_)
             | Block::Wide(..)
+            | Block::Map(_)
             | Block::Drawing(_)
             | Block::Sketch(_)
             | Block::Gap => &[],

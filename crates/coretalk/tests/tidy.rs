@@ -47,7 +47,7 @@ fn text_that_is_made_before_it_is_rendered_shrinks() {
         ("PlainText::untrusted", "", 10),
         ("Cell::Text(", "", 9),
         ("Cell::Marked(", "", 15),
-        ("format!(", "report/", 970),
+        ("format!(", "report/", 897),
     ] {
         let of_file = |(path, text): (String, String)| {
             let uses = numbered(&text).filter(|(_, line)| line.contains(pattern)).count();

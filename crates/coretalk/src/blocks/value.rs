@@ -3,9 +3,9 @@
 
 use crate::report::text::plain;
 use coretalk_model::quantity::Unit;
-use coretalk_model::series::{TrialId, TrialResult};
+use coretalk_model::series::{Parameters, TrialId, TrialResult};
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuId, CpuSet, Relation, Scope};
+use coretalk_model::{CpuId, CpuSet, KernelId, Relation, Scope};
 
 /// A number of a screen or a page.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +29,10 @@ pub enum Number {
     Short(f64),
     /// A point with its interval.
     Estimate(Estimate),
+    /// Half the width of an interval in the unit of its point, which stands before it: `±0.4`.
+    Reach(Estimate),
+    /// A time in seconds, as a person says it: `3 min 20 s`.
+    Duration(f64),
     /// Half the width of an interval around the number in another cell, as a share of that number.
     HalfWidth {
         /// The interval.
@@ -40,6 +44,8 @@ pub enum Number {
     Shift(Estimate),
     /// The size of a relative difference and half its interval, in percentage points: `76 % ±0.10 %`.
     Size(Estimate),
+    /// A relative difference with its sign: `+5.0 %`.
+    Change(f64),
     /// A p-value, with its relation: `= 0.0020`, `< 0.0001`.
     Probability(f64),
     /// A setting: written with all its digits, rates with six decimals of their unit.
@@ -96,6 +102,24 @@ pub enum Source {
         /// Of the pairs: the median, or the fastest or the slowest as percentiles 0 and 1.
         statistic: Statistic,
     },
+    /// A cell of a map: the median over the pairs of a CPU of its row and another of its column.
+    Cell {
+        /// The map.
+        map: MapSource,
+        /// CPUs of the row.
+        row: Vec<CpuId>,
+        /// CPUs of the column.
+        column: Vec<CpuId>,
+        /// Whether it is of both roles on one CPU instead, which stand apart where a row has several CPUs.
+        own: bool,
+    },
+    /// A number of all cells of a matrix.
+    Matrix {
+        /// Its kernel.
+        kernel: String,
+        /// Which number.
+        number: MatrixNumber,
+    },
     /// Single hops of a pair.
     Tail {
         /// From the CPU that sends to the one that answers.
@@ -139,8 +163,64 @@ pub enum Source {
         /// The CPUs.
         cpus: Option<[CpuId; 2]>,
     },
+    /// A field of the document, as a JSON pointer; its interval is the `ci` that stands with it.
+    Field(String),
+    /// A field of the cell of a pair; its interval is the `ci` that stands with it.
+    Pair {
+        /// The kernel of the matrix.
+        kernel: String,
+        /// The CPUs.
+        pair: [CpuId; 2],
+        /// A JSON pointer inside the cell.
+        field: &'static str,
+    },
+    /// A constant of the method.
+    Method,
     /// The length of a list: of what a sentence compares, or of what it does not name.
     Listed,
+}
+
+/// A number of all cells of a matrix.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MatrixNumber {
+    /// How many have a value.
+    Pairs,
+    /// How many have several states.
+    Moved,
+    /// How many have a value that may be wrong.
+    Doubtful,
+    /// How many with a value have this flag.
+    Flagged(&'static str),
+    /// How many have no value for this reason.
+    Missing(String),
+    /// The least value, which is that of this pair.
+    Least([CpuId; 2]),
+    /// The median value.
+    Median,
+    /// The greatest value, which is that of this pair.
+    Most([CpuId; 2]),
+    /// Some value: the end of a group of values.
+    Some,
+    /// How many values lie between two.
+    Between([f64; 2]),
+}
+
+/// What a map shows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MapSource {
+    /// The matrix of this kernel.
+    Kernel(String),
+    /// A map that is still being measured, which no document has.
+    Unfinished,
+    /// Trials on two CPUs each.
+    Trials {
+        /// Their probe.
+        probe: String,
+        /// Their parameters.
+        parameters: Parameters,
+        /// The distribution or value that they are shown by.
+        quantity: String,
+    },
 }
 
 /// A number of single hops.
@@ -167,6 +247,10 @@ pub enum WatchNumber {
     Slowest,
     /// The fastest level.
     Fastest,
+    /// How often it changed its level.
+    Changes,
+    /// The greatest ratio between two levels, of the kernel that shows most of it.
+    Widest,
 }
 
 /// A number of a distribution in a document.
@@ -223,7 +307,36 @@ impl DisplayValue {
     }
 }
 
+impl DisplayValue {
+    /// A number in the unit of its source, which its column or its sentence states.
+    pub fn bare(number: Number, source: Source) -> DisplayValue {
+        DisplayValue { number, unit: DisplayUnit::OfColumn(1.0), source }
+    }
+
+    /// A field of the document, by its JSON pointer.
+    pub fn field(path: impl Into<String>, number: Number) -> DisplayValue {
+        DisplayValue::bare(number, Source::Field(path.into()))
+    }
+
+    /// The same in a unit of its own.
+    #[must_use]
+    pub fn in_unit(self, unit: Unit) -> DisplayValue {
+        DisplayValue { unit: DisplayUnit::Own(unit), ..self }
+    }
+}
+
 impl Source {
+    /// A field of the cell of a pair, by its JSON pointer inside the cell.
+    pub fn of_pair(kernel: &KernelId, pair: [CpuId; 2]) -> impl Fn(&'static str) -> Source + use<> {
+        let kernel = kernel.to_string();
+        move |field| Source::Pair { kernel: kernel.clone(), pair, field }
+    }
+
+    /// A number of all cells of a matrix.
+    pub fn of_matrix(kernel: &KernelId, number: MatrixNumber) -> Source {
+        Source::Matrix { kernel: kernel.to_string(), number }
+    }
+
     /// A number of one trial.
     pub fn of_trial(trial: &TrialResult, quantity: &'static str, statistic: Statistic) -> Source {
         Source::Trial { trial: trial.spec.id(), quantity, statistic, placements: 1 }
@@ -261,6 +374,18 @@ pub enum Arg {
 }
 
 impl Sentence {
+    /// How many and of what: `1 pair`, `2 pairs`.
+    pub fn counted(number: u64, source: Source, [one, several]: [&'static str; 2]) -> Sentence {
+        Sentence::new("{number} {noun}")
+            .with("number", DisplayValue::bare(Number::Count(number), source))
+            .with("noun", if number == 1 { one } else { several })
+    }
+
+    /// Sentences with this between them.
+    pub fn joined(parts: impl IntoIterator<Item = Sentence>, between: &'static str) -> Sentence {
+        Sentence::new("{parts}").with("parts", Arg::Parts(parts.into_iter().collect(), between))
+    }
+
     /// A template; [`Sentence::with`] fills its holes.
     pub fn new(template: &'static str) -> Sentence {
         Sentence { template, args: Vec::new() }

@@ -4,10 +4,11 @@ use crate::args::ImportArgs;
 use crate::args::options::Global;
 use crate::args::words::FormatWord;
 use crate::blocks::Block;
+use crate::blocks::value::MapSource;
 use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
 use crate::render::terminal;
-use crate::report::heat_map::HeatMap;
+use crate::report::heat_map::PairMap;
 use crate::report::imported::ImportedFile;
 use crate::report::{Style, structure, text};
 use crate::resolve::files;
@@ -15,6 +16,7 @@ use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
 use coretalk_model::formats::{ImportedMatrix, Spread, write_c2c_csv, write_csv, write_markdown};
 use coretalk_model::latency::summary::Reading;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// Reads every file first. One that cannot be read is named at the end, and does not stop the others.
@@ -82,7 +84,8 @@ fn screen(file: &Path, imported: &ImportedMatrix, style: &Style) -> String {
     );
     let readings = imported.matrix.map(|cell| cell.map(|ns| Reading { ns, doubtful: ns <= 0.0 }));
     let of_file = ImportedFile::new(String::new(), vec![imported.clone()]);
-    let map = Block::drawing(|style| HeatMap::new(&readings, of_file.groups(), style).draw(style).0);
+    let source = MapSource::Kernel("unknown".to_owned());
+    let map = Block::Map(PairMap::new(Cow::Owned(readings), of_file.groups(), source));
     let mut blocks = vec![Block::Headline(head.into())];
     blocks.extend(of_file.origin().map(|text| Block::Headline(text.into())));
     blocks.extend([Block::Gap, map, Block::Gap]);

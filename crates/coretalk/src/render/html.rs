@@ -69,10 +69,8 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
             }
             Block::Drawing(lines) => html.push_str(&drawing(&lines(&DRAWING))),
             // The better picture may need the script of the page.
-            Block::Sketch(lines) => match drawing(&lines(&DRAWING)).as_str() {
-                "" => {}
-                drawn => html.push_str(&format!("<noscript>{drawn}</noscript>\n")),
-            },
+            Block::Sketch(lines) => html.push_str(&sketch(&lines(&DRAWING))),
+            Block::Map(map) => html.push_str(&sketch(&map.draw(&DRAWING).0)),
             Block::Gap => {}
         }
     }
@@ -105,6 +103,13 @@ fn paragraph(class: &str, text: &str) -> String {
     match escaped(text).as_str() {
         "" => String::new(),
         text => format!("<p{class}>{text}</p>\n"),
+    }
+}
+
+fn sketch(lines: &[String]) -> String {
+    match drawing(lines).as_str() {
+        "" => String::new(),
+        drawn => format!("<noscript>{drawn}</noscript>\n"),
     }
 }
 

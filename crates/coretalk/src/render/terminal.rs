@@ -43,6 +43,7 @@ pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
         Block::Table(table) => table_lines(&table.within(width), width),
         Block::Wide(table, _) if columns_of(table, width).is_within(width) => table_lines(table, width),
         Block::Wide(_, narrow) => lines(narrow, style),
+        Block::Map(map) => map.draw(style).0,
         Block::Drawing(lines) | Block::Sketch(lines) => lines(style),
         Block::Gap => vec![String::new()],
     };

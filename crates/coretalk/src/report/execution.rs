@@ -1,93 +1,101 @@
 //! Which CPUs share the units that execute, in words.
 
 use crate::blocks::Block;
+use crate::blocks::value::{DisplayValue, Number, Sentence};
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Reason, Unclear, Unit, verdicts};
-use coretalk_model::{Level, Topology};
-use std::fmt::Write;
+use coretalk_model::{Level, Topology, quantity};
 
 /// Sentences for a screen: what the tests say, and where the system reports something else. `reported` is `None` where
 /// nobody reports anything.
 pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<Block<'static>> {
     // A system that reports no cores says nothing that could be confirmed or contradicted.
     let reported = reported.filter(|topology| !topology.level(Level::Core).is_empty());
-    let tested: Vec<(&ExecutionTest, Execution)> =
-        tests.iter().zip(verdicts(tests)).filter(|(test, _)| test.reason != Reason::Control).collect();
-    let with = |wanted: Execution| -> Vec<&ExecutionTest> {
-        tested.iter().filter(|(_, verdict)| *verdict == wanted).map(|(test, _)| *test).collect()
+    let tested: Vec<(usize, &ExecutionTest, Execution)> = (0..)
+        .zip(tests)
+        .zip(verdicts(tests))
+        .map(|((at, test), verdict)| (at, test, verdict))
+        .filter(|(_, test, _)| test.reason != Reason::Control)
+        .collect();
+    let with = |wanted: Execution| -> Vec<(usize, &ExecutionTest)> {
+        let of = tested.iter().filter(|(.., verdict)| *verdict == wanted);
+        of.map(|(at, test, _)| (*at, *test)).collect()
     };
     let mut blocks = Vec::new();
     for verdict in [Execution::Shared, Execution::Apart] {
         let pairs = with(verdict);
         if !pairs.is_empty() {
-            blocks.push(Block::Fact("load test", verdict_words(&pairs, verdict, reported).into()));
+            blocks.push(Block::Fact("load test", verdict_words(&pairs, verdict, reported)));
         }
-        blocks.extend(contradicted(&pairs, verdict, reported).map(|text| Block::Doubt(text.into())));
+        blocks.extend(contradicted(&pairs, verdict, reported).map(Block::Doubt));
     }
     let mut told: Vec<Unclear> = Vec::new();
-    for (_, verdict) in &tested {
+    for (.., verdict) in &tested {
         let &Execution::Unclear(why) = verdict else { continue };
         if !told.contains(&why) {
             told.push(why);
-            let pairs = pair_list(&with(*verdict));
-            let text = format!("cannot tell whether CPUs {pairs} are threads of one core: {why}");
-            blocks.push(Block::Fact("load test", text.into()));
+            let said = Sentence::new("cannot tell whether CPUs {pairs} are threads of one core: {why}")
+                .with("pairs", pair_list(&with(*verdict)))
+                .with_name("why", &why.to_string());
+            blocks.push(Block::Fact("load test", said));
         }
     }
     blocks
 }
 
-fn verdict_words(pairs: &[&ExecutionTest], verdict: Execution, reported: Option<&Topology>) -> String {
+fn verdict_words(
+    pairs: &[(usize, &ExecutionTest)],
+    verdict: Execution,
+    reported: Option<&Topology>,
+) -> Sentence {
     let is_confirmed = reported.is_some_and(|topology| {
-        pairs.iter().all(|test| are_siblings(topology, test) == (verdict == Execution::Shared))
+        pairs.iter().all(|(_, test)| are_siblings(topology, test) == (verdict == Execution::Shared))
     });
-    let kept = |of: fn(&ExecutionTest) -> Option<f64>, pick: fn(f64, f64) -> f64| {
-        pairs.iter().filter_map(|test| of(test)).reduce(pick).unwrap_or(f64::NAN)
+    // What is kept on the unit that shows sharing most, by the CPU that keeps more; of cores by the one that keeps less.
+    let side = usize::from(verdict != Execution::Shared);
+    let least = |(at, test): &(usize, &ExecutionTest)| {
+        let units = Unit::ALL.iter().filter_map(|&unit| Some((test.kept(unit)?[side], *at, unit)));
+        units.min_by(|a, b| a.0.total_cmp(&b.0))
     };
-    let verb = if is_confirmed { "confirms" } else { "shows" };
-    let list = pair_list(pairs);
-    match verdict {
-        Execution::Shared => format!(
-            "{verb} SMT siblings: CPUs {list} (each drops to {:.0} % when both are busy)",
-            100.0 * kept(most_shared, f64::max)
-        ),
-        _ => format!(
-            "{verb} separate cores: CPUs {list} (each keeps {:.0} % when both are busy)",
-            100.0 * kept(least_kept, f64::min).min(1.0)
-        ),
-    }
+    let all = pairs.iter().filter_map(least);
+    let kept = match verdict {
+        Execution::Shared => all.max_by(|a, b| a.0.total_cmp(&b.0)),
+        _ => all.min_by(|a, b| a.0.total_cmp(&b.0)),
+    };
+    let kept = kept.map(|(kept, at, unit)| {
+        let unit = if unit == Unit::Multiplier { "multiplier" } else { "divider" };
+        let path = format!("/topology/execution/{at}/{unit}_kept/{side}");
+        let most = if side == 0 { kept } else { kept.min(1.0) };
+        DisplayValue::field(path, Number::Point(most)).in_unit(quantity::Unit::Share)
+    });
+    let said = Sentence::new(match verdict {
+        Execution::Shared => "{verb} SMT siblings: CPUs {pairs} (each drops to {kept} when both are busy)",
+        _ => "{verb} separate cores: CPUs {pairs} (each keeps {kept} when both are busy)",
+    });
+    let said =
+        said.with("verb", if is_confirmed { "confirms" } else { "shows" }).with("pairs", pair_list(pairs));
+    kept.into_iter().fold(said, |said, kept| said.with("kept", kept))
 }
 
-/// What is kept on the unit that shows sharing most, by the CPU that keeps more.
-fn most_shared(test: &ExecutionTest) -> Option<f64> {
-    Unit::ALL.iter().filter_map(|&unit| Some(test.kept(unit)?[0])).reduce(f64::min)
-}
-
-/// What is kept on the unit that shows it most, by the CPU that keeps less.
-fn least_kept(test: &ExecutionTest) -> Option<f64> {
-    Unit::ALL.iter().filter_map(|&unit| Some(test.kept(unit)?[1])).reduce(f64::min)
-}
-
-fn contradicted(pairs: &[&ExecutionTest], verdict: Execution, reported: Option<&Topology>) -> Option<String> {
+fn contradicted(
+    pairs: &[(usize, &ExecutionTest)],
+    verdict: Execution,
+    reported: Option<&Topology>,
+) -> Option<Sentence> {
     let topology = reported?;
-    let others: Vec<&ExecutionTest> = pairs
-        .iter()
-        .filter(|test| are_siblings(topology, test) != (verdict == Execution::Shared))
-        .copied()
-        .collect();
-    if others.is_empty() {
-        return None;
-    }
-    let cpus = pair_list(&others);
-    Some(match verdict {
-        Execution::Shared => format!(
+    let is_other =
+        |(_, test): &&(usize, &ExecutionTest)| are_siblings(topology, test) != (verdict == Execution::Shared);
+    let others: Vec<_> = pairs.iter().filter(is_other).copied().collect();
+    let template = match verdict {
+        Execution::Shared => {
             "CONFLICT: the system reports CPUs {cpus} as different cores, but they share one: guests are often not \
              told what their virtual CPUs share"
-        ),
-        _ => format!(
+        }
+        _ => {
             "CONFLICT: the system reports CPUs {cpus} as threads of one core, but they share no execution units: \
              hosts may present an invented topology"
-        ),
-    })
+        }
+    };
+    (!others.is_empty()).then(|| Sentence::new(template).with("cpus", pair_list(&others)))
 }
 
 fn are_siblings(topology: &Topology, test: &ExecutionTest) -> bool {
@@ -95,14 +103,11 @@ fn are_siblings(topology: &Topology, test: &ExecutionTest) -> bool {
 }
 
 /// `0+8, 1+9, 7+15`.
-fn pair_list(pairs: &[&ExecutionTest]) -> String {
-    let mut list = String::new();
-    for (index, test) in pairs.iter().enumerate() {
-        let comma = if index > 0 { ", " } else { "" };
-        let [a, b] = test.pair;
-        let _ = write!(list, "{comma}{a}+{b}");
-    }
-    list
+fn pair_list(pairs: &[(usize, &ExecutionTest)]) -> Sentence {
+    let pair = |(_, test): &(usize, &ExecutionTest)| {
+        Sentence::new("{a}+{b}").with("a", test.pair[0]).with("b", test.pair[1])
+    };
+    Sentence::joined(pairs.iter().map(pair), ", ")
 }
 
 #[cfg(test)]

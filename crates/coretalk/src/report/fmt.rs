@@ -1,10 +1,13 @@
 //! Numbers and sentences as text: what a medium writes of a [`DisplayValue`], a [`Sentence`] or a [`Cell`].
 
 use super::ladder;
-use super::text::{capitalized, chosen_rate, chosen_time, grouped, ns, percent, short_ns, signed_percent};
+use super::text::{
+    capitalized, chosen_rate, chosen_time, duration, grouped, ns, percent, plus_minus, short_ns,
+    signed_percent,
+};
 use super::words::p_value;
 use crate::blocks::Cell;
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 
@@ -26,6 +29,10 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::Short(number), DisplayUnit::Own(unit) | DisplayUnit::InSentence(unit)) => {
             (short_ns(*number), amount(*number, *unit).1)
         }
+        (Number::Reach(of), _) => (plus_minus(of.point, of.reach()), ""),
+        (Number::Duration(ns), DisplayUnit::Own(Unit::Ns)) => (duration(ns * 1e-9), ""),
+        (Number::Duration(seconds), _) => (duration(*seconds), ""),
+        (Number::Change(share), _) => (signed_percent(100.0 * share), ""),
         (Number::Shift(shift), _) => (signed_percent(100.0 * shift.point), ""),
         (Number::Size(size), _) => (percent(size.point), ""),
         (Number::Probability(p), _) => (p_value(*p), ""),
@@ -93,6 +100,25 @@ pub fn sentence(sentence: &Sentence) -> String {
         rest = after;
     }
     written + rest
+}
+
+/// A number and how far its interval reaches; a few passes have none.
+pub fn with_reach(source: Source, of: Estimate) -> Sentence {
+    let point = DisplayValue::bare(Number::Point(of.point), source.clone());
+    match of.is_sure() {
+        true => Sentence::new("{point} {reach}")
+            .with("point", point)
+            .with("reach", DisplayValue::bare(Number::Reach(of), source)),
+        false => Sentence::new("{point}").with("point", point),
+    }
+}
+
+/// The least and the greatest in short: `18–23`.
+pub fn span(ends: [f64; 2], sources: [Source; 2]) -> Sentence {
+    let [low, high] = ends.map(Number::Short);
+    let [least, most] = sources;
+    let [low, high] = [DisplayValue::bare(low, least), DisplayValue::bare(high, most)];
+    Sentence::new("{low}–{high}").with("low", low).with("high", high)
 }
 
 /// Two ends of a range: one number where both read alike.

@@ -1,4 +1,4 @@
-//! [`HeatMap`]: a square picture of who reaches whom how soon, as wide as the terminal allows.
+//! [`PairMap`]: a square picture of who reaches whom how soon, as wide as the terminal allows.
 //!
 //! Numbers on coloured ground while they fit the width; beyond, half-block pixels; without colour, glyphs that grow
 //! denser with the latency. Bars stand where a reported group ends.
@@ -7,22 +7,40 @@ mod axis;
 mod numbers;
 mod pixels;
 
-pub use axis::{Axis, bar_levels, groups, ordered};
+pub use axis::{Axis, bar_levels, groups, ordered, rows};
 
 use super::ladder::distance_words;
 use super::{By, Style};
-use coretalk_model::latency::summary::{Reading, Table};
+use crate::blocks::value::{DisplayUnit, DisplayValue, MapSource, Number, Source};
+use coretalk_model::latency::summary::{Reading, Table, table};
+use coretalk_model::series::MapUnit;
 use coretalk_model::{CpuId, Matrix, Relation, Topology};
+use std::borrow::Cow;
 
-/// A picture of the readings of one map, complete or still being measured.
+/// The readings of one map, complete or still being measured.
 #[derive(Debug)]
-pub struct HeatMap<'a> {
-    readings: &'a Matrix<Option<Reading>>,
+pub struct PairMap<'a> {
+    readings: Cow<'a, Matrix<Option<Reading>>>,
     topology: &'a Topology,
-    rows: Vec<Vec<CpuId>>,
-    threads_per_core: usize,
+    source: MapSource,
     /// Of the readings.
-    unit: &'a str,
+    unit: MapUnit,
+}
+
+/// A number of a map.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MapCell {
+    /// The number.
+    pub value: DisplayValue,
+    /// Whether a mark behind it says that it may be wrong.
+    pub doubtful: bool,
+}
+
+/// A map whose rows are arranged.
+#[derive(Debug)]
+struct HeatMap<'a> {
+    map: &'a PairMap<'a>,
+    rows: Vec<Vec<CpuId>>,
 }
 
 /// How a picture was drawn, for the words around it.
@@ -69,39 +87,82 @@ pub fn names_of_diagonal(topology: &Topology) -> [String; 2] {
     [Relation::SameCpu, Relation::Smt].map(|relation| distance_words(relation, topology))
 }
 
-impl<'a> HeatMap<'a> {
-    /// Arranges the map as the style asks.
-    pub fn new(readings: &'a Matrix<Option<Reading>>, topology: &'a Topology, style: &Style) -> HeatMap<'a> {
-        let order = ordered(readings, topology, style.order);
-        let rows = match style.by {
-            By::Core => axis::cores(&order, topology),
-            By::Thread => order.iter().map(|&cpu| vec![cpu]).collect(),
-        };
-        let threads_per_core = rows.iter().map(Vec::len).max().unwrap_or(0);
-        HeatMap { readings, topology, rows, threads_per_core, unit: "ns" }
+impl<'a> PairMap<'a> {
+    /// A map in nanoseconds.
+    pub fn new(
+        readings: Cow<'a, Matrix<Option<Reading>>>,
+        topology: &'a Topology,
+        source: MapSource,
+    ) -> PairMap<'a> {
+        PairMap { readings, topology, source, unit: MapUnit { name: "ns".to_owned(), divisor: 1.0 } }
     }
 
-    /// The same with readings in another unit than nanoseconds.
+    /// The same with readings in another unit.
     #[must_use]
-    pub fn in_unit(self, unit: &'a str) -> HeatMap<'a> {
-        HeatMap { unit, ..self }
+    pub fn in_unit(self, unit: MapUnit) -> PairMap<'a> {
+        PairMap { unit, ..self }
     }
 
-    /// The rows: CPUs, or cores with their CPUs.
-    pub fn rows(&self) -> &[Vec<CpuId>] {
-        &self.rows
+    /// The symbol of its unit.
+    pub fn unit(&self) -> &str {
+        &self.unit.name
+    }
+
+    fn arranged(&self, style: &Style) -> HeatMap<'_> {
+        HeatMap { map: self, rows: rows(&self.readings, self.topology, style.order, style.by) }
     }
 
     /// Most threads in a row: above 1 where rows are cores with SMT.
-    pub fn threads_per_core(&self) -> usize {
-        self.threads_per_core
+    pub fn threads_per_core(&self, style: &Style) -> usize {
+        self.arranged(style).threads_per_core()
     }
 
     /// The picture line by line, none wider than the style allows, and how it was drawn.
     pub fn draw(&self, style: &Style) -> (Vec<String>, MapFormat) {
-        if let Some(lines) = numbers::draw(self, style) {
-            return (lines, MapFormat::Numbers);
+        let arranged = self.arranged(style);
+        match numbers::draw(&arranged, style) {
+            Some(lines) => (lines, MapFormat::Numbers),
+            None => pixels::draw(&arranged, style),
         }
-        pixels::draw(self, style)
+    }
+
+    /// Its numbers where there is room for them; none of a map that is drawn in pixels on each medium.
+    pub fn numbers(&self, style: &Style) -> Vec<MapCell> {
+        let arranged = self.arranged(style);
+        if arranged.rows.len() > numbers::MOST_ROWS {
+            return Vec::new();
+        }
+        let cells = table(&self.readings, &arranged.rows, &arranged.rows);
+        let all = (0..arranged.rows.len()).flat_map(|row| (0..arranged.rows.len()).map(move |at| [row, at]));
+        all.flat_map(|at| arranged.shown(&cells, at)).flatten().collect()
+    }
+}
+
+impl HeatMap<'_> {
+    fn threads_per_core(&self) -> usize {
+        self.rows.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// The numbers of a cell: of two CPUs, and of both roles on one where that stands apart.
+    fn shown(&self, cells: &Table, [row, column]: [usize; 2]) -> [Option<MapCell>; 2] {
+        let cell = cells.get(row, column);
+        let divisor = self.map.unit.divisor;
+        let shown = |number: f64, doubtful: u32, own| MapCell {
+            value: DisplayValue {
+                number: Number::Short(number * divisor),
+                unit: DisplayUnit::OfColumn(divisor),
+                source: Source::Cell {
+                    map: self.map.source.clone(),
+                    row: self.rows[row].clone(),
+                    column: self.rows[column].clone(),
+                    own,
+                },
+            },
+            doubtful: doubtful > 0,
+        };
+        [
+            cell.median_ns.map(|number| shown(number, cell.doubtful, false)),
+            cell.own.map(|own| shown(own.median_ns, own.doubtful, true)),
+        ]
     }
 }

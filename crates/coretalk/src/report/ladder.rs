@@ -1,13 +1,17 @@
 //! The ladder: everything that one CPU can do to reach another, a row for each relation and, where cores are
 //! of several kinds, each combination of them; a column for each step.
 
-use super::text::{duration, left, ns, percent, plain, plus_minus, short_ns};
+use super::fmt;
+use super::text::{columns, plain};
+use crate::blocks::value::{Arg, DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::probes::wake::LADDER_GAP_NS;
 use coretalk_model::latency::{EmptyRung, LadderRow, LatencyResult};
+use coretalk_model::quantity::Unit;
 use coretalk_model::series::{self, RUNGS};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Hint, KernelId, LadderStep, Level, Protocol, Relation, Scope, Tool, Topology};
+use std::borrow::Cow;
 
 /// What pairs share: `same L3`, `across L3`; `same L3, across nodes`.
 pub fn shared(scope: Scope) -> String {
@@ -81,7 +85,8 @@ pub fn in_short(
     disturbance: Option<f64>,
 ) -> Vec<Block<'static>> {
     let ladder = Ends::of(&result.ladder, topology);
-    let in_ns = |value: f64| format!("{} ns", ns(value));
+    let in_ns = |ns| Sentence::new("{ns} ns").with("ns", ns);
+    let bare = |ns| Sentence::new("{ns}").with("ns", ns);
     let messages = |pauses: bool| {
         let is_one = |row: &LadderRow| {
             row.kernel == KernelId::of(Protocol::Msg, if pauses { Hint::Pause } else { Hint::None })
@@ -101,54 +106,66 @@ pub fn in_short(
             .unwrap_or_default(),
     };
     let message = ladder.words(&message);
-    let message = message.map(|costs| format!("a message through a mailbox {costs}"));
+    let message =
+        message.map(|costs| Sentence::new("a message through a mailbox {costs}").with("costs", costs));
     let woken = RUNGS.iter().find_map(|woken| {
-        let costs = ladder.costs(|row| is_woken(row, woken), |value| duration(value * 1e-9));
-        Some(format!("waking a sleeping thread ({}) {}", woken.step, ladder.words(&costs)?))
+        let time = |ns: DisplayValue| match ns.number {
+            Number::Point(point) => {
+                let ns = DisplayValue { number: Number::Duration(point), ..ns }.in_unit(Unit::Ns);
+                Sentence::new("{time}").with("time", ns)
+            }
+            _ => bare(ns),
+        };
+        let costs = ladder.words(&ladder.costs(|row| is_woken(row, woken), time))?;
+        let said = Sentence::new("waking a sleeping thread ({step}) {costs}").with("step", woken.step);
+        Some(said.with("costs", costs))
     });
-    let in_use: Vec<String> = message.into_iter().chain(woken).collect();
+    let in_use: Vec<Sentence> = message.into_iter().chain(woken).collect();
     let mut tools: Vec<Tool> = Vec::new();
     for tool in result.ladder.iter().filter_map(tool_of) {
         if !tools.contains(&tool) {
             tools.push(tool);
         }
     }
-    let mut printed: Vec<String> = Vec::new();
+    let mut printed: Vec<Sentence> = Vec::new();
     if let (Some(share), false) = (disturbance, tools.is_empty()) {
-        let told = format!(
-            "cannot tell what other tools would print: other programs took {} of the CPUs",
-            percent(share)
-        );
-        printed.push(told);
+        let share =
+            DisplayValue::field("/environment/others_share", Number::Point(share)).in_unit(Unit::Share);
+        let told = "cannot tell what other tools would print: other programs took {share} of the CPUs";
+        printed.push(Sentence::new(told).with("share", share));
         tools.clear();
     }
     for tool in tools {
         let is_tool = |row: &LadderRow| tool_of(row) == Some(tool);
-        let costs = ladder.costs(is_tool, ns);
-        let mut numbers: Vec<&str> = costs.iter().map(|cost| cost.words.as_str()).collect();
+        let mut numbers: Vec<Sentence> =
+            ladder.costs(is_tool, bare).into_iter().map(|cost| cost.words).collect();
         let is_one_end = numbers.len() == 1 && ladder.rungs.len() > 1;
-        numbers.dedup();
-        printed.extend(match (printed.is_empty(), numbers.is_empty()) {
-            (_, true) => None,
+        numbers.dedup_by_key(|number| fmt::sentence(number));
+        let said = match (printed.is_empty(), numbers.is_empty()) {
+            (_, true) => continue,
             // Kinds of cores have an order of their own, and one end of several has to be named.
             (true, _) if ladder.has_kinds() || is_one_end => {
-                ladder.words(&ladder.costs(is_tool, in_ns)).map(|costs| format!("{tool} would print {costs}"))
+                let Some(costs) = ladder.words(&ladder.costs(is_tool, in_ns)) else { continue };
+                Sentence::new("{tool} would print {costs}").with("costs", costs)
             }
             // In the order of the answer: from near to far.
-            (true, _) => Some(format!("{tool} would print {} ns", numbers.join(" and "))),
-            (false, _) => Some(format!("{tool} {}", numbers.join(" and "))),
-        });
+            (first, _) => {
+                Sentence::new(if first { "{tool} would print {costs} ns" } else { "{tool} {costs}" })
+                    .with("costs", Sentence::joined(numbers, " and "))
+            }
+        };
+        printed.push(said.with_name("tool", &tool.to_string()));
     }
     if !printed.is_empty()
         && disturbance.is_none()
         && result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1)
     {
-        printed.push("each in the state of its headline".to_owned());
+        printed.push(Sentence::new("each in the state of its headline"));
     }
     [("in use", in_use), ("compare", printed)]
         .into_iter()
         .filter(|(_, parts)| !parts.is_empty())
-        .map(|(label, parts)| Block::Fact(label, parts.join(" · ").into()))
+        .map(|(label, parts)| Block::Fact(label, Sentence::joined(parts, " · ")))
         .collect()
 }
 
@@ -164,7 +181,7 @@ fn is_woken(row: &LadderRow, woken: &series::Rung) -> bool {
 /// What a step costs the pairs of a rung.
 struct Cost<'a> {
     ns: f64,
-    words: String,
+    words: Sentence,
     rung: Rung<'a>,
 }
 
@@ -195,12 +212,18 @@ impl<'a> Ends<'a> {
     }
 
     /// What a step costs at either end. Nothing where pairs of one rung differ so much that no number stands for them.
-    fn costs(&self, is_meant: impl Fn(&LadderRow) -> bool, words: impl Fn(f64) -> String) -> Vec<Cost<'a>> {
+    fn costs(
+        &self,
+        is_meant: impl Fn(&LadderRow) -> bool,
+        words: impl Fn(DisplayValue) -> Sentence,
+    ) -> Vec<Cost<'a>> {
         let cost = |&end: &Rung<'a>| {
-            let row = self.rows.iter().find(|row| rung(row) == end && is_meant(row))?;
+            let mut rows = self.rows.iter().enumerate();
+            let (at, row) = rows.find(|(_, row)| rung(row) == end && is_meant(row))?;
             let is_one = row.range_ns.is_none_or(|[low, high]| high < MOST_RANGE * low);
             let ns = row.latency_ns.filter(|_| is_one)?.point;
-            Some(Cost { ns, words: words(ns), rung: end })
+            let words = words(DisplayValue::field(median_of(at), Number::Point(ns)));
+            Some(Cost { ns, words, rung: end })
         };
         let mut costs: Vec<Cost<'a>> = self.rungs.iter().filter_map(cost).collect();
         if self.has_kinds() {
@@ -212,20 +235,24 @@ impl<'a> Ends<'a> {
     }
 
     /// `36.1 ns inside an L3, 172 ns across L3`; what costs the same near and far is said once.
-    fn words(&self, costs: &[Cost<'a>]) -> Option<String> {
+    fn words(&self, costs: &[Cost<'a>]) -> Option<Sentence> {
         let first = costs.first()?;
-        if self.rungs.len() == 1 || costs.len() > 1 && costs.iter().all(|cost| cost.words == first.words) {
+        let is_alike = |cost: &Cost<'_>| fmt::sentence(&cost.words) == fmt::sentence(&first.words);
+        if self.rungs.len() == 1 || costs.len() > 1 && costs.iter().all(is_alike) {
             return Some(first.words.clone());
         }
-        let words = |cost: &Cost<'a>| match cost.rung.1 {
-            Some(_) => format!(
-                "{} {}",
-                cost.words,
-                rung_words(cost.rung, &self.rungs, self.topology).replace(',', "")
-            ),
-            None => format!("{} {}", cost.words, distance_words(cost.rung.0, self.topology)),
+        let words = |cost: &Cost<'a>| {
+            let said = Sentence::new("{cost} {pairs}").with("cost", cost.words.clone());
+            match cost.rung.1 {
+                Some(_) => {
+                    let kinds =
+                        fmt::sentence(&rung_words(cost.rung, &self.rungs, self.topology)).replace(',', "");
+                    said.with_name("pairs", &kinds)
+                }
+                None => said.with("pairs", Arg::Place(Scope::of(cost.rung.0, self.topology))),
+            }
         };
-        Some(costs.iter().map(words).collect::<Vec<_>>().join(", "))
+        Some(Sentence::joined(costs.iter().map(words), ", "))
     }
 }
 
@@ -236,10 +263,7 @@ const MOST_RANGE: f64 = 2.0;
 /// such rows every step is a plain column.
 pub fn blocks(result: &LatencyResult, topology: &Topology, disturbance: Option<f64>) -> Vec<Block<'static>> {
     let line = result.maps.first().map(|map| &map.kernel);
-    vec![
-        Block::Table(table(&result.ladder, line, topology)),
-        Block::Prose(footnote(result, disturbance).into()),
-    ]
+    vec![Block::Table(table(&result.ladder, line, topology)), Block::Prose(footnote(result, disturbance))]
 }
 
 fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Table {
@@ -258,11 +282,16 @@ fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Ta
         }
     }
     let of_line = |of: Rung| {
-        let row = rows.iter().find(|row| rung(row) == of && Some(&row.kernel) == line)?;
-        Some((row, row.latency_ns.as_ref()?))
+        let mut all = rows.iter().enumerate();
+        let (at, row) = all.find(|(_, row)| rung(row) == of && Some(&row.kernel) == line)?;
+        Some((at, row, row.latency_ns?))
     };
     // One pair has no range.
-    let range = |of: Rung| of_line(of).filter(|(row, _)| row.pairs > 1).and_then(|(row, _)| row.range_ns);
+    let range = |of: Rung| {
+        let (at, row, _) = of_line(of).filter(|(_, row, _)| row.pairs > 1)?;
+        let sources = [0, 1].map(|end| Source::Field(format!("/ladder/{at}/range/{end}")));
+        Some(fmt::span(row.range_ns?, sources))
+    };
     // A relation without the line of the map has no value there, and other code never stands in for it.
     let has_line = rungs.iter().any(|&of| of_line(of).is_some());
     let has_range = rungs.iter().any(|&of| range(of).is_some());
@@ -271,18 +300,20 @@ fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Ta
     columns.extend(has_range.then(|| Column::numbers("range")));
     columns.extend(steps.iter().map(|step| Column::numbers(step_heading(step))));
     let row = |&of: &Rung<'_>| {
-        let alike = || rows.iter().filter(|row| rung(row) == of);
-        let pairs = of_line(of).map(|(row, _)| row.pairs).or_else(|| alike().map(|row| row.pairs).max());
-        let mut cells =
-            vec![Cell::from(rung_words(of, &rungs, topology)), pairs.unwrap_or(0).to_string().into()];
-        cells.extend(has_line.then(|| Cell::known(of_line(of).map(|(_, latency)| line_words(latency)))));
-        cells.extend(has_range.then(|| match range(of) {
-            Some([low, high]) => format!("{}–{}", short_ns(low), short_ns(high)).into(),
-            None => Cell::Blank,
-        }));
+        let alike = || rows.iter().enumerate().filter(|(_, row)| rung(row) == of);
+        let most = || alike().max_by_key(|(_, row)| row.pairs);
+        let pairs = of_line(of).map(|(at, row, _)| (at, row)).or_else(most);
+        let pairs = pairs.map(|(at, row)| {
+            DisplayValue::field(format!("/ladder/{at}/pairs"), Number::Count(row.pairs.into()))
+        });
+        let mut cells = vec![Cell::from(rung_words(of, &rungs, topology)), Cell::number(pairs)];
+        let line = || of_line(of).map_or(Cell::Unknown, |(at, _, latency)| line_words(at, latency).into());
+        cells.extend(has_line.then(line));
+        cells.extend(has_range.then(|| range(of).map_or(Cell::Blank, Cell::from)));
         cells.extend(steps.iter().map(|step| {
-            let row = alike().find(|row| row.kernel == **step);
-            Cell::known(row.and_then(|row| row.latency_ns).map(|latency| ns(latency.point)))
+            let row = alike().find(|(_, row)| row.kernel == **step);
+            let value = |at, of: Estimate| DisplayValue::field(median_of(at), Number::Point(of.point));
+            Cell::number(row.and_then(|(at, row)| Some(value(at, row.latency_ns?))))
         }));
         cells
     };
@@ -296,18 +327,27 @@ fn rung(row: &LadderRow) -> Rung<'_> {
     (row.relation, row.classes.as_ref())
 }
 
-fn rung_words((relation, kinds): Rung<'_>, rungs: &[Rung<'_>], topology: &Topology) -> String {
+fn rung_words((relation, kinds): Rung<'_>, rungs: &[Rung<'_>], topology: &Topology) -> Sentence {
     let clustered = rungs.contains(&(Relation::Cluster, kinds));
     match kinds {
-        None => relation_words(relation, topology),
-        Some(kinds) => format!("{}, {}", kind_words(kinds), shared_words(relation, clustered, topology)),
+        None => shared_words(relation, false, topology),
+        Some(kinds) => Sentence::new("{kinds}, {shared}")
+            .with_name("kinds", &kind_words(kinds))
+            .with("shared", shared_words(relation, clustered, topology)),
     }
 }
 
 /// Intervals take the same room, so that points stand below each other.
-fn line_words(latency: &Estimate) -> String {
-    let sure = latency.is_sure().then(|| plus_minus(latency.point, latency.reach()));
-    format!("{} {}", ns(latency.point), left(&sure.unwrap_or_default(), 5))
+fn line_words(at: usize, latency: Estimate) -> Sentence {
+    let line = fmt::with_reach(Source::Field(median_of(at)), latency);
+    let reach = line.values().get(1).map_or(0, |reach| columns(&fmt::value(reach)) + 1);
+    let blanks = "      ";
+    Sentence::new("{line}{blanks}").with("line", line).with("blanks", &blanks[reach.min(6)..])
+}
+
+/// The value of a row of the ladder in the document.
+fn median_of(at: usize) -> String {
+    format!("/ladder/{at}/median")
 }
 
 /// `P–E`: the kinds of the cores of a pair.
@@ -316,21 +356,23 @@ pub fn kind_words([fast, slow]: &[String; 2]) -> String {
 }
 
 /// What pairs of two kinds share; where these kinds have clusters of their own, what shares only more is in two of them.
-pub fn shared_words(relation: Relation, clustered: bool, topology: &Topology) -> String {
+pub fn shared_words(relation: Relation, clustered: bool, topology: &Topology) -> Sentence {
     match relation {
-        Relation::L3 if clustered => "other cluster".to_owned(),
-        relation => relation_words(relation, topology),
+        Relation::L3 if clustered => Sentence::new("other cluster"),
+        relation => Sentence::new("{shared}").with("shared", Arg::Shared(Scope::of(relation, topology))),
     }
 }
 
 /// The name of a step, of two lines where it is long: other tools with `~`, as their numbers are reproduced and not ours.
-fn step_heading(kernel: &KernelId) -> String {
+fn step_heading(kernel: &KernelId) -> Cow<'static, str> {
     let mechanism = match kernel.step() {
         LadderStep::Imitated(Tool::CoreToCoreLatency) => return "~core-to-\ncore-latency".into(),
         LadderStep::Imitated(Tool::CoherencyLatency) => return "~coherency-\nlatency".into(),
-        LadderStep::Imitated(tool) => return format!("~{tool}"),
+        LadderStep::Imitated(Tool::C2clat) => return "~c2clat".into(),
+        LadderStep::Imitated(Tool::C2clatW) => return "~c2clat-w".into(),
+        LadderStep::Imitated(tool) => return format!("~{tool}").into(),
         LadderStep::Other(step) if RUNGS.iter().any(|rung| rung.step == step) => {
-            return format!("{step}\nwake-up");
+            return format!("{step}\nwake-up").into();
         }
         LadderStep::Protocol(Protocol::Msg) => "mailbox",
         LadderStep::Protocol(Protocol::Xfer) => "read",
@@ -338,39 +380,46 @@ fn step_heading(kernel: &KernelId) -> String {
         LadderStep::Other(step) => step,
     };
     match kernel.hint() {
-        Hint::Pause => format!("{}\n+pause", plain(mechanism)),
-        Hint::None => plain(mechanism),
+        Hint::Pause => format!("{}\n+pause", plain(mechanism)).into(),
+        Hint::None => plain(mechanism).into(),
     }
 }
 
 /// What the numbers are, those of other tools and those of a machine that changed its state. A run that other programs
 /// disturbed predicts nothing that a tool would print.
-pub fn footnote(result: &LatencyResult, disturbance: Option<f64>) -> String {
+pub fn footnote(result: &LatencyResult, disturbance: Option<f64>) -> Sentence {
     let rows = &result.ladder;
     let tools = rows.iter().any(|row| tool_of(row).is_some());
-    let pairs = rows.iter().map(|row| u64::from(row.pairs)).max().unwrap_or(0);
     let kinds = if rows.iter().any(|row| row.classes.is_some()) { " and core class" } else { "" };
-    let mut text = match pairs {
-        0 | 1 => format!("one pair per relation{kinds}"),
-        most => format!("medians over at most {most} representative pairs per relation{kinds}"),
+    let pairs = match rows.iter().enumerate().max_by_key(|(_, row)| row.pairs) {
+        Some((at, row)) if row.pairs > 1 => {
+            let pairs = DisplayValue::field(format!("/ladder/{at}/pairs"), Number::Count(row.pairs.into()));
+            Sentence::new("medians over at most {pairs} representative pairs per relation{kinds}")
+                .with("pairs", pairs)
+        }
+        _ => Sentence::new("one pair per relation{kinds}"),
     };
-    if tools {
-        text.push_str(match disturbance {
-            None => "; ~ is what that tool would print",
-            Some(_) => "; ~ is measured as that tool does, while other programs used the CPUs",
-        });
-    }
+    let mut parts = vec![pairs.with("kinds", kinds)];
+    parts.extend(tools.then(|| match disturbance {
+        None => Sentence::new("~ is what that tool would print"),
+        Some(_) => Sentence::new("~ is measured as that tool does, while other programs used the CPUs"),
+    }));
     let is_there = |rung: &&series::Rung| rows.iter().any(|row| is_woken(row, rung));
-    let woken: Vec<&str> = RUNGS.iter().filter(is_there).map(|rung| rung.step).collect();
+    let woken: Vec<Sentence> = RUNGS.iter().filter(is_there).map(|rung| Sentence::new(rung.step)).collect();
     if !woken.is_empty() {
-        let gap = duration(LADDER_GAP_NS * 1e-9);
-        text.push_str(&format!("; {}: until a thread that slept {gap} runs again", woken.join(" and ")));
+        let slept = Source::Parameter { trial: None, name: "gap_ns".to_owned() };
+        let gap = DisplayValue::bare(Number::Duration(LADDER_GAP_NS), slept).in_unit(Unit::Ns);
+        let said = Sentence::new("{woken}: until a thread that slept {gap} runs again").with("gap", gap);
+        parts.push(said.with("woken", Sentence::joined(woken, " and ")));
     }
     if result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {
-        text.push_str("; each pair in the state of its headline");
+        parts.push(Sentence::new("each pair in the state of its headline"));
     }
-    if let Some(row) = rows.iter().find(|row| row.latency_ns.is_none()) {
-        text.push_str(&format!(" (·: {})", row.reason.as_ref().unwrap_or(&EmptyRung::NotMeasured)));
-    }
-    text
+    let why = rows.iter().find(|row| row.latency_ns.is_none()).map(|row| {
+        let reason = row.reason.as_ref().unwrap_or(&EmptyRung::NotMeasured);
+        Sentence::new(" (·: {reason})").with_name("reason", &reason.to_string())
+    });
+    Sentence::new("{parts}{why}")
+        .with("parts", Sentence::joined(parts, "; "))
+        .with("why", why.unwrap_or(Sentence::new("")))
 }

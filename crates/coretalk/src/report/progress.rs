@@ -1,15 +1,17 @@
 //! [`Progress`]: how far a run is and the map filling in. Draws in commit slots only; no thread, no ticker.
 
-use super::heat_map::HeatMap;
+use super::heat_map::PairMap;
 use super::style::Style;
 use super::text::{HEIGHTS, cut, duration, ns, plus_minus};
 use crate::blocks::Block;
+use crate::blocks::value::MapSource;
 use crate::render::terminal;
 use coretalk_measure::session::{Event, Observer, Slot};
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::latency::{Purpose, Visit};
 use coretalk_model::stats::{interpolated_median_interval, median};
 use coretalk_model::{CpuId, Matrix, Topology};
+use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;
 
@@ -175,8 +177,8 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
                 let _ = writeln!(self.out, "{line}");
             }
             Audience::Terminal { rows } => {
-                let (mut lines, _) =
-                    HeatMap::new(&self.filling, &self.topology, &self.style).draw(&self.style);
+                let map = PairMap::new(Cow::Borrowed(&self.filling), &self.topology, MapSource::Unfinished);
+                let (mut lines, _) = map.draw(&self.style);
                 // One pair has no map, and one that scrolls would not be drawn over.
                 if self.of_series || self.filling.len() < 3 || lines.len() + 2 > rows {
                     lines.clear();

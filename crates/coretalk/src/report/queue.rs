@@ -160,7 +160,8 @@ fn conclusions(
         )
     }));
     let margin = concurrency_margin(&series.settings);
-    let regime = words::regime(&series.result.regime, margin, &report.topology);
+    let first = report.maps().len() + report.imitated().len();
+    let regime = words::regime(&series.result.regime, first, margin, &report.topology);
     regime.into_iter().chain(sentences.into_iter().map(|text| Block::Prose(text.into()))).collect()
 }
 

@@ -1,7 +1,6 @@
 //! The screens: what a person sees after a run, put together from its parts.
 
-use super::heat_map::HeatMap;
-use super::ladder::relation_words;
+use super::heat_map::PairMap;
 use super::place::place_screen;
 use super::saved::Screen;
 use super::series::series_screen;
@@ -9,7 +8,7 @@ use super::states::cell_interval;
 use super::style::Style;
 use super::text::{count, duration, grouped, ns, plain};
 use super::{answer, execution, ladder, saved, states, structure, words};
-use crate::blocks::value::{Arg, Sentence};
+use crate::blocks::value::{DisplayValue, MapSource, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::terminal;
 use crate::{LatencyReport, RunReport, SeriesReport};
@@ -23,6 +22,7 @@ use coretalk_model::latency::{self, LatencyMap, LatencySettings, PairChoice, Tai
 use coretalk_model::series::Gathering;
 use coretalk_model::stats::gate::GATE_MARGIN;
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Lists of pairs up to this length are shown as a list.
@@ -92,7 +92,7 @@ fn suite_screen<'a>(report: &'a RunReport, series: &'a SeriesReport, screen: Scr
 fn answer(report: &RunReport) -> Vec<Block<'static>> {
     let Some(map) = report.maps().first() else { return Vec::new() };
     let answer = match the_only_pair(map) {
-        Some((pair, value)) => Some(Block::Headline(states::headline(report, pair, value).into())),
+        Some((pair, value)) => Some(Block::Headline(states::headline(report, &map.kernel, pair, value))),
         None => answer::sentence(report, map).map(Block::Answer),
     };
     let tail = report.latencies().and_then(|result| answer::tail(&result.tails)).map(Block::Answer);
@@ -132,7 +132,7 @@ fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
     let findings = Findings::of_run(result, &report.topology).filter(|_| settings.pairs == PairChoice::All);
     let shown = findings.as_ref().and_then(structure::same_as_reported);
     match (&result.maps[..], shown) {
-        ([map], Some(shown)) => blocks.extend(confirmed(report, map, &shown)),
+        ([map], Some(shown)) => blocks.extend(confirmed(report, map, shown)),
         (maps, _) => {
             blocks.extend(maps.iter().flat_map(|map| summary_part(report, map)));
             if let Some(findings) = &findings {
@@ -151,7 +151,7 @@ fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a L
     let mut blocks = vec![Block::Question(question.into())];
     if let Some((pair, value)) = the_only_pair(map) {
         blocks.push(Block::Gap);
-        blocks.extend(states::story(report, pair, value));
+        blocks.extend(states::story(report, &map.kernel, pair, value));
         return blocks;
     }
     if let Some(listed) = listed(report) {
@@ -160,20 +160,19 @@ fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a L
     }
     let classes = class_pairs(map, &report.topology);
     if !classes.is_empty() {
-        blocks.extend([Block::Table(words::class_table(&classes, &report.topology)), Block::Gap]);
+        blocks.extend([Block::Table(words::class_table(map, &classes, &report.topology)), Block::Gap]);
     }
-    blocks.push(Block::sketch(move |style| {
-        let readings = readings(map);
-        let picture = HeatMap::new(&readings, &report.topology, style);
-        let (drawn, how) = picture.draw(style);
-        let legend = Block::Title(
-            words::legend(settings, &report.topology, map, picture.threads_per_core(), how)
-                .into_iter()
-                .map(Sentence::from)
-                .collect(),
-        );
-        [terminal::lines(&[legend], style), vec![String::new()], drawn].concat()
-    }));
+    let picture = move || {
+        let source = MapSource::Kernel(map.kernel.to_string());
+        PairMap::new(Cow::Owned(readings(map)), &report.topology, source)
+    };
+    let legend = Block::sketch(move |style| {
+        let picture = picture();
+        let (threads, (_, how)) = (picture.threads_per_core(style), picture.draw(style));
+        let legend = words::legend(settings, &report.topology, map, threads, how);
+        terminal::lines(&[Block::Title(legend.into_iter().map(Sentence::from).collect())], style)
+    });
+    blocks.extend([legend, Block::Gap, Block::Map(picture())]);
     blocks
 }
 
@@ -185,22 +184,20 @@ fn summary_part<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
 
 /// The only map in sentences where its latencies show just the groups that the system reports: both in one line. What
 /// staying inside a group gains is told there only where the answer above does not.
-fn confirmed<'a>(report: &'a RunReport, map: &LatencyMap, shown: &str) -> Vec<Block<'a>> {
+fn confirmed<'a>(report: &'a RunReport, map: &LatencyMap, shown: Sentence) -> Vec<Block<'a>> {
     let mut blocks = in_words(report, map);
     let contrasts = contrasts(map, &report.topology);
     let siblings = usize::from(report.topology.has_smt(report.topology.cpus()));
     let told = answer::answer(report, map).map_or(0, |answer| answer.numbers.len());
     if told > contrasts.len() + siblings && !contrasts.is_empty() {
         blocks.retain(|block| !is_of_groups(block));
-        let all = [words::groups_alone(&contrasts), vec![shown.to_owned()]].concat();
-        blocks.insert(0, Block::Fact(GROUPS, all.join(" · ").into()));
+        let all = words::groups_alone(&contrasts).into_iter().chain([shown]);
+        blocks.insert(0, Block::Fact(GROUPS, Sentence::joined(all, " · ")));
         return blocks;
     }
-    let shown = Sentence::from(shown.to_owned());
     match blocks.iter_mut().rfind(|block| is_of_groups(block)) {
         Some(Block::Fact(_, said)) => {
-            let both = Arg::Parts(vec![std::mem::replace(said, Sentence::new("")), shown], " · ");
-            *said = Sentence::new("{both}").with("both", both);
+            *said = Sentence::joined([std::mem::replace(said, Sentence::new("")), shown], " · ");
         }
         _ => blocks.insert(0, Block::Fact(GROUPS, shown)),
     }
@@ -224,11 +221,12 @@ pub fn in_words<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
         // What was watched is the first map: its pairs, its values.
         let is_first = report.maps().first().is_some_and(|first| first.protocol == map.protocol);
         if let Some(watch) = report.watch().filter(|_| is_first && map.protocol.is_latency()) {
-            blocks.extend(states::of_map(watch, all.measured, &report.topology));
+            blocks.extend(states::of_map(watch, &map.kernel, all.measured, &report.topology));
         }
-        blocks.extend(words::cell_doubts(&all));
+        blocks.extend(words::cell_doubts(&map.kernel, &all));
     }
-    blocks.extend(words::regime(&map.regime, GATE_MARGIN, &report.topology));
+    let at = report.maps().iter().position(|other| other.kernel == map.kernel).unwrap_or(0);
+    blocks.extend(words::regime(&map.regime, at, GATE_MARGIN, &report.topology));
     blocks
 }
 
@@ -245,15 +243,16 @@ fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'s
             _ => words::Holding::Still,
         };
         let (apart, by_distance) = (all_apart(map, &report.topology), id_distance_correlation(map));
-        let mut groups = words::groups(all, &contrasts, &report.topology, holding, apart, by_distance);
+        let mut groups =
+            words::groups(&map.kernel, all, &contrasts, &report.topology, holding, apart, by_distance);
         // What the system parts is no one group, though no pair tells of it.
         if contrasts.is_empty() && apart.is_none() && is_parted(map, &report.topology) {
             groups.clear();
         }
         let label = if contrasts.is_empty() { GROUPS } else { REPORTED };
-        blocks.extend(groups.into_iter().map(|text| Block::Fact(label, text.into())));
+        blocks.extend(groups.into_iter().map(|said| Block::Fact(label, said)));
     }
-    blocks.push(words::extremes(all, middle));
+    blocks.push(words::extremes(&map.kernel, all, middle));
     blocks
 }
 
@@ -291,17 +290,28 @@ fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
         Some(ps as f64 / 1e3)
     };
     let mut table = Table::new(columns);
-    for series in tails {
+    for (pair, series) in tails.iter().enumerate() {
+        let [closed, at_rate] = [2 * pair, 2 * pair + 1];
         let [a, b] = series.placement;
-        let mut row = |what: &str, of: &dyn Fn(f64) -> Option<f64>| {
-            let [p50, p90, p99, p999, max] =
-                [0.5, 0.9, 0.99, 0.999, 1.0].map(|share| Cell::known(of(share).map(ns)));
-            table.row([format!("{a} → {b} {what}").into(), p50, p90, p99, p999, max]);
+        let mut row = |what, path: String, names: [&str; 5], of: &dyn Fn(f64) -> Option<f64>| {
+            let number = |(name, share): (&str, f64)| {
+                let field = |ns| DisplayValue::field(format!("{path}/{name}"), Number::Point(ns));
+                Cell::number(of(share).map(field))
+            };
+            let name = Sentence::new("{a} → {b} {what}").with("a", a).with("b", b).with("what", what);
+            let numbers = names.into_iter().zip([0.5, 0.9, 0.99, 0.999, 1.0]).map(number);
+            table.row([Cell::from(name)].into_iter().chain(numbers).collect::<Vec<_>>());
         };
-        row("raw", &|share| counted(&series.raw, share));
-        row("net", &|share| series.net_ns(share));
-        let rate = grouped(series.rate_per_s.round() as i64);
-        row(&format!("at {rate} messages/s"), &|share| counted(&series.at_rate, share));
+        let percentiles = ["50", "90", "99", "99.9", "100"];
+        let of_raw = format!("/series/{closed}/percentiles");
+        row(Sentence::new("raw"), of_raw, percentiles, &|share| counted(&series.raw, share));
+        let names = ["net_p50", "net_p90", "net_p99", "net_p99_9", "net_max"];
+        row(Sentence::new("net"), format!("/series/{closed}/values"), names, &|share| series.net_ns(share));
+        let rate = format!("/series/{at_rate}/values/rate_per_s");
+        let rate = DisplayValue::field(rate, Number::Point(series.rate_per_s));
+        let rate = Sentence::new("at {rate} messages/s").with("rate", rate);
+        let of_rate = format!("/series/{at_rate}/percentiles");
+        row(rate, of_rate, percentiles, &|share| counted(&series.at_rate, share));
     }
     let legend = tails.first().map(|series| {
         Block::Prose(format!(
@@ -336,14 +346,15 @@ fn pair_table(report: &RunReport, map: &LatencyMap, pairs: &[[CpuId; 2]]) -> Tab
     let rows = pairs.iter().map(|&[a, b]| {
         let position = map.cells.position(a).zip(map.cells.position(b));
         let cell = position.and_then(|(row, column)| map.cells.get(row, column));
+        let source = |field| Source::Pair { kernel: map.kernel.to_string(), pair: [a, b], field };
         let [value, fastest, grade, doubts] = match cell {
             Some(latency::Cell::Measured(value)) => {
                 let flags: Vec<&str> =
                     value.flags.iter().filter(|flag| flag.is_doubt()).map(|flag| flag.name()).collect();
                 let mark = if value.flags.may_be_wrong() { "! " } else { "" };
                 [
-                    cell_interval(value).into(),
-                    ns(value.min_ns).into(),
+                    cell_interval(value, source).into(),
+                    DisplayValue::bare(Number::Point(value.min_ns), source("/min")).into(),
                     value.grade.to_string().into(),
                     format!("{mark}{}", flags.join(", ")).into(),
                 ]
@@ -353,8 +364,9 @@ fn pair_table(report: &RunReport, map: &LatencyMap, pairs: &[[CpuId; 2]]) -> Tab
             }
             None => [Cell::Unknown, Cell::Unknown, Cell::Unknown, "not in this map".into()],
         };
-        let share = relation_words(report.topology.relation(a, b), &report.topology);
-        [format!("{a} ↔ {b}").into(), share.into(), value, fastest, grade, doubts]
+        let share = ladder::shared_words(report.topology.relation(a, b), false, &report.topology);
+        let cpus = Sentence::new("{a} ↔ {b}").with("a", a).with("b", b);
+        [cpus.into(), share.into(), value, fastest, grade, doubts]
     });
     Table::new(columns).with(rows)
 }

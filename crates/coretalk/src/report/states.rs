@@ -1,11 +1,12 @@
 //! One pair over time: a machine that changes its state has no single number, and one that held still says so.
 
 use super::fmt;
-use super::ladder::relation_words;
 use super::style::Style;
-use super::text::{HEIGHTS, count, duration, flow, grouped, ns, percent, plain, plus_minus, right};
+use super::text::{HEIGHTS, duration, flow, ns, plain, plus_minus, right};
 use crate::RunReport;
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, WatchNumber};
+use crate::blocks::value::{
+    Arg, DisplayUnit, DisplayValue, MatrixNumber, Number, Sentence, Source, WatchNumber,
+};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::infer::levels_changed;
 use coretalk_model::latency::finding::MovingLevels;
@@ -13,7 +14,7 @@ use coretalk_model::latency::summary::{contradicting_state, state_contrast};
 use coretalk_model::latency::{CellValue, StateWatch, WatchedState};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuId, Flag, Picos, Relation, Topology};
+use coretalk_model::{CpuId, Flag, KernelId, Picos, Relation, Scope, Topology};
 
 /// States by letter, largest share first.
 pub fn letter(index: usize) -> char {
@@ -21,67 +22,92 @@ pub fn letter(index: usize) -> char {
 }
 
 /// One pair in one sentence: one number where it is stable, else its levels.
-pub fn headline(report: &RunReport, pair: [CpuId; 2], value: &CellValue) -> String {
+pub fn headline(report: &RunReport, kernel: &KernelId, pair: [CpuId; 2], value: &CellValue) -> Sentence {
     let [a, b] = pair;
-    match report.watch() {
+    let said = match report.watch() {
         Some(watch) if watch.states.len() > 1 => match MovingLevels::of(watch) {
-            Some(of) => fmt::sentence(&levels(&of, Some(pair))),
-            None => format!("No single number between CPUs {a} and {b}"),
+            Some(of) => return levels(&of, Some(pair)),
+            None => Sentence::new("No single number between CPUs {a} and {b}"),
         },
-        watch => {
-            let mark = if value.flags.may_be_wrong() { " !" } else { "" };
-            let stable = stability(value, watch);
-            format!("{}{mark} ns between CPUs {a} and {b}: {stable}", interval(&value.latency_ns))
-        }
-    }
+        watch => Sentence::new("{value}{mark} ns between CPUs {a} and {b}: {stable}")
+            .with("value", fmt::with_reach(Source::of_pair(kernel, pair)("/median"), value.latency_ns))
+            .with("mark", if value.flags.may_be_wrong() { " !" } else { "" })
+            .with("stable", stability(value, watch)),
+    };
+    said.with("a", a).with("b", b)
 }
 
 /// What stands behind that sentence: how the number came to be, or the levels over time.
-pub fn story<'a>(report: &'a RunReport, pair: [CpuId; 2], value: &CellValue) -> Vec<Block<'a>> {
+pub fn story<'a>(
+    report: &'a RunReport,
+    kernel: &KernelId,
+    pair: [CpuId; 2],
+    value: &CellValue,
+) -> Vec<Block<'a>> {
     match report.watch() {
         Some(watch) if watch.states.len() > 1 => changing(report, pair, watch),
-        _ => still(report, pair, value),
+        _ => still(report, kernel, pair, value),
     }
 }
 
-fn stability(value: &CellValue, watch: Option<&StateWatch>) -> String {
-    let Some(watch) = watch else { return "too few passes to tell whether it is stable".to_owned() };
-    let watched = duration(watch.watched.secs());
-    if value.flags.contains(Flag::Quota) {
-        return format!("a CPU quota stopped the process while it was watched for {watched}");
-    }
+/// How long cells were watched.
+fn watched(watch: &StateWatch) -> DisplayValue {
+    DisplayValue::field("/watch/watched_s", Number::Duration(watch.watched.secs()))
+}
+
+fn stability(value: &CellValue, watch: Option<&StateWatch>) -> Sentence {
+    let Some(watch) = watch else { return Sentence::new("too few passes to tell whether it is stable") };
     // Passes that are disturbed, and too few for a state of their own.
     let aside = [Flag::Drift, Flag::Remeasured].into_iter().any(|flag| value.flags.contains(flag));
-    let but = if aside { "; a few outlying passes were excluded" } else { "" };
-    format!("stable for {watched}{but}")
+    Sentence::new(match aside {
+        _ if value.flags.contains(Flag::Quota) => {
+            "a CPU quota stopped the process while it was watched for {watched}"
+        }
+        true => "stable for {watched}; a few outlying passes were excluded",
+        false => "stable for {watched}",
+    })
+    .with("watched", watched(watch))
 }
 
-fn still(report: &RunReport, [a, b]: [CpuId; 2], value: &CellValue) -> Vec<Block<'static>> {
-    let batches = count(value.batches, "batch");
+fn still(
+    report: &RunReport,
+    kernel: &KernelId,
+    pair @ [a, b]: [CpuId; 2],
+    value: &CellValue,
+) -> Vec<Block<'static>> {
+    let of = Source::of_pair(kernel, pair);
+    let passes = || Sentence::counted(value.passes.into(), of("/passes"), ["pass", "passes"]);
     let over = match value.passes {
-        passes if value.latency_ns.is_sure() => {
-            format!("95 % over {batches} and {}", count(passes.into(), "pass"))
+        _ if value.latency_ns.is_sure() => {
+            Sentence::new("95 % over {batches} and {passes}").with("passes", passes())
         }
-        0 | 1 => format!("none: {batches} in one pass"),
-        few => format!("none: {batches} in {} are too few", count(few.into(), "pass")),
+        0 | 1 => Sentence::new("none: {batches} in one pass"),
+        _ => Sentence::new("none: {batches} in {passes} are too few").with("passes", passes()),
     };
-    let mut parts = vec![over, format!("fastest batch {} ns", ns(value.min_ns))];
-    if let (Some(cycles), Some(ghz)) = (&value.cycles, value.core_ghz) {
-        parts.push(format!("{} core cycles at {ghz:.2} GHz", interval(cycles)));
-    }
-    let shares = relation_words(report.topology.relation(a, b), &report.topology);
+    let over = over.with("batches", Sentence::counted(value.batches, of("/n"), ["batch", "batches"]));
+    let point = |field, number| DisplayValue::bare(Number::Point(number), of(field));
+    let fastest = Sentence::new("fastest batch {min} ns").with("min", point("/min", value.min_ns));
+    let cycles = value.cycles.zip(value.core_ghz).map(|(cycles, ghz)| {
+        Sentence::new("{cycles} core cycles at {ghz} GHz")
+            .with("cycles", fmt::with_reach(of("/cycles/median"), cycles))
+            .with("ghz", point("/core_ghz", ghz))
+    });
+    let shares = Sentence::new("CPUs {a} and {b}: {shares}")
+        .with("a", a)
+        .with("b", b)
+        .with("shares", Arg::Shared(Scope::of(report.topology.relation(a, b), &report.topology)));
     let mut blocks = vec![
-        Block::Fact("interval", parts.join(" · ").into()),
-        Block::Fact("reported", format!("CPUs {a} and {b}: {shares}").into()),
+        Block::Fact("interval", Sentence::joined([over, fastest].into_iter().chain(cycles), " · ")),
+        Block::Fact("reported", shares),
     ];
     blocks.extend(value.home_penalty.map(|penalty| {
-        let node = value.home.0;
-        Block::Fact(
-            "memory",
-            format!("lines on the better node ({node}); {penalty:.2} × as long on the other").into(),
-        )
+        let node = DisplayValue::bare(Number::Count(value.home.0.into()), of("/home"));
+        let said = Sentence::new("lines on the better node ({node}); {penalty} × as long on the other")
+            .with("node", node)
+            .with("penalty", point("/home_penalty", penalty));
+        Block::Fact("memory", said)
     }));
-    blocks.extend(doubts(value).map(|text| Block::Doubt(text.into())));
+    blocks.extend(doubts(value).map(Block::Doubt));
     blocks
 }
 
@@ -91,38 +117,44 @@ fn changing<'a>(report: &RunReport, pair: [CpuId; 2], watch: &'a StateWatch) -> 
         Block::Gap,
         Block::Table(state_table(watch)),
         Block::Gap,
-        Block::Fact("states", changes(report, watch).into()),
+        Block::Fact("states", changes(report, watch)),
     ];
-    blocks.extend(
-        topology_words(&report.topology, pair, watch).map(|text| Block::Fact("reported", text.into())),
-    );
+    blocks.extend(topology_words(&report.topology, pair, watch).map(|said| Block::Fact("reported", said)));
     blocks
 }
 
 /// How often the pair changed its level, and what may be behind it.
-fn changes(report: &RunReport, watch: &StateWatch) -> String {
+fn changes(report: &RunReport, watch: &StateWatch) -> Sentence {
     let changes: u32 = watch.states.iter().map(|state| state.visits).sum::<u32>().saturating_sub(1);
     let how_often = match changes {
-        0 | 1 => "once".to_owned(),
-        2 => "twice".to_owned(),
-        more => format!("{more} times"),
+        0 | 1 => Sentence::new("once"),
+        2 => Sentence::new("twice"),
+        more => {
+            let number = DisplayValue::bare(Number::Count(more.into()), Source::Watch(WatchNumber::Changes));
+            Sentence::new("{number} times").with("number", number)
+        }
     };
     let contrast = state_contrast(watch);
     let everything_moved = contrast.is_none_or(|contrast| contrast.slowed == contrast.kernels);
     let cause = match contrast {
         Some(contrast) if !everything_moved => {
-            format!(", but only for {} of {} kinds of exchange", contrast.slowed, contrast.kernels)
+            Sentence::new(", but only for {slowed} of {kernels} kinds of exchange")
+                .with("slowed", DisplayValue::listed(contrast.slowed))
+                .with("kernels", DisplayValue::listed(contrast.kernels))
         }
         _ if report.environment.hypervisor.is_some() || report.header.simulated => {
-            ", as when a host moves vCPUs or shares their cores".to_owned()
+            Sentence::new(", as when a host moves vCPUs or shares their cores")
         }
-        _ => String::new(),
+        _ => Sentence::new(""),
     };
     let guest = match &report.environment.hypervisor {
         Some(_) => " · pinning inside the guest does not help",
         None => "",
     };
-    format!("changed {how_often}{cause}{guest}")
+    Sentence::new("changed {how_often}{cause}{guest}")
+        .with("how_often", how_often)
+        .with("cause", cause)
+        .with("guest", guest)
 }
 
 /// `27.1 ns between CPUs 0 and 1 most of the time, up to 116 otherwise: plan for 116`.
@@ -247,15 +279,19 @@ fn state_table(watch: &StateWatch) -> Table {
             .map(|(kernel, least)| Column::numbers(format!("{} ns", plain(kernel))).from_width(least)),
     );
     let rows = watch.states.iter().enumerate().map(|(index, state)| {
+        let field = |key, number| DisplayValue::field(format!("/watch/states/{index}/{key}"), number);
         let mut row: Vec<Cell> = vec![
             letter(index).to_string().into(),
-            percent(state.share).into(),
-            state.visits.to_string().into(),
-            duration(state.longest.secs()).into(),
+            field("share", Number::Point(state.share)).in_unit(Unit::Share).into(),
+            field("visits", Number::Count(state.visits.into())).into(),
+            field("longest_s", Number::Duration(state.longest.secs())).into(),
         ];
         row.extend(kernels.iter().map(|kernel| {
-            let of_kernel = state.kernels.iter().find(|(name, _)| name.as_str() == *kernel);
-            Cell::known(of_kernel.map(|(_, latency)| interval(latency)))
+            let of_kernel = state.kernels.iter().enumerate().find(|(_, (name, _))| name.as_str() == *kernel);
+            of_kernel.map_or(Cell::Unknown, |(at, (_, latency))| {
+                let path = format!("/watch/states/{index}/kernels/{at}/median");
+                fmt::with_reach(Source::Field(path), *latency).into()
+            })
         }));
         row
     });
@@ -264,47 +300,60 @@ fn state_table(watch: &StateWatch) -> Table {
 
 /// "Cannot tell" comes before any guess; that the states contradict what the system reports is said only where no pair
 /// of that relation is known to be so slow.
-fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch) -> Option<String> {
+fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch) -> Option<Sentence> {
     let contrast = state_contrast(watch)?;
     let relation = topology.relation(a, b);
-    let of = if contrast.of_headline { "" } else { ", which the headline does not show" };
-    let differ = format!("the states differ by {:.1} ×{of}", contrast.ratio);
-    Some(match contradicting_state(watch, relation) {
-        Some(state) => {
-            let who =
-                if topology.cpus().len() == 2 { "both CPUs".to_owned() } else { format!("CPUs {a} and {b}") };
-            let (reported, known) = match relation {
-                Relation::SameCpu | Relation::Smt => {
-                    ("one core", "no known threads of one core are this slow")
-                }
-                Relation::L2 => ("one L2", "no known cores of one L2 are this far apart"),
-                Relation::Cluster => ("one cluster", "no known cores of one cluster are this far apart"),
-                _ => ("one L3", "no known cores of one L3 are this far apart"),
-            };
-            format!(
-                "cannot tell how they are connected: {differ}. The system reports {reported} for {who}, and state {} \
-                 contradicts it: {known}.",
-                letter(state)
-            )
-        }
-        None => format!("cannot tell how they are connected: {differ}"),
-    })
+    let [slowest, fastest] = [WatchNumber::Slowest, WatchNumber::Fastest].map(Source::Watch);
+    let (source, of) = match contrast.of_headline {
+        true => (Source::Ratio(Box::new(slowest), Box::new(fastest)), ""),
+        false => (Source::Watch(WatchNumber::Widest), ", which the headline does not show"),
+    };
+    let differ = Sentence::new("cannot tell how they are connected: the states differ by {ratio} ×{of}")
+        .with("ratio", DisplayValue::bare(Number::Short(contrast.ratio), source))
+        .with("of", of);
+    let Some(state) = contradicting_state(watch, relation) else { return Some(differ) };
+    let who = match topology.cpus().len() {
+        2 => Sentence::new("both CPUs"),
+        _ => Sentence::new("CPUs {a} and {b}").with("a", a).with("b", b),
+    };
+    let (reported, known) = match relation {
+        Relation::SameCpu | Relation::Smt => ("one core", "no known threads of one core are this slow"),
+        Relation::L2 => ("one L2", "no known cores of one L2 are this far apart"),
+        Relation::Cluster => ("one cluster", "no known cores of one cluster are this far apart"),
+        _ => ("one L3", "no known cores of one L3 are this far apart"),
+    };
+    let template =
+        "{differ}. The system reports {reported} for {who}, and state {letter} contradicts it: {known}.";
+    let said = Sentence::new(template)
+        .with("differ", differ)
+        .with("reported", reported)
+        .with("who", who)
+        .with_name("letter", &letter(state).to_string())
+        .with("known", known);
+    Some(said)
 }
 
 /// Several pairs on a machine that changed its state: how many of them, the states, and what they leave unknown.
 /// `measured` is the number of pairs with a value.
-pub fn of_map<'a>(watch: &'a StateWatch, measured: u64, topology: &Topology) -> Vec<Block<'a>> {
+pub fn of_map<'a>(
+    watch: &'a StateWatch,
+    kernel: &KernelId,
+    measured: u64,
+    topology: &Topology,
+) -> Vec<Block<'a>> {
     if watch.states.len() < 2 {
         return Vec::new();
     }
-    let mut blocks = vec![Block::Fact("states", change_of_map(watch, measured).into())];
+    let mut blocks = vec![Block::Fact("states", change_of_map(watch, kernel, measured))];
     if !levels_changed(watch) {
         return blocks;
     }
     // The line over time is that of one pair: the one that changed most.
     if !watch.line.is_empty() {
-        let who = watch.pair.map_or(String::new(), |[a, b]| format!(", CPU {a} ↔ CPU {b}"));
-        blocks.push(Block::Prose(format!("The pair that changed most{who}:").into()));
+        let who = watch.pair.map_or(Sentence::new(""), |[a, b]| {
+            Sentence::new(", CPU {a} ↔ CPU {b}").with("a", a).with("b", b)
+        });
+        blocks.push(Block::Prose(Sentence::new("The pair that changed most{who}:").with("who", who)));
         blocks.push(Block::sketch(|style| plot(watch, style)));
     }
     blocks.push(Block::Table(state_table(watch)));
@@ -312,22 +361,23 @@ pub fn of_map<'a>(watch: &'a StateWatch, measured: u64, topology: &Topology) -> 
         watch
             .pair
             .and_then(|pair| topology_words(topology, pair, watch))
-            .map(|text| Block::Fact("reported", text.into())),
+            .map(|said| Block::Fact("reported", said)),
     );
     blocks
 }
 
 /// How many pairs of a map changed their level, in a sentence or two; `measured` is the number of its pairs.
-fn change_of_map(watch: &StateWatch, measured: u64) -> String {
+fn change_of_map(watch: &StateWatch, kernel: &KernelId, measured: u64) -> Sentence {
     let changed = (watch.cells_changed * measured as f64).round() as u64;
-    let how_many = format!("{} of {}", grouped(changed as i64), count(measured, "pair"));
-    let watched = duration(watch.watched.secs());
-    let shown = "Each cell shows its most frequent level; the others are in the JSON document.";
-    if levels_changed(watch) {
-        format!("{how_many} changed during the {watched} watched. {shown}")
-    } else {
-        format!("{how_many} changed for a while during the {watched} watched. {shown}")
-    }
+    let moved = Source::of_matrix(kernel, MatrixNumber::Moved);
+    let all = Source::of_matrix(kernel, MatrixNumber::Pairs);
+    let template = "{changed} of {pairs} changed {long}during the {watched} watched. Each cell shows its most frequent \
+                    level; the others are in the JSON document.";
+    Sentence::new(template)
+        .with("changed", DisplayValue::bare(Number::Count(changed), moved))
+        .with("pairs", Sentence::counted(measured, all, ["pair", "pairs"]))
+        .with("long", if levels_changed(watch) { "" } else { "for a while " })
+        .with("watched", watched(watch))
 }
 
 fn line_ns(state: &WatchedState) -> Option<Estimate> {
@@ -343,21 +393,25 @@ pub fn interval(estimate: &Estimate) -> String {
 }
 
 /// The value of a cell and how far its interval reaches; a few passes have none.
-pub fn cell_interval(value: &CellValue) -> String {
-    if value.latency_ns.is_sure() {
-        return interval(&value.latency_ns);
-    }
+pub fn cell_interval(value: &CellValue, source: impl Fn(&'static str) -> Source) -> Sentence {
+    let point = fmt::with_reach(source("/median"), value.latency_ns);
     let passes = match value.passes {
-        0 | 1 => "one pass".to_owned(),
-        few => count(few.into(), "pass"),
+        _ if value.latency_ns.is_sure() => return point,
+        0 | 1 => Sentence::new("one pass"),
+        few => Sentence::new("{few} passes")
+            .with("few", DisplayValue::bare(Number::Count(few.into()), source("/passes"))),
     };
-    format!("{}, {passes}, no interval", ns(value.latency_ns.point))
+    Sentence::new("{point}, {passes}, no interval").with("point", point).with("passes", passes)
 }
 
 /// The doubts about one value in words.
-pub fn doubts(value: &CellValue) -> Option<String> {
-    let flags: Vec<&str> =
-        value.flags.iter().filter(|flag| flag.is_doubt()).map(|flag| flag.name()).collect();
-    let reason = value.reason.as_deref().map_or(String::new(), |reason| format!(": {}", plain(reason)));
-    (!flags.is_empty()).then(|| format!("grade {}, {}{reason}", value.grade, flags.join(", ")))
+pub fn doubts(value: &CellValue) -> Option<Sentence> {
+    let flags = value.flags.iter().filter(|flag| flag.is_doubt()).map(|flag| Sentence::new(flag.name()));
+    let flags: Vec<Sentence> = flags.collect();
+    let reason = value
+        .reason
+        .as_deref()
+        .map_or(Sentence::new(""), |reason| Sentence::new(": {reason}").with_name("reason", reason));
+    let said = Sentence::new("grade {grade}, {flags}{reason}").with_name("grade", &value.grade.to_string());
+    (!flags.is_empty()).then(|| said.with("flags", Sentence::joined(flags, ", ")).with("reason", reason))
 }

@@ -1,12 +1,15 @@
 //! What the latencies say about the structure of a machine: one sentence for the first screen, a table for `topology`.
 
+use super::fmt;
 use super::ladder::level_words;
-use super::text::{count, ns, percent, plus_minus};
+use super::text::{count, ns, percent};
+use crate::blocks::value::{Arg, DisplayValue, Number, Sentence};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::infer::{
     Agreement, Findings, InferError, InferredLevel, LoneCpu, Refusal, Shape, Standing, Structure, Suspect,
 };
 use coretalk_model::latency::Execution;
+use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuSet, Level};
 
@@ -30,7 +33,7 @@ pub fn sentence(findings: &Findings) -> Vec<Block<'static>> {
 
 /// That the latencies alone show the groups that the system reports and no others: one part of a sentence about those.
 /// `None` where anything differs, or stands alone.
-pub fn same_as_reported(findings: &Findings) -> Option<String> {
+pub fn same_as_reported(findings: &Findings) -> Option<Sentence> {
     let structure = findings.structure.as_ref().ok()?;
     let agree = |held: &Agreement| held.standing == Standing::Agree && held.against.is_some();
     let is_reported = |index: usize| findings.agreement.iter().any(|held| held.against == Some(index));
@@ -40,11 +43,14 @@ pub fn same_as_reported(findings: &Findings) -> Option<String> {
         && (0..structure.levels.len()).all(is_reported)
         && findings.agreement.iter().all(agree)
         && findings.lone_cpus().is_empty();
-    let names: Vec<&str> = findings.agreement.iter().rev().map(|held| level_words(held.level, 2)).collect();
-    let (last, others) = names.split_last()?;
-    let names =
-        if others.is_empty() { (*last).to_owned() } else { format!("{} and {last}", others.join(", ")) };
-    is_same.then(|| format!("the latencies alone show the same {names}"))
+    let mut names: Vec<Sentence> =
+        findings.agreement.iter().rev().map(|held| level_words(held.level, 2).into()).collect();
+    let last = names.pop()?;
+    let names = match names.is_empty() {
+        true => last,
+        false => Sentence::joined([Sentence::joined(names, ", "), last], " and "),
+    };
+    is_same.then(|| Sentence::new("the latencies alone show the same {names}").with("names", names))
 }
 
 /// The groups of each level, coarsest first. Those that the system reports too are named after it.
@@ -235,31 +241,46 @@ fn level_table(structure: &Structure, unit: &str) -> Table {
         Column::numbers("stability"),
         Column::words("groups"),
     ];
-    let half = |inside: &Estimate| inside.is_sure().then(|| plus_minus(inside.point, inside.reach()));
-    let rows = structure.levels.iter().rev().map(|level| {
+    let rows = structure.levels.iter().enumerate().rev().map(|(at, level)| {
+        let field =
+            |key, number| DisplayValue::field(format!("/topology/inferred/levels/{at}/{key}"), number);
+        let point = |key, value: Option<f64>| {
+            value.map_or("?".into(), |value| field(key, Number::Point(value)).into())
+        };
+        let sure = level.inside.filter(Estimate::is_sure);
+        let repeats = |share| field("repeats", Number::Point(share)).in_unit(Unit::Share).into();
         [
-            level.name.clone(),
-            level.inside.map_or("?".into(), |inside| ns(inside.point)),
-            level.inside.as_ref().and_then(half).unwrap_or_default(),
-            level.across.map_or("?".into(), ns),
-            level.repeats.map_or(String::new(), percent),
-            format!("{}: {}", level.groups.len(), group_lists(level)),
+            Cell::from(level.name.clone()),
+            point("median", level.inside.map(|inside| inside.point)),
+            sure.map_or(Cell::Blank, |inside| field("median", Number::Reach(inside)).into()),
+            point("across", level.across),
+            level.repeats.map_or(Cell::Blank, repeats),
+            Sentence::new("{number}: {groups}")
+                .with("number", field("groups", Number::Count(level.groups.len() as u64)))
+                .with("groups", group_lists(level))
+                .into(),
         ]
-        .map(Cell::from)
     });
     Table::new(columns).with(rows)
 }
 
-fn group_lists(level: &InferredLevel) -> String {
-    let lists: Vec<String> = level.groups.iter().map(ToString::to_string).collect();
-    let shown = if lists.len() > MOST_GROUPS {
-        format!("{} … {}", lists[..3].join("  "), lists[lists.len() - 1])
-    } else {
-        lists.join("  ")
+fn group_lists(level: &InferredLevel) -> Sentence {
+    let list = |cpus: &CpuSet| Sentence::new("{cpus}").with("cpus", cpus.clone());
+    let lists = |groups: &[CpuSet]| Arg::Parts(groups.iter().map(list).collect(), "  ");
+    let shown = match &level.groups[..] {
+        [first @ .., last] if first.len() >= MOST_GROUPS => {
+            Sentence::new("{first} … {last}").with("first", lists(&first[..3])).with("last", list(last))
+        }
+        all => Sentence::new("{all}").with("all", lists(all)),
     };
-    let single = if level.single.is_empty() { String::new() } else { format!("  single: {}", level.single) };
-    let open = if level.open.is_empty() { String::new() } else { format!("  not known: {}", level.open) };
-    format!("{shown}{single}{open}")
+    let named = |template, cpus: &CpuSet| match cpus.is_empty() {
+        true => Sentence::new(""),
+        false => Sentence::new(template).with("cpus", cpus.clone()),
+    };
+    Sentence::new("{shown}{single}{open}")
+        .with("shown", shown)
+        .with("single", named("  single: {cpus}", &level.single))
+        .with("open", named("  not known: {cpus}", &level.open))
 }
 
 /// Pairs are not called threads of a core: latency cannot tell.
@@ -305,7 +326,8 @@ fn remarks(structure: &Structure, findings: &Findings, unit: &str) -> Vec<String
             None => "all of their pairs read 0, which is no latency".to_owned(),
         };
         let groups = count(level.groups.len() as u64, "group");
-        sentences.push(format!("No level: {groups} ({}); {why}.", group_lists(level)));
+        let lists = fmt::sentence(&group_lists(level));
+        sentences.push(format!("No level: {groups} ({lists}); {why}."));
     }
     if !structure.levels.is_empty() {
         sentences.extend(hidden(structure).map(|hidden| format!("{hidden}.")));
@@ -340,16 +362,20 @@ fn agreement_table(structure: &Structure, agreement: &[Agreement], unit: &str) -
         Column::numbers("Rand index"),
         Column::words("the latencies"),
     ];
-    let rows = agreement.iter().rev().map(|held| {
+    let rows = agreement.iter().enumerate().rev().map(|(at, held)| {
+        let point = |key, value: Option<f64>| {
+            let field =
+                |value| DisplayValue::field(format!("/topology/agreement/{at}/{key}"), Number::Point(value));
+            value.map_or(Cell::Blank, |value| field(value).into())
+        };
         [
-            held.level.name().to_owned(),
-            held.groups.len().to_string(),
-            held.inside.map_or(String::new(), ns),
-            held.across.map_or(String::new(), ns),
-            held.rand_index.map_or(String::new(), |index| format!("{index:.2}")),
-            standing_words(held, structure),
+            Cell::from(held.level.name()),
+            DisplayValue::listed(held.groups.len()).into(),
+            point("inside", held.inside),
+            point("across", held.across),
+            point("rand_index", held.rand_index),
+            standing_words(held, structure).into(),
         ]
-        .map(Cell::from)
     });
     Table::new(columns).with(rows)
 }
@@ -445,6 +471,7 @@ mod tests {
             assert_eq!(sentence(&findings(reported), 200), [said]);
         }
         let same = [&["0-7", "8-15"][..], &[], &["0-8", "9-15"]].map(|of| same_as_reported(&findings(of)));
+        let same = same.map(|said| said.map(|said| fmt::sentence(&said)));
         assert_eq!(same, [Some("the latencies alone show the same L3".to_owned()), None, None]);
         let hidden = sentence(&findings(&["0-15"]), 200);
         assert_eq!(hidden[1], " ! the reported L3 contain groups that the system does not report");

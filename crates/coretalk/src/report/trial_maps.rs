@@ -1,10 +1,11 @@
 //! Trials over many pairs as maps: what each shows, in words and as a picture of letters.
 
-use super::heat_map::HeatMap;
+use super::heat_map::PairMap;
 use super::ladder::relation_words;
 use super::parameters::{parameters, title_of};
 use super::text::{count, ns, plain};
 use crate::blocks::Block;
+use crate::blocks::value::MapSource;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::SeriesProbe;
 use coretalk_measure::probes::{self, spawn::Spawn};
@@ -14,6 +15,7 @@ use coretalk_model::series::summary::{by_relation, headline};
 use coretalk_model::series::{Alike, MapUnit, TrialResult, alike};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Matrix, contend, jitter};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Kinds of trials that the screen shows as maps of pairs, and pictures too: those of probes that have no tables of their
@@ -70,11 +72,15 @@ pub fn map<'a>(report: &'a RunReport, series: &'a SeriesReport, kind: &Alike<'a>
             format!("{words} {} ({})", value.trim_end(), count(pairs as u64, "pair"))
         })
         .collect();
+    let spec = &kind.trials[0].spec;
+    let source = MapSource::Trials {
+        probe: spec.probe.clone(),
+        parameters: spec.parameters.clone(),
+        quantity: kind.displayed_value(&series.settings).unwrap_or_default().to_owned(),
+    };
     vec![
         Block::Prose(map_words(series, kind).into()),
-        Block::sketch(move |style| {
-            HeatMap::new(&readings, &report.topology, style).in_unit(&unit.name).draw(style).0
-        }),
+        Block::Map(PairMap::new(Cow::Owned(readings), &report.topology, source).in_unit(unit)),
         Block::Prose(relations.join(", ").into()),
         Block::Gap,
     ]

@@ -6,15 +6,20 @@ mod heading;
 pub use self::groups::{Holding, groups, groups_alone};
 pub use self::heading::{atomics, disturbance, emulation, heading, size, title, virtualization};
 
+use super::fmt;
 use super::heat_map::MapFormat;
-use super::ladder::{kind_words, level_words, relation_words, shared_words};
-use super::text::{count, grouped, ns, percent, plain, short_ns, signed_percent};
+use super::ladder::{kind_words, level_words, shared_words};
+use super::text::{count, grouped, percent, plain};
 use crate::RunReport;
+use crate::blocks::value::{Arg, DisplayValue, MatrixNumber, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::latency::summary::{ClassPair, Overall};
-use coretalk_model::latency::{Counts, LatencyMap, LatencySettings, Regime};
+use coretalk_model::latency::{Counts, GateOutcome, LatencyMap, LatencySettings, Regime};
+use coretalk_model::quantity::Unit;
 use coretalk_model::stats::WIDEST_STATED;
-use coretalk_model::{CpuSet, DoctorFinding, Hint, Level, Protocol, Relation, Topology, Verdict};
+use coretalk_model::{
+    CpuId, CpuSet, DoctorFinding, Hint, KernelId, Level, Protocol, Relation, Scope, Topology, Verdict,
+};
 
 /// The finding that a machine is simulated.
 const SIMULATED: &str = "simulated";
@@ -146,26 +151,36 @@ pub enum Middle {
     LeftOut,
 }
 
-/// Minimum, median, mean and maximum with the CPUs of the extremes.
-pub fn extremes(all: &Overall, middle: Middle) -> Block<'static> {
+/// Minimum, median and maximum with the CPUs of the extremes.
+pub fn extremes(kernel: &KernelId, all: &Overall, middle: Middle) -> Block<'static> {
     let (Some(min), Some(max), Some(median)) = (all.min, all.max, all.median_ns) else {
-        return Block::Prose("No cell has a value.".to_owned().into());
+        return Block::Prose(Sentence::new("No cell has a value."));
     };
-    let pair = |[a, b]: [coretalk_model::CpuId; 2]| format!("(CPUs {a} and {b})");
-    let (low, high) =
-        (format!("{} {}", ns(min.ns), pair(min.pair)), format!("{} ns {}", ns(max.ns), pair(max.pair)));
-    let pairs = count(all.measured, "pair");
-    let text = match middle {
+    let value = |ns, of| DisplayValue::bare(Number::Point(ns), Source::of_matrix(kernel, of));
+    let pair = |[a, b]: [CpuId; 2]| Sentence::new("(CPUs {a} and {b})").with("a", a).with("b", b);
+    let middle = match middle {
         Middle::Shown => {
-            format!("min {low} · median {} · max {high} · {pairs}", ns(median))
+            Sentence::new(" · median {median}").with("median", value(median, MatrixNumber::Median))
         }
-        Middle::LeftOut => format!("min {low} · max {high} · {pairs}"),
+        Middle::LeftOut => Sentence::new(""),
     };
-    Block::Fact("range", text.into())
+    let said = Sentence::new("min {low} {lows}{middle} · max {high} ns {highs} · {pairs}")
+        .with("low", value(min.ns, MatrixNumber::Least(min.pair)))
+        .with("lows", pair(min.pair))
+        .with("middle", middle)
+        .with("high", value(max.ns, MatrixNumber::Most(max.pair)))
+        .with("highs", pair(max.pair))
+        .with("pairs", pairs(kernel, all.measured, MatrixNumber::Pairs));
+    Block::Fact("range", said)
+}
+
+/// `3 pairs` of a matrix.
+fn pairs(kernel: &KernelId, number: u64, of: MatrixNumber) -> Sentence {
+    Sentence::counted(number, Source::of_matrix(kernel, of), ["pair", "pairs"])
 }
 
 /// The kinds of cores of a hybrid machine against each other: never one number for all.
-pub fn class_table(classes: &[ClassPair], topology: &Topology) -> Table {
+pub fn class_table(map: &LatencyMap, classes: &[ClassPair], topology: &Topology) -> Table {
     let columns = [
         Column::words("core classes, ns"),
         Column::words("relation"),
@@ -174,15 +189,22 @@ pub fn class_table(classes: &[ClassPair], topology: &Topology) -> Table {
         Column::numbers("range"),
     ];
     let rows = classes.iter().map(|pair| {
+        let source = |statistic| Source::Pairs {
+            kernel: map.kernel.to_string(),
+            relation: pair.relation,
+            classes: Some(pair.classes.clone()),
+            statistic,
+        };
+        let value = |number, statistic| DisplayValue::bare(number, source(statistic));
         let range = match pair.pairs {
             1 => Cell::Blank,
-            _ => format!("{}–{}", short_ns(pair.range_ns[0]), short_ns(pair.range_ns[1])).into(),
+            _ => fmt::span(pair.range_ns, [0.0, 1.0].map(|end| source(Statistic::Percentile(end)))).into(),
         };
         [
-            kind_words(&pair.classes).into(),
+            Sentence::new("{kinds}").with_name("kinds", &kind_words(&pair.classes)).into(),
             shared_words(pair.relation, clustered(classes, pair), topology).into(),
-            pair.pairs.to_string().into(),
-            ns(pair.median_ns).into(),
+            value(Number::Count(pair.pairs), Statistic::Count).into(),
+            value(Number::Point(pair.median_ns), Statistic::Percentile(0.5)).into(),
             range,
         ]
     });
@@ -194,31 +216,31 @@ fn clustered(classes: &[ClassPair], pair: &ClassPair) -> bool {
 }
 
 /// Cells without a value by reason, and cells with a doubt by flag.
-pub fn cell_doubts(all: &Overall) -> Vec<Block<'static>> {
-    let told = all.missing.iter().take(3);
-    let mut missing: Vec<String> = told
-        .map(|(reason, cells)| format!("· {} not measured: {}", count(*cells, "pair"), plain(reason)))
-        .collect();
+pub fn cell_doubts(kernel: &KernelId, all: &Overall) -> Vec<Block<'static>> {
+    let missing = |(reason, cells): &(String, u64)| {
+        Sentence::new("· {pairs} not measured: {reason}")
+            .with("pairs", pairs(kernel, *cells, MatrixNumber::Missing(reason.clone())))
+            .with_name("reason", reason)
+    };
+    let mut blocks: Vec<Block<'_>> = all.missing.iter().take(3).map(missing).map(Block::Remark).collect();
     if all.missing.len() > 3 {
-        let rest: u64 = all.missing[3..].iter().map(|(_, cells)| cells).sum();
-        missing.push(format!("· {} not measured for other reasons", count(rest, "pair")));
+        let rest = all.missing[3..].iter().map(|(_, cells)| cells).sum();
+        let rest = Sentence::counted(rest, Source::Listed, ["pair", "pairs"]);
+        let rest = Sentence::new("· {rest} not measured for other reasons").with("rest", rest);
+        blocks.push(Block::Remark(rest));
     }
-    let mut blocks: Vec<Block<'_>> = missing.into_iter().map(|text| Block::Remark(text.into())).collect();
     if all.doubtful > 0 {
-        let flags: Vec<String> = all
-            .doubts
-            .iter()
-            .map(|(flag, cells)| format!("{} {}", flag.name(), count(*cells, "pair")))
-            .collect();
-        blocks.push(Block::Doubt(
-            format!(
-                "{} of {} may be wrong: {}",
-                grouped(all.doubtful as i64),
-                count(all.measured, "pair"),
-                flags.join(", ")
-            )
-            .into(),
-        ));
+        let flags = all.doubts.iter().map(|(flag, cells)| {
+            Sentence::new("{flag} {pairs}")
+                .with("flag", flag.name())
+                .with("pairs", pairs(kernel, *cells, MatrixNumber::Flagged(flag.name())))
+        });
+        let doubtful = Source::of_matrix(kernel, MatrixNumber::Doubtful);
+        let said = Sentence::new("{doubtful} of {pairs} may be wrong: {flags}")
+            .with("doubtful", DisplayValue::bare(Number::Count(all.doubtful), doubtful))
+            .with("pairs", pairs(kernel, all.measured, MatrixNumber::Pairs))
+            .with("flags", Sentence::joined(flags, ", "));
+        blocks.push(Block::Doubt(said));
     }
     blocks
 }
@@ -260,25 +282,35 @@ pub fn isolated(report: &RunReport) -> Option<Block<'static>> {
     Some(Block::Prose(text.into()))
 }
 
-/// What the equivalence gate said, where pairs ran at the same time; `margin` is what it allowed.
-pub fn regime(regime: &Regime, margin: f64, topology: &Topology) -> Option<Block<'static>> {
+/// What the equivalence gate said of the matrix at this place in the document, where pairs ran at the same time; `margin`
+/// is what it allowed.
+pub fn regime(regime: &Regime, at: usize, margin: f64, topology: &Topology) -> Option<Block<'static>> {
     let Regime::Parallel { gate, .. } = regime else { return None };
-    let within = format!("proven within ±{}", percent(margin));
-    let parts: Vec<String> = gate
-        .iter()
-        .map(|outcome| {
-            let [bias, low, high] = [outcome.bias.point, outcome.bias.low, outcome.bias.high]
-                .map(|it| signed_percent(100.0 * it));
-            let verdict = match outcome {
-                outcome if !outcome.is_compared() => "not compared with serial".to_owned(),
-                outcome if outcome.equivalent => format!("{bias} vs. serial, {within}"),
-                _ => format!("{bias} ({low} to {high}) vs. serial, not {within}"),
-            };
-            let pairs = count(u64::from(outcome.pairs), "pair");
-            format!("{} {verdict}, {pairs} at once", relation_words(outcome.relation, topology))
-        })
-        .collect();
-    (!parts.is_empty()).then(|| Block::Fact("parallel", parts.join(" · ").into()))
+    let part = |(index, outcome): (usize, &GateOutcome)| {
+        let field =
+            |key: &str, number| DisplayValue::field(format!("/matrices/{at}/gate/{index}/{key}"), number);
+        let bias = || field("bias", Number::Change(outcome.bias.point));
+        let margin = DisplayValue::bare(Number::Point(margin), Source::Method).in_unit(Unit::Share);
+        let within = Sentence::new("proven within ±{margin}").with("margin", margin);
+        let verdict = match outcome {
+            outcome if !outcome.is_compared() => Sentence::new("not compared with serial"),
+            outcome if outcome.equivalent => {
+                Sentence::new("{bias} vs. serial, {within}").with("bias", bias()).with("within", within)
+            }
+            _ => Sentence::new("{bias} ({low} to {high}) vs. serial, not {within}")
+                .with("bias", bias())
+                .with("low", field("ci/0", Number::Change(outcome.bias.low)))
+                .with("high", field("ci/1", Number::Change(outcome.bias.high)))
+                .with("within", within),
+        };
+        let pairs = Source::Field(format!("/matrices/{at}/gate/{index}/pairs"));
+        Sentence::new("{relation} {verdict}, {pairs} at once")
+            .with("relation", Arg::Shared(Scope::of(outcome.relation, topology)))
+            .with("verdict", verdict)
+            .with("pairs", Sentence::counted(outcome.pairs.into(), pairs, ["pair", "pairs"]))
+    };
+    let parts = gate.iter().enumerate().map(part);
+    (!gate.is_empty()).then(|| Block::Fact("parallel", Sentence::joined(parts, " · ")))
 }
 
 #[cfg(test)]
@@ -300,7 +332,7 @@ mod tests {
         };
         for cells in [0, 3] {
             let parallel = Regime::Parallel { pairs: 2, gate: vec![outcome(cells)] };
-            let block = regime(&parallel, 0.01, &Topology::flat("0-3".parse().unwrap())).unwrap();
+            let block = regime(&parallel, 0, 0.01, &Topology::flat("0-3".parse().unwrap())).unwrap();
             let text = terminal::screen(&[block], &Style::of_width(120));
             assert!(text.contains("not compared with serial") && !text.contains('%'), "{text}");
         }

@@ -29,6 +29,10 @@ fn judge(runs: &[Run]) {
         for value in &run.values {
             all.extend(sources::wrong(run, value).map(|why| format!("{:?}\n  {why}: {value:?}", run.words)));
         }
+        for (unit, cell) in &run.cells {
+            let why = sources::wrong_in_map(run, unit, cell);
+            all.extend(why.map(|why| format!("{:?}\n  {why}: {cell:?}", run.words)));
+        }
         assert!(checked + run.values.len() > 0, "nothing was held of {:?}:\n{}", run.words, run.screen);
         for Wrong { claim, text, why } in wrong.into_iter().chain(noiseless::untrue(run)) {
             all.push(format!("{:?}\n  {claim}: `{text}`: {why}", run.words));

@@ -1,17 +1,86 @@
-//! Trials against what the machine says of them without noise.
+//! Trials and matrices against what the machine says of them without noise.
 
 use super::reader::Wrong;
-use super::run::{Run, list};
+use super::run::{Run, list, pairs};
+use super::said::map::{OFF, cells, nearest};
 use super::said::placed;
-use coretalk_measure::probes::series_by_id;
+use coretalk_measure::probes::{kernel_by_id, series_by_id};
 use coretalk_measure::series::TrialOrder;
 use coretalk_model::series::{Parameters, TrialSpec, Value as Parameter};
 use coretalk_model::{CpuId, Picos};
+use serde_json::Value;
 
-/// Trials whose medians are not what the machine says without noise.
+/// Cells of matrices that are not what the machine says in some state.
+fn untrue_cells(run: &Run) -> Vec<Wrong> {
+    let is_latency = |matrix: &&Value| {
+        matrix["probe"] == "latency"
+            && !matrix["protocol"].is_null()
+            && matrix["quantity"] != "one_way_variation"
+    };
+    let of_matrix = |matrix: &Value| {
+        let kernel = matrix["kernel"].as_str().unwrap_or_default().to_owned();
+        cells(matrix).into_iter().filter_map(move |(from, to, ns)| {
+            let truth = nearest(&run.true_ns(&kernel, from, to), ns);
+            let is_off = (ns / truth - 1.0).abs() > OFF;
+            is_off.then(|| Wrong {
+                claim: "truth of pairs",
+                text: format!("{kernel} between CPUs {from} and {to}"),
+                why: format!("{truth:.1} ns in truth, not {ns}"),
+            })
+        })
+    };
+    list(&run.document["matrices"]).iter().filter(is_latency).flat_map(of_matrix).collect()
+}
+
+/// Rows of the ladder that are not what some of their pairs take in some state.
+fn untrue_rows(run: &Run) -> Vec<Wrong> {
+    let class = |cpu| run.reported.class_of(cpu).map_or(String::new(), |class| class.name.clone());
+    let untrue = |row: &Value| {
+        let (kernel, ns) = (row["kernel"].as_str()?, row["median"].as_f64()?);
+        kernel_by_id(kernel)?;
+        let is_of = |[a, b]: &[CpuId; 2]| {
+            let kinds = [class(*a), class(*b)];
+            let is_kind = |kind: &Value| kinds.iter().any(|known| kind == known);
+            let is_same = kinds[0] == kinds[1] || row["classes"][0] != row["classes"][1];
+            run.reported.relation(*a, *b).name() == row["relation"]
+                && (row["classes"].is_null() || is_same && list(&row["classes"]).iter().all(is_kind))
+        };
+        let of_row = pairs(&run.measured()).into_iter().filter(is_of);
+        let truth: Vec<f64> = of_row.flat_map(|[a, b]| run.true_ns(kernel, a.0, b.0)).collect();
+        let [least, most] = [f64::min, f64::max].map(|end| truth.iter().copied().reduce(end));
+        // Other tools print another statistic of other lines.
+        let bound = 1.0 + if kernel.starts_with("as:") { 0.6 } else { OFF + 0.04 };
+        let is_near = ns * bound >= least? && ns <= bound * most?;
+        (!is_near).then(|| Wrong {
+            claim: "truth of ladders",
+            text: format!("{kernel}, {}", row["relation"]),
+            why: format!("{least:?} to {most:?} ns in truth, not {ns}"),
+        })
+    };
+    list(&run.document["ladder"]).iter().filter_map(untrue).collect()
+}
+
+/// Cells with several states whose pairs do not move. Of many pairs some have two visits that were spoilt alike.
+fn untrue_states(run: &Run) -> Vec<Wrong> {
+    let cells = || list(&run.document["matrices"]).iter().flat_map(|matrix| list(&matrix["cells"]));
+    let is_wrong = |cell: &&Value| {
+        let cpu = |name: &str| CpuId(cell[name].as_u64().unwrap_or(0) as u32);
+        list(&cell["states"]).len() > 1 && !run.moves(cpu("from"), cpu("to"))
+    };
+    let wrong: Vec<&Value> = cells().filter(is_wrong).collect();
+    let is_chance = wrong.len() as f64 <= 0.001 * cells().count() as f64;
+    let untrue = |cell: &Value| Wrong {
+        claim: "truth of states",
+        text: format!("CPUs {} and {}", cell["from"], cell["to"]),
+        why: "in truth they take one time".to_owned(),
+    };
+    wrong.into_iter().filter(|_| !is_chance).map(untrue).collect()
+}
+
+/// Cells, rows of the ladder, states, and trials whose medians are not what the machine says without noise.
 pub fn untrue(run: &Run) -> Vec<Wrong> {
     const SPAN_MS: u64 = 2;
-    let mut wrong = Vec::new();
+    let mut wrong = [untrue_cells(run), untrue_rows(run), untrue_states(run)].concat();
     // A machine that moves between states has no one truth.
     if run.machine.states().len() > 1 {
         return wrong;

@@ -6,6 +6,7 @@ use crate::cli::tool::Tool;
 use coretalk::RunReport;
 use coretalk::blocks::Block;
 use coretalk::render::terminal;
+use coretalk::report::heat_map::{MapCell, PairMap};
 use coretalk::report::style::{By, Style};
 use coretalk::report::{Saved, Screen, screen};
 use coretalk::store::RunFile;
@@ -22,6 +23,8 @@ pub struct Run {
     pub screen: String,
     /// The typed numbers of the screen of a saved run.
     pub values: Vec<Shown>,
+    /// The numbers of its maps, each with the unit of its map.
+    pub cells: Vec<(String, MapCell)>,
     pub document: Value,
     /// What the document says that the system reports.
     pub reported: Topology,
@@ -62,12 +65,23 @@ impl Run {
         let style = Style { width: WIDTH, by, ..Style::default() };
         assert_eq!(terminal::screen(&blocks, &style), screen, "{words:?}");
         let values: Vec<Shown> = blocks.iter().flat_map(shown).collect();
+        let numbers = |map: &PairMap<'_>| {
+            let unit = map.unit().to_owned();
+            map.numbers(&style).into_iter().map(move |cell| (unit.clone(), cell)).collect::<Vec<_>>()
+        };
+        let of_map = |block: &Block<'_>| if let Block::Map(map) = block { numbers(map) } else { Vec::new() };
+        let cells: Vec<(String, MapCell)> = blocks.iter().flat_map(of_map).collect();
         // First lines are read: their names and order are no numbers.
         let is_read = |block: &Block<'_>| {
-            matches!(block, Block::Answer(_)) || !block.is_typed() || block.values().is_empty()
+            let is_shown = !block.values().is_empty() || !of_map(block).is_empty();
+            matches!(block, Block::Answer(_)) || !block.is_typed() || !is_shown
         };
         let read: Vec<Block<'_>> = blocks.into_iter().filter(is_read).collect();
-        Run { values, ..Run::from(&words, terminal::screen(&read, &style), document, machine, Vec::new()) }
+        Run {
+            values,
+            cells,
+            ..Run::from(&words, terminal::screen(&read, &style), document, machine, Vec::new())
+        }
     }
 
     /// Calls the tool for something that is asked of saved runs, for people and as JSON.
@@ -85,6 +99,7 @@ impl Run {
             machine: SimMachine::open(scenario(machine), 1),
             screen,
             values: Vec::new(),
+            cells: Vec::new(),
             document,
             sources,
         }

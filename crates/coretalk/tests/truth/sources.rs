@@ -1,33 +1,37 @@
 //! What is wrong with a typed number: its source in the JSON document of the same run says something else, its text reads
 //! as another number, or no heading states its unit.
 
+use super::printed::Printed;
 use super::run::{Run, list};
 use super::said::map;
 use coretalk::blocks::value::{
-    ComparisonPart, DisplayUnit, DisplayValue, Number, SeriesNumber, Source, Statistic, TailNumber,
-    WatchNumber,
+    ComparisonPart, DisplayUnit, DisplayValue, MapSource, MatrixNumber, Number, SeriesNumber, Source,
+    Statistic, TailNumber, WatchNumber,
 };
-use coretalk::report::fmt;
-use coretalk_model::CpuId;
+use coretalk::report::{fmt, heat_map};
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::{Parameters, TimeUnit, TrialId, TrialSpec};
-use coretalk_model::stats::Estimate;
+use coretalk_model::stats::{Estimate, median};
+use coretalk_model::{CpuId, Flag};
 use serde_json::Value;
 
 /// Documents round to four decimals.
 const ROUNDED: f64 = 1e-4;
 
-/// The trial that a distribution of a document belongs to.
-pub fn trial_of(series: &Value) -> TrialId {
+fn parameters_of(series: &Value) -> Parameters {
     let parameters = series["parameters"].as_object().unwrap().iter().filter(|(name, _)| *name != "view");
-    let parameters = parameters.fold(Parameters::default(), |all, (name, value)| match value.as_f64() {
+    parameters.fold(Parameters::default(), |all, (name, value)| match value.as_f64() {
         Some(number) => all.with(name, number),
         None => all.with(name, value.as_str().unwrap()),
-    });
+    })
+}
+
+/// The trial that a distribution of a document belongs to.
+pub fn trial_of(series: &Value) -> TrialId {
     let cpus = series["placement"].as_array().unwrap().iter();
     TrialSpec {
         probe: series["probe"].as_str().unwrap().to_owned(),
-        parameters,
+        parameters: parameters_of(series),
         placement: cpus.map(|cpu| CpuId(cpu.as_u64().unwrap() as u32)).collect(),
     }
     .id()
@@ -41,7 +45,7 @@ pub fn is_near(one: f64, other: f64) -> bool {
 pub fn of_map(run: &Run, source: &Source) -> Option<f64> {
     match source {
         Source::Ratio(one, other) => Some(of_map(run, one)? / of_map(run, other)?),
-        Source::Pairs { kernel, relation, classes, statistic: Statistic::Percentile(share) } => {
+        Source::Pairs { kernel, relation, classes, statistic } => {
             let all = run.document["matrices"].as_array()?;
             let matrix = all.iter().find(|matrix| matrix["kernel"] == **kernel)?;
             let class = |cpu| run.reported.class_of(CpuId(cpu)).map(|class| class.name.clone());
@@ -57,12 +61,11 @@ pub fn of_map(run: &Run, source: &Source) -> Option<f64> {
             let cells = map::cells(matrix).into_iter().filter(is_inside);
             let mut values: Vec<f64> = cells.map(|(_, _, ns)| ns).collect();
             values.sort_by(f64::total_cmp);
-            let middle = |at: usize| values.get(at).copied();
-            match (*share, values.len()) {
-                (_, 0) => None,
-                (0.0, _) => middle(0),
-                (1.0, many) => middle(many - 1),
-                (_, many) => Some((middle((many - 1) / 2)? + middle(many / 2)?) / 2.0),
+            match *statistic {
+                Statistic::Count => Some(values.len() as f64),
+                Statistic::Percentile(0.0) => values.first().copied(),
+                Statistic::Percentile(1.0) => values.last().copied(),
+                _ => median(&values),
             }
         }
         Source::Tail { pair, number } => {
@@ -87,10 +90,144 @@ pub fn of_map(run: &Run, source: &Source) -> Option<f64> {
                 WatchNumber::Share => states[0]["share"].as_f64(),
                 WatchNumber::Slowest => levels().max_by(f64::total_cmp),
                 WatchNumber::Fastest => levels().min_by(f64::total_cmp),
+                WatchNumber::Changes => {
+                    let visits = states.iter().filter_map(|state| state["visits"].as_f64());
+                    Some(visits.sum::<f64>() - 1.0)
+                }
+                WatchNumber::Widest => {
+                    let all = states.iter().flat_map(|state| list(&state["kernels"]));
+                    let ratio = |of: &Value| {
+                        let alike = all.clone().filter(|other| other["kernel"] == of["kernel"]);
+                        let levels: Vec<f64> = alike.filter_map(|one| one["median"].as_f64()).collect();
+                        let ends = [f64::max, f64::min].map(|end| levels.iter().copied().reduce(end));
+                        Some(ends[0]? / ends[1]?)
+                    };
+                    list(&states[0]["kernels"]).iter().filter_map(ratio).max_by(f64::total_cmp)
+                }
             }
         }
         _ => None,
     }
+}
+
+/// Whether what has these flags may be wrong.
+fn is_doubtful(of: &Value) -> bool {
+    let is_doubt = |flag: &Value| Flag::ALL.iter().any(|one| flag == one.name() && one.may_be_wrong());
+    list(&of["flags"]).iter().any(is_doubt)
+}
+
+/// The pairs of a map with their numbers, and whether these may be wrong.
+fn pairs_of_map(run: &Run, source: &MapSource) -> Vec<([u32; 2], f64, bool)> {
+    let cpu = |cpu: &Value| cpu.as_u64().map(|cpu| cpu as u32);
+    match source {
+        MapSource::Unfinished => Vec::new(),
+        MapSource::Kernel(kernel) => {
+            let Some(matrix) =
+                list(&run.document["matrices"]).iter().find(|matrix| matrix["kernel"] == **kernel)
+            else {
+                return Vec::new();
+            };
+            let pair = |cell: &Value| {
+                let [from, to] = [cpu(&cell["from"])?, cpu(&cell["to"])?];
+                let number = cell["median"].as_f64()?;
+                let other = (matrix["symmetric"] == true).then_some(([to, from], number, is_doubtful(cell)));
+                Some([Some(([from, to], number, is_doubtful(cell))), other])
+            };
+            list(&matrix["cells"]).iter().filter_map(pair).flatten().flatten().collect()
+        }
+        MapSource::Trials { probe, parameters, quantity } => {
+            let pair = |series: &Value| {
+                let [from, to] = list(&series["placement"]) else { return None };
+                let number = match series["parameters"]["view"] == **quantity {
+                    true => &series["percentiles"]["50"],
+                    false => &series["values"][quantity],
+                };
+                let is_of = series["probe"] == **probe
+                    && parameters_of(series) == *parameters
+                    && !list(&series["flags"]).iter().any(|flag| flag == Flag::Saturated.name());
+                is_of.then_some(([cpu(from)?, cpu(to)?], number.as_f64()?, is_doubtful(series)))
+            };
+            list(&run.document["series"]).iter().filter_map(pair).collect()
+        }
+    }
+}
+
+/// A number of all cells of a matrix; of an end of a group of values the value that is next to it.
+fn of_matrix(run: &Run, kernel: &str, number: &MatrixNumber, found: f64) -> Option<f64> {
+    let matrix = list(&run.document["matrices"]).iter().find(|matrix| matrix["kernel"] == kernel)?;
+    let pairs = map::cells(matrix);
+    let values: Vec<f64> = pairs.iter().map(|(_, _, value)| *value).collect();
+    let is_of = |pair: &[CpuId; 2], value: f64| {
+        let [a, b] = pair.map(|cpu| cpu.0);
+        let is_pair =
+            |(from, to)| (from, to) == (a, b) || matrix["symmetric"] == true && (from, to) == (b, a);
+        pairs.iter().any(|(from, to, of)| is_pair((*from, *to)) && *of == value).then_some(value)
+    };
+    let cells = list(&matrix["cells"]).iter().filter(|cell| cell["from"] != cell["to"]);
+    let count = |is_meant: &dyn Fn(&Value) -> bool| cells.filter(|cell| is_meant(cell)).count() as f64;
+    let has_value = |cell: &Value| !cell["median"].is_null();
+    let has_flag = |cell: &Value, flag: &str| list(&cell["flags"]).iter().any(|one| one == flag);
+    match number {
+        MatrixNumber::Pairs => Some(values.len() as f64),
+        MatrixNumber::Moved => Some(count(&|cell| list(&cell["states"]).len() > 1)),
+        MatrixNumber::Doubtful => Some(count(&|cell| has_value(cell) && is_doubtful(cell))),
+        MatrixNumber::Flagged(flag) => Some(count(&|cell| has_value(cell) && has_flag(cell, flag))),
+        MatrixNumber::Missing(why) => Some(count(&|cell| !has_value(cell) && cell["reason"] == **why)),
+        MatrixNumber::Least(pair) => is_of(pair, values.iter().copied().reduce(f64::min)?),
+        MatrixNumber::Most(pair) => is_of(pair, values.iter().copied().reduce(f64::max)?),
+        MatrixNumber::Median => median(&values),
+        MatrixNumber::Some => {
+            values.into_iter().min_by(|a, b| (a - found).abs().total_cmp(&(b - found).abs()))
+        }
+        MatrixNumber::Between([low, high]) => {
+            let is_inside = |value: &&f64| **value >= low - ROUNDED && **value <= high + ROUNDED;
+            Some(values.iter().filter(is_inside).count() as f64)
+        }
+    }
+}
+
+/// A field and the interval that stands with it.
+fn field_of<'a>(run: &'a Run, source: &Source) -> Option<(&'a Value, &'a Value)> {
+    let (base, path) = match source {
+        Source::Field(path) => (&run.document, path.as_str()),
+        Source::Pair { kernel, pair, field } => {
+            let of_kernel = |matrix: &&Value| matrix["kernel"] == **kernel;
+            let matrix = list(&run.document["matrices"]).iter().find(of_kernel)?;
+            let is_pair = |cell: &&Value| {
+                let ends = [&cell["from"], &cell["to"]].map(|cpu| cpu.as_u64().map(|cpu| CpuId(cpu as u32)));
+                let [a, b] = pair.map(Some);
+                ends == [a, b] || matrix["symmetric"] == true && ends == [b, a]
+            };
+            (list(&matrix["cells"]).iter().find(is_pair)?, *field)
+        }
+        _ => return None,
+    };
+    let interval = base.pointer(&format!("{}/ci", path.rsplit_once('/')?.0));
+    Some((base.pointer(path)?, interval.unwrap_or(&Value::Null)))
+}
+
+fn path_of(source: &Source) -> Option<&str> {
+    if let Source::Field(path) = source { Some(path) } else { None }
+}
+
+/// A cell of a map and whether it may be wrong, from its pairs.
+fn of_cell(run: &Run, source: &Source) -> Option<(f64, bool)> {
+    let Source::Cell { map, row, column, own } = source else { return None };
+    let is_alone = row.len() == 1 && column.len() == 1;
+    let is_inside = |([from, to], _, _): &([u32; 2], f64, bool)| {
+        let is_own = from == to && !is_alone;
+        row.contains(&CpuId(*from)) && column.contains(&CpuId(*to)) && is_own == *own
+    };
+    let pairs: Vec<_> = pairs_of_map(run, map).into_iter().filter(is_inside).collect();
+    let numbers: Vec<f64> = pairs.iter().map(|(_, number, _)| *number).collect();
+    Some((median(&numbers)?, pairs.iter().any(|(_, _, doubtful)| *doubtful)))
+}
+
+/// What is wrong with a number of a map or with its mark.
+pub fn wrong_in_map(run: &Run, unit: &str, shown: &heat_map::MapCell) -> Option<String> {
+    let is_marked = of_cell(run, &shown.value.source).is_some_and(|(_, doubtful)| doubtful == shown.doubtful);
+    let mark = (!is_marked).then(|| format!("doubt is {}", shown.doubtful));
+    mark.or_else(|| wrong(run, &(vec![unit.to_owned()], shown.value.clone())))
 }
 
 /// What is wrong with a number, if its document says something else.
@@ -102,11 +239,49 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
         return contradicted_comparison(&document["comparisons"][index], part, key, value.number);
     }
     let (expected, found) = match (value.source.clone(), value.number) {
-        (Source::Listed, Number::Count(_)) => return None,
+        (Source::Listed, Number::Count(_)) | (Source::Method, _) => return None,
+        (source @ Source::Watch(_), Number::Count(found)) => (of_map(run, &source), found as f64),
+        (Source::Matrix { kernel, number }, Number::Count(found)) => {
+            (of_matrix(run, &kernel, &number, found as f64), found as f64)
+        }
+        (Source::Matrix { kernel, number }, Number::Point(found) | Number::Short(found)) => {
+            (of_matrix(run, &kernel, &number, found), found)
+        }
         (
             source @ (Source::Pairs { .. } | Source::Tail { .. } | Source::Watch(_) | Source::Ratio(..)),
             Number::Short(found) | Number::Point(found),
         ) => (of_map(run, &source), found),
+        (source @ Source::Pairs { .. }, Number::Count(found)) => (of_map(run, &source), found as f64),
+        (source @ (Source::Field(_) | Source::Pair { .. }), shown) => {
+            let Some((field, ends)) = field_of(run, &source) else {
+                return Some("no such field".to_owned());
+            };
+            let found = match shown {
+                Number::Count(count) => count as f64,
+                Number::Point(number)
+                | Number::Short(number)
+                | Number::Change(number)
+                | Number::Duration(number) => number,
+                Number::Reach(of) => {
+                    let is_end =
+                        |end: usize, shown| ends[end].as_f64().is_some_and(|end| is_near(end, shown));
+                    if !is_end(0, of.low) || !is_end(1, of.high) {
+                        return Some(format!("the interval is {ends}"));
+                    }
+                    of.point
+                }
+                _ => return Some("a number of another kind than its source".to_owned()),
+            };
+            // Of a list it is the length. No more than all is kept.
+            let field = &match (path_of(&source), field.as_f64()) {
+                (Some(path), Some(kept)) if path.contains("_kept/1") => kept.min(1.0).into(),
+                _ => field.clone(),
+            };
+            (number(field).or(field.as_array().map(|list| list.len() as f64)), found)
+        }
+        (source @ Source::Cell { .. }, Number::Short(found)) => {
+            (of_cell(run, &source).map(|(number, _)| number), found)
+        }
         (source @ Source::Tail { .. }, Number::Count(found)) => (of_map(run, &source), found as f64),
         (Source::Series { index, number: of }, shown) => {
             let one = &all[index];
@@ -132,10 +307,10 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
             }
             (number(expected), found)
         }
-        (Source::Parameter { trial, name }, Number::Setting(_) | Number::Count(_)) => {
+        (Source::Parameter { trial, name }, Number::Setting(_) | Number::Count(_) | Number::Duration(_)) => {
             let found = match value.number {
                 Number::Count(count) => count as f64,
-                Number::Setting(found) => found,
+                Number::Setting(found) | Number::Duration(found) => found,
                 _ => f64::NAN,
             };
             let mut of_trial = all.iter().filter(|one| trial.is_none_or(|trial| trial_of(one) == trial));
@@ -215,7 +390,14 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
     };
     let is_same = |expected: f64| match value.number {
         Number::Count(_) => expected == found,
-        // Shares are far below 1, and have significant digits instead of decimals.
+        // Of distributions documents have the median of all events, and a map shows that of passes.
+        _ if matches!(value.source, Source::Cell { map: MapSource::Trials { .. }, .. }) => {
+            (expected - found).abs() <= 0.01 * expected
+        }
+        // Fields are rounded to four decimals; other shares are far below 1, and have significant digits instead.
+        _ if matches!(value.source, Source::Field(_)) && value.unit == DisplayUnit::Own(Unit::Share) => {
+            (expected - found).abs() <= 0.51e-4
+        }
         _ if value.unit == DisplayUnit::Own(Unit::Share) => {
             (expected - found).abs() <= 1e-3 * f64::abs(expected)
         }
@@ -283,6 +465,19 @@ fn misread(value: &DisplayValue) -> Option<String> {
         Number::Count(count) => count as f64,
         Number::Setting(number) => number,
         Number::Shift(of) | Number::Size(of) => of.point,
+        Number::Reach(of) => {
+            let is_read = Printed::read(&text).is_some_and(|read| read.reads(of.reach()));
+            return (!is_read).then(|| format!("`{text}` is not {}", of.reach()));
+        }
+        Number::Duration(number) => {
+            let seconds = if value.unit == DisplayUnit::Own(Unit::Ns) { number * 1e-9 } else { number };
+            let is_read = Printed::time(&text).is_some_and(|read| read.reads(seconds));
+            return (!is_read).then(|| format!("`{text}` is not {seconds} s"));
+        }
+        Number::Change(share) => {
+            let is_read = Printed::read(&text).is_some_and(|read| read.reads(share));
+            return (!is_read).then(|| format!("`{text}` is not {share}"));
+        }
         Number::Probability(p) => {
             let read = text.strip_prefix("= ").and_then(|text| text.parse::<f64>().ok());
             let is_read = read.map_or(text == "< 0.0001" && p < 1e-4, |read| (read - p).abs() <= 0.5e-4);
@@ -305,7 +500,16 @@ fn misread(value: &DisplayValue) -> Option<String> {
 
 /// What is wrong with the unit of a column, if no heading of its table states it.
 fn unstated(headings: &[String], value: &DisplayValue) -> Option<String> {
-    if matches!(value.source, Source::Watch(_)) {
+    if matches!(
+        value.source,
+        Source::Watch(_)
+            | Source::Field(_)
+            | Source::Pair { .. }
+            | Source::Pairs { .. }
+            | Source::Matrix { .. }
+            | Source::Ratio(..)
+            | Source::Method
+    ) {
         return None;
     }
     if let Source::Series { number, .. } = &value.source {
@@ -318,7 +522,11 @@ fn unstated(headings: &[String], value: &DisplayValue) -> Option<String> {
         };
         return (headings != [expected]).then(|| format!("a number below {headings:?}"));
     }
-    let (Number::Point(_), DisplayUnit::OfColumn(divisor)) = (value.number, value.unit) else { return None };
+    let is_of_map = matches!(value.source, Source::Cell { .. });
+    let DisplayUnit::OfColumn(divisor) = value.unit else { return None };
+    if !is_of_map && !matches!(value.number, Number::Point(_)) || is_of_map && headings == [""] {
+        return None;
+    }
     let unit = [TimeUnit::NANOSECONDS, TimeUnit::MICROSECONDS].into_iter().find(|unit| unit.ns == divisor);
     let is_stated = unit.is_some_and(|unit| headings.iter().any(|heading| heading == unit.name));
     (!is_stated).then(|| format!("a number divided by {divisor} below {headings:?}"))

@@ -2,14 +2,18 @@
 //! within its rounding.
 
 use super::run::{Run, report_of};
-use super::sources::{Shown, is_near, of_map, trial_of, wrong};
+use super::sources::{Shown, is_near, of_map, trial_of, wrong, wrong_in_map};
 use crate::cli::tool::Tool;
-use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, SeriesNumber, Source, Statistic};
+use coretalk::blocks::value::{
+    DisplayUnit, DisplayValue, MapSource, Number, SeriesNumber, Source, Statistic,
+};
 use coretalk::blocks::{Block, Table};
 use coretalk::document::Identity;
+use coretalk::report::heat_map::MapCell;
 use coretalk::report::input::ReportInput;
-use coretalk::report::{Saved, Screen, html, screen};
-use coretalk_model::Relation;
+use coretalk::report::{Saved, Screen, html, screen, structure};
+use coretalk_model::infer::Findings;
+use coretalk_model::{CpuId, Relation};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -130,6 +134,56 @@ fn the_first_line_of_a_map_is_what_its_cells_show() {
     assert_eq!(kinds.len(), 3, "{kinds:?}");
 }
 
+/// Maps of pairs and of cores, of latencies and of trials; numbers, groups and marks that are wrong are found.
+#[test]
+fn each_number_of_a_map_is_that_of_its_pairs() {
+    let tool = Tool::new();
+    let mut kinds = BTreeSet::new();
+    for (index, (machine, words, least)) in [
+        (
+            "chiplet-16-smt",
+            &["latency", "--protocol", "cas,msg", "--cpus", "0-2,8,16", "--budget", "4s"][..],
+            20,
+        ),
+        ("chiplet-16-smt", &["latency", "--cpus", "0,1,8,16", "--by", "thread", "--budget", "2s"], 9),
+        ("noisy-vm", &["latency", "--protocol", "msg", "--budget", "5s"], 12),
+        ("chiplet-16-smt", &["wake", "--cpus", "0,1,8,16", "--pairs", "all", "--budget", "4s"], 12),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("cells-{index}");
+        let run = Run::of(&tool, machine, &[words, &["--seed", "1"]].concat(), &name);
+        let mut checked = 0;
+        for (unit, shown) in &run.cells {
+            assert_eq!(wrong_in_map(&run, unit, shown), None, "{words:?}: {shown:?}");
+            checked += 1;
+            let mut faults = vec![("mark", MapCell { doubtful: !shown.doubtful, ..shown.clone() })];
+            let mut changed = shown.clone();
+            if let Number::Short(number) = &mut changed.value.number {
+                *number *= 1.02;
+                faults.push(("value", changed));
+            }
+            let mut changed = shown.clone();
+            if let Source::Cell { map: MapSource::Kernel(_), row, column, own: false } =
+                &mut changed.value.source
+            {
+                let is_other = |cpu: &CpuId| !row.contains(cpu) && !column.contains(cpu);
+                if let Some(cpu) = run.measured().iter().find(is_other) {
+                    *column = vec![cpu];
+                    faults.push(("group", changed));
+                }
+            }
+            for (kind, fault) in faults {
+                assert!(wrong_in_map(&run, unit, &fault).is_some(), "{words:?}: {kind} in {shown:?}");
+                kinds.insert(kind);
+            }
+        }
+        assert!(checked >= least, "{words:?}: {checked}");
+    }
+    assert_eq!(kinds.len(), 3, "{kinds:?}");
+}
+
 /// Whether each number of a finding is one of a trial with its parameters.
 fn untrue_subjects(document: &Value, finding: &Value) -> Vec<Value> {
     let is_measured = |subject: &&Value| {
@@ -146,6 +200,59 @@ fn untrue_subjects(document: &Value, finding: &Value) -> Vec<Value> {
     };
     let subjects = finding["subjects"].as_array().unwrap().iter();
     subjects.filter(|subject| !subject["value"].is_null() && !is_measured(subject)).cloned().collect()
+}
+
+/// The same value with another number.
+fn changed(value: &DisplayValue) -> DisplayValue {
+    let mut changed = value.clone();
+    match &mut changed.number {
+        Number::Count(count) => *count += 1,
+        Number::Point(number)
+        | Number::Setting(number)
+        | Number::Short(number)
+        | Number::Duration(number)
+        | Number::Probability(number) => *number *= 1.01,
+        Number::Change(share) => *share += 0.01,
+        Number::Estimate(of) | Number::Shift(of) | Number::Size(of) | Number::Reach(of) => of.low *= 0.99,
+        Number::HalfWidth { stated, .. } => *stated *= 1.01,
+    }
+    changed
+}
+
+/// Ladders, classes of cores, states over time, and levels that the latencies show.
+#[test]
+fn numbers_of_tables_of_maps_are_those_of_their_fields() {
+    let tool = Tool::new();
+    for (index, (machine, words, least)) in [
+        ("chiplet-16-smt", &["latency", "--cpus", "0,1,8,16", "--budget", "5s"][..], 30),
+        ("hybrid", &["latency", "--cpus", "0-3,12-14", "--budget", "5s"], 30),
+        ("noisy-vm", &["latency", "--cpus", "0,1", "--budget", "5s"], 8),
+        ("chiplet-16", &["latency", "--budget", "5s"], 12),
+        ("chiplet-16-smt", &["latency", "--pairs", "0-1,0-8,0-16", "--tails", "--budget", "2s"], 54),
+        ("epyc-2s-192", &["latency", "--cpus", "0-11", "--parallel", "4", "--budget", "2s"], 8),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("tables-{index}");
+        let (run, mut values) = values_of(&tool, machine, words, &name);
+        let report = report_of(&tool, &name);
+        let findings = Findings::of_run(report.latencies().unwrap(), &report.topology);
+        let of_levels = findings.as_ref().map_or(Vec::new(), |findings| structure::blocks(findings, "ns"));
+        values.extend(of_levels.iter().flat_map(Block::values).map(|value| (Vec::new(), value.clone())));
+        let is_of_map = |source: &Source| {
+            let is_field = matches!(source, Source::Field(_) | Source::Pair { .. } | Source::Pairs { .. });
+            is_field || matches!(source, Source::Matrix { .. } | Source::Watch(_))
+        };
+        values.retain(|(_, value)| is_of_map(&value.source));
+        assert!(values.len() >= least, "{machine}: {}", values.len());
+        for (_, value) in values {
+            assert_eq!(wrong(&run, &(Vec::new(), value.clone())), None, "{machine}: {value:?}");
+            let is_found = wrong(&run, &(Vec::new(), changed(&value))).is_some();
+            let is_rounded = matches!(value.number, Number::Point(number) if number < 0.01);
+            assert!(is_found || is_rounded, "{machine}: {value:?}");
+        }
+    }
 }
 
 /// The first line of each kind of finding, which its document has too: its numbers, and that each fault in one is found.
@@ -189,21 +296,11 @@ fn numbers_of_first_lines_are_those_of_their_sources() {
         let report = report_of(&tool, &format!("first-{index}"));
         let blocks = screen::blocks(&report, Screen::Measured(Saved::Not));
         let first = blocks.iter().find(|block| matches!(block, Block::Answer(_))).unwrap();
-        let values: Vec<DisplayValue> = first.values().into_iter().cloned().collect();
+        let values = first.values();
         assert!(values.len() >= least, "{words:?}: {values:?}");
         for value in values {
             assert_eq!(wrong(&run, &(Vec::new(), value.clone())), None, "{words:?}: {value:?}");
-            let mut changed = value.clone();
-            match &mut changed.number {
-                Number::Count(count) => *count += 1,
-                Number::Point(number)
-                | Number::Setting(number)
-                | Number::Short(number)
-                | Number::Probability(number) => *number *= 1.01,
-                Number::Estimate(of) | Number::Shift(of) | Number::Size(of) => of.low *= 0.99,
-                Number::HalfWidth { stated, .. } => *stated *= 1.01,
-            }
-            let is_found = wrong(&run, &(Vec::new(), changed)).is_some();
+            let is_found = wrong(&run, &(Vec::new(), changed(value))).is_some();
             assert!(is_found || value.source == Source::Listed, "{words:?}: {value:?}");
         }
     }
@@ -231,7 +328,7 @@ fn a_typed_number_that_is_changed_is_found() {
                 *number *= 1.01;
                 true
             }
-            Number::Estimate(_) | Number::HalfWidth { .. } | Number::Shift(_) | Number::Size(_) => false,
+            _ => false,
         }),
         ("interval", &|value| match &mut value.number {
             Number::Estimate(of) | Number::HalfWidth { of, .. } => {

@@ -36,9 +36,10 @@ pub(in crate::report) fn written(value: f64) -> String {
 
 /// What the first screen says of one pair, or of placements.
 pub(in crate::report) fn said_of(report: &RunReport) -> Option<String> {
-    let map = report.maps().first();
-    if let Some((pair, value)) = map.and_then(screen::the_only_pair) {
-        return Some(states::headline(report, pair, value));
+    if let Some(map) = report.maps().first()
+        && let Some((pair, value)) = screen::the_only_pair(map)
+    {
+        return Some(fmt::sentence(&states::headline(report, &map.kernel, pair, value)));
     }
     place::overview(report, report.place.as_ref()?).into_iter().find_map(|block| match block {
         Block::Answer(said) | Block::Headline(said) | Block::Prose(said) | Block::Conclusion(said) => {

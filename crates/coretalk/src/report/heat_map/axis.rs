@@ -1,6 +1,6 @@
 //! [`Axis`]: rows of CPUs in order, and where reported groups end.
 
-use crate::report::Order;
+use crate::report::{By, Order};
 use coretalk_model::latency::summary::{Reading, measured_order};
 use coretalk_model::{CpuId, CpuSet, Level, Matrix, Topology};
 
@@ -14,8 +14,22 @@ pub fn ordered(readings: &Matrix<Option<Reading>>, topology: &Topology, order: O
     }
 }
 
+/// The rows of a map: CPUs, or cores with their CPUs.
+pub fn rows(
+    readings: &Matrix<Option<Reading>>,
+    topology: &Topology,
+    order: Order,
+    by: By,
+) -> Vec<Vec<CpuId>> {
+    let order = ordered(readings, topology, order);
+    match by {
+        By::Core => cores(&order, topology),
+        By::Thread => order.iter().map(|&cpu| vec![cpu]).collect(),
+    }
+}
+
 /// The CPUs by core, each core where its first CPU stands.
-pub(super) fn cores(order: &[CpuId], topology: &Topology) -> Vec<Vec<CpuId>> {
+fn cores(order: &[CpuId], topology: &Topology) -> Vec<Vec<CpuId>> {
     let mut cores: Vec<Vec<CpuId>> = Vec::new();
     let mut seat = std::collections::BTreeMap::new();
     for &cpu in order {

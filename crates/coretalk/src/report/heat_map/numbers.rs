@@ -1,33 +1,35 @@
 //! The map as numbers on coloured ground.
 
 use super::axis::{Axis, bar_levels};
-use super::{By, HeatMap, Style, names_of_diagonal};
+use super::{By, HeatMap, MapCell, Style, names_of_diagonal};
 use crate::blocks::Block;
 use crate::render::terminal;
+use crate::report::fmt;
 use crate::report::palette::{self, Scale};
-use crate::report::text::{columns, left, right, short_ns};
+use crate::report::text::{columns, left, right};
 use coretalk_model::CpuId;
-use coretalk_model::latency::summary::{Table, TableCell, table};
+use coretalk_model::latency::summary::{Table, table};
 
 /// More rows than this are no table any more, however wide the terminal.
-const MOST_ROWS: usize = 48;
+pub(super) const MOST_ROWS: usize = 48;
 
 /// The lines, or `None` where they would not fit the width.
 pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> Option<Vec<String>> {
     if map.rows.len() > MOST_ROWS {
         return None;
     }
-    let cells = table(map.readings, &map.rows, &map.rows);
-    let by_core = map.threads_per_core > 1;
+    let cells = table(&map.map.readings, &map.rows, &map.rows);
+    let by_core = map.threads_per_core() > 1;
     let labels = labels(&map.rows, by_core);
     let gutter =
         labels.iter().map(|(row, _)| columns(row)).max().unwrap_or(0).max(if by_core { 9 } else { 4 }) + 1;
-    let values = cells.iter().map(text).map(|text| columns(&text)).max().unwrap_or(1);
+    let all = (0..map.rows.len()).flat_map(|row| (0..map.rows.len()).map(move |column| [row, column]));
+    let values = all.map(|at| columns(&text(map, &cells, at))).max().unwrap_or(1);
     let heads = labels.iter().map(|(_, head)| columns(head)).max().unwrap_or(1);
     // The place of the mark keeps cells apart; a blank more reads better where there is room.
     let narrow = values.max(heads + 1);
-    let (axis, cell_width) = bar_levels(&map.rows, map.topology).into_iter().find_map(|level| {
-        let axis = Axis::of_rows(&map.rows, map.topology, level);
+    let (axis, cell_width) = bar_levels(&map.rows, map.map.topology).into_iter().find_map(|level| {
+        let axis = Axis::of_rows(&map.rows, map.map.topology, level);
         let needed = |cell_width: usize| {
             let own = if cells.has_own() { own_width(map, cell_width) } else { 0 };
             gutter + axis.parts.len() * cell_width + 2 * axis.bar_count() + own
@@ -52,8 +54,8 @@ fn lines(
         Some((value, scale)) => palette::on(style.depth, scale.position(value), padded),
         None => padded.to_owned(),
     };
-    let [own_name, pair_name] = names_of_diagonal(map.topology);
-    let title = match (map.threads_per_core > 1, style.by) {
+    let [own_name, pair_name] = names_of_diagonal(map.map.topology);
+    let title = match (map.threads_per_core() > 1, style.by) {
         (true, By::Core) => "core CPUs",
         _ => " CPU",
     };
@@ -75,13 +77,13 @@ fn lines(
         let mut line = left(label, gutter);
         for column in 0..labels.len() {
             line.push_str(if axis.bars[column] { " │" } else { "" });
-            let cell = cells.get(row, column);
-            line.push_str(&colored(cell.median_ns, &right(&text(&cell), cell_width)));
+            let text = text(map, cells, [row, column]);
+            line.push_str(&colored(cells.get(row, column).median_ns, &right(&text, cell_width)));
         }
-        if let Some(own) = cells.get(row, row).own {
-            let own_text = value_text(own.median_ns, own.doubtful);
-            let padded = right(&own_text, own_width(map, cell_width) - 2);
-            line.push_str(&format!(" ┃{}", colored(Some(own.median_ns), &padded)));
+        if let [_, Some(own)] = map.shown(cells, [row, row]) {
+            let padded = right(&with_mark(&own), own_width(map, cell_width) - 2);
+            let median = cells.get(row, row).own.map(|own| own.median_ns);
+            line.push_str(&format!(" ┃{}", colored(median, &padded)));
         }
         lines.push(line.trim_end().to_owned());
     }
@@ -94,7 +96,7 @@ fn lines(
 
 /// The column of CPUs that are both roles, with its bar.
 fn own_width(map: &HeatMap<'_>, cell_width: usize) -> usize {
-    let [name, _] = names_of_diagonal(map.topology);
+    let [name, _] = names_of_diagonal(map.map.topology);
     3 + columns(&name).max(cell_width - 1)
 }
 
@@ -108,16 +110,16 @@ fn bar(axis: &Axis, gutter: usize, cell_width: usize) -> String {
 }
 
 /// The value with a mark that stands for a doubt, or a blank in its place.
-fn text(cell: &TableCell) -> String {
-    match cell.median_ns {
-        Some(ns) => value_text(ns, cell.doubtful),
-        None if cell.pairs > 0 => "· ".to_owned(),
-        None => "  ".to_owned(),
+fn text(map: &HeatMap<'_>, cells: &Table, at @ [row, column]: [usize; 2]) -> String {
+    match map.shown(cells, at) {
+        [Some(shown), _] => with_mark(&shown),
+        _ if cells.get(row, column).pairs > 0 => "· ".to_owned(),
+        _ => "  ".to_owned(),
     }
 }
 
-fn value_text(value: f64, doubtful: u32) -> String {
-    format!("{}{}", short_ns(value), if doubtful > 0 { '!' } else { ' ' })
+fn with_mark(shown: &MapCell) -> String {
+    fmt::value(&shown.value) + if shown.doubtful { "!" } else { " " }
 }
 
 /// Names of a row: at its left, and above its column. A core is named by its lowest CPU: a count would be read as the

@@ -18,7 +18,7 @@ pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> (Vec<String>, MapFormat)
     match style.depth {
         ColorDepth::None => {
             // One glyph is as high as two pixels, so that the picture stays about square.
-            let rows = Axis::new(&map.rows, map.topology, [each, 2 * each], level);
+            let rows = Axis::new(&map.rows, map.map.topology, [each, 2 * each], level);
             let format = MapFormat::Parts { what: "character", rows: rows.most, columns: axis.most };
             (shaded(map, style, &rows, &axis, gutter), format)
         }
@@ -32,24 +32,25 @@ pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> (Vec<String>, MapFormat)
 /// The finest axis that fits: as few rows in a pixel as the width allows, with bars of the finest level that still
 /// leaves room; and how many rows it was made for, and the level of its bars.
 fn fitting(map: &HeatMap<'_>, width: usize) -> (Axis, usize, Option<Level>) {
-    let levels = bar_levels(&map.rows, map.topology);
+    let levels = bar_levels(&map.rows, map.map.topology);
     for each in 1..map.rows.len() {
         // Smaller groups stand several in a pixel.
-        let is_hidden =
-            |level: &Option<Level>| level.is_some_and(|level| largest(&map.rows, map.topology, level) < each);
+        let is_hidden = |level: &Option<Level>| {
+            level.is_some_and(|level| largest(&map.rows, map.map.topology, level) < each)
+        };
         for &level in levels.iter().skip_while(|level| is_hidden(level)) {
-            let axis = Axis::new(&map.rows, map.topology, [each, each], level);
+            let axis = Axis::new(&map.rows, map.map.topology, [each, each], level);
             if axis.parts.len() + axis.bar_count() <= width && axis.bar_count() <= MOST_BARS {
                 return (axis, each, level);
             }
         }
     }
     let all = map.rows.len();
-    (Axis::new(&map.rows, map.topology, [all, all], None), all, None)
+    (Axis::new(&map.rows, map.map.topology, [all, all], None), all, None)
 }
 
 fn half_blocks(map: &HeatMap<'_>, style: &Style, axis: &Axis, gutter: usize) -> Vec<String> {
-    let cells = table(map.readings, &axis.parts, &axis.parts);
+    let cells = table(&map.map.readings, &axis.parts, &axis.parts);
     let Some(tones) = Tones::of(&cells, style.depth) else {
         return vec![format!("{}nothing measured yet", " ".repeat(gutter))];
     };
@@ -75,7 +76,7 @@ fn half_blocks(map: &HeatMap<'_>, style: &Style, axis: &Axis, gutter: usize) -> 
             lines.push(line.trim_end().to_owned());
         }
     }
-    lines.extend(tones.legend(map.unit, style, gutter));
+    lines.extend(tones.legend(&map.map.unit.name, style, gutter));
     lines
 }
 
@@ -131,7 +132,7 @@ fn even_legend(scale: Scale, unit: &str, style: &Style, gutter: usize) -> String
 }
 
 fn shaded(map: &HeatMap<'_>, style: &Style, rows: &Axis, axis: &Axis, gutter: usize) -> Vec<String> {
-    let cells = table(map.readings, &rows.parts, &axis.parts);
+    let cells = table(&map.map.readings, &rows.parts, &axis.parts);
     let Some(tones) = Tones::of(&cells, style.depth) else {
         return vec![format!("{}nothing measured yet", " ".repeat(gutter))];
     };
@@ -152,7 +153,7 @@ fn shaded(map: &HeatMap<'_>, style: &Style, rows: &Axis, axis: &Axis, gutter: us
         }
         lines.push(line.trim_end().to_owned());
     }
-    lines.extend(tones.legend(map.unit, style, gutter));
+    lines.extend(tones.legend(&map.map.unit.name, style, gutter));
     lines
 }
 
@@ -192,9 +193,12 @@ fn bar(axis: &Axis, gutter: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocks::value::MapSource;
+    use crate::report::heat_map::PairMap;
     use coretalk_model::latency::summary::Reading;
     use coretalk_model::topology::Domain;
     use coretalk_model::{Matrix, Topology};
+    use std::borrow::Cow;
 
     /// Groups of 8 CPUs, in which a pair takes 20 to 21 ns, and between which it takes 100 to 101 ns.
     #[test]
@@ -210,9 +214,11 @@ mod tests {
             |of: &[CpuId]| Domain { level: Level::L3, cpus: of.iter().copied().collect(), os_id: None };
         let domains = cpus.chunks(8).map(group).collect();
         let topology = Topology::new(cpus.iter().copied().collect(), domains, Default::default());
+        let source = MapSource::Kernel("cas".to_owned());
         for width in 24..120 {
             let style = Style { width, depth: ColorDepth::None, ..Style::default() };
-            let (lines, format) = HeatMap::new(&readings, &topology, &style).draw(&style);
+            let (lines, format) =
+                PairMap::new(Cow::Borrowed(&readings), &topology, source.clone()).draw(&style);
             let text = lines.join(" ");
             let (_, legend) = text.rsplit_once("ns:").unwrap_or_else(|| panic!("{width}: {format:?}"));
             let numbers = legend.split([' ', '–']).filter_map(|word| word.parse::<f64>().ok());

@@ -77,7 +77,9 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
             let _ = writeln!(body, "<h3>{}</h3>", escaped(map.kernel.as_str()));
         }
         match screen::the_only_pair(map) {
-            Some((pair, value)) => body.push_str(&html::blocks(&states::story(report, pair, value))),
+            Some((pair, value)) => {
+                body.push_str(&html::blocks(&states::story(report, &map.kernel, pair, value)))
+            }
             None => {
                 // The lead says it of the first.
                 let is_first = report.maps().first().is_some_and(|first| std::ptr::eq(first, map));
@@ -223,7 +225,7 @@ fn ladder_body(input: &ReportInput<'_>) -> String {
     let steps = Block::Table(ladder::table(input.ladder(), input.topology()));
     let disturbance = report.environment.disturbance();
     let footnote =
-        report.latencies().map(|result| Block::Prose(report::ladder::footnote(result, disturbance).into()));
+        report.latencies().map(|result| Block::Prose(report::ladder::footnote(result, disturbance)));
     drawn + &html::blocks(&[steps].into_iter().chain(footnote).collect::<Vec<_>>())
 }
 
@@ -239,7 +241,7 @@ fn groups_body(input: &ReportInput<'_>) -> String {
     for map in input.latencies() {
         let classes = class_pairs(map, topology);
         if !classes.is_empty() {
-            let table = Block::Table(words::class_table(&classes, topology));
+            let table = Block::Table(words::class_table(map, &classes, topology));
             add(&format!("Core classes, {}", map.kernel), &[table]);
         }
     }

@@ -3,8 +3,7 @@
 use super::{Drawing, ScaleChoice};
 use crate::SeriesReport;
 use crate::document::Columns;
-use crate::report::Style;
-use crate::report::heat_map::HeatMap;
+use crate::report::heat_map;
 use crate::report::palette::Scale;
 use crate::report::parameters::{parameter, telling};
 use crate::report::picture::SeriesName;
@@ -60,8 +59,7 @@ impl Map {
         topology: &Topology,
         drawing: Drawing,
     ) -> Vec<Vec<CpuId>> {
-        let style = Style { order: drawing.order, by: drawing.by, ..Style::default() };
-        HeatMap::new(readings, topology, &style).rows().to_vec()
+        heat_map::rows(readings, topology, drawing.order, drawing.by)
     }
 
     /// What the colours span.

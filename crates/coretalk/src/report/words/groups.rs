@@ -1,11 +1,12 @@
 //! Groups as the system reports them, and as values show them, in words.
 
+use crate::blocks::value::{DisplayValue, MatrixNumber, Number, Sentence, Source, Statistic};
+use crate::report::fmt;
 use crate::report::ladder::level_words;
-use crate::report::text::{count, ns, short_ns};
 use coretalk_model::latency::summary::{Contrast, Overall, VISIBLE_CONTRAST};
 use coretalk_model::stats::Estimate;
 use coretalk_model::stats::gaps::ValueGroup;
-use coretalk_model::{Level, Topology};
+use coretalk_model::{CpuSet, KernelId, Level, Topology};
 
 /// Whether the cells kept their levels while they were watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,129 +18,146 @@ pub enum Holding {
 }
 
 /// Groups as the system reports them, and nothing else.
-pub fn groups_alone(contrasts: &[Contrast]) -> Vec<String> {
+pub fn groups_alone(contrasts: &[Contrast]) -> Vec<Sentence> {
     contrasts.iter().map(contrast_groups).collect()
 }
 
 /// Groups as the system reports them, with what staying inside gains; or, where it reports none, values only. Where
 /// cells changed their level, values only, and no verdict on the groups: what the states contradict stands with them.
 pub fn groups(
+    kernel: &KernelId,
     all: &Overall,
     contrasts: &[Contrast],
     topology: &Topology,
     holding: Holding,
     apart: Option<Level>,
     by_distance: Option<Estimate>,
-) -> Vec<String> {
-    let words = match holding {
-        Holding::Still => contrast_words,
-        Holding::Changed => contrast_values,
-    };
+) -> Vec<Sentence> {
     if all.measured < 2 || !contrasts.is_empty() || holding == Holding::Changed {
-        return contrasts.iter().map(words).collect();
+        return contrasts.iter().map(|contrast| contrast_words(kernel, contrast, holding)).collect();
     }
     let crosses = !topology.crossing().is_empty();
+    let own = |level, template| Sentence::new(template).with("level", level_words(level, 1));
     let reported = match apart {
-        Some(level) => format!("the system reports that each CPU has its own {}", level_words(level, 1)),
-        None if crosses => "the groups that the system reports cross each other".to_owned(),
-        None => "the system reports one group".to_owned(),
+        Some(level) => own(level, "the system reports that each CPU has its own {level}"),
+        None if crosses => Sentence::new("the groups that the system reports cross each other"),
+        None => Sentence::new("the system reports one group"),
     };
     // Threads of a core are a reported group too: what they explain is not left to the values.
     let found = &all.by_value.shown;
     let explained = topology.has_smt(topology.cpus()) && found.len() == 2;
-    let text = match found.as_slice() {
-        [one] if all.by_value.is_open => format!(
-            "cannot tell whether there are levels: values range from {} to {} ns, and their intervals do not separate \
-             them",
-            ns(one.min),
-            ns(one.max)
-        ),
-        [one] => format!(
-            "no groups: values range from {} to {} ns without a gap, and {reported}{}",
-            ns(one.min),
-            ns(one.max),
-            by_distance.map_or(String::new(), distance_words)
-        ),
-        _ if explained => "one group of cores; the values have no other gap".to_owned(),
-        several => format!(
-            "{} levels by value alone ({}): {}",
-            several.len(),
-            match apart {
-                Some(level) => format!("each CPU has its own {}", level_words(level, 1)),
+    let end = |ns| DisplayValue::bare(Number::Point(ns), Source::of_matrix(kernel, MatrixNumber::Some));
+    let said = match found.as_slice() {
+        [one] if all.by_value.is_open => Sentence::new(
+            "cannot tell whether there are levels: values range from {least} to {most} ns, and their intervals do not \
+             separate them",
+        )
+        .with("least", end(one.min))
+        .with("most", end(one.max)),
+        [one] => {
+            Sentence::new("no groups: values range from {least} to {most} ns without a gap, and {reported}{by}")
+                .with("least", end(one.min))
+                .with("most", end(one.max))
+                .with("reported", reported)
+                .with("by", by_distance.map_or(Sentence::new(""), distance_words))
+        }
+        _ if explained => Sentence::new("one group of cores; the values have no other gap"),
+        several => Sentence::new("{number} levels by value alone ({reported}): {levels}")
+            .with("number", DisplayValue::listed(several.len()))
+            .with("reported", match apart {
+                Some(level) => own(level, "each CPU has its own {level}"),
                 None if crosses => reported,
-                None => "the system reports no groups".to_owned(),
-            },
-            several.iter().take(5).map(value_words).collect::<Vec<_>>().join(", ")
-        ),
+                None => Sentence::new("the system reports no groups"),
+            })
+            .with("levels", Sentence::joined(several.iter().take(5).map(|of| value_words(kernel, of)), ", ")),
     };
-    vec![text]
+    vec![said]
 }
 
 /// Whether neighbours by id are neighbours by latency, as on a mesh whose CPUs are counted along its rows.
-fn distance_words(correlation: Estimate) -> String {
+fn distance_words(correlation: Estimate) -> Sentence {
     let verdict = match correlation {
         Estimate { low, .. } if low > 0.0 => "CPUs with near ids tend to be faster",
         Estimate { high, .. } if high < 0.0 => "CPUs with distant ids tend to be faster",
         _ => "too weak to call",
     };
-    format!(
+    Sentence::from(format!(
         " · correlation with the distance between CPU ids {:.2} ({:.2} to {:.2} at 95 %): {verdict}",
         correlation.point, correlation.low, correlation.high
-    )
+    ))
 }
 
-fn value_words(group: &ValueGroup) -> String {
-    let (low, high) = (short_ns(group.min), short_ns(group.max));
-    let range = if group.count == 1 { format!("{low} ns") } else { format!("{low}–{high} ns") };
-    format!("{range} ({})", count(group.count as u64, "pair"))
+fn value_words(kernel: &KernelId, group: &ValueGroup) -> Sentence {
+    let some = Source::of_matrix(kernel, MatrixNumber::Some);
+    let range = match group.count {
+        1 => Sentence::new("{low}").with("low", DisplayValue::bare(Number::Short(group.min), some)),
+        _ => fmt::span([group.min, group.max], [some.clone(), some]),
+    };
+    let between = Source::of_matrix(kernel, MatrixNumber::Between([group.min, group.max]));
+    Sentence::new("{range} ns ({pairs})")
+        .with("range", range)
+        .with("pairs", Sentence::counted(group.count as u64, between, ["pair", "pairs"]))
 }
 
-fn contrast_groups(contrast: &Contrast) -> String {
+fn contrast_groups(contrast: &Contrast) -> Sentence {
     let number = contrast.groups.len();
-    let level = level_words(contrast.level, number);
-    let who = match contrast.groups.as_slice() {
-        [a, b] => format!("{a} and {b}"),
-        [a, b, c] => format!("{a}, {b} and {c}"),
-        [first, second, .., last] => format!("{first}, {second} … {last}"),
-        _ => String::new(),
+    Sentence::new("{number} {level}: {groups}")
+        .with("number", DisplayValue::listed(number))
+        .with("level", level_words(contrast.level, number))
+        .with("groups", named(contrast.groups.clone()))
+}
+
+/// Groups by their CPUs: `0-7, 8-15 and 16-23`; of many the first two and the last.
+pub fn named(groups: Vec<CpuSet>) -> Sentence {
+    let template = match groups.len() {
+        0 => "",
+        1 => "{last}",
+        2 => "{first} and {last}",
+        3 => "{first}, {second} and {last}",
+        _ => "{first}, {second} … {last}",
     };
-    format!("{number} {level}: {who}")
+    let names = ["first", "second"].into_iter().zip(groups.iter().rev().skip(1).rev());
+    let said = names.fold(Sentence::new(template), |said, (name, cpus)| said.with(name, cpus.clone()));
+    groups.last().into_iter().fold(said, |said, last| said.with("last", last.clone()))
 }
 
-fn contrast_values(contrast: &Contrast) -> String {
-    format!(
-        "{} · in their most frequent state {} ns inside, {} ns to the nearest other",
-        contrast_groups(contrast),
-        ns(contrast.inside_ns),
-        ns(contrast.across_ns)
-    )
-}
-
-fn contrast_words(contrast: &Contrast) -> String {
+fn contrast_words(kernel: &KernelId, contrast: &Contrast, holding: Holding) -> Sentence {
     let ratio = contrast.across_ns / contrast.inside_ns;
-    if !ratio.is_finite() {
-        return contrast_groups(contrast);
-    }
-    let (inside, across) = (ns(contrast.inside_ns), ns(contrast.across_ns));
-    if !contrast.protocol.is_latency() {
-        let verdict = if ratio >= VISIBLE_CONTRAST {
-            "time stamps from the same group vary less"
-        } else if ratio <= 1.0 / VISIBLE_CONTRAST {
-            "time stamps from the same group vary more"
-        } else {
-            "the variation does not show these groups"
-        };
-        let groups = contrast_groups(contrast);
-        return format!(
-            "{groups} · {verdict}: {inside} ns behind the fastest, {across} ns from the nearest other"
-        );
-    }
-    let verdict = if ratio >= VISIBLE_CONTRAST {
-        format!("{inside} ns inside, {across} ns to the nearest other: {ratio:.1} × faster inside")
-    } else if ratio <= 1.0 / VISIBLE_CONTRAST {
-        format!("{inside} ns inside, {across} ns to the nearest other: slower inside")
-    } else {
-        format!("no visible difference: {inside} ns inside, {across} ns to the nearest other")
+    let is_told = holding == Holding::Changed || ratio.is_finite();
+    let template = match contrast.protocol.is_latency() {
+        _ if !is_told => return contrast_groups(contrast),
+        _ if holding == Holding::Changed => {
+            "{groups} · in their most frequent state {inside} ns inside, {across} ns to the nearest other"
+        }
+        false => "{groups} · {varies}: {inside} ns behind the fastest, {across} ns from the nearest other",
+        true if ratio >= VISIBLE_CONTRAST => {
+            "{groups} · {inside} ns inside, {across} ns to the nearest other: {ratio} × faster inside"
+        }
+        true if ratio <= 1.0 / VISIBLE_CONTRAST => {
+            "{groups} · {inside} ns inside, {across} ns to the nearest other: slower inside"
+        }
+        true => "{groups} · no visible difference: {inside} ns inside, {across} ns to the nearest other",
     };
-    format!("{} · {verdict}", contrast_groups(contrast))
+    let varies = match ratio {
+        ratio if ratio >= VISIBLE_CONTRAST => "time stamps from the same group vary less",
+        ratio if ratio <= 1.0 / VISIBLE_CONTRAST => "time stamps from the same group vary more",
+        _ => "the variation does not show these groups",
+    };
+    let [inside, across] = contrast.relations.map(|relation| Source::Pairs {
+        kernel: kernel.to_string(),
+        relation,
+        classes: None,
+        statistic: Statistic::Percentile(0.5),
+    });
+    let of_both = Source::Ratio(Box::new(across.clone()), Box::new(inside.clone()));
+    let said = Sentence::new(template)
+        .with("groups", contrast_groups(contrast))
+        .with("varies", varies)
+        .with("inside", DisplayValue::bare(Number::Point(contrast.inside_ns), inside))
+        .with("across", DisplayValue::bare(Number::Point(contrast.across_ns), across));
+    if ratio.is_finite() {
+        said.with("ratio", DisplayValue::bare(Number::Short(ratio), of_both))
+    } else {
+        said
+    }
 }

@@ -20,6 +20,8 @@ pub struct Contrast {
     pub level: Level,
     /// Its groups among the CPUs of the map, by lowest CPU.
     pub groups: Vec<CpuSet>,
+    /// What the pairs share that are inside, and those to the nearest other.
+    pub relations: [Relation; 2],
     /// Median of the pairs that share a group but no smaller thing, in nanoseconds.
     pub inside_ns: f64,
     /// Median of the pairs in different groups of the next larger reported thing, in nanoseconds: the nearest way out.
@@ -58,8 +60,9 @@ pub fn contrasts(map: &LatencyMap, topology: &Topology) -> Vec<Contrast> {
         if !whole(inside) || !whole(across) {
             continue;
         }
-        if let (Some(&(_, inside_ns)), Some(&(_, across_ns))) = (inside, across) {
-            found.push(Contrast { protocol: map.protocol, level, groups, inside_ns, across_ns });
+        if let (Some(&(near, inside_ns)), Some(&(far, across_ns))) = (inside, across) {
+            let (protocol, relations) = (map.protocol, [near, far]);
+            found.push(Contrast { protocol, level, groups, relations, inside_ns, across_ns });
         }
     }
     found
