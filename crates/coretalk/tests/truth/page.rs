@@ -64,11 +64,7 @@ pub fn parts(screen: &str) -> Vec<Part> {
                     last = next.chars().count();
                     taken += 1;
                 }
-                let label = line.chars().take(LABEL).collect::<String>();
-                match WHOLE.contains(&label.trim()) {
-                    true => parts.push(Part::Said(text.trim().to_owned())),
-                    false => parts.extend(text.split(" · ").map(|text| Part::Said(text.trim().to_owned()))),
-                }
+                parts.extend(text.split(" · ").map(|text| Part::Said(text.trim().to_owned())));
             }
             () if is_map_heading(line) => {
                 taken += lines[at + 1..].iter().take_while(|line| is_map_row(line)).count();
@@ -125,9 +121,6 @@ const LABELS: [&str; 13] = [
     "parallel",
     "",
 ];
-
-/// Facts whose parts are one claim.
-const WHOLE: [&str; 2] = ["range", "parallel"];
 
 /// A short label and what is said of it; facts with the label of the one before have none.
 fn is_fact(lines: &[&str], at: usize) -> bool {

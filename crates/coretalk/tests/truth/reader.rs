@@ -1,6 +1,6 @@
 //! [`Reader`]: understands the sentences of a screen by patterns, and holds each claim against what it is about.
 
-use super::page::{Map, Part, Table, parts};
+use super::page::{Part, parts};
 use super::printed::Printed;
 use super::run::Run;
 use super::said;
@@ -78,9 +78,6 @@ pub struct Reader<'a> {
     pub wrong: Vec<Wrong>,
     /// How many claims were held against something.
     pub held: usize,
-    /// Maps and tables so far.
-    pub maps: Vec<Map>,
-    pub tables: Vec<Table>,
     /// The matrix of the document that is spoken of: by the last question above or name of code.
     pub matrix: usize,
     pub questions: usize,
@@ -146,12 +143,10 @@ pub fn read(run: &Run) -> (Vec<Wrong>, usize) {
             Part::Table(table) => {
                 reader.text = table.rows.iter().map(|row| row.join("  ")).collect::<Vec<_>>().join("\n");
                 said::table(&mut reader, &table);
-                reader.tables.push(table);
             }
             Part::Map(map) => {
                 reader.text = format!("map {}", map.title);
                 said::map(&mut reader, &map);
-                reader.maps.push(map);
             }
             Part::Picture(line) => {
                 reader.text = line.clone();
@@ -168,8 +163,6 @@ impl<'a> Reader<'a> {
             run,
             wrong: Vec::new(),
             held: 0,
-            maps: Vec::new(),
-            tables: Vec::new(),
             matrix: 0,
             questions: 0,
             place: String::new(),

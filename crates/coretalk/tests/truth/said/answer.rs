@@ -1,11 +1,10 @@
-//! The sentence above the map, and the lines below it that speak of the ladder.
+//! The sentence above the map, and the commands below it.
 
 use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
-use super::super::run::{list, pairs, relation_words};
+use super::super::run::{Run, list, pairs, relation_words};
 use super::groups::named_groups;
 use super::held;
-use super::ladder::kinds_of;
 use super::map::{cells, nearest};
 use coretalk_model::stats::median;
 use coretalk_model::{CpuId, CpuSet, Relation};
@@ -29,10 +28,6 @@ pub const PATTERNS: &[Pattern] = &[
     held("{first#} ns {a}–{b}", answer),
     held("{first#} ns between CPUs {a#} and {b#} {often} of the time, {levels}", levels_of_pair),
     held("No single number. CPUs {a#} and {b#}: {levels}", levels),
-    held("a message through a mailbox {costs}", message),
-    held("waking a sleeping thread ({step}) {costs}", woken),
-    held("core-to-core-latency would print {costs}", tool),
-    held("c2clat {costs}", further_tool),
     held("threads that talk to each other: taskset -c {cpus} COMMAND", bound),
     held("threads that talk to each other: the {kind} cores, taskset -c {cpus} COMMAND", kind),
     held("threads that talk to each other: any cores (all are about equally close)", anywhere),
@@ -71,6 +66,25 @@ fn speaks_of(reader: &Reader<'_>, words: &str, [a, b]: [CpuId; 2]) -> bool {
             inside.is_some_and(|thing| shared == format!("same {thing}")) || words == shared
         }
     }
+}
+
+/// `P–E`.
+fn kinds_of(run: &Run, a: CpuId, b: CpuId) -> String {
+    let classes = list(&run.document["topology"]["reported"]["classes"]);
+    let class = |cpu: CpuId| {
+        let of = |class: &&Value| {
+            class["cpus"]
+                .as_str()
+                .and_then(|cpus| cpus.parse::<CpuSet>().ok())
+                .is_some_and(|cpus| cpus.contains(cpu))
+        };
+        classes.iter().find(of).map(|class| {
+            (class["rank"].as_i64().unwrap_or(0), class["name"].as_str().unwrap_or_default().to_owned())
+        })
+    };
+    let mut both: Vec<(i64, String)> = [a, b].into_iter().filter_map(class).collect();
+    both.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
+    both.into_iter().map(|(_, name)| name).collect::<Vec<_>>().join("–")
 }
 
 fn values(reader: &Reader<'_>, words: &str) -> Vec<f64> {
@@ -163,86 +177,6 @@ fn all_levels(reader: &mut Reader<'_>, said: &Said<'_>, levels: &str) {
     reader.holds("states", reader.run.moves(CpuId(said.cpu("a")), CpuId(said.cpu("b"))), || {
         format!("truly {truth:?}, {most}")
     });
-}
-
-/// A row of the ladder by step and distance; the hint of messages is that of the map.
-fn row<'a>(reader: &Reader<'a>, step: &str, words: &str) -> Vec<&'a Value> {
-    let kernel = reader.run.document["matrices"][0]["kernel"].as_str().unwrap_or_default();
-    let measured: Vec<[CpuId; 2]> = pairs(&reader.run.measured());
-    let of_pair = |row: &Value, pair: &[CpuId; 2]| {
-        let relation = reader.run.reported.relation(pair[0], pair[1]);
-        let kinds = row["classes"]
-            .as_array()
-            .map(|kinds| kinds.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("–"));
-        row["relation"] == relation.name()
-            && kinds.is_none_or(|kinds| kinds == kinds_of(reader.run, pair[0], pair[1]))
-    };
-    list(&reader.run.document["ladder"])
-        .iter()
-        .filter(|row| row["step"] == step && row["relation"] != Relation::Smt.name())
-        .filter(|row| {
-            let hint = row["kernel"].as_str().is_some_and(|of| of.ends_with("+pause"));
-            // What does not spin has no hint.
-            let spins = !["xfer", "one-way"].contains(&kernel);
-            step != "msg" || !spins || hint == kernel.ends_with("+pause")
-        })
-        .filter(|row| {
-            let mut of_row = measured.iter().filter(|pair| of_pair(row, pair));
-            words.is_empty() || of_row.any(|pair| speaks_of(reader, words, *pair))
-        })
-        .collect()
-}
-
-/// `36.1 ns inside an L3, 172 ns across L3`; a number alone is that of all.
-fn costs(reader: &mut Reader<'_>, step: &str, costs: &str, is_time: bool) {
-    for part in costs.split(", ").fold(Vec::<String>::new(), |mut parts, part| {
-        // Kinds of cores and what they share are one.
-        match (parts.last_mut(), part.starts_with(|c: char| c.is_ascii_digit())) {
-            (Some(last), false) => last.push_str(&format!(" {part}")),
-            _ => parts.push(part.to_owned()),
-        }
-        parts
-    }) {
-        let (value, rest) = part.split_once(' ').unwrap_or((&part, ""));
-        let (unit, words) = if is_time || rest.starts_with("ns") {
-            rest.split_once(' ').unwrap_or((rest, ""))
-        } else {
-            ("", rest)
-        };
-        let number = match is_time {
-            true => Printed::time(&format!("{value} {unit}")),
-            false => Printed::read(value),
-        };
-        let scale = if is_time { 1e-9 } else { 1.0 };
-        let told = row(reader, step, words);
-        let exact: Vec<f64> = told.iter().filter_map(|row| Some(row["median"].as_f64()? * scale)).collect();
-        reader.holds(
-            "ladder in short",
-            number.is_some_and(|number| exact.iter().any(|exact| number.reads(*exact))),
-            || format!("{step} {words}: the document has {exact:?}"),
-        );
-    }
-}
-
-fn message(reader: &mut Reader<'_>, said: &Said<'_>) {
-    costs(reader, "msg", said.text("costs"), false);
-}
-
-fn woken(reader: &mut Reader<'_>, said: &Said<'_>) {
-    costs(reader, said.text("step"), said.text("costs"), true);
-}
-
-fn tool(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let told = said.text("costs").to_owned();
-    for cost in told.trim_end_matches(" ns").split(" and ") {
-        costs(reader, "as:core-to-core-latency", cost, false);
-    }
-}
-
-fn further_tool(reader: &mut Reader<'_>, said: &Said<'_>) {
-    for cost in said.text("costs").split(" and ") {
-        costs(reader, "as:c2clat", cost, false);
-    }
 }
 
 fn advice(reader: &mut Reader<'_>, said: &Said<'_>) {

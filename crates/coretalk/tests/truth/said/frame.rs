@@ -4,7 +4,6 @@ use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
 use super::super::run::list;
 use super::{held, unheld};
-use coretalk_model::stats::gate::GATE_MARGIN;
 use serde_json::Value;
 
 pub const PATTERNS: &[Pattern] = &[
@@ -15,7 +14,6 @@ pub const PATTERNS: &[Pattern] = &[
     held("the clock advances in steps of {step#} ns: batches must be longer{more?}", finding),
     held("SMT siblings, such as that of CPU {cpu#}, are sometimes busy with other work{more?}", finding),
     held("other programs take {share%} of the CPUs: values may be too high{more?}", finding),
-    held("{gates} vs. serial, {rest}", gates),
     held("The budget of {time@} ended before {rest}", budget),
     held("The budget of {time@} for the map ended before {rest}", part_of_budget),
     unheld("saved as {rest}", "names of runs and commands to type"),
@@ -36,42 +34,6 @@ fn finding(reader: &mut Reader<'_>, said: &Said<'_>) {
     let more = said.text("more").strip_prefix(" · ").and_then(|more| more.strip_suffix(" more"));
     let more = more.and_then(Printed::read).map_or(0.0, |more| more.value);
     reader.holds("count", more + 1.0 == all.len() as f64, || format!("{} findings are grave", all.len()));
-}
-
-/// `same L3 +0.4 % vs. serial, proven within ±1 %, 96 pairs at once`.
-fn gates(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let told = list(&reader.run.document["matrices"][reader.matrix]["gate"]);
-    let parts: Vec<&str> = said.sentence.split(" · ").collect();
-    reader.holds("gate", parts.len() == told.len(), || format!("the document has {} gates", told.len()));
-    for (part, gate) in parts.iter().zip(told) {
-        let words: Vec<&str> = part.split(", ").collect();
-        if words[0].ends_with("not compared with serial") {
-            reader.holds("gate", gate["bias"].is_null(), || format!("the bias is {}", gate["bias"]));
-            continue;
-        }
-        let told = words[0].trim_end_matches(" vs. serial");
-        let (told, interval) = told.split_once(" (").map_or((told, None), |(told, ci)| (told, Some(ci)));
-        let bias: Vec<&str> = told.rsplitn(3, ' ').collect();
-        let bias = format!("{} {}", bias[1], bias[0]);
-        reader.is("gate", Printed::read(&bias).unwrap(), gate["bias"].as_f64(), "the bias");
-        let ends = interval.iter().flat_map(|ci| ci.trim_end_matches(')').split(" to ")).enumerate();
-        for (end, text) in ends {
-            reader.is(
-                "gate",
-                Printed::read(text).unwrap(),
-                gate["ci"][end].as_f64(),
-                "an end of its interval",
-            );
-        }
-        let margin = words[1].split('±').nth(1).and_then(Printed::read);
-        if let Some(margin) = margin.filter(|_| reader.probe == "latency") {
-            reader.is("gate", margin, Some(GATE_MARGIN), "the margin");
-        }
-        let proven = !words[1].starts_with("not ");
-        reader.holds("gate", gate["equivalent"] == proven, || format!("equivalent: {}", gate["equivalent"]));
-        let pairs = words[2].split(" pair").next().and_then(Printed::read).unwrap();
-        reader.is("gate", pairs, gate["pairs"].as_f64(), "pairs at once");
-    }
 }
 
 /// The budget that was asked for, where one was.

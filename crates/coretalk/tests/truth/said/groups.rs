@@ -1,13 +1,10 @@
 //! Groups that the system reports, and what staying inside one gains.
 
-use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
-use super::super::run::list;
-use super::map::{OFF, cells};
+use super::super::run::relation_words;
+use super::map::cells;
 use super::{held, unheld};
-use coretalk_model::stats::median;
-use coretalk_model::{CpuId, CpuSet, Level, Relation};
-use serde_json::Value;
+use coretalk_model::{CpuId, CpuSet, Level};
 
 pub const PATTERNS: &[Pattern] = &[
     held("{n#} {level}, {who}, as the system reports.", reported),
@@ -18,18 +15,6 @@ pub const PATTERNS: &[Pattern] = &[
     held("{n#} dies: {who}", reported),
     held("{n#} nodes: {who}", reported),
     held("{n#} packages: {who}", reported),
-    held("{inside#} ns inside, {across#} ns to the nearest other: {ratio#} × faster inside", faster),
-    held("{inside#} ns inside, {across#} ns to the nearest other: slower inside", values),
-    held("no visible difference: {inside#} ns inside, {across#} ns to the nearest other", values),
-    held("in their most frequent state {inside#} ns inside, {across#} ns to the nearest other", while_moving),
-    held(
-        "time stamps from the same group vary less: {inside#} ns behind the fastest, {across#} ns from the nearest other",
-        values,
-    ),
-    held(
-        "cannot tell whether there are levels: values range from {a#} to {b#} ns, and their intervals do not separate them",
-        ends,
-    ),
     held(
         "no groups: values range from {a#} to {b#} ns without a gap, and the system reports one group",
         none,
@@ -38,8 +23,8 @@ pub const PATTERNS: &[Pattern] = &[
         "no groups: values range from {a#} to {b#} ns without a gap, and the system reports that each CPU has its own {level}",
         all_apart,
     ),
-    held("one group of cores; the values have no other gap", one_above_the_core),
-    held("{n#} levels by value alone (the system reports no groups): {ranges}", by_value),
+    held("CPUs {a#} and {b#}: {shares}", shares),
+    held("The pair that changed most, CPU {a#} ↔ CPU {b#}:", moves),
     unheld(
         "correlation with the distance between CPU ids {r#} ({low#} to {high#} at 95 %): {verdict}",
         "the document has no correlation",
@@ -84,88 +69,6 @@ fn reported(reader: &mut Reader<'_>, said: &Said<'_>) {
     }
 }
 
-/// The median of the pairs that share so much and no more, in the document and in truth.
-fn medians(reader: &Reader<'_>, relation: Relation) -> Option<[f64; 2]> {
-    let matrix: &Value = &reader.run.document["matrices"][reader.matrix];
-    let kernel = matrix["kernel"].as_str()?;
-    let of = cells(matrix)
-        .into_iter()
-        .filter(|(a, b, _)| reader.run.reported.relation(CpuId(*a), CpuId(*b)) == relation)
-        .collect::<Vec<_>>();
-    let told: Vec<f64> = of.iter().map(|cell| cell.2).collect();
-    let truth: Vec<f64> = match matrix["quantity"] == "one_way_variation" {
-        true => told.clone(),
-        false => of.iter().map(|(a, b, _)| reader.run.true_ns(kernel, *a, *b)[0]).collect(),
-    };
-    Some([median(&told)?, median(&truth)?])
-}
-
-/// Inside and across of the level that was just named, in the document and in truth.
-fn both(reader: &Reader<'_>) -> Option<[[f64; 2]; 2]> {
-    let level = Level::ALL.into_iter().find(|level| level.name() == reader.level)?;
-    let reach = Relation::ALL.into_iter().find(|relation| relation.name() == level.name())?;
-    let known = |relation: &Relation| *relation > Relation::Smt && medians(reader, *relation).is_some();
-    let inside = Relation::ALL.into_iter().rev().filter(|relation| *relation <= reach).find(known)?;
-    let across = Relation::ALL.into_iter().filter(|relation| *relation > reach).find(known)?;
-    Some([medians(reader, inside)?, medians(reader, across)?])
-}
-
-fn values(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let Some([inside, across]) = both(reader) else {
-        return reader.fail("contrast", format!("no pairs stand for {}", reader.level));
-    };
-    for (hole, [told, truth]) in [("inside", inside), ("across", across)] {
-        reader.is("contrast", said.number(hole), Some(told), hole);
-        reader.is_near("contrast", said.number(hole), truth, OFF, hole);
-    }
-    let ratio = across[1] / inside[1];
-    let shows = !(1.0 / 1.1..1.1).contains(&ratio);
-    let denied = said.sentence.contains("no visible difference");
-    reader.holds("contrast", shows != denied, || format!("the true ratio is {ratio:.2}"));
-    // The ladder above tells representatives of the same pairs.
-    let reach = if reader.level == "l3" { "same L3" } else { "same cluster" };
-    let rows: Vec<Vec<String>> = reader
-        .tables
-        .iter()
-        .filter(|table| table.column("line").is_some())
-        .flat_map(|table| table.rows.clone())
-        .collect();
-    let one_kernel = list(&reader.run.document["matrices"]).len() == 1
-        && reader.level != "node"
-        && reader.level != "package";
-    if let Some(row) = rows.iter().find(|row| row[0] == reach).filter(|_| one_kernel)
-        && let Some(line) = row.get(2).and_then(|cell| Printed::read(cell.split('±').next()?))
-    {
-        reader.is_near("contrast", said.number("inside"), line.value, 0.06, "the line of the ladder");
-    }
-}
-
-fn faster(reader: &mut Reader<'_>, said: &Said<'_>) {
-    values(reader, said);
-    let matrix = &reader.run.document["matrices"][reader.matrix];
-    let quantity = matrix["quantity"].as_str().unwrap_or_default();
-    reader.holds("ratio of one-way", quantity != "one_way_variation", || {
-        "what a message takes beyond its best time is no latency, and a ratio of it says nothing of distances".to_owned()
-    });
-    let ratio = said.number("ratio");
-    let [inside, across] = [said.number("inside"), said.number("across")];
-    let (low, high) = (
-        (across.value - across.half) / (inside.value + inside.half),
-        (across.value + across.half) / (inside.value - inside.half),
-    );
-    reader.holds("contrast", (low - ratio.half..=high + ratio.half).contains(&ratio.value), || {
-        format!("{} / {} is {low:.2} to {high:.2}", across.value, inside.value)
-    });
-}
-
-fn while_moving(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let Some([inside, across]) = both(reader) else {
-        return reader.fail("contrast", "no pairs stand for these");
-    };
-    reader.is("contrast", said.number("inside"), Some(inside[0]), "inside");
-    reader.is("contrast", said.number("across"), Some(across[0]), "across");
-}
-
 fn ends(reader: &mut Reader<'_>, said: &Said<'_>) {
     let values: Vec<f64> =
         cells(&reader.run.document["matrices"][reader.matrix]).into_iter().map(|cell| cell.2).collect();
@@ -190,32 +93,14 @@ fn all_apart(reader: &mut Reader<'_>, said: &Said<'_>) {
     reader.holds("groups", level.is_some() && !together, || "the system reports two in one".to_owned());
 }
 
-fn one_above_the_core(reader: &mut Reader<'_>, _: &Said<'_>) {
-    let truth = reader.run.true_groups(&reader.run.measured());
-    reader
-        .holds("groups", truth.iter().all(|(level, _)| *level == Level::Core), || format!("truly {truth:?}"));
+fn shares(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let relation = reader.run.reported.relation(CpuId(said.cpu("a")), CpuId(said.cpu("b")));
+    let words = relation_words(relation, &reader.run.reported);
+    reader.holds("pair", said.text("shares") == words, || format!("these share: {words}"));
 }
 
-fn by_value(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let values: Vec<f64> =
-        cells(&reader.run.document["matrices"][reader.matrix]).into_iter().map(|cell| cell.2).collect();
-    let ranges: Vec<&str> = said.text("ranges").split(", ").collect();
-    let mut told = 0.0;
-    for range in &ranges {
-        let Some((ends, many)) = range.split_once(" ns (") else { continue };
-        let many =
-            Printed::read(many.trim_end_matches(')').trim_end_matches("pairs").trim_end_matches("pair"))
-                .unwrap();
-        let (low, high) = ends.split_once('–').unwrap_or((ends, ends));
-        let [low, high] = [low, high].map(|end| Printed::read(end).unwrap());
-        let inside = values
-            .iter()
-            .filter(|ns| **ns >= low.value - low.half * 1.1 && **ns <= high.value + high.half * 1.1);
-        reader.is("count", many, Some(inside.count() as f64), "the number of pairs in that range");
-        told += many.value;
-    }
-    if ranges.len() < 5 {
-        reader.is("levels", said.number("n"), Some(ranges.len() as f64), "the number of ranges");
-        reader.holds("count", told == values.len() as f64, || format!("{} pairs have a value", values.len()));
-    }
+/// A pair that is said to have changed does so in truth.
+fn moves(reader: &mut Reader<'_>, said: &Said<'_>) {
+    let [a, b] = ["a", "b"].map(|hole| CpuId(said.cpu(hole)));
+    reader.holds("states", reader.run.moves(a, b), || format!("CPUs {a} and {b} take one time in truth"));
 }

@@ -1,12 +1,10 @@
 //! The map of latencies: its title, question and legend, its cells, and its extremes.
 
-use super::super::page::{Map, Table};
 use super::super::printed::Printed;
 use super::super::reader::{Pattern, Reader, Said};
-use super::super::run::{list, relation_words};
+use super::super::run::list;
 use super::{held, unheld};
-use coretalk_model::stats::median;
-use coretalk_model::{CpuId, Flag};
+use coretalk_model::Flag;
 use serde_json::Value;
 
 pub const PATTERNS: &[Pattern] = &[
@@ -21,19 +19,6 @@ pub const PATTERNS: &[Pattern] = &[
     held("±{width%} at 95 %{but?}", precision),
     held("no cell is within ±{width%} at 95 %{but?}", precision),
     held("each character shows the middle one of up to {rows#} × {columns#} cells", glyph),
-    held(
-        "min {a#} (CPUs {p} and {q}) · median {median#} · max {b#} ns (CPUs {r} and {s}) · {n#} pair{es?}",
-        extremes,
-    ),
-    held("min {a#} (CPUs {p} and {q}) · max {b#} ns (CPUs {r} and {s}) · {n#} pair{es?}", extremes),
-    held("{k#} of {n#} pair{s?} may be wrong: {flags}", in_doubt),
-    held("{n#} pair{s?} not measured: {reason}", not_measured),
-    held("{kernel}+pause:", code),
-    held("cas:", code),
-    held("store:", code),
-    held("msg:", code),
-    held("xfer:", code),
-    held("one-way:", code),
     unheld("ns: {steps}", "the steps of a picture have no numbers in the document"),
 ];
 
@@ -203,175 +188,8 @@ fn glyph(reader: &mut Reader<'_>, said: &Said<'_>) {
     });
 }
 
-/// Every number of a map is that of the document, and near the truth.
-pub fn map(reader: &mut Reader<'_>, map: &Map) {
-    let matrix = matrix(reader);
-    let (kernel, symmetric) = (matrix["kernel"].as_str().unwrap_or_default(), matrix["symmetric"] == true);
-    for (row, from) in map.cpus.iter().enumerate() {
-        for (column, to) in map.cpus.iter().enumerate() {
-            let shown = map.cells[row][column].as_str();
-            let belongs = |cell: &&Value| {
-                let has = |cpus: &Vec<u32>, name: &str| {
-                    cell[name].as_u64().is_some_and(|cpu| cpus.contains(&(cpu as u32)))
-                };
-                cell["from"] != cell["to"]
-                    && (has(from, "from") && has(to, "to") || symmetric && has(to, "from") && has(from, "to"))
-            };
-            let all: Vec<&Value> = list(&matrix["cells"]).iter().filter(belongs).collect();
-            let values: Vec<f64> = all.iter().filter_map(|cell| cell["median"].as_f64()).collect();
-            let where_of = format!("the cell of {from:?} and {to:?}");
-            let Some(number) = Printed::read(shown) else {
-                reader.holds("map", values.is_empty(), || {
-                    format!("{where_of} holds {values:?}, and shows `{shown}`")
-                });
-                continue;
-            };
-            reader.is("map", number, median(&values), &where_of);
-            let doubtful = all.iter().any(|cell| doubted(cell));
-            reader.holds("map", shown.ends_with('!') == doubtful, || {
-                format!("{where_of}: doubt is {doubtful}")
-            });
-            reader.holds("nothing at all", number.value > 0.0, || {
-                format!("{where_of} reads as nothing at all")
-            });
-            if matrix["quantity"] != "one_way_variation" {
-                let truth: Vec<f64> = all
-                    .iter()
-                    .filter_map(|cell| {
-                        let cpu = |name: &str| cell[name].as_u64().map(|cpu| cpu as u32);
-                        let states = reader.run.true_ns(kernel, cpu("from")?, cpu("to")?);
-                        Some(nearest(&states, number.value))
-                    })
-                    .collect();
-                reader.is_near("map", number, median(&truth).unwrap_or(f64::NAN), OFF, &where_of);
-            }
-        }
-    }
-}
-
 /// The state of a machine that a value comes from: the nearest.
 pub fn nearest(states: &[f64], value: f64) -> f64 {
     let off = |ns: &f64| (ns / value).ln().abs();
     states.iter().copied().min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(f64::NAN)
-}
-
-/// A list of pairs.
-pub fn listed(reader: &mut Reader<'_>, table: &Table) {
-    let matrix = matrix(reader);
-    for row in &table.rows[1..] {
-        let Some((a, b)) = row[0].split_once(" ↔ ") else { continue };
-        let pair: Vec<u32> = [a, b].iter().filter_map(|cpu| cpu.trim().parse().ok()).collect();
-        let of = |cell: &&Value| {
-            [&cell["from"], &cell["to"]].map(|cpu| cpu.as_u64().unwrap_or(0) as u32) == pair[..]
-        };
-        let cell = list(&matrix["cells"]).iter().find(of).unwrap_or(&Value::Null);
-        let relation = reader.run.reported.relation(CpuId(pair[0]), CpuId(pair[1]));
-        let words = relation_words(relation, &reader.run.reported);
-        reader.holds("list", row[1] == words, || format!("these share: {words}"));
-        let (point, reach) = row[2].split_once('±').unwrap_or((&row[2], ""));
-        if let Some(point) = Printed::read(point) {
-            reader.is("list", point, cell["median"].as_f64(), "the median");
-            let truth = nearest(
-                &reader.run.true_ns(matrix["kernel"].as_str().unwrap_or_default(), pair[0], pair[1]),
-                point.value,
-            );
-            reader.is_near("list", point, truth, OFF, "the pair");
-        }
-        if let (Some(reach), Some(point)) = (Printed::read(reach), cell["median"].as_f64()) {
-            let ends = [0, 1].map(|end| cell["ci"][end].as_f64().unwrap_or(point));
-            reader.is(
-                "list",
-                reach,
-                Some((ends[1] - point).max(point - ends[0])),
-                "the reach of the interval",
-            );
-        }
-        if let Some(fastest) = Printed::read(&row[3]) {
-            reader.is("list", fastest, cell["min"].as_f64(), "the fastest batch");
-        }
-    }
-}
-
-fn code(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let kernel = said.sentence.trim_end_matches(':');
-    let found = list(&reader.run.document["matrices"]).iter().position(|matrix| matrix["kernel"] == kernel);
-    reader.holds("code", found.is_some(), || format!("the document has no matrix of {kernel}"));
-    reader.matrix = found.unwrap_or(0);
-}
-
-/// Least and most, with their pairs, the middle, and how many.
-fn extremes(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let cells = cells(matrix(reader));
-    let values: Vec<f64> = cells.iter().map(|cell| cell.2).collect();
-    let symmetric = matrix(reader)["symmetric"] == true;
-    let kernel = matrix(reader)["kernel"].as_str().unwrap_or_default();
-    let of_pair = |p: u32, q: u32| {
-        cells
-            .iter()
-            .find(|(a, b, _)| (*a, *b) == (p, q) || symmetric && (*b, *a) == (p, q))
-            .map(|cell| cell.2)
-    };
-    let least = values.iter().copied().reduce(f64::min);
-    let most = values.iter().copied().reduce(f64::max);
-    for (what, hole, [p, q], extreme) in
-        [("the least", "a", ["p", "q"], least), ("the most", "b", ["r", "s"], most)]
-    {
-        let (shown, pair) = (said.number(hole), [said.cpu(p), said.cpu(q)]);
-        reader.is("extremes", shown, extreme, what);
-        reader.is("extremes", shown, of_pair(pair[0], pair[1]), "that pair");
-        reader.holds("nothing at all", shown.value > 0.0, || "a latency of nothing".to_owned());
-        if matrix(reader)["quantity"] != "one_way_variation" {
-            let truth = nearest(&reader.run.true_ns(kernel, pair[0], pair[1]), shown.value);
-            reader.is_near("extremes", shown, truth, OFF, "that pair");
-        }
-    }
-    if said.sentence.contains("median") {
-        reader.is("extremes", said.number("median"), median(&values), "the median");
-    }
-    reader.is("count", said.number("n"), Some(values.len() as f64), "the number of pairs with a value");
-    // The map beside it says the same.
-    let shown: Vec<f64> = reader
-        .maps
-        .iter()
-        .filter(|map| map.title.is_empty())
-        .nth(reader.matrix)
-        .into_iter()
-        .filter(|map| map.cpus.iter().all(|cpus| cpus.len() == 1))
-        .flat_map(|map| map.cells.iter().flatten().filter_map(|cell| Printed::read(cell)))
-        .map(|number| number.value)
-        .collect();
-    if let (Some(low), Some(high)) =
-        (shown.iter().copied().reduce(f64::min), shown.iter().copied().reduce(f64::max))
-    {
-        let near = |hole: &str, of_map: f64| {
-            (said.number(hole).value - of_map).abs() <= if of_map < 9.95 { 0.056 } else { 0.56 }
-        };
-        reader.holds("extremes", near("a", low) && near("b", high), || {
-            format!("the map runs from {low} to {high}")
-        });
-    }
-}
-
-fn in_doubt(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let all = list(&matrix(reader)["cells"]);
-    let of_pairs = || all.iter().filter(|cell| cell["from"] != cell["to"] && !cell["median"].is_null());
-    reader.is(
-        "count",
-        said.number("k"),
-        Some(of_pairs().filter(|cell| doubted(cell)).count() as f64),
-        "pairs that may be wrong",
-    );
-    reader.is("count", said.number("n"), Some(of_pairs().count() as f64), "pairs");
-    for part in said.text("flags").split(", ") {
-        let Some((name, many)) = part.split_once(' ') else { continue };
-        let many = Printed::read(many.trim_end_matches("pairs").trim_end_matches("pair")).unwrap();
-        let with = of_pairs().filter(|cell| list(&cell["flags"]).iter().any(|flag| flag == name)).count();
-        reader.is("count", many, Some(with as f64), name);
-    }
-}
-
-fn not_measured(reader: &mut Reader<'_>, said: &Said<'_>) {
-    let missing = list(&matrix(reader)["cells"]).iter().filter(|cell| cell["reason"] == said.text("reason"));
-    let missing = missing.filter(|cell| cell["median"].is_null()).count();
-    reader.is("count", said.number("n"), Some(missing as f64), "pairs without a value for this reason");
 }

@@ -8,7 +8,6 @@ mod difference;
 mod frame;
 mod groups;
 mod jitter;
-mod ladder;
 mod level_tables;
 mod lint;
 pub mod map;
@@ -18,7 +17,6 @@ mod plateaus;
 mod queue;
 mod shared_units;
 mod spawn;
-mod states;
 mod structure;
 mod suite;
 mod trials;
@@ -37,10 +35,8 @@ pub fn patterns() -> impl Iterator<Item = &'static Pattern> {
         best::PATTERNS,
         map::PATTERNS,
         groups::PATTERNS,
-        states::PATTERNS,
         structure::PATTERNS,
         shared_units::PATTERNS,
-        ladder::PATTERNS,
         jitter::PATTERNS,
         queue::PATTERNS,
         wait::PATTERNS,
@@ -73,11 +69,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
     let heading: Vec<&str> = table.heading().iter().map(String::as_str).collect();
     let has = |title: &str| heading.contains(&title);
     match () {
-        () if has("ladder, ns per hop") => ladder::table(reader, table),
-        () if has("core classes, ns") => ladder::classes(reader, table),
-        () if has("ns (95 %)") => map::listed(reader, table),
         () if has("wake-ups") => trials::places(reader, table),
-        () if has("share of passes") => states::table(reader, table),
         () if has("gaps/s") => jitter::table(reader, table),
         () if has("relation") && has("pairs") => queue::by_relation(reader, table),
         () if has("CPU ns in") => queue::costs(reader, table),
@@ -110,11 +102,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
 /// Holds a map against the document.
 pub fn map(reader: &mut Reader<'_>, map: &Map) {
     reader.holds("map", map.names[0] == map.names[1], || format!("rows and columns are {:?}", map.names));
-    match reader.probe.as_str() {
-        "queue" => queue::map(reader, map),
-        "wake" | "wait" => trials::map(reader, map),
-        _ => map::map(reader, map),
-    }
+    queue::map(reader, map);
 }
 
 /// What is held against nothing stays a short list, and each says why.

@@ -306,28 +306,6 @@ pub fn percentiles(reader: &mut Reader<'_>, table: &Table) {
     }
 }
 
-/// A map of trials over many pairs: each number is the median of the trial of its pair.
-pub fn map(reader: &mut Reader<'_>, map: &super::super::page::Map) {
-    let alone = map.cpus.iter().all(|cpus| cpus.len() == 1);
-    for (row, from) in map.cpus.iter().enumerate().filter(|_| alone) {
-        for (column, to) in map.cpus.iter().enumerate() {
-            let Some(number) = Printed::read(&map.cells[row][column]) else { continue };
-            let pair = format!("{} {}", from[0], to[0]);
-            let medians: Vec<f64> = list(&reader.run.document["series"])
-                .iter()
-                .filter(|trial| trial["probe"] == reader.probe.as_str() && placed(trial) == pair)
-                .flat_map(|trial| {
-                    let median = trial["percentiles"]["50"].as_f64();
-                    [1.0, 1e3].map(|unit| median.map_or(f64::NAN, |ns| ns / unit))
-                })
-                .collect();
-            reader.holds("map of trials", medians.iter().any(|median| number.reads(*median)), || {
-                format!("{pair}: {medians:?}")
-            });
-        }
-    }
-}
-
 fn no_padding(reader: &mut Reader<'_>, _: &Said<'_>) {
     let known = list(&reader.run.document["series"]).iter().filter(|trial| {
         trial["probe"] == "sharing" && trial["intervals"]["slowdown"][0].as_f64() > Some(1.1)
