@@ -53,7 +53,8 @@ impl Run {
         let rest = ["--machine", &named, "-q", "--name", name, "--export-json", &json];
         let words: Vec<&str> = words.iter().copied().chain(rest).collect();
         let screen = call(tool, &words);
-        let document = serde_json::from_slice(&std::fs::read(tool.path().join(&json)).unwrap()).unwrap();
+        let document: Value =
+            serde_json::from_slice(&std::fs::read(tool.path().join(&json)).unwrap()).unwrap();
         let report = report_of(tool, name);
         // Screens use the shortest prefix of the id.
         let saved = screen.split("saved as ").nth(1).and_then(|rest| rest.split_whitespace().next());
@@ -62,9 +63,11 @@ impl Run {
         let style = Style { width: WIDTH, by, ..Style::default() };
         assert_eq!(terminal::screen(&blocks, &style), screen, "{words:?}");
         let values: Vec<Shown> = blocks.iter().flat_map(shown).collect();
-        // First lines are read: their names and order are no numbers.
+        // Names and order in first lines are no numbers; those of rankings are recomputed.
+        let found = list(&document["findings"]);
+        let is_ranked = found.iter().any(|finding| finding["kind"] == "ranking");
         let is_read = |block: &Block<'_>| {
-            matches!(block, Block::Answer(_)) || !block.is_typed() || block.values().is_empty()
+            matches!(block, Block::Answer(_)) && !is_ranked || !block.is_typed() || block.values().is_empty()
         };
         let read: Vec<Block<'_>> = blocks.into_iter().filter(is_read).collect();
         Run { values, ..Run::from(&words, terminal::screen(&read, &style), document, machine, Vec::new()) }
