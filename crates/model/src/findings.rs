@@ -9,6 +9,15 @@ use crate::queue::{BatchCurve, Sweep, batch_curves, sweeps};
 use crate::series::{Ranking, SeriesResult, SeriesSettings, TrialResult, Verdict, ranking};
 use crate::sharing::{PaddingGroup, padding};
 
+/// What the trials of one probe show, and whether the machine held still meanwhile.
+#[derive(Debug, Clone)]
+pub struct ProbeFinding<'a> {
+    /// What they show.
+    pub finding: Finding<'a>,
+    /// Whether passes of some trial lie at several levels, of which the finding is about the most frequent one.
+    pub has_levels: bool,
+}
+
 /// What the trials of one probe show.
 #[derive(Debug, Clone)]
 pub enum Finding<'a> {
@@ -32,13 +41,26 @@ pub fn findings<'a>(
     result: &'a SeriesResult,
     topology: &Topology,
     declared: impl Fn(&str) -> &'static [Parameter],
-) -> Vec<Finding<'a>> {
-    let of_probe = |probe: &String| finding(settings, result, probe, declared(probe), topology);
+) -> Vec<ProbeFinding<'a>> {
+    let of_probe = |probe: &String| of_probe(settings, result, probe, declared(probe), topology);
     settings.probes.iter().filter_map(of_probe).collect()
 }
 
 /// What the trials of one probe show; `None` where they have neither a value nor a reason why there is none.
-pub fn finding<'a>(
+pub fn of_probe<'a>(
+    settings: &SeriesSettings,
+    result: &'a SeriesResult,
+    probe: &str,
+    declared: &[Parameter],
+    topology: &Topology,
+) -> Option<ProbeFinding<'a>> {
+    let mut trials = result.trials.iter().filter(|trial| trial.spec.probe == probe);
+    let has_levels = trials.any(|trial| trial.states.len() > 1);
+    let finding = finding(settings, result, probe, declared, topology)?;
+    Some(ProbeFinding { finding, has_levels })
+}
+
+fn finding<'a>(
     settings: &SeriesSettings,
     result: &'a SeriesResult,
     probe: &str,

@@ -10,8 +10,8 @@ use coretalk_model::series::{Parameters, Value};
 /// Options of `queue`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct QueueArgs {
-    /// Queue capacities in messages, 1 to 4194302 (default: 1,10,100,1000,10000; with --rate-sweep or
-    /// --batch 1000)
+    /// Queue capacities in messages, 1 to 4194302 (default: 1,10,100,1000,10000; with --rate,
+    /// --rate-sweep or --batch 1000)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub capacity: Vec<String>,
     /// Queues: semaphore, semaphore-spin:N, semaphore-slim, sem-t, mutex, spsc, slots, sync-channel, array-queue,
@@ -56,7 +56,8 @@ pub struct QueueArgs {
     )]
     pub batch: Vec<String>,
     /// Pairs to measure, producer first: all, representatives, or a list such as 0-1,9-4 (default: all if that takes
-    /// about a minute, else representatives of each relation and some others; with --rate-sweep or --batch one of each relation)
+    /// about a minute, else representatives of each relation and some others; with --rate, --rate-sweep or --batch one of
+    /// each relation)
     #[arg(long, value_name = "PAIRS", value_parser = value::pairs, conflicts_with_all = ["producers", "consumers"])]
     pub pairs: Option<PairsWord>,
     /// Pairs measured at the same time (default: auto, one unless that takes too long)

@@ -7,7 +7,7 @@ use super::{Ci, ValueDoc, ci, significant};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_model::CpuId;
-use coretalk_model::findings::{Finding, findings};
+use coretalk_model::findings::{Finding, ProbeFinding, findings};
 use coretalk_model::idle_gaps::{ReceiverGaps, names as idle_gaps};
 use coretalk_model::jitter::{Noise, Quietness, names as jitter};
 use coretalk_model::queue::{BatchCurve, BatchGain, RateLimit, Sweep, names as queue};
@@ -43,7 +43,8 @@ pub struct RunFindingDoc {
     /// `quiet`, `alike`, `unknown`. Of `levels`: `different`, `alike` (near and far), `one-level`, `spread` (the median
     /// represents none of the pairs), `kinds` (of cores). Of `moving-levels` and `tail`: `different`.
     verdict: &'static str,
-    /// Why it should not be trusted: `moving-levels`, `most-pairs-doubtful`; null without a doubt.
+    /// Why it should not be trusted: of maps `moving-levels`, `most-pairs-doubtful`; of trials `several-levels`, of which the
+    /// numbers are those of the most frequent one; null without a doubt.
     doubt: Option<&'static str>,
     /// What is compared, in the order of the finding.
     subjects: Vec<SubjectDoc>,
@@ -80,11 +81,17 @@ impl RunFindingDoc {
         let declared = |probe: &str| probes::series_by_id(probe).map_or(&[][..], |probe| probe.parameters());
         let found = findings(&series.settings, &series.result, &report.topology, declared);
         let mut docs: Vec<RunFindingDoc> =
-            found.iter().flat_map(|finding| RunFindingDoc::of(finding, &series.result.trials)).collect();
+            found.iter().flat_map(|found| RunFindingDoc::of_probe(found, &series.result.trials)).collect();
         for doc in &mut docs {
             let declared = series.settings.quantities.of(&doc.probe, doc.quantity);
             doc.unit = declared.map(|quantity| quantity.unit.symbol().into_owned()).unwrap_or_default();
         }
+        docs
+    }
+
+    fn of_probe(found: &ProbeFinding<'_>, trials: &[TrialResult]) -> Vec<RunFindingDoc> {
+        let mut docs = RunFindingDoc::of(&found.finding, trials);
+        docs.iter_mut().for_each(|doc| doc.doubt = found.has_levels.then_some("several-levels"));
         docs
     }
 

@@ -1,9 +1,9 @@
 //! What a probe found, in one sentence: its [`Ranking`] in words. Which subjects are compared, under which condition, and
 //! what that shows is decided in the model.
 
-use super::parameters;
 use super::text::capitalized;
 use super::trial_words::place_sentence;
+use super::{fmt, parameters};
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source, Statistic};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
@@ -128,9 +128,11 @@ pub(super) fn sentence(report: &RunReport, ranking: &Ranking<'_>) -> Sentence {
             vec![Sentence::new("{name}, {value}").with("name", name(0)).with("value", number(0))]
         }
         Verdict::Alike => {
-            let range = Sentence::new("{best} to {worst}")
-                .with("best", number(0))
-                .with("worst", number(subjects.len() - 1));
+            let [best, worst] = [0, subjects.len() - 1].map(number);
+            let range = match fmt::sentence(&best) == fmt::sentence(&worst) {
+                true => best,
+                false => Sentence::new("{best} to {worst}").with("best", best).with("worst", worst),
+            };
             let named = match subjects.len() {
                 2 => Sentence::new("{first} and {second}").with("first", name(0)).with("second", name(1)),
                 several => Sentence::new("all {number}").with("number", DisplayValue::listed(several)),

@@ -277,7 +277,8 @@ fn agreement(agreement: ClockAgreement) -> Sentence {
         .with("low", value(low, Some(cpus)))
         .with("high", value(high, Some(cpus))),
         ClockAgreement::Agree { within_ns } => Sentence::new(
-            "The clocks of the CPUs agree within {within}: the bounds of every pair include zero, and none are wider.",
+            "The clocks of the CPUs agree within {within}: the bounds of every compared pair include \
+             zero, and none are wider.",
         )
         .with("within", value(within_ns, None)),
     }

@@ -4,22 +4,30 @@ use super::{best, idle_gaps, jitter, padding, queue};
 use crate::blocks::value::Sentence;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
-use coretalk_model::findings::{Finding, finding};
+use coretalk_model::findings::{self, Finding, ProbeFinding};
 
 /// What the trials of a probe show.
-pub(super) fn of_probe<'a>(report: &RunReport, series: &'a SeriesReport, probe: &str) -> Option<Finding<'a>> {
+pub(super) fn of_probe<'a>(
+    report: &RunReport,
+    series: &'a SeriesReport,
+    probe: &str,
+) -> Option<ProbeFinding<'a>> {
     let declared = probes::series_by_id(probe).map_or(&[][..], |probe| probe.parameters());
-    finding(&series.settings, &series.result, probe, declared, &report.topology)
+    findings::of_probe(&series.settings, &series.result, probe, declared, &report.topology)
 }
 
 /// The same in one sentence; `None` where it takes a table.
-pub(super) fn sentence(report: &RunReport, finding: &Finding<'_>) -> Option<Sentence> {
-    match finding {
-        Finding::Ranked(ranking) => Some(best::sentence(report, ranking)),
-        Finding::Padding(groups) => Some(padding::sentence(&report.topology, groups)),
-        Finding::IdleGaps(gaps) => Some(idle_gaps::sentence(&report.topology, gaps)),
-        Finding::RateLimits(sweeps) => Some(queue::sweep::answer(report, sweeps)),
-        Finding::Batches(curves) => queue::batches::answer(report, curves),
-        Finding::Noise(cpus, noise) => jitter::sentence(cpus, noise),
-    }
+pub(super) fn sentence(report: &RunReport, of: &ProbeFinding<'_>) -> Option<Sentence> {
+    let found = match &of.finding {
+        Finding::Ranked(ranking) => best::sentence(report, ranking),
+        Finding::Padding(groups) => padding::sentence(&report.topology, groups),
+        Finding::IdleGaps(gaps) => idle_gaps::sentence(&report.topology, gaps),
+        Finding::RateLimits(sweeps) => queue::sweep::answer(report, sweeps),
+        Finding::Batches(curves) => queue::batches::answer(report, curves)?,
+        Finding::Noise(cpus, noise) => jitter::sentence(cpus, noise)?,
+    };
+    Some(match of.has_levels {
+        true => Sentence::new("{found}; at the most frequent of several levels").with("found", found),
+        false => found,
+    })
 }

@@ -5,7 +5,6 @@ mod rows;
 use super::contend;
 use super::doubts;
 use super::findings;
-use super::fmt;
 use super::idle;
 use super::jitter;
 use super::parameters::parameters;
@@ -25,7 +24,7 @@ use crate::blocks::value::Sentence;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::{SeriesProbe, mask_of};
-use coretalk_model::findings::Finding;
+use coretalk_model::findings::{Finding, ProbeFinding};
 use coretalk_model::queue::{QueueCell, batch_curves, names, side_grids, sweeps};
 use coretalk_model::series::summary::{headline, modes};
 use coretalk_model::series::{Gathering, TimeUnit, TrialResult, alike};
@@ -111,14 +110,9 @@ fn found_with<'a>(
         _ => body(report, series, probe, &listed),
     };
     // The other findings have their own conclusions among the blocks.
-    if let Some(finding @ (Finding::Padding(_) | Finding::Noise(..))) =
-        findings::of_probe(report, series, name)
-        && !is_answered
-    {
-        blocks.extend(
-            findings::sentence(report, &finding).map(|said| Block::Prose(fmt::sentence(&said).into())),
-        );
-    }
+    let concludes = |of: &ProbeFinding<'_>| matches!(of.finding, Finding::Padding(_) | Finding::Noise(..));
+    let found = findings::of_probe(report, series, name).filter(|of| !is_answered && concludes(of));
+    blocks.extend(found.and_then(|of| findings::sentence(report, &of)).map(Block::Prose));
     blocks.extend(runtimes::blocks(report, series, probe, &trials));
     blocks.extend(plateaus::blocks(series, &trials));
     blocks

@@ -392,10 +392,10 @@ fn batches_at_a_rate_show_the_delay_of_their_ends_and_what_does_not_fit_is_refus
 #[test]
 fn tables_hold_the_trials_that_were_reached_and_all_of_them_where_the_budget_lasts() {
     let tool = Tool::new();
-    let of = |where_: [&str; 2], budget: &str| {
-        let words =
-            ["queue", "--machine", "sim:chiplet-16-smt", "--rate", "1M/s", "--queue", "spsc", "--seed", "1"];
-        let words = [&words[..], &where_, &["-q", "--budget", budget, "--name", budget]].concat();
+    let of = |where_: &[&str], budget: &str| {
+        let words = "queue --machine sim:chiplet-16-smt --rate 1M/s --queue spsc --seed 1 --capacity 1,10,100,1000,10000";
+        let words: Vec<&str> = words.split(' ').collect();
+        let words = [&words[..], where_, &["-q", "--budget", budget, "--name", budget]].concat();
         let screen = tool.done(&words).out;
         let document = document(&tool, &["export", budget, "--format", "json"]);
         let of_trial =
@@ -407,8 +407,25 @@ fn tables_hold_the_trials_that_were_reached_and_all_of_them_where_the_budget_las
         let rows = screen.lines().filter(|line| line.starts_with(" spsc ") && line.contains(" u64 ")).count();
         (rows, reached.len(), all.len())
     };
-    let (rows, reached, all) = of(["--cpus", "0,8"], "1s");
+    let (rows, reached, all) = of(&["--cpus", "0,8", "--pairs", "all"], "1s");
     assert!(0 < rows && rows <= reached && reached < all, "{rows} rows, {reached} of {all} distributions");
-    let (rows, reached, all) = of(["--pairs", "0-1,0-8"], "10s");
+    let (rows, reached, all) = of(&["--pairs", "0-1,0-8"], "10s");
     assert!(rows >= 2 * 5 && reached == all, "{rows} rows, {reached} of {all} distributions");
+}
+
+#[test]
+fn a_rate_is_measured_at_one_capacity_between_one_pair_of_each_relation() {
+    let tool = Tool::new();
+    let of = |words: &[&str]| {
+        let rate =
+            ["queue", "--machine", "sim:chiplet-16", "--rate", "1M/s", "--queue", "spsc", "--format", "json"];
+        let out = tool.done(&[&rate[..], words, &["-q", "--no-save", "--budget", "5s"]].concat()).out;
+        let document: Value = serde_json::from_str(&out).unwrap();
+        let trials = document["series"].as_array().unwrap().iter();
+        let trials = trials.map(|one| format!("{} {}", one["placement"], one["parameters"]["capacity"]));
+        trials.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(of(&["--cpus", "0,8"]), ["[0,8] 1000.0"]);
+    assert_eq!(of(&["--cpus", "0,1,8"]), ["[0,1] 1000.0", "[0,8] 1000.0"]);
+    assert_eq!(of(&["--cpus", "0,8", "--pairs", "8-0", "--capacity", "10"]), ["[8,0] 10.0"]);
 }

@@ -6,6 +6,7 @@
 //! contradictions are found is tested by planting them (`plants`).
 
 mod cases;
+mod findings;
 mod noiseless;
 mod page;
 mod plants;
@@ -17,7 +18,7 @@ mod sources;
 mod values;
 
 use reader::{Wrong, read};
-use run::Run;
+use run::{Run, list};
 
 /// Fails where something on some screens is wrong.
 fn judge(runs: &[Run]) {
@@ -32,6 +33,11 @@ fn judge(runs: &[Run]) {
         for (unit, cell) in &run.cells {
             let why = sources::wrong_in_map(run, unit, cell);
             all.extend(why.map(|why| format!("{:?}\n  {why}: {cell:?}", run.words)));
+        }
+        for finding in list(&run.document["findings"]) {
+            all.extend(
+                findings::untrue(run, finding).map(|why| format!("{:?}\n  {why}: {finding}", run.words)),
+            );
         }
         assert!(checked + run.values.len() > 0, "nothing was held of {:?}:\n{}", run.words, run.screen);
         for Wrong { claim, text, why } in wrong.into_iter().chain(noiseless::untrue(run)) {

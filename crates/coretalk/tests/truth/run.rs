@@ -56,7 +56,8 @@ impl Run {
         let rest = ["--machine", &named, "-q", "--name", name, "--export-json", &json];
         let words: Vec<&str> = words.iter().copied().chain(rest).collect();
         let screen = call(tool, &words);
-        let document = serde_json::from_slice(&std::fs::read(tool.path().join(&json)).unwrap()).unwrap();
+        let document: Value =
+            serde_json::from_slice(&std::fs::read(tool.path().join(&json)).unwrap()).unwrap();
         let report = report_of(tool, name);
         // Screens use the shortest prefix of the id.
         let saved = screen.split("saved as ").nth(1).and_then(|rest| rest.split_whitespace().next());
@@ -71,10 +72,12 @@ impl Run {
         };
         let of_map = |block: &Block<'_>| if let Block::Map(map) = block { numbers(map) } else { Vec::new() };
         let cells: Vec<(String, MapCell)> = blocks.iter().flat_map(of_map).collect();
-        // First lines are read: their names and order are no numbers.
+        // Names and order in first lines are no numbers; those of rankings are recomputed.
+        let found = list(&document["findings"]);
+        let is_ranked = found.iter().any(|finding| finding["kind"] == "ranking");
         let is_read = |block: &Block<'_>| {
             let is_shown = !block.values().is_empty() || !of_map(block).is_empty();
-            matches!(block, Block::Answer(_)) || !block.is_typed() || !is_shown
+            matches!(block, Block::Answer(_)) && !is_ranked || !block.is_typed() || !is_shown
         };
         let read: Vec<Block<'_>> = blocks.into_iter().filter(is_read).collect();
         Run {

@@ -3,7 +3,7 @@
 
 use super::result::{LatencyMap, StateWatch, TailSeries};
 use super::summary::{
-    ClassPair, OfRelation, VISIBLE_CONTRAST, by_relation, class_pairs, counts_total, overall,
+    ClassPair, OfRelation, VISIBLE_CONTRAST, by_relation, class_pairs, counts_total, overall, state_contrast,
 };
 use crate::histogram::tells;
 use crate::infer::levels_changed;
@@ -123,7 +123,12 @@ impl MapFinding {
             is_whole: map.cells.len() as u64 == cpus && all.measured == cpus * (cpus - 1) / 2,
             is_uniform: all.min.zip(all.max).is_some_and(|(min, max)| max.ns / min.ns < WIDE_RANGE),
             is_doubtful: 2 * all.doubtful > all.measured,
-            levels: watch.filter(|watch| levels_changed(watch)).and_then(MovingLevels::of),
+            // Levels of other kernels alone are none of this map.
+            levels: watch
+                .filter(|watch| {
+                    levels_changed(watch) && state_contrast(watch).is_some_and(|it| it.of_headline)
+                })
+                .and_then(MovingLevels::of),
         };
         (!finding.groups.is_empty() || finding.siblings.is_some()).then_some(finding)
     }

@@ -254,10 +254,13 @@ fn verdict(subjects: &[Subject<'_>], unsure: &[(String, Estimate)], sign: f64) -
     let Some(first) = subjects.first() else {
         return Verdict::CannotTell(unsure.iter().map(|(name, _)| name.clone()).collect());
     };
-    let rivals = unsure.iter().filter(|(_, of)| best_end(of) <= worst_end(&first.value));
-    let rivals: Vec<String> = rivals.map(|(name, _)| name.clone()).collect();
-    if !rivals.is_empty() {
-        return Verdict::CannotTell([first.name.clone()].into_iter().chain(rivals).collect());
+    let may_be_best = |of: &Estimate| best_end(of) <= worst_end(&first.value);
+    if unsure.iter().any(|(_, of)| may_be_best(of)) {
+        let sure = subjects.iter().map(|of| (&of.name, &of.value));
+        let rivals = sure.chain(unsure.iter().map(|(name, of)| (name, of)));
+        return Verdict::CannotTell(
+            rivals.filter(|(_, of)| may_be_best(of)).map(|(name, _)| name.clone()).collect(),
+        );
     }
     if subjects.len() == 1 {
         return Verdict::Single;

@@ -124,7 +124,8 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
     let found: Vec<(String, String, Ranking<'_>)> = probes.iter().filter_map(ranked).collect();
     if let ([(name, condition, ranking)], [_]) = (&found[..], &probes[..]) {
         // What is answered otherwise (padding, batches, rates) has no best number.
-        if !matches!(findings::of_probe(report, series, name), Some(Finding::Ranked(_))) {
+        let of_probe = findings::of_probe(report, series, name);
+        if !of_probe.is_some_and(|of| matches!(of.finding, Finding::Ranked(_))) {
             return String::new();
         }
         let tile = |subject: &Subject<'_>| {

@@ -2,7 +2,6 @@
 
 mod advice;
 mod answer;
-mod best;
 mod contend;
 mod difference;
 mod frame;
@@ -32,7 +31,6 @@ use super::reader::{Check, Pattern, Reader, Said};
 pub fn patterns() -> impl Iterator<Item = &'static Pattern> {
     [
         answer::PATTERNS,
-        best::PATTERNS,
         map::PATTERNS,
         groups::PATTERNS,
         structure::PATTERNS,

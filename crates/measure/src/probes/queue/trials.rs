@@ -17,8 +17,8 @@ const QUEUES_IN_BATCHES: &str = "spsc,slots";
 const QUEUES_OF_SEVERAL: &str = "mutex,array-queue,crossbeam";
 /// Capacities where none are asked for.
 pub const CAPACITIES: &str = "1,10,100,1000,10000";
-/// The capacity of a sweep of rates, or of batches, where none is asked for: each has as many trials as there are rates,
-/// and most batches fit.
+/// The capacity at a rate, of a sweep of rates and of batches, where none is asked for: most batches fit, and a queue
+/// that keeps a rate holds few messages whatever its capacity.
 const CAPACITY_OF_SWEEP: &str = "1000";
 /// How long a batch takes to become due at a rate, in seconds, at most: passes are to last for several.
 const MOST_FILLING_S: f64 = 0.1;
@@ -323,7 +323,7 @@ fn placements(request: &SeriesRequest<'_>, shapes: usize) -> Vec<Vec<CpuId>> {
         Some("listed") => of(request.pairs),
         Some("representatives") => of(&sample(request)),
         Some(_) => of(&all(cpus)),
-        // A curve for each relation; one CPU has none.
+        // One pair for each relation; one CPU has none.
         None if is_curve(request.options) => match (request.pairs, cpus) {
             ([], [cpu, ..]) => vec![vec![*cpu; 2]],
             (pairs, _) => of(pairs),
@@ -333,9 +333,9 @@ fn placements(request: &SeriesRequest<'_>, shapes: usize) -> Vec<Vec<CpuId>> {
     }
 }
 
-/// Whether each pair has a row of trials, of rates or of batches.
+/// Whether the trials of a pair answer for its relation: delays at rates, or batches.
 fn is_curve(options: &Parameters) -> bool {
-    options.text("rate_sweep").is_some() || options.text("batch").is_some()
+    ["rate_per_s", "rate_sweep", "batch"].iter().any(|name| options.0.contains_key(*name))
 }
 
 fn all(cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
