@@ -162,12 +162,10 @@ impl Column {
 pub enum Cell {
     /// Words, or a number as it reads.
     Text(String),
-    /// A number.
-    Value(DisplayValue),
+    /// A number, with a mark that says something about it, such as a doubt.
+    Value(DisplayValue, Option<char>),
     /// Words with typed numbers.
     Sentence(Sentence),
-    /// A value with a mark that says something about it, such as a doubt.
-    Marked(String, char),
     /// A value that is not known.
     Unknown,
     /// Nothing: what stands above holds here too, or there is nothing to say.
@@ -178,7 +176,7 @@ impl Cell {
     /// Its typed numbers.
     pub fn values(&self) -> Vec<&DisplayValue> {
         match self {
-            Cell::Value(value) => vec![value],
+            Cell::Value(value, _) => vec![value],
             Cell::Sentence(said) => said.values(),
             _ => Vec::new(),
         }
@@ -191,13 +189,21 @@ impl Cell {
 
     /// A number, or that it is not known.
     pub fn number(value: Option<DisplayValue>) -> Cell {
-        value.map_or(Cell::Unknown, Cell::Value)
+        value.map_or(Cell::Unknown, Cell::from)
+    }
+
+    /// The same with a mark behind its number.
+    pub fn marked(self, mark: Option<char>) -> Cell {
+        match self {
+            Cell::Value(value, _) => Cell::Value(value, mark),
+            other => other,
+        }
     }
 }
 
 impl From<DisplayValue> for Cell {
     fn from(value: DisplayValue) -> Cell {
-        Cell::Value(value)
+        Cell::Value(value, None)
     }
 }
 

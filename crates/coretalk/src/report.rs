@@ -54,6 +54,7 @@ pub mod style;
 mod suite;
 pub mod text;
 pub mod topology;
+mod trial_cells;
 mod trial_maps;
 mod trial_words;
 pub mod wait;

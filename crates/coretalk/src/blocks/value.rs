@@ -36,6 +36,10 @@ pub enum Number {
         /// The number in the other cell, which may differ from the point: the median of all events, that of passes.
         stated: f64,
     },
+    /// Half the width of an interval, in the unit of the number in another cell.
+    Reach(Estimate),
+    /// A relative difference without an interval: `+12 %`.
+    Change(f64),
     /// A relative difference with its sign and half its interval, in percentage points: `+5.0 % ±0.40 %`.
     Shift(Estimate),
     /// The size of a relative difference and half its interval, in percentage points: `76 % ±0.10 %`.
@@ -53,6 +57,16 @@ pub enum DisplayUnit {
     OfColumn(f64),
     /// The unit stands behind the number, in the scale that reads best.
     Own(Unit),
+    /// Millions in a second, which the column or what stands above it states; a small number has three digits.
+    Millions,
+    /// None: the number has as many decimals. `0` and `<0.01` say that there is none, or less than they show.
+    Decimals(usize),
+    /// A share of which the title of the column states that it is in percent: `25.0`.
+    Percents,
+    /// A time as people say it, of a number in so many seconds: `3 min 20 s`.
+    Duration(f64),
+    /// Many events, in thousands or millions: `26.4 M`.
+    Letter,
     /// The sentence states the unit behind the number, which has the scale that reads best: `15 M` messages/s, `8.2` times.
     InSentence(Unit),
 }
@@ -96,6 +110,37 @@ pub enum Source {
         /// Of the pairs: the median, or the fastest or the slowest as percentiles 0 and 1.
         statistic: Statistic,
     },
+    /// What the pairs of a relation pass through a queue.
+    Rates {
+        /// The queue.
+        queue: String,
+        /// What travels.
+        payload: String,
+        /// Messages that it holds.
+        capacity: u64,
+        /// What the pairs share.
+        relation: Relation,
+        /// How many pairs there are, or the median of their rates or of the ends of their intervals.
+        statistic: Statistic,
+    },
+    /// A number of a cell of a map of queues, by its key in the document.
+    Cell {
+        /// The trial of the cell.
+        trial: TrialId,
+        /// The key.
+        key: &'static str,
+    },
+    /// What one role of a trial has for itself.
+    Role {
+        /// The trial.
+        trial: TrialId,
+        /// Its place among the roles.
+        role: usize,
+        /// The [quantity](coretalk_model::quantity::Quantity::id).
+        quantity: &'static str,
+    },
+    /// The sum of several.
+    Sum(Vec<Source>),
     /// Single hops of a pair.
     Tail {
         /// From the CPU that sends to the one that answers.

@@ -159,10 +159,8 @@ fn framed(name: &str, caption: &str, table: &Table) -> String {
 /// Words are aligned to the left, as the first column is; where they are long, they wrap.
 fn class(table: &Table, column: usize) -> &'static str {
     let length = |row: &Vec<Cell>| match row.get(column) {
-        Some(cell @ (Cell::Text(_) | Cell::Marked(..) | Cell::Value(_) | Cell::Sentence(_))) => {
-            columns(&fmt::cell(cell))
-        }
-        _ => 0,
+        None | Some(Cell::Unknown) => 0,
+        Some(cell) => columns(&fmt::cell(cell)),
     };
     match (table.columns[column].align, column) {
         (Align::Right, 0) => " class=\"number\"",
@@ -174,13 +172,10 @@ fn class(table: &Table, column: usize) -> &'static str {
 
 fn cell_html(cell: &Cell, column: &Column) -> String {
     match cell {
-        // Two blanks part one of several from the next, which HTML takes for one.
-        Cell::Text(_) | Cell::Value(_) | Cell::Sentence(_) => {
-            escaped(&fmt::cell(cell)).replace("  ", "&emsp;")
-        }
-        Cell::Marked(text, mark) => escaped(text) + &mark_place(column, mark.to_string().trim()),
-        Cell::Unknown => fmt::cell(cell) + &mark_place(column, ""),
         Cell::Blank => String::new(),
+        Cell::Value(_, Some(mark)) => escaped(&fmt::cell(cell)) + &mark_place(column, &mark.to_string()),
+        // Two blanks part one of several from the next, which HTML takes for one.
+        _ => escaped(&fmt::cell(cell)).replace("  ", "&emsp;") + &mark_place(column, ""),
     }
 }
 
@@ -204,12 +199,18 @@ pub fn figure(picture: &Picture) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Source};
 
     #[test]
     fn blocks_become_elements_with_columns_that_line_up() {
         let mut table =
             Table::new([Column::words("method"), Column::numbers("4 threads").marked()]).about("ns");
-        table.row([Cell::from("<mcs>"), Cell::Marked("12.3".into(), '!')]);
+        let value = DisplayValue {
+            number: Number::Point(12.3),
+            unit: DisplayUnit::OfColumn(1.0),
+            source: Source::Listed,
+        };
+        table.row([Cell::from("<mcs>"), Cell::Value(value, Some('!'))]);
         table.row([Cell::from("ttas"), Cell::Unknown]);
         let drawn =
             Block::drawing(|style| vec![String::new(), format!("  {} <", style.width), String::new()]);

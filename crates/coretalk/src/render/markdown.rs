@@ -17,7 +17,7 @@ pub fn table(table: &Table) -> String {
 
 fn text(cell: &Cell) -> String {
     match cell {
-        Cell::Marked(text, mark) => escaped(format!("{text}{mark}").trim()),
+        Cell::Value(_, Some(mark)) => escaped(&format!("{}{mark}", fmt::cell(cell))),
         _ => escaped(&fmt::cell(cell)),
     }
 }

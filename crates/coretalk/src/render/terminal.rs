@@ -89,9 +89,9 @@ fn columns_of(table: &Table, width: usize) -> Columns {
 fn cell_text(cell: &Cell, column: &Column) -> String {
     let place = if column.is_marked { " " } else { "" };
     match cell {
-        Cell::Marked(_, mark) => format!("{}{mark}", fmt::cell(cell)),
-        Cell::Unknown => fmt::cell(cell) + place,
-        Cell::Text(_) | Cell::Value(_) | Cell::Sentence(_) | Cell::Blank => fmt::cell(cell),
+        Cell::Value(_, Some(mark)) => format!("{}{mark}", fmt::cell(cell)),
+        Cell::Blank => String::new(),
+        _ => fmt::cell(cell) + place,
     }
 }
 

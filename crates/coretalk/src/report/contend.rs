@@ -1,8 +1,10 @@
 //! Contention: a table for each pair of sections, what stands behind one of its columns, and whether the counts were
 //! exact.
 
-use super::text::{count, duration, grouped, ns, percent, plain};
+use super::text::{count, duration, grouped, percent, plain};
+use super::trial_cells::{MICROS, PERCENT, PLAIN, percentile, value};
 use super::trial_words::remarks;
+use crate::blocks::value::DisplayUnit;
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::series::SeriesProbe;
 use coretalk_model::Flag;
@@ -69,15 +71,10 @@ fn cell(trial: Option<&TrialResult>) -> Cell {
     let Some(trial) = trial else { return Cell::Unknown };
     let mark = match trial {
         _ if trial.flags.contains(Flag::Invalid) => return "INVALID".into(),
-        _ if trial.flags.may_be_wrong() => '!',
-        _ if trial.flags.contains(Flag::SharedSpin) => 's',
-        _ => ' ',
+        _ if trial.flags.may_be_wrong() => Some('!'),
+        _ => trial.flags.contains(Flag::SharedSpin).then_some('s'),
     };
-    value(trial, names::THREAD_NS).map_or(Cell::Unknown, |value| Cell::Marked(ns(value), mark))
-}
-
-fn value(trial: &TrialResult, name: &str) -> Option<f64> {
-    trial.values.get(name).map(|estimate| estimate.point)
+    value(trial, names::THREAD_NS, PLAIN).marked(mark)
 }
 
 /// What stands behind the column of the most threads that have a CPU each.
@@ -102,38 +99,23 @@ fn detail(of: &MethodTable<'_>) -> Option<Table> {
     let measured =
         of.methods.iter().filter_map(|&method| of.at(method, threads).map(|trial| (method, trial)));
     let rows = measured.filter(|(_, trial)| trial.passes > 0).map(|(method, trial)| {
-        let number = |name, show: &dyn Fn(f64) -> String| Cell::known(value(trial, name).map(show));
-        let acquire = |share, unit_ns: f64| {
-            let histogram = trial.histogram(names::ACQUIRE);
-            let at = histogram.and_then(|histogram| histogram.telling_percentile_ns(share));
-            Cell::known(at.map(|at| ns(at / unit_ns)))
-        };
         [
             plain(method).into(),
-            number(names::RATE, &|per_s| ns(per_s / 1e6)),
-            number(names::WALL_NS, &ns),
-            number(names::JAIN, &|index| format!("{index:.3}")),
-            number(names::JAIN_1MS, &|index| format!("{index:.3}")),
-            number(names::SHARE_MIN, &percent),
-            number(names::SHARE_MAX, &percent),
-            number(names::RUN_LENGTH, &|length| format!("{length:.1}")),
-            acquire(0.5, 1.0),
-            acquire(0.99, 1.0),
-            acquire(1.0, 1e3),
-            number(names::CPU_NS, &ns),
-            number(names::VOLUNTARY, &rare),
+            value(trial, names::RATE, DisplayUnit::Millions),
+            value(trial, names::WALL_NS, PLAIN),
+            value(trial, names::JAIN, DisplayUnit::Decimals(3)),
+            value(trial, names::JAIN_1MS, DisplayUnit::Decimals(3)),
+            value(trial, names::SHARE_MIN, PERCENT),
+            value(trial, names::SHARE_MAX, PERCENT),
+            value(trial, names::RUN_LENGTH, DisplayUnit::Decimals(1)),
+            percentile(trial, names::ACQUIRE, 0.5, PLAIN),
+            percentile(trial, names::ACQUIRE, 0.99, PLAIN),
+            percentile(trial, names::ACQUIRE, 1.0, MICROS),
+            value(trial, names::CPU_NS, PLAIN),
+            value(trial, names::VOLUNTARY, DisplayUnit::Decimals(3)),
         ]
     });
     Some(Table::new(columns).about(format!("With {}", count(threads as u64, "thread"))).with(rows))
-}
-
-/// Something that happens for some of the operations.
-fn rare(share: f64) -> String {
-    match share {
-        0.0 => "0".to_owned(),
-        share if share < 0.0005 => "<0.001".to_owned(),
-        share => format!("{share:.3}"),
-    }
 }
 
 /// Whether memory holds what the threads added.

@@ -1,7 +1,9 @@
 //! Numbers and sentences as text: what a medium writes of a [`DisplayValue`], a [`Sentence`] or a [`Cell`].
 
 use super::ladder;
-use super::text::{capitalized, chosen_rate, chosen_time, grouped, ns, percent, short_ns, signed_percent};
+use super::text::{
+    capitalized, chosen_rate, chosen_time, duration, grouped, million, ns, percent, short_ns, signed_percent,
+};
 use super::words::p_value;
 use crate::blocks::Cell;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence};
@@ -18,7 +20,19 @@ pub fn value(value: &DisplayValue) -> String {
 pub fn point(value: &DisplayValue) -> [String; 2] {
     let DisplayValue { number, unit, .. } = value;
     let (text, unit) = match (number, unit) {
+        (Number::Count(count), DisplayUnit::Duration(seconds)) => (duration(*count as f64 * seconds), ""),
+        (Number::Count(count), DisplayUnit::Letter) => match count {
+            ..10_000 => (grouped(*count), ""),
+            10_000..1_000_000 => (grouped(*count / 1_000), "k"),
+            _ => (ns(*count as f64 / 1e6), "M"),
+        },
         (Number::Count(count), _) => (grouped(*count), ""),
+        (Number::Reach(of), _) if !of.is_sure() => ("?".to_owned(), ""),
+        (Number::Reach(of), _) => (percent(of.reach()), ""),
+        (Number::Change(change), _) => {
+            let sign = if *change > 0.0 && percent(*change) != percent(0.0) { "+" } else { "" };
+            (format!("{sign}{}", percent(*change)), "")
+        }
         (Number::HalfWidth { of, stated }, _) => {
             (of.stated_reach(*stated).map_or("?".to_owned(), percent), "")
         }
@@ -26,6 +40,7 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::Short(number), DisplayUnit::Own(unit) | DisplayUnit::InSentence(unit)) => {
             (short_ns(*number), amount(*number, *unit).1)
         }
+        (Number::Short(number), _) => (short_ns(*number), ""),
         (Number::Shift(shift), _) => (signed_percent(100.0 * shift.point), ""),
         (Number::Size(size), _) => (percent(size.point), ""),
         (Number::Probability(p), _) => (p_value(*p), ""),
@@ -35,7 +50,11 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::Setting(number), _) => (number.to_string(), ""),
         (Number::Point(number) | Number::Estimate(Estimate { point: number, .. }), unit) => match unit {
             DisplayUnit::OfColumn(divisor) => (ns(number / divisor), ""),
-            DisplayUnit::InSentence(Unit::Ratio) => (ns(*number), ""),
+            DisplayUnit::InSentence(Unit::Ratio) | DisplayUnit::Letter => (ns(*number), ""),
+            DisplayUnit::Millions => (million(*number), ""),
+            DisplayUnit::Decimals(decimals) => (with_decimals(*number, *decimals), ""),
+            DisplayUnit::Percents => (format!("{:.1}", 100.0 * number), ""),
+            DisplayUnit::Duration(seconds) => (duration(*number * seconds), ""),
             DisplayUnit::Own(unit) | DisplayUnit::InSentence(unit) => amount(*number, *unit),
         },
     };
@@ -62,7 +81,20 @@ pub fn interval(value: &DisplayValue) -> String {
             let [low, high] = ends.map(|end| ns(end / divisor));
             format!(" ({low} to {high})")
         }
+        (_, DisplayUnit::Decimals(_)) if !estimate.is_sure() => " (no interval)".to_owned(),
+        (_, DisplayUnit::Decimals(decimals)) => format!(" ±{:.decimals$}", estimate.reach()),
         _ => format!(" ±{}", half_width(&estimate)),
+    }
+}
+
+/// A number that is mostly small: what is there does not read as nothing.
+fn with_decimals(number: f64, decimals: usize) -> String {
+    let least = 10f64.powi(-(decimals as i32));
+    match decimals {
+        _ if number == 0.0 => "0".to_owned(),
+        _ if number.abs() < 0.5 * least => format!("<{least}"),
+        0 => grouped(number.round() as i64),
+        _ => format!("{number:.decimals$}"),
     }
 }
 
@@ -107,8 +139,8 @@ pub fn range(ends: [DisplayValue; 2]) -> Sentence {
 /// A cell without its mark; empty where it is blank.
 pub fn cell(cell: &Cell) -> String {
     match cell {
-        Cell::Text(text) | Cell::Marked(text, _) => text.clone(),
-        Cell::Value(number) => value(number),
+        Cell::Text(text) => text.clone(),
+        Cell::Value(number, _) => value(number),
         Cell::Sentence(said) => sentence(said),
         Cell::Unknown => "·".to_owned(),
         Cell::Blank => String::new(),

@@ -1,7 +1,8 @@
 //! Quiet and noisy CPUs: a row for each, the noisiest first, and the extremes in words.
 
 use super::fmt;
-use super::text::{count, duration, grouped, percent};
+use super::text::{count, duration, percent};
+use super::trial_cells;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::CpuId;
@@ -149,24 +150,26 @@ fn table<'a>(trials: &[&TrialResult], shown: impl Iterator<Item = &'a Quietness>
     columns.extend(causes.iter().map(|(_, title)| Column::numbers(*title).from_width(ROOMY)));
     let rows = shown.filter_map(|cpu| {
         let trial = of_cpu(trials, cpu.cpu)?;
-        let gaps = trial.histogram(names::GAPS);
-        let at = |share| {
-            let ns = gaps.and_then(|gaps| gaps.telling_percentile_ns(share));
-            Cell::known(ns.map(|ns| duration(ns * 1e-9)))
-        };
-        let value = |name: &str| trial.values.get(name).map(|estimate| estimate.point);
+        let at = |share| trial_cells::percentile(trial, names::GAPS, share, DisplayUnit::Duration(1e-9));
+        let value = |name: &str| trial.values.get(name);
+        let reach = value(names::LOST).map(|lost| Number::Reach(*lost));
         let mut row = vec![
-            cpu.cpu.to_string().into(),
-            percent(cpu.lost).into(),
-            cpu.lost_reach.map_or("?".to_owned(), percent).into(),
-            Cell::known(value(names::RATE).map(|per_s| grouped(per_s.round() as i64))),
+            Sentence::new("{cpu}").with("cpu", cpu.cpu).into(),
+            lost(cpu).into(),
+            trial_cells::number(trial, names::LOST, Statistic::Estimate, reach, trial_cells::PERCENT),
+            trial_cells::value(trial, names::RATE, DisplayUnit::Decimals(0)),
             at(0.5),
             at(0.999),
             at(1.0),
         ];
-        let share =
-            |name: &str| value(name).filter(|_| cpu.lost > 0.0).map(|share| percent(share / cpu.lost));
-        row.extend(causes.iter().map(|(name, _)| Cell::known(share(name))));
+        let share = |name: &'static str| {
+            let share = value(name).filter(|_| cpu.lost > 0.0)?.point / cpu.lost;
+            let [part, whole] =
+                [name, names::LOST].map(|name| Box::new(of_trial(cpu, name, Statistic::Estimate)));
+            let source = Source::Ratio(part, whole);
+            Some(DisplayValue { number: Number::Point(share), unit: trial_cells::PERCENT, source })
+        };
+        row.extend(causes.iter().map(|(name, _)| Cell::number(share(name))));
         Some(row)
     });
     Table::new(columns).with(rows)

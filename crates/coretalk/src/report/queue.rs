@@ -9,8 +9,11 @@ pub mod sweep;
 use super::best;
 use super::fmt;
 use super::ladder::relation_words;
-use super::text::{capitalized, count, grouped, ns, percent, plain};
+use super::text::{capitalized, count, grouped, million, ns, percent, plain};
+use super::trial_cells::PLAIN;
+use super::trial_words::{relation_sentence, role_sentence};
 use super::words;
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 pub use capacities::not_drawn;
@@ -62,20 +65,6 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
     blocks.push(Block::Gap);
     blocks.extend(conclusions(report, series, &matrices, &shapes));
     blocks
-}
-
-/// Millions with two or three significant digits.
-pub(crate) fn million(per_s: f64) -> String {
-    let value = per_s / 1e6;
-    match value {
-        // Three digits of a rate that three decimals would print as nothing.
-        value if value > 0.0 && value < 0.01 => {
-            let decimals = (2.0 - value.log10().floor()).clamp(0.0, 9.0) as usize;
-            format!("{value:.decimals$}")
-        }
-        value if value < 0.0995 => format!("{value:.3}"),
-        value => ns(value),
-    }
 }
 
 /// The column of payloads, which a terminal of less than this width leaves out where all are the same.
@@ -183,26 +172,40 @@ fn by_relation(report: &RunReport, shapes: &[ShapeRates<'_>]) -> Table {
         for relation in relations(shape) {
             let cells = capacities.iter().map(|&capacity| {
                 let Some(rate) = shape.at(capacity, relation) else { return Cell::Unknown };
-                let mark = if rate.doubted > 0 { '!' } else { ' ' };
                 match rate.per_s {
-                    Some(per_s) => Cell::Marked(million(per_s.point), mark),
-                    None if rate.shared_spin => Cell::Marked("s".to_owned(), ' '),
-                    None if rate.unclaimed => Cell::Marked("u".to_owned(), ' '),
+                    Some(per_s) => {
+                        let source = rate_source(shape, capacity, relation, Statistic::Percentile(0.5));
+                        let number = Number::Point(per_s.point);
+                        Cell::from(DisplayValue { number, unit: DisplayUnit::Millions, source })
+                            .marked((rate.doubted > 0).then_some('!'))
+                    }
+                    None if rate.shared_spin => "s".into(),
+                    None if rate.unclaimed => "u".into(),
                     None => Cell::Unknown,
                 }
             });
-            let pairs = shape.rows.iter().flat_map(|(_, row)| row).find(|rate| rate.relation == relation);
+            let rates =
+                shape.rows.iter().flat_map(|(capacity, row)| row.iter().map(move |rate| (*capacity, rate)));
+            let pairs = rates.clone().find(|(_, rate)| rate.relation == relation).map(|(capacity, rate)| {
+                let source = rate_source(shape, capacity, relation, Statistic::Count);
+                DisplayValue { number: Number::Count(rate.pairs as u64), unit: PLAIN, source }
+            });
             let mut row: Vec<Cell> = vec![
                 plain(shape.queue).into(),
                 plain(shape.payload).into(),
-                relation_words(relation, &report.topology).into(),
-                pairs.map_or(String::new(), |rate| grouped(rate.pairs as i64)).into(),
+                relation_sentence(relation, &report.topology).into(),
+                Cell::number(pairs),
             ];
             row.extend(cells);
             table.row(row);
         }
     }
     table
+}
+
+fn rate_source(shape: &ShapeRates<'_>, capacity: u64, relation: Relation, statistic: Statistic) -> Source {
+    let (queue, payload) = (shape.queue.to_owned(), shape.payload.to_owned());
+    Source::Rates { queue, payload, capacity, relation, statistic }
 }
 
 fn relations(shape: &ShapeRates<'_>) -> Vec<Relation> {
@@ -230,22 +233,28 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
                 report.topology.relation(from, to) == relation && cell.rate_of_pair().is_some()
             };
             let Some(cell) = matrix.cells.iter().find(of) else { continue };
-            let [from, to] = cell.pair();
-            let number = |value: Option<f64>| Cell::known(value.map(ns));
-            let small = |value: Option<f64>| Cell::known(value.map(rare));
+            let number = |key, value: Option<f64>, unit: DisplayUnit| {
+                let source = Source::Cell { trial: cell.trial.spec.id(), key };
+                Cell::number(value.map(|value| DisplayValue { number: Number::Point(value), unit, source }))
+            };
+            // Something that happens for some of the messages.
+            let rare = |key, share: Option<f64>| {
+                let is_small = share.is_some_and(|share| share < 0.0995);
+                number(key, share, DisplayUnit::Decimals(if is_small { 3 } else { 2 }))
+            };
             let [producer, consumer] = cell.cpu_ns();
             table.row([
                 plain(matrix.queue).into(),
                 plain(matrix.payload).into(),
-                format!("{from} → {to}").into(),
-                number(producer),
-                number(consumer),
-                small(both(cell.voluntary())),
-                small(both(cell.involuntary())),
-                small(cell.full_ratio()),
-                small(cell.empty_ratio()),
-                Cell::known(cell.mean_batch().map(|batch| grouped(batch.round() as i64))),
-                Cell::known(cell.cpu_load().map(|load| format!("{load:.1}"))),
+                role_sentence(&cell.pair()).into(),
+                number("cpu_ns_per_message_producer", producer, PLAIN),
+                number("cpu_ns_per_message_consumer", consumer, PLAIN),
+                rare("voluntary_switches_per_message", both(cell.voluntary())),
+                rare("involuntary_switches_per_message", both(cell.involuntary())),
+                rare("full_ratio", cell.full_ratio()),
+                rare("empty_ratio", cell.empty_ratio()),
+                number("mean_batch", cell.mean_batch(), DisplayUnit::Decimals(0)),
+                number("cpu_load", cell.cpu_load(), DisplayUnit::Decimals(1)),
             ]);
         }
     }
@@ -258,16 +267,6 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
         return Vec::new();
     }
     vec![Block::Prose(about), Block::Table(table)]
-}
-
-/// Something that happens for some of the messages.
-fn rare(share: f64) -> String {
-    match share {
-        0.0 => "0".to_owned(),
-        share if share < 0.0005 => "<0.001".to_owned(),
-        share if share < 0.0995 => format!("{share:.3}"),
-        share => format!("{share:.2}"),
-    }
 }
 
 /// How many messages the results rest on.

@@ -2,7 +2,7 @@
 
 use super::best::bare_title;
 use super::ladder::relation_words;
-use super::text::{chosen_time, count, ns, percent, plain};
+use super::text::{chosen_time, count, million, ns, percent, plain};
 use super::trial_words::question;
 use super::wait::crossovers;
 use super::{findings, jitter, plateaus, queue};
@@ -233,7 +233,7 @@ fn value_words(value: f64, unit: Unit, wide: bool) -> String {
         Unit::Ns => format!("{} ms", digits(value / 1e6)),
         Unit::Ratio => format!("× {}", digits(value)),
         _ if wide => format!("{} M/s", two_digits(value / 1e6)),
-        _ => format!("{} M/s", queue::million(value)),
+        _ => format!("{} M/s", million(value)),
     }
 }
 

@@ -129,6 +129,20 @@ pub fn ns(value: f64) -> String {
     }
 }
 
+/// Millions in a second with two or three significant digits.
+pub fn million(per_s: f64) -> String {
+    let value = per_s / 1e6;
+    match value {
+        // Three digits of a rate that three decimals would print as nothing.
+        value if value > 0.0 && value < 0.01 => {
+            let decimals = (2.0 - value.log10().floor()).clamp(0.0, 9.0) as usize;
+            format!("{value:.decimals$}")
+        }
+        value if value < 0.0995 => format!("{value:.3}"),
+        value => ns(value),
+    }
+}
+
 /// Nanoseconds with two significant digits, for cells and columns: `0.45`, `7.8`, `17`, `203`. What was measured never
 /// reads as nothing.
 pub fn short_ns(value: f64) -> String {

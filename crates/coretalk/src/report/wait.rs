@@ -1,9 +1,11 @@
 //! Ways of waiting: percentiles of round trips in nanoseconds, what a trip costs, and from which wait on sleeping pays.
 
 use super::fmt::half_width;
-use super::text::{duration, grouped, ns, percent, plain};
+use super::text::{grouped, ns, plain};
+use super::trial_cells::{PLAIN, count, median_width, percentile, value, width};
 use super::trial_maps::map;
-use super::trial_words::{median_width, placement_words, remarks};
+use super::trial_words::{placement_words, remarks};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
@@ -118,16 +120,11 @@ fn percentiles(trials: &[&TrialResult]) -> Table {
     columns.extend(SHARES.map(|(title, _)| Column::numbers(title)));
     let rows = trials.iter().map(|trial| {
         let view = if trial.spec.parameters.text("mode").is_some() { names::CLOCK } else { names::TRIP };
-        let at = |share: f64| known(trial.histogram(view).and_then(|of| of.telling_percentile_ns(share)));
         let mut row: Vec<Cell> = vec![name(trial).into(), median_width(trial, view)];
-        row.extend(SHARES.map(|(_, share)| at(share)));
+        row.extend(SHARES.map(|(_, share)| percentile(trial, view, share, PLAIN)));
         row
     });
     Table::new(columns).with(rows)
-}
-
-fn known(value: Option<f64>) -> Cell {
-    Cell::known(value.map(ns))
 }
 
 /// Both distributions of a strategy that alternates with polling at once.
@@ -144,12 +141,15 @@ fn side_by_side(trial: &TrialResult) -> Table {
     let mut table = Table::new(columns).with([["± of p50".into(), of_hint, of_plain, Cell::Blank]]);
     for (title, share) in SHARES {
         let [hint, plain] = views.map(|view| trial.histogram(view)?.telling_percentile_ns(share));
-        let ratio = hint.zip(plain).map(|(hint, plain)| hint / plain - 1.0);
-        let ratio = ratio.map(|ratio| {
-            let words = percent(ratio);
-            if ratio > 0.0 && words != percent(0.0) { format!("+{words}") } else { words }
+        let [of_hint, of_plain] = views.map(|view| percentile(trial, view, share, PLAIN));
+        let [one, other] =
+            views.map(|view| Box::new(Source::of_trial(trial, view, Statistic::Percentile(share))));
+        let difference = hint.zip(plain).map(|(hint, plain)| DisplayValue {
+            number: Number::Change(hint / plain - 1.0),
+            unit: PLAIN,
+            source: Source::Ratio(one, other),
         });
-        table.row([title.into(), known(hint), known(plain), Cell::known(ratio)]);
+        table.row([title.into(), of_hint, of_plain, Cell::number(difference)]);
     }
     table
 }
@@ -158,18 +158,18 @@ fn costs(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let titles = ["trips", "mean", "clock", "net", "loop", "polls", "CPU ns", "slept", "preempted"];
     let columns: Vec<Column> = [Column::words("")].into_iter().chain(titles.map(Column::numbers)).collect();
     let rows = trials.iter().map(|trial| {
-        let value = |name: &str| trial.values.get(name).map(|value| value.point);
+        let known = |quantity| value(trial, quantity, PLAIN);
         [
             name(trial).into(),
-            many(trial.counts.get(names::SAMPLES).copied()),
-            known(value(names::MEAN_NS)),
-            known(value(names::CLOCK_NS)),
-            known(value(names::NET_NS)),
-            known(value(names::LOOP_NS)),
-            short(value(names::SPINS)),
-            known(value(names::CPU_NS)),
-            short(value(names::SLEEPS)),
-            short(value(names::TAKEN)),
+            count(trial, names::SAMPLES, DisplayUnit::Letter),
+            known(names::MEAN_NS),
+            known(names::CLOCK_NS),
+            known(names::NET_NS),
+            known(names::LOOP_NS),
+            short(trial, names::SPINS),
+            known(names::CPU_NS),
+            short(trial, names::SLEEPS),
+            short(trial, names::TAKEN),
         ]
     });
     let mut blocks = vec![Block::Table(Table::new(columns).with(rows))];
@@ -188,18 +188,16 @@ fn throughput(trials: &[&TrialResult]) -> Table {
     let titles = ["trips", "in", "ns a trip", "±", "million/s", "polls", "CPU ns", "slept"];
     let columns: Vec<Column> = [Column::words("")].into_iter().chain(titles.map(Column::numbers)).collect();
     let rows = trials.iter().map(|trial| {
-        let value = |name: &str| trial.values.get(name).map(|value| value.point);
-        let spent = trial.counts.get(names::DURATION_US).map(|us| duration(*us as f64 * 1e-6));
         [
             name(trial).into(),
-            many(trial.counts.get(names::SAMPLES).copied()),
-            Cell::known(spent),
-            known(value(names::LOOP_NS)),
-            Cell::known(trial.values.get(names::LOOP_NS).map(half_width)),
-            short(value(names::TRIPS_PER_S).map(|per_s| per_s / 1e6)),
-            short(value(names::SPINS)),
-            known(value(names::CPU_NS)),
-            short(value(names::SLEEPS)),
+            count(trial, names::SAMPLES, DisplayUnit::Letter),
+            count(trial, names::DURATION_US, DisplayUnit::Duration(1e-6)),
+            value(trial, names::LOOP_NS, PLAIN),
+            width(trial, names::LOOP_NS),
+            value(trial, names::TRIPS_PER_S, DisplayUnit::Millions),
+            short(trial, names::SPINS),
+            value(trial, names::CPU_NS, PLAIN),
+            short(trial, names::SLEEPS),
         ]
     });
     Table::new(columns).with(rows)
@@ -218,36 +216,21 @@ fn energy(trials: &[&TrialResult]) -> Option<Block<'static>> {
 }
 
 /// A row for each trial with some of its values.
-fn values<const N: usize>(trials: &[&TrialResult], shown: [(&str, &str); N]) -> Table {
+fn values<const N: usize>(trials: &[&TrialResult], shown: [(&'static str, &str); N]) -> Table {
     let mut columns = vec![Column::words("")];
     columns.extend(shown.iter().flat_map(|(_, title)| [*title, "±"].map(Column::numbers)));
     let rows = trials.iter().map(|trial| {
         let mut row: Vec<Cell> = vec![name(trial).into()];
-        row.extend(shown.iter().flat_map(|(name, _)| {
-            let value = trial.values.get(*name);
-            [known(value.map(|value| value.point)), Cell::known(value.map(half_width))]
-        }));
+        row.extend(shown.iter().flat_map(|(name, _)| [value(trial, name, PLAIN), width(trial, name)]));
         row
     });
     Table::new(columns).with(rows)
 }
 
-/// A count with three significant digits: `26.4 M`.
-fn many(count: Option<u64>) -> Cell {
-    Cell::known(count.map(|count| match count {
-        ..10_000 => grouped(count as i64),
-        10_000..1_000_000 => format!("{} k", grouped(count as i64 / 1_000)),
-        _ => format!("{} M", ns(count as f64 / 1e6)),
-    }))
-}
-
 /// A small number with two digits behind the point; what is there and rounds to nothing says so.
-fn short(value: Option<f64>) -> Cell {
-    Cell::known(value.map(|value| match value {
-        0.0 => "0".to_owned(),
-        value if value.abs() < 0.005 => "<0.01".to_owned(),
-        value => ns(value),
-    }))
+fn short(trial: &TrialResult, quantity: &'static str) -> Cell {
+    let is_small = trial.values.get(quantity).is_some_and(|value| value.point.abs() < 0.005);
+    value(trial, quantity, if is_small { DisplayUnit::Decimals(2) } else { PLAIN })
 }
 
 /// Up to which wait polling is cheaper, as `wait` found it.

@@ -1,7 +1,8 @@
 //! What is wrong with a typed number: its source in the JSON document of the same run says something else, its text reads
 //! as another number, or no heading states its unit.
 
-use super::run::Run;
+use super::printed::Printed;
+use super::run::{Run, list};
 use super::said::map;
 use coretalk::blocks::value::{
     ComparisonPart, DisplayUnit, DisplayValue, Number, SeriesNumber, Source, Statistic, TailNumber,
@@ -11,7 +12,7 @@ use coretalk::report::fmt;
 use coretalk_model::CpuId;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::{Parameters, TimeUnit, TrialId, TrialSpec};
-use coretalk_model::stats::Estimate;
+use coretalk_model::stats::{Estimate, median};
 use serde_json::Value;
 
 /// Documents round to four decimals.
@@ -37,10 +38,79 @@ pub fn is_near(one: f64, other: f64) -> bool {
     (one - other).abs() <= ROUNDED * one.abs().max(1.0)
 }
 
-/// A number of a map, from the cells of its matrix and the topology of the document.
-pub fn of_map(run: &Run, source: &Source) -> Option<f64> {
+/// The cells of the maps of queues, each with its trial.
+fn cells_of_queues(run: &Run) -> Vec<(TrialId, &Value, &Value)> {
+    let queues = list(&run.document["matrices"]).iter().filter(|matrix| matrix["probe"] == "queue");
+    let with_trial = |matrix, cell: &'_ Value| {
+        let of: &Value = matrix;
+        let placement = serde_json::json!([cell["from"], cell["to"]]);
+        trial_of(&serde_json::json!({
+            "probe": "queue", "parameters": of["parameters"], "placement": placement
+        }))
+    };
+    let cells = queues.flat_map(|matrix| list(&matrix["cells"]).iter().map(move |cell| (matrix, cell)));
+    cells.map(|(matrix, cell)| (with_trial(matrix, cell), matrix, cell)).collect()
+}
+
+/// The number of a source, from the document alone: of a map from the cells of its matrix and the topology.
+pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
+    let all = || list(&run.document["series"]).iter();
     match source {
-        Source::Ratio(one, other) => Some(of_map(run, one)? / of_map(run, other)?),
+        Source::Ratio(one, other) => Some(recomputed(run, one)? / recomputed(run, other)?),
+        Source::Sum(parts) => parts.iter().map(|part| recomputed(run, part)).sum(),
+        Source::Trial { trial, quantity, statistic, .. } => {
+            let of_trial = || all().filter(|one| trial_of(one) == *trial);
+            let view = of_trial().find(|one| one["parameters"]["view"] == **quantity);
+            // Numbers of a trial are with its first distribution.
+            let with = |key: &str| of_trial().map(|one| &one[key][*quantity]).find(|found| !found.is_null());
+            let end = |at: usize| match view {
+                Some(view) => view["intervals"]["median_ns"][at].as_f64(),
+                None => with("intervals")?[at].as_f64(),
+            };
+            match (statistic, view) {
+                (Statistic::Count, Some(view)) => view["count"].as_f64(),
+                (Statistic::Count, None) => with("counts")?.as_f64(),
+                (Statistic::Mean, view) => view?["mean"].as_f64(),
+                (Statistic::Percentile(share), view) => {
+                    view?["percentiles"][((share * 1e4).round() / 100.0).to_string()].as_f64()
+                }
+                (Statistic::Estimate, _) => with("values")?.as_f64(),
+                (Statistic::Low, _) => end(0),
+                (Statistic::High, _) => end(1),
+            }
+        }
+        Source::Role { trial, role, quantity } => {
+            let mut of_trial = all().filter(|one| trial_of(one) == *trial);
+            of_trial.find_map(|one| one["of_roles"][*role]["values"][*quantity].as_f64())
+        }
+        Source::Cell { trial, key } => {
+            let cells = cells_of_queues(run);
+            cells.iter().find(|(of, ..)| of == trial)?.2[*key].as_f64()
+        }
+        Source::Rates { queue, payload, capacity, relation, statistic } => {
+            let is_one = |(_, matrix, cell): &&(TrialId, &Value, &Value)| {
+                let of = &matrix["parameters"];
+                let [from, to] = ["from", "to"].map(|end| CpuId(cell[end].as_u64().unwrap() as u32));
+                of["queue"] == **queue
+                    && of["payload"] == **payload
+                    && of["capacity"].as_f64() == Some(*capacity as f64)
+                    && run.reported.relation(from, to) == *relation
+            };
+            let cells = cells_of_queues(run);
+            let cells: Vec<&Value> = cells.iter().filter(is_one).map(|(.., cell)| *cell).collect();
+            let is_of_pair = |cell: &&&Value| {
+                !list(&cell["flags"]).iter().any(|flag| flag == "shared-spin" || flag == "unclaimed")
+            };
+            let of_cells = |number: &dyn Fn(&Value) -> Option<f64>| -> Option<f64> {
+                median(&cells.iter().filter(is_of_pair).filter_map(|cell| number(cell)).collect::<Vec<_>>())
+            };
+            match statistic {
+                Statistic::Count => Some(cells.len() as f64),
+                Statistic::Low => of_cells(&|cell| cell["ci"][0].as_f64()),
+                Statistic::High => of_cells(&|cell| cell["ci"][1].as_f64()),
+                _ => of_cells(&|cell| cell["median"].as_f64()),
+            }
+        }
         Source::Pairs { kernel, relation, classes, statistic: Statistic::Percentile(share) } => {
             let all = run.document["matrices"].as_array()?;
             let matrix = all.iter().find(|matrix| matrix["kernel"] == **kernel)?;
@@ -104,10 +174,22 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
     let (expected, found) = match (value.source.clone(), value.number) {
         (Source::Listed, Number::Count(_)) => return None,
         (
-            source @ (Source::Pairs { .. } | Source::Tail { .. } | Source::Watch(_) | Source::Ratio(..)),
+            source @ (Source::Pairs { .. }
+            | Source::Tail { .. }
+            | Source::Watch(_)
+            | Source::Ratio(..)
+            | Source::Role { .. }
+            | Source::Cell { .. }
+            | Source::Rates { .. }),
             Number::Short(found) | Number::Point(found),
-        ) => (of_map(run, &source), found),
-        (source @ Source::Tail { .. }, Number::Count(found)) => (of_map(run, &source), found as f64),
+        ) => (recomputed(run, &source), found),
+        (source @ Source::Ratio(..), Number::Change(found)) => {
+            (recomputed(run, &source).map(|ratio| ratio - 1.0), found)
+        }
+        (
+            source @ (Source::Tail { .. } | Source::Rates { .. } | Source::Cell { .. } | Source::Sum(_)),
+            Number::Count(found),
+        ) => (recomputed(run, &source), found as f64),
         (Source::Series { index, number: of }, shown) => {
             let one = &all[index];
             let (expected, interval) = match &of {
@@ -158,60 +240,35 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
             };
             (of(trial, ends[0]).zip(of(by, ends[1])).map(|(one, other)| one / other), found)
         }
-        (Source::Trial { trial, quantity, statistic, .. }, found) => {
-            let of_trial: Vec<&Value> = all.iter().filter(|one| trial_of(one) == trial).collect();
-            let view = of_trial.iter().find(|one| one["parameters"]["view"] == quantity);
-            // Numbers of a trial are with its first distribution.
-            let with =
-                |key: &str| of_trial.iter().map(|one| &one[key][quantity]).find(|found| !found.is_null());
-            let interval = match view {
-                Some(view) => Some(&view["intervals"]["median_ns"]),
-                None => with("intervals"),
-            };
-            let interval = interval.and_then(|ends| Some([number(&ends[0])?, number(&ends[1])?]));
-            match (statistic, found) {
-                (Statistic::Count, Number::Count(found)) => {
-                    let count = view.map(|view| &view["count"]).or_else(|| with("counts"));
-                    (count.and_then(number), found as f64)
-                }
-                (Statistic::Mean, Number::Point(found)) => {
-                    (view.and_then(|view| number(&view["mean"])), found)
-                }
-                (Statistic::Percentile(share), Number::Point(found)) => {
-                    let name = ((share * 1e4).round() / 100.0).to_string();
-                    (view.and_then(|view| number(&view["percentiles"][name])), found)
-                }
-                (Statistic::Estimate, Number::Point(found)) => (with("values").and_then(number), found),
-                (Statistic::Estimate, Number::HalfWidth { of, stated }) => {
-                    let median = view.and_then(|view| number(&view["percentiles"]["50"]));
-                    if !median.is_some_and(|median| is_near(median, stated)) {
-                        return Some(format!("the median is {median:?}"));
-                    }
-                    let is_same = |[low, high]: [f64; 2]| is_near(low, of.low) && is_near(high, of.high);
-                    // Documents have none where too few passes give none, which reads `?`.
-                    if !interval.map_or(of.stated_reach(stated).is_none(), is_same) {
-                        return Some(format!("the interval is {interval:?}"));
-                    }
-                    (median, stated)
-                }
-                (Statistic::Estimate, Number::Estimate(Estimate { point, low, high, .. })) => {
-                    // Of a few passes there is no interval in documents.
-                    if !interval.is_none_or(|ends| is_near(ends[0], low) && is_near(ends[1], high)) {
-                        return Some(format!("the interval is {interval:?}"));
-                    }
-                    let inside = (low..=high).contains(&point).then_some(point);
-                    (with("values").and_then(number).or(inside), point)
-                }
-                _ => return Some("a number of another kind than its source".to_owned()),
+        (source @ Source::Trial { .. }, Number::Count(found)) => (recomputed(run, &source), found as f64),
+        (source @ Source::Trial { .. }, Number::Point(found)) => (recomputed(run, &source), found),
+        (
+            source @ Source::Trial { trial, quantity, statistic: Statistic::Estimate, .. },
+            Number::HalfWidth { of, .. } | Number::Reach(of) | Number::Estimate(of),
+        ) => {
+            let number =
+                |statistic| recomputed(run, &Source::Trial { trial, quantity, statistic, placements: 1 });
+            let ends = number(Statistic::Low).zip(number(Statistic::High));
+            let is_same = |(low, high): (f64, f64)| is_near(low, of.low) && is_near(high, of.high);
+            // Documents have none where too few passes give none, which reads `?`.
+            if !ends.map_or(!of.is_sure(), is_same) {
+                return Some(format!("the interval is {ends:?}"));
+            }
+            let point = recomputed(run, &source);
+            match value.number {
+                Number::HalfWidth { stated, .. } => (number(Statistic::Percentile(0.5)).or(point), stated),
+                // Of a median over passes documents have the interval.
+                _ => (point.or((of.low..=of.high).contains(&of.point).then_some(of.point)), of.point),
             }
         }
         _ => return Some("a number of another kind than its source".to_owned()),
     };
     let is_same = |expected: f64| match value.number {
         Number::Count(_) => expected == found,
-        // Shares are far below 1, and have significant digits instead of decimals.
-        _ if value.unit == DisplayUnit::Own(Unit::Share) => {
-            (expected - found).abs() <= 1e-3 * f64::abs(expected)
+        Number::Change(_) => is_near(expected, found),
+        // Small numbers have significant digits instead of decimals, and quotients those of two.
+        _ if value.unit == DisplayUnit::Own(Unit::Share) || expected.abs() < 0.1 => {
+            (expected - found).abs() <= 2e-3 * f64::abs(expected)
         }
         _ => is_near(expected, found),
     };
@@ -256,7 +313,10 @@ fn contradicted_comparison(of: &Value, part: ComparisonPart, key: &str, found: N
 /// The number that a text begins with, in the base unit, and half a step of its last digit.
 fn read_back(text: &str) -> Option<[f64; 2]> {
     let is_digit = |c: char| c.is_ascii_digit() || ".-e".contains(c);
-    let words: Vec<&str> = text.split(' ').collect();
+    if text.starts_with('<') {
+        return Printed::read(text).map(|below| [below.value, below.half]);
+    }
+    let words: Vec<&str> = text.trim_start_matches('+').split(' ').collect();
     let digits = words.iter().take_while(|word| !word.is_empty() && word.chars().all(is_digit)).count();
     let number = words[..digits].concat();
     let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len()) as i32;
@@ -282,18 +342,36 @@ fn misread(value: &DisplayValue) -> Option<String> {
             let is_read = read.map_or(text == "< 0.0001" && p < 1e-4, |read| (read - p).abs() <= 0.5e-4);
             return (!is_read).then(|| format!("`{text}` is not {p}"));
         }
-        Number::HalfWidth { of, stated } => match of.stated_reach(stated) {
-            Some(reach) => reach,
-            None => return (text != "?").then(|| format!("`{text}` of an unknown interval")),
-        },
+        Number::Change(change) => change,
+        Number::HalfWidth { .. } | Number::Reach(_) => {
+            let reach = match value.number {
+                Number::HalfWidth { of, stated } => of.stated_reach(stated),
+                Number::Reach(of) => of.is_sure().then(|| of.reach()),
+                _ => None,
+            };
+            match reach {
+                Some(reach) => reach,
+                None => return (text != "?").then(|| format!("`{text}` of an unknown interval")),
+            }
+        }
         Number::Point(number) | Number::Short(number) | Number::Estimate(Estimate { point: number, .. }) => {
             match value.unit {
                 DisplayUnit::OfColumn(divisor) => number / divisor,
-                DisplayUnit::Own(_) | DisplayUnit::InSentence(_) => number,
+                DisplayUnit::Millions => number / 1e6,
+                DisplayUnit::Percents => 100.0 * number,
+                _ => number,
             }
         }
     };
-    let is_read = read_back(&text).is_some_and(|[read, step]| (read - written).abs() <= 1.01 * step);
+    let read = match value.unit {
+        DisplayUnit::Duration(seconds) => {
+            Printed::time(&text).map(|time| [time.value / seconds, time.half / seconds])
+        }
+        // Whole thousands are cut, not rounded.
+        DisplayUnit::Letter => read_back(&text).map(|[read, step]| [read + step, step]),
+        _ => read_back(&text),
+    };
+    let is_read = read.is_some_and(|[read, step]| (read - written).abs() <= 1.01 * step);
     (!is_read).then(|| format!("`{text}` is not {written}"))
 }
 
@@ -313,8 +391,12 @@ fn unstated(headings: &[String], value: &DisplayValue) -> Option<String> {
         return (headings != [expected]).then(|| format!("a number below {headings:?}"));
     }
     let (Number::Point(_), DisplayUnit::OfColumn(divisor)) = (value.number, value.unit) else { return None };
-    let unit = [TimeUnit::NANOSECONDS, TimeUnit::MICROSECONDS].into_iter().find(|unit| unit.ns == divisor);
-    let is_stated = unit.is_some_and(|unit| headings.iter().any(|heading| heading == unit.name));
+    let [ns, us] = [TimeUnit::NANOSECONDS, TimeUnit::MICROSECONDS];
+    let states =
+        |unit: TimeUnit| headings.iter().any(|heading| heading.split(' ').any(|word| word == unit.name));
+    // What is no time needs no unit, and sentences above a table state nanoseconds.
+    let is_stated =
+        divisor == us.ns && states(us) || divisor == ns.ns && !headings.iter().any(|it| it == us.name);
     (!is_stated).then(|| format!("a number divided by {divisor} below {headings:?}"))
 }
 

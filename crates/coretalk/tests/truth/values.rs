@@ -2,7 +2,7 @@
 //! within its rounding.
 
 use super::run::Run;
-use super::sources::{Shown, is_near, of_map, trial_of, wrong};
+use super::sources::{Shown, is_near, recomputed, trial_of, wrong};
 use crate::cli::tool::Tool;
 use coretalk::RunReport;
 use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, SeriesNumber, Source, Statistic};
@@ -13,7 +13,7 @@ use coretalk::report::{Saved, Screen, html, screen};
 use coretalk::store::RunFile;
 use coretalk_model::Relation;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 fn report_of(tool: &Tool, name: &str) -> RunReport {
     let path = tool.done(&["runs", "path", name]).out;
@@ -112,7 +112,10 @@ fn the_first_line_of_a_map_is_what_its_cells_show() {
                     statistic: Statistic::Percentile(0.5),
                 };
                 let value = subject["value"].as_f64().unwrap();
-                assert!(of_map(&run, &source).is_some_and(|ns| is_near(ns, value)), "{machine}: {subject}");
+                assert!(
+                    recomputed(&run, &source).is_some_and(|ns| is_near(ns, value)),
+                    "{machine}: {subject}"
+                );
             }
         }
         for value in shown {
@@ -214,7 +217,10 @@ fn numbers_of_first_lines_are_those_of_their_sources() {
                 | Number::Setting(number)
                 | Number::Short(number)
                 | Number::Probability(number) => *number *= 1.01,
-                Number::Estimate(of) | Number::Shift(of) | Number::Size(of) => of.low *= 0.99,
+                Number::Estimate(of) | Number::Shift(of) | Number::Size(of) | Number::Reach(of) => {
+                    of.low *= 0.99;
+                }
+                Number::Change(change) => *change += 0.01,
                 Number::HalfWidth { stated, .. } => *stated *= 1.01,
             }
             let is_found = wrong(&run, &(Vec::new(), changed)).is_some();
@@ -245,7 +251,7 @@ fn a_typed_number_that_is_changed_is_found() {
                 *number *= 1.01;
                 true
             }
-            Number::Estimate(_) | Number::HalfWidth { .. } | Number::Shift(_) | Number::Size(_) => false,
+            _ => false,
         }),
         ("interval", &|value| match &mut value.number {
             Number::Estimate(of) | Number::HalfWidth { of, .. } => {
@@ -327,4 +333,89 @@ fn a_typed_number_that_is_changed_is_found() {
         }
         assert!(planted > 0, "{kind}");
     }
+}
+
+/// Another source of the same kind; `None` of a kind that the tables of trials do not have.
+fn other_source(source: &Source) -> Option<Source> {
+    let mut other = source.clone();
+    match &mut other {
+        Source::Trial { quantity, placements: 1, .. } => *quantity = "of nothing",
+        Source::Cell { key, .. } => *key = "n",
+        Source::Rates { relation, .. } => *relation = Relation::Node,
+        Source::Role { role, .. } => *role += 100,
+        Source::Sum(parts) => parts.truncate(1),
+        Source::Ratio(one, other) => std::mem::swap(one, other),
+        Source::Quotient { trial, by, .. } => std::mem::swap(trial, by),
+        Source::Parameter { name, .. } => name.push('_'),
+        _ => return None,
+    }
+    Some(other)
+}
+
+/// Numbers of the tables of trials, and that a fault in each is found: another number, and another source.
+#[test]
+fn numbers_of_tables_of_trials_are_those_of_their_sources() {
+    let tool = Tool::new();
+    let mut planted = HashMap::new();
+    for (index, (machine, words, least)) in [
+        ("chiplet-16-smt", &["queue", "--cpus", "0,1,8,16"][..], 100),
+        (
+            "chiplet-16",
+            &["queue", "--cpus", "0-5", "--queue", "mutex", "--producers", "1,2", "--consumers", "1,2"],
+            10,
+        ),
+        ("chiplet-16", &["queue", "--cpus", "0,1", "--queue", "spsc,mutex", "--rate-sweep"], 50),
+        ("chiplet-16", &["queue", "--cpus", "0,1", "--queue", "spsc", "--batch", "1,8,64"], 10),
+        (
+            "chiplet-16",
+            &["queue", "--cpus", "0,1", "--queue", "spsc", "--batch", "1,8", "--rate", "1000000"],
+            10,
+        ),
+        ("chiplet-16-smt", &["wait", "--cpus", "0,16"], 50),
+        ("chiplet-16", &["wait", "--cpus", "0,1", "--strategy", "pause", "--alternate"], 20),
+        ("chiplet-16", &["contend", "--cpus", "0,1"], 50),
+        ("chiplet-16", &["spawn", "--cpus", "0,1"], 50),
+        ("noisy-vm", &["jitter"], 20),
+        ("laptop-smt", &["suite", "--cpus", "0,4"], 20),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let budget: &[&str] = if words[0] == "jitter" { &[] } else { &["--budget", "4s"] };
+        let (run, values) = values_of(&tool, machine, &[words, budget].concat(), &format!("table-{index}"));
+        assert!(values.len() >= least, "{words:?}: {}", values.len());
+        for (headings, value) in values {
+            assert_eq!(wrong(&run, &(headings.clone(), value.clone())), None, "{words:?}: {value:?}");
+            let mut changed = value.clone();
+            let is_changed = match &mut changed.number {
+                Number::Count(count) => {
+                    *count += 1;
+                    true
+                }
+                Number::Point(number) | Number::Setting(number) | Number::Change(number) => {
+                    let before = *number;
+                    // A change of nothing, or of less than documents show, is none.
+                    *number = 1.01 * before + if before.abs() < 0.05 { 1e-3 } else { 0.0 };
+                    true
+                }
+                Number::Estimate(of) | Number::HalfWidth { of, .. } | Number::Reach(of) => {
+                    of.low *= 0.99;
+                    of.is_sure() && of.low.abs() > 0.02
+                }
+                _ => false,
+            };
+            let mut faults = Vec::from_iter(is_changed.then_some(("number", changed)));
+            let other = other_source(&value.source);
+            faults.extend(other.map(|source| ("source", DisplayValue { source, ..value.clone() })));
+            for (kind, fault) in faults.into_iter().filter(|_| value.source != Source::Listed) {
+                let is_found = wrong(&run, &(headings.clone(), fault.clone())).is_some();
+                // Nothing of several is nothing of the first of them.
+                let is_alike = recomputed(&run, &fault.source) == recomputed(&run, &value.source);
+                assert!(is_found || kind == "source" && is_alike, "{words:?}: {kind}: {fault:?}");
+                *planted.entry((kind, std::mem::discriminant(&value.source))).or_insert(0) += 1;
+            }
+        }
+    }
+    println!("{planted:?}");
+    assert!(planted.len() >= 14, "{planted:?}");
 }

@@ -1,12 +1,13 @@
 //! One queue at rising rates: up to which rate it keeps up, delays at each, and a plot of them.
 
 use crate::RunReport;
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
-use crate::report::fmt::{self, amount};
+use crate::report::fmt;
 use crate::report::style::Style;
-use crate::report::text::{chosen_rate, columns, cut, grouped, left, ns, plain, right};
-use crate::report::trial_words::{median_width, placement_sentence, placement_words};
+use crate::report::text::{chosen_rate, columns, cut, left, ns, plain, right};
+use crate::report::trial_cells::{self, median_width, percentile};
+use crate::report::trial_words::placement_sentence;
 use coretalk_model::CpuId;
 use coretalk_model::quantity::Unit;
 use coretalk_model::queue::{Knee, RateLimit, Step, Sweep, names};
@@ -105,6 +106,23 @@ pub(super) fn chosen_count(number: u64, parameter: &'static str) -> DisplayValue
     }
 }
 
+/// A rate of messages that was chosen.
+fn offered(per_s: f64) -> DisplayValue {
+    DisplayValue {
+        number: Number::Setting(per_s),
+        unit: DisplayUnit::InSentence(Unit::PerSecond("messages")),
+        source: Source::Parameter { trial: None, name: "rate_per_s".to_owned() },
+    }
+}
+
+/// The smallest p99 of a sweep.
+fn least_p99(sweep: &Sweep<'_>) -> Option<DisplayValue> {
+    let (rate, least) = sweep.least_p99()?;
+    let step = sweep.steps.iter().find(|step| step.rate_per_s == rate)?;
+    let (p99, unit) = (Statistic::Percentile(0.99), DisplayUnit::Own(Unit::Ns));
+    Some(trial_cells::of(step.trial, names::CORRECTED, p99, Number::Point(least), unit))
+}
+
 /// A queue, and what else tells its sweep from the others.
 fn name(report: &RunReport, sweep: &Sweep<'_>, all: &[Sweep<'_>]) -> Arg {
     let named = |name: &str| Sentence::new("{name}").with_name("name", name);
@@ -132,23 +150,24 @@ fn knees(report: &RunReport, found: &[Sweep<'_>]) -> Table {
         Column::numbers("p99 least").meaning("the smallest p99"),
         Column::numbers("doubles").meaning("the rates between which it doubles"),
     ];
-    let rate = |rate: Option<f64>| Cell::known(rate.map(chosen_rate));
+    let rate = |rate: Option<f64>| Cell::number(rate.map(offered));
     let rows = found.iter().map(|sweep| {
         let knee = sweep.knee();
         [
             plain(sweep.queue).into(),
             plain(sweep.payload).into(),
-            grouped(sweep.capacity as i64).into(),
-            placement_words(report, sweep.placement).into(),
+            chosen_count(sweep.capacity, "capacity").into(),
+            placement_sentence(&report.topology, sweep.placement).into(),
             rate(knee.holds_at),
             rate(knee.ends_by),
-            Cell::known(sweep.least_p99().map(|(_, least)| time(least))),
-            Cell::known(match sweep.doubling() {
-                Knee { holds_at: Some(holds), ends_by: Some(ends) } => {
-                    Some(format!("{} to {}", chosen_rate(holds), chosen_rate(ends)))
-                }
-                _ => None,
-            }),
+            Cell::number(least_p99(sweep)),
+            match sweep.doubling() {
+                Knee { holds_at: Some(holds), ends_by: Some(ends) } => Sentence::new("{holds} to {ends}")
+                    .with("holds", offered(holds))
+                    .with("ends", offered(ends))
+                    .into(),
+                _ => Cell::Unknown,
+            },
         ]
     });
     Table::new(columns).about("Each queue at rising rates, in messages per second").with(rows)
@@ -170,29 +189,33 @@ fn table(sweep: &Sweep<'_>) -> Table {
     let rows = sweep.steps.iter().map(|step| {
         let [kept, missed] = step.passes();
         // Of passes of which some kept the rate and some did not, no number is that of all.
-        let reached = step.trial.values.get(names::RATE).filter(|_| kept == 0 || missed == 0);
+        let is_of_all = kept == 0 || missed == 0;
         let is_known = !step.mostly_fell_behind();
-        let mark = if step.fell_behind() { '!' } else { ' ' };
-        let at = |share: f64| {
-            let known = step.percentile_ns(share).filter(|_| is_known);
-            known.map_or(Cell::Unknown, |value| Cell::Marked(ns(value / times.ns), mark))
+        let mark = step.fell_behind().then_some('!');
+        let (trial, unit) = (step.trial, DisplayUnit::OfColumn(times.ns));
+        let where_known = |cell: Cell| if is_known { cell } else { Cell::Unknown };
+        let at = |share: f64| where_known(percentile(trial, names::CORRECTED, share, unit));
+        let of_passes =
+            [names::KEPT, names::MISSED].map(|name| Source::of_trial(trial, name, Statistic::Count));
+        let passes = |number, source| DisplayValue {
+            number: Number::Count(number),
+            unit: DisplayUnit::Own(Unit::Number),
+            source,
         };
-        let p50 = step.percentile_ns(0.5).filter(|_| is_known);
-        let width = p50.map(|_| median_width(step.trial, names::CORRECTED));
-        let sent = step.trial.histogram(names::UNCORRECTED).and_then(|of| of.telling_percentile_ns(0.99));
+        let reached = trial_cells::value(trial, names::RATE, DisplayUnit::Own(Unit::PerSecond("messages")));
         [
-            chosen_rate(step.rate_per_s).into(),
-            Cell::known(reached.map(|rate| {
-                let (value, letter) = amount(rate.point, Unit::PerSecond("messages"));
-                format!("{value} {letter}").trim_end().to_owned()
-            })),
-            format!("{kept} of {}", kept + missed).into(),
-            Cell::known(p50.map(|value| ns(value / times.ns))),
-            width.unwrap_or(Cell::Unknown),
-            at(0.99),
-            at(0.999),
-            at(1.0),
-            Cell::known(sent.filter(|_| is_known).map(|value| ns(value / times.ns))),
+            offered(step.rate_per_s).into(),
+            if is_of_all { reached } else { Cell::Unknown },
+            Sentence::new("{kept} of {all}")
+                .with("kept", passes(kept, of_passes[0].clone()))
+                .with("all", passes(kept + missed, Source::Sum(of_passes.to_vec())))
+                .into(),
+            at(0.5),
+            if at(0.5) == Cell::Unknown { Cell::Unknown } else { median_width(trial, names::CORRECTED) },
+            at(0.99).marked(mark),
+            at(0.999).marked(mark),
+            at(1.0).marked(mark),
+            where_known(percentile(trial, names::UNCORRECTED, 0.99, unit)),
         ]
     });
     Table::new(columns).with(rows)
@@ -261,11 +284,7 @@ fn words(sweep: &Sweep<'_>) -> Vec<String> {
 
 /// Up to which rate a queue keeps up, behind its name.
 pub fn limit_sentence(sweep: &Sweep<'_>) -> Sentence {
-    let rate = |per_s| DisplayValue {
-        number: Number::Setting(per_s),
-        unit: DisplayUnit::InSentence(Unit::PerSecond("messages")),
-        source: Source::Parameter { trial: None, name: "rate_per_s".to_owned() },
-    };
+    let rate = offered;
     match sweep.limit() {
         RateLimit::TimeSlices => {
             Sentence::new("polls at both ends of one CPU, whose time slices its rates show")

@@ -4,7 +4,8 @@ use crate::RunReport;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::text::{capitalized, count, plain};
-use crate::report::trial_words::{median_width, placement_words, places_of};
+use crate::report::trial_cells::{self, median_width};
+use crate::report::trial_words::{placement_words, places_of};
 use coretalk_measure::probes::broadcast::names as broadcast;
 use coretalk_measure::probes::latency_under_load::names as under_load;
 use coretalk_measure::series::{SeriesProbe, mask_of};
@@ -142,11 +143,7 @@ fn parameter_cell(trial: &TrialResult, parameter: &Parameter) -> Cell {
             Cell::Text(format!("{}, {}", plain(&value.to_string()), count(neighbours, "CPU")))
         }
         Some(Value::Text(text)) => Cell::Text(plain(text)),
-        Some(Value::Number(number)) => Cell::Value(DisplayValue {
-            number: Number::Setting(*number),
-            unit: DisplayUnit::Own(parameter.unit),
-            source: Source::Parameter { trial: Some(trial.spec.id()), name: parameter.id.to_owned() },
-        }),
+        Some(Value::Number(_)) => trial_cells::setting(trial, parameter.id, parameter.unit),
     }
 }
 
@@ -213,6 +210,5 @@ fn number(trial: &TrialResult, quantity: &Quantity) -> Cell {
         }
         _ => (trial.values.get(quantity.id).map(|value| Number::Estimate(*value)), Statistic::Estimate),
     };
-    let (unit, source) = (DisplayUnit::OfColumn(1.0), Source::of_trial(trial, quantity.id, statistic));
-    Cell::number(number.map(|number| DisplayValue { number, unit, source }))
+    trial_cells::number(trial, quantity.id, statistic, number, trial_cells::PLAIN)
 }
