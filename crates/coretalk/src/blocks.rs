@@ -6,6 +6,7 @@
 pub mod value;
 
 use crate::report::style::Style;
+use std::borrow::Cow;
 use value::{DisplayValue, Sentence};
 
 /// Lines of characters in a style.
@@ -14,38 +15,38 @@ type Lines<'a> = Box<dyn Fn(&Style) -> Vec<String> + 'a>;
 /// A part of a screen or a page.
 pub enum Block<'a> {
     /// What was measured: facts in few words each.
-    Title(Vec<String>),
-    /// The question that what follows answers.
-    Question(String),
-    /// What a screen of one thing says first.
-    Headline(String),
-    /// The same as a template with typed arguments.
+    Title(Vec<Sentence>),
+    /// The question that the blocks below answer.
+    Question(Sentence),
+    /// The first line of a screen about one thing.
+    Headline(Sentence),
+    /// The first line of a screen with results: a finding.
     Answer(Sentence),
-    /// The name of what stands below.
-    Heading(String),
+    /// The name of the blocks below.
+    Heading(Sentence),
     /// Sentences.
-    Prose(String),
-    /// Sentences that explain what stands above.
-    Remark(String),
-    /// One of several below a sentence.
-    Item(String),
+    Prose(Sentence),
+    /// Sentences that explain the block above.
+    Remark(Sentence),
+    /// An item of a list below a sentence.
+    Item(Sentence),
     /// A reason not to trust something.
-    Doubt(String),
-    /// What follows from what stands above.
-    Conclusion(String),
-    /// Facts in few words each, beside each other.
-    Parts(Vec<String>),
-    /// A short label, and what there is to know of that. Several follow each other as one list.
-    Fact(&'static str, String),
-    /// A name, and a line to be copied, which is never broken.
+    Doubt(Sentence),
+    /// What follows from the block above.
+    Conclusion(Sentence),
+    /// Facts in few words each, on one line where they fit.
+    Parts(Vec<Sentence>),
+    /// A short label and its text. Several in a row are one list.
+    Fact(&'static str, Sentence),
+    /// A name and a line to copy, which is never broken.
     Command(String, String),
     /// Rows and columns.
     Table(Table),
-    /// Rows and columns, or what says the same where a terminal has no room for them.
+    /// Rows and columns, and what replaces them where a terminal is too narrow.
     Wide(Table, Vec<Block<'a>>),
-    /// What is drawn with characters.
+    /// A drawing of characters.
     Drawing(Lines<'a>),
-    /// What is drawn with characters where there is no better picture, as a page has one with its script.
+    /// A drawing of characters that a page replaces by a picture with a script.
     Sketch(Lines<'a>),
     /// A blank line on a terminal. Several are one.
     Gap,
@@ -55,11 +56,43 @@ impl<'a> Block<'a> {
     /// Its typed numbers.
     pub fn values(&self) -> Vec<&DisplayValue> {
         match self {
-            Block::Answer(said) => said.values(),
             Block::Table(table) | Block::Wide(table, _) => {
                 table.rows.iter().flatten().flat_map(Cell::values).collect()
             }
-            _ => Vec::new(),
+            _ => self.sentences().iter().flat_map(Sentence::values).collect(),
+        }
+    }
+
+    /// Whether none of its words was composed with a number in it.
+    pub fn is_typed(&self) -> bool {
+        match self {
+            Block::Table(table) => table.is_typed(),
+            Block::Wide(table, narrow) => table.is_typed() && narrow.iter().all(Block::is_typed),
+            Block::Command(..) | Block::Drawing(_) | Block::Sketch(_) => false,
+            _ => self.sentences().iter().all(Sentence::is_typed),
+        }
+    }
+
+    /// Its words, of a block that is neither a table nor drawn.
+    fn sentences(&self) -> &[Sentence] {
+        match self {
+            Block::Title(all) | Block::Parts(all) => all,
+            Block::Question(said)
+            | Block::Headline(said)
+            | Block::Answer(said)
+            | Block::Heading(said)
+            | Block::Prose(said)
+            | Block::Remark(said)
+            | Block::Item(said)
+            | Block::Doubt(said)
+            | Block::Conclusion(said)
+            | Block::Fact(_, said) => std::slice::from_ref(said),
+            Block::Command(..)
+            | Block::Table(_)
+            | Block::Wide(..)
+            | Block::Drawing(_)
+            | Block::Sketch(_)
+            | Block::Gap => &[],
         }
     }
 
@@ -87,7 +120,7 @@ pub enum Align {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     /// What stands above it, on one line or several.
-    pub title: String,
+    pub title: Cow<'static, str>,
     /// How its cells are aligned.
     pub align: Align,
     /// Narrower terminals leave it out.
@@ -106,7 +139,7 @@ pub struct Column {
 
 impl Column {
     /// A column of words.
-    pub fn words(title: impl Into<String>) -> Column {
+    pub fn words(title: impl Into<Cow<'static, str>>) -> Column {
         let title = title.into();
         let align = Align::Left;
         Column {
@@ -122,7 +155,7 @@ impl Column {
     }
 
     /// A column of numbers.
-    pub fn numbers(title: impl Into<String>) -> Column {
+    pub fn numbers(title: impl Into<Cow<'static, str>>) -> Column {
         Column { align: Align::Right, ..Column::words(title) }
     }
 
@@ -182,6 +215,15 @@ impl Cell {
         }
     }
 
+    /// Whether none of its words was composed with a number in it.
+    fn is_typed(&self) -> bool {
+        match self {
+            Cell::Text(text) => !value::has_digit(text),
+            Cell::Sentence(said) => said.is_typed(),
+            Cell::Value(..) | Cell::Unknown | Cell::Blank => true,
+        }
+    }
+
     /// A value as it reads, or that it is not known.
     pub fn known(value: Option<impl Into<String>>) -> Cell {
         value.map_or(Cell::Unknown, |value| Cell::Text(value.into()))
@@ -227,7 +269,7 @@ pub struct Table {
     /// As many cells each as there are columns.
     pub rows: Vec<Vec<Cell>>,
     /// How its legend begins; empty without one.
-    pub about: String,
+    pub about: Cow<'static, str>,
 }
 
 impl Table {
@@ -237,7 +279,7 @@ impl Table {
     }
 
     /// The same with a legend: this, and what the columns mean.
-    pub fn about(self, about: impl Into<String>) -> Table {
+    pub fn about(self, about: impl Into<Cow<'static, str>>) -> Table {
         Table { about: about.into(), ..self }
     }
 
@@ -256,6 +298,13 @@ impl Table {
     pub fn values(&self) -> Vec<(&Column, &DisplayValue)> {
         let cells = self.rows.iter().flat_map(|row| self.columns.iter().zip(row));
         cells.flat_map(|(column, cell)| cell.values().into_iter().map(move |value| (column, value))).collect()
+    }
+
+    /// Whether none of its words was composed with a number in it.
+    fn is_typed(&self) -> bool {
+        let words = self.columns.iter().map(|column| &column.title).chain([&self.about]);
+        let is_composed = |text: &Cow<'_, str>| matches!(text, Cow::Owned(text) if value::has_digit(text));
+        !words.into_iter().any(is_composed) && self.rows.iter().flatten().all(Cell::is_typed)
     }
 
     /// Without the columns that a terminal of this width leaves out.

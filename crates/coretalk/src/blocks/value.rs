@@ -330,6 +330,16 @@ impl Sentence {
         Sentence::new("{sentence}").with("sentence", Arg::Capitalized(Box::new(self)))
     }
 
+    /// Whether none of its words was composed with a number in it.
+    pub fn is_typed(&self) -> bool {
+        self.args.iter().all(|(_, arg)| match arg {
+            Arg::Text(text) => !text.is_composed || !has_digit(&text.text),
+            Arg::Capitalized(part) => part.is_typed(),
+            Arg::Parts(parts, _) => parts.iter().all(Sentence::is_typed),
+            Arg::Value(_) | Arg::Cpus(_) | Arg::CpuSet(_) | Arg::Place(_) | Arg::Shared(_) => true,
+        })
+    }
+
     /// All its numbers, in the order of the arguments.
     pub fn values(&self) -> Vec<&DisplayValue> {
         let mut values = Vec::new();
@@ -342,6 +352,19 @@ impl Sentence {
             }
         }
         values
+    }
+}
+
+impl From<&'static str> for Sentence {
+    fn from(literal: &'static str) -> Sentence {
+        Sentence::new("{text}").with("text", literal)
+    }
+}
+
+/// Words that were composed as text; a test counts how often the report composes, which may only fall.
+impl From<String> for Sentence {
+    fn from(text: String) -> Sentence {
+        Sentence::new("{text}").with("text", PlainText::composed(text))
     }
 }
 
@@ -389,27 +412,35 @@ impl From<&'static str> for Arg {
 
 /// Words that nothing can ask what they say: literals, and names from users, files, the system and runtimes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PlainText(String);
+pub struct PlainText {
+    text: String,
+    is_composed: bool,
+}
 
 impl PlainText {
     /// A name from outside, without what steers a terminal.
     pub fn untrusted(name: &str) -> PlainText {
-        PlainText(plain(name))
+        PlainText { text: plain(name), is_composed: false }
     }
 
     /// Words that were composed as text: the list of callers in `tests/tidy` shrinks until all of them are sentences.
     pub fn composed(text: String) -> PlainText {
-        PlainText(text)
+        PlainText { text, is_composed: true }
     }
 
     /// Adds the words to what a medium writes.
     pub fn write_to(&self, written: &mut String) {
-        written.push_str(&self.0);
+        written.push_str(&self.text);
     }
 }
 
 impl From<&'static str> for PlainText {
     fn from(text: &'static str) -> PlainText {
-        PlainText(text.to_owned())
+        PlainText { text: text.to_owned(), is_composed: false }
     }
+}
+
+/// Whether words may hold a number.
+pub fn has_digit(text: &str) -> bool {
+    text.contains(|c: char| c.is_ascii_digit())
 }

@@ -83,13 +83,13 @@ fn screen(file: &Path, imported: &ImportedMatrix, style: &Style) -> String {
     let readings = imported.matrix.map(|cell| cell.map(|ns| Reading { ns, doubtful: ns <= 0.0 }));
     let of_file = ImportedFile::new(String::new(), vec![imported.clone()]);
     let map = Block::drawing(|style| HeatMap::new(&readings, of_file.groups(), style).draw(style).0);
-    let mut blocks = vec![Block::Headline(head)];
-    blocks.extend(of_file.origin().map(Block::Headline));
+    let mut blocks = vec![Block::Headline(head.into())];
+    blocks.extend(of_file.origin().map(|text| Block::Headline(text.into())));
     blocks.extend([Block::Gap, map, Block::Gap]);
     if let Some(Spread { least, median, most, values }) = imported.spread() {
         let (unit, values) = (imported.unit, text::count(values as u64, "value"));
         let words = format!("{least:.1} to {most:.1} {unit}, median {median:.1} {unit}, {values}.");
-        blocks.push(Block::Prose(words));
+        blocks.push(Block::Prose(words.into()));
     }
     blocks.extend(
         of_file.findings().into_iter().flat_map(|found| structure::blocks(found, imported.unit.name())),

@@ -220,20 +220,21 @@ fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     if let Some(simulated) = input.simulated.as_deref() {
         let simulated = report::plain(simulated);
-        blocks.push(Block::Headline(format!("SIMULATED {simulated}: this says nothing about hardware")));
+        blocks
+            .push(Block::Headline(format!("SIMULATED {simulated}: this says nothing about hardware").into()));
     }
     let emulation = input.environment.as_ref().and_then(report::words::emulation);
-    blocks.extend(emulation.map(Block::Doubt));
-    blocks.extend(input.title.clone().map(Block::Headline));
+    blocks.extend(emulation.map(|text| Block::Doubt(text.into())));
+    blocks.extend(input.title.clone().map(|text| Block::Headline(text.into())));
     match &input.reported {
         Some(reported) => blocks.extend(report::topology::blocks(reported)),
         None => blocks.push(Block::Prose(
             "The file does not show what its CPUs share; --reported FILE.xml compares its latencies with hwloc XML."
-                .to_owned(),
+                .to_owned().into(),
         )),
     }
     if let Some(offline) = input.offline.as_ref().filter(|offline| !offline.is_empty()) {
-        blocks.push(Block::Prose(format!("Offline: {}.", offline.named())));
+        blocks.push(Block::Prose(format!("Offline: {}.", offline.named()).into()));
     }
     blocks.extend(report::saved::departures(&input.departed, ""));
     blocks.push(Block::Gap);
@@ -242,7 +243,9 @@ fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
     }
     blocks.extend(input.others.as_ref().map(report::topology::other_cpus));
     blocks.extend(report::lint::remarks(&input.doubts, input.unit));
-    blocks.extend(input.note.as_ref().map(|note| Block::Prose(format!("No groups from latencies: {note}."))));
+    blocks.extend(
+        input.note.as_ref().map(|note| Block::Prose(format!("No groups from latencies: {note}.").into())),
+    );
     blocks.extend(report::execution::sentences(&input.execution, input.compared()));
     blocks
 }

@@ -2,7 +2,7 @@
 
 use crate::blocks::{Align, Block, Cell, Column, Table};
 use crate::report::depth::ColorDepth;
-use crate::report::fmt;
+use crate::report::fmt::{self, sentence as written};
 use crate::report::html::escape::escaped;
 use crate::report::picture::{Medium, Picture};
 use crate::report::style::{By, Order, Style};
@@ -18,7 +18,7 @@ const MOST_UNBROKEN: usize = 40;
 /// The elements of these blocks, one below the other.
 pub fn blocks(blocks: &[Block<'_>]) -> String {
     let mut html = String::new();
-    let mut name = "";
+    let mut name = String::new();
     let mut last = None;
     let mut item = |html: &mut String, list: List, item: &str| {
         // Items that follow each other are one list.
@@ -32,20 +32,21 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
     };
     for block in blocks {
         match block {
-            Block::Question(text) => html.push_str(&paragraph(" class=\"question\"", text)),
-            Block::Answer(said) => {
-                html.push_str(&format!("<p><strong>{}</strong></p>\n", escaped(&fmt::sentence(said))));
+            Block::Question(text) => html.push_str(&paragraph(" class=\"question\"", &written(text))),
+            Block::Headline(text) | Block::Answer(text) => {
+                html.push_str(&format!("<p><strong>{}</strong></p>\n", escaped(&written(text))));
             }
-            Block::Headline(text) => html.push_str(&format!("<p><strong>{}</strong></p>\n", escaped(text))),
             Block::Heading(text) => {
-                name = text;
-                html.push_str(&format!("<h4>{}</h4>\n", escaped(text)));
+                name = written(text);
+                html.push_str(&format!("<h4>{}</h4>\n", escaped(&name)));
             }
-            Block::Prose(text) => html.push_str(&paragraph("", text)),
-            Block::Remark(text) => html.push_str(&paragraph(NOTE, text)),
-            Block::Item(text) => item(&mut html, List::Items, &format!("<li>{}</li>", escaped(text))),
+            Block::Prose(text) => html.push_str(&paragraph("", &written(text))),
+            Block::Remark(text) => html.push_str(&paragraph(NOTE, &written(text))),
+            Block::Item(text) => {
+                item(&mut html, List::Items, &format!("<li>{}</li>", escaped(&written(text))))
+            }
             Block::Fact(label, text) => {
-                let text = format!("<dt>{label}</dt><dd>{}</dd>", escaped(text));
+                let text = format!("<dt>{label}</dt><dd>{}</dd>", escaped(&written(text)));
                 item(&mut html, List::Facts, &text);
             }
             Block::Command(name, line) => {
@@ -53,15 +54,18 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
                 item(&mut html, List::Facts, &text);
             }
             Block::Doubt(text) => {
-                let text = format!("<li class=\"warn\">! {}</li>", escaped(text));
+                let text = format!("<li class=\"warn\">! {}</li>", escaped(&written(text)));
                 item(&mut html, List::Doubts, &text);
             }
-            Block::Conclusion(text) => html.push_str(&paragraph("", &format!("→ {text}"))),
-            Block::Title(parts) | Block::Parts(parts) => html.push_str(&paragraph("", &parts.join(" · "))),
+            Block::Conclusion(text) => html.push_str(&paragraph("", &format!("→ {}", written(text)))),
+            Block::Title(parts) | Block::Parts(parts) => {
+                let parts: Vec<String> = parts.iter().map(written).collect();
+                html.push_str(&paragraph("", &parts.join(" · ")));
+            }
             Block::Table(table) | Block::Wide(table, _) if table.rows.is_empty() => {}
             Block::Table(table) | Block::Wide(table, _) => {
                 html.extend(table.legend().map(|legend| paragraph(NOTE, &legend)));
-                html.push_str(&framed(name, "", table));
+                html.push_str(&framed(&name, "", table));
             }
             Block::Drawing(lines) => html.push_str(&drawing(&lines(&DRAWING))),
             // The better picture may need the script of the page.
@@ -132,7 +136,7 @@ fn framed(name: &str, caption: &str, table: &Table) -> String {
     let has_titles = table.columns.iter().any(|column| !column.title.is_empty());
     html.push_str(if has_titles { "<thead><tr>" } else { "" });
     for (column, class) in table.columns.iter().zip(&classes).filter(|_| has_titles) {
-        html.push_str(&match column.title.as_str() {
+        html.push_str(&match &*column.title {
             "" => "<td></td>".to_owned(),
             title => {
                 let title: Vec<String> = title.lines().map(escaped).collect();

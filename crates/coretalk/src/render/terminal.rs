@@ -1,7 +1,7 @@
 //! Blocks as the lines of a terminal: the one place that knows how wide they may be.
 
 use crate::blocks::{Align, Block, Cell, Column, Table};
-use crate::report::fmt;
+use crate::report::fmt::{self, sentence as written};
 use crate::report::style::Style;
 use crate::report::text::{columns, cut, flow, left, right, spaced};
 
@@ -14,24 +14,30 @@ pub fn screen(blocks: &[Block<'_>], style: &Style) -> String {
 pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
     let width = style.width;
     let of = |(at, block): (usize, &Block<'_>)| match block {
-        Block::Question(text) | Block::Headline(text) => wrap(text, width, 2),
-        Block::Answer(said) => wrap(&fmt::sentence(said), width, 2),
+        Block::Question(said) | Block::Headline(said) | Block::Answer(said) => wrap(&written(said), width, 2),
         // A list of a thousand CPUs is no name.
-        Block::Heading(text) => wrap(&cut(&format!(" {text}"), 3 * width.saturating_sub(4)), width, 1),
-        Block::Prose(text) => wrap(&format!(" {text}"), width, 1),
-        Block::Remark(text) => wrap(&format!(" {text}"), width, 3),
-        Block::Item(text) => wrap(&format!("  {text}"), width, 4),
-        Block::Doubt(text) => wrap(&format!(" ! {text}"), width, 3),
-        Block::Conclusion(text) => wrap(&format!(" → {text}"), width, 2),
-        Block::Title(parts) => flow(parts.iter().map(String::as_str), " · ", width, 2),
+        Block::Heading(said) => {
+            wrap(&cut(&format!(" {}", written(said)), 3 * width.saturating_sub(4)), width, 1)
+        }
+        Block::Prose(said) => wrap(&format!(" {}", written(said)), width, 1),
+        Block::Remark(said) => wrap(&format!(" {}", written(said)), width, 3),
+        Block::Item(said) => wrap(&format!("  {}", written(said)), width, 4),
+        Block::Doubt(said) => wrap(&format!(" ! {}", written(said)), width, 3),
+        Block::Conclusion(said) => wrap(&format!(" → {}", written(said)), width, 2),
+        Block::Title(parts) => {
+            let parts: Vec<String> = parts.iter().map(written).collect();
+            flow(parts.iter().map(String::as_str), " · ", width, 2)
+        }
         Block::Parts(parts) => {
-            let first = parts.first().map(|first| format!(" {first}"));
-            let rest = parts.iter().skip(1).map(String::as_str);
-            flow(first.as_deref().into_iter().chain(rest), " · ", width, 1)
+            let mut parts: Vec<String> = parts.iter().map(written).collect();
+            if let Some(first) = parts.first_mut() {
+                first.insert(0, ' ');
+            }
+            flow(parts.iter().map(String::as_str), " · ", width, 1)
         }
         Block::Fact(label, text) => {
             let goes_on = at > 0 && matches!(&blocks[at - 1], Block::Fact(before, _) if before == label);
-            fact(if goes_on { "" } else { label }, text, width)
+            fact(if goes_on { "" } else { label }, &written(text), width)
         }
         Block::Command(name, line) => vec![format!("   {name}: {line}")],
         Block::Table(table) => table_lines(&table.within(width), width),
@@ -71,7 +77,7 @@ fn table_lines(table: &Table, width: usize) -> Vec<String> {
 
 fn columns_of(table: &Table, width: usize) -> Columns {
     let heading: Vec<(&str, Align)> =
-        table.columns.iter().map(|column| (column.title.as_str(), column.align)).collect();
+        table.columns.iter().map(|column| (&*column.title, column.align)).collect();
     let mut columns = Columns::new(&heading);
     columns.names = table.columns.iter().rposition(|column| column.is_name).map_or(0, |last| last + 1);
     columns.is_last_cut = table.columns.last().is_some_and(|column| column.is_cut);

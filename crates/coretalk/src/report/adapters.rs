@@ -33,21 +33,22 @@ pub fn list(found: &[Listed], users: &Path, cache: &Path) -> Vec<Block<'static>>
                 here.row([plain(&one.name).into(), runtime.into(), Cell::known(version)]);
                 names.extend(offers(&one.name, &offered.description));
             }
-            Err(reason) => {
-                lacking.push(Block::Item(format!("{}: {}", plain(&one.name), plain(&reason.to_string()))))
-            }
+            Err(reason) => lacking
+                .push(Block::Item(format!("{}: {}", plain(&one.name), plain(&reason.to_string())).into())),
         }
     }
     let mut blocks = Vec::new();
     if here.rows.is_empty() {
-        blocks.push(Block::Prose("No adapter can be used here.".to_owned()));
+        blocks.push(Block::Prose("No adapter can be used here.".to_owned().into()));
     } else {
         blocks.extend([Block::Table(here), Block::Gap]);
-        blocks.push(Block::Prose("What they offer, beside the names of coretalk in one list:".to_owned()));
+        blocks.push(Block::Prose(
+            "What they offer, beside the names of coretalk in one list:".to_owned().into(),
+        ));
         blocks.extend(names);
     }
     if !lacking.is_empty() {
-        blocks.extend([Block::Gap, Block::Prose("Not here:".to_owned())]);
+        blocks.extend([Block::Gap, Block::Prose("Not here:".to_owned().into())]);
         blocks.extend(lacking);
     }
     let places = format!(
@@ -55,7 +56,7 @@ pub fn list(found: &[Listed], users: &Path, cache: &Path) -> Vec<Block<'static>>
         plain(&users.join("adapters.toml").display().to_string()),
         plain(&cache.display().to_string())
     );
-    blocks.extend([Block::Gap, Block::Remark(places)]);
+    blocks.extend([Block::Gap, Block::Remark(places.into())]);
     blocks
 }
 
@@ -73,7 +74,7 @@ fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
             Kind::Contend => "contend --method",
             Kind::Spawn => "spawn --kind",
         };
-        (!names.is_empty()).then(|| Block::Item(format!("{option} {}", names.join(","))))
+        (!names.is_empty()).then(|| Block::Item(format!("{option} {}", names.join(",")).into()))
     };
     Kind::ALL.into_iter().filter_map(of).collect()
 }
@@ -87,21 +88,21 @@ pub fn conformance(name: &str, cpus: [CpuId; 2], found: &Conformance) -> Vec<Blo
         format!("threads on CPUs {first} and {second}")
     };
     let mut blocks = vec![Block::Title(vec![
-        plain(name),
-        plain(&found.description.runtime),
-        format!("starts in {}", duration(found.start.as_secs_f64())),
-        on,
+        plain(name).into(),
+        plain(&found.description.runtime).into(),
+        format!("starts in {}", duration(found.start.as_secs_f64())).into(),
+        on.into(),
     ])];
     let table = table(&found.things);
     if !table.rows.is_empty() {
         blocks.extend([Block::Table(table), Block::Gap]);
     }
     // Two threads on one CPU wait for each other.
-    blocks.extend(busy(&found.things).filter(|_| first != second).map(Block::Remark));
+    blocks.extend(busy(&found.things).filter(|_| first != second).map(|text| Block::Remark(text.into())));
     let notes: Vec<String> =
         found.notes().iter().map(|note| format!("{} {}", plain(&note.name), plain(&note.text))).collect();
     if !notes.is_empty() {
-        blocks.push(Block::Remark(format!("It remarks: {}.", notes.join(", "))));
+        blocks.push(Block::Remark(format!("It remarks: {}.", notes.join(", ")).into()));
     }
     blocks.extend(verdict(found));
     blocks
@@ -181,15 +182,15 @@ fn verdict(found: &Conformance) -> Vec<Block<'static>> {
     let breaches = found.breaches();
     if breaches.is_empty() {
         let things = count(found.things.len() as u64, "thing");
-        return vec![Block::Conclusion(format!("It conforms: {things} tried, nothing wrong."))];
+        return vec![Block::Conclusion(format!("It conforms: {things} tried, nothing wrong.").into())];
     }
     let wrong = count(breaches.len() as u64, "thing");
-    let mut blocks = vec![Block::Conclusion(format!(
-        "It does not conform: {wrong} wrong. ADAPTERS.md says what is asked."
-    ))];
+    let mut blocks = vec![Block::Conclusion(
+        format!("It does not conform: {wrong} wrong. ADAPTERS.md says what is asked.").into(),
+    )];
     for (of, error) in breaches {
         let of = of.map_or_else(String::new, |of| format!("{}: ", thing(of.kind, &of.name, of.payload)));
-        blocks.push(Block::Item(format!("{of}{}", plain(&error.to_string()))));
+        blocks.push(Block::Item(format!("{of}{}", plain(&error.to_string())).into()));
     }
     blocks
 }

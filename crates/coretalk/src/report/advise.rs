@@ -19,18 +19,27 @@ const MOST_IN_XML: usize = 16;
 pub fn blocks(view: &AdviceView) -> Vec<Block<'static>> {
     let simulated = view.simulated.as_deref().map(plain);
     let mut blocks: Vec<Block<'_>> = simulated
-        .map(|name| Block::Headline(format!("SIMULATED {name}: this says nothing about hardware")))
+        .map(|name| Block::Headline(format!("SIMULATED {name}: this says nothing about hardware").into()))
         .into_iter()
         .collect();
     let says = match (view.recommended(), view.reason()) {
         (Some(advice), _) => recommendation(advice),
         (None, reason) => format!("No advice: {}.", reason.unwrap_or_default()),
     };
-    blocks.extend([Block::Headline(title(view)), Block::Prose(origin(view)), Block::Gap, Block::Prose(says)]);
+    blocks.extend([
+        Block::Headline(title(view).into()),
+        Block::Prose(origin(view).into()),
+        Block::Gap,
+        Block::Prose(says.into()),
+    ]);
     if let Ok(advice) = &view.outcome
         && advice.mean.is_some()
     {
-        blocks.extend([Block::Gap, Block::Table(prices(view, advice)), Block::Prose(certainty(advice))]);
+        blocks.extend([
+            Block::Gap,
+            Block::Table(prices(view, advice)),
+            Block::Prose(certainty(advice).into()),
+        ]);
     }
     if let Some(proof) = &view.proof {
         blocks.push(Block::Gap);
@@ -42,7 +51,7 @@ pub fn blocks(view: &AdviceView) -> Vec<Block<'static>> {
         view.departed.iter().cloned().partition(|it| is_used(&it));
     blocks.extend(saved::departures(&avoided, ", and no thread is placed there"));
     blocks.extend(saved::departures(&used, "; the advice was made before, and uses it"));
-    blocks.extend(view.remarks.iter().cloned().map(Block::Doubt));
+    blocks.extend(view.remarks.iter().cloned().map(|text| Block::Doubt(text.into())));
     if let Some(advice) = view.recommended() {
         blocks.push(Block::Gap);
         blocks.extend(what_to_type(advice, view.snippets()));
@@ -179,7 +188,7 @@ fn what_to_type(advice: &Advice, snippets: Vec<Snippet>) -> Vec<Block<'static>> 
     let mut blocks = Vec::new();
     if !together.is_empty() {
         let heading = "to pin the process to these CPUs (its threads may move among them):";
-        blocks.extend([Block::Prose(heading.to_owned()), to_copy(together)]);
+        blocks.extend([Block::Prose(heading.to_owned().into()), to_copy(together)]);
     }
     if advice.cpus.len() < 2 {
         return blocks;
@@ -187,14 +196,14 @@ fn what_to_type(advice: &Advice, snippets: Vec<Snippet>) -> Vec<Block<'static>> 
     if advice.cpus.len() > MOST_LISTED {
         let where_they_are = "to pin each thread to its own CPU: --format json has the lines for OpenMP, Slurm and \
             libvirt";
-        blocks.push(Block::Prose(where_they_are.to_owned()));
+        blocks.push(Block::Prose(where_they_are.to_owned().into()));
         return blocks;
     }
     let brief = advice.cpus.len() <= MOST_IN_XML;
     let last = if brief { "libvirt" } else { "libvirt with --format json" };
     let heading = format!("to pin each thread to its own CPU (OpenMP, GNU OpenMP, Slurm tasks, {last}):");
     let shown = each.into_iter().filter(|snippet| brief || !snippet.text.contains('\n')).collect();
-    blocks.extend([Block::Prose(heading), to_copy(shown)]);
+    blocks.extend([Block::Prose(heading.into()), to_copy(shown)]);
     blocks
 }
 

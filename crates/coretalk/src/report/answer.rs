@@ -293,7 +293,7 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
     let advice = saved.name().filter(|_| is_enough && !moved);
     let advice =
         advice.map(|id| format!("where 4 threads should run: coretalk advise -n 4 --from {}", plain(id)));
-    let parts: Vec<String> = bound.into_iter().chain(advice).collect();
+    let parts: Vec<Sentence> = bound.into_iter().chain(advice).map(Sentence::from).collect();
     (!parts.is_empty()).then_some(Block::Parts(parts))
 }
 

@@ -83,23 +83,24 @@ pub fn blocks(view: &CompareView<'_>) -> Vec<Block<'static>> {
     let called = view.called();
     let mut blocks = vec![Block::Answer(answer(view)), Block::Gap];
     let sides = called.iter().zip(&view.sides);
-    blocks.extend(sides.map(|(called, side)| Block::Remark(format!("{called}  {}", side_words(side)))));
-    blocks.extend(mismatches_words(view).map(Block::Doubt));
-    blocks.extend(pairing_words(view.alignment, &called).map(Block::Doubt));
-    blocks.extend(groups(view.alignment, &called).into_iter().map(Block::Remark));
+    blocks
+        .extend(sides.map(|(called, side)| Block::Remark(format!("{called}  {}", side_words(side)).into())));
+    blocks.extend(mismatches_words(view).map(|text| Block::Doubt(text.into())));
+    blocks.extend(pairing_words(view.alignment, &called).map(|text| Block::Doubt(text.into())));
+    blocks.extend(groups(view.alignment, &called).into_iter().map(|text| Block::Remark(text.into())));
     for dataset in &view.comparison.datasets {
-        blocks.extend([Block::Gap, Block::Question(heading(dataset))]);
+        blocks.extend([Block::Gap, Block::Question(heading(dataset).into())]);
         blocks.push(Block::Table(in_sections(dataset, view)));
-        blocks.extend(remarks(dataset, view).into_iter().map(Block::Prose));
+        blocks.extend(remarks(dataset, view).into_iter().map(|text| Block::Prose(text.into())));
         blocks.extend(cells(dataset, view.topology()));
     }
     blocks.push(Block::Gap);
-    blocks.extend(saturated(view).map(Block::Prose));
+    blocks.extend(saturated(view).map(|text| Block::Prose(text.into())));
     if view.files {
         let text = "Files do not record how they were measured or what their groups are: a shift of all \
                     pairs (core \
             clock, different kernel, different lines) looks like a change of the machine.";
-        blocks.push(Block::Prose(text.to_owned()));
+        blocks.push(Block::Prose(text.to_owned().into()));
     }
     blocks
 }

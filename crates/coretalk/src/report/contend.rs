@@ -23,16 +23,16 @@ pub(super) fn blocks(probe: &dyn SeriesProbe, result: &SeriesResult) -> Vec<Bloc
     let mut blocks = vec![Block::Prose(
         "ns per operation and thread: wall time × threads / operations. s: threads share CPUs and poll instead of \
          sleeping, which measures time slices; !: may be wrong."
-            .to_owned(),
+            .to_owned().into(),
     )];
     for table in &tables(result) {
-        blocks.extend([Block::Gap, Block::Heading(title(table)), Block::Table(by_threads(table))]);
+        blocks.extend([Block::Gap, Block::Heading(title(table).into()), Block::Table(by_threads(table))]);
         blocks.extend(detail(table).map(Block::Table));
     }
     blocks.push(Block::Gap);
     let trials: Vec<&TrialResult> =
         result.trials.iter().filter(|trial| trial.spec.probe == names::PROBE).collect();
-    blocks.extend(counts(&trials).into_iter().map(Block::Prose));
+    blocks.extend(counts(&trials).into_iter().map(|text| Block::Prose(text.into())));
     blocks.extend(remarks(probe, &trials));
     blocks
 }

@@ -43,7 +43,7 @@ pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
     let more: usize = reasons.iter().skip(MOST_REASONS).map(|(_, doubted)| doubted.len()).sum();
     let more = (more > 0).then(|| count(more as u64, "more doubtful result"));
     let more = more.map(|more| format!("{more}; see `flags` and `reason` in the data"));
-    told.chain(more).map(Block::Doubt).collect()
+    told.chain(more).map(|text| Block::Doubt(text.into())).collect()
 }
 
 /// Reasons that are one doubt, whatever their numbers.

@@ -19,9 +19,9 @@ pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<Bl
     for verdict in [Execution::Shared, Execution::Apart] {
         let pairs = with(verdict);
         if !pairs.is_empty() {
-            blocks.push(Block::Fact("load test", verdict_words(&pairs, verdict, reported)));
+            blocks.push(Block::Fact("load test", verdict_words(&pairs, verdict, reported).into()));
         }
-        blocks.extend(contradicted(&pairs, verdict, reported).map(Block::Doubt));
+        blocks.extend(contradicted(&pairs, verdict, reported).map(|text| Block::Doubt(text.into())));
     }
     let mut told: Vec<Unclear> = Vec::new();
     for (_, verdict) in &tested {
@@ -30,7 +30,7 @@ pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<Bl
             told.push(why);
             let pairs = pair_list(&with(*verdict));
             let text = format!("cannot tell whether CPUs {pairs} are threads of one core: {why}");
-            blocks.push(Block::Fact("load test", text));
+            blocks.push(Block::Fact("load test", text.into()));
         }
     }
     blocks

@@ -112,7 +112,8 @@ impl ImportedFile {
 
     /// What is to be said of its numbers.
     pub fn summary(&self) -> Vec<Block<'static>> {
-        let mut blocks: Vec<Block<'_>> = self.origin().map(Block::Prose).into_iter().collect();
+        let mut blocks: Vec<Block<'_>> =
+            self.origin().map(|text| Block::Prose(text.into())).into_iter().collect();
         let several = self.matrices.len() > 1;
         for imported in &self.matrices {
             let title = imported.title.as_deref().filter(|_| several);
@@ -120,11 +121,12 @@ impl ImportedFile {
             let unit = imported.unit.name();
             if let Some(Spread { least, median, most, .. }) = imported.spread() {
                 let [least, most, median] = [least, most, median].map(ns);
-                blocks.push(Block::Prose(format!("{title}{least} to {most} {unit}, median {median}.")));
+                blocks
+                    .push(Block::Prose(format!("{title}{least} to {most} {unit}, median {median}.").into()));
             }
             let doubts = doubts_of(imported);
             let words = doubts.iter().map(|doubt| format!("{title}{}", lint::words(doubt, unit)));
-            blocks.extend(words.map(Block::Doubt));
+            blocks.extend(words.map(|text| Block::Doubt(text.into())));
         }
         blocks
     }

@@ -31,10 +31,11 @@ pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     );
     let about = "Every CPU reads the clock all the time; two reads more than 0.5 µs apart are a gap. Causes \
                  are shares of the time lost, as far as the system's counters show them.";
-    let mut blocks = vec![Block::Prose(about.to_owned()), Block::Gap, Block::Table(table(trials, shown))];
+    let mut blocks =
+        vec![Block::Prose(about.to_owned().into()), Block::Gap, Block::Table(table(trials, shown))];
     if left_out > 0 {
         let cpus = count(left_out as u64, "CPU");
-        blocks.push(Block::Prose(format!("{cpus} in between: see the data")));
+        blocks.push(Block::Prose(format!("{cpus} in between: see the data").into()));
     }
     blocks.push(Block::Gap);
     blocks
@@ -50,7 +51,7 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
     if let (Some(ms), Some(words)) = (watched, &watched_for)
         && *ms < LEAST_WATCHED_MS
     {
-        return Some(Block::Fact("noise", format!("cannot tell: watched for {words} only")));
+        return Some(Block::Fact("noise", format!("cannot tell: watched for {words} only").into()));
     }
     let within = watched_for.map_or(String::new(), |words| format!(" in {words}"));
     let words = |cpus| fmt::sentence(&named(cpus));
@@ -90,7 +91,7 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
             vec![words, format!("longest gap {longest}{within}")]
         }
     };
-    Some(Block::Fact("noise", parts.join(" · ")))
+    Some(Block::Fact("noise", parts.join(" · ").into()))
 }
 
 /// The first CPUs of a list.

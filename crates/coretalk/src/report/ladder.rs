@@ -148,7 +148,7 @@ pub fn in_short(
     [("in use", in_use), ("compare", printed)]
         .into_iter()
         .filter(|(_, parts)| !parts.is_empty())
-        .map(|(label, parts)| Block::Fact(label, parts.join(" · ")))
+        .map(|(label, parts)| Block::Fact(label, parts.join(" · ").into()))
         .collect()
 }
 
@@ -236,7 +236,10 @@ const MOST_RANGE: f64 = 2.0;
 /// such rows every step is a plain column.
 pub fn blocks(result: &LatencyResult, topology: &Topology, disturbance: Option<f64>) -> Vec<Block<'static>> {
     let line = result.maps.first().map(|map| &map.kernel);
-    vec![Block::Table(table(&result.ladder, line, topology)), Block::Prose(footnote(result, disturbance))]
+    vec![
+        Block::Table(table(&result.ladder, line, topology)),
+        Block::Prose(footnote(result, disturbance).into()),
+    ]
 }
 
 fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Table {

@@ -29,9 +29,9 @@ pub fn blocks(views: &[LintView<'_>]) -> Vec<Block<'static>> {
         let cpus = count(view.matrix.matrix.len() as u64, "CPU");
         let unit = view.matrix.unit.to_string();
         let head = format!("{}{title} · {} · {cpus} · {unit}", plain(view.name), view.matrix.format);
-        blocks.extend([Block::Gap, Block::Question(head)]);
+        blocks.extend([Block::Gap, Block::Question(head.into())]);
         if view.doubts.is_empty() {
-            blocks.push(Block::Prose("nothing doubtful found".to_owned()));
+            blocks.push(Block::Prose("nothing doubtful found".to_owned().into()));
         }
         let rows = view.doubts.iter().map(|doubt| [doubt.kind().name().into(), words(doubt, &unit).into()]);
         blocks.push(Block::Table(Table::new(["", ""].map(Column::words)).with(rows)));
@@ -129,7 +129,7 @@ pub(super) fn words(doubt: &Doubt, unit: &str) -> String {
 pub fn remarks(doubts: &[Doubt], unit: &str) -> Vec<Block<'static>> {
     let others =
         doubts.iter().filter(|doubt| !matches!(doubt, Doubt::Unfit { .. } | Doubt::Contradictory { .. }));
-    others.map(|doubt| Block::Doubt(format!("{}: {}", doubt.kind(), words(doubt, unit)))).collect()
+    others.map(|doubt| Block::Doubt(format!("{}: {}", doubt.kind(), words(doubt, unit)).into())).collect()
 }
 
 /// `CPUs 0 and 1, 0 and 2 and 17 more pairs`.

@@ -31,7 +31,7 @@ pub(super) fn lines(curve: &LoadCurve, style: &Style) -> Vec<String> {
          time; the number is the mean.",
         duration(curve.step.secs() * together as f64)
     );
-    let mut lines = terminal::lines(&[Block::Prose(text)], style);
+    let mut lines = terminal::lines(&[Block::Prose(text.into())], style);
     for (name, shares) in rows {
         let glyphs: String = shares.chunks(together).map(|chunk| glyph(mean(chunk))).collect();
         let whole = mean(&shares).map_or("·".to_owned(), percent);

@@ -15,7 +15,8 @@ pub fn blocks(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
     let about = "Median over the pairs of each group, with the 5th to 95th percentile of the pairs; to test a \
         difference: coretalk compare A B";
     let headlines = [about].into_iter().chain(kinds_words(table));
-    let mut blocks: Vec<Block<'_>> = headlines.map(|words| Block::Headline(words.to_owned())).collect();
+    let mut blocks: Vec<Block<'_>> =
+        headlines.map(|words| Block::Headline(words.to_owned().into())).collect();
     blocks.push(Block::Wide(across(table, sides), down(table, sides)));
     blocks
 }
@@ -67,7 +68,7 @@ fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
             format!(" · groups × CPUs: {}", groups.join(", "))
         };
         let name = if has_names { String::new() } else { format!("{} · ", plain(name)) };
-        Block::Remark(format!("{} = {name}{} · {}{groups}", named(number), plain(machine), about(row)))
+        Block::Remark(format!("{} = {name}{} · {}{groups}", named(number), plain(machine), about(row)).into())
     });
     let both = |group: &GroupMedian| match group.pairs {
         1 => number(group.median),

@@ -101,7 +101,7 @@ pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'s
     for placement in &settings.placements {
         if let Some(presets) = Preset::several(&placement.name) {
             let names = presets.iter().map(|preset| quoted(preset.name())).collect::<Vec<_>>().join(" and ");
-            blocks.push(Block::Prose(format!("{names} use the same CPUs here and are run as one.")));
+            blocks.push(Block::Prose(format!("{names} use the same CPUs here and are run as one.").into()));
         }
     }
     blocks.extend(roles.into_iter().flat_map(|roles| held(settings, roles)));
@@ -125,12 +125,12 @@ fn held(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
         "Here each thread is pinned to one CPU, in this order. taskset pins the whole process: its threads may \
          run in any order{}.",
         twins.unwrap_or_default()
-    ))];
+    ).into())];
     let how = match roles > MOST_HELD {
         true => "--format json lists the CPU of each thread under `roles`.",
         false => "To pin each thread as here, with OpenMP (other programs pin their own threads):",
     };
-    blocks.push(Block::Prose(how.to_owned()));
+    blocks.push(Block::Prose(how.to_owned().into()));
     let openmp = bound().filter(|_| roles <= MOST_HELD).filter_map(|placement| {
         let openmp =
             snippets(&placement.roles(roles)).into_iter().find(|snippet| snippet.name == "openmp")?;
@@ -270,12 +270,17 @@ fn part(report: &RunReport, place: &PlaceReport, comparisons: &[&Comparison]) ->
     };
     let work = if headline.work == COMMAND { "the command" } else { &headline.work };
     let mut blocks = vec![
-        Block::Heading(format!("{}{threads}, {runs}", plain(work))),
+        Block::Heading(format!("{}{threads}, {runs}", plain(work)).into()),
         Block::Table(table(comparisons.iter().copied())),
     ];
     let why = comparisons.iter().find_map(|comparison| without_memory(comparison));
-    blocks.extend(why.filter(|_| least_runs > 0).map(|why| Block::Remark(why.to_owned())));
-    blocks.extend(comparisons.iter().flat_map(|comparison| off_medians(comparison)).map(Block::Remark));
+    blocks.extend(why.filter(|_| least_runs > 0).map(|why| Block::Remark(why.to_owned().into())));
+    blocks.extend(
+        comparisons
+            .iter()
+            .flat_map(|comparison| off_medians(comparison))
+            .map(|text| Block::Remark(text.into())),
+    );
     blocks.extend(why_it_wins(report, place, headline));
     blocks
 }
@@ -315,7 +320,7 @@ fn why_it_wins(report: &RunReport, place: &PlaceReport, headline: &Comparison) -
     let Outcome::Winner { winner, runner_up, .. } = headline.outcome else { return None };
     let [best, next]: [&Placement; 2] = [winner, runner_up].map(|arm| &headline.arms[arm].placement);
     let why = why(&report.topology, &behaviour(place, headline), best, next);
-    Some(Block::Conclusion(reasons(&report.topology, &why, [&best.name, &next.name])))
+    Some(Block::Conclusion(reasons(&report.topology, &why, [&best.name, &next.name]).into()))
 }
 
 /// How the work behaves, as far as it is known.
@@ -334,7 +339,7 @@ fn ending(header: &RunHeader, place: &PlaceReport, saved: Saved<'_>) -> Vec<Bloc
     let mut blocks: Vec<Block<'_>> = saved::departed(header, saved.name()).into_iter().collect();
     if !place.result.complete && blocks.is_empty() {
         let kept = if matches!(saved, Saved::As(_)) { "; the runs so far are kept" } else { "" };
-        blocks.push(Block::Prose(format!("Ended early{kept}.")));
+        blocks.push(Block::Prose(format!("Ended early{kept}.").into()));
     } else if place.result.budget_ended {
         let before = match () {
             () if lacks_runs(place) => "everything had been run on every placement".to_owned(),
@@ -342,9 +347,9 @@ fn ending(header: &RunHeader, place: &PlaceReport, saved: Saved<'_>) -> Vec<Bloc
             () => format!("every difference was known to ±{}", percent(place.settings.precision)),
         };
         let budget = duration(place.settings.budget.secs());
-        blocks.push(Block::Prose(format!(
-            "The budget of {budget} ended before {before}; try a longer --budget."
-        )));
+        blocks.push(Block::Prose(
+            format!("The budget of {budget} ended before {before}; try a longer --budget.").into(),
+        ));
     }
     blocks
 }

@@ -26,7 +26,7 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
          one, never an average.",
         changed.len()
     );
-    let mut blocks = vec![Block::Prose(text)];
+    let mut blocks = vec![Block::Prose(text.into())];
     changed.sort_by(|(a, _), (b, _)| contrast(b).total_cmp(&contrast(a)));
     // By the number that the table shows.
     for &(trial, name) in changed.iter().take(MOST_LISTED) {
@@ -42,11 +42,11 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
                 format!("{} of the passes {}", percent(state.share), value_words(unit, &value(state)))
             })
             .collect();
-        blocks.push(Block::Item(format!("{}: {}", named(trial), states.join(", "))));
+        blocks.push(Block::Item(format!("{}: {}", named(trial), states.join(", ")).into()));
     }
     if changed.len() > MOST_LISTED {
         let more = count((changed.len() - MOST_LISTED) as u64, "more trial");
-        blocks.push(Block::Item(format!("{more} with several levels; see `states` in the data")));
+        blocks.push(Block::Item(format!("{more} with several levels; see `states` in the data").into()));
     }
     blocks
 }

@@ -252,7 +252,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
 impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
     fn remark(&mut self, text: &str) {
         self.clear();
-        let remark = Block::Headline(format!("coretalk: {}", super::plain(text)));
+        let remark = Block::Headline(format!("coretalk: {}", super::plain(text)).into());
         for line in terminal::lines(&[remark], &self.style) {
             let _ = writeln!(self.out, "{line}");
         }

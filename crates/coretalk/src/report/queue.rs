@@ -93,7 +93,7 @@ fn tables_of<'a>(
     let about = "By relation, a column for each capacity: median over the pairs, million messages per second; !: at least \
         one pair may be wrong.";
     let mut blocks =
-        vec![Block::Prose(about.to_owned()), Block::Table(by_relation(report, shapes)), Block::Gap];
+        vec![Block::Prose(about.to_owned().into()), Block::Table(by_relation(report, shapes)), Block::Gap];
     blocks.extend(costs(report, matrices, shapes));
     // How busy CPUs were while a run of queues alone went on.
     if let Some(curve) = &series.result.load {
@@ -150,7 +150,7 @@ fn conclusions(
     }));
     let margin = concurrency_margin(&series.settings);
     let regime = words::regime(&series.result.regime, margin, &report.topology);
-    regime.into_iter().chain(sentences.into_iter().map(Block::Prose)).collect()
+    regime.into_iter().chain(sentences.into_iter().map(|text| Block::Prose(text.into()))).collect()
 }
 
 fn spins(shape: &ShapeRates<'_>) -> bool {
@@ -266,7 +266,7 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
     if table.rows.is_empty() {
         return Vec::new();
     }
-    vec![Block::Prose(about), Block::Table(table)]
+    vec![Block::Prose(about.into()), Block::Table(table)]
 }
 
 /// How many messages the results rest on.

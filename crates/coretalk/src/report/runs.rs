@@ -10,7 +10,7 @@ const TO_THE_MINUTE: usize = 16;
 /// The list in the order given, newest first by custom: a line for each run, which a terminal cuts at its edge.
 pub fn blocks(saved: &[SavedRunDoc]) -> Vec<Block<'static>> {
     if saved.is_empty() {
-        return vec![Block::Headline("No runs here yet. `coretalk` makes one.".to_owned())];
+        return vec![Block::Headline("No runs here yet. `coretalk` makes one.".to_owned().into())];
     }
     let row = |run: &SavedRunDoc| {
         let mut words: Vec<String> = run.tags.iter().map(|tag| format!("#{}", plain(tag))).collect();

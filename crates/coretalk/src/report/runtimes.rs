@@ -62,20 +62,20 @@ pub(super) fn blocks(
             "Runtimes{}: how many processes took part, the slowest and the fastest of \
              them{shown_as}{overall}{gc}, and the share of the CPU time that threads other than the measured ones used.{more}",
             if left_out { ", on the first pair of each relation" } else { "" }
-        )));
+        ).into()));
         blocks.push(Block::Table(table(series, &shown)));
         let asked = forks(&series.settings.options) as usize;
         if measured.iter().any(|trial| trial.processes.len() < asked) {
             blocks.push(Block::Remark(format!(
                 "Fewer processes took part than the {asked} that were asked for: each pass is made by one of them, and \
                  not every trial had so many passes. Ask for fewer with --forks, or for a longer --budget."
-            )));
+            ).into()));
         }
         let version = |(name, version): (&String, &String)| format!("{}: {}", plain(name), plain(version));
-        blocks.extend(report.environment.runtimes.iter().map(version).map(Block::Remark));
+        blocks.extend(report.environment.runtimes.iter().map(version).map(|text| Block::Remark(text.into())));
     }
     if report.environment.simulated.is_some() {
-        blocks.extend(twins(probe, trials).into_iter().map(Block::Remark));
+        blocks.extend(twins(probe, trials).into_iter().map(|text| Block::Remark(text.into())));
     }
     blocks
 }

@@ -3,6 +3,7 @@
 
 use super::text::{count, duration, plain};
 use crate::blocks::Block;
+use crate::blocks::value::Sentence;
 use crate::{RunHeader, RunReport};
 use coretalk_model::Departure;
 use coretalk_model::latency::LeftOut;
@@ -65,7 +66,7 @@ pub fn departures(all: &[Departure], then: &str) -> Option<Block<'static>> {
     let words: Vec<String> = all.iter().map(ToString::to_string).collect();
     let (last, others) = words.split_last()?;
     let who = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
-    Some(Block::Doubt(format!("{who}: measurements with {} are incomplete{then}", pronoun(all.len()))))
+    Some(Block::Doubt(format!("{who}: measurements with {} are incomplete{then}", pronoun(all.len())).into()))
 }
 
 fn pronoun(count: usize) -> &'static str {
@@ -82,22 +83,28 @@ pub fn ending(report: &RunReport, saved_as: Option<&str>) -> Vec<Block<'static>>
     if is_partial && blocks.is_empty() {
         let how =
             saved_as.map_or(String::new(), |id| format!("; to continue: coretalk --resume {}", plain(id)));
-        blocks.push(Block::Prose(format!(
-            "Interrupted after {}, before everything was measured{how}",
-            count(u64::from(latency.map_or(0, |latency| latency.result.passes)), "pass")
-        )));
+        blocks.push(Block::Prose(
+            format!(
+                "Interrupted after {}, before everything was measured{how}",
+                count(u64::from(latency.map_or(0, |latency| latency.result.passes)), "pass")
+            )
+            .into(),
+        ));
     } else if let Some(latency) = latency.filter(|latency| latency.result.budget_ended) {
         let part = if report.series.is_some() { " for the map" } else { "" };
-        blocks.push(Block::Prose(format!(
-            "The budget of {}{part} ended before every interval was as narrow as requested; try a longer \
+        blocks.push(Block::Prose(
+            format!(
+                "The budget of {}{part} ended before every interval was as narrow as requested; try a longer \
              --budget.{}",
-            duration(latency.settings.budget.secs()),
-            left_out(report)
-        )));
+                duration(latency.settings.budget.secs()),
+                left_out(report)
+            )
+            .into(),
+        ));
     } else if report.gathering() == Some(Gathering::QuickLook) {
         // Its trials have a budget of their own, and no screen of theirs.
         let left = left_out(report);
-        blocks.extend((!left.is_empty()).then(|| Block::Prose(left.trim_start().to_owned())));
+        blocks.extend((!left.is_empty()).then(|| Block::Prose(left.trim_start().to_owned().into())));
     }
     blocks
 }
@@ -115,9 +122,9 @@ pub(super) fn left_out(report: &RunReport) -> String {
 }
 
 /// Where a run lies, and what to type next: each with `{id}` in the place of its name.
-pub fn saved_as(saved: Saved<'_>, next: &[&str]) -> Vec<String> {
-    let Saved::As(id) = saved else { return vec!["not saved (--no-save)".to_owned()] };
-    ["saved as {id}"].iter().chain(next).map(|part| part.replace("{id}", &plain(id))).collect()
+pub fn saved_as(saved: Saved<'_>, next: &[&str]) -> Vec<Sentence> {
+    let Saved::As(id) = saved else { return vec!["not saved (--no-save)".into()] };
+    ["saved as {id}"].iter().chain(next).map(|part| part.replace("{id}", &plain(id)).into()).collect()
 }
 
 /// Where the run lies and what to type next.

@@ -9,6 +9,7 @@ use super::states::cell_interval;
 use super::style::Style;
 use super::text::{count, duration, grouped, ns, plain};
 use super::{answer, execution, ladder, saved, states, structure, words};
+use crate::blocks::value::{Arg, Sentence};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::terminal;
 use crate::{LatencyReport, RunReport, SeriesReport};
@@ -91,7 +92,7 @@ fn suite_screen<'a>(report: &'a RunReport, series: &'a SeriesReport, screen: Scr
 fn answer(report: &RunReport) -> Vec<Block<'static>> {
     let Some(map) = report.maps().first() else { return Vec::new() };
     let answer = match the_only_pair(map) {
-        Some((pair, value)) => Some(Block::Headline(states::headline(report, pair, value))),
+        Some((pair, value)) => Some(Block::Headline(states::headline(report, pair, value).into())),
         None => answer::sentence(report, map).map(Block::Answer),
     };
     let tail = report.latencies().and_then(|result| answer::tail(&result.tails)).map(Block::Answer);
@@ -108,14 +109,15 @@ fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
             [cpu] => format!(
                 "There is only CPU {cpu}, so no latency between CPUs can be measured. `coretalk wait`, \
                  `queue`, `contend`, `spawn` and `jitter` measure what one CPU can show."
-            ),
-            _ => "This run holds no cell.".to_owned(),
+            )
+            .into(),
+            _ => "This run holds no cell.".to_owned().into(),
         })];
     };
     let mut blocks: Vec<Block<'_>> =
         result.maps.iter().flat_map(|map| map_part(report, settings, map)).collect();
     if result.maps.is_empty() && result.imitated.is_empty() {
-        blocks.push(Block::Prose("This run holds no cell.".to_owned()));
+        blocks.push(Block::Prose("This run holds no cell.".to_owned().into()));
     }
     if !result.ladder.is_empty() && screen.has_ladder_table(report) {
         blocks.push(Block::Gap);
@@ -146,7 +148,7 @@ fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
 fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a LatencyMap) -> Vec<Block<'a>> {
     let has_legend = the_only_pair(map).is_none() && listed(report).is_none();
     let question = if has_legend { words::question_alone(map) } else { words::question(map) };
-    let mut blocks = vec![Block::Question(question)];
+    let mut blocks = vec![Block::Question(question.into())];
     if let Some((pair, value)) = the_only_pair(map) {
         blocks.push(Block::Gap);
         blocks.extend(states::story(report, pair, value));
@@ -164,8 +166,12 @@ fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a L
         let readings = readings(map);
         let picture = HeatMap::new(&readings, &report.topology, style);
         let (drawn, how) = picture.draw(style);
-        let legend =
-            Block::Title(words::legend(settings, &report.topology, map, picture.threads_per_core(), how));
+        let legend = Block::Title(
+            words::legend(settings, &report.topology, map, picture.threads_per_core(), how)
+                .into_iter()
+                .map(Sentence::from)
+                .collect(),
+        );
         [terminal::lines(&[legend], style), vec![String::new()], drawn].concat()
     }));
     blocks
@@ -173,7 +179,7 @@ fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a L
 
 fn summary_part<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
     let is_named = the_only_pair(map).is_none() && report.maps().len() > 1;
-    let name = is_named.then(|| Block::Heading(format!("{}:", map.kernel)));
+    let name = is_named.then(|| Block::Heading(format!("{}:", map.kernel).into()));
     name.into_iter().chain(in_words(report, map)).collect()
 }
 
@@ -187,12 +193,16 @@ fn confirmed<'a>(report: &'a RunReport, map: &LatencyMap, shown: &str) -> Vec<Bl
     if told > contrasts.len() + siblings && !contrasts.is_empty() {
         blocks.retain(|block| !is_of_groups(block));
         let all = [words::groups_alone(&contrasts), vec![shown.to_owned()]].concat();
-        blocks.insert(0, Block::Fact(GROUPS, all.join(" · ")));
+        blocks.insert(0, Block::Fact(GROUPS, all.join(" · ").into()));
         return blocks;
     }
+    let shown = Sentence::from(shown.to_owned());
     match blocks.iter_mut().rfind(|block| is_of_groups(block)) {
-        Some(Block::Fact(_, text)) => text.push_str(&format!(" · {shown}")),
-        _ => blocks.insert(0, Block::Fact(GROUPS, shown.to_owned())),
+        Some(Block::Fact(_, said)) => {
+            let both = Arg::Parts(vec![std::mem::replace(said, Sentence::new("")), shown], " · ");
+            *said = Sentence::new("{both}").with("both", both);
+        }
+        _ => blocks.insert(0, Block::Fact(GROUPS, shown)),
     }
     blocks
 }
@@ -241,7 +251,7 @@ fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'s
             groups.clear();
         }
         let label = if contrasts.is_empty() { GROUPS } else { REPORTED };
-        blocks.extend(groups.into_iter().map(|text| Block::Fact(label, text)));
+        blocks.extend(groups.into_iter().map(|text| Block::Fact(label, text.into())));
     }
     blocks.push(words::extremes(all, middle));
     blocks
@@ -301,7 +311,7 @@ fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
             from_to(tails.iter().map(|of| of.observed), |time| duration(time.secs())),
             ns(series.clock_ns),
             count(tails.iter().map(|series| series.negative_net).sum(), "event"),
-        ))
+        ).into())
     });
     [Block::Table(table)].into_iter().chain(legend).collect()
 }

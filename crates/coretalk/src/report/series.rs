@@ -82,7 +82,7 @@ fn found_with<'a>(
     is_answered: bool,
 ) -> Vec<Block<'a>> {
     let Some(probe) = probes::series_by_id(name) else {
-        return vec![Block::Prose(format!("This version has no probe `{}`.", plain(name)))];
+        return vec![Block::Prose(format!("This version has no probe `{}`.", plain(name)).into())];
     };
     let trials: Vec<&TrialResult> =
         series.result.trials.iter().filter(|trial| trial.spec.probe == name).collect();
@@ -115,7 +115,9 @@ fn found_with<'a>(
         findings::of_probe(report, series, name)
         && !is_answered
     {
-        blocks.extend(findings::sentence(report, &finding).map(|said| Block::Prose(fmt::sentence(&said))));
+        blocks.extend(
+            findings::sentence(report, &finding).map(|said| Block::Prose(fmt::sentence(&said).into())),
+        );
     }
     blocks.extend(runtimes::blocks(report, series, probe, &trials));
     blocks.extend(plateaus::blocks(series, &trials));
@@ -160,7 +162,7 @@ fn body<'a>(
     }
     blocks.extend(wake::places(trials));
     blocks.extend(remarks(probe, trials));
-    blocks.extend(idle::sentence(trials).map(Block::Prose));
+    blocks.extend(idle::sentence(trials).map(|text| Block::Prose(text.into())));
     blocks.extend(modes_of(report, series, trials, &listed));
     blocks
 }
@@ -216,18 +218,21 @@ fn modes_of(
             None if mask_of(&trial.spec).is_some() => "where the threads ran may explain this".to_owned(),
             None => "no placement measured here explains this".to_owned(),
         };
-        blocks.push(Block::Remark(format!(
-            "{} on {}, {}: {}; {explained}",
-            plain(&parameters(&trial.spec)),
-            places_of(report, trial),
-            plain(view),
-            shares.join(", ")
-        )));
+        blocks.push(Block::Remark(
+            format!(
+                "{} on {}, {}: {}; {explained}",
+                plain(&parameters(&trial.spec)),
+                places_of(report, trial),
+                plain(view),
+                shares.join(", ")
+            )
+            .into(),
+        ));
     }
     if left_out > 0 {
         let verb = if left_out == 1 { "has" } else { "have" };
         let trials = count(left_out, "more trial");
-        blocks.push(Block::Remark(format!("{trials} {verb} several modes too")));
+        blocks.push(Block::Remark(format!("{trials} {verb} several modes too").into()));
     }
     blocks
 }
@@ -246,14 +251,14 @@ pub(super) fn ending(report: &RunReport, series: &SeriesReport, saved: Saved<'_>
             Saved::Not => String::new(),
         };
         let text = format!("Interrupted before everything was measured{how}");
-        blocks.extend((!beside_a_map).then_some(Block::Prose(text)));
+        blocks.extend((!beside_a_map).then_some(Block::Prose(text.into())));
     } else if series.result.budget_ended {
         blocks.push(Block::Prose(format!(
             "The budget of {} ended before all samples were taken or all intervals were as narrow as requested; try \
              a longer --budget.{}",
             duration(report.budget().secs()),
             if of_map { String::new() } else { saved::left_out(report) }
-        )));
+        ).into()));
     }
     blocks
 }

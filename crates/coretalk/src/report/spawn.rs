@@ -51,7 +51,7 @@ pub(super) fn blocks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Bl
         Block::Prose(
             "µs, medians: until the new one runs (with its tail), until the creator continues (cost), and until the \
              creator knows that it has ended (joined). C−B: first statement minus return; below zero the new one ran first; a range means that the sign is uncertain."
-                .to_owned(),
+                .to_owned().into(),
         ),
         Block::Gap,
         Block::Table(Table::new(columns).with(rows)),

@@ -36,12 +36,12 @@ pub(super) const BOUNDS: &str = "≤: the file skips this percentile; it is at o
 /// The screen.
 pub fn blocks(views: &[SpectrumView]) -> Vec<Block<'_>> {
     let values = format!("Values {}", values_words(views));
-    let mut blocks = vec![Block::Prose(values), Block::Gap, Block::Table(table(views))];
+    let mut blocks = vec![Block::Prose(values.into()), Block::Gap, Block::Table(table(views))];
     if views.len() > 1 && units(views).len() == 1 {
-        blocks.push(Block::Prose(format!("%: difference from {}.", plain(&views[0].title))));
+        blocks.push(Block::Prose(format!("%: difference from {}.", plain(&views[0].title)).into()));
     }
     if views.iter().any(has_bounds) {
-        blocks.push(Block::Prose(BOUNDS.to_owned()));
+        blocks.push(Block::Prose(BOUNDS.to_owned().into()));
     }
     blocks.extend([Block::Gap, Block::drawing(|style| plot(views, style.width))]);
     blocks

@@ -71,17 +71,17 @@ fn still(report: &RunReport, [a, b]: [CpuId; 2], value: &CellValue) -> Vec<Block
     }
     let shares = relation_words(report.topology.relation(a, b), &report.topology);
     let mut blocks = vec![
-        Block::Fact("interval", parts.join(" · ")),
-        Block::Fact("reported", format!("CPUs {a} and {b}: {shares}")),
+        Block::Fact("interval", parts.join(" · ").into()),
+        Block::Fact("reported", format!("CPUs {a} and {b}: {shares}").into()),
     ];
     blocks.extend(value.home_penalty.map(|penalty| {
         let node = value.home.0;
         Block::Fact(
             "memory",
-            format!("lines on the better node ({node}); {penalty:.2} × as long on the other"),
+            format!("lines on the better node ({node}); {penalty:.2} × as long on the other").into(),
         )
     }));
-    blocks.extend(doubts(value).map(Block::Doubt));
+    blocks.extend(doubts(value).map(|text| Block::Doubt(text.into())));
     blocks
 }
 
@@ -91,9 +91,11 @@ fn changing<'a>(report: &RunReport, pair: [CpuId; 2], watch: &'a StateWatch) -> 
         Block::Gap,
         Block::Table(state_table(watch)),
         Block::Gap,
-        Block::Fact("states", changes(report, watch)),
+        Block::Fact("states", changes(report, watch).into()),
     ];
-    blocks.extend(topology_words(&report.topology, pair, watch).map(|text| Block::Fact("reported", text)));
+    blocks.extend(
+        topology_words(&report.topology, pair, watch).map(|text| Block::Fact("reported", text.into())),
+    );
     blocks
 }
 
@@ -295,14 +297,14 @@ pub fn of_map<'a>(watch: &'a StateWatch, measured: u64, topology: &Topology) -> 
     if watch.states.len() < 2 {
         return Vec::new();
     }
-    let mut blocks = vec![Block::Fact("states", change_of_map(watch, measured))];
+    let mut blocks = vec![Block::Fact("states", change_of_map(watch, measured).into())];
     if !levels_changed(watch) {
         return blocks;
     }
     // The line over time is that of one pair: the one that changed most.
     if !watch.line.is_empty() {
         let who = watch.pair.map_or(String::new(), |[a, b]| format!(", CPU {a} ↔ CPU {b}"));
-        blocks.push(Block::Prose(format!("The pair that changed most{who}:")));
+        blocks.push(Block::Prose(format!("The pair that changed most{who}:").into()));
         blocks.push(Block::sketch(|style| plot(watch, style)));
     }
     blocks.push(Block::Table(state_table(watch)));
@@ -310,7 +312,7 @@ pub fn of_map<'a>(watch: &'a StateWatch, measured: u64, topology: &Topology) -> 
         watch
             .pair
             .and_then(|pair| topology_words(topology, pair, watch))
-            .map(|text| Block::Fact("reported", text)),
+            .map(|text| Block::Fact("reported", text.into())),
     );
     blocks
 }

@@ -21,9 +21,10 @@ pub fn sentence(findings: &Findings) -> Vec<Block<'static>> {
     let structure = match &findings.structure {
         Ok(structure) => structure,
         Err(Refusal::Moved { .. } | Refusal::Matrix(InferError::TooFew { .. })) => return Vec::new(),
-        Err(refusal) => return vec![Block::Fact("inferred", format!("cannot tell: {refusal}"))],
+        Err(refusal) => return vec![Block::Fact("inferred", format!("cannot tell: {refusal}").into())],
     };
-    let found = Block::Fact("inferred", format!("from latencies alone: {}", found(structure, findings)));
+    let found =
+        Block::Fact("inferred", format!("from latencies alone: {}", found(structure, findings)).into());
     [found].into_iter().chain(doubts(findings, "ns")).collect()
 }
 
@@ -180,7 +181,7 @@ fn doubts(findings: &Findings, unit: &str) -> impl Iterator<Item = Block<'static
         )),
         _ => None,
     });
-    against.map(Block::Doubt)
+    against.map(|text| Block::Doubt(text.into()))
 }
 
 fn conflict(held: &Agreement, unit: &str) -> String {
@@ -198,17 +199,19 @@ pub fn blocks<'a>(findings: &'a Findings, unit: &str) -> Vec<Block<'a>> {
     let structure = match &findings.structure {
         Ok(structure) => structure,
         Err(refusal) => {
-            return vec![Block::Prose(format!("Structure from the latencies: cannot tell: {refusal}."))];
+            return vec![Block::Prose(
+                format!("Structure from the latencies: cannot tell: {refusal}.").into(),
+            )];
         }
     };
     let mut blocks = Vec::new();
     if structure.levels.is_empty() {
         let found = no_levels(structure, findings, unit);
-        blocks.push(Block::Prose(format!("From the latencies alone: {found}.")));
+        blocks.push(Block::Prose(format!("From the latencies alone: {found}.").into()));
     } else {
         blocks.push(Block::Table(level_table(structure, unit)));
     }
-    blocks.extend(remarks(structure, findings, unit).into_iter().map(Block::Prose));
+    blocks.extend(remarks(structure, findings, unit).into_iter().map(|text| Block::Prose(text.into())));
     if !findings.agreement.is_empty() {
         blocks.extend([Block::Gap, Block::Table(agreement_table(structure, &findings.agreement, unit))]);
         blocks.extend(doubts(findings, unit).collect::<Vec<_>>());
@@ -382,14 +385,14 @@ fn cpus_words(moved: &CpuSet, level: Level) -> String {
 fn suspects(structure: &Structure) -> Vec<Block<'static>> {
     let off: Vec<&Suspect> = structure.unfit().collect();
     let what = unfit_words(off.len(), !structure.levels.is_empty());
-    let mut blocks = vec![Block::Prose(format!("{what}:"))];
+    let mut blocks = vec![Block::Prose(format!("{what}:").into())];
     blocks.extend(off.iter().take(MOST_SUSPECTS).map(|suspect| {
         let [a, b] = suspect.pair;
         let ratio = suspect.ratio.map_or(String::new(), |ratio| format!("{ratio:.2} × what would fit: "));
-        Block::Item(format!("{ratio}CPUs {a} and {b}"))
+        Block::Item(format!("{ratio}CPUs {a} and {b}").into())
     }));
     let more = off.len().saturating_sub(MOST_SUSPECTS) as u64;
-    blocks.extend((more > 0).then(|| Block::Item(count(more, "more pair"))));
+    blocks.extend((more > 0).then(|| Block::Item(count(more, "more pair").into())));
     blocks
 }
 

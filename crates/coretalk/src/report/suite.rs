@@ -26,7 +26,7 @@ const NOT_IN_ROWS: [&str; 5] = ["threads", "arrange", "payload", "parent_mib", M
 /// A table and some words for each probe of a run.
 pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'static>> {
     let common = common(&series.result.trials);
-    let mut blocks = vec![Block::Gap, Block::Prose(legend(series, &common))];
+    let mut blocks = vec![Block::Gap, Block::Prose(legend(series, &common).into())];
     for name in &series.settings.probes {
         let Some(probe) = probes::series_by_id(name) else { continue };
         let trials: Vec<&TrialResult> =
@@ -43,7 +43,7 @@ pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'st
         // A queue says it in its own words.
         if *name != coretalk_model::queue::names::PROBE && trials.iter().any(|trial| of_slices(trial)) {
             let text = "s: threads share a CPU and poll instead of sleeping: this measures time slices.";
-            blocks.push(Block::Prose(text.to_owned()));
+            blocks.push(Block::Prose(text.to_owned().into()));
         }
         if *name == coretalk_model::wait::names::PROBE {
             blocks.extend(crossovers(report, series));
@@ -161,7 +161,7 @@ fn of_probe(
         let estimate = trial.medians_ns.get(name).or_else(|| trial.values.get(name));
         Some(DisplayedValue { value: trial.number_of(name)?, name, unit, estimate, trial })
     };
-    let titles = placements.iter().map(Column::numbers);
+    let titles = placements.iter().cloned().map(Column::numbers);
     let mut table = Table::new([Column::words("")].into_iter().chain(titles).collect::<Vec<_>>());
     for row in rows.iter().take(MOST_ROWS) {
         let cell = |placement: &String| match displayed(row, placement) {
@@ -179,10 +179,10 @@ fn of_probe(
     let every =
         rows.iter().flat_map(|row| placements.iter().filter_map(|placement| displayed(row, placement)));
     let what = quantities(probe, every);
-    let mut blocks = vec![Block::Prose(what), Block::Table(table)];
+    let mut blocks = vec![Block::Prose(what.into()), Block::Table(table)];
     if rows.len() > MOST_ROWS {
         let more = count((rows.len() - MOST_ROWS) as u64, "more row");
-        blocks.push(Block::Prose(format!("{more} in the data")));
+        blocks.push(Block::Prose(format!("{more} in the data").into()));
     }
     blocks
 }

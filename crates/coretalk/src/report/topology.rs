@@ -13,7 +13,7 @@ use std::collections::HashMap;
 /// The reported structure as a picture in characters, and the same in words.
 pub fn blocks(topology: &Topology) -> Vec<Block<'_>> {
     let mut blocks = vec![
-        Block::Headline(format!("{}, as the system reports", size(topology))),
+        Block::Headline(format!("{}, as the system reports", size(topology)).into()),
         Block::sketch(|style| boxes(topology, topology.cpus(), &boxed(topology), style.width)),
         Block::Gap,
     ];
@@ -27,7 +27,7 @@ pub fn other_cpus(others: &OtherCpus) -> Block<'static> {
         "the report is of {}, the latencies are of {}: the sets of CPUs differ, so the two are not compared",
         others.reported.named(),
         others.measured.named()
-    ))
+    ).into())
 }
 
 /// The groups of each level that is reported, and what else is.
@@ -43,7 +43,10 @@ pub fn in_words(topology: &Topology) -> Vec<Block<'static>> {
         [left(level.name(), 8), format!("{} {shown}", lists.len())].map(Cell::from)
     });
     let table = Table::new(["", ""].map(Column::words)).with(rows);
-    [Block::Table(table)].into_iter().chain(beside(topology).into_iter().map(Block::Prose)).collect()
+    [Block::Table(table)]
+        .into_iter()
+        .chain(beside(topology).into_iter().map(|text| Block::Prose(text.into())))
+        .collect()
 }
 
 /// What is reported and no box can show, and what is not reported.

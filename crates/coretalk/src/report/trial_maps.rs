@@ -71,11 +71,11 @@ pub fn map<'a>(report: &'a RunReport, series: &'a SeriesReport, kind: &Alike<'a>
         })
         .collect();
     vec![
-        Block::Prose(map_words(series, kind)),
+        Block::Prose(map_words(series, kind).into()),
         Block::sketch(move |style| {
             HeatMap::new(&readings, &report.topology, style).in_unit(&unit.name).draw(style).0
         }),
-        Block::Prose(relations.join(", ")),
+        Block::Prose(relations.join(", ").into()),
         Block::Gap,
     ]
 }

@@ -10,15 +10,20 @@ use coretalk_measure::series::{SeriesProbe, mask_of};
 use coretalk_model::series::{TrialResult, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Relation, Scope, Topology};
 
+/// The question that a probe answers.
+pub fn question_text(probe: &dyn SeriesProbe) -> String {
+    capitalized(probe.spec().question)
+}
+
 /// The question that a probe answers, as a heading.
 pub fn question(probe: &dyn SeriesProbe) -> Block<'static> {
-    Block::Question(capitalized(probe.spec().question))
+    Block::Question(question_text(probe).into())
 }
 
 /// What the probe has to say about these trials.
 pub fn remarks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
-    probe.remarks(&specs).iter().map(|remark| Block::Remark(plain(remark))).collect()
+    probe.remarks(&specs).iter().map(|remark| Block::Remark(plain(remark).into())).collect()
 }
 
 /// The CPUs in role order, and what two of them share.

@@ -35,7 +35,7 @@ pub(super) fn blocks<'a>(
     for placement in placements(&listed) {
         let here: Vec<&TrialResult> =
             listed.iter().copied().filter(|trial| trial.spec.placement == placement).collect();
-        blocks.push(Block::Heading(placement_words(report, placement)));
+        blocks.push(Block::Heading(placement_words(report, placement).into()));
         blocks.extend(of_placement(&here));
         blocks.push(Block::Gap);
     }
@@ -59,7 +59,7 @@ fn of_placement(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let of = |mode: Option<&str>| -> Vec<&TrialResult> {
         trials.iter().copied().filter(|trial| trial.spec.parameters.text("mode") == mode).collect()
     };
-    let prose = |text: &str| Block::Prose(text.to_owned());
+    let prose = |text: &str| Block::Prose(text.to_owned().into());
     let mut blocks = Vec::new();
     let singles: Vec<&TrialResult> = of(Some(names::CLOCK)).into_iter().chain(of(None)).collect();
     if !singles.is_empty() {
@@ -179,7 +179,7 @@ fn costs(trials: &[&TrialResult]) -> Vec<Block<'static>> {
         let negative = grouped(negative as i64);
         blocks.push(Block::Prose(format!(
             "{negative} samples are below the cost of the clock: they are kept, and are negative once it is subtracted."
-        )));
+        ).into()));
     }
     blocks
 }
@@ -211,12 +211,14 @@ fn energy(trials: &[&TrialResult]) -> Option<Block<'static>> {
     };
     let told = trials.iter().filter_map(of).collect::<Vec<_>>().join(", ");
     (!told.is_empty()).then(|| {
-        Block::Prose(format!("Energy of all packages per trip, other activity included, in nJ: {told}."))
+        Block::Prose(
+            format!("Energy of all packages per trip, other activity included, in nJ: {told}.").into(),
+        )
     })
 }
 
 /// A row for each trial with some of its values.
-fn values<const N: usize>(trials: &[&TrialResult], shown: [(&'static str, &str); N]) -> Table {
+fn values<const N: usize>(trials: &[&TrialResult], shown: [(&'static str, &'static str); N]) -> Table {
     let mut columns = vec![Column::words("")];
     columns.extend(shown.iter().flat_map(|(_, title)| [*title, "±"].map(Column::numbers)));
     let rows = trials.iter().map(|trial| {
@@ -239,7 +241,12 @@ pub(super) fn crossovers(report: &RunReport, series: &SeriesReport) -> Vec<Block
     let which =
         "Shorter waits are cheaper with polling, longer ones with sleeping, if latency does not matter.";
     let which = (!found.is_empty()).then(|| which.to_owned());
-    found.iter().map(|found| crossover(report, found)).chain(which).map(Block::Prose).collect()
+    found
+        .iter()
+        .map(|found| crossover(report, found))
+        .chain(which)
+        .map(|text| Block::Prose(text.into()))
+        .collect()
 }
 
 /// From which wait on sleeping is cheaper.
@@ -264,7 +271,7 @@ fn crossover(report: &RunReport, found: &Crossover) -> String {
 fn legend(report: &RunReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let probe = probes::series_by_id(PROBE);
     let mut blocks: Vec<Block<'_>> = probe.into_iter().flat_map(|probe| remarks(probe, trials)).collect();
-    let mut prose = |text: &str| blocks.push(Block::Prose(text.to_owned()));
+    let mut prose = |text: &str| blocks.push(Block::Prose(text.to_owned().into()));
     let any = |flag: Flag| trials.iter().any(|trial| trial.flags.contains(flag));
     if any(Flag::PauseExits) {
         prose("g: in a guest, the hypervisor may deschedule a CPU that executes many wait hints in a row.");
@@ -320,6 +327,7 @@ mod tests {
         let [busy, futex, unknown] = [("busy", Some(4_200.0)), ("futex", Some(90.0)), ("pause", None)]
             .map(|(name, nj)| trial(name, nj));
         let Some(Block::Prose(told)) = energy(&[&busy, &futex, &unknown]) else { panic!("nothing is told") };
+        let told = crate::report::fmt::sentence(&told);
         assert!(told.ends_with("in nJ: busy 4 200 ±10 %, futex 90.0 ±10 %."), "{told}");
         assert!(energy(&[&unknown]).is_none());
     }

@@ -31,5 +31,10 @@ pub(super) fn places(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     });
     let text = "Where the waiter ran relative to the waker when it resumed: shares of the wake-ups with the 95 % interval \
                 over passes.";
-    vec![Block::Gap, Block::Prose(text.to_owned()), Block::Table(Table::new(columns).with(rows)), Block::Gap]
+    vec![
+        Block::Gap,
+        Block::Prose(text.to_owned().into()),
+        Block::Table(Table::new(columns).with(rows)),
+        Block::Gap,
+    ]
 }

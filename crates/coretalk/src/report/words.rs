@@ -149,7 +149,7 @@ pub enum Middle {
 /// Minimum, median, mean and maximum with the CPUs of the extremes.
 pub fn extremes(all: &Overall, middle: Middle) -> Block<'static> {
     let (Some(min), Some(max), Some(median)) = (all.min, all.max, all.median_ns) else {
-        return Block::Prose("No cell has a value.".to_owned());
+        return Block::Prose("No cell has a value.".to_owned().into());
     };
     let pair = |[a, b]: [coretalk_model::CpuId; 2]| format!("(CPUs {a} and {b})");
     let (low, high) =
@@ -161,7 +161,7 @@ pub fn extremes(all: &Overall, middle: Middle) -> Block<'static> {
         }
         Middle::LeftOut => format!("min {low} · max {high} · {pairs}"),
     };
-    Block::Fact("range", text)
+    Block::Fact("range", text.into())
 }
 
 /// The kinds of cores of a hybrid machine against each other: never one number for all.
@@ -203,19 +203,22 @@ pub fn cell_doubts(all: &Overall) -> Vec<Block<'static>> {
         let rest: u64 = all.missing[3..].iter().map(|(_, cells)| cells).sum();
         missing.push(format!("· {} not measured for other reasons", count(rest, "pair")));
     }
-    let mut blocks: Vec<Block<'_>> = missing.into_iter().map(Block::Remark).collect();
+    let mut blocks: Vec<Block<'_>> = missing.into_iter().map(|text| Block::Remark(text.into())).collect();
     if all.doubtful > 0 {
         let flags: Vec<String> = all
             .doubts
             .iter()
             .map(|(flag, cells)| format!("{} {}", flag.name(), count(*cells, "pair")))
             .collect();
-        blocks.push(Block::Doubt(format!(
-            "{} of {} may be wrong: {}",
-            grouped(all.doubtful as i64),
-            count(all.measured, "pair"),
-            flags.join(", ")
-        )));
+        blocks.push(Block::Doubt(
+            format!(
+                "{} of {} may be wrong: {}",
+                grouped(all.doubtful as i64),
+                count(all.measured, "pair"),
+                flags.join(", ")
+            )
+            .into(),
+        ));
     }
     blocks
 }
@@ -240,7 +243,7 @@ pub fn doubt(report: &RunReport) -> Option<Block<'static>> {
         let command = if report.header.simulated { "" } else { ": coretalk doctor" };
         text.push_str(&format!(" · {} more{command}", rest.len()));
     }
-    Some(Block::Doubt(text))
+    Some(Block::Doubt(text.into()))
 }
 
 /// CPUs that the scheduler leaves alone and that this run left out: the command that measures them.
@@ -254,7 +257,7 @@ pub fn isolated(report: &RunReport) -> Option<Block<'static>> {
         ),
         _ => format!("CPUs {left_out} are isolated and were left out: coretalk latency --cpus {left_out}"),
     };
-    Some(Block::Prose(text))
+    Some(Block::Prose(text.into()))
 }
 
 /// What the equivalence gate said, where pairs ran at the same time; `margin` is what it allowed.
@@ -275,7 +278,7 @@ pub fn regime(regime: &Regime, margin: f64, topology: &Topology) -> Option<Block
             format!("{} {verdict}, {pairs} at once", relation_words(outcome.relation, topology))
         })
         .collect();
-    (!parts.is_empty()).then(|| Block::Fact("parallel", parts.join(" · ")))
+    (!parts.is_empty()).then(|| Block::Fact("parallel", parts.join(" · ").into()))
 }
 
 #[cfg(test)]

@@ -26,7 +26,10 @@ fn judge(runs: &[Run]) {
     for run in runs {
         let (wrong, checked) = read(run);
         held += checked;
-        assert!(checked > 0, "nothing was held of {:?}:\n{}", run.words, run.screen);
+        for value in &run.values {
+            all.extend(sources::wrong(run, value).map(|why| format!("{:?}\n  {why}: {value:?}", run.words)));
+        }
+        assert!(checked + run.values.len() > 0, "nothing was held of {:?}:\n{}", run.words, run.screen);
         for Wrong { claim, text, why } in wrong.into_iter().chain(noiseless::untrue(run)) {
             all.push(format!("{:?}\n  {claim}: `{text}`: {why}", run.words));
         }

@@ -188,7 +188,6 @@ fn a_number_that_is_changed_is_found() {
         "place reason",
         "precision",
         "queue",
-        "sharing",
         "size",
         "spawn",
         "states",
@@ -197,7 +196,6 @@ fn a_number_that_is_changed_is_found() {
         "time",
         "title",
         "to type",
-        "trials",
         "wait",
         "width",
     ];

@@ -1,7 +1,14 @@
 //! [`Run`]: a call of the tool on a simulated machine, with its screen, its document and the truth of the machine.
 
 use super::page::WIDTH;
+use super::sources::Shown;
 use crate::cli::tool::Tool;
+use coretalk::RunReport;
+use coretalk::blocks::Block;
+use coretalk::render::terminal;
+use coretalk::report::style::{By, Style};
+use coretalk::report::{Saved, Screen, screen};
+use coretalk::store::RunFile;
 use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_measure::{Machine, Scenario, SimMachine};
@@ -11,7 +18,10 @@ use serde_json::Value;
 /// A call, what it printed, and what is true.
 pub struct Run {
     pub words: Vec<String>,
+    /// The lines of a screen that have to be read; of a saved run without the blocks whose numbers are all typed.
     pub screen: String,
+    /// The typed numbers of the screen of a saved run.
+    pub values: Vec<Shown>,
     pub document: Value,
     /// What the document says that the system reports.
     pub reported: Topology,
@@ -44,7 +54,20 @@ impl Run {
         let words: Vec<&str> = words.iter().copied().chain(rest).collect();
         let screen = call(tool, &words);
         let document = serde_json::from_slice(&std::fs::read(tool.path().join(&json)).unwrap()).unwrap();
-        Run::from(&words, screen, document, machine, Vec::new())
+        let report = report_of(tool, name);
+        // Screens use the shortest prefix of the id.
+        let saved = screen.split("saved as ").nth(1).and_then(|rest| rest.split_whitespace().next());
+        let blocks = screen::blocks(&report, Screen::Measured(saved.map_or(Saved::Not, Saved::As)));
+        let by = if words.contains(&"thread") { By::Thread } else { By::Core };
+        let style = Style { width: WIDTH, by, ..Style::default() };
+        assert_eq!(terminal::screen(&blocks, &style), screen, "{words:?}");
+        let values: Vec<Shown> = blocks.iter().flat_map(shown).collect();
+        // First lines are read: their names and order are no numbers.
+        let is_read = |block: &Block<'_>| {
+            matches!(block, Block::Answer(_)) || !block.is_typed() || block.values().is_empty()
+        };
+        let read: Vec<Block<'_>> = blocks.into_iter().filter(is_read).collect();
+        Run { values, ..Run::from(&words, terminal::screen(&read, &style), document, machine, Vec::new()) }
     }
 
     /// Calls the tool for something that is asked of saved runs, for people and as JSON.
@@ -61,6 +84,7 @@ impl Run {
             reported: said.map_or_else(|| Topology::flat(CpuSet::new()), reported),
             machine: SimMachine::open(scenario(machine), 1),
             screen,
+            values: Vec::new(),
             document,
             sources,
         }
@@ -146,6 +170,21 @@ impl Run {
         }
         found
     }
+}
+
+/// A saved run.
+pub fn report_of(tool: &Tool, name: &str) -> RunReport {
+    let path = tool.done(&["runs", "path", name]).out;
+    RunFile::open(std::path::Path::new(path.trim())).unwrap().report().unwrap()
+}
+
+/// The typed numbers of a block, each below the headings of its table.
+fn shown(block: &Block<'_>) -> Vec<Shown> {
+    let headings: Vec<String> = match block {
+        Block::Table(table) => table.columns.iter().map(|column| column.title.to_string()).collect(),
+        _ => Vec::new(),
+    };
+    block.values().into_iter().map(|value| (headings.clone(), value.clone())).collect()
 }
 
 fn call(tool: &Tool, words: &[&str]) -> String {

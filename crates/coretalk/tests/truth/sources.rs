@@ -221,7 +221,13 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
                 _ => f64::NAN,
             };
             let mut of_trial = all.iter().filter(|one| trial.is_none_or(|trial| trial_of(one) == trial));
-            let is_there = of_trial.any(|one| number(&one["parameters"][&name]) == Some(found));
+            let has = |one: &Value| number(&one["parameters"][&name]) == Some(found);
+            let mut maps = list(&document["matrices"]).iter().filter(|_| trial.is_none());
+            // A verdict needs more runs than there are.
+            let is_missing = |arm: &Value| (list(&arm["runs"]).len() as f64) < found;
+            let mut compared = list(&document["comparisons"]).iter().flat_map(|one| list(&one["placements"]));
+            let is_there =
+                of_trial.any(has) || maps.any(has) || name == "least_repetitions" && compared.any(is_missing);
             return (!is_there).then(|| format!("no such {name}"));
         }
         (Source::Trial { placements: 2.., .. }, _) => return None,

@@ -1,42 +1,28 @@
 //! Each typed number of a screen, recomputed from its source in the JSON document of the same run, and its text, read back
 //! within its rounding.
 
-use super::run::Run;
+use super::run::{Run, report_of};
 use super::sources::{Shown, is_near, recomputed, trial_of, wrong};
 use crate::cli::tool::Tool;
-use coretalk::RunReport;
 use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, SeriesNumber, Source, Statistic};
 use coretalk::blocks::{Block, Table};
 use coretalk::document::Identity;
 use coretalk::report::input::ReportInput;
 use coretalk::report::{Saved, Screen, html, screen};
-use coretalk::store::RunFile;
 use coretalk_model::Relation;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
-
-fn report_of(tool: &Tool, name: &str) -> RunReport {
-    let path = tool.done(&["runs", "path", name]).out;
-    RunFile::open(std::path::Path::new(path.trim())).unwrap().report().unwrap()
-}
 
 /// A run on a simulated machine, and the typed numbers of its screen and of the tables of its page.
 fn values_of(tool: &Tool, machine: &str, words: &[&str], name: &str) -> (Run, Vec<Shown>) {
     let run = Run::of(tool, machine, &[words, &["--seed", "1"]].concat(), name);
     let report = report_of(tool, name);
-    let blocks = screen::blocks(&report, Screen::Measured(Saved::Not));
-    let shown = |block: &Block<'_>| -> Vec<Shown> {
-        let headings: Vec<String> = match block {
-            Block::Table(table) => table.columns.iter().map(|column| column.title.clone()).collect(),
-            _ => Vec::new(),
-        };
-        block.values().into_iter().map(|value| (headings.clone(), value.clone())).collect()
-    };
     let page = ReportInput::new(&report, name, Identity::Hidden);
     let on_page = html::series::tables(&page);
     let on_page = on_page.iter().flat_map(Table::values);
-    let on_page = on_page.map(|(column, value)| (vec![column.title.clone()], value.clone()));
-    (run, blocks.iter().flat_map(shown).chain(on_page).collect())
+    let on_page = on_page.map(|(column, value)| (vec![column.title.to_string()], value.clone()));
+    let values = run.values.iter().cloned().chain(on_page).collect();
+    (run, values)
 }
 
 #[test]

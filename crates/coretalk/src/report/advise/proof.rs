@@ -8,7 +8,9 @@ use coretalk_model::advise::{Against, Bracket, Proof, ProofVerdict};
 /// The part of the screen, from its heading to what follows.
 pub(super) fn blocks(view: &ProofView, threads: usize) -> Vec<Block<'static>> {
     let (proof, place) = match view {
-        ProofView::NotRun(reason) => return vec![Block::Prose(format!("Not proven: {}.", plain(reason)))],
+        ProofView::NotRun(reason) => {
+            return vec![Block::Prose(format!("Not proven: {}.", plain(reason)).into())];
+        }
         ProofView::Ran { proof, place } => (proof, place),
     };
     let heading = format!(
@@ -29,10 +31,14 @@ pub(super) fn blocks(view: &ProofView, threads: usize) -> Vec<Block<'static>> {
     };
     let columns = ["advised vs.", "predicted", "measured", "verdict"].map(Column::words);
     let table = Table::new(columns).with(proof.held.iter().map(row));
-    let mut blocks = vec![Block::Heading(heading), Block::Table(table), Block::Conclusion(conclusion(proof))];
+    let mut blocks = vec![
+        Block::Heading(heading.into()),
+        Block::Table(table),
+        Block::Conclusion(conclusion(proof).into()),
+    ];
     if place.result.budget_ended {
         let text = "The budget ended before every difference was known to ±2 %; try a longer --budget.";
-        blocks.push(Block::Prose(text.to_owned()));
+        blocks.push(Block::Prose(text.to_owned().into()));
     }
     blocks
 }

@@ -240,11 +240,12 @@ pub(super) fn cells(dataset: &DatasetComparison, topology: Option<&Topology>) ->
     }
     let shown = standing_out(dataset);
     let rows = shown.iter().take(MOST_CELLS).map(|cell| of_text(cell_row(cell, dataset, topology)));
-    let mut blocks: Vec<Block<'_>> = tally(dataset).map(Block::Prose).into_iter().collect();
+    let mut blocks: Vec<Block<'_>> =
+        tally(dataset).map(|text| Block::Prose(text.into())).into_iter().collect();
     blocks.push(Block::Table(Table::new([""; 7].map(Column::words)).with(rows)));
     if shown.len() > MOST_CELLS {
         let more = shown.len() - MOST_CELLS;
-        blocks.push(Block::Prose(format!("… and {more} more; --format json has them all")));
+        blocks.push(Block::Prose(format!("… and {more} more; --format json has them all").into()));
     }
     blocks
 }

@@ -4,14 +4,13 @@ use super::curves::{self, Room};
 use super::heat_map::{SmallMap, small_map};
 use super::key_numbers::{answer_of, key_numbers, main_map, said_of, written};
 use super::{MARK, cut, doubtful, ladder, paragraph, placements, queue, spread, timeline, wrapped};
-use crate::blocks::Block;
 use crate::report::answer::KeyNumber;
 use crate::report::fmt;
 use crate::report::input::{Drawing, Map, ReportInput};
 use crate::report::palette::Colors;
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
 use crate::report::text::plain;
-use crate::report::trial_words::question;
+use crate::report::trial_words::question_text;
 use coretalk_measure::probes;
 use std::collections::BTreeSet;
 
@@ -159,10 +158,7 @@ fn method_of(input: &ReportInput<'_>) -> String {
         _ => None,
     };
     let probe = || probes::series_by_id(input.run()?.series.as_ref()?.settings.probes.first()?);
-    let of_probe = || match question(probe()?) {
-        Block::Question(text) => Some(text),
-        _ => None,
-    };
+    let of_probe = || Some(question_text(probe()?));
     of_map().or_else(of_probe).unwrap_or_default()
 }
 

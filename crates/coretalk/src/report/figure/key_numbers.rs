@@ -41,8 +41,9 @@ pub(in crate::report) fn said_of(report: &RunReport) -> Option<String> {
         return Some(states::headline(report, pair, value));
     }
     place::overview(report, report.place.as_ref()?).into_iter().find_map(|block| match block {
-        Block::Answer(said) => Some(fmt::sentence(&said)),
-        Block::Headline(text) | Block::Prose(text) | Block::Conclusion(text) => Some(text),
+        Block::Answer(said) | Block::Headline(said) | Block::Prose(said) | Block::Conclusion(said) => {
+            Some(fmt::sentence(&said))
+        }
         _ => None,
     })
 }

@@ -87,7 +87,7 @@ fn lines(
     }
     if cells.has_own() {
         let text = format!("Right of ┃: {own_name}; diagonal: {pair_name}.");
-        lines.extend(terminal::lines(&[Block::Prose(text)], style));
+        lines.extend(terminal::lines(&[Block::Prose(text.into())], style));
     }
     lines
 }

@@ -1,14 +1,13 @@
 //! What a page leads with: the answer in a sentence and three numbers, and what each probe found in one line.
 
 use super::escape::escaped;
-use crate::blocks::Block;
 use crate::report::answer::{self, Answer, KeyNumber};
 use crate::report::best::{self, bare_title};
 use crate::report::figure::key_numbers::{answer_of, key_numbers, main_map, said_of, written};
 use crate::report::fmt;
 use crate::report::input::{Map, ReportInput};
 use crate::report::text::{count, plain, short_ns};
-use crate::report::trial_words::question;
+use crate::report::trial_words::question_text;
 use crate::report::{findings, place, series};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
@@ -141,11 +140,7 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
         return tiles(&shown) + &format!("<p class=\"note\">{}</p>\n", escaped(&caption(ranking, condition)));
     }
     answers(found.iter().map(|(name, condition, ranking)| {
-        let asked = probes::series_by_id(name).map(question);
-        let asked = match asked {
-            Some(Block::Question(text)) => text,
-            _ => plain(name),
-        };
+        let asked = probes::series_by_id(name).map_or_else(|| plain(name), question_text);
         let one = |subject: &Subject<'_>| {
             format!(
                 "<strong>{}</strong> {} {}",

@@ -223,7 +223,7 @@ fn ladder_body(input: &ReportInput<'_>) -> String {
     let steps = Block::Table(ladder::table(input.ladder(), input.topology()));
     let disturbance = report.environment.disturbance();
     let footnote =
-        report.latencies().map(|result| Block::Prose(report::ladder::footnote(result, disturbance)));
+        report.latencies().map(|result| Block::Prose(report::ladder::footnote(result, disturbance).into()));
     drawn + &html::blocks(&[steps].into_iter().chain(footnote).collect::<Vec<_>>())
 }
 

@@ -74,20 +74,21 @@ pub(super) fn mixed(inputs: &[ReportInput<'_>]) -> String {
 /// Two runs against each other: what follows, the conditions that differ, and the levels.
 fn difference(differing: &Differing<'_>) -> Section {
     let Some(view) = differing.words() else {
-        let refusal = differing.refusal().map(Block::Prose);
+        let refusal = differing.refusal().map(|text| Block::Prose(text.into()));
         return Section::new("difference", "Difference", None, html::blocks(&Vec::from_iter(refusal)));
     };
     let called = view.called();
     let sides = called.iter().zip(&view.sides);
-    let mut blocks = vec![Block::Prose(conclusion(&view))];
-    blocks.extend(sides.map(|(called, side)| Block::Prose(format!("{called}: {}", side_words(side)))));
-    blocks.extend(mismatches_words(&view).map(Block::Doubt));
-    blocks.extend(pairing_words(view.alignment, &called).map(Block::Doubt));
-    blocks.extend(saturated(&view).map(Block::Prose));
+    let mut blocks = vec![Block::Prose(conclusion(&view).into())];
+    blocks.extend(sides.map(|(called, side)| Block::Prose(format!("{called}: {}", side_words(side)).into())));
+    blocks.extend(mismatches_words(&view).map(|text| Block::Doubt(text.into())));
+    blocks.extend(pairing_words(view.alignment, &called).map(|text| Block::Doubt(text.into())));
+    blocks.extend(saturated(&view).map(|text| Block::Prose(text.into())));
     let mut body = html::blocks(&blocks);
     for dataset in &view.comparison.datasets {
         body.push_str(&table(&heading(dataset), &levels(dataset, &view)));
-        let words = remarks(dataset, &view).into_iter().chain(tally(dataset)).map(Block::Prose);
+        let words =
+            remarks(dataset, &view).into_iter().chain(tally(dataset)).map(|text| Block::Prose(text.into()));
         body.push_str(&html::blocks(&Vec::from_iter(words)));
     }
     Section::new("difference", "Difference", None, body)
@@ -133,7 +134,7 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
     columns.extend(levels.iter().map(|level| Column::numbers(level_words(level))));
     let caption = "Median of the pairs in each group, with their 5th to 95th percentile; groups × CPUs \
                    where the latencies show groups";
-    let words = kinds.map(|words| Block::Prose(format!("{words}.")));
+    let words = kinds.map(|words| Block::Prose(format!("{words}.").into()));
     let body = table(caption, &Table::new(columns).with(rows)) + &html::blocks(&Vec::from_iter(words));
     Some(Section::new("relations", "Side by side", None, body))
 }

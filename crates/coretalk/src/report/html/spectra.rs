@@ -57,7 +57,7 @@ fn odd(views: &[SpectrumView]) -> String {
 /// A row for each distribution: on a page names are long, and there may be many.
 fn whole_table(views: &[SpectrumView]) -> String {
     let columns = table_rows(views);
-    let heads = columns.iter().map(|(head, _)| Column::numbers(head.as_str()));
+    let heads = columns.iter().map(|(head, _)| Column::numbers(head.clone()));
     let rows = views.iter().enumerate().map(|(at, view)| {
         let cells = columns.iter().map(|(_, cells)| Cell::from(cells[at].as_str()));
         [plain(&view.title).into()].into_iter().chain(cells).collect::<Vec<_>>()

@@ -59,7 +59,7 @@ pub(super) fn doubts<'a>(doubt: &Doubt) -> Vec<Block<'a>> {
     }
     let work = if doubt.work == COMMAND { "command" } else { &doubt.work };
     let of = format!("{work} on `{}`", plain(&doubt.placement));
-    parts.into_iter().map(|part| Block::Doubt(format!("{of}: {part}"))).collect()
+    parts.into_iter().map(|part| Block::Doubt(format!("{of}: {part}").into())).collect()
 }
 
 /// Lines of each stream of a run that failed that are shown.
@@ -76,7 +76,9 @@ pub(super) fn streams(doubt: &Doubt) -> Vec<Block<'_>> {
         }
         let left_out = lines.len().saturating_sub(SHOWN_LINES);
         let last = if left_out > 0 { format!(", its last {SHOWN_LINES} lines") } else { String::new() };
-        blocks.push(Block::Item(format!("on `{}` it wrote to {stream}{last}:", plain(&doubt.placement))));
+        blocks.push(Block::Item(
+            format!("on `{}` it wrote to {stream}{last}:", plain(&doubt.placement)).into(),
+        ));
         blocks.push(Block::drawing(move |style| {
             lines[left_out..].iter().map(|line| cut(&format!("     {}", plain(line)), style.width)).collect()
         }));

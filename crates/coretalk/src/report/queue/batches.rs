@@ -33,18 +33,18 @@ pub(in crate::report) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -
             "Million messages per second by batch: messages that the producer sends, and the consumer receives, at once. \
              Gain: how many times as many as with the smallest batch, with the range that both intervals allow. s: threads \
              share a CPU and poll instead of sleeping, which measures time slices; !: may be wrong."
-                .to_owned(),
+                .to_owned().into(),
         ));
         blocks.extend([Block::Gap, Block::Table(rates(report, &free)), Block::Gap]);
         let best = free.iter().filter_map(|curve| gain_words(report, curve));
-        blocks.extend(best.take(MOST_SAID).map(Block::Conclusion));
+        blocks.extend(best.take(MOST_SAID).map(|text| Block::Conclusion(text.into())));
     }
     if !paced.is_empty() {
         blocks.push(Block::Prose(
             "Messages are due one by one at the rate, and a batch is sent when its last message is due. Delay of all \
              messages, where there is room, and of the first and the last of each batch, from when it was due until it was \
              received. !: may be wrong (an interval that is too wide is that of all)."
-                .to_owned(),
+                .to_owned().into(),
         ));
         blocks.extend([Block::Gap, Block::Table(delays(&paced)), Block::Gap]);
     }

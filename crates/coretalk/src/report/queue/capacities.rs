@@ -47,7 +47,7 @@ pub(super) fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Ve
         let plot = Plot { values, curves: curves.collect(), ticks: ticks.collect(), unit: "", height: 11 };
         plot.lines(style.width)
     });
-    vec![Block::Prose(about), Block::Gap, drawing, Block::Gap]
+    vec![Block::Prose(about.into()), Block::Gap, drawing, Block::Gap]
 }
 
 /// The value at a position on the line between two points in ascending order, by equal ratios; `None` further beyond the

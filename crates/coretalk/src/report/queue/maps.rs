@@ -25,7 +25,7 @@ pub(super) fn every_map(
     if maps.is_empty() {
         return maps;
     }
-    let caption = Block::Prose(caption.to_owned());
+    let caption = Block::Prose(caption.to_owned().into());
     terminal::lines(&[caption], style).into_iter().chain([String::new()]).chain(maps).collect()
 }
 
@@ -70,7 +70,7 @@ fn maps(
     // The place of the mark keeps cells apart; a blank more reads better where there is room.
     let needed = |cell_width: usize| 5 + cpus.len() * cell_width;
     let Some(cell_width) = [widest + 1, widest].into_iter().find(|&wide| needed(wide) <= style.width) else {
-        let words = Block::Prose(format!("(the maps need {} columns)", needed(widest)));
+        let words = Block::Prose(format!("(the maps need {} columns)", needed(widest)).into());
         return terminal::lines(&[words], style).into_iter().chain([String::new()]).collect();
     };
     let block_width = needed(cell_width);

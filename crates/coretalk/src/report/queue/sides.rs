@@ -29,19 +29,19 @@ pub(in crate::report) fn blocks(grids: Vec<SideGrid<'_>>) -> Vec<Block<'_>> {
             "Million messages per second by numbers of producers and consumers. Fair: messages of the one that had fewest \
              ÷ an equal share (1: all had as many). Where there is room: share of the one that had most, and of each of up to \
              eight (JSON has all). Each is a median over passes by itself, so that shares need not add up. s: threads share CPUs and poll instead of sleeping, which measures time slices; !: may be wrong."
-                .to_owned(),
+                .to_owned().into(),
         ));
     }
     let (grids, single): (Vec<_>, Vec<_>) = grids.into_iter().partition(SideGrid::has_several);
     if !single.is_empty() {
         let placed = single.iter().flat_map(|grid| &grid.trials).find_map(|trial| sides_words(trial));
         blocks.push(Block::Gap);
-        blocks.extend(placed.map(Block::Heading));
+        blocks.extend(placed.map(|text| Block::Heading(text.into())));
         blocks.push(Block::Table(table(&single, true)));
     }
     for grid in grids {
         let table = table(std::slice::from_ref(&grid), false);
-        blocks.extend([Block::Gap, Block::Heading(title(&grid)), Block::Table(table), Block::Gap]);
+        blocks.extend([Block::Gap, Block::Heading(title(&grid).into()), Block::Table(table), Block::Gap]);
         blocks.push(Block::drawing(move |style| map(&grid, style)));
     }
     blocks

@@ -53,7 +53,7 @@ pub(in crate::report) fn blocks<'a>(report: &RunReport, found: Vec<Sweep<'a>>) -
         blocks.extend([Block::Table(knees(report, &found)), Block::Gap]);
     }
     if found.len() > MOST_DETAILED {
-        blocks.push(Block::Prose("Delays at each rate: coretalk export RUN --format csv".to_owned()));
+        blocks.push(Block::Prose("Delays at each rate: coretalk export RUN --format csv".to_owned().into()));
         return blocks;
     }
     blocks.push(Block::Prose(
@@ -61,12 +61,12 @@ pub(in crate::report) fn blocks<'a>(report: &RunReport, found: Vec<Sweep<'a>>) -
          offered and reached: messages per second. A pass keeps a rate if it reaches 99 % of it; passes are counted over \
          all states of the machine, and delays are of those that kept it in the most frequent one. !: some passes did \
          not; where most did not, no delay is told. p99 once sent: from the actual send, which hides lateness."
-            .to_owned(),
+            .to_owned().into(),
     ));
     let titles: Vec<String> = found.iter().map(|sweep| title(report, sweep)).collect();
     for (sweep, title) in found.into_iter().zip(titles) {
-        blocks.extend([Block::Gap, Block::Heading(title), Block::Table(table(&sweep)), Block::Gap]);
-        blocks.extend(words(&sweep).into_iter().map(Block::Conclusion));
+        blocks.extend([Block::Gap, Block::Heading(title.into()), Block::Table(table(&sweep)), Block::Gap]);
+        blocks.extend(words(&sweep).into_iter().map(|text| Block::Conclusion(text.into())));
         blocks.push(Block::drawing(move |style| plot(&sweep, style)));
     }
     blocks

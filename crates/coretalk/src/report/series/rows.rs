@@ -58,7 +58,7 @@ pub(super) fn tables(
                 _ => placement_words(report, placement),
             },
         };
-        blocks.push(Block::Heading(title));
+        blocks.push(Block::Heading(title.into()));
         for (index, (times, alike)) in by_unit(here, &trials).into_iter().enumerate() {
             blocks.extend((index > 0).then_some(Block::Gap));
             blocks.push(Block::Table(table(settings, probe, &alike, times)));

@@ -2,6 +2,7 @@
 
 use crate::RunReport;
 use crate::blocks::Block;
+use crate::blocks::value::Sentence;
 use crate::report::ladder::level_words;
 use crate::report::saved::Screen;
 use crate::report::text::{count, duration, grouped, percent, plain, started};
@@ -55,11 +56,14 @@ pub fn heading(report: &RunReport, screen: Screen<'_>) -> Vec<Block<'static>> {
             Some(_) => "on an idle machine",
             None => "with a larger CPU quota",
         };
-        Block::Headline(format!("{disturbed}; numbers may be wrong: measure again {again}"))
+        Block::Headline(format!("{disturbed}; numbers may be wrong: measure again {again}").into())
     });
-    let mut blocks: Vec<Block<'_>> = disturbed.into_iter().chain([Block::Title(title(report))]).collect();
+    let mut blocks: Vec<Block<'_>> = disturbed
+        .into_iter()
+        .chain([Block::Title(title(report).into_iter().map(Sentence::from).collect())])
+        .collect();
     if let Screen::Shown(_) | Screen::Whole(_) = screen {
-        blocks.push(Block::Question(format!("measured {}", started(&report.header.started))));
+        blocks.push(Block::Question(format!("measured {}", started(&report.header.started)).into()));
     }
     blocks
 }
