@@ -6,7 +6,6 @@
 pub mod value;
 
 use crate::report::style::Style;
-use std::borrow::Cow;
 use value::{DisplayValue, Sentence};
 
 /// Lines of characters in a style.
@@ -57,7 +56,9 @@ impl<'a> Block<'a> {
     pub fn values(&self) -> Vec<&DisplayValue> {
         match self {
             Block::Table(table) | Block::Wide(table, _) => {
-                table.rows.iter().flatten().flat_map(Cell::values).collect()
+                let words = table.columns.iter().map(|column| &column.title).chain(&table.about);
+                let cells = table.rows.iter().flatten().flat_map(Cell::values);
+                words.flat_map(Sentence::values).chain(cells).collect()
             }
             _ => self.sentences().iter().flat_map(Sentence::values).collect(),
         }
@@ -117,10 +118,10 @@ pub enum Align {
 }
 
 /// A column of a [`Table`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Column {
     /// What stands above it, on one line or several.
-    pub title: Cow<'static, str>,
+    pub title: Sentence,
     /// How its cells are aligned.
     pub align: Align,
     /// Narrower terminals leave it out.
@@ -139,7 +140,7 @@ pub struct Column {
 
 impl Column {
     /// A column of words.
-    pub fn words(title: impl Into<Cow<'static, str>>) -> Column {
+    pub fn words(title: impl Into<Sentence>) -> Column {
         let title = title.into();
         let align = Align::Left;
         Column {
@@ -155,7 +156,7 @@ impl Column {
     }
 
     /// A column of numbers.
-    pub fn numbers(title: impl Into<Cow<'static, str>>) -> Column {
+    pub fn numbers(title: impl Into<Sentence>) -> Column {
         Column { align: Align::Right, ..Column::words(title) }
     }
 
@@ -234,6 +235,11 @@ impl Cell {
         value.map_or(Cell::Unknown, Cell::from)
     }
 
+    /// A name from outside.
+    pub fn name(name: &str) -> Cell {
+        Sentence::new("{name}").with_name("name", name).into()
+    }
+
     /// The same with a mark behind its number.
     pub fn marked(self, mark: Option<char>) -> Cell {
         match self {
@@ -269,7 +275,7 @@ pub struct Table {
     /// As many cells each as there are columns.
     pub rows: Vec<Vec<Cell>>,
     /// How its legend begins; empty without one.
-    pub about: Cow<'static, str>,
+    pub about: Option<Sentence>,
 }
 
 impl Table {
@@ -279,8 +285,8 @@ impl Table {
     }
 
     /// The same with a legend: this, and what the columns mean.
-    pub fn about(self, about: impl Into<Cow<'static, str>>) -> Table {
-        Table { about: about.into(), ..self }
+    pub fn about(self, about: impl Into<Sentence>) -> Table {
+        Table { about: Some(about.into()), ..self }
     }
 
     /// The same with these rows below what it has.
@@ -302,9 +308,8 @@ impl Table {
 
     /// Whether none of its words was composed with a number in it.
     fn is_typed(&self) -> bool {
-        let words = self.columns.iter().map(|column| &column.title).chain([&self.about]);
-        let is_composed = |text: &Cow<'_, str>| matches!(text, Cow::Owned(text) if value::has_digit(text));
-        !words.into_iter().any(is_composed) && self.rows.iter().flatten().all(Cell::is_typed)
+        let mut words = self.columns.iter().map(|column| &column.title).chain(&self.about);
+        words.all(Sentence::is_typed) && self.rows.iter().flatten().all(Cell::is_typed)
     }
 
     /// Without the columns that a terminal of this width leaves out.
@@ -325,26 +330,12 @@ impl Table {
             about: self.about.clone(),
         }
     }
-
-    /// A sentence of what the table shows: how it begins, and what its columns mean, one after the other.
-    pub fn legend(&self) -> Option<String> {
-        let mut legend = format!("{}:", self.about);
-        let explained = self.columns.iter().filter(|column| !column.meaning.is_empty());
-        for (index, column) in explained.enumerate() {
-            legend.push_str(match (index, column.is_continued) {
-                (_, true) => " and ",
-                (0, false) => " ",
-                (_, false) => "; ",
-            });
-            legend.push_str(column.meaning);
-        }
-        (!self.about.is_empty() && !self.rows.is_empty()).then(|| legend + ".")
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::fmt;
 
     #[test]
     fn a_narrow_table_and_its_legend_leave_out_the_same_columns() {
@@ -355,14 +346,14 @@ mod tests {
             Column::numbers("run").meaning("additions in a row"),
         ])
         .about("With 4 threads");
-        assert_eq!(table.legend(), None, "nothing is said of a table without rows");
+        assert_eq!(fmt::legend(&table), None, "nothing is said of a table without rows");
         table.row(["mcs", "2 %", "3 %", "1.0"].map(Cell::from));
         let legend =
             "With 4 threads: the share of the slowest thread and of the fastest; additions in a row.";
-        assert_eq!(table.within(100).legend().as_deref(), Some(legend));
+        assert_eq!(fmt::legend(&table.within(100)).as_deref(), Some(legend));
         let narrow = table.within(99);
         let legend = "With 4 threads: the share of the slowest thread; additions in a row.";
-        assert_eq!(narrow.legend().as_deref(), Some(legend));
+        assert_eq!(fmt::legend(&narrow).as_deref(), Some(legend));
         assert_eq!(narrow.rows, [["mcs", "2 %", "1.0"].map(Cell::from)]);
     }
 }

@@ -27,6 +27,8 @@ pub enum Number {
     Point(f64),
     /// A number of two significant digits, for a first line and large numbers.
     Short(f64),
+    /// A number of two significant digits, because its interval is wide.
+    Coarse(f64),
     /// A point with its interval.
     Estimate(Estimate),
     /// Half the width of an interval around the number in another cell, as a share of that number.
@@ -139,8 +141,43 @@ pub enum Source {
         /// The [quantity](coretalk_model::quantity::Quantity::id).
         quantity: &'static str,
     },
+    /// A number of a trial in one state of the machine: the share of its passes, or what it is shown by.
+    State {
+        /// The trial.
+        trial: TrialId,
+        /// The place of the state.
+        index: usize,
+        /// `share` or `value`.
+        of: &'static str,
+        /// The name of what the trial is shown by.
+        quantity: String,
+    },
+    /// Trials of a probe: all, or those with several states of the machine.
+    Trials {
+        /// The probe.
+        probe: String,
+        /// Whether only those with several states.
+        changed: bool,
+    },
+    /// Half the width of an interval that was asked for.
+    Precision,
     /// The sum of several.
     Sum(Vec<Source>),
+    /// The product of two numbers.
+    Product(Box<Source>, Box<Source>),
+    /// A factor between units.
+    Constant(f64),
+    /// The first number less the second.
+    Less(Box<Source>, Box<Source>),
+    /// Up to which wait polling is cheaper between CPUs, by the key in the advice of the document.
+    Spin {
+        /// In role order.
+        placement: Vec<CpuId>,
+        /// The key of the number, or of its interval.
+        key: &'static str,
+        /// Which end of the interval; `None` of a number.
+        end: Option<usize>,
+    },
     /// Single hops of a pair.
     Tail {
         /// From the CPU that sends to the one that answers.
@@ -316,6 +353,12 @@ impl Sentence {
     pub fn with(mut self, name: &'static str, arg: impl Into<Arg>) -> Sentence {
         self.args.push((name, arg.into()));
         self
+    }
+
+    /// A number with its noun, whose plural has an `s`: `{number} pair{s}`.
+    pub fn counted(template: &'static str, number: DisplayValue) -> Sentence {
+        let plural = if number.number == Number::Count(1) { "" } else { "s" };
+        Sentence::new(template).with("number", number).with("s", plural)
     }
 
     /// The same with a name from outside in a hole.

@@ -64,7 +64,7 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
             }
             Block::Table(table) | Block::Wide(table, _) if table.rows.is_empty() => {}
             Block::Table(table) | Block::Wide(table, _) => {
-                html.extend(table.legend().map(|legend| paragraph(NOTE, &legend)));
+                html.extend(fmt::legend(table).map(|legend| paragraph(NOTE, &legend)));
                 html.push_str(&framed(&name, "", table));
             }
             Block::Drawing(lines) => html.push_str(&drawing(&lines(&DRAWING))),
@@ -133,10 +133,12 @@ fn framed(name: &str, caption: &str, table: &Table) -> String {
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>{caption}",
         escaped(if name.is_empty() { "table" } else { name })
     );
-    let has_titles = table.columns.iter().any(|column| !column.title.is_empty());
+    let titles: Vec<String> = table.columns.iter().map(|column| fmt::sentence(&column.title)).collect();
+    let has_titles = titles.iter().any(|title| !title.is_empty());
     html.push_str(if has_titles { "<thead><tr>" } else { "" });
-    for (column, class) in table.columns.iter().zip(&classes).filter(|_| has_titles) {
-        html.push_str(&match &*column.title {
+    let columns = titles.iter().zip(&table.columns).zip(&classes);
+    for ((title, column), class) in columns.filter(|_| has_titles) {
+        html.push_str(&match title.as_str() {
             "" => "<td></td>".to_owned(),
             title => {
                 let title: Vec<String> = title.lines().map(escaped).collect();

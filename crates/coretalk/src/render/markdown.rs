@@ -10,7 +10,7 @@ pub fn table(table: &Table) -> String {
         Align::Left => "---|",
         Align::Right => "---:|",
     });
-    let heading = line(table.columns.iter().map(|column| escaped(&column.title)).collect());
+    let heading = line(table.columns.iter().map(|column| escaped(&fmt::sentence(&column.title))).collect());
     let rows = table.rows.iter().map(|row| line(row.iter().map(text).collect()));
     format!("{heading}|{}\n{}", rule.collect::<String>(), rows.collect::<String>())
 }

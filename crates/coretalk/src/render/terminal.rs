@@ -71,13 +71,14 @@ fn fact(label: &str, text: &str, width: usize) -> Vec<String> {
 
 /// A table under its legend.
 fn table_lines(table: &Table, width: usize) -> Vec<String> {
-    let legend = table.legend().map_or(Vec::new(), |legend| wrap(&format!(" {legend}"), width, 1));
+    let legend = fmt::legend(table).map_or(Vec::new(), |legend| wrap(&format!(" {legend}"), width, 1));
     legend.into_iter().chain(columns_of(table, width).lines(width)).collect()
 }
 
 fn columns_of(table: &Table, width: usize) -> Columns {
+    let titles: Vec<String> = table.columns.iter().map(|column| fmt::sentence(&column.title)).collect();
     let heading: Vec<(&str, Align)> =
-        table.columns.iter().map(|column| (&*column.title, column.align)).collect();
+        titles.iter().zip(&table.columns).map(|(title, column)| (title.as_str(), column.align)).collect();
     let mut columns = Columns::new(&heading);
     columns.names = table.columns.iter().rposition(|column| column.is_name).map_or(0, |last| last + 1);
     columns.is_last_cut = table.columns.last().is_some_and(|column| column.is_cut);

@@ -5,8 +5,8 @@ use super::text::{
     capitalized, chosen_rate, chosen_time, duration, grouped, million, ns, percent, short_ns, signed_percent,
 };
 use super::words::p_value;
-use crate::blocks::Cell;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence};
+use crate::blocks::{Cell, Table};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 
@@ -28,6 +28,7 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         },
         (Number::Count(count), _) => (grouped(*count), ""),
         (Number::Reach(of), _) if !of.is_sure() => ("?".to_owned(), ""),
+        (Number::Reach(of), DisplayUnit::OfColumn(divisor)) => (ns(of.reach() / divisor), ""),
         (Number::Reach(of), _) => (percent(of.reach()), ""),
         (Number::Change(change), _) => {
             let sign = if *change > 0.0 && percent(*change) != percent(0.0) { "+" } else { "" };
@@ -44,6 +45,9 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::Shift(shift), _) => (signed_percent(100.0 * shift.point), ""),
         (Number::Size(size), _) => (percent(size.point), ""),
         (Number::Probability(p), _) => (p_value(*p), ""),
+        (Number::Coarse(number), DisplayUnit::Millions) => (coarse(number / 1e6), ""),
+        (Number::Coarse(number), DisplayUnit::Own(unit)) => scaled(*number, *unit, coarse),
+        (Number::Coarse(number), _) => (coarse(*number), ""),
         (Number::Setting(number), DisplayUnit::Own(Unit::Ns)) => (chosen_time(*number), ""),
         (Number::Setting(number), DisplayUnit::Own(Unit::PerSecond(_))) => (chosen_rate(*number) + "/s", ""),
         (Number::Setting(number), DisplayUnit::InSentence(Unit::PerSecond(_))) => (chosen_rate(*number), ""),
@@ -136,6 +140,22 @@ pub fn range(ends: [DisplayValue; 2]) -> Sentence {
     Sentence::new("{least} to {most}").with("least", least).with("most", most)
 }
 
+/// A sentence of what the table shows: how it begins, and what its columns mean, one after the other.
+pub fn legend(table: &Table) -> Option<String> {
+    let about = table.about.as_ref().filter(|_| !table.rows.is_empty())?;
+    let mut legend = format!("{}:", sentence(about));
+    let explained = table.columns.iter().filter(|column| !column.meaning.is_empty());
+    for (index, column) in explained.enumerate() {
+        legend.push_str(match (index, column.is_continued) {
+            (_, true) => " and ",
+            (0, false) => " ",
+            (_, false) => "; ",
+        });
+        legend.push_str(column.meaning);
+    }
+    Some(legend + ".")
+}
+
 /// A cell without its mark; empty where it is blank.
 pub fn cell(cell: &Cell) -> String {
     match cell {
@@ -160,15 +180,27 @@ pub fn with_unit(value: f64, unit: Unit) -> String {
 
 /// Three significant digits and the unit that reads best; of what happens in a second the letter of its size.
 pub fn amount(value: f64, unit: Unit) -> (String, &'static str) {
+    scaled(value, unit, ns)
+}
+
+/// The same with these digits.
+fn scaled(value: f64, unit: Unit, digits: impl Fn(f64) -> String) -> (String, &'static str) {
     match unit {
-        Unit::Ns if value < 1e3 => (ns(value), "ns"),
-        Unit::Ns if value < 1e6 => (ns(value / 1e3), "µs"),
-        Unit::Ns => (ns(value / 1e6), "ms"),
+        Unit::Ns if value < 1e3 => (digits(value), "ns"),
+        Unit::Ns if value < 1e6 => (digits(value / 1e3), "µs"),
+        Unit::Ns => (digits(value / 1e6), "ms"),
         Unit::Share => (percent(value).trim_end_matches(" %").to_owned(), "%"),
-        Unit::Ratio => (ns(value), "×"),
-        Unit::PerSecond(_) if value >= 1e6 => (ns(value / 1e6), "M"),
-        Unit::PerSecond(_) if value >= 1e4 => (ns(value / 1e3), "k"),
-        Unit::Cycles => (ns(value), "cycles"),
-        _ => (ns(value), ""),
+        Unit::Ratio => (digits(value), "×"),
+        Unit::PerSecond(_) if value >= 1e6 => (digits(value / 1e6), "M"),
+        Unit::PerSecond(_) if value >= 1e4 => (digits(value / 1e3), "k"),
+        Unit::Cycles => (digits(value), "cycles"),
+        _ => (digits(value), ""),
     }
+}
+
+/// Two significant digits.
+fn coarse(value: f64) -> String {
+    let unit = 10f64.powf(value.abs().log10().floor() - 1.0);
+    let decimals = (-unit.log10()).max(0.0).round() as usize;
+    format!("{:.decimals$}", (value / unit).round() * unit)
 }

@@ -5,7 +5,6 @@ mod rows;
 use super::contend;
 use super::doubts;
 use super::findings;
-use super::fmt;
 use super::idle;
 use super::jitter;
 use super::parameters::parameters;
@@ -115,9 +114,7 @@ fn found_with<'a>(
         findings::of_probe(report, series, name)
         && !is_answered
     {
-        blocks.extend(
-            findings::sentence(report, &finding).map(|said| Block::Prose(fmt::sentence(&said).into())),
-        );
+        blocks.extend(findings::sentence(report, &finding).map(Block::Prose));
     }
     blocks.extend(runtimes::blocks(report, series, probe, &trials));
     blocks.extend(plateaus::blocks(series, &trials));

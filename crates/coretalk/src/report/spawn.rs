@@ -1,6 +1,5 @@
 //! Creation of threads and processes: a row for each kind, pause and placement.
 
-use super::text::plain;
 use super::trial_cells::{self, MICROS, median_width, percentile};
 use super::trial_words::{remarks, role_sentence};
 use crate::blocks::value::{Number, Sentence, Statistic};
@@ -34,7 +33,7 @@ pub(super) fn blocks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Bl
         let parameters = &trial.spec.parameters;
         let has_pause = parameters.number("pause_ns").is_some_and(|ns| ns > 0.0);
         [
-            plain(parameters.text("kind").unwrap_or_default()).into(),
+            Cell::name(parameters.text("kind").unwrap_or_default()),
             if has_pause { trial_cells::setting(trial, "pause_ns", Unit::Ns) } else { "none".into() },
             placement(trial).into(),
             at("latency", 0.5),
@@ -51,7 +50,7 @@ pub(super) fn blocks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Bl
         Block::Prose(
             "µs, medians: until the new one runs (with its tail), until the creator continues (cost), and until the \
              creator knows that it has ended (joined). C−B: first statement minus return; below zero the new one ran first; a range means that the sign is uncertain."
-                .to_owned().into(),
+                .into(),
         ),
         Block::Gap,
         Block::Table(Table::new(columns).with(rows)),

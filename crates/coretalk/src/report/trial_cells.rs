@@ -66,6 +66,13 @@ pub(super) fn of(
     DisplayValue { number, unit, source: Source::of_trial(trial, quantity, statistic) }
 }
 
+/// A parameter that is a whole number.
+pub(super) fn chosen(trial: &TrialResult, name: &str) -> Cell {
+    let number = trial.spec.parameters.number(name).map(|number| Number::Count(number as u64));
+    let source = Source::Parameter { trial: Some(trial.spec.id()), name: name.to_owned() };
+    Cell::number(number.map(|number| DisplayValue { number, unit: PLAIN, source }))
+}
+
 /// A parameter as it was set.
 pub(super) fn setting(trial: &TrialResult, name: &str, unit: Unit) -> Cell {
     let number = trial.spec.parameters.number(name).map(Number::Setting);

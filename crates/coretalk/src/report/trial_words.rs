@@ -2,7 +2,7 @@
 
 use super::fmt;
 use super::parameters::unbound;
-use super::text::{capitalized, count, plain};
+use super::text::{capitalized, plain};
 use crate::RunReport;
 use crate::blocks::Block;
 use crate::blocks::value::{Arg, DisplayValue, Sentence};
@@ -86,21 +86,27 @@ pub fn places_of(report: &RunReport, trial: &TrialResult) -> String {
 }
 
 /// The CPUs of several producers or consumers, and how many threads share them; `None` of any other trial.
-pub fn sides_words(trial: &TrialResult) -> Option<String> {
+pub(super) fn sides_sentence(trial: &TrialResult) -> Option<Sentence> {
     let TrialSpec { parameters, placement, .. } = &trial.spec;
     let threads = |side: &str| parameters.number(side).map(|threads| threads as usize);
     let (producers, consumers) = placement.split_at_checked(threads("producers")?)?;
     if consumers.len() != threads("consumers")? || placement.len() < 3 {
         return None;
     }
-    let [producers, consumers] = [producers, consumers].map(|cpus| {
+    let side = |cpus: &[CpuId]| {
         let cpus: CpuSet = cpus.iter().copied().collect();
-        format!("{} {cpus}", if cpus.len() == 1 { "CPU" } else { "CPUs" })
-    });
+        Sentence::new(if cpus.len() == 1 { "CPU {cpus}" } else { "CPUs {cpus}" }).with("cpus", cpus)
+    };
     let cpus = placement.iter().copied().collect::<CpuSet>().len();
     let shared = match cpus < placement.len() {
-        true => format!("; {} threads share {}", placement.len(), count(cpus as u64, "CPU")),
-        false => String::new(),
+        true => Sentence::counted("; {threads} threads share {number} CPU{s}", DisplayValue::listed(cpus))
+            .with("threads", DisplayValue::listed(placement.len())),
+        false => Sentence::new(""),
     };
-    Some(format!("producers on {producers}, consumers on {consumers}{shared}"))
+    Some(
+        Sentence::new("producers on {producers}, consumers on {consumers}{shared}")
+            .with("producers", side(producers))
+            .with("consumers", side(consumers))
+            .with("shared", shared),
+    )
 }

@@ -1,11 +1,10 @@
 //! Ways of waiting: percentiles of round trips in nanoseconds, what a trip costs, and from which wait on sleeping pays.
 
-use super::fmt::half_width;
-use super::text::{grouped, ns, plain};
-use super::trial_cells::{PLAIN, count, median_width, percentile, value, width};
+use super::text::plain;
+use super::trial_cells::{self, MICROS, PLAIN, count, median_width, percentile, value, width};
 use super::trial_maps::map;
-use super::trial_words::{placement_words, remarks};
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Source, Statistic};
+use super::trial_words::{placement_sentence, remarks};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
@@ -35,7 +34,7 @@ pub(super) fn blocks<'a>(
     for placement in placements(&listed) {
         let here: Vec<&TrialResult> =
             listed.iter().copied().filter(|trial| trial.spec.placement == placement).collect();
-        blocks.push(Block::Heading(placement_words(report, placement).into()));
+        blocks.push(Block::Heading(placement_sentence(&report.topology, placement)));
         blocks.extend(of_placement(&here));
         blocks.push(Block::Gap);
     }
@@ -59,7 +58,7 @@ fn of_placement(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let of = |mode: Option<&str>| -> Vec<&TrialResult> {
         trials.iter().copied().filter(|trial| trial.spec.parameters.text("mode") == mode).collect()
     };
-    let prose = |text: &str| Block::Prose(text.to_owned().into());
+    let prose = |text: &'static str| Block::Prose(Sentence::new(text));
     let mut blocks = Vec::new();
     let singles: Vec<&TrialResult> = of(Some(names::CLOCK)).into_iter().chain(of(None)).collect();
     if !singles.is_empty() {
@@ -100,19 +99,19 @@ fn of_placement(trials: &[&TrialResult]) -> Vec<Block<'static>> {
 }
 
 /// `pause`, or `pause : futex` where the sides differ; with a mark where a hypervisor may interfere, or a doubt.
-fn name(trial: &TrialResult) -> String {
-    let text = |name: &str| trial.spec.parameters.text(name).map(plain);
-    let strategy = text("strategy").unwrap_or_else(|| "clock".to_owned());
+fn name(trial: &TrialResult) -> Sentence {
+    let text = |name: &str| trial.spec.parameters.text(name);
     let both = match text("partner") {
-        Some(partner) => format!("{strategy} : {partner}"),
+        Some(partner) => Sentence::new("{strategy} : {partner}").with_name("partner", partner),
         // Its numbers are of both phases.
-        None if trial.histogram(names::HINT).is_some() => format!("{strategy}, alternating with busy"),
-        None => strategy,
+        None if trial.histogram(names::HINT).is_some() => Sentence::new("{strategy}, alternating with busy"),
+        None => Sentence::new("{strategy}"),
     };
-    let doubt = if trial.flags.may_be_wrong() { " !" } else { "" };
-    let guest = if trial.flags.contains(Flag::PauseExits) { " g" } else { "" };
-    let slices = if trial.flags.contains(Flag::SharedSpin) { " s" } else { "" };
-    format!("{both}{guest}{slices}{doubt}")
+    Sentence::new("{both}{guest}{slices}{doubt}")
+        .with("both", both.with_name("strategy", text("strategy").unwrap_or("clock")))
+        .with("guest", if trial.flags.contains(Flag::PauseExits) { " g" } else { "" })
+        .with("slices", if trial.flags.contains(Flag::SharedSpin) { " s" } else { "" })
+        .with("doubt", if trial.flags.may_be_wrong() { " !" } else { "" })
 }
 
 fn percentiles(trials: &[&TrialResult]) -> Table {
@@ -176,10 +175,17 @@ fn costs(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     blocks.extend(energy(trials));
     let negative: u64 = trials.iter().filter_map(|trial| trial.counts.get(names::NEGATIVE)).sum();
     if negative > 0 {
-        let negative = grouped(negative as i64);
-        blocks.push(Block::Prose(format!(
-            "{negative} samples are below the cost of the clock: they are kept, and are negative once it is subtracted."
-        ).into()));
+        let of_trial = |trial: &&TrialResult| {
+            let has = trial.counts.contains_key(names::NEGATIVE);
+            has.then(|| Source::of_trial(trial, names::NEGATIVE, Statistic::Count))
+        };
+        let source = Source::Sum(trials.iter().filter_map(of_trial).collect());
+        blocks.push(Block::Prose(
+            Sentence::new(
+                "{negative} samples are below the cost of the clock: they are kept, and are negative once it is subtracted.",
+            )
+            .with("negative", DisplayValue { number: Number::Count(negative), unit: PLAIN, source }),
+        ));
     }
     blocks
 }
@@ -206,14 +212,14 @@ fn throughput(trials: &[&TrialResult]) -> Table {
 /// Energy of a trip, where packages tell it.
 fn energy(trials: &[&TrialResult]) -> Option<Block<'static>> {
     let of = |trial: &&TrialResult| {
-        let nj = trial.values.get(names::PACKAGE_NJ)?;
-        Some(format!("{} {} ±{}", name(trial), ns(nj.point), half_width(nj)))
+        let number = Number::Estimate(*trial.values.get(names::PACKAGE_NJ)?);
+        let nj = trial_cells::of(trial, names::PACKAGE_NJ, Statistic::Estimate, number, PLAIN);
+        Some(Sentence::new("{name} {nj}").with("name", name(trial)).with("nj", nj))
     };
-    let told = trials.iter().filter_map(of).collect::<Vec<_>>().join(", ");
+    let told: Vec<Sentence> = trials.iter().filter_map(of).collect();
     (!told.is_empty()).then(|| {
-        Block::Prose(
-            format!("Energy of all packages per trip, other activity included, in nJ: {told}.").into(),
-        )
+        let said = Sentence::new("Energy of all packages per trip, other activity included, in nJ: {told}.");
+        Block::Prose(said.with("told", Arg::Parts(told, ", ")))
     })
 }
 
@@ -240,38 +246,43 @@ pub(super) fn crossovers(report: &RunReport, series: &SeriesReport) -> Vec<Block
     let found = coretalk_model::wait::crossovers(&series.result);
     let which =
         "Shorter waits are cheaper with polling, longer ones with sleeping, if latency does not matter.";
-    let which = (!found.is_empty()).then(|| which.to_owned());
-    found
-        .iter()
-        .map(|found| crossover(report, found))
-        .chain(which)
-        .map(|text| Block::Prose(text.into()))
-        .collect()
+    let which = (!found.is_empty()).then(|| Sentence::new(which));
+    found.iter().map(|found| crossover(report, found)).chain(which).map(Block::Prose).collect()
 }
 
 /// From which wait on sleeping is cheaper.
-fn crossover(report: &RunReport, found: &Crossover) -> String {
-    let range = |[point, low, high]: [f64; 3]| {
-        format!("{} µs ({} to {})", ns(point / 1e3), ns(low / 1e3), ns(high / 1e3))
+fn crossover(report: &RunReport, found: &Crossover) -> Sentence {
+    let range = |keys: [&'static str; 2], [point, low, high]: [f64; 3]| {
+        let us = |ns, key, end| DisplayValue {
+            number: Number::Point(ns),
+            unit: MICROS,
+            source: Source::Spin { placement: found.placement.clone(), key, end },
+        };
+        Sentence::new("{point} µs ({low} to {high})")
+            .with("point", us(point, keys[0], None))
+            .with("low", us(low, keys[1], Some(0)))
+            .with("high", us(high, keys[1], Some(1)))
     };
     let later = match found.later_ns {
-        [_, low, _] if low > 0.0 => format!("and the sleeper resumes {} later", range(found.later_ns)),
-        [_, _, high] if high < 0.0 => "and the sleeper resumes no later".to_owned(),
-        _ => "and the sleeper may or may not resume later".to_owned(),
+        [_, low, _] if low > 0.0 => Sentence::new("resumes {later} later")
+            .with("later", range(["later_ns", "later_ci"], found.later_ns)),
+        [_, _, high] if high < 0.0 => Sentence::new("resumes no later"),
+        _ => Sentence::new("may or may not resume later"),
     };
-    format!(
-        "{}: a sleep and its wake-up take {} of CPU time, {later} than with {}.",
-        placement_words(report, &found.placement),
-        range(found.spin_ns),
-        plain(&found.spinning),
+    Sentence::new(
+        "{placement}: a sleep and its wake-up take {spin} of CPU time, and the sleeper {later} than with {spinning}.",
     )
+    .with("placement", placement_sentence(&report.topology, &found.placement))
+    .with("spin", range(["spin_ns", "ci"], found.spin_ns))
+    .with("later", later)
+    .with_name("spinning", &found.spinning)
 }
 
 /// What the names and marks mean.
 fn legend(report: &RunReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let probe = probes::series_by_id(PROBE);
     let mut blocks: Vec<Block<'_>> = probe.into_iter().flat_map(|probe| remarks(probe, trials)).collect();
-    let mut prose = |text: &str| blocks.push(Block::Prose(text.to_owned().into()));
+    let mut prose = |text: &'static str| blocks.push(Block::Prose(Sentence::new(text)));
     let any = |flag: Flag| trials.iter().any(|trial| trial.flags.contains(flag));
     if any(Flag::PauseExits) {
         prose("g: in a guest, the hypervisor may deschedule a CPU that executes many wait hints in a row.");
@@ -298,6 +309,7 @@ fn legend(report: &RunReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fmt;
     use super::*;
     use coretalk_model::series::{Parameters, TrialSpec};
     use coretalk_model::stats::Estimate;
@@ -327,7 +339,7 @@ mod tests {
         let [busy, futex, unknown] = [("busy", Some(4_200.0)), ("futex", Some(90.0)), ("pause", None)]
             .map(|(name, nj)| trial(name, nj));
         let Some(Block::Prose(told)) = energy(&[&busy, &futex, &unknown]) else { panic!("nothing is told") };
-        let told = crate::report::fmt::sentence(&told);
+        let told = fmt::sentence(&told);
         assert!(told.ends_with("in nJ: busy 4 200 ±10 %, futex 90.0 ±10 %."), "{told}");
         assert!(energy(&[&unknown]).is_none());
     }

@@ -6,6 +6,7 @@
 //! contradictions are found is tested by planting them (`plants`).
 
 mod cases;
+mod first_lines;
 mod noiseless;
 mod page;
 mod plants;
@@ -30,7 +31,9 @@ fn judge(runs: &[Run]) {
             all.extend(sources::wrong(run, value).map(|why| format!("{:?}\n  {why}: {value:?}", run.words)));
         }
         assert!(checked + run.values.len() > 0, "nothing was held of {:?}:\n{}", run.words, run.screen);
-        for Wrong { claim, text, why } in wrong.into_iter().chain(noiseless::untrue(run)) {
+        for Wrong { claim, text, why } in
+            wrong.into_iter().chain(noiseless::untrue(run)).chain(first_lines::untrue(run))
+        {
             all.push(format!("{:?}\n  {claim}: `{text}`: {why}", run.words));
         }
     }

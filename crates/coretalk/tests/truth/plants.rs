@@ -23,8 +23,6 @@ const UNHELD: &[(&str, &str)] = &[
     (" metric  ", "the confidence of every interval"),
     (" level  ", "the confidence of every interval"),
     ("95 %  verdict", "the confidence of every interval"),
-    ("in windows of 1 ms", "a heading"),
-    ("M ops/s", "a heading"),
     ("0 s   ", "an axis of time"),
     ("│ │ ", "CPUs of a picture whose boxes are held"),
 ];
@@ -167,18 +165,15 @@ fn a_number_that_is_changed_is_found() {
     let expected = [
         "advice",
         "answer",
-        "best",
         "budget",
         "classes",
         "compare",
-        "contend",
         "contrast",
         "count",
         "execution",
         "extremes",
         "gate",
         "groups",
-        "jitter",
         "ladder",
         "ladder in short",
         "load",
@@ -189,15 +184,11 @@ fn a_number_that_is_changed_is_found() {
         "precision",
         "queue",
         "size",
-        "spawn",
         "states",
         "structure",
-        "suite",
         "time",
         "title",
         "to type",
-        "wait",
-        "width",
     ];
     let absent: Vec<&&str> = expected.iter().filter(|claim| !claims.contains_key(**claim)).collect();
     assert!(absent.is_empty(), "no plant of these kinds is found: {absent:?}");
@@ -211,21 +202,18 @@ const WORDS: &[(&[&str], &str, &str, &str)] = &[
     (FEW, "CAS with 1 pause", "CAS without pause", "question"),
     (FEW, "(CPUs 0 and 16)", "(CPUs 1 and 16)", "extremes"),
     (FEW, "one pair at a time", "up to 2 pairs at the same time", "question"),
-    (QUEUE, "Fastest for u64, same L3: spsc", "Fastest for u64, same L3: semaphore", "queue"),
-    (QUEUE, "one CPU is faster", "two are faster", "queue"),
     (PLACE, "`smt-packed` wins in hops/s: `across-l3`", "`across-l3` wins in hops/s: `smt-packed`", "place"),
     (PLACE, "none of its 4 hops", "2 of its 4 hops", "place reason"),
     (PLACE, "taskset -c 0,1,16,17", "taskset -c 0,1,2,3", "place"),
 ];
 
 const FEW: &[&str] = &["--cpus", "0,1,8,16,24", "--budget", "3s"];
-const QUEUE: &[&str] = &["queue", "--cpus", "0,1,8,16", "--budget", "30s"];
 const PLACE: &[&str] = &["place", "--workload", "ring", "--threads", "4", "--budget", "300s"];
 
 #[test]
 fn a_word_that_is_changed_is_found() {
     let tool = Tool::new();
-    let mut runs = cases::runs(&tool, "chiplet-16-smt", 1, &[FEW, QUEUE, PLACE]);
+    let mut runs = cases::runs(&tool, "chiplet-16-smt", 1, &[FEW, PLACE]);
     for (words, from, to, claim) in WORDS {
         let run = runs.iter_mut().find(|run| {
             run.words.starts_with(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())

@@ -5,9 +5,10 @@ use super::sources::Shown;
 use crate::cli::tool::Tool;
 use coretalk::RunReport;
 use coretalk::blocks::Block;
+use coretalk::blocks::value::{DisplayValue, Source};
 use coretalk::render::terminal;
 use coretalk::report::style::{By, Style};
-use coretalk::report::{Saved, Screen, screen};
+use coretalk::report::{Saved, Screen, fmt, screen};
 use coretalk::store::RunFile;
 use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes::kernel_by_id;
@@ -20,6 +21,8 @@ pub struct Run {
     pub words: Vec<String>,
     /// The lines of a screen that have to be read; of a saved run without the blocks whose numbers are all typed.
     pub screen: String,
+    /// The first line of a saved run: a finding of trials.
+    pub first_line: String,
     /// The typed numbers of the screen of a saved run.
     pub values: Vec<Shown>,
     pub document: Value,
@@ -62,12 +65,29 @@ impl Run {
         let style = Style { width: WIDTH, by, ..Style::default() };
         assert_eq!(terminal::screen(&blocks, &style), screen, "{words:?}");
         let values: Vec<Shown> = blocks.iter().flat_map(shown).collect();
-        // First lines are read: their names and order are no numbers.
-        let is_read = |block: &Block<'_>| {
-            matches!(block, Block::Answer(_)) || !block.is_typed() || block.values().is_empty()
+        // First lines of maps and placements are read: their places are no numbers. Those of trials are held against
+        // findings.
+        let is_of_map = |value: &&DisplayValue| {
+            let of = &value.source;
+            matches!(of, Source::Pairs { .. } | Source::Ratio(..) | Source::Tail { .. } | Source::Watch(_))
+                || matches!(of, Source::Comparison { .. })
         };
+        let is_read = |block: &Block<'_>| match block {
+            Block::Answer(said) if said.values().iter().any(is_of_map) => true,
+            Block::Heading(said) if report.series.is_some() => !said.is_typed(),
+            _ => !block.is_typed() || block.values().is_empty(),
+        };
+        let first_line = blocks.iter().find_map(|block| match block {
+            Block::Answer(said) => Some(fmt::sentence(said)),
+            _ => None,
+        });
         let read: Vec<Block<'_>> = blocks.into_iter().filter(is_read).collect();
-        Run { values, ..Run::from(&words, terminal::screen(&read, &style), document, machine, Vec::new()) }
+        let first_line = first_line.unwrap_or_default();
+        Run {
+            values,
+            first_line,
+            ..Run::from(&words, terminal::screen(&read, &style), document, machine, Vec::new())
+        }
     }
 
     /// Calls the tool for something that is asked of saved runs, for people and as JSON.
@@ -84,6 +104,7 @@ impl Run {
             reported: said.map_or_else(|| Topology::flat(CpuSet::new()), reported),
             machine: SimMachine::open(scenario(machine), 1),
             screen,
+            first_line: String::new(),
             values: Vec::new(),
             document,
             sources,
@@ -181,7 +202,7 @@ pub fn report_of(tool: &Tool, name: &str) -> RunReport {
 /// The typed numbers of a block, each below the headings of its table.
 fn shown(block: &Block<'_>) -> Vec<Shown> {
     let headings: Vec<String> = match block {
-        Block::Table(table) => table.columns.iter().map(|column| column.title.to_string()).collect(),
+        Block::Table(table) => table.columns.iter().map(|column| fmt::sentence(&column.title)).collect(),
         _ => Vec::new(),
     };
     block.values().into_iter().map(|value| (headings.clone(), value.clone())).collect()

@@ -14,13 +14,17 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::series::{Parameters, TimeUnit, TrialId, TrialSpec};
 use coretalk_model::stats::{Estimate, median};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Documents round to four decimals.
 const ROUNDED: f64 = 1e-4;
 
 /// The trial that a distribution of a document belongs to.
 pub fn trial_of(series: &Value) -> TrialId {
-    let parameters = series["parameters"].as_object().unwrap().iter().filter(|(name, _)| *name != "view");
+    let of = &series["parameters"];
+    // Which of two alternating ways of waiting a distribution is of, is its view, too.
+    let is_own = |name: &str| name != "view" && (name != "phase" || of["view"] != of["phase"]);
+    let parameters = of.as_object().unwrap().iter().filter(|(name, _)| is_own(name));
     let parameters = parameters.fold(Parameters::default(), |all, (name, value)| match value.as_f64() {
         Some(number) => all.with(name, number),
         None => all.with(name, value.as_str().unwrap()),
@@ -38,6 +42,14 @@ pub fn is_near(one: f64, other: f64) -> bool {
     (one - other).abs() <= ROUNDED * one.abs().max(1.0)
 }
 
+/// Whether a document has these ends of an interval, or none where too few passes give none, which reads `?`.
+fn is_interval(ends: [Option<f64>; 2], of: &Estimate) -> bool {
+    match ends {
+        [Some(low), Some(high)] => is_near(low, of.low) && is_near(high, of.high),
+        _ => !of.is_sure(),
+    }
+}
+
 /// The cells of the maps of queues, each with its trial.
 fn cells_of_queues(run: &Run) -> Vec<(TrialId, &Value, &Value)> {
     let queues = list(&run.document["matrices"]).iter().filter(|matrix| matrix["probe"] == "queue");
@@ -52,12 +64,62 @@ fn cells_of_queues(run: &Run) -> Vec<(TrialId, &Value, &Value)> {
     cells.map(|(matrix, cell)| (with_trial(matrix, cell), matrix, cell)).collect()
 }
 
+/// The number of a trial in one state, and the interval of what it is shown by.
+fn state_of<'a>(run: &'a Run, source: &Source) -> Option<(Option<f64>, &'a Value)> {
+    let Source::State { trial, index, of, quantity } = source else { return None };
+    let series = list(&run.document["series"]).iter().filter(|one| trial_of(one) == *trial);
+    let views = series.clone().filter(|one| one["parameters"]["view"] == **quantity);
+    let cells = cells_of_queues(run).into_iter().filter(|(of, ..)| of == trial).map(|(.., cell)| cell);
+    let state = views.chain(series).chain(cells).map(|one| (&one["states"][*index], one)).next()?;
+    let (state, one) = state;
+    if *of == "share" {
+        return Some((state["share"].as_f64(), &Value::Null));
+    }
+    match (one["parameters"]["view"] == **quantity || one["from"].is_number(), &state["values"][quantity]) {
+        (false, value) if value.is_number() => Some((value.as_f64(), &Value::Null)),
+        _ => Some((state["median"].as_f64(), &state["ci"])),
+    }
+}
+
 /// The number of a source, from the document alone: of a map from the cells of its matrix and the topology.
 pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
     let all = || list(&run.document["series"]).iter();
     match source {
         Source::Ratio(one, other) => Some(recomputed(run, one)? / recomputed(run, other)?),
+        Source::Product(one, other) => Some(recomputed(run, one)? * recomputed(run, other)?),
+        Source::Less(one, other) => Some(recomputed(run, one)? - recomputed(run, other)?),
+        Source::Constant(factor) => Some(*factor),
+        Source::Precision => {
+            let asked = run.words.iter().skip_while(|word| *word != "--precision").nth(1);
+            asked.map_or(Some(0.02), |text| Some(text.trim_end_matches('%').parse::<f64>().ok()? / 100.0))
+        }
+        Source::Spin { placement, key, end } => {
+            let cpus = serde_json::json!(placement.iter().map(|cpu| cpu.0).collect::<Vec<u32>>());
+            let mut advice = list(&run.document["advice"]).iter();
+            let found = advice.find(|one| one["kind"] == "spin" && one["placement"] == cpus)?;
+            end.map_or(&found[*key], |end| &found[*key][end]).as_f64()
+        }
+        Source::State { .. } => state_of(run, source)?.0,
+        Source::Trials { probe, changed } => {
+            let series = all().filter(|one| one["probe"] == **probe).map(|one| (trial_of(one), one));
+            let cells = cells_of_queues(run).into_iter().filter(|_| probe == "queue");
+            let of_probe = series.chain(cells.map(|(trial, _, cell)| (trial, cell)));
+            let counted = of_probe.filter(|(_, one)| !changed || !list(&one["states"]).is_empty());
+            Some(counted.map(|(trial, _)| trial).collect::<BTreeSet<_>>().len() as f64)
+        }
         Source::Sum(parts) => parts.iter().map(|part| recomputed(run, part)).sum(),
+        // The rate of a cell of a map of queues.
+        Source::Trial { trial, quantity: "messages_per_s", statistic, .. }
+            if !all().any(|one| trial_of(one) == *trial) =>
+        {
+            let cells = cells_of_queues(run);
+            let cell = cells.iter().find(|(of, ..)| of == trial)?.2;
+            match statistic {
+                Statistic::Low => cell["ci"][0].as_f64(),
+                Statistic::High => cell["ci"][1].as_f64(),
+                _ => cell["median"].as_f64(),
+            }
+        }
         Source::Trial { trial, quantity, statistic, .. } => {
             let of_trial = || all().filter(|one| trial_of(one) == *trial);
             let view = of_trial().find(|one| one["parameters"]["view"] == **quantity);
@@ -85,7 +147,11 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
         }
         Source::Cell { trial, key } => {
             let cells = cells_of_queues(run);
-            cells.iter().find(|(of, ..)| of == trial)?.2[*key].as_f64()
+            let cell = cells.iter().find(|(of, ..)| of == trial)?.2;
+            match key.split_once('.') {
+                Some((list, index)) => cell[list][index.parse::<usize>().unwrap()].as_f64(),
+                None => cell[*key].as_f64(),
+            }
         }
         Source::Rates { queue, payload, capacity, relation, statistic } => {
             let is_one = |(_, matrix, cell): &&(TrialId, &Value, &Value)| {
@@ -180,14 +246,23 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
             | Source::Ratio(..)
             | Source::Role { .. }
             | Source::Cell { .. }
-            | Source::Rates { .. }),
-            Number::Short(found) | Number::Point(found),
+            | Source::Rates { .. }
+            | Source::Product(..)
+            | Source::Spin { .. }
+            | Source::State { .. }
+            | Source::Precision),
+            Number::Short(found) | Number::Point(found) | Number::Coarse(found),
         ) => (recomputed(run, &source), found),
         (source @ Source::Ratio(..), Number::Change(found)) => {
             (recomputed(run, &source).map(|ratio| ratio - 1.0), found)
         }
         (
-            source @ (Source::Tail { .. } | Source::Rates { .. } | Source::Cell { .. } | Source::Sum(_)),
+            source @ (Source::Tail { .. }
+            | Source::Rates { .. }
+            | Source::Cell { .. }
+            | Source::Sum(_)
+            | Source::Trials { .. }
+            | Source::Less(..)),
             Number::Count(found),
         ) => (recomputed(run, &source), found as f64),
         (Source::Series { index, number: of }, shown) => {
@@ -247,17 +322,31 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
             (of(trial, ends[0]).zip(of(by, ends[1])).map(|(one, other)| one / other), found)
         }
         (source @ Source::Trial { .. }, Number::Count(found)) => (recomputed(run, &source), found as f64),
-        (source @ Source::Trial { .. }, Number::Point(found)) => (recomputed(run, &source), found),
+        (source @ Source::Trial { .. }, Number::Point(found) | Number::Coarse(found)) => {
+            (recomputed(run, &source), found)
+        }
+        (source @ Source::State { .. }, Number::Reach(of)) => match state_of(run, &source) {
+            // Of values documents hold no interval in each state.
+            Some((Some(_), ci)) if ci.is_null() => return None,
+            Some((point, ci)) => {
+                (point.filter(|_| is_interval([number(&ci[0]), number(&ci[1])], &of)), of.point)
+            }
+            None => (None, of.point),
+        },
+        (Source::Cell { trial, key: "median" }, Number::HalfWidth { of, stated }) => {
+            let cells = cells_of_queues(run);
+            let cell = cells.iter().find(|(id, ..)| *id == trial)?.2;
+            let is_same = is_interval([number(&cell["ci"][0]), number(&cell["ci"][1])], &of);
+            (number(&cell["median"]).filter(|_| is_same), stated)
+        }
         (
             source @ Source::Trial { trial, quantity, statistic: Statistic::Estimate, .. },
             Number::HalfWidth { of, .. } | Number::Reach(of) | Number::Estimate(of),
         ) => {
             let number =
                 |statistic| recomputed(run, &Source::Trial { trial, quantity, statistic, placements: 1 });
-            let ends = number(Statistic::Low).zip(number(Statistic::High));
-            let is_same = |(low, high): (f64, f64)| is_near(low, of.low) && is_near(high, of.high);
-            // Documents have none where too few passes give none, which reads `?`.
-            if !ends.map_or(!of.is_sure(), is_same) {
+            let ends = [number(Statistic::Low), number(Statistic::High)];
+            if !is_interval(ends, &of) {
                 return Some(format!("the interval is {ends:?}"));
             }
             let point = recomputed(run, &source);
@@ -278,7 +367,8 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
         }
         _ => is_near(expected, found),
     };
-    (!expected.is_some_and(is_same)).then(|| format!("{expected:?}, not {found}"))
+    (!expected.filter(|number| number.is_finite()).is_some_and(is_same))
+        .then(|| format!("{expected:?}, not {found}"))
 }
 
 /// What is wrong with a number of a comparison of placements. Sizes of differences are shown, their signs are words.
@@ -350,9 +440,10 @@ fn misread(value: &DisplayValue) -> Option<String> {
         }
         Number::Change(change) => change,
         Number::HalfWidth { .. } | Number::Reach(_) => {
-            let reach = match value.number {
-                Number::HalfWidth { of, stated } => of.stated_reach(stated),
-                Number::Reach(of) => of.is_sure().then(|| of.reach()),
+            let reach = match (value.number, value.unit) {
+                (Number::HalfWidth { of, stated }, _) => of.stated_reach(stated),
+                (Number::Reach(of), DisplayUnit::OfColumn(divisor)) => Some(of.reach() / divisor),
+                (Number::Reach(of), _) => of.is_sure().then(|| of.reach()),
                 _ => None,
             };
             match reach {
@@ -360,24 +451,33 @@ fn misread(value: &DisplayValue) -> Option<String> {
                 None => return (text != "?").then(|| format!("`{text}` of an unknown interval")),
             }
         }
-        Number::Point(number) | Number::Short(number) | Number::Estimate(Estimate { point: number, .. }) => {
-            match value.unit {
-                DisplayUnit::OfColumn(divisor) => number / divisor,
-                DisplayUnit::Millions => number / 1e6,
-                DisplayUnit::Percents => 100.0 * number,
-                _ => number,
-            }
-        }
+        Number::Point(number)
+        | Number::Short(number)
+        | Number::Coarse(number)
+        | Number::Estimate(Estimate { point: number, .. }) => match value.unit {
+            DisplayUnit::OfColumn(divisor) => number / divisor,
+            DisplayUnit::Millions => number / 1e6,
+            DisplayUnit::Percents => 100.0 * number,
+            _ => number,
+        },
     };
     let read = match value.unit {
         DisplayUnit::Duration(seconds) => {
             Printed::time(&text).map(|time| [time.value / seconds, time.half / seconds])
         }
         // Whole thousands are cut, not rounded.
-        DisplayUnit::Letter => read_back(&text).map(|[read, step]| [read + step, step]),
+        DisplayUnit::Letter if text.ends_with('k') => {
+            read_back(&text).map(|[read, step]| [read + step, step])
+        }
         _ => read_back(&text),
     };
-    let is_read = read.is_some_and(|[read, step]| (read - written).abs() <= 1.01 * step);
+    let is_read = read.is_some_and(|[read, step]| {
+        let step = match value.number {
+            Number::Coarse(_) => f64::max(step, 0.05 * 10f64.powf(written.abs().log10().floor())),
+            _ => step,
+        };
+        (read - written).abs() <= 1.01 * step
+    });
     (!is_read).then(|| format!("`{text}` is not {written}"))
 }
 
@@ -397,6 +497,10 @@ fn unstated(headings: &[String], value: &DisplayValue) -> Option<String> {
         return (headings != [expected]).then(|| format!("a number below {headings:?}"));
     }
     let (Number::Point(_), DisplayUnit::OfColumn(divisor)) = (value.number, value.unit) else { return None };
+    // A sentence states it itself.
+    if headings.is_empty() {
+        return None;
+    }
     let [ns, us] = [TimeUnit::NANOSECONDS, TimeUnit::MICROSECONDS];
     let states =
         |unit: TimeUnit| headings.iter().any(|heading| heading.split(' ').any(|word| word == unit.name));

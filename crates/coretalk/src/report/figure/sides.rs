@@ -2,6 +2,7 @@
 
 use super::{BODY, SMALL};
 use crate::RunReport;
+use crate::report::fmt;
 use crate::report::palette::Colors;
 use crate::report::picture::{Anchor, Ink, Picture};
 use crate::report::queue::sides::{mark, scale, title};
@@ -25,7 +26,7 @@ fn map(grid: &SideGrid<'_>, width: f64) -> Picture {
     let [producers, consumers] = &grid.sides;
     let wide = FIELD[0].min((width - LEFT) / consumers.len().max(1) as f64);
     let height = TOP + FIELD[1] * producers.len() as f64 + 4.0;
-    let what = format!("{}: million messages per second", title(grid));
+    let what = format!("{}: million messages per second", fmt::sentence(&title(grid)));
     let mut picture =
         Picture::new(what.clone(), (LEFT + wide * consumers.len() as f64).max(width.min(420.0)), height);
     picture.text([0.0, BODY.size], Anchor::Start, BODY.strong(), what);

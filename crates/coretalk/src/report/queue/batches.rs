@@ -6,9 +6,7 @@ use super::sweep::{chosen_count, titled};
 use crate::RunReport;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
-use crate::report::fmt;
-use crate::report::text::plain;
-use crate::report::trial_cells::{median_width, percentile, value, width};
+use crate::report::trial_cells::{chosen, median_width, percentile, value, width};
 use crate::report::trial_words::{cpus_sentence, role_sentence};
 use coretalk_model::quantity::Unit;
 use coretalk_model::queue::{BatchCurve, BatchGain, BatchStep, names};
@@ -33,18 +31,18 @@ pub(in crate::report) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -
             "Million messages per second by batch: messages that the producer sends, and the consumer receives, at once. \
              Gain: how many times as many as with the smallest batch, with the range that both intervals allow. s: threads \
              share a CPU and poll instead of sleeping, which measures time slices; !: may be wrong."
-                .to_owned().into(),
+                .into(),
         ));
         blocks.extend([Block::Gap, Block::Table(rates(report, &free)), Block::Gap]);
-        let best = free.iter().filter_map(|curve| gain_words(report, curve));
-        blocks.extend(best.take(MOST_SAID).map(|text| Block::Conclusion(text.into())));
+        let best = free.iter().filter_map(|curve| best_sentence(report, curve));
+        blocks.extend(best.take(MOST_SAID).map(Block::Conclusion));
     }
     if !paced.is_empty() {
         blocks.push(Block::Prose(
             "Messages are due one by one at the rate, and a batch is sent when its last message is due. Delay of all \
              messages, where there is room, and of the first and the last of each batch, from when it was due until it was \
              received. !: may be wrong (an interval that is too wide is that of all)."
-                .to_owned().into(),
+                .into(),
         ));
         blocks.extend([Block::Gap, Block::Table(delays(&paced)), Block::Gap]);
     }
@@ -73,12 +71,13 @@ fn title(report: &RunReport, curve: &BatchCurve<'_>) -> Sentence {
     titled(report, curve.queue, curve.payload, curve.capacity, curve.placement)
 }
 
-fn gain_words(report: &RunReport, curve: &BatchCurve<'_>) -> Option<String> {
+fn best_sentence(report: &RunReport, curve: &BatchCurve<'_>) -> Option<Sentence> {
     let BatchGain::Best(step, gain) = curve.best_gain() else { return None };
-    let said = Sentence::new("{title}: {gain}.")
-        .with("title", title(report, curve))
-        .with("gain", gain_sentence(curve, step, gain));
-    Some(fmt::sentence(&said))
+    Some(
+        Sentence::new("{title}: {gain}.")
+            .with("title", title(report, curve))
+            .with("gain", gain_sentence(curve, step, gain)),
+    )
 }
 
 /// The batch that is shown to gain most, and how much.
@@ -127,11 +126,11 @@ fn whose(curves: &[&BatchCurve<'_>]) -> Vec<Column> {
 
 fn of_whom(placed: Sentence, curve: &BatchCurve<'_>, step: &BatchStep<'_>) -> Vec<Cell> {
     vec![
-        plain(curve.queue).into(),
-        plain(curve.payload).into(),
-        chosen_count(curve.capacity, "capacity").into(),
+        Cell::name(curve.queue),
+        Cell::name(curve.payload),
+        chosen(step.trial, "capacity"),
         placed.into(),
-        chosen_count(step.batch, "batch").into(),
+        chosen(step.trial, "batch"),
     ]
 }
 
@@ -171,14 +170,15 @@ fn delays(curves: &[&BatchCurve<'_>]) -> Table {
     };
     let medians = steps().flat_map(|(_, step)| names::OF_BATCH.map(|name| at(step, name, 0.5)));
     let unit = TimeUnit::of(medians.flatten());
+    let p50 = |title: &'static str| Sentence::new(title).with("unit", unit.name);
     let mut columns = whose(curves);
     columns.extend([
-        Column::numbers(format!("all p50 {}", unit.name)).marked().from_width(BROAD),
+        Column::numbers(p50("all p50 {unit}")).marked().from_width(BROAD),
         Column::numbers("±").from_width(BROAD),
     ]);
-    for end in ["first", "last"] {
+    for end in ["first p50 {unit}", "last p50 {unit}"] {
         columns.extend([
-            Column::numbers(format!("{end} p50 {}", unit.name)).marked(),
+            Column::numbers(p50(end)).marked(),
             Column::numbers("±"),
             Column::numbers("p99").marked(),
         ]);

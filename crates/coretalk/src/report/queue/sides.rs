@@ -5,9 +5,9 @@ use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Sou
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::palette::{self, Scale};
 use crate::report::style::Style;
-use crate::report::text::{columns, grouped, million, plain, right};
+use crate::report::text::{columns, million, right};
 use crate::report::trial_cells::{self, PERCENT};
-use crate::report::trial_words::sides_words;
+use crate::report::trial_words::sides_sentence;
 use coretalk_model::Flag;
 use coretalk_model::queue::{SideGrid, names};
 use coretalk_model::series::TrialResult;
@@ -29,35 +29,38 @@ pub(in crate::report) fn blocks(grids: Vec<SideGrid<'_>>) -> Vec<Block<'_>> {
             "Million messages per second by numbers of producers and consumers. Fair: messages of the one that had fewest \
              ÷ an equal share (1: all had as many). Where there is room: share of the one that had most, and of each of up to \
              eight (JSON has all). Each is a median over passes by itself, so that shares need not add up. s: threads share CPUs and poll instead of sleeping, which measures time slices; !: may be wrong."
-                .to_owned().into(),
+                .into(),
         ));
     }
     let (grids, single): (Vec<_>, Vec<_>) = grids.into_iter().partition(SideGrid::has_several);
     if !single.is_empty() {
-        let placed = single.iter().flat_map(|grid| &grid.trials).find_map(|trial| sides_words(trial));
+        let placed = single.iter().flat_map(|grid| &grid.trials).find_map(|trial| sides_sentence(trial));
         blocks.push(Block::Gap);
-        blocks.extend(placed.map(|text| Block::Heading(text.into())));
+        blocks.extend(placed.map(Block::Heading));
         blocks.push(Block::Table(table(&single, true)));
     }
     for grid in grids {
         let table = table(std::slice::from_ref(&grid), false);
-        blocks.extend([Block::Gap, Block::Heading(title(&grid).into()), Block::Table(table), Block::Gap]);
+        blocks.extend([Block::Gap, Block::Heading(title(&grid)), Block::Table(table), Block::Gap]);
         blocks.push(Block::drawing(move |style| map(&grid, style)));
     }
     blocks
 }
 
 /// `mutex, u64, capacity 100`.
-pub fn title(grid: &SideGrid<'_>) -> String {
-    format!("{}, {}, capacity {}", plain(grid.queue), plain(grid.payload), grouped(grid.capacity as i64))
+pub fn title(grid: &SideGrid<'_>) -> Sentence {
+    Sentence::new("{queue}, {payload}, capacity {capacity}")
+        .with_name("queue", grid.queue)
+        .with_name("payload", grid.payload)
+        .with("capacity", chosen_count(grid.capacity, "capacity"))
 }
 
 /// A row for each combination of ends. Numbers of ends tell the rows of one queue apart, and where there is one row of each
 /// queue, `by_queue`, that does.
 fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
-    let of_side = |side: &str| {
+    let of_side = |fair: &'static str| {
         [
-            Column::numbers(format!("fair {side}")),
+            Column::numbers(fair),
             Column::numbers("largest").from_width(ROOMY),
             Column::numbers("shares %").from_width(BROAD),
         ]
@@ -71,7 +74,7 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
         false => vec![Column::numbers("producers"), Column::numbers("consumers").naming()],
     };
     columns.extend([Column::numbers("messages").marked(), Column::numbers("±")]);
-    columns.extend(of_side("producers").into_iter().chain(of_side("consumers")));
+    columns.extend(of_side("fair producers").into_iter().chain(of_side("fair consumers")));
     let mut table = Table::new(columns);
     let combinations = |grid: &SideGrid<'_>| {
         let [producers, consumers] = grid.sides.clone();
@@ -82,16 +85,9 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
         let Some(trial) = grid.at([producers, consumers]) else { continue };
         let mut row: Vec<Cell> = match by_queue {
             true => {
-                vec![
-                    plain(grid.queue).into(),
-                    plain(grid.payload).into(),
-                    chosen_count(grid.capacity, "capacity").into(),
-                ]
+                vec![Cell::name(grid.queue), Cell::name(grid.payload), trial_cells::chosen(trial, "capacity")]
             }
-            false => vec![
-                chosen_count(u64::from(producers), "producers").into(),
-                chosen_count(u64::from(consumers), "consumers").into(),
-            ],
+            false => vec![trial_cells::chosen(trial, "producers"), trial_cells::chosen(trial, "consumers")],
         };
         row.extend([
             trial_cells::value(trial, names::RATE, DisplayUnit::Millions).marked(mark(trial)),
