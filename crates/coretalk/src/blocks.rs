@@ -3,15 +3,35 @@
 //! A result becomes blocks once; [`crate::render`] turns them into the lines of a terminal and into HTML, so that the
 //! two say the same. Nothing that makes a block knows how wide it will be.
 
+mod source;
 pub mod value;
 
-use crate::report::heat_map::PairMap;
 use crate::report::style::Style;
-use std::borrow::Cow;
 use value::{DisplayValue, Sentence};
 
 /// Lines of characters in a style.
 type Lines<'a> = Box<dyn Fn(&Style) -> Vec<String> + 'a>;
+
+/// A map whose cells are typed numbers of pairs.
+pub trait PairNumbers {
+    /// The symbol of their unit.
+    fn unit(&self) -> &str;
+
+    /// The picture line by line, none wider than the style allows.
+    fn lines(&self, style: &Style) -> Vec<String>;
+
+    /// Its numbers where there is room for them; none of a map that is drawn in pixels on each medium.
+    fn numbers(&self, style: &Style) -> Vec<MapCell>;
+}
+
+/// A number of a map.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MapCell {
+    /// The number.
+    pub value: DisplayValue,
+    /// Whether a mark behind it says that it may be wrong.
+    pub doubtful: bool,
+}
 
 /// A part of a screen or a page.
 pub enum Block<'a> {
@@ -46,7 +66,7 @@ pub enum Block<'a> {
     /// Rows and columns, and what replaces them where a terminal is too narrow.
     Wide(Table, Vec<Block<'a>>),
     /// A map of pairs, of which a page has a better picture.
-    Map(PairMap<'a>),
+    Map(Box<dyn PairNumbers + 'a>),
     /// A drawing of characters.
     Drawing(Lines<'a>),
     /// A drawing of characters that a page replaces by a picture with a script.
@@ -56,11 +76,13 @@ pub enum Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Its typed numbers; those of a map depend on its rows: [`PairMap::numbers`].
+    /// Its typed numbers; those of a map depend on its rows: [`PairNumbers::numbers`].
     pub fn values(&self) -> Vec<&DisplayValue> {
         match self {
             Block::Table(table) | Block::Wide(table, _) => {
-                table.rows.iter().flatten().flat_map(Cell::values).collect()
+                let words = table.columns.iter().map(|column| &column.title).chain(&table.about);
+                let cells = table.rows.iter().flatten().flat_map(Cell::values);
+                words.flat_map(Sentence::values).chain(cells).collect()
             }
             _ => self.sentences().iter().flat_map(Sentence::values).collect(),
         }
@@ -121,10 +143,10 @@ pub enum Align {
 }
 
 /// A column of a [`Table`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Column {
     /// What stands above it, on one line or several.
-    pub title: Cow<'static, str>,
+    pub title: Sentence,
     /// How its cells are aligned.
     pub align: Align,
     /// Narrower terminals leave it out.
@@ -143,7 +165,7 @@ pub struct Column {
 
 impl Column {
     /// A column of words.
-    pub fn words(title: impl Into<Cow<'static, str>>) -> Column {
+    pub fn words(title: impl Into<Sentence>) -> Column {
         let title = title.into();
         let align = Align::Left;
         Column {
@@ -159,7 +181,7 @@ impl Column {
     }
 
     /// A column of numbers.
-    pub fn numbers(title: impl Into<Cow<'static, str>>) -> Column {
+    pub fn numbers(title: impl Into<Sentence>) -> Column {
         Column { align: Align::Right, ..Column::words(title) }
     }
 
@@ -199,12 +221,10 @@ impl Column {
 pub enum Cell {
     /// Words, or a number as it reads.
     Text(String),
-    /// A number.
-    Value(DisplayValue),
+    /// A number, with a mark that says something about it, such as a doubt.
+    Value(DisplayValue, Option<char>),
     /// Words with typed numbers.
     Sentence(Sentence),
-    /// A value with a mark that says something about it, such as a doubt.
-    Marked(String, char),
     /// A value that is not known.
     Unknown,
     /// Nothing: what stands above holds here too, or there is nothing to say.
@@ -215,7 +235,7 @@ impl Cell {
     /// Its typed numbers.
     pub fn values(&self) -> Vec<&DisplayValue> {
         match self {
-            Cell::Value(value) => vec![value],
+            Cell::Value(value, _) => vec![value],
             Cell::Sentence(said) => said.values(),
             _ => Vec::new(),
         }
@@ -226,8 +246,7 @@ impl Cell {
         match self {
             Cell::Text(text) => !value::has_digit(text),
             Cell::Sentence(said) => said.is_typed(),
-            Cell::Marked(..) => false,
-            Cell::Value(_) | Cell::Unknown | Cell::Blank => true,
+            Cell::Value(..) | Cell::Unknown | Cell::Blank => true,
         }
     }
 
@@ -238,13 +257,26 @@ impl Cell {
 
     /// A number, or that it is not known.
     pub fn number(value: Option<DisplayValue>) -> Cell {
-        value.map_or(Cell::Unknown, Cell::Value)
+        value.map_or(Cell::Unknown, Cell::from)
+    }
+
+    /// A name from outside.
+    pub fn name(name: &str) -> Cell {
+        Sentence::new("{name}").with_name("name", name).into()
+    }
+
+    /// The same with a mark behind its number.
+    pub fn marked(self, mark: Option<char>) -> Cell {
+        match self {
+            Cell::Value(value, _) => Cell::Value(value, mark),
+            other => other,
+        }
     }
 }
 
 impl From<DisplayValue> for Cell {
     fn from(value: DisplayValue) -> Cell {
-        Cell::Value(value)
+        Cell::Value(value, None)
     }
 }
 
@@ -268,7 +300,7 @@ pub struct Table {
     /// As many cells each as there are columns.
     pub rows: Vec<Vec<Cell>>,
     /// How its legend begins; empty without one.
-    pub about: Cow<'static, str>,
+    pub about: Option<Sentence>,
 }
 
 impl Table {
@@ -278,8 +310,8 @@ impl Table {
     }
 
     /// The same with a legend: this, and what the columns mean.
-    pub fn about(self, about: impl Into<Cow<'static, str>>) -> Table {
-        Table { about: about.into(), ..self }
+    pub fn about(self, about: impl Into<Sentence>) -> Table {
+        Table { about: Some(about.into()), ..self }
     }
 
     /// The same with these rows below what it has.
@@ -301,9 +333,8 @@ impl Table {
 
     /// Whether none of its words was composed with a number in it.
     fn is_typed(&self) -> bool {
-        let words = self.columns.iter().map(|column| &column.title).chain([&self.about]);
-        let is_composed = |text: &Cow<'_, str>| matches!(text, Cow::Owned(text) if value::has_digit(text));
-        !words.into_iter().any(is_composed) && self.rows.iter().flatten().all(Cell::is_typed)
+        let mut words = self.columns.iter().map(|column| &column.title).chain(&self.about);
+        words.all(Sentence::is_typed) && self.rows.iter().flatten().all(Cell::is_typed)
     }
 
     /// Without the columns that a terminal of this width leaves out.
@@ -324,26 +355,12 @@ impl Table {
             about: self.about.clone(),
         }
     }
-
-    /// A sentence of what the table shows: how it begins, and what its columns mean, one after the other.
-    pub fn legend(&self) -> Option<String> {
-        let mut legend = format!("{}:", self.about);
-        let explained = self.columns.iter().filter(|column| !column.meaning.is_empty());
-        for (index, column) in explained.enumerate() {
-            legend.push_str(match (index, column.is_continued) {
-                (_, true) => " and ",
-                (0, false) => " ",
-                (_, false) => "; ",
-            });
-            legend.push_str(column.meaning);
-        }
-        (!self.about.is_empty() && !self.rows.is_empty()).then(|| legend + ".")
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::fmt;
 
     #[test]
     fn a_narrow_table_and_its_legend_leave_out_the_same_columns() {
@@ -354,14 +371,14 @@ mod tests {
             Column::numbers("run").meaning("additions in a row"),
         ])
         .about("With 4 threads");
-        assert_eq!(table.legend(), None, "nothing is said of a table without rows");
+        assert_eq!(fmt::legend(&table), None, "nothing is said of a table without rows");
         table.row(["mcs", "2 %", "3 %", "1.0"].map(Cell::from));
         let legend =
             "With 4 threads: the share of the slowest thread and of the fastest; additions in a row.";
-        assert_eq!(table.within(100).legend().as_deref(), Some(legend));
+        assert_eq!(fmt::legend(&table.within(100)).as_deref(), Some(legend));
         let narrow = table.within(99);
         let legend = "With 4 threads: the share of the slowest thread; additions in a row.";
-        assert_eq!(narrow.legend().as_deref(), Some(legend));
+        assert_eq!(fmt::legend(&narrow).as_deref(), Some(legend));
         assert_eq!(narrow.rows, [["mcs", "2 %", "1.0"].map(Cell::from)]);
     }
 }

@@ -45,9 +45,8 @@ fn text_that_is_made_before_it_is_rendered_shrinks() {
     for (pattern, folder, expected) in [
         ("PlainText::composed", "", 3),
         ("PlainText::untrusted", "", 10),
-        ("Cell::Text(", "", 9),
-        ("Cell::Marked(", "", 15),
-        ("format!(", "report/", 897),
+        ("Cell::Text(", "", 4),
+        ("format!(", "report/", 784),
     ] {
         let of_file = |(path, text): (String, String)| {
             let uses = numbered(&text).filter(|(_, line)| line.contains(pattern)).count();

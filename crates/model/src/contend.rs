@@ -78,11 +78,13 @@ pub fn exactness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Exact
     exactness
 }
 
-/// The smallest overlap of all trials whose threads have a CPU each; `None` where there is none.
-pub fn least_overlap<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Option<f64> {
+/// The trial with the smallest overlap of all whose threads have a CPU each, and that overlap; `None` where there is none.
+pub fn least_overlap<'a>(
+    trials: impl IntoIterator<Item = &'a TrialResult>,
+) -> Option<(&'a TrialResult, f64)> {
     let alone = trials.into_iter().filter(|trial| !is_crowded(trial) && trial.spec.placement.len() > 1);
-    let overlaps = alone.filter_map(|trial| Some(trial.values.get(names::OVERLAP)?.point));
-    overlaps.min_by(f64::total_cmp)
+    let overlaps = alone.filter_map(|trial| Some((trial, trial.values.get(names::OVERLAP)?.point)));
+    overlaps.min_by(|(_, one), (_, other)| one.total_cmp(other))
 }
 
 /// Trials with the same sections and arrangement: the rows and columns of one table.

@@ -11,7 +11,7 @@ pub use sides::{SideGrid, side_grids};
 pub use summary::{Balance, RelationRate, ShapeRates, Verification, rates, verification};
 pub use sweep::{Kept, Knee, RateLimit, Step, Sweep, sweeps};
 
-use crate::series::{SeriesResult, TrialResult};
+use crate::series::{SeriesResult, TrialId, TrialResult};
 use crate::stats::Estimate;
 use crate::{CpuId, Flag};
 
@@ -168,6 +168,8 @@ pub struct SwitchRate<'a> {
     pub capacity: u64,
     /// Which CPU.
     pub cpu: CpuId,
+    /// The trial of its cell.
+    pub trial: TrialId,
     /// Switches for each message.
     pub per_message: f64,
     /// Switches a second, with the interval of the messages. Each takes at most the time from one to the next: what the
@@ -186,8 +188,8 @@ pub fn switch_rate<'a>(matrices: &[QueueMatrix<'a>]) -> Option<SwitchRate<'a>> {
                 let per_message = both([both(cell.voluntary()), both(cell.involuntary())])?;
                 let rate = cell.claimed_rate()?;
                 let per_s = rate.scaled(per_message);
-                let cpu = cell.pair()[0];
-                Some(SwitchRate { queue, payload, capacity, cpu, per_message, per_s })
+                let (cpu, trial) = (cell.pair()[0], cell.trial.spec.id());
+                Some(SwitchRate { queue, payload, capacity, cpu, trial, per_message, per_s })
             })
             .collect()
     };

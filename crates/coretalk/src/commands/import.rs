@@ -85,7 +85,7 @@ fn screen(file: &Path, imported: &ImportedMatrix, style: &Style) -> String {
     let readings = imported.matrix.map(|cell| cell.map(|ns| Reading { ns, doubtful: ns <= 0.0 }));
     let of_file = ImportedFile::new(String::new(), vec![imported.clone()]);
     let source = MapSource::Kernel("unknown".to_owned());
-    let map = Block::Map(PairMap::new(Cow::Owned(readings), of_file.groups(), source));
+    let map = Block::Map(Box::new(PairMap::new(Cow::Owned(readings), of_file.groups(), source)));
     let mut blocks = vec![Block::Headline(head.into())];
     blocks.extend(of_file.origin().map(|text| Block::Headline(text.into())));
     blocks.extend([Block::Gap, map, Block::Gap]);

@@ -64,13 +64,13 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
             }
             Block::Table(table) | Block::Wide(table, _) if table.rows.is_empty() => {}
             Block::Table(table) | Block::Wide(table, _) => {
-                html.extend(table.legend().map(|legend| paragraph(NOTE, &legend)));
+                html.extend(fmt::legend(table).map(|legend| paragraph(NOTE, &legend)));
                 html.push_str(&framed(&name, "", table));
             }
             Block::Drawing(lines) => html.push_str(&drawing(&lines(&DRAWING))),
             // The better picture may need the script of the page.
             Block::Sketch(lines) => html.push_str(&sketch(&lines(&DRAWING))),
-            Block::Map(map) => html.push_str(&sketch(&map.draw(&DRAWING).0)),
+            Block::Map(map) => html.push_str(&sketch(&map.lines(&DRAWING))),
             Block::Gap => {}
         }
     }
@@ -138,10 +138,12 @@ fn framed(name: &str, caption: &str, table: &Table) -> String {
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>{caption}",
         escaped(if name.is_empty() { "table" } else { name })
     );
-    let has_titles = table.columns.iter().any(|column| !column.title.is_empty());
+    let titles: Vec<String> = table.columns.iter().map(|column| fmt::sentence(&column.title)).collect();
+    let has_titles = titles.iter().any(|title| !title.is_empty());
     html.push_str(if has_titles { "<thead><tr>" } else { "" });
-    for (column, class) in table.columns.iter().zip(&classes).filter(|_| has_titles) {
-        html.push_str(&match &*column.title {
+    let columns = titles.iter().zip(&table.columns).zip(&classes);
+    for ((title, column), class) in columns.filter(|_| has_titles) {
+        html.push_str(&match title.as_str() {
             "" => "<td></td>".to_owned(),
             title => {
                 let title: Vec<String> = title.lines().map(escaped).collect();
@@ -168,10 +170,8 @@ fn framed(name: &str, caption: &str, table: &Table) -> String {
 /// Words are aligned to the left, as the first column is; where they are long, they wrap.
 fn class(table: &Table, column: usize) -> &'static str {
     let length = |row: &Vec<Cell>| match row.get(column) {
-        Some(cell @ (Cell::Text(_) | Cell::Marked(..) | Cell::Value(_) | Cell::Sentence(_))) => {
-            columns(&fmt::cell(cell))
-        }
-        _ => 0,
+        None | Some(Cell::Unknown) => 0,
+        Some(cell) => columns(&fmt::cell(cell)),
     };
     match (table.columns[column].align, column) {
         (Align::Right, 0) => " class=\"number\"",
@@ -183,13 +183,10 @@ fn class(table: &Table, column: usize) -> &'static str {
 
 fn cell_html(cell: &Cell, column: &Column) -> String {
     match cell {
-        // Two blanks part one of several from the next, which HTML takes for one.
-        Cell::Text(_) | Cell::Value(_) | Cell::Sentence(_) => {
-            escaped(&fmt::cell(cell)).replace("  ", "&emsp;")
-        }
-        Cell::Marked(text, mark) => escaped(text) + &mark_place(column, mark.to_string().trim()),
-        Cell::Unknown => fmt::cell(cell) + &mark_place(column, ""),
         Cell::Blank => String::new(),
+        Cell::Value(_, Some(mark)) => escaped(&fmt::cell(cell)) + &mark_place(column, &mark.to_string()),
+        // Two blanks part one of several from the next, which HTML takes for one.
+        _ => escaped(&fmt::cell(cell)).replace("  ", "&emsp;") + &mark_place(column, ""),
     }
 }
 
@@ -213,12 +210,18 @@ pub fn figure(picture: &Picture) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Source};
 
     #[test]
     fn blocks_become_elements_with_columns_that_line_up() {
         let mut table =
             Table::new([Column::words("method"), Column::numbers("4 threads").marked()]).about("ns");
-        table.row([Cell::from("<mcs>"), Cell::Marked("12.3".into(), '!')]);
+        let value = DisplayValue {
+            number: Number::Point(12.3),
+            unit: DisplayUnit::OfColumn(1.0),
+            source: Source::Listed,
+        };
+        table.row([Cell::from("<mcs>"), Cell::Value(value, Some('!'))]);
         table.row([Cell::from("ttas"), Cell::Unknown]);
         let drawn =
             Block::drawing(|style| vec![String::new(), format!("  {} <", style.width), String::new()]);

@@ -10,14 +10,14 @@ pub fn table(table: &Table) -> String {
         Align::Left => "---|",
         Align::Right => "---:|",
     });
-    let heading = line(table.columns.iter().map(|column| escaped(&column.title)).collect());
+    let heading = line(table.columns.iter().map(|column| escaped(&fmt::sentence(&column.title))).collect());
     let rows = table.rows.iter().map(|row| line(row.iter().map(text).collect()));
     format!("{heading}|{}\n{}", rule.collect::<String>(), rows.collect::<String>())
 }
 
 fn text(cell: &Cell) -> String {
     match cell {
-        Cell::Marked(text, mark) => escaped(format!("{text}{mark}").trim()),
+        Cell::Value(_, Some(mark)) => escaped(&format!("{}{mark}", fmt::cell(cell))),
         _ => escaped(&fmt::cell(cell)),
     }
 }

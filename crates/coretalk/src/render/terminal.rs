@@ -43,7 +43,7 @@ pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
         Block::Table(table) => table_lines(&table.within(width), width),
         Block::Wide(table, _) if columns_of(table, width).is_within(width) => table_lines(table, width),
         Block::Wide(_, narrow) => lines(narrow, style),
-        Block::Map(map) => map.draw(style).0,
+        Block::Map(map) => map.lines(style),
         Block::Drawing(lines) | Block::Sketch(lines) => lines(style),
         Block::Gap => vec![String::new()],
     };
@@ -72,13 +72,14 @@ fn fact(label: &str, text: &str, width: usize) -> Vec<String> {
 
 /// A table under its legend.
 fn table_lines(table: &Table, width: usize) -> Vec<String> {
-    let legend = table.legend().map_or(Vec::new(), |legend| wrap(&format!(" {legend}"), width, 1));
+    let legend = fmt::legend(table).map_or(Vec::new(), |legend| wrap(&format!(" {legend}"), width, 1));
     legend.into_iter().chain(columns_of(table, width).lines(width)).collect()
 }
 
 fn columns_of(table: &Table, width: usize) -> Columns {
+    let titles: Vec<String> = table.columns.iter().map(|column| fmt::sentence(&column.title)).collect();
     let heading: Vec<(&str, Align)> =
-        table.columns.iter().map(|column| (&*column.title, column.align)).collect();
+        titles.iter().zip(&table.columns).map(|(title, column)| (title.as_str(), column.align)).collect();
     let mut columns = Columns::new(&heading);
     columns.names = table.columns.iter().rposition(|column| column.is_name).map_or(0, |last| last + 1);
     columns.is_last_cut = table.columns.last().is_some_and(|column| column.is_cut);
@@ -96,9 +97,9 @@ fn columns_of(table: &Table, width: usize) -> Columns {
 fn cell_text(cell: &Cell, column: &Column) -> String {
     let place = if column.is_marked { " " } else { "" };
     match cell {
-        Cell::Marked(_, mark) => format!("{}{mark}", fmt::cell(cell)),
-        Cell::Unknown => fmt::cell(cell) + place,
-        Cell::Text(_) | Cell::Value(_) | Cell::Sentence(_) | Cell::Blank => fmt::cell(cell),
+        Cell::Value(_, Some(mark)) => format!("{}{mark}", fmt::cell(cell)),
+        Cell::Blank => String::new(),
+        _ => fmt::cell(cell) + place,
     }
 }
 

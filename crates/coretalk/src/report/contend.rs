@@ -1,12 +1,14 @@
 //! Contention: a table for each pair of sections, what stands behind one of its columns, and whether the counts were
 //! exact.
 
-use super::text::{count, duration, grouped, ns, percent, plain};
+use super::trial_cells::{self, MICROS, PERCENT, PLAIN, percentile, value};
 use super::trial_words::remarks;
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::series::SeriesProbe;
 use coretalk_model::Flag;
 use coretalk_model::contend::{MethodTable, exactness, least_overlap, lost, names, tables};
+use coretalk_model::quantity::Unit;
 use coretalk_model::series::{SeriesResult, TrialResult};
 
 /// From this width on the second table has every column.
@@ -21,46 +23,65 @@ pub(super) fn blocks(probe: &dyn SeriesProbe, result: &SeriesResult) -> Vec<Bloc
     let mut blocks = vec![Block::Prose(
         "ns per operation and thread: wall time × threads / operations. s: threads share CPUs and poll instead of \
          sleeping, which measures time slices; !: may be wrong."
-            .to_owned().into(),
+            .into(),
     )];
     for table in &tables(result) {
-        blocks.extend([Block::Gap, Block::Heading(title(table).into()), Block::Table(by_threads(table))]);
+        blocks.extend([Block::Gap, Block::Heading(title(table)), Block::Table(by_threads(table))]);
         blocks.extend(detail(table).map(Block::Table));
     }
     blocks.push(Block::Gap);
     let trials: Vec<&TrialResult> =
         result.trials.iter().filter(|trial| trial.spec.probe == names::PROBE).collect();
-    blocks.extend(counts(&trials).into_iter().map(|text| Block::Prose(text.into())));
+    blocks.extend(counts(&trials).into_iter().map(Block::Prose));
     blocks.extend(remarks(probe, &trials));
     blocks
 }
 
-fn title(table: &MethodTable<'_>) -> String {
+fn title(table: &MethodTable<'_>) -> Sentence {
     let sections = match table.sections_ns {
-        [0.0, 0.0] => "No work inside or outside".to_owned(),
-        [inside, outside] => format!("{} inside, {} outside", span(inside), span(outside)),
+        [0.0, 0.0] => Sentence::new("No work inside or outside"),
+        sections => sections_sentence(sections),
     };
-    let mut cpus: Vec<String> = table.cpus().iter().take(MOST_CPUS).map(ToString::to_string).collect();
-    if table.cpus().len() > MOST_CPUS {
-        cpus.push("…".to_owned());
-    }
-    format!("{sections}; {}: threads on CPUs {}", plain(table.arrange), cpus.join(" "))
+    let cpus = table.cpus();
+    Sentence::new(match cpus.len() > MOST_CPUS {
+        true => "{sections}; {arrange}: threads on CPUs {cpus} …",
+        false => "{sections}; {arrange}: threads on CPUs {cpus}",
+    })
+    .with("sections", sections)
+    .with_name("arrange", table.arrange)
+    .with("cpus", cpus[..cpus.len().min(MOST_CPUS)].to_vec())
 }
 
-fn span(ns: f64) -> String {
-    if ns == 0.0 { "nothing".to_owned() } else { duration(ns * 1e-9) }
+fn sections_sentence([inside, outside]: [f64; 2]) -> Sentence {
+    let span = |name: &str, ns: f64| match ns {
+        0.0 => Sentence::new("nothing"),
+        _ => Sentence::new("{span}").with("span", chosen(name, Number::Setting(ns), Unit::Ns)),
+    };
+    Sentence::new("{inside} inside, {outside} outside")
+        .with("inside", span("critical_ns", inside))
+        .with("outside", span("parallel_ns", outside))
+}
+
+fn threads_sentence(template: &'static str, threads: usize) -> Sentence {
+    Sentence::pluralized(template, chosen("threads", Number::Count(threads as u64), Unit::Number))
+}
+
+/// A parameter.
+fn chosen(name: &str, number: Number, unit: Unit) -> DisplayValue {
+    let source = Source::Parameter { trial: None, name: name.to_owned() };
+    DisplayValue { number, unit: DisplayUnit::Own(unit), source }
 }
 
 fn by_threads(of: &MethodTable<'_>) -> Table {
     let titles = of.threads.iter().enumerate().map(|(index, &threads)| match index {
-        0 => count(threads as u64, "thread"),
+        0 => threads_sentence("{number} thread{s}", threads),
         // The word once is enough.
-        _ => grouped(threads as i64),
+        _ => threads_sentence("{number}", threads),
     });
     let columns = [Column::words("method")].into_iter().chain(titles.map(|it| Column::numbers(it).marked()));
     let rows = of.methods.iter().map(|&method| {
         let cells = of.threads.iter().map(|&threads| cell(of.at(method, threads)));
-        [plain(method).into()].into_iter().chain(cells).collect::<Vec<_>>()
+        [Cell::name(method)].into_iter().chain(cells).collect::<Vec<_>>()
     });
     Table::new(columns.collect::<Vec<_>>()).with(rows)
 }
@@ -69,15 +90,10 @@ fn cell(trial: Option<&TrialResult>) -> Cell {
     let Some(trial) = trial else { return Cell::Unknown };
     let mark = match trial {
         _ if trial.flags.contains(Flag::Invalid) => return "INVALID".into(),
-        _ if trial.flags.may_be_wrong() => '!',
-        _ if trial.flags.contains(Flag::SharedSpin) => 's',
-        _ => ' ',
+        _ if trial.flags.may_be_wrong() => Some('!'),
+        _ => trial.flags.contains(Flag::SharedSpin).then_some('s'),
     };
-    value(trial, names::THREAD_NS).map_or(Cell::Unknown, |value| Cell::Marked(ns(value), mark))
-}
-
-fn value(trial: &TrialResult, name: &str) -> Option<f64> {
-    trial.values.get(name).map(|estimate| estimate.point)
+    value(trial, names::THREAD_NS, PLAIN).marked(mark)
 }
 
 /// What stands behind the column of the most threads that have a CPU each.
@@ -102,85 +118,92 @@ fn detail(of: &MethodTable<'_>) -> Option<Table> {
     let measured =
         of.methods.iter().filter_map(|&method| of.at(method, threads).map(|trial| (method, trial)));
     let rows = measured.filter(|(_, trial)| trial.passes > 0).map(|(method, trial)| {
-        let number = |name, show: &dyn Fn(f64) -> String| Cell::known(value(trial, name).map(show));
-        let acquire = |share, unit_ns: f64| {
-            let histogram = trial.histogram(names::ACQUIRE);
-            let at = histogram.and_then(|histogram| histogram.telling_percentile_ns(share));
-            Cell::known(at.map(|at| ns(at / unit_ns)))
-        };
         [
-            plain(method).into(),
-            number(names::RATE, &|per_s| ns(per_s / 1e6)),
-            number(names::WALL_NS, &ns),
-            number(names::JAIN, &|index| format!("{index:.3}")),
-            number(names::JAIN_1MS, &|index| format!("{index:.3}")),
-            number(names::SHARE_MIN, &percent),
-            number(names::SHARE_MAX, &percent),
-            number(names::RUN_LENGTH, &|length| format!("{length:.1}")),
-            acquire(0.5, 1.0),
-            acquire(0.99, 1.0),
-            acquire(1.0, 1e3),
-            number(names::CPU_NS, &ns),
-            number(names::VOLUNTARY, &rare),
+            Cell::name(method),
+            value(trial, names::RATE, DisplayUnit::Millions),
+            value(trial, names::WALL_NS, PLAIN),
+            value(trial, names::JAIN, DisplayUnit::Decimals(3)),
+            value(trial, names::JAIN_1MS, DisplayUnit::Decimals(3)),
+            value(trial, names::SHARE_MIN, PERCENT),
+            value(trial, names::SHARE_MAX, PERCENT),
+            value(trial, names::RUN_LENGTH, DisplayUnit::Decimals(1)),
+            percentile(trial, names::ACQUIRE, 0.5, PLAIN),
+            percentile(trial, names::ACQUIRE, 0.99, PLAIN),
+            percentile(trial, names::ACQUIRE, 1.0, MICROS),
+            value(trial, names::CPU_NS, PLAIN),
+            value(trial, names::VOLUNTARY, DisplayUnit::Decimals(3)),
         ]
     });
-    Some(Table::new(columns).about(format!("With {}", count(threads as u64, "thread"))).with(rows))
-}
-
-/// Something that happens for some of the operations.
-fn rare(share: f64) -> String {
-    match share {
-        0.0 => "0".to_owned(),
-        share if share < 0.0005 => "<0.001".to_owned(),
-        share => format!("{share:.3}"),
-    }
+    Some(Table::new(columns).about(threads_sentence("With {number} thread{s}", threads)).with(rows))
 }
 
 /// Whether memory holds what the threads added.
-fn counts(trials: &[&TrialResult]) -> Vec<String> {
+fn counts(trials: &[&TrialResult]) -> Vec<Sentence> {
     let exactness = exactness(trials.iter().copied());
     let mut sentences = Vec::new();
     for trial in exactness.wrong.iter().take(MOST_WRONG) {
-        let method = plain(trial.spec.parameters.text("method").unwrap_or_default());
-        let section = |name: &str| span(trial.spec.parameters.number(name).unwrap_or(0.0));
-        let threads = format!(
-            "{} ({} inside, {} outside)",
-            count(trial.spec.placement.len() as u64, "thread"),
-            section("critical_ns"),
-            section("parallel_ns")
-        );
-        sentences.push(match (trial.flags.contains(Flag::Invalid), lost(trial)) {
-            (false, Some([lost, made])) => format!(
-                "{method} with {threads} lost {} of {} additions ({}): its result is wrong.",
-                grouped(lost as i64),
-                grouped(made as i64),
-                percent(lost as f64 / made.max(1) as f64),
-            ),
-            (_, Some([lost, made])) => format!(
-                "INVALID: {method} with {threads}: {} additions were made, but the counter shows {}.",
-                grouped(made as i64),
-                grouped(made.saturating_sub(lost) as i64),
-            ),
-            (_, None) => {
-                format!("INVALID: {method} with {threads}: the counter does not show what was added.")
+        let parameters = &trial.spec.parameters;
+        let section = |name: &str| parameters.number(name).unwrap_or(0.0);
+        let [made, shown] =
+            [names::EXPECTED, names::FINAL].map(|name| Source::of_trial(trial, name, Statistic::Count));
+        let number = |number, unit, source| DisplayValue { number, unit, source };
+        let additions = |count, source| number(Number::Count(count), PLAIN, source);
+        let lost_source = Source::Less(Box::new(made.clone()), Box::new(shown.clone()));
+        let said = match (trial.flags.contains(Flag::Invalid), lost(trial)) {
+            (false, Some([lost, all])) => {
+                let share = Number::Point(lost as f64 / all.max(1) as f64);
+                let of_all = Source::Ratio(Box::new(lost_source.clone()), Box::new(made.clone()));
+                Sentence::new(
+                    "{method} with {threads} ({sections}) lost {lost} of {made} additions ({share}): its result is wrong.",
+                )
+                .with("lost", additions(lost, lost_source))
+                .with("made", additions(all, made))
+                .with("share", number(share, PERCENT, of_all))
             }
-        });
+            (_, Some([lost, all])) => Sentence::new(
+                "INVALID: {method} with {threads} ({sections}): {made} additions were made, but the counter shows {shown}.",
+            )
+            .with("made", additions(all, made))
+            .with("shown", additions(all.saturating_sub(lost), shown)),
+            (_, None) => Sentence::new(
+                "INVALID: {method} with {threads} ({sections}): the counter does not show what was added.",
+            ),
+        };
+        sentences.push(
+            said.with_name("method", parameters.text("method").unwrap_or_default())
+                .with("threads", threads_sentence("{number} thread{s}", trial.spec.placement.len()))
+                .with("sections", sections_sentence(["critical_ns", "parallel_ns"].map(section))),
+        );
     }
     if exactness.wrong.len() > MOST_WRONG {
-        let more = count((exactness.wrong.len() - MOST_WRONG) as u64, "more count");
-        sentences.push(format!("{more} wrong; see `flags` in the data."));
+        let more = DisplayValue::listed(exactness.wrong.len() - MOST_WRONG);
+        sentences.push(Sentence::pluralized("{number} more count{s} wrong; see `flags` in the data.", more));
     }
-    let which = if exactness.wrong.is_empty() { "Every count" } else { "Every other count" };
     if exactness.exact > 0 {
-        let additions = grouped(exactness.exact as i64);
-        sentences.push(format!("{which} was exact: none of {additions} additions was lost."));
+        let is_exact =
+            |trial: &&&TrialResult| !exactness.wrong.iter().any(|wrong| std::ptr::eq(*wrong, **trial));
+        let of_trial = |trial: &&TrialResult| {
+            let has = trial.counts.contains_key(names::EXPECTED);
+            has.then(|| Source::of_trial(trial, names::EXPECTED, Statistic::Count))
+        };
+        let source = Source::Sum(trials.iter().filter(is_exact).filter_map(of_trial).collect());
+        sentences.push(
+            Sentence::new(match exactness.wrong.is_empty() {
+                true => "Every count was exact: none of {additions} additions was lost.",
+                false => "Every other count was exact: none of {additions} additions was lost.",
+            })
+            .with("additions", DisplayValue { number: Number::Count(exactness.exact), unit: PLAIN, source }),
+        );
     }
-    if let Some(overlap) = least_overlap(trials.iter().copied()) {
-        let overlap = percent(overlap);
-        sentences.push(format!(
-            "Threads on CPUs of their own ran at the same time for at least {overlap} of \
-                                the measured time."
-        ));
+    if let Some((trial, overlap)) = least_overlap(trials.iter().copied()) {
+        let overlap =
+            trial_cells::of(trial, names::OVERLAP, Statistic::Estimate, Number::Point(overlap), PERCENT);
+        sentences.push(
+            Sentence::new(
+                "Threads on CPUs of their own ran at the same time for at least {overlap} of the measured time.",
+            )
+            .with("overlap", overlap),
+        );
     }
     sentences
 }

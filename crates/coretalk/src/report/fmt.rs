@@ -1,13 +1,12 @@
 //! Numbers and sentences as text: what a medium writes of a [`DisplayValue`], a [`Sentence`] or a [`Cell`].
 
-use super::ladder;
+use super::scope;
 use super::text::{
-    capitalized, chosen_rate, chosen_time, duration, grouped, ns, percent, plus_minus, short_ns,
-    signed_percent,
+    capitalized, chosen_rate, chosen_time, duration, grouped, million, ns, p_value, percent, plus_minus,
+    short_ns, signed_percent,
 };
-use super::words::p_value;
-use crate::blocks::Cell;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
+use crate::blocks::{Cell, Table};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 
@@ -21,7 +20,20 @@ pub fn value(value: &DisplayValue) -> String {
 pub fn point(value: &DisplayValue) -> [String; 2] {
     let DisplayValue { number, unit, .. } = value;
     let (text, unit) = match (number, unit) {
+        (Number::Count(count), DisplayUnit::Duration(seconds)) => (duration(*count as f64 * seconds), ""),
+        (Number::Count(count), DisplayUnit::Letter) => match count {
+            ..10_000 => (grouped(*count), ""),
+            10_000..1_000_000 => (grouped(*count / 1_000), "k"),
+            _ => (ns(*count as f64 / 1e6), "M"),
+        },
         (Number::Count(count), _) => (grouped(*count), ""),
+        (Number::Reach(of), _) if !of.is_sure() => ("?".to_owned(), ""),
+        (Number::Reach(of), DisplayUnit::OfColumn(divisor)) => (ns(of.reach() / divisor), ""),
+        (Number::Reach(of), _) => (percent(of.reach()), ""),
+        (Number::Change(change), _) => {
+            let sign = if *change > 0.0 && percent(*change) != percent(0.0) { "+" } else { "" };
+            (format!("{sign}{}", percent(*change)), "")
+        }
         (Number::HalfWidth { of, stated }, _) => {
             (of.stated_reach(*stated).map_or("?".to_owned(), percent), "")
         }
@@ -29,20 +41,28 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::Short(number), DisplayUnit::Own(unit) | DisplayUnit::InSentence(unit)) => {
             (short_ns(*number), amount(*number, *unit).1)
         }
-        (Number::Reach(of), _) => (plus_minus(of.point, of.reach()), ""),
+        (Number::Short(number), _) => (short_ns(*number), ""),
         (Number::Duration(ns), DisplayUnit::Own(Unit::Ns)) => (duration(ns * 1e-9), ""),
         (Number::Duration(seconds), _) => (duration(*seconds), ""),
-        (Number::Change(share), _) => (signed_percent(100.0 * share), ""),
+        (Number::PlusMinus(of), _) => (plus_minus(of.point, of.reach()), ""),
+        (Number::Difference(share), _) => (signed_percent(100.0 * share), ""),
         (Number::Shift(shift), _) => (signed_percent(100.0 * shift.point), ""),
         (Number::Size(size), _) => (percent(size.point), ""),
         (Number::Probability(p), _) => (p_value(*p), ""),
+        (Number::Coarse(number), DisplayUnit::Millions) => (coarse(number / 1e6), ""),
+        (Number::Coarse(number), DisplayUnit::Own(unit)) => scaled(*number, *unit, coarse),
+        (Number::Coarse(number), _) => (coarse(*number), ""),
         (Number::Setting(number), DisplayUnit::Own(Unit::Ns)) => (chosen_time(*number), ""),
         (Number::Setting(number), DisplayUnit::Own(Unit::PerSecond(_))) => (chosen_rate(*number) + "/s", ""),
         (Number::Setting(number), DisplayUnit::InSentence(Unit::PerSecond(_))) => (chosen_rate(*number), ""),
         (Number::Setting(number), _) => (number.to_string(), ""),
         (Number::Point(number) | Number::Estimate(Estimate { point: number, .. }), unit) => match unit {
             DisplayUnit::OfColumn(divisor) => (ns(number / divisor), ""),
-            DisplayUnit::InSentence(Unit::Ratio) => (ns(*number), ""),
+            DisplayUnit::InSentence(Unit::Ratio) | DisplayUnit::Letter => (ns(*number), ""),
+            DisplayUnit::Millions => (million(*number), ""),
+            DisplayUnit::Decimals(decimals) => (with_decimals(*number, *decimals), ""),
+            DisplayUnit::Percents => (format!("{:.1}", 100.0 * number), ""),
+            DisplayUnit::Duration(seconds) => (duration(*number * seconds), ""),
             DisplayUnit::Own(unit) | DisplayUnit::InSentence(unit) => amount(*number, *unit),
         },
     };
@@ -69,7 +89,20 @@ pub fn interval(value: &DisplayValue) -> String {
             let [low, high] = ends.map(|end| ns(end / divisor));
             format!(" ({low} to {high})")
         }
+        (_, DisplayUnit::Decimals(_)) if !estimate.is_sure() => " (no interval)".to_owned(),
+        (_, DisplayUnit::Decimals(decimals)) => format!(" ±{:.decimals$}", estimate.reach()),
         _ => format!(" ±{}", half_width(&estimate)),
+    }
+}
+
+/// A number that is mostly small: what is there does not read as nothing.
+fn with_decimals(number: f64, decimals: usize) -> String {
+    let least = 10f64.powi(-(decimals as i32));
+    match decimals {
+        _ if number == 0.0 => "0".to_owned(),
+        _ if number.abs() < 0.5 * least => format!("<{least}"),
+        0 => grouped(number.round() as i64),
+        _ => format!("{number:.decimals$}"),
     }
 }
 
@@ -84,8 +117,8 @@ pub fn sentence(sentence: &Sentence) -> String {
         debug_assert!(arg.is_some(), "`{}` has nothing for `{name}`", sentence.template);
         match arg.map(|(_, arg)| arg) {
             Some(Arg::Value(number)) => written.push_str(&value(number)),
-            Some(Arg::Place(scope)) => written.push_str(&ladder::place(*scope)),
-            Some(Arg::Shared(scope)) => written.push_str(&ladder::shared(*scope)),
+            Some(Arg::Place(scope)) => written.push_str(&scope::place(*scope)),
+            Some(Arg::Shared(scope)) => written.push_str(&scope::shared(*scope)),
             Some(Arg::CpuSet(cpus)) => written.push_str(&cpus.to_string()),
             Some(Arg::Text(text)) => text.write_to(&mut written),
             Some(Arg::Parts(parts, between)) => {
@@ -108,7 +141,7 @@ pub fn with_reach(source: Source, of: Estimate) -> Sentence {
     match of.is_sure() {
         true => Sentence::new("{point} {reach}")
             .with("point", point)
-            .with("reach", DisplayValue::bare(Number::Reach(of), source)),
+            .with("reach", DisplayValue::bare(Number::PlusMinus(of), source)),
         false => Sentence::new("{point}").with("point", point),
     }
 }
@@ -130,11 +163,27 @@ pub fn range(ends: [DisplayValue; 2]) -> Sentence {
     Sentence::new("{least} to {most}").with("least", least).with("most", most)
 }
 
+/// A sentence of what the table shows: how it begins, and what its columns mean, one after the other.
+pub fn legend(table: &Table) -> Option<String> {
+    let about = table.about.as_ref().filter(|_| !table.rows.is_empty())?;
+    let mut legend = format!("{}:", sentence(about));
+    let explained = table.columns.iter().filter(|column| !column.meaning.is_empty());
+    for (index, column) in explained.enumerate() {
+        legend.push_str(match (index, column.is_continued) {
+            (_, true) => " and ",
+            (0, false) => " ",
+            (_, false) => "; ",
+        });
+        legend.push_str(column.meaning);
+    }
+    Some(legend + ".")
+}
+
 /// A cell without its mark; empty where it is blank.
 pub fn cell(cell: &Cell) -> String {
     match cell {
-        Cell::Text(text) | Cell::Marked(text, _) => text.clone(),
-        Cell::Value(number) => value(number),
+        Cell::Text(text) => text.clone(),
+        Cell::Value(number, _) => value(number),
         Cell::Sentence(said) => sentence(said),
         Cell::Unknown => "·".to_owned(),
         Cell::Blank => String::new(),
@@ -154,15 +203,27 @@ pub fn with_unit(value: f64, unit: Unit) -> String {
 
 /// Three significant digits and the unit that reads best; of what happens in a second the letter of its size.
 pub fn amount(value: f64, unit: Unit) -> (String, &'static str) {
+    scaled(value, unit, ns)
+}
+
+/// The same with these digits.
+fn scaled(value: f64, unit: Unit, digits: impl Fn(f64) -> String) -> (String, &'static str) {
     match unit {
-        Unit::Ns if value < 1e3 => (ns(value), "ns"),
-        Unit::Ns if value < 1e6 => (ns(value / 1e3), "µs"),
-        Unit::Ns => (ns(value / 1e6), "ms"),
+        Unit::Ns if value < 1e3 => (digits(value), "ns"),
+        Unit::Ns if value < 1e6 => (digits(value / 1e3), "µs"),
+        Unit::Ns => (digits(value / 1e6), "ms"),
         Unit::Share => (percent(value).trim_end_matches(" %").to_owned(), "%"),
-        Unit::Ratio => (ns(value), "×"),
-        Unit::PerSecond(_) if value >= 1e6 => (ns(value / 1e6), "M"),
-        Unit::PerSecond(_) if value >= 1e4 => (ns(value / 1e3), "k"),
-        Unit::Cycles => (ns(value), "cycles"),
-        _ => (ns(value), ""),
+        Unit::Ratio => (digits(value), "×"),
+        Unit::PerSecond(_) if value >= 1e6 => (digits(value / 1e6), "M"),
+        Unit::PerSecond(_) if value >= 1e4 => (digits(value / 1e3), "k"),
+        Unit::Cycles => (digits(value), "cycles"),
+        _ => (digits(value), ""),
     }
+}
+
+/// Two significant digits.
+fn coarse(value: f64) -> String {
+    let unit = 10f64.powf(value.abs().log10().floor() - 1.0);
+    let decimals = (-unit.log10()).max(0.0).round() as usize;
+    format!("{:.decimals$}", (value / unit).round() * unit)
 }

@@ -9,9 +9,10 @@ mod pixels;
 
 pub use axis::{Axis, bar_levels, groups, ordered, rows};
 
-use super::ladder::distance_words;
+use super::scope::distance_words;
 use super::{By, Style};
 use crate::blocks::value::{DisplayUnit, DisplayValue, MapSource, Number, Source};
+use crate::blocks::{MapCell, PairNumbers};
 use coretalk_model::latency::summary::{Reading, Table, table};
 use coretalk_model::series::MapUnit;
 use coretalk_model::{CpuId, Matrix, Relation, Topology};
@@ -25,15 +26,6 @@ pub struct PairMap<'a> {
     source: MapSource,
     /// Of the readings.
     unit: MapUnit,
-}
-
-/// A number of a map.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MapCell {
-    /// The number.
-    pub value: DisplayValue,
-    /// Whether a mark behind it says that it may be wrong.
-    pub doubtful: bool,
 }
 
 /// A map whose rows are arranged.
@@ -103,11 +95,6 @@ impl<'a> PairMap<'a> {
         PairMap { unit, ..self }
     }
 
-    /// The symbol of its unit.
-    pub fn unit(&self) -> &str {
-        &self.unit.name
-    }
-
     fn arranged(&self, style: &Style) -> HeatMap<'_> {
         HeatMap { map: self, rows: rows(&self.readings, self.topology, style.order, style.by) }
     }
@@ -125,9 +112,18 @@ impl<'a> PairMap<'a> {
             None => pixels::draw(&arranged, style),
         }
     }
+}
 
-    /// Its numbers where there is room for them; none of a map that is drawn in pixels on each medium.
-    pub fn numbers(&self, style: &Style) -> Vec<MapCell> {
+impl PairNumbers for PairMap<'_> {
+    fn unit(&self) -> &str {
+        &self.unit.name
+    }
+
+    fn lines(&self, style: &Style) -> Vec<String> {
+        self.draw(style).0
+    }
+
+    fn numbers(&self, style: &Style) -> Vec<MapCell> {
         let arranged = self.arranged(style);
         if arranged.rows.len() > numbers::MOST_ROWS {
             return Vec::new();

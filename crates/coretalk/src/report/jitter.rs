@@ -1,8 +1,8 @@
 //! Quiet and noisy CPUs: a row for each, the noisiest first, and the extremes in words.
 
 use super::fmt;
-use super::text::{count, duration, grouped, percent};
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
+use super::trial_cells;
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::CpuId;
 use coretalk_model::jitter::{Noise, Quietness, by_quietness, names, noise};
@@ -30,11 +30,11 @@ pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     );
     let about = "Every CPU reads the clock all the time; two reads more than 0.5 µs apart are a gap. Causes \
                  are shares of the time lost, as far as the system's counters show them.";
-    let mut blocks =
-        vec![Block::Prose(about.to_owned().into()), Block::Gap, Block::Table(table(trials, shown))];
+    let mut blocks = vec![Block::Prose(Sentence::new(about)), Block::Gap, Block::Table(table(trials, shown))];
     if left_out > 0 {
-        let cpus = count(left_out as u64, "CPU");
-        blocks.push(Block::Prose(format!("{cpus} in between: see the data").into()));
+        let said =
+            Sentence::pluralized("{number} CPU{s} in between: see the data", DisplayValue::listed(left_out));
+        blocks.push(Block::Prose(said));
     }
     blocks.push(Block::Gap);
     blocks
@@ -44,53 +44,49 @@ pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
 pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
     let sorted = by_quietness(trials.iter().copied());
     let (first, last) = (sorted.first()?, sorted.last()?);
-    let longest = longest_of(&sorted);
-    let watched = trials.iter().filter_map(|trial| trial.counts.get(names::WATCHED)).max();
-    let watched_for = watched.map(|ms| duration(*ms as f64 * 1e-3));
-    if let (Some(ms), Some(words)) = (watched, &watched_for)
-        && *ms < LEAST_WATCHED_MS
-    {
-        return Some(Block::Fact("noise", format!("cannot tell: watched for {words} only").into()));
+    let watched = trials.iter().max_by_key(|trial| trial.counts.get(names::WATCHED));
+    let watched = watched.and_then(|trial| Some((trial, *trial.counts.get(names::WATCHED)?)));
+    let watched = watched.map(|(trial, ms)| {
+        let unit = DisplayUnit::Duration(1e-3);
+        (ms, trial_cells::of(trial, names::WATCHED, Statistic::Count, Number::Count(ms), unit))
+    });
+    if let Some((..LEAST_WATCHED_MS, time)) = watched {
+        let said = Sentence::new("cannot tell: watched for {time} only").with("time", time);
+        return Some(Block::Fact("noise", said));
     }
-    let within = watched_for.map_or(String::new(), |words| format!(" in {words}"));
-    let words = |cpus| fmt::sentence(&named(cpus));
+    let within =
+        watched.map_or(Sentence::new(""), |(_, time)| Sentence::new(" in {time}").with("time", time));
+    let gap_of = |cpus| DisplayValue { unit: DisplayUnit::Duration(1e-9), ..longest_gap(cpus) };
+    let with_gap = |said: Sentence, cpus| said.with("gap", gap_of(cpus)).with("within", within.clone());
     let parts = match noise(&sorted) {
         _ if sorted.len() == 1 => {
-            vec![format!(
-                "CPU {} lost {} of its time, longest gap {longest}{within}",
-                first.cpu,
-                percent(first.lost)
-            )]
+            let said = Sentence::new("CPU {cpu} lost {lost} of its time, longest gap {gap}{within}");
+            vec![with_gap(said.with("cpu", first.cpu).with("lost", lost(first)), &sorted)]
         }
         Noise::Lossy([quiet, noisy]) => {
             let quiet = at_most(MOST_NAMED_IN_A_LINE, &quiet);
-            let most = percent(most_lossy(quiet).lost);
-            vec![
-                match quiet.iter().all(Quietness::is_quiet) {
-                    true => format!("quiet {}", words(quiet)),
-                    false => format!("use {} ({most} or less of the time lost)", words(quiet)),
-                },
-                format!(
-                    "noisy {} ({} of its time lost, longest gap {}{within})",
-                    noisy[0].cpu,
-                    percent(noisy[0].lost),
-                    longest_of(&noisy[..1])
-                ),
-            ]
+            let use_those = match quiet.iter().all(Quietness::is_quiet) {
+                true => Sentence::new("quiet {cpus}"),
+                false => Sentence::new("use {cpus} ({most} or less of the time lost)")
+                    .with("most", lost(most_lossy(quiet))),
+            };
+            let noisiest = Sentence::new("noisy {cpu} ({lost} of its time lost, longest gap {gap}{within})")
+                .with("cpu", noisy[0].cpu)
+                .with("lost", lost(&noisy[0]));
+            vec![use_those.with("cpus", named(quiet)), with_gap(noisiest, &noisy[..1])]
         }
         Noise::Stalled([quiet, noisy]) => {
             let [quiet, noisy] = [&quiet, &noisy].map(|cpus| at_most(MOST_NAMED_IN_A_LINE, cpus));
-            vec![
-                format!("use {} (longest gap {})", words(quiet), longest_of(quiet)),
-                format!("avoid {} (longest gap {longest}{within})", words(noisy)),
-            ]
+            let use_those = Sentence::new("use {cpus} (longest gap {gap})").with("gap", gap_of(quiet));
+            let avoid = Sentence::new("avoid {cpus} (longest gap {gap}{within})").with("cpus", named(noisy));
+            vec![use_those.with("cpus", named(quiet)), with_gap(avoid, &sorted)]
         }
         noise => {
-            let words = fmt::sentence(&alike_sentence(&noise, first, last));
-            vec![words, format!("longest gap {longest}{within}")]
+            let gap = with_gap(Sentence::new("longest gap {gap}{within}"), &sorted);
+            vec![alike_sentence(&noise, first, last), gap]
         }
     };
-    Some(Block::Fact("noise", parts.join(" · ").into()))
+    Some(Block::Fact("noise", Sentence::new("{parts}").with("parts", Arg::Parts(parts, " · "))))
 }
 
 /// The first CPUs of a list.
@@ -126,11 +122,6 @@ fn of_trial(cpu: &Quietness, quantity: &'static str, statistic: Statistic) -> So
     Source::Trial { trial: cpu.trial, quantity, statistic, placements: 1 }
 }
 
-/// The same as text.
-fn longest_of(cpus: &[Quietness]) -> String {
-    duration(cpus.iter().map(|cpu| cpu.longest_ns).fold(0.0, f64::max) * 1e-9)
-}
-
 /// No CPU stands out, or none is known to.
 fn alike_sentence(noise: &Noise, first: &Quietness, last: &Quietness) -> Sentence {
     let verdict = match noise {
@@ -150,24 +141,26 @@ fn table<'a>(trials: &[&TrialResult], shown: impl Iterator<Item = &'a Quietness>
     columns.extend(causes.iter().map(|(_, title)| Column::numbers(*title).from_width(ROOMY)));
     let rows = shown.filter_map(|cpu| {
         let trial = of_cpu(trials, cpu.cpu)?;
-        let gaps = trial.histogram(names::GAPS);
-        let at = |share| {
-            let ns = gaps.and_then(|gaps| gaps.telling_percentile_ns(share));
-            Cell::known(ns.map(|ns| duration(ns * 1e-9)))
-        };
-        let value = |name: &str| trial.values.get(name).map(|estimate| estimate.point);
+        let at = |share| trial_cells::percentile(trial, names::GAPS, share, DisplayUnit::Duration(1e-9));
+        let value = |name: &str| trial.values.get(name);
+        let reach = value(names::LOST).map(|lost| Number::Reach(*lost));
         let mut row = vec![
-            cpu.cpu.to_string().into(),
-            percent(cpu.lost).into(),
-            cpu.lost_reach.map_or("?".to_owned(), percent).into(),
-            Cell::known(value(names::RATE).map(|per_s| grouped(per_s.round() as i64))),
+            Sentence::new("{cpu}").with("cpu", cpu.cpu).into(),
+            lost(cpu).into(),
+            trial_cells::number(trial, names::LOST, Statistic::Estimate, reach, trial_cells::PERCENT),
+            trial_cells::value(trial, names::RATE, DisplayUnit::Decimals(0)),
             at(0.5),
             at(0.999),
             at(1.0),
         ];
-        let share =
-            |name: &str| value(name).filter(|_| cpu.lost > 0.0).map(|share| percent(share / cpu.lost));
-        row.extend(causes.iter().map(|(name, _)| Cell::known(share(name))));
+        let share = |name: &'static str| {
+            let share = value(name).filter(|_| cpu.lost > 0.0)?.point / cpu.lost;
+            let [part, whole] =
+                [name, names::LOST].map(|name| Box::new(of_trial(cpu, name, Statistic::Estimate)));
+            let source = Source::Ratio(part, whole);
+            Some(DisplayValue { number: Number::Point(share), unit: trial_cells::PERCENT, source })
+        };
+        row.extend(causes.iter().map(|(name, _)| Cell::number(share(name))));
         Some(row)
     });
     Table::new(columns).with(rows)

@@ -1,7 +1,7 @@
 //! The view of `plan`: what would be measured and how long it takes.
 
-use super::ladder::relation_words;
 use super::place::placements;
+use super::scope::relation_words;
 use super::text::{bytes, count, duration, grouped, percent, plain};
 use crate::blocks::{Block, Column, Table};
 use coretalk_measure::session::latency::PlanReport;

@@ -1,9 +1,10 @@
 //! Trials that were in several states of the machine: their plateaus side by side.
 
 use super::doubts::named;
-use super::text::{count, ns, percent, plain};
+use super::trial_cells::PERCENT;
 use crate::SeriesReport;
 use crate::blocks::Block;
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::{self, TrialResult, TrialState};
 use coretalk_model::stats::Estimate;
@@ -20,13 +21,12 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
     if changed.is_empty() {
         return Vec::new();
     }
-    let many = count(trials.len() as u64, "trial");
-    let text = format!(
-        "The machine changed state: {} of {many} have several levels. The tables show the most frequent \
+    let said = Sentence::pluralized(
+        "The machine changed state: {changed} of {number} trial{s} have several levels. The tables show the most frequent \
          one, never an average.",
-        changed.len()
+        trials_of(trials, trials.len(), false),
     );
-    let mut blocks = vec![Block::Prose(text.into())];
+    let mut blocks = vec![Block::Prose(said.with("changed", trials_of(trials, changed.len(), true)))];
     changed.sort_by(|(a, _), (b, _)| contrast(b).total_cmp(&contrast(a)));
     // By the number that the table shows.
     for &(trial, name) in changed.iter().take(MOST_LISTED) {
@@ -35,20 +35,33 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
         let value = |state: &TrialState| {
             state.medians_ns.get(name).or_else(|| state.values.get(name)).copied().unwrap_or(state.value)
         };
-        let states: Vec<String> = trial
-            .states
-            .iter()
-            .map(|state| {
-                format!("{} of the passes {}", percent(state.share), value_words(unit, &value(state)))
-            })
-            .collect();
-        blocks.push(Block::Item(format!("{}: {}", named(trial), states.join(", ")).into()));
+        let states = trial.states.iter().enumerate().map(|(index, state)| {
+            let source = |of: &'static str| Source::State {
+                trial: trial.spec.id(),
+                index,
+                of,
+                quantity: name.to_owned(),
+            };
+            let share = Number::Point(state.share);
+            Sentence::new("{share} of the passes {value}")
+                .with("share", DisplayValue { number: share, unit: PERCENT, source: source("share") })
+                .with("value", value_sentence(unit, value(state), source))
+        });
+        let said = Sentence::new("{trial}: {states}").with_name("trial", &named(trial));
+        blocks.push(Block::Item(said.with("states", Arg::Parts(states.collect(), ", "))));
     }
     if changed.len() > MOST_LISTED {
-        let more = count((changed.len() - MOST_LISTED) as u64, "more trial");
-        blocks.push(Block::Item(format!("{more} with several levels; see `states` in the data").into()));
+        let more = DisplayValue::listed(changed.len() - MOST_LISTED);
+        let said = "{number} more trial{s} with several levels; see `states` in the data";
+        blocks.push(Block::Item(Sentence::pluralized(said, more)));
     }
     blocks
+}
+
+/// How many trials there are, or those with several states.
+fn trials_of(trials: &[&TrialResult], number: usize, changed: bool) -> DisplayValue {
+    let probe = trials.first().map_or(String::new(), |trial| trial.spec.probe.clone());
+    DisplayValue { source: Source::Trials { probe, changed }, ..DisplayValue::listed(number) }
 }
 
 /// How far the plateaus of a trial lie apart.
@@ -58,14 +71,19 @@ fn contrast(trial: &TrialResult) -> f64 {
 }
 
 /// `27.3 µs ± 0.4`; of a rate `1.24 M/s ± 0.02`; of anything else the bare number.
-fn value_words(unit: Unit, value: &Estimate) -> String {
-    let (scale, unit) = match unit {
-        Unit::PerSecond(_) => (1e6, " M/s"),
-        Unit::Ratio => (1.0, " times"),
-        _ if value.point < 1e3 => (1.0, " ns"),
-        _ if value.point < 1e6 => (1e3, " µs"),
-        _ => (1e6, " ms"),
+fn value_sentence(unit: Unit, value: Estimate, source: impl Fn(&'static str) -> Source) -> Sentence {
+    let (template, unit, scale) = match unit {
+        Unit::PerSecond(_) => ("{value} M/s{reach}", DisplayUnit::Millions, 1e6),
+        Unit::Ratio => ("{value} times{reach}", DisplayUnit::InSentence(unit), 1.0),
+        Unit::Ns if value.point >= 1e6 => ("{value}{reach}", DisplayUnit::Own(unit), 1e6),
+        Unit::Ns if value.point >= 1e3 => ("{value}{reach}", DisplayUnit::Own(unit), 1e3),
+        _ => ("{value}{reach}", DisplayUnit::Own(unit), 1.0),
     };
-    let reach = if value.is_sure() { format!(" ± {}", ns(value.reach() / scale)) } else { String::new() };
-    plain(&format!("{}{unit}{reach}", ns(value.point / scale)))
+    let number = |number, unit| DisplayValue { number, unit, source: source("value") };
+    let reach = match value.is_sure() {
+        true => Sentence::new(" ± {reach}")
+            .with("reach", number(Number::Reach(value), DisplayUnit::OfColumn(scale))),
+        false => Sentence::new(""),
+    };
+    Sentence::new(template).with("value", number(Number::Point(value.point), unit)).with("reach", reach)
 }

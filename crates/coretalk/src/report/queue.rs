@@ -7,10 +7,11 @@ pub mod sides;
 pub mod sweep;
 
 use super::best;
-use super::fmt;
-use super::ladder::relation_words;
-use super::text::{capitalized, count, grouped, ns, percent, plain};
+use super::text::{capitalized, count, grouped, percent};
+use super::trial_cells::{MICROS, PLAIN};
+use super::trial_words::{relation_sentence, role_sentence};
 use super::words;
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 pub use capacities::not_drawn;
@@ -26,6 +27,7 @@ use coretalk_model::series::{Verdict, concurrency_margin};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Relation};
 use std::collections::BTreeMap;
+use sweep::chosen_count;
 
 /// Everything about the matrices of a run; nothing where it has none.
 pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec<Block<'a>> {
@@ -64,20 +66,6 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
     blocks
 }
 
-/// Millions with two or three significant digits.
-pub(crate) fn million(per_s: f64) -> String {
-    let value = per_s / 1e6;
-    match value {
-        // Three digits of a rate that three decimals would print as nothing.
-        value if value > 0.0 && value < 0.01 => {
-            let decimals = (2.0 - value.log10().floor()).clamp(0.0, 9.0) as usize;
-            format!("{value:.decimals$}")
-        }
-        value if value < 0.0995 => format!("{value:.3}"),
-        value => ns(value),
-    }
-}
-
 /// The column of payloads, which a terminal of less than this width leaves out where all are the same.
 fn payload_column<'a>(mut payloads: impl Iterator<Item = &'a str>, roomy: usize) -> Column {
     let first = payloads.next();
@@ -104,7 +92,7 @@ fn tables_of<'a>(
     let about = "By relation, a column for each capacity: median over the pairs, million messages per second; !: at least \
         one pair may be wrong.";
     let mut blocks =
-        vec![Block::Prose(about.to_owned().into()), Block::Table(by_relation(report, shapes)), Block::Gap];
+        vec![Block::Prose(Sentence::new(about)), Block::Table(by_relation(report, shapes)), Block::Gap];
     blocks.extend(costs(report, matrices, shapes));
     // How busy CPUs were while a run of queues alone went on.
     if let Some(curve) = &series.result.load {
@@ -128,18 +116,16 @@ fn conclusions(
 ) -> Vec<Block<'static>> {
     let mut sentences = Vec::new();
     if shapes.iter().any(spins) {
-        sentences.push(
+        sentences.push(Sentence::new(
             "s: both threads poll instead of sleeping and share one CPU, so they hand over once per time \
-             slice: this measures the scheduler, not the pair."
-                .to_owned(),
-        );
+             slice: this measures the scheduler, not the pair.",
+        ));
     }
     if shapes.iter().flat_map(|shape| &shape.rows).flat_map(|(_, row)| row).any(|rate| rate.unclaimed) {
-        sentences.push(
+        sentences.push(Sentence::new(
             "u: unclaimed; other threads of the runtime used more than half of the CPU time, so its speed is that of \
-             the runtime and not of the pair."
-                .to_owned(),
-        );
+             the runtime and not of the pair.",
+        ));
     }
     sentences.extend(passed(matrices));
     sentences.extend(switch_rate(matrices).iter().map(switches));
@@ -150,6 +136,7 @@ fn conclusions(
     let sampled = matrices.iter().any(|matrix| matrix.cells.len() < every)
         && series.settings.options.text("pairs") != Some("listed");
     let checked = verification(matrices, &report.topology, REPRESENTATIVES).filter(|_| sampled);
+    // No document has the verification of pairs.
     sentences.extend(checked.map(|checked| {
         format!(
             "Not every pair was measured. Of {} other cells drawn at random, {} differ from what their \
@@ -158,11 +145,12 @@ fn conclusions(
             checked.beside,
             percent(checked.bound),
         )
+        .into()
     }));
     let margin = concurrency_margin(&series.settings);
     let first = report.maps().len() + report.imitated().len();
     let regime = words::regime(&series.result.regime, first, margin, &report.topology);
-    regime.into_iter().chain(sentences.into_iter().map(|text| Block::Prose(text.into()))).collect()
+    regime.into_iter().chain(sentences.into_iter().map(Block::Prose)).collect()
 }
 
 fn spins(shape: &ShapeRates<'_>) -> bool {
@@ -178,32 +166,46 @@ fn by_relation(report: &RunReport, shapes: &[ShapeRates<'_>]) -> Table {
     }
     let mut columns = ["queue", "payload", "relation"].map(Column::words).to_vec();
     columns.push(Column::numbers("pairs"));
-    columns.extend(capacities.iter().map(|capacity| Column::numbers(grouped(*capacity as i64)).marked()));
+    columns.extend(capacities.iter().map(|capacity| Column::numbers(capacity_alone(*capacity)).marked()));
     let mut table = Table::new(columns);
     for shape in shapes {
         for relation in relations(shape) {
             let cells = capacities.iter().map(|&capacity| {
                 let Some(rate) = shape.at(capacity, relation) else { return Cell::Unknown };
-                let mark = if rate.doubted > 0 { '!' } else { ' ' };
                 match rate.per_s {
-                    Some(per_s) => Cell::Marked(million(per_s.point), mark),
-                    None if rate.shared_spin => Cell::Marked("s".to_owned(), ' '),
-                    None if rate.unclaimed => Cell::Marked("u".to_owned(), ' '),
+                    Some(per_s) => {
+                        let source = rate_source(shape, capacity, relation, Statistic::Percentile(0.5));
+                        let number = Number::Point(per_s.point);
+                        Cell::from(DisplayValue { number, unit: DisplayUnit::Millions, source })
+                            .marked((rate.doubted > 0).then_some('!'))
+                    }
+                    None if rate.shared_spin => "s".into(),
+                    None if rate.unclaimed => "u".into(),
                     None => Cell::Unknown,
                 }
             });
-            let pairs = shape.rows.iter().flat_map(|(_, row)| row).find(|rate| rate.relation == relation);
+            let rates =
+                shape.rows.iter().flat_map(|(capacity, row)| row.iter().map(move |rate| (*capacity, rate)));
+            let pairs = rates.clone().find(|(_, rate)| rate.relation == relation).map(|(capacity, rate)| {
+                let source = rate_source(shape, capacity, relation, Statistic::Count);
+                DisplayValue { number: Number::Count(rate.pairs as u64), unit: PLAIN, source }
+            });
             let mut row: Vec<Cell> = vec![
-                plain(shape.queue).into(),
-                plain(shape.payload).into(),
-                relation_words(relation, &report.topology).into(),
-                pairs.map_or(String::new(), |rate| grouped(rate.pairs as i64)).into(),
+                Cell::name(shape.queue),
+                Cell::name(shape.payload),
+                relation_sentence(relation, &report.topology).into(),
+                Cell::number(pairs),
             ];
             row.extend(cells);
             table.row(row);
         }
     }
     table
+}
+
+fn rate_source(shape: &ShapeRates<'_>, capacity: u64, relation: Relation, statistic: Statistic) -> Source {
+    let (queue, payload) = (shape.queue.to_owned(), shape.payload.to_owned());
+    Source::Rates { queue, payload, capacity, relation, statistic }
 }
 
 fn relations(shape: &ShapeRates<'_>) -> Vec<Relation> {
@@ -231,96 +233,114 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
                 report.topology.relation(from, to) == relation && cell.rate_of_pair().is_some()
             };
             let Some(cell) = matrix.cells.iter().find(of) else { continue };
-            let [from, to] = cell.pair();
-            let number = |value: Option<f64>| Cell::known(value.map(ns));
-            let small = |value: Option<f64>| Cell::known(value.map(rare));
+            let number = |key, value: Option<f64>, unit: DisplayUnit| {
+                let source = Source::QueueCell { trial: cell.trial.spec.id(), key };
+                Cell::number(value.map(|value| DisplayValue { number: Number::Point(value), unit, source }))
+            };
+            // Something that happens for some of the messages.
+            let rare = |key, share: Option<f64>| {
+                let is_small = share.is_some_and(|share| share < 0.0995);
+                number(key, share, DisplayUnit::Decimals(if is_small { 3 } else { 2 }))
+            };
             let [producer, consumer] = cell.cpu_ns();
             table.row([
-                plain(matrix.queue).into(),
-                plain(matrix.payload).into(),
-                format!("{from} → {to}").into(),
-                number(producer),
-                number(consumer),
-                small(both(cell.voluntary())),
-                small(both(cell.involuntary())),
-                small(cell.full_ratio()),
-                small(cell.empty_ratio()),
-                Cell::known(cell.mean_batch().map(|batch| grouped(batch.round() as i64))),
-                Cell::known(cell.cpu_load().map(|load| format!("{load:.1}"))),
+                Cell::name(matrix.queue),
+                Cell::name(matrix.payload),
+                role_sentence(&cell.pair()).into(),
+                number("cpu_ns_per_message_producer", producer, PLAIN),
+                number("cpu_ns_per_message_consumer", consumer, PLAIN),
+                rare("voluntary_switches_per_message", both(cell.voluntary())),
+                rare("involuntary_switches_per_message", both(cell.involuntary())),
+                rare("full_ratio", cell.full_ratio()),
+                rare("empty_ratio", cell.empty_ratio()),
+                number("mean_batch", cell.mean_batch(), DisplayUnit::Decimals(0)),
+                number("cpu_load", cell.cpu_load(), DisplayUnit::Decimals(1)),
             ]);
         }
     }
-    let about = format!(
-        "Cost of a message at capacity {}: CPU time to put it in and take it out; sleeps and involuntary \
+    let about = Sentence::new(
+        "Cost of a message at capacity {capacity}: CPU time to put it in and take it out; sleeps and involuntary \
          switches of its threads; how often the queue was full or empty; messages taken between two times the queue was empty; CPUs busy.",
-        grouped(middle as i64)
-    );
+    )
+    .with("capacity", chosen_count(middle, "capacity"));
     if table.rows.is_empty() {
         return Vec::new();
     }
-    vec![Block::Prose(about.into()), Block::Table(table)]
-}
-
-/// Something that happens for some of the messages.
-fn rare(share: f64) -> String {
-    match share {
-        0.0 => "0".to_owned(),
-        share if share < 0.0005 => "<0.001".to_owned(),
-        share if share < 0.0995 => format!("{share:.3}"),
-        share => format!("{share:.2}"),
-    }
+    vec![Block::Prose(about), Block::Table(table)]
 }
 
 /// How many messages the results rest on.
-fn passed(matrices: &[QueueMatrix<'_>]) -> Option<String> {
+fn passed(matrices: &[QueueMatrix<'_>]) -> Option<Sentence> {
     let cells = matrices.iter().flat_map(|matrix| &matrix.cells);
-    let counts: Vec<u64> = cells.filter_map(|cell| cell.trial.counts.get(names::MESSAGES).copied()).collect();
-    let (least, most) = (*counts.iter().min()?, *counts.iter().max()?);
-    let words = |count: u64| match count {
-        0..1_000_000 => grouped(count as i64),
-        _ => format!("{} M", million(count as f64)),
+    let of_cell = |cell: &QueueCell<'_>| {
+        let source = Source::QueueCell { trial: cell.trial.spec.id(), key: "n" };
+        Some((*cell.trial.counts.get(names::MESSAGES)?, source))
     };
-    let all = counts.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
-    Some(format!(
-        "The results rest on {} messages, {} to {} in each cell.",
-        words(all),
-        words(least),
-        words(most)
-    ))
-}
-
-/// What the diagonal says about switches between threads: its rate at small capacities is theirs.
-fn switches(rate: &SwitchRate<'_>) -> String {
-    let [low, high] = [rate.per_s.low, rate.per_s.high].map(|per_s| ns(per_s / 1e3));
-    // A few passes have a range, and no interval.
-    let (within, least) = match rate.per_s.is_sure() {
-        true => (format!(" ({low} to {high})"), rate.per_s.low),
-        false => (String::new(), rate.per_s.point),
+    let counts: Vec<(u64, Source)> = cells.filter_map(of_cell).collect();
+    let (least, most) = (counts.iter().min_by_key(|it| it.0)?, counts.iter().max_by_key(|it| it.0)?);
+    let messages = |(count, source): &(u64, Source)| {
+        let unit = if *count < 1_000_000 { PLAIN } else { DisplayUnit::Letter };
+        DisplayValue { number: Number::Count(*count), unit, source: source.clone() }
     };
-    // An interval that reaches to none says nothing of what one takes.
-    let each = match least > 0.0 {
-        true => format!(", and at most {} per switch, queue included", micros(1.0 / least)),
-        false => String::new(),
-    };
-    format!(
-        "CPU {} switches between the two threads {} thousand times per second{within} with {}, {}, capacity {}: {} \
-         switches per message{each}.",
-        rate.cpu,
-        ns(rate.per_s.point / 1e3),
-        plain(rate.queue),
-        plain(rate.payload),
-        grouped(rate.capacity as i64),
-        times(rate.per_message),
+    let all = counts.iter().fold(0, |sum: u64, (count, _)| sum.saturating_add(*count));
+    let sources = counts.iter().map(|(_, source)| source.clone()).collect();
+    Some(
+        Sentence::new("The results rest on {all} messages, {least} to {most} in each cell.")
+            .with("all", messages(&(all, Source::Sum(sources))))
+            .with("least", messages(least))
+            .with("most", messages(most)),
     )
 }
 
-/// Seconds in microseconds.
-fn micros(seconds: f64) -> String {
-    format!("{} µs", ns(seconds * 1e6))
+/// What the diagonal says about switches between threads: its rate at small capacities is theirs.
+fn switches(rate: &SwitchRate<'_>) -> Sentence {
+    let of_cell = |key| Source::QueueCell { trial: rate.trial, key };
+    let per_message = of_cell("switches_per_message");
+    let thousands = |per_s: f64, messages: Source| DisplayValue {
+        number: Number::Point(per_s),
+        unit: DisplayUnit::OfColumn(1e3),
+        source: Source::Product(Box::new(messages), Box::new(per_message.clone())),
+    };
+    // A few passes have a range, and no interval.
+    let is_sure = rate.per_s.is_sure();
+    let within = match is_sure {
+        true => Sentence::new(" ({low} to {high})")
+            .with("low", thousands(rate.per_s.low, of_cell("ci.0")))
+            .with("high", thousands(rate.per_s.high, of_cell("ci.1"))),
+        false => Sentence::new(""),
+    };
+    let least = match is_sure {
+        true => thousands(rate.per_s.low, of_cell("ci.0")),
+        false => thousands(rate.per_s.point, of_cell("median")),
+    };
+    // An interval that reaches to none says nothing of what one takes.
+    let each = match least.number {
+        Number::Point(per_s) if per_s > 0.0 => {
+            let most = DisplayValue {
+                number: Number::Point(1e9 / per_s),
+                unit: MICROS,
+                source: Source::Ratio(Box::new(Source::Constant(1e9)), Box::new(least.source)),
+            };
+            Sentence::new(", and at most {most} µs per switch, queue included").with("most", most)
+        }
+        _ => Sentence::new(""),
+    };
+    Sentence::new(
+        "CPU {cpu} switches between the two threads {rate} thousand times per second{within} with {queue}, {payload}, \
+         capacity {capacity}: {per_message} switches per message{each}.",
+    )
+    .with("cpu", rate.cpu)
+    .with("rate", thousands(rate.per_s.point, of_cell("median")))
+    .with("within", within)
+    .with_name("queue", rate.queue)
+    .with_name("payload", rate.payload)
+    .with("capacity", chosen_count(rate.capacity, "capacity"))
+    .with("per_message", times(rate.per_message, per_message))
+    .with("each", each)
 }
 
 /// One CPU against two, in words.
-fn balances(report: &RunReport, shape: &ShapeRates<'_>) -> Vec<String> {
+fn balances(report: &RunReport, shape: &ShapeRates<'_>) -> Vec<Sentence> {
     let mut sentences = Vec::new();
     for relation in relations(shape).into_iter().filter(|&of| of != Relation::SameCpu) {
         let known: Vec<(u64, Estimate, Balance)> = shape
@@ -334,73 +354,87 @@ fn balances(report: &RunReport, shape: &ShapeRates<'_>) -> Vec<String> {
         if known.is_empty() {
             continue;
         }
-        let at = |wanted: Balance| {
-            let of: Vec<String> = known
-                .iter()
-                .filter(|(_, _, balance)| *balance == wanted)
-                .map(|(capacity, ..)| grouped(*capacity as i64))
-                .collect();
-            (!of.is_empty()).then(|| of.join(", "))
+        let at = |wanted: Balance, template: &'static str| {
+            let of = known.iter().filter(|(_, _, balance)| *balance == wanted);
+            let of: Vec<Sentence> = of.map(|(capacity, ..)| capacity_alone(*capacity)).collect();
+            (!of.is_empty()).then(|| Sentence::new(template).with("capacities", Arg::Parts(of, ", ")))
         };
         let ratio = |(capacity, ratio, _): &(u64, Estimate, Balance)| {
             ratio.stated_reach(ratio.point)?;
-            let [point, low, high] = [ratio.point, ratio.low, ratio.high].map(times);
-            Some(format!("{point} × ({low} to {high}) at {}", grouped(*capacity as i64)))
+            let number = |number, [two, one]: [Statistic; 2]| {
+                let source =
+                    |relation, statistic| Box::new(rate_source(shape, *capacity, relation, statistic));
+                times(number, Source::Ratio(source(relation, two), source(Relation::SameCpu, one)))
+            };
+            let [low, median, high] = [Statistic::Low, Statistic::Percentile(0.5), Statistic::High];
+            Some(
+                Sentence::new("{point} × ({low} to {high}) at {capacity}")
+                    .with("point", number(ratio.point, [median, median]))
+                    .with("low", number(ratio.low, [low, high]))
+                    .with("high", number(ratio.high, [high, low]))
+                    .with("capacity", chosen_count(*capacity, "capacity")),
+            )
         };
-        let ratios: Vec<String> = known.iter().filter_map(ratio).collect();
-        let mut verdicts: Vec<String> = (!ratios.is_empty()).then(|| ratios.join(", ")).into_iter().collect();
-        for (balance, words) in [
-            (Balance::One, "one CPU is faster at capacity"),
-            (Balance::Two, "two are faster at capacity"),
-            (Balance::Unknown, "cannot tell at capacity"),
-        ] {
-            verdicts.extend(at(balance).map(|capacities| format!("{words} {capacities}")));
-        }
-        sentences.push(format!(
-            "{}, {}, {}: two CPUs against one: {}.",
-            plain(shape.queue),
-            plain(shape.payload),
-            relation_words(relation, &report.topology),
-            verdicts.join("; "),
-        ));
+        let ratios: Vec<Sentence> = known.iter().filter_map(ratio).collect();
+        let ratios =
+            (!ratios.is_empty()).then(|| Sentence::new("{ratios}").with("ratios", Arg::Parts(ratios, ", ")));
+        let verdicts = [
+            (Balance::One, "one CPU is faster at capacity {capacities}"),
+            (Balance::Two, "two are faster at capacity {capacities}"),
+            (Balance::Unknown, "cannot tell at capacity {capacities}"),
+        ];
+        let verdicts = ratios.into_iter().chain(verdicts.into_iter().filter_map(|(of, words)| at(of, words)));
+        sentences.push(
+            Sentence::new("{queue}, {payload}, {relation}: two CPUs against one: {verdicts}.")
+                .with_name("queue", shape.queue)
+                .with_name("payload", shape.payload)
+                .with("relation", relation_sentence(relation, &report.topology))
+                .with("verdicts", Arg::Parts(verdicts.collect(), "; ")),
+        );
     }
     sentences
 }
 
+fn capacity_alone(capacity: u64) -> Sentence {
+    Sentence::new("{capacity}").with("capacity", chosen_count(capacity, "capacity"))
+}
+
 /// A ratio with two significant digits.
-fn times(ratio: f64) -> String {
-    match ratio {
-        ratio if ratio < 0.0995 => format!("{ratio:.3}"),
-        ratio if ratio < 0.995 => format!("{ratio:.2}"),
-        ratio if ratio < 9.95 => format!("{ratio:.1}"),
-        ratio => format!("{ratio:.0}"),
-    }
+fn times(ratio: f64, source: Source) -> DisplayValue {
+    let decimals = match ratio {
+        ratio if ratio < 0.0995 => 3,
+        ratio if ratio < 0.995 => 2,
+        ratio if ratio < 9.95 => 1,
+        _ => 0,
+    };
+    DisplayValue { number: Number::Point(ratio), unit: DisplayUnit::Decimals(decimals), source }
 }
 
 /// How many cells nothing was compared with.
-fn left_out(shapes: &[ShapeRates<'_>]) -> Option<String> {
+fn left_out(shapes: &[ShapeRates<'_>]) -> Option<Sentence> {
     let rates = || shapes.iter().flat_map(|shape| &shape.rows).flat_map(|(_, row)| row);
     let elsewhere: usize = rates().map(|rate| rate.elsewhere).sum();
-    let all: usize = rates().map(|rate| rate.pairs).sum();
+    let all = rates().map(|rate| rate.pairs).sum();
     (elsewhere > 0).then(|| {
-        format!(
-            "{elsewhere} of {} are left out of this comparison: the machine was in a different state than \
+        Sentence::pluralized(
+            "{elsewhere} of {number} cell{s} are left out of this comparison: the machine was in a different state than \
              for most cells of the same pair.",
-            count(all as u64, "cell")
+            DisplayValue::listed(all),
         )
+        .with("elsewhere", DisplayValue::listed(elsewhere))
     })
 }
 
 /// The queue that passes most, for each payload and relation.
-fn winners(report: &RunReport, series: &SeriesReport) -> Vec<String> {
+fn winners(report: &RunReport, series: &SeriesReport) -> Vec<Sentence> {
     // By payload and relation: who wins, and at which capacities.
-    let mut found: Vec<([String; 2], Winners)> = Vec::new();
+    let mut found: Vec<((String, Relation), Winners)> = Vec::new();
     for ranking in best::under_every_condition(report, series, names::PROBE) {
         let has_rate = ranking.unranked.iter().any(|(_, why)| *why == Unranked::TooFewPasses);
         if ranking.quantity.id != names::RATE || ranking.subjects.is_empty() && !has_rate {
             continue;
         }
-        let (spec, name) = (&ranking.trial.spec, |index: usize| plain(&ranking.subjects[index].name));
+        let spec = &ranking.trial.spec;
         let (&[from, to], Some(payload), Some(capacity)) =
             (&spec.placement[..], spec.parameters.text("payload"), spec.parameters.number("capacity"))
         else {
@@ -408,29 +442,37 @@ fn winners(report: &RunReport, series: &SeriesReport) -> Vec<String> {
         };
         let winner = match &ranking.verdict {
             Verdict::Single => continue,
-            Verdict::Alike => "all alike".to_owned(),
-            Verdict::CannotTell(_) => "cannot tell".to_owned(),
-            Verdict::Ordered { like_best, .. } => {
-                let alike = best::alike(&ranking, like_best);
-                name(0) + &alike.map_or_else(String::new, |alike| format!(" {}", fmt::sentence(&alike)))
+            Verdict::Alike => Sentence::new("all alike"),
+            Verdict::CannotTell(_) => Sentence::new("cannot tell"),
+            Verdict::Ordered { like_best, .. } => match best::alike(&ranking, like_best) {
+                Some(alike) => Sentence::new("{name} {alike}").with("alike", alike),
+                None => Sentence::new("{name}"),
             }
+            .with_name("name", &ranking.subjects[0].name),
         };
         let mark = if ranking.subjects.first().is_some_and(|first| first.may_be_wrong) { "!" } else { "" };
-        let place = [plain(payload), relation_words(report.topology.relation(from, to), &report.topology)];
-        value_of(value_of(&mut found, place), winner).insert(capacity as i64, mark);
+        let place = (payload.to_owned(), report.topology.relation(from, to));
+        value_of(value_of(&mut found, place), winner).insert(capacity as u64, mark);
     }
-    let sentence = |([payload, relation], winners): ([String; 2], Winners)| {
-        let at = |(capacity, mark): (&i64, &&str)| format!("{}{mark}", grouped(*capacity));
-        let all =
-            |at_capacities: BTreeMap<i64, &str>| at_capacities.iter().map(at).collect::<Vec<_>>().join(", ");
-        let winners = winners.into_iter().map(|(winner, at)| format!("{winner} at {}", all(at)));
-        format!("Fastest for {payload}, {relation}: {}.", winners.collect::<Vec<_>>().join("; "))
+    let sentence = |((payload, relation), winners): ((String, Relation), Winners)| {
+        let at = |(capacity, mark): (u64, &'static str)| {
+            let capacity = chosen_count(capacity, "capacity");
+            Sentence::new("{capacity}{mark}").with("capacity", capacity).with("mark", mark)
+        };
+        let winner = |(winner, capacities): (Sentence, BTreeMap<u64, &'static str>)| {
+            let all = Arg::Parts(capacities.into_iter().map(at).collect(), ", ");
+            Sentence::new("{winner} at {all}").with("winner", winner).with("all", all)
+        };
+        Sentence::new("Fastest for {payload}, {relation}: {winners}.")
+            .with_name("payload", &payload)
+            .with("relation", relation_sentence(relation, &report.topology))
+            .with("winners", Arg::Parts(winners.into_iter().map(winner).collect(), "; "))
     };
     found.into_iter().map(sentence).collect()
 }
 
 /// Who passes most, and at which capacities, with a mark where the value may be wrong.
-type Winners = Vec<(String, BTreeMap<i64, &'static str>)>;
+type Winners = Vec<(Sentence, BTreeMap<u64, &'static str>)>;
 
 /// The value of a key, which is added where it is new.
 fn value_of<K: PartialEq, V: Default>(all: &mut Vec<(K, V)>, key: K) -> &mut V {
@@ -443,16 +485,27 @@ fn value_of<K: PartialEq, V: Default>(all: &mut Vec<(K, V)>, key: K) -> &mut V {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fmt;
     use super::*;
     use coretalk_model::CpuId;
+    use coretalk_model::series::TrialId;
     use coretalk_model::stats::Estimate;
 
     #[test]
     fn what_a_switch_takes_is_said_only_where_the_interval_bounds_it() {
         let per_s = |low: f64| Estimate { point: 1e5, low, high: 3e5, confidence: 0.95, effective_n: 8.0 };
         let said = |low: f64| {
-            let (queue, payload, cpu) = ("mutex", "u64", CpuId(0));
-            switches(&SwitchRate { queue, payload, capacity: 10, cpu, per_message: 2.0, per_s: per_s(low) })
+            let (queue, payload, cpu, trial) = ("mutex", "u64", CpuId(0), TrialId(0));
+            let per_s = per_s(low);
+            fmt::sentence(&switches(&SwitchRate {
+                queue,
+                payload,
+                capacity: 10,
+                cpu,
+                trial,
+                per_message: 2.0,
+                per_s,
+            }))
         };
         assert!(
             said(5e4).ends_with("2.0 switches per message, and at most 20.0 µs per switch, queue included.")

@@ -172,7 +172,7 @@ fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a L
         let legend = words::legend(settings, &report.topology, map, threads, how);
         terminal::lines(&[Block::Title(legend.into_iter().map(Sentence::from).collect())], style)
     });
-    blocks.extend([legend, Block::Gap, Block::Map(picture())]);
+    blocks.extend([legend, Block::Gap, Block::Map(Box::new(picture()))]);
     blocks
 }
 

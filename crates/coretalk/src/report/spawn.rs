@@ -1,11 +1,12 @@
 //! Creation of threads and processes: a row for each kind, pause and placement.
 
-use super::text::{duration, ns, plain};
-use super::trial_words::{median_width, remarks};
+use super::trial_cells::{self, MICROS, median_width, percentile};
+use super::trial_words::{remarks, role_sentence};
+use crate::blocks::value::{Number, Sentence, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::series::SeriesProbe;
+use coretalk_model::quantity::Unit;
 use coretalk_model::series::TrialResult;
-use coretalk_model::stats::Estimate;
 
 /// The probe.
 pub(super) const PROBE: &str = "spawn";
@@ -28,16 +29,13 @@ pub(super) fn blocks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Bl
         Column::numbers("C−B"),
     ];
     let rows = trials.iter().map(|trial| {
-        let at = |name: &str, share: f64| {
-            let ns = trial.histogram(name).and_then(|histogram| histogram.telling_percentile_ns(share));
-            Cell::known(ns.map(micros))
-        };
+        let at = |name: &'static str, share: f64| percentile(trial, name, share, MICROS);
         let parameters = &trial.spec.parameters;
-        let pause = parameters.number("pause_ns").filter(|ns| *ns > 0.0);
+        let has_pause = parameters.number("pause_ns").is_some_and(|ns| ns > 0.0);
         [
-            plain(parameters.text("kind").unwrap_or_default()).into(),
-            pause.map_or("none".to_owned(), |ns| duration(ns * 1e-9)).into(),
-            placement_label(trial).into(),
+            Cell::name(parameters.text("kind").unwrap_or_default()),
+            if has_pause { trial_cells::setting(trial, "pause_ns", Unit::Ns) } else { "none".into() },
+            placement(trial).into(),
             at("latency", 0.5),
             median_width(trial, "latency"),
             at("latency", 0.99),
@@ -45,14 +43,14 @@ pub(super) fn blocks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Bl
             at("latency", 1.0),
             at("cost", 0.5),
             at("join", 0.5),
-            Cell::known(trial.values.get("after_return_ns").map(signed)),
+            difference(trial, "after_return_ns"),
         ]
     });
     let mut blocks = vec![
         Block::Prose(
             "µs, medians: until the new one runs (with its tail), until the creator continues (cost), and until the \
              creator knows that it has ended (joined). C−B: first statement minus return; below zero the new one ran first; a range means that the sign is uncertain."
-                .to_owned().into(),
+                .into(),
         ),
         Block::Gap,
         Block::Table(Table::new(columns).with(rows)),
@@ -62,25 +60,22 @@ pub(super) fn blocks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Bl
     blocks
 }
 
-/// Microseconds with three significant digits.
-fn micros(value_ns: f64) -> String {
-    ns(value_ns / 1e3)
-}
-
 /// A difference; where its interval holds zero, both ends in its place: in some passes the one is first, in some the other.
-fn signed(difference: &Estimate) -> String {
-    if difference.low < 0.0 && difference.high > 0.0 {
-        format!("{}..{}", micros(difference.low), micros(difference.high))
-    } else {
-        micros(difference.point)
-    }
+fn difference(trial: &TrialResult, name: &'static str) -> Cell {
+    let Some(found) = trial.values.get(name).filter(|of| of.low < 0.0 && of.high > 0.0) else {
+        return trial_cells::value(trial, name, MICROS);
+    };
+    let end = |statistic, end| trial_cells::of(trial, name, statistic, Number::Point(end), MICROS);
+    Sentence::new("{low}..{high}")
+        .with("low", end(Statistic::Low, found.low))
+        .with("high", end(Statistic::High, found.high))
+        .into()
 }
 
 /// Where creator and created run: `0 → 8`, `0 → any`.
-fn placement_label(trial: &TrialResult) -> String {
+fn placement(trial: &TrialResult) -> Sentence {
     match trial.spec.placement.as_slice() {
-        [from, to] => format!("{from} → {to}"),
-        [from] => format!("{from} → any"),
-        other => format!("{}", other.len()),
+        [from] => Sentence::new("{cpu} → any").with("cpu", *from),
+        both => role_sentence(both),
     }
 }

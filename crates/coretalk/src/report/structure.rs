@@ -1,7 +1,7 @@
 //! What the latencies say about the structure of a machine: one sentence for the first screen, a table for `topology`.
 
 use super::fmt;
-use super::ladder::level_words;
+use super::scope::level_words;
 use super::text::{count, ns, percent};
 use crate::blocks::value::{Arg, DisplayValue, Number, Sentence};
 use crate::blocks::{Block, Cell, Column, Table};
@@ -252,7 +252,7 @@ fn level_table(structure: &Structure, unit: &str) -> Table {
         [
             Cell::from(level.name.clone()),
             point("median", level.inside.map(|inside| inside.point)),
-            sure.map_or(Cell::Blank, |inside| field("median", Number::Reach(inside)).into()),
+            sure.map_or(Cell::Blank, |inside| field("median", Number::PlusMinus(inside)).into()),
             point("across", level.across),
             level.repeats.map_or(Cell::Blank, repeats),
             Sentence::new("{number}: {groups}")

@@ -129,6 +129,20 @@ pub fn ns(value: f64) -> String {
     }
 }
 
+/// Millions in a second with two or three significant digits.
+pub fn million(per_s: f64) -> String {
+    let value = per_s / 1e6;
+    match value {
+        // Three digits of a rate that three decimals would print as nothing.
+        value if value > 0.0 && value < 0.01 => {
+            let decimals = (2.0 - value.log10().floor()).clamp(0.0, 9.0) as usize;
+            format!("{value:.decimals$}")
+        }
+        value if value < 0.0995 => format!("{value:.3}"),
+        value => ns(value),
+    }
+}
+
 /// Nanoseconds with two significant digits, for cells and columns: `0.45`, `7.8`, `17`, `203`. What was measured never
 /// reads as nothing.
 pub fn short_ns(value: f64) -> String {
@@ -273,7 +287,12 @@ pub fn signed_percent(percent: f64) -> String {
     if percent.abs() < 0.05 { "0.0 %".to_owned() } else { format!("{percent:+.1} %") }
 }
 
-/// The same with a capital first letter, as a sentence begins.
+/// A p-value and its relation: `= 0.0020`, `< 0.0001`.
+pub fn p_value(p: f64) -> String {
+    if p < 0.0001 { "< 0.0001".to_owned() } else { format!("= {p:.4}") }
+}
+
+/// Words with a capital first letter, as a sentence begins.
 pub fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The view of `topology`: boxes within boxes, as the system reports them. Levels that it does not report have none.
 
-use super::ladder::level_words;
+use super::scope::level_words;
 use super::text::{bytes, columns, left, plain};
 use super::words::size;
 use crate::blocks::{Block, Cell, Column, Table};

@@ -1,8 +1,8 @@
 //! Trials over many pairs as maps: what each shows, in words and as a picture of letters.
 
 use super::heat_map::PairMap;
-use super::ladder::relation_words;
 use super::parameters::{parameters, title_of};
+use super::scope::relation_words;
 use super::text::{count, ns, plain};
 use crate::blocks::Block;
 use crate::blocks::value::MapSource;
@@ -80,7 +80,7 @@ pub fn map<'a>(report: &'a RunReport, series: &'a SeriesReport, kind: &Alike<'a>
     };
     vec![
         Block::Prose(map_words(series, kind).into()),
-        Block::Map(PairMap::new(Cow::Owned(readings), &report.topology, source).in_unit(unit)),
+        Block::Map(Box::new(PairMap::new(Cow::Owned(readings), &report.topology, source).in_unit(unit))),
         Block::Prose(relations.join(", ").into()),
         Block::Gap,
     ]

@@ -1,14 +1,12 @@
 //! Words about trials that several tables share: the question of their probe, where one ran, how wide its interval is.
 
 use super::fmt;
-use super::ladder::relation_words;
 use super::parameters::unbound;
-use super::text::{capitalized, count, plain};
+use super::text::{capitalized, plain};
 use crate::RunReport;
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
-use crate::blocks::{Block, Cell};
+use crate::blocks::Block;
+use crate::blocks::value::{Arg, DisplayValue, Sentence};
 use coretalk_measure::series::{SeriesProbe, mask_of};
-use coretalk_model::quantity::Unit;
 use coretalk_model::series::{TrialResult, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Relation, Scope, Topology};
 
@@ -35,11 +33,9 @@ pub fn placement_words(report: &RunReport, placement: &[CpuId]) -> String {
 
 /// The same as a sentence.
 pub(super) fn placement_sentence(topology: &Topology, placement: &[CpuId]) -> Sentence {
-    let cpu = |cpu: &CpuId| Sentence::new("{cpu}").with("cpu", vec![*cpu]);
-    let roles = |cpus: &[CpuId]| Arg::Parts(cpus.iter().map(cpu).collect(), " → ");
     let related = |template, pair: &[CpuId; 2]| {
         let relation = relation_sentence(topology.relation(pair[0], pair[1]), topology);
-        Sentence::new(template).with("pair", roles(pair)).with("relation", relation)
+        Sentence::new(template).with("pair", role_sentence(pair)).with("relation", relation)
     };
     match placement {
         [from, to] => related("CPUs {pair}, {relation}", &[*from, *to]),
@@ -48,8 +44,14 @@ pub(super) fn placement_sentence(topology: &Topology, placement: &[CpuId]) -> Se
                 .with("number", DisplayValue::listed(others.len()))
         }
         [one] => Sentence::new("CPU {cpu}").with("cpu", vec![*one]),
-        all => Sentence::new("CPUs {cpus}").with("cpus", roles(all)),
+        all => Sentence::new("CPUs {cpus}").with("cpus", role_sentence(all)),
     }
+}
+
+/// CPUs in role order: `0 → 8`.
+pub(super) fn role_sentence(cpus: &[CpuId]) -> Sentence {
+    let cpu = |cpu: &CpuId| Sentence::new("{cpu}").with("cpu", *cpu);
+    Sentence::new("{cpus}").with("cpus", Arg::Parts(cpus.iter().map(cpu).collect(), " → "))
 }
 
 /// What the CPUs of a pair share, which stands for its relation; any other placement as it is.
@@ -66,15 +68,12 @@ pub(super) fn relation_sentence(relation: Relation, topology: &Topology) -> Sent
 }
 
 /// The same without the noun, for a column that has it.
-pub fn cpus_words(report: &RunReport, placement: &[CpuId]) -> String {
-    let relation =
-        |from: &CpuId, to: &CpuId| relation_words(report.topology.relation(*from, *to), &report.topology);
+pub(super) fn cpus_sentence(topology: &Topology, placement: &[CpuId]) -> Sentence {
     match placement {
-        [from, to] => format!("{from} → {to}, {}", relation(from, to)),
-        [from, to, others @ ..] if others.len() > 2 => {
-            format!("{from} → {to}, {}, with {} more", relation(from, to), others.len())
-        }
-        _ => placement.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → "),
+        [from, to] => Sentence::new("{pair}, {relation}")
+            .with("pair", role_sentence(placement))
+            .with("relation", relation_sentence(topology.relation(*from, *to), topology)),
+        _ => role_sentence(placement),
     }
 }
 
@@ -87,32 +86,27 @@ pub fn places_of(report: &RunReport, trial: &TrialResult) -> String {
 }
 
 /// The CPUs of several producers or consumers, and how many threads share them; `None` of any other trial.
-pub fn sides_words(trial: &TrialResult) -> Option<String> {
+pub(super) fn sides_sentence(trial: &TrialResult) -> Option<Sentence> {
     let TrialSpec { parameters, placement, .. } = &trial.spec;
     let threads = |side: &str| parameters.number(side).map(|threads| threads as usize);
     let (producers, consumers) = placement.split_at_checked(threads("producers")?)?;
     if consumers.len() != threads("consumers")? || placement.len() < 3 {
         return None;
     }
-    let [producers, consumers] = [producers, consumers].map(|cpus| {
+    let side = |cpus: &[CpuId]| {
         let cpus: CpuSet = cpus.iter().copied().collect();
-        format!("{} {cpus}", if cpus.len() == 1 { "CPU" } else { "CPUs" })
-    });
+        Sentence::new(if cpus.len() == 1 { "CPU {cpus}" } else { "CPUs {cpus}" }).with("cpus", cpus)
+    };
     let cpus = placement.iter().copied().collect::<CpuSet>().len();
     let shared = match cpus < placement.len() {
-        true => format!("; {} threads share {}", placement.len(), count(cpus as u64, "CPU")),
-        false => String::new(),
+        true => Sentence::pluralized("; {threads} threads share {number} CPU{s}", DisplayValue::listed(cpus))
+            .with("threads", DisplayValue::listed(placement.len())),
+        false => Sentence::new(""),
     };
-    Some(format!("producers on {producers}, consumers on {consumers}{shared}"))
-}
-
-/// Half the width of the interval of a median, next to the median of all events of its distribution.
-pub fn median_width(trial: &TrialResult, quantity: &'static str) -> Cell {
-    let stated = trial.histogram(quantity).and_then(|histogram| histogram.percentile_ns(0.5));
-    let known = trial.medians_ns.get(quantity).zip(stated);
-    Cell::number(known.map(|(of, stated)| DisplayValue {
-        number: Number::HalfWidth { of: *of, stated },
-        unit: DisplayUnit::Own(Unit::Share),
-        source: Source::of_trial(trial, quantity, Statistic::Estimate),
-    }))
+    Some(
+        Sentence::new("producers on {producers}, consumers on {consumers}{shared}")
+            .with("producers", side(producers))
+            .with("consumers", side(consumers))
+            .with("shared", shared),
+    )
 }

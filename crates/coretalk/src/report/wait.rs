@@ -1,9 +1,10 @@
 //! Ways of waiting: percentiles of round trips in nanoseconds, what a trip costs, and from which wait on sleeping pays.
 
-use super::fmt::half_width;
-use super::text::{duration, grouped, ns, percent, plain};
+use super::text::plain;
+use super::trial_cells::{self, MICROS, PLAIN, count, median_width, percentile, value, width};
 use super::trial_maps::map;
-use super::trial_words::{median_width, placement_words, remarks};
+use super::trial_words::{placement_sentence, remarks};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
@@ -33,7 +34,7 @@ pub(super) fn blocks<'a>(
     for placement in placements(&listed) {
         let here: Vec<&TrialResult> =
             listed.iter().copied().filter(|trial| trial.spec.placement == placement).collect();
-        blocks.push(Block::Heading(placement_words(report, placement).into()));
+        blocks.push(Block::Heading(placement_sentence(&report.topology, placement)));
         blocks.extend(of_placement(&here));
         blocks.push(Block::Gap);
     }
@@ -57,7 +58,7 @@ fn of_placement(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let of = |mode: Option<&str>| -> Vec<&TrialResult> {
         trials.iter().copied().filter(|trial| trial.spec.parameters.text("mode") == mode).collect()
     };
-    let prose = |text: &str| Block::Prose(text.to_owned().into());
+    let prose = |text: &'static str| Block::Prose(Sentence::new(text));
     let mut blocks = Vec::new();
     let singles: Vec<&TrialResult> = of(Some(names::CLOCK)).into_iter().chain(of(None)).collect();
     if !singles.is_empty() {
@@ -98,19 +99,19 @@ fn of_placement(trials: &[&TrialResult]) -> Vec<Block<'static>> {
 }
 
 /// `pause`, or `pause : futex` where the sides differ; with a mark where a hypervisor may interfere, or a doubt.
-fn name(trial: &TrialResult) -> String {
-    let text = |name: &str| trial.spec.parameters.text(name).map(plain);
-    let strategy = text("strategy").unwrap_or_else(|| "clock".to_owned());
+fn name(trial: &TrialResult) -> Sentence {
+    let text = |name: &str| trial.spec.parameters.text(name);
     let both = match text("partner") {
-        Some(partner) => format!("{strategy} : {partner}"),
+        Some(partner) => Sentence::new("{strategy} : {partner}").with_name("partner", partner),
         // Its numbers are of both phases.
-        None if trial.histogram(names::HINT).is_some() => format!("{strategy}, alternating with busy"),
-        None => strategy,
+        None if trial.histogram(names::HINT).is_some() => Sentence::new("{strategy}, alternating with busy"),
+        None => Sentence::new("{strategy}"),
     };
-    let doubt = if trial.flags.may_be_wrong() { " !" } else { "" };
-    let guest = if trial.flags.contains(Flag::PauseExits) { " g" } else { "" };
-    let slices = if trial.flags.contains(Flag::SharedSpin) { " s" } else { "" };
-    format!("{both}{guest}{slices}{doubt}")
+    Sentence::new("{both}{guest}{slices}{doubt}")
+        .with("both", both.with_name("strategy", text("strategy").unwrap_or("clock")))
+        .with("guest", if trial.flags.contains(Flag::PauseExits) { " g" } else { "" })
+        .with("slices", if trial.flags.contains(Flag::SharedSpin) { " s" } else { "" })
+        .with("doubt", if trial.flags.may_be_wrong() { " !" } else { "" })
 }
 
 fn percentiles(trials: &[&TrialResult]) -> Table {
@@ -118,16 +119,11 @@ fn percentiles(trials: &[&TrialResult]) -> Table {
     columns.extend(SHARES.map(|(title, _)| Column::numbers(title)));
     let rows = trials.iter().map(|trial| {
         let view = if trial.spec.parameters.text("mode").is_some() { names::CLOCK } else { names::TRIP };
-        let at = |share: f64| known(trial.histogram(view).and_then(|of| of.telling_percentile_ns(share)));
         let mut row: Vec<Cell> = vec![name(trial).into(), median_width(trial, view)];
-        row.extend(SHARES.map(|(_, share)| at(share)));
+        row.extend(SHARES.map(|(_, share)| percentile(trial, view, share, PLAIN)));
         row
     });
     Table::new(columns).with(rows)
-}
-
-fn known(value: Option<f64>) -> Cell {
-    Cell::known(value.map(ns))
 }
 
 /// Both distributions of a strategy that alternates with polling at once.
@@ -144,12 +140,15 @@ fn side_by_side(trial: &TrialResult) -> Table {
     let mut table = Table::new(columns).with([["± of p50".into(), of_hint, of_plain, Cell::Blank]]);
     for (title, share) in SHARES {
         let [hint, plain] = views.map(|view| trial.histogram(view)?.telling_percentile_ns(share));
-        let ratio = hint.zip(plain).map(|(hint, plain)| hint / plain - 1.0);
-        let ratio = ratio.map(|ratio| {
-            let words = percent(ratio);
-            if ratio > 0.0 && words != percent(0.0) { format!("+{words}") } else { words }
+        let [of_hint, of_plain] = views.map(|view| percentile(trial, view, share, PLAIN));
+        let [one, other] =
+            views.map(|view| Box::new(Source::of_trial(trial, view, Statistic::Percentile(share))));
+        let difference = hint.zip(plain).map(|(hint, plain)| DisplayValue {
+            number: Number::Change(hint / plain - 1.0),
+            unit: PLAIN,
+            source: Source::Ratio(one, other),
         });
-        table.row([title.into(), known(hint), known(plain), Cell::known(ratio)]);
+        table.row([title.into(), of_hint, of_plain, Cell::number(difference)]);
     }
     table
 }
@@ -158,28 +157,35 @@ fn costs(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let titles = ["trips", "mean", "clock", "net", "loop", "polls", "CPU ns", "slept", "preempted"];
     let columns: Vec<Column> = [Column::words("")].into_iter().chain(titles.map(Column::numbers)).collect();
     let rows = trials.iter().map(|trial| {
-        let value = |name: &str| trial.values.get(name).map(|value| value.point);
+        let known = |quantity| value(trial, quantity, PLAIN);
         [
             name(trial).into(),
-            many(trial.counts.get(names::SAMPLES).copied()),
-            known(value(names::MEAN_NS)),
-            known(value(names::CLOCK_NS)),
-            known(value(names::NET_NS)),
-            known(value(names::LOOP_NS)),
-            short(value(names::SPINS)),
-            known(value(names::CPU_NS)),
-            short(value(names::SLEEPS)),
-            short(value(names::TAKEN)),
+            count(trial, names::SAMPLES, DisplayUnit::Letter),
+            known(names::MEAN_NS),
+            known(names::CLOCK_NS),
+            known(names::NET_NS),
+            known(names::LOOP_NS),
+            short(trial, names::SPINS),
+            known(names::CPU_NS),
+            short(trial, names::SLEEPS),
+            short(trial, names::TAKEN),
         ]
     });
     let mut blocks = vec![Block::Table(Table::new(columns).with(rows))];
     blocks.extend(energy(trials));
     let negative: u64 = trials.iter().filter_map(|trial| trial.counts.get(names::NEGATIVE)).sum();
     if negative > 0 {
-        let negative = grouped(negative as i64);
-        blocks.push(Block::Prose(format!(
-            "{negative} samples are below the cost of the clock: they are kept, and are negative once it is subtracted."
-        ).into()));
+        let of_trial = |trial: &&TrialResult| {
+            let has = trial.counts.contains_key(names::NEGATIVE);
+            has.then(|| Source::of_trial(trial, names::NEGATIVE, Statistic::Count))
+        };
+        let source = Source::Sum(trials.iter().filter_map(of_trial).collect());
+        blocks.push(Block::Prose(
+            Sentence::new(
+                "{negative} samples are below the cost of the clock: they are kept, and are negative once it is subtracted.",
+            )
+            .with("negative", DisplayValue { number: Number::Count(negative), unit: PLAIN, source }),
+        ));
     }
     blocks
 }
@@ -188,18 +194,16 @@ fn throughput(trials: &[&TrialResult]) -> Table {
     let titles = ["trips", "in", "ns a trip", "±", "million/s", "polls", "CPU ns", "slept"];
     let columns: Vec<Column> = [Column::words("")].into_iter().chain(titles.map(Column::numbers)).collect();
     let rows = trials.iter().map(|trial| {
-        let value = |name: &str| trial.values.get(name).map(|value| value.point);
-        let spent = trial.counts.get(names::DURATION_US).map(|us| duration(*us as f64 * 1e-6));
         [
             name(trial).into(),
-            many(trial.counts.get(names::SAMPLES).copied()),
-            Cell::known(spent),
-            known(value(names::LOOP_NS)),
-            Cell::known(trial.values.get(names::LOOP_NS).map(half_width)),
-            short(value(names::TRIPS_PER_S).map(|per_s| per_s / 1e6)),
-            short(value(names::SPINS)),
-            known(value(names::CPU_NS)),
-            short(value(names::SLEEPS)),
+            count(trial, names::SAMPLES, DisplayUnit::Letter),
+            count(trial, names::DURATION_US, DisplayUnit::Duration(1e-6)),
+            value(trial, names::LOOP_NS, PLAIN),
+            width(trial, names::LOOP_NS),
+            value(trial, names::TRIPS_PER_S, DisplayUnit::Millions),
+            short(trial, names::SPINS),
+            value(trial, names::CPU_NS, PLAIN),
+            short(trial, names::SLEEPS),
         ]
     });
     Table::new(columns).with(rows)
@@ -208,48 +212,33 @@ fn throughput(trials: &[&TrialResult]) -> Table {
 /// Energy of a trip, where packages tell it.
 fn energy(trials: &[&TrialResult]) -> Option<Block<'static>> {
     let of = |trial: &&TrialResult| {
-        let nj = trial.values.get(names::PACKAGE_NJ)?;
-        Some(format!("{} {} ±{}", name(trial), ns(nj.point), half_width(nj)))
+        let number = Number::Estimate(*trial.values.get(names::PACKAGE_NJ)?);
+        let nj = trial_cells::of(trial, names::PACKAGE_NJ, Statistic::Estimate, number, PLAIN);
+        Some(Sentence::new("{name} {nj}").with("name", name(trial)).with("nj", nj))
     };
-    let told = trials.iter().filter_map(of).collect::<Vec<_>>().join(", ");
+    let told: Vec<Sentence> = trials.iter().filter_map(of).collect();
     (!told.is_empty()).then(|| {
-        Block::Prose(
-            format!("Energy of all packages per trip, other activity included, in nJ: {told}.").into(),
-        )
+        let said = Sentence::new("Energy of all packages per trip, other activity included, in nJ: {told}.");
+        Block::Prose(said.with("told", Arg::Parts(told, ", ")))
     })
 }
 
 /// A row for each trial with some of its values.
-fn values<const N: usize>(trials: &[&TrialResult], shown: [(&str, &'static str); N]) -> Table {
+fn values<const N: usize>(trials: &[&TrialResult], shown: [(&'static str, &'static str); N]) -> Table {
     let mut columns = vec![Column::words("")];
     columns.extend(shown.iter().flat_map(|(_, title)| [*title, "±"].map(Column::numbers)));
     let rows = trials.iter().map(|trial| {
         let mut row: Vec<Cell> = vec![name(trial).into()];
-        row.extend(shown.iter().flat_map(|(name, _)| {
-            let value = trial.values.get(*name);
-            [known(value.map(|value| value.point)), Cell::known(value.map(half_width))]
-        }));
+        row.extend(shown.iter().flat_map(|(name, _)| [value(trial, name, PLAIN), width(trial, name)]));
         row
     });
     Table::new(columns).with(rows)
 }
 
-/// A count with three significant digits: `26.4 M`.
-fn many(count: Option<u64>) -> Cell {
-    Cell::known(count.map(|count| match count {
-        ..10_000 => grouped(count as i64),
-        10_000..1_000_000 => format!("{} k", grouped(count as i64 / 1_000)),
-        _ => format!("{} M", ns(count as f64 / 1e6)),
-    }))
-}
-
 /// A small number with two digits behind the point; what is there and rounds to nothing says so.
-fn short(value: Option<f64>) -> Cell {
-    Cell::known(value.map(|value| match value {
-        0.0 => "0".to_owned(),
-        value if value.abs() < 0.005 => "<0.01".to_owned(),
-        value => ns(value),
-    }))
+fn short(trial: &TrialResult, quantity: &'static str) -> Cell {
+    let is_small = trial.values.get(quantity).is_some_and(|value| value.point.abs() < 0.005);
+    value(trial, quantity, if is_small { DisplayUnit::Decimals(2) } else { PLAIN })
 }
 
 /// Up to which wait polling is cheaper, as `wait` found it.
@@ -257,38 +246,43 @@ pub(super) fn crossovers(report: &RunReport, series: &SeriesReport) -> Vec<Block
     let found = coretalk_model::wait::crossovers(&series.result);
     let which =
         "Shorter waits are cheaper with polling, longer ones with sleeping, if latency does not matter.";
-    let which = (!found.is_empty()).then(|| which.to_owned());
-    found
-        .iter()
-        .map(|found| crossover(report, found))
-        .chain(which)
-        .map(|text| Block::Prose(text.into()))
-        .collect()
+    let which = (!found.is_empty()).then(|| Sentence::new(which));
+    found.iter().map(|found| crossover(report, found)).chain(which).map(Block::Prose).collect()
 }
 
 /// From which wait on sleeping is cheaper.
-fn crossover(report: &RunReport, found: &Crossover) -> String {
-    let range = |[point, low, high]: [f64; 3]| {
-        format!("{} µs ({} to {})", ns(point / 1e3), ns(low / 1e3), ns(high / 1e3))
+fn crossover(report: &RunReport, found: &Crossover) -> Sentence {
+    let range = |keys: [&'static str; 2], [point, low, high]: [f64; 3]| {
+        let us = |ns, key, end| DisplayValue {
+            number: Number::Point(ns),
+            unit: MICROS,
+            source: Source::Spin { placement: found.placement.clone(), key, end },
+        };
+        Sentence::new("{point} µs ({low} to {high})")
+            .with("point", us(point, keys[0], None))
+            .with("low", us(low, keys[1], Some(0)))
+            .with("high", us(high, keys[1], Some(1)))
     };
     let later = match found.later_ns {
-        [_, low, _] if low > 0.0 => format!("and the sleeper resumes {} later", range(found.later_ns)),
-        [_, _, high] if high < 0.0 => "and the sleeper resumes no later".to_owned(),
-        _ => "and the sleeper may or may not resume later".to_owned(),
+        [_, low, _] if low > 0.0 => Sentence::new("resumes {later} later")
+            .with("later", range(["later_ns", "later_ci"], found.later_ns)),
+        [_, _, high] if high < 0.0 => Sentence::new("resumes no later"),
+        _ => Sentence::new("may or may not resume later"),
     };
-    format!(
-        "{}: a sleep and its wake-up take {} of CPU time, {later} than with {}.",
-        placement_words(report, &found.placement),
-        range(found.spin_ns),
-        plain(&found.spinning),
+    Sentence::new(
+        "{placement}: a sleep and its wake-up take {spin} of CPU time, and the sleeper {later} than with {spinning}.",
     )
+    .with("placement", placement_sentence(&report.topology, &found.placement))
+    .with("spin", range(["spin_ns", "ci"], found.spin_ns))
+    .with("later", later)
+    .with_name("spinning", &found.spinning)
 }
 
 /// What the names and marks mean.
 fn legend(report: &RunReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let probe = probes::series_by_id(PROBE);
     let mut blocks: Vec<Block<'_>> = probe.into_iter().flat_map(|probe| remarks(probe, trials)).collect();
-    let mut prose = |text: &str| blocks.push(Block::Prose(text.to_owned().into()));
+    let mut prose = |text: &'static str| blocks.push(Block::Prose(Sentence::new(text)));
     let any = |flag: Flag| trials.iter().any(|trial| trial.flags.contains(flag));
     if any(Flag::PauseExits) {
         prose("g: in a guest, the hypervisor may deschedule a CPU that executes many wait hints in a row.");
@@ -315,6 +309,7 @@ fn legend(report: &RunReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fmt;
     use super::*;
     use coretalk_model::series::{Parameters, TrialSpec};
     use coretalk_model::stats::Estimate;
@@ -344,7 +339,7 @@ mod tests {
         let [busy, futex, unknown] = [("busy", Some(4_200.0)), ("futex", Some(90.0)), ("pause", None)]
             .map(|(name, nj)| trial(name, nj));
         let Some(Block::Prose(told)) = energy(&[&busy, &futex, &unknown]) else { panic!("nothing is told") };
-        let told = crate::report::fmt::sentence(&told);
+        let told = fmt::sentence(&told);
         assert!(told.ends_with("in nJ: busy 4 200 ±10 %, futex 90.0 ±10 %."), "{told}");
         assert!(energy(&[&unknown]).is_none());
     }

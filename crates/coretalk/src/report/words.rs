@@ -8,7 +8,8 @@ pub use self::heading::{atomics, disturbance, emulation, heading, size, title, v
 
 use super::fmt;
 use super::heat_map::MapFormat;
-use super::ladder::{kind_words, level_words, shared_words};
+use super::ladder::{kind_words, shared_words};
+use super::scope::level_words;
 use super::text::{count, grouped, percent, plain};
 use crate::RunReport;
 use crate::blocks::value::{Arg, DisplayValue, MatrixNumber, Number, Sentence, Source, Statistic};
@@ -23,11 +24,6 @@ use coretalk_model::{
 
 /// The finding that a machine is simulated.
 const SIMULATED: &str = "simulated";
-
-/// `= 0.0020`, `< 0.0001`.
-pub fn p_value(p: f64) -> String {
-    if p < 0.0001 { "< 0.0001".to_owned() } else { format!("= {p:.4}") }
-}
 
 /// What a map shows: the question, the quantity, the code and the regime.
 pub fn question_alone(map: &LatencyMap) -> String {
@@ -289,7 +285,7 @@ pub fn regime(regime: &Regime, at: usize, margin: f64, topology: &Topology) -> O
     let part = |(index, outcome): (usize, &GateOutcome)| {
         let field =
             |key: &str, number| DisplayValue::field(format!("/matrices/{at}/gate/{index}/{key}"), number);
-        let bias = || field("bias", Number::Change(outcome.bias.point));
+        let bias = || field("bias", Number::Difference(outcome.bias.point));
         let margin = DisplayValue::bare(Number::Point(margin), Source::Method).in_unit(Unit::Share);
         let within = Sentence::new("proven within ±{margin}").with("margin", margin);
         let verdict = match outcome {
@@ -299,8 +295,8 @@ pub fn regime(regime: &Regime, at: usize, margin: f64, topology: &Topology) -> O
             }
             _ => Sentence::new("{bias} ({low} to {high}) vs. serial, not {within}")
                 .with("bias", bias())
-                .with("low", field("ci/0", Number::Change(outcome.bias.low)))
-                .with("high", field("ci/1", Number::Change(outcome.bias.high)))
+                .with("low", field("ci/0", Number::Difference(outcome.bias.low)))
+                .with("high", field("ci/1", Number::Difference(outcome.bias.high)))
                 .with("within", within),
         };
         let pairs = Source::Field(format!("/matrices/{at}/gate/{index}/pairs"));

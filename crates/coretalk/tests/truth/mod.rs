@@ -7,6 +7,7 @@
 
 mod cases;
 mod findings;
+mod first_lines;
 mod noiseless;
 mod page;
 mod plants;
@@ -15,6 +16,7 @@ mod reader;
 mod run;
 mod said;
 mod sources;
+mod texts;
 mod values;
 
 use reader::{Wrong, read};
@@ -40,7 +42,9 @@ fn judge(runs: &[Run]) {
             );
         }
         assert!(checked + run.values.len() > 0, "nothing was held of {:?}:\n{}", run.words, run.screen);
-        for Wrong { claim, text, why } in wrong.into_iter().chain(noiseless::untrue(run)) {
+        for Wrong { claim, text, why } in
+            wrong.into_iter().chain(noiseless::untrue(run)).chain(first_lines::untrue(run))
+        {
             all.push(format!("{:?}\n  {claim}: `{text}`: {why}", run.words));
         }
     }

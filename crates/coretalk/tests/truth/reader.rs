@@ -172,11 +172,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A reader of the same screen that has read nothing.
-    pub fn aside(&self) -> Reader<'a> {
-        Reader::of(self.run)
-    }
-
     /// A line, sentence by sentence.
     pub fn line(&mut self, line: &str) {
         let bare = line.trim().trim_start_matches(['!', '→', '·']).trim();

@@ -4,11 +4,11 @@ use super::page::WIDTH;
 use super::sources::Shown;
 use crate::cli::tool::Tool;
 use coretalk::RunReport;
-use coretalk::blocks::Block;
+use coretalk::blocks::value::{DisplayValue, Source};
+use coretalk::blocks::{Block, MapCell, PairNumbers};
 use coretalk::render::terminal;
-use coretalk::report::heat_map::{MapCell, PairMap};
 use coretalk::report::style::{By, Style};
-use coretalk::report::{Saved, Screen, screen};
+use coretalk::report::{Saved, Screen, fmt, screen};
 use coretalk::store::RunFile;
 use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes::kernel_by_id;
@@ -21,6 +21,8 @@ pub struct Run {
     pub words: Vec<String>,
     /// The lines of a screen that have to be read; of a saved run without the blocks whose numbers are all typed.
     pub screen: String,
+    /// The first line of a saved run: a finding of trials.
+    pub first_line: String,
     /// The typed numbers of the screen of a saved run.
     pub values: Vec<Shown>,
     /// The numbers of its maps, each with the unit of its map.
@@ -66,23 +68,35 @@ impl Run {
         let style = Style { width: WIDTH, by, ..Style::default() };
         assert_eq!(terminal::screen(&blocks, &style), screen, "{words:?}");
         let values: Vec<Shown> = blocks.iter().flat_map(shown).collect();
-        let numbers = |map: &PairMap<'_>| {
+        let numbers = |map: &dyn PairNumbers| {
             let unit = map.unit().to_owned();
             map.numbers(&style).into_iter().map(move |cell| (unit.clone(), cell)).collect::<Vec<_>>()
         };
-        let of_map = |block: &Block<'_>| if let Block::Map(map) = block { numbers(map) } else { Vec::new() };
+        let of_map =
+            |block: &Block<'_>| if let Block::Map(map) = block { numbers(&**map) } else { Vec::new() };
         let cells: Vec<(String, MapCell)> = blocks.iter().flat_map(of_map).collect();
-        // Names and order in first lines are no numbers; those of rankings are recomputed.
-        let found = list(&document["findings"]);
-        let is_ranked = found.iter().any(|finding| finding["kind"] == "ranking");
-        let is_read = |block: &Block<'_>| {
-            let is_shown = !block.values().is_empty() || !of_map(block).is_empty();
-            matches!(block, Block::Answer(_)) && !is_ranked || !block.is_typed() || !is_shown
+        // First lines of maps and placements are read: their places are no numbers. Those of trials are compared with
+        // findings.
+        let is_of_map = |value: &&DisplayValue| {
+            let of = &value.source;
+            matches!(of, Source::Pairs { .. } | Source::Ratio(..) | Source::Tail { .. } | Source::Watch(_))
+                || matches!(of, Source::Comparison { .. })
         };
+        let is_read = |block: &Block<'_>| match block {
+            Block::Answer(said) if said.values().iter().any(is_of_map) => true,
+            Block::Heading(said) if report.series.is_some() => !said.is_typed(),
+            _ => !block.is_typed() || block.values().is_empty() && of_map(block).is_empty(),
+        };
+        let first_line = blocks.iter().find_map(|block| match block {
+            Block::Answer(said) => Some(fmt::sentence(said)),
+            _ => None,
+        });
         let read: Vec<Block<'_>> = blocks.into_iter().filter(is_read).collect();
+        let first_line = first_line.unwrap_or_default();
         Run {
             values,
             cells,
+            first_line,
             ..Run::from(&words, terminal::screen(&read, &style), document, machine, Vec::new())
         }
     }
@@ -101,6 +115,7 @@ impl Run {
             reported: said.map_or_else(|| Topology::flat(CpuSet::new()), reported),
             machine: SimMachine::open(scenario(machine), 1),
             screen,
+            first_line: String::new(),
             values: Vec::new(),
             cells: Vec::new(),
             document,
@@ -199,7 +214,7 @@ pub fn report_of(tool: &Tool, name: &str) -> RunReport {
 /// The typed numbers of a block, each below the headings of its table.
 fn shown(block: &Block<'_>) -> Vec<Shown> {
     let headings: Vec<String> = match block {
-        Block::Table(table) => table.columns.iter().map(|column| column.title.to_string()).collect(),
+        Block::Table(table) => table.columns.iter().map(|column| fmt::sentence(&column.title)).collect(),
         _ => Vec::new(),
     };
     block.values().into_iter().map(|value| (headings.clone(), value.clone())).collect()

@@ -1,25 +1,29 @@
 //! What is wrong with a typed number: its source in the JSON document of the same run says something else, its text reads
 //! as another number, or no heading states its unit.
 
-use super::printed::Printed;
 use super::run::{Run, list};
 use super::said::map;
+use super::texts::{misread, unstated};
+use coretalk::blocks::MapCell;
 use coretalk::blocks::value::{
     ComparisonPart, DisplayUnit, DisplayValue, MapSource, MatrixNumber, Number, SeriesNumber, Source,
     Statistic, TailNumber, WatchNumber,
 };
-use coretalk::report::{fmt, heat_map};
 use coretalk_model::quantity::Unit;
-use coretalk_model::series::{Parameters, TimeUnit, TrialId, TrialSpec};
+use coretalk_model::series::{Parameters, TrialId, TrialSpec};
 use coretalk_model::stats::{Estimate, median};
 use coretalk_model::{CpuId, Flag};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Documents round to four decimals.
 const ROUNDED: f64 = 1e-4;
 
 fn parameters_of(series: &Value) -> Parameters {
-    let parameters = series["parameters"].as_object().unwrap().iter().filter(|(name, _)| *name != "view");
+    let of = &series["parameters"];
+    // Which of two alternating ways of waiting a distribution is of, is its view, too.
+    let is_own = |name: &str| name != "view" && (name != "phase" || of["view"] != of["phase"]);
+    let parameters = of.as_object().unwrap().iter().filter(|(name, _)| is_own(name));
     parameters.fold(Parameters::default(), |all, (name, value)| match value.as_f64() {
         Some(number) => all.with(name, number),
         None => all.with(name, value.as_str().unwrap()),
@@ -41,10 +45,141 @@ pub fn is_near(one: f64, other: f64) -> bool {
     (one - other).abs() <= ROUNDED * one.abs().max(1.0)
 }
 
-/// A number of a map, from the cells of its matrix and the topology of the document.
-pub fn of_map(run: &Run, source: &Source) -> Option<f64> {
+/// Whether a document has these ends of an interval, or none where too few passes give none, which reads `?`.
+fn is_interval(ends: [Option<f64>; 2], of: &Estimate) -> bool {
+    match ends {
+        [Some(low), Some(high)] => is_near(low, of.low) && is_near(high, of.high),
+        _ => !of.is_sure(),
+    }
+}
+
+/// The cells of the maps of queues, each with its trial.
+fn cells_of_queues(run: &Run) -> Vec<(TrialId, &Value, &Value)> {
+    let queues = list(&run.document["matrices"]).iter().filter(|matrix| matrix["probe"] == "queue");
+    let with_trial = |matrix, cell: &'_ Value| {
+        let of: &Value = matrix;
+        let placement = serde_json::json!([cell["from"], cell["to"]]);
+        trial_of(&serde_json::json!({
+            "probe": "queue", "parameters": of["parameters"], "placement": placement
+        }))
+    };
+    let cells = queues.flat_map(|matrix| list(&matrix["cells"]).iter().map(move |cell| (matrix, cell)));
+    cells.map(|(matrix, cell)| (with_trial(matrix, cell), matrix, cell)).collect()
+}
+
+/// The number of a trial in one state, and the interval of what it is shown by.
+fn state_of<'a>(run: &'a Run, source: &Source) -> Option<(Option<f64>, &'a Value)> {
+    let Source::State { trial, index, of, quantity } = source else { return None };
+    let series = list(&run.document["series"]).iter().filter(|one| trial_of(one) == *trial);
+    let views = series.clone().filter(|one| one["parameters"]["view"] == **quantity);
+    let cells = cells_of_queues(run).into_iter().filter(|(of, ..)| of == trial).map(|(.., cell)| cell);
+    let state = views.chain(series).chain(cells).map(|one| (&one["states"][*index], one)).next()?;
+    let (state, one) = state;
+    if *of == "share" {
+        return Some((state["share"].as_f64(), &Value::Null));
+    }
+    match (one["parameters"]["view"] == **quantity || one["from"].is_number(), &state["values"][quantity]) {
+        (false, value) if value.is_number() => Some((value.as_f64(), &Value::Null)),
+        _ => Some((state["median"].as_f64(), &state["ci"])),
+    }
+}
+
+/// The number of a source, from the document alone: of a map from the cells of its matrix and the topology.
+pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
+    let all = || list(&run.document["series"]).iter();
     match source {
-        Source::Ratio(one, other) => Some(of_map(run, one)? / of_map(run, other)?),
+        Source::Ratio(one, other) => Some(recomputed(run, one)? / recomputed(run, other)?),
+        Source::Product(one, other) => Some(recomputed(run, one)? * recomputed(run, other)?),
+        Source::Less(one, other) => Some(recomputed(run, one)? - recomputed(run, other)?),
+        Source::Constant(factor) => Some(*factor),
+        Source::Precision => {
+            let asked = run.words.iter().skip_while(|word| *word != "--precision").nth(1);
+            asked.map_or(Some(0.02), |text| Some(text.trim_end_matches('%').parse::<f64>().ok()? / 100.0))
+        }
+        Source::Spin { placement, key, end } => {
+            let cpus = serde_json::json!(placement.iter().map(|cpu| cpu.0).collect::<Vec<u32>>());
+            let mut advice = list(&run.document["advice"]).iter();
+            let found = advice.find(|one| one["kind"] == "spin" && one["placement"] == cpus)?;
+            end.map_or(&found[*key], |end| &found[*key][end]).as_f64()
+        }
+        Source::State { .. } => state_of(run, source)?.0,
+        Source::Trials { probe, changed } => {
+            let series = all().filter(|one| one["probe"] == **probe).map(|one| (trial_of(one), one));
+            let cells = cells_of_queues(run).into_iter().filter(|_| probe == "queue");
+            let of_probe = series.chain(cells.map(|(trial, _, cell)| (trial, cell)));
+            let counted = of_probe.filter(|(_, one)| !changed || !list(&one["states"]).is_empty());
+            Some(counted.map(|(trial, _)| trial).collect::<BTreeSet<_>>().len() as f64)
+        }
+        Source::Sum(parts) => parts.iter().map(|part| recomputed(run, part)).sum(),
+        // The rate of a cell of a map of queues.
+        Source::Trial { trial, quantity: "messages_per_s", statistic, .. }
+            if !all().any(|one| trial_of(one) == *trial) =>
+        {
+            let cells = cells_of_queues(run);
+            let cell = cells.iter().find(|(of, ..)| of == trial)?.2;
+            match statistic {
+                Statistic::Low => cell["ci"][0].as_f64(),
+                Statistic::High => cell["ci"][1].as_f64(),
+                _ => cell["median"].as_f64(),
+            }
+        }
+        Source::Trial { trial, quantity, statistic, .. } => {
+            let of_trial = || all().filter(|one| trial_of(one) == *trial);
+            let view = of_trial().find(|one| one["parameters"]["view"] == **quantity);
+            // Numbers of a trial are with its first distribution.
+            let with = |key: &str| of_trial().map(|one| &one[key][*quantity]).find(|found| !found.is_null());
+            let end = |at: usize| match view {
+                Some(view) => view["intervals"]["median_ns"][at].as_f64(),
+                None => with("intervals")?[at].as_f64(),
+            };
+            match (statistic, view) {
+                (Statistic::Count, Some(view)) => view["count"].as_f64(),
+                (Statistic::Count, None) => with("counts")?.as_f64(),
+                (Statistic::Mean, view) => view?["mean"].as_f64(),
+                (Statistic::Percentile(share), view) => {
+                    view?["percentiles"][((share * 1e4).round() / 100.0).to_string()].as_f64()
+                }
+                (Statistic::Estimate, _) => with("values")?.as_f64(),
+                (Statistic::Low, _) => end(0),
+                (Statistic::High, _) => end(1),
+            }
+        }
+        Source::Role { trial, role, quantity } => {
+            let mut of_trial = all().filter(|one| trial_of(one) == *trial);
+            of_trial.find_map(|one| one["of_roles"][*role]["values"][*quantity].as_f64())
+        }
+        Source::QueueCell { trial, key } => {
+            let cells = cells_of_queues(run);
+            let cell = cells.iter().find(|(of, ..)| of == trial)?.2;
+            match key.split_once('.') {
+                Some((list, index)) => cell[list][index.parse::<usize>().unwrap()].as_f64(),
+                None => cell[*key].as_f64(),
+            }
+        }
+        Source::Rates { queue, payload, capacity, relation, statistic } => {
+            let is_one = |(_, matrix, cell): &&(TrialId, &Value, &Value)| {
+                let of = &matrix["parameters"];
+                let [from, to] = ["from", "to"].map(|end| CpuId(cell[end].as_u64().unwrap() as u32));
+                of["queue"] == **queue
+                    && of["payload"] == **payload
+                    && of["capacity"].as_f64() == Some(*capacity as f64)
+                    && run.reported.relation(from, to) == *relation
+            };
+            let cells = cells_of_queues(run);
+            let cells: Vec<&Value> = cells.iter().filter(is_one).map(|(.., cell)| *cell).collect();
+            let is_of_pair = |cell: &&&Value| {
+                !list(&cell["flags"]).iter().any(|flag| flag == "shared-spin" || flag == "unclaimed")
+            };
+            let of_cells = |number: &dyn Fn(&Value) -> Option<f64>| -> Option<f64> {
+                median(&cells.iter().filter(is_of_pair).filter_map(|cell| number(cell)).collect::<Vec<_>>())
+            };
+            match statistic {
+                Statistic::Count => Some(cells.len() as f64),
+                Statistic::Low => of_cells(&|cell| cell["ci"][0].as_f64()),
+                Statistic::High => of_cells(&|cell| cell["ci"][1].as_f64()),
+                _ => of_cells(&|cell| cell["median"].as_f64()),
+            }
+        }
         Source::Pairs { kernel, relation, classes, statistic } => {
             let all = run.document["matrices"].as_array()?;
             let matrix = all.iter().find(|matrix| matrix["kernel"] == **kernel)?;
@@ -117,7 +252,7 @@ fn is_doubtful(of: &Value) -> bool {
 }
 
 /// The pairs of a map with their numbers, and whether these may be wrong.
-fn pairs_of_map(run: &Run, source: &MapSource) -> Vec<([u32; 2], f64, bool)> {
+fn pairs_recomputed(run: &Run, source: &MapSource) -> Vec<([u32; 2], f64, bool)> {
     let cpu = |cpu: &Value| cpu.as_u64().map(|cpu| cpu as u32);
     match source {
         MapSource::Unfinished => Vec::new(),
@@ -218,13 +353,13 @@ fn of_cell(run: &Run, source: &Source) -> Option<(f64, bool)> {
         let is_own = from == to && !is_alone;
         row.contains(&CpuId(*from)) && column.contains(&CpuId(*to)) && is_own == *own
     };
-    let pairs: Vec<_> = pairs_of_map(run, map).into_iter().filter(is_inside).collect();
+    let pairs: Vec<_> = pairs_recomputed(run, map).into_iter().filter(is_inside).collect();
     let numbers: Vec<f64> = pairs.iter().map(|(_, number, _)| *number).collect();
     Some((median(&numbers)?, pairs.iter().any(|(_, _, doubtful)| *doubtful)))
 }
 
 /// What is wrong with a number of a map or with its mark.
-pub fn wrong_in_map(run: &Run, unit: &str, shown: &heat_map::MapCell) -> Option<String> {
+pub fn wrong_in_map(run: &Run, unit: &str, shown: &MapCell) -> Option<String> {
     let is_marked = of_cell(run, &shown.value.source).is_some_and(|(_, doubtful)| doubtful == shown.doubtful);
     let mark = (!is_marked).then(|| format!("doubt is {}", shown.doubtful));
     mark.or_else(|| wrong(run, &(vec![unit.to_owned()], shown.value.clone())))
@@ -240,7 +375,6 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
     }
     let (expected, found) = match (value.source.clone(), value.number) {
         (Source::Listed, Number::Count(_)) | (Source::Method, _) => return None,
-        (source @ Source::Watch(_), Number::Count(found)) => (of_map(run, &source), found as f64),
         (Source::Matrix { kernel, number }, Number::Count(found)) => {
             (of_matrix(run, &kernel, &number, found as f64), found as f64)
         }
@@ -248,10 +382,33 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
             (of_matrix(run, &kernel, &number, found), found)
         }
         (
-            source @ (Source::Pairs { .. } | Source::Tail { .. } | Source::Watch(_) | Source::Ratio(..)),
-            Number::Short(found) | Number::Point(found),
-        ) => (of_map(run, &source), found),
-        (source @ Source::Pairs { .. }, Number::Count(found)) => (of_map(run, &source), found as f64),
+            source @ (Source::Pairs { .. }
+            | Source::Tail { .. }
+            | Source::Watch(_)
+            | Source::Ratio(..)
+            | Source::Role { .. }
+            | Source::QueueCell { .. }
+            | Source::Rates { .. }
+            | Source::Product(..)
+            | Source::Spin { .. }
+            | Source::State { .. }
+            | Source::Precision),
+            Number::Short(found) | Number::Point(found) | Number::Coarse(found),
+        ) => (recomputed(run, &source), found),
+        (source @ Source::Ratio(..), Number::Change(found)) => {
+            (recomputed(run, &source).map(|ratio| ratio - 1.0), found)
+        }
+        (
+            source @ (Source::Tail { .. }
+            | Source::Pairs { .. }
+            | Source::Watch(_)
+            | Source::Rates { .. }
+            | Source::QueueCell { .. }
+            | Source::Sum(_)
+            | Source::Trials { .. }
+            | Source::Less(..)),
+            Number::Count(found),
+        ) => (recomputed(run, &source), found as f64),
         (source @ (Source::Field(_) | Source::Pair { .. }), shown) => {
             let Some((field, ends)) = field_of(run, &source) else {
                 return Some("no such field".to_owned());
@@ -260,9 +417,9 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
                 Number::Count(count) => count as f64,
                 Number::Point(number)
                 | Number::Short(number)
-                | Number::Change(number)
+                | Number::Difference(number)
                 | Number::Duration(number) => number,
-                Number::Reach(of) => {
+                Number::PlusMinus(of) => {
                     let is_end =
                         |end: usize, shown| ends[end].as_f64().is_some_and(|end| is_near(end, shown));
                     if !is_end(0, of.low) || !is_end(1, of.high) {
@@ -282,7 +439,6 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
         (source @ Source::Cell { .. }, Number::Short(found)) => {
             (of_cell(run, &source).map(|(number, _)| number), found)
         }
-        (source @ Source::Tail { .. }, Number::Count(found)) => (of_map(run, &source), found as f64),
         (Source::Series { index, number: of }, shown) => {
             let one = &all[index];
             let (expected, interval) = match &of {
@@ -339,51 +495,39 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
             };
             (of(trial, ends[0]).zip(of(by, ends[1])).map(|(one, other)| one / other), found)
         }
-        (Source::Trial { trial, quantity, statistic, .. }, found) => {
-            let of_trial: Vec<&Value> = all.iter().filter(|one| trial_of(one) == trial).collect();
-            let view = of_trial.iter().find(|one| one["parameters"]["view"] == quantity);
-            // Numbers of a trial are with its first distribution.
-            let with =
-                |key: &str| of_trial.iter().map(|one| &one[key][quantity]).find(|found| !found.is_null());
-            let interval = match view {
-                Some(view) => Some(&view["intervals"]["median_ns"]),
-                None => with("intervals"),
-            };
-            let interval = interval.and_then(|ends| Some([number(&ends[0])?, number(&ends[1])?]));
-            match (statistic, found) {
-                (Statistic::Count, Number::Count(found)) => {
-                    let count = view.map(|view| &view["count"]).or_else(|| with("counts"));
-                    (count.and_then(number), found as f64)
-                }
-                (Statistic::Mean, Number::Point(found)) => {
-                    (view.and_then(|view| number(&view["mean"])), found)
-                }
-                (Statistic::Percentile(share), Number::Point(found)) => {
-                    let name = ((share * 1e4).round() / 100.0).to_string();
-                    (view.and_then(|view| number(&view["percentiles"][name])), found)
-                }
-                (Statistic::Estimate, Number::Point(found)) => (with("values").and_then(number), found),
-                (Statistic::Estimate, Number::HalfWidth { of, stated }) => {
-                    let median = view.and_then(|view| number(&view["percentiles"]["50"]));
-                    if !median.is_some_and(|median| is_near(median, stated)) {
-                        return Some(format!("the median is {median:?}"));
-                    }
-                    let is_same = |[low, high]: [f64; 2]| is_near(low, of.low) && is_near(high, of.high);
-                    // Documents have none where too few passes give none, which reads `?`.
-                    if !interval.map_or(of.stated_reach(stated).is_none(), is_same) {
-                        return Some(format!("the interval is {interval:?}"));
-                    }
-                    (median, stated)
-                }
-                (Statistic::Estimate, Number::Estimate(Estimate { point, low, high, .. })) => {
-                    // Of a few passes there is no interval in documents.
-                    if !interval.is_none_or(|ends| is_near(ends[0], low) && is_near(ends[1], high)) {
-                        return Some(format!("the interval is {interval:?}"));
-                    }
-                    let inside = (low..=high).contains(&point).then_some(point);
-                    (with("values").and_then(number).or(inside), point)
-                }
-                _ => return Some("a number of another kind than its source".to_owned()),
+        (source @ Source::Trial { .. }, Number::Count(found)) => (recomputed(run, &source), found as f64),
+        (source @ Source::Trial { .. }, Number::Point(found) | Number::Coarse(found)) => {
+            (recomputed(run, &source), found)
+        }
+        (source @ Source::State { .. }, Number::Reach(of)) => match state_of(run, &source) {
+            // Of values documents hold no interval in each state.
+            Some((Some(_), ci)) if ci.is_null() => return None,
+            Some((point, ci)) => {
+                (point.filter(|_| is_interval([number(&ci[0]), number(&ci[1])], &of)), of.point)
+            }
+            None => (None, of.point),
+        },
+        (Source::QueueCell { trial, key: "median" }, Number::HalfWidth { of, stated }) => {
+            let cells = cells_of_queues(run);
+            let cell = cells.iter().find(|(id, ..)| *id == trial)?.2;
+            let is_same = is_interval([number(&cell["ci"][0]), number(&cell["ci"][1])], &of);
+            (number(&cell["median"]).filter(|_| is_same), stated)
+        }
+        (
+            source @ Source::Trial { trial, quantity, statistic: Statistic::Estimate, .. },
+            Number::HalfWidth { of, .. } | Number::Reach(of) | Number::Estimate(of),
+        ) => {
+            let number =
+                |statistic| recomputed(run, &Source::Trial { trial, quantity, statistic, placements: 1 });
+            let ends = [number(Statistic::Low), number(Statistic::High)];
+            if !is_interval(ends, &of) {
+                return Some(format!("the interval is {ends:?}"));
+            }
+            let point = recomputed(run, &source);
+            match value.number {
+                Number::HalfWidth { stated, .. } => (number(Statistic::Percentile(0.5)).or(point), stated),
+                // Of a median over passes documents have the interval.
+                _ => (point.or((of.low..=of.high).contains(&of.point).then_some(of.point)), of.point),
             }
         }
         _ => return Some("a number of another kind than its source".to_owned()),
@@ -394,16 +538,19 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
         _ if matches!(value.source, Source::Cell { map: MapSource::Trials { .. }, .. }) => {
             (expected - found).abs() <= 0.01 * expected
         }
-        // Fields are rounded to four decimals; other shares are far below 1, and have significant digits instead.
+        // Fields are rounded to four decimals; other small numbers have significant digits instead, and quotients those of
+        // two.
         _ if matches!(value.source, Source::Field(_)) && value.unit == DisplayUnit::Own(Unit::Share) => {
             (expected - found).abs() <= 0.51e-4
         }
-        _ if value.unit == DisplayUnit::Own(Unit::Share) => {
-            (expected - found).abs() <= 1e-3 * f64::abs(expected)
+        Number::Change(_) | Number::Difference(_) => is_near(expected, found),
+        _ if value.unit == DisplayUnit::Own(Unit::Share) || expected.abs() < 0.1 => {
+            (expected - found).abs() <= 2e-3 * f64::abs(expected)
         }
         _ => is_near(expected, found),
     };
-    (!expected.is_some_and(is_same)).then(|| format!("{expected:?}, not {found}"))
+    (!expected.filter(|number| number.is_finite()).is_some_and(is_same))
+        .then(|| format!("{expected:?}, not {found}"))
 }
 
 /// What is wrong with a number of a comparison of placements. Sizes of differences are shown, their signs are words.
@@ -439,97 +586,6 @@ fn contradicted_comparison(of: &Value, part: ComparisonPart, key: &str, found: N
         _ => false,
     };
     (!is_so).then(|| format!("{expected:?}, not {found:?}"))
-}
-
-/// The number that a text begins with, in the base unit, and half a step of its last digit.
-fn read_back(text: &str) -> Option<[f64; 2]> {
-    let is_digit = |c: char| c.is_ascii_digit() || ".-e".contains(c);
-    let words: Vec<&str> = text.split(' ').collect();
-    let digits = words.iter().take_while(|word| !word.is_empty() && word.chars().all(is_digit)).count();
-    let number = words[..digits].concat();
-    let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len()) as i32;
-    let scale = match words.get(digits).map(|unit| unit.trim_end_matches("/s")) {
-        Some("µs" | "k") => 1e3,
-        Some("ms" | "M") => 1e6,
-        Some("s" | "G") => 1e9,
-        Some("%") => 1e-2,
-        _ => 1.0,
-    };
-    Some([number.parse::<f64>().ok()? * scale, 0.5 * 10f64.powi(-decimals) * scale])
-}
-
-/// What is wrong with the text of a number, if it reads as another one.
-fn misread(value: &DisplayValue) -> Option<String> {
-    let text = fmt::value(value);
-    let written = match value.number {
-        Number::Count(count) => count as f64,
-        Number::Setting(number) => number,
-        Number::Shift(of) | Number::Size(of) => of.point,
-        Number::Reach(of) => {
-            let is_read = Printed::read(&text).is_some_and(|read| read.reads(of.reach()));
-            return (!is_read).then(|| format!("`{text}` is not {}", of.reach()));
-        }
-        Number::Duration(number) => {
-            let seconds = if value.unit == DisplayUnit::Own(Unit::Ns) { number * 1e-9 } else { number };
-            let is_read = Printed::time(&text).is_some_and(|read| read.reads(seconds));
-            return (!is_read).then(|| format!("`{text}` is not {seconds} s"));
-        }
-        Number::Change(share) => {
-            let is_read = Printed::read(&text).is_some_and(|read| read.reads(share));
-            return (!is_read).then(|| format!("`{text}` is not {share}"));
-        }
-        Number::Probability(p) => {
-            let read = text.strip_prefix("= ").and_then(|text| text.parse::<f64>().ok());
-            let is_read = read.map_or(text == "< 0.0001" && p < 1e-4, |read| (read - p).abs() <= 0.5e-4);
-            return (!is_read).then(|| format!("`{text}` is not {p}"));
-        }
-        Number::HalfWidth { of, stated } => match of.stated_reach(stated) {
-            Some(reach) => reach,
-            None => return (text != "?").then(|| format!("`{text}` of an unknown interval")),
-        },
-        Number::Point(number) | Number::Short(number) | Number::Estimate(Estimate { point: number, .. }) => {
-            match value.unit {
-                DisplayUnit::OfColumn(divisor) => number / divisor,
-                DisplayUnit::Own(_) | DisplayUnit::InSentence(_) => number,
-            }
-        }
-    };
-    let is_read = read_back(&text).is_some_and(|[read, step]| (read - written).abs() <= 1.01 * step);
-    (!is_read).then(|| format!("`{text}` is not {written}"))
-}
-
-/// What is wrong with the unit of a column, if no heading of its table states it.
-fn unstated(headings: &[String], value: &DisplayValue) -> Option<String> {
-    if matches!(
-        value.source,
-        Source::Watch(_)
-            | Source::Field(_)
-            | Source::Pair { .. }
-            | Source::Pairs { .. }
-            | Source::Matrix { .. }
-            | Source::Ratio(..)
-            | Source::Method
-    ) {
-        return None;
-    }
-    if let Source::Series { number, .. } = &value.source {
-        let expected = match number {
-            SeriesNumber::Events => "count".to_owned(),
-            SeriesNumber::Percentile("100") => "max ns".to_owned(),
-            SeriesNumber::Percentile(name) => format!("p{name} ns"),
-            SeriesNumber::Value(name) | SeriesNumber::Count(name) => name.replace('_', " "),
-            SeriesNumber::Parameter(_) => "what".to_owned(),
-        };
-        return (headings != [expected]).then(|| format!("a number below {headings:?}"));
-    }
-    let is_of_map = matches!(value.source, Source::Cell { .. });
-    let DisplayUnit::OfColumn(divisor) = value.unit else { return None };
-    if !is_of_map && !matches!(value.number, Number::Point(_)) || is_of_map && headings == [""] {
-        return None;
-    }
-    let unit = [TimeUnit::NANOSECONDS, TimeUnit::MICROSECONDS].into_iter().find(|unit| unit.ns == divisor);
-    let is_stated = unit.is_some_and(|unit| headings.iter().any(|heading| heading == unit.name));
-    (!is_stated).then(|| format!("a number divided by {divisor} below {headings:?}"))
 }
 
 /// What is wrong with a shown number, if anything.

@@ -2,20 +2,19 @@
 //! within its rounding.
 
 use super::run::{Run, report_of};
-use super::sources::{Shown, is_near, of_map, trial_of, wrong, wrong_in_map};
+use super::sources::{Shown, is_near, recomputed, trial_of, wrong, wrong_in_map};
 use crate::cli::tool::Tool;
 use coretalk::blocks::value::{
     DisplayUnit, DisplayValue, MapSource, Number, SeriesNumber, Source, Statistic,
 };
-use coretalk::blocks::{Block, Table};
+use coretalk::blocks::{Block, MapCell, Table};
 use coretalk::document::Identity;
-use coretalk::report::heat_map::MapCell;
 use coretalk::report::input::ReportInput;
-use coretalk::report::{Saved, Screen, html, screen, structure};
+use coretalk::report::{Saved, Screen, fmt, html, screen, structure};
 use coretalk_model::infer::Findings;
 use coretalk_model::{CpuId, Relation};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// A run on a simulated machine, and the typed numbers of its screen and of the tables of its page.
 fn values_of(tool: &Tool, machine: &str, words: &[&str], name: &str) -> (Run, Vec<Shown>) {
@@ -24,7 +23,7 @@ fn values_of(tool: &Tool, machine: &str, words: &[&str], name: &str) -> (Run, Ve
     let page = ReportInput::new(&report, name, Identity::Hidden);
     let on_page = html::series::tables(&page);
     let on_page = on_page.iter().flat_map(Table::values);
-    let on_page = on_page.map(|(column, value)| (vec![column.title.to_string()], value.clone()));
+    let on_page = on_page.map(|(column, value)| (vec![fmt::sentence(&column.title)], value.clone()));
     let values = run.values.iter().cloned().chain(on_page).collect();
     (run, values)
 }
@@ -102,7 +101,10 @@ fn the_first_line_of_a_map_is_what_its_cells_show() {
                     statistic: Statistic::Percentile(0.5),
                 };
                 let value = subject["value"].as_f64().unwrap();
-                assert!(of_map(&run, &source).is_some_and(|ns| is_near(ns, value)), "{machine}: {subject}");
+                assert!(
+                    recomputed(&run, &source).is_some_and(|ns| is_near(ns, value)),
+                    "{machine}: {subject}"
+                );
             }
         }
         for value in shown {
@@ -210,10 +212,15 @@ fn changed(value: &DisplayValue) -> DisplayValue {
         Number::Point(number)
         | Number::Setting(number)
         | Number::Short(number)
+        | Number::Coarse(number)
         | Number::Duration(number)
         | Number::Probability(number) => *number *= 1.01,
-        Number::Change(share) => *share += 0.01,
-        Number::Estimate(of) | Number::Shift(of) | Number::Size(of) | Number::Reach(of) => of.low *= 0.99,
+        Number::Change(share) | Number::Difference(share) => *share += 0.01,
+        Number::Estimate(of)
+        | Number::Shift(of)
+        | Number::Size(of)
+        | Number::Reach(of)
+        | Number::PlusMinus(of) => of.low *= 0.99,
         Number::HalfWidth { stated, .. } => *stated *= 1.01,
     }
     changed
@@ -410,4 +417,105 @@ fn a_typed_number_that_is_changed_is_found() {
         }
         assert!(planted > 0, "{kind}");
     }
+}
+
+/// Another source of the same kind; `None` of a kind that the tables of trials do not have.
+fn other_source(source: &Source) -> Option<Source> {
+    let mut other = source.clone();
+    match &mut other {
+        Source::Trial { quantity, placements: 1, .. } => *quantity = "of nothing",
+        Source::QueueCell { key, .. } => *key = "n",
+        Source::Rates { relation, .. } => *relation = Relation::Node,
+        Source::Role { role, .. } => *role += 100,
+        Source::Sum(parts) => parts.truncate(1),
+        Source::Ratio(one, other) => std::mem::swap(one, other),
+        Source::Quotient { trial, by, .. } => std::mem::swap(trial, by),
+        Source::Less(one, other) | Source::Product(one, other) => *one = other.clone(),
+        Source::Spin { key, .. } => *key = if *key == "spin_ns" { "later_ns" } else { "spin_ns" },
+        Source::State { index, .. } => *index += 100,
+        Source::Trials { probe, .. } => probe.clear(),
+        Source::Parameter { name, .. } => name.push('_'),
+        _ => return None,
+    }
+    Some(other)
+}
+
+/// Numbers of the tables of trials, and that a fault in each is found: another number, and another source.
+#[test]
+fn numbers_of_tables_of_trials_are_those_of_their_sources() {
+    let tool = Tool::new();
+    let mut planted = HashMap::new();
+    for (index, (machine, words, least)) in [
+        ("chiplet-16-smt", &["queue", "--cpus", "0,1,8,16"][..], 100),
+        (
+            "chiplet-16",
+            &["queue", "--cpus", "0-5", "--queue", "mutex", "--producers", "1,2", "--consumers", "1,2"],
+            10,
+        ),
+        ("chiplet-16", &["queue", "--cpus", "0,1", "--queue", "spsc,mutex", "--rate-sweep"], 50),
+        ("chiplet-16", &["queue", "--cpus", "0,1", "--queue", "spsc", "--batch", "1,8,64"], 10),
+        (
+            "chiplet-16",
+            &["queue", "--cpus", "0,1", "--queue", "spsc", "--batch", "1,8", "--rate", "1000000"],
+            10,
+        ),
+        ("chiplet-16-smt", &["wait", "--cpus", "0,16"], 50),
+        ("chiplet-16", &["wait", "--cpus", "0,1", "--strategy", "pause", "--alternate"], 20),
+        ("chiplet-16", &["contend", "--cpus", "0,1"], 50),
+        ("chiplet-16", &["spawn", "--cpus", "0,1"], 50),
+        ("noisy-vm", &["jitter"], 20),
+        ("noisy-vm", &["suite"], 50),
+        ("laptop-smt", &["suite", "--cpus", "0,4"], 20),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let budget: &[&str] = if words[0] == "jitter" { &[] } else { &["--budget", "4s"] };
+        let (run, values) = values_of(&tool, machine, &[words, budget].concat(), &format!("table-{index}"));
+        assert!(values.len() >= least, "{words:?}: {}", values.len());
+        for (headings, value) in values {
+            assert_eq!(wrong(&run, &(headings.clone(), value.clone())), None, "{words:?}: {value:?}");
+            // Documents have no number of several placements.
+            if value.source == Source::Listed || matches!(value.source, Source::Trial { placements: 2.., .. })
+            {
+                continue;
+            }
+            let mut changed = value.clone();
+            let is_changed = match &mut changed.number {
+                Number::Count(count) => {
+                    // A sentence may state what another trial has.
+                    let is_shared = matches!(value.source, Source::Parameter { trial: None, .. });
+                    *count += if is_shared { 1_000_007 } else { 1 };
+                    true
+                }
+                Number::Point(number)
+                | Number::Coarse(number)
+                | Number::Setting(number)
+                | Number::Change(number) => {
+                    let before = *number;
+                    // A change of nothing, or of less than documents show, is none.
+                    *number = 1.01 * before + if before.abs() < 0.05 { 1e-3 } else { 0.0 };
+                    true
+                }
+                Number::Estimate(of) | Number::HalfWidth { of, .. } | Number::Reach(of) => {
+                    of.low *= 0.99;
+                    // Documents have no interval of a value in one state.
+                    of.is_sure() && of.low.abs() > 0.02 && !matches!(value.source, Source::State { .. })
+                }
+                _ => false,
+            };
+            let mut faults = Vec::from_iter(is_changed.then_some(("number", changed)));
+            let other = other_source(&value.source);
+            faults.extend(other.map(|source| ("source", DisplayValue { source, ..value.clone() })));
+            for (kind, fault) in faults {
+                let is_found = wrong(&run, &(headings.clone(), fault.clone())).is_some();
+                // Nothing of several is nothing of the first of them.
+                let is_alike = recomputed(&run, &fault.source) == recomputed(&run, &value.source);
+                assert!(is_found || kind == "source" && is_alike, "{words:?}: {kind}: {fault:?}");
+                *planted.entry((kind, std::mem::discriminant(&value.source))).or_insert(0) += 1;
+            }
+        }
+    }
+    println!("{planted:?}");
+    assert!(planted.len() >= 14, "{planted:?}");
 }

@@ -3,8 +3,8 @@
 use super::CompareView;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::labels::Labels;
-use crate::report::ladder::relation_words;
 use crate::report::parameters::series_words;
+use crate::report::scope::relation_words;
 use crate::report::text::{figure, ns, percent, signed_percent};
 use coretalk_model::compare::{
     ALL, Basis, CellDifference, DatasetComparison, Difference, Letter, LevelAlone, LevelDifference,

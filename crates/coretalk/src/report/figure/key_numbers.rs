@@ -6,7 +6,7 @@ use crate::RunReport;
 use crate::blocks::Block;
 use crate::report::answer::{Answer, KeyNumber, answer};
 use crate::report::input::{Map, ReportInput};
-use crate::report::ladder::distance_words;
+use crate::report::scope::distance_words;
 use crate::report::text::short_ns;
 use crate::report::{fmt, place, screen, states};
 use coretalk_model::Relation;

@@ -2,10 +2,11 @@
 
 use super::{BODY, SMALL};
 use crate::RunReport;
+use crate::report::fmt;
 use crate::report::palette::Colors;
 use crate::report::picture::{Anchor, Ink, Picture};
-use crate::report::queue::million;
 use crate::report::queue::sides::{mark, scale, title};
+use crate::report::text::million;
 use coretalk_model::queue::{SideGrid, names, side_grids};
 
 /// Width and height of a field, at most.
@@ -25,7 +26,7 @@ fn map(grid: &SideGrid<'_>, width: f64) -> Picture {
     let [producers, consumers] = &grid.sides;
     let wide = FIELD[0].min((width - LEFT) / consumers.len().max(1) as f64);
     let height = TOP + FIELD[1] * producers.len() as f64 + 4.0;
-    let what = format!("{}: million messages per second", title(grid));
+    let what = format!("{}: million messages per second", fmt::sentence(&title(grid)));
     let mut picture =
         Picture::new(what.clone(), (LEFT + wide * consumers.len() as f64).max(width.min(420.0)), height);
     picture.text([0.0, BODY.size], Anchor::Start, BODY.strong(), what);
@@ -51,8 +52,8 @@ fn map(grid: &SideGrid<'_>, width: f64) -> Picture {
             picture.rect(area, Ink::Rgb(colors.rgb(1e9 / rate)));
             let ink = Ink::Rgb(if colors.wants_dark_text(1e9 / rate) { [0, 0, 0] } else { [255, 255, 255] });
             let middle = left + wide / 2.0;
-            let text = format!("{}{}", million(rate), mark(trial));
-            picture.text([middle, top + 20.0], Anchor::Middle, BODY.in_ink(ink), text.trim_end());
+            let text = million(rate) + &mark(trial).map(String::from).unwrap_or_default();
+            picture.text([middle, top + 20.0], Anchor::Middle, BODY.in_ink(ink), &text);
             let fair: Vec<f64> =
                 names::FAIRNESS.iter().filter_map(|name| Some(trial.values.get(*name)?.point)).collect();
             if let Some(least) = fair.into_iter().reduce(f64::min) {

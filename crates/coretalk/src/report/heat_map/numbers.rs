@@ -1,8 +1,9 @@
 //! The map as numbers on coloured ground.
 
 use super::axis::{Axis, bar_levels};
-use super::{By, HeatMap, MapCell, Style, names_of_diagonal};
+use super::{By, HeatMap, Style, names_of_diagonal};
 use crate::blocks::Block;
+use crate::blocks::MapCell;
 use crate::render::terminal;
 use crate::report::fmt;
 use crate::report::palette::{self, Scale};

@@ -1,6 +1,6 @@
 //! The words of [`Why`]: what a placement has that could make it the better one, and what placements have at all.
 
-use crate::report::ladder::level_words;
+use crate::report::scope::level_words;
 use crate::report::text::{count, plain};
 use coretalk_model::place::{Communication, Placement, Reason, Structure, Why};
 use coretalk_model::{Level, Topology};

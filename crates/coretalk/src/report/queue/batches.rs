@@ -1,14 +1,13 @@
 //! Queues with batches of several sizes: what each passes, and at a rate how late the ends of a batch are.
 
+use super::payload_column;
 use super::sides::mark;
 use super::sweep::{chosen_count, titled};
-use super::{million, payload_column, times};
 use crate::RunReport;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
-use crate::report::fmt::{self, half_width};
-use crate::report::text::{grouped, ns, plain};
-use crate::report::trial_words::{cpus_words, median_width};
+use crate::report::trial_cells::{chosen, median_width, percentile, value, width};
+use crate::report::trial_words::{cpus_sentence, role_sentence};
 use coretalk_model::quantity::Unit;
 use coretalk_model::queue::{BatchCurve, BatchGain, BatchStep, names};
 use coretalk_model::series::TimeUnit;
@@ -32,18 +31,18 @@ pub(in crate::report) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -
             "Million messages per second by batch: messages that the producer sends, and the consumer receives, at once. \
              Gain: how many times as many as with the smallest batch, with the range that both intervals allow. s: threads \
              share a CPU and poll instead of sleeping, which measures time slices; !: may be wrong."
-                .to_owned().into(),
+                .into(),
         ));
         blocks.extend([Block::Gap, Block::Table(rates(report, &free)), Block::Gap]);
-        let best = free.iter().filter_map(|curve| gain_words(report, curve));
-        blocks.extend(best.take(MOST_SAID).map(|text| Block::Conclusion(text.into())));
+        let best = free.iter().filter_map(|curve| best_sentence(report, curve));
+        blocks.extend(best.take(MOST_SAID).map(Block::Conclusion));
     }
     if !paced.is_empty() {
         blocks.push(Block::Prose(
             "Messages are due one by one at the rate, and a batch is sent when its last message is due. Delay of all \
              messages, where there is room, and of the first and the last of each batch, from when it was due until it was \
              received. !: may be wrong (an interval that is too wide is that of all)."
-                .to_owned().into(),
+                .into(),
         ));
         blocks.extend([Block::Gap, Block::Table(delays(&paced)), Block::Gap]);
     }
@@ -72,12 +71,13 @@ fn title(report: &RunReport, curve: &BatchCurve<'_>) -> Sentence {
     titled(report, curve.queue, curve.payload, curve.capacity, curve.placement)
 }
 
-fn gain_words(report: &RunReport, curve: &BatchCurve<'_>) -> Option<String> {
+fn best_sentence(report: &RunReport, curve: &BatchCurve<'_>) -> Option<Sentence> {
     let BatchGain::Best(step, gain) = curve.best_gain() else { return None };
-    let said = Sentence::new("{title}: {gain}.")
-        .with("title", title(report, curve))
-        .with("gain", gain_sentence(curve, step, gain));
-    Some(fmt::sentence(&said))
+    Some(
+        Sentence::new("{title}: {gain}.")
+            .with("title", title(report, curve))
+            .with("gain", gain_sentence(curve, step, gain)),
+    )
 }
 
 /// The batch that is shown to gain most, and how much.
@@ -87,25 +87,30 @@ fn gain_sentence(curve: &BatchCurve<'_>, step: &BatchStep<'_>, gain: Estimate) -
         1 => Sentence::new("single messages"),
         batch => Sentence::new("batches of {batch}").with("batch", chosen_count(batch, "batch")),
     };
-    let [trial, by] = [step, smallest].map(|step| step.trial.spec.id());
-    let ratio = |number, statistic| DisplayValue {
-        number: Number::Point(number),
-        unit: DisplayUnit::InSentence(Unit::Ratio),
-        source: Source::Quotient { trial, by, quantity: names::RATE, statistic },
-    };
-    Sentence::new(
+    let said = Sentence::new(
         "batches of {batch} pass {gain} × as many as {than} ({low} to {high}), the largest gain that is sure",
-    )
-    .with("batch", chosen_count(step.batch, "batch"))
-    .with("gain", ratio(gain.point, Statistic::Estimate))
-    .with("than", than)
-    .with("low", ratio(gain.low, Statistic::Low))
-    .with("high", ratio(gain.high, Statistic::High))
+    );
+    let said = said.with("batch", chosen_count(step.batch, "batch")).with("than", than);
+    with_gain(said, curve, step, gain, |_| DisplayUnit::InSentence(Unit::Ratio))
 }
 
-/// A gain, with two decimals up to ten times: one of a few percent is one, too.
-fn ratio(gain: f64) -> String {
-    if gain < 9.995 { format!("{gain:.2}") } else { times(gain) }
+/// A sentence with a gain and both ends of its interval.
+fn with_gain(
+    said: Sentence,
+    curve: &BatchCurve<'_>,
+    step: &BatchStep<'_>,
+    gain: Estimate,
+    unit: impl Fn(f64) -> DisplayUnit,
+) -> Sentence {
+    let [trial, by] = [step, &curve.steps[0]].map(|step| step.trial.spec.id());
+    let ratio = |number, statistic| DisplayValue {
+        number: Number::Point(number),
+        unit: unit(number),
+        source: Source::Quotient { trial, by, quantity: names::RATE, statistic },
+    };
+    said.with("gain", ratio(gain.point, Statistic::Estimate))
+        .with("low", ratio(gain.low, Statistic::Low))
+        .with("high", ratio(gain.high, Statistic::High))
 }
 
 /// What tells a row from those of other curves.
@@ -119,13 +124,13 @@ fn whose(curves: &[&BatchCurve<'_>]) -> Vec<Column> {
     ]
 }
 
-fn of_whom(placed: String, curve: &BatchCurve<'_>, step: &BatchStep<'_>) -> Vec<Cell> {
+fn of_whom(placed: Sentence, curve: &BatchCurve<'_>, step: &BatchStep<'_>) -> Vec<Cell> {
     vec![
-        plain(curve.queue).into(),
-        plain(curve.payload).into(),
-        grouped(curve.capacity as i64).into(),
+        Cell::name(curve.queue),
+        Cell::name(curve.payload),
+        chosen(step.trial, "capacity"),
         placed.into(),
-        grouped(step.batch as i64).into(),
+        chosen(step.trial, "batch"),
     ]
 }
 
@@ -138,17 +143,21 @@ fn rates(report: &RunReport, curves: &[&BatchCurve<'_>]) -> Table {
     ]);
     let rows = curves.iter().flat_map(|curve| curve.steps.iter().map(move |step| (curve, step)));
     Table::new(columns).with(rows.map(|(curve, step)| {
-        let rate = step.trial.values.get(names::RATE);
-        let gain = curve.gain(step).map(|gain| match gain.is_sure() {
-            true => format!("{} × ({} to {})", ratio(gain.point), ratio(gain.low), ratio(gain.high)),
-            false => format!("{} × (no interval)", ratio(gain.point)),
+        // A gain of a few percent is one, too.
+        let decimals = |gain: f64| DisplayUnit::Decimals(if gain < 9.995 { 2 } else { 0 });
+        let gain = curve.gain(step).map_or(Cell::Unknown, |gain| {
+            let said = Sentence::new(match gain.is_sure() {
+                true => "{gain} × ({low} to {high})",
+                false => "{gain} × (no interval)",
+            });
+            with_gain(said, curve, step, gain, decimals).into()
         });
         let is_first = curve.steps.first().is_some_and(|first| first.batch == step.batch);
-        let mut row = of_whom(cpus_words(report, curve.placement), curve, step);
+        let mut row = of_whom(cpus_sentence(&report.topology, curve.placement), curve, step);
         row.extend([
-            rate.map_or(Cell::Unknown, |rate| Cell::Marked(million(rate.point), mark(step.trial))),
-            Cell::known(rate.map(half_width)),
-            if is_first { Cell::Blank } else { Cell::known(gain) },
+            value(step.trial, names::RATE, DisplayUnit::Millions).marked(mark(step.trial)),
+            width(step.trial, names::RATE),
+            if is_first { Cell::Blank } else { gain },
         ]);
         row
     }))
@@ -161,14 +170,15 @@ fn delays(curves: &[&BatchCurve<'_>]) -> Table {
     };
     let medians = steps().flat_map(|(_, step)| names::OF_BATCH.map(|name| at(step, name, 0.5)));
     let unit = TimeUnit::of(medians.flatten());
+    let p50 = |title: &'static str| Sentence::new(title).with("unit", unit.name);
     let mut columns = whose(curves);
     columns.extend([
-        Column::numbers(format!("all p50 {}", unit.name)).marked().from_width(BROAD),
+        Column::numbers(p50("all p50 {unit}")).marked().from_width(BROAD),
         Column::numbers("±").from_width(BROAD),
     ]);
-    for end in ["first", "last"] {
+    for end in ["first p50 {unit}", "last p50 {unit}"] {
         columns.extend([
-            Column::numbers(format!("{end} p50 {}", unit.name)).marked(),
+            Column::numbers(p50(end)).marked(),
             Column::numbers("±"),
             Column::numbers("p99").marked(),
         ]);
@@ -176,11 +186,9 @@ fn delays(curves: &[&BatchCurve<'_>]) -> Table {
     columns.push(Column::numbers("reached").from_width(ROOMY).meaning("million messages per second"));
     Table::new(columns).with(steps().map(|(curve, step)| {
         // More words leave no room for the times.
-        let cpus: Vec<String> = curve.placement.iter().map(ToString::to_string).collect();
-        let mut row = of_whom(cpus.join(" → "), curve, step);
-        let time = |name: &str, share: f64| {
-            let known = at(step, name, share);
-            known.map_or(Cell::Unknown, |value| Cell::Marked(ns(value / unit.ns), mark(step.trial)))
+        let mut row = of_whom(role_sentence(curve.placement), curve, step);
+        let time = |name: &'static str, share: f64| {
+            percentile(step.trial, name, share, DisplayUnit::OfColumn(unit.ns)).marked(mark(step.trial))
         };
         let median = |name: &'static str| {
             let width = at(step, name, 0.5).map(|_| median_width(step.trial, name));
@@ -192,7 +200,7 @@ fn delays(curves: &[&BatchCurve<'_>]) -> Table {
             row.extend(median(name));
             row.push(time(name, 0.99));
         }
-        row.push(Cell::known(step.trial.values.get(names::RATE).map(|rate| million(rate.point))));
+        row.push(value(step.trial, names::RATE, DisplayUnit::Millions));
         row
     }))
 }

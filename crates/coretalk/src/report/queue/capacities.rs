@@ -2,8 +2,8 @@
 
 use super::relations;
 use crate::blocks::Block;
-use crate::report::ladder::distance_words;
 use crate::report::plot::{Plot, ValueAxis};
+use crate::report::scope::distance_words;
 use crate::report::text::{capitalized, grouped, plain};
 use coretalk_model::Topology;
 use coretalk_model::queue::ShapeRates;

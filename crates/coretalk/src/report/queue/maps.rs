@@ -1,11 +1,10 @@
 //! Maps of queues drawn with characters: what passes between each two CPUs.
 
-use super::million;
 use crate::blocks::Block;
 use crate::render::terminal;
 use crate::report::palette::{self, Scale};
 use crate::report::style::Style;
-use crate::report::text::{columns, grouped, plain, right};
+use crate::report::text::{columns, grouped, million, plain, right};
 use crate::{RunReport, SeriesReport};
 use coretalk_model::queue::{QueueCell, QueueMatrix, matrices, rates};
 use coretalk_model::{CpuId, Flag};

@@ -1,16 +1,16 @@
 //! One queue with several numbers of producers and consumers: a map of what it passes, and a table with how evenly.
 
-use super::million;
+use super::sweep::chosen_count;
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
-use crate::report::fmt::half_width;
 use crate::report::palette::{self, Scale};
 use crate::report::style::Style;
-use crate::report::text::{columns, grouped, percent, plain, right};
-use crate::report::trial_words::sides_words;
+use crate::report::text::{columns, million, right};
+use crate::report::trial_cells::{self, PERCENT};
+use crate::report::trial_words::sides_sentence;
 use coretalk_model::Flag;
 use coretalk_model::queue::{SideGrid, names};
 use coretalk_model::series::TrialResult;
-use coretalk_model::stats::Estimate;
 use std::ops::Range;
 
 /// From this width on a terminal shows everything.
@@ -29,35 +29,38 @@ pub(in crate::report) fn blocks(grids: Vec<SideGrid<'_>>) -> Vec<Block<'_>> {
             "Million messages per second by numbers of producers and consumers. Fair: messages of the one that had fewest \
              ÷ an equal share (1: all had as many). Where there is room: share of the one that had most, and of each of up to \
              eight (JSON has all). Each is a median over passes by itself, so that shares need not add up. s: threads share CPUs and poll instead of sleeping, which measures time slices; !: may be wrong."
-                .to_owned().into(),
+                .into(),
         ));
     }
     let (grids, single): (Vec<_>, Vec<_>) = grids.into_iter().partition(SideGrid::has_several);
     if !single.is_empty() {
-        let placed = single.iter().flat_map(|grid| &grid.trials).find_map(|trial| sides_words(trial));
+        let placed = single.iter().flat_map(|grid| &grid.trials).find_map(|trial| sides_sentence(trial));
         blocks.push(Block::Gap);
-        blocks.extend(placed.map(|text| Block::Heading(text.into())));
+        blocks.extend(placed.map(Block::Heading));
         blocks.push(Block::Table(table(&single, true)));
     }
     for grid in grids {
         let table = table(std::slice::from_ref(&grid), false);
-        blocks.extend([Block::Gap, Block::Heading(title(&grid).into()), Block::Table(table), Block::Gap]);
+        blocks.extend([Block::Gap, Block::Heading(title(&grid)), Block::Table(table), Block::Gap]);
         blocks.push(Block::drawing(move |style| map(&grid, style)));
     }
     blocks
 }
 
 /// `mutex, u64, capacity 100`.
-pub fn title(grid: &SideGrid<'_>) -> String {
-    format!("{}, {}, capacity {}", plain(grid.queue), plain(grid.payload), grouped(grid.capacity as i64))
+pub fn title(grid: &SideGrid<'_>) -> Sentence {
+    Sentence::new("{queue}, {payload}, capacity {capacity}")
+        .with_name("queue", grid.queue)
+        .with_name("payload", grid.payload)
+        .with("capacity", chosen_count(grid.capacity, "capacity"))
 }
 
 /// A row for each combination of ends. Numbers of ends tell the rows of one queue apart, and where there is one row of each
 /// queue, `by_queue`, that does.
 fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
-    let of_side = |side: &str| {
+    let of_side = |fair: &'static str| {
         [
-            Column::numbers(format!("fair {side}")),
+            Column::numbers(fair),
             Column::numbers("largest").from_width(ROOMY),
             Column::numbers("shares %").from_width(BROAD),
         ]
@@ -71,7 +74,7 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
         false => vec![Column::numbers("producers"), Column::numbers("consumers").naming()],
     };
     columns.extend([Column::numbers("messages").marked(), Column::numbers("±")]);
-    columns.extend(of_side("producers").into_iter().chain(of_side("consumers")));
+    columns.extend(of_side("fair producers").into_iter().chain(of_side("fair consumers")));
     let mut table = Table::new(columns);
     let combinations = |grid: &SideGrid<'_>| {
         let [producers, consumers] = grid.sides.clone();
@@ -80,31 +83,29 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
     let rows = grids.iter().flat_map(|grid| combinations(grid).map(move |ends| (grid, ends)));
     for (grid, [producers, consumers]) in rows {
         let Some(trial) = grid.at([producers, consumers]) else { continue };
-        let value = |name: &str| trial.values.get(name);
-        let rate = value(names::RATE);
         let mut row: Vec<Cell> = match by_queue {
             true => {
-                vec![
-                    plain(grid.queue).into(),
-                    plain(grid.payload).into(),
-                    grouped(grid.capacity as i64).into(),
-                ]
+                vec![Cell::name(grid.queue), Cell::name(grid.payload), trial_cells::chosen(trial, "capacity")]
             }
-            false => vec![producers.to_string().into(), consumers.to_string().into()],
+            false => vec![trial_cells::chosen(trial, "producers"), trial_cells::chosen(trial, "consumers")],
         };
         row.extend([
-            rate.map_or(Cell::Unknown, |rate| Cell::Marked(million(rate.point), mark(trial))),
-            Cell::known(rate.map(half_width)),
+            trial_cells::value(trial, names::RATE, DisplayUnit::Millions).marked(mark(trial)),
+            trial_cells::width(trial, names::RATE),
         ]);
         for (side, ends) in [producers, consumers].into_iter().enumerate() {
             let of_side = |cell: Cell| if ends > 1 { cell } else { Cell::Blank };
-            row.push(of_side(Cell::known(value(names::FAIRNESS[side]).map(fair))));
-            let largest = value(names::LARGEST[side]);
-            row.push(of_side(Cell::known(largest.map(|share| percent(share.point)))));
+            // Half the width as it is, since that of a share of nothing is no share.
+            let (name, fair) = (names::FAIRNESS[side], DisplayUnit::Decimals(2));
+            let estimate = trial.values.get(name).map(|estimate| Number::Estimate(*estimate));
+            row.push(of_side(trial_cells::number(trial, name, Statistic::Estimate, estimate, fair)));
+            row.push(of_side(trial_cells::value(trial, names::LARGEST[side], PERCENT)));
             let first = side * producers as usize;
             let is_told = ends as usize <= MOST_SHARES;
             row.push(match is_told {
-                true => of_side(Cell::known(shares(trial, first..first + ends as usize))),
+                true => {
+                    of_side(shares(trial, first..first + ends as usize).map_or(Cell::Unknown, Cell::from))
+                }
                 false => Cell::Blank,
             });
         }
@@ -114,29 +115,25 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
 }
 
 /// `26.0 25.0 25.0 24.0`: the share of each of these roles in percent, in their order; `None` where it is not known.
-fn shares(trial: &TrialResult, roles: Range<usize>) -> Option<String> {
-    let shares = trial
-        .of_roles
-        .get(roles)?
-        .iter()
-        .map(|of| Some(format!("{:.1}", 100.0 * of.get(names::SHARE)?.point)));
-    Some(shares.collect::<Option<Vec<_>>>()?.join(" "))
-}
-
-/// `0.53 ±0.08`: half the width as it is, since that of a share of nothing is no share.
-fn fair(estimate: &Estimate) -> String {
-    match estimate.is_sure() {
-        true => format!("{:.2} ±{:.2}", estimate.point, estimate.reach()),
-        false => format!("{:.2} (no interval)", estimate.point),
-    }
+fn shares(trial: &TrialResult, roles: Range<usize>) -> Option<Sentence> {
+    let share = |role: usize| {
+        let share = trial.of_roles.get(role)?.get(names::SHARE)?.point;
+        let source = Source::Role { trial: trial.spec.id(), role, quantity: names::SHARE };
+        let number = Number::Point(share);
+        Some(
+            Sentence::new("{share}")
+                .with("share", DisplayValue { number, unit: DisplayUnit::Percents, source }),
+        )
+    };
+    let shares = roles.map(share).collect::<Option<Vec<_>>>()?;
+    Some(Sentence::new("{shares}").with("shares", Arg::Parts(shares, " ")))
 }
 
 /// What stands behind a number.
-pub fn mark(trial: &TrialResult) -> char {
-    match trial {
-        _ if trial.flags.contains(Flag::SharedSpin) => 's',
-        _ if trial.flags.may_be_wrong() => '!',
-        _ => ' ',
+pub fn mark(trial: &TrialResult) -> Option<char> {
+    match trial.flags.contains(Flag::SharedSpin) {
+        true => Some('s'),
+        false => trial.flags.may_be_wrong().then_some('!'),
     }
 }
 
@@ -150,7 +147,9 @@ fn map(grid: &SideGrid<'_>, style: &Style) -> Vec<String> {
     let [producers, consumers] = &grid.sides;
     let rate = |ends| grid.at(ends).and_then(|trial| Some((trial, trial.values.get(names::RATE)?.point)));
     let text = |ends| {
-        rate(ends).map_or("· ".to_owned(), |(trial, rate)| format!("{}{}", million(rate), mark(trial)))
+        rate(ends).map_or("· ".to_owned(), |(trial, rate)| {
+            format!("{}{}", million(rate), mark(trial).unwrap_or(' '))
+        })
     };
     let every = producers.iter().flat_map(|p| consumers.iter().map(move |c| [*p, *c]));
     let width = every.map(|ends| columns(&text(ends))).max().unwrap_or(2).max(4) + 1;

@@ -1,12 +1,13 @@
 //! One queue at rising rates: up to which rate it keeps up, delays at each, and a plot of them.
 
 use crate::RunReport;
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
-use crate::report::fmt::{self, amount};
+use crate::report::fmt::{self, with_unit};
 use crate::report::style::Style;
-use crate::report::text::{chosen_rate, columns, cut, grouped, left, ns, plain, right};
-use crate::report::trial_words::{median_width, placement_sentence, placement_words};
+use crate::report::text::{chosen_rate, columns, cut, left, right};
+use crate::report::trial_cells::{self, median_width, percentile};
+use crate::report::trial_words::placement_sentence;
 use coretalk_model::CpuId;
 use coretalk_model::quantity::Unit;
 use coretalk_model::queue::{Knee, RateLimit, Step, Sweep, names};
@@ -52,7 +53,7 @@ pub(in crate::report) fn blocks<'a>(report: &RunReport, found: Vec<Sweep<'a>>) -
         blocks.extend([Block::Table(knees(report, &found)), Block::Gap]);
     }
     if found.len() > MOST_DETAILED {
-        blocks.push(Block::Prose("Delays at each rate: coretalk export RUN --format csv".to_owned().into()));
+        blocks.push(Block::Prose("Delays at each rate: coretalk export RUN --format csv".into()));
         return blocks;
     }
     blocks.push(Block::Prose(
@@ -60,12 +61,12 @@ pub(in crate::report) fn blocks<'a>(report: &RunReport, found: Vec<Sweep<'a>>) -
          offered and reached: messages per second. A pass keeps a rate if it reaches 99 % of it; passes are counted over \
          all states of the machine, and delays are of those that kept it in the most frequent one. !: some passes did \
          not; where most did not, no delay is told. p99 once sent: from the actual send, which hides lateness."
-            .to_owned().into(),
+            .into(),
     ));
-    let titles: Vec<String> = found.iter().map(|sweep| title(report, sweep)).collect();
+    let titles: Vec<Sentence> = found.iter().map(|sweep| title_sentence(report, sweep)).collect();
     for (sweep, title) in found.into_iter().zip(titles) {
-        blocks.extend([Block::Gap, Block::Heading(title.into()), Block::Table(table(&sweep)), Block::Gap]);
-        blocks.extend(words(&sweep).into_iter().map(|text| Block::Conclusion(text.into())));
+        blocks.extend([Block::Gap, Block::Heading(title), Block::Table(table(&sweep)), Block::Gap]);
+        blocks.extend(words(&sweep).into_iter().map(Block::Conclusion));
         blocks.push(Block::drawing(move |style| plot(&sweep, style)));
     }
     blocks
@@ -73,8 +74,12 @@ pub(in crate::report) fn blocks<'a>(report: &RunReport, found: Vec<Sweep<'a>>) -
 
 /// `spsc, u64, capacity 1 000; CPUs 0 → 1, same L3`.
 pub fn title(report: &RunReport, sweep: &Sweep<'_>) -> String {
+    fmt::sentence(&title_sentence(report, sweep))
+}
+
+fn title_sentence(report: &RunReport, sweep: &Sweep<'_>) -> Sentence {
     let Sweep { queue, payload, capacity, placement, .. } = *sweep;
-    fmt::sentence(&titled(report, queue, payload, capacity, placement))
+    titled(report, queue, payload, capacity, placement)
 }
 
 /// A queue between two CPUs.
@@ -105,6 +110,23 @@ pub(super) fn chosen_count(number: u64, parameter: &'static str) -> DisplayValue
     }
 }
 
+/// A rate of messages that was chosen.
+fn offered(per_s: f64) -> DisplayValue {
+    DisplayValue {
+        number: Number::Setting(per_s),
+        unit: DisplayUnit::InSentence(Unit::PerSecond("messages")),
+        source: Source::Parameter { trial: None, name: "rate_per_s".to_owned() },
+    }
+}
+
+/// The smallest p99 of a sweep.
+fn least_p99(sweep: &Sweep<'_>) -> Option<DisplayValue> {
+    let (rate, least) = sweep.least_p99()?;
+    let step = sweep.steps.iter().find(|step| step.rate_per_s == rate)?;
+    let (p99, unit) = (Statistic::Percentile(0.99), DisplayUnit::Own(Unit::Ns));
+    Some(trial_cells::of(step.trial, names::CORRECTED, p99, Number::Point(least), unit))
+}
+
 /// A queue, and what else tells its sweep from the others.
 fn name(report: &RunReport, sweep: &Sweep<'_>, all: &[Sweep<'_>]) -> Arg {
     let named = |name: &str| Sentence::new("{name}").with_name("name", name);
@@ -132,23 +154,24 @@ fn knees(report: &RunReport, found: &[Sweep<'_>]) -> Table {
         Column::numbers("p99 least").meaning("the smallest p99"),
         Column::numbers("doubles").meaning("the rates between which it doubles"),
     ];
-    let rate = |rate: Option<f64>| Cell::known(rate.map(chosen_rate));
+    let rate = |rate: Option<f64>| Cell::number(rate.map(offered));
     let rows = found.iter().map(|sweep| {
         let knee = sweep.knee();
         [
-            plain(sweep.queue).into(),
-            plain(sweep.payload).into(),
-            grouped(sweep.capacity as i64).into(),
-            placement_words(report, sweep.placement).into(),
+            Cell::name(sweep.queue),
+            Cell::name(sweep.payload),
+            chosen_count(sweep.capacity, "capacity").into(),
+            placement_sentence(&report.topology, sweep.placement).into(),
             rate(knee.holds_at),
             rate(knee.ends_by),
-            Cell::known(sweep.least_p99().map(|(_, least)| time(least))),
-            Cell::known(match sweep.doubling() {
-                Knee { holds_at: Some(holds), ends_by: Some(ends) } => {
-                    Some(format!("{} to {}", chosen_rate(holds), chosen_rate(ends)))
-                }
-                _ => None,
-            }),
+            Cell::number(least_p99(sweep)),
+            match sweep.doubling() {
+                Knee { holds_at: Some(holds), ends_by: Some(ends) } => Sentence::new("{holds} to {ends}")
+                    .with("holds", offered(holds))
+                    .with("ends", offered(ends))
+                    .into(),
+                _ => Cell::Unknown,
+            },
         ]
     });
     Table::new(columns).about("Each queue at rising rates, in messages per second").with(rows)
@@ -160,7 +183,7 @@ fn table(sweep: &Sweep<'_>) -> Table {
         Column::numbers("offered"),
         Column::numbers("reached"),
         Column::numbers("passes kept"),
-        Column::numbers(format!("p50 {}", times.name)),
+        Column::numbers(Sentence::new("p50 {unit}").with("unit", times.name)),
         Column::numbers("±"),
         Column::numbers("p99").marked(),
         Column::numbers("p99.9").marked(),
@@ -170,102 +193,106 @@ fn table(sweep: &Sweep<'_>) -> Table {
     let rows = sweep.steps.iter().map(|step| {
         let [kept, missed] = step.passes();
         // Of passes of which some kept the rate and some did not, no number is that of all.
-        let reached = step.trial.values.get(names::RATE).filter(|_| kept == 0 || missed == 0);
+        let is_of_all = kept == 0 || missed == 0;
         let is_known = !step.mostly_fell_behind();
-        let mark = if step.fell_behind() { '!' } else { ' ' };
-        let at = |share: f64| {
-            let known = step.percentile_ns(share).filter(|_| is_known);
-            known.map_or(Cell::Unknown, |value| Cell::Marked(ns(value / times.ns), mark))
+        let mark = step.fell_behind().then_some('!');
+        let (trial, unit) = (step.trial, DisplayUnit::OfColumn(times.ns));
+        let where_known = |cell: Cell| if is_known { cell } else { Cell::Unknown };
+        let at = |share: f64| where_known(percentile(trial, names::CORRECTED, share, unit));
+        let of_passes =
+            [names::KEPT, names::MISSED].map(|name| Source::of_trial(trial, name, Statistic::Count));
+        let passes = |number, source| DisplayValue {
+            number: Number::Count(number),
+            unit: DisplayUnit::Own(Unit::Number),
+            source,
         };
-        let p50 = step.percentile_ns(0.5).filter(|_| is_known);
-        let width = p50.map(|_| median_width(step.trial, names::CORRECTED));
-        let sent = step.trial.histogram(names::UNCORRECTED).and_then(|of| of.telling_percentile_ns(0.99));
+        let reached = trial_cells::value(trial, names::RATE, DisplayUnit::Own(Unit::PerSecond("messages")));
         [
-            chosen_rate(step.rate_per_s).into(),
-            Cell::known(reached.map(|rate| {
-                let (value, letter) = amount(rate.point, Unit::PerSecond("messages"));
-                format!("{value} {letter}").trim_end().to_owned()
-            })),
-            format!("{kept} of {}", kept + missed).into(),
-            Cell::known(p50.map(|value| ns(value / times.ns))),
-            width.unwrap_or(Cell::Unknown),
-            at(0.99),
-            at(0.999),
-            at(1.0),
-            Cell::known(sent.filter(|_| is_known).map(|value| ns(value / times.ns))),
+            offered(step.rate_per_s).into(),
+            if is_of_all { reached } else { Cell::Unknown },
+            Sentence::new("{kept} of {all}")
+                .with("kept", passes(kept, of_passes[0].clone()))
+                .with("all", passes(kept + missed, Source::Sum(of_passes.to_vec())))
+                .into(),
+            at(0.5),
+            if at(0.5) == Cell::Unknown { Cell::Unknown } else { median_width(trial, names::CORRECTED) },
+            at(0.99).marked(mark),
+            at(0.999).marked(mark),
+            at(1.0).marked(mark),
+            where_known(percentile(trial, names::UNCORRECTED, 0.99, unit)),
         ]
     });
     Table::new(columns).with(rows)
 }
 
 /// The knee of a sweep, and where its p99 doubles.
-fn words(sweep: &Sweep<'_>) -> Vec<String> {
+fn words(sweep: &Sweep<'_>) -> Vec<Sentence> {
+    let keeping = |template, keeps| Sentence::new(template).with("keeps", offered(keeps));
     let knee = match sweep.limit() {
         RateLimit::TimeSlices => {
-            return vec![
+            return vec![Sentence::new(
                 "Both ends poll on one CPU and hand over once per time slice: these rates are those of the scheduler. For \
-                 those of the queue, name two CPUs with --pairs."
-                    .to_owned(),
-            ];
+                 those of the queue, name two CPUs with --pairs.",
+            )];
         }
-        RateLimit::Between(keeps, fails) => format!(
-            "It keeps up with {} messages/s and does not with {}: the knee lies between them. Each is \
+        RateLimit::Between(keeps, fails) => keeping(
+            "It keeps up with {keeps} messages/s and does not with {fails}: the knee lies between them. Each is \
              what most passes show (sign test, 95 %).",
-            chosen_rate(keeps),
-            chosen_rate(fails)
+            keeps,
+        )
+        .with("fails", offered(fails)),
+        RateLimit::Unclear(keeps) => keeping(
+            "It keeps up with {keeps} messages/s; at higher rates passes fell behind, though none is shown to be too high \
+             (sign test, 95 %). For the knee, try a longer --budget.",
+            keeps,
         ),
-        RateLimit::Unclear(keeps) => format!(
-            "It keeps up with {} messages/s; at higher rates passes fell behind, though none is shown to be too high (sign \
-             test, 95 %). For the knee, try a longer --budget.",
-            chosen_rate(keeps)
-        ),
-        RateLimit::NotReached(keeps) => format!(
-            "It keeps up with {} messages/s; no rate was shown to be too high. For the knee, end --rate-sweep at a \
+        RateLimit::NotReached(keeps) => keeping(
+            "It keeps up with {keeps} messages/s; no rate was shown to be too high. For the knee, end --rate-sweep at a \
              higher rate.",
-            chosen_rate(keeps)
+            keeps,
         ),
-        RateLimit::Below(fails) => format!(
-            "It does not keep up with {} messages/s; no lower rate was shown to be kept. For the knee, begin \
+        RateLimit::Below(fails) => Sentence::new(
+            "It does not keep up with {fails} messages/s; no lower rate was shown to be kept. For the knee, begin \
              --rate-sweep at a lower rate.",
-            chosen_rate(fails)
-        ),
-        RateLimit::Unknown => {
+        )
+        .with("fails", offered(fails)),
+        RateLimit::Unknown => Sentence::new(
             "Cannot tell which rates it keeps: that takes five passes of a rate that all say the same, or more of which \
-             most do (sign test, 95 %); try a longer --budget."
-                .to_owned()
-        }
+             most do (sign test, 95 %); try a longer --budget.",
+        ),
     };
-    let doubled = match (sweep.least_p99(), sweep.doubling()) {
-        (Some((rate, least)), Knee { holds_at: Some(holds), ends_by }) => {
-            let within = match holds > rate {
-                true => {
-                    format!("it is at most twice that at every rate from there to {}", chosen_rate(holds))
-                }
-                false => "at the next rate it is more than twice that, or passes fell behind".to_owned(),
-            };
-            let beyond = ends_by.map_or(String::new(), |ends| {
-                let more =
-                    if holds > rate { ", and more than twice that, or not known," } else { ", and so" };
-                format!("{more} at every rate from {} on", chosen_rate(ends))
-            });
-            Some(format!(
-                "Where no pass fell behind, its p99 is smallest at {} messages/s, {}; {within}{beyond}.",
-                chosen_rate(rate),
-                time(least),
-            ))
-        }
-        _ => None,
+    std::iter::once(knee).chain(doubling_sentence(sweep)).collect()
+}
+
+fn doubling_sentence(sweep: &Sweep<'_>) -> Option<Sentence> {
+    let (rate, _) = sweep.least_p99()?;
+    let Knee { holds_at: Some(holds), ends_by } = sweep.doubling() else { return None };
+    let within = match holds > rate {
+        true => Sentence::new("it is at most twice that at every rate from there to {holds}")
+            .with("holds", offered(holds)),
+        false => Sentence::new("at the next rate it is more than twice that, or passes fell behind"),
     };
-    [Some(knee), doubled].into_iter().flatten().collect()
+    let beyond = ends_by.map_or(Sentence::new(""), |ends| {
+        Sentence::new(match holds > rate {
+            true => ", and more than twice that, or not known, at every rate from {ends} on",
+            false => ", and so at every rate from {ends} on",
+        })
+        .with("ends", offered(ends))
+    });
+    Some(
+        Sentence::new(
+            "Where no pass fell behind, its p99 is smallest at {rate} messages/s, {least}; {within}{beyond}.",
+        )
+        .with("rate", offered(rate))
+        .with("least", least_p99(sweep)?)
+        .with("within", within)
+        .with("beyond", beyond),
+    )
 }
 
 /// Up to which rate a queue keeps up, behind its name.
 pub fn limit_sentence(sweep: &Sweep<'_>) -> Sentence {
-    let rate = |per_s| DisplayValue {
-        number: Number::Setting(per_s),
-        unit: DisplayUnit::InSentence(Unit::PerSecond("messages")),
-        source: Source::Parameter { trial: None, name: "rate_per_s".to_owned() },
-    };
+    let rate = offered;
     match sweep.limit() {
         RateLimit::TimeSlices => {
             Sentence::new("polls at both ends of one CPU, whose time slices its rates show")
@@ -291,14 +318,6 @@ pub fn limit_sentence(sweep: &Sweep<'_>) -> Sentence {
     }
 }
 
-fn time(value_ns: f64) -> String {
-    match value_ns {
-        value if value < 1e3 => format!("{} ns", ns(value)),
-        value if value < 1e6 => format!("{} µs", ns(value / 1e3)),
-        value => format!("{} ms", ns(value / 1e6)),
-    }
-}
-
 /// Percentiles over rates, both axes in equal ratios.
 fn plot(sweep: &Sweep<'_>, style: &Style) -> Vec<String> {
     let value =
@@ -312,7 +331,7 @@ fn plot(sweep: &Sweep<'_>, style: &Style) -> Vec<String> {
         return Vec::new();
     }
     let at_line = |line: usize| high * (low / high).powf(line as f64 / (HEIGHT - 1) as f64);
-    let labels: Vec<String> = (0..HEIGHT).map(|line| time(at_line(line))).collect();
+    let labels: Vec<String> = (0..HEIGHT).map(|line| with_unit(at_line(line), Unit::Ns)).collect();
     let gutter = labels.iter().map(|label| columns(label)).max().unwrap_or(0) + 2;
     let width = style.width.saturating_sub(gutter + 4).clamp(20, WIDEST);
     let [first, last] =

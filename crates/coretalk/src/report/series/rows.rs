@@ -1,10 +1,11 @@
 //! Tables of trials: a row for each distribution, in units that keep its digits.
 
 use crate::RunReport;
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Source, Statistic};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
-use crate::report::text::{capitalized, count, plain};
-use crate::report::trial_words::{median_width, placement_words, places_of};
+use crate::report::text::capitalized;
+use crate::report::trial_cells::{self, median_width};
+use crate::report::trial_words::{placement_sentence, places_of};
 use coretalk_measure::probes::broadcast::names as broadcast;
 use coretalk_measure::probes::latency_under_load::names as under_load;
 use coretalk_measure::series::{SeriesProbe, mask_of};
@@ -50,14 +51,19 @@ pub(super) fn tables(
         let title = match (placement, most) {
             ([writer], Some([_, readers @ ..])) if !readers.is_empty() => {
                 let cpus = if readers.len() == 1 { "reader is CPU" } else { "readers are the first of CPUs" };
-                format!("CPU {writer} writes; {cpus} {}", listed(readers))
+                Sentence::new("CPU {writer} writes; {cpus} {readers}")
+                    .with("writer", *writer)
+                    .with("cpus", cpus)
+                    .with("readers", readers.to_vec())
             }
             _ => match here.clone().next() {
-                Some(trial) if mask_of(&trial.spec).is_some() => capitalized(&places_of(report, trial)),
-                _ => placement_words(report, placement),
+                Some(trial) if mask_of(&trial.spec).is_some() => {
+                    capitalized(&places_of(report, trial)).into()
+                }
+                _ => placement_sentence(&report.topology, placement),
             },
         };
-        blocks.push(Block::Heading(title.into()));
+        blocks.push(Block::Heading(title));
         for (index, (times, alike)) in by_unit(here, &trials).into_iter().enumerate() {
             blocks.extend((index > 0).then_some(Block::Gap));
             blocks.push(Block::Table(table(settings, probe, &alike, times)));
@@ -138,20 +144,14 @@ fn parameter_cell(trial: &TrialResult, parameter: &Parameter) -> Cell {
     match trial.spec.parameters.0.get(parameter.id) {
         None => Cell::Unknown,
         Some(value) if parameter.id == under_load::WHERE => {
-            let neighbours = trial.spec.placement.len().saturating_sub(2) as u64;
-            Cell::Text(format!("{}, {}", plain(&value.to_string()), count(neighbours, "CPU")))
+            let neighbours = trial.spec.placement.len().saturating_sub(2);
+            Sentence::pluralized("{where}, {number} CPU{s}", DisplayValue::listed(neighbours))
+                .with_name("where", &value.to_string())
+                .into()
         }
-        Some(Value::Text(text)) => Cell::Text(plain(text)),
-        Some(Value::Number(number)) => Cell::Value(DisplayValue {
-            number: Number::Setting(*number),
-            unit: DisplayUnit::Own(parameter.unit),
-            source: Source::Parameter { trial: Some(trial.spec.id()), name: parameter.id.to_owned() },
-        }),
+        Some(Value::Text(text)) => Cell::name(text),
+        Some(Value::Number(_)) => trial_cells::setting(trial, parameter.id, parameter.unit),
     }
-}
-
-fn listed(cpus: &[CpuId]) -> String {
-    cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// The unit of the times of a trial in a table of all these.
@@ -213,6 +213,5 @@ fn number(trial: &TrialResult, quantity: &Quantity) -> Cell {
         }
         _ => (trial.values.get(quantity.id).map(|value| Number::Estimate(*value)), Statistic::Estimate),
     };
-    let (unit, source) = (DisplayUnit::OfColumn(1.0), Source::of_trial(trial, quantity.id, statistic));
-    Cell::number(number.map(|number| DisplayValue { number, unit, source }))
+    trial_cells::number(trial, quantity.id, statistic, number, trial_cells::PLAIN)
 }

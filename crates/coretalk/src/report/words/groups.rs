@@ -2,7 +2,7 @@
 
 use crate::blocks::value::{DisplayValue, MatrixNumber, Number, Sentence, Source, Statistic};
 use crate::report::fmt;
-use crate::report::ladder::level_words;
+use crate::report::scope::level_words;
 use coretalk_model::latency::summary::{Contrast, Overall, VISIBLE_CONTRAST};
 use coretalk_model::stats::Estimate;
 use coretalk_model::stats::gaps::ValueGroup;

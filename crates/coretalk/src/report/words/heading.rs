@@ -3,8 +3,8 @@
 use crate::RunReport;
 use crate::blocks::Block;
 use crate::blocks::value::Sentence;
-use crate::report::ladder::level_words;
 use crate::report::saved::Screen;
+use crate::report::scope::level_words;
 use crate::report::text::{count, duration, grouped, percent, plain, started};
 use coretalk_model::environment::{Atomics, Virtualization, hypervisor_words};
 use coretalk_model::{Environment, Level, Topology};

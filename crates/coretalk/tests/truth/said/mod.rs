@@ -2,24 +2,18 @@
 
 mod advice;
 mod answer;
-mod contend;
 mod difference;
 mod frame;
 mod groups;
-mod jitter;
 mod level_tables;
 mod lint;
 pub mod map;
 mod picture;
 mod place;
-mod plateaus;
 mod queue;
 mod shared_units;
-mod spawn;
 mod structure;
-mod suite;
 mod trials;
-mod wait;
 
 pub use picture::picture;
 pub use trials::{is_meaning, placed, question};
@@ -35,17 +29,11 @@ pub fn patterns() -> impl Iterator<Item = &'static Pattern> {
         groups::PATTERNS,
         structure::PATTERNS,
         shared_units::PATTERNS,
-        jitter::PATTERNS,
         queue::PATTERNS,
-        wait::PATTERNS,
         place::PATTERNS,
         advice::PATTERNS,
         difference::PATTERNS,
         lint::PATTERNS,
-        contend::PATTERNS,
-        spawn::PATTERNS,
-        suite::PATTERNS,
-        plateaus::PATTERNS,
         trials::PATTERNS,
         frame::PATTERNS,
     ]
@@ -68,24 +56,12 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
     let has = |title: &str| heading.contains(&title);
     match () {
         () if has("wake-ups") => trials::places(reader, table),
-        () if has("gaps/s") => jitter::table(reader, table),
-        () if has("relation") && has("pairs") => queue::by_relation(reader, table),
-        () if has("CPU ns in") => queue::costs(reader, table),
         () if has("placement") && has("uses") => place::placements(reader, table),
         () if has("metric") && has("verdict") => place::comparison(reader, table),
         () if has("compared with the advice") => advice::prices(reader, table),
         () if has("level") && has("verdict") => difference::levels(reader, table),
         () if has("from the latencies") => level_tables::levels(reader, table),
         () if has("Rand index") => level_tables::agreement(reader, table),
-        () if reader.run.words.iter().any(|word| word == "suite")
-            && reader.probe != "lint"
-            && !heading.contains(&"gaps/s") =>
-        {
-            suite::table(reader, table);
-        }
-        () if reader.probe == "wait" => wait::table(reader, table),
-        () if reader.probe == "contend" => contend::table(reader, table),
-        () if reader.probe == "spawn" => spawn::table(reader, table),
         () if reader.probe == "lint" => {
             for row in &table.rows {
                 reader.line(&row[1..].join(" "));
@@ -93,7 +69,7 @@ pub fn table(reader: &mut Reader<'_>, table: &Table) {
         }
         () if level_tables::is_listing(table) => level_tables::listing(reader, table),
         () if trials::is_cells_of_pairs(table) => difference::cells(reader, table),
-        () => trials::percentiles(reader, table),
+        () => reader.fail("unread", "nothing reads this table"),
     }
 }
 

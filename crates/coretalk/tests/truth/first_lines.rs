@@ -1,0 +1,68 @@
+//! First lines of runs of trials, whose numbers are typed: the subjects that they name, in which order, and what is true
+//! of the simulated machine, against the finding in the document.
+
+use super::reader::Wrong;
+use super::run::{Run, list};
+use serde_json::Value;
+
+/// What the first line of a run says that its finding does not.
+pub fn untrue(run: &Run) -> Vec<Wrong> {
+    let [finding] = list(&run.document["findings"]) else { return Vec::new() };
+    let (line, verdict) = (&run.first_line, finding["verdict"].as_str().unwrap_or_default());
+    let subjects = list(&finding["subjects"]);
+    let standing = |of: &str| subjects.iter().filter(|one| one["standing"] == of).collect::<Vec<&Value>>();
+    let place = |of: &str| {
+        let name = standing(of).first().and_then(|one| one["name"].as_str())?;
+        Some(line.find(&format!("{name} is ")))
+    };
+    let is_named = match (finding["kind"].as_str().unwrap_or_default(), verdict) {
+        _ if line.is_empty() => return Vec::new(),
+        ("ranking", "ordered") => match (place("best"), place("worst")) {
+            (Some(best), Some(worst)) => best.is_some() && best < worst,
+            (best, _) => best.flatten().is_some(),
+        },
+        ("ranking", "alike") => line.contains(" are alike within their intervals"),
+        ("ranking", "cannot-tell") => line.contains("cannot tell"),
+        ("noise", "lossy" | "stalled") => {
+            let cpus =
+                ["use", "avoid"].into_iter().flat_map(standing).map(|one| one["placement"][0].to_string());
+            let words: Vec<&str> = line.split([' ', ',', ':']).collect();
+            // Of many CPUs the first are named.
+            subjects.len() > 8 || cpus.into_iter().all(|cpu| words.contains(&cpu.as_str()))
+        }
+        _ => true,
+    };
+    let is_ranked = |one: &&Value| {
+        let standing = one["standing"].as_str();
+        standing.is_none_or(|standing| ["best", "worst"].iter().any(|end| standing.ends_with(end)))
+    };
+    let ranked = subjects.iter().filter(is_ranked);
+    let values: Vec<f64> = ranked.filter_map(|one| one["value"].as_f64()).collect();
+    let is_ordered = finding["kind"] != "ranking" || values.is_sorted() || values.iter().rev().is_sorted();
+    let is_true = match verdict {
+        // Every CPU of the simulated machines is interrupted alike, and their lines hold 64 bytes.
+        "lossy" => run.words.iter().any(|word| word.ends_with(".toml")),
+        "to" => finding["condition"]["distance_bytes"] == 64.0,
+        _ => true,
+    };
+    let why = match (is_named, is_ordered, is_true) {
+        (true, true, true) => return Vec::new(),
+        (false, ..) => "it names other subjects than the finding of its document",
+        (_, false, _) => "subjects are not in the order of their values",
+        _ => "that is not true of the machine",
+    };
+    vec![Wrong { claim: "first line", text: line.clone(), why: format!("{why}: {finding}") }]
+}
+
+#[test]
+fn first_lines_that_name_other_subjects_are_found() {
+    let tool = crate::cli::tool::Tool::new();
+    let words = ["queue", "--cpus", "0,1", "--budget", "4s", "--seed", "1"];
+    let mut run = Run::of(&tool, "chiplet-16", &words, "first");
+    assert_eq!(untrue(&run), Vec::new(), "{}", run.first_line);
+    let (best, worst) = ("spsc is fastest", "semaphore-slim is slowest");
+    assert!(run.first_line.contains(best) && run.first_line.contains(worst), "{}", run.first_line);
+    run.first_line =
+        run.first_line.replace(best, "semaphore-slim is fastest").replace(worst, "spsc is slowest");
+    assert_eq!(untrue(&run).len(), 1);
+}
