@@ -367,7 +367,8 @@ fn a_hog_beside_the_work_is_a_doubt_of_that_placement() {
     }
     let (tool, places) = (Tool::new(), places());
     let first = places[0].rsplit('=').next().unwrap();
-    let hog = ["-c", first, "/bin/sh", "-c", "while :; do :; done"];
+    // It ends with this process, also where that is killed.
+    let hog = ["-c", first, "/bin/sh", "-c", "while kill -0 $PPID; do :; done"];
     let mut hog = std::process::Command::new("taskset").args(hog).spawn().unwrap();
     let script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
     let words = ["--budget", "6s", "--name", "beside", "--", "/bin/sh", "-c", script];
