@@ -79,7 +79,8 @@ pub struct Document<'a> {
     /// One for each protocol or imitated tool, in the order asked.
     matrices: Vec<MatrixDoc<'a>>,
     /// Distributions.
-    pub(crate) series: Vec<SeriesDoc>,
+    #[serde(serialize_with = "series::written")]
+    pub(crate) series: Vec<SeriesDoc<'a>>,
     /// What each map and the trials of each probe show, decided once: the first line of a screen says the same. Empty where
     /// there is neither.
     findings: Vec<RunFindingDoc>,
@@ -226,9 +227,10 @@ impl<'a> Document<'a> {
         &self.matrices
     }
 
-    /// The same with empty lists of cells, which stand elsewhere: a few kilobytes, however many CPUs.
+    /// The same with empty lists of cells and of series, which are written elsewhere: a few kilobytes, however many CPUs.
     pub fn without_cells(mut self) -> Document<'a> {
         self.matrices.iter_mut().for_each(MatrixDoc::leave_out_cells);
+        self.series.iter_mut().for_each(|one| one.is_elsewhere = true);
         self
     }
 
@@ -286,7 +288,7 @@ fn processes_asked(series: &SeriesReport) -> Option<u32> {
 }
 
 /// Tails first, then every distribution of every trial in the order of the plan; cells of matrices stand there.
-fn series(report: &RunReport) -> Vec<SeriesDoc> {
+fn series(report: &RunReport) -> Vec<SeriesDoc<'_>> {
     let latency = report.latency.iter();
     let tails = latency.flat_map(|latency| &latency.result.tails).flat_map(SeriesDoc::of_tails);
     let trials = report.series.iter().flat_map(|series| {

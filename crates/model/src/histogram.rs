@@ -1,7 +1,5 @@
 //! [`Histogram`]: counts of durations with a declared unit, as HdrHistogram keeps them.
 
-use std::collections::BTreeMap;
-
 /// Bits of a value that are kept: 2,048 steps in each power of two, which is what HdrHistogram calls three significant
 /// digits.
 const KEPT_BITS: u32 = 11;
@@ -19,8 +17,18 @@ const KEPT_BITS: u32 = 11;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// How often, by the lowest value of each range.
-    counts: BTreeMap<u64, u64>,
+    /// Upwards by position.
+    ranges: Vec<Range>,
+}
+
+/// A range of equivalent values that holds something, in 10 bytes: runs hold tens of millions of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C, packed)]
+struct Range {
+    /// Its position among all ranges upwards from 0, with which HdrHistogram finds its count.
+    position: u16,
+    /// How often.
+    count: u64,
 }
 
 impl Histogram {
@@ -34,6 +42,11 @@ impl Histogram {
         Histogram::default()
     }
 
+    /// Nothing counted yet, with room for so many ranges.
+    pub fn with_capacity(ranges: usize) -> Histogram {
+        Histogram { ranges: Vec::with_capacity(ranges) }
+    }
+
     /// Counts a number of equal durations in nanoseconds; negative ones and what is not a number count as zero.
     pub fn record_ns(&mut self, ns: f64, count: u64) {
         self.record((ns * (1_000 / Histogram::UNIT_PS) as f64).round() as u64, count);
@@ -41,37 +54,83 @@ impl Histogram {
 
     /// Counts a number of equal durations in units.
     pub fn record(&mut self, units: u64, count: u64) {
-        if count > 0 {
-            self.raise(lowest_equivalent(units.min(Histogram::HIGHEST)), count);
+        let Some(more) = Range::of(units.min(Histogram::HIGHEST), count) else { return };
+        // Values mostly come upwards.
+        let place = match self.ranges.last() {
+            Some(last) if last.position >= more.position => {
+                self.ranges.partition_point(|known| known.position < more.position)
+            }
+            _ => self.ranges.len(),
+        };
+        match self.ranges.get_mut(place).filter(|known| known.position == more.position) {
+            Some(known) => *known = known.plus(more),
+            None => self.ranges.insert(place, more),
         }
     }
 
     /// Adds everything that another one counted.
     pub fn add(&mut self, other: &Histogram) {
-        for (&units, &count) in &other.counts {
-            self.raise(units, count);
+        let mut ranges = Vec::with_capacity(self.ranges.len().max(other.ranges.len()));
+        let (mut left, mut right) =
+            (self.ranges.iter().copied().peekable(), other.ranges.iter().copied().peekable());
+        while let (Some(one), Some(more)) = (left.peek().copied(), right.peek().copied()) {
+            let (from_left, from_right) = (one.position <= more.position, more.position <= one.position);
+            ranges.push(if !from_right {
+                one
+            } else if !from_left {
+                more
+            } else {
+                one.plus(more)
+            });
+            left.next_if(|_| from_left);
+            right.next_if(|_| from_right);
         }
-    }
-
-    /// Counts may come from files: one that no number holds stays at the largest.
-    fn raise(&mut self, lowest: u64, count: u64) {
-        let counted = self.counts.entry(lowest).or_default();
-        *counted = counted.saturating_add(count);
+        ranges.extend(left.chain(right));
+        self.ranges = ranges;
     }
 
     /// How many were counted; at most the largest number.
     pub fn count(&self) -> u64 {
-        self.counts.values().fold(0, |total, &count| total.saturating_add(count))
+        self.ranges.iter().fold(0, |total, range| total.saturating_add(range.count))
     }
 
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
-        self.counts.is_empty()
+        self.ranges.is_empty()
     }
 
     /// The ranges that hold something, upwards: lowest value in units, and how many.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.counts.iter().map(|(&units, &count)| (units, count))
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + '_ {
+        self.ranges.iter().map(|range| (range.lowest(), range.count))
+    }
+
+    /// As HdrHistogram writes one of three digits over 1 to [`HIGHEST`](Histogram::HIGHEST), V2 without compression; `None`
+    /// where a count is too large for that.
+    pub fn to_v2(&self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(V2_HEADER + 3 * self.ranges.len());
+        // Cookie, length (below), offset of normalisation, digits, lowest and highest value, factor.
+        for word in [V2_COOKIE, 0, 0, 3] {
+            bytes.extend(word.to_be_bytes());
+        }
+        for word in [1, Histogram::HIGHEST, 1f64.to_bits()] {
+            bytes.extend(word.to_be_bytes());
+        }
+        let mut next = 0;
+        for &Range { position, count } in &self.ranges {
+            match i64::from(position) - next {
+                0 => {}
+                1 => v2_number(&mut bytes, 0),
+                zeros => v2_number(&mut bytes, -zeros),
+            }
+            v2_number(&mut bytes, i64::try_from(count).ok()?);
+            next = i64::from(position) + 1;
+        }
+        if self.ranges.is_empty() {
+            v2_number(&mut bytes, 0);
+        }
+        let length = (bytes.len() - V2_HEADER) as u32;
+        bytes[4..8].copy_from_slice(&length.to_be_bytes());
+        Some(bytes)
     }
 
     /// The mean in nanoseconds, each count taken at the middle of its range; `None` where nothing was counted.
@@ -107,6 +166,43 @@ impl Histogram {
     }
 }
 
+/// Version 2 with words of any length.
+const V2_COOKIE: u32 = 0x1C84_9313;
+const V2_HEADER: usize = 40;
+
+/// ZigZag LEB128 of at most nine bytes.
+fn v2_number(bytes: &mut Vec<u8>, number: i64) {
+    let mut rest = (number << 1 ^ number >> 63) as u64;
+    for _ in 0..8 {
+        if rest < 0x80 {
+            break;
+        }
+        bytes.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    bytes.push(rest as u8);
+}
+
+impl Range {
+    /// The range of a value; `None` where nothing is counted.
+    fn of(units: u64, count: u64) -> Option<Range> {
+        let shift = shift(units);
+        (count > 0)
+            .then(|| Range { position: (shift << (KEPT_BITS - 1)) as u16 + (units >> shift) as u16, count })
+    }
+
+    /// Counts may come from files: one that no number holds stays at the largest.
+    fn plus(self, more: Range) -> Range {
+        Range { count: self.count.saturating_add(more.count), ..self }
+    }
+
+    fn lowest(self) -> u64 {
+        let position = u64::from(self.position);
+        let shift = (position >> (KEPT_BITS - 1)).saturating_sub(1);
+        (position - (shift << (KEPT_BITS - 1))) << shift
+    }
+}
+
 /// Whether the percentile of a share means something of so many values: as
 /// [`telling_percentile_ns`](Histogram::telling_percentile_ns).
 pub fn tells(count: u64, share: f64) -> bool {
@@ -138,6 +234,7 @@ fn shift(units: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hdrhistogram::serialization::{Serializer as _, V2Serializer};
     use proptest::prelude::*;
 
     #[test]
@@ -153,6 +250,7 @@ mod tests {
         none.record(5, 0);
         assert_eq!((none.mean_ns(), none.percentile_ns(0.5)), (None, None));
         assert!(none.is_empty() && none == Histogram::new());
+        assert_eq!(none.to_v2().map(|bytes| bytes[V2_HEADER..].to_vec()), Some(vec![0]));
     }
 
     #[test]
@@ -162,7 +260,7 @@ mod tests {
         many.record(7, 1);
         many.record(9, 1 << 60);
         many.add(&many.clone());
-        assert_eq!((many.count(), many.percentile_ns(1.0)), (u64::MAX, Some(0.07)));
+        assert_eq!((many.count(), many.percentile_ns(1.0), many.to_v2()), (u64::MAX, Some(0.07), None));
         assert_eq!(highest_equivalent(u64::MAX), u64::MAX);
         // Nor do tables grow where the next level is no number of its own.
         let mut huge = Histogram::new();
@@ -203,6 +301,11 @@ mod tests {
                 prop_assert_eq!(library.lowest_equivalent(value), lowest_equivalent(value));
                 prop_assert_eq!(library.highest_equivalent(value), highest_equivalent(value));
             }
+            library.record_n(all[0], 1 << 62).unwrap();
+            merged.record(all[0], 1 << 62);
+            let mut bytes = Vec::new();
+            V2Serializer::new().serialize(&library, &mut bytes).unwrap();
+            prop_assert_eq!(merged.to_v2(), Some(bytes));
         }
     }
 }

@@ -195,9 +195,9 @@ impl<'a> Document<'a> {
     }
 }
 
-impl SeriesDoc {
+impl SeriesDoc<'_> {
     /// The cost of a start-stop pair of reads; `None` where it was not measured.
-    fn of_clock(view: &ClockView) -> Option<SeriesDoc> {
+    fn of_clock(view: &ClockView) -> Option<Self> {
         let counts: Vec<(u64, u64)> =
             view.cost.iter().map(|&(ns, count)| ((ns * 1e3).round().max(0.0) as u64, count)).collect();
         let values =

@@ -11,9 +11,9 @@ use coretalk_model::series::{SeriesSettings, TrialResult, TrialState, Value, dis
 use coretalk_model::stats::Estimate;
 use coretalk_model::wait::names;
 use coretalk_model::{Flag, Histogram};
-use hdrhistogram::serialization::{Serializer as _, V2Serializer};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Round trips one after the other, as recorded.
@@ -21,7 +21,7 @@ const CLOSED_LOOP: &str = "closed-loop";
 
 /// A distribution.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
-pub struct SeriesDoc {
+pub struct SeriesDoc<'a> {
     pub(crate) probe: String,
     /// Names and numbers by name; `view` tells the distributions of one trial apart.
     pub(crate) parameters: BTreeMap<String, ValueDoc>,
@@ -37,7 +37,9 @@ pub struct SeriesDoc {
     pub(crate) mean: Option<f64>,
     pub(crate) percentiles: PercentilesDoc,
     /// HdrHistogram V2, not compressed; null where the values do not fit one.
-    pub(crate) histogram_v2_base64: Option<String>,
+    #[serde(rename = "histogram_v2_base64", serialize_with = "in_base64")]
+    #[schemars(rename = "histogram_v2_base64", with = "Option<String>")]
+    pub(crate) histogram: Option<Cow<'a, Histogram>>,
     pub(crate) histogram_unit_ps: u64,
     /// Quantities of the whole trial, the unit last in the name; they stand with the first distribution of a trial.
     pub(crate) values: BTreeMap<String, Option<f64>>,
@@ -58,6 +60,9 @@ pub struct SeriesDoc {
     pub(crate) flags: Vec<&'static str>,
     /// The gravest doubt, or why there is nothing.
     pub(crate) reason: Option<String>,
+    /// Whether it is left out of its document, and written elsewhere.
+    #[serde(skip)]
+    pub(crate) is_elsewhere: bool,
 }
 
 /// What one CPU of a trial has for itself.
@@ -141,9 +146,9 @@ pub struct PercentilesDoc {
     pub(crate) max: Option<f64>,
 }
 
-impl SeriesDoc {
+impl<'a> SeriesDoc<'a> {
     /// Two series for a pair: the closed loop as recorded, and what messages at a rate would have seen.
-    pub(super) fn of_tails(tails: &TailSeries) -> [SeriesDoc; 2] {
+    pub(super) fn of_tails(tails: &TailSeries) -> [SeriesDoc<'a>; 2] {
         let net = |share: f64| tails.net_ns(share).and_then(known);
         let closed = BTreeMap::from([
             ("clock_ns", known(tails.clock_ns)),
@@ -170,7 +175,7 @@ impl SeriesDoc {
         view: &'static str,
         counts: &[(u64, u64)],
         values: BTreeMap<&'static str, Option<f64>>,
-    ) -> SeriesDoc {
+    ) -> SeriesDoc<'a> {
         let parameters = BTreeMap::from([("kernel", tails.kernel.to_string()), ("view", view.to_owned())]);
         let placement = tails.placement.iter().map(|cpu| cpu.0).collect();
         let headline = Some(CLOSED_LOOP.to_owned());
@@ -184,7 +189,7 @@ impl SeriesDoc {
         placement: Vec<u32>,
         counts: &[(u64, u64)],
         values: BTreeMap<&'static str, Option<f64>>,
-    ) -> SeriesDoc {
+    ) -> SeriesDoc<'a> {
         SeriesDoc {
             probe: probe.to_owned(),
             parameters: parameters
@@ -197,7 +202,7 @@ impl SeriesDoc {
             count: counts_total(counts),
             mean: counts_mean(counts).and_then(|ps| known(ps / 1e3)),
             percentiles: PercentilesDoc::of(counts),
-            histogram_v2_base64: encoded(&histogram_of(counts)),
+            histogram: Some(Cow::Owned(histogram_of(counts))),
             histogram_unit_ps: Histogram::UNIT_PS,
             values: values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             ..SeriesDoc::default()
@@ -249,7 +254,7 @@ impl SeriesDoc {
     }
 
     /// One series for each distribution of a trial; one without a distribution where there is none.
-    pub(super) fn of_trial(settings: &SeriesSettings, trial: &TrialResult) -> Vec<SeriesDoc> {
+    pub(super) fn of_trial(settings: &SeriesSettings, trial: &'a TrialResult) -> Vec<SeriesDoc<'a>> {
         let headline = displayed_value(settings, trial);
         let mut views: Vec<Option<&String>> = trial.histograms.keys().map(Some).collect();
         if views.is_empty() {
@@ -264,10 +269,10 @@ impl SeriesDoc {
 
     fn of_view(
         settings: &SeriesSettings,
-        trial: &TrialResult,
+        trial: &'a TrialResult,
         view: Option<&String>,
         first: bool,
-    ) -> SeriesDoc {
+    ) -> SeriesDoc<'a> {
         let mut parameters: BTreeMap<String, ValueDoc> = trial
             .spec
             .parameters
@@ -281,7 +286,8 @@ impl SeriesDoc {
             }
         }
         let none = Histogram::new();
-        let counts = view.and_then(|view| trial.histograms.get(view)).unwrap_or(&none);
+        let histogram = view.and_then(|view| trial.histograms.get(view));
+        let counts = histogram.unwrap_or(&none);
         let values = trial.values.iter().filter(|_| first);
         // Sums that are to be held against each other stand with the values too.
         let is_compared = |name: &str| {
@@ -299,7 +305,7 @@ impl SeriesDoc {
             count: counts.count(),
             mean: counts.mean_ns().and_then(known),
             percentiles: PercentilesDoc::of_histogram(counts),
-            histogram_v2_base64: view.and_then(|_| encoded(counts)),
+            histogram: histogram.map(Cow::Borrowed),
             histogram_unit_ps: Histogram::UNIT_PS,
             intervals: values.clone().map(|(name, value)| (name.clone(), ci(value))).chain(median).collect(),
             values: values
@@ -378,13 +384,12 @@ pub(crate) fn histogram_of(counts_ps: &[(u64, u64)]) -> Histogram {
     histogram
 }
 
-/// HdrHistogram V2, not compressed.
-fn encoded(counts: &Histogram) -> Option<String> {
-    let mut histogram = hdrhistogram::Histogram::<u64>::new_with_bounds(1, Histogram::HIGHEST, 3).ok()?;
-    for (units, count) in counts.iter() {
-        histogram.record_n(units, count).ok()?;
-    }
-    let mut bytes = Vec::new();
-    V2Serializer::new().serialize(&histogram, &mut bytes).ok()?;
-    Some(STANDARD.encode(bytes))
+/// The series of a document but for those that are written elsewhere.
+pub(super) fn written<S: Serializer>(series: &[SeriesDoc<'_>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(series.iter().filter(|one| !one.is_elsewhere))
+}
+
+fn in_base64<S: Serializer>(counts: &Option<Cow<'_, Histogram>>, serializer: S) -> Result<S::Ok, S::Error> {
+    let bytes = counts.as_ref().and_then(|counts| counts.to_v2());
+    bytes.map(|bytes| STANDARD.encode(bytes)).serialize(serializer)
 }

@@ -20,7 +20,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use escape::{escaped, json_block};
 use section::Section;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const PAGE: &str = include_str!("html/report.html");
@@ -113,15 +115,17 @@ fn filled(template: &str, fill: &[(&str, String)]) -> String {
 
 /// What the page holds of a run: the whole document, or the document without the cells, which stand as columns.
 fn document(input: &ReportInput<'_>) -> serde_json::Result<String> {
-    let document = input.document();
-    if data::is_exact(input) {
+    if input.is_exact() {
         let mut bytes = Vec::new();
-        document.write_to(&mut bytes).map_err(serde::ser::Error::custom)?;
+        input.outline.write_to(&mut bytes).map_err(serde::ser::Error::custom)?;
         return String::from_utf8(bytes).map_err(serde::ser::Error::custom);
     }
-    let mut outline = serde_json::to_value(document.without_cells())?;
-    data::leave_out_distributions(&mut outline, &input.outline.series);
-    Ok(outline.to_string())
+    let parts: BTreeMap<String, Value> = serde_json::from_value(serde_json::to_value(&input.outline)?)?;
+    let parts = parts.iter().map(|(name, part)| match name.as_str() {
+        "series" => Ok(format!("\"series\":{}", data::series(&input.outline.series)?)),
+        _ => Ok(format!("\"{name}\":{part}")),
+    });
+    Ok(format!("{{{}}}", parts.collect::<serde_json::Result<Vec<String>>>()?.join(",")))
 }
 
 fn title(inputs: &[ReportInput<'_>]) -> String {

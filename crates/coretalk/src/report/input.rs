@@ -8,6 +8,7 @@ pub use self::map::{Map, PairPasses, readings_of};
 use self::map::map_of;
 use super::imported::ImportedFile;
 use super::parameters::telling;
+use super::passes::EVERY_PAIR_UP_TO;
 use super::picture::SeriesName;
 use super::text::{plain, started};
 use super::trial_maps::maps;
@@ -70,7 +71,7 @@ pub struct ReportInput<'a> {
     pub name: &'a str,
     /// Whether private parts are shown.
     pub identity: Identity,
-    /// Its document but for the cells, which its maps hold.
+    /// Its document, without cells where it is [too large](ReportInput::is_exact) for a page.
     pub outline: Document<'a>,
     /// Its matrices.
     pub maps: Vec<Map>,
@@ -105,16 +106,9 @@ impl<'a> ReportInput<'a> {
                 columns,
                 index: Some(index),
             });
-        let maps = maps.chain(origin.maps_of_series()).collect();
-        ReportInput {
-            origin,
-            name,
-            identity,
-            maps,
-            outline: document.without_cells(),
-            passes: Vec::new(),
-            chosen: Vec::new(),
-        }
+        let maps: Vec<Map> = maps.chain(origin.maps_of_series()).collect();
+        let outline = if are_exact(&maps) { document } else { document.without_cells() };
+        ReportInput { origin, name, identity, maps, outline, passes: Vec::new(), chosen: Vec::new() }
     }
 
     /// The run; `None` of a file of another tool.
@@ -184,9 +178,9 @@ impl<'a> ReportInput<'a> {
         self.run().is_none_or(|report| report.header.complete)
     }
 
-    /// Its whole document.
-    pub fn document(&self) -> Document<'a> {
-        self.origin.document(self.identity)
+    /// Whether a page holds its whole document. Beyond, cells stand as columns, rounded to 0.01 ns.
+    pub fn is_exact(&self) -> bool {
+        are_exact(&self.maps)
     }
 
     /// Its latencies in the form in which they are compared.
@@ -293,6 +287,10 @@ impl<'a> ReportInput<'a> {
             }
         }
     }
+}
+
+fn are_exact(maps: &[Map]) -> bool {
+    maps.iter().all(|map| map.columns.cpus.len() <= EVERY_PAIR_UP_TO)
 }
 
 impl<'a> Origin<'a> {

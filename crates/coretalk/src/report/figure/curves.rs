@@ -11,12 +11,10 @@ use crate::report::input::{TimeAxis, name_of_series};
 use crate::report::parameters::{arrows, telling, title_of, unbound, words_of};
 use crate::report::picture::Picture;
 use crate::report::text::plain;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use coretalk_measure::probes;
 use coretalk_measure::series::MASK;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
+use coretalk_model::Histogram;
+use coretalk_model::histogram::highest_equivalent;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewer events are no distribution: the table has them.
@@ -24,27 +22,25 @@ pub const FEWEST_EVENTS: u64 = 20;
 /// Parameters that say which distribution of its trial a series is: titles hold them.
 pub const VIEWS: [&str; 2] = ["view", "phase"];
 
-/// A distribution that was read back from its series.
+/// A series with its distribution.
 struct Distribution<'a> {
-    series: &'a SeriesDoc,
-    histogram: Histogram<u64>,
+    series: &'a SeriesDoc<'a>,
+    histogram: &'a Histogram,
 }
 
 impl<'a> Distribution<'a> {
-    fn of(series: &'a SeriesDoc) -> Option<Distribution<'a>> {
-        let bytes = STANDARD.decode(series.histogram_v2_base64.as_ref()?).ok()?;
-        let histogram = Deserializer::new().deserialize(&mut bytes.as_slice()).ok()?;
-        Some(Distribution { series, histogram })
+    fn of(series: &'a SeriesDoc<'a>) -> Option<Distribution<'a>> {
+        Some(Distribution { series, histogram: series.histogram.as_deref()? })
     }
 
     /// Share and value, at every step of the histogram up to the share that still rests on several events.
     fn points(&self) -> Vec<[f64; 2]> {
         let unit_ns = self.series.histogram_unit_ps as f64 / 1e3;
-        let total = self.histogram.len();
+        let total = self.histogram.count();
         let mut reached = 0.0;
-        let steps = self.histogram.iter_recorded().map(|step| {
-            reached += step.count_at_value() as f64 / total.max(1) as f64;
-            (step.value_iterated_to() as f64 * unit_ns, reached)
+        let steps = self.histogram.iter().map(|(units, count)| {
+            reached += count as f64 / total.max(1) as f64;
+            (highest_equivalent(units) as f64 * unit_ns, reached)
         });
         distribution::points(steps, total)
     }
@@ -101,7 +97,7 @@ impl Curves {
 }
 
 /// Drawings of series, probe by probe. [`chosen`] says which distributions are among them.
-pub fn curves<'a>(series: impl IntoIterator<Item = &'a SeriesDoc>, room: Room) -> Curves {
+pub fn curves<'a>(series: impl IntoIterator<Item = &'a SeriesDoc<'a>>, room: Room) -> Curves {
     let mut probes: Vec<(&str, Vec<&SeriesDoc>)> = Vec::new();
     for one in series {
         match probes.iter_mut().find(|(known, _)| *known == one.probe) {
@@ -121,7 +117,7 @@ pub fn curves<'a>(series: impl IntoIterator<Item = &'a SeriesDoc>, room: Room) -
 /// one, so that a primitive that sleeps compares with one that spins.
 type ChartKey<'a> = (bool, &'a str, &'a str);
 
-fn chart_of(one: &SeriesDoc) -> ChartKey<'_> {
+fn chart_of<'a>(one: &'a SeriesDoc<'_>) -> ChartKey<'a> {
     let is_first = is_in_first_chart(one);
     (!is_first, one.kind, if is_first { "" } else { one.view() })
 }
@@ -136,11 +132,11 @@ pub(super) fn is_in_first_chart(one: &SeriesDoc) -> bool {
 fn distributions(series: &[&SeriesDoc], room: Room, curves: &mut Curves) {
     let chart = room.chart;
     let mut together: Vec<(ChartKey<'_>, Vec<Distribution<'_>>)> = Vec::new();
-    let is_first = |one: &SeriesDoc| one.histogram_v2_base64.is_some() && is_in_first_chart(one);
+    let is_first = |one: &SeriesDoc| one.histogram.is_some() && is_in_first_chart(one);
     // A name stands for the headline where no other distribution was chosen.
     let only_first = room.is_chosen && series.iter().any(|one| is_first(one));
     let enough = |one: &Distribution<'_>| {
-        one.histogram.len() >= FEWEST_EVENTS && (!only_first || is_first(one.series))
+        one.histogram.count() >= FEWEST_EVENTS && (!only_first || is_first(one.series))
     };
     for one in chosen_of(series, room).into_iter().filter_map(Distribution::of).filter(enough) {
         let key = chart_of(one.series);
@@ -182,12 +178,12 @@ struct Common<'a> {
     left_out: Vec<&'a str>,
     parameters: Vec<&'a str>,
     cpus: bool,
-    first: &'a SeriesDoc,
+    first: &'a SeriesDoc<'a>,
 }
 
 impl<'a> Common<'a> {
     /// Of at least one series; `axis` holds the parameters that the chart itself shows.
-    fn of(series: &[&'a SeriesDoc], axis: &[&'a str]) -> Common<'a> {
+    fn of(series: &[&'a SeriesDoc<'a>], axis: &[&'a str]) -> Common<'a> {
         let first = series[0];
         let left_out: Vec<&str> = VIEWS.iter().chain(&[MASK]).chain(axis).copied().collect();
         let same =
@@ -254,7 +250,7 @@ fn are_of_one_trial(one: &SeriesDoc, other: &SeriesDoc) -> bool {
 /// The series whose curves are drawn. Of those that differ in their CPUs alone the quickest, the middle and the slowest
 /// at p99, or only the middle one where there is much else to draw; of those that differ in numbers, such as a gap, the
 /// first.
-pub fn chosen(series: &[SeriesDoc]) -> Vec<&SeriesDoc> {
+pub fn chosen<'a>(series: &'a [SeriesDoc<'a>]) -> Vec<&'a SeriesDoc<'a>> {
     let mut probes: Vec<&str> = series.iter().map(|one| one.probe.as_str()).collect();
     probes.sort_unstable();
     probes.dedup();
@@ -265,9 +261,10 @@ pub fn chosen(series: &[SeriesDoc]) -> Vec<&SeriesDoc> {
 
 /// The middle at p99 of the placements that every kind of series was measured on, by the first kind: curves beside each
 /// other are of the same CPUs where they can be.
-fn placed_everywhere<'a>(kinds: &[Vec<&'a SeriesDoc>]) -> Option<&'a [u32]> {
+fn placed_everywhere<'a>(kinds: &[Vec<&'a SeriesDoc<'a>>]) -> Option<&'a [u32]> {
     let (first, rest) = kinds.split_first()?;
-    let placements = |kind: &Vec<&'a SeriesDoc>| kind.iter().map(|one| one.placement.as_slice()).collect();
+    let placements =
+        |kind: &Vec<&'a SeriesDoc<'a>>| kind.iter().map(|one| one.placement.as_slice()).collect();
     let rest: Vec<BTreeSet<&[u32]>> = rest.iter().map(placements).collect();
     let mut common = first.clone();
     common.retain(|one| rest.iter().all(|kind| kind.contains(one.placement.as_slice())));
@@ -280,8 +277,8 @@ fn p99(one: &SeriesDoc) -> f64 {
     one.percentiles.p99.unwrap_or(f64::INFINITY)
 }
 
-fn chosen_of<'a>(series: &[&'a SeriesDoc], room: Room) -> Vec<&'a SeriesDoc> {
-    let drawable = || series.iter().copied().filter(|one| one.histogram_v2_base64.is_some());
+fn chosen_of<'a>(series: &[&'a SeriesDoc<'a>], room: Room) -> Vec<&'a SeriesDoc<'a>> {
+    let drawable = || series.iter().copied().filter(|one| one.histogram.is_some());
     let beside = |one: &SeriesDoc| drawable().filter(|other| chart_of(other) == chart_of(one)).count();
     if room.is_chosen && drawable().all(|one| beside(one) <= MOST_CURVES) {
         return drawable().collect();
@@ -328,7 +325,7 @@ mod tests {
     use crate::document::PercentilesDoc;
     use crate::report::picture::Shape;
     use coretalk_model::series::Value;
-    use hdrhistogram::serialization::{Serializer, V2Serializer};
+    use std::borrow::Cow;
 
     fn titles(pictures: &[Picture]) -> Vec<String> {
         // Before what follows from them.
@@ -347,14 +344,12 @@ mod tests {
         PercentilesDoc { p99: Some(ns), ..PercentilesDoc::default() }
     }
 
-    fn series(values: &[u64], kind: &'static str) -> SeriesDoc {
-        let mut histogram = Histogram::<u64>::new(3).unwrap();
-        values.iter().for_each(|&value| histogram.record(value).unwrap());
-        let mut bytes = Vec::new();
-        V2Serializer::new().serialize(&histogram, &mut bytes).unwrap();
+    fn series(values: &[u64], kind: &'static str) -> SeriesDoc<'static> {
+        let mut histogram = Histogram::new();
+        values.iter().for_each(|&value| histogram.record(value, 1));
         SeriesDoc {
             kind,
-            histogram_v2_base64: Some(STANDARD.encode(bytes)),
+            histogram: Some(Cow::Owned(histogram)),
             histogram_unit_ps: 10,
             placement: vec![0, 1],
             ..SeriesDoc::default()
@@ -440,8 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_histogram_draws_nothing() {
-        let damaged = SeriesDoc { histogram_v2_base64: Some("AAAA".into()), ..series(&[1], "event") };
-        assert_eq!(curves(&[damaged, SeriesDoc::default()], Room::PAGE), Curves::default());
+    fn a_series_without_a_histogram_draws_nothing() {
+        assert_eq!(curves(&[SeriesDoc::default()], Room::PAGE), Curves::default());
     }
 }

@@ -78,9 +78,8 @@ pub fn undrawn(inputs: &[ReportInput<'_>], drawing: Drawing) -> Vec<Undrawn> {
 }
 
 fn reason(alike: &[&SeriesDoc], drawing: Drawing) -> Reason {
-    let is_drawable = |one: &&SeriesDoc| {
-        one.histogram_v2_base64.is_some() || (drawing.cdf.is_none() && !one.values.is_empty())
-    };
+    let is_drawable =
+        |one: &&SeriesDoc| one.histogram.is_some() || (drawing.cdf.is_none() && !one.values.is_empty());
     let (first, others): (Vec<&SeriesDoc>, Vec<&SeriesDoc>) =
         alike.iter().filter(|one| is_drawable(one)).partition(|one| is_in_first_chart(one));
     let drawable = if first.is_empty() { others } else { first };
@@ -98,7 +97,7 @@ pub fn left_out(inputs: &[ReportInput<'_>], drawing: Drawing) -> Vec<String> {
     for input in inputs {
         let shown: BTreeSet<(String, String)> =
             picture_file::shows(input, drawing, inputs.len()).into_iter().flatten().collect();
-        let drawable = input.outline.series.iter().filter(|one| one.histogram_v2_base64.is_some());
+        let drawable = input.outline.series.iter().filter(|one| one.histogram.is_some());
         let names: SeriesName = drawable.flat_map(name_of_series).collect();
         for (parameter, name) in names {
             let is_view = VIEWS.contains(&parameter.as_str());

@@ -7,27 +7,26 @@ use crate::report::figure::heat_map::SLICES;
 use crate::report::heat_map::{names_of_diagonal, ordered};
 use crate::report::input::{Drawing, Map, ReportInput, ScaleChoice};
 use crate::report::palette::{Colors, DIVERGING, Scale, VIRIDIS};
-use crate::report::passes::EVERY_PAIR_UP_TO;
 use crate::report::scope::relation_words;
 use crate::report::{By, Order};
 use coretalk_model::{CpuId, Flag, Level, Relation};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Whether the page holds the whole document of a run. Beyond, cells stand as columns, rounded to 0.01 ns.
-pub fn is_exact(input: &ReportInput<'_>) -> bool {
-    input.maps.iter().all(|map| map.columns.cpus.len() <= EVERY_PAIR_UP_TO)
-}
-
-/// Above 64 CPUs distributions travel only with the series that are drawn.
-pub(super) fn leave_out_distributions(document: &mut Value, series: &[SeriesDoc]) {
-    let drawn = chosen(series);
-    let Some(all) = document.get_mut("series").and_then(Value::as_array_mut) else { return };
-    for (held, seen) in all.iter_mut().zip(series) {
-        if !drawn.iter().any(|one| std::ptr::eq(*one, seen)) {
-            held["histogram_v2_base64"] = Value::Null;
-        }
+/// The series of a page above 64 CPUs, one at a time; distributions travel only with those that are drawn.
+pub(super) fn series(all: &[SeriesDoc<'_>]) -> serde_json::Result<String> {
+    let drawn = chosen(all);
+    let json = |one: &SeriesDoc<'_>| match drawn.iter().any(|drawn| std::ptr::eq(*drawn, one)) {
+        true => serde_json::to_value(one),
+        false => serde_json::to_value(SeriesDoc { histogram: None, ..one.clone() }),
+    };
+    let mut text = String::from("[");
+    for one in all {
+        let comma = if text.len() > 1 { "," } else { "" };
+        text.push_str(&format!("{comma}{}", json(one)?));
     }
+    text.push(']');
+    Ok(text)
 }
 
 /// The block as JSON.
@@ -101,7 +100,7 @@ fn run(input: &ReportInput<'_>, index: usize) -> serde_json::Result<String> {
     let levels = topology.levels().into_iter().filter(|level| !topology.level(*level).is_empty());
     let core: BTreeMap<u32, u32> =
         topology.cpus().iter().map(|cpu| (cpu.0, topology.siblings(cpu).first().unwrap_or(cpu).0)).collect();
-    let exact = is_exact(input);
+    let exact = input.is_exact();
     let head = json!({
         "name": input.name,
         "machine": input.machine(),

@@ -4,18 +4,21 @@ use super::escape::escaped;
 use crate::render::html::figure;
 use crate::report::picture::Picture;
 
-/// Figures take the width of a section.
-const WIDTH: f64 = 940.0;
-/// The same on a phone.
-const NARROW: f64 = 336.0;
+/// Widths of figures: of a section, and on a phone, where a smaller picture could not be read.
+pub(super) const WIDTHS: [f64; 2] = [940.0, 336.0];
 
-/// Figures drawn for a wide window and again for a narrow one, where a smaller picture could not be read.
+/// Figures drawn for a wide window and again for a narrow one.
 pub(super) fn figures(draw: impl Fn(f64) -> Vec<Picture>) -> String {
-    let part = |class: &str, width: f64| match draw(width).iter().map(figure).collect::<String>() {
+    figures_of(WIDTHS.map(draw).each_ref())
+}
+
+/// The same of figures that are drawn already, in the order of [`WIDTHS`].
+pub(super) fn figures_of([wide, narrow]: [&Vec<Picture>; 2]) -> String {
+    let part = |class: &str, drawn: &[Picture]| match drawn.iter().map(figure).collect::<String>() {
         none if none.is_empty() => none,
         some => format!("<div class=\"{class}\">\n{some}</div>\n"),
     };
-    part("wide", WIDTH) + &part("narrow", NARROW)
+    part("wide", wide) + &part("narrow", narrow)
 }
 
 /// Which of several runs a part is about: its number and its machine.

@@ -196,7 +196,7 @@ pub(super) fn heat_map_body(inputs: &[&ReportInput<'_>], square: bool) -> String
         );
     }
     for (index, input) in inputs.iter().enumerate() {
-        let what = match super::data::is_exact(input) {
+        let what = match input.is_exact() {
             true if input.file().is_some() => "the values as JSON, with the groups inferred from them",
             true => "the same JSON as coretalk export writes",
             false => "rounded to 0.01 ns, without the fields that this page leaves out",

@@ -1,15 +1,14 @@
 //! Series on a page: curves over parameters, distributions, and a table of everything.
 
 use super::escape::escaped;
-use super::section::figures;
+use super::section::{WIDTHS, figures_of};
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, SeriesNumber, Source};
 use crate::blocks::{Cell, Column, Table};
 use crate::document::{PercentilesDoc, SeriesDoc};
 use crate::render::html::table;
 use crate::report::figure::curves::{self, Curves, Room, VIEWS};
-use crate::report::input::{ReportInput, TimeAxis};
+use crate::report::input::ReportInput;
 use crate::report::parameters::{places_of, sentence_of, words_of};
-use crate::report::picture::Picture;
 use crate::report::scope::relation_words;
 use crate::report::text::plain;
 use coretalk_measure::series::MASK;
@@ -19,13 +18,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// A series and its place in the document.
-type Placed = (usize, SeriesDoc);
+type Placed<'a> = (usize, SeriesDoc<'a>);
 
 /// Beyond so many rows a page would be nothing else.
 const MOST_ROWS: usize = 64;
 
 /// The part of each probe that left series; empty without one.
-pub(super) fn body(series: &[SeriesDoc], topology: &Topology) -> String {
+pub(super) fn body(series: &[SeriesDoc<'_>], topology: &Topology) -> String {
     let mut body = String::new();
     for (probe, mut of_probe) in by_probe(series) {
         let _ = writeln!(body, "<h3>{}</h3>", escaped(probe));
@@ -44,8 +43,8 @@ pub fn tables(input: &ReportInput<'_>) -> Vec<Table> {
     by_probe(&input.outline.series).iter().map(|(_, of_probe)| whole_table(of_probe)).collect()
 }
 
-fn by_probe(series: &[SeriesDoc]) -> Vec<(&str, Vec<Placed>)> {
-    let mut probes: Vec<(&str, Vec<Placed>)> = Vec::new();
+fn by_probe<'a>(series: &'a [SeriesDoc<'_>]) -> Vec<(&'a str, Vec<Placed<'a>>)> {
+    let mut probes: Vec<(&str, Vec<Placed<'_>>)> = Vec::new();
     for (index, one) in series.iter().enumerate() {
         match probes.iter_mut().find(|(known, _)| *known == one.probe) {
             Some((_, of_probe)) => of_probe.push((index, one.clone())),
@@ -56,10 +55,10 @@ fn by_probe(series: &[SeriesDoc]) -> Vec<(&str, Vec<Placed>)> {
 }
 
 /// Drawings of every pair together, and of the pairs of each relation, of which the page shows one or the other.
-fn by_relation(series: &[Placed], topology: &Topology) -> String {
-    let series: Vec<&SeriesDoc> = series.iter().map(|(_, one)| one).collect();
-    let mut relations: Vec<(Relation, Vec<&SeriesDoc>)> = Vec::new();
-    for &one in series.iter().filter(|one| one.histogram_v2_base64.is_some()) {
+fn by_relation(series: &[Placed<'_>], topology: &Topology) -> String {
+    let series: Vec<&SeriesDoc<'_>> = series.iter().map(|(_, one)| one).collect();
+    let mut relations: Vec<(Relation, Vec<&SeriesDoc<'_>>)> = Vec::new();
+    for &one in series.iter().filter(|one| one.histogram.is_some()) {
         let [from, to] = one.placement[..] else { continue };
         let relation = topology.relation(CpuId(from), CpuId(to));
         match relations.iter_mut().find(|(known, _)| *known == relation) {
@@ -67,7 +66,11 @@ fn by_relation(series: &[Placed], topology: &Topology) -> String {
             None => relations.push((relation, vec![one])),
         }
     }
-    let all = figures(|width| drawn(&series, width)) + &shares(&series);
+    let drawn = |series: &[&SeriesDoc<'_>]| {
+        WIDTHS.map(|width| curves::curves(series.iter().copied(), Room::of_width(width)))
+    };
+    let of_all = drawn(&series);
+    let all = values(&of_all) + &shares(&of_all);
     if relations.len() < 2 {
         return all;
     }
@@ -77,34 +80,33 @@ fn by_relation(series: &[Placed], topology: &Topology) -> String {
         format!("<div data-choice=\"{name}\">\n<h4>{name}</h4>\n{drawings}</div>\n")
     };
     let all = part("all distances", &all);
-    let each = relations.iter().map(|(relation, alike)| {
-        part(&relation_words(*relation, topology), &figures(|width| drawn(alike, width)))
-    });
+    let each = relations
+        .iter()
+        .map(|(relation, alike)| part(&relation_words(*relation, topology), &values(&drawn(alike))));
     format!("<div class=\"choices\" data-label=\"Pairs\">\n{all}{}</div>\n", each.collect::<String>())
 }
 
 /// Values, and percentiles over nines.
-fn drawn(series: &[&SeriesDoc], width: f64) -> Vec<Picture> {
-    let Curves { headline, others, .. } = curves::curves(series.iter().copied(), Room::of_width(width));
-    [headline, others].concat()
+fn values(drawn: &[Curves; 2]) -> String {
+    let together = drawn.each_ref().map(|drawn| [&drawn.headline[..], &drawn.others].concat());
+    figures_of(together.each_ref())
 }
 
 /// Distributions as shares over time, the linear axis behind a summary.
-fn shares(series: &[&SeriesDoc]) -> String {
-    let over =
-        |axis| figures(|width| curves::curves(series.iter().copied(), Room::of_width(width)).cdfs(axis));
-    let linear = match over(TimeAxis::Linear) {
+fn shares([wide, narrow]: &[Curves; 2]) -> String {
+    let [log, linear] = [0, 1].map(|axis| figures_of([&wide.cdfs[axis], &narrow.cdfs[axis]]));
+    let linear = match linear {
         none if none.is_empty() => none,
         some => {
             format!("<details><summary>The same with time on a linear axis</summary>\n{some}</details>\n")
         }
     };
-    over(TimeAxis::Log) + &linear
+    log + &linear
 }
 
 /// Takes the parameters that all series share out of them, and gives them as words: they need be said once. Which
 /// distribution one is stays with it: figures are made by that.
-fn set_apart(series: &mut [Placed]) -> String {
+fn set_apart(series: &mut [Placed<'_>]) -> String {
     let Some((_, first)) = series.first().filter(|_| series.len() > 1) else { return String::new() };
     let mut common = SeriesDoc { parameters: first.parameters.clone(), ..SeriesDoc::default() };
     common.parameters.retain(|name, value| {
@@ -119,14 +121,15 @@ fn set_apart(series: &mut [Placed]) -> String {
 }
 
 /// Percentiles, values and counts, a row for each series; of too many those with the greatest p99.
-fn whole_table(series: &[Placed]) -> Table {
-    let mut shown: Vec<&Placed> = series.iter().collect();
+fn whole_table(series: &[Placed<'_>]) -> Table {
+    let mut shown: Vec<&Placed<'_>> = series.iter().collect();
     if series.len() > MOST_ROWS {
-        let p99 = |(_, one): &&Placed| one.percentiles.p99.unwrap_or(f64::NEG_INFINITY);
+        let p99 = |(_, one): &&Placed<'_>| one.percentiles.p99.unwrap_or(f64::NEG_INFINITY);
         shown.sort_by(|a, b| p99(b).total_cmp(&p99(a)));
         shown.truncate(MOST_ROWS);
     }
-    let known = |(_, one): &&Placed| one.percentiles.named().into_iter().filter(|(_, value)| value.is_some());
+    let known =
+        |(_, one): &&Placed<'_>| one.percentiles.named().into_iter().filter(|(_, value)| value.is_some());
     let known: BTreeSet<&str> = shown.iter().flat_map(known).map(|(name, _)| name).collect();
     let percentiles = PercentilesDoc::default().named().map(|(name, _)| name);
     let percentiles: Vec<&str> = percentiles.into_iter().filter(|name| known.contains(name)).collect();

@@ -13,7 +13,7 @@ pub fn encode_histograms(histograms: &BTreeMap<String, Histogram>, context: &[u8
     for (name, histogram) in histograms {
         blob.varint(name.len() as u64);
         blob.bytes(name.as_bytes());
-        blob.varint(histogram.iter().count() as u64);
+        blob.varint(histogram.iter().len() as u64);
         let mut last = 0;
         for (units, count) in histogram.iter() {
             blob.varint(units - last);
@@ -37,9 +37,10 @@ pub fn decode_histograms(
         let name: Vec<u8> = (0..letters).map(|_| reader.byte()).collect::<Result<_, _>>()?;
         let name = String::from_utf8(name)
             .map_err(|_| Damage::Value { what: "a letter of a name", value: letters as u64 })?;
-        let mut histogram = Histogram::new();
+        let values = reader.count("values of a distribution", 16)?;
+        let mut histogram = Histogram::with_capacity(values);
         let mut last = 0u64;
-        for _ in 0..reader.count("values of a distribution", 16)? {
+        for _ in 0..values {
             let step = reader.varint()?;
             last = last.saturating_add(step);
             if last > Histogram::HIGHEST {

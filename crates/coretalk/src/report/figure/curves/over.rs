@@ -23,7 +23,7 @@ const FAR_APART: f64 = 20.0;
 /// A number of a series: a value, or the median of its distribution.
 #[derive(Debug, Clone)]
 struct Reading<'a> {
-    series: &'a SeriesDoc,
+    series: &'a SeriesDoc<'a>,
     /// Its name: of a value or of a view.
     what: String,
     is_value: bool,
@@ -68,7 +68,7 @@ pub(super) fn draw(series: &[&SeriesDoc], room: Room, curves: &mut Curves) {
 }
 
 /// What a series says: the value by which its trial is shown, where it holds that, and its median.
-fn readings(one: &SeriesDoc) -> Vec<Reading<'_>> {
+fn readings<'a>(one: &'a SeriesDoc<'a>) -> Vec<Reading<'a>> {
     let headline = one.headline.as_deref();
     let value = headline.and_then(|name| Some((name, one.value(name)?)));
     let value = value.map(|(name, point)| Reading {
@@ -92,7 +92,7 @@ fn readings(one: &SeriesDoc) -> Vec<Reading<'_>> {
 
 /// The parameter that is a number and has most different values, of equals the first by name; `None` where that are too
 /// few for a curve.
-fn swept<'a>(series: &[&'a SeriesDoc]) -> Option<&'a str> {
+fn swept<'a>(series: &[&'a SeriesDoc<'a>]) -> Option<&'a str> {
     let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (name, value) in series.iter().flat_map(|one| one.numbers()) {
         let known = values.entry(name).or_default();
@@ -295,7 +295,7 @@ mod tests {
     use crate::report::picture::Shape;
     use coretalk_model::series::Value;
 
-    fn series(probe: &str, headline: &str, parameters: &[(&str, Value)]) -> SeriesDoc {
+    fn series(probe: &str, headline: &str, parameters: &[(&str, Value)]) -> SeriesDoc<'static> {
         SeriesDoc {
             probe: probe.into(),
             unit: "ns",
@@ -308,7 +308,7 @@ mod tests {
         }
     }
 
-    fn wake(view: &str, gap: f64, placement: [u32; 2], ns: f64) -> SeriesDoc {
+    fn wake(view: &str, gap: f64, placement: [u32; 2], ns: f64) -> SeriesDoc<'static> {
         SeriesDoc {
             percentiles: PercentilesDoc { p50: Some(ns), ..PercentilesDoc::default() },
             intervals: [("median_ns".to_owned(), Some([0.9 * ns, 1.1 * ns]))].into(),
@@ -317,7 +317,7 @@ mod tests {
         }
     }
 
-    fn contend(method: &str, threads: usize, critical_ns: f64, ns: f64) -> SeriesDoc {
+    fn contend(method: &str, threads: usize, critical_ns: f64, ns: f64) -> SeriesDoc<'static> {
         SeriesDoc {
             values: [("ns_per_op_thread".to_owned(), Some(ns)), ("ns_per_op_wall".to_owned(), Some(1.0))]
                 .into(),
