@@ -1,6 +1,8 @@
-//! [`AdviceView`]: everything that is said about where threads should run, for screens and documents.
+//! [`AdviceView`]: where threads should run, for screens and documents.
 
 use crate::PlaceReport;
+use crate::blocks::value::Sentence;
+use crate::report::fmt;
 use crate::snippets::{Snippet, snippets};
 use coretalk_model::advise::{Advice, Ground, Pattern, Proof};
 use coretalk_model::{CpuSet, Departure};
@@ -16,7 +18,7 @@ pub enum Origin {
     File(String, String),
 }
 
-/// Everything that is said.
+/// An advice with its conditions.
 #[derive(Debug, Clone)]
 pub struct AdviceView {
     /// Where the latencies come from.
@@ -27,7 +29,7 @@ pub struct AdviceView {
     pub unit: &'static str,
     /// How many threads there are.
     pub threads: usize,
-    /// Who talks to whom; `None` for a graph from a file.
+    /// Which threads talk; `None` for a graph from a file.
     pub pattern: Option<Pattern>,
     /// Pairs of threads that talk.
     pub talking: usize,
@@ -36,11 +38,11 @@ pub struct AdviceView {
     /// How many CPUs the source knows.
     pub known: usize,
     /// The placement, or why there is none.
-    pub outcome: Result<Advice, String>,
+    pub outcome: Result<Advice, Sentence>,
     /// CPUs that went away while it was measured: no candidates.
     pub departed: Vec<Departure>,
     /// Doubts and conditions, whole sentences.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Sentence>,
     /// What work did on it, where that was asked for.
     pub proof: Option<ProofView>,
 }
@@ -52,18 +54,28 @@ impl AdviceView {
     }
 
     /// Why nothing is recommended; `None` where something is.
-    pub fn reason(&self) -> Option<String> {
+    pub fn reason(&self) -> Option<Sentence> {
         match &self.outcome {
             Err(reason) => Some(reason.clone()),
             Ok(advice) if advice.ground != Ground::Nothing => None,
             Ok(_) if self.talking == 0 => {
-                Some("no threads talk, and it is unknown what the CPUs share".to_owned())
+                Some("no threads talk, and it is unknown what the CPUs share".into())
             }
             Ok(_) if self.candidates.len() == self.threads && self.threads <= 2 => {
-                Some("only one placement is possible".to_owned())
+                Some("only one placement is possible".into())
             }
-            Ok(_) => Some("no placement of these threads is shown to be better than another".to_owned()),
+            Ok(_) => Some("no placement of these threads is shown to be better than another".into()),
         }
+    }
+
+    /// [`AdviceView::reason`] as a document has it.
+    pub fn reason_text(&self) -> Option<String> {
+        self.reason().as_ref().map(fmt::sentence)
+    }
+
+    /// The remarks as a document has them.
+    pub fn remark_texts(&self) -> Vec<String> {
+        self.remarks.iter().map(fmt::sentence).collect()
     }
 
     /// The runs of a proof.
@@ -84,8 +96,8 @@ impl AdviceView {
 /// What became of a proof that was asked for.
 #[derive(Debug, Clone)]
 pub enum ProofView {
-    /// Nothing ran; why, a sentence without its end.
-    NotRun(String),
+    /// Nothing ran; why, without a full stop.
+    NotRun(Sentence),
     /// The work ran.
     Ran {
         /// What was predicted against what came out.
@@ -96,6 +108,14 @@ pub enum ProofView {
 }
 
 impl ProofView {
+    /// Why nothing ran, as a document has it; `None` where the work ran.
+    pub fn reason_text(&self) -> Option<String> {
+        match self {
+            ProofView::NotRun(reason) => Some(fmt::sentence(reason)),
+            ProofView::Ran { .. } => None,
+        }
+    }
+
     /// The fewest runs that a placement has; 0 where nothing ran.
     pub fn runs(&self) -> usize {
         match self {

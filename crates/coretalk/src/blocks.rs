@@ -9,28 +9,35 @@ pub mod value;
 use crate::report::style::Style;
 use value::{DisplayValue, Sentence};
 
-/// Lines of characters in a style.
-type Lines<'a> = Box<dyn Fn(&Style) -> Vec<String> + 'a>;
+/// What draws with characters, none of its lines wider than the style allows.
+type Draw<'a> = Box<dyn Fn(&Style) -> Drawing + 'a>;
 
-/// A map whose cells are typed numbers of pairs.
-pub trait PairNumbers {
-    /// The symbol of their unit.
-    fn unit(&self) -> &str;
-
-    /// The picture line by line, none wider than the style allows.
-    fn lines(&self, style: &Style) -> Vec<String>;
-
-    /// Its numbers where there is room for them; none of a map that is drawn in pixels on each medium.
-    fn numbers(&self, style: &Style) -> Vec<MapCell>;
+/// Lines of characters, and the numbers in them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Drawing {
+    /// From top to bottom.
+    pub lines: Vec<String>,
+    /// The sentences among its lines.
+    pub said: Vec<Sentence>,
+    /// Its other numbers.
+    pub numbers: Vec<DrawnNumber>,
+    /// The symbol of the unit of those without one of their own.
+    pub unit: String,
 }
 
-/// A number of a map.
+/// A number in a [`Drawing`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct MapCell {
+pub struct DrawnNumber {
     /// The number.
     pub value: DisplayValue,
     /// Whether a mark behind it says that it may be wrong.
     pub doubtful: bool,
+}
+
+impl From<Vec<String>> for Drawing {
+    fn from(lines: Vec<String>) -> Drawing {
+        Drawing { lines, ..Drawing::default() }
+    }
 }
 
 /// A part of a screen or a page.
@@ -65,18 +72,16 @@ pub enum Block<'a> {
     Table(Table),
     /// Rows and columns, and what replaces them where a terminal is too narrow.
     Wide(Table, Vec<Block<'a>>),
-    /// A map of pairs, of which a page has a better picture.
-    Map(Box<dyn PairNumbers + 'a>),
     /// A drawing of characters.
-    Drawing(Lines<'a>),
+    Drawing(Draw<'a>),
     /// A drawing of characters that a page replaces by a picture with a script.
-    Sketch(Lines<'a>),
+    Sketch(Draw<'a>),
     /// A blank line on a terminal. Several are one.
     Gap,
 }
 
 impl<'a> Block<'a> {
-    /// Its typed numbers; those of a map depend on its rows: [`PairNumbers::numbers`].
+    /// Its typed numbers; those of a drawing depend on its style: [`Drawing::numbers`].
     pub fn values(&self) -> Vec<&DisplayValue> {
         match self {
             Block::Table(table) | Block::Wide(table, _) => {
@@ -84,7 +89,7 @@ impl<'a> Block<'a> {
                 let cells = table.rows.iter().flatten().flat_map(Cell::values);
                 words.flat_map(Sentence::values).chain(cells).collect()
             }
-            _ => self.sentences().iter().flat_map(Sentence::values).collect(),
+            _ => self.sentences().into_iter().flat_map(Sentence::values).collect(),
         }
     }
 
@@ -93,15 +98,14 @@ impl<'a> Block<'a> {
         match self {
             Block::Table(table) => table.is_typed(),
             Block::Wide(table, narrow) => table.is_typed() && narrow.iter().all(Block::is_typed),
-            Block::Command(..) | Block::Drawing(_) | Block::Sketch(_) => false,
-            _ => self.sentences().iter().all(Sentence::is_typed),
+            _ => self.sentences().into_iter().all(Sentence::is_typed),
         }
     }
 
-    /// Its words, of a block that is neither a table nor drawn.
-    fn sentences(&self) -> &[Sentence] {
+    /// Its sentences, in a table from the titles to the last row.
+    pub fn sentences(&self) -> Vec<&Sentence> {
         match self {
-            Block::Title(all) | Block::Parts(all) => all,
+            Block::Title(all) | Block::Parts(all) => all.iter().collect(),
             Block::Question(said)
             | Block::Headline(said)
             | Block::Answer(said)
@@ -111,25 +115,27 @@ impl<'a> Block<'a> {
             | Block::Item(said)
             | Block::Doubt(said)
             | Block::Conclusion(said)
-            | Block::Fact(_, said) => std::slice::from_ref(said),
-            Block::Command(..)
-            | Block::Table(_)
-            | Block::Wide(..)
-            | Block::Map(_)
-            | Block::Drawing(_)
-            | Block::Sketch(_)
-            | Block::Gap => &[],
+            | Block::Fact(_, said) => vec![said],
+            Block::Table(table) | Block::Wide(table, _) => {
+                let words = table.columns.iter().map(|column| &column.title).chain(&table.about);
+                let cells = table.rows.iter().flatten().filter_map(|cell| match cell {
+                    Cell::Sentence(said) => Some(said),
+                    _ => None,
+                });
+                words.chain(cells).collect()
+            }
+            Block::Command(..) | Block::Drawing(_) | Block::Sketch(_) | Block::Gap => Vec::new(),
         }
     }
 
-    /// What is drawn with characters, line by line.
-    pub fn drawing(lines: impl Fn(&Style) -> Vec<String> + 'a) -> Block<'a> {
-        Block::Drawing(Box::new(lines))
+    /// A drawing of characters.
+    pub fn drawing<D: Into<Drawing>>(draw: impl Fn(&Style) -> D + 'a) -> Block<'a> {
+        Block::Drawing(Box::new(move |style| draw(style).into()))
     }
 
-    /// The same, of which pages have a better picture.
-    pub fn sketch(lines: impl Fn(&Style) -> Vec<String> + 'a) -> Block<'a> {
-        Block::Sketch(Box::new(lines))
+    /// A drawing that a page replaces.
+    pub fn sketch<D: Into<Drawing>>(draw: impl Fn(&Style) -> D + 'a) -> Block<'a> {
+        Block::Sketch(Box::new(move |style| draw(style).into()))
     }
 }
 
@@ -286,9 +292,15 @@ impl From<Sentence> for Cell {
     }
 }
 
-impl<T: Into<String>> From<T> for Cell {
-    fn from(text: T) -> Cell {
-        Cell::Text(text.into())
+impl From<&'static str> for Cell {
+    fn from(literal: &'static str) -> Cell {
+        Cell::Sentence(literal.into())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Cell {
+        Cell::Text(text)
     }
 }
 

@@ -25,6 +25,7 @@ mod work;
 use crate::args::parse::{Invocation, Typed, parse};
 use crate::args::words::FormatWord;
 use crate::args::{Command, RunsCommand};
+use crate::blocks::Block;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::map::Measuring;
 use crate::resolve::output::{self, Verbosity, remark};
@@ -50,6 +51,28 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Failure::Usage(sentence) => Failure::Usage(shortened(sentence, &words)),
         other => other,
     }))
+}
+
+/// Passes the blocks that a command about saved runs, files and plans shows to `show`, instead of writing them.
+///
+/// # Errors
+/// The words are no such command, or what they name cannot be read.
+pub fn with_blocks<R>(
+    words: impl IntoIterator<Item = OsString>,
+    show: impl FnOnce(&[Block<'_>]) -> R,
+) -> Result<R, Failure> {
+    let Typed::Command(invocation) = parse(words)? else {
+        return Err(Failure::Usage("no command is given".into()));
+    };
+    let global = &invocation.cli.global;
+    match &invocation.cli.command {
+        Some(Command::Advise(args)) => advise::with_blocks(global, args, show),
+        Some(Command::Compare(args)) => compare::with_blocks(global, args, show),
+        Some(Command::Lint(args)) => lint::with_blocks(args, show),
+        Some(Command::Plan(args)) => plan::with_blocks(&invocation, args, show),
+        Some(Command::Topology(args)) => topology::with_blocks(global, args, show),
+        _ => Err(Failure::Usage("blocks of this command are not passed on".into())),
+    }
 }
 
 /// The most letters of something typed that a sentence repeats.

@@ -5,6 +5,7 @@
 #[cfg(target_os = "linux")]
 pub mod adapters;
 pub mod advise;
+pub mod agreement;
 pub mod alignment;
 mod answer;
 mod best;
@@ -28,6 +29,7 @@ pub mod jitter;
 mod labels;
 pub mod ladder;
 pub mod lint;
+pub mod lists;
 mod load;
 pub mod overview;
 mod padding;

@@ -398,7 +398,7 @@ fn small_views_read_well() {
         basis: "a pilot of 12 pairs".into(),
         file_bytes: 730_000,
     };
-    insta::assert_snapshot!("plan", narrow(&[plan::plan(&planned, &samples::desktop().topology)]));
+    insta::assert_snapshot!("plan", narrow(&[plan::plan(&planned, &samples::desktop().topology, true)]));
     let row = SavedRunDoc {
         name: "k3f9".into(),
         started: Some("2026-11-21T03:23:58Z".into()),

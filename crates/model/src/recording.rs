@@ -358,7 +358,6 @@ named! {
 /// use coretalk_model::{Absence, CpuId, Departure, Picos};
 ///
 /// let departure = Departure { cpu: CpuId(3), after: Picos::from_ms(3_100), why: Absence::Offline };
-/// assert_eq!(departure.to_string(), "CPU 3 went offline after 3.1 s");
 /// let (key, value) = departure.to_decision(0);
 /// assert_eq!(Departure::of_decision(&key, &value), Some((0, departure)));
 /// ```
@@ -380,6 +379,11 @@ const EBUSY: i32 = 16;
 const KEY: &str = "departed";
 
 impl Departure {
+    /// Whether it was missed as soon as it was to be used.
+    pub fn is_at_once(&self) -> bool {
+        self.after < AT_ONCE
+    }
+
     /// Why what needs the CPU has nothing to say.
     pub fn failure(&self) -> TrialFailure {
         let cpu = self.cpu;
@@ -411,27 +415,6 @@ impl Departure {
 
 /// Earlier than this a CPU was missed before anything was measured.
 const AT_ONCE: Picos = Picos::from_ms(50);
-
-impl fmt::Display for Departure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Departure { cpu, after, why } = self;
-        if *after < AT_ONCE {
-            return match why {
-                Absence::Offline => write!(f, "CPU {cpu} is offline"),
-                Absence::Cpuset => write!(f, "CPU {cpu} is not in the cpuset of this process"),
-                Absence::PinRefused => write!(f, "CPU {cpu} refuses pinned threads"),
-                Absence::NotRun => write!(f, "CPU {cpu} does not run the thread pinned to it"),
-            };
-        }
-        let what = match why {
-            Absence::Offline => "went offline",
-            Absence::Cpuset => "was removed from the cpuset",
-            Absence::PinRefused => "lost its thread, which could not be pinned again",
-            Absence::NotRun => "ran its thread no more",
-        };
-        write!(f, "CPU {cpu} {what} after {:.1} s", after.secs())
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -484,12 +467,5 @@ mod tests {
         }
         let denied = TrialFailure::refused("start a thread", 1);
         assert_eq!(denied.to_string(), "the system refused to start a thread (errno 1)");
-    }
-
-    #[test]
-    fn a_cpu_that_was_never_there_did_not_go_away() {
-        let at = |ms| Departure { cpu: CpuId(2), after: Picos::from_ms(ms), why: Absence::PinRefused };
-        assert_eq!(at(0).to_string(), "CPU 2 refuses pinned threads");
-        assert_eq!(at(400).to_string(), "CPU 2 lost its thread, which could not be pinned again after 0.4 s");
     }
 }

@@ -1,7 +1,8 @@
 //! [`Source`]: where a number of a screen or a page comes from.
 
+use coretalk_model::place::Communication;
 use coretalk_model::series::{Parameters, TrialId, TrialResult};
-use coretalk_model::{CpuId, KernelId, Relation};
+use coretalk_model::{CpuId, KernelId, Level, Relation, Topology};
 
 /// Where a number comes from. Tests recompute the numbers of one trial and the parameters from there.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,8 +34,8 @@ pub enum Source {
     },
     /// Pairs of a map that share the same things.
     Pairs {
-        /// The kernel of the map.
-        kernel: String,
+        /// The map.
+        map: MapSource,
         /// What the pairs share.
         relation: Relation,
         /// The kinds of their cores, where the map is grouped by these.
@@ -137,33 +138,6 @@ pub enum Source {
     Watch(WatchNumber),
     /// The ratio of the first number to the second.
     Ratio(Box<Source>, Box<Source>),
-    /// The number of one trial ÷ that of another.
-    Quotient {
-        /// The trial whose number is divided.
-        trial: TrialId,
-        /// The trial by whose number it is divided.
-        by: TrialId,
-        /// The [quantity](coretalk_model::quantity::Quantity::id) of both.
-        quantity: &'static str,
-        /// [`Statistic::Estimate`], or an end of the interval: the quotient of opposite ends.
-        statistic: Statistic,
-    },
-    /// A number of a comparison of placements, by its key in the document.
-    Comparison {
-        /// The comparison.
-        index: usize,
-        /// The part of it that has the key.
-        part: ComparisonPart,
-        /// The key.
-        key: &'static str,
-    },
-    /// The shift of a level of a comparison of two runs, both by position; of all pairs without a level.
-    Difference {
-        /// The dataset.
-        dataset: usize,
-        /// The level.
-        level: Option<usize>,
-    },
     /// A bound of the offset between the clocks of two CPUs, or the widest bounds of all.
     ClockOffset {
         /// The CPUs.
@@ -171,6 +145,8 @@ pub enum Source {
     },
     /// A field of the document, as a JSON pointer; its interval is the `ci` that stands with it.
     Field(String),
+    /// The mean of the numbers of these lists of the document, as JSON pointers.
+    MeanOf(Vec<String>),
     /// A field of the cell of a pair; its interval is the `ci` that stands with it.
     Pair {
         /// The kernel of the matrix.
@@ -180,10 +156,76 @@ pub enum Source {
         /// A JSON pointer inside the cell.
         field: &'static str,
     },
+    /// A number of the intervals of a map that are wider than requested.
+    Wide {
+        /// The map, or all maps of queues.
+        map: MapSource,
+        /// Which number.
+        number: WideNumber,
+    },
+    /// How often CPUs entered an idle state per wake-up after this gap.
+    Entered {
+        /// The gap in nanoseconds.
+        gap_ns: u64,
+        /// Whether deep states were disabled.
+        kept_out: bool,
+        /// The state.
+        state: String,
+    },
+    /// The number of trials of all probes.
+    AllTrials,
+    /// Half the width of the interval of a trial in percent, as its reason states it.
+    Width(TrialId),
+    /// A mode of a distribution.
+    Mode {
+        /// The trial.
+        trial: TrialId,
+        /// The distribution.
+        view: String,
+        /// The place of the mode, from the fastest.
+        index: usize,
+        /// Which number of it.
+        part: ModePart,
+    },
+    /// An option of the command, by its name; the number may be a part of it, as the budget of a map.
+    Option(&'static str),
     /// A constant of the method.
     Method,
     /// The length of a list: of what a sentence compares, or of what it does not name.
     Listed,
+    /// How many pairs of a comparison of two runs have a field with this value.
+    Differing {
+        /// The matrix of the pairs; `None` of all.
+        matrix: Option<String>,
+        /// The field.
+        key: &'static str,
+        /// Its value in JSON.
+        value: &'static str,
+    },
+    /// How many items of a list of the document have this value at a key.
+    Matching {
+        /// The list, as a JSON pointer.
+        list: &'static str,
+        /// The key of each item.
+        key: &'static str,
+        /// Its value.
+        value: &'static str,
+    },
+    /// Groups of a reported level with at least this number of measured CPUs.
+    Groups(Level, usize),
+    /// All CPUs that the system reports.
+    ReportedCpus,
+    /// No document has it: tests do not recompute it.
+    Unrecorded,
+    /// A number of a placement, from its list of CPUs in the document.
+    Placement {
+        /// The list.
+        cpus: Box<Source>,
+        /// Which number.
+        number: PlacementNumber,
+    },
+    /// A relative difference with its two sides exchanged: `1 / (1 + x) − 1`.
+    Reversed(Box<Source>),
 }
 
 /// A number of all cells of a matrix.
@@ -209,6 +251,8 @@ pub enum MatrixNumber {
     Some,
     /// How many values lie between two.
     Between([f64; 2]),
+    /// The correlation of the values with the distance between CPU ids.
+    IdCorrelation,
 }
 
 /// What a map shows.
@@ -216,6 +260,8 @@ pub enum MatrixNumber {
 pub enum MapSource {
     /// The matrix of this kernel.
     Kernel(String),
+    /// All maps of queues.
+    Queues,
     /// A map that is still being measured, which no document has.
     Unfinished,
     /// Trials on two CPUs each.
@@ -227,6 +273,28 @@ pub enum MapSource {
         /// The distribution or value that they are shown by.
         quantity: String,
     },
+}
+
+/// A number of a mode of a distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModePart {
+    /// Its share of the events.
+    Share,
+    /// The median of its events in nanoseconds.
+    Median,
+}
+
+/// A number of the intervals of a map. Cells that may be wrong are not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WideNumber {
+    /// The number of cells.
+    Sound,
+    /// The number of intervals that are wider than requested and whose width is stated.
+    Stated,
+    /// The half width of the widest of them, as a share.
+    Widest,
+    /// The number of intervals that are too wide to state.
+    Unstated,
 }
 
 /// A number of single hops.
@@ -274,15 +342,19 @@ pub enum SeriesNumber {
     Parameter(String),
 }
 
-/// A part of a comparison of placements, by position.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ComparisonPart {
-    /// The comparison itself.
-    Whole,
-    /// One of its pairs.
-    Pair(usize),
-    /// One of its placements.
-    Placement(usize),
+/// A number of a placement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlacementNumber {
+    /// Different CPUs.
+    Cpus,
+    /// Groups of a level that its CPUs are in.
+    Groups(Level),
+    /// CPUs of a kind.
+    Class(String),
+    /// Messages from one group of a level to another, of the thread with the most where each has its own.
+    Crossings(Level, Communication),
+    /// All messages.
+    Messages(Communication),
 }
 
 /// A number of a quantity.
@@ -312,6 +384,13 @@ impl Source {
     /// A number of all cells of a matrix.
     pub fn of_matrix(kernel: &KernelId, number: MatrixNumber) -> Source {
         Source::Matrix { kernel: kernel.to_string(), number }
+    }
+
+    /// The groups of a reported level.
+    pub fn of_level(topology: &Topology, level: Level) -> Source {
+        let inner = topology.levels().into_iter().take_while(|&inner| inner != level);
+        let at = inner.filter(|&inner| !topology.level(inner).is_empty()).count();
+        Source::Field(format!("/topology/reported/levels/{at}/groups"))
     }
 
     /// A number of one trial.

@@ -2,7 +2,8 @@
 //! typed arguments. Both become text in [`crate::report::fmt`] alone.
 
 pub use super::source::{
-    ComparisonPart, MapSource, MatrixNumber, SeriesNumber, Source, Statistic, TailNumber, WatchNumber,
+    MapSource, MatrixNumber, ModePart, PlacementNumber, SeriesNumber, Source, Statistic, TailNumber,
+    WatchNumber, WideNumber,
 };
 use crate::report::text::plain;
 use coretalk_model::quantity::Unit;
@@ -46,6 +47,8 @@ pub enum Number {
     },
     /// Half the width of an interval, in the unit of the number in another cell.
     Reach(Estimate),
+    /// A share with the ends of its interval: `25 % [20 % .. 31 %]`, `25 % ?` without one.
+    WithEnds(Estimate),
     /// A relative difference without an interval: `+12 %`.
     Change(f64),
     /// A relative difference with its sign and half its interval, in percentage points: `+5.0 % ±0.40 %`.
@@ -58,6 +61,19 @@ pub enum Number {
     Probability(f64),
     /// A setting: written with all its digits, rates with six decimals of their unit.
     Setting(f64),
+    /// Both ends of an interval in the unit of its point, which stands in another cell: `432.1–434.4 M`.
+    Ends(Estimate),
+    /// A relative difference with its sign: `−26 %`, `∞`.
+    Relative(f64),
+    /// Some of so many: `none`, `3`, `all`.
+    Part {
+        /// How many.
+        number: u64,
+        /// Of how many.
+        of: u64,
+    },
+    /// A number of any size: three digits, or four and a letter where it is far below or above latencies.
+    Figure(f64),
 }
 
 /// What a number is written in.
@@ -79,6 +95,8 @@ pub enum DisplayUnit {
     Letter,
     /// The sentence states the unit behind the number, which has the scale that reads best: `15 M` messages/s, `8.2` times.
     InSentence(Unit),
+    /// The column states it: the number has four digits and the letter of its size, `433.8 M`.
+    Figure,
 }
 
 impl DisplayValue {
@@ -148,6 +166,11 @@ impl Sentence {
             .with("noun", if number == 1 { one } else { several })
     }
 
+    /// Words that were composed as text; a test counts the callers, whose number may only fall.
+    pub fn composed(text: String) -> Sentence {
+        Sentence::new("{text}").with("text", PlainText::composed(text))
+    }
+
     /// Sentences with this between them.
     pub fn joined(parts: impl IntoIterator<Item = Sentence>, between: &'static str) -> Sentence {
         Sentence::new("{parts}").with("parts", Arg::Parts(parts.into_iter().collect(), between))
@@ -193,31 +216,29 @@ impl Sentence {
         })
     }
 
-    /// All its numbers, in the order of the arguments.
-    pub fn values(&self) -> Vec<&DisplayValue> {
-        let mut values = Vec::new();
+    /// The sentence and all sentences in its arguments.
+    pub fn all(&self) -> Vec<&Sentence> {
+        let mut all = vec![self];
         for (_, arg) in &self.args {
             match arg {
-                Arg::Value(value) => values.push(value),
-                Arg::Cpus(_) | Arg::CpuSet(_) | Arg::Place(_) | Arg::Shared(_) | Arg::Text(_) => {}
-                Arg::Capitalized(part) => values.extend(part.values()),
-                Arg::Parts(parts, _) => values.extend(parts.iter().flat_map(Sentence::values)),
+                Arg::Capitalized(part) => all.extend(part.all()),
+                Arg::Parts(parts, _) => all.extend(parts.iter().flat_map(Sentence::all)),
+                _ => {}
             }
         }
-        values
+        all
+    }
+
+    /// All its numbers, in the order of the arguments.
+    pub fn values(&self) -> Vec<&DisplayValue> {
+        let args = self.all().into_iter().flat_map(|sentence| &sentence.args);
+        args.filter_map(|(_, arg)| if let Arg::Value(value) = arg { Some(value) } else { None }).collect()
     }
 }
 
 impl From<&'static str> for Sentence {
     fn from(literal: &'static str) -> Sentence {
         Sentence::new("{text}").with("text", literal)
-    }
-}
-
-/// Words that were composed as text; a test counts how often the report composes, which may only fall.
-impl From<String> for Sentence {
-    fn from(text: String) -> Sentence {
-        Sentence::new("{text}").with("text", PlainText::composed(text))
     }
 }
 

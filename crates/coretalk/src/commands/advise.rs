@@ -8,6 +8,8 @@ use crate::advice::{AdviceView, ProofView};
 use crate::args::AdviseArgs;
 use crate::args::options::Global;
 use crate::args::words::SmtWord;
+use crate::blocks::Block;
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source as ValueSource};
 use crate::commands::shape::{Shape, hand_over, say, shape};
 use crate::commands::topology;
 use crate::document::Document;
@@ -23,16 +25,38 @@ use coretalk_model::infer::{Findings, InferError, InferredLevel, Refusal, Standi
 use coretalk_model::latency::Execution;
 use coretalk_model::lint::{Doubt, step_of};
 use coretalk_model::topology::Domain;
-use coretalk_model::{CpuId, CpuSet, Level, Topology};
+use coretalk_model::{CpuId, CpuSet, Environment, Level, Topology};
 use known::Known;
 use noise::Noise;
 
 /// `advise`.
 ///
 /// # Errors
-/// The graph or the source cannot be read, there are too few CPUs, or somebody wished to end.
+/// The graph or the source cannot be read, there are too few CPUs, or the command was interrupted.
 pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
     let shape = shape(global, "advise")?;
+    let (view, environment) = advice_view(global, args)?;
+    match shape {
+        Shape::Text => say(global, &report::advise::blocks(&view)),
+        Shape::Json(identity) => {
+            hand_over(global, &Document::of_advice(&view, environment.as_ref(), identity))
+        }
+    }
+}
+
+/// Passes the blocks of the screen to `show`.
+///
+/// # Errors
+/// As of [`act`].
+pub(super) fn with_blocks<R>(
+    global: &Global,
+    args: &AdviseArgs,
+    show: impl FnOnce(&[Block<'_>]) -> R,
+) -> Result<R, Failure> {
+    Ok(show(&report::advise::blocks(&advice_view(global, args)?.0)))
+}
+
+fn advice_view(global: &Global, args: &AdviseArgs) -> Result<(AdviceView, Option<Environment>), Failure> {
     let graph = graph(args)?;
     let sharing = sharing(global, args)?;
     let reported = args.reported.as_deref().map(topology::hwloc).transpose()?;
@@ -53,7 +77,7 @@ pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
         Some(from) => Known::of_source(Source::open(global, from)?, reported)?,
     };
     let (spent, departed) = (known.spent, known.departed.iter().map(|departure| departure.cpu).collect());
-    // Who asked for a CPU that went away meanwhile gets an answer about the others.
+    // A choice that names a CPU that went away meanwhile is answered with the others.
     let stayed = global.cpus.as_ref().map(|cpus| cpus.difference(&departed));
     let global = &Global { cpus: stayed, ..global.clone() };
     if let (Some(noise), Some(here)) = (&noise, &environment) {
@@ -64,15 +88,10 @@ pub fn act(global: &Global, args: &AdviseArgs) -> Result<ExitCode, Failure> {
     if args.prove {
         view.proof = Some(match claim {
             Ok(claim) => proof::prove(global, &claim, environment.as_ref(), spent, &mut view.departed)?,
-            Err(reason) => ProofView::NotRun(reason.to_owned()),
+            Err(reason) => ProofView::NotRun(reason.into()),
         });
     }
-    match shape {
-        Shape::Text => say(global, &report::advise::blocks(&view)),
-        Shape::Json(identity) => {
-            hand_over(global, &Document::of_advice(&view, environment.as_ref(), identity))
-        }
-    }
+    Ok((view, environment))
 }
 
 /// Whether threads may share cores, by either of the options that say so; `None` where neither does.
@@ -95,7 +114,7 @@ fn sharing(global: &Global, args: &AdviseArgs) -> Result<Option<Sharing>, Failur
     }
 }
 
-/// Who talks to whom, as far as a file says it.
+/// The graph of a file, where one is given.
 fn graph(args: &AdviseArgs) -> Result<Option<Graph>, Failure> {
     let Some(path) = &args.graph else { return Ok(None) };
     let shown = path.display();
@@ -109,7 +128,7 @@ fn pattern(args: &AdviseArgs) -> Pattern {
     args.pattern.unwrap_or(Pattern::AllToAll)
 }
 
-/// What can be held against real work, or why nothing can: a sentence without its end.
+/// What real work can test, or why nothing can be tested, without a full stop.
 type Provable = Result<Claim, &'static str>;
 
 /// Without an advice there is nothing that could be wrong.
@@ -162,7 +181,7 @@ fn advised(
     let threads = graph.as_ref().map_or(args.threads.unwrap_or(1) as usize, Graph::len);
     let cpus = candidates(&reported, &all, threads, &constraints).map_err(|error| match error {
         CandidateError::TooFew { .. } if !departed.is_empty() => {
-            let words: Vec<String> = known.departed.iter().map(ToString::to_string).collect();
+            let words: Vec<String> = known.departed.iter().map(report::saved::departed_text).collect();
             Failure::Environment(format!("{error}; {}", words.join(", ")))
         }
         CandidateError::TooFew { .. } => Failure::Environment(match noise {
@@ -191,7 +210,7 @@ fn advised(
         talking: graph.edges().count(),
         candidates: cpus.iter().copied().collect(),
         known: ids.len(),
-        outcome: Err(String::new()),
+        outcome: Err("".into()),
         departed: known.departed,
         remarks: Vec::new(),
         proof: None,
@@ -205,7 +224,7 @@ fn advised(
             return Err(Failure::Input(error.to_string()));
         }
         Some(refusal) => {
-            view.outcome = Err(refusal.to_string());
+            view.outcome = Err(refusal_words(refusal));
             return Ok((view, NOTHING_ADVISED));
         }
         None => {}
@@ -217,10 +236,10 @@ fn advised(
     }
     if distances.filled() * 2 > distances.len() * (distances.len() - 1) / 2 {
         let pairs = distances.len() * (distances.len() - 1) / 2;
-        view.outcome = Err(format!(
-            "{} of the {pairs} candidate pairs have no value; at least half are needed",
-            distances.filled()
-        ));
+        let said =
+            Sentence::new("{filled} of the {pairs} candidate pairs have no value; at least half are needed");
+        let said = said.with("filled", DisplayValue::listed(distances.filled()));
+        view.outcome = Err(said.with("pairs", DisplayValue::listed(pairs)));
         return Ok((view, NOTHING_ADVISED));
     }
     let advice = advise(graph, &distances, global.seed.unwrap_or(0));
@@ -233,18 +252,14 @@ fn advised(
         sharing,
     );
     if !left_out.is_empty() {
-        let left_out = left_out.named();
-        view.remarks.push(if may_be_cores {
-            format!(
-                "one CPU of each of the closest pairs is used, and {left_out} are left out: they may be SMT siblings, where \
-                 each thread computes at about half speed; latency alone cannot tell; --sharing allowed includes them"
-            )
+        let template = if may_be_cores {
+            "one CPU of each of the closest pairs is used, and {cpus} are left out: they may be SMT siblings, where \
+             each thread computes at about half speed; latency alone cannot tell; --sharing allowed includes them"
         } else {
-            format!(
-                "SMT siblings ({left_out}) are left out: there are enough cores, and two threads of one core compute at \
-                 about half speed; --smt all includes them"
-            )
-        });
+            "SMT siblings ({cpus}) are left out: there are enough cores, and two threads of one core compute at \
+             about half speed; --smt all includes them"
+        };
+        view.remarks.push(Sentence::new(template).with("cpus", report::lists::cpus(&left_out)));
     }
     view.remarks.extend(too_near_in_words(&too_near, &view.candidates, known.unit));
     view.remarks.extend(doubts_in_words(&known.doubts, known.unit));
@@ -255,6 +270,27 @@ fn advised(
         .map(|advice| Claim::of(advice, graph, view.pattern, &distances))
         .unwrap_or(NOTHING_ADVISED);
     Ok((view, claim))
+}
+
+/// Why latencies show no structure, without a full stop.
+fn refusal_words(refusal: &Refusal) -> Sentence {
+    let Refusal::Moved { cells } = refusal else {
+        return Sentence::new("{why}").with_name("why", &refusal.to_string());
+    };
+    let share = ValueSource::Field("/watch/cells_changed".to_owned());
+    let percents = DisplayValue {
+        number: Number::Point(100.0 * cells),
+        unit: DisplayUnit::Decimals(0),
+        source: ValueSource::Product(Box::new(ValueSource::Constant(100.0)), Box::new(share)),
+    };
+    let template = "{share} % of the pairs changed level during the run, as when a host moves virtual CPUs or runs \
+                    others on their cores: any grouping would soon be out of date";
+    Sentence::new(template).with("share", percents)
+}
+
+/// A number of the file that the latencies come from.
+fn of_file(number: f64) -> DisplayValue {
+    DisplayValue::bare(Number::Point(number), ValueSource::Unrecorded)
 }
 
 /// The CPUs that were asked for, among those of the source.
@@ -317,39 +353,44 @@ fn unfit(doubts: &[Doubt]) -> &[Suspect] {
 }
 
 /// What counts in place of values that may be wrong.
-fn too_near_in_words(pairs: &[TooNear], candidates: &CpuSet, unit: &str) -> Option<String> {
+fn too_near_in_words(pairs: &[TooNear], candidates: &CpuSet, unit: &'static str) -> Option<Sentence> {
     let among: Vec<&TooNear> =
         pairs.iter().filter(|near| near.pair.iter().all(|cpu| candidates.contains(*cpu))).collect();
     let TooNear { pair: [a, b], value, counted } = among.first()?;
-    let [value, counted] = [value, counted].map(|ns| report::text::ns(*ns));
-    let others = match among.len() - 1 {
-        0 => String::new(),
-        others => format!(", and {} more", report::text::count(others as u64, "pair")),
-    };
-    Some(format!(
+    let others = DisplayValue::listed(among.len() - 1);
+    let others = (among.len() > 1).then(|| Sentence::pluralized(", and {number} pair{s} more", others));
+    let said = Sentence::new(
         "CPUs {a} and {b} take {value} {unit} where the other pairs suggest {counted}{others} (`coretalk lint`): what the \
-         others suggest is counted, since such a value may be wrong; measure again"
-    ))
+         others suggest is counted, since such a value may be wrong; measure again",
+    );
+    let said = said.with("a", *a).with("b", *b).with("value", of_file(*value)).with("unit", unit);
+    Some(said.with("counted", of_file(*counted)).with("others", Sentence::joined(others, "")))
 }
 
-/// What `lint` would say of the file, as far as it touches a placement.
-fn doubts_in_words(doubts: &[Doubt], unit: &str) -> Vec<String> {
+/// What `lint` finds in the file, as far as it touches a placement.
+fn doubts_in_words(doubts: &[Doubt], unit: &'static str) -> Vec<Sentence> {
     let words = |doubt: &Doubt| {
         match doubt {
-        Doubt::ClockComb { step, .. } => Some(format!(
-            "the values are multiples of {} {unit} (`coretalk lint`); the bounds allow for an error of half \
-             of that",
-            report::text::ns(*step)
-        )),
+        Doubt::ClockComb { step, .. } => Some(
+            Sentence::new(
+                "the values are multiples of {step} {unit} (`coretalk lint`); the bounds allow for an error of half \
+                 of that",
+            )
+            .with("step", of_file(*step))
+            .with("unit", unit),
+        ),
         Doubt::Unpinned { .. } => Some(
-            "the threads that measured this file may not have been pinned (`coretalk lint`): if so, its CPU numbers and this advice are meaningless"
+            "the threads that measured this file may not have been pinned (`coretalk lint`): if so, its CPU \
+             numbers and this advice are meaningless"
                 .into(),
         ),
-        Doubt::TaintedHome { tainted, .. } => Some(format!(
-            "the true latencies of {} are lower than the file shows (`coretalk lint`): these CPUs may be as \
-             good as the others",
-            tainted.named()
-        )),
+        Doubt::TaintedHome { tainted, .. } => Some(
+            Sentence::new(
+                "the true latencies of {cpus} are lower than the file shows (`coretalk lint`): these CPUs may be as \
+                 good as the others",
+            )
+            .with("cpus", report::lists::cpus(tainted)),
+        ),
         _ => None,
     }
     };
@@ -363,15 +404,15 @@ fn remarks(
     reported: &Topology,
     knows_cores: bool,
     sharing: Sharing,
-) -> Vec<String> {
+) -> Vec<Sentence> {
     let mut remarks = Vec::new();
     let both = |group: &CpuSet| cpus.iter().filter(|&&cpu| group.contains(cpu)).count() > 1;
     if distances.filled() > 0 {
-        remarks.push(format!(
-            "{} of the candidate pairs have no value: each is estimated from the other pairs of its CPUs, \
+        let said = Sentence::new(
+            "{filled} of the candidate pairs have no value: each is estimated from the other pairs of its CPUs, \
              and the bounds assume nothing about it",
-            distances.filled()
-        ));
+        );
+        remarks.push(said.with("filled", DisplayValue::listed(distances.filled())));
     }
     let shared = knows_cores && reported.level(Level::Core).iter().any(|core| both(&core.cpus));
     if shared && sharing != Sharing::Allowed {

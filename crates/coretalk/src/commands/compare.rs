@@ -3,6 +3,7 @@
 use crate::args::CompareArgs;
 use crate::args::options::Global;
 use crate::args::words::{FailOnWord, FormatWord};
+use crate::blocks::Block;
 use crate::commands::shape::say;
 use crate::commands::view;
 use crate::document::{Compared, ComparedSideDoc, DifferenceDoc, Document, Identity, MismatchDoc};
@@ -10,13 +11,13 @@ use crate::exit::{ExitCode, Failure};
 use crate::render::terminal::screen;
 use crate::report::alignment::pairing_words;
 use crate::report::compare::{CompareView, SideView, blocks, called, markdown};
-use crate::report::{overview, spectra};
+use crate::report::{fmt, overview, spectra};
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::resolve::source::Source;
 use crate::run::out::Out;
 use coretalk_model::compare::{
-    Alignment, Difference, Disjoint, LeastEffect, Levels, Mismatch, Verdict, Weight, compare, mismatches,
-    overview as tabulate,
+    Alignment, Difference, Disjoint, LeastEffect, Levels, Mismatch, Overview, Verdict, Weight, compare,
+    mismatches, overview as tabulate,
 };
 use std::ffi::OsStr;
 use std::path::Path;
@@ -33,7 +34,7 @@ pub fn act(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::Format { format, sentence });
     }
     let named = Source::named(global, &args.sides)?;
-    // What standard input holds is known once it is read, so the files beside it decide.
+    // What standard input holds is known once it is read, so the other files decide.
     let mut files = named.iter().filter(|(_, file)| *file != "-").peekable();
     if files.peek().is_some() && files.all(|(_, file)| view::is_spectrum(Path::new(file))) {
         return percentiles(global, args, &named);
@@ -66,6 +67,47 @@ fn percentiles(
 }
 
 fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<ExitCode, Failure> {
+    let options = output::options(global);
+    with_view(global, args, [a, b], |view| {
+        let mut out = Out::open(options.output.as_deref())?;
+        match options.format {
+            FormatWord::Markdown => out.text(&markdown(view))?,
+            FormatWord::Json => {
+                let document = Document::of_comparison(compared(view, options.identity), view.comparison);
+                out.write(|out| Ok(document.write_to(out)?))?;
+            }
+            _ => out.text(&screen(&blocks(view), &output::style(&options)))?,
+        }
+        Ok(args.fail_on.map_or(ExitCode::Done, |what| judged(view, what, options.verbosity)))
+    })?
+}
+
+/// Passes the blocks of the screen to `show`.
+///
+/// # Errors
+/// As of [`act`].
+pub(super) fn with_blocks<R>(
+    global: &Global,
+    args: &CompareArgs,
+    show: impl FnOnce(&[Block<'_>]) -> R,
+) -> Result<R, Failure> {
+    let sources = Source::open_all(global, &args.sides)?;
+    match sources.as_slice() {
+        [a, b] => with_view(global, args, [a, b], |view| show(&blocks(view))),
+        many => {
+            let (table, sides) = tabulated(args, many);
+            Ok(show(&overview::blocks(&table, &sides)))
+        }
+    }
+}
+
+/// Compares two sides and passes what their comparison shows to `then`.
+fn with_view<R>(
+    global: &Global,
+    args: &CompareArgs,
+    [a, b]: [&Source; 2],
+    then: impl FnOnce(&CompareView<'_>) -> R,
+) -> Result<R, Failure> {
     let options = output::options(global);
     let (left, right) = (a.side(), b.side());
     let differing = mismatches(&left, &right);
@@ -105,16 +147,7 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
         files: [a, b].iter().any(|source| matches!(source, Source::File(..))),
         least: least.0,
     };
-    let mut out = Out::open(options.output.as_deref())?;
-    match options.format {
-        FormatWord::Markdown => out.text(&markdown(&view))?,
-        FormatWord::Json => {
-            let document = Document::of_comparison(compared(&view, options.identity), &comparison);
-            out.write(|out| Ok(document.write_to(out)?))?;
-        }
-        _ => out.text(&screen(&blocks(&view), &output::style(&options)))?,
-    }
-    Ok(args.fail_on.map_or(ExitCode::Done, |what| judged(&view, what, options.verbosity)))
+    Ok(then(&view))
 }
 
 /// A side, and the word by which the user named it.
@@ -159,13 +192,14 @@ fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
         min_effect_percent: 100.0 * view.least,
         levels,
         pairing: view.alignment.pairing().name(),
-        pairing_reason: pairing_words(view.alignment, &named),
+        pairing_reason: pairing_words(view.alignment, view.comparison, &named)
+            .map(|said| fmt::sentence(&said)),
         together: DifferenceDoc::of_all_alike(view.comparison),
         mismatches: view.mismatches.iter().map(MismatchDoc::of).collect(),
     }
 }
 
-/// Different experiments are compared only where somebody insists, and what has no common measure never.
+/// Refuses different experiments without `--force`, and always what has no common measure.
 fn refuse(differing: &[Mismatch], force: bool, [a, b]: &[String; 2]) -> Result<(), Failure> {
     let said = |mismatch: &Mismatch| {
         let side = |text: &Option<String>| {
@@ -223,6 +257,14 @@ fn judged(view: &CompareView<'_>, what: FailOnWord, verbosity: Verbosity) -> Exi
     ExitCode::CannotTell
 }
 
+/// Many sides in one table, and what they are called.
+fn tabulated(args: &CompareArgs, sources: &[Source]) -> (Overview, Vec<SideView>) {
+    let sides: Vec<_> = sources.iter().map(Source::side).collect();
+    let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::of(side))).collect();
+    let named = sources.iter().zip(&args.sides).map(|(source, word)| side(source, word)).collect();
+    (tabulate(&with_levels), named)
+}
+
 fn table(global: &Global, args: &CompareArgs, sources: &[Source]) -> Result<ExitCode, Failure> {
     let options = output::options(global);
     for (given, option) in [
@@ -237,11 +279,7 @@ fn table(global: &Global, args: &CompareArgs, sources: &[Source]) -> Result<Exit
             )));
         }
     }
-    let sides: Vec<_> = sources.iter().map(Source::side).collect();
-    let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::of(side))).collect();
-    let table = tabulate(&with_levels);
-    let named: Vec<SideView> =
-        sources.iter().zip(&args.sides).map(|(source, word)| side(source, word)).collect();
+    let (table, named) = tabulated(args, sources);
     let mut out = Out::open(options.output.as_deref())?;
     match options.format {
         FormatWord::Markdown => out.text(&overview::markdown(&table, &named))?,

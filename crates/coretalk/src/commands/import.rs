@@ -5,6 +5,7 @@ use crate::args::options::Global;
 use crate::args::words::FormatWord;
 use crate::blocks::Block;
 use crate::blocks::value::MapSource;
+use crate::blocks::value::Sentence;
 use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
 use crate::render::terminal;
@@ -85,14 +86,15 @@ fn screen(file: &Path, imported: &ImportedMatrix, style: &Style) -> String {
     let readings = imported.matrix.map(|cell| cell.map(|ns| Reading { ns, doubtful: ns <= 0.0 }));
     let of_file = ImportedFile::new(String::new(), vec![imported.clone()]);
     let source = MapSource::Kernel("unknown".to_owned());
-    let map = Block::Map(Box::new(PairMap::new(Cow::Owned(readings), of_file.groups(), source)));
-    let mut blocks = vec![Block::Headline(head.into())];
-    blocks.extend(of_file.origin().map(|text| Block::Headline(text.into())));
+    let map = PairMap::new(Cow::Owned(readings), of_file.groups(), source);
+    let map = Block::sketch(move |style| map.draw(style).0);
+    let mut blocks = vec![Block::Headline(Sentence::composed(head))];
+    blocks.extend(of_file.origin().map(|text| Block::Headline(Sentence::composed(text))));
     blocks.extend([Block::Gap, map, Block::Gap]);
     if let Some(Spread { least, median, most, values }) = imported.spread() {
         let (unit, values) = (imported.unit, text::count(values as u64, "value"));
         let words = format!("{least:.1} to {most:.1} {unit}, median {median:.1} {unit}, {values}.");
-        blocks.push(Block::Prose(words.into()));
+        blocks.push(Block::Prose(Sentence::composed(words)));
     }
     blocks.extend(
         of_file.findings().into_iter().flat_map(|found| structure::blocks(found, imported.unit.name())),

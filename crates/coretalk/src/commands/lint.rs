@@ -2,6 +2,7 @@
 
 use crate::args::LintArgs;
 use crate::args::options::Global;
+use crate::blocks::Block;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
 use crate::report::lint::{LintView, blocks};
@@ -17,19 +18,36 @@ use std::path::Path;
 /// A file cannot be read.
 pub fn act(global: &Global, args: &LintArgs) -> Result<ExitCode, Failure> {
     let (matrices, refused) = files::matrices_of_all(&args.files)?;
-    let named = |(file, matrix): (&Path, ImportedMatrix)| (file.display().to_string(), matrix);
-    let matrices: Vec<(String, ImportedMatrix)> = matrices.into_iter().map(named).collect();
-    let views: Vec<LintView<'_>> =
-        matrices.iter().map(|(name, matrix)| LintView { name, matrix, doubts: lint(matrix) }).collect();
-    say(global, &blocks(&views))?;
+    let (said, doubted) = with_views(&matrices, |views| {
+        (say(global, &blocks(views)), views.iter().filter(|view| !view.doubts.is_empty()).count())
+    });
+    said?;
     if let Some(refused) = refused {
         return Err(refused);
     }
-    let doubted = views.iter().filter(|view| !view.doubts.is_empty()).count();
     if global.strict && doubted > 0 {
-        let text = format!("{doubted} of {} matrices are doubtful, which fails with --strict", views.len());
+        let text =
+            format!("{doubted} of {} matrices are doubtful, which fails with --strict", matrices.len());
         remark(output::options(global).verbosity, Verbosity::Normal, &text);
         return Ok(ExitCode::Found);
     }
     Ok(ExitCode::Done)
+}
+
+/// Passes the blocks of the screen to `show`.
+///
+/// # Errors
+/// No file can be read.
+pub(super) fn with_blocks<R>(args: &LintArgs, show: impl FnOnce(&[Block<'_>]) -> R) -> Result<R, Failure> {
+    let (matrices, _) = files::matrices_of_all(&args.files)?;
+    Ok(with_views(&matrices, |views| show(&blocks(views))))
+}
+
+fn with_views<R>(matrices: &[(&Path, ImportedMatrix)], show: impl FnOnce(&[LintView<'_>]) -> R) -> R {
+    let names: Vec<String> = matrices.iter().map(|(file, _)| file.display().to_string()).collect();
+    let mut views = Vec::new();
+    for (name, (_, matrix)) in names.iter().zip(matrices) {
+        views.push(LintView { name, matrix, doubts: lint(matrix) });
+    }
+    show(&views)
 }

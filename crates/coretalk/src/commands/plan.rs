@@ -18,6 +18,28 @@ use coretalk_model::Picos;
 /// # Errors
 /// As measuring itself would be refused.
 pub fn act(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failure> {
+    hand_to(invocation, args, |blocks| say(&invocation.cli.global, blocks))
+}
+
+/// Hands over the blocks of the plan of a map.
+pub(super) fn with_blocks<R>(
+    invocation: &Invocation,
+    args: &PlanArgs,
+    show: impl FnOnce(&[Block<'_>]) -> R,
+) -> Result<R, Failure> {
+    let mut shown = None;
+    hand_to(invocation, args, |blocks| {
+        shown = Some(show(blocks));
+        Ok(ExitCode::Done)
+    })?;
+    shown.ok_or_else(|| Failure::Usage("blocks of this plan are not passed on".into()))
+}
+
+fn hand_to(
+    invocation: &Invocation,
+    args: &PlanArgs,
+    show: impl FnOnce(&[Block<'_>]) -> Result<ExitCode, Failure>,
+) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let measuring = match &args.of {
         Some(PlannedCommand::Wait(args)) => return super::trials::plan(invocation, &**args),
@@ -43,16 +65,17 @@ pub fn act(invocation: &Invocation, args: &PlanArgs) -> Result<ExitCode, Failure
     let beside =
         request.series.as_ref().map(|series| coretalk_measure::session::series::plan(&*machine, series));
     let blocks_beside = || beside.as_ref().map(report::plan::gathered_plan);
-    let Some(settings) = &request.latency else { return say(global, &Vec::from_iter(blocks_beside())) };
+    let Some(settings) = &request.latency else { return show(&Vec::from_iter(blocks_beside())) };
     if let Some(workers) = &request.options.workers {
         machine.engage(workers)?;
     }
     let mut plan = latency::plan(&mut *machine, settings, &stop)?;
     match shape {
         Shape::Text => {
-            let mut blocks = vec![report::plan::plan(&plan, machine.topology()), Block::Gap];
+            let mut blocks =
+                vec![report::plan::plan(&plan, machine.topology(), beside.is_none()), Block::Gap];
             blocks.extend(blocks_beside());
-            say(global, &blocks)
+            show(&blocks)
         }
         Shape::Json(identity) => {
             // One number for all of it, as the budget is one.

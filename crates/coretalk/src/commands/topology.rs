@@ -3,6 +3,7 @@
 use crate::args::TopologyArgs;
 use crate::args::options::Global;
 use crate::blocks::Block;
+use crate::blocks::value::{DisplayValue, Number, Sentence};
 use crate::commands::shape::{Shape, hand_over, say, shape};
 use crate::document::{Document, StructureView};
 use crate::exit::{ExitCode, Failure};
@@ -27,8 +28,8 @@ const REPETITIONS_OF_MANY: u64 = 5;
 /// What the structure of a machine is read from.
 #[derive(Default)]
 struct StructureInput {
-    /// What stands above it: a file, where it is none of ours.
-    title: Option<String>,
+    /// What stands above it: a file, where it is no run.
+    title: Option<Sentence>,
     /// What a source reports; nothing for a matrix file.
     reported: Option<Topology>,
     /// That this is a report of other CPUs: then nothing is compared with it.
@@ -63,17 +64,13 @@ impl StructureInput {
 /// `topology`.
 ///
 /// # Errors
-/// What `--from` or `--reported` names cannot be read, somebody wished to end, or the output cannot be written.
+/// What `--from` or `--reported` names cannot be read, the user interrupts, or the output cannot be written.
 pub fn act(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
     let shape = shape(global, "topology")?;
-    let reported = args.reported.as_deref().map(hwloc).transpose()?;
-    let input = match &args.from {
-        None => of_machine(global, reported)?,
-        Some(from) => of_source(global, from, reported)?,
-    };
     match shape {
-        Shape::Text => say(global, &blocks(&input)),
+        Shape::Text => with_blocks(global, args, |blocks| say(global, blocks))?,
         Shape::Json(identity) => {
+            let input = structure_input(global, args)?;
             let view = StructureView {
                 reported: input.reported.as_ref(),
                 offline: input.offline.as_ref(),
@@ -87,6 +84,26 @@ pub fn act(global: &Global, args: &TopologyArgs) -> Result<ExitCode, Failure> {
             };
             hand_over(global, &Document::of_topology(&view, input.environment.as_ref(), identity))
         }
+    }
+}
+
+/// Passes the blocks of the screen to `show`.
+///
+/// # Errors
+/// As of [`act`].
+pub(super) fn with_blocks<R>(
+    global: &Global,
+    args: &TopologyArgs,
+    show: impl FnOnce(&[Block<'_>]) -> R,
+) -> Result<R, Failure> {
+    Ok(show(&blocks(&structure_input(global, args)?)))
+}
+
+fn structure_input(global: &Global, args: &TopologyArgs) -> Result<StructureInput, Failure> {
+    let reported = args.reported.as_deref().map(hwloc).transpose()?;
+    match &args.from {
+        None => of_machine(global, reported),
+        Some(from) => of_source(global, from, reported),
     }
 }
 
@@ -181,12 +198,11 @@ fn of_source(global: &Global, from: &OsStr, reported: Option<Topology>) -> Resul
     }
     let bytes = files::bytes(Path::new(from))?;
     let from: &str = &from.to_string_lossy();
-    let shown = report::plain(from);
     if is_xml(&bytes) && read_matrices(&bytes).is_err() {
         let topology =
             read_hwloc(&bytes).map_err(|error| Failure::Input(format!("{from}: failed to {error}")))?;
         return Ok(StructureInput {
-            title: Some(format!("{shown} · hwloc")),
+            title: Some(Sentence::new("{file} · hwloc").with_name("file", from)),
             cpus: topology.order(topology.cpus()),
             reported: Some(topology),
             unit: "ns",
@@ -200,9 +216,15 @@ fn of_source(global: &Global, from: &OsStr, reported: Option<Topology>) -> Resul
     let cpus = imported.matrix.cpus().to_vec();
     let unit = imported.unit.name();
     let doubts = lint(&imported);
+    let number = DisplayValue::field("/topology/cpus", Number::Count(cpus.len() as u64));
+    let title = Sentence::new("{file} · {format} · {number} CPUs · {unit}")
+        .with_name("file", from)
+        .with("format", imported.format.name())
+        .with("number", number)
+        .with("unit", unit);
     let observed = imported.matrix.map(|cell| cell.map(Observation::bare));
     let input = StructureInput {
-        title: Some(format!("{shown} · {} · {} CPUs · {unit}", imported.format, cpus.len())),
+        title: Some(title),
         others: reported.as_ref().and_then(|reported| OtherCpus::between(reported, &cpus)),
         simulated: imported.simulated().map(str::to_owned),
         reported: reported.or(imported.reported),
@@ -219,33 +241,32 @@ fn of_source(global: &Global, from: &OsStr, reported: Option<Topology>) -> Resul
 fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     if let Some(simulated) = input.simulated.as_deref() {
-        let simulated = report::plain(simulated);
-        blocks
-            .push(Block::Headline(format!("SIMULATED {simulated}: this says nothing about hardware").into()));
+        let said = Sentence::new("SIMULATED {name}: this says nothing about hardware");
+        blocks.push(Block::Headline(said.with_name("name", simulated)));
     }
     let emulation = input.environment.as_ref().and_then(report::words::emulation);
-    blocks.extend(emulation.map(|text| Block::Doubt(text.into())));
-    blocks.extend(input.title.clone().map(|text| Block::Headline(text.into())));
+    blocks.extend(emulation.map(Block::Doubt));
+    blocks.extend(input.title.clone().map(Block::Headline));
     match &input.reported {
         Some(reported) => blocks.extend(report::topology::blocks(reported)),
         None => blocks.push(Block::Prose(
             "The file does not show what its CPUs share; --reported FILE.xml compares its latencies with hwloc XML."
-                .to_owned().into(),
+                .into(),
         )),
     }
     if let Some(offline) = input.offline.as_ref().filter(|offline| !offline.is_empty()) {
-        blocks.push(Block::Prose(format!("Offline: {}.", offline.named()).into()));
+        let said = Sentence::new("Offline: {cpus}.").with("cpus", report::lists::cpus(offline));
+        blocks.push(Block::Prose(said));
     }
-    blocks.extend(report::saved::departures(&input.departed, ""));
+    blocks.extend(report::saved::departures(input.departed.iter().enumerate(), ""));
     blocks.push(Block::Gap);
     if let Some(findings) = &input.findings {
         blocks.extend(report::structure::blocks(findings, input.unit));
     }
     blocks.extend(input.others.as_ref().map(report::topology::other_cpus));
     blocks.extend(report::lint::remarks(&input.doubts, input.unit));
-    blocks.extend(
-        input.note.as_ref().map(|note| Block::Prose(format!("No groups from latencies: {note}.").into())),
-    );
+    let note = |note: &String| Sentence::new("No groups from latencies: {note}.").with_name("note", note);
+    blocks.extend(input.note.as_ref().map(note).map(Block::Prose));
     blocks.extend(report::execution::sentences(&input.execution, input.compared()));
     blocks
 }

@@ -89,7 +89,7 @@ impl AdviceDoc {
             },
             candidates: view.candidates.to_string(),
             ground: advice.map_or(Ground::Nothing, |advice| advice.ground).name(),
-            reason: view.reason(),
+            reason: view.reason_text(),
             cpus: recommended.map(ids),
             unit: view.unit,
             mean: advice.and_then(|advice| known(advice.mean?.point)),
@@ -98,7 +98,7 @@ impl AdviceDoc {
             optimal: advice.is_some_and(|advice| advice.optimal),
             at_most_better_percent: advice.and_then(|advice| known(100.0 * advice.slack?)),
             baselines: advice.iter().flat_map(|advice| &advice.baselines).map(BaselineDoc::of).collect(),
-            remarks: view.remarks.clone(),
+            remarks: view.remark_texts(),
             snippets: view.snippets().into_iter().map(SnippetDoc::of).collect(),
             proof: view.proof.as_ref().map(ProofDoc::of),
         }
@@ -167,8 +167,8 @@ impl ProofDoc {
     /// What became of a proof.
     pub fn of(view: &ProofView) -> ProofDoc {
         match view {
-            ProofView::NotRun(reason) => {
-                ProofDoc { workload: None, reason: Some(reason.clone()), runs: 0, against: Vec::new() }
+            ProofView::NotRun(_) => {
+                ProofDoc { workload: None, reason: view.reason_text(), runs: 0, against: Vec::new() }
             }
             ProofView::Ran { proof, .. } => ProofDoc {
                 workload: Some(proof.work.name()),

@@ -4,8 +4,9 @@
 use super::{Export, ExportError, facts};
 use crate::RunReport;
 use crate::args::words::FormatWord;
+use crate::blocks::value::Sentence;
 use crate::report::heat_map::ordered;
-use crate::report::{Order, plain, words};
+use crate::report::{Order, fmt, plain, saved, words};
 use coretalk_model::formats::{self, Unit};
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::latency::{self, Imitated, LatencyMap, MissingReason};
@@ -40,7 +41,7 @@ pub(super) fn write_c2c_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<()
 
 /// Every map as a table under its title.
 pub(super) fn write_markdown(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    writeln!(out, "{}", escaped(&words::title(what.report).join(" · ")))?;
+    writeln!(out, "{}", escaped(&fmt::sentence(&Sentence::joined(words::title(what.report), " · "))))?;
     for square in squares(what) {
         writeln!(out, "\n{}\n", escaped(&square.question))?;
         out.write_all(formats::write_markdown(&square.values, Unit::Ns).as_bytes())?;
@@ -96,7 +97,13 @@ pub fn write_imitations(
 /// before, and each tool whose visits failed.
 pub fn imitation_gaps(report: &RunReport) -> Vec<String> {
     let mut gaps: Vec<String> = Vec::new();
-    gaps.extend(report.header.departed.iter().map(|gone| format!("{gone}: its pairs are incomplete")));
+    gaps.extend(
+        report
+            .header
+            .departed
+            .iter()
+            .map(|gone| format!("{}: its pairs are incomplete", saved::departed_text(gone))),
+    );
     let budget_ended = report.latencies().is_some_and(|result| result.budget_ended);
     let what = if budget_ended { "budget" } else { "run" };
     // Cells of pairs that were not to be measured are empty as well.
@@ -174,7 +181,7 @@ fn squares(what: &Export<'_>) -> Vec<Square> {
             ("kernel", map.kernel.to_string()),
             ("regime", map.regime.name().to_owned()),
         ],
-        question: words::question(map),
+        question: fmt::sentence(&words::question(map)),
         values: map.cells.map(|cell| cell.value().map(|value| value.latency_ns.point)),
     };
     let of_tool = |imitated: &Imitated| Square {

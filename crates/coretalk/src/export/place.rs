@@ -2,11 +2,11 @@
 //! that read it.
 
 use super::{Export, ExportError};
-use crate::blocks::Column;
+use crate::blocks::{Cell, Column};
 use crate::document::Identity;
 use crate::harmless::{Harmless, Replacement};
 use crate::render::markdown;
-use crate::report::place::table;
+use crate::report::place::{Numbered, table};
 use coretalk_model::place::{Comparison, Placement};
 use coretalk_model::stats::{mean, quantile, variance};
 use serde::Serialize;
@@ -16,10 +16,10 @@ use std::io::Write;
 pub(super) fn write_markdown(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let Some(place) = &what.report.place else { return Err(ExportError::NoComparisons) };
     let comparisons = &place.result.comparisons;
-    let mut of_all = table(comparisons);
+    let mut of_all = table(Numbered::all(comparisons));
     of_all.columns.insert(0, Column::words("workload"));
     let works = comparisons.iter().flat_map(|of| of.arms.iter().map(|_| of.work.as_str()));
-    of_all.rows.iter_mut().zip(works).for_each(|(row, work)| row.insert(0, work.into()));
+    of_all.rows.iter_mut().zip(works).for_each(|(row, work)| row.insert(0, Cell::name(work)));
     out.write_all(markdown::table(&of_all).as_bytes())?;
     Ok(())
 }

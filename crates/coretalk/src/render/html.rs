@@ -67,10 +67,9 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
                 html.extend(fmt::legend(table).map(|legend| paragraph(NOTE, &legend)));
                 html.push_str(&framed(&name, "", table));
             }
-            Block::Drawing(lines) => html.push_str(&drawing(&lines(&DRAWING))),
+            Block::Drawing(draw) => html.push_str(&drawing(&draw(&DRAWING).lines)),
             // The better picture may need the script of the page.
-            Block::Sketch(lines) => html.push_str(&sketch(&lines(&DRAWING))),
-            Block::Map(map) => html.push_str(&sketch(&map.lines(&DRAWING))),
+            Block::Sketch(draw) => html.push_str(&sketch(&draw(&DRAWING).lines)),
             Block::Gap => {}
         }
     }

@@ -43,8 +43,7 @@ pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
         Block::Table(table) => table_lines(&table.within(width), width),
         Block::Wide(table, _) if columns_of(table, width).is_within(width) => table_lines(table, width),
         Block::Wide(_, narrow) => lines(narrow, style),
-        Block::Map(map) => map.lines(style),
-        Block::Drawing(lines) | Block::Sketch(lines) => lines(style),
+        Block::Drawing(draw) | Block::Sketch(draw) => draw(style).lines,
         Block::Gap => vec![String::new()],
     };
     spaced(blocks.iter().enumerate().flat_map(of).collect())

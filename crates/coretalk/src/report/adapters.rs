@@ -1,6 +1,7 @@
 //! What the check of an adapter found, and what is wrong with it.
 
 use super::text::{count, duration, figure, grouped, percent, plain};
+use crate::blocks::value::Sentence;
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::adapters::conformance::{Conformance, Found, Thing, median_of};
 use coretalk_measure::adapters::found::Found as Listed;
@@ -33,22 +34,24 @@ pub fn list(found: &[Listed], users: &Path, cache: &Path) -> Vec<Block<'static>>
                 here.row([plain(&one.name).into(), runtime.into(), Cell::known(version)]);
                 names.extend(offers(&one.name, &offered.description));
             }
-            Err(reason) => lacking
-                .push(Block::Item(format!("{}: {}", plain(&one.name), plain(&reason.to_string())).into())),
+            Err(reason) => lacking.push(Block::Item(Sentence::composed(format!(
+                "{}: {}",
+                plain(&one.name),
+                plain(&reason.to_string())
+            )))),
         }
     }
     let mut blocks = Vec::new();
     if here.rows.is_empty() {
-        blocks.push(Block::Prose("No adapter can be used here.".to_owned().into()));
+        blocks.push(Block::Prose(Sentence::new("No adapter can be used here.")));
     } else {
         blocks.extend([Block::Table(here), Block::Gap]);
-        blocks.push(Block::Prose(
-            "What they offer, beside the names of coretalk in one list:".to_owned().into(),
-        ));
+        blocks
+            .push(Block::Prose(Sentence::new("What they offer, beside the names of coretalk in one list:")));
         blocks.extend(names);
     }
     if !lacking.is_empty() {
-        blocks.extend([Block::Gap, Block::Prose("Not here:".to_owned().into())]);
+        blocks.extend([Block::Gap, Block::Prose(Sentence::new("Not here:"))]);
         blocks.extend(lacking);
     }
     let places = format!(
@@ -56,7 +59,7 @@ pub fn list(found: &[Listed], users: &Path, cache: &Path) -> Vec<Block<'static>>
         plain(&users.join("adapters.toml").display().to_string()),
         plain(&cache.display().to_string())
     );
-    blocks.extend([Block::Gap, Block::Remark(places.into())]);
+    blocks.extend([Block::Gap, Block::Remark(Sentence::composed(places))]);
     blocks
 }
 
@@ -74,7 +77,7 @@ fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
             Kind::Contend => "contend --method",
             Kind::Spawn => "spawn --kind",
         };
-        (!names.is_empty()).then(|| Block::Item(format!("{option} {}", names.join(",")).into()))
+        (!names.is_empty()).then(|| Block::Item(Sentence::composed(format!("{option} {}", names.join(",")))))
     };
     Kind::ALL.into_iter().filter_map(of).collect()
 }
@@ -88,21 +91,23 @@ pub fn conformance(name: &str, cpus: [CpuId; 2], found: &Conformance) -> Vec<Blo
         format!("threads on CPUs {first} and {second}")
     };
     let mut blocks = vec![Block::Title(vec![
-        plain(name).into(),
-        plain(&found.description.runtime).into(),
-        format!("starts in {}", duration(found.start.as_secs_f64())).into(),
-        on.into(),
+        Sentence::composed(plain(name)),
+        Sentence::composed(plain(&found.description.runtime)),
+        Sentence::composed(format!("starts in {}", duration(found.start.as_secs_f64()))),
+        Sentence::composed(on),
     ])];
     let table = table(&found.things);
     if !table.rows.is_empty() {
         blocks.extend([Block::Table(table), Block::Gap]);
     }
     // Two threads on one CPU wait for each other.
-    blocks.extend(busy(&found.things).filter(|_| first != second).map(|text| Block::Remark(text.into())));
+    blocks.extend(
+        busy(&found.things).filter(|_| first != second).map(|text| Block::Remark(Sentence::composed(text))),
+    );
     let notes: Vec<String> =
         found.notes().iter().map(|note| format!("{} {}", plain(&note.name), plain(&note.text))).collect();
     if !notes.is_empty() {
-        blocks.push(Block::Remark(format!("It remarks: {}.", notes.join(", ")).into()));
+        blocks.push(Block::Remark(Sentence::composed(format!("It remarks: {}.", notes.join(", ")))));
     }
     blocks.extend(verdict(found));
     blocks
@@ -182,15 +187,17 @@ fn verdict(found: &Conformance) -> Vec<Block<'static>> {
     let breaches = found.breaches();
     if breaches.is_empty() {
         let things = count(found.things.len() as u64, "thing");
-        return vec![Block::Conclusion(format!("It conforms: {things} tried, nothing wrong.").into())];
+        return vec![Block::Conclusion(Sentence::composed(format!(
+            "It conforms: {things} tried, nothing wrong."
+        )))];
     }
     let wrong = count(breaches.len() as u64, "thing");
-    let mut blocks = vec![Block::Conclusion(
-        format!("It does not conform: {wrong} wrong. ADAPTERS.md says what is asked.").into(),
-    )];
+    let mut blocks = vec![Block::Conclusion(Sentence::composed(format!(
+        "It does not conform: {wrong} wrong. ADAPTERS.md says what is asked."
+    )))];
     for (of, error) in breaches {
         let of = of.map_or_else(String::new, |of| format!("{}: ", thing(of.kind, &of.name, of.payload)));
-        blocks.push(Block::Item(format!("{of}{}", plain(&error.to_string())).into()));
+        blocks.push(Block::Item(Sentence::composed(format!("{of}{}", plain(&error.to_string())))));
     }
     blocks
 }

@@ -1,57 +1,51 @@
-//! The screen of `advise`: the placement, what it costs beside others, how sure that is, and what to type.
+//! The screen of `advise`: the placement, what it costs compared with others, how sure that is, and what to type.
 
 mod proof;
 
 use super::saved;
-use super::text::{count, cut, ns, percent, plain};
+use super::text::{columns, cut};
 use crate::advice::{AdviceView, Origin};
-use crate::blocks::{Block, Column, Table};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
+use crate::blocks::{Block, Cell, Column, Table};
 use crate::snippets::Snippet;
 use coretalk_model::advise::{Advice, Baseline, Bracket, Ground, Pattern};
+use coretalk_model::quantity::Unit;
 use coretalk_model::{CpuId, CpuSet, Departure};
 
 /// Threads whose CPUs are listed one by one, and snippets with them.
 const MOST_LISTED: usize = 64;
 /// Threads up to which XML of a line each is shown.
 const MOST_IN_XML: usize = 16;
+/// Characters of the list of candidates.
+const MOST_CANDIDATES: usize = 60;
 
 /// The screen.
 pub fn blocks(view: &AdviceView) -> Vec<Block<'static>> {
-    let simulated = view.simulated.as_deref().map(plain);
-    let mut blocks: Vec<Block<'_>> = simulated
-        .map(|name| Block::Headline(format!("SIMULATED {name}: this says nothing about hardware").into()))
-        .into_iter()
-        .collect();
-    let says = match (view.recommended(), view.reason()) {
-        (Some(advice), _) => recommendation(advice),
-        (None, reason) => format!("No advice: {}.", reason.unwrap_or_default()),
-    };
-    blocks.extend([
-        Block::Headline(title(view).into()),
-        Block::Prose(origin(view).into()),
-        Block::Gap,
-        Block::Prose(says.into()),
-    ]);
+    let simulated = view.simulated.iter().map(|name| {
+        let said = Sentence::new("SIMULATED {name}: this says nothing about hardware");
+        Block::Headline(said.with_name("name", name))
+    });
+    let mut blocks: Vec<Block<'_>> = simulated.collect();
+    let no_advice = |reason| Sentence::new("No advice: {reason}.").with("reason", reason);
+    let says = view.recommended().map(recommendation).into_iter().chain(view.reason().map(no_advice));
+    blocks.extend([Block::Headline(title(view)), Block::Prose(origin(view)), Block::Gap]);
+    blocks.extend(says.map(Block::Prose));
     if let Ok(advice) = &view.outcome
         && advice.mean.is_some()
     {
-        blocks.extend([
-            Block::Gap,
-            Block::Table(prices(view, advice)),
-            Block::Prose(certainty(advice).into()),
-        ]);
+        blocks.extend([Block::Gap, Block::Table(prices(view, advice)), Block::Prose(certainty(advice))]);
     }
     if let Some(proof) = &view.proof {
         blocks.push(Block::Gap);
         blocks.extend(proof::blocks(proof, view.threads));
     }
     // Those that left while it was proved, after the advice was made.
-    let is_used = |it: &&Departure| view.recommended().is_some_and(|advice| advice.cpus.contains(&it.cpu));
-    let (used, avoided): (Vec<Departure>, Vec<Departure>) =
-        view.departed.iter().cloned().partition(|it| is_used(&it));
-    blocks.extend(saved::departures(&avoided, ", and no thread is placed there"));
-    blocks.extend(saved::departures(&used, "; the advice was made before, and uses it"));
-    blocks.extend(view.remarks.iter().cloned().map(|text| Block::Doubt(text.into())));
+    let is_used = |it: &Departure| view.recommended().is_some_and(|advice| advice.cpus.contains(&it.cpu));
+    let departed = view.departed.iter().enumerate();
+    let (used, avoided): (Vec<_>, Vec<_>) = departed.partition(|(_, it)| is_used(it));
+    blocks.extend(saved::departures(avoided, ", and no thread is placed there"));
+    blocks.extend(saved::departures(used, "; the advice was made before, and uses it"));
+    blocks.extend(view.remarks.iter().cloned().map(Block::Doubt));
     if let Some(advice) = view.recommended() {
         blocks.push(Block::Gap);
         blocks.extend(what_to_type(advice, view.snippets()));
@@ -59,92 +53,120 @@ pub fn blocks(view: &AdviceView) -> Vec<Block<'static>> {
     blocks
 }
 
-fn title(view: &AdviceView) -> String {
-    let threads = count(view.threads as u64, "thread");
-    match view.pattern {
-        _ if view.threads == 1 => "Where one thread should run".to_owned(),
-        Some(Pattern::Independent) => format!("Where {threads} that do not talk should run (independent)"),
-        Some(Pattern::Pairs) => format!("Where {threads} that talk in pairs should run (pairs)"),
+fn title(view: &AdviceView) -> Sentence {
+    let template = match view.pattern {
+        _ if view.threads == 1 => return "Where one thread should run".into(),
+        Some(Pattern::Independent) => "Where {number} thread{s} that do not talk should run (independent)",
+        Some(Pattern::Pairs) => "Where {number} thread{s} that talk in pairs should run (pairs)",
         Some(Pattern::Ring) => {
-            format!("Where {threads} should run, each talking to the next and the last to the first (ring)")
+            "Where {number} thread{s} should run, each talking to the next and the last to the first (ring)"
         }
-        Some(Pattern::Pipeline) => {
-            format!("Where {threads} should run, each talking to the next (pipeline)")
-        }
+        Some(Pattern::Pipeline) => "Where {number} thread{s} should run, each talking to the next (pipeline)",
         Some(Pattern::AllToAll) => {
-            format!("Where {threads} that all talk to each other should run (all-to-all)")
+            "Where {number} thread{s} that all talk to each other should run (all-to-all)"
         }
-        None => {
-            let pairs = count(view.talking as u64, "pair");
-            format!("Where {threads} should run, of which {pairs} talk, as in the graph")
+        None => "Where {number} thread{s} should run, of which {pairs} talk, as in the graph",
+    };
+    let pairs = counted("talking_pairs", view.talking);
+    Sentence::pluralized(template, counted("threads", view.threads))
+        .with("pairs", Sentence::pluralized("{number} pair{s}", pairs))
+}
+
+fn origin(view: &AdviceView) -> Sentence {
+    let from = match &view.origin {
+        Origin::Measurement => "From a measurement of a few seconds".into(),
+        Origin::Run(name) => Sentence::new("From the run {name}").with_name("name", name),
+        Origin::File(name, format) => {
+            Sentence::new("From {name} ({format})").with_name("name", name).with_name("format", format)
         }
+    };
+    let number = counted("candidates", view.candidates.len());
+    let said = Sentence::pluralized("{from}; candidates: {number} CPU{s}, {cpus}", number).with("from", from);
+    let cpus = view.candidates.to_string();
+    match columns(&cpus) <= MOST_CANDIDATES {
+        true => said.with("cpus", view.candidates.clone()),
+        false => said.with_name("cpus", &cut(&cpus, MOST_CANDIDATES)),
     }
 }
 
-fn origin(view: &AdviceView) -> String {
-    let from = match &view.origin {
-        Origin::Measurement => "From a measurement of a few seconds".to_owned(),
-        Origin::Run(name) => format!("From the run {}", plain(name)),
-        Origin::File(name, format) => format!("From {} ({format})", plain(name)),
-    };
-    let chosen = count(view.candidates.len() as u64, "CPU");
-    format!("{from}; candidates: {chosen}, {}", cut(&view.candidates.to_string(), 60))
-}
-
-fn recommendation(advice: &Advice) -> String {
-    let placed = placed(&advice.cpus);
-    match advice.ground {
-        Ground::Structure => format!(
+fn recommendation(advice: &Advice) -> Sentence {
+    let template = match advice.ground {
+        Ground::Structure => {
             "{placed}: spread over groups of CPUs, so that they share as little as possible. Latencies predict \
              nothing for threads that do not talk."
-        ),
-        _ => format!("{placed}."),
-    }
+        }
+        _ => "{placed}.",
+    };
+    Sentence::new(template).with("placed", placed(&advice.cpus))
 }
 
 /// `Threads 0 to 5 on CPUs 0-5`, or one by one where the order is another.
-fn placed(cpus: &[CpuId]) -> String {
+fn placed(cpus: &[CpuId]) -> Sentence {
     let set: CpuSet = cpus.iter().copied().collect();
+    let source = Source::Less(Box::new(field("cpus")), Box::new(Source::Constant(1.0)));
+    let last = DisplayValue::bare(Number::Count(cpus.len().saturating_sub(1) as u64), source);
     let threads = match cpus.len() {
-        2 => "Threads 0 and 1".to_owned(),
-        count => format!("Threads 0 to {}", count.saturating_sub(1)),
+        2 => "Threads 0 and 1".into(),
+        _ => Sentence::new("Threads 0 to {last}").with("last", last),
     };
     match cpus {
-        [cpu] => format!("On CPU {cpu}"),
-        _ if cpus.is_sorted() => format!("{threads} on CPUs {set}, in this order"),
+        [cpu] => Sentence::new("On CPU {cpu}").with("cpu", *cpu),
+        _ if cpus.is_sorted() => Sentence::new("{threads} on CPUs {set}, in this order").with("set", set),
         _ if cpus.len() > MOST_LISTED => {
-            format!("{threads} on CPUs {set}; which thread goes where: --format json")
+            Sentence::new("{threads} on CPUs {set}; which thread goes where: --format json").with("set", set)
         }
         _ => {
-            let listed: Vec<String> = cpus.iter().map(CpuId::to_string).collect();
-            format!("{threads} on CPUs {}, in this order", listed.join(", "))
+            let listed = cpus.iter().map(|cpu| Sentence::new("{cpu}").with("cpu", *cpu));
+            Sentence::new("{threads} on CPUs {all}, in this order")
+                .with("all", Sentence::joined(listed, ", "))
         }
     }
+    .with("threads", threads)
+}
+
+fn field(key: &str) -> Source {
+    Source::Field(format!("/advice/0/{key}"))
+}
+
+/// The length of a list of the document, or a count in it.
+fn counted(key: &str, count: usize) -> DisplayValue {
+    DisplayValue::bare(Number::Count(count as u64), field(key))
+}
+
+/// A number with its bounds in the document.
+fn bounds(key: &str, of: &Bracket, value: impl Fn(&str, f64) -> DisplayValue) -> [DisplayValue; 2] {
+    [("0", of.low), ("1", of.high)].map(|(end, number)| value(&format!("{key}/{end}"), number))
 }
 
 fn prices(view: &AdviceView, advice: &Advice) -> Table {
     let columns = [
         Column::words("placement"),
-        Column::numbers(format!("{} per message", view.unit)),
+        Column::numbers(Sentence::new("{unit} per message").with("unit", view.unit)),
         Column::words("between"),
         Column::words("compared with the advice"),
     ];
-    let row = |name: &str, mean: &Bracket, against: String| {
-        let bounds = format!("{} and {}", ns(mean.low), ns(mean.high));
-        [name.to_owned(), ns(mean.point), bounds, against].map(Into::into)
+    let value = |key: &str, ns: f64| DisplayValue::bare(Number::Point(ns), field(key));
+    let row = |name: &'static str, path: &str, mean: &Bracket, against: Sentence| -> [Cell; 4] {
+        let [low, high] = bounds(&format!("{path}bounds"), mean, value);
+        let bounds = Sentence::new("{low} and {high}").with("low", low).with("high", high);
+        [name.into(), value(&format!("{path}mean"), mean.point).into(), bounds.into(), against.into()]
     };
     let name = if view.recommended().is_some() { "advised" } else { "best found" };
-    let worst =
-        advice.worst.map_or(String::new(), |worst| format!("slowest pair {} {}", ns(worst), view.unit));
-    let best = advice.mean.iter().map(|mean| row(name, mean, worst.clone()));
-    let others = advice.baselines.iter().filter_map(|baseline| {
-        Some(row(words(baseline.name), baseline.mean.as_ref()?, against(baseline, advice)))
+    let worst = advice.worst.map_or("".into(), |worst| {
+        let said = Sentence::new("slowest pair {worst} {unit}").with("worst", value("worst", worst));
+        said.with("unit", view.unit)
+    });
+    let best = advice.mean.iter().map(|mean| row(name, "", mean, worst.clone()));
+    let others = advice.baselines.iter().enumerate().filter_map(|(index, baseline)| {
+        let path = format!("baselines/{index}/");
+        let against = against(baseline, advice, &path);
+        Some(row(words(baseline.name), &path, baseline.mean.as_ref()?, against))
     });
     Table::new(columns).with(best.chain(others))
 }
 
 /// A usual placement in words.
-fn words(name: &str) -> &str {
+fn words(name: &str) -> &'static str {
     match name {
         "system-order" => "first CPUs by number",
         "compact" => "compact",
@@ -153,25 +175,33 @@ fn words(name: &str) -> &str {
     }
 }
 
-fn against(baseline: &Baseline, advice: &Advice) -> String {
-    let Some(excess) = &baseline.excess else { return String::new() };
+fn against(baseline: &Baseline, advice: &Advice, path: &str) -> Sentence {
+    let Some(excess) = &baseline.excess else { return "".into() };
     if !baseline.cpus.is_empty() && baseline.cpus == advice.cpus {
-        return "the same CPUs".to_owned();
+        return "the same CPUs".into();
     }
     if !baseline.is_worse() {
-        return "no proven difference".to_owned();
+        return "no proven difference".into();
     }
-    if excess.point >= 1.0 {
-        let times = |share: f64| format!("{:.1}", 1.0 + share);
-        return format!("{} × ({} to {})", times(excess.point), times(excess.low), times(excess.high));
-    }
-    format!("{} more ({} to {})", percent(excess.point), percent(excess.low), percent(excess.high))
+    let share = |key: &str, share| DisplayValue::bare(Number::Point(share), field(key)).in_unit(Unit::Share);
+    let times = |key: &str, share: f64| DisplayValue {
+        number: Number::Point(1.0 + share),
+        unit: DisplayUnit::Decimals(1),
+        source: Source::Sum(vec![Source::Constant(1.0), field(key)]),
+    };
+    let value: &dyn Fn(&str, f64) -> DisplayValue = if excess.point >= 1.0 { &times } else { &share };
+    let template = match excess.point >= 1.0 {
+        true => "{point} × ({low} to {high})",
+        false => "{point} more ({low} to {high})",
+    };
+    let [low, high] = bounds(&format!("{path}excess_bounds_percent"), excess, value);
+    let point = value(&format!("{path}excess_percent"), excess.point);
+    Sentence::new(template).with("point", point).with("low", low).with("high", high)
 }
 
-fn certainty(advice: &Advice) -> String {
+fn certainty(advice: &Advice) -> Sentence {
     let Some(slack) = advice.slack else {
-        return "How much better another placement could be is not known: the bounds are too wide."
-            .to_owned();
+        return "How much better another placement could be is not known: the bounds are too wide.".into();
     };
     let how = if advice.optimal {
         "all placements were compared; the margin is the uncertainty of the values"
@@ -179,7 +209,11 @@ fn certainty(advice: &Advice) -> String {
         "a bound over all placements; perhaps none reaches it"
     };
     let than = if advice.ground == Ground::Nothing { "the best found" } else { "the advised one" };
-    format!("No placement is better than {than} by more than {}: {how}.", percent(slack))
+    let slack = DisplayValue::bare(Number::Point(slack), field("at_most_better_percent"));
+    Sentence::new("No placement is better than {than} by more than {slack}: {how}.")
+        .with("than", than)
+        .with("slack", slack.in_unit(Unit::Share))
+        .with("how", how)
 }
 
 fn what_to_type(advice: &Advice, snippets: Vec<Snippet>) -> Vec<Block<'static>> {
@@ -188,7 +222,7 @@ fn what_to_type(advice: &Advice, snippets: Vec<Snippet>) -> Vec<Block<'static>> 
     let mut blocks = Vec::new();
     if !together.is_empty() {
         let heading = "to pin the process to these CPUs (its threads may move among them):";
-        blocks.extend([Block::Prose(heading.to_owned().into()), to_copy(together)]);
+        blocks.extend([Block::Prose(heading.into()), to_copy(together)]);
     }
     if advice.cpus.len() < 2 {
         return blocks;
@@ -196,21 +230,26 @@ fn what_to_type(advice: &Advice, snippets: Vec<Snippet>) -> Vec<Block<'static>> 
     if advice.cpus.len() > MOST_LISTED {
         let where_they_are = "to pin each thread to its own CPU: --format json has the lines for OpenMP, Slurm and \
             libvirt";
-        blocks.push(Block::Prose(where_they_are.to_owned().into()));
+        blocks.push(Block::Prose(where_they_are.into()));
         return blocks;
     }
     let brief = advice.cpus.len() <= MOST_IN_XML;
     let last = if brief { "libvirt" } else { "libvirt with --format json" };
-    let heading = format!("to pin each thread to its own CPU (OpenMP, GNU OpenMP, Slurm tasks, {last}):");
+    let heading =
+        Sentence::new("to pin each thread to its own CPU (OpenMP, GNU OpenMP, Slurm tasks, {last}):");
     let shown = each.into_iter().filter(|snippet| brief || !snippet.text.contains('\n')).collect();
-    blocks.extend([Block::Prose(heading.into()), to_copy(shown)]);
+    blocks.extend([Block::Prose(heading.with("last", last)), to_copy(shown)]);
     blocks
 }
 
 /// Lines to be copied are never broken.
 fn to_copy(snippets: Vec<Snippet>) -> Block<'static> {
     Block::drawing(move |_| {
-        snippets.iter().flat_map(|snippet| snippet.text.lines()).map(|line| format!("   {line}")).collect()
+        snippets
+            .iter()
+            .flat_map(|snippet| snippet.text.lines())
+            .map(|line| format!("   {line}"))
+            .collect::<Vec<_>>()
     })
 }
 
@@ -219,7 +258,6 @@ mod tests {
     use super::*;
     use crate::render::terminal;
     use crate::report::Style;
-    use crate::report::text::columns;
     use coretalk_model::advise::{CpuDistances, Graph, advise};
 
     /// Two halves of four, 20 and 85 ns.

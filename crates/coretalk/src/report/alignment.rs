@@ -1,160 +1,193 @@
-//! What of two sides is held against what, in words: nobody may take levels that were matched for pairs that are the same.
+//! What of two sides is compared with what, in words: a reader must not mistake levels that were matched for the same pairs.
 
-use super::text::{count, ns};
+use super::compare::paths::median_source;
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
 use coretalk_model::CpuSet;
-use coretalk_model::compare::{Alignment, Doubt, Levels, Likeness, Obstacle, Pairing};
+use coretalk_model::compare::{Alignment, Comparison, Doubt, Letter, Levels, Likeness, Obstacle, Pairing};
 use std::collections::BTreeMap;
 
 /// What no shape tells.
 const UNKNOWN: &str =
     "Latencies alone do not show whether groups are threads of a core or cores of a cluster.";
-/// Sizes that are told one by one.
+/// Sizes that are listed one by one.
 const MOST_SIZES: usize = 3;
 /// Groups that are listed one by one.
 const MOST_GROUPS: usize = 8;
 
 /// Why not every pair is compared with itself; `None` where it is. A side is called as the user named it.
-pub fn pairing_words(alignment: &Alignment, called: &[String; 2]) -> Option<String> {
+pub fn pairing_words(
+    alignment: &Alignment,
+    comparison: &Comparison,
+    called: &[String; 2],
+) -> Option<Sentence> {
     let of_levels = matches!(alignment.pairing(), Pairing::Nothing(_)).then_some(&[][..]);
-    let doubts = of_levels.unwrap_or(alignment.doubts());
-    let said =
-        not_by_pair(alignment, called).into_iter().chain(doubts_words(doubts, alignment.is_forced(), called));
-    let said: Vec<String> = said.collect();
-    (!said.is_empty()).then(|| said.join(" "))
+    let doubts = doubts_words(of_levels.unwrap_or(alignment.doubts()), alignment, comparison, called);
+    let words: Vec<Sentence> = not_by_pair(alignment, comparison, called).into_iter().chain(doubts).collect();
+    (!words.is_empty()).then(|| Sentence::joined(words, " "))
 }
 
 /// What the levels are that look alike and take other times.
-fn doubts_words(doubts: &[Doubt], is_forced: bool, called: &[String; 2]) -> Option<String> {
-    let [a, b] = called;
-    let (first, rest) = doubts.split_first()?;
-    let of = |doubt: &Doubt| {
-        let level = match doubt.level.as_str() {
-            "all" => "all pairs".to_owned(),
-            "across" => "pairs across all groups".to_owned(),
-            level => format!("pairs of {level}"),
-        };
-        let mut sides = [(doubt.a, a), (doubt.b, b)];
-        sides.sort_by(|x, y| y.0.total_cmp(&x.0));
-        let [(slow, slower), (fast, faster)] = sides;
-        let (slow, fast, unit) = (ns(slow), ns(fast), &doubt.unit);
-        format!(
-            "{level} take {slow} {unit} in {slower}, {:.1} times as long as in {faster} ({fast})",
-            doubt.factor()
-        )
-    };
-    let all = std::iter::once(first).chain(rest).map(of).collect::<Vec<_>>().join("; ");
-    let what = match is_forced {
+fn doubts_words(
+    doubts: &[Doubt],
+    alignment: &Alignment,
+    comparison: &Comparison,
+    called: &[String; 2],
+) -> Option<Sentence> {
+    let what = match alignment.is_forced() {
         true => "Nothing shows that they correspond; they are compared because of --force.",
         false => "Nothing shows that they correspond, so they are not compared.",
     };
-    Some(format!(
+    let all = doubts.iter().map(|doubt| doubt_words(doubt, comparison, called));
+    let said = Sentence::new(
         "Levels of {a} and {b} look alike but may be different things (threads of a core, cores of a cluster, \
-         packages): {all}. {what}"
-    ))
+         packages): {all}. {what}",
+    );
+    (!doubts.is_empty())
+        .then(|| with_sides(said, called).with("all", Sentence::joined(all, "; ")).with("what", what))
 }
 
-/// Why pairs are not held against themselves; `None` where they are.
-fn not_by_pair(alignment: &Alignment, called: &[String; 2]) -> Option<String> {
+/// How long pairs of a level take on both sides.
+fn doubt_words(doubt: &Doubt, comparison: &Comparison, [a, b]: &[String; 2]) -> Sentence {
+    let level = match doubt.level.as_str() {
+        "all" => "all pairs".into(),
+        "across" => "pairs across all groups".into(),
+        level => Sentence::new("pairs of {level}").with_name("level", level),
+    };
+    let median =
+        |ns: f64, side| DisplayValue::bare(Number::Point(ns), median_source(comparison, &doubt.level, side));
+    let mut sides = [(doubt.a, Letter::A, a), (doubt.b, Letter::B, b)];
+    sides.sort_by(|x, y| y.0.total_cmp(&x.0));
+    let [(slow, of_slow, slower), (fast, of_fast, faster)] = sides;
+    let (slow, fast) = (median(slow, of_slow), median(fast, of_fast));
+    let factor = DisplayValue {
+        number: Number::Point(doubt.factor()),
+        unit: DisplayUnit::Decimals(1),
+        source: Source::Ratio(Box::new(slow.source.clone()), Box::new(fast.source.clone())),
+    };
+    Sentence::new("{level} take {slow} {unit} in {slower}, {factor} times as long as in {faster} ({fast})")
+        .with("level", level)
+        .with("slow", slow)
+        .with_name("unit", &doubt.unit)
+        .with_name("slower", slower)
+        .with("factor", factor)
+        .with_name("faster", faster)
+        .with("fast", fast)
+}
+
+fn with_sides(said: Sentence, [a, b]: &[String; 2]) -> Sentence {
+    said.with_name("a", a).with_name("b", b)
+}
+
+/// Why pairs are not compared with themselves; `None` where they are.
+fn not_by_pair(alignment: &Alignment, comparison: &Comparison, called: &[String; 2]) -> Option<Sentence> {
     let [a, b] = alignment.levels();
-    let [first, second] = called;
+    let both = |template| {
+        with_sides(Sentence::new(template), called).with("of_a", makeup(a)).with("of_b", makeup(b))
+    };
     Some(match alignment.pairing() {
         Pairing::Pairs => return None,
         Pairing::Levels(Likeness::Reported) => "The systems report different groups: levels of the same name are \
             compared, not individual pairs of CPUs."
-            .to_owned(),
-        Pairing::Levels(Likeness::Renumbered) => format!(
-            "Both show {}, numbered differently: groups of the same size are compared, not individual pairs of \
-             CPUs. {UNKNOWN}",
-            makeup(a)
+            .into(),
+        Pairing::Levels(Likeness::Renumbered) => Sentence::new(
+            "Both show {groups}, numbered differently: groups of the same size are compared, not individual pairs of \
+             CPUs. {unknown}",
+        )
+        .with("groups", makeup(a))
+        .with("unknown", UNKNOWN),
+        Pairing::Levels(Likeness::Kind) => both(
+            "{a} shows {of_a}, {b} {of_b}: levels are compared in this order, not individual pairs of CPUs. {unknown}",
+        )
+        .with("unknown", UNKNOWN),
+        Pairing::Levels(Likeness::Threads) => both(
+            "{a} shows {of_a}, {b} {of_b}: only threads of a core are known to correspond, from load tests of both.",
         ),
-        Pairing::Levels(Likeness::Kind) => format!(
-            "{first} shows {}, {second} {}: levels are compared in this order, not individual pairs of CPUs. {UNKNOWN}",
-            makeup(a),
-            makeup(b)
+        Pairing::Levels(Likeness::Flat) => with_sides(
+            Sentence::new("All pairs of {a} are alike, and so are all of {b}: they are compared as a whole, not pair by pair."),
+            called,
         ),
-        Pairing::Levels(Likeness::Threads) => format!(
-            "{first} shows {}, {second} {}: only threads of a core are known to correspond, from load tests of both.",
-            makeup(a),
-            makeup(b)
-        ),
-        Pairing::Levels(Likeness::Flat) => {
-            format!("All pairs of {first} are alike, and so are all of {second}: they are compared as a whole, not pair by pair.")
-        }
-        Pairing::Nothing(Obstacle::Groups) => format!(
-            "{first} shows {}, {second} {}: it is unknown which of them correspond, so nothing is compared.",
-            makeup(a),
-            makeup(b)
+        Pairing::Nothing(Obstacle::Groups) => both(
+            "{a} shows {of_a}, {b} {of_b}: it is unknown which of them correspond, so nothing is compared.",
         ),
         Pairing::Nothing(Obstacle::Meanings(doubt)) => {
-            return doubts_words(std::slice::from_ref(doubt), alignment.is_forced(), called);
+            return doubts_words(std::slice::from_ref(doubt), alignment, comparison, called);
         }
         Pairing::Nothing(Obstacle::Patterns) => {
             "Neither shows groups, the pairs of at least one differ by more than noise, and pairs with the same \
              numbers do not resemble each other: it is unknown whether these are the same CPUs, so nothing is \
              compared."
-                .to_owned()
+                .into()
         }
         Pairing::Nothing(Obstacle::Unseen(errors)) => {
-            let why = called.iter().zip(errors).filter_map(|(letter, error)| {
-                Some(format!(" (no groups can be inferred for {letter}: {})", error.as_ref()?))
+            let why = called.iter().zip(errors).filter_map(|(side, error)| {
+                let said = Sentence::new(" (no groups can be inferred for {side}: {error})");
+                Some(said.with_name("side", side).with_name("error", &error.as_ref()?.to_string()))
             });
-            format!(
-                "It is unknown whether CPUs with the same number are the same{}, so nothing is compared.",
-                why.collect::<String>()
+            Sentence::new(
+                "It is unknown whether CPUs with the same number are the same{why}, so nothing is compared.",
             )
+            .with("why", Sentence::joined(why, ""))
         }
     })
 }
 
-/// Who belongs together where nobody reports it, a line for each level.
-pub(super) fn groups(alignment: &Alignment, called: &[String; 2]) -> Vec<String> {
+/// Which CPUs belong together where no system reports it, a line for each level.
+pub(super) fn groups(alignment: &Alignment, [first, second]: &[String; 2]) -> Vec<Sentence> {
     let [a, b] = alignment.levels();
     match alignment.pairing() {
-        Pairing::Pairs => listed(a, "", ", as the latencies of both show"),
+        Pairing::Pairs => listed(a, None, ", as the latencies of both show"),
         Pairing::Levels(_) | Pairing::Nothing(_) => {
-            let [first, second] = called.each_ref().map(|called| format!("{called} "));
-            [listed(a, &first, ""), listed(b, &second, "")].concat()
+            [listed(a, Some(first), ""), listed(b, Some(second), "")].concat()
         }
     }
 }
 
-fn listed(levels: &Levels, of: &str, from: &str) -> Vec<String> {
+fn listed(levels: &Levels, of: Option<&String>, from: &'static str) -> Vec<Sentence> {
     let shown = levels.observed().unwrap_or_default().iter().enumerate().map(|(index, level)| {
-        let lists: Vec<String> = level.groups.iter().take(MOST_GROUPS).map(ToString::to_string).collect();
-        let more = if level.groups.len() > MOST_GROUPS { " …" } else { "" };
-        let from = if index == 0 { from } else { "" };
-        format!("{of}{}: {}{more}{from}", level.name, lists.join("  "))
+        let groups = level.groups.iter().take(MOST_GROUPS);
+        let groups = groups.map(|group| Sentence::new("{cpus}").with("cpus", group.clone()));
+        let side = of.map(|side| Sentence::new("{side} ").with_name("side", side));
+        Sentence::new("{side}{level}: {groups}{more}{from}")
+            .with("side", Sentence::joined(side, ""))
+            .with_name("level", &level.name)
+            .with("groups", Sentence::joined(groups, "  "))
+            .with("more", if level.groups.len() > MOST_GROUPS { " …" } else { "" })
+            .with("from", if index == 0 { from } else { "" })
     });
     shown.collect()
 }
 
 /// The groups of a side in words, finest first: `12 groups of 2 in 2 groups of 12`.
-fn makeup(levels: &Levels) -> String {
+fn makeup(levels: &Levels) -> Sentence {
     let shown = levels.observed().unwrap_or_default();
-    let levels: Vec<String> = shown.iter().map(|level| sizes(&level.groups)).collect();
     let alone = shown.last().map_or(0, |level| level.alone);
-    match levels.is_empty() {
-        true => "no groups".to_owned(),
-        false if alone > 0 => format!("{} and {} alone", levels.join(" in "), count(alone as u64, "CPU")),
-        false => levels.join(" in "),
+    let words = Sentence::joined(shown.iter().map(|level| sizes(&level.groups)), " in ");
+    match shown.is_empty() {
+        true => "no groups".into(),
+        false if alone > 0 => Sentence::new("{groups} and {alone} alone")
+            .with("groups", words)
+            .with("alone", Sentence::pluralized("{number} CPU{s}", DisplayValue::listed(alone))),
+        false => words,
     }
 }
 
 /// `4 groups of 3`; of several sizes the largest number of groups first.
-fn sizes(groups: &[CpuSet]) -> String {
-    let mut by_size: BTreeMap<usize, u64> = BTreeMap::new();
+fn sizes(groups: &[CpuSet]) -> Sentence {
+    let mut by_size: BTreeMap<usize, usize> = BTreeMap::new();
     for group in groups {
         *by_size.entry(group.len()).or_default() += 1;
     }
-    let mut sizes: Vec<(usize, u64)> = by_size.into_iter().collect();
+    let mut sizes: Vec<(usize, usize)> = by_size.into_iter().collect();
+    let counted = |template, groups| Sentence::pluralized(template, DisplayValue::listed(groups));
     if sizes.len() > MOST_SIZES {
-        let (least, most) = (sizes[0].0, sizes[sizes.len() - 1].0);
-        return format!("{} of {least} to {most}", count(groups.len() as u64, "group"));
+        return counted("{number} group{s} of {least} to {most}", groups.len())
+            .with("least", DisplayValue::listed(sizes[0].0))
+            .with("most", DisplayValue::listed(sizes[sizes.len() - 1].0));
     }
     sizes.sort_by_key(|&(size, groups)| (std::cmp::Reverse(groups), size));
-    let words = sizes.iter().enumerate().map(|(index, &(size, groups))| match index {
-        0 => format!("{} of {size}", count(groups, "group")),
-        _ => format!("{groups} of {size}"),
+    let words = sizes.iter().enumerate().map(|(index, &(size, groups))| {
+        let template = if index == 0 { "{number} group{s} of {size}" } else { "{number} of {size}" };
+        counted(template, groups).with("size", DisplayValue::listed(size))
     });
-    words.collect::<Vec<_>>().join(" and ")
+    Sentence::joined(words, " and ")
 }

@@ -4,11 +4,12 @@ use super::fmt;
 use super::ladder::kind_words;
 use super::saved::Saved;
 use super::states;
-use super::text::{ns, plain};
+
 use crate::RunReport;
 use crate::blocks::Block;
 use crate::blocks::value::{
-    Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source, Statistic, TailNumber,
+    Arg, DisplayUnit, DisplayValue, MapSource, Number, PlainText, Sentence, Source, Statistic, TailNumber,
+    WatchNumber,
 };
 use coretalk_model::infer::levels_changed;
 use coretalk_model::latency::finding::{MapFinding, MapShape, MovingLevels, PairGroup, TailFinding, is_flat};
@@ -246,7 +247,7 @@ impl Words<'_> {
     fn source(&self, group: &PairGroup, statistic: Statistic) -> Source {
         let PairGroup { relation, classes, .. } = group;
         Source::Pairs {
-            kernel: self.kernel.clone(),
+            map: MapSource::Kernel(self.kernel.clone()),
             relation: *relation,
             classes: classes.clone(),
             statistic,
@@ -284,28 +285,33 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
     } else if !classes.is_empty() {
         nearest_kind(&classes, map, topology)
     } else {
-        near.map(|near| format!("taskset -c {near} COMMAND")).or_else(|| anywhere(map, topology))
+        near.map(|near| Sentence::new("taskset -c {near} COMMAND").with("near", near))
+            .or_else(|| anywhere(map, topology))
     };
-    let bound = where_to.map(|where_to| format!("threads that talk to each other: {where_to}"));
+    let bound =
+        where_to.map(|where_to| Sentence::new("threads that talk to each other: {to}").with("to", where_to));
     let cpus = map.cells.cpus().len() as u64;
     // An advice asks for as many CPUs, and for values of half of the pairs.
     let is_enough = cpus >= 4 && 4 * overall(map).measured >= cpus * (cpus - 1);
     let advice = saved.name().filter(|_| is_enough && !moved);
-    let advice =
-        advice.map(|id| format!("where 4 threads should run: coretalk advise -n 4 --from {}", plain(id)));
-    let parts: Vec<Sentence> = bound.into_iter().chain(advice).map(Sentence::from).collect();
+    let advice = advice.map(|id| {
+        Sentence::new("where 4 threads should run: coretalk advise -n 4 --from {id}").with_name("id", id)
+    });
+    let parts: Vec<Sentence> = bound.into_iter().chain(advice).collect();
     (!parts.is_empty()).then_some(Block::Parts(parts))
 }
 
 /// A guest whose host moves it has no CPUs that stay near each other.
-fn elsewhere(report: &RunReport) -> Option<String> {
+fn elsewhere(report: &RunReport) -> Option<Sentence> {
     report.environment.hypervisor.as_ref()?;
     let worst = MovingLevels::of(report.watch()?)?.planned.point;
-    Some(format!("if {} ns is too slow, ask for dedicated cores or another host", ns(worst)))
+    let worst = DisplayValue::bare(Number::Point(worst), Source::Watch(WatchNumber::Slowest));
+    let said = Sentence::new("if {worst} ns is too slow, ask for dedicated cores or another host");
+    Some(said.with("worst", worst))
 }
 
 /// The kind of core of a hybrid whose cores are visibly nearer to each other than any other two are.
-fn nearest_kind(classes: &[ClassPair], map: &LatencyMap, topology: &Topology) -> Option<String> {
+fn nearest_kind(classes: &[ClassPair], map: &LatencyMap, topology: &Topology) -> Option<Sentence> {
     let cores = || classes.iter().filter(|of| of.relation != Relation::Smt);
     let nearest = cores().min_by(|a, b| a.median_ns.total_cmp(&b.median_ns))?;
     let [kind, other] = &nearest.classes;
@@ -317,12 +323,13 @@ fn nearest_kind(classes: &[ClassPair], map: &LatencyMap, topology: &Topology) ->
     }
     let is_of_kind = |cpu: &CpuId| topology.class_of(*cpu).is_some_and(|class| class.name == *kind);
     let cpus: CpuSet = map.cells.cpus().iter().copied().filter(is_of_kind).collect();
-    Some(format!("the {kind} cores, taskset -c {cpus} COMMAND"))
+    let said = Sentence::new("the {kind} cores, taskset -c {cpus} COMMAND");
+    Some(said.with_name("kind", kind).with("cpus", cpus))
 }
 
 /// Where all cores of a machine are about equally near, none are better.
-fn anywhere(map: &LatencyMap, topology: &Topology) -> Option<String> {
+fn anywhere(map: &LatencyMap, topology: &Topology) -> Option<Sentence> {
     let is_whole = MapFinding::of(map, None, topology)?.is_whole;
     (is_whole && map.cells.cpus().len() > 2 && is_flat(map, topology))
-        .then(|| "any cores (all are about equally close)".to_owned())
+        .then(|| Sentence::new("any cores (all are about equally close)"))
 }

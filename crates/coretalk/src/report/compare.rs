@@ -1,17 +1,19 @@
 //! The screen of `compare`: conditions, a table of levels, the cells that stand out, and one sentence.
 
+pub(super) mod paths;
 mod sentences;
 mod table;
 
-use sentences::answer;
-pub(super) use sentences::{conclusion, remarks, saturated};
-use table::{MOST_CELLS, cell_row, cells, in_sections, of_numbers, of_text, standing_out};
-pub(super) use table::{heading, levels, number, tally, verdict_words};
+pub(super) use sentences::{answer, remarks, saturated};
+use table::{MOST_CELLS, cell_row, cells, in_sections, of_numbers, standing_out};
+pub(super) use table::{heading, levels, tally, verdict_words};
 
 use super::alignment::{groups, pairing_words};
-use super::text::{count, cut, plain};
+use super::fmt;
+use super::text::{cut, plain, started};
+use crate::blocks::value::{DisplayValue, Number, Sentence};
 use crate::blocks::{Block, Column, Table};
-use crate::render::markdown::{self, escaped};
+use crate::render::markdown;
 use coretalk_model::Topology;
 use coretalk_model::compare::{Alignment, Comparison, Mismatch, Weight};
 
@@ -82,81 +84,94 @@ const MOST_OF_A_NAME: usize = 20;
 pub fn blocks(view: &CompareView<'_>) -> Vec<Block<'static>> {
     let called = view.called();
     let mut blocks = vec![Block::Answer(answer(view)), Block::Gap];
-    let sides = called.iter().zip(&view.sides);
-    blocks
-        .extend(sides.map(|(called, side)| Block::Remark(format!("{called}  {}", side_words(side)).into())));
-    blocks.extend(mismatches_words(view).map(|text| Block::Doubt(text.into())));
-    blocks.extend(pairing_words(view.alignment, &called).map(|text| Block::Doubt(text.into())));
-    blocks.extend(groups(view.alignment, &called).into_iter().map(|text| Block::Remark(text.into())));
+    blocks.extend(sides_words(view, "{called}  {side}").map(Block::Remark));
+    blocks.extend(mismatches_words(view).map(Block::Doubt));
+    blocks.extend(pairing_words(view.alignment, view.comparison, &called).map(Block::Doubt));
+    blocks.extend(groups(view.alignment, &called).into_iter().map(Block::Remark));
     for dataset in &view.comparison.datasets {
-        blocks.extend([Block::Gap, Block::Question(heading(dataset).into())]);
+        blocks.extend([Block::Gap, Block::Question(heading(dataset))]);
         blocks.push(Block::Table(in_sections(dataset, view)));
-        blocks.extend(remarks(dataset, view).into_iter().map(|text| Block::Prose(text.into())));
-        blocks.extend(cells(dataset, view.topology()));
+        blocks.extend(remarks(dataset, view).into_iter().map(Block::Prose));
+        blocks.extend(cells(dataset, view));
     }
     blocks.push(Block::Gap);
-    blocks.extend(saturated(view).map(|text| Block::Prose(text.into())));
+    blocks.extend(saturated(view).map(Block::Prose));
     if view.files {
         let text = "Files do not record how they were measured or what their groups are: a shift of all \
                     pairs (core \
             clock, different kernel, different lines) looks like a change of the machine.";
-        blocks.push(Block::Prose(text.to_owned().into()));
+        blocks.push(Block::Prose(text.into()));
     }
     blocks
 }
 
 /// The same as Markdown, for pull requests and forums.
 pub fn markdown(view: &CompareView<'_>) -> String {
-    let mut text = String::new();
     let called = view.called();
-    for (called, side) in called.iter().zip(&view.sides) {
-        text.push_str(&format!("- **{}**: {}\n", escaped(called), escaped(&side_words(side))));
-    }
-    for words in mismatches_words(view) {
-        text.push_str(&format!("- differs: {}\n", escaped(&words)));
-    }
-    for words in pairing_words(view.alignment, &called).into_iter().chain(groups(view.alignment, &called)) {
-        text.push_str(&format!("- {}\n", escaped(&words)));
-    }
+    let escaped = |said: &Sentence| markdown::escaped(&fmt::sentence(said));
+    let bold = called.iter().map(|called| markdown::escaped(called)).zip(sides_words(view, "{side}"));
+    let mut text: String =
+        bold.map(|(called, side)| format!("- **{called}**: {}\n", escaped(&side))).collect();
+    text.extend(mismatches_words(view).map(|words| format!("- differs: {}\n", escaped(&words))));
+    let pairing = pairing_words(view.alignment, view.comparison, &called)
+        .into_iter()
+        .chain(groups(view.alignment, &called));
+    text.extend(pairing.map(|words| format!("- {}\n", escaped(&words))));
     for dataset in &view.comparison.datasets {
         let levels = markdown::table(&levels(dataset, view));
         text.push_str(&format!("\n{}\n\n{levels}", escaped(&heading(dataset))));
-        let shown = standing_out(dataset);
+        let shown = standing_out(dataset, view.comparison);
         if !shown.is_empty() {
             let titles = ["pair", "level"].map(Column::words);
             let columns: Vec<Column> = titles.into_iter().chain(of_numbers(dataset, &called)).collect();
             let rows = shown.iter().take(MOST_CELLS).map(|cell| cell_row(cell, dataset, view.topology()));
-            text.push_str(&format!("\n{}", markdown::table(&Table::new(columns).with(rows.map(of_text)))));
+            text.push_str(&format!("\n{}", markdown::table(&Table::new(columns).with(rows))));
         }
-        text.extend(tally(dataset).map(|tally| format!("\n{tally}\n")));
-        text.extend(remarks(dataset, view).into_iter().map(|remark| format!("\n{}\n", escaped(&remark))));
+        text.extend(tally(dataset).map(|tally| format!("\n{}\n", fmt::sentence(&tally))));
+        text.extend(remarks(dataset, view).iter().map(|remark| format!("\n{}\n", escaped(remark))));
     }
-    text.extend(saturated(view).map(|left_out| format!("\n{left_out}\n")));
-    text.push_str(&format!("\n**{}**\n", escaped(&conclusion(view))));
+    text.extend(saturated(view).map(|left_out| format!("\n{}\n", fmt::sentence(&left_out))));
+    text.push_str(&format!("\n**{}**\n", escaped(&answer(view))));
     text
 }
 
-pub(super) fn side_words(side: &SideView) -> String {
-    let name = (side.given.as_ref() != Some(&side.name)).then(|| plain(&side.name));
-    let mut parts: Vec<String> = name.into_iter().chain([plain(&side.machine)]).collect();
-    parts.extend(side.started.as_deref().map(super::text::started));
-    parts.push(count(side.cpus as u64, "CPU"));
-    parts.join(" · ")
+/// Both sides by a template of `{called}` and `{side}`.
+pub(super) fn sides_words(view: &CompareView<'_>, template: &'static str) -> impl Iterator<Item = Sentence> {
+    let sides = view.called().into_iter().zip(&view.sides).zip(["a", "b"]);
+    sides.map(move |((called, side), key)| {
+        Sentence::new(template).with_name("called", &called).with("side", side_words(side, key))
+    })
+}
+
+fn side_words(side: &SideView, key: &str) -> Sentence {
+    let name = (side.given.as_ref() != Some(&side.name)).then(|| level_name(&side.name));
+    let mut parts: Vec<Sentence> = name.into_iter().chain([level_name(&side.machine)]).collect();
+    parts.extend(side.started.as_deref().map(|time| level_name(&started(time))));
+    let cpus = DisplayValue::field(format!("/compared/{key}/cpus"), Number::Count(side.cpus as u64));
+    parts.push(Sentence::pluralized("{number} CPU{s}", cpus));
+    Sentence::joined(parts, " · ")
+}
+
+/// A name of a level, a side or a series as a sentence.
+fn level_name(name: &str) -> Sentence {
+    Sentence::new("{name}").with_name("name", name)
 }
 
 /// The conditions that differ, a line each.
-pub(super) fn mismatches_words(view: &CompareView<'_>) -> impl Iterator<Item = String> {
-    let called = view.called();
+pub(super) fn mismatches_words(view: &CompareView<'_>) -> impl Iterator<Item = Sentence> {
+    let [first, second] = view.called();
+    let side = |text: &Option<String>| text.as_deref().map_or("unknown".into(), |text| cut(&plain(text), 48));
     view.mismatches.iter().map(move |mismatch| {
         let why = match mismatch.weight {
             Weight::Refuses if view.is_forced => ": different experiments, compared because of --force",
             _ => "",
         };
-        format!("{}{why}", mismatch_words(mismatch, &called))
+        Sentence::new("{what}: {a} in {first}, {b} in {second}{why}")
+            .with_name("what", &mismatch.what)
+            .with_name("a", &side(&mismatch.a))
+            .with_name("first", &first)
+            .with_name("b", &side(&mismatch.b))
+            .with_name("second", &second)
+            .with("why", why)
     })
-}
-
-fn mismatch_words(mismatch: &Mismatch, [first, second]: &[String; 2]) -> String {
-    let said = |text: &Option<String>| text.as_deref().map_or("unknown".into(), |text| cut(&plain(text), 48));
-    format!("{}: {} in {first}, {} in {second}", mismatch.what, said(&mismatch.a), said(&mismatch.b))
 }

@@ -1,6 +1,7 @@
-//! [`Differing`]: two runs of a report held against each other, level by level in words and pair by pair as maps.
+//! [`Differing`]: the comparison of two runs of a report, level by level in words and pair by pair as maps.
 
 use super::compare::{CompareView, SideView, called, verdict_words};
+use super::fmt;
 use super::input::{Map, ReportInput};
 use super::text::{cut, plain};
 use crate::document::Columns;
@@ -34,14 +35,14 @@ pub struct DifferenceMap<'a> {
     pub columns: Columns,
     /// Which cells differ, shown beyond doubt.
     pub shown: Vec<bool>,
-    /// What is said of each cell.
+    /// The verdict on each cell in words.
     pub verdicts: Vec<String>,
-    /// What is seen, in one line.
+    /// What the map shows, in one line.
     pub question: String,
 }
 
 impl<'a> Differing<'a> {
-    /// Holds the second of two runs against the first; nothing of other numbers of runs, or where neither holds a map.
+    /// Compares the second of two runs with the first; nothing of other numbers of runs, or where neither holds a map.
     pub fn of(inputs: &'a [ReportInput<'a>]) -> Option<Differing<'a>> {
         let [a, b] = inputs else { return None };
         let [left, right] = [a, b].map(ReportInput::side);
@@ -88,7 +89,7 @@ impl<'a> Differing<'a> {
         ))
     }
 
-    /// What can be said in words; `None` where nothing is compared.
+    /// The comparison for sentences; `None` where nothing is compared.
     pub fn words(&self) -> Option<CompareView<'_>> {
         Some(CompareView {
             sides: self.sides(),
@@ -179,7 +180,7 @@ fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison, [a, b]: &[String
             .map(|cell| {
                 cell.map_or_else(
                     || "not compared, or not measured in both runs".to_owned(),
-                    |cell| verdict_words(&cell.difference, dataset),
+                    |cell| fmt::sentence(&verdict_words(&cell.difference, dataset, "")),
                 )
             })
             .collect(),

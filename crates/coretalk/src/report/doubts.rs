@@ -1,10 +1,12 @@
 //! Trials that cannot be trusted, reason by reason.
 
 use super::parameters::{parameters, unbound};
-use super::text::{count, percent, plain};
 use crate::SeriesReport;
 use crate::blocks::Block;
-use coretalk_measure::series::mask_of;
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
+use coretalk_measure::series::{MASK, mask_of};
+use coretalk_model::CpuId;
+use coretalk_model::quantity::Unit;
 use coretalk_model::series::{About, TrialResult};
 use coretalk_model::stats::WIDEST_STATED;
 
@@ -14,7 +16,8 @@ const MOST_REASONS: usize = 4;
 /// Trials that cannot be trusted, by their reason.
 pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
     let trials = &series.result.trials;
-    let precision = percent(series.settings.precision);
+    let precision = Number::Point(series.settings.precision);
+    let precision = DisplayValue::bare(precision, Source::Precision).in_unit(Unit::Share);
     let mut reasons: Vec<(Alike<'_>, Vec<&TrialResult>)> = Vec::new();
     for trial in trials.iter().filter(|trial| trial.flags.has_doubt() || trial.grade.is_none()) {
         let alike = Alike::of(trial);
@@ -26,24 +29,35 @@ pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
     // What concerns most comes first; the order of the trials decides between equals.
     reasons.sort_by_key(|(_, doubted)| std::cmp::Reverse(doubted.len()));
     let told = reasons.iter().take(MOST_REASONS).map(|(alike, doubted)| {
-        let first = doubted.first().map(|trial| named(trial)).unwrap_or_default();
-        let all = count(trials.len() as u64, "result");
+        let first = doubted.first().map_or(Sentence::new(""), |trial| named(trial));
+        let of = |template| {
+            Sentence::new(template)
+                .with("many", DisplayValue::listed(doubted.len()))
+                .with("all", Sentence::counted(trials.len() as u64, Source::AllTrials, ["result", "results"]))
+                .with("first", first.clone())
+        };
         match (alike, doubted.len()) {
-            (_, 1) => format!("{first}: {}", plain(&alike.reason(doubted))),
-            (Alike::Words(reason), many) => format!("{many} of {all}: {}; first: {first}", plain(reason)),
-            (_, many) => {
-                let steps = if *alike == Alike::Coarse { ", for which the clock is too coarse" } else { "" };
-                format!(
-                    "{many} of {all} missed ±{precision}{steps} (worst {}); first: {first}",
-                    worst(doubted)
-                )
+            (_, 1) => Sentence::new("{first}: {reason}")
+                .with("first", first)
+                .with_name("reason", &alike.reason(doubted)),
+            (Alike::Words(reason), _) => {
+                of("{many} of {all}: {reason}; first: {first}").with_name("reason", reason)
             }
+            _ => of("{many} of {all} missed ±{precision}{steps} (worst {worst}); first: {first}")
+                .with("precision", precision.clone())
+                .with(
+                    "steps",
+                    if *alike == Alike::Coarse { ", for which the clock is too coarse" } else { "" },
+                )
+                .with("worst", worst(doubted)),
         }
     });
     let more: usize = reasons.iter().skip(MOST_REASONS).map(|(_, doubted)| doubted.len()).sum();
-    let more = (more > 0).then(|| count(more as u64, "more doubtful result"));
-    let more = more.map(|more| format!("{more}; see `flags` and `reason` in the data"));
-    told.chain(more).map(|text| Block::Doubt(text.into())).collect()
+    let more = (more > 0).then(|| {
+        let said = "{number} more doubtful result{s}; see `flags` and `reason` in the data";
+        Sentence::pluralized(said, DisplayValue::listed(more))
+    });
+    told.chain(more).map(Block::Doubt).collect()
 }
 
 /// Reasons that are one doubt, whatever their numbers.
@@ -73,39 +87,49 @@ impl<'a> Alike<'a> {
     }
 }
 
-/// The widest half interval of them.
-fn worst(doubted: &[&TrialResult]) -> String {
-    let widths = doubted.iter().filter_map(|trial| match trial.reason.as_ref()?.about {
-        About::Width(width) | About::Steps(width) => Some(width),
+/// The widest half interval of them: 2.04 % is not 2 %.
+fn worst(doubted: &[&TrialResult]) -> Sentence {
+    let width = |trial: &&TrialResult| match trial.reason.as_ref()?.about {
+        About::Width(width) | About::Steps(width) => Some((width, trial.spec.id())),
         About::NotReached | About::Words => None,
-    });
-    let widest = widths.fold(0.0, f64::max);
-    let percent = 100.0 * widest;
-    // 2.04 % is not 2 %.
-    match percent {
-        _ if widest >= WIDEST_STATED => "too wide to state".to_owned(),
-        percent if percent < 9.95 => format!("±{percent:.2} %"),
-        percent if percent < 99.95 => format!("±{percent:.1} %"),
-        percent => format!("±{percent:.0} %"),
-    }
+    };
+    let widest = doubted.iter().filter_map(width).max_by(|one, other| one.0.total_cmp(&other.0));
+    let Some((widest, trial)) = widest.filter(|(widest, _)| *widest < WIDEST_STATED) else {
+        return Sentence::new("too wide to state");
+    };
+    let decimals = match 100.0 * widest {
+        percent if percent < 9.95 => 2,
+        percent if percent < 99.95 => 1,
+        _ => 0,
+    };
+    let widest = DisplayValue {
+        number: Number::Point(100.0 * widest),
+        unit: DisplayUnit::Decimals(decimals),
+        source: Source::Width(trial),
+    };
+    Sentence::new("±{widest} %").with("widest", widest)
 }
 
 /// CPUs that are named in a sentence about a trial.
 const MOST_NAMED: usize = 4;
 
 /// A trial in a sentence: `wait, strategy busy, CPUs 0-1`.
-pub(super) fn named(trial: &TrialResult) -> String {
-    let cpus = match (mask_of(&trial.spec), trial.spec.placement.len()) {
-        (Some(mask), _) => unbound(&trial.spec.placement, mask),
-        (None, 0) => String::new(),
-        (None, 1) => format!("CPU {}", trial.spec.cpu_list()),
-        (None, many) if many > MOST_NAMED => {
-            let first: Vec<String> =
-                trial.spec.placement[..MOST_NAMED].iter().map(ToString::to_string).collect();
-            format!("CPUs {}-…", first.join("-"))
-        }
-        _ => format!("CPUs {}", trial.spec.cpu_list()),
+pub(super) fn named(trial: &TrialResult) -> Sentence {
+    let placement = &trial.spec.placement;
+    let cpus = |cpus: &[CpuId]| {
+        Sentence::joined(cpus.iter().map(|cpu| Sentence::new("{cpu}").with("cpu", *cpu)), "-")
     };
-    let parts = [plain(&trial.spec.probe), plain(&parameters(&trial.spec)), cpus];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    let place = match (mask_of(&trial.spec), &placement[..]) {
+        (Some(mask), _) => Some(unbound(placement, mask)),
+        (None, []) => None,
+        (None, [one]) => Some(Sentence::new("CPU {cpu}").with("cpu", *one)),
+        (None, many) if many.len() > MOST_NAMED => {
+            Some(Sentence::new("CPUs {cpus}-…").with("cpus", cpus(&many[..MOST_NAMED])))
+        }
+        (None, some) => Some(Sentence::new("CPUs {cpus}").with("cpus", cpus(some))),
+    };
+    let probe = Sentence::new("{probe}").with_name("probe", &trial.spec.probe);
+    let is_shown = trial.spec.parameters.iter().any(|(name, _)| name != MASK);
+    let parameters = is_shown.then(|| parameters(&trial.spec));
+    Sentence::joined([Some(probe), parameters, place].into_iter().flatten(), ", ")
 }

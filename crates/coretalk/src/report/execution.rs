@@ -1,12 +1,12 @@
 //! Which CPUs share the units that execute, in words.
 
 use crate::blocks::Block;
-use crate::blocks::value::{DisplayValue, Number, Sentence};
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Reason, Unclear, Unit, verdicts};
 use coretalk_model::{Level, Topology, quantity};
 
 /// Sentences for a screen: what the tests say, and where the system reports something else. `reported` is `None` where
-/// nobody reports anything.
+/// nothing is reported.
 pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<Block<'static>> {
     // A system that reports no cores says nothing that could be confirmed or contradicted.
     let reported = reported.filter(|topology| !topology.level(Level::Core).is_empty());
@@ -29,17 +29,40 @@ pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<Bl
         blocks.extend(contradicted(&pairs, verdict, reported).map(Block::Doubt));
     }
     let mut told: Vec<Unclear> = Vec::new();
-    for (.., verdict) in &tested {
+    for (at, _, verdict) in &tested {
         let &Execution::Unclear(why) = verdict else { continue };
         if !told.contains(&why) {
             told.push(why);
             let said = Sentence::new("cannot tell whether CPUs {pairs} are threads of one core: {why}")
                 .with("pairs", pair_list(&with(*verdict)))
-                .with_name("why", &why.to_string());
+                .with("why", unclear_words(*at, why));
             blocks.push(Block::Fact("load test", said));
         }
     }
     blocks
+}
+
+/// Why a test does not tell.
+fn unclear_words(at: usize, why: Unclear) -> Sentence {
+    let passes = |number: usize, source| DisplayValue::bare(Number::Count(number as u64), source);
+    match why {
+        Unclear::TooFew { passes: number } => {
+            let field = Source::Field(format!("/topology/execution/{at}/passes"));
+            Sentence::new("{passes} passes are too few to tell").with("passes", passes(number, field))
+        }
+        Unclear::Changing { shared, apart } => Sentence::new(
+            "they shared a core in {shared} passes but not in {apart}, as when a host moves virtual CPUs",
+        )
+        .with("shared", passes(shared, Source::Unrecorded))
+        .with("apart", passes(apart, Source::Unrecorded)),
+        Unclear::Between => {
+            "they slow each other down by more than clock changes would, but less than a shared unit would"
+                .into()
+        }
+        Unclear::ControlShares => {
+            "the most distant CPUs slow each other down as much, so a shared core is not the cause".into()
+        }
+    }
 }
 
 fn verdict_words(

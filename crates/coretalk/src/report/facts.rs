@@ -33,7 +33,7 @@ pub fn probes(rows: &[ProbeRow]) -> Vec<Block<'static>> {
     let mut blocks = Vec::new();
     for row in rows {
         let question = format!("{}, in {}: {}", plain(&row.id), plain(&row.unit), plain(&row.question));
-        blocks.push(Block::Headline(question.into()));
+        blocks.push(Block::Headline(Sentence::composed(question)));
         let heading =
             if row.kernels.is_empty() { ["name", "what it does"] } else { ["kernel", "what is timed"] };
         let kernels = row.kernels.iter().map(|kernel| [plain(kernel), timed(kernel)]);
@@ -42,12 +42,12 @@ pub fn probes(rows: &[ProbeRow]) -> Vec<Block<'static>> {
             .with(kernels.chain(variants).map(|cells| cells.map(Into::into)));
         blocks.push(match table.rows.is_empty() {
             // What it measures are numbers and placements, which its options choose.
-            true => Block::Prose(format!("see coretalk {} --help", plain(&row.id)).into()),
+            true => Block::Prose(Sentence::composed(format!("see coretalk {} --help", plain(&row.id)))),
             false => Block::Table(table),
         });
         blocks.push(Block::Gap);
     }
-    blocks.push(Block::Prose("machine code of a timed loop: coretalk probes --asm NAME, a kernel, or one of wait:NAME, queue:NAME, contend:NAME and wake:NAME".to_owned().into()));
+    blocks.push(Block::Prose(Sentence::new("machine code of a timed loop: coretalk probes --asm NAME, a kernel, or one of wait:NAME, queue:NAME, contend:NAME and wake:NAME")));
     blocks
 }
 
@@ -116,8 +116,12 @@ pub fn doctor(findings: &[DoctorFinding]) -> Vec<Block<'static>> {
     let counted = format!("{}.", parts.join(", "));
     let unchanged = "Nothing was changed.".to_owned();
     let first = (!findings.is_empty()).then(|| Block::Answer(first_step(FirstStep::of(findings))));
-    let rest =
-        [Block::Table(table), Block::Gap, Block::Prose(counted.into()), Block::Prose(unchanged.into())];
+    let rest = [
+        Block::Table(table),
+        Block::Gap,
+        Block::Prose(Sentence::composed(counted)),
+        Block::Prose(Sentence::composed(unchanged)),
+    ];
     first.into_iter().chain([Block::Gap]).chain(rest).collect()
 }
 
@@ -175,7 +179,7 @@ pub fn selftest(findings: &[DoctorFinding], seconds: f64) -> Vec<Block<'static>>
         ),
     };
     let took = format!("{conclusion} Took {seconds:.0} s.");
-    vec![Block::Table(table), Block::Gap, Block::Prose(took.into())]
+    vec![Block::Table(table), Block::Gap, Block::Prose(Sentence::composed(took))]
 }
 
 fn verdict_word(verdict: Verdict) -> &'static str {
@@ -213,7 +217,10 @@ pub fn build(facts: &BuildFacts, compiler: Option<&str>, libc: Option<&str>) -> 
     ];
     let rows = rows.map(|(name, text)| [Cell::from(name), text.into()]);
     let table = Table::new(["", ""].map(Column::words)).with(rows);
-    vec![Block::Prose(format!("coretalk {}", env!("CARGO_PKG_VERSION")).into()), Block::Table(table)]
+    vec![
+        Block::Prose(Sentence::composed(format!("coretalk {}", env!("CARGO_PKG_VERSION")))),
+        Block::Table(table),
+    ]
 }
 
 /// Whether the clocks of CPUs agree, the facts, the histogram of costs and the offsets.
@@ -221,7 +228,7 @@ pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
     let facts = &view.facts;
     let unknown = || "unknown".to_owned();
     let mut table = Table::new(["", ""].map(Column::words));
-    let mut fact = |name: &str, text: String| table.row([name.into(), text.into()]);
+    let mut fact = |name: &'static str, text: String| table.row([name.into(), text.into()]);
     fact("clock", plain(&facts.source));
     let error = facts.hz_error_ppm.map_or("error unknown".to_owned(), |ppm| format!("± {ppm:.1} ppm"));
     fact("frequency", format!("{} Hz, {error}", grouped(facts.hz.round() as i64)));
@@ -250,7 +257,7 @@ pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
     blocks.extend(view.offsets.iter().flat_map(|compared| offsets(compared, &view.departed)));
     if view.left_out > 0 {
         let more = count(view.left_out as u64, "further CPU");
-        blocks.push(Block::Prose(format!("{more} not compared.").into()));
+        blocks.push(Block::Prose(Sentence::composed(format!("{more} not compared."))));
     }
     blocks
 }
@@ -330,12 +337,12 @@ fn offsets<'a>(offsets: &'a Matrix<Option<[f64; 2]>>, departed: &[Departure]) ->
     let all = stayed * stayed.saturating_sub(1) / 2;
     let incomplete = (told < all).then(|| {
         let pairs = count(all as u64, "pair");
-        Block::Prose(
-            format!("{told} of {pairs} were compared before the time ran out; try a longer --budget.").into(),
-        )
+        Block::Prose(Sentence::composed(format!(
+            "{told} of {pairs} were compared before the time ran out; try a longer --budget."
+        )))
     });
     let square = Block::drawing(|style| square(offsets, style.width));
-    let departed = saved::departures(departed, "");
+    let departed = saved::departures(departed.iter().enumerate(), "");
     [Block::Gap].into_iter().chain(departed).chain(incomplete).chain([square]).collect()
 }
 

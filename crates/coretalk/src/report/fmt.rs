@@ -2,11 +2,11 @@
 
 use super::scope;
 use super::text::{
-    capitalized, chosen_rate, chosen_time, duration, grouped, million, ns, p_value, percent, plus_minus,
-    short_ns, signed_percent,
+    self, bytes, capitalized, chosen_rate, chosen_time, duration, figure, grouped, million, ns, p_value,
+    percent, plus_minus, short_ns, signed_percent,
 };
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
-use crate::blocks::{Cell, Table};
+use crate::blocks::{Cell, Drawing, DrawnNumber, Table};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 
@@ -26,6 +26,7 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
             10_000..1_000_000 => (grouped(*count / 1_000), "k"),
             _ => (ns(*count as f64 / 1e6), "M"),
         },
+        (Number::Count(count), DisplayUnit::Own(Unit::Bytes)) => (bytes(*count), ""),
         (Number::Count(count), _) => (grouped(*count), ""),
         (Number::Reach(of), _) if !of.is_sure() => ("?".to_owned(), ""),
         (Number::Reach(of), DisplayUnit::OfColumn(divisor)) => (ns(of.reach() / divisor), ""),
@@ -47,8 +48,20 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::PlusMinus(of), _) => (plus_minus(of.point, of.reach()), ""),
         (Number::Difference(share), _) => (signed_percent(100.0 * share), ""),
         (Number::Shift(shift), _) => (signed_percent(100.0 * shift.point), ""),
-        (Number::Size(size), _) => (percent(size.point), ""),
+        (Number::WithEnds(share), _) => (percent(share.point), ""),
+        (Number::Size(size), _) => (percent(size.point.abs()), ""),
+        // A column needs no relation.
+        (Number::Probability(p), DisplayUnit::OfColumn(_)) if *p >= 0.0001 => (format!("{p:.4}"), ""),
         (Number::Probability(p), _) => (p_value(*p), ""),
+        (Number::Ends(of), _) => (text::interval(of.low, of.high), ""),
+        (Number::Relative(share), _) => (relative(*share), ""),
+        (Number::Part { number: 0, .. }, _) => ("none".to_owned(), ""),
+        (Number::Part { number, of }, _) if number == of => ("all".to_owned(), ""),
+        (Number::Part { number, .. }, _) => (grouped(*number), ""),
+        (Number::Figure(number), _) => match number.abs() {
+            size if size != 0.0 && !(0.0995..1e7).contains(&size) => (figure(*number), ""),
+            _ => (ns(*number), ""),
+        },
         (Number::Coarse(number), DisplayUnit::Millions) => (coarse(number / 1e6), ""),
         (Number::Coarse(number), DisplayUnit::Own(unit)) => scaled(*number, *unit, coarse),
         (Number::Coarse(number), _) => (coarse(*number), ""),
@@ -60,6 +73,7 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
             DisplayUnit::OfColumn(divisor) => (ns(number / divisor), ""),
             DisplayUnit::InSentence(Unit::Ratio) | DisplayUnit::Letter => (ns(*number), ""),
             DisplayUnit::Millions => (million(*number), ""),
+            DisplayUnit::Figure => (figure(*number), ""),
             DisplayUnit::Decimals(decimals) => (with_decimals(*number, *decimals), ""),
             DisplayUnit::Percents => (format!("{:.1}", 100.0 * number), ""),
             DisplayUnit::Duration(seconds) => (duration(*number * seconds), ""),
@@ -69,6 +83,17 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
     [text, unit.to_owned()]
 }
 
+/// A relative difference with its sign, which nothing has none of.
+fn relative(share: f64) -> String {
+    let size = if share.is_finite() { percent(share.abs()) } else { "∞".to_owned() };
+    let sign = match share {
+        _ if size == percent(0.0) => "",
+        share if share < 0.0 => "−",
+        _ => "+",
+    };
+    sign.to_owned() + &size
+}
+
 /// The interval of a number: ` ±2 %`, or its ends, ` (1.2 µs to 60 µs)`, where it reaches more than ten times the number.
 pub fn interval(value: &DisplayValue) -> String {
     let estimate = match value.number {
@@ -76,6 +101,10 @@ pub fn interval(value: &DisplayValue) -> String {
         Number::Shift(of) | Number::Size(of) if of.reach().is_finite() => {
             return format!(" ±{}", percent(of.reach()));
         }
+        Number::WithEnds(of) if of.is_sure() => {
+            return format!(" [{} .. {}]", percent(of.low), percent(of.high));
+        }
+        Number::WithEnds(_) => return " ?".to_owned(),
         _ => return String::new(),
     };
     let ends = [estimate.low, estimate.high];
@@ -104,6 +133,13 @@ fn with_decimals(number: f64, decimals: usize) -> String {
         0 => grouped(number.round() as i64),
         _ => format!("{number:.decimals$}"),
     }
+}
+
+/// The text of a number that is added to a drawing.
+pub fn drawn(drawing: &mut Drawing, number: DisplayValue) -> String {
+    let text = value(&number);
+    drawing.numbers.push(DrawnNumber { value: number, doubtful: false });
+    text
 }
 
 /// A sentence with its holes filled.

@@ -12,8 +12,8 @@ pub use axis::{Axis, bar_levels, groups, ordered, rows};
 use super::scope::distance_words;
 use super::{By, Style};
 use crate::blocks::value::{DisplayUnit, DisplayValue, MapSource, Number, Source};
-use crate::blocks::{MapCell, PairNumbers};
-use coretalk_model::latency::summary::{Reading, Table, table};
+use crate::blocks::{Drawing, DrawnNumber};
+use coretalk_model::latency::summary::{Reading, Table};
 use coretalk_model::series::MapUnit;
 use coretalk_model::{CpuId, Matrix, Relation, Topology};
 use std::borrow::Cow;
@@ -104,33 +104,17 @@ impl<'a> PairMap<'a> {
         self.arranged(style).threads_per_core()
     }
 
-    /// The picture line by line, none wider than the style allows, and how it was drawn.
-    pub fn draw(&self, style: &Style) -> (Vec<String>, MapFormat) {
+    /// The picture, none of its lines wider than the style allows, and how it was drawn.
+    pub fn draw(&self, style: &Style) -> (Drawing, MapFormat) {
         let arranged = self.arranged(style);
-        match numbers::draw(&arranged, style) {
-            Some(lines) => (lines, MapFormat::Numbers),
-            None => pixels::draw(&arranged, style),
-        }
-    }
-}
-
-impl PairNumbers for PairMap<'_> {
-    fn unit(&self) -> &str {
-        &self.unit.name
-    }
-
-    fn lines(&self, style: &Style) -> Vec<String> {
-        self.draw(style).0
-    }
-
-    fn numbers(&self, style: &Style) -> Vec<MapCell> {
-        let arranged = self.arranged(style);
-        if arranged.rows.len() > numbers::MOST_ROWS {
-            return Vec::new();
-        }
-        let cells = table(&self.readings, &arranged.rows, &arranged.rows);
-        let all = (0..arranged.rows.len()).flat_map(|row| (0..arranged.rows.len()).map(move |at| [row, at]));
-        all.flat_map(|at| arranged.shown(&cells, at)).flatten().collect()
+        let (drawing, format) = match numbers::draw(&arranged, style) {
+            Some(drawing) => (drawing, MapFormat::Numbers),
+            None => {
+                let (lines, format) = pixels::draw(&arranged, style);
+                (lines.into(), format)
+            }
+        };
+        (Drawing { unit: self.unit.name.clone(), ..drawing }, format)
     }
 }
 
@@ -140,10 +124,10 @@ impl HeatMap<'_> {
     }
 
     /// The numbers of a cell: of two CPUs, and of both roles on one where that stands apart.
-    fn shown(&self, cells: &Table, [row, column]: [usize; 2]) -> [Option<MapCell>; 2] {
+    fn shown(&self, cells: &Table, [row, column]: [usize; 2]) -> [Option<DrawnNumber>; 2] {
         let cell = cells.get(row, column);
         let divisor = self.map.unit.divisor;
-        let shown = |number: f64, doubtful: u32, own| MapCell {
+        let shown = |number: f64, doubtful: u32, own| DrawnNumber {
             value: DisplayValue {
                 number: Number::Short(number * divisor),
                 unit: DisplayUnit::OfColumn(divisor),

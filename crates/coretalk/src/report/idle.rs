@@ -1,17 +1,18 @@
 //! Idle states that the kernel saw CPUs enter between wake-ups.
 
-use super::text::{chosen_time, ns, plain};
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
 use coretalk_measure::probes::latency_under_load::names::{GAP_NS, IDLE_STATES};
 use coretalk_measure::probes::wake::names::IDLE;
+use coretalk_model::quantity::Unit;
 use coretalk_model::series::TrialResult;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Wake-ups, and how often CPUs entered each state meanwhile.
 type Entered<'a> = (u64, BTreeMap<&'a str, u64>);
 
-/// A sentence: by idle gap, how often for each wake-up; nothing where no kernel counted. From what a CPU had to be woken
-/// explains steps between gaps.
-pub(super) fn sentence(trials: &[&TrialResult]) -> Option<String> {
+/// For each idle gap the number of entries per wake-up; nothing where no kernel counted. The state that a CPU had to be
+/// woken from explains steps between gaps.
+pub(super) fn sentence(trials: &[&TrialResult]) -> Option<Sentence> {
     // Gaps are whole numbers of nanoseconds; each with idle states as the system decides, and kept out of them.
     let mut by_gap: BTreeMap<(u64, bool), Entered<'_>> = BTreeMap::new();
     for trial in trials {
@@ -24,16 +25,22 @@ pub(super) fn sentence(trials: &[&TrialResult]) -> Option<String> {
         *sum += events;
         states.for_each(|(state, count)| *entered.entry(state).or_default() += count);
     }
-    let told: Vec<String> = by_gap
+    let told: Vec<Sentence> = by_gap
         .iter()
         .filter(|(_, (events, _))| *events > 0)
         .map(|((gap_ns, kept_out), (events, entered))| {
             let each = |(state, count): (&&str, &u64)| {
-                format!("{} {}", plain(state), ns(*count as f64 / *events as f64))
+                let source =
+                    Source::Entered { gap_ns: *gap_ns, kept_out: *kept_out, state: (*state).to_owned() };
+                Sentence::new("{state} {count}")
+                    .with_name("state", state)
+                    .with("count", DisplayValue::bare(Number::Point(*count as f64 / *events as f64), source))
             };
-            let entered: Vec<String> = entered.iter().map(each).collect();
-            let kept_out = if *kept_out { " with deep states disabled" } else { "" };
-            format!("after {}{kept_out} {}", chosen_time(*gap_ns as f64), entered.join(", "))
+            let gap = Source::Parameter { trial: None, name: GAP_NS.to_owned() };
+            Sentence::new("after {gap}{kept_out} {entered}")
+                .with("gap", DisplayValue::bare(Number::Setting(*gap_ns as f64), gap).in_unit(Unit::Ns))
+                .with("kept_out", if *kept_out { " with deep states disabled" } else { "" })
+                .with("entered", Sentence::joined(entered.iter().map(each), ", "))
         })
         .collect();
     if told.is_empty() {
@@ -41,15 +48,14 @@ pub(super) fn sentence(trials: &[&TrialResult]) -> Option<String> {
     }
     let states: BTreeSet<&str> = by_gap.values().flat_map(|(_, entered)| entered.keys().copied()).collect();
     let why = if states.len() > 1 { " Deeper states take longer to leave." } else { "" };
-    Some(format!(
-        "Idle states entered per wake-up by the CPUs of a pair, whatever woke them: {}.{why}",
-        told.join("; ")
-    ))
+    let said = "Idle states entered per wake-up by the CPUs of a pair, whatever woke them: {told}.{why}";
+    Some(Sentence::new(said).with("told", Sentence::joined(told, "; ")).with("why", why))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::fmt;
     use coretalk_model::CpuId;
     use coretalk_model::series::{Parameters, TrialSpec};
 
@@ -71,7 +77,8 @@ mod tests {
         let long = trial(1e6, &[("samples", 100), ("idle_c1", 50), ("idle_c6", 150)]);
         let short = trial(20e3, &[("samples", 1000), ("idle_poll", 900)]);
         let other = trial(20e3, &[("samples", 1000), ("idle_poll", 1100)]);
-        let text = sentence(&[&long, &short, &other, &trial(1e3, &[("samples", 9)])]).unwrap();
+        let text = sentence(&[&long, &short, &other, &trial(1e3, &[("samples", 9)])]);
+        let text = fmt::sentence(&text.unwrap());
         assert!(text.contains(": after 20 µs poll 1.00; after 1 ms c1 0.50, c6 1.50. Deeper"), "{text}");
         assert_eq!(sentence(&[&trial(1e3, &[("samples", 9)])]), None, "no kernel counted");
     }

@@ -3,6 +3,7 @@
 use super::lint;
 use super::text::{count, ns, plain};
 use crate::blocks::Block;
+use crate::blocks::value::Sentence;
 use crate::document::{Document, StructureView};
 use coretalk_model::compare::Side;
 use coretalk_model::compare::of_import;
@@ -113,7 +114,7 @@ impl ImportedFile {
     /// What is to be said of its numbers.
     pub fn summary(&self) -> Vec<Block<'static>> {
         let mut blocks: Vec<Block<'_>> =
-            self.origin().map(|text| Block::Prose(text.into())).into_iter().collect();
+            self.origin().map(|text| Block::Prose(Sentence::composed(text))).into_iter().collect();
         let several = self.matrices.len() > 1;
         for imported in &self.matrices {
             let title = imported.title.as_deref().filter(|_| several);
@@ -121,12 +122,17 @@ impl ImportedFile {
             let unit = imported.unit.name();
             if let Some(Spread { least, median, most, .. }) = imported.spread() {
                 let [least, most, median] = [least, most, median].map(ns);
-                blocks
-                    .push(Block::Prose(format!("{title}{least} to {most} {unit}, median {median}.").into()));
+                blocks.push(Block::Prose(Sentence::composed(format!(
+                    "{title}{least} to {most} {unit}, median {median}."
+                ))));
             }
             let doubts = doubts_of(imported);
-            let words = doubts.iter().map(|doubt| format!("{title}{}", lint::words(doubt, unit)));
-            blocks.extend(words.map(|text| Block::Doubt(text.into())));
+            let words = doubts.iter().enumerate().map(|(at, doubt)| {
+                Sentence::new("{title}{words}")
+                    .with_name("title", &title)
+                    .with("words", lint::words(at, doubt, unit))
+            });
+            blocks.extend(words.map(Block::Doubt));
         }
         blocks
     }

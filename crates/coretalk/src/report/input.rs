@@ -6,9 +6,9 @@ mod map;
 pub use self::map::{Map, PairPasses, readings_of};
 
 use self::map::map_of;
+use super::fmt;
 use super::imported::ImportedFile;
 use super::parameters::telling;
-use super::passes::EVERY_PAIR_UP_TO;
 use super::picture::SeriesName;
 use super::text::{plain, started};
 use super::trial_maps::maps;
@@ -22,6 +22,9 @@ use coretalk_model::infer::Findings;
 use coretalk_model::latency::{LadderRow, LatencyMap, StateWatch};
 use coretalk_model::queue::names;
 use std::borrow::Cow;
+
+/// Most CPUs of which a report has the passes over every pair; of more it has those of selected pairs.
+pub const EVERY_PAIR_UP_TO: usize = 64;
 
 /// How pictures are drawn first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,13 +262,13 @@ impl<'a> ReportInput<'a> {
             Origin::Run(report) => (report, &report.environment),
             Origin::File(file) => return file.about(),
         };
-        let mut parts: Vec<String> = words::disturbance(environment).into_iter().collect();
+        let mut parts: Vec<String> = words::disturbance(environment).iter().map(fmt::sentence).collect();
         if environment.label.is_some() && !report.header.simulated {
             parts.extend(environment.cpu_model.as_deref().map(plain));
         }
-        parts.push(words::size(&report.topology));
+        parts.push(super::fmt::sentence(&words::size(&report.topology)));
         if !report.header.simulated {
-            parts.push(words::virtualization(environment));
+            parts.push(fmt::sentence(&words::virtualization(environment)));
             parts.extend(environment.atomics.map(words::atomics).map(str::to_owned));
             parts.extend(environment.kernel.as_deref().map(plain));
         }
@@ -334,7 +337,7 @@ fn question(report: &RunReport, index: usize, matrix: &MatrixDoc<'_>) -> String 
     if matrix.protocol.is_some()
         && let Some(map) = report.maps().get(index)
     {
-        return words::question(map);
+        return fmt::sentence(&words::question(map));
     }
     let quantity = matrix.quantity.replace('_', " ");
     let roles = if matrix.probe == names::PROBE { "; rows send, columns receive" } else { "" };

@@ -1,6 +1,7 @@
 //! [`Labels`]: what the series of a comparison are called beside each other. What all share is said once, and a row says
 //! what tells it from the others.
 
+use super::fmt;
 use super::parameters::{cpu_words, parameter, series_words, telling, unbound};
 use super::text::{columns, plain};
 use coretalk_measure::series::MASK;
@@ -96,8 +97,9 @@ impl Parts {
                 NamePart::Word(word) => places = Some(vec![word]),
             }
         }
-        parts.cpus =
-            places.map(|places| mask.map_or_else(|| cpu_words(&places), |mask| unbound(&places, mask)));
+        parts.cpus = places.map(|places| {
+            mask.map_or_else(|| cpu_words(&places), |mask| fmt::sentence(&unbound(&places, mask)))
+        });
         parts
     }
 

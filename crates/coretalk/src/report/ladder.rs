@@ -308,9 +308,9 @@ fn step_heading(kernel: &KernelId) -> Sentence {
         LadderStep::Imitated(Tool::CoherencyLatency) => return "~coherency-\nlatency".into(),
         LadderStep::Imitated(Tool::C2clat) => return "~c2clat".into(),
         LadderStep::Imitated(Tool::C2clatW) => return "~c2clat-w".into(),
-        LadderStep::Imitated(tool) => return format!("~{tool}").into(),
+        LadderStep::Imitated(tool) => return Sentence::composed(format!("~{tool}")),
         LadderStep::Other(step) if RUNGS.iter().any(|rung| rung.step == step) => {
-            return format!("{step}\nwake-up").into();
+            return Sentence::composed(format!("{step}\nwake-up"));
         }
         LadderStep::Protocol(Protocol::Msg) => "mailbox",
         LadderStep::Protocol(Protocol::Xfer) => "read",
@@ -318,8 +318,8 @@ fn step_heading(kernel: &KernelId) -> Sentence {
         LadderStep::Other(step) => step,
     };
     match kernel.hint() {
-        Hint::Pause => format!("{}\n+pause", plain(mechanism)).into(),
-        Hint::None => plain(mechanism).into(),
+        Hint::Pause => Sentence::composed(format!("{}\n+pause", plain(mechanism))),
+        Hint::None => Sentence::composed(plain(mechanism)),
     }
 }
 

@@ -1,11 +1,13 @@
 //! The screen of `lint`: each doubt with its cells, what shows it, and what to do about it.
 
+use super::lists::{self, cpus};
 use super::structure::{contradictory_words, unfit_words};
-use super::text::{count, ns, percent, plain};
-use crate::blocks::{Block, Column, Table};
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
+use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::CpuId;
 use coretalk_model::formats::ImportedMatrix;
 use coretalk_model::lint::Doubt;
+use coretalk_model::quantity::Unit;
 
 /// A matrix and its doubts.
 #[derive(Debug, Clone)]
@@ -25,117 +27,173 @@ const NAMED: usize = 6;
 pub fn blocks(views: &[LintView<'_>]) -> Vec<Block<'static>> {
     let mut blocks = Vec::new();
     for view in views {
-        let title = view.matrix.title.as_ref().map_or(String::new(), |title| format!(" · {}", plain(title)));
-        let cpus = count(view.matrix.matrix.len() as u64, "CPU");
-        let unit = view.matrix.unit.to_string();
-        let head = format!("{}{title} · {} · {cpus} · {unit}", plain(view.name), view.matrix.format);
-        blocks.extend([Block::Gap, Block::Question(head.into())]);
+        let title = view
+            .matrix
+            .title
+            .as_ref()
+            .map_or(Sentence::new(""), |title| Sentence::new(" · {title}").with_name("title", title));
+        let number = view.matrix.matrix.len() as u64;
+        let cpus = Sentence::counted(number, Source::Field("/topology/cpus".to_owned()), ["CPU", "CPUs"]);
+        let unit = view.matrix.unit.name();
+        let head = Sentence::new("{file}{title} · {format} · {cpus} · {unit}")
+            .with_name("file", view.name)
+            .with("title", title)
+            .with("format", view.matrix.format.name())
+            .with("cpus", cpus)
+            .with("unit", unit);
+        blocks.extend([Block::Gap, Block::Question(head)]);
         if view.doubts.is_empty() {
-            blocks.push(Block::Prose("nothing doubtful found".to_owned().into()));
+            blocks.push(Block::Prose("nothing doubtful found".into()));
         }
-        let rows = view.doubts.iter().map(|doubt| [doubt.kind().name().into(), words(doubt, &unit).into()]);
+        let rows = view
+            .doubts
+            .iter()
+            .enumerate()
+            .map(|(at, doubt)| [doubt.kind().name().into(), words(at, doubt, unit)].map(Cell::Sentence));
         blocks.push(Block::Table(Table::new(["", ""].map(Column::words)).with(rows)));
     }
     blocks
 }
 
-/// A doubt as a sentence.
-pub(super) fn words(doubt: &Doubt, unit: &str) -> String {
+/// A number that a check found in the matrix, in its unit.
+fn found(number: f64) -> DisplayValue {
+    DisplayValue::bare(Number::Point(number), Source::Unrecorded)
+}
+
+/// A doubt as a sentence. It is the one at this place among all of its matrix.
+pub(super) fn words(at: usize, doubt: &Doubt, unit: &'static str) -> Sentence {
+    let all = |cells: &[[CpuId; 2]]| named(pairs_of(at), cells);
+    let share = |share: f64| found(share).in_unit(Unit::Share);
     match doubt {
-        Doubt::Zero { cells } => format!(
-            "{}: {} exactly 0: the clock of that tool was too coarse; do not read {} as fast",
-            pairs(cells),
-            if cells.len() == 1 { "the value is" } else { "the values are" },
-            if cells.len() == 1 { "it" } else { "them" },
-        ),
-        Doubt::TooFast { cells, least } => format!(
-            "{}: down to {} {unit}, faster than any two CPUs can be; check the unit and the tool",
-            pairs(cells),
-            ns(*least)
-        ),
-        Doubt::TooSlow { cells, most, median } => format!(
-            "{}: up to {} {unit} against a median of {}; something else was running there; measure again",
-            pairs(cells),
-            ns(*most),
-            ns(*median)
-        ),
+        Doubt::Zero { cells } => Sentence::new(match cells.len() {
+            1 => {
+                "{pairs}: the value is exactly 0: the clock of that tool was too coarse; do not read it as fast"
+            }
+            _ => {
+                "{pairs}: the values are exactly 0: the clock of that tool was too coarse; do not read them as fast"
+            }
+        })
+        .with("pairs", all(cells)),
+        Doubt::TooFast { cells, least } => Sentence::new(
+            "{pairs}: down to {least} {unit}, faster than any two CPUs can be; check the unit and the tool",
+        )
+        .with("pairs", all(cells))
+        .with("least", found(*least)),
+        Doubt::TooSlow { cells, most, median } => Sentence::new(
+            "{pairs}: up to {most} {unit} against a median of {median}; something else was running there; measure again",
+        )
+        .with("pairs", all(cells))
+        .with("most", found(*most))
+        .with("median", found(*median)),
         Doubt::Missing { cells, of } => {
-            format!("{}: no value ({} of {of} are not in the file)", pairs(cells), cells.len())
+            let missing = Number::Count(cells.len() as u64);
+            let of = DisplayValue::bare(Number::Count(*of as u64), Source::Unrecorded);
+            Sentence::new("{pairs}: no value ({missing} of {all} are not in the file)")
+                .with("pairs", all(cells))
+                .with("missing", DisplayValue::bare(missing, pairs_of(at)))
+                .with("all", of)
         }
-        Doubt::ClockComb { step, least } => format!(
-            "the values are multiples of {} {unit}: the clock of that tool was coarse; smaller differences \
-             mean nothing, and the fastest pair ({} {unit}) may be off by half of it",
-            ns(*step),
-            ns(*least)
-        ),
-        Doubt::TaintedHome { clean, tainted, far: [inside, same, across] } => format!(
-            "CPUs {tainted} are as slow among themselves ({} {unit}) as across ({}), while CPUs {clean} are not ({}): \
-             the measured line was in the memory of CPUs {clean}, and the other pairs paid for that distance; the true values of CPUs {tainted} are lower",
-            ns(*same),
-            ns(*across),
-            ns(*inside)
-        ),
-        Doubt::Asymmetry { typical, cells, worst } => format!(
-            "the two directions of a typical pair differ by {}, most by {} ({}): a round trip has no direction, so this \
-             is the noise of the tool, or two runs in one file",
-            percent(typical - 1.0),
-            percent(worst - 1.0),
-            pairs(cells)
-        ),
-        Doubt::Unpinned { predicted, spread, open } => {
-            let triples = if open.is_empty() {
-                String::new()
-            } else {
-                format!("; fast pairs that fit no group: {}", pairs(open))
-            };
-            format!(
-                "values vary by {}, and no CPU's row resembles another's (similar rows explain only {} of \
-                 that){triples}: unpinned threads look like this, and so does noise; no groups can be inferred",
-                percent(*spread),
-                percent(predicted.max(0.0))
+        Doubt::ClockComb { step, least } => {
+            let field = format!("/topology/doubts/{at}/step");
+            Sentence::new(
+                "the values are multiples of {step} {unit}: the clock of that tool was coarse; smaller differences \
+                 mean nothing, and the fastest pair ({least} {unit}) may be off by half of it",
             )
+            .with("step", DisplayValue::field(field, Number::Point(*step)))
+            .with("least", found(*least))
         }
-        Doubt::FirstCpu { pair, value, usual } => format!(
-            "{}: {} {unit}, where other CPUs have {} to their nearest: the tool itself ran there; measure this pair \
-             again",
-            pairs(&[*pair]),
-            ns(*value),
-            ns(*usual)
-        ),
-        Doubt::OddCpu { cpus, value, usual } => format!(
-            "CPU{} {cpus}: a median of {} {unit} with the other CPUs, which have {} among themselves: disturbed while \
-             measured, slower hardware, or far away; measure again",
-            if cpus.len() == 1 { "" } else { "s" },
-            ns(*value),
-            ns(*usual)
-        ),
-        Doubt::Copied { cells, of } => format!(
-            "{}: digit by digit the values of {}: copied, not measured; measure again",
-            pairs(cells),
-            pairs(of)
-        ),
+        Doubt::TaintedHome { clean, tainted, far: [inside, same, across] } => Sentence::new(
+            "CPUs {tainted} are as slow among themselves ({same} {unit}) as across ({across}), while CPUs {clean} are \
+             not ({inside}): the measured line was in the memory of CPUs {clean}, and the other pairs paid for that \
+             distance; the true values of CPUs {tainted} are lower",
+        )
+        .with("tainted", tainted.clone())
+        .with("clean", clean.clone())
+        .with("same", found(*same))
+        .with("across", found(*across))
+        .with("inside", found(*inside)),
+        Doubt::Asymmetry { typical, cells, worst } => Sentence::new(
+            "the two directions of a typical pair differ by {typical}, most by {worst} ({pairs}): a round trip has no \
+             direction, so this is the noise of the tool, or two runs in one file",
+        )
+        .with("typical", share(typical - 1.0))
+        .with("worst", share(worst - 1.0))
+        .with("pairs", all(cells)),
+        Doubt::Unpinned { predicted, spread, open } => {
+            let triples = match open.is_empty() {
+                true => Sentence::new(""),
+                false => Sentence::new("; fast pairs that fit no group: {pairs}").with("pairs", all(open)),
+            };
+            Sentence::new(
+                "values vary by {spread}, and no CPU's row resembles another's (similar rows explain only {predicted} \
+                 of that){triples}: unpinned threads look like this, and so does noise; no groups can be inferred",
+            )
+            .with("spread", share(*spread))
+            .with("predicted", share(predicted.max(0.0)))
+            .with("triples", triples)
+        }
+        Doubt::FirstCpu { pair, value, usual } => Sentence::new(
+            "{pairs}: {value} {unit}, where other CPUs have {usual} to their nearest: the tool itself ran there; \
+             measure this pair again",
+        )
+        .with("pairs", all(&[*pair]))
+        .with("value", found(*value))
+        .with("usual", found(*usual)),
+        Doubt::OddCpu { cpus: odd, value, usual } => Sentence::new(
+            "{cpus}: a median of {value} {unit} with the other CPUs, which have {usual} among themselves: disturbed \
+             while measured, slower hardware, or far away; measure again",
+        )
+        .with("cpus", cpus(odd))
+        .with("value", found(*value))
+        .with("usual", found(*usual)),
+        Doubt::Copied { cells, of } => {
+            Sentence::new("{pairs}: digit by digit the values of {others}: copied, not measured; measure again")
+                .with("pairs", all(cells))
+                .with("others", named(Source::Unrecorded, of))
+        }
         Doubt::Contradictory { pairs } => contradictory_words(*pairs),
         Doubt::Unfit { cells, has_groups } => {
             let [a, b] = cells[0].pair;
-            format!(
-                "{}, such as CPUs {a} and {b}: disturbed while measured, or built differently; `topology` lists them",
-                unfit_words(cells.len(), *has_groups)
+            Sentence::new(
+                "{pairs}, such as CPUs {a} and {b}: disturbed while measured, or built differently; `topology` lists them",
             )
+            .with("pairs", unfit_words(cells.len(), *has_groups))
+            .with("a", a)
+            .with("b", b)
         }
     }
+    .with("unit", unit)
 }
 
-/// What is doubtful about the numbers whose structure is shown above, but for what that says itself.
-pub fn remarks(doubts: &[Doubt], unit: &str) -> Vec<Block<'static>> {
-    let others =
-        doubts.iter().filter(|doubt| !matches!(doubt, Doubt::Unfit { .. } | Doubt::Contradictory { .. }));
-    others.map(|doubt| Block::Doubt(format!("{}: {}", doubt.kind(), words(doubt, unit)).into())).collect()
+/// What is doubtful about the numbers whose structure is shown above, but for what that shows itself.
+pub fn remarks(doubts: &[Doubt], unit: &'static str) -> Vec<Block<'static>> {
+    let is_other = |doubt: &Doubt| !matches!(doubt, Doubt::Unfit { .. } | Doubt::Contradictory { .. });
+    let others = doubts.iter().enumerate().filter(|(_, doubt)| is_other(doubt));
+    let said = others.map(|(at, doubt)| {
+        Sentence::new("{kind}: {words}")
+            .with("kind", doubt.kind().name())
+            .with("words", words(at, doubt, unit))
+    });
+    said.map(Block::Doubt).collect()
+}
+
+/// The pairs of a doubt in the document.
+fn pairs_of(at: usize) -> Source {
+    Source::Field(format!("/topology/doubts/{at}/pairs"))
 }
 
 /// `CPUs 0 and 1, 0 and 2 and 17 more pairs`.
-fn pairs(cells: &[[CpuId; 2]]) -> String {
-    let named: Vec<String> = cells.iter().take(NAMED).map(|[a, b]| format!("{a} and {b}")).collect();
-    let more = cells.len().saturating_sub(NAMED);
-    let rest = if more > 0 { format!(" and {} more", count(more as u64, "pair")) } else { String::new() };
-    format!("CPUs {}{rest}", named.join(", "))
+fn named(all: Source, cells: &[[CpuId; 2]]) -> Sentence {
+    let more = cells.len().saturating_sub(NAMED) as u64;
+    let source = Source::Less(Box::new(all), Box::new(Source::Constant(NAMED as f64)));
+    let rest = match more {
+        0 => Sentence::new(""),
+        _ => Sentence::pluralized(
+            " and {number} more pair{s}",
+            DisplayValue::bare(Number::Count(more), source),
+        ),
+    };
+    Sentence::new("CPUs {pairs}{rest}")
+        .with("pairs", lists::pairs(cells.iter().take(NAMED).copied()))
+        .with("rest", rest)
 }

@@ -1,9 +1,12 @@
 //! How busy the measured threads kept each CPU while a run went on.
 
+use super::fmt;
 use super::style::Style;
-use super::text::{HEIGHTS, duration, grouped, percent, right};
-use crate::blocks::Block;
+use super::text::{HEIGHTS, right};
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
+use crate::blocks::{Block, Drawing};
 use crate::render::terminal;
+use coretalk_model::quantity::Unit;
 use coretalk_model::series::LoadCurve;
 
 /// With more CPUs than this their mean is drawn; each stands in the data.
@@ -12,32 +15,44 @@ const MOST_ROWS: usize = 16;
 const BESIDE: usize = 18;
 
 /// A row of glyphs for each CPU.
-pub(super) fn lines(curve: &LoadCurve, style: &Style) -> Vec<String> {
+pub(super) fn drawing(curve: &LoadCurve, style: &Style) -> Drawing {
     let steps = curve.cpus.first().map_or(0, |(_, shares)| shares.len());
     let together = steps.div_ceil(style.width.saturating_sub(BESIDE).max(8)).max(1);
-    let mut rows: Vec<(String, Vec<Option<f64>>)> =
-        curve.cpus.iter().map(|(cpu, shares)| (cpu.to_string(), shares.clone())).collect();
+    let path = |at: usize| vec![format!("/load/cpus/{at}/load")];
+    let mut rows: Vec<(String, Vec<String>, Vec<Option<f64>>)> = curve
+        .cpus
+        .iter()
+        .enumerate()
+        .map(|(at, (cpu, shares))| (cpu.to_string(), path(at), shares.clone()))
+        .collect();
     let count = rows.len();
+    let steps_of = |factor| Box::new(Source::Constant(factor));
+    let step = Source::Product(steps_of(together as f64), Box::new(Source::Field("/load/step_s".to_owned())));
+    let step = DisplayValue::bare(Number::Duration(together as f64 * curve.step.secs()), step);
+    let mut who = Sentence::new("Load of each CPU");
     if count > MOST_ROWS {
-        let of_step = |step: usize| mean(&rows.iter().map(|(_, shares)| shares[step]).collect::<Vec<_>>());
-        rows = vec![("all".to_owned(), (0..steps).map(of_step).collect())];
+        let of_step = |step: usize| mean(&rows.iter().map(|(.., shares)| shares[step]).collect::<Vec<_>>());
+        let paths = (0..count).flat_map(path).collect();
+        rows = vec![("all".to_owned(), paths, (0..steps).map(of_step).collect())];
+        let cpus = DisplayValue::field("/load/cpus", Number::Count(count as u64));
+        who = Sentence::new("Mean load of {count} CPUs").with("count", cpus);
     }
-    let who = match count > MOST_ROWS {
-        true => format!("Mean load of {} CPUs", grouped(count as i64)),
-        false => "Load of each CPU".to_owned(),
-    };
-    let text = format!(
-        "{who} from the measured threads over the run: each column is {}, its height the share of that \
+    let said = Sentence::new(
+        "{who} from the measured threads over the run: each column is {step}, its height the share of that \
          time; the number is the mean.",
-        duration(curve.step.secs() * together as f64)
     );
-    let mut lines = terminal::lines(&[Block::Prose(text.into())], style);
-    for (name, shares) in rows {
+    let said = said.with("who", who).with("step", step);
+    let lines = terminal::lines(&[Block::Prose(said.clone())], style);
+    let mut drawing = Drawing { lines, said: vec![said], ..Drawing::default() };
+    for (name, paths, shares) in rows {
         let glyphs: String = shares.chunks(together).map(|chunk| glyph(mean(chunk))).collect();
-        let whole = mean(&shares).map_or("·".to_owned(), percent);
-        lines.push(format!(" {} {glyphs} {whole}", right(&name, 4)));
+        let whole = mean(&shares).map(|whole| {
+            DisplayValue::bare(Number::Point(whole), Source::MeanOf(paths)).in_unit(Unit::Share)
+        });
+        let whole = whole.map_or("·".to_owned(), |whole| fmt::drawn(&mut drawing, whole));
+        drawing.lines.push(format!(" {} {glyphs} {whole}", right(&name, 4)));
     }
-    lines
+    drawing
 }
 
 /// The mean; unknown where one is.
@@ -67,10 +82,11 @@ mod tests {
 
     #[test]
     fn a_row_says_how_busy_a_cpu_was_and_when() {
-        let lines = lines(
+        let lines = drawing(
             &curve(&[(0, &[Some(0.0), Some(0.5), Some(1.0)]), (7, &[None, Some(1.2), Some(0.1)])]),
             &Style::of_width(100),
-        );
+        )
+        .lines;
         assert!(lines[0].contains("each column is 500 ms"), "{lines:?}");
         assert_eq!(lines[lines.len() - 2..], ["    0  ▅█ 50 %", "    7 ·█▁ ·"]);
     }
@@ -79,7 +95,7 @@ mod tests {
     fn many_cpus_are_one_row_and_a_narrow_terminal_has_fewer_columns() {
         let shares = [Some(0.25); 60];
         let cpus: Vec<(u32, &[Option<f64>])> = (0..40).map(|cpu| (cpu, &shares[..])).collect();
-        let drawn = lines(&curve(&cpus), &Style::of_width(50));
+        let drawn = drawing(&curve(&cpus), &Style::of_width(50)).lines;
         assert!(
             drawn[0].contains("Mean load of 40 CPUs") && drawn.join(" ").contains("each column is 1.0 s"),
             "{drawn:?}"

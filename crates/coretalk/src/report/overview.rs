@@ -1,8 +1,8 @@
 //! Many runs and files in one table: their medians by group of pairs.
 
 use super::compare::SideView;
-use super::compare::number;
 use super::text::plain;
+use crate::blocks::value::{DisplayValue, Number, Sentence};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::markdown;
 use coretalk_model::compare::{GroupLevel, GroupMedian, Overview, OverviewGroup, OverviewRow};
@@ -10,13 +10,75 @@ use coretalk_model::compare::{GroupLevel, GroupMedian, Overview, OverviewGroup, 
 /// Characters of a name in a heading.
 const MOST_OF_A_NAME: usize = 16;
 
-/// The screen: a row for each run where all groups fit beside each other, else a row for each group.
+/// A group of a row, with its path in the document.
+pub(super) struct Found<'a> {
+    group: &'a GroupMedian,
+    path: String,
+}
+
+/// The groups of a row, one for each column.
+pub(super) fn found(row: &OverviewRow, index: usize) -> Vec<Option<Found<'_>>> {
+    let mut paths = (0..).map(|group| format!("/overview/{index}/groups/{group}"));
+    row.medians
+        .iter()
+        .map(|group| Some((group.as_ref()?, paths.next()?)))
+        .map(|of| of.map(|(group, path)| Found { group, path }))
+        .collect()
+}
+
+impl Found<'_> {
+    fn field(&self, key: &str, number: Number) -> DisplayValue {
+        DisplayValue::field(format!("{}/{key}", self.path), number)
+    }
+
+    fn median(&self) -> DisplayValue {
+        self.field("median", Number::Figure(self.group.median))
+    }
+
+    fn range(&self) -> Sentence {
+        let [low, high] = self.group.range;
+        Sentence::new("{low}–{high}")
+            .with("low", self.field("range/0", Number::Figure(low)))
+            .with("high", self.field("range/1", Number::Figure(high)))
+    }
+
+    /// How many groups there are, of how many CPUs; `None` where latencies show none.
+    pub(super) fn makeup(&self) -> Option<Sentence> {
+        let sizes = &self.group.sizes;
+        let size = |at: usize| self.field(&format!("sizes/{at}"), Number::Count(sizes[at] as u64));
+        let last = sizes.len().checked_sub(1)?;
+        let template =
+            if sizes[0] == sizes[last] { "{groups} × {least}" } else { "{groups} × {least}–{most}" };
+        let groups = self.field("sizes", Number::Count(sizes.len() as u64));
+        Some(Sentence::new(template).with("groups", groups).with("least", size(0)).with("most", size(last)))
+    }
+
+    /// Its numbers in short.
+    pub(super) fn in_short(&self) -> Sentence {
+        let [low, high] =
+            [0, 1].map(|end| self.field(&format!("range/{end}"), Number::Short(self.group.range[end])));
+        let pairs = self.field("pairs", Number::Count(self.group.pairs as u64));
+        let range = Sentence::new("{low}–{high}").with("low", low).with("high", high);
+        let parts = [range, Sentence::pluralized("{number} pair{s}", pairs)];
+        Sentence::new("{median} ({parts})")
+            .with("median", self.field("median", Number::Point(self.group.median)))
+            .with("parts", Sentence::joined(parts.into_iter().chain(self.makeup()), ", "))
+    }
+
+    /// The median with the range of the pairs in parentheses, perhaps with the groups.
+    fn whole(&self, makeup: Option<Sentence>) -> Sentence {
+        Sentence::new("{median} ({parts})")
+            .with("median", self.median())
+            .with("parts", Sentence::joined([self.range()].into_iter().chain(makeup), "; "))
+    }
+}
+
+/// The screen: a row for each run where all groups fit side by side, else a row for each group.
 pub fn blocks(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
     let about = "Median over the pairs of each group, with the 5th to 95th percentile of the pairs; to test a \
         difference: coretalk compare A B";
     let headlines = [about].into_iter().chain(kinds_words(table));
-    let mut blocks: Vec<Block<'_>> =
-        headlines.map(|words| Block::Headline(words.to_owned().into())).collect();
+    let mut blocks: Vec<Block<'_>> = headlines.map(|words| Block::Headline(words.into())).collect();
     blocks.push(Block::Wide(across(table, sides), down(table, sides)));
     blocks
 }
@@ -24,28 +86,22 @@ pub fn blocks(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
 fn across(table: &Overview, sides: &[SideView]) -> Table {
     let groups = table.groups.iter().map(|group| Column::numbers(group_words(group)));
     let mut across = Table::new([Column::words("")].into_iter().chain(groups).collect::<Vec<_>>());
-    for row in &table.rows {
+    for (index, row) in table.rows.iter().enumerate() {
         let SideView { name, machine, .. } = &sides[row.side];
-        let mut line = |first: String, of: &dyn Fn(&GroupMedian) -> String, none: &dyn Fn() -> String| {
-            let cells = row.medians.iter().map(|group| group.as_ref().map_or_else(none, of));
-            across.row([first].into_iter().chain(cells).map(Cell::from).collect::<Vec<_>>());
+        let groups = found(row, index);
+        let mut line = |first: Cell, of: &dyn Fn(&Found<'_>) -> Cell, none: Cell| {
+            let cells = groups.iter().map(|group| group.as_ref().map_or_else(|| none.clone(), of));
+            across.row([first].into_iter().chain(cells).collect::<Vec<_>>());
         };
-        line(cut(&format!("{name}  {machine}")), &|group| number(group.median), &dash);
-        line(format!("  {}", cut(&about(row))), &range, &String::new);
+        let second = Sentence::new("  {about}").with_name("about", &cut(&about(row)));
+        line(Cell::name(&cut(&format!("{name}  {machine}"))), &|group| group.median().into(), "–".into());
+        line(second.into(), &|group| group.range().into(), Cell::Blank);
         if row.medians.iter().flatten().any(|group| !group.sizes.is_empty()) {
-            line("  groups × CPUs".to_owned(), &makeup, &String::new);
+            let makeup = |group: &Found<'_>| group.makeup().map_or(Cell::Blank, Cell::from);
+            line("  groups × CPUs".into(), &makeup, Cell::Blank);
         }
     }
     across
-}
-
-/// How many groups there are, of how many CPUs; empty where latencies show none.
-pub(super) fn makeup(group: &GroupMedian) -> String {
-    match group.sizes.as_slice() {
-        [] => String::new(),
-        [least, .., most] if least != most => format!("{} × {least}–{most}", group.sizes.len()),
-        [size, ..] => format!("{} × {size}", group.sizes.len()),
-    }
 }
 
 /// Runs by number, and a column for each.
@@ -54,34 +110,33 @@ fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
     let given: Vec<&String> = table.rows.iter().filter_map(|row| sides[row.side].given.as_ref()).collect();
     let is_own = |name: &&String| given.iter().filter(|other| *other == name).count() == 1;
     let has_names = given.len() == table.rows.len() && given.iter().all(is_own);
-    let named = |number: usize| match has_names {
-        true => super::text::cut(&plain(given[number - 1]), MOST_OF_A_NAME),
-        false => number.to_string(),
+    let named = |index: usize| match has_names {
+        true => name(&super::text::cut(&plain(given[index]), MOST_OF_A_NAME)),
+        false => Sentence::new("{number}").with("number", DisplayValue::listed(index + 1)),
     };
-    let legend = (1..).zip(&table.rows).map(|(number, row)| {
-        let SideView { name, machine, .. } = &sides[row.side];
-        let groups: Vec<String> =
-            row.medians.iter().flatten().map(makeup).filter(|makeup| !makeup.is_empty()).collect();
-        let groups = if groups.is_empty() {
-            String::new()
-        } else {
-            format!(" · groups × CPUs: {}", groups.join(", "))
-        };
-        let name = if has_names { String::new() } else { format!("{} · ", plain(name)) };
-        Block::Remark(format!("{} = {name}{} · {}{groups}", named(number), plain(machine), about(row)).into())
+    let legend = table.rows.iter().enumerate().map(|(index, row)| {
+        let side = &sides[row.side];
+        let groups: Vec<Sentence> = found(row, index).iter().flatten().filter_map(Found::makeup).collect();
+        let mut parts: Vec<Sentence> = (!has_names).then(|| name(&side.name)).into_iter().collect();
+        parts.extend([&side.machine, &about(row)].map(|text| name(text)));
+        if !groups.is_empty() {
+            let said = Sentence::new("groups × CPUs: {groups}");
+            parts.push(said.with("groups", Sentence::joined(groups, ", ")));
+        }
+        let said = Sentence::new("{named} = {parts}").with("named", named(index));
+        Block::Remark(said.with("parts", Sentence::joined(parts, " · ")))
     });
-    let both = |group: &GroupMedian| match group.pairs {
-        1 => number(group.median),
-        _ => format!("{} ({})", number(group.median), range(group)),
+    let all: Vec<Vec<Option<Found<'_>>>> =
+        table.rows.iter().enumerate().map(|(index, row)| found(row, index)).collect();
+    let both = |of: &Found<'_>| match of.group.pairs {
+        1 => of.median().into(),
+        _ => of.whole(None).into(),
     };
-    let numbers = (1..=table.rows.len()).map(|number| Column::numbers(named(number)));
+    let numbers = (0..table.rows.len()).map(|index| Column::numbers(named(index)));
     let columns: Vec<Column> = [Column::words("group")].into_iter().chain(numbers).collect();
     let rows = table.groups.iter().enumerate().map(|(index, group)| {
-        let cells = table
-            .rows
-            .iter()
-            .map(|row| row.medians[index].as_ref().map_or(Cell::Blank, |of| both(of).into()));
-        [Cell::from(plain(&group_words(group)))].into_iter().chain(cells).collect::<Vec<_>>()
+        let cells = all.iter().map(|row| row[index].as_ref().map_or(Cell::Blank, both));
+        [Cell::from(group_words(group))].into_iter().chain(cells).collect::<Vec<_>>()
     });
     let by_number = Table::new(columns).with(rows);
     legend.chain([Block::Gap, Block::Table(by_number)]).collect()
@@ -89,10 +144,7 @@ fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
 
 /// The table as Markdown: a column for each group, or where most cells would be empty a row for each number.
 pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
-    let cell = |group: &GroupMedian| match group.sizes.is_empty() {
-        true => format!("{} ({})", number(group.median), range(group)),
-        false => format!("{} ({}; {})", number(group.median), range(group), makeup(group)),
-    };
+    let cell = |of: &Found<'_>| Cell::from(of.whole(of.makeup()));
     let known = table.rows.iter().flat_map(|row| &row.medians).flatten().count();
     let is_sparse = 2 * known < table.rows.len() * table.groups.len();
     let of_group = |group| Column::numbers(group_words(group));
@@ -102,16 +154,18 @@ pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
     } else {
         table.groups.iter().map(of_group).collect()
     };
-    let rows = table.rows.iter().flat_map(|row| {
-        let SideView { name, machine, .. } = &sides[row.side];
-        let first = [plain(name), format!("{}: {}", plain(machine), about(row))];
-        let line = |more: Vec<String>| first.clone().into_iter().chain(more).map(Cell::from).collect();
-        let cells = table.groups.iter().zip(&row.medians);
+    let rows = table.rows.iter().enumerate().flat_map(|(index, row)| {
+        let side = &sides[row.side];
+        let what = Sentence::new("{machine}: {about}").with_name("machine", &side.machine);
+        let first = [Cell::name(&side.name), what.with_name("about", &about(row)).into()];
+        let line = |more: Vec<Cell>| first.iter().cloned().chain(more).collect();
+        let groups = found(row, index);
         let lines: Vec<Vec<Cell>> = if is_sparse {
-            let known = cells.filter_map(|(group, median)| Some((group, median.as_ref()?)));
-            known.map(|(group, median)| line(vec![group_words(group), cell(median)])).collect()
+            let known = table.groups.iter().zip(&groups);
+            let known = known.filter_map(|(group, of)| Some((group, of.as_ref()?)));
+            known.map(|(group, of)| line(vec![group_words(group).into(), cell(of)])).collect()
         } else {
-            vec![line(cells.map(|(_, median)| median.as_ref().map_or_else(dash, cell)).collect())]
+            vec![line(groups.iter().map(|of| of.as_ref().map_or("–".into(), cell)).collect())]
         };
         lines
     });
@@ -132,31 +186,31 @@ fn cut(text: &str) -> String {
     super::text::cut(&plain(text), 44)
 }
 
-fn dash() -> String {
-    "–".to_owned()
-}
-
-fn range(group: &GroupMedian) -> String {
-    format!("{}–{}", number(group.range[0]), number(group.range[1]))
+fn name(text: &str) -> Sentence {
+    Sentence::new("{name}").with_name("name", text)
 }
 
 /// A column as a heading.
-fn group_words(group: &OverviewGroup) -> String {
+fn group_words(group: &OverviewGroup) -> Sentence {
     let level = level_words(&group.level);
     match group.kind {
-        Some(kind) => format!("{level}, kind {kind}"),
+        Some(kind) => Sentence::new("{level}, kind {kind}")
+            .with("level", level)
+            .with("kind", DisplayValue::listed(kind)),
         None => level,
     }
 }
 
 /// The level of a column as a heading.
-pub(super) fn level_words(level: &GroupLevel) -> String {
+pub(super) fn level_words(level: &GroupLevel) -> Sentence {
     match level {
-        GroupLevel::All => "all pairs".to_owned(),
-        GroupLevel::Twos => "groups of 2".to_owned(),
-        GroupLevel::Larger(1) => "larger groups".to_owned(),
-        GroupLevel::Larger(number) => format!("larger groups, {number}"),
-        GroupLevel::Named(name) => name.clone(),
+        GroupLevel::All => "all pairs".into(),
+        GroupLevel::Twos => "groups of 2".into(),
+        GroupLevel::Larger(1) => "larger groups".into(),
+        GroupLevel::Larger(number) => {
+            Sentence::new("larger groups, {number}").with("number", DisplayValue::listed(*number))
+        }
+        GroupLevel::Named(level) => name(level),
     }
 }
 

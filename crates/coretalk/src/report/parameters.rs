@@ -29,7 +29,7 @@ pub(super) fn sentence_of(series: &SeriesDoc, index: usize, hidden: &[&str]) -> 
 /// The CPUs of a series in role order, `0 → 1`; those on which its threads may run where they are not bound.
 pub fn places_of(series: &SeriesDoc) -> String {
     match series.parameters.get(MASK) {
-        Some(ValueDoc::Text(mask)) => unbound(&series.placement, mask),
+        Some(ValueDoc::Text(mask)) => fmt::sentence(&unbound(&series.placement, mask)),
         _ => arrows(&series.placement),
     }
 }
@@ -41,22 +41,30 @@ pub fn arrows(cpus: &[u32]) -> String {
 
 /// What the tables of a probe call a distribution or a value; its own name in words where they have no column for it.
 pub fn title_of(probe: &str, name: &str) -> String {
-    let declared = probes::quantity(probe, name);
-    declared.map_or_else(|| plain(&name.replace(['_', '-'], " ")), |quantity| quantity.title.to_owned())
+    fmt::sentence(&title_sentence(probe, name))
 }
 
-/// The parameters of a trial as words: `gap 20 µs, primitive pipe`. The mask of threads that are not bound is a place,
-/// not a parameter: see [`unbound`].
-pub fn parameters(spec: &TrialSpec) -> String {
+/// The same as a sentence.
+pub(super) fn title_sentence(probe: &str, name: &str) -> Sentence {
+    let own = || Sentence::new("{name}").with_name("name", &name.replace(['_', '-'], " "));
+    probes::quantity(probe, name).map_or_else(own, |quantity| Sentence::new(quantity.title))
+}
+
+/// The parameters of a trial: `gap 20 µs, primitive pipe`. The mask of threads that are not bound is a place, not a
+/// parameter: see [`unbound`].
+pub fn parameters(spec: &TrialSpec) -> Sentence {
     let shown = spec.parameters.iter().filter(|(name, _)| *name != MASK);
-    shown.map(|(name, value)| parameter(name, value)).collect::<Vec<_>>().join(", ")
+    let part = |(name, value): (&str, &series::Value)| {
+        sentence(name, value, Source::Parameter { trial: Some(spec.id()), name: name.to_owned() })
+    };
+    Sentence::joined(shown.map(part), ", ")
 }
 
 /// The place of threads that are not bound, `any of CPUs 0-15`; where only the creator is, `CPU 0 → any`.
-pub fn unbound(placement: &[impl Display], mask: impl Display) -> String {
+pub fn unbound(placement: &[impl Display], mask: impl Display) -> Sentence {
     match placement {
-        [creator] => format!("CPU {creator} → any"),
-        _ => format!("any of CPUs {mask}"),
+        [creator] => Sentence::new("CPU {creator} → any").with_name("creator", &creator.to_string()),
+        _ => Sentence::new("any of CPUs {mask}").with_name("mask", &mask.to_string()),
     }
 }
 
@@ -100,11 +108,18 @@ pub(super) fn cpu_words(cpus: &[&str]) -> String {
     format!("CPU{} {}", if cpus.len() > 1 { "s" } else { "" }, cpus.join("-"))
 }
 
-/// A parameter as it tells rows apart: a name alone (`std-mutex`), a number with what it is (`capacity 10`).
+/// A parameter as the name of a row: a name alone (`std-mutex`), a number with its noun (`capacity 10`).
 pub fn telling(name: &str, value: &series::Value) -> String {
+    fmt::sentence(&telling_sentence(name, value))
+}
+
+/// The same as a sentence.
+pub(super) fn telling_sentence(name: &str, value: &series::Value) -> Sentence {
     match value {
-        series::Value::Text(text) => text.clone(),
-        series::Value::Number(_) => parameter(name, value),
+        series::Value::Text(text) => Sentence::new("{name}").with_name("name", text),
+        series::Value::Number(_) => {
+            sentence(name, value, Source::Parameter { trial: None, name: name.to_owned() })
+        }
     }
 }
 

@@ -1,13 +1,11 @@
 //! The passes over pairs, for the details of a report.
 
-use super::input::{PairPasses, ReportInput};
+use super::input::{EVERY_PAIR_UP_TO, PairPasses, ReportInput};
 use coretalk_model::latency::{CellPasses, Record, cells, representatives};
 use coretalk_model::{CpuId, KernelId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Up to so many CPUs every pair brings its passes; beyond, only pairs that somebody will look at.
-pub const EVERY_PAIR_UP_TO: usize = 64;
-/// Beyond, so many doubtful pairs and so many from each end.
+/// Above [`EVERY_PAIR_UP_TO`] CPUs: this number of doubtful pairs, and of pairs from each end.
 const MOST_DOUBTFUL: usize = 200;
 const EXTREMES: usize = 20;
 /// More passes over one pair than this are thinned evenly; the strip is a few hundred pixels wide.

@@ -2,25 +2,27 @@
 
 mod answer;
 mod doubts;
+mod numbers;
 mod reason;
 
 use super::saved::{self, Saved, Screen};
-use super::text::{count, duration, figure, interval, percent, plain};
-use super::words;
-use crate::blocks::value::Sentence;
+use super::text::plain;
+use super::{fmt, words};
+use crate::blocks::value::{Arg, DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::snippets::snippets;
 use crate::{PlaceReport, RunHeader, RunReport};
 pub(super) use answer::answer;
-use answer::given;
 use coretalk_model::place::{
-    Behaviour, Binding, COMMAND, Comparison, Difference, Open, Outcome, PlaceSettings, Placement, Preset,
-    WorkSettings, Workload, least_repetitions, why,
+    Behaviour, Binding, COMMAND, Open, Outcome, PlaceSettings, Placement, Preset, WorkSettings, Workload,
+    least_repetitions, why,
 };
-use coretalk_model::stats::Estimate;
+use coretalk_model::quantity::Unit;
 use coretalk_model::{CpuId, Topology};
 use doubts::{doubts, streams};
-use reason::{reasons, structure_words};
+pub use numbers::Numbered;
+use numbers::{given, quoted};
+use reason::{Sides, reasons, structure};
 
 /// The whole screen of a run of comparisons.
 pub fn place_screen<'a>(report: &RunReport, place: &'a PlaceReport, screen: Screen<'_>) -> Vec<Block<'a>> {
@@ -30,7 +32,7 @@ pub fn place_screen<'a>(report: &RunReport, place: &'a PlaceReport, screen: Scre
     blocks.extend(placements(&place.settings, &report.topology));
     blocks.extend(works(report, place));
     blocks.push(Block::Gap);
-    blocks.extend(place.result.doubts.iter().flat_map(doubts));
+    blocks.extend(place.result.doubts.iter().flat_map(|doubt| doubts(place, doubt)));
     if let Screen::Shown(_) = screen {
         blocks.extend(place.result.doubts.iter().flat_map(streams));
     }
@@ -48,8 +50,8 @@ pub fn place_screen<'a>(report: &RunReport, place: &'a PlaceReport, screen: Scre
 /// The table of each piece of work, and what follows from it.
 pub fn works(report: &RunReport, place: &PlaceReport) -> Vec<Block<'static>> {
     let of_work = |work: &WorkSettings| {
-        let comparisons: Vec<&Comparison> =
-            place.result.comparisons.iter().filter(|comparison| comparison.work == work.name).collect();
+        let all = Numbered::all(&place.result.comparisons);
+        let comparisons: Vec<Numbered<'_>> = all.filter(|of| of.comparison.work == work.name).collect();
         [Block::Gap].into_iter().chain(part(report, place, &comparisons))
     };
     place.settings.works.iter().flat_map(of_work).collect()
@@ -57,22 +59,17 @@ pub fn works(report: &RunReport, place: &PlaceReport) -> Vec<Block<'static>> {
 
 /// The answer for each piece of work, and every doubt, without tables.
 pub fn overview(report: &RunReport, place: &PlaceReport) -> Vec<Block<'static>> {
-    let doubts = place.result.doubts.iter().flat_map(doubts);
+    let doubts = place.result.doubts.iter().flat_map(|doubt| doubts(place, doubt));
     answers(place).into_iter().chain(doubts).chain(ending(&report.header, place, Saved::Not)).collect()
 }
 
 /// The answer for each piece of work, under its name.
 fn answers<'a>(place: &PlaceReport) -> Vec<Block<'a>> {
-    let of_work = |(_, headline): (usize, &Comparison)| {
-        let said = Sentence::new("{work}: {answer}").with("work", given(&headline.work));
+    let of_work = |(_, headline): (usize, Numbered<'_>)| {
+        let said = Sentence::new("{work}: {answer}").with("work", given(&headline.comparison.work));
         Block::Answer(said.with("answer", answer(place, headline)))
     };
     headlines(place).map(of_work).collect()
-}
-
-/// The name of a placement in a sentence, where `none` and `one` would read as words.
-fn quoted(name: &str) -> String {
-    format!("`{}`", plain(name))
 }
 
 /// Threads up to which it is said line by line how to hold each on its CPU.
@@ -86,22 +83,25 @@ pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'s
     if roles.is_none() {
         columns.remove(2);
     }
-    let rows = settings.placements.iter().map(|placement| {
-        let line = placement.taskset().unwrap_or_else(|| "unbound".to_owned());
+    let rows = settings.placements.iter().enumerate().map(|(index, placement)| {
         let mut row: Vec<Cell> =
-            vec![plain(&placement.name).into(), structure_words(topology, placement).into()];
+            vec![Cell::name(&placement.name), structure(topology, index, placement).into()];
         row.extend(roles.map(|roles| match placement.binding {
-            Binding::Bound => Cell::from(listed(&placement.roles(roles))),
+            Binding::Bound => listed(&placement.roles(roles)).into(),
             Binding::Free => "anywhere".into(),
         }));
-        row.push(line.into());
+        row.push(match placement.binding {
+            Binding::Bound => Sentence::new("taskset -c {cpus}").with("cpus", placement.set()).into(),
+            Binding::Free => "unbound".into(),
+        });
         row
     });
     let mut blocks = vec![Block::Table(Table::new(columns).with(rows))];
     for placement in &settings.placements {
         if let Some(presets) = Preset::several(&placement.name) {
-            let names = presets.iter().map(|preset| quoted(preset.name())).collect::<Vec<_>>().join(" and ");
-            blocks.push(Block::Prose(format!("{names} use the same CPUs here and are run as one.").into()));
+            let names = Sentence::joined(presets.iter().map(|preset| quoted(preset.name())), " and ");
+            let same = Sentence::new("{names} use the same CPUs here and are run as one.");
+            blocks.push(Block::Prose(same.with("names", names)));
         }
     }
     blocks.extend(roles.into_iter().flat_map(|roles| held(settings, roles)));
@@ -109,28 +109,30 @@ pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'s
 }
 
 /// `0, 8, 1, 9`, cut short where there are many.
-fn listed(cpus: &[CpuId]) -> String {
-    let shown: Vec<String> = cpus.iter().take(MOST_HELD).map(CpuId::to_string).collect();
-    shown.join(", ") + if cpus.len() > MOST_HELD { ", …" } else { "" }
+fn listed(cpus: &[CpuId]) -> Sentence {
+    let shown = cpus.iter().take(MOST_HELD).map(|cpu| Sentence::new("{cpu}").with("cpu", *cpu));
+    let more = if cpus.len() > MOST_HELD { ", …" } else { "" };
+    Sentence::new("{cpus}{more}").with("cpus", Sentence::joined(shown, ", ")).with("more", more)
 }
 
-/// That a set of CPUs is not the placement where threads have places of their own in it, and what is.
+/// That a set of CPUs is not the placement where each thread has its own CPU, and how to pin each thread.
 fn held(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
     let bound = || settings.placements.iter().filter(|placement| placement.binding == Binding::Bound);
     let twins = bound().enumerate().find_map(|(number, first)| {
         let twin = bound().skip(number + 1).find(|other| other.set() == first.set())?;
-        Some(format!(", so {} and {} become the same", quoted(&first.name), quoted(&twin.name)))
+        let names = Sentence::new(", so {first} and {twin} become the same");
+        Some(names.with("first", quoted(&first.name)).with("twin", quoted(&twin.name)))
     });
-    let mut blocks = vec![Block::Prose(format!(
-        "Here each thread is pinned to one CPU, in this order. taskset pins the whole process: its threads may \
-         run in any order{}.",
-        twins.unwrap_or_default()
-    ).into())];
+    let said = Sentence::new(
+        "Here each thread is pinned to one CPU, in this order. taskset pins the whole process: its threads may run in \
+         any order{twins}.",
+    );
     let how = match roles > MOST_HELD {
         true => "--format json lists the CPU of each thread under `roles`.",
         false => "To pin each thread as here, with OpenMP (other programs pin their own threads):",
     };
-    blocks.push(Block::Prose(how.to_owned().into()));
+    let mut blocks =
+        vec![Block::Prose(said.with("twins", twins.unwrap_or_else(|| "".into()))), Block::Prose(how.into())];
     let openmp = bound().filter(|_| roles <= MOST_HELD).filter_map(|placement| {
         let openmp =
             snippets(&placement.roles(roles)).into_iter().find(|snippet| snippet.name == "openmp")?;
@@ -142,7 +144,7 @@ fn held(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
 
 /// Each metric on every placement. Differences are those of the losers from the winner, or, where nobody wins, from the
 /// first placement.
-pub fn table<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Table {
+pub fn table<'a>(comparisons: impl IntoIterator<Item = Numbered<'a>>) -> Table {
     let columns = [
         Column::words("metric"),
         Column::words("placement"),
@@ -155,158 +157,112 @@ pub fn table<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Table
     Table::new(columns).with(comparisons.into_iter().flat_map(rows))
 }
 
-/// The placement that the differences of the table are from.
-fn reference(comparison: &Comparison) -> usize {
-    match comparison.outcome {
-        Outcome::Winner { winner, .. } => winner,
-        Outcome::Same { .. } | Outcome::CannotTell | Outcome::NotTested => 0,
-    }
-}
-
-fn rows(comparison: &Comparison) -> impl Iterator<Item = [Cell; 7]> {
-    let reference = reference(comparison);
-    comparison.arms.iter().enumerate().map(move |(number, arm)| {
-        let difference = difference(comparison, reference, number);
-        let p = difference.as_ref().and_then(|(_, p)| *p);
-        let once = |text: String| if number == 0 { text.into() } else { Cell::Blank };
+fn rows(of: Numbered<'_>) -> impl Iterator<Item = [Cell; 7]> {
+    (0..of.comparison.arms.len()).map(move |arm| {
+        let once = |cell: Cell| if arm == 0 { cell } else { Cell::Blank };
         [
-            once(title(comparison)),
-            plain(&arm.placement.name).into(),
-            Cell::known(arm.median.map(|median| figure(median.point))),
-            Cell::known(arm.interval().map(|[low, high]| interval(low, high))),
-            difference.map_or(Cell::Blank, |(share, _)| Cell::known(share.as_ref().map(signed))),
-            p.map_or(Cell::Blank, |p| p_words(p).into()),
-            once(verdict(comparison)),
+            once(Cell::name(&of.comparison.metric.title)),
+            Cell::name(&of.comparison.arms[arm].placement.name),
+            Cell::number(of.median(arm)),
+            Cell::number(of.interval(arm)),
+            of.pair(arm).map_or(Cell::Blank, |_| of.difference(arm).map_or(Cell::Unknown, Cell::from)),
+            of.p_value(arm),
+            once(verdict(of)),
         ]
     })
 }
 
-fn title(comparison: &Comparison) -> String {
-    plain(&comparison.metric.title)
-}
-
-fn pair_of(comparison: &Comparison, reference: usize, arm: usize) -> Option<&Difference> {
-    let ends = (reference.min(arm), reference.max(arm));
-    comparison.pairs.iter().find(|pair| (pair.a, pair.b) == ends && reference != arm)
-}
-
-/// What the placement differs by from the reference, and its p-value.
-fn difference(
-    comparison: &Comparison,
-    reference: usize,
-    arm: usize,
-) -> Option<(Option<Estimate>, Option<f64>)> {
-    let pair = pair_of(comparison, reference, arm)?;
-    let turned = |share: f64| 1.0 / (1.0 + share) - 1.0;
-    let sure = pair.share.filter(|_| pair.interval().is_some());
-    let share = sure.map(|share| match pair.a == reference {
-        true => share,
-        false => {
-            Estimate { point: turned(share.point), low: turned(share.high), high: turned(share.low), ..share }
-        }
-    });
-    Some((share, pair.p_value))
-}
-
 /// The difference of a placement from the reference as the table has it, such as `−26 % ±2 %`.
-pub(super) fn difference_words(comparison: &Comparison, arm: usize) -> Option<String> {
-    let (share, _) = difference(comparison, reference(comparison), arm)?;
-    Some(signed(&share?))
+pub(super) fn difference_words(of: Numbered<'_>, arm: usize) -> Option<String> {
+    Some(fmt::sentence(&of.difference(arm)?))
 }
 
-fn signed(share: &Estimate) -> String {
-    // Zeros are endlessly far from other numbers, and such an interval says nothing.
-    match share.reach().is_finite() {
-        true => format!("{} ±{}", signed_share(share.point), percent(share.reach())),
-        false => signed_share(share.point),
-    }
-}
-
-fn signed_share(share: f64) -> String {
-    let words = |share: f64| if share.is_finite() { percent(share) } else { "∞".to_owned() };
-    let sign = match share {
-        share if words(share.abs()) == words(0.0) => "",
-        share if share < 0.0 => "−",
-        _ => "+",
-    };
-    format!("{sign}{}", words(share.abs()))
-}
-
-fn p_words(p: f64) -> String {
-    if p < 0.0001 { "< 0.0001".to_owned() } else { format!("{p:.4}") }
-}
-
-fn verdict(comparison: &Comparison) -> String {
-    match &comparison.outcome {
-        Outcome::Winner { winner, .. } => format!("{} wins", plain(&comparison.arms[*winner].placement.name)),
-        Outcome::Same { within } => format!("same within ±{}", percent(*within)),
-        Outcome::CannotTell => match comparison.open() {
-            Some(Open::NoValue) => "unknown".to_owned(),
-            Some(Open::BelowZero) => "not tested: below zero".to_owned(),
-            _ => "cannot tell".to_owned(),
+fn verdict(of: Numbered<'_>) -> Cell {
+    match &of.comparison.outcome {
+        Outcome::Winner { winner, .. } => {
+            Sentence::new("{winner} wins").with("winner", of.name(*winner)).into()
+        }
+        Outcome::Same { within } => {
+            let within = DisplayValue::bare(Number::Point(*within), of.source("within_percent"));
+            Sentence::new("same within ±{within}").with("within", within.in_unit(Unit::Share)).into()
+        }
+        Outcome::CannotTell => match of.comparison.open() {
+            Some(Open::NoValue) => "unknown".into(),
+            Some(Open::BelowZero) => "not tested: below zero".into(),
+            _ => "cannot tell".into(),
         },
-        Outcome::NotTested => "not tested".to_owned(),
+        Outcome::NotTested => "not tested".into(),
     }
 }
 
 /// The table of one piece of work and what follows from its headline.
-fn part(report: &RunReport, place: &PlaceReport, comparisons: &[&Comparison]) -> Vec<Block<'static>> {
+fn part(report: &RunReport, place: &PlaceReport, comparisons: &[Numbered<'_>]) -> Vec<Block<'static>> {
     let Some(headline) = comparisons.first() else { return Vec::new() };
-    let runs = headline.arms.iter().map(|arm| arm.runs.len());
-    let (least_runs, most_runs) = (runs.clone().min().unwrap_or(0), runs.max().unwrap_or(0));
-    let runs = match (least_runs, most_runs) {
-        (least, most) if least == most => format!("{} on each placement", count(most as u64, "run")),
-        // One whose CPU went away has fewer.
-        (least, most) => format!("{least} to {} on a placement", count(most as u64, "run")),
-    };
-    let threads = match place.settings.threads {
-        Some(threads) if headline.work != COMMAND => {
-            let kind = headline.work.parse::<Workload>().map(|workload| workload.kind);
-            // Some have as many as they always have.
-            let threads = kind.ok().and_then(|kind| kind.roles(threads)).unwrap_or(threads);
-            format!(", {}", count(threads as u64, "thread"))
-        }
-        _ => String::new(),
-    };
-    let work = if headline.work == COMMAND { "the command" } else { &headline.work };
     let mut blocks = vec![
-        Block::Heading(format!("{}{threads}, {runs}", plain(work)).into()),
+        Block::Heading(heading(&place.settings, *headline)),
         Block::Table(table(comparisons.iter().copied())),
     ];
-    let why = comparisons.iter().find_map(|comparison| without_memory(comparison));
-    blocks.extend(why.filter(|_| least_runs > 0).map(|why| Block::Remark(why.to_owned().into())));
-    blocks.extend(
-        comparisons
-            .iter()
-            .flat_map(|comparison| off_medians(comparison))
-            .map(|text| Block::Remark(text.into())),
-    );
-    blocks.extend(why_it_wins(report, place, headline));
+    let is_run = headline.comparison.arms.iter().all(|arm| !arm.runs.is_empty());
+    let why = comparisons.iter().find_map(|of| without_memory(*of));
+    blocks.extend(why.filter(|_| is_run).map(|why| Block::Remark(why.into())));
+    blocks.extend(comparisons.iter().filter_map(|of| off_medians(*of)).map(Block::Remark));
+    blocks.extend(why_it_wins(report, place, *headline));
     blocks
 }
 
-/// Why differences of the table do not fit the medians beside them.
-fn off_medians(comparison: &Comparison) -> Option<String> {
-    let shown = (0..comparison.arms.len()).filter(|arm| *arm != reference(comparison));
-    let shown = shown.filter_map(|arm| {
-        let pair = pair_of(comparison, reference(comparison), arm)?;
-        let of_medians =
-            comparison.of_medians(reference(comparison), arm).filter(|_| comparison.is_off_medians(pair))?;
-        Some(format!("{} {}", signed_share(of_medians), quoted(&comparison.arms[arm].placement.name)))
+/// `ring, 4 threads, 10 runs on each placement`.
+fn heading(settings: &PlaceSettings, headline: Numbered<'_>) -> Sentence {
+    let work = &headline.comparison.work;
+    let threads = settings.threads.filter(|_| work != COMMAND).map(|threads| {
+        let kind = work.parse::<Workload>().map(|workload| workload.kind);
+        // Some have as many as they always have.
+        let (number, source) = match kind.ok().and_then(|kind| kind.roles(threads)) {
+            Some(roles) => (roles, Source::Listed),
+            None => (threads, Source::Option("threads")),
+        };
+        Sentence::new(", {threads}")
+            .with("threads", Sentence::counted(number as u64, source, ["thread", "threads"]))
     });
-    let shown: Vec<String> = shown.collect();
+    let arms = 0..headline.comparison.arms.len();
+    let fewest = arms.clone().min_by_key(|arm| headline.comparison.arms[*arm].runs.len());
+    let most = arms.max_by_key(|arm| headline.comparison.arms[*arm].runs.len());
+    let runs = match fewest.zip(most) {
+        // One whose CPU went away has fewer.
+        Some((fewest, most)) if headline.runs(fewest).number != headline.runs(most).number => {
+            Sentence::pluralized("{least} to {number} run{s} on a placement", headline.runs(most))
+                .with("least", headline.runs(fewest))
+        }
+        found => {
+            let runs = found.map_or_else(|| DisplayValue::listed(0), |(_, most)| headline.runs(most));
+            Sentence::pluralized("{number} run{s} on each placement", runs)
+        }
+    };
+    Sentence::new("{work}{threads}, {runs}")
+        .with("work", given(if work == COMMAND { "the command" } else { work }))
+        .with("threads", threads.unwrap_or_else(|| "".into()))
+        .with("runs", runs)
+}
+
+/// Why differences of the table do not fit the medians in it.
+fn off_medians(of: Numbered<'_>) -> Option<Sentence> {
+    let shown = (0..of.comparison.arms.len()).filter_map(|arm| {
+        let pair = &of.comparison.pairs[of.pair(arm)?];
+        let share = of.of_medians(arm).filter(|_| of.comparison.is_off_medians(pair))?;
+        Some(Sentence::new("{share} `{name}`").with("share", share).with("name", of.name(arm)))
+    });
+    let shown: Vec<Sentence> = shown.collect();
+    let said = Sentence::new(
+        "{metric}: by the medians the difference would be {shown}. The table has the middle of the ratios of runs that were \
+         made side by side (Hodges–Lehmann), and those scatter unevenly.",
+    );
     (!shown.is_empty()).then(|| {
-        format!(
-            "{}: by the medians the difference would be {}. The table has the middle of the ratios of runs that were \
-             made side by side (Hodges–Lehmann), and those scatter unevenly.",
-            title(comparison),
-            shown.join(", ")
-        )
+        said.with("metric", given(&of.comparison.metric.title)).with("shown", Arg::Parts(shown, ", "))
     })
 }
 
 /// Why the peak memory of small programs is unknown.
-fn without_memory(comparison: &Comparison) -> Option<&'static str> {
+fn without_memory(of: Numbered<'_>) -> Option<&'static str> {
+    let comparison = of.comparison;
     let unknown =
         comparison.metric.name == "peak_memory_mb" && comparison.arms.iter().any(|arm| arm.runs.is_empty());
     unknown.then_some(
@@ -316,20 +272,30 @@ fn without_memory(comparison: &Comparison) -> Option<&'static str> {
 }
 
 /// What could make the winner of a headline the better one.
-fn why_it_wins(report: &RunReport, place: &PlaceReport, headline: &Comparison) -> Option<Block<'static>> {
-    let Outcome::Winner { winner, runner_up, .. } = headline.outcome else { return None };
-    let [best, next]: [&Placement; 2] = [winner, runner_up].map(|arm| &headline.arms[arm].placement);
-    let why = why(&report.topology, &behaviour(place, headline), best, next);
-    Some(Block::Conclusion(reasons(&report.topology, &why, [&best.name, &next.name]).into()))
+fn why_it_wins(report: &RunReport, place: &PlaceReport, headline: Numbered<'_>) -> Option<Block<'static>> {
+    let Outcome::Winner { winner, runner_up, .. } = headline.comparison.outcome else { return None };
+    let behaviour = behaviour(place, headline);
+    let [best, next]: [&Placement; 2] =
+        [winner, runner_up].map(|arm| &headline.comparison.arms[arm].placement);
+    let why = why(&report.topology, &behaviour, best, next);
+    // What nobody works on counts only where threads have no CPUs of their own.
+    let field = if behaviour.roles.is_some() { "roles" } else { "cpus" };
+    let sides = Sides {
+        topology: &report.topology,
+        names: [winner, runner_up].map(|arm| headline.name(arm)),
+        cpus: [winner, runner_up].map(|arm| headline.of_arm(arm, field)),
+    };
+    Some(Block::Conclusion(reasons(&sides, &why)))
 }
 
 /// How the work behaves, as far as it is known.
-fn behaviour(place: &PlaceReport, headline: &Comparison) -> Behaviour {
-    match headline.work.parse::<Workload>() {
+fn behaviour(place: &PlaceReport, headline: Numbered<'_>) -> Behaviour {
+    let work = &headline.comparison.work;
+    match work.parse::<Workload>() {
         Ok(workload) => workload.behaviour(place.settings.threads.unwrap_or(1)),
         // A command: by what was seen of it.
         Err(_) => {
-            let doubts = place.result.doubts.iter().filter(|doubt| doubt.work == headline.work);
+            let doubts = place.result.doubts.iter().filter(|doubt| doubt.work == *work);
             Behaviour::of_command(doubts.filter_map(|doubt| doubt.tasks).any(|tasks| tasks > 1))
         }
     }
@@ -339,37 +305,49 @@ fn ending(header: &RunHeader, place: &PlaceReport, saved: Saved<'_>) -> Vec<Bloc
     let mut blocks: Vec<Block<'_>> = saved::departed(header, saved.name()).into_iter().collect();
     if !place.result.complete && blocks.is_empty() {
         let kept = if matches!(saved, Saved::As(_)) { "; the runs so far are kept" } else { "" };
-        blocks.push(Block::Prose(format!("Ended early{kept}.").into()));
+        blocks.push(Block::Prose(Sentence::new("Ended early{kept}.").with("kept", kept)));
     } else if place.result.budget_ended {
         let before = match () {
-            () if lacks_runs(place) => "everything had been run on every placement".to_owned(),
-            () if lacks_repetitions(place) => "every repetition was made".to_owned(),
-            () => format!("every difference was known to ±{}", percent(place.settings.precision)),
+            () if lacks_runs(place) => "everything had been run on every placement".into(),
+            () if lacks_repetitions(place) => "every repetition was made".into(),
+            () => Sentence::new("every difference was known to ±{precision}")
+                .with("precision", precision(&place.settings)),
         };
-        let budget = duration(place.settings.budget.secs());
+        let said = "The budget of {budget} ended before {before}; try a longer --budget.";
         blocks.push(Block::Prose(
-            format!("The budget of {budget} ended before {before}; try a longer --budget.").into(),
+            Sentence::new(said).with("budget", budget(&place.settings)).with("before", before),
         ));
     }
     blocks
 }
 
+/// Half the width of the intervals that were asked for.
+pub(super) fn precision(settings: &PlaceSettings) -> DisplayValue {
+    DisplayValue::bare(Number::Point(settings.precision), Source::Precision).in_unit(Unit::Share)
+}
+
+/// The time that was asked for.
+pub(super) fn budget(settings: &PlaceSettings) -> DisplayValue {
+    DisplayValue::bare(Number::Duration(settings.budget.secs()), Source::Option("budget"))
+}
+
 /// Whether some work has no run on some placement: by its headline, which every run has.
 fn lacks_runs(place: &PlaceReport) -> bool {
-    headlines(place).any(|(_, headline)| headline.arms.iter().any(|arm| arm.runs.is_empty()))
+    headlines(place).any(|(_, headline)| headline.comparison.arms.iter().any(|arm| arm.runs.is_empty()))
 }
 
 /// Whether some work has fewer runs than it takes at least.
 fn lacks_repetitions(place: &PlaceReport) -> bool {
     headlines(place).any(|(work, headline)| {
         let least = least_repetitions(&place.settings, work) as usize;
-        headline.arms.iter().any(|arm| arm.runs.len() < least)
+        headline.comparison.arms.iter().any(|arm| arm.runs.len() < least)
     })
 }
 
-/// The first comparison of each piece of work, with its number.
-pub(super) fn headlines(place: &PlaceReport) -> impl Iterator<Item = (usize, &Comparison)> {
-    let of =
-        |work: &WorkSettings| place.result.comparisons.iter().find(|comparison| comparison.work == work.name);
+/// The first comparison of each piece of work, with the number of the work.
+pub(super) fn headlines(place: &PlaceReport) -> impl Iterator<Item = (usize, Numbered<'_>)> {
+    let of = |work: &WorkSettings| {
+        Numbered::all(&place.result.comparisons).find(|of| of.comparison.work == work.name)
+    };
     place.settings.works.iter().enumerate().filter_map(move |(number, work)| Some((number, of(work)?)))
 }

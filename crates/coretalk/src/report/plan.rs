@@ -1,123 +1,149 @@
 //! The view of `plan`: what would be measured and how long it takes.
 
-use super::place::placements;
-use super::scope::relation_words;
-use super::text::{bytes, count, duration, grouped, percent, plain};
-use crate::blocks::{Block, Column, Table};
+use super::fmt::range;
+use super::place::{budget, placements, precision};
+use crate::blocks::value::{Arg, DisplayValue, Number, Sentence, Source};
+use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::session::latency::PlanReport;
 use coretalk_measure::session::series::SeriesPlan;
 use coretalk_model::place::{PlaceSettings, Role, least_repetitions, most_repetitions};
+use coretalk_model::quantity::Unit;
 use coretalk_model::series::SeriesSettings;
-use coretalk_model::{Picos, Topology};
+use coretalk_model::{Picos, Scope, Topology};
 
-/// The plan of a latency run.
-pub fn plan(plan: &PlanReport, topology: &Topology) -> Block<'static> {
-    let mut table = Table::new(["", ""].map(Column::words));
-    let mut row = |name: &str, text: String| table.row([name.into(), text.into()]);
-    let relations: Vec<String> = plan
-        .relations
-        .iter()
-        .map(|(relation, pairs)| {
-            format!("{} {}", grouped(*pairs as i64), relation_words(*relation, topology))
-        })
-        .collect();
-    row("pairs", format!("{}: {}", grouped(plan.cells as i64), relations.join(", ")));
+/// A name and its text in each row.
+fn rows() -> Table {
+    Table::new(["", ""].map(Column::words))
+}
+
+/// A field of the plan in the document.
+fn field(name: &str, number: u64) -> DisplayValue {
+    DisplayValue::field(format!("/plan/{name}"), Number::Count(number))
+}
+
+/// A time of a plan that has no document.
+fn time(time: Picos) -> DisplayValue {
+    DisplayValue::bare(Number::Duration(time.secs()), Source::Listed)
+}
+
+/// Names with commas between them.
+fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> Sentence {
+    Sentence::joined(names.into_iter().map(|name| Sentence::new("{name}").with_name("name", name)), ", ")
+}
+
+/// The plan of a map. Only where nothing else is planned, its time is that of the document.
+pub fn plan(plan: &PlanReport, topology: &Topology, is_alone: bool) -> Block<'static> {
+    let mut table = rows();
+    let mut row = |name: &'static str, text: Sentence| table.row([Cell::from(name), text.into()]);
+    let of_relation = |(index, (relation, pairs)): (usize, &(_, u64))| {
+        Sentence::new("{pairs} {relation}")
+            .with("pairs", field(&format!("relations/{index}/pairs"), *pairs))
+            .with("relation", Arg::Shared(Scope::of(*relation, topology)))
+    };
+    let relations = Sentence::joined(plan.relations.iter().enumerate().map(of_relation), ", ");
+    let pairs = Sentence::new("{pairs}: {relations}").with("pairs", field("pairs", plan.cells));
+    row("pairs", pairs.with("relations", relations));
     let [least, most] = plan.passes;
-    row(
-        "passes",
-        if least == most { least.to_string() } else { format!("{least}, up to {most} for wide intervals") },
-    );
-    row("rounds in a pass", grouped(plan.rounds_per_pass as i64));
-    row("at the same time", together(u64::from(plan.parallel)));
-    row("timed code", plan.kernels.iter().map(|kernel| plain(kernel)).collect::<Vec<_>>().join(", "));
-    row("machine time", format!("{} ({})", duration(plan.machine_time.secs()), plain(&plan.basis)));
-    row("run file", format!("about {}", bytes(plan.file_bytes)));
+    let template = if least == most { "{least}" } else { "{least}, up to {most} for wide intervals" };
+    let passes = Sentence::new(template).with("least", field("passes/0", u64::from(least)));
+    row("passes", passes.with("most", field("passes/1", u64::from(most))));
+    let rounds = field("rounds_per_pass", plan.rounds_per_pass);
+    row("rounds in a pass", Sentence::new("{rounds}").with("rounds", rounds));
+    row("at the same time", together(field("parallel", u64::from(plan.parallel))));
+    row("timed code", names(plan.kernels.iter().map(String::as_str)));
+    let time = match is_alone {
+        true => DisplayValue::field("/plan/machine_time_s", Number::Duration(plan.machine_time.secs())),
+        false => time(plan.machine_time),
+    };
+    row("machine time", Sentence::new("{time} ({basis})").with("time", time).with_name("basis", &plan.basis));
+    let bytes = field("file_bytes", plan.file_bytes).in_unit(Unit::Bytes);
+    row("run file", Sentence::new("about {bytes}").with("bytes", bytes));
     Block::Table(table)
 }
 
 /// How many pairs are measured at the same time.
-fn together(pairs: u64) -> String {
-    match pairs {
-        1 => "one pair".to_owned(),
-        pairs => {
-            format!("up to {}, if a check shows that this does not change the results", count(pairs, "pair"))
-        }
+fn together(pairs: DisplayValue) -> Sentence {
+    match pairs.number {
+        Number::Count(1) => "one pair".into(),
+        _ => Sentence::pluralized(
+            "up to {number} pair{s}, if a check shows that this does not change the results",
+            pairs,
+        ),
     }
 }
 
 /// The plan of a run of series.
 pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings) -> Block<'static> {
-    let mut table = Table::new(["", ""].map(Column::words));
-    let mut row = |name: &str, text: String| table.row([name.into(), text.into()]);
-    row("probes", settings.probes.iter().map(|probe| plain(probe)).collect::<Vec<_>>().join(", "));
-    row("trials", grouped(plan.trials as i64));
-    let [least, most] = plan.passes;
-    let messages = settings.options.number("messages");
-    let each = if messages.is_some() { String::new() } else { format!(" of {}", duration(plan.pass.secs())) };
-    row("passes", format!("{least}{each}, up to {most} for wide intervals"));
+    let mut table = rows();
+    let mut row = |name: &'static str, text: Sentence| table.row([Cell::from(name), text.into()]);
+    row("probes", names(settings.probes.iter().map(String::as_str)));
+    row("trials", Sentence::new("{trials}").with("trials", DisplayValue::listed(plan.trials)));
+    let [least, most] = plan.passes.map(|passes| DisplayValue::listed(passes as usize));
+    let messages = settings.options.number("messages").map(|number| DisplayValue::listed(number as usize));
+    let template = match messages {
+        Some(_) => "{least}, up to {most} for wide intervals",
+        None => "{least} of {each}, up to {most} for wide intervals",
+    };
+    let passes = Sentence::new(template).with("least", least.clone()).with("most", most);
+    row("passes", passes.with("each", time(plan.pass)));
     if plan.could_be_parallel {
-        row("at the same time", together(plan.parallel as u64));
+        row("at the same time", together(DisplayValue::listed(plan.parallel)));
     }
     if let Some(samples) = settings.options.number("samples") {
-        row("samples", format!("{} per trial, if the budget allows", grouped(samples as i64)));
+        let said = Sentence::new("{samples} per trial, if the budget allows");
+        row("samples", said.with("samples", DisplayValue::listed(samples as usize)));
     }
     if plan.settling > Picos::ZERO {
-        let settling = duration(plan.settling.secs());
-        row("at first", format!("processes of runtimes start, and settle for at most {settling}"));
+        let said = Sentence::new("processes of runtimes start, and settle for at most {settling}");
+        row("at first", said.with("settling", time(plan.settling)));
     }
-    let [short, long] = plan.machine_time.map(|time| duration(time.secs()));
+    let [short, long] = plan.machine_time.map(time);
     if let Some(messages) = messages {
-        let each = grouped(messages as i64);
-        row("messages", format!("{each} per trial in its first {least} passes, if the budget allows"));
-        row(
-            "machine time",
-            format!("at most {long}: the time per message is known only after some were sent"),
-        );
+        let said = Sentence::new("{each} per trial in its first {least} passes, if the budget allows");
+        row("messages", said.with("each", messages).with("least", least));
+        let said = "at most {long}: the time per message is known only after some were sent";
+        row("machine time", Sentence::new(said).with("long", long));
         return Block::Table(table);
     }
-    row("machine time", if short == long { short } else { format!("{short} to {long}") });
+    row("machine time", range([short, long]));
     Block::Table(table)
 }
 
-/// The trials that a run of several probes makes beside its map.
+/// The trials that a run of several probes makes after its map.
 pub fn gathered_plan(plan: &SeriesPlan) -> Block<'static> {
-    let mut table = Table::new(["", ""].map(Column::words));
-    let [least, most] = plan.passes;
+    let mut table = rows();
     for (probe, trials, pass) in &plan.probes {
-        let passes = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        let trials = count(*trials as u64, "trial");
-        let text = format!("{trials}, {passes} passes of {} each", duration(pass.secs()));
-        table.row([plain(probe), text].map(Into::into));
+        let said = Sentence::pluralized(
+            "{number} trial{s}, {passes} passes of {each} each",
+            DisplayValue::listed(*trials),
+        );
+        let passes = range(plan.passes.map(|passes| DisplayValue::listed(passes as usize)));
+        table.row([Cell::name(probe), said.with("passes", passes).with("each", time(*pass)).into()]);
     }
-    let [short, long] = plan.machine_time.map(|time| duration(time.secs()));
-    let time = if short == long { short } else { format!("{short} to {long}") };
-    table.row(["machine time".into(), format!("{time}, after the map").into()]);
+    let all = Sentence::new("{time}, after the map").with("time", range(plan.machine_time.map(time)));
+    table.row([Cell::from("machine time"), all.into()]);
     Block::Table(table)
 }
 
 /// The plan of a comparison of placements. How long a piece of work takes is known once it has run.
 pub fn place_plan(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'static>> {
-    let mut table = Table::new(["", ""].map(Column::words));
-    let mut row = |name: &str, text: String| table.row([name.into(), text.into()]);
+    let mut table = rows();
+    let mut row = |name: &'static str, text: Sentence| table.row([Cell::from(name), text.into()]);
     for (number, work) in settings.works.iter().enumerate() {
         let judged = work.metrics.iter().filter(|metric| metric.role == Role::Judged);
-        let judged: Vec<String> = judged.map(|metric| plain(&metric.name)).collect();
-        let (least, most) = (least_repetitions(settings, number), most_repetitions(settings));
-        let runs = if least < most { format!("{least} to {most}") } else { least.to_string() };
-        row(
-            if number == 0 { "work" } else { "" },
-            format!(
-                "{}, judged by {}: a warm-up, then {runs} runs on each placement",
-                plain(&work.name),
-                judged.join(", ")
-            ),
-        );
+        let ends = [least_repetitions(settings, number), most_repetitions(settings)];
+        let runs = range(ends.map(|runs| DisplayValue::listed(runs as usize)));
+        let said = Sentence::new("{work}, judged by {judged}: a warm-up, then {runs} runs on each placement")
+            .with_name("work", &work.name)
+            .with("judged", names(judged.map(|metric| &*metric.name)));
+        row(if number == 0 { "work" } else { "" }, said.with("runs", runs));
     }
     if let Some(threads) = settings.threads {
-        row("threads", threads.to_string());
+        row("threads", Sentence::new("{threads}").with("threads", DisplayValue::listed(threads)));
     }
-    row("until", format!("every main difference is known to ±{}", percent(settings.precision)));
-    row("machine time", format!("at most {}", duration(settings.budget.secs())));
+    let known = Sentence::new("every main difference is known to ±{precision}");
+    row("until", known.with("precision", precision(settings)));
+    row("machine time", Sentence::new("at most {budget}").with("budget", budget(settings)));
     let mut blocks = placements(settings, topology);
     blocks.push(Block::Table(table));
     blocks

@@ -47,7 +47,7 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
                 .with("share", DisplayValue { number: share, unit: PERCENT, source: source("share") })
                 .with("value", value_sentence(unit, value(state), source))
         });
-        let said = Sentence::new("{trial}: {states}").with_name("trial", &named(trial));
+        let said = Sentence::new("{trial}: {states}").with("trial", named(trial));
         blocks.push(Block::Item(said.with("states", Arg::Parts(states.collect(), ", "))));
     }
     if changed.len() > MOST_LISTED {

@@ -5,6 +5,7 @@ use super::style::Style;
 use super::text::{HEIGHTS, cut, duration, ns, plus_minus};
 use crate::blocks::Block;
 use crate::blocks::value::MapSource;
+use crate::blocks::value::Sentence;
 use crate::render::terminal;
 use coretalk_measure::session::{Event, Observer, Slot};
 use coretalk_model::latency::summary::Reading;
@@ -178,7 +179,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
             }
             Audience::Terminal { rows } => {
                 let map = PairMap::new(Cow::Borrowed(&self.filling), &self.topology, MapSource::Unfinished);
-                let (mut lines, _) = map.draw(&self.style);
+                let mut lines = map.draw(&self.style).0.lines;
                 // One pair has no map, and one that scrolls would not be drawn over.
                 if self.of_series || self.filling.len() < 3 || lines.len() + 2 > rows {
                     lines.clear();
@@ -254,7 +255,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
 impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
     fn remark(&mut self, text: &str) {
         self.clear();
-        let remark = Block::Headline(format!("coretalk: {}", super::plain(text)).into());
+        let remark = Block::Headline(Sentence::new("coretalk: {text}").with_name("text", text));
         for line in terminal::lines(&[remark], &self.style) {
             let _ = writeln!(self.out, "{line}");
         }
@@ -267,7 +268,8 @@ impl<W: Write, C: FnMut() -> Duration> Observer for Progress<W, C> {
             Event::Phase { purpose } => self.phase = purpose,
             Event::Notice { text } => self.remark(&text),
             Event::Departed { departure, again: false } => {
-                self.remark(&format!("{departure}; the run continues without it"));
+                let said = super::saved::departed_text(&departure);
+                self.remark(&format!("{said}; the run continues without it"));
             }
             Event::Departed { departure, again: true } => {
                 self.remark(&format!("the system lists CPU {} as offline now", departure.cpu));

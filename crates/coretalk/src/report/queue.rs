@@ -7,18 +7,17 @@ pub mod sides;
 pub mod sweep;
 
 use super::best;
-use super::text::{capitalized, count, grouped, percent};
 use super::trial_cells::{MICROS, PLAIN};
 use super::trial_words::{relation_sentence, role_sentence};
 use super::words;
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, MapSource, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 pub use capacities::not_drawn;
 use capacities::over_capacities;
 use coretalk_measure::probes::queue::REPRESENTATIVES;
 use coretalk_model::latency::Regime;
-use coretalk_model::quantity::Unranked;
+use coretalk_model::quantity::{Unit, Unranked};
 use coretalk_model::queue::{
     Balance, QueueCell, QueueMatrix, ShapeRates, SwitchRate, both, matrices, names, rates, switch_rate,
     verification,
@@ -37,10 +36,8 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
     }
     let shapes = rates(&matrices, &report.topology);
     let together = match &series.result.regime {
-        Regime::Serial => String::new(),
-        Regime::Parallel { pairs, .. } => {
-            format!(" Up to {} at the same time.", count(u64::from(*pairs), "pair"))
-        }
+        Regime::Serial => Sentence::new(""),
+        Regime::Parallel { pairs, .. } => words::pairs_at_once(" Up to {pairs} at the same time.", *pairs),
     };
     let cells: Vec<_> = matrices.iter().flat_map(|matrix| &matrix.cells).collect();
     let cells: Vec<_> =
@@ -50,11 +47,14 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
     let wide: Vec<f64> = known.iter().map(|(rate, _)| rate.relative_reach()).collect();
     let mark = if cells.iter().any(|(_, flags)| flags.may_be_wrong()) { "; !: may be wrong" } else { "" };
     let sound = cells.iter().filter(|(_, flags)| !flags.may_be_wrong()).count() as u64;
-    let caption = format!(
+    let precision = Number::Point(series.settings.precision);
+    let precision = DisplayValue::bare(precision, Source::Precision).in_unit(Unit::Share);
+    let widths = words::widths(precision, "", &wide, sound, MapSource::Queues);
+    let caption = Sentence::new(
         "Million messages per second; row: CPU of the producer, column: CPU of the consumer, diagonal: both on one \
-         CPU.{together} {}{mark}",
-        capitalized(&words::widths(series.settings.precision, "", &wide, sound))
+         CPU.{together} {widths}{mark}",
     );
+    let caption = caption.with("together", together).with("widths", widths.capitalized()).with("mark", mark);
     let mut blocks = vec![Block::drawing(move |style| maps::every_map(report, series, &caption, style))];
     // Several would fill screens; a page has a chart for each.
     if let [shape] = &shapes[..] {
@@ -96,7 +96,7 @@ fn tables_of<'a>(
     blocks.extend(costs(report, matrices, shapes));
     // How busy CPUs were while a run of queues alone went on.
     if let Some(curve) = &series.result.load {
-        blocks.extend([Block::Gap, Block::drawing(move |style| super::load::lines(curve, style))]);
+        blocks.extend([Block::Gap, Block::drawing(move |style| super::load::drawing(curve, style))]);
     }
     blocks
 }
@@ -138,14 +138,14 @@ fn conclusions(
     let checked = verification(matrices, &report.topology, REPRESENTATIVES).filter(|_| sampled);
     // No document has the verification of pairs.
     sentences.extend(checked.map(|checked| {
-        format!(
-            "Not every pair was measured. Of {} other cells drawn at random, {} differ from what their \
-             relation predicts, so at most {} of all cells do (95 %).",
-            grouped(checked.cells as i64),
-            checked.beside,
-            percent(checked.bound),
+        let bound = DisplayValue::bare(Number::Point(checked.bound), Source::Method).in_unit(Unit::Share);
+        Sentence::new(
+            "Not every pair was measured. Of {cells} other cells drawn at random, {beside} differ from what their \
+             relation predicts, so at most {bound} of all cells do (95 %).",
         )
-        .into()
+        .with("cells", DisplayValue::listed(checked.cells))
+        .with("beside", DisplayValue::listed(checked.beside))
+        .with("bound", bound)
     }));
     let margin = concurrency_margin(&series.settings);
     let first = report.maps().len() + report.imitated().len();

@@ -1,6 +1,7 @@
 //! The view of `runs list`.
 
 use super::text::{bytes, plain, started};
+use crate::blocks::value::Sentence;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::document::{SavedRunDoc, SavedRunState};
 
@@ -10,7 +11,7 @@ const TO_THE_MINUTE: usize = 16;
 /// The list in the order given, newest first by custom: a line for each run, which a terminal cuts at its edge.
 pub fn blocks(saved: &[SavedRunDoc]) -> Vec<Block<'static>> {
     if saved.is_empty() {
-        return vec![Block::Headline("No runs here yet. `coretalk` makes one.".to_owned().into())];
+        return vec![Block::Headline(Sentence::new("No runs here yet. `coretalk` makes one."))];
     }
     let row = |run: &SavedRunDoc| {
         let mut words: Vec<String> = run.tags.iter().map(|tag| format!("#{}", plain(tag))).collect();

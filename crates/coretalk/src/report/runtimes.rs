@@ -1,9 +1,11 @@
 //! What runtimes in other languages say beside their numbers: how far their processes lie apart, what rare pauses add, and
 //! who did the work.
 
+use super::fmt;
 use super::fmt::with_unit;
 use super::parameters::{arrows, unbound};
 use super::text::{capitalized, count, ns, percent, plain};
+use crate::blocks::value::Sentence;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::external::forks;
@@ -58,24 +60,31 @@ pub(super) fn blocks(
             false => "",
         };
         let gc = if has_gc { ", collections of garbage over all passes" } else { "" };
-        blocks.push(Block::Prose(format!(
+        blocks.push(Block::Prose(Sentence::composed(format!(
             "Runtimes{}: how many processes took part, the slowest and the fastest of \
              them{shown_as}{overall}{gc}, and the share of the CPU time that threads other than the measured ones used.{more}",
             if left_out { ", on the first pair of each relation" } else { "" }
-        ).into()));
+        ))));
         blocks.push(Block::Table(table(series, &shown)));
         let asked = forks(&series.settings.options) as usize;
         if measured.iter().any(|trial| trial.processes.len() < asked) {
-            blocks.push(Block::Remark(format!(
+            blocks.push(Block::Remark(Sentence::composed(format!(
                 "Fewer processes took part than the {asked} that were asked for: each pass is made by one of them, and \
                  not every trial had so many passes. Ask for fewer with --forks, or for a longer --budget."
-            ).into()));
+            ))));
         }
         let version = |(name, version): (&String, &String)| format!("{}: {}", plain(name), plain(version));
-        blocks.extend(report.environment.runtimes.iter().map(version).map(|text| Block::Remark(text.into())));
+        blocks.extend(
+            report
+                .environment
+                .runtimes
+                .iter()
+                .map(version)
+                .map(|text| Block::Remark(Sentence::composed(text))),
+        );
     }
     if report.environment.simulated.is_some() {
-        blocks.extend(twins(probe, trials).into_iter().map(|text| Block::Remark(text.into())));
+        blocks.extend(twins(probe, trials).into_iter().map(|text| Block::Remark(Sentence::composed(text))));
     }
     blocks
 }
@@ -138,7 +147,7 @@ fn told_of(trials: &[&TrialResult]) -> (bool, bool) {
 /// The CPUs of a trial: of contention, whose threads are all alike, as a set, of all else in the order of roles.
 fn cpus(spec: &TrialSpec) -> String {
     if let Some(mask) = mask_of(spec) {
-        return unbound(&spec.placement, mask);
+        return fmt::sentence(&unbound(&spec.placement, mask));
     }
     match spec.parameters.number("threads").is_some() {
         true => spec.placement.iter().copied().collect::<CpuSet>().to_string(),

@@ -1,13 +1,14 @@
 //! [`Screen`] and [`Saved`]: on which occasion a run is shown, and under what name it can be found again; how it ended, and
 //! what to type next.
 
-use super::text::{count, duration, plain};
+use super::fmt;
+use super::lists::enumerated;
 use crate::blocks::Block;
-use crate::blocks::value::Sentence;
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
 use crate::{RunHeader, RunReport};
-use coretalk_model::Departure;
 use coretalk_model::latency::LeftOut;
 use coretalk_model::series::Gathering;
+use coretalk_model::{Absence, Departure};
 
 /// Where the run was saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,22 +56,53 @@ impl<'a> Screen<'a> {
 
 /// The CPUs that went away while it was measured, and how to go on with them; nothing where none did.
 pub fn departed(header: &RunHeader, saved_as: Option<&str>) -> Option<Block<'static>> {
-    let back = if header.departed.len() == 1 { "it is" } else { "they are" };
-    let how =
-        saved_as.map_or(String::new(), |id| format!("; once {back} back: coretalk --resume {}", plain(id)));
-    departures(&header.departed, &how)
+    let how = saved_as.map_or(Sentence::new(""), |id| {
+        let template = match header.departed.len() {
+            1 => "; once it is back: coretalk --resume {id}",
+            _ => "; once they are back: coretalk --resume {id}",
+        };
+        Sentence::new(template).with_name("id", id)
+    });
+    departures(header.departed.iter().enumerate(), how)
 }
 
-/// The same of what is not saved, with what follows from it.
-pub fn departures(all: &[Departure], then: &str) -> Option<Block<'static>> {
-    let words: Vec<String> = all.iter().map(ToString::to_string).collect();
-    let (last, others) = words.split_last()?;
-    let who = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
-    Some(Block::Doubt(format!("{who}: measurements with {} are incomplete{then}", pronoun(all.len())).into()))
+/// The same for what is not saved, each with its position in the document, and with what follows from it.
+pub fn departures<'a>(
+    all: impl IntoIterator<Item = (usize, &'a Departure)>,
+    then: impl Into<Sentence>,
+) -> Option<Block<'static>> {
+    let words: Vec<Sentence> =
+        all.into_iter().map(|(at, departure)| departure_words(at, departure)).collect();
+    let template = match words.len() {
+        0 => return None,
+        1 => "{all}: measurements with it are incomplete{then}",
+        _ => "{all}: measurements with them are incomplete{then}",
+    };
+    Some(Block::Doubt(Sentence::new(template).with("all", enumerated(words)).with("then", then.into())))
 }
 
-fn pronoun(count: usize) -> &'static str {
-    if count == 1 { "it" } else { "them" }
+/// The text for one CPU.
+pub fn departed_text(departure: &Departure) -> String {
+    fmt::sentence(&departure_words(0, departure))
+}
+
+/// `CPU 3 went offline after 1.5 s`.
+fn departure_words(at: usize, departure: &Departure) -> Sentence {
+    let is_at_once = departure.is_at_once();
+    let template = match departure.why {
+        Absence::Offline if is_at_once => "CPU {cpu} is offline",
+        Absence::Cpuset if is_at_once => "CPU {cpu} is not in the cpuset of this process",
+        Absence::PinRefused if is_at_once => "CPU {cpu} refuses pinned threads",
+        Absence::NotRun if is_at_once => "CPU {cpu} does not run the thread pinned to it",
+        Absence::Offline => "CPU {cpu} went offline after {after} s",
+        Absence::Cpuset => "CPU {cpu} was removed from the cpuset after {after} s",
+        Absence::PinRefused => "CPU {cpu} lost its thread, which could not be pinned again after {after} s",
+        Absence::NotRun => "CPU {cpu} ran its thread no more after {after} s",
+    };
+    let field = DisplayValue::field(format!("/departed/{at}/at_s"), Number::Point(departure.after.secs()));
+    Sentence::new(template)
+        .with("cpu", departure.cpu)
+        .with("after", DisplayValue { unit: DisplayUnit::Decimals(1), ..field })
 }
 
 /// How the run ended, where that matters to a reader.
@@ -81,50 +113,61 @@ pub fn ending(report: &RunReport, saved_as: Option<&str>) -> Vec<Block<'static>>
     let map_left = latency.is_some_and(|latency| !latency.result.complete);
     let is_partial = map_left || (trials_left && report.gathering().is_some());
     if is_partial && blocks.is_empty() {
-        let how =
-            saved_as.map_or(String::new(), |id| format!("; to continue: coretalk --resume {}", plain(id)));
-        blocks.push(Block::Prose(
-            format!(
-                "Interrupted after {}, before everything was measured{how}",
-                count(u64::from(latency.map_or(0, |latency| latency.result.passes)), "pass")
-            )
-            .into(),
-        ));
+        let passes = u64::from(latency.map_or(0, |latency| latency.result.passes));
+        let said = Sentence::new("Interrupted after {passes}, before everything was measured{resume}");
+        let passes = Sentence::counted(passes, Source::Listed, ["pass", "passes"]);
+        blocks.push(Block::Prose(said.with("passes", passes).with("resume", resume(saved_as))));
     } else if let Some(latency) = latency.filter(|latency| latency.result.budget_ended) {
         let part = if report.series.is_some() { " for the map" } else { "" };
-        blocks.push(Block::Prose(
-            format!(
-                "The budget of {}{part} ended before every interval was as narrow as requested; try a longer \
-             --budget.{}",
-                duration(latency.settings.budget.secs()),
-                left_out(report)
-            )
-            .into(),
-        ));
-    } else if report.gathering() == Some(Gathering::QuickLook) {
+        let said = Sentence::new(
+            "The budget of {budget}{part} ended before every interval was as narrow as requested; try a longer \
+             --budget.{left}",
+        );
+        let said = said.with("budget", budget(latency.settings.budget.secs())).with("part", part);
+        blocks.push(Block::Prose(said.with("left", left_out(report))));
+    } else if report.gathering() == Some(Gathering::QuickLook) && !report.left_out().is_empty() {
         // Its trials have a budget of their own, and no screen of theirs.
-        let left = left_out(report);
-        blocks.extend((!left.is_empty()).then(|| Block::Prose(left.trim_start().to_owned().into())));
+        blocks.push(Block::Prose(left_out_alone(report)));
     }
     blocks
 }
 
-/// What a budget left no time for, as a sentence after others; nothing where that is nothing.
-pub(super) fn left_out(report: &RunReport) -> String {
-    let words = |left: LeftOut| match left {
-        LeftOut::Pairs(pairs) => count(pairs as u64, "pair"),
-        LeftOut::Ladder => "the ladder".to_owned(),
-        LeftOut::SingleRoundTrips(pairs) => format!("single round trips of {}", count(pairs as u64, "pair")),
-        LeftOut::Trials(trials) => count(trials as u64, "trial"),
+/// How an interrupted run goes on: `; to continue: coretalk --resume 50b3`; empty for one that was not saved.
+pub(super) fn resume(saved_as: Option<&str>) -> Sentence {
+    let said = |id| Sentence::new("; to continue: coretalk --resume {id}").with_name("id", id);
+    saved_as.map_or(Sentence::new(""), said)
+}
+
+/// The time that a part of the run had.
+pub(super) fn budget(seconds: f64) -> DisplayValue {
+    DisplayValue::bare(Number::Duration(seconds), Source::Option("budget"))
+}
+
+/// What a budget left no time for, as a sentence after others; empty where that is nothing.
+pub(super) fn left_out(report: &RunReport) -> Sentence {
+    match report.left_out().is_empty() {
+        true => Sentence::new(""),
+        false => Sentence::new(" {left}").with("left", left_out_alone(report)),
+    }
+}
+
+fn left_out_alone(report: &RunReport) -> Sentence {
+    let field = |index| Source::Field(format!("/run/left_out/{index}/count"));
+    let part = |(index, left)| match left {
+        LeftOut::Pairs(pairs) => Sentence::counted(pairs as u64, field(index), ["pair", "pairs"]),
+        LeftOut::Ladder => Sentence::new("the ladder"),
+        LeftOut::SingleRoundTrips(pairs) => Sentence::new("single round trips of {pairs}")
+            .with("pairs", Sentence::counted(pairs as u64, field(index), ["pair", "pairs"])),
+        LeftOut::Trials(trials) => Sentence::counted(trials as u64, field(index), ["trial", "trials"]),
     };
-    let left: Vec<String> = report.left_out().into_iter().map(words).collect();
-    if left.is_empty() { String::new() } else { format!(" Left out for lack of time: {}.", left.join(", ")) }
+    let parts = report.left_out().into_iter().enumerate().map(part);
+    Sentence::new("Left out for lack of time: {parts}.").with("parts", Sentence::joined(parts, ", "))
 }
 
 /// Where a run lies, and what to type next: each with `{id}` in the place of its name.
-pub fn saved_as(saved: Saved<'_>, next: &[&str]) -> Vec<Sentence> {
+pub fn saved_as(saved: Saved<'_>, next: &[&'static str]) -> Vec<Sentence> {
     let Saved::As(id) = saved else { return vec!["not saved (--no-save)".into()] };
-    ["saved as {id}"].iter().chain(next).map(|part| part.replace("{id}", &plain(id)).into()).collect()
+    ["saved as {id}"].iter().chain(next).map(|part| Sentence::new(part).with_name("id", id)).collect()
 }
 
 /// Where the run lies and what to type next.
@@ -134,4 +177,18 @@ pub fn next(report: &RunReport, screen: Screen<'_>) -> Block<'static> {
         .then_some("every step of the ladder: coretalk runs show {id} --ladder");
     let share = ["to share: coretalk report {id} -o z.html", "as data: coretalk export {id} --format csv"];
     Block::Parts(saved_as(screen.saved(), &ladder.into_iter().chain(share).collect::<Vec<_>>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::{CpuId, Picos};
+
+    #[test]
+    fn a_cpu_that_was_never_there_did_not_go_away() {
+        let at = |ms| Departure { cpu: CpuId(2), after: Picos::from_ms(ms), why: Absence::PinRefused };
+        assert_eq!(departed_text(&at(0)), "CPU 2 refuses pinned threads");
+        let text = "CPU 2 lost its thread, which could not be pinned again after 0.4 s";
+        assert_eq!(departed_text(&at(400)), text);
+    }
 }

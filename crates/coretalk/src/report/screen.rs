@@ -6,10 +6,10 @@ use super::saved::Screen;
 use super::series::series_screen;
 use super::states::cell_interval;
 use super::style::Style;
-use super::text::{count, duration, grouped, ns, plain};
-use super::{answer, execution, ladder, saved, states, structure, words};
+use super::text::plain;
+use super::{answer, execution, fmt, ladder, saved, states, structure, words};
 use crate::blocks::value::{DisplayValue, MapSource, Number, Sentence, Source};
-use crate::blocks::{Block, Cell, Column, Table};
+use crate::blocks::{Block, Cell, Column, Drawing, Table};
 use crate::render::terminal;
 use crate::{LatencyReport, RunReport, SeriesReport};
 use coretalk_model::histogram::tells;
@@ -23,7 +23,6 @@ use coretalk_model::series::Gathering;
 use coretalk_model::stats::gate::GATE_MARGIN;
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 /// Lists of pairs up to this length are shown as a list.
 const MOST_LISTED: usize = 12;
@@ -106,18 +105,18 @@ fn answer(report: &RunReport) -> Vec<Block<'static>> {
 fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
     let Some(LatencyReport { settings, result }) = &report.latency else {
         return vec![Block::Prose(match report.cpus()[..] {
-            [cpu] => format!(
+            [cpu] => Sentence::new(
                 "There is only CPU {cpu}, so no latency between CPUs can be measured. `coretalk wait`, \
-                 `queue`, `contend`, `spawn` and `jitter` measure what one CPU can show."
+                 `queue`, `contend`, `spawn` and `jitter` measure what one CPU can show.",
             )
-            .into(),
-            _ => "This run holds no cell.".to_owned().into(),
+            .with("cpu", cpu),
+            _ => Sentence::new("This run holds no cell."),
         })];
     };
     let mut blocks: Vec<Block<'_>> =
         result.maps.iter().flat_map(|map| map_part(report, settings, map)).collect();
     if result.maps.is_empty() && result.imitated.is_empty() {
-        blocks.push(Block::Prose("This run holds no cell.".to_owned().into()));
+        blocks.push(Block::Prose(Sentence::new("This run holds no cell.")));
     }
     if !result.ladder.is_empty() && screen.has_ladder_table(report) {
         blocks.push(Block::Gap);
@@ -148,7 +147,7 @@ fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
 fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a LatencyMap) -> Vec<Block<'a>> {
     let has_legend = the_only_pair(map).is_none() && listed(report).is_none();
     let question = if has_legend { words::question_alone(map) } else { words::question(map) };
-    let mut blocks = vec![Block::Question(question.into())];
+    let mut blocks = vec![Block::Question(question)];
     if let Some((pair, value)) = the_only_pair(map) {
         blocks.push(Block::Gap);
         blocks.extend(states::story(report, &map.kernel, pair, value));
@@ -170,15 +169,17 @@ fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a L
         let picture = picture();
         let (threads, (_, how)) = (picture.threads_per_core(style), picture.draw(style));
         let legend = words::legend(settings, &report.topology, map, threads, how);
-        terminal::lines(&[Block::Title(legend.into_iter().map(Sentence::from).collect())], style)
+        let lines = terminal::lines(&[Block::Title(legend.clone())], style);
+        Drawing { lines, said: legend, ..Drawing::default() }
     });
-    blocks.extend([legend, Block::Gap, Block::Map(Box::new(picture()))]);
+    blocks.extend([legend, Block::Gap, Block::sketch(move |style| picture().draw(style).0)]);
     blocks
 }
 
 fn summary_part<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
     let is_named = the_only_pair(map).is_none() && report.maps().len() > 1;
-    let name = is_named.then(|| Block::Heading(format!("{}:", map.kernel).into()));
+    let name = is_named
+        .then(|| Block::Heading(Sentence::new("{kernel}:").with_name("kernel", &map.kernel.to_string())));
     name.into_iter().chain(in_words(report, map)).collect()
 }
 
@@ -314,23 +315,37 @@ fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
         row(rate, of_rate, percentiles, &|share| counted(&series.at_rate, share));
     }
     let legend = tails.first().map(|series| {
-        Block::Prose(format!(
-            "Single events, {} round trips over {} for each pair; net: minus the median cost of the clock ({} ns in a \
-             round trip, half of it in each hop); {} below zero.",
-            from_to(tails.iter().map(|of| counts_total(&of.raw)), grouped),
-            from_to(tails.iter().map(|of| of.observed), |time| duration(time.secs())),
-            ns(series.clock_ns),
-            count(tails.iter().map(|series| series.negative_net).sum(), "event"),
-        ).into())
+        let field = |pair: usize, key: &str| format!("/series/{}/{key}", 2 * pair);
+        let counts = tails.iter().map(|of| counts_total(&of.raw)).enumerate();
+        let counts = counts.map(|(pair, count)| (count as f64, DisplayValue::field(field(pair, "count"), Number::Count(count))));
+        let times = tails.iter().map(|of| of.observed.secs()).enumerate();
+        let times = times.map(|(pair, time)| (time, DisplayValue::field(field(pair, "values/observed_s"), Number::Duration(time))));
+        let clock = Number::Point(series.clock_ns);
+        let below = Source::Sum(
+            (0..tails.len()).map(|pair| Source::Field(field(pair, "values/negative_net"))).collect(),
+        );
+        let negative = tails.iter().map(|series| series.negative_net).sum();
+        let said = Sentence::new(
+            "Single events, {events} round trips over {watched} for each pair; net: minus the median cost of the clock \
+             ({clock} ns in a round trip, half of it in each hop); {negative} below zero.",
+        );
+        Block::Prose(
+            said.with("events", ends_of(counts.collect()))
+                .with("watched", ends_of(times.collect()))
+                .with("clock", DisplayValue::field("/series/0/values/clock_ns", clock))
+                .with("negative", Sentence::counted(negative, below, ["event", "events"])),
+        )
     });
     [Block::Table(table)].into_iter().chain(legend).collect()
 }
 
-/// `4 796 412`, or `836 372 to 4 796 412`.
-fn from_to<T: Ord + Copy>(numbers: impl Iterator<Item = T>, text: impl Fn(T) -> String) -> String {
-    let all: BTreeSet<T> = numbers.collect();
-    let ends = [all.first(), all.last()].map(|end| end.map_or_else(String::new, |end| text(*end)));
-    if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" to ") }
+/// `4 796 412`, or `836 372 to 4 796 412`: the least and the greatest of some numbers.
+fn ends_of(mut all: Vec<(f64, DisplayValue)>) -> Sentence {
+    all.sort_by(|one, other| one.0.total_cmp(&other.0));
+    match (all.first(), all.last()) {
+        (Some((_, least)), Some((_, most))) => fmt::range([least.clone(), most.clone()]),
+        _ => Sentence::new(""),
+    }
 }
 
 /// The cells that a list shows: those of the pairs asked for, in matrix order.

@@ -13,18 +13,18 @@ use super::queue;
 use super::runtimes;
 use super::saved::{self, Saved, Screen};
 use super::spawn;
-use super::text::{count, duration, ns, percent, plain};
 use super::trial_maps::map;
-use super::trial_words::{places_of, question, remarks};
+use super::trial_words::{question, remarks, trial_place};
 use super::wait;
 use super::wake;
 use super::words;
 use crate::blocks::Block;
-use crate::blocks::value::Sentence;
+use crate::blocks::value::{DisplayUnit, DisplayValue, ModePart, Number, Sentence, Source};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::{SeriesProbe, mask_of};
 use coretalk_model::findings::{Finding, ProbeFinding};
+use coretalk_model::quantity::Unit;
 use coretalk_model::queue::{QueueCell, batch_curves, names, side_grids, sweeps};
 use coretalk_model::series::summary::{headline, modes};
 use coretalk_model::series::{Gathering, TimeUnit, TrialResult, alike};
@@ -81,7 +81,8 @@ fn found_with<'a>(
     is_answered: bool,
 ) -> Vec<Block<'a>> {
     let Some(probe) = probes::series_by_id(name) else {
-        return vec![Block::Prose(format!("This version has no probe `{}`.", plain(name)).into())];
+        let said = Sentence::new("This version has no probe `{name}`.").with_name("name", name);
+        return vec![Block::Prose(said)];
     };
     let trials: Vec<&TrialResult> =
         series.result.trials.iter().filter(|trial| trial.spec.probe == name).collect();
@@ -156,7 +157,7 @@ fn body<'a>(
     }
     blocks.extend(wake::places(trials));
     blocks.extend(remarks(probe, trials));
-    blocks.extend(idle::sentence(trials).map(|text| Block::Prose(text.into())));
+    blocks.extend(idle::sentence(trials).map(Block::Prose));
     blocks.extend(modes_of(report, series, trials, &listed));
     blocks
 }
@@ -192,12 +193,17 @@ fn modes_of(
             TimeUnit::of(kind.iter().flat_map(|kind| kind.medians_ns(&series.settings)))
         };
         let times = if is_listed { times_beside(trial, listed) } else { of_map() };
-        let shares: Vec<String> = modes
-            .iter()
-            .map(|mode| {
-                format!("{} at {} {}", percent(mode.share), ns(mode.median_ns / times.ns), times.name)
-            })
-            .collect();
+        let shares = modes.iter().enumerate().map(|(index, mode)| {
+            let number = |number, unit, part| DisplayValue {
+                number: Number::Point(number),
+                unit,
+                source: Source::Mode { trial: trial.spec.id(), view: view.clone(), index, part },
+            };
+            Sentence::new("{share} at {time} {unit}")
+                .with("share", number(mode.share, DisplayUnit::Own(Unit::Share), ModePart::Share))
+                .with("time", number(mode.median_ns, DisplayUnit::OfColumn(times.ns), ModePart::Median))
+                .with("unit", times.name)
+        });
         let alike = |other: &&&TrialResult| {
             other.spec.parameters == trial.spec.parameters && other.spec.placement != trial.spec.placement
         };
@@ -206,27 +212,26 @@ fn modes_of(
             modes.iter().any(|mode| headline.is_some_and(|ns| (ns / mode.median_ns - 1.0).abs() < 0.2))
         };
         let explained = match trials.iter().filter(alike).find(near) {
-            Some(other) => {
-                format!("one of them matches {}", places_of(report, other))
-            }
-            None if mask_of(&trial.spec).is_some() => "where the threads ran may explain this".to_owned(),
-            None => "no placement measured here explains this".to_owned(),
+            Some(other) => Sentence::new("one of them matches {where}")
+                .with("where", trial_place(&report.topology, other)),
+            None if mask_of(&trial.spec).is_some() => Sentence::new("where the threads ran may explain this"),
+            None => Sentence::new("no placement measured here explains this"),
         };
-        blocks.push(Block::Remark(
-            format!(
-                "{} on {}, {}: {}; {explained}",
-                plain(&parameters(&trial.spec)),
-                places_of(report, trial),
-                plain(view),
-                shares.join(", ")
-            )
-            .into(),
-        ));
+        let said = Sentence::new("{parameters} on {where}, {view}: {shares}; {explained}")
+            .with("parameters", parameters(&trial.spec))
+            .with("where", trial_place(&report.topology, trial))
+            .with_name("view", view)
+            .with("shares", Sentence::joined(shares, ", "))
+            .with("explained", explained);
+        blocks.push(Block::Remark(said));
     }
     if left_out > 0 {
-        let verb = if left_out == 1 { "has" } else { "have" };
-        let trials = count(left_out, "more trial");
-        blocks.push(Block::Remark(format!("{trials} {verb} several modes too").into()));
+        let said = match left_out {
+            1 => "{number} more trial has several modes too",
+            _ => "{number} more trials have several modes too",
+        };
+        let number = DisplayValue::listed(left_out as usize);
+        blocks.push(Block::Remark(Sentence::new(said).with("number", number)));
     }
     blocks
 }
@@ -240,19 +245,17 @@ pub(super) fn ending(report: &RunReport, series: &SeriesReport, saved: Saved<'_>
     let departed = saved::departed(&report.header, saved.name()).filter(|_| !beside_a_map);
     let mut blocks: Vec<Block<'_>> = departed.into_iter().collect();
     if !series.result.complete && report.header.departed.is_empty() {
-        let how = match saved {
-            Saved::As(id) => format!("; to continue: coretalk --resume {}", plain(id)),
-            Saved::Not => String::new(),
-        };
-        let text = format!("Interrupted before everything was measured{how}");
-        blocks.extend((!beside_a_map).then_some(Block::Prose(text.into())));
+        let said = Sentence::new("Interrupted before everything was measured{resume}")
+            .with("resume", saved::resume(saved.name()));
+        blocks.extend((!beside_a_map).then_some(Block::Prose(said)));
     } else if series.result.budget_ended {
-        blocks.push(Block::Prose(format!(
-            "The budget of {} ended before all samples were taken or all intervals were as narrow as requested; try \
-             a longer --budget.{}",
-            duration(report.budget().secs()),
-            if of_map { String::new() } else { saved::left_out(report) }
-        ).into()));
+        let said = Sentence::new(
+            "The budget of {budget} ended before all samples were taken or all intervals were as narrow as requested; \
+             try a longer --budget.{left}",
+        );
+        let left = if of_map { Sentence::new("") } else { saved::left_out(report) };
+        let said = said.with("budget", saved::budget(report.budget().secs())).with("left", left);
+        blocks.push(Block::Prose(said));
     }
     blocks
 }

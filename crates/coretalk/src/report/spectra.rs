@@ -2,6 +2,7 @@
 
 use super::plot::{HUGE, Plot, ValueAxis};
 use super::text::{count, cut, grouped, plain};
+use crate::blocks::value::Sentence;
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::formats::{Percentile, Spectrum, TOLD_SHARES};
 use std::collections::BTreeSet;
@@ -36,12 +37,15 @@ pub(super) const BOUNDS: &str = "≤: the file skips this percentile; it is at o
 /// The screen.
 pub fn blocks(views: &[SpectrumView]) -> Vec<Block<'_>> {
     let values = format!("Values {}", values_words(views));
-    let mut blocks = vec![Block::Prose(values.into()), Block::Gap, Block::Table(table(views))];
+    let mut blocks = vec![Block::Prose(Sentence::composed(values)), Block::Gap, Block::Table(table(views))];
     if views.len() > 1 && units(views).len() == 1 {
-        blocks.push(Block::Prose(format!("%: difference from {}.", plain(&views[0].title)).into()));
+        blocks.push(Block::Prose(Sentence::composed(format!(
+            "%: difference from {}.",
+            plain(&views[0].title)
+        ))));
     }
     if views.iter().any(has_bounds) {
-        blocks.push(Block::Prose(BOUNDS.to_owned().into()));
+        blocks.push(Block::Prose(Sentence::composed(BOUNDS.to_owned())));
     }
     blocks.extend([Block::Gap, Block::drawing(|style| plot(views, style.width))]);
     blocks
@@ -79,7 +83,8 @@ pub(super) fn has_bounds(view: &SpectrumView) -> bool {
 }
 
 fn table(views: &[SpectrumView]) -> Table {
-    let titles = views.iter().map(|view| Column::numbers(cut(&plain(&view.title), WIDEST)));
+    let titles =
+        views.iter().map(|view| Column::numbers(Sentence::composed(cut(&plain(&view.title), WIDEST))));
     let columns: Vec<Column> = [Column::words("")].into_iter().chain(titles).collect();
     let rows = table_rows(views).into_iter();
     let row = |(name, cells)| [name].into_iter().chain(cells).map(Cell::from).collect::<Vec<_>>();

@@ -7,7 +7,7 @@ use crate::RunReport;
 use crate::blocks::value::{
     Arg, DisplayUnit, DisplayValue, MatrixNumber, Number, Sentence, Source, WatchNumber,
 };
-use crate::blocks::{Block, Cell, Column, Table};
+use crate::blocks::{Block, Cell, Column, Drawing, Table};
 use coretalk_model::infer::levels_changed;
 use coretalk_model::latency::finding::MovingLevels;
 use coretalk_model::latency::summary::{contradicting_state, state_contrast};
@@ -196,7 +196,7 @@ pub(super) fn levels(levels: &MovingLevels, pair: Option<[CpuId; 2]>) -> Sentenc
 
 /// A row for each state from the slowest, a column for each stretch of time. A glyph shows one pass: its height is
 /// the deviation from the state's median, ± 8 % from bottom to top.
-pub fn plot(watch: &StateWatch, style: &Style) -> Vec<String> {
+pub fn plot(watch: &StateWatch, style: &Style) -> Drawing {
     let mut rows: Vec<(usize, f64)> = watch
         .states
         .iter()
@@ -204,10 +204,18 @@ pub fn plot(watch: &StateWatch, style: &Style) -> Vec<String> {
         .filter_map(|(index, state)| Some((index, line_ns(state)?.point)))
         .collect();
     rows.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let (Some(first), Some(last)) = (watch.line.first(), watch.line.last()) else { return Vec::new() };
+    let (Some(first), Some(last)) = (watch.line.first(), watch.line.last()) else {
+        return Drawing::default();
+    };
+    let mut drawing = Drawing::default();
     // The letter is that of the table below: states may differ under another kernel than the one that is drawn.
-    let label = |state: usize, level: f64| format!("{} {}", letter(state), right(&ns(level), 4));
-    let labels = rows.iter().map(|&(state, level)| label(state, level).chars().count()).max().unwrap_or(4);
+    let mut label = |state: usize, level: f64| {
+        let field = format!("/watch/states/{state}/kernels/0/median");
+        let level = fmt::drawn(&mut drawing, DisplayValue::field(field, Number::Point(level)));
+        format!("{} {}", letter(state), right(&level, 4))
+    };
+    let names: Vec<String> = rows.iter().map(|&(state, level)| label(state, level)).collect();
+    let labels = names.iter().map(|name| name.chars().count()).max().unwrap_or(4);
     let room = style.width.saturating_sub(labels + 3).clamp(8, 160);
     let span = last.0.saturating_sub(first.0);
     let column = |at: Picos| {
@@ -216,8 +224,8 @@ pub fn plot(watch: &StateWatch, style: &Style) -> Vec<String> {
     };
     let unit = right("ns", labels);
     let words = [unit.as_str()].into_iter().chain("half round trip; each character is one pass".split(' '));
-    let mut lines = flow(words, " ", style.width, labels + 2);
-    for (state, level) in &rows {
+    drawing.lines = flow(words, " ", style.width, labels + 2);
+    for ((state, level), name) in rows.iter().zip(&names) {
         let mut cells = vec![' '; room];
         for &(at, value, of) in &watch.line {
             if usize::from(of) == *state {
@@ -227,10 +235,11 @@ pub fn plot(watch: &StateWatch, style: &Style) -> Vec<String> {
             }
         }
         let row: String = cells.into_iter().collect();
-        lines.push(format!("{} ┤{}", right(&label(*state, *level), labels), row.trim_end()));
+        drawing.lines.push(format!("{} ┤{}", right(name, labels), row.trim_end()));
     }
-    lines.push(time_axis(span.secs(), room, labels));
-    lines
+    drawing.lines.push(time_axis(span.secs(), room, labels));
+    drawing.unit = "ns".to_owned();
+    drawing
 }
 
 fn time_axis(seconds: f64, room: usize, labels: usize) -> String {
@@ -272,12 +281,9 @@ fn state_table(watch: &StateWatch) -> Table {
     columns.extend(["share of passes", "visits", "longest stay"].map(Column::numbers));
     // What has no room is in the JSON document.
     let widths = (1..).map(|number| 46 + 16 * number);
-    columns.extend(
-        kernels
-            .iter()
-            .zip(widths)
-            .map(|(kernel, least)| Column::numbers(format!("{} ns", plain(kernel))).from_width(least)),
-    );
+    columns.extend(kernels.iter().zip(widths).map(|(kernel, least)| {
+        Column::numbers(Sentence::composed(format!("{} ns", plain(kernel)))).from_width(least)
+    }));
     let rows = watch.states.iter().enumerate().map(|(index, state)| {
         let field = |key, number| DisplayValue::field(format!("/watch/states/{index}/{key}"), number);
         let mut row: Vec<Cell> = vec![

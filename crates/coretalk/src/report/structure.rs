@@ -1,22 +1,29 @@
 //! What the latencies say about the structure of a machine: one sentence for the first screen, a table for `topology`.
 
-use super::fmt;
+use super::agreement;
+use super::fmt::range;
+use super::lists::{self, cpus, enumerated, lists, named};
 use super::scope::level_words;
-use super::text::{count, ns, percent};
-use crate::blocks::value::{Arg, DisplayValue, Number, Sentence};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
+use coretalk_model::CpuSet;
 use coretalk_model::infer::{
-    Agreement, Findings, InferError, InferredLevel, LoneCpu, Refusal, Shape, Standing, Structure, Suspect,
+    self, Agreement, Findings, InferError, InferredLevel, LoneCpu, Refusal, Shape, Standing, Structure,
+    Suspect,
 };
 use coretalk_model::latency::Execution;
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuSet, Level};
 
 /// Suspects that are listed one by one.
 const MOST_SUSPECTS: usize = 6;
 /// Groups that are listed one by one.
 const MOST_GROUPS: usize = 8;
+
+/// A number of an item of a list of the document's structure.
+fn field(part: &str, at: usize, key: &str, number: Number) -> DisplayValue {
+    DisplayValue::field(format!("/topology/inferred/{part}/{at}/{key}"), number)
+}
 
 /// What follows from the latencies alone, and how it stands to what the system reports. Nothing where a run has too few
 /// values; a machine that changed its state says so elsewhere.
@@ -24,11 +31,43 @@ pub fn sentence(findings: &Findings) -> Vec<Block<'static>> {
     let structure = match &findings.structure {
         Ok(structure) => structure,
         Err(Refusal::Moved { .. } | Refusal::Matrix(InferError::TooFew { .. })) => return Vec::new(),
-        Err(refusal) => return vec![Block::Fact("inferred", format!("cannot tell: {refusal}").into())],
+        Err(refusal) => {
+            let said = Sentence::new("cannot tell: {refusal}").with("refusal", refusal_words(refusal));
+            return vec![Block::Fact("inferred", said)];
+        }
     };
-    let found =
-        Block::Fact("inferred", format!("from latencies alone: {}", found(structure, findings)).into());
-    [found].into_iter().chain(doubts(findings, "ns")).collect()
+    let said = Sentence::new("from latencies alone: {found}").with("found", found(structure, findings));
+    [Block::Fact("inferred", said)].into_iter().chain(agreement::doubts(findings, "ns")).collect()
+}
+
+/// Why the structure is unknown.
+fn refusal_words(refusal: &Refusal) -> Sentence {
+    match refusal {
+        Refusal::Moved { cells } => Sentence::new(
+            "{share} of the pairs changed level during the run, as when a host moves virtual CPUs or runs others on \
+             their cores: any grouping would soon be out of date",
+        )
+        .with("share", DisplayValue::field("/watch/cells_changed", Number::Point(*cells)).in_unit(Unit::Share)),
+        Refusal::Matrix(InferError::TooFew { cpus }) => Sentence::from(match cpus {
+            0 => "the matrix has no CPU with a value; groups can be found only among three CPUs or more",
+            1 => "a single CPU has no other to talk to; groups can be found only among three CPUs or more",
+            _ => "2 CPUs have 1 pair; groups can be found only among three CPUs or more",
+        }),
+        Refusal::Matrix(InferError::Impossible { from, to, value }) => Sentence::new(
+            "the latency from CPU {from} to CPU {to} is {value}, which cannot be measured; check the file",
+        )
+        .with("from", *from)
+        .with("to", *to)
+        .with("value", DisplayValue::bare(Number::Setting(*value), Source::Unrecorded)),
+        Refusal::Matrix(InferError::TooSparse { known, of }) => {
+            let count = |number: usize| {
+                DisplayValue::bare(Number::Count(number as u64), Source::Unrecorded)
+            };
+            Sentence::new("only {known} of {all} pairs have a value; at least half are needed")
+                .with("known", count(*known))
+                .with("all", count(*of))
+        }
+    }
 }
 
 /// That the latencies alone show the groups that the system reports and no others: one part of a sentence about those.
@@ -43,82 +82,93 @@ pub fn same_as_reported(findings: &Findings) -> Option<Sentence> {
         && (0..structure.levels.len()).all(is_reported)
         && findings.agreement.iter().all(agree)
         && findings.lone_cpus().is_empty();
-    let mut names: Vec<Sentence> =
-        findings.agreement.iter().rev().map(|held| level_words(held.level, 2).into()).collect();
-    let last = names.pop()?;
-    let names = match names.is_empty() {
-        true => last,
-        false => Sentence::joined([Sentence::joined(names, ", "), last], " and "),
-    };
-    is_same.then(|| Sentence::new("the latencies alone show the same {names}").with("names", names))
+    let names = findings.agreement.iter().rev().map(|held| level_words(held.level, 2).into());
+    is_same.then(|| {
+        Sentence::new("the latencies alone show the same {names}").with("names", enumerated(names.collect()))
+    })
 }
 
 /// The groups of each level, coarsest first. Those that the system reports too are named after it.
-fn found(structure: &Structure, findings: &Findings) -> String {
+fn found(structure: &Structure, findings: &Findings) -> Sentence {
     if structure.levels.is_empty() {
         return no_levels(structure, findings, "ns");
     }
     let (mut reported, mut others) = (Vec::new(), Vec::new());
     for (index, level) in structure.levels.iter().enumerate().rev() {
         let same = findings.agreement.iter().filter(|held| held.standing == Standing::Agree);
-        let same = same.filter(|held| held.against == Some(index)).map(|held| level_words(held.level, 2));
-        let names: Vec<&str> = same.collect();
+        let same = same.filter(|held| held.against == Some(index));
+        let names: Vec<Sentence> = same.map(|held| level_words(held.level, 2).into()).collect();
+        let groups = groups_of(index, level);
         if names.is_empty() {
-            others.push(groups_in_short(level));
+            let all =
+                level.groups.iter().cloned().chain(level.single.iter().map(|cpu| CpuSet::from_iter([cpu])));
+            others.push(
+                Sentence::new("{groups}, {cpus}").with("groups", groups).with("cpus", named(all.collect())),
+            );
         } else {
-            reported.push(format!("{} ({})", groups_of(level), names.join(", ")));
+            let names = Sentence::joined(names, ", ");
+            reported.push(Sentence::new("{groups} ({names})").with("groups", groups).with("names", names));
         }
     }
     let mut parts = Vec::new();
     if !reported.is_empty() {
-        parts.push(format!("{}, as reported", reported.join(" and ")));
+        parts.push(Sentence::new("{all}, as reported").with("all", Sentence::joined(reported, " and ")));
     }
     if !others.is_empty() {
-        parts.push(format!("{}, not reported by the system", others.join("; ")));
+        let all = Sentence::joined(others, "; ");
+        parts.push(Sentence::new("{all}, not reported by the system").with("all", all));
     }
     parts.extend(all_but_one(findings, "ns"));
     parts.extend(hidden(structure));
-    parts.join("; ")
+    Sentence::joined(parts, "; ")
 }
 
 /// A CPU that is far from all others, or slow: what the system reports may tell which.
-fn all_but_one(findings: &Findings, unit: &str) -> Vec<String> {
-    let one = |lone: &LoneCpu<'_>| {
-        let value = |value: Option<f64>| value.map_or("?".to_owned(), ns);
-        format!(
-            "CPU {} takes {} {unit} to CPUs {}, which take {} to each other (medians{}): {}",
-            lone.cpu,
-            value(lone.group.across),
-            lone.group.cpus,
-            value(lone.group.inside),
-            far_inside(lone.group.far_inside()),
-            why_alone(lone),
+fn all_but_one(findings: &Findings, unit: &'static str) -> Vec<Sentence> {
+    let one = |(at, lone): (usize, &LoneCpu<'_>)| {
+        let number = |key, value: Option<f64>| {
+            value.map_or(Sentence::from("?"), |value| {
+                Sentence::new("{value}").with("value", field("all_but_one", at, key, Number::Point(value)))
+            })
+        };
+        let far = lone.group.far_inside().map_or(Sentence::new(""), |most| {
+            Sentence::new("; up to {most}").with("most", number("far_inside", Some(most)))
+        });
+        Sentence::new(
+            "CPU {cpu} takes {across} {unit} to CPUs {group}, which take {inside} to each other (medians{far}): {why}",
         )
+        .with("cpu", lone.cpu)
+        .with("across", number("across", lone.group.across))
+        .with("unit", unit)
+        .with("group", lone.group.cpus.clone())
+        .with("inside", number("inside", lone.group.inside))
+        .with("far", far)
+        .with("why", why_alone(lone))
     };
-    findings.lone_cpus().iter().map(one).collect()
+    findings.lone_cpus().iter().enumerate().map(one).collect()
 }
 
-/// What the median of a group hides.
-fn far_inside(most: Option<f64>) -> String {
-    most.map_or(String::new(), |most| format!("; up to {}", ns(most)))
-}
-
-/// What one CPU beside all others is, by the reported levels that settle it, or by its row.
-fn why_alone(lone: &LoneCpu<'_>) -> String {
+/// What a CPU that is alone is, by the reported levels that settle it, or by its row.
+fn why_alone(lone: &LoneCpu<'_>) -> Sentence {
     match (&lone.reported[..], &lone.group.slow_beside) {
-        ([], Some(beside)) => format!("it is slow, also to CPUs {beside}, the group nearest to it"),
-        ([], None) => "it is far away or slow; one CPU alone cannot show which".to_owned(),
+        ([], Some(beside)) => Sentence::new("it is slow, also to CPUs {cpus}, the group nearest to it")
+            .with("cpus", beside.clone()),
+        ([], None) => "it is far away or slow; one CPU alone cannot show which".into(),
         (levels, _) => {
-            let names: Vec<&str> = levels.iter().map(|level| level_words(*level, 2)).collect();
-            format!("a group of its own, as the system reports ({})", names.join(", "))
+            let names = levels.iter().map(|level| level_words(*level, 2).into());
+            Sentence::new("a group of its own, as the system reports ({names})")
+                .with("names", Sentence::joined(names, ", "))
         }
     }
 }
 
-fn no_levels(structure: &Structure, findings: &Findings, unit: &str) -> String {
+fn no_levels(structure: &Structure, findings: &Findings, unit: &'static str) -> Sentence {
     if let Some(hidden) = hidden(structure) {
-        return format!("cannot tell the groups: {hidden}");
+        return Sentence::new("cannot tell the groups: {hidden}").with("hidden", hidden);
     }
+    let scatter = |share: f64| {
+        DisplayValue::field("/topology/inferred/scatter", Number::Point(share)).in_unit(Unit::Share)
+    };
     match &structure.shape {
         Shape::Continuous { .. } | Shape::Uniform { .. }
             if !structure.dropped.is_empty() || structure.step > 0.0 =>
@@ -128,99 +178,81 @@ fn no_levels(structure: &Structure, findings: &Findings, unit: &str) -> String {
         Shape::TooFew => {
             let told = all_but_one(findings, unit);
             if told.is_empty() {
-                format!("{} CPUs are too few to find groups", structure.cpus.len())
+                let number = Number::Count(structure.cpus.len() as u64);
+                Sentence::new("{number} CPUs are too few to find groups")
+                    .with("number", DisplayValue::field("/topology/cpus", number))
             } else {
-                told.join("; ")
+                Sentence::joined(told, "; ")
             }
         }
         Shape::Uniform { scatter } if *scatter < 1e-4 => "no groups, all pairs are equal".into(),
-        Shape::Uniform { scatter } => {
+        Shape::Uniform { scatter: share } => {
             let but = match structure.unfit().count() {
-                0 => String::new(),
-                unlike => format!(" but {unlike}"),
+                0 => Sentence::new(""),
+                unlike => Sentence::new(" but {number}").with("number", count_of_unfit(unlike)),
             };
-            format!("no groups, all pairs{but} are alike, with a scatter of {}", percent(*scatter))
+            Sentence::new("no groups, all pairs{but} are alike, with a scatter of {scatter}")
+                .with("but", but)
+                .with("scatter", scatter(*share))
         }
-        Shape::Continuous { scatter, .. } => format!(
-            "no groups; values scatter by {} without forming any, as on a mesh or a ring, between kinds of cores, or \
-             where threads were not pinned",
-            percent(*scatter)
-        ),
-        Shape::Grouped => String::new(),
+        Shape::Continuous { scatter: share, .. } => Sentence::new(
+            "no groups; values scatter by {scatter} without forming any, as on a mesh or a ring, between kinds of \
+             cores, or where threads were not pinned",
+        )
+        .with("scatter", scatter(*share)),
+        Shape::Grouped => "".into(),
     }
 }
 
+/// How many pairs do not fit the groups, or the rest.
+fn count_of_unfit(pairs: usize) -> DisplayValue {
+    let source = Source::Matching { list: "/topology/inferred/suspects", key: "doubt", value: "outlier" };
+    DisplayValue::bare(Number::Count(pairs as u64), source)
+}
+
 /// `16 groups of 2`; with CPUs in none `3 groups of 2 to 4 and 2 single CPUs`.
-fn groups_of(level: &InferredLevel) -> String {
-    let sizes = level.groups.iter().map(CpuSet::len);
-    let (least, most) = sizes.fold((usize::MAX, 0), |(l, m), n| (l.min(n), m.max(n)));
-    let size = if least == most { least.to_string() } else { format!("{least} to {most}") };
-    let groups = format!("{} of {size}", count(level.groups.len() as u64, "group"));
-    let groups = match level.single.len() {
-        0 => groups,
-        single => format!("{groups} and {}", count(single as u64, "single CPU")),
+fn groups_of(at: usize, level: &InferredLevel) -> Sentence {
+    let field = |key: &str, number: usize| field("levels", at, key, Number::Count(number as u64));
+    let size = |(group, cpus): (usize, &CpuSet)| field(&format!("groups/{group}"), cpus.len());
+    let sizes = || level.groups.iter().enumerate();
+    let ends = [sizes().min_by_key(|group| group.1.len()), sizes().max_by_key(|group| group.1.len())];
+    let size = match ends.map(|end| end.map(size)) {
+        [Some(least), Some(most)] => range([least, most]),
+        _ => Sentence::new(""),
     };
-    if level.open.is_empty() { groups } else { format!("{groups} (not known: {})", level.open) }
-}
-
-/// `2 groups of 16, 0-7,16-23 and 8-15,24-31`; of many the first two and the last.
-fn groups_in_short(level: &InferredLevel) -> String {
-    let mut all: Vec<String> = level.groups.iter().map(ToString::to_string).collect();
-    all.extend(level.single.iter().map(|cpu| cpu.to_string()));
-    let who = match &all[..] {
-        [a, b] => format!("{a} and {b}"),
-        [a, b, c] => format!("{a}, {b} and {c}"),
-        [first, second, .., last] => format!("{first}, {second} … {last}"),
-        _ => all.concat(),
+    let groups = Sentence::pluralized("{number} group{s} of {size}", field("groups", level.groups.len()))
+        .with("size", size);
+    let single = match level.single.len() {
+        0 => Sentence::new(""),
+        single => Sentence::pluralized(" and {number} single CPU{s}", field("single", single)),
     };
-    format!("{}, {who}", groups_of(level))
-}
-
-/// What the system reports and the latencies contradict, one line each.
-fn doubts(findings: &Findings, unit: &str) -> impl Iterator<Item = Block<'static>> {
-    let against = findings.agreement.iter().filter_map(|held| match held.standing {
-        Standing::Conflict => Some(conflict(held, unit)),
-        Standing::Coarser => Some(format!(
-            "the reported {} contain groups that the system does not \
-                report",
-            level_words(held.level, 2)
-        )),
-        _ => None,
-    });
-    against.map(|text| Block::Doubt(text.into()))
-}
-
-fn conflict(held: &Agreement, unit: &str) -> String {
-    let what = level_words(held.level, 2);
-    let evidence = held.evidence.iter().take(2).map(|cell| {
-        let [a, b] = cell.pair;
-        format!("CPUs {a} and {b} take {} {unit} where {} would be usual", ns(cell.value), ns(cell.expected))
-    });
-    let evidence: Vec<String> = evidence.collect();
-    format!("CONFLICT: the latencies contradict the reported {what}: {}", evidence.join("; "))
+    let open = match level.open.is_empty() {
+        true => Sentence::new(""),
+        false => Sentence::new(" (not known: {cpus})").with("cpus", level.open.clone()),
+    };
+    Sentence::joined([groups, single, open], "")
 }
 
 /// Everything for the screen of `topology`. `unit` is that of the matrix.
-pub fn blocks<'a>(findings: &'a Findings, unit: &str) -> Vec<Block<'a>> {
+pub fn blocks<'a>(findings: &'a Findings, unit: &'static str) -> Vec<Block<'a>> {
     let structure = match &findings.structure {
         Ok(structure) => structure,
         Err(refusal) => {
-            return vec![Block::Prose(
-                format!("Structure from the latencies: cannot tell: {refusal}.").into(),
-            )];
+            let said = Sentence::new("Structure from the latencies: cannot tell: {refusal}.");
+            return vec![Block::Prose(said.with("refusal", refusal_words(refusal)))];
         }
     };
     let mut blocks = Vec::new();
     if structure.levels.is_empty() {
         let found = no_levels(structure, findings, unit);
-        blocks.push(Block::Prose(format!("From the latencies alone: {found}.").into()));
+        blocks.push(Block::Prose(Sentence::new("From the latencies alone: {found}.").with("found", found)));
     } else {
         blocks.push(Block::Table(level_table(structure, unit)));
     }
-    blocks.extend(remarks(structure, findings, unit).into_iter().map(|text| Block::Prose(text.into())));
+    blocks.extend(remarks(structure, findings, unit).into_iter().map(Block::Prose));
     if !findings.agreement.is_empty() {
-        blocks.extend([Block::Gap, Block::Table(agreement_table(structure, &findings.agreement, unit))]);
-        blocks.extend(doubts(findings, unit).collect::<Vec<_>>());
+        blocks.extend([Block::Gap, Block::Table(agreement::table(structure, &findings.agreement, unit))]);
+        blocks.extend(agreement::doubts(findings, unit));
     }
     if structure.unfit().next().is_some() {
         blocks.push(Block::Gap);
@@ -232,25 +264,24 @@ pub fn blocks<'a>(findings: &'a Findings, unit: &str) -> Vec<Block<'a>> {
 /// Terminals with fewer columns show no intervals of levels.
 const WITH_INTERVALS: usize = 100;
 
-fn level_table(structure: &Structure, unit: &str) -> Table {
+fn level_table(structure: &Structure, unit: &'static str) -> Table {
     let columns = [
         Column::words("from the latencies"),
-        Column::numbers(format!("inside, {unit}")),
+        Column::numbers(Sentence::new("inside, {unit}").with("unit", unit)),
         Column::numbers("± (95 %)").from_width(WITH_INTERVALS),
-        Column::numbers(format!("next level, {unit}")),
+        Column::numbers(Sentence::new("next level, {unit}").with("unit", unit)),
         Column::numbers("stability"),
         Column::words("groups"),
     ];
     let rows = structure.levels.iter().enumerate().rev().map(|(at, level)| {
-        let field =
-            |key, number| DisplayValue::field(format!("/topology/inferred/levels/{at}/{key}"), number);
+        let field = |key, number| field("levels", at, key, number);
         let point = |key, value: Option<f64>| {
             value.map_or("?".into(), |value| field(key, Number::Point(value)).into())
         };
         let sure = level.inside.filter(Estimate::is_sure);
         let repeats = |share| field("repeats", Number::Point(share)).in_unit(Unit::Share).into();
         [
-            Cell::from(level.name.clone()),
+            Cell::name(&level.name),
             point("median", level.inside.map(|inside| inside.point)),
             sure.map_or(Cell::Blank, |inside| field("median", Number::PlusMinus(inside)).into()),
             point("across", level.across),
@@ -265,189 +296,156 @@ fn level_table(structure: &Structure, unit: &str) -> Table {
 }
 
 fn group_lists(level: &InferredLevel) -> Sentence {
-    let list = |cpus: &CpuSet| Sentence::new("{cpus}").with("cpus", cpus.clone());
-    let lists = |groups: &[CpuSet]| Arg::Parts(groups.iter().map(list).collect(), "  ");
-    let shown = match &level.groups[..] {
-        [first @ .., last] if first.len() >= MOST_GROUPS => {
-            Sentence::new("{first} … {last}").with("first", lists(&first[..3])).with("last", list(last))
-        }
-        all => Sentence::new("{all}").with("all", lists(all)),
-    };
-    let named = |template, cpus: &CpuSet| match cpus.is_empty() {
+    let with = |template, cpus: &CpuSet| match cpus.is_empty() {
         true => Sentence::new(""),
         false => Sentence::new(template).with("cpus", cpus.clone()),
     };
     Sentence::new("{shown}{single}{open}")
-        .with("shown", shown)
-        .with("single", named("  single: {cpus}", &level.single))
-        .with("open", named("  not known: {cpus}", &level.open))
+        .with("shown", lists(&level.groups, MOST_GROUPS))
+        .with("single", with("  single: {cpus}", &level.single))
+        .with("open", with("  not known: {cpus}", &level.open))
 }
 
 /// Pairs are not called threads of a core: latency cannot tell.
-fn pairs_remark(structure: &Structure) -> Option<String> {
+fn pairs_remark(structure: &Structure) -> Option<Sentence> {
     let are_pairs = |level: &&InferredLevel| level.groups.iter().all(|group| group.len() == 2);
     let untold =
         |level: &&InferredLevel| !matches!(level.execution, Some(Execution::Shared | Execution::Apart));
     let finest = structure.levels.first().filter(are_pairs).filter(untold)?;
-    Some(format!(
-        "{} has the closest pairs: threads of one core, or cores that share a cache; latency alone cannot show \
+    let said = Sentence::new(
+        "{level} has the closest pairs: threads of one core, or cores that share a cache; latency alone cannot show \
          which.",
-        finest.name
-    ))
+    );
+    Some(said.with_name("level", &finest.name))
 }
 
 /// That groups may be hidden, where they may.
-fn hidden(structure: &Structure) -> Option<String> {
+fn hidden(structure: &Structure) -> Option<Sentence> {
     (structure.contradictory > 0).then(|| contradictory_words(structure.contradictory))
 }
 
 /// That pairs do not go together, and what follows from it.
-pub fn contradictory_words(pairs: usize) -> String {
-    format!(
-        "{} lie{} nearer than the other pairs of their CPUs allow, and nothing shows which values are wrong: groups may be \
-         hidden",
-        count(pairs as u64, "pair"),
-        if pairs == 1 { "s" } else { "" }
-    )
+pub fn contradictory_words(pairs: usize) -> Sentence {
+    let number = DisplayValue::field("/topology/inferred/contradictory", Number::Count(pairs as u64));
+    let template = match pairs {
+        1 => {
+            "{number} pair lies nearer than the other pairs of their CPUs allow, and nothing shows which values are wrong: \
+             groups may be hidden"
+        }
+        _ => {
+            "{number} pairs lie nearer than the other pairs of their CPUs allow, and nothing shows which values are wrong: \
+             groups may be hidden"
+        }
+    };
+    Sentence::new(template).with("number", number)
 }
 
-fn remarks(structure: &Structure, findings: &Findings, unit: &str) -> Vec<String> {
-    let mut sentences: Vec<String> = pairs_remark(structure).into_iter().collect();
-    if !structure.levels.is_empty() {
-        sentences.extend(all_but_one(findings, unit).iter().map(|text| format!("{text}.")));
-    }
-    for level in &structure.dropped {
-        let why = match level.inside.zip(level.across) {
-            Some((inside, across)) => format!(
-                "{} {unit} inside and {} outside are one step of the clock apart, which proves nothing",
-                ns(inside.point),
-                ns(across)
-            ),
-            None => "all of their pairs read 0, which is no latency".to_owned(),
-        };
-        let groups = count(level.groups.len() as u64, "group");
-        let lists = fmt::sentence(&group_lists(level));
-        sentences.push(format!("No level: {groups} ({lists}); {why}."));
-    }
-    if !structure.levels.is_empty() {
-        sentences.extend(hidden(structure).map(|hidden| format!("{hidden}.")));
-    }
+fn remarks(structure: &Structure, findings: &Findings, unit: &'static str) -> Vec<Sentence> {
+    let ended = |said| Sentence::new("{said}.").with("said", said);
+    let mut sentences: Vec<Sentence> = pairs_remark(structure).into_iter().collect();
+    let is_grouped = !structure.levels.is_empty();
+    sentences.extend(all_but_one(findings, unit).into_iter().filter(|_| is_grouped).map(ended));
+    sentences.extend(structure.dropped.iter().enumerate().map(|(at, level)| no_level(at, level, unit)));
+    sentences.extend(hidden(structure).filter(|_| is_grouped).map(ended));
     for hint in structure.hints.iter().filter(|hint| hint.but.is_none()) {
-        sentences.push(format!("One group stands out (a hint, not a level): {}.", hint.cpus));
+        let said = Sentence::new("One group stands out (a hint, not a level): {cpus}.");
+        sentences.push(said.with("cpus", hint.cpus.clone()));
     }
-    for level in structure.levels.iter().filter(|level| !level.by_elimination.is_empty()) {
-        let pairs: Vec<String> = level.by_elimination.iter().map(|[a, b]| format!("{a} and {b}")).collect();
-        sentences.push(format!(
-            "{}: {} grouped by elimination, because their own latency is missing: {}.",
-            level.name,
-            count(pairs.len() as u64, "pair"),
-            pairs.join(", ")
-        ));
+    let levels = structure.levels.iter().enumerate();
+    for (at, level) in levels.filter(|(_, level)| !level.by_elimination.is_empty()) {
+        let number = Number::Count(level.by_elimination.len() as u64);
+        let number = field("levels", at, "by_elimination", number);
+        let said = Sentence::pluralized(
+            "{level}: {number} pair{s} grouped by elimination, because their own latency is missing: {pairs}.",
+            number,
+        );
+        let pairs = lists::pairs(level.by_elimination.iter().copied());
+        sentences.push(said.with_name("level", &level.name).with("pairs", pairs));
     }
-    let cpus: CpuSet = structure.left_out.iter().copied().collect();
-    match cpus.len() {
-        0 => {}
-        1 => sentences.push(format!("Nothing is known about CPU {cpus}: none of its pairs has a value.")),
-        _ => sentences.push(format!("Nothing is known about CPUs {cpus}: none of their pairs has a value.")),
+    let left_out: CpuSet = structure.left_out.iter().copied().collect();
+    if !left_out.is_empty() {
+        let said = Sentence::new(match left_out.len() {
+            1 => "Nothing is known about {cpus}: none of its pairs has a value.",
+            _ => "Nothing is known about {cpus}: none of their pairs has a value.",
+        });
+        sentences.push(said.with("cpus", cpus(&left_out)));
     }
     sentences
 }
 
-fn agreement_table(structure: &Structure, agreement: &[Agreement], unit: &str) -> Table {
-    let columns = [
-        Column::words("reported"),
-        Column::numbers("groups"),
-        Column::numbers(format!("inside, {unit}")),
-        Column::numbers(format!("outside, {unit}")),
-        Column::numbers("Rand index"),
-        Column::words("the latencies"),
-    ];
-    let rows = agreement.iter().enumerate().rev().map(|(at, held)| {
-        let point = |key, value: Option<f64>| {
-            let field =
-                |value| DisplayValue::field(format!("/topology/agreement/{at}/{key}"), Number::Point(value));
-            value.map_or(Cell::Blank, |value| field(value).into())
-        };
-        [
-            Cell::from(held.level.name()),
-            DisplayValue::listed(held.groups.len()).into(),
-            point("inside", held.inside),
-            point("across", held.across),
-            point("rand_index", held.rand_index),
-            standing_words(held, structure).into(),
-        ]
-    });
-    Table::new(columns).with(rows)
-}
-
-fn standing_words(held: &Agreement, structure: &Structure) -> String {
-    let against = held.against.and_then(|index| structure.levels.get(index)).map_or("", |level| &level.name);
-    match held.standing {
-        Standing::Agree if held.against.is_none() => "agree, as far as one CPU can show".into(),
-        Standing::Agree => format!("agree: {against}"),
-        Standing::Coarser => format!("show unreported groups inside these: {against}"),
-        Standing::Finer | Standing::NotVisible if is_slower_inside(held) => {
-            "are higher inside these than outside".into()
-        }
-        Standing::Finer if held.matched > 0 => format!("show {} of the {}", held.matched, held.groups.len()),
-        Standing::Finer => "show no such division".into(),
-        Standing::NotVisible => "neither confirm nor contradict this".into(),
-        Standing::Conflict => {
-            format!("CONFLICT with {against}: {} would have to move", cpus_words(&held.moved, held.level))
-        }
-    }
-}
-
-/// As modules of small cores are, by more than the scatter of a level.
-fn is_slower_inside(held: &Agreement) -> bool {
-    matches!((held.inside, held.across), (Some(inside), Some(across)) if inside > 1.05 * across)
-}
-
-fn cpus_words(moved: &CpuSet, level: Level) -> String {
-    if moved.is_empty() { format!("the {}", level_words(level, 2)) } else { moved.named() }
+/// Groups that are no level, and why.
+fn no_level(at: usize, level: &InferredLevel, unit: &'static str) -> Sentence {
+    let field = |key, number| field("dropped", at, key, number);
+    let why = match level.inside.zip(level.across) {
+        Some((inside, across)) => Sentence::new(
+            "{inside} {unit} inside and {across} outside are one step of the clock apart, which proves nothing",
+        )
+        .with("inside", field("median", Number::Point(inside.point)))
+        .with("unit", unit)
+        .with("across", field("across", Number::Point(across))),
+        None => "all of their pairs read 0, which is no latency".into(),
+    };
+    let number = field("groups", Number::Count(level.groups.len() as u64));
+    Sentence::pluralized("No level: {number} group{s} ({lists}); {why}.", number)
+        .with("lists", group_lists(level))
+        .with("why", why)
 }
 
 /// Cells that a file cannot measure again.
 fn suspects(structure: &Structure) -> Vec<Block<'static>> {
-    let off: Vec<&Suspect> = structure.unfit().collect();
+    let all = structure.suspects.iter().enumerate();
+    let off: Vec<(usize, &Suspect)> =
+        all.filter(|(_, suspect)| suspect.doubt == infer::Doubt::Outlier).collect();
     let what = unfit_words(off.len(), !structure.levels.is_empty());
-    let mut blocks = vec![Block::Prose(format!("{what}:").into())];
-    blocks.extend(off.iter().take(MOST_SUSPECTS).map(|suspect| {
+    let mut blocks = vec![Block::Prose(Sentence::new("{what}:").with("what", what))];
+    blocks.extend(off.iter().take(MOST_SUSPECTS).map(|&(at, suspect)| {
         let [a, b] = suspect.pair;
-        let ratio = suspect.ratio.map_or(String::new(), |ratio| format!("{ratio:.2} × what would fit: "));
-        Block::Item(format!("{ratio}CPUs {a} and {b}").into())
+        let said = match suspect.ratio {
+            Some(ratio) => {
+                let ratio = field("suspects", at, "ratio", Number::Point(ratio));
+                Sentence::new("{ratio} × what would fit: CPUs {a} and {b}")
+                    .with("ratio", DisplayValue { unit: DisplayUnit::Decimals(2), ..ratio })
+            }
+            None => Sentence::new("CPUs {a} and {b}"),
+        };
+        Block::Item(said.with("a", a).with("b", b))
     }));
-    let more = off.len().saturating_sub(MOST_SUSPECTS) as u64;
-    blocks.extend((more > 0).then(|| Block::Item(count(more, "more pair").into())));
+    let more = off.len().saturating_sub(MOST_SUSPECTS);
+    let all = count_of_unfit(off.len()).source;
+    let listed = Source::Constant(MOST_SUSPECTS as f64);
+    let number =
+        DisplayValue::bare(Number::Count(more as u64), Source::Less(Box::new(all), Box::new(listed)));
+    blocks.extend((more > 0).then(|| Block::Item(Sentence::pluralized("{number} more pair{s}", number))));
     blocks
 }
 
 /// How many pairs do not fit, and what.
-pub(super) fn unfit_words(pairs: usize, has_groups: bool) -> String {
-    let what = match (has_groups, pairs) {
-        (true, 1) => "does not fit the groups",
-        (true, _) => "do not fit the groups",
-        (false, 1) => "is unlike the rest",
-        (false, _) => "are unlike the rest",
-    };
-    format!("{} {what}", count(pairs as u64, "pair"))
+pub(super) fn unfit_words(pairs: usize, has_groups: bool) -> Sentence {
+    Sentence::new(match (has_groups, pairs) {
+        (true, 1) => "{number} pair does not fit the groups",
+        (true, _) => "{number} pairs do not fit the groups",
+        (false, 1) => "{number} pair is unlike the rest",
+        (false, _) => "{number} pairs are unlike the rest",
+    })
+    .with("number", count_of_unfit(pairs))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::render::terminal;
+    use crate::report::fmt;
     use crate::report::style::Style;
     use crate::report::text::columns;
     use coretalk_model::infer::Observation;
     use coretalk_model::topology::Domain;
-    use coretalk_model::{CpuId, Matrix, Topology};
+    use coretalk_model::{CpuId, Level, Matrix, Topology};
 
     fn sentence(findings: &Findings, width: usize) -> Vec<String> {
         terminal::lines(&super::sentence(findings), &Style::of_width(width))
     }
 
-    fn table(findings: &Findings, unit: &str, width: usize) -> Vec<String> {
+    fn table(findings: &Findings, unit: &'static str, width: usize) -> Vec<String> {
         terminal::lines(&blocks(findings, unit), &Style::of_width(width))
     }
 

@@ -4,7 +4,7 @@ use super::best::bare_title;
 use super::trial_cells::{PERCENT, PLAIN};
 use super::trial_words::{question, relation_sentence};
 use super::wait::crossovers;
-use super::{findings, fmt, jitter, plateaus, queue};
+use super::{findings, jitter, plateaus, queue};
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
@@ -204,7 +204,7 @@ fn of_probe(
     let every =
         rows.iter().flat_map(|row| placements.iter().filter_map(|placement| displayed(row, placement)));
     let what = quantities(every);
-    let mut blocks = vec![Block::Prose(what.into()), Block::Table(table)];
+    let mut blocks = vec![Block::Prose(what), Block::Table(table)];
     if rows.len() > MOST_ROWS {
         let more = DisplayValue::listed(rows.len() - MOST_ROWS);
         blocks.push(Block::Prose(Sentence::pluralized("{number} more row{s} in the data", more)));
@@ -214,8 +214,8 @@ fn of_probe(
 
 /// What the numbers of a table are, by the names that they have in the table of their probe. Where they are several
 /// things, that of the most rows is named first, and the others with their rows.
-fn quantities<'a>(every: impl Iterator<Item = DisplayedValue<'a>>) -> String {
-    let mut kinds: Vec<(&Quantity, Vec<String>)> = Vec::new();
+fn quantities<'a>(every: impl Iterator<Item = DisplayedValue<'a>>) -> Sentence {
+    let mut kinds: Vec<(&Quantity, Vec<Sentence>)> = Vec::new();
     for displayed in every {
         let row = first_word(displayed.trial);
         match kinds.iter_mut().find(|(quantity, _)| quantity.id == displayed.quantity.id) {
@@ -227,12 +227,13 @@ fn quantities<'a>(every: impl Iterator<Item = DisplayedValue<'a>>) -> String {
     // Sorting keeps the order of those with as many.
     kinds.sort_by_key(|(_, rows)| std::cmp::Reverse(rows.len()));
     let parts = kinds.into_iter().enumerate().map(|(index, (quantity, rows))| {
-        let of = if index == 0 { String::new() } else { format!("{}: ", rows.join(", ")) };
         let words = quantity.explanation().map_or_else(|| bare_title(quantity), Cow::into_owned);
-        let median = if quantity.aggregate == Aggregate::Events { ", median" } else { "" };
-        format!("{of}{words}{median}")
+        Sentence::new(if index == 0 { "{words}{median}" } else { "{rows}: {words}{median}" })
+            .with("rows", Sentence::joined(rows, ", "))
+            .with_name("words", &words)
+            .with("median", if quantity.aggregate == Aggregate::Events { ", median" } else { "" })
     });
-    parts.collect::<Vec<_>>().join("; ")
+    Sentence::joined(parts, "; ")
 }
 
 /// Whether threads that poll instead of sleeping shared a CPU.
@@ -247,9 +248,9 @@ fn label(trial: &TrialResult) -> Sentence {
     Sentence::new("{parts}").with("parts", Arg::Parts(parts, ", "))
 }
 
-fn first_word(trial: &TrialResult) -> String {
+fn first_word(trial: &TrialResult) -> Sentence {
     let first = parameters(trial, |value| matches!(value, Value::Text(_))).into_iter().next();
-    fmt::sentence(&first.unwrap_or_else(|| label(trial)))
+    first.unwrap_or_else(|| label(trial))
 }
 
 fn parameters(trial: &TrialResult, which: impl Fn(&Value) -> bool) -> Vec<Sentence> {

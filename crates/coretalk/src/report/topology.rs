@@ -1,10 +1,13 @@
 //! The view of `topology`: boxes within boxes, as the system reports them. Levels that it does not report have none.
 
+use super::lists::{cpus, enumerated, lists};
 use super::scope::level_words;
-use super::text::{bytes, columns, left, plain};
+use super::text::{columns, left, plain};
 use super::words::size;
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::infer::OtherCpus;
+use coretalk_model::quantity::Unit;
 use coretalk_model::topology::{MemoryNode, Same};
 use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
 use std::cmp::Reverse;
@@ -12,8 +15,9 @@ use std::collections::HashMap;
 
 /// The reported structure as a picture in characters, and the same in words.
 pub fn blocks(topology: &Topology) -> Vec<Block<'_>> {
+    let size = Sentence::new("{size}, as the system reports").with("size", size(topology));
     let mut blocks = vec![
-        Block::Headline(format!("{}, as the system reports", size(topology)).into()),
+        Block::Headline(size),
         Block::sketch(|style| boxes(topology, topology.cpus(), &boxed(topology), style.width)),
         Block::Gap,
     ];
@@ -21,85 +25,127 @@ pub fn blocks(topology: &Topology) -> Vec<Block<'_>> {
     blocks
 }
 
-/// That a report and the latencies beside it are of different CPUs.
+/// That a report and latencies are of different CPUs.
 pub fn other_cpus(others: &OtherCpus) -> Block<'static> {
-    Block::Doubt(format!(
-        "the report is of {}, the latencies are of {}: the sets of CPUs differ, so the two are not compared",
-        others.reported.named(),
-        others.measured.named()
-    ).into())
+    let said = Sentence::new(
+        "the report is of {reported}, the latencies are of {measured}: the sets of CPUs differ, so the two are not \
+         compared",
+    );
+    Block::Doubt(said.with("reported", cpus(&others.reported)).with("measured", cpus(&others.measured)))
 }
+
+/// Groups of a level that are listed one by one.
+const MOST_GROUPS: usize = 16;
 
 /// The groups of each level that is reported, and what else is.
 pub fn in_words(topology: &Topology) -> Vec<Block<'static>> {
     let rows = levels(topology).into_iter().map(|level| {
-        let groups = topology.level(level);
-        let lists: Vec<String> = groups.iter().map(|domain| domain.cpus.to_string()).collect();
-        let shown = if lists.len() > 16 {
-            format!("{} … {}", lists[..3].join("  "), lists[lists.len() - 1])
-        } else {
-            lists.join("  ")
-        };
-        [left(level.name(), 8), format!("{} {shown}", lists.len())].map(Cell::from)
+        let groups: Vec<CpuSet> = topology.level(level).iter().map(|domain| domain.cpus.clone()).collect();
+        let number = Number::Count(groups.len() as u64);
+        let listed = Sentence::new("{number} {groups}")
+            .with("number", DisplayValue::bare(number, Source::of_level(topology, level)))
+            .with("groups", lists(&groups, MOST_GROUPS));
+        let name = Sentence::new("{level}{space}").with("level", level.name());
+        [name.with("space", &"        "[level.name().len()..]), listed].map(Cell::from)
     });
     let table = Table::new(["", ""].map(Column::words)).with(rows);
-    [Block::Table(table)]
-        .into_iter()
-        .chain(beside(topology).into_iter().map(|text| Block::Prose(text.into())))
-        .collect()
+    [Block::Table(table)].into_iter().chain(remarks(topology).into_iter().map(Block::Prose)).collect()
 }
 
 /// What is reported and no box can show, and what is not reported.
-fn beside(topology: &Topology) -> Vec<String> {
-    let mut sentences: Vec<String> =
-        topology.crossing_words().map(|words| format!("No box: {words}.")).into_iter().collect();
+fn remarks(topology: &Topology) -> Vec<Sentence> {
+    let mut sentences: Vec<Sentence> = crossing(topology).into_iter().collect();
     let unclassified = topology.unclassified();
     if !unclassified.is_empty() {
-        sentences.push(format!("Kind of core not reported: {}.", unclassified.named()));
+        sentences.push(Sentence::new("Kind of core not reported: {cpus}.").with("cpus", cpus(&unclassified)));
     }
     if let Some(beside) = topology.beside() {
-        sentences.extend(beside.memory_nodes.iter().map(memory_words));
-        let same: Vec<String> =
-            beside.same.iter().map(|(level, same)| same_words(topology, *level, *same)).collect();
-        if !same.is_empty() {
-            sentences.push(format!("Reported, but no separate level: {}.", same.join("; ")));
-        }
+        sentences.extend(beside.memory_nodes.iter().enumerate().map(|(at, node)| memory_words(at, node)));
+        let same = beside.same.iter().map(|(level, same)| same_words(topology, *level, *same));
+        let said = Sentence::new("Reported, but no separate level: {levels}.");
+        sentences
+            .extend((!beside.same.is_empty()).then(|| said.with("levels", Sentence::joined(same, "; "))));
     }
-    let missing: Vec<&str> =
-        topology.unreported().unwrap_or_default().into_iter().map(|level| level_words(level, 2)).collect();
+    let missing = topology.unreported().unwrap_or_default();
     if !missing.is_empty() {
-        sentences.push(format!("Not reported: {}.", missing.join(", ")));
+        let names = missing.into_iter().map(|level| Sentence::from(level_words(level, 2)));
+        sentences
+            .push(Sentence::new("Not reported: {levels}.").with("levels", Sentence::joined(names, ", ")));
     }
     sentences
 }
 
-/// `Node 2 has memory and no CPUs of its own: 17.2 GB, at distance 14 from node 0 and 24 from node 1.`
-fn memory_words(node: &MemoryNode) -> String {
-    let distances: Vec<String> =
-        node.distances.iter().map(|(from, distance)| format!("{distance} from node {from}")).collect();
-    let distance = match distances.as_slice() {
-        [] => String::new(),
-        [one] => format!(", at distance {one}"),
-        [inner @ .., last] => format!(", at distance {} and {last}", inner.join(", ")),
-    };
-    match node.memory_bytes {
-        Some(0) => format!("Node {} has neither CPUs of its own nor memory.", node.number),
-        Some(memory) => {
-            format!("Node {} has memory and no CPUs of its own: {}{distance}.", node.number, bytes(memory))
+/// The first two groups that cross each other, and how many more do.
+fn crossing(topology: &Topology) -> Option<Sentence> {
+    let all = topology.crossing();
+    let [inner, outer] = all.first()?.map(|group| {
+        let words = Sentence::new("{level}{number} ({cpus})").with("level", level_words(group.level, 1));
+        let number = group.os_id.map_or(Sentence::new(""), |id| {
+            let number = DisplayValue::bare(Number::Count(id.into()), Source::Unrecorded);
+            Sentence::new(" {number}").with("number", number)
+        });
+        words.with("number", number).with("cpus", cpus(&group.cpus))
+    });
+    let more = all.len() as u64 - 1;
+    let length = Source::Field("/topology/reported/crossing".to_owned());
+    let more = DisplayValue::bare(
+        Number::Count(more),
+        Source::Less(Box::new(length), Box::new(Source::Constant(1.0))),
+    );
+    let template = match all.len() {
+        1 => "No box: {inner} and {outer} share CPUs and neither contains the other.",
+        2 => {
+            "No box: {inner} and {outer} share CPUs and neither contains the other; so does {more} more pair of groups."
         }
-        None => format!("Node {} has no CPUs of its own: memory of unknown size{distance}.", node.number),
-    }
+        _ => {
+            "No box: {inner} and {outer} share CPUs and neither contains the other; so do {more} more pairs of groups."
+        }
+    };
+    let said = Sentence::new(template).with("inner", inner).with("outer", outer);
+    Some(if all.len() > 1 { said.with("more", more) } else { said })
 }
 
-fn same_words(topology: &Topology, level: Level, same: Same) -> String {
+/// `Node 2 has memory and no CPUs of its own: 17.2 GB, at distance 14 from node 0 and 24 from node 1.`
+fn memory_words(at: usize, node: &MemoryNode) -> Sentence {
+    let field = |path: &str, number: u64| {
+        DisplayValue::field(format!("/topology/reported/memory_nodes/{at}/{path}"), Number::Count(number))
+    };
+    let distances = node.distances.iter().enumerate().map(|(index, &(from, distance))| {
+        let field = |key, number: u32| field(&format!("distances/{index}/{key}"), number.into());
+        Sentence::new("{distance} from node {node}")
+            .with("distance", field("distance", distance))
+            .with("node", field("from", from))
+    });
+    let distances = match node.distances.is_empty() {
+        true => Sentence::new(""),
+        false => Sentence::new(", at distance {all}").with("all", enumerated(distances.collect())),
+    };
+    let said = Sentence::new(match node.memory_bytes {
+        Some(0) => "Node {node} has neither CPUs of its own nor memory.",
+        Some(_) => "Node {node} has memory and no CPUs of its own: {bytes}{distances}.",
+        None => "Node {node} has no CPUs of its own: memory of unknown size{distances}.",
+    });
+    let bytes = node.memory_bytes.map(|bytes| field("memory_bytes", bytes).in_unit(Unit::Bytes));
+    let said = said.with("node", field("node", node.number.into())).with("distances", distances);
+    bytes.into_iter().fold(said, |said, bytes| said.with("bytes", bytes))
+}
+
+fn same_words(topology: &Topology, level: Level, same: Same) -> Sentence {
     match same {
-        Same::Machine => format!("one {} contains all CPUs", level_words(level, 1)),
+        Same::Machine => Sentence::new("one {level} contains all CPUs").with("level", level_words(level, 1)),
         Same::Level(other) => {
             let number = topology.level(other).len();
-            let verb = if number == 1 { "is" } else { "are" };
-            format!("the {} {verb} the {}", level_words(level, number), level_words(other, number))
+            Sentence::new(if number == 1 {
+                "the {level} is the {other}"
+            } else {
+                "the {level} are the {other}"
+            })
+            .with("level", level_words(level, number))
+            .with("other", level_words(other, number))
         }
-        Same::Several => format!("the {} add no further groups", level_words(level, 2)),
+        Same::Several => {
+            Sentence::new("the {level} add no further groups").with("level", level_words(level, 2))
+        }
     }
 }
 

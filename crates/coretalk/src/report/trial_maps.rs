@@ -1,11 +1,10 @@
 //! Trials over many pairs as maps: what each shows, in words and as a picture of letters.
 
 use super::heat_map::PairMap;
-use super::parameters::{parameters, title_of};
-use super::scope::relation_words;
-use super::text::{count, ns, plain};
+use super::parameters::{parameters, title_sentence};
+use super::trial_words::relation_sentence;
 use crate::blocks::Block;
-use crate::blocks::value::MapSource;
+use crate::blocks::value::{DisplayUnit, DisplayValue, MapSource, Number, Sentence, Source, Statistic};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::SeriesProbe;
 use coretalk_measure::probes::{self, spawn::Spawn};
@@ -14,7 +13,7 @@ use coretalk_model::queue::QueueCell;
 use coretalk_model::series::summary::{by_relation, headline};
 use coretalk_model::series::{Alike, MapUnit, TrialResult, alike};
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CpuId, Matrix, contend, jitter};
+use coretalk_model::{CpuId, Matrix, Relation, contend, jitter};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -31,16 +30,23 @@ pub fn maps(series: &SeriesReport) -> Vec<Alike<'_>> {
 }
 
 /// What a map shows, and what its rows and columns are.
-pub fn map_words(series: &SeriesReport, kind: &Alike<'_>) -> String {
+pub fn map_words(series: &SeriesReport, kind: &Alike<'_>) -> Sentence {
     let spec = &kind.trials[0].spec;
     let probe = probes::series_by_id(&spec.probe);
     let roles = probe.map_or("rows: first CPU of the pair", |probe| probe.roles_of_a_pair());
     let is_value = |name: &&str| kind.trials.iter().any(|trial| trial.values.contains_key(*name));
     let value = kind.displayed_value(&series.settings).filter(is_value);
-    let what = value.map_or("median".to_owned(), |name| title_of(&spec.probe, name));
+    let what = value.map_or(Sentence::new("median"), |name| title_sentence(&spec.probe, name));
     let unit = kind.unit(&series.settings).name;
-    let unit = if unit.is_empty() { unit } else { format!(" in {unit}") };
-    format!("{}: {what}{unit}, {roles}", plain(&parameters(spec)))
+    let unit = match unit.is_empty() {
+        true => Sentence::new(""),
+        false => Sentence::new(" in {unit}").with_name("unit", &unit),
+    };
+    Sentence::new("{parameters}: {what}{unit}, {roles}")
+        .with("parameters", parameters(spec))
+        .with("what", what)
+        .with("unit", unit)
+        .with("roles", roles)
 }
 
 /// The number that a map shows of each of its trials, in the unit of the map, with its interval.
@@ -64,24 +70,36 @@ pub fn map<'a>(report: &'a RunReport, series: &'a SeriesReport, kind: &Alike<'a>
         let doubtful = trial.flags.may_be_wrong();
         Some(Reading { ns: number_of_map(series, &unit, trial)?.point, doubtful })
     });
-    let relations: Vec<String> = by_relation(&series.settings, &report.topology, &told)
-        .into_iter()
-        .map(|(relation, value, pairs)| {
-            let words = relation_words(relation, &report.topology);
-            let value = [ns(value / unit.divisor), unit.name.clone()].join(" ");
-            format!("{words} {} ({})", value.trim_end(), count(pairs as u64, "pair"))
-        })
-        .collect();
     let spec = &kind.trials[0].spec;
     let source = MapSource::Trials {
         probe: spec.probe.clone(),
         parameters: spec.parameters.clone(),
         quantity: kind.displayed_value(&series.settings).unwrap_or_default().to_owned(),
     };
+    let relation = |(relation, value, pairs): (Relation, f64, usize)| {
+        let of = |statistic| {
+            let map = source.clone();
+            Source::Pairs { map, relation, classes: None, statistic }
+        };
+        let number = Number::Point(value);
+        let unit_of = DisplayUnit::OfColumn(unit.divisor);
+        let value = DisplayValue { number, unit: unit_of, source: of(Statistic::Percentile(0.5)) };
+        let pairs = Sentence::counted(pairs as u64, of(Statistic::Count), ["pair", "pairs"]);
+        let said = match unit.name.is_empty() {
+            true => Sentence::new("{relation} {value} ({pairs})"),
+            false => Sentence::new("{relation} {value} {unit} ({pairs})").with_name("unit", &unit.name),
+        };
+        said.with("relation", relation_sentence(relation, &report.topology))
+            .with("value", value)
+            .with("pairs", pairs)
+    };
+    let relations = by_relation(&series.settings, &report.topology, &told).into_iter().map(relation);
+    let relations = Block::Prose(Sentence::joined(relations, ", "));
+    let map = PairMap::new(Cow::Owned(readings), &report.topology, source.clone()).in_unit(unit.clone());
     vec![
-        Block::Prose(map_words(series, kind).into()),
-        Block::Map(Box::new(PairMap::new(Cow::Owned(readings), &report.topology, source).in_unit(unit))),
-        Block::Prose(relations.join(", ").into()),
+        Block::Prose(map_words(series, kind)),
+        Block::sketch(move |style| map.draw(style).0),
+        relations,
         Block::Gap,
     ]
 }

@@ -2,7 +2,6 @@
 
 use super::fmt;
 use super::parameters::unbound;
-use super::text::{capitalized, plain};
 use crate::RunReport;
 use crate::blocks::Block;
 use crate::blocks::value::{Arg, DisplayValue, Sentence};
@@ -11,19 +10,20 @@ use coretalk_model::series::{TrialResult, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Relation, Scope, Topology};
 
 /// The question that a probe answers.
-pub fn question_text(probe: &dyn SeriesProbe) -> String {
-    capitalized(probe.spec().question)
+pub fn question_text(probe: &dyn SeriesProbe) -> Sentence {
+    Sentence::new(probe.spec().question).capitalized()
 }
 
 /// The question that a probe answers, as a heading.
 pub fn question(probe: &dyn SeriesProbe) -> Block<'static> {
-    Block::Question(question_text(probe).into())
+    Block::Question(question_text(probe))
 }
 
-/// What the probe has to say about these trials.
+/// The legend of a probe for these trials.
 pub fn remarks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
-    probe.remarks(&specs).iter().map(|remark| Block::Remark(plain(remark).into())).collect()
+    let remark = |remark: &String| Block::Remark(Sentence::new("{remark}").with_name("remark", remark));
+    probe.remarks(&specs).iter().map(remark).collect()
 }
 
 /// The CPUs in role order, and what two of them share.
@@ -77,11 +77,11 @@ pub(super) fn cpus_sentence(topology: &Topology, placement: &[CpuId]) -> Sentenc
     }
 }
 
-/// The CPUs of a trial: those on which its roles may run where they are not bound, else as [`placement_words`].
-pub fn places_of(report: &RunReport, trial: &TrialResult) -> String {
+/// The CPUs of a trial; those on which its roles may run where they are not bound.
+pub(super) fn trial_place(topology: &Topology, trial: &TrialResult) -> Sentence {
     match mask_of(&trial.spec) {
         Some(mask) => unbound(&trial.spec.placement, mask),
-        None => placement_words(report, &trial.spec.placement),
+        None => placement_sentence(topology, &trial.spec.placement),
     }
 }
 

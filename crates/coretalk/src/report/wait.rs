@@ -131,7 +131,7 @@ fn side_by_side(trial: &TrialResult) -> Table {
     let strategy = trial.spec.parameters.text("strategy").map(plain).unwrap_or_default();
     let columns = [
         Column::words("ns, alternating trips"),
-        Column::numbers(strategy),
+        Column::numbers(Sentence::composed(strategy)),
         Column::numbers("busy"),
         Column::numbers("difference"),
     ];

@@ -1,9 +1,10 @@
 //! Wake-ups of threads that are not bound: where the waiter ran relative to the waker.
 
-use super::parameters::telling;
-use super::text::{percent, plain};
+use super::parameters::telling_sentence;
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::series::{MASK, mask_of};
+use coretalk_model::quantity::Unit;
 use coretalk_model::series::TrialResult;
 use coretalk_model::wake::RanOn;
 
@@ -19,21 +20,21 @@ pub(super) fn places(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     columns.extend(places.iter().map(|place| Column::numbers(place.title())));
     let rows = told.iter().map(|trial| {
         let parameters = trial.spec.parameters.iter().filter(|(name, _)| *name != MASK);
-        let words: Vec<String> = parameters.map(|(name, value)| plain(&telling(name, value))).collect();
+        let words = parameters.map(|(name, value)| telling_sentence(name, value));
         let share = |place: &RanOn| {
-            Cell::known(trial.values.get(place.share()).map(|share| {
-                let [point, low, high] = [share.point, share.low, share.high].map(percent);
-                // A single pass has no interval.
-                if share.is_sure() { format!("{point} [{low} .. {high}]") } else { format!("{point} ?") }
+            Cell::number(trial.values.get(place.share()).map(|share| {
+                let source = Source::of_trial(trial, place.share(), Statistic::Estimate);
+                DisplayValue::bare(Number::WithEnds(*share), source).in_unit(Unit::Share)
             }))
         };
-        std::iter::once(Cell::from(words.join(", "))).chain(places.iter().map(share)).collect::<Vec<_>>()
+        let name = Cell::from(Sentence::joined(words, ", "));
+        std::iter::once(name).chain(places.iter().map(share)).collect::<Vec<_>>()
     });
-    let text = "Where the waiter ran relative to the waker when it resumed: shares of the wake-ups with the 95 % interval \
+    let said = "Where the waiter ran relative to the waker when it resumed: shares of the wake-ups with the 95 % interval \
                 over passes.";
     vec![
         Block::Gap,
-        Block::Prose(text.to_owned().into()),
+        Block::Prose(Sentence::new(said)),
         Block::Table(Table::new(columns).with(rows)),
         Block::Gap,
     ]

@@ -10,9 +10,10 @@ use super::fmt;
 use super::heat_map::MapFormat;
 use super::ladder::{kind_words, shared_words};
 use super::scope::level_words;
-use super::text::{count, grouped, percent, plain};
 use crate::RunReport;
-use crate::blocks::value::{Arg, DisplayValue, MatrixNumber, Number, Sentence, Source, Statistic};
+use crate::blocks::value::{
+    Arg, DisplayValue, MapSource, MatrixNumber, Number, Sentence, Source, Statistic, WideNumber,
+};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::latency::summary::{ClassPair, Overall};
 use coretalk_model::latency::{Counts, GateOutcome, LatencyMap, LatencySettings, Regime};
@@ -26,7 +27,7 @@ use coretalk_model::{
 const SIMULATED: &str = "simulated";
 
 /// What a map shows: the question, the quantity, the code and the regime.
-pub fn question_alone(map: &LatencyMap) -> String {
+pub fn question_alone(map: &LatencyMap) -> Sentence {
     let what = match map.protocol {
         Protocol::Cas => "How long until another core gets my cache line: half round trip in ns, CAS",
         Protocol::Store => "How long until another core sees my store: half round trip in ns, load and store",
@@ -39,23 +40,27 @@ pub fn question_alone(map: &LatencyMap) -> String {
         (true, Hint::None) => " without pause",
         (false, _) => "",
     };
-    format!("{what}{hint}")
+    Sentence::new("{what}{hint}").with("what", what).with("hint", hint)
 }
 
-/// How many pairs were measured at a time; nothing of two CPUs, whose pair has none beside it.
-fn at_a_time(map: &LatencyMap) -> Option<String> {
+/// The number of pairs that were measured at the same time; nothing for two CPUs, which are one pair.
+fn at_a_time(map: &LatencyMap) -> Option<Sentence> {
     match &map.regime {
         Regime::Serial if map.cells.len() <= 2 => None,
-        Regime::Serial => Some("one pair at a time".to_owned()),
-        Regime::Parallel { pairs, .. } => {
-            Some(format!("up to {} at the same time", count(u64::from(*pairs), "pair")))
-        }
+        Regime::Serial => Some(Sentence::new("one pair at a time")),
+        Regime::Parallel { pairs, .. } => Some(pairs_at_once("up to {pairs} at the same time", *pairs)),
     }
 }
 
-/// The question and how it was asked, where no legend says that.
-pub fn question(map: &LatencyMap) -> String {
-    [Some(question_alone(map)), at_a_time(map)].into_iter().flatten().collect::<Vec<_>>().join(", ")
+/// A sentence with the greatest number of pairs that a run measures at the same time.
+pub(super) fn pairs_at_once(template: &'static str, pairs: u32) -> Sentence {
+    Sentence::new(template)
+        .with("pairs", Sentence::counted(pairs.into(), Source::Option("parallel"), ["pair", "pairs"]))
+}
+
+/// The question and how it was measured, for a map without a legend.
+pub fn question(map: &LatencyMap) -> Sentence {
+    Sentence::joined([question_alone(map)].into_iter().chain(at_a_time(map)), ", ")
 }
 
 /// What a cell is, and how exact.
@@ -65,23 +70,28 @@ pub fn legend(
     map: &LatencyMap,
     threads_per_core: usize,
     format: MapFormat,
-) -> Vec<String> {
+) -> Vec<Sentence> {
     let precision = settings.precision_of(map.protocol);
-    let mut parts: Vec<String> = at_a_time(map).into_iter().collect();
+    let mut parts: Vec<Sentence> = at_a_time(map).into_iter().collect();
     if threads_per_core > 1 {
-        parts.push("each cell: median over the thread pairs of two cores".to_owned());
+        parts.push(Sentence::new("each cell: median over the thread pairs of two cores"));
         // A part holds several cores, and the reading in its middle is hardly ever one between threads.
-        parts.push(match format {
+        parts.push(Sentence::new(match format {
             MapFormat::Parts { rows, columns, .. } if rows.max(columns) > 1 => {
-                "threads of one core are not shown".to_owned()
+                "threads of one core are not shown"
             }
-            _ => "diagonal: the threads of one core".to_owned(),
-        });
+            _ => "diagonal: the threads of one core",
+        }));
     }
     if let MapFormat::Parts { what, rows, columns } = format
         && rows > 1
     {
-        parts.push(format!("each {what} shows the middle one of up to {rows} × {columns} cells"));
+        parts.push(
+            Sentence::new("each {what} shows the middle one of up to {rows} × {columns} cells")
+                .with("what", what)
+                .with("rows", DisplayValue::listed(rows))
+                .with("columns", DisplayValue::listed(columns)),
+        );
         parts.extend(hidden_words(topology, rows, what));
     }
     // A pixel has no room for a mark: doubtful pairs are counted in words below the picture.
@@ -95,47 +105,81 @@ pub fn legend(
                 (true, _) => "; !: may be wrong",
                 (false, _) => "; pairs that may be wrong are counted below",
             };
-            format!("{}{mark}", widths(precision, of, &all.wide, all.measured - all.doubtful))
+            let source = MapSource::Kernel(map.kernel.to_string());
+            let asked = if map.protocol.is_latency() { Source::Precision } else { Source::Method };
+            let precision = DisplayValue::bare(Number::Point(precision), asked).in_unit(Unit::Share);
+            let widths = widths(precision, of, &all.wide, all.measured - all.doubtful, source);
+            Sentence::new("{widths}{mark}").with("widths", widths).with("mark", mark)
         }
         Counts::Fixed { samples, iterations } => {
-            let (samples, trips) = (count(samples.into(), "sample"), count(iterations.into(), "round trip"));
+            let counted =
+                |number: u32, option, words| Sentence::counted(number.into(), Source::Option(option), words);
             let doubtful =
                 if marked { "!: may be wrong" } else { "pairs that may be wrong are counted below" };
-            format!("fixed counts: {samples} of {trips}; {doubtful}")
+            Sentence::new("fixed counts: {samples} of {trips}; {doubtful}")
+                .with("samples", counted(samples, "samples", ["sample", "samples"]))
+                .with("trips", counted(iterations, "iterations", ["round trip", "round trips"]))
+                .with("doubtful", doubtful)
         }
     });
     parts
 }
 
-/// `±2 % at 95 % in ns, 3 of 6 up to ±4.1 %`: what was asked for, where `wide` of so many sound cells reach further. A
-/// heading that none of them keeps says so; so does one above cells that may all be wrong.
-pub fn widths(precision: f64, scale: &str, wide: &[f64], sound: u64) -> String {
+/// `±2 % at 95 % in ns, 3 of 6 up to ±4.1 %`: the requested half width, where `wide` of `sound` cells are wider. Says so
+/// where no cell is within it, also where all cells may be wrong.
+pub fn widths(
+    precision: DisplayValue,
+    scale: &'static str,
+    wide: &[f64],
+    sound: u64,
+    map: MapSource,
+) -> Sentence {
     let none = if wide.len() as u64 >= sound { "no cell is within " } else { "" };
-    format!("{none}±{} at 95 %{scale}{}", percent(precision), wider(wide, sound))
+    Sentence::new("{none}±{precision} at 95 %{scale}{wider}")
+        .with("none", none)
+        .with("precision", precision)
+        .with("scale", scale)
+        .with("wider", wider(wide, sound, &map))
 }
 
-/// `, 3 of 6 up to ±4.1 %, 1 too wide to state`: how many intervals reach further than asked for, and the furthest that
-/// says something; empty where none does.
-fn wider(wide: &[f64], of: u64) -> String {
+/// `, 3 of 6 up to ±4.1 %, 1 too wide to state`: the number of intervals that are wider than requested, and the widest
+/// that is stated; empty where there is none.
+fn wider(wide: &[f64], of: u64, map: &MapSource) -> Sentence {
+    let source = |number| Source::Wide { map: map.clone(), number };
+    let count = |count: u64, number| DisplayValue::bare(Number::Count(count), source(number));
     let (stated, rest): (Vec<f64>, Vec<f64>) = wide.iter().partition(|reach| **reach < WIDEST_STATED);
-    let furthest = stated.iter().copied().reduce(f64::max);
-    let some = grouped(stated.len() as i64);
-    let stated =
-        furthest.map(|furthest| format!(", {some} of {} up to ±{}", grouped(of as i64), percent(furthest)));
-    let rest = (!rest.is_empty()).then(|| format!(", {} too wide to state", grouped(rest.len() as i64)));
-    [stated, rest].into_iter().flatten().collect()
+    let widest = stated.iter().copied().reduce(f64::max).map(|widest| {
+        let widest = DisplayValue::bare(Number::Point(widest), source(WideNumber::Widest));
+        Sentence::new(", {some} of {all} up to ±{widest}")
+            .with("some", count(stated.len() as u64, WideNumber::Stated))
+            .with("all", count(of, WideNumber::Sound))
+            .with("widest", widest.in_unit(Unit::Share))
+    });
+    let rest = (!rest.is_empty()).then(|| {
+        Sentence::new(", {rest} too wide to state")
+            .with("rest", count(rest.len() as u64, WideNumber::Unstated))
+    });
+    Sentence::joined(widest.into_iter().chain(rest), "")
 }
 
 /// The reported levels whose groups are so small that no pixel shows what is inside one.
-fn hidden_words(topology: &Topology, rows: usize, what: &str) -> Option<String> {
+fn hidden_words(topology: &Topology, rows: usize, what: &'static str) -> Option<Sentence> {
     let hidden = |&level: &Level| {
         let groups = topology.level(level);
         let cores = |cpus: &CpuSet| topology.one_per_core(cpus).len();
         level > Level::Core && groups.len() > 1 && groups.iter().all(|group| cores(&group.cpus) < rows)
     };
-    let levels: Vec<&str> =
-        topology.levels().into_iter().filter(hidden).map(|level| level_words(level, 2)).collect();
-    (!levels.is_empty()).then(|| format!("a {what} may contain several {}", levels.join(" and ")))
+    let levels: Vec<Sentence> = topology
+        .levels()
+        .into_iter()
+        .filter(hidden)
+        .map(|level| Sentence::new(level_words(level, 2)))
+        .collect();
+    (!levels.is_empty()).then(|| {
+        Sentence::new("a {what} may contain several {levels}")
+            .with("what", what)
+            .with("levels", Sentence::joined(levels, " and "))
+    })
 }
 
 /// Whether a map has one middle worth telling.
@@ -186,7 +230,7 @@ pub fn class_table(map: &LatencyMap, classes: &[ClassPair], topology: &Topology)
     ];
     let rows = classes.iter().map(|pair| {
         let source = |statistic| Source::Pairs {
-            kernel: map.kernel.to_string(),
+            map: MapSource::Kernel(map.kernel.to_string()),
             relation: pair.relation,
             classes: Some(pair.classes.clone()),
             statistic,
@@ -253,29 +297,31 @@ pub fn doubt(report: &RunReport) -> Option<Block<'static>> {
     // Stable: among equals the first check stands first.
     doubts.sort_by_key(|finding| std::cmp::Reverse((finding.verdict, finding.fix.is_some())));
     let (worst, rest) = doubts.split_first()?;
-    let mut text = plain(&worst.text).trim_end_matches('.').to_owned();
-    if let Some(fix) = &worst.fix {
-        text.push_str(&format!(" · fix: {}", plain(fix)));
-    }
-    if !rest.is_empty() {
-        let command = if report.header.simulated { "" } else { ": coretalk doctor" };
-        text.push_str(&format!(" · {} more{command}", rest.len()));
-    }
-    Some(Block::Doubt(text.into()))
+    let fix = worst
+        .fix
+        .as_ref()
+        .map_or(Sentence::new(""), |fix| Sentence::new(" · fix: {fix}").with_name("fix", fix));
+    let more = match (rest.len(), report.header.simulated) {
+        (0, _) => Sentence::new(""),
+        (_, true) => Sentence::new(" · {more} more"),
+        (_, false) => Sentence::new(" · {more} more: coretalk doctor"),
+    };
+    let said = Sentence::new("{text}{fix}{more}").with_name("text", worst.text.trim_end_matches('.'));
+    Some(Block::Doubt(
+        said.with("fix", fix).with("more", more.with("more", DisplayValue::listed(rest.len()))),
+    ))
 }
 
 /// CPUs that the scheduler leaves alone and that this run left out: the command that measures them.
 pub fn isolated(report: &RunReport) -> Option<Block<'static>> {
     let measured: CpuSet = report.cpus().into_iter().collect();
     let left_out = report.environment.isolated.difference(&measured);
-    let text = match left_out.len() {
+    let said = match left_out.len() {
         0 => return None,
-        1 => format!(
-            "CPU {left_out} is isolated and was left out; to measure it: coretalk latency --cpus LIST"
-        ),
-        _ => format!("CPUs {left_out} are isolated and were left out: coretalk latency --cpus {left_out}"),
+        1 => "CPU {cpus} is isolated and was left out; to measure it: coretalk latency --cpus LIST",
+        _ => "CPUs {cpus} are isolated and were left out: coretalk latency --cpus {cpus}",
     };
-    Some(Block::Prose(text.into()))
+    Some(Block::Prose(Sentence::new(said).with("cpus", left_out)))
 }
 
 /// What the equivalence gate said of the matrix at this place in the document, where pairs ran at the same time; `margin`
@@ -311,7 +357,7 @@ pub fn regime(regime: &Regime, at: usize, margin: f64, topology: &Topology) -> O
 
 #[cfg(test)]
 mod tests {
-    use super::{regime, wider, widths};
+    use super::{DisplayValue, MapSource, Number, Source, Unit, fmt, regime, widths};
     use crate::render::terminal;
     use crate::report::Style;
     use coretalk_model::latency::{GateOutcome, Regime};
@@ -336,12 +382,14 @@ mod tests {
 
     #[test]
     fn a_legend_states_no_width_that_a_table_does_not() {
-        assert_eq!(wider(&[], 6), "");
-        assert_eq!(wider(&[0.03, 0.041], 6), ", 2 of 6 up to ±4.1 %");
-        assert_eq!(wider(&[0.03, 13.11, 4.8], 50), ", 2 of 50 up to ±480 %, 1 too wide to state");
-        assert_eq!(wider(&[13.11], 50), ", 1 too wide to state");
-        assert_eq!(widths(0.02, " in ns", &[0.03], 6), "±2 % at 95 % in ns, 1 of 6 up to ±3 %");
-        assert_eq!(widths(0.02, "", &[0.03, 0.5], 2), "no cell is within ±2 % at 95 %, 2 of 2 up to ±50 %");
-        assert_eq!(widths(0.02, "", &[], 0), "no cell is within ±2 % at 95 %");
+        let precision = || DisplayValue::bare(Number::Point(0.02), Source::Precision).in_unit(Unit::Share);
+        let said =
+            |wide: &[f64], sound| fmt::sentence(&widths(precision(), "", wide, sound, MapSource::Queues));
+        assert_eq!(said(&[], 6), "±2 % at 95 %");
+        assert_eq!(said(&[0.03, 0.041], 6), "±2 % at 95 %, 2 of 6 up to ±4.1 %");
+        assert_eq!(said(&[0.03, 13.11, 4.8], 50), "±2 % at 95 %, 2 of 50 up to ±480 %, 1 too wide to state");
+        assert_eq!(said(&[13.11], 50), "±2 % at 95 %, 1 too wide to state");
+        assert_eq!(said(&[0.03, 0.5], 2), "no cell is within ±2 % at 95 %, 2 of 2 up to ±50 %");
+        assert_eq!(said(&[], 0), "no cell is within ±2 % at 95 %");
     }
 }

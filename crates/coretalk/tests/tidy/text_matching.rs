@@ -56,7 +56,6 @@ const USES: &[(&str, usize, &str)] = &[
     ("coretalk/src/report/labels.rs", 1, "a name that begins with a digit"),
     ("coretalk/src/report/picture/svg.rs", 1, "zeros at the end of a number"),
     ("coretalk/src/report/runs.rs", 1, "arguments"),
-    ("coretalk/src/report/saved.rs", 1, "a template"),
     ("coretalk/src/report/text.rs", 6, "terminal sequences, wrapping, plural forms and a time stamp"),
     ("coretalk/src/report/words.rs", 1, "a full stop"),
     ("coretalk/src/report/words/heading.rs", 2, "the CPU model that the system reports"),

@@ -179,6 +179,17 @@ fn placements_are_told_truly() {
     judge(&judged);
 }
 
+#[test]
+fn plans_are_told_truly() {
+    let tool = Tool::new();
+    let plan = |machine: &str, words: &[&str]| {
+        let named = format!("sim:{machine}");
+        let words = [&["plan"], words, &["--machine", &named, "--seed", "1"]].concat();
+        Run::asked(&tool, machine, &words, Vec::new())
+    };
+    judge(&[plan("chiplet-16-smt", &["latency", "--cpus", "0-3,8,16"]), plan("hybrid", &[])]);
+}
+
 /// A run, and what is asked of it and of others afterwards.
 pub fn comparisons(tool: &Tool) -> Vec<Run> {
     let measured = |machine: &str, seed: &str, name: &str, cpus: &str| {
@@ -196,7 +207,8 @@ pub fn comparisons(tool: &Tool) -> Vec<Run> {
     vec![
         compare(&["latest~3", "latest~2"], vec![a.clone(), b]),
         compare(&["latest~3", "latest~1", "--force"], vec![a.clone(), farther]),
-        compare(&["latest~3", "latest", "--force"], vec![a, renumbered]),
+        compare(&["latest~3", "latest", "--force"], vec![a.clone(), renumbered]),
+        compare(&["latest~3", "latest~2", "latest~1", "latest"], vec![a]),
     ]
 }
 
@@ -233,7 +245,7 @@ fn advice_is_true() {
     judge(&advice(&Tool::new()));
 }
 
-/// What is said of the structure of runs, and of their matrices as those of other tools.
+/// The structure of runs, and of their matrices as files of another tool.
 pub fn structures(tool: &Tool) -> Vec<Run> {
     let mut all = Vec::new();
     for (machine, cpus) in [
@@ -252,8 +264,12 @@ pub fn structures(tool: &Tool) -> Vec<Run> {
         all.push(Run::asked(tool, machine, &["topology", "--from", &name], vec![source.document.clone()]));
         let file = format!("{name}.csv");
         tool.done(&["export", &name, "--format", "csv", "-o", &file]);
-        let screen = tool.done(&["lint", &file]).out;
-        all.push(Run::from(&["lint", &file], screen, source.document, machine, Vec::new()));
+        let file = tool.path().join(file);
+        let file = file.to_str().unwrap();
+        all.push(Run::asked(tool, machine, &["topology", "--from", file], vec![source.document.clone()]));
+        // `lint` has no document of its own.
+        let document = all.last().unwrap().document.clone();
+        all.push(Run::of_blocks(tool, machine, &["lint", file], document, vec![source.document]));
     }
     all
 }

@@ -1,8 +1,7 @@
 //! First lines of runs of trials, whose numbers are typed: the subjects that they name, in which order, and what is true
 //! of the simulated machine, against the finding in the document.
 
-use super::reader::Wrong;
-use super::run::{Run, list};
+use super::run::{Run, Wrong, list};
 use serde_json::Value;
 
 /// What the first line of a run says that its finding does not.

@@ -1,53 +1,54 @@
-//! The sentences of screens against their tables, their documents, and the truth of simulated machines.
+//! The sentences and numbers of screens against their documents, and against the truth of simulated machines.
 //!
-//! A reader takes a screen apart and understands each sentence that holds a number by a pattern (`said`); a sentence that
-//! no pattern reads is an error, so that a new one has to be taught to it. Each claim is held against what else the
-//! screen prints, against the JSON document of the same run, and against what the scenario is in truth. That
-//! contradictions are found is tested by planting them (`plants`).
+//! Every block of a screen is typed: its numbers are recomputed from their sources (`sources`, `maps`) and read back from
+//! their text (`texts`); findings are recomputed from the results (`findings`), and sets of CPUs and words from the document
+//! and the machine (`words`). Changed numbers, sets, words and findings have to be found (`plants`).
 
+mod advised;
 mod cases;
+mod compared;
+mod fields;
 mod findings;
 mod first_lines;
+mod maps;
 mod noiseless;
-mod page;
+mod place;
 mod plants;
 mod printed;
-mod reader;
 mod run;
-mod said;
 mod sources;
+mod structure;
 mod texts;
 mod values;
+mod words;
 
-use reader::{Wrong, read};
-use run::{Run, list};
+use run::{Run, Wrong, list};
 
 /// Fails where something on some screens is wrong.
 fn judge(runs: &[Run]) {
     let mut all = Vec::new();
-    let mut held = 0;
     for run in runs {
-        let (wrong, checked) = read(run);
-        held += checked;
+        let mut add = |why: String| all.push(format!("{:?}\n  {why}", run.words));
         for value in &run.values {
-            all.extend(sources::wrong(run, value).map(|why| format!("{:?}\n  {why}: {value:?}", run.words)));
+            sources::wrong(run, value).into_iter().for_each(|why| add(format!("{why}: {value:?}")));
         }
-        for (unit, cell) in &run.cells {
-            let why = sources::wrong_in_map(run, unit, cell);
-            all.extend(why.map(|why| format!("{:?}\n  {why}: {cell:?}", run.words)));
+        for (unit, number) in &run.cells {
+            let why = maps::wrong_in_map(run, unit, number);
+            why.into_iter().for_each(|why| add(format!("{why}: {number:?}")));
         }
         for finding in list(&run.document["findings"]) {
-            all.extend(
-                findings::untrue(run, finding).map(|why| format!("{:?}\n  {why}: {finding}", run.words)),
-            );
+            let why = findings::untrue(run, finding);
+            why.into_iter().for_each(|why| add(format!("{why}: {finding}")));
         }
-        assert!(checked + run.values.len() > 0, "nothing was held of {:?}:\n{}", run.words, run.screen);
-        for Wrong { claim, text, why } in
-            wrong.into_iter().chain(noiseless::untrue(run)).chain(first_lines::untrue(run))
-        {
-            all.push(format!("{:?}\n  {claim}: `{text}`: {why}", run.words));
-        }
+        structure::untrue(run).into_iter().for_each(&mut add);
+        place::untrue(run).into_iter().for_each(&mut add);
+        let asked = advised::untrue(run).into_iter().chain(compared::untrue(run));
+        asked.for_each(|why| add(why.to_owned()));
+        let said =
+            noiseless::untrue(run).into_iter().chain(first_lines::untrue(run)).chain(words::untrue(run));
+        said.for_each(|Wrong { claim, text, why }| add(format!("{claim}: `{text}`: {why}")));
+        assert!(!run.values.is_empty(), "{:?} has no number", run.words);
     }
-    println!("{held} claims of {} screens", runs.len());
+    println!("{} numbers of {} screens", runs.iter().map(|run| run.values.len()).sum::<usize>(), runs.len());
     assert!(all.is_empty(), "{} contradictions:\n{}", all.len(), all.join("\n"));
 }

@@ -1,14 +1,20 @@
 //! Trials and matrices against what the machine says of them without noise.
 
-use super::reader::Wrong;
-use super::run::{Run, list, pairs};
-use super::said::map::{OFF, cells, nearest};
-use super::said::placed;
+use super::maps::{OFF, cells, nearest};
+use super::run::{Run, Wrong, list, pairs};
 use coretalk_measure::probes::{kernel_by_id, series_by_id};
 use coretalk_measure::series::TrialOrder;
 use coretalk_model::series::{Parameters, TrialSpec, Value as Parameter};
 use coretalk_model::{CpuId, Picos};
 use serde_json::Value;
+
+/// The CPUs of a trial, in role order; the ends of its mask where both of its threads are not bound.
+fn placed(trial: &Value) -> String {
+    if let Some(mask) = trial["parameters"]["mask"].as_str().filter(|_| list(&trial["placement"]).len() > 1) {
+        return mask.replace('-', " ");
+    }
+    list(&trial["placement"]).iter().map(Value::to_string).collect::<Vec<_>>().join(" ")
+}
 
 /// Cells of matrices that are not what the machine says in some state.
 fn untrue_cells(run: &Run) -> Vec<Wrong> {

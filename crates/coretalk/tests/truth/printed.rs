@@ -61,11 +61,6 @@ impl Printed {
         let slack = 0.02 * self.half + 1e-9 * exact.abs() + 6e-7_f64.min(self.half);
         (self.value - exact).abs() <= self.half + slack
     }
-
-    /// Whether that number lies no further away than such a share of it, rounding aside.
-    pub fn is_near(&self, truth: f64, share: f64) -> bool {
-        (self.value - truth).abs() <= self.half + share * truth.abs()
-    }
 }
 
 fn decimals(digits: &str) -> i32 {

@@ -1,38 +1,58 @@
 //! [`Run`]: a call of the tool on a simulated machine, with its screen, its document and the truth of the machine.
 
-use super::page::WIDTH;
 use super::sources::Shown;
 use crate::cli::tool::Tool;
-use coretalk::RunReport;
-use coretalk::blocks::value::{DisplayValue, Source};
-use coretalk::blocks::{Block, MapCell, PairNumbers};
+use coretalk::blocks::value::{Arg, Sentence};
+use coretalk::blocks::{Block, Drawing, DrawnNumber};
 use coretalk::render::terminal;
 use coretalk::report::style::{By, Style};
 use coretalk::report::{Saved, Screen, fmt, screen};
 use coretalk::store::RunFile;
+use coretalk::{RunReport, commands};
 use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_measure::{Machine, Scenario, SimMachine};
-use coretalk_model::{CoreClass, CpuId, CpuSet, Domain, Home, Level, Relation, Topology};
+use coretalk_model::{CoreClass, CpuId, CpuSet, Domain, Home, Level, Topology};
 use serde_json::Value;
+use std::ffi::OsString;
 
 /// A call, what it printed, and what is true.
 pub struct Run {
     pub words: Vec<String>,
-    /// The lines of a screen that have to be read; of a saved run without the blocks whose numbers are all typed.
-    pub screen: String,
+    /// The whole screen.
+    pub printed: String,
     /// The first line of a saved run: a finding of trials.
     pub first_line: String,
     /// The typed numbers of the screen of a saved run.
     pub values: Vec<Shown>,
-    /// The numbers of its maps, each with the unit of its map.
-    pub cells: Vec<(String, MapCell)>,
+    /// Its typed sentences with those inside them.
+    pub sentences: Vec<Sentence>,
+    /// The text of blocks that hold composed words with a number.
+    pub composed: Vec<String>,
+    /// The numbers of its drawings, each with the unit of its drawing.
+    pub cells: Vec<(String, DrawnNumber)>,
+    /// The CPUs of the sentences of a screen that is no run.
+    pub cpus: Vec<CpuSet>,
     pub document: Value,
     /// What the document says that the system reports.
     pub reported: Topology,
     pub machine: SimMachine,
     /// Further documents that the screen speaks of: the sides of a comparison, the source of an advice.
     pub sources: Vec<Value>,
+}
+
+/// Columns of every screen here: wide enough that no column is left out.
+const WIDTH: usize = 400;
+
+/// Something on a screen that is not so.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wrong {
+    /// The kind of claim, in one or two words.
+    pub claim: &'static str,
+    /// Its text.
+    pub text: String,
+    /// Why it is not so.
+    pub why: String,
 }
 
 /// A scenario by its name, or by its text.
@@ -67,56 +87,94 @@ impl Run {
         let by = if words.contains(&"thread") { By::Thread } else { By::Core };
         let style = Style { width: WIDTH, by, ..Style::default() };
         assert_eq!(terminal::screen(&blocks, &style), screen, "{words:?}");
-        let values: Vec<Shown> = blocks.iter().flat_map(shown).collect();
-        let numbers = |map: &dyn PairNumbers| {
-            let unit = map.unit().to_owned();
-            map.numbers(&style).into_iter().map(move |cell| (unit.clone(), cell)).collect::<Vec<_>>()
-        };
-        let of_map =
-            |block: &Block<'_>| if let Block::Map(map) = block { numbers(&**map) } else { Vec::new() };
-        let cells: Vec<(String, MapCell)> = blocks.iter().flat_map(of_map).collect();
-        // First lines of maps and placements are read: their places are no numbers. Those of trials are compared with
-        // findings.
-        let is_of_map = |value: &&DisplayValue| {
-            let of = &value.source;
-            matches!(of, Source::Pairs { .. } | Source::Ratio(..) | Source::Tail { .. } | Source::Watch(_))
-                || matches!(of, Source::Comparison { .. })
-        };
-        let is_read = |block: &Block<'_>| match block {
-            Block::Answer(said) if said.values().iter().any(is_of_map) => true,
-            Block::Heading(said) if report.series.is_some() => !said.is_typed(),
-            _ => !block.is_typed() || block.values().is_empty() && of_map(block).is_empty(),
-        };
+        let drawings: Vec<Drawing> = blocks.iter().filter_map(|block| drawn(block, &style)).collect();
+        let said: Vec<Sentence> = drawings.iter().flat_map(|drawing| drawing.said.clone()).collect();
+        let of_drawings = said.iter().flat_map(Sentence::values).map(|value| (Vec::new(), value.clone()));
+        let values: Vec<Shown> = blocks.iter().flat_map(shown).chain(of_drawings).collect();
+        let in_unit =
+            |drawing: Drawing| drawing.numbers.into_iter().map(move |number| (drawing.unit.clone(), number));
+        let cells: Vec<(String, DrawnNumber)> = drawings.into_iter().flat_map(in_unit).collect();
         let first_line = blocks.iter().find_map(|block| match block {
             Block::Answer(said) => Some(fmt::sentence(said)),
             _ => None,
         });
-        let read: Vec<Block<'_>> = blocks.into_iter().filter(is_read).collect();
+        let of_drawings = said.iter().flat_map(Sentence::all).cloned();
+        let sentences = blocks.iter().flat_map(sentences).chain(of_drawings).collect();
+        let composed = blocks.iter().filter(|block| !block.is_typed());
+        let composed = composed.map(|block| terminal::screen(std::slice::from_ref(block), &style)).collect();
         let first_line = first_line.unwrap_or_default();
         Run {
             values,
+            sentences,
+            composed,
             cells,
             first_line,
-            ..Run::from(&words, terminal::screen(&read, &style), document, machine, Vec::new())
+            printed: screen,
+            ..Run::from(&words, document, machine, Vec::new())
         }
     }
 
     /// Calls the tool for something that is asked of saved runs, for people and as JSON.
     pub fn asked(tool: &Tool, machine: &str, words: &[&str], sources: Vec<Value>) -> Run {
-        let screen = call(tool, words);
         let json = call(tool, &[words, &["--format", "json"]].concat());
-        Run::from(words, screen, serde_json::from_str(&json).unwrap(), machine, sources)
+        Run::of_blocks(tool, machine, words, serde_json::from_str(&json).unwrap(), sources)
     }
 
-    pub fn from(words: &[&str], screen: String, document: Value, machine: &str, sources: Vec<Value>) -> Run {
+    /// Calls the tool for something that is asked of saved runs or files; `document` is what its numbers come from.
+    pub fn of_blocks(
+        tool: &Tool,
+        machine: &str,
+        words: &[&str],
+        document: Value,
+        sources: Vec<Value>,
+    ) -> Run {
+        let screen = call(tool, words);
+        let store = tool.path().join("runs");
+        let all = ["coretalk"].iter().chain(words).map(OsString::from);
+        let all = all.chain(["--store".into(), store.into()]);
+        let style = Style::of_width(WIDTH);
+        // A drawing of an advice is lines to copy.
+        let snippets: Vec<&str> = list(&document["advice"][0]["snippets"])
+            .iter()
+            .flat_map(|snippet| snippet["text"].as_str().unwrap_or_default().lines().map(str::trim))
+            .collect();
+        let run = commands::with_blocks(all, |blocks| {
+            assert_eq!(terminal::screen(blocks, &style), screen, "{words:?}");
+            let copied =
+                blocks.iter().filter(|_| words[0] == "advise").filter_map(|block| drawn(block, &style));
+            let mut copied = copied.flat_map(|drawing| drawing.lines);
+            assert!(copied.all(|line| snippets.contains(&line.trim())), "{words:?}");
+            let composed = blocks.iter().filter(|block| !block.is_typed());
+            let composed = composed.map(|block| terminal::screen(std::slice::from_ref(block), &style));
+            let first_line = match blocks.first() {
+                Some(Block::Answer(answer)) => fmt::sentence(answer),
+                _ => String::new(),
+            };
+            let sentences: Vec<Sentence> = blocks.iter().flat_map(sentences).collect();
+            Run {
+                values: blocks.iter().flat_map(shown).collect(),
+                cpus: sentences.iter().flat_map(cpus_of).collect(),
+                sentences,
+                composed: composed.collect(),
+                first_line,
+                ..Run::from(words, document.clone(), machine, sources)
+            }
+        });
+        run.unwrap()
+    }
+
+    fn from(words: &[&str], document: Value, machine: &str, sources: Vec<Value>) -> Run {
         let said = if document["topology"].is_null() { sources.first() } else { Some(&document) };
         Run {
             words: words.iter().map(|word| (*word).to_owned()).collect(),
             reported: said.map_or_else(|| Topology::flat(CpuSet::new()), reported),
             machine: SimMachine::open(scenario(machine), 1),
-            screen,
+            printed: String::new(),
             first_line: String::new(),
             values: Vec::new(),
+            sentences: Vec::new(),
+            composed: Vec::new(),
+            cpus: Vec::new(),
             cells: Vec::new(),
             document,
             sources,
@@ -128,7 +186,7 @@ impl Run {
         self.machine.bare_stage(&[]).topology().clone()
     }
 
-    /// The CPUs of the first matrix, or of the trials where there is none.
+    /// The CPUs of matrices and trials; of a document without any those of its topology.
     pub fn measured(&self) -> CpuSet {
         let numbers = |list: &Value| -> CpuSet {
             list.as_array()
@@ -137,9 +195,12 @@ impl Run {
                 .filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32)))
                 .collect()
         };
-        let matrices = list(&self.document["matrices"]).iter().map(|matrix| numbers(&matrix["cpus"]));
-        let trials = list(&self.document["series"]).iter().map(|trial| numbers(&trial["placement"]));
-        matrices.chain(trials).fold(CpuSet::new(), |all, some| all.union(&some))
+        // What is asked of a run is about its CPUs.
+        let document = self.sources.first().unwrap_or(&self.document);
+        let matrices = list(&document["matrices"]).iter().map(|matrix| numbers(&matrix["cpus"]));
+        let trials = list(&document["series"]).iter().map(|trial| numbers(&trial["placement"]));
+        let all = matrices.chain(trials).fold(CpuSet::new(), |all, some| all.union(&some));
+        if all.is_empty() { numbers(&self.document["topology"]["cpus"]) } else { all }
     }
 
     /// What a kernel would say of a pair without noise, in each state of the machine.
@@ -162,14 +223,14 @@ impl Run {
             .collect()
     }
 
-    /// Whether this pair changes level on this machine: between its states, or by what else runs beside it.
+    /// Whether this pair changes level on this machine: between its states, or by other work on its cores.
     pub fn moves(&self, a: CpuId, b: CpuId) -> bool {
         let truth = self.true_ns("cas+pause", a.0, b.0);
         self.machine.has_busy_neighbours() || truth.iter().any(|ns| *ns > 1.5 * truth[0])
     }
 
     /// The groups of these CPUs that latencies truly show, finest first: every pair inside is faster by more than a
-    /// seventh than every pair across, and somebody is inside and somebody across.
+    /// seventh than every pair across, and there are pairs of both kinds.
     pub fn true_groups(&self, cpus: &CpuSet) -> Vec<(Level, Vec<CpuSet>)> {
         let truth = self.truth();
         let mut found: Vec<(Level, Vec<CpuSet>)> = Vec::new();
@@ -211,6 +272,17 @@ pub fn report_of(tool: &Tool, name: &str) -> RunReport {
     RunFile::open(std::path::Path::new(path.trim())).unwrap().report().unwrap()
 }
 
+fn sentences(block: &Block<'_>) -> Vec<Sentence> {
+    block.sentences().into_iter().flat_map(Sentence::all).cloned().collect()
+}
+
+fn drawn(block: &Block<'_>, style: &Style) -> Option<Drawing> {
+    match block {
+        Block::Drawing(draw) | Block::Sketch(draw) => Some(draw(style)),
+        _ => None,
+    }
+}
+
 /// The typed numbers of a block, each below the headings of its table.
 fn shown(block: &Block<'_>) -> Vec<Shown> {
     let headings: Vec<String> = match block {
@@ -218,6 +290,15 @@ fn shown(block: &Block<'_>) -> Vec<Shown> {
         _ => Vec::new(),
     };
     block.values().into_iter().map(|value| (headings.clone(), value.clone())).collect()
+}
+
+fn cpus_of(said: &Sentence) -> Vec<CpuSet> {
+    let of_arg = |(_, arg): &(&str, Arg)| match arg {
+        Arg::Cpus(cpus) => vec![cpus.iter().copied().collect()],
+        Arg::CpuSet(cpus) => vec![cpus.clone()],
+        _ => Vec::new(),
+    };
+    said.args.iter().flat_map(of_arg).collect()
 }
 
 fn call(tool: &Tool, words: &[&str]) -> String {
@@ -263,27 +344,4 @@ pub fn reported(document: &Value) -> Topology {
         cpus.iter().map(|cpu| (cpu, class.clone())).collect::<Vec<_>>()
     });
     Topology::new(cpus, domains, classes.collect())
-}
-
-/// What CPUs of a relation share, as screens say it.
-pub fn relation_words(relation: Relation, topology: &Topology) -> String {
-    let same = match relation {
-        Relation::SameCpu => return "same CPU".to_owned(),
-        Relation::Smt => "threads of a core".to_owned(),
-        Relation::Machine => "this machine".to_owned(),
-        Relation::L2 | Relation::L3 => format!("same {}", relation.name().to_uppercase()),
-        other => format!("same {other}"),
-    };
-    let own = Level::ALL.into_iter().find(|&level| Relation::of(level) == relation);
-    let inside = topology.levels().into_iter().take_while(|&level| Some(level) != own);
-    let split = inside.filter(|&level| level != Level::Core && topology.level(level).len() > 1).last();
-    let across = split.map(|level| match level {
-        Level::L2 | Level::L3 => format!("across {}", level.name().to_uppercase()),
-        level => format!("across {level}s"),
-    });
-    match (own, across) {
-        (Some(own), Some(across)) if split > Some(own) => format!("{same}, {across}"),
-        (Some(Level::Core | Level::L2 | Level::Cluster | Level::L3), _) | (_, None) => same,
-        (_, Some(across)) => across,
-    }
 }

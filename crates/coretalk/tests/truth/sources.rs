@@ -1,25 +1,34 @@
 //! What is wrong with a typed number: its source in the JSON document of the same run says something else, its text reads
 //! as another number, or no heading states its unit.
 
-use super::run::{Run, list};
-use super::said::map;
-use super::texts::{misread, unstated};
-use coretalk::blocks::MapCell;
-use coretalk::blocks::value::{
-    ComparisonPart, DisplayUnit, DisplayValue, MapSource, MatrixNumber, Number, SeriesNumber, Source,
-    Statistic, TailNumber, WatchNumber,
+use super::fields::{
+    contradicted_share, field_of, is_in_own_unit, is_in_percent, is_scaled, path_of, raw, share_of,
 };
+use super::maps::{of_cell, of_matrix, of_widths, pairs_recomputed};
+use super::place;
+use super::run::{Run, list};
+use super::texts::{misread, unstated};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use coretalk::blocks::value::{
+    DisplayUnit, DisplayValue, MapSource, ModePart, Number, SeriesNumber, Source, Statistic, TailNumber,
+    WatchNumber,
+};
+use coretalk_model::CpuId;
+use coretalk_model::histogram::Histogram;
+use coretalk_model::place::MIN_EFFECT;
 use coretalk_model::quantity::Unit;
+use coretalk_model::series::summary::modes;
 use coretalk_model::series::{Parameters, TrialId, TrialSpec};
 use coretalk_model::stats::{Estimate, median};
-use coretalk_model::{CpuId, Flag};
+use hdrhistogram::serialization::Deserializer;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Documents round to four decimals.
-const ROUNDED: f64 = 1e-4;
+pub const ROUNDED: f64 = 1e-4;
 
-fn parameters_of(series: &Value) -> Parameters {
+pub fn parameters_of(series: &Value) -> Parameters {
     let of = &series["parameters"];
     // Which of two alternating ways of waiting a distribution is of, is its view, too.
     let is_own = |name: &str| name != "view" && (name != "phase" || of["view"] != of["phase"]);
@@ -54,7 +63,7 @@ fn is_interval(ends: [Option<f64>; 2], of: &Estimate) -> bool {
 }
 
 /// The cells of the maps of queues, each with its trial.
-fn cells_of_queues(run: &Run) -> Vec<(TrialId, &Value, &Value)> {
+pub fn cells_of_queues(run: &Run) -> Vec<(TrialId, &Value, &Value)> {
     let queues = list(&run.document["matrices"]).iter().filter(|matrix| matrix["probe"] == "queue");
     let with_trial = |matrix, cell: &'_ Value| {
         let of: &Value = matrix;
@@ -84,6 +93,19 @@ fn state_of<'a>(run: &'a Run, source: &Source) -> Option<(Option<f64>, &'a Value
     }
 }
 
+fn is_symmetric(run: &Run, kernel: &str) -> bool {
+    list(&run.document["matrices"]).iter().any(|of| of["kernel"] == kernel && of["symmetric"] == true)
+}
+
+/// The distribution of a series.
+fn histogram(series: &Value) -> Option<Histogram> {
+    let bytes = STANDARD.decode(series["histogram_v2_base64"].as_str()?).ok()?;
+    let read: hdrhistogram::Histogram<u64> = Deserializer::new().deserialize(&mut &bytes[..]).ok()?;
+    let mut histogram = Histogram::new();
+    read.iter_recorded().for_each(|step| histogram.record(step.value_iterated_to(), step.count_at_value()));
+    Some(histogram)
+}
+
 /// The number of a source, from the document alone: of a map from the cells of its matrix and the topology.
 pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
     let all = || list(&run.document["series"]).iter();
@@ -92,6 +114,21 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
         Source::Product(one, other) => Some(recomputed(run, one)? * recomputed(run, other)?),
         Source::Less(one, other) => Some(recomputed(run, one)? - recomputed(run, other)?),
         Source::Constant(factor) => Some(*factor),
+        Source::Placement { cpus, number } => place::number(run, raw(run, cpus)?, number),
+        Source::Option(option) => {
+            let asked = run.words.iter().skip_while(|word| word.trim_start_matches("--") != *option).nth(1);
+            match (asked, *option) {
+                (None, "min-effect") => Some(MIN_EFFECT),
+                (asked, _) => asked?.trim_end_matches('s').parse().ok(),
+            }
+        }
+        Source::Differing { matrix, key, value } => {
+            let is_one = |row: &&Value| {
+                let is_of = matrix.as_ref().is_none_or(|matrix| row["matrix"] == **matrix);
+                is_of && row["cell"].is_array() && row[key].to_string().trim_matches('"') == *value
+            };
+            Some(list(&run.document["differences"]).iter().filter(is_one).count() as f64)
+        }
         Source::Precision => {
             let asked = run.words.iter().skip_while(|word| *word != "--precision").nth(1);
             asked.map_or(Some(0.02), |text| Some(text.trim_end_matches('%').parse::<f64>().ok()? / 100.0))
@@ -180,11 +217,9 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
                 _ => of_cells(&|cell| cell["median"].as_f64()),
             }
         }
-        Source::Pairs { kernel, relation, classes, statistic } => {
-            let all = run.document["matrices"].as_array()?;
-            let matrix = all.iter().find(|matrix| matrix["kernel"] == **kernel)?;
+        Source::Pairs { map, relation, classes, statistic } => {
             let class = |cpu| run.reported.class_of(CpuId(cpu)).map(|class| class.name.clone());
-            let is_inside = |(from, to, _): &(u32, u32, f64)| {
+            let is_inside = |([from, to], ..): &([u32; 2], f64, bool)| {
                 let kinds = [class(*from), class(*to)];
                 let is_kind = |[one, other]: &[String; 2]| {
                     let [one, other] = [Some(one.clone()), Some(other.clone())];
@@ -193,8 +228,13 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
                 run.reported.relation(CpuId(*from), CpuId(*to)) == *relation
                     && classes.as_ref().is_none_or(is_kind)
             };
-            let cells = map::cells(matrix).into_iter().filter(is_inside);
-            let mut values: Vec<f64> = cells.map(|(_, _, ns)| ns).collect();
+            let pairs = pairs_recomputed(run, map).into_iter().filter(is_inside);
+            // A symmetric map has each pair in both directions.
+            let is_once = |([from, to], ..): &([u32; 2], f64, bool)| match map {
+                MapSource::Kernel(kernel) => from < to || from != to && !is_symmetric(run, kernel),
+                _ => true,
+            };
+            let mut values: Vec<f64> = pairs.filter(is_once).map(|(_, number, _)| number).collect();
             values.sort_by(f64::total_cmp);
             match *statistic {
                 Statistic::Count => Some(values.len() as f64),
@@ -202,6 +242,40 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
                 Statistic::Percentile(1.0) => values.last().copied(),
                 _ => median(&values),
             }
+        }
+        Source::Wide { map, number } => of_widths(run, map, *number),
+        Source::AllTrials => {
+            let of_series = all().map(trial_of);
+            let of_queues = cells_of_queues(run).into_iter().map(|(trial, ..)| trial);
+            Some(of_series.chain(of_queues).collect::<BTreeSet<_>>().len() as f64)
+        }
+        Source::Width(trial) => {
+            let cells = cells_of_queues(run).into_iter().map(|(of, _, cell)| (of, cell));
+            let mut every = all().map(|one| (trial_of(one), one)).chain(cells);
+            let reason =
+                every.find(|(of, one)| of == trial && one["reason"].is_string())?.1["reason"].as_str()?;
+            // Reasons have three digits; an interval that is wider than its value has no number there.
+            reason.strip_prefix("± ").map_or(Some(f64::INFINITY), |text| text.split(' ').next()?.parse().ok())
+        }
+        Source::Mode { trial, view, index, part } => {
+            let of = all().find(|one| trial_of(one) == *trial && one["parameters"]["view"] == **view)?;
+            let mode = modes(&histogram(of)?).get(*index).copied()?;
+            Some(if *part == ModePart::Share { mode.share } else { mode.median_ns })
+        }
+        Source::MeanOf(paths) => {
+            let lists = paths.iter().map(|path| list(run.document.pointer(path).unwrap_or(&Value::Null)));
+            let shares: Option<Vec<f64>> = lists.flatten().map(Value::as_f64).collect();
+            let shares = shares?;
+            Some(shares.iter().sum::<f64>() / shares.len() as f64)
+        }
+        Source::Entered { gap_ns, kept_out, state } => {
+            let is_of = |one: &&Value| {
+                one["parameters"]["gap_ns"].as_f64() == Some(*gap_ns as f64)
+                    && one["parameters"]["idle_states"].is_string() == *kept_out
+            };
+            let sum =
+                |name: &str| all().filter(is_of).filter_map(|one| one["counts"][name].as_f64()).sum::<f64>();
+            Some(sum(&format!("idle_{state}")) / sum("samples"))
         }
         Source::Tail { pair, number } => {
             let is_of_pair = |one: &&Value| {
@@ -241,140 +315,50 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
                 }
             }
         }
+        Source::Field(_) => field_of(run, source)?.0,
+        Source::Matching { list: of, key, value } => {
+            let items = list(run.document.pointer(of)?).iter();
+            Some(items.filter(|item| item[*key] == *value).count() as f64)
+        }
+        Source::Groups(level, least) => {
+            let measured = run.measured();
+            let groups = run.reported.level(*level).into_iter();
+            let here = groups.filter(|group| group.cpus.intersection(&measured).len() >= *least);
+            Some(here.count() as f64)
+        }
+        Source::ReportedCpus => Some(run.reported.cpus().len() as f64),
         _ => None,
     }
-}
-
-/// Whether what has these flags may be wrong.
-fn is_doubtful(of: &Value) -> bool {
-    let is_doubt = |flag: &Value| Flag::ALL.iter().any(|one| flag == one.name() && one.may_be_wrong());
-    list(&of["flags"]).iter().any(is_doubt)
-}
-
-/// The pairs of a map with their numbers, and whether these may be wrong.
-fn pairs_recomputed(run: &Run, source: &MapSource) -> Vec<([u32; 2], f64, bool)> {
-    let cpu = |cpu: &Value| cpu.as_u64().map(|cpu| cpu as u32);
-    match source {
-        MapSource::Unfinished => Vec::new(),
-        MapSource::Kernel(kernel) => {
-            let Some(matrix) =
-                list(&run.document["matrices"]).iter().find(|matrix| matrix["kernel"] == **kernel)
-            else {
-                return Vec::new();
-            };
-            let pair = |cell: &Value| {
-                let [from, to] = [cpu(&cell["from"])?, cpu(&cell["to"])?];
-                let number = cell["median"].as_f64()?;
-                let other = (matrix["symmetric"] == true).then_some(([to, from], number, is_doubtful(cell)));
-                Some([Some(([from, to], number, is_doubtful(cell))), other])
-            };
-            list(&matrix["cells"]).iter().filter_map(pair).flatten().flatten().collect()
-        }
-        MapSource::Trials { probe, parameters, quantity } => {
-            let pair = |series: &Value| {
-                let [from, to] = list(&series["placement"]) else { return None };
-                let number = match series["parameters"]["view"] == **quantity {
-                    true => &series["percentiles"]["50"],
-                    false => &series["values"][quantity],
-                };
-                let is_of = series["probe"] == **probe
-                    && parameters_of(series) == *parameters
-                    && !list(&series["flags"]).iter().any(|flag| flag == Flag::Saturated.name());
-                is_of.then_some(([cpu(from)?, cpu(to)?], number.as_f64()?, is_doubtful(series)))
-            };
-            list(&run.document["series"]).iter().filter_map(pair).collect()
-        }
-    }
-}
-
-/// A number of all cells of a matrix; of an end of a group of values the value that is next to it.
-fn of_matrix(run: &Run, kernel: &str, number: &MatrixNumber, found: f64) -> Option<f64> {
-    let matrix = list(&run.document["matrices"]).iter().find(|matrix| matrix["kernel"] == kernel)?;
-    let pairs = map::cells(matrix);
-    let values: Vec<f64> = pairs.iter().map(|(_, _, value)| *value).collect();
-    let is_of = |pair: &[CpuId; 2], value: f64| {
-        let [a, b] = pair.map(|cpu| cpu.0);
-        let is_pair =
-            |(from, to)| (from, to) == (a, b) || matrix["symmetric"] == true && (from, to) == (b, a);
-        pairs.iter().any(|(from, to, of)| is_pair((*from, *to)) && *of == value).then_some(value)
-    };
-    let cells = list(&matrix["cells"]).iter().filter(|cell| cell["from"] != cell["to"]);
-    let count = |is_meant: &dyn Fn(&Value) -> bool| cells.filter(|cell| is_meant(cell)).count() as f64;
-    let has_value = |cell: &Value| !cell["median"].is_null();
-    let has_flag = |cell: &Value, flag: &str| list(&cell["flags"]).iter().any(|one| one == flag);
-    match number {
-        MatrixNumber::Pairs => Some(values.len() as f64),
-        MatrixNumber::Moved => Some(count(&|cell| list(&cell["states"]).len() > 1)),
-        MatrixNumber::Doubtful => Some(count(&|cell| has_value(cell) && is_doubtful(cell))),
-        MatrixNumber::Flagged(flag) => Some(count(&|cell| has_value(cell) && has_flag(cell, flag))),
-        MatrixNumber::Missing(why) => Some(count(&|cell| !has_value(cell) && cell["reason"] == **why)),
-        MatrixNumber::Least(pair) => is_of(pair, values.iter().copied().reduce(f64::min)?),
-        MatrixNumber::Most(pair) => is_of(pair, values.iter().copied().reduce(f64::max)?),
-        MatrixNumber::Median => median(&values),
-        MatrixNumber::Some => {
-            values.into_iter().min_by(|a, b| (a - found).abs().total_cmp(&(b - found).abs()))
-        }
-        MatrixNumber::Between([low, high]) => {
-            let is_inside = |value: &&f64| **value >= low - ROUNDED && **value <= high + ROUNDED;
-            Some(values.iter().filter(is_inside).count() as f64)
-        }
-    }
-}
-
-/// A field and the interval that stands with it.
-fn field_of<'a>(run: &'a Run, source: &Source) -> Option<(&'a Value, &'a Value)> {
-    let (base, path) = match source {
-        Source::Field(path) => (&run.document, path.as_str()),
-        Source::Pair { kernel, pair, field } => {
-            let of_kernel = |matrix: &&Value| matrix["kernel"] == **kernel;
-            let matrix = list(&run.document["matrices"]).iter().find(of_kernel)?;
-            let is_pair = |cell: &&Value| {
-                let ends = [&cell["from"], &cell["to"]].map(|cpu| cpu.as_u64().map(|cpu| CpuId(cpu as u32)));
-                let [a, b] = pair.map(Some);
-                ends == [a, b] || matrix["symmetric"] == true && ends == [b, a]
-            };
-            (list(&matrix["cells"]).iter().find(is_pair)?, *field)
-        }
-        _ => return None,
-    };
-    let interval = base.pointer(&format!("{}/ci", path.rsplit_once('/')?.0));
-    Some((base.pointer(path)?, interval.unwrap_or(&Value::Null)))
-}
-
-fn path_of(source: &Source) -> Option<&str> {
-    if let Source::Field(path) = source { Some(path) } else { None }
-}
-
-/// A cell of a map and whether it may be wrong, from its pairs.
-fn of_cell(run: &Run, source: &Source) -> Option<(f64, bool)> {
-    let Source::Cell { map, row, column, own } = source else { return None };
-    let is_alone = row.len() == 1 && column.len() == 1;
-    let is_inside = |([from, to], _, _): &([u32; 2], f64, bool)| {
-        let is_own = from == to && !is_alone;
-        row.contains(&CpuId(*from)) && column.contains(&CpuId(*to)) && is_own == *own
-    };
-    let pairs: Vec<_> = pairs_recomputed(run, map).into_iter().filter(is_inside).collect();
-    let numbers: Vec<f64> = pairs.iter().map(|(_, number, _)| *number).collect();
-    Some((median(&numbers)?, pairs.iter().any(|(_, _, doubtful)| *doubtful)))
-}
-
-/// What is wrong with a number of a map or with its mark.
-pub fn wrong_in_map(run: &Run, unit: &str, shown: &MapCell) -> Option<String> {
-    let is_marked = of_cell(run, &shown.value.source).is_some_and(|(_, doubtful)| doubtful == shown.doubtful);
-    let mark = (!is_marked).then(|| format!("doubt is {}", shown.doubtful));
-    mark.or_else(|| wrong(run, &(vec![unit.to_owned()], shown.value.clone())))
 }
 
 /// What is wrong with a number, if its document says something else.
 fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
     let document = &run.document;
-    let all = document["series"].as_array().unwrap();
+    let all = list(&document["series"]);
     let number = |found: &Value| found.as_f64();
-    if let Source::Comparison { index, part, key } = value.source {
-        return contradicted_comparison(&document["comparisons"][index], part, key, value.number);
+    if let Some(share) = share_of(run, &value.source) {
+        return contradicted_share(share, value);
     }
     let (expected, found) = match (value.source.clone(), value.number) {
-        (Source::Listed, Number::Count(_)) | (Source::Method, _) => return None,
+        (Source::Listed | Source::Method | Source::Unrecorded, _) => return None,
+        // The budget of a map is a part of that of the run, and a run may measure fewer pairs at once than it may.
+        (Source::Option(name @ ("budget" | "parallel")), Number::Count(_) | Number::Duration(_)) => {
+            let found = match value.number {
+                Number::Count(count) => count as f64,
+                Number::Duration(seconds) => seconds,
+                _ => f64::NAN,
+            };
+            let most = match name {
+                "parallel" => {
+                    let pairs = list(&document["matrices"]).iter();
+                    pairs.filter_map(|of| of["parameters"]["parallel_pairs"].as_str()?.parse().ok()).next()
+                }
+                _ => recomputed(run, &value.source),
+            };
+            return most
+                .filter(|most: &f64| found > *most)
+                .map(|most| format!("at most {most} was asked for"));
+        }
         (Source::Matrix { kernel, number }, Number::Count(found)) => {
             (of_matrix(run, &kernel, &number, found as f64), found as f64)
         }
@@ -390,12 +374,19 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
             | Source::QueueCell { .. }
             | Source::Rates { .. }
             | Source::Product(..)
+            | Source::Sum(_)
             | Source::Spin { .. }
             | Source::State { .. }
+            | Source::Wide { .. }
+            | Source::Width(_)
+            | Source::Mode { .. }
+            | Source::MeanOf(_)
+            | Source::Entered { .. }
+            | Source::Option(_)
             | Source::Precision),
-            Number::Short(found) | Number::Point(found) | Number::Coarse(found),
+            Number::Short(found) | Number::Point(found) | Number::Coarse(found) | Number::Duration(found),
         ) => (recomputed(run, &source), found),
-        (source @ Source::Ratio(..), Number::Change(found)) => {
+        (source @ Source::Ratio(..), Number::Change(found) | Number::Relative(found)) => {
             (recomputed(run, &source).map(|ratio| ratio - 1.0), found)
         }
         (
@@ -405,36 +396,47 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
             | Source::Rates { .. }
             | Source::QueueCell { .. }
             | Source::Sum(_)
+            | Source::Differing { .. }
             | Source::Trials { .. }
+            | Source::AllTrials
+            | Source::Wide { .. }
+            | Source::Matching { .. }
+            | Source::Groups(..)
+            | Source::ReportedCpus
+            | Source::Option(_)
+            | Source::Placement { .. }
             | Source::Less(..)),
-            Number::Count(found),
+            Number::Count(found) | Number::Part { number: found, .. },
         ) => (recomputed(run, &source), found as f64),
         (source @ (Source::Field(_) | Source::Pair { .. }), shown) => {
             let Some((field, ends)) = field_of(run, &source) else {
                 return Some("no such field".to_owned());
             };
+            if path_of(&source).is_some_and(|path| !is_in_own_unit(path, value)) {
+                return Some("a number in another unit".to_owned());
+            }
             let found = match shown {
                 Number::Count(count) => count as f64,
                 Number::Point(number)
                 | Number::Short(number)
+                | Number::Figure(number)
                 | Number::Difference(number)
+                | Number::Probability(number)
                 | Number::Duration(number) => number,
-                Number::PlusMinus(of) => {
-                    let is_end =
-                        |end: usize, shown| ends[end].as_f64().is_some_and(|end| is_near(end, shown));
-                    if !is_end(0, of.low) || !is_end(1, of.high) {
-                        return Some(format!("the interval is {ends}"));
+                // An endless interval is none.
+                Number::Shift(of) if !of.reach().is_finite() && ends == [None, None] => of.point,
+                Number::PlusMinus(of) | Number::Shift(of) | Number::Reach(of) | Number::Ends(of) => {
+                    if !matches!(ends, [Some(low), Some(high)] if is_near(low, of.low) && is_near(high, of.high))
+                    {
+                        return Some(format!("the interval is {ends:?}"));
                     }
                     of.point
                 }
                 _ => return Some("a number of another kind than its source".to_owned()),
             };
-            // Of a list it is the length. No more than all is kept.
-            let field = &match (path_of(&source), field.as_f64()) {
-                (Some(path), Some(kept)) if path.contains("_kept/1") => kept.min(1.0).into(),
-                _ => field.clone(),
-            };
-            (number(field).or(field.as_array().map(|list| list.len() as f64)), found)
+            // No more than all is kept.
+            let is_kept = path_of(&source).is_some_and(|path| path.contains("_kept/1"));
+            (field.map(|field| if is_kept { field.min(1.0) } else { field }), found)
         }
         (source @ Source::Cell { .. }, Number::Short(found)) => {
             (of_cell(run, &source).map(|(number, _)| number), found)
@@ -471,7 +473,9 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
             };
             let mut of_trial = all.iter().filter(|one| trial.is_none_or(|trial| trial_of(one) == trial));
             let has = |one: &Value| number(&one["parameters"][&name]) == Some(found);
-            let mut maps = list(&document["matrices"]).iter().filter(|_| trial.is_none());
+            let of_cells = cells_of_queues(run).into_iter().filter(|(of, ..)| Some(*of) == trial);
+            let maps = list(&document["matrices"]).iter().filter(|_| trial.is_none());
+            let mut maps = maps.chain(of_cells.map(|(_, matrix, _)| matrix));
             // A verdict needs more runs than there are.
             let is_missing = |arm: &Value| (list(&arm["runs"]).len() as f64) < found;
             let mut compared = list(&document["comparisons"]).iter().flat_map(|one| list(&one["placements"]));
@@ -480,21 +484,6 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
             return (!is_there).then(|| format!("no such {name}"));
         }
         (Source::Trial { placements: 2.., .. }, _) => return None,
-        (Source::Quotient { trial, by, quantity, statistic }, Number::Point(found)) => {
-            let of = |trial, end: Option<usize>| {
-                let one = all.iter().find(|one| trial_of(one) == trial)?;
-                number(match end {
-                    Some(end) => &one["intervals"][quantity][end],
-                    None => &one["values"][quantity],
-                })
-            };
-            let ends = match statistic {
-                Statistic::Low => [Some(0), Some(1)],
-                Statistic::High => [Some(1), Some(0)],
-                _ => [None, None],
-            };
-            (of(trial, ends[0]).zip(of(by, ends[1])).map(|(one, other)| one / other), found)
-        }
         (source @ Source::Trial { .. }, Number::Count(found)) => (recomputed(run, &source), found as f64),
         (source @ Source::Trial { .. }, Number::Point(found) | Number::Coarse(found)) => {
             (recomputed(run, &source), found)
@@ -515,7 +504,7 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
         }
         (
             source @ Source::Trial { trial, quantity, statistic: Statistic::Estimate, .. },
-            Number::HalfWidth { of, .. } | Number::Reach(of) | Number::Estimate(of),
+            Number::HalfWidth { of, .. } | Number::Reach(of) | Number::Estimate(of) | Number::WithEnds(of),
         ) => {
             let number =
                 |statistic| recomputed(run, &Source::Trial { trial, quantity, statistic, placements: 1 });
@@ -532,60 +521,40 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
         }
         _ => return Some("a number of another kind than its source".to_owned()),
     };
+    if let Source::Width(_) = value.source {
+        let is_same = expected.is_some_and(|width| match width.is_finite() {
+            true => (width - found).abs() <= 5e-3 * width,
+            false => found > 100.0,
+        });
+        return (!is_same).then(|| format!("{expected:?}, not {found}"));
+    }
     let is_same = |expected: f64| match value.number {
-        Number::Count(_) => expected == found,
+        Number::Count(_) | Number::Part { .. } => expected == found,
         // Of distributions documents have the median of all events, and a map shows that of passes.
-        _ if matches!(value.source, Source::Cell { map: MapSource::Trials { .. }, .. }) => {
+        _ if matches!(
+            value.source,
+            Source::Cell { map: MapSource::Trials { .. }, .. }
+                | Source::Pairs { map: MapSource::Trials { .. }, .. }
+                | Source::Mode { .. }
+        ) =>
+        {
             (expected - found).abs() <= 0.01 * expected
         }
         // Fields are rounded to four decimals; other small numbers have significant digits instead, and quotients those of
         // two.
         _ if matches!(value.source, Source::Field(_)) && value.unit == DisplayUnit::Own(Unit::Share) => {
-            (expected - found).abs() <= 0.51e-4
+            let is_in_percent = path_of(&value.source).is_some_and(is_in_percent);
+            (expected - found).abs() <= if is_in_percent { 0.51e-6 } else { 0.51e-4 }
         }
         Number::Change(_) | Number::Difference(_) => is_near(expected, found),
         _ if value.unit == DisplayUnit::Own(Unit::Share) || expected.abs() < 0.1 => {
             (expected - found).abs() <= 2e-3 * f64::abs(expected)
         }
-        _ => is_near(expected, found),
+        // A factor scales what documents round.
+        _ => is_near(expected, found) || is_scaled(&value.source, expected - found),
     };
     (!expected.filter(|number| number.is_finite()).is_some_and(is_same))
         .then(|| format!("{expected:?}, not {found}"))
-}
-
-/// What is wrong with a number of a comparison of placements. Sizes of differences are shown, their signs are words.
-fn contradicted_comparison(of: &Value, part: ComparisonPart, key: &str, found: Number) -> Option<String> {
-    let holder = match part {
-        ComparisonPart::Whole => of,
-        ComparisonPart::Pair(pair) => &of["pairs"][pair],
-        ComparisonPart::Placement(arm) => &of["placements"][arm],
-    };
-    let scale = if key.ends_with("_percent") { 100.0 } else { 1.0 };
-    let expected = holder[key].as_f64().map(|number| (number / scale).abs());
-    // The others against the winner: ends and point of their interval.
-    let against_winner = |pair: &Value| -> Option<[f64; 3]> {
-        let shares = [&pair["ci"][0], &pair["delta_percent"], &pair["ci"][1]];
-        let sizes = match [&pair["a"], &pair["b"]].map(|end| *end == of["winner"]) {
-            [true, _] => shares.map(|share| share.as_f64().map(|share| share / 100.0)),
-            [_, true] => shares.map(|share| share.as_f64().map(|share| 1.0 / (1.0 + share / 100.0) - 1.0)),
-            _ => return None,
-        };
-        let mut sizes = [sizes[0]?.abs(), sizes[1]?.abs(), sizes[2]?.abs()];
-        sizes.sort_by(f64::total_cmp);
-        Some(sizes)
-    };
-    let is_expected = |number| expected.is_some_and(|expected| is_near(expected, number));
-    let is_so = match found {
-        Number::Point(number) | Number::Probability(number) => is_expected(number),
-        Number::Size(Estimate { point, low, high, .. }) => {
-            let ends = |sizes: [f64; 3]| {
-                is_near(sizes[0], low) && is_near(sizes[1], point) && is_near(sizes[2], high)
-            };
-            is_expected(point) && of["pairs"].as_array().unwrap().iter().filter_map(against_winner).any(ends)
-        }
-        _ => false,
-    };
-    (!is_so).then(|| format!("{expected:?}, not {found:?}"))
 }
 
 /// What is wrong with a shown number, if anything.

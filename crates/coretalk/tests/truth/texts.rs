@@ -18,9 +18,9 @@ fn read_back(text: &str) -> Option<[f64; 2]> {
     let number = words[..digits].concat();
     let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len()) as i32;
     let scale = match words.get(digits).map(|unit| unit.trim_end_matches("/s")) {
-        Some("µs" | "k") => 1e3,
-        Some("ms" | "M") => 1e6,
-        Some("s" | "G") => 1e9,
+        Some("µs" | "k" | "kB") => 1e3,
+        Some("ms" | "M" | "MB") => 1e6,
+        Some("s" | "G" | "GB") => 1e9,
         Some("%") => 1e-2,
         _ => 1.0,
     };
@@ -33,7 +33,35 @@ pub fn misread(value: &DisplayValue) -> Option<String> {
     let written = match value.number {
         Number::Count(count) => count as f64,
         Number::Setting(number) => number,
-        Number::Shift(of) | Number::Size(of) => of.point,
+        Number::WithEnds(of) => of.point,
+        Number::Shift(of) => of.point,
+        Number::Size(of) => {
+            let (size, reach) = text.split_once(" ±").unwrap_or((&text, ""));
+            let reads = |text, exact| Printed::read(text).is_some_and(|read| read.reads(exact));
+            let is_read =
+                reads(size, of.point.abs()) && (!of.reach().is_finite() || reads(reach, of.reach()));
+            return (!is_read).then(|| format!("`{text}` is not {of:?}"));
+        }
+        Number::Relative(share) => {
+            let is_read = Printed::read(&text).is_some_and(|read| read.reads(share));
+            return (!is_read && share.is_finite()).then(|| format!("`{text}` is not {share}"));
+        }
+        Number::Ends(of) => {
+            let (low, high) = text.split_once('–').unwrap_or((&text, ""));
+            // Both ends have the letter of the second.
+            let low = low.to_owned() + high.find(char::is_alphabetic).map_or("", |at| &high[at - 1..]);
+            let reads = |text: &str, exact| Printed::read(text).is_some_and(|read| read.reads(exact));
+            let is_read = reads(&low, of.low) && reads(high, of.high);
+            return (!is_read).then(|| format!("`{text}` is not {of:?}"));
+        }
+        Number::Part { number, of } => {
+            let expected = match number {
+                0 => "none".to_owned(),
+                _ if number == of => "all".to_owned(),
+                _ => number.to_string(),
+            };
+            return (text != expected).then(|| format!("`{text}` is not {number} of {of}"));
+        }
         Number::PlusMinus(of) => {
             let is_read = Printed::read(&text).is_some_and(|read| read.reads(of.reach()));
             return (!is_read).then(|| format!("`{text}` is not {}", of.reach()));
@@ -48,7 +76,7 @@ pub fn misread(value: &DisplayValue) -> Option<String> {
             return (!is_read).then(|| format!("`{text}` is not {share}"));
         }
         Number::Probability(p) => {
-            let read = text.strip_prefix("= ").and_then(|text| text.parse::<f64>().ok());
+            let read = text.trim_start_matches("= ").parse::<f64>().ok();
             let is_read = read.map_or(text == "< 0.0001" && p < 1e-4, |read| (read - p).abs() <= 0.5e-4);
             return (!is_read).then(|| format!("`{text}` is not {p}"));
         }
@@ -68,6 +96,7 @@ pub fn misread(value: &DisplayValue) -> Option<String> {
         Number::Point(number)
         | Number::Short(number)
         | Number::Coarse(number)
+        | Number::Figure(number)
         | Number::Estimate(Estimate { point: number, .. }) => match value.unit {
             DisplayUnit::OfColumn(divisor) => number / divisor,
             DisplayUnit::Millions => number / 1e6,

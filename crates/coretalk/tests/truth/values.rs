@@ -1,13 +1,14 @@
 //! Each typed number of a screen, recomputed from its source in the JSON document of the same run, and its text, read back
 //! within its rounding.
 
+use super::maps::wrong_in_map;
 use super::run::{Run, report_of};
-use super::sources::{Shown, is_near, recomputed, trial_of, wrong, wrong_in_map};
+use super::sources::{Shown, is_near, recomputed, trial_of, wrong};
 use crate::cli::tool::Tool;
 use coretalk::blocks::value::{
     DisplayUnit, DisplayValue, MapSource, Number, SeriesNumber, Source, Statistic,
 };
-use coretalk::blocks::{Block, MapCell, Table};
+use coretalk::blocks::{Block, DrawnNumber, Table};
 use coretalk::document::Identity;
 use coretalk::report::input::ReportInput;
 use coretalk::report::{Saved, Screen, fmt, html, screen, structure};
@@ -48,7 +49,7 @@ fn typed_numbers_are_those_of_their_sources() {
     {
         let (run, values) = values_of(&tool, "chiplet-16", words, &format!("typed-{index}"));
         let of_trials = values.iter().filter(|(_, value)| {
-            matches!(value.source, Source::Trial { placements: 1, .. } | Source::Comparison { .. })
+            matches!(value.source, Source::Trial { placements: 1, .. } | Source::Field(_))
         });
         let of_trials = of_trials.count();
         assert!(of_trials >= least, "{words:?}: {of_trials}");
@@ -82,7 +83,11 @@ fn the_first_line_of_a_map_is_what_its_cells_show() {
             .filter(|(_, value)| {
                 !matches!(
                     value.source,
-                    Source::Series { .. } | Source::Trial { .. } | Source::Parameter { .. } | Source::Listed
+                    Source::Series { .. }
+                        | Source::Trial { .. }
+                        | Source::Parameter { .. }
+                        | Source::Listed
+                        | Source::Unrecorded
                 )
             })
             .collect();
@@ -95,7 +100,7 @@ fn the_first_line_of_a_map_is_what_its_cells_show() {
                 let relation = Relation::ALL.into_iter().find(|one| subject["name"] == one.name()).unwrap();
                 let classes = ["class", "other_class"].map(|key| text(&subject["parameters"][key]));
                 let source = Source::Pairs {
-                    kernel: text(&finding["condition"]["kernel"]),
+                    map: MapSource::Kernel(text(&finding["condition"]["kernel"])),
                     relation,
                     classes: Some(classes).filter(|[one, _]| !one.is_empty()),
                     statistic: Statistic::Percentile(0.5),
@@ -119,11 +124,11 @@ fn the_first_line_of_a_map_is_what_its_cells_show() {
             if let Number::Count(count) = value.number {
                 faults.push(("count", DisplayValue { number: Number::Count(count + 1), ..value.clone() }));
             }
-            if let Source::Pairs { kernel, relation, classes, statistic } = &value.source {
+            if let Source::Pairs { map, relation, classes, statistic } = &value.source {
                 let other = Relation::ALL.into_iter().filter(|other| other != relation);
                 faults.extend(other.map(|relation| {
-                    let (kernel, classes) = (kernel.clone(), classes.clone());
-                    let source = Source::Pairs { kernel, relation, classes, statistic: *statistic };
+                    let (map, classes) = (map.clone(), classes.clone());
+                    let source = Source::Pairs { map, relation, classes, statistic: *statistic };
                     ("group", DisplayValue { source, ..value.clone() })
                 }));
             }
@@ -160,7 +165,7 @@ fn each_number_of_a_map_is_that_of_its_pairs() {
         for (unit, shown) in &run.cells {
             assert_eq!(wrong_in_map(&run, unit, shown), None, "{words:?}: {shown:?}");
             checked += 1;
-            let mut faults = vec![("mark", MapCell { doubtful: !shown.doubtful, ..shown.clone() })];
+            let mut faults = vec![("mark", DrawnNumber { doubtful: !shown.doubtful, ..shown.clone() })];
             let mut changed = shown.clone();
             if let Number::Short(number) = &mut changed.value.number {
                 *number *= 1.02;
@@ -205,7 +210,7 @@ fn untrue_subjects(document: &Value, finding: &Value) -> Vec<Value> {
 }
 
 /// The same value with another number.
-fn changed(value: &DisplayValue) -> DisplayValue {
+pub fn changed(value: &DisplayValue) -> DisplayValue {
     let mut changed = value.clone();
     match &mut changed.number {
         Number::Count(count) => *count += 1,
@@ -214,11 +219,26 @@ fn changed(value: &DisplayValue) -> DisplayValue {
         | Number::Short(number)
         | Number::Coarse(number)
         | Number::Duration(number)
+        | Number::Probability(number)
+            if *number == 0.0 =>
+        {
+            *number = 1.0
+        }
+        Number::Point(number)
+        | Number::Setting(number)
+        | Number::Short(number)
+        | Number::Coarse(number)
+        | Number::Duration(number)
+        | Number::Relative(number)
+        | Number::Figure(number)
         | Number::Probability(number) => *number *= 1.01,
+        Number::Part { number, .. } => *number += 1,
         Number::Change(share) | Number::Difference(share) => *share += 0.01,
         Number::Estimate(of)
         | Number::Shift(of)
         | Number::Size(of)
+        | Number::WithEnds(of)
+        | Number::Ends(of)
         | Number::Reach(of)
         | Number::PlusMinus(of) => of.low *= 0.99,
         Number::HalfWidth { stated, .. } => *stated *= 1.01,
@@ -429,7 +449,6 @@ fn other_source(source: &Source) -> Option<Source> {
         Source::Role { role, .. } => *role += 100,
         Source::Sum(parts) => parts.truncate(1),
         Source::Ratio(one, other) => std::mem::swap(one, other),
-        Source::Quotient { trial, by, .. } => std::mem::swap(trial, by),
         Source::Less(one, other) | Source::Product(one, other) => *one = other.clone(),
         Source::Spin { key, .. } => *key = if *key == "spin_ns" { "later_ns" } else { "spin_ns" },
         Source::State { index, .. } => *index += 100,
@@ -495,7 +514,8 @@ fn numbers_of_tables_of_trials_are_those_of_their_sources() {
                     let before = *number;
                     // A change of nothing, or of less than documents show, is none.
                     *number = 1.01 * before + if before.abs() < 0.05 { 1e-3 } else { 0.0 };
-                    true
+                    // The reason of an interval that is wider than its value has no number.
+                    !(matches!(value.source, Source::Width(_)) && before > 100.0)
                 }
                 Number::Estimate(of) | Number::HalfWidth { of, .. } | Number::Reach(of) => {
                     of.low *= 0.99;

@@ -12,8 +12,6 @@ pub enum Unanswered {
     BelowZero,
     /// Fewer runs than a verdict needs.
     FewRuns {
-        /// Runs of the arm with the fewest.
-        made: usize,
         /// Runs that a verdict needs.
         least: usize,
         /// The arm with the fewest; `None` where all have as many.
@@ -69,7 +67,7 @@ fn few_runs(settings: &PlaceSettings, comparison: &Comparison) -> Option<Unanswe
     let least = least_repetitions(settings, work).max(verdict_repetitions(settings, work)) as usize;
     let differs = (0..comparison.arms.len()).any(|arm| runs(arm) != made);
     let is_asked = made == settings.repeat as usize && !has_intervals(settings);
-    (made < least).then(|| Unanswered::FewRuns { made, least, arm: differs.then_some(fewest), is_asked })
+    (made < least).then(|| Unanswered::FewRuns { least, arm: differs.then_some(fewest), is_asked })
 }
 
 fn shown_pairs(comparison: &Comparison, min_effect: f64) -> Vec<ShownPair> {

@@ -15,7 +15,7 @@ pub(super) struct Known {
     pub(super) origin: Origin,
     pub(super) simulated: Option<String>,
     pub(super) unit: &'static str,
-    /// What a source reports; `None` where nobody was asked.
+    /// What a source reports; `None` where it reports nothing.
     pub(super) reported: Option<Topology>,
     /// The latencies of all pairs that are known.
     pub(super) observed: Matrix<Option<Observation>>,

@@ -1,11 +1,12 @@
 //! [`Noise`]: CPUs that a run of `jitter` found noisy.
 
 use crate::args::options::Global;
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source as ValueSource};
 use crate::commands::advise::proof::{called, is_same};
 use crate::exit::Failure;
-use crate::report::text::percent;
 use crate::resolve::source::Source;
 use coretalk_model::jitter::{Quietness, by_quietness, names, worth_avoiding};
+use coretalk_model::quantity::Unit;
 use coretalk_model::{CpuSet, Environment};
 use std::ffi::OsStr;
 
@@ -66,18 +67,24 @@ impl Noise {
         }
     }
 
-    /// A sentence without its end.
-    pub fn remark(&self) -> String {
-        let watched = self.watched;
+    /// What it found, without a full stop.
+    pub fn remark(&self) -> Sentence {
         if self.noisy.is_empty() {
-            return format!("run {} found none of the {watched} CPUs noisy enough to avoid", self.run);
+            return Sentence::new("run {run} found none of the {watched} CPUs noisy enough to avoid")
+                .with_name("run", &self.run)
+                .with("watched", DisplayValue::listed(self.watched));
         }
-        let one = |cpu: &Quietness| format!("CPU {} (lost {})", cpu.cpu, percent(cpu.lost));
-        let named: Vec<String> = self.noisy.iter().take(MOST_NAMED).map(one).collect();
-        let more = match self.noisy.len().saturating_sub(MOST_NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
+        let one = |cpu: &Quietness| {
+            let lost =
+                DisplayValue::bare(Number::Point(cpu.lost), ValueSource::Unrecorded).in_unit(Unit::Share);
+            Sentence::new("CPU {cpu} (lost {lost})").with("cpu", cpu.cpu).with("lost", lost)
         };
-        format!("avoided because run {} found them noisy: {}{more}", self.run, named.join(", "))
+        let more = self.noisy.len().saturating_sub(MOST_NAMED);
+        let more =
+            (more > 0).then(|| Sentence::new(" and {more} more").with("more", DisplayValue::listed(more)));
+        Sentence::new("avoided because run {run} found them noisy: {named}{more}")
+            .with_name("run", &self.run)
+            .with("named", Sentence::joined(self.noisy.iter().take(MOST_NAMED).map(one), ", "))
+            .with("more", Sentence::joined(more, ""))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::advice::ProofView;
 use crate::args::options::Global;
+use crate::blocks::value::Sentence;
 use crate::exit::Failure;
 use crate::resolve::cpus::cpus_and_pairs;
 use crate::resolve::placement::placement;
@@ -15,12 +16,12 @@ use coretalk_model::advise::Claim;
 use coretalk_model::place::{BUDGET, PlaceSettings, PlacementName, Workload};
 use coretalk_model::{Departure, Environment, Picos};
 
-/// Runs the work of a claim on its placements and holds what came out against what was predicted. Nothing is saved.
+/// Runs the work of a claim on its placements and compares what came out with what was predicted. Nothing is saved.
 /// `measured_on` is the machine whose latencies the claim rests on, where it is known; `spent` of the budget is gone; CPUs
 /// that go away are added to `departed`.
 ///
 /// # Errors
-/// The machine is another one, lacks a CPU, or fails; or somebody wished to end.
+/// The machine is another one, lacks a CPU, or fails; or the command was interrupted.
 pub fn prove(
     global: &Global,
     claim: &Claim,
@@ -36,7 +37,7 @@ pub fn prove(
     let workload = Workload::usual(claim.work);
     let work = [Work::Workload(workload)];
     if let Some(refusal) = machine.refuses(&work[0]) {
-        return Ok(ProofView::NotRun(refusal));
+        return Ok(ProofView::NotRun(Sentence::new("{why}").with_name("why", &refusal)));
     }
     let (chosen, _) = cpus_and_pairs(&*machine, global, None, 1)?;
     let threads = claim.arms[0].cpus.len();
@@ -66,7 +67,7 @@ pub fn prove(
         ))),
         PlaceEnded::Complete | PlaceEnded::Budget { .. } | PlaceEnded::TooShort { .. } => {
             let Some(headline) = result.comparisons.first() else {
-                return Ok(ProofView::NotRun("nothing was compared".to_owned()));
+                return Ok(ProofView::NotRun("nothing was compared".into()));
             };
             let proof = claim.proof(headline);
             Ok(ProofView::Ran { proof, place: Box::new(PlaceReport { settings, result }) })

@@ -1,7 +1,8 @@
-//! What `advise --prove` found: predicted and measured beside each other, and what follows.
+//! What `advise --prove` found: what was predicted, what was measured, and what follows.
 
-use super::super::text::{count, plain};
+use super::{bounds, counted, field};
 use crate::advice::ProofView;
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::advise::{Against, Bracket, Proof, ProofVerdict};
 
@@ -9,51 +10,51 @@ use coretalk_model::advise::{Against, Bracket, Proof, ProofVerdict};
 pub(super) fn blocks(view: &ProofView, threads: usize) -> Vec<Block<'static>> {
     let (proof, place) = match view {
         ProofView::NotRun(reason) => {
-            return vec![Block::Prose(format!("Not proven: {}.", plain(reason)).into())];
+            return vec![Block::Prose(Sentence::new("Not proven: {reason}.").with("reason", reason.clone()))];
         }
         ProofView::Ran { proof, place } => (proof, place),
     };
-    let heading = format!(
-        "Proof: workload {} with {}, {} on each placement, interleaved",
-        proof.work.name(),
-        count(threads as u64, "thread"),
-        count(view.runs() as u64, "run")
-    );
-    let row = |against: &Against| {
-        let measured = against.measured.as_ref();
-        let Bracket { point, low, high } = against.arm.predicted;
-        [
-            named(against).into(),
-            times(point, low, high).into(),
-            Cell::known(measured.map(|measured| times(measured.point, measured.low, measured.high))),
-            verdict(against.verdict).into(),
-        ]
-    };
+    let threads = Sentence::pluralized("{number} thread{s}", counted("threads", threads));
+    let runs = Sentence::pluralized("{number} run{s}", counted("proof/runs", view.runs()));
+    let heading =
+        Sentence::new("Proof: workload {work} with {threads}, {runs} on each placement, interleaved")
+            .with("work", proof.work.name())
+            .with("threads", threads)
+            .with("runs", runs);
     let columns = ["advised vs.", "predicted", "measured", "verdict"].map(Column::words);
-    let table = Table::new(columns).with(proof.held.iter().map(row));
-    let mut blocks = vec![
-        Block::Heading(heading.into()),
-        Block::Table(table),
-        Block::Conclusion(conclusion(proof).into()),
-    ];
+    let table = Table::new(columns).with(proof.held.iter().enumerate().map(row));
+    let mut blocks = vec![Block::Heading(heading), Block::Table(table), Block::Conclusion(conclusion(proof))];
     if place.result.budget_ended {
         let text = "The budget ended before every difference was known to ±2 %; try a longer --budget.";
-        blocks.push(Block::Prose(text.to_owned().into()));
+        blocks.push(Block::Prose(text.into()));
     }
     blocks
 }
 
-/// `4.72 × (4.53–4.91)`.
-fn times(ratio: f64, low: f64, high: f64) -> String {
-    format!("{} × ({}–{})", digits(ratio), digits(low), digits(high))
+fn row((index, against): (usize, &Against)) -> [Cell; 4] {
+    let path = format!("proof/against/{index}");
+    let measured = against.measured.map(|of| Bracket { point: of.point, low: of.low, high: of.high });
+    let measured = measured.map(|of| times([&format!("{path}/measured"), &format!("{path}/ci")], &of).into());
+    let predicted =
+        times([&format!("{path}/predicted"), &format!("{path}/predicted_bounds")], &against.arm.predicted);
+    let verdict = verdict(against.verdict).into();
+    [named(against).into(), predicted.into(), measured.unwrap_or(Cell::Unknown), verdict]
 }
 
-fn digits(ratio: f64) -> String {
-    if ratio >= 9.95 { format!("{ratio:.1}") } else { format!("{ratio:.2}") }
+/// `4.72 × (4.53–4.91)`; the number and its bounds by their keys in the document.
+fn times([point, ends]: [&str; 2], of: &Bracket) -> Sentence {
+    let value = |key: &str, ratio: f64| DisplayValue {
+        number: Number::Point(ratio),
+        unit: DisplayUnit::Decimals(if ratio >= 9.95 { 1 } else { 2 }),
+        source: field(key),
+    };
+    let [low, high] = bounds(ends, of, value);
+    let point = value(point, of.point);
+    Sentence::new("{point} × ({low}–{high})").with("point", point).with("low", low).with("high", high)
 }
 
-fn verdict(held: ProofVerdict) -> &'static str {
-    match held {
+fn verdict(of: ProofVerdict) -> &'static str {
+    match of {
         ProofVerdict::AsPredicted => "as predicted",
         ProofVerdict::Less => "less than predicted",
         ProofVerdict::More => "more than predicted",
@@ -64,51 +65,36 @@ fn verdict(held: ProofVerdict) -> &'static str {
 }
 
 /// The worst news first.
-fn conclusion(proof: &Proof) -> String {
+fn conclusion(proof: &Proof) -> Sentence {
     let of = |wanted: ProofVerdict| {
-        let found = proof.held.iter().filter(move |against| against.verdict == wanted);
-        found.map(named).collect::<Vec<String>>()
+        let found = proof.held.iter().filter(|against| against.verdict == wanted).map(named);
+        Some(found.collect::<Vec<_>>()).filter(|found| !found.is_empty())
     };
-    let [contradicted, absent, less, more, unclear] = [
-        ProofVerdict::Contradicted,
-        ProofVerdict::Absent,
-        ProofVerdict::Less,
-        ProofVerdict::More,
-        ProofVerdict::CannotTell,
-    ]
-    .map(of);
-    if !contradicted.is_empty() {
-        return format!(
-            "Prediction and measurement disagree: the work ran faster on {} than on the advised CPUs. Something \
-             other than latency limits this work here; trust the measurement.",
-            contradicted.join(" and ")
-        );
+    let with = |template, names| Sentence::new(template).with("names", Sentence::joined(names, " and "));
+    if let Some(contradicted) = of(ProofVerdict::Contradicted) {
+        let template = "Prediction and measurement disagree: the work ran faster on {names} than on the advised CPUs. \
+             Something other than latency limits this work here; trust the measurement.";
+        return with(template, contradicted);
     }
-    if !absent.is_empty() {
-        return format!(
-            "Prediction and measurement disagree: the gain over {} did not appear. Something other than \
-             latency limits this work here; trust the measurement.",
-            absent.join(" and ")
-        );
+    if let Some(absent) = of(ProofVerdict::Absent) {
+        let template = "Prediction and measurement disagree: the gain over {names} did not appear. Something other than \
+             latency limits this work here; trust the measurement.";
+        return with(template, absent);
     }
-    if unclear.len() == proof.held.len() {
-        return "Cannot tell: the runs are too noisy or too few.".to_owned();
+    if proof.held.iter().all(|against| against.verdict == ProofVerdict::CannotTell) {
+        return "Cannot tell: the runs are too noisy or too few.".into();
     }
-    let mut text = "The advice holds".to_owned();
-    if !less.is_empty() {
-        text.push_str(&format!("; over {} it gains less than predicted", less.join(" and ")));
-    }
-    if !more.is_empty() {
-        text.push_str(&format!("; over {} it gains more than predicted", more.join(" and ")));
-    }
-    if !unclear.is_empty() {
-        text.push_str(&format!("; for {} the runs are inconclusive", unclear.join(" and ")));
-    }
-    text + "."
+    let limits = [
+        (ProofVerdict::Less, "; over {names} it gains less than predicted"),
+        (ProofVerdict::More, "; over {names} it gains more than predicted"),
+        (ProofVerdict::CannotTell, "; for {names} the runs are inconclusive"),
+    ];
+    let limits = limits.into_iter().filter_map(|(verdict, template)| Some(with(template, of(verdict)?)));
+    Sentence::new("The advice holds{limits}.").with("limits", Sentence::joined(limits, ""))
 }
 
 /// `by number, compact`: short, for a row of 80 columns.
-fn named(against: &Against) -> String {
+fn named(against: &Against) -> Sentence {
     let word = |name: &&'static str| if *name == "system-order" { "by number" } else { *name };
-    against.arm.names.iter().map(word).collect::<Vec<&str>>().join(", ")
+    Sentence::joined(against.arm.names.iter().map(word).map(Sentence::from), ", ")
 }

@@ -1,11 +1,10 @@
 //! What follows from a comparison, in sentences.
 
-use super::CompareView;
-use super::table::{key_words, labels, level_words, number, signed, standing_out};
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source};
-use crate::report::fmt;
+use super::paths::shift_path;
+use super::table::{departing, key_words, labels, level_words, standing_out};
+use super::{CompareView, level_name};
+use crate::blocks::value::{Arg, DisplayValue, Number, PlainText, Sentence, Source};
 use crate::report::parameters::series_words;
-use crate::report::text::{count, percent};
 use coretalk_model::compare::{Answer, DatasetComparison, Letter, Shown, ShownLevel};
 use coretalk_model::quantity::Unit;
 
@@ -15,65 +14,66 @@ const MOST_VALUES: usize = 6;
 const CLOCK_SHIFT: f64 = 0.01;
 
 /// How many results have no delay that could be compared.
-pub fn saturated(view: &CompareView<'_>) -> Option<String> {
+pub fn saturated(view: &CompareView<'_>) -> Option<Sentence> {
     let ([a, b], [first, second]) = (view.comparison.saturated, view.called());
+    let template = "Left out because the queue did not keep the send rate in every pass: {a} of {first}, {b} of {second}.";
     (a + b > 0).then(|| {
-        format!(
-            "Left out because the queue did not keep the send rate in every pass: {} of {first}, {b} of {second}.",
-            count(a as u64, "result"),
-        )
+        Sentence::new(template)
+            .with("a", Sentence::pluralized("{number} result{s}", DisplayValue::listed(a)))
+            .with_name("first", &first)
+            .with("b", DisplayValue::listed(b))
+            .with_name("second", &second)
     })
 }
 
 /// What was left out of a comparison, and how far the core clocks differ.
-pub fn remarks(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<String> {
-    let [a, b] = view.called();
-    let mut texts = Vec::new();
+pub fn remarks(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<Sentence> {
     let left_out: usize = dataset.levels.iter().map(|level| level.left_out).sum();
-    if left_out > 0 {
-        texts.push(format!(
-            "Left out because they changed state during a run: {}.",
-            count(left_out as u64, "pair")
-        ));
-    }
-    if dataset.lonely > 0 {
-        texts.push(format!("On one side only: {}.", count(dataset.lonely as u64, "value")));
-    }
-    if !dataset.without_ratio.is_empty() {
-        let shown = dataset.without_ratio.iter().take(MOST_VALUES).map(|left_out| {
-            let side = if left_out.of == Letter::A { &a } else { &b };
-            let (of, value) = (key_words(&left_out.key), number(left_out.value));
-            format!("{of} in {side} ({value} {})", dataset.unit)
-        });
-        let more = match dataset.without_ratio.len().saturating_sub(MOST_VALUES) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        texts.push(format!(
-            "Not compared, because zero and impossible values have no ratio: {}{more}.",
-            shown.collect::<Vec<_>>().join(", ")
-        ));
-    }
-    let farthest = dataset
-        .levels
-        .iter()
-        .filter_map(|level| Some((level.clock()?, level.as_read?)))
-        .max_by(|x, y| x.0.ln_1p().abs().total_cmp(&y.0.ln_1p().abs()));
-    if let Some((clock, as_read)) = farthest.filter(|(clock, _)| clock.abs() >= CLOCK_SHIFT) {
-        let how = if clock < 0.0 { "lower" } else { "higher" };
-        texts.push(format!(
-            "In {} as measured, {b} differs by up to {}: its core clock was about {} {how}.",
-            dataset.unit,
-            signed(as_read),
-            percent(clock.abs())
-        ));
-    }
-    texts
+    let counted = |count: usize, template| {
+        (count > 0).then(|| Sentence::pluralized(template, DisplayValue::listed(count)))
+    };
+    let left_out = counted(left_out, "Left out because they changed state during a run: {number} pair{s}.");
+    let lonely = counted(dataset.lonely, "On one side only: {number} value{s}.");
+    let called = view.called();
+    let words = [left_out, lonely, without_ratio(dataset, &called), clocks(dataset, &called[1])];
+    words.into_iter().flatten().collect()
 }
 
-/// The answer as text.
-pub fn conclusion(view: &CompareView<'_>) -> String {
-    fmt::sentence(&answer(view))
+/// Values that have no ratio.
+fn without_ratio(dataset: &DatasetComparison, [a, b]: &[String; 2]) -> Option<Sentence> {
+    let all = &dataset.without_ratio;
+    let shown = all.iter().take(MOST_VALUES).map(|left_out| {
+        Sentence::new("{of} in {side} ({value} {unit})")
+            .with("of", key_words(&left_out.key))
+            .with_name("side", if left_out.of == Letter::A { a } else { b })
+            .with("value", DisplayValue::bare(Number::Figure(left_out.value), Source::Unrecorded))
+            .with_name("unit", &dataset.unit)
+    });
+    let more = all.len().saturating_sub(MOST_VALUES);
+    let more = (more > 0).then(|| Sentence::new(" and {more} more").with("more", DisplayValue::listed(more)));
+    let template = "Not compared, because zero and impossible values have no ratio: {values}{more}.";
+    (!all.is_empty()).then(|| {
+        Sentence::new(template)
+            .with("values", Sentence::joined(shown, ", "))
+            .with("more", Sentence::joined(more, ""))
+    })
+}
+
+/// How far the core clocks differ, where that is worth a sentence.
+fn clocks(dataset: &DatasetComparison, b: &str) -> Option<Sentence> {
+    let known = dataset.levels.iter().filter_map(|level| Some((level.clock()?, level.as_read?)));
+    let (clock, as_read) = known.max_by(|x, y| x.0.ln_1p().abs().total_cmp(&y.0.ln_1p().abs()))?;
+    let share = DisplayValue::bare(Number::Point(clock.abs()), Source::Unrecorded).in_unit(Unit::Share);
+    let template =
+        "In {unit} as measured, {b} differs by up to {as_read}: its core clock was about {clock} {how}.";
+    (clock.abs() >= CLOCK_SHIFT).then(|| {
+        Sentence::new(template)
+            .with_name("unit", &dataset.unit)
+            .with_name("b", b)
+            .with("as_read", DisplayValue::bare(Number::Difference(as_read), Source::Unrecorded))
+            .with("clock", share)
+            .with("how", if clock < 0.0 { "lower" } else { "higher" })
+    })
 }
 
 /// Which side is faster by how much over what, that both are alike, or that this cannot be told.
@@ -87,11 +87,8 @@ pub fn answer(view: &CompareView<'_>) -> Sentence {
             return Sentence::new(template).with("a", a).with("b", b);
         }
         Answer::Alike => {
-            let least = DisplayValue {
-                number: Number::Point(view.least),
-                unit: DisplayUnit::Own(Unit::Share),
-                source: Source::Parameter { trial: None, name: "min_effect".to_owned() },
-            };
+            let least = DisplayValue::field("/compared/min_effect_percent", Number::Point(view.least));
+            let least = least.in_unit(Unit::Share);
             let levels = view.comparison.datasets.iter().flat_map(|dataset| &dataset.levels);
             let left_out: usize = levels.map(|level| level.left_out).sum();
             let template = match doubts.peek() {
@@ -120,13 +117,14 @@ pub fn answer(view: &CompareView<'_>) -> Sentence {
     if !doubts.is_empty() {
         sentences.push(Sentence::new("Not compared: {levels}.").with("levels", Arg::Parts(doubts, ", ")));
     }
-    let single: usize = view.comparison.datasets.iter().map(|dataset| standing_out(dataset).len()).sum();
+    let datasets = view.comparison.datasets.iter();
+    let single: usize = datasets.map(|dataset| standing_out(dataset, view.comparison).len()).sum();
     if single > 0 {
         let template = match single {
             1 => "{number} pair changed differently from the rest of the level.",
             _ => "{number} pairs changed differently from the rest of the level.",
         };
-        sentences.push(Sentence::new(template).with("number", DisplayValue::listed(single)));
+        sentences.push(Sentence::new(template).with("number", departing(single, None)));
     }
     Sentence::new("{all}").with("all", Arg::Parts(sentences, " "))
 }
@@ -136,18 +134,13 @@ fn words(name: &str) -> PlainText {
     PlainText::untrusted(name)
 }
 
-fn level_name(name: &str) -> Sentence {
-    Sentence::new("{level}").with("level", words(name))
-}
-
 /// The levels with one verdict: each with its shift, or how many and how far they reach.
 fn shown_words(view: &CompareView<'_>, shown: &Shown, [a, b]: [&PlainText; 2]) -> Sentence {
     let value = |level: ShownLevel| {
         let shift = level.difference(view.comparison).map(|difference| difference.shift);
         shift.map_or(Arg::from("unknown"), |shift| {
-            let source = Source::Difference { dataset: level.dataset, level: level.level };
-            let unit = DisplayUnit::Own(Unit::Share);
-            DisplayValue { number: Number::Shift(shift), unit, source }.into()
+            let path = shift_path(view.comparison, level.dataset, level.level);
+            DisplayValue::field(path, Number::Shift(shift)).in_unit(Unit::Share).into()
         })
     };
     let levels = match shown.extremes(view.comparison).filter(|_| !shown.is_listed()) {

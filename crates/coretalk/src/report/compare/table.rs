@@ -1,15 +1,17 @@
 //! The tables of `compare`: a row for each level, and the cells that stand out.
 
-use super::CompareView;
+use super::paths::{of_pairs, path};
+use super::{CompareView, level_name};
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::labels::Labels;
 use crate::report::parameters::series_words;
 use crate::report::scope::relation_words;
-use crate::report::text::{figure, ns, percent, signed_percent};
 use coretalk_model::compare::{
-    ALL, Basis, CellDifference, DatasetComparison, Difference, Letter, LevelAlone, LevelDifference,
-    ReadingKey, Verdict,
+    ALL, Basis, CellDifference, Comparison, DatasetComparison, Difference, Letter, LevelAlone,
+    LevelDifference, ReadingKey, Verdict,
 };
+use coretalk_model::quantity::Unit;
 use coretalk_model::series::SeriesName;
 use coretalk_model::{Relation, Topology};
 
@@ -17,16 +19,23 @@ use coretalk_model::{Relation, Topology};
 pub(super) const MOST_CELLS: usize = 12;
 
 /// The title of a dataset: what it is, in which unit shifts are given, and what all its rows share.
-pub fn heading(dataset: &DatasetComparison) -> String {
+pub fn heading(dataset: &DatasetComparison) -> Sentence {
     let basis = match dataset.basis {
-        Basis::Cycles => "shifts in core cycles, which do not depend on the core clock".to_owned(),
+        Basis::Cycles => Sentence::from("shifts in core cycles, which do not depend on the core clock"),
         Basis::AsRead if dataset.quantity == "half_round_trip" => {
-            format!("shifts in {} as measured, because the core clock of one side is unknown", dataset.unit)
+            Sentence::new("shifts in {unit} as measured, because the core clock of one side is unknown")
+                .with_name("unit", &dataset.unit)
         }
-        Basis::AsRead => "shifts as measured".to_owned(),
+        Basis::AsRead => "shifts as measured".into(),
     };
-    let every = labels(dataset).shared().map_or(String::new(), |shared| format!("; every row: {shared}"));
-    format!("{}, {}: {basis}{every}", series_words(&dataset.name), dataset.quantity.replace('_', " "))
+    let labels = labels(dataset);
+    let every =
+        labels.shared().map(|shared| Sentence::new("; every row: {shared}").with_name("shared", shared));
+    Sentence::new("{name}, {quantity}: {basis}{every}")
+        .with_name("name", &series_words(&dataset.name))
+        .with_name("quantity", &dataset.quantity.replace('_', " "))
+        .with("basis", basis)
+        .with("every", Sentence::joined(every, ""))
 }
 
 /// What the rows of a dataset are called.
@@ -35,39 +44,35 @@ pub(super) fn labels(dataset: &DatasetComparison) -> Labels {
     Labels::of(dataset.levels.iter().map(|level| level.level.as_str()).chain(alone))
 }
 
-/// The rows of a dataset as a reader looks for them; levels of a matrix as they are.
-fn in_order<'a>(dataset: &'a DatasetComparison, labels: &Labels) -> Vec<&'a LevelDifference> {
-    let mut levels: Vec<&LevelDifference> = dataset.levels.iter().collect();
-    levels.sort_by_key(|level| labels.rank(&level.level));
+/// The rows of a dataset in the order of its labels, each with its position; levels of a matrix as they are.
+fn in_order<'a>(dataset: &'a DatasetComparison, labels: &Labels) -> Vec<(usize, &'a LevelDifference)> {
+    let mut levels: Vec<(usize, &LevelDifference)> = dataset.levels.iter().enumerate().collect();
+    levels.sort_by_key(|(_, level)| labels.rank(&level.level));
     levels
 }
 
 /// The columns of [`numbers`].
-pub(super) fn of_numbers(dataset: &DatasetComparison, [a, b]: &[String; 2]) -> [Column; 5] {
-    [
-        Column::numbers(format!("{a} {}", dataset.unit)),
-        Column::numbers(format!("{b} {}", dataset.unit)),
-        Column::numbers("shift"),
-        Column::numbers("95 %"),
-        Column::words("verdict"),
-    ]
-}
-
-pub(super) fn of_text(row: Vec<String>) -> Vec<Cell> {
-    row.into_iter().map(Cell::from).collect()
+pub(super) fn of_numbers(dataset: &DatasetComparison, called: &[String; 2]) -> [Column; 5] {
+    let [a, b] = called.each_ref().map(|side| {
+        let title = Sentence::new("{side} {unit}").with_name("side", side);
+        Column::numbers(title.with_name("unit", &dataset.unit))
+    });
+    [a, b, Column::numbers("shift"), Column::numbers("95 %"), Column::words("verdict")]
 }
 
 /// A row for each level.
 pub fn levels(dataset: &DatasetComparison, view: &CompareView<'_>) -> Table {
-    let (topology, called) = (view.topology(), view.called());
+    let called = view.called();
     let columns = [Column::words("level").cut(), Column::numbers("pairs")]
         .into_iter()
         .chain(of_numbers(dataset, &called));
     let labels = labels(dataset);
+    let at = |row| path(dataset, view.comparison, row);
     let shared = in_order(dataset, &labels).into_iter();
-    let shared = shared.map(|level| level_row(level, dataset, topology, &labels));
-    let alone = dataset.alone.iter().map(|level| alone_row(level, view, &called, &labels));
-    Table::new(columns.collect::<Vec<_>>()).with(shared.chain(alone).map(of_text))
+    let shared = shared.map(|(row, level)| level_row(level, dataset, view.topology(), &labels, &at(row)));
+    let alone = (dataset.levels.len()..).zip(&dataset.alone);
+    let alone = alone.map(|(row, level)| alone_row(level, view, &called, &labels, &at(row)));
+    Table::new(columns.collect::<Vec<_>>()).with(shared.chain(alone))
 }
 
 /// The same with the rows that begin alike below what they have in common.
@@ -76,10 +81,10 @@ pub(super) fn in_sections(dataset: &DatasetComparison, view: &CompareView<'_>) -
     let mut table = levels(dataset, view);
     let mut rows = std::mem::take(&mut table.rows).into_iter();
     let mut sections: Vec<(String, Vec<Vec<Cell>>)> = Vec::new();
-    for (level, mut row) in in_order(dataset, &labels).into_iter().zip(&mut rows) {
+    for ((_, level), mut row) in in_order(dataset, &labels).into_iter().zip(&mut rows) {
         let section = labels.section(&level.level);
         if !section.is_empty() {
-            row[0] = format!("  {}", labels.row(&level.level)).into();
+            row[0] = Sentence::new("  {row}").with_name("row", &labels.row(&level.level)).into();
         }
         match sections.iter_mut().find(|(known, _)| *known == section) {
             Some((_, levels)) => levels.push(row),
@@ -89,7 +94,7 @@ pub(super) fn in_sections(dataset: &DatasetComparison, view: &CompareView<'_>) -
     for (section, levels) in sections {
         if !section.is_empty() {
             let blank = vec![Cell::Blank; table.columns.len() - 1];
-            table.row([section.into()].into_iter().chain(blank).collect::<Vec<_>>());
+            table.row([Cell::name(&section)].into_iter().chain(blank).collect::<Vec<_>>());
         }
         table.rows.extend(levels);
     }
@@ -109,13 +114,19 @@ fn level_row(
     dataset: &DatasetComparison,
     topology: Option<&Topology>,
     labels: &Labels,
-) -> Vec<String> {
-    let pairs = match level.pairs {
-        [a, b] if a == b => a.to_string(),
-        [a, b] => format!("{a}, {b}"),
+    path: &str,
+) -> Vec<Cell> {
+    let [a, b] = level.pairs.map(|pairs| Number::Count(pairs as u64));
+    let a_pairs = DisplayValue::field(format!("{path}/pairs"), a);
+    let pairs = match a == b {
+        true => a_pairs.into(),
+        false => Sentence::new("{a}, {b}")
+            .with("a", a_pairs)
+            .with("b", DisplayValue::field(format!("{path}/pairs_b"), b))
+            .into(),
     };
-    let mut row = vec![level_words(&level.level, topology, labels), pairs];
-    row.extend(numbers(&level.difference, dataset));
+    let mut row = vec![level_name(&level_words(&level.level, topology, labels)).into(), pairs];
+    row.extend(numbers(&level.difference, dataset, path));
     row
 }
 
@@ -123,77 +134,77 @@ fn level_row(
 fn alone_row(
     level: &LevelAlone,
     view: &CompareView<'_>,
-    called: &[String; 2],
+    [a, b]: &[String; 2],
     labels: &Labels,
-) -> Vec<String> {
-    let [a, b] = called;
-    let (letter, other) = if level.of == Letter::A { (a, b) } else { (b, a) };
-    let mut medians = [number(level.median), "–".to_owned()];
+    path: &str,
+) -> Vec<Cell> {
+    let (side, other, key) = if level.of == Letter::A { (a, b, "a") } else { (b, a, "b") };
+    let median = DisplayValue::field(format!("{path}/{key}"), Number::Figure(level.median));
+    let mut medians = [Cell::from(median), "–".into()];
     if level.of == Letter::B {
         medians.reverse();
     }
-    let name = format!("{} of {letter}", level_words(&level.level, view.topology(), labels));
-    let [a, b] = medians;
+    let name = level_words(&level.level, view.topology(), labels);
+    let name = Sentence::new("{level} of {side}").with_name("level", &name).with_name("side", side);
+    let pairs = DisplayValue::field(format!("{path}/pairs"), Number::Count(level.pairs as u64));
     let verdict = match view.alignment.doubts().iter().any(|doubt| doubt.level == level.level) {
-        true => format!("cannot tell: may be another thing in {other}"),
-        false => format!("cannot tell: no counterpart is known in {other}"),
+        true => "cannot tell: may be another thing in {other}",
+        false => "cannot tell: no counterpart is known in {other}",
     };
-    vec![name, level.pairs.to_string(), a, b, "–".to_owned(), "–".to_owned(), verdict]
+    let verdict = Sentence::new(verdict).with_name("other", other);
+    let [a, b] = medians;
+    vec![name.into(), pairs.into(), a, b, "–".into(), "–".into(), verdict.into()]
 }
 
-/// Both medians, the shift with its interval, and the verdict.
-fn numbers(difference: &Difference, dataset: &DatasetComparison) -> [String; 5] {
+/// Both medians, the shift with its interval, and the verdict; `path` is that of the difference in the document.
+fn numbers(difference: &Difference, dataset: &DatasetComparison, path: &str) -> [Cell; 5] {
+    let field = |key: &str, number| DisplayValue::field(format!("{path}/{key}"), number);
     let (low, high) = (difference.shift.low, difference.shift.high);
-    let interval = if low.is_finite() && high.is_finite() {
-        format!("{} … {}", signed(low), signed(high))
-    } else {
-        "unknown".to_owned()
+    let interval = match low.is_finite() && high.is_finite() {
+        true => Sentence::new("{low} … {high}")
+            .with("low", field("ci/0", Number::Difference(low)))
+            .with("high", field("ci/1", Number::Difference(high))),
+        false => "unknown".into(),
     };
     [
-        number(difference.a),
-        number(difference.b),
-        signed(difference.shift.point),
-        interval,
-        verdict_words(difference, dataset),
+        field("a", Number::Figure(difference.a)).into(),
+        field("b", Number::Figure(difference.b)).into(),
+        field("shift_percent", Number::Difference(difference.shift.point)).into(),
+        interval.into(),
+        verdict_words(difference, dataset, path).into(),
     ]
 }
 
-/// Latencies as everywhere; seconds of a command and messages a second lie far below and above them.
-pub fn number(value: f64) -> String {
-    match value.abs() {
-        magnitude if magnitude != 0.0 && !(0.0995..1e7).contains(&magnitude) => figure(value),
-        _ => ns(value),
-    }
-}
-
-/// A share with its sign: `+5.0 %`.
-pub(super) fn signed(share: f64) -> String {
-    signed_percent(100.0 * share)
-}
-
-/// The verdict on a difference, with the reason or the interval behind it.
-pub fn verdict_words(difference: &Difference, dataset: &DatasetComparison) -> String {
+/// The verdict on a difference, with the reason or the interval behind it; `path` is that of the difference in the
+/// document.
+pub fn verdict_words(difference: &Difference, dataset: &DatasetComparison, path: &str) -> Sentence {
+    let share = |key: &str, share: f64| {
+        DisplayValue::field(format!("{path}/{key}"), Number::Point(share)).in_unit(Unit::Share)
+    };
+    let end = |end: &str, share| DisplayValue::field(format!("{path}/ci/{end}"), Number::Difference(share));
+    let least = share("least_percent", difference.least);
     let [worse, better] = dataset.called().map(str::to_uppercase);
     match (difference.verdict, difference.reason) {
-        (Verdict::Faster, _) => better,
-        (Verdict::Slower, _) => worse,
-        (Verdict::Same, Some(reason)) => format!("same: {reason}"),
-        (Verdict::Same, None) => {
-            format!("same within ±{}", percent(difference.within.unwrap_or(difference.least)))
-        }
-        (Verdict::CannotTell, Some(reason)) => format!("cannot tell: {reason}"),
+        (Verdict::Faster, _) => level_name(&better),
+        (Verdict::Slower, _) => level_name(&worse),
+        (Verdict::Same, Some(reason)) => Sentence::new("same: {reason}").with("reason", reason),
+        (Verdict::Same, None) => Sentence::new("same within ±{within}")
+            .with("within", difference.within.map_or(least, |within| share("within_percent", within))),
+        (Verdict::CannotTell, Some(reason)) => Sentence::new("cannot tell: {reason}").with("reason", reason),
         (Verdict::CannotTell, None) => match difference.reach() {
             Some(reach) if reach >= difference.least => {
-                format!("cannot tell: known to ±{}, and {} counts", percent(reach), percent(difference.least))
+                let reach =
+                    DisplayValue::field(format!("{path}/shift_percent"), Number::Reach(difference.shift));
+                Sentence::new("cannot tell: known to ±{reach}, and {least} counts")
+                    .with("reach", reach.in_unit(Unit::Share))
+                    .with("least", least)
             }
             // Narrow enough, and it reaches over what counts.
-            Some(_) => format!(
-                "cannot tell: {} to {}, and {} counts",
-                signed(difference.shift.low),
-                signed(difference.shift.high),
-                percent(difference.least)
-            ),
-            None => "cannot tell".to_owned(),
+            Some(_) => Sentence::new("cannot tell: {low} to {high}, and {least} counts")
+                .with("low", end("0", difference.shift.low))
+                .with("high", end("1", difference.shift.high))
+                .with("least", least),
+            None => "cannot tell".into(),
         },
     }
 }
@@ -207,68 +218,86 @@ pub(super) fn level_words(name: &str, topology: Option<&Topology>, labels: &Labe
     }
 }
 
-/// Cells that changed in another way than their level did.
-pub(super) fn standing_out(dataset: &DatasetComparison) -> Vec<&CellDifference> {
-    let of_pairs = dataset.cells.iter().filter(|cell| matches!(cell.key, ReadingKey::Pair(_)));
-    let mut shown: Vec<&CellDifference> = of_pairs.filter(|cell| cell.departs).collect();
-    shown.sort_by(|x, y| y.difference.shift.point.abs().total_cmp(&x.difference.shift.point.abs()));
-    shown
+/// Cells that changed in another way than their level did, each with its path in the document.
+pub(super) fn standing_out<'a>(
+    dataset: &'a DatasetComparison,
+    comparison: &Comparison,
+) -> Vec<(String, &'a CellDifference)> {
+    let rows = (dataset.levels.len() + dataset.alone.len()..).zip(of_pairs(dataset));
+    let mut shown: Vec<(usize, &CellDifference)> = rows.filter(|(_, cell)| cell.departs).collect();
+    shown.sort_by(|(_, x), (_, y)| y.difference.shift.point.abs().total_cmp(&x.difference.shift.point.abs()));
+    shown.into_iter().map(|(row, cell)| (path(dataset, comparison, row), cell)).collect()
 }
 
 /// How many cells have which verdict; `None` where no cells are compared.
-pub fn tally(dataset: &DatasetComparison) -> Option<String> {
+pub fn tally(dataset: &DatasetComparison) -> Option<Sentence> {
     if dataset.cells.is_empty() {
         return None;
     }
-    let of =
-        |verdict: Verdict| dataset.cells.iter().filter(|cell| cell.difference.verdict == verdict).count();
+    let of = |verdict: Verdict| {
+        let count = dataset.cells.iter().filter(|cell| cell.difference.verdict == verdict).count();
+        let (matrix, value) = (Some(dataset.name.clone()), verdict.name());
+        DisplayValue::bare(Number::Count(count as u64), Source::Differing { matrix, key: "verdict", value })
+    };
     let [worse, better] = dataset.called();
-    Some(format!(
-        "cells: {} {worse}, {} {better}, {} the same, {} undecided (at most 5 % of the differences found \
-         are false alarms)",
-        of(Verdict::Slower),
-        of(Verdict::Faster),
-        of(Verdict::Same),
-        of(Verdict::CannotTell)
-    ))
+    let said = Sentence::new(
+        "cells: {slower} {worse}, {faster} {better}, {same} the same, {unclear} undecided (at most 5 % of the \
+         differences found are false alarms)",
+    );
+    Some(
+        said.with("slower", of(Verdict::Slower))
+            .with("worse", worse)
+            .with("faster", of(Verdict::Faster))
+            .with("better", better)
+            .with("same", of(Verdict::Same))
+            .with("unclear", of(Verdict::CannotTell)),
+    )
+}
+
+/// How many cells stand out, of one matrix or of all.
+pub(super) fn departing(count: usize, matrix: Option<String>) -> DisplayValue {
+    let source = Source::Differing { matrix, key: "departs", value: "true" };
+    DisplayValue::bare(Number::Count(count as u64), source)
 }
 
 /// The count of verdicts, and the cells that stand out.
-pub(super) fn cells(dataset: &DatasetComparison, topology: Option<&Topology>) -> Vec<Block<'static>> {
-    if !dataset.cells.iter().any(|cell| matches!(cell.key, ReadingKey::Pair(_))) {
+pub(super) fn cells(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<Block<'static>> {
+    if of_pairs(dataset).next().is_none() {
         return Vec::new();
     }
-    let shown = standing_out(dataset);
-    let rows = shown.iter().take(MOST_CELLS).map(|cell| of_text(cell_row(cell, dataset, topology)));
-    let mut blocks: Vec<Block<'_>> =
-        tally(dataset).map(|text| Block::Prose(text.into())).into_iter().collect();
+    let shown = standing_out(dataset, view.comparison);
+    let rows = shown.iter().take(MOST_CELLS).map(|cell| cell_row(cell, dataset, view.topology()));
+    let mut blocks: Vec<Block<'_>> = tally(dataset).map(Block::Prose).into_iter().collect();
     blocks.push(Block::Table(Table::new([""; 7].map(Column::words)).with(rows)));
     if shown.len() > MOST_CELLS {
-        let more = shown.len() - MOST_CELLS;
-        blocks.push(Block::Prose(format!("… and {more} more; --format json has them all").into()));
+        let all = departing(shown.len(), Some(dataset.name.clone())).source;
+        let source = Source::Less(Box::new(all), Box::new(Source::Constant(MOST_CELLS as f64)));
+        let more = DisplayValue::bare(Number::Count((shown.len() - MOST_CELLS) as u64), source);
+        let said = Sentence::new("… and {more} more; --format json has them all").with("more", more);
+        blocks.push(Block::Prose(said));
     }
     blocks
 }
 
 /// The two CPUs of a cell, or the name of a series.
-pub(super) fn key_words(key: &ReadingKey) -> String {
+pub(super) fn key_words(key: &ReadingKey) -> Sentence {
     match key {
-        ReadingKey::Pair([a, b]) => format!("CPUs {a} and {b}"),
-        ReadingKey::Series(series) => series_words(&series.name),
+        ReadingKey::Pair([a, b]) => Sentence::new("CPUs {a} and {b}").with("a", *a).with("b", *b),
+        ReadingKey::Series(series) => level_name(&series_words(&series.name)),
     }
 }
 
 pub(super) fn cell_row(
-    cell: &CellDifference,
+    (path, cell): &(String, &CellDifference),
     dataset: &DatasetComparison,
     topology: Option<&Topology>,
-) -> Vec<String> {
+) -> Vec<Cell> {
     let labels = labels(dataset);
     let level = dataset
         .levels
         .get(cell.level)
         .map_or_else(String::new, |level| level_words(&level.level, topology, &labels));
-    let mut row = vec![key_words(&cell.key), level];
-    row.extend(numbers(&cell.difference, dataset));
+    let mut row = vec![key_words(&cell.key).into(), level_name(&level).into()];
+    row.extend(numbers(&cell.difference, dataset, path));
     row
 }

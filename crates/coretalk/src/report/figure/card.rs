@@ -158,7 +158,7 @@ fn method_of(input: &ReportInput<'_>) -> String {
         _ => None,
     };
     let probe = || probes::series_by_id(input.run()?.series.as_ref()?.settings.probes.first()?);
-    let of_probe = || Some(question_text(probe()?));
+    let of_probe = || Some(fmt::sentence(&question_text(probe()?)));
     of_map().or_else(of_probe).unwrap_or_default()
 }
 

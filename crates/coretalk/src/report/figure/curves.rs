@@ -7,6 +7,7 @@ mod over;
 use super::chart::{Curve, Kind};
 use super::distribution::{self, CHART, MOST_CURVES, Steps};
 use crate::document::{SeriesDoc, ValueDoc};
+use crate::report::fmt;
 use crate::report::input::{TimeAxis, name_of_series};
 use crate::report::parameters::{arrows, telling, title_of, unbound, words_of};
 use crate::report::picture::Picture;
@@ -221,7 +222,7 @@ impl<'a> Common<'a> {
 
 fn cpus_of(one: &SeriesDoc) -> String {
     if let Some(ValueDoc::Text(mask)) = one.parameters.get(MASK) {
-        return unbound(&one.placement, mask);
+        return fmt::sentence(&unbound(&one.placement, mask));
     }
     match one.placement.as_slice() {
         [] => String::new(),

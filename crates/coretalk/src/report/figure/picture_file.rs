@@ -4,8 +4,9 @@ use super::curves::{self, Room};
 use super::heat_map::{difference_map, heat_map};
 use super::{MARK, card, ladder, paragraph, placements, spread, timeline, wrapped};
 use crate::report::alignment::pairing_words;
-use crate::report::compare::conclusion;
+use crate::report::compare::answer;
 use crate::report::difference::Differing;
+use crate::report::fmt;
 use crate::report::input::{Drawing, Map, ReportInput};
 use crate::report::picture::{Anchor, Ink, Picture, SeriesName, Type};
 use crate::report::text::{ns, plain, plus_minus};
@@ -73,8 +74,10 @@ fn difference(inputs: &[ReportInput<'_>], drawing: Drawing, side: f64) -> Option
     let title = format!("Difference: {second} (second) compared with {first} (first)");
     let mut baseline = paragraph(&mut head, [0.0, 0.0], TITLE, &wrapped(&title, width, TITLE));
     let question = map.map(|map| map.question.clone());
-    let said = question.clone().or_else(|| pairing_words(words.alignment, &called));
-    for words in said.into_iter().chain([conclusion(&words)]) {
+    let said = question.clone().or_else(|| {
+        pairing_words(words.alignment, words.comparison, &called).map(|said| fmt::sentence(&said))
+    });
+    for words in said.into_iter().chain([fmt::sentence(&answer(&words))]) {
         baseline = paragraph(&mut head, [0.0, baseline + 4.0], SUBTITLE, &wrapped(&words, width, SUBTITLE));
     }
     head.height = baseline + 4.0;

@@ -4,19 +4,20 @@ use super::chart::{Kind, number};
 use super::intervals::{Row, intervals};
 use crate::PlaceReport;
 use crate::report::picture::Picture;
-use crate::report::place::difference_words;
+use crate::report::place::{Numbered, difference_words};
 use crate::report::text::plain;
-use coretalk_model::place::{Arm, Comparison, Doubt, Outcome};
+use coretalk_model::place::{Arm, Doubt, Outcome};
 use coretalk_model::quantity::Better;
 
 /// Every comparison of a run: the rows of its tables.
 pub fn all(place: &PlaceReport, width: f64) -> impl Iterator<Item = Picture> {
-    place.result.comparisons.iter().filter_map(move |of| placements(place, of, width))
+    Numbered::all(&place.result.comparisons).filter_map(move |of| placements(place, of, width))
 }
 
 /// A row for each placement, with its difference from the one that wins and whether it was disturbed; `None` where no run
 /// has the number.
-pub fn placements(place: &PlaceReport, comparison: &Comparison, width: f64) -> Option<Picture> {
+pub fn placements(place: &PlaceReport, of: Numbered<'_>, width: f64) -> Option<Picture> {
+    let comparison = of.comparison;
     let metric = &comparison.metric;
     let is_disturbed = |arm: &Arm| {
         let doubts = place.result.doubts.iter().filter(|doubt| doubt.work == comparison.work);
@@ -39,7 +40,7 @@ pub fn placements(place: &PlaceReport, comparison: &Comparison, width: f64) -> O
                 };
                 let disturbed = is_disturbed(arm).then(|| "disturbed".to_owned());
                 // What does not fit is cut at the end.
-                [difference_words(comparison, index), disturbed, Some(value)]
+                [difference_words(of, index), disturbed, Some(value)]
                     .into_iter()
                     .flatten()
                     .collect::<Vec<_>>()

@@ -60,7 +60,8 @@ fn over_capacity(
         })
         .collect();
     let every = || curves.iter().flat_map(|curve| &curve.points);
-    let left_out = not_drawn(shape, input.topology()).map_or_else(String::new, |words| format!("; {words}"));
+    let left_out = not_drawn(shape, input.topology());
+    let left_out = left_out.map_or_else(String::new, |words| format!("; {}", fmt::sentence(&words)));
     // Of several the legend has the names.
     let only = if let [curve] = &curves[..] { format!(", {}", curve.name) } else { String::new() };
     let chart = Chart {

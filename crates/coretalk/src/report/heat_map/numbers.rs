@@ -2,8 +2,8 @@
 
 use super::axis::{Axis, bar_levels};
 use super::{By, HeatMap, Style, names_of_diagonal};
-use crate::blocks::Block;
-use crate::blocks::MapCell;
+use crate::blocks::value::Sentence;
+use crate::blocks::{Block, Drawing, DrawnNumber};
 use crate::render::terminal;
 use crate::report::fmt;
 use crate::report::palette::{self, Scale};
@@ -14,8 +14,8 @@ use coretalk_model::latency::summary::{Table, table};
 /// More rows than this are no table any more, however wide the terminal.
 pub(super) const MOST_ROWS: usize = 48;
 
-/// The lines, or `None` where they would not fit the width.
-pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> Option<Vec<String>> {
+/// The drawing, or `None` where it would not fit the width.
+pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> Option<Drawing> {
     if map.rows.len() > MOST_ROWS {
         return None;
     }
@@ -38,7 +38,10 @@ pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> Option<Vec<String>> {
         let cell_width = [narrow + 1, narrow].into_iter().find(|&wide| needed(wide) <= style.width)?;
         Some((axis, cell_width))
     })?;
-    Some(lines(map, style, &cells, &axis, &labels, gutter, cell_width))
+    let lines = lines(map, style, &cells, &axis, &labels, gutter, cell_width);
+    let every = (0..map.rows.len()).flat_map(|row| (0..map.rows.len()).map(move |column| [row, column]));
+    let numbers = every.flat_map(|at| map.shown(&cells, at)).flatten().collect();
+    Some(Drawing { lines, numbers, ..Drawing::default() })
 }
 
 fn lines(
@@ -89,8 +92,9 @@ fn lines(
         lines.push(line.trim_end().to_owned());
     }
     if cells.has_own() {
-        let text = format!("Right of ┃: {own_name}; diagonal: {pair_name}.");
-        lines.extend(terminal::lines(&[Block::Prose(text.into())], style));
+        let said = Sentence::new("Right of ┃: {own}; diagonal: {pair}.");
+        let said = said.with_name("own", &own_name).with_name("pair", &pair_name);
+        lines.extend(terminal::lines(&[Block::Prose(said)], style));
     }
     lines
 }
@@ -119,7 +123,7 @@ fn text(map: &HeatMap<'_>, cells: &Table, at @ [row, column]: [usize; 2]) -> Str
     }
 }
 
-fn with_mark(shown: &MapCell) -> String {
+fn with_mark(shown: &DrawnNumber) -> String {
     fmt::value(&shown.value) + if shown.doubtful { "!" } else { " " }
 }
 

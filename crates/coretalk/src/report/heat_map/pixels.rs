@@ -217,9 +217,9 @@ mod tests {
         let source = MapSource::Kernel("cas".to_owned());
         for width in 24..120 {
             let style = Style { width, depth: ColorDepth::None, ..Style::default() };
-            let (lines, format) =
+            let (drawing, format) =
                 PairMap::new(Cow::Borrowed(&readings), &topology, source.clone()).draw(&style);
-            let text = lines.join(" ");
+            let text = drawing.lines.join(" ");
             let (_, legend) = text.rsplit_once("ns:").unwrap_or_else(|| panic!("{width}: {format:?}"));
             let numbers = legend.split([' ', '–']).filter_map(|word| word.parse::<f64>().ok());
             for number in numbers {

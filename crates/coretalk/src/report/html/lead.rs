@@ -59,7 +59,7 @@ pub(super) fn lead(input: &ReportInput<'_>) -> String {
     }
     if let Some(place) = run.and_then(|report| report.place.as_ref()) {
         let of_work = place::headlines(place).map(|(_, headline)| {
-            (escaped(&headline.work), escaped(&fmt::sentence(&place::answer(place, headline))))
+            (escaped(&headline.comparison.work), escaped(&fmt::sentence(&place::answer(place, headline))))
         });
         html.push_str(&answers(of_work));
     }
@@ -141,7 +141,8 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
         return tiles(&shown) + &format!("<p class=\"note\">{}</p>\n", escaped(&caption(ranking, condition)));
     }
     answers(found.iter().map(|(name, condition, ranking)| {
-        let asked = probes::series_by_id(name).map_or_else(|| plain(name), question_text);
+        let asked = probes::series_by_id(name)
+            .map_or_else(|| plain(name), |probe| fmt::sentence(&question_text(probe)));
         let one = |subject: &Subject<'_>| {
             format!(
                 "<strong>{}</strong> {} {}",

@@ -2,6 +2,7 @@
 
 use super::escape::escaped;
 use super::section::{WIDTHS, figures_of};
+use crate::blocks::value::Sentence;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, SeriesNumber, Source};
 use crate::blocks::{Cell, Column, Table};
 use crate::document::{PercentilesDoc, SeriesDoc};
@@ -140,10 +141,12 @@ fn whole_table(series: &[Placed<'_>]) -> Table {
     let mut columns =
         vec![Column::words("what"), Column::numbers("CPUs"), Column::words("kind"), Column::numbers("count")];
     columns.extend(percentiles.iter().map(|name| match *name {
-        "100" => Column::numbers(format!("max {unit}")),
-        other => Column::numbers(format!("p{other} {unit}")),
+        "100" => Column::numbers(Sentence::composed(format!("max {unit}"))),
+        other => Column::numbers(Sentence::composed(format!("p{other} {unit}"))),
     }));
-    columns.extend(values.iter().chain(&counts).map(|name| Column::numbers(name.replace('_', " "))));
+    columns.extend(
+        values.iter().chain(&counts).map(|name| Column::numbers(Sentence::composed(name.replace('_', " ")))),
+    );
     columns.push(Column::words("doubts"));
     let mut rows = Table::new(columns);
     for (index, one) in shown {

@@ -3,15 +3,17 @@
 use super::machine;
 use super::section::Section;
 use super::sections::{Maps, heat_map_body, results};
+use crate::blocks::value::Sentence;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::html::{self, table};
 use crate::report::alignment::pairing_words;
 use crate::report::compare::{
-    conclusion, heading, levels, mismatches_words, remarks, saturated, side_words, tally,
+    answer, heading, levels, mismatches_words, remarks, saturated, sides_words, tally,
 };
 use crate::report::difference::Differing;
+use crate::report::fmt;
 use crate::report::input::ReportInput;
-use crate::report::overview::{about, kinds_words, level_words, makeup};
+use crate::report::overview::{about, found, kinds_words, level_words};
 use crate::report::text::{count, ns, plain, short_ns};
 use coretalk_model::Relation;
 use coretalk_model::compare::{GroupLevel, Levels, overview};
@@ -74,21 +76,19 @@ pub(super) fn mixed(inputs: &[ReportInput<'_>]) -> String {
 /// Two runs against each other: what follows, the conditions that differ, and the levels.
 fn difference(differing: &Differing<'_>) -> Section {
     let Some(view) = differing.words() else {
-        let refusal = differing.refusal().map(|text| Block::Prose(text.into()));
+        let refusal = differing.refusal().map(|text| Block::Prose(Sentence::composed(text)));
         return Section::new("difference", "Difference", None, html::blocks(&Vec::from_iter(refusal)));
     };
     let called = view.called();
-    let sides = called.iter().zip(&view.sides);
-    let mut blocks = vec![Block::Prose(conclusion(&view).into())];
-    blocks.extend(sides.map(|(called, side)| Block::Prose(format!("{called}: {}", side_words(side)).into())));
-    blocks.extend(mismatches_words(&view).map(|text| Block::Doubt(text.into())));
-    blocks.extend(pairing_words(view.alignment, &called).map(|text| Block::Doubt(text.into())));
-    blocks.extend(saturated(&view).map(|text| Block::Prose(text.into())));
+    let mut blocks = vec![Block::Prose(answer(&view))];
+    blocks.extend(sides_words(&view, "{called}: {side}").map(Block::Prose));
+    blocks.extend(mismatches_words(&view).map(Block::Doubt));
+    blocks.extend(pairing_words(view.alignment, view.comparison, &called).map(Block::Doubt));
+    blocks.extend(saturated(&view).map(Block::Prose));
     let mut body = html::blocks(&blocks);
     for dataset in &view.comparison.datasets {
-        body.push_str(&table(&heading(dataset), &levels(dataset, &view)));
-        let words =
-            remarks(dataset, &view).into_iter().chain(tally(dataset)).map(|text| Block::Prose(text.into()));
+        body.push_str(&table(&fmt::sentence(&heading(dataset)), &levels(dataset, &view)));
+        let words = remarks(dataset, &view).into_iter().chain(tally(dataset)).map(Block::Prose);
         body.push_str(&html::blocks(&Vec::from_iter(words)));
     }
     Section::new("difference", "Difference", None, body)
@@ -110,22 +110,18 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
         }
     }
     let kinds = kinds_words(&known);
-    let rows = known.rows.iter().map(|row| {
+    let rows = known.rows.iter().enumerate().map(|(index, row)| {
         let input = &inputs[row.side];
-        let found =
-            || known.groups.iter().zip(&row.medians).filter_map(|(of, group)| Some((of, group.as_ref()?)));
+        let all = found(row, index);
+        let found = || known.groups.iter().zip(&all).filter_map(|(of, group)| Some((of, group.as_ref()?)));
         let mut cells: Vec<Cell> =
             vec![[input.marks().join(" "), input.machine()].join(" ").into(), plain(&about(row)).into()];
         cells.extend(
             kinds.map(|_| Cell::known(found().find_map(|(of, _)| of.kind).map(|kind| kind.to_string()))),
         );
         cells.extend(levels.iter().map(|level| {
-            Cell::known(found().find(|(of, _)| of.level == **level).map(|(_, group)| {
-                let range = format!("{}–{}", short_ns(group.range[0]), short_ns(group.range[1]));
-                let mut parts = vec![range, count(group.pairs as u64, "pair"), makeup(group)];
-                parts.retain(|part| !part.is_empty());
-                format!("{} ({})", ns(group.median), parts.join(", "))
-            }))
+            let of_level = found().find(|(of, _)| of.level == **level);
+            of_level.map_or(Cell::Unknown, |(_, of)| of.in_short().into())
         }));
         cells
     });
@@ -134,7 +130,7 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
     columns.extend(levels.iter().map(|level| Column::numbers(level_words(level))));
     let caption = "Median of the pairs in each group, with their 5th to 95th percentile; groups × CPUs \
                    where the latencies show groups";
-    let words = kinds.map(|words| Block::Prose(format!("{words}.").into()));
+    let words = kinds.map(|words| Block::Prose(Sentence::composed(format!("{words}."))));
     let body = table(caption, &Table::new(columns).with(rows)) + &html::blocks(&Vec::from_iter(words));
     Some(Section::new("relations", "Side by side", None, body))
 }
@@ -165,7 +161,9 @@ fn relations(inputs: &[ReportInput<'_>]) -> Option<Section> {
         row
     });
     let mut columns = vec![Column::words("machine"), Column::words("kernel")];
-    let title = |relation: &Relation| Column::numbers(format!("{} ns", relation.name().replace('-', " ")));
+    let title = |relation: &Relation| {
+        Column::numbers(Sentence::composed(format!("{} ns", relation.name().replace('-', " "))))
+    };
     columns.extend(shown.iter().map(title));
     let caption = "Median of the pairs by the closest thing that they share, with min and max";
     Some(Section::new("relations", "Side by side", None, table(caption, &Table::new(columns).with(rows))))

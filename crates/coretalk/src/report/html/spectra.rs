@@ -2,6 +2,7 @@
 
 use super::escape::escaped;
 use super::section::{Section, figures};
+use crate::blocks::value::Sentence;
 use crate::blocks::{Cell, Column, Table};
 use crate::render::html::table;
 use crate::report::figure::spectra::charts;
@@ -57,9 +58,10 @@ fn odd(views: &[SpectrumView]) -> String {
 /// A row for each distribution: on a page names are long, and there may be many.
 fn whole_table(views: &[SpectrumView]) -> String {
     let columns = table_rows(views);
-    let heads = columns.iter().map(|(head, _)| Column::numbers(head.clone()));
+    let heads =
+        columns.iter().map(|(head, _)| Column::numbers(Sentence::new("{head}").with_name("head", head)));
     let rows = views.iter().enumerate().map(|(at, view)| {
-        let cells = columns.iter().map(|(_, cells)| Cell::from(cells[at].as_str()));
+        let cells = columns.iter().map(|(_, cells)| Cell::name(&cells[at]));
         [plain(&view.title).into()].into_iter().chain(cells).collect::<Vec<_>>()
     });
     let heads = [Column::words("what")].into_iter().chain(heads).collect::<Vec<_>>();

@@ -3,6 +3,7 @@
 use super::{Drawing, ScaleChoice};
 use crate::SeriesReport;
 use crate::document::Columns;
+use crate::report::fmt;
 use crate::report::heat_map;
 use crate::report::palette::Scale;
 use crate::report::parameters::{parameter, telling};
@@ -118,7 +119,7 @@ pub(super) fn map_of(series: &SeriesReport, kind: &Alike<'_>) -> Map {
         parameters: spec.parameters.clone(),
         quantity: kind.displayed_value(&series.settings).unwrap_or_default().to_owned(),
         unit: unit.name,
-        question: format!("{}: {}", plain(&spec.probe), map_words(series, kind)),
+        question: format!("{}: {}", plain(&spec.probe), fmt::sentence(&map_words(series, kind))),
         columns,
         index: None,
     }

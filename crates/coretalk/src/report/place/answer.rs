@@ -1,44 +1,13 @@
 //! The answer of a comparison of placements: which one wins the headline metric and by how much, or why nobody can tell.
 
+use super::numbers::{Numbered, given, unknown};
 use crate::PlaceReport;
-use crate::blocks::value::{
-    Arg, ComparisonPart, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source,
-};
-use coretalk_model::place::{Comparison, Outcome, ShownPair, Unanswered, unanswered};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
+use coretalk_model::place::{Outcome, ShownPair, Unanswered, unanswered};
 use coretalk_model::quantity::{Better, Unit};
-use coretalk_model::stats::Estimate;
 
-/// The numbers and names of one comparison.
-struct Numbers<'a> {
-    comparison: &'a Comparison,
-    index: usize,
-}
-
-impl Numbers<'_> {
-    fn value(&self, part: ComparisonPart, key: &'static str, number: Number, unit: Unit) -> DisplayValue {
-        let source = Source::Comparison { index: self.index, part, key };
-        DisplayValue { number, unit: DisplayUnit::Own(unit), source }
-    }
-
-    fn of_whole(&self, key: &'static str, number: Number, unit: Unit) -> DisplayValue {
-        self.value(ComparisonPart::Whole, key, number, unit)
-    }
-
-    fn name(&self, arm: usize) -> PlainText {
-        given(&self.comparison.arms[arm].placement.name)
-    }
-
-    fn median(&self, arm: usize) -> Arg {
-        match self.comparison.arms[arm].median {
-            Some(median) => {
-                let number = Number::Point(median.point);
-                self.value(ComparisonPart::Placement(arm), "median", number, Unit::Number).into()
-            }
-            None => "some".into(),
-        }
-    }
-
-    fn pair(&self, pair: &ShownPair, min_effect: f64) -> Sentence {
+impl Numbered<'_> {
+    fn shown(&self, pair: &ShownPair, min_effect: f64) -> Sentence {
         match *pair {
             ShownPair::Beats { winner, loser } => Sentence::new("`{winner}` beats `{loser}`")
                 .with("winner", self.name(winner))
@@ -61,79 +30,69 @@ impl Numbers<'_> {
                     }
                 };
                 // The number of the table: the latter of the two against the former.
-                let part = ComparisonPart::Pair(pair);
-                let share = self.value(part, "delta_percent", Number::Point(share.abs()), Unit::Share);
+                let share = DisplayValue::bare(Number::Point(share.abs()), self.of_pair(pair, false));
+                let least = DisplayValue::bare(Number::Point(min_effect), Source::Option("min-effect"));
                 Sentence::new(template)
                     .with("a", self.name(of.a))
                     .with("b", self.name(of.b))
-                    .with("share", share)
-                    .with("least", setting("min_effect", Number::Point(min_effect), Unit::Share))
+                    .with("share", share.in_unit(Unit::Share))
+                    .with("least", least.in_unit(Unit::Share))
             }
         }
     }
 }
 
-/// A name that a user may have given.
-pub(super) fn given(name: &str) -> PlainText {
-    PlainText::untrusted(name)
-}
-
-fn setting(name: &'static str, number: Number, unit: Unit) -> DisplayValue {
-    DisplayValue {
-        number,
-        unit: DisplayUnit::Own(unit),
-        source: Source::Parameter { trial: None, name: name.to_owned() },
-    }
-}
-
 /// Which placement wins the headline metric of a piece of work, by how much, or why that is unknown.
-pub fn answer(place: &PlaceReport, headline: &Comparison) -> Sentence {
-    let index = place.result.comparisons.iter().position(|comparison| std::ptr::eq(comparison, headline));
-    let numbers = Numbers { comparison: headline, index: index.unwrap_or(0) };
-    let metric = given(&headline.metric.title);
-    match &headline.outcome {
+pub fn answer(place: &PlaceReport, headline: Numbered<'_>) -> Sentence {
+    let comparison = headline.comparison;
+    let metric = given(&comparison.metric.title);
+    match &comparison.outcome {
         Outcome::Winner { winner, runner_up, share, p_value } => {
-            let template = match (headline.metric.better, share.point.is_finite()) {
+            let template = match (comparison.metric.better, share.point.is_finite()) {
                 (Better::Higher, _) => "`{winner}` wins in {metric}: `{next}` has {share} less (p {p}).",
                 (Better::Lower, true) => "`{winner}` wins in {metric}: `{next}` takes {share} more (p {p}).",
                 (Better::Lower, false) => {
                     "`{winner}` wins in {metric}: `{next}` has {theirs} where `{winner}` has {mine} (p {p})."
                 }
             };
-            let Estimate { point, low, high, .. } = *share;
-            let size = if point < 0.0 {
-                Estimate { point: -point, low: -high, high: -low, ..*share }
-            } else {
-                *share
-            };
+            let size = headline
+                .pair(*runner_up)
+                .map_or_else(unknown, |pair| headline.of_pair(pair, runner_up < winner));
+            let size = DisplayValue::bare(Number::Size(*share), size).in_unit(Unit::Share);
+            let p = DisplayValue::bare(Number::Probability(*p_value), headline.source("p_value"));
+            let median =
+                |arm| headline.median(arm).map_or("some".into(), |it| Arg::from(it.in_unit(Unit::Number)));
             Sentence::new(template)
-                .with("winner", numbers.name(*winner))
+                .with("winner", headline.name(*winner))
                 .with("metric", metric)
-                .with("next", numbers.name(*runner_up))
-                .with("p", numbers.of_whole("p_value", Number::Probability(*p_value), Unit::Number))
-                .with("share", numbers.of_whole("delta_percent", Number::Size(size), Unit::Share))
-                .with("theirs", numbers.median(*runner_up))
-                .with("mine", numbers.median(*winner))
+                .with("next", headline.name(*runner_up))
+                .with("p", p.in_unit(Unit::Number))
+                .with("share", size)
+                .with("theirs", median(*runner_up))
+                .with("mine", median(*winner))
         }
-        Outcome::Same { within } => Sentence::new(
-            "The placement does not matter here: none differs by more than {share} in {metric}.",
-        )
-        .with("share", numbers.of_whole("within_percent", Number::Point(*within), Unit::Share))
-        .with("metric", metric),
+        Outcome::Same { within } => {
+            let within = DisplayValue::bare(Number::Point(*within), headline.source("within_percent"));
+            Sentence::new(
+                "The placement does not matter here: none differs by more than {share} in {metric}.",
+            )
+            .with("share", within.in_unit(Unit::Share))
+            .with("metric", metric)
+        }
         Outcome::CannotTell | Outcome::NotTested => {
             Sentence::new("Cannot tell which placement wins in {metric}: {why}.")
                 .with("metric", metric)
-                .with("why", why_unknown(place, &numbers))
+                .with("why", why_unknown(place, headline))
         }
     }
 }
 
-fn why_unknown(place: &PlaceReport, numbers: &Numbers<'_>) -> Sentence {
+fn why_unknown(place: &PlaceReport, numbers: Numbered<'_>) -> Sentence {
     match unanswered(&place.settings, numbers.comparison) {
         Some(Unanswered::BelowZero) => {
             Sentence::new("it has values below zero, which cannot be compared by ratio")
         }
-        Some(Unanswered::FewRuns { made, least, arm, is_asked }) => {
+        Some(Unanswered::FewRuns { least, arm, is_asked }) => {
             let template = match is_asked {
                 true => {
                     "{made} of the {least} runs {where} that a verdict needs, too few for an interval, as --repeat asks"
@@ -144,9 +103,14 @@ fn why_unknown(place: &PlaceReport, numbers: &Numbers<'_>) -> Sentence {
                 Some(arm) => Sentence::new("on `{placement}`").with("placement", numbers.name(arm)),
                 None => Sentence::new("per placement"),
             };
+            let least = DisplayValue {
+                number: Number::Setting(least as f64),
+                unit: DisplayUnit::Own(Unit::Number),
+                source: Source::Parameter { trial: None, name: "least_repetitions".to_owned() },
+            };
             Sentence::new(template)
-                .with("made", DisplayValue::listed(made))
-                .with("least", setting("least_repetitions", Number::Setting(least as f64), Unit::Number))
+                .with("made", numbers.runs(arm.unwrap_or(0)))
+                .with("least", least)
                 .with("where", on)
         }
         Some(Unanswered::Disturbed) => Sentence::new(
@@ -157,7 +121,7 @@ fn why_unknown(place: &PlaceReport, numbers: &Numbers<'_>) -> Sentence {
             Sentence::new("the medians contradict the runs that were made side by side")
         }
         Some(Unanswered::Pairs(pairs)) if !pairs.is_empty() => {
-            let shown = pairs.iter().map(|pair| numbers.pair(pair, place.settings.min_effect)).collect();
+            let shown = pairs.iter().map(|pair| numbers.shown(pair, place.settings.min_effect)).collect();
             let template = match numbers.comparison.arms.len() {
                 0..=2 => "{pairs}",
                 _ => "no placement beats every other, but {pairs}",

@@ -1,71 +1,93 @@
 //! What to doubt about runs on placements, and what a run that failed wrote.
 
+use super::numbers::{given, of_doubt, quoted};
+use crate::PlaceReport;
 use crate::blocks::Block;
-use crate::report::text::{count, cut, duration, percent, plain};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
+use crate::report::text::{cut, plain};
 use coretalk_model::Flag;
 use coretalk_model::place::{COMMAND, Doubt, Failed};
+use coretalk_model::quantity::Unit;
 
 /// What a reader has to know of the runs of a piece of work on a placement.
-pub(super) fn doubts<'a>(doubt: &Doubt) -> Vec<Block<'a>> {
-    let mut parts = Vec::new();
+pub(super) fn doubts<'a>(place: &PlaceReport, doubt: &Doubt) -> Vec<Block<'a>> {
+    let value = |field, number| DisplayValue::bare(number, of_doubt(place, doubt, field));
+    let share = |field, of: Option<f64>| {
+        of.map_or(Arg::from("some"), |of| value(field, Number::Point(of)).in_unit(Unit::Share).into())
+    };
+    let mut parts: Vec<Sentence> = Vec::new();
     if let Some(Failed { runs, reason, .. }) = &doubt.failed {
-        parts.push(format!("{} failed: {}", count(u64::from(*runs), "run"), plain(reason)));
+        let runs = value("failed/runs", Number::Count(u64::from(*runs)));
+        parts
+            .push(Sentence::pluralized("{number} run{s} failed: {reason}", runs).with_name("reason", reason));
     }
-    let runs = |some: u32| format!("{some} of {}", count(u64::from(doubt.runs), "run"));
+    let of_runs = |template, some: u32| {
+        Sentence::pluralized(template, DisplayValue::listed(doubt.runs as usize))
+            .with("some", DisplayValue::listed(some as usize))
+    };
     if doubt.left > 0 {
-        parts.push(format!(
-            "in at least {} one of its processes or threads was allowed on other CPUs and may have run there: \
-             the command changes its own affinity",
-            runs(doubt.left)
-        ));
+        let template = "in at least {some} of {number} run{s} one of its processes or threads was allowed on other CPUs and \
+            may have run there: the command changes its own affinity";
+        parts.push(of_runs(template, doubt.left));
     }
     if doubt.narrowed > 0 {
-        parts.push(format!(
-            "in at least {} one of its processes or threads pinned itself to some of the CPUs",
-            runs(doubt.narrowed)
-        ));
+        let template = "in at least {some} of {number} run{s} one of its processes or threads pinned itself to some of the \
+            CPUs";
+        parts.push(of_runs(template, doubt.narrowed));
     }
     if doubt.orphans > 0 {
-        parts.push(format!("{} left processes behind, which were killed", runs(doubt.orphans)));
+        let template = "{some} of {number} run{s} left processes behind, which were killed";
+        parts.push(of_runs(template, doubt.orphans));
     }
     if let Some(wall_s) = doubt.crowded_s {
-        parts.push(format!(
-            "its runs last {}, including their start by coretalk, which has no CPU of its own here",
-            duration(wall_s)
-        ));
+        let template =
+            "its runs last {time}, including their start by coretalk, which has no CPU of its own here";
+        let time = DisplayValue::bare(Number::Duration(wall_s), Source::Listed);
+        parts.push(Sentence::new(template).with("time", time));
     }
     if doubt.flags.contains(Flag::Quota) {
-        parts.push("the CPU quota stopped it while it ran".to_owned());
+        parts.push("the CPU quota stopped it while it ran".into());
     }
     if doubt.flags.contains(Flag::Freq) {
-        let clock = doubt.core_ghz.map_or(String::new(), |ghz| format!(" (here {ghz:.2} GHz)"));
-        parts.push(format!("the core clock changed or differs between placements{clock}"));
+        let clock = doubt.core_ghz.map(|ghz| {
+            let unit = DisplayUnit::Decimals(2);
+            let ghz = DisplayValue { unit, ..value("core_ghz", Number::Point(ghz)) };
+            Sentence::new(" (here {ghz} GHz)").with("ghz", ghz)
+        });
+        let said = Sentence::new("the core clock changed or differs between placements{clock}");
+        parts.push(said.with("clock", clock.unwrap_or_else(|| "".into())));
     }
     if doubt.flags.contains(Flag::Preempted) {
-        let share = |of: Option<f64>| of.map_or_else(|| "some".to_owned(), percent);
-        parts.push(format!(
-            "other programs took {} of the time of its CPUs, and its threads waited {} of the time that they were \
-             ready to run; stop those programs and compare again",
-            share(doubt.others),
-            share(doubt.waited)
-        ));
+        let said = Sentence::new(
+            "other programs took {others} of the time of its CPUs, and its threads waited {waited} of the time that they \
+             were ready to run; stop those programs and compare again",
+        );
+        let said = said.with("others", share("others_percent", doubt.others));
+        parts.push(said.with("waited", share("waited_percent", doubt.waited)));
     }
     if doubt.flags.contains(Flag::Steal) {
-        let stolen = doubt.stolen.map_or(String::new(), |share| format!(" {}", percent(share)));
-        parts.push(format!("other guests or the host took{stolen} of the time of its CPUs"));
+        let stolen = doubt.stolen.map(|share| {
+            let share = DisplayValue::bare(Number::Point(share), Source::Listed).in_unit(Unit::Share);
+            Sentence::new(" {share}").with("share", share)
+        });
+        let said = Sentence::new("other guests or the host took{stolen} of the time of its CPUs");
+        parts.push(said.with("stolen", stolen.unwrap_or_else(|| "".into())));
     }
     if doubt.flags.contains(Flag::Multimodal) {
-        parts.push("its runs have several modes".to_owned());
+        parts.push("its runs have several modes".into());
     }
     let work = if doubt.work == COMMAND { "command" } else { &doubt.work };
-    let of = format!("{work} on `{}`", plain(&doubt.placement));
-    parts.into_iter().map(|part| Block::Doubt(format!("{of}: {part}").into())).collect()
+    let of_work = |part| {
+        let said = Sentence::new("{work} on {placement}: {part}").with("work", given(work));
+        Block::Doubt(said.with("placement", quoted(&doubt.placement)).with("part", part))
+    };
+    parts.into_iter().map(of_work).collect()
 }
 
 /// Lines of each stream of a run that failed that are shown.
 const SHOWN_LINES: usize = 20;
 
-/// What the last run that failed wrote: for whoever looks at the run on the own terminal, and in no report.
+/// What the last run that failed wrote: for the user of the own terminal, and in no report.
 pub(super) fn streams(doubt: &Doubt) -> Vec<Block<'_>> {
     let Some(failed) = &doubt.failed else { return Vec::new() };
     let mut blocks = Vec::new();
@@ -75,12 +97,17 @@ pub(super) fn streams(doubt: &Doubt) -> Vec<Block<'_>> {
             continue;
         }
         let left_out = lines.len().saturating_sub(SHOWN_LINES);
-        let last = if left_out > 0 { format!(", its last {SHOWN_LINES} lines") } else { String::new() };
-        blocks.push(Block::Item(
-            format!("on `{}` it wrote to {stream}{last}:", plain(&doubt.placement)).into(),
-        ));
+        let template = match left_out {
+            0 => "on {placement} it wrote to {stream}:",
+            _ => "on {placement} it wrote to {stream}, its last {lines} lines:",
+        };
+        let said = Sentence::new(template).with("placement", quoted(&doubt.placement)).with("stream", stream);
+        blocks.push(Block::Item(said.with("lines", DisplayValue::listed(SHOWN_LINES))));
         blocks.push(Block::drawing(move |style| {
-            lines[left_out..].iter().map(|line| cut(&format!("     {}", plain(line)), style.width)).collect()
+            lines[left_out..]
+                .iter()
+                .map(|line| cut(&format!("     {}", plain(line)), style.width))
+                .collect::<Vec<_>>()
         }));
     }
     blocks

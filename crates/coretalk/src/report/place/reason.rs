@@ -1,135 +1,174 @@
 //! The words of [`Why`]: what a placement has that could make it the better one, and what placements have at all.
 
+use crate::blocks::value::{DisplayValue, Number, PlacementNumber, PlainText, Sentence, Source};
 use crate::report::scope::level_words;
-use crate::report::text::{count, plain};
 use coretalk_model::place::{Communication, Placement, Reason, Structure, Why};
 use coretalk_model::{Level, Topology};
 
-/// `6 CPUs, 3 cores, 1 L3`: what is reported, and only that.
-pub fn structure_words(topology: &Topology, placement: &Placement) -> String {
+/// A number of a placement, of its CPUs in the document.
+fn number(count: usize, cpus: &Source, number: PlacementNumber) -> DisplayValue {
+    let source = Source::Placement { cpus: Box::new(cpus.clone()), number };
+    DisplayValue::bare(Number::Count(count as u64), source)
+}
+
+/// `2 nodes`.
+fn groups(count: usize, cpus: &Source, level: Level) -> Sentence {
+    Sentence::new("{number} {level}")
+        .with("number", number(count, cpus, PlacementNumber::Groups(level)))
+        .with("level", level_words(level, count))
+}
+
+/// `2 CPUs`.
+fn of_cpus(count: usize, cpus: &Source) -> Sentence {
+    Sentence::pluralized("{number} CPU{s}", number(count, cpus, PlacementNumber::Cpus))
+}
+
+/// `6 CPUs, 3 cores, 1 L3`: what is reported, and only that, of the placement at this position.
+pub fn structure(topology: &Topology, index: usize, placement: &Placement) -> Sentence {
     let has = Structure::of(topology, placement);
-    let mut parts = vec![count(has.cpus as u64, "CPU")];
-    if has.shares_cores() {
-        parts.push(count(has.cores as u64, "core"));
-    }
+    let cpus = Source::Field(format!("/comparisons/0/placements/{index}/cpus"));
+    let mut parts = vec![of_cpus(has.cpus, &cpus)];
     // Of what there is one of, every placement has one.
     let several = |level| topology.level(level).len() > 1;
-    parts.extend(has.shared_l2.filter(|l2| several(Level::L2) && *l2 > 0).map(|l2| format!("{l2} L2")));
-    let clusters = has.clusters.filter(|clusters| several(Level::Cluster) && *clusters > 0);
-    parts.extend(clusters.map(|clusters| count(clusters as u64, "cluster")));
-    parts.extend(has.caches.filter(|_| several(Level::L3)).map(|caches| format!("{caches} L3")));
-    parts.extend(has.nodes.filter(|nodes| *nodes > 1).map(|nodes| count(nodes as u64, "node")));
-    parts.extend(has.packages.filter(|packages| *packages > 1).map(|number| count(number as u64, "package")));
+    let of_levels = [
+        (Level::Core, has.shares_cores().then_some(has.cores)),
+        (Level::L2, has.shared_l2.filter(|l2| several(Level::L2) && *l2 > 0)),
+        (Level::Cluster, has.clusters.filter(|clusters| several(Level::Cluster) && *clusters > 0)),
+        (Level::L3, has.caches.filter(|_| several(Level::L3))),
+        (Level::Node, has.nodes.filter(|nodes| *nodes > 1)),
+        (Level::Package, has.packages.filter(|packages| *packages > 1)),
+    ];
+    parts.extend(of_levels.into_iter().filter_map(|(level, has)| Some(groups(has?, &cpus, level))));
     if !has.classes.is_empty() {
-        parts.push(format!("{} cores", has.classes.join(" and ")));
+        let names = has.classes.iter().map(|name| Sentence::new("{name}").with_name("name", name));
+        parts.push(Sentence::new("{names} cores").with("names", Sentence::joined(names, " and ")));
     }
-    parts.join(", ")
+    Sentence::joined(parts, ", ")
+}
+
+/// The winner and the next best.
+pub struct Sides<'a> {
+    /// What the system reports.
+    pub topology: &'a Topology,
+    /// Their names.
+    pub names: [PlainText; 2],
+    /// The lists of their CPUs that work runs on in the document.
+    pub cpus: [Source; 2],
 }
 
 /// A sentence: what speaks for the winner against the next. That it is the cause is not shown, so it is "possible".
-pub fn reasons(topology: &Topology, why: &Why, [winner, next]: [&str; 2]) -> String {
-    match why {
+pub fn reasons(sides: &Sides<'_>, why: &Why) -> Sentence {
+    let template = match why {
         Why::Unbound => {
             "The reason is unknown: nothing records where the system runs threads that are not pinned."
-                .to_owned()
         }
-        Why::Nothing => format!(
-            "Nothing in the reported structure explains why `{}` beats `{}`.",
-            plain(winner),
-            plain(next)
-        ),
-        Why::Could(reasons) => {
-            let words: Vec<String> =
-                reasons.iter().map(|reason| words(topology, reason, &format!("`{}`", plain(next)))).collect();
-            let reason = if words.len() == 1 { "A possible reason" } else { "Possible reasons" };
-            format!("{reason} why `{}` wins: {}.", plain(winner), words.join("; "))
-        }
-    }
+        Why::Nothing => "Nothing in the reported structure explains why `{winner}` beats `{next}`.",
+        Why::Could(reasons) if reasons.len() == 1 => "A possible reason why `{winner}` wins: {reasons}.",
+        Why::Could(_) => "Possible reasons why `{winner}` wins: {reasons}.",
+    };
+    let reasons = if let Why::Could(reasons) = why { reasons.as_slice() } else { &[] };
+    let [winner, next] = sides.names.clone();
+    let reasons = reasons.iter().map(|reason| words(sides, reason).with("next", next.clone()));
+    let reasons = Sentence::joined(reasons, "; ");
+    Sentence::new(template).with("winner", winner).with("next", next.clone()).with("reasons", reasons)
 }
 
-fn words(topology: &Topology, reason: &Reason, next: &str) -> String {
+/// More of something.
+const HAS: &str = "it has {mine}, where `{next}` has {theirs}";
+
+/// A reason, with a hole for the name of the next best.
+fn words(sides: &Sides<'_>, reason: &Reason) -> Sentence {
+    let [mine_of, theirs_of] = &sides.cpus;
     match *reason {
-        Reason::MoreCpus { mine, theirs } => {
-            format!("it has {}, where {next} has {theirs}", count(mine as u64, "CPU"))
-        }
+        Reason::MoreCpus { mine, theirs } => Sentence::new(HAS)
+            .with("mine", of_cpus(mine, mine_of))
+            .with("theirs", number(theirs, theirs_of, PlacementNumber::Cpus)),
         Reason::FewerCpus { mine, several } => {
-            let cpus = count(mine as u64, "CPU");
-            match (several, mine) {
-                (false, _) => format!("on {cpus} it moves less from CPU to CPU"),
-                (true, 1) => {
-                    format!("on {cpus} no thread is woken on another CPU, and caches are shared")
-                }
-                (true, _) => format!("on {cpus} less data moves between CPUs"),
-            }
-        }
-        Reason::Cores { mine, theirs } => {
-            format!("it has {}, where {next} has {theirs}", count(mine as u64, "core"))
-        }
-        Reason::Crossings { level, communication, of, .. }
-            if of == if communication == Communication::Round { 2 } else { 1 } =>
-        {
-            let article = if is_cache(level) { "an" } else { "a" };
-            format!(
-                "its two threads share {article} {}, but the threads of {next} do not",
-                level_words(level, 1)
-            )
+            let template = match (several, mine) {
+                (false, _) => "on {cpus} it moves less from CPU to CPU",
+                (true, 1) => "on {cpus} no thread is woken on another CPU, and caches are shared",
+                (true, _) => "on {cpus} less data moves between CPUs",
+            };
+            Sentence::new(template).with("cpus", of_cpus(mine, mine_of))
         }
         Reason::Crossings { level, communication, mine, theirs, of } => {
-            let thing = level_words(level, 1);
-            let [most, up_to] = if mine == 0 { ["", "up to "] } else { ["at most ", ""] };
-            let [mine, theirs] = [mine, theirs].map(|number| match number {
-                0 => "none".to_owned(),
-                all if all == of => "all".to_owned(),
-                some => some.to_string(),
-            });
-            match communication {
-                Communication::Round => {
-                    format!(
-                        "{mine} of its {of} hops cross from one {thing} to another, against {theirs} \
-                             for {next}"
-                    )
-                }
-                Communication::Along => {
-                    format!(
-                        "{mine} of its {of} links cross from one {thing} to another, against {theirs} \
-                             for {next}"
-                    )
-                }
-                Communication::Phases => format!(
-                    "{most}{mine} of the {of} threads that each one talks to run {} another {thing}, \
-                     against {up_to}{theirs} for {next}",
-                    within(level)
-                ),
-                Communication::All | Communication::Nobody => format!(
-                    "{mine} of its {of} pairs of threads run {} different {thing}s, against {theirs} for \
-                     {next}",
-                    within(level)
-                ),
-            }
+            crossings(sides, level, communication, [mine, theirs, of])
         }
         Reason::Groups { level, mine, theirs } => {
-            format!("its CPUs are in {} {}, the CPUs of {next} in {theirs}", mine, level_words(level, mine))
+            of_level(sides, "its CPUs are in {mine}, the CPUs of `{next}` in {theirs}", level, [mine, theirs])
         }
+        Reason::Cores { mine, theirs } => of_level(sides, HAS, Level::Core, [mine, theirs]),
         Reason::Room { level: Level::Node, mine, theirs } => {
-            format!("it can use the memory of {}, where {next} can use {theirs}", count(mine as u64, "node"))
+            let template = "it can use the memory of {mine}, where `{next}` can use {theirs}";
+            of_level(sides, template, Level::Node, [mine, theirs])
         }
-        Reason::Room { level, mine, theirs } => {
-            format!("it has {mine} {}, where {next} has {theirs}", level_words(level, mine))
-        }
+        Reason::Room { level, mine, theirs } => of_level(sides, HAS, level, [mine, theirs]),
         Reason::Faster { kind, mine, theirs } => {
-            let name = topology.classes().get(kind).map_or_else(String::new, |class| plain(&class.name));
-            let theirs = if theirs == 0 { "none".to_owned() } else { theirs.to_string() };
-            format!("it has {mine} CPUs of the faster kind {name}, where {next} has {theirs}")
+            let name =
+                sides.topology.classes().get(kind).map_or_else(String::new, |class| class.name.clone());
+            let template = "it has {mine} CPUs of the faster kind {name}, where `{next}` has {theirs}";
+            let kind = || PlacementNumber::Class(name.clone());
+            Sentence::new(template)
+                .with("mine", number(mine, mine_of, kind()))
+                .with("theirs", part(number(theirs, theirs_of, kind()), theirs, mine))
+                .with_name("name", &name)
         }
     }
 }
 
-/// Threads run on a core, and in everything larger.
-fn within(level: Level) -> &'static str {
-    if level == Level::Core { "on" } else { "in" }
+/// Groups of a level that both have.
+fn of_level(sides: &Sides<'_>, template: &'static str, level: Level, [mine, theirs]: [usize; 2]) -> Sentence {
+    let [mine_of, theirs_of] = &sides.cpus;
+    Sentence::new(template)
+        .with("mine", groups(mine, mine_of, level))
+        .with("theirs", number(theirs, theirs_of, PlacementNumber::Groups(level)))
 }
 
-/// A cache is called by its level.
-fn is_cache(level: Level) -> bool {
-    matches!(level, Level::L2 | Level::L3)
+/// The same number as `none` or `all` of so many where it is that.
+fn part(value: DisplayValue, number: usize, of: usize) -> DisplayValue {
+    DisplayValue { number: Number::Part { number: number as u64, of: of as u64 }, ..value }
+}
+
+fn crossings(
+    sides: &Sides<'_>,
+    level: Level,
+    communication: Communication,
+    [mine, theirs, of]: [usize; 3],
+) -> Sentence {
+    let template = match communication {
+        _ if of == if communication == Communication::Round { 2 } else { 1 } => {
+            "its two threads share {article} {level}, but the threads of `{next}` do not"
+        }
+        Communication::Round => {
+            "{mine} of its {of} hops cross from one {level} to another, against {theirs} for `{next}`"
+        }
+        Communication::Along => {
+            "{mine} of its {of} links cross from one {level} to another, against {theirs} for `{next}`"
+        }
+        Communication::Phases if mine == 0 => {
+            "{mine} of the {of} threads that each one talks to run {within} another {level}, against up to {theirs} for \
+             `{next}`"
+        }
+        Communication::Phases => {
+            "at most {mine} of the {of} threads that each one talks to run {within} another {level}, against {theirs} for \
+             `{next}`"
+        }
+        Communication::All | Communication::Nobody => {
+            "{mine} of its {of} pairs of threads run {within} different {level}s, against {theirs} for `{next}`"
+        }
+    };
+    let crossings = |crossings, cpus| {
+        let found = number(crossings, cpus, PlacementNumber::Crossings(level, communication));
+        part(found, crossings, of)
+    };
+    let [mine_of, theirs_of] = &sides.cpus;
+    Sentence::new(template)
+        .with("mine", crossings(mine, mine_of))
+        .with("theirs", crossings(theirs, theirs_of))
+        .with("of", number(of, mine_of, PlacementNumber::Messages(communication)))
+        .with("level", level_words(level, 1))
+        // A cache is called by its level.
+        .with("article", if matches!(level, Level::L2 | Level::L3) { "an" } else { "a" })
+        // Threads run on a core, and in everything larger.
+        .with("within", if level == Level::Core { "on" } else { "in" })
 }

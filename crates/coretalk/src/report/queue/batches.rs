@@ -103,14 +103,16 @@ fn with_gain(
     unit: impl Fn(f64) -> DisplayUnit,
 ) -> Sentence {
     let [trial, by] = [step, &curve.steps[0]].map(|step| step.trial.spec.id());
-    let ratio = |number, statistic| DisplayValue {
+    let rate =
+        |trial, statistic| Box::new(Source::Trial { trial, quantity: names::RATE, statistic, placements: 1 });
+    let ratio = |number, of, over| DisplayValue {
         number: Number::Point(number),
         unit: unit(number),
-        source: Source::Quotient { trial, by, quantity: names::RATE, statistic },
+        source: Source::Ratio(rate(trial, of), rate(by, over)),
     };
-    said.with("gain", ratio(gain.point, Statistic::Estimate))
-        .with("low", ratio(gain.low, Statistic::Low))
-        .with("high", ratio(gain.high, Statistic::High))
+    said.with("gain", ratio(gain.point, Statistic::Estimate, Statistic::Estimate))
+        .with("low", ratio(gain.low, Statistic::Low, Statistic::High))
+        .with("high", ratio(gain.high, Statistic::High, Statistic::Low))
 }
 
 /// What tells a row from those of other curves.

@@ -2,11 +2,12 @@
 
 use super::relations;
 use crate::blocks::Block;
+use crate::blocks::value::{Arg, Sentence};
 use crate::report::plot::{Plot, ValueAxis};
 use crate::report::scope::distance_words;
-use crate::report::text::{capitalized, grouped, plain};
-use coretalk_model::Topology;
+use crate::report::text::grouped;
 use coretalk_model::queue::ShapeRates;
+use coretalk_model::{Scope, Topology};
 use std::collections::BTreeSet;
 
 /// Rates of a queue over its capacities, drawn with characters; nothing where it was measured at one.
@@ -27,15 +28,20 @@ pub(super) fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Ve
             (distance_words(relation, topology), points.collect())
         })
         .collect();
-    let left_out =
-        not_drawn(shape, topology).map_or_else(String::new, |words| format!(" {}.", capitalized(&words)));
+    let left_out = not_drawn(shape, topology).map_or(Sentence::new(""), |left_out| {
+        Sentence::new(" {left_out}.").with("left_out", left_out.capitalized())
+    });
     // Of several the legend has the names.
-    let only = if let [(name, _)] = &named[..] { format!(", {name}") } else { String::new() };
-    let about = format!(
-        "{}, {}{only}: million messages per second over the capacity.{left_out}",
-        plain(shape.queue),
-        plain(shape.payload)
-    );
+    let only = match &named[..] {
+        [(name, _)] => Sentence::new(", {name}").with_name("name", name),
+        _ => Sentence::new(""),
+    };
+    let about =
+        Sentence::new("{queue}, {payload}{only}: million messages per second over the capacity.{left_out}")
+            .with_name("queue", shape.queue)
+            .with_name("payload", shape.payload)
+            .with("only", only)
+            .with("left_out", left_out);
     let drawing = Block::drawing(move |style| {
         let values: Vec<f64> = named.iter().flat_map(|(_, points)| points).map(|[_, value]| *value).collect();
         let Some(values) = ValueAxis::over(&values) else { return Vec::new() };
@@ -47,7 +53,7 @@ pub(super) fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Ve
         let plot = Plot { values, curves: curves.collect(), ticks: ticks.collect(), unit: "", height: 11 };
         plot.lines(style.width)
     });
-    vec![Block::Prose(about.into()), Block::Gap, drawing, Block::Gap]
+    vec![Block::Prose(about), Block::Gap, drawing, Block::Gap]
 }
 
 /// The value at a position on the line between two points in ascending order, by equal ratios; `None` further beyond the
@@ -65,22 +71,23 @@ fn between(points: &[[f64; 2]], position: f64, half_column: f64) -> Option<f64> 
 }
 
 /// Relations that no curve shows, with the reason: `not drawn: both on one CPU (time slices)`.
-pub fn not_drawn(shape: &ShapeRates<'_>, topology: &Topology) -> Option<String> {
+pub fn not_drawn(shape: &ShapeRates<'_>, topology: &Topology) -> Option<Sentence> {
     let curves = shape.curves();
     let missing = relations(shape).into_iter().filter(|of| curves.iter().all(|(relation, _)| relation != of));
-    let words: Vec<String> = missing
-        .map(|relation| {
-            let rates =
-                || shape.rows.iter().flat_map(|(_, row)| row).filter(|rate| rate.relation == relation);
-            let why = match () {
-                () if rates().any(|rate| rate.shared_spin) => "time slices",
-                () if rates().any(|rate| rate.unclaimed) => "work of other threads",
-                () => "no result",
-            };
-            format!("{} ({why})", distance_words(relation, topology))
-        })
-        .collect();
-    (!words.is_empty()).then(|| format!("not drawn: {}", words.join(", ")))
+    let words = missing.map(|relation| {
+        let rates = || shape.rows.iter().flat_map(|(_, row)| row).filter(|rate| rate.relation == relation);
+        let why = match () {
+            () if rates().any(|rate| rate.shared_spin) => "time slices",
+            () if rates().any(|rate| rate.unclaimed) => "work of other threads",
+            () => "no result",
+        };
+        Sentence::new("{relation} ({why})")
+            .with("relation", Arg::Place(Scope::of(relation, topology)))
+            .with("why", why)
+    });
+    let words: Vec<Sentence> = words.collect();
+    (!words.is_empty())
+        .then(|| Sentence::new("not drawn: {words}").with("words", Sentence::joined(words, ", ")))
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Maps of queues drawn with characters: what passes between each two CPUs.
 
-use crate::blocks::Block;
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
+use crate::blocks::{Block, Drawing, DrawnNumber};
 use crate::render::terminal;
+use crate::report::fmt;
 use crate::report::palette::{self, Scale};
 use crate::report::style::Style;
-use crate::report::text::{columns, grouped, million, plain, right};
+use crate::report::text::{columns, grouped, plain, right};
 use crate::{RunReport, SeriesReport};
 use coretalk_model::queue::{QueueCell, QueueMatrix, matrices, rates};
 use coretalk_model::{CpuId, Flag};
@@ -14,40 +16,43 @@ const MOST_ROWS: usize = 32;
 /// Maps with fewer of their cells than this are told by relation only.
 const MAP_SHARE: f64 = 0.5;
 
-/// Every map of the run below what they show, those of a queue below its name; nothing where there is no map.
+/// Every map of the run below a caption, those of a queue below its name; nothing where there is no map.
 pub(super) fn every_map(
     report: &RunReport,
     series: &SeriesReport,
-    caption: &str,
+    caption: &Sentence,
     style: &Style,
-) -> Vec<String> {
+) -> Drawing {
     let maps = by_queue(report, series, style);
-    if maps.is_empty() {
+    if maps.lines.is_empty() {
         return maps;
     }
-    let caption = Block::Prose(caption.to_owned().into());
-    terminal::lines(&[caption], style).into_iter().chain([String::new()]).chain(maps).collect()
+    let above = terminal::lines(&[Block::Prose(caption.clone())], style);
+    let lines = above.into_iter().chain([String::new()]).chain(maps.lines).collect();
+    Drawing { lines, said: vec![caption.clone()], ..maps }
 }
 
-fn by_queue(report: &RunReport, series: &SeriesReport, style: &Style) -> Vec<String> {
+fn by_queue(report: &RunReport, series: &SeriesReport, style: &Style) -> Drawing {
     let matrices = matrices(&series.result);
     let shapes = rates(&matrices, &report.topology);
     if shapes.iter().all(|shape| shape.rows.len() == 1) {
         let title = |matrix: &QueueMatrix<'_>| format!("{}, {}", matrix.queue, matrix.payload);
         return maps(&matrices.iter().collect::<Vec<_>>(), &series.settings.cpus, style, title);
     }
-    let mut lines = Vec::new();
+    let mut all = Drawing::default();
     for shape in &shapes {
         let of = |matrix: &&QueueMatrix<'_>| (matrix.queue, matrix.payload) == (shape.queue, shape.payload);
         let mine: Vec<&QueueMatrix<'_>> = matrices.iter().filter(of).collect();
         let title = |matrix: &QueueMatrix<'_>| format!("capacity {}", grouped(matrix.capacity as i64));
         let maps = maps(&mine, &series.settings.cpus, style, title);
-        if !maps.is_empty() {
-            lines.push(format!(" {}, {}", plain(shape.queue), plain(shape.payload)));
+        if !maps.lines.is_empty() {
+            all.lines.push(format!(" {}, {}", plain(shape.queue), plain(shape.payload)));
         }
-        lines.extend(maps);
+        all.lines.extend(maps.lines);
+        all.numbers.extend(maps.numbers);
+        all.unit = maps.unit;
     }
-    lines
+    all
 }
 
 /// Maps side by side as far as the width goes; nothing where they would be too large, or mostly empty.
@@ -56,11 +61,11 @@ fn maps(
     cpus: &[CpuId],
     style: &Style,
     title: impl Fn(&QueueMatrix<'_>) -> String,
-) -> Vec<String> {
+) -> Drawing {
     let cells: usize = matrices.iter().map(|matrix| matrix.cells.len()).sum();
     let all = matrices.len() * cpus.len() * cpus.len();
     if cpus.len() > MOST_ROWS || (cells as f64) < MAP_SHARE * all as f64 {
-        return Vec::new();
+        return Drawing::default();
     }
     // One scale for all, in nanoseconds per message, so that fast looks as fast as it does in a map of latencies.
     let every = matrices.iter().flat_map(|matrix| &matrix.cells);
@@ -70,8 +75,10 @@ fn maps(
     // The place of the mark keeps cells apart; a blank more reads better where there is room.
     let needed = |cell_width: usize| 5 + cpus.len() * cell_width;
     let Some(cell_width) = [widest + 1, widest].into_iter().find(|&wide| needed(wide) <= style.width) else {
-        let words = Block::Prose(format!("(the maps need {} columns)", needed(widest)).into());
-        return terminal::lines(&[words], style).into_iter().chain([String::new()]).collect();
+        let columns = DisplayValue::bare(Number::Count(needed(widest) as u64), Source::Method);
+        let said = Sentence::new("(the maps need {columns} columns)").with("columns", columns);
+        let lines = terminal::lines(&[Block::Prose(said)], style).into_iter();
+        return lines.chain([String::new()]).collect::<Vec<_>>().into();
     };
     let block_width = needed(cell_width);
     let step = titles.iter().map(|title| columns(title) + 2).max().unwrap_or(0).max(block_width) + 2;
@@ -95,7 +102,12 @@ fn maps(
         }
         lines.push(String::new());
     }
-    lines
+    let shown = matrices.iter().flat_map(|matrix| &matrix.cells).filter_map(|cell| {
+        let is_shown = cpus.contains(&cell.pair()[0]) && cpus.contains(&cell.pair()[1]);
+        let doubtful = cell.trial.flags.may_be_wrong();
+        is_shown.then(|| Some(DrawnNumber { value: value(cell)?, doubtful })).flatten()
+    });
+    Drawing { lines, numbers: shown.collect(), unit: "messages per second".to_owned(), ..Drawing::default() }
 }
 
 fn block(
@@ -139,5 +151,12 @@ fn text(cell: Option<&QueueCell<'_>>) -> String {
         return "s ".to_owned();
     }
     let mark = if cell.trial.flags.may_be_wrong() { '!' } else { ' ' };
-    cell.rate().map_or("· ".to_owned(), |rate| format!("{}{mark}", million(rate.point)))
+    value(cell).map_or("· ".to_owned(), |value| format!("{}{mark}", fmt::value(&value)))
+}
+
+/// The rate of a cell; `None` for that of time slices.
+fn value(cell: &QueueCell<'_>) -> Option<DisplayValue> {
+    let number = Number::Point(cell.rate().filter(|_| !cell.trial.flags.contains(Flag::SharedSpin))?.point);
+    let source = Source::QueueCell { trial: cell.trial.spec.id(), key: "median" };
+    Some(DisplayValue { number, unit: DisplayUnit::Millions, source })
 }

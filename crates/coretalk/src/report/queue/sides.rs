@@ -2,10 +2,11 @@
 
 use super::sweep::chosen_count;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
-use crate::blocks::{Block, Cell, Column, Table};
+use crate::blocks::{Block, Cell, Column, Drawing, DrawnNumber, Table};
+use crate::report::fmt;
 use crate::report::palette::{self, Scale};
 use crate::report::style::Style;
-use crate::report::text::{columns, million, right};
+use crate::report::text::{columns, right};
 use crate::report::trial_cells::{self, PERCENT};
 use crate::report::trial_words::sides_sentence;
 use coretalk_model::Flag;
@@ -143,16 +144,19 @@ pub fn scale(grid: &SideGrid<'_>) -> Option<Scale> {
     Scale::over(rates.map(|rate| 1e9 / rate.point))
 }
 
-fn map(grid: &SideGrid<'_>, style: &Style) -> Vec<String> {
+fn map(grid: &SideGrid<'_>, style: &Style) -> Drawing {
     let [producers, consumers] = &grid.sides;
     let rate = |ends| grid.at(ends).and_then(|trial| Some((trial, trial.values.get(names::RATE)?.point)));
+    let value = |trial, rate| {
+        trial_cells::of(trial, names::RATE, Statistic::Estimate, Number::Point(rate), DisplayUnit::Millions)
+    };
     let text = |ends| {
         rate(ends).map_or("· ".to_owned(), |(trial, rate)| {
-            format!("{}{}", million(rate), mark(trial).unwrap_or(' '))
+            format!("{}{}", fmt::value(&value(trial, rate)), mark(trial).unwrap_or(' '))
         })
     };
-    let every = producers.iter().flat_map(|p| consumers.iter().map(move |c| [*p, *c]));
-    let width = every.map(|ends| columns(&text(ends))).max().unwrap_or(2).max(4) + 1;
+    let every = || producers.iter().flat_map(|p| consumers.iter().map(move |c| [*p, *c]));
+    let width = every().map(|ends| columns(&text(ends))).max().unwrap_or(2).max(4) + 1;
     let name = "producers ↓ consumers →";
     let head: String = consumers.iter().map(|count| right(&count.to_string(), width - 1) + " ").collect();
     let mut lines = vec![format!(" {name} {head}").trim_end().to_owned()];
@@ -170,5 +174,7 @@ fn map(grid: &SideGrid<'_>, style: &Style) -> Vec<String> {
         }
         lines.push(line.trim_end().to_owned());
     }
-    lines
+    let drawn = |(trial, rate)| DrawnNumber { value: value(trial, rate), doubtful: mark(trial).is_some() };
+    let numbers = every().filter_map(rate).map(drawn).collect();
+    Drawing { lines, numbers, unit: "messages per second".to_owned(), ..Drawing::default() }
 }

@@ -3,9 +3,8 @@
 use crate::RunReport;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
-use crate::report::text::capitalized;
 use crate::report::trial_cells::{self, median_width};
-use crate::report::trial_words::{placement_sentence, places_of};
+use crate::report::trial_words::{placement_sentence, trial_place};
 use coretalk_measure::probes::broadcast::names as broadcast;
 use coretalk_measure::probes::latency_under_load::names as under_load;
 use coretalk_measure::series::{SeriesProbe, mask_of};
@@ -58,7 +57,7 @@ pub(super) fn tables(
             }
             _ => match here.clone().next() {
                 Some(trial) if mask_of(&trial.spec).is_some() => {
-                    capitalized(&places_of(report, trial)).into()
+                    trial_place(&report.topology, trial).capitalized()
                 }
                 _ => placement_sentence(&report.topology, placement),
             },

@@ -1,12 +1,15 @@
 //! Groups as the system reports them, and as values show them, in words.
 
-use crate::blocks::value::{DisplayValue, MatrixNumber, Number, Sentence, Source, Statistic};
+use crate::blocks::value::{
+    DisplayUnit, DisplayValue, MapSource, MatrixNumber, Number, Sentence, Source, Statistic,
+};
 use crate::report::fmt;
+use crate::report::lists::named;
 use crate::report::scope::level_words;
 use coretalk_model::latency::summary::{Contrast, Overall, VISIBLE_CONTRAST};
 use coretalk_model::stats::Estimate;
 use coretalk_model::stats::gaps::ValueGroup;
-use coretalk_model::{CpuSet, KernelId, Level, Topology};
+use coretalk_model::{KernelId, Level, Topology};
 
 /// Whether the cells kept their levels while they were watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +62,7 @@ pub fn groups(
                 .with("least", end(one.min))
                 .with("most", end(one.max))
                 .with("reported", reported)
-                .with("by", by_distance.map_or(Sentence::new(""), distance_words))
+                .with("by", by_distance.map_or(Sentence::new(""), |by| distance_words(kernel, by)))
         }
         _ if explained => Sentence::new("one group of cores; the values have no other gap"),
         several => Sentence::new("{number} levels by value alone ({reported}): {levels}")
@@ -75,16 +78,24 @@ pub fn groups(
 }
 
 /// Whether neighbours by id are neighbours by latency, as on a mesh whose CPUs are counted along its rows.
-fn distance_words(correlation: Estimate) -> Sentence {
+fn distance_words(kernel: &KernelId, correlation: Estimate) -> Sentence {
     let verdict = match correlation {
         Estimate { low, .. } if low > 0.0 => "CPUs with near ids tend to be faster",
         Estimate { high, .. } if high < 0.0 => "CPUs with distant ids tend to be faster",
         _ => "too weak to call",
     };
-    Sentence::from(format!(
-        " · correlation with the distance between CPU ids {:.2} ({:.2} to {:.2} at 95 %): {verdict}",
-        correlation.point, correlation.low, correlation.high
-    ))
+    let number = |number, source| DisplayValue {
+        number: Number::Point(number),
+        unit: DisplayUnit::Decimals(2),
+        source,
+    };
+    Sentence::new(
+        " · correlation with the distance between CPU ids {point} ({low} to {high} at 95 %): {verdict}",
+    )
+    .with("point", number(correlation.point, Source::of_matrix(kernel, MatrixNumber::IdCorrelation)))
+    .with("low", number(correlation.low, Source::Unrecorded))
+    .with("high", number(correlation.high, Source::Unrecorded))
+    .with("verdict", verdict)
 }
 
 fn value_words(kernel: &KernelId, group: &ValueGroup) -> Sentence {
@@ -102,23 +113,9 @@ fn value_words(kernel: &KernelId, group: &ValueGroup) -> Sentence {
 fn contrast_groups(contrast: &Contrast) -> Sentence {
     let number = contrast.groups.len();
     Sentence::new("{number} {level}: {groups}")
-        .with("number", DisplayValue::listed(number))
+        .with("number", DisplayValue::bare(Number::Count(number as u64), Source::Groups(contrast.level, 1)))
         .with("level", level_words(contrast.level, number))
         .with("groups", named(contrast.groups.clone()))
-}
-
-/// Groups by their CPUs: `0-7, 8-15 and 16-23`; of many the first two and the last.
-pub fn named(groups: Vec<CpuSet>) -> Sentence {
-    let template = match groups.len() {
-        0 => "",
-        1 => "{last}",
-        2 => "{first} and {last}",
-        3 => "{first}, {second} and {last}",
-        _ => "{first}, {second} … {last}",
-    };
-    let names = ["first", "second"].into_iter().zip(groups.iter().rev().skip(1).rev());
-    let said = names.fold(Sentence::new(template), |said, (name, cpus)| said.with(name, cpus.clone()));
-    groups.last().into_iter().fold(said, |said, last| said.with("last", last.clone()))
 }
 
 fn contrast_words(kernel: &KernelId, contrast: &Contrast, holding: Holding) -> Sentence {
@@ -144,7 +141,7 @@ fn contrast_words(kernel: &KernelId, contrast: &Contrast, holding: Holding) -> S
         _ => "the variation does not show these groups",
     };
     let [inside, across] = contrast.relations.map(|relation| Source::Pairs {
-        kernel: kernel.to_string(),
+        map: MapSource::Kernel(kernel.to_string()),
         relation,
         classes: None,
         statistic: Statistic::Percentile(0.5),

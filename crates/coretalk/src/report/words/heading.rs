@@ -2,35 +2,45 @@
 
 use crate::RunReport;
 use crate::blocks::Block;
-use crate::blocks::value::Sentence;
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
 use crate::report::saved::Screen;
 use crate::report::scope::level_words;
-use crate::report::text::{count, duration, grouped, percent, plain, started};
+use crate::report::text::{plain, started};
 use coretalk_model::environment::{Atomics, Virtualization, hypervisor_words};
+use coretalk_model::quantity::Unit;
 use coretalk_model::{Environment, Level, Topology};
 
 /// What was measured: tool, machine, size, system, time.
-pub fn title(report: &RunReport) -> Vec<String> {
+pub fn title(report: &RunReport) -> Vec<Sentence> {
     let environment = &report.environment;
-    let mut parts: Vec<String> = Vec::new();
+    let named = |name: &str| Sentence::new("{name}").with_name("name", name);
+    let mut parts: Vec<Sentence> = Vec::new();
     if report.header.simulated {
-        parts.push(format!("SIMULATED {}", plain(environment.simulated.as_deref().unwrap_or("machine"))));
+        let scenario = environment.simulated.as_deref().unwrap_or("machine");
+        parts.push(Sentence::new("SIMULATED {scenario}").with_name("scenario", scenario));
     }
-    parts.extend(environment.label.as_deref().map(plain));
+    parts.extend(environment.label.as_deref().map(named));
     let model = environment.stated_cpu_model();
     if !report.header.simulated || model.is_some() {
-        parts.push(model.map_or("unknown CPU".into(), short_model));
+        parts.push(model.map_or("unknown CPU".into(), |model| named(&short_model(model))));
     }
     parts.push(size(&report.topology));
     if !report.header.simulated {
         parts.push(virtualization(environment));
-        parts.extend(environment.atomics.map(atomics).map(str::to_owned));
-        parts.extend(environment.kernel.as_deref().map(plain));
+        parts.extend(environment.atomics.map(|of| Sentence::new(atomics(of))));
+        parts.extend(environment.kernel.as_deref().map(named));
     }
     // A run of series says with each number from how many events it is.
-    let watched = report.latency.as_ref().map(|latency| latency.result.watched.secs());
-    parts.extend(watched.map(|secs| format!("watched for {}", duration(secs))));
-    parts.push(format!("coretalk {}", plain(&report.header.tool_version)));
+    parts.extend(report.latency.as_ref().map(|latency| {
+        // Without a watch the document does not have the time, which is a part of the budget.
+        let source = match report.watch() {
+            Some(_) => Source::Field("/watch/watched_s".to_owned()),
+            None => Source::Option("budget"),
+        };
+        let watched = DisplayValue::bare(Number::Duration(latency.result.watched.secs()), source);
+        Sentence::new("watched for {watched}").with("watched", watched)
+    }));
+    parts.push(Sentence::new("coretalk {version}").with_name("version", &report.header.tool_version));
     parts
 }
 
@@ -56,51 +66,61 @@ pub fn heading(report: &RunReport, screen: Screen<'_>) -> Vec<Block<'static>> {
             Some(_) => "on an idle machine",
             None => "with a larger CPU quota",
         };
-        Block::Headline(format!("{disturbed}; numbers may be wrong: measure again {again}").into())
+        let said = Sentence::new("{disturbed}; numbers may be wrong: measure again {again}");
+        Block::Headline(said.with("disturbed", disturbed).with("again", again))
     });
-    let mut blocks: Vec<Block<'_>> = disturbed
-        .into_iter()
-        .chain([Block::Title(title(report).into_iter().map(Sentence::from).collect())])
-        .collect();
+    let mut blocks: Vec<Block<'_>> = disturbed.into_iter().chain([Block::Title(title(report))]).collect();
     if let Screen::Shown(_) | Screen::Whole(_) = screen {
-        blocks.push(Block::Question(format!("measured {}", started(&report.header.started)).into()));
+        let said = Sentence::new("measured {started}");
+        blocks.push(Block::Question(said.with_name("started", &started(&report.header.started))));
     }
     blocks
 }
 
 /// What other programs or a CPU quota did to a run, where that casts doubt on it.
-pub fn disturbance(environment: &Environment) -> Option<String> {
-    let others = environment.disturbance();
-    let others = others.map(|share| format!("other programs took {} of the CPUs", percent(share)));
-    let quota = environment.throttled.filter(|throttled| throttled.times > 0).map(|throttled| {
-        let long =
-            throttled.seconds.map_or(String::new(), |seconds| format!(", {} in all", duration(seconds)));
-        let from = throttled.from_s.filter(|from_s| *from_s >= 1.0);
-        let from = from.map_or(String::new(), |from_s| format!(", from {} on", duration(from_s)));
-        format!("the CPU quota stopped this process {}{long}{from}", times(throttled.times))
+pub fn disturbance(environment: &Environment) -> Option<Sentence> {
+    let field = |key: &str, number| DisplayValue::field(format!("/environment/{key}"), number);
+    let others = environment.disturbance().map(|share| {
+        let share = field("others_share", Number::Point(share)).in_unit(Unit::Share);
+        Sentence::new("other programs took {share} of the CPUs").with("share", share)
     });
-    let parts: Vec<String> = others.into_iter().chain(quota).collect();
-    (!parts.is_empty()).then(|| format!("disturbed: {}", parts.join("; ")))
-}
-
-fn times(count: u64) -> String {
-    if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count as i64)) }
+    let quota = environment.throttled.filter(|throttled| throttled.times > 0).map(|throttled| {
+        let time = |template, key: &str, seconds: Option<f64>| {
+            let time = |seconds| field(&format!("throttled/{key}"), Number::Duration(seconds));
+            seconds.map_or(Sentence::new(""), |seconds| Sentence::new(template).with("time", time(seconds)))
+        };
+        let often = match throttled.times {
+            1 => Sentence::new("once"),
+            times => {
+                Sentence::new("{times} times").with("times", field("throttled/times", Number::Count(times)))
+            }
+        };
+        Sentence::new("the CPU quota stopped this process {often}{long}{from}")
+            .with("often", often)
+            .with("long", time(", {time} in all", "seconds", throttled.seconds))
+            .with("from", time(", from {time} on", "from_s", throttled.from_s.filter(|from| *from >= 1.0)))
+    });
+    let parts: Vec<Sentence> = others.into_iter().chain(quota).collect();
+    (!parts.is_empty())
+        .then(|| Sentence::new("disturbed: {parts}").with("parts", Sentence::joined(parts, "; ")))
 }
 
 /// What the system stands on: only what there is evidence of.
-pub fn virtualization(environment: &Environment) -> String {
+pub fn virtualization(environment: &Environment) -> Sentence {
     match environment.virtualization() {
-        Virtualization::Guest(hypervisor) => format!("guest of {}", plain(hypervisor_words(hypervisor))),
-        Virtualization::Emulated(by) => format!("emulated by {}", plain(by)),
-        Virtualization::BareMetal => "bare metal".to_owned(),
-        Virtualization::Unknown => "hypervisor unknown".to_owned(),
+        Virtualization::Guest(hypervisor) => {
+            Sentence::new("guest of {name}").with_name("name", hypervisor_words(hypervisor))
+        }
+        Virtualization::Emulated(by) => Sentence::new("emulated by {name}").with_name("name", by),
+        Virtualization::BareMetal => Sentence::new("bare metal"),
+        Virtualization::Unknown => Sentence::new("hypervisor unknown"),
     }
 }
 
 /// That an emulator executes every instruction, where one does: whatever rests on times says nothing about hardware.
-pub fn emulation(environment: &Environment) -> Option<String> {
-    let by = environment.emulator.as_deref().map(plain)?;
-    Some(format!("{by} emulates the processor: timings here say nothing about hardware"))
+pub fn emulation(environment: &Environment) -> Option<Sentence> {
+    let said = Sentence::new("{emulator} emulates the processor: timings here say nothing about hardware");
+    Some(said.with_name("emulator", environment.emulator.as_deref()?))
 }
 
 /// How a compare-and-swap is executed, which its time depends on.
@@ -112,34 +132,35 @@ pub fn atomics(atomics: Atomics) -> &'static str {
 }
 
 /// `16 cores, 32 CPUs, 2 L3`: what the system reports, and only that.
-pub fn size(topology: &Topology) -> String {
-    let number = |level| topology.level(level).len();
+pub fn size(topology: &Topology) -> Sentence {
     let cpus = topology.cpus().len();
-    let cores = number(Level::Core);
-    let mut parts = Vec::new();
-    if cores > 0 && cores < cpus {
-        parts.push(count(cores as u64, "core"));
-    }
-    parts.push(count(cpus as u64, "CPU"));
-    for level in [Level::L3, Level::Node, Level::Package, Level::Book, Level::Drawer] {
-        let groups = number(level);
-        if groups > 1 {
-            parts.push(format!("{groups} {}", level_words(level, groups)));
-        }
-    }
-    parts.join(", ")
+    let of_level = |level| {
+        let groups = topology.level(level).len();
+        Sentence::new("{number} {level}")
+            .with(
+                "number",
+                DisplayValue::bare(Number::Count(groups as u64), Source::of_level(topology, level)),
+            )
+            .with("level", level_words(level, groups))
+    };
+    let cores = (1..cpus).contains(&topology.level(Level::Core).len()).then(|| of_level(Level::Core));
+    let all = Sentence::counted(cpus as u64, Source::ReportedCpus, ["CPU", "CPUs"]);
+    let outer = [Level::L3, Level::Node, Level::Package, Level::Book, Level::Drawer];
+    let outer = outer.into_iter().filter(|&level| topology.level(level).len() > 1).map(of_level);
+    Sentence::joined(cores.into_iter().chain([all]).chain(outer), ", ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::fmt;
 
     #[test]
     fn an_emulated_processor_is_named_wherever_times_are_used() {
         let emulated = Environment { emulator: Some("qemu-tcg".to_owned()), ..Environment::default() };
-        let said = emulation(&emulated).unwrap();
+        let said = fmt::sentence(&emulation(&emulated).unwrap());
         assert_eq!(said, "qemu-tcg emulates the processor: timings here say nothing about hardware");
-        assert_eq!(emulation(&Environment::default()), None);
+        assert!(emulation(&Environment::default()).is_none());
     }
 
     #[test]

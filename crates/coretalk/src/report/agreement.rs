@@ -1,0 +1,105 @@
+//! How the levels that the system reports stand to those that the latencies show.
+
+use super::lists::cpus;
+use super::scope::level_words;
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
+use crate::blocks::{Block, Cell, Column, Table};
+use coretalk_model::infer::{Agreement, Findings, Standing, Structure};
+
+/// A number of a reported level in the document.
+fn field(at: usize, key: &str, number: Number) -> DisplayValue {
+    DisplayValue::field(format!("/topology/agreement/{at}/{key}"), number)
+}
+
+/// What the system reports and the latencies contradict, one line each.
+pub fn doubts(findings: &Findings, unit: &'static str) -> Vec<Block<'static>> {
+    let against = findings.agreement.iter().enumerate().filter_map(|(at, held)| match held.standing {
+        Standing::Conflict => Some(conflict(at, held, unit)),
+        Standing::Coarser => Some(
+            Sentence::new("the reported {level} contain groups that the system does not report")
+                .with("level", level_words(held.level, 2)),
+        ),
+        _ => None,
+    });
+    against.map(Block::Doubt).collect()
+}
+
+fn conflict(at: usize, held: &Agreement, unit: &'static str) -> Sentence {
+    let evidence = held.evidence.iter().enumerate().take(2).map(|(index, cell)| {
+        let field = |key, number| field(at, &format!("evidence/{index}/{key}"), Number::Point(number));
+        let [a, b] = cell.pair;
+        Sentence::new("CPUs {a} and {b} take {value} {unit} where {expected} would be usual")
+            .with("a", a)
+            .with("b", b)
+            .with("value", field("value", cell.value))
+            .with("unit", unit)
+            .with("expected", field("expected", cell.expected))
+    });
+    Sentence::new("CONFLICT: the latencies contradict the reported {level}: {evidence}")
+        .with("level", level_words(held.level, 2))
+        .with("evidence", Sentence::joined(evidence, "; "))
+}
+
+/// Each reported level, and what the latencies show of it.
+pub fn table(structure: &Structure, agreement: &[Agreement], unit: &'static str) -> Table {
+    let columns = [
+        Column::words("reported"),
+        Column::numbers("groups"),
+        Column::numbers(Sentence::new("inside, {unit}").with("unit", unit)),
+        Column::numbers(Sentence::new("outside, {unit}").with("unit", unit)),
+        Column::numbers("Rand index"),
+        Column::words("the latencies"),
+    ];
+    let rows = agreement.iter().enumerate().rev().map(|(at, held)| {
+        let point = |key, value: Option<f64>| {
+            value.map_or(Cell::Blank, |value| field(at, key, Number::Point(value)).into())
+        };
+        [
+            Sentence::from(held.level.name()).into(),
+            count_of_groups(held).into(),
+            point("inside", held.inside),
+            point("across", held.across),
+            point("rand_index", held.rand_index),
+            standing_words(at, held, structure).into(),
+        ]
+    });
+    Table::new(columns).with(rows)
+}
+
+/// Its groups of two CPUs or more.
+fn count_of_groups(held: &Agreement) -> DisplayValue {
+    DisplayValue::bare(Number::Count(held.groups.len() as u64), Source::Groups(held.level, 2))
+}
+
+fn standing_words(at: usize, held: &Agreement, structure: &Structure) -> Sentence {
+    let against = held.against.and_then(|index| structure.levels.get(index)).map_or("", |level| &level.name);
+    match held.standing {
+        Standing::Agree if held.against.is_none() => "agree, as far as one CPU can show".into(),
+        Standing::Agree => Sentence::new("agree: {level}").with_name("level", against),
+        Standing::Coarser => {
+            Sentence::new("show unreported groups inside these: {level}").with_name("level", against)
+        }
+        Standing::Finer | Standing::NotVisible if is_slower_inside(held) => {
+            "are higher inside these than outside".into()
+        }
+        Standing::Finer if held.matched > 0 => Sentence::new("show {shown} of the {all}")
+            .with("shown", field(at, "shown", Number::Count(held.matched as u64)))
+            .with("all", count_of_groups(held)),
+        Standing::Finer => "show no such division".into(),
+        Standing::NotVisible => "neither confirm nor contradict this".into(),
+        Standing::Conflict => {
+            let moved = match held.moved.is_empty() {
+                true => Sentence::new("the {level}").with("level", level_words(held.level, 2)),
+                false => cpus(&held.moved),
+            };
+            Sentence::new("CONFLICT with {level}: {moved} would have to move")
+                .with_name("level", against)
+                .with("moved", moved)
+        }
+    }
+}
+
+/// As modules of small cores are, by more than the scatter of a level.
+fn is_slower_inside(held: &Agreement) -> bool {
+    matches!((held.inside, held.across), (Some(inside), Some(across)) if inside > 1.05 * across)
+}

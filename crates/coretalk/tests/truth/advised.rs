@@ -1,0 +1,300 @@
+//! Advice, recomputed from the map that it comes from, and judged by the truth of the simulated machine.
+
+use super::cases;
+use super::maps::{OFF, cells};
+use super::run::{Run, list};
+use super::sources::is_near;
+use crate::cli::tool::Tool;
+use coretalk_model::{CpuId, CpuSet, Relation};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// An advice with the values of its map.
+struct Advised<'a> {
+    run: &'a Run,
+    of: &'a Value,
+    pattern: &'a str,
+    known: BTreeMap<[u32; 2], f64>,
+}
+
+fn cpus(value: &Value) -> Vec<u32> {
+    list(value).iter().filter_map(|cpu| Some(cpu.as_u64()? as u32)).collect()
+}
+
+fn set(cpus: &[u32]) -> CpuSet {
+    cpus.iter().copied().map(CpuId).collect()
+}
+
+/// Pairs of threads that talk.
+fn edges(pattern: &str, threads: usize) -> Vec<[usize; 2]> {
+    match pattern {
+        "pairs" => (0..threads / 2).map(|pair| [2 * pair, 2 * pair + 1]).collect(),
+        "pipeline" => (1..threads).map(|thread| [thread - 1, thread]).collect(),
+        "ring" => (0..threads).map(|thread| [thread, (thread + 1) % threads]).collect(),
+        "all-to-all" => (0..threads).flat_map(|a| (a + 1..threads).map(move |b| [a, b])).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn mean(all: &[f64]) -> f64 {
+    all.iter().sum::<f64>() / all.len() as f64
+}
+
+impl Advised<'_> {
+    /// What each pair of threads that talks takes on these CPUs.
+    fn prices(&self, placed: &[u32], ns: impl Fn(u32, u32) -> f64) -> Vec<f64> {
+        edges(self.pattern, placed.len()).into_iter().map(|[a, b]| ns(placed[a], placed[b])).collect()
+    }
+
+    fn measured(&self, a: u32, b: u32) -> f64 {
+        self.known.get(&[a.min(b), a.max(b)]).copied().unwrap_or(f64::NAN)
+    }
+
+    fn truth(&self, a: u32, b: u32) -> f64 {
+        self.run.true_ns("cas+pause", a, b)[0]
+    }
+
+    fn measured_cpus(&self) -> CpuSet {
+        self.known.keys().flatten().copied().map(CpuId).collect()
+    }
+
+    fn candidates(&self) -> CpuSet {
+        self.of["candidates"].as_str().unwrap().parse().unwrap()
+    }
+
+    /// What is wrong with the price of an advice or of a usual placement.
+    fn untrue_price(&self, of: &Value) -> Option<&'static str> {
+        let placed = cpus(&of["cpus"]);
+        let (price, bounds) = (of["mean"].as_f64()?, [0, 1].map(|end| of["bounds"][end].as_f64().unwrap()));
+        let (measured, truth) =
+            (self.prices(&placed, |a, b| self.measured(a, b)), self.prices(&placed, |a, b| self.truth(a, b)));
+        let is_off = |mean: f64, share: f64| (price / mean - 1.0).abs() > share;
+        match () {
+            () if !(bounds[0]..=bounds[1]).contains(&price) => Some("a price outside its bounds"),
+            () if placed.is_empty() => None,
+            () if is_off(mean(&measured), 0.002) => Some("a price that is not the mean of its cells"),
+            () if is_off(mean(&truth), OFF) => Some("a price that is not true"),
+            () if of["worst"]
+                .as_f64()
+                .is_some_and(|worst| !is_near(worst, measured.iter().copied().fold(0.0, f64::max))) =>
+            {
+                Some("another slowest pair")
+            }
+            () => None,
+        }
+    }
+
+    /// What is wrong with the excess of a usual placement.
+    fn untrue_excess(&self, of: &Value) -> Option<&'static str> {
+        let percent = of["excess_percent"].as_f64()?;
+        let excess = 100.0 * (of["mean"].as_f64()? / self.of["mean"].as_f64()? - 1.0);
+        let is_worse = of["excess_bounds_percent"][0].as_f64()? > 1e-4;
+        match () {
+            () if (percent - excess).abs() > 0.1 => Some("an excess of other prices"),
+            () if of["worse"] != is_worse => Some("a verdict against its bounds"),
+            () => None,
+        }
+    }
+
+    /// The least true price of some placements: each CPU with those that are nearest to it, in turns over the threads.
+    fn best(&self, threads: usize) -> f64 {
+        let all: Vec<u32> = self.candidates().iter().map(|cpu| cpu.0).collect();
+        let placed = all.iter().map(|first| {
+            let mut near = all.clone();
+            let ns = |cpu: u32| if cpu == *first { 0.0 } else { self.truth(*first, cpu) };
+            near.sort_by(|a, b| ns(*a).total_cmp(&ns(*b)));
+            near.truncate(threads);
+            mean(&self.prices(&near, |a, b| self.truth(a, b)))
+        });
+        placed.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Whether the lines to copy hold the CPUs of the advice: a set, or one for each thread in their order.
+    fn has_true_snippets(&self, advised: &[u32]) -> bool {
+        list(&self.of["snippets"]).iter().all(|snippet| {
+            let (name, text) = (snippet["name"].as_str().unwrap(), snippet["text"].as_str().unwrap());
+            let numbers = |text: &str| -> Vec<u32> {
+                text.split(|c: char| !c.is_ascii_digit()).filter_map(|cpu| cpu.parse().ok()).collect()
+            };
+            let behind = |mark: &str| text.split(mark).nth(1).unwrap_or_default();
+            let shown = match name {
+                "taskset" => behind("taskset -c "),
+                "systemd" => behind("CPUAffinity="),
+                "container" => behind("--cpuset-cpus="),
+                "openmp" => behind("OMP_PLACES="),
+                "gomp" => behind("GOMP_CPU_AFFINITY="),
+                "slurm" => behind("map_cpu:"),
+                _ => {
+                    let pinned: Vec<u32> =
+                        text.split("cpuset=").skip(1).flat_map(|of| numbers(of).into_iter().next()).collect();
+                    return pinned == advised && numbers(text)[0] as usize == advised.len();
+                }
+            };
+            match snippet["each_thread"] == true {
+                true => {
+                    let counted =
+                        name == "slurm" || text.contains(&format!("OMP_NUM_THREADS={} ", advised.len()));
+                    let is_counted =
+                        name != "slurm" || text.contains(&format!("--ntasks={} ", advised.len()));
+                    numbers(shown) == advised && counted && is_counted
+                }
+                false => {
+                    shown.split(' ').next().and_then(|set| set.parse::<CpuSet>().ok()) == Some(set(advised))
+                }
+            }
+        })
+    }
+
+    /// Whether each thread has a core of its own where there are enough.
+    fn has_own_cores(&self, advised: &[u32]) -> bool {
+        let (truth, known) = (self.run.truth(), self.measured_cpus());
+        let is_shared = |a: CpuId, b: CpuId| truth.relation(a, b) == Relation::Smt;
+        let is_first = |cpu: &CpuId| !known.iter().any(|other| other < *cpu && is_shared(other, *cpu));
+        let cores = known.iter().filter(is_first).count();
+        let mut pairs = advised.iter().flat_map(|a| advised.iter().map(move |b| [CpuId(*a), CpuId(*b)]));
+        cores < advised.len() || !pairs.any(|[a, b]| a < b && is_shared(a, b))
+    }
+
+    fn untrue_placement(&self, advised: &[u32]) -> Option<&'static str> {
+        let worse = || list(&self.of["baselines"]).iter().any(|baseline| baseline["worse"] == true);
+        let slack = self.of["at_most_better_percent"].as_f64();
+        let price = mean(&self.prices(advised, |a, b| self.truth(a, b)));
+        match () {
+            () if self.of["threads"] != advised.len() => Some("another number of threads"),
+            () if set(advised).len() != advised.len() => Some("a CPU with two threads"),
+            () if !set(advised).difference(&self.candidates()).is_empty() => {
+                Some("a CPU that is no candidate")
+            }
+            () if self.of["ground"] == "latency" && !worse() => Some("no placement is worse"),
+            () if !self.has_own_cores(advised) => Some("threads that share a core"),
+            () if !self.has_true_snippets(advised) => Some("CPUs to type that are not advised"),
+            // The bound holds for what was measured, which is some percent from the truth.
+            () if slack
+                .is_some_and(|slack| price / self.best(advised.len()) - 1.0 > slack / 100.0 + 0.03) =>
+            {
+                Some("a placement that is better by more")
+            }
+            () => None,
+        }
+    }
+
+    /// Whether the screen shows only sets of CPUs that the document has: those advised, the candidates, and the rest.
+    fn has_own_sets(&self, advised: &[u32]) -> bool {
+        let (advised, candidates) = (set(advised), self.candidates());
+        let known = self.measured_cpus();
+        self.run.cpus.iter().all(|shown| {
+            let is_thread = shown.len() == 1 && shown.difference(&advised).is_empty();
+            is_thread || [&advised, &candidates, &known.difference(&candidates)].contains(&shown)
+        })
+    }
+}
+
+/// What is wrong with the advice of a document.
+pub fn untrue(run: &Run) -> Option<&'static str> {
+    let of = &run.document["advice"][0];
+    let source = run.sources.first().filter(|_| run.words[0] == "advise")?;
+    let known = cells(&source["matrices"][0]).into_iter().map(|(a, b, ns)| ([a.min(b), a.max(b)], ns));
+    let pattern = of["pattern"].as_str().unwrap_or_default();
+    let advised = Advised { run, of, pattern, known: known.collect() };
+    let placed = cpus(&of["cpus"]);
+    let is_placed = of["ground"] != "none";
+    let own = || (is_placed).then(|| advised.untrue_placement(&placed)).flatten();
+    let baselines = || list(&of["baselines"]).iter();
+    match () {
+        () if is_placed == placed.is_empty() || is_placed != of["reason"].is_null() => {
+            Some("a ground for nothing")
+        }
+        () if !advised.candidates().difference(&advised.measured_cpus()).is_empty() => {
+            Some("a candidate that was not measured")
+        }
+        () if !advised.has_own_sets(&placed) => Some("CPUs that the document does not have"),
+        () => own()
+            .or_else(|| advised.untrue_price(of))
+            .or_else(|| baselines().find_map(|of| advised.untrue_price(of)))
+            .or_else(|| baselines().find_map(|of| advised.untrue_excess(of))),
+    }
+}
+
+/// Each fault planted in an advice is found.
+#[test]
+fn an_advice_that_is_changed_is_found() {
+    type Plant<'a> = &'a dyn Fn(&mut Run, &mut Value);
+    let scale = |of: &mut Value, path: &str, factor: f64| {
+        if let Some(value) = of.pointer_mut(path).filter(|value| value.is_number()) {
+            *value = (value.as_f64().unwrap() * factor).into();
+        }
+    };
+    let measured =
+        |run: &Run| -> Value { set(&cpus(&run.sources[0]["topology"]["cpus"])).to_string().into() };
+    let plants: [(&str, Plant<'_>); 14] = [
+        ("order", &|_, of| of["cpus"].as_array_mut().into_iter().for_each(|cpus| cpus.reverse())),
+        ("lines to copy", &|_, of| {
+            let text =
+                |one: &Value| one["text"].as_str().unwrap().replace("-c ", "-c 15,").replace("{", "{1");
+            let all = of["snippets"].as_array_mut().into_iter().flatten();
+            all.for_each(|one| one["text"] = text(one).into());
+        }),
+        ("threads to copy", &|_, of| {
+            let all = of["snippets"].as_array_mut().into_iter().flatten();
+            all.for_each(|one| {
+                one["text"] = one["text"].as_str().unwrap().replace("ntasks=", "ntasks=1").into()
+            });
+        }),
+        ("candidates", &|_, of| of["candidates"] = "15".into()),
+        ("threads", &|_, of| {
+            of["threads"] = if of["cpus"].is_null() { of["threads"].clone() } else { 99.into() }
+        }),
+        ("price", &|_, of| scale(of, "/mean", 1.02)),
+        ("bounds", &|_, of| scale(of, "/bounds/1", 0.5)),
+        ("slowest pair", &|_, of| scale(of, "/worst", 1.5)),
+        ("excess", &|_, of| scale(of, "/baselines/3/excess_percent", 1.2)),
+        ("worse", &|_, of| {
+            let known = |one: &Value| one["excess_percent"].is_number();
+            let all = of["baselines"].as_array_mut().into_iter().flatten();
+            all.filter(|one| known(one)).for_each(|one| one["worse"] = (one["worse"] == false).into());
+        }),
+        ("ground", &|_, of| of["ground"] = if of["ground"] == "none" { "latency" } else { "none" }.into()),
+        // As if the worst of the usual placements were advised.
+        ("a better placement", &|run, of| {
+            let all =
+                list(&of["baselines"]).iter().filter(|one| one["worse"] == true && one["cpus"].is_array());
+            let excess = |one: &&Value| one["excess_percent"].as_f64().unwrap_or(0.0) as u64;
+            let Some(worst) = all.max_by_key(excess).cloned() else { return };
+            ["cpus", "mean", "bounds"].iter().for_each(|key| of[*key] = worst[*key].clone());
+            of["worst"] = Value::Null;
+            of["snippets"] = Value::Null;
+            of["candidates"] = measured(run);
+            run.cpus.clear();
+        }),
+        ("CPUs of the screen", &|run, _| run.cpus.push("0,9,10".parse().unwrap())),
+        ("a core with two threads", &|run, of| {
+            let is_smt = run.truth().relation(CpuId(0), CpuId(16)) == Relation::Smt;
+            if is_smt && of["pattern"] == "independent" {
+                of["cpus"] = serde_json::json!([0, 16, 1, 2, 3, 8]);
+                of["snippets"] = Value::Null;
+                of["candidates"] = measured(run);
+                run.cpus.clear();
+            }
+        }),
+    ];
+    let mut found = BTreeMap::new();
+    for mut run in cases::advice(&Tool::new()) {
+        for (kind, plant) in &plants {
+            assert_eq!(untrue(&run), None, "{:?}", run.words);
+            let kept = (run.document.clone(), run.cpus.clone());
+            let mut of = kept.0["advice"][0].clone();
+            plant(&mut run, &mut of);
+            run.document["advice"][0] = of;
+            if (&run.document, &run.cpus) != (&kept.0, &kept.1) {
+                let why = untrue(&run);
+                assert!(why.is_some(), "{kind}: {:?}: {}", run.words, run.document);
+                found.entry(*kind).or_insert_with(Vec::new).push(why);
+            }
+            (run.document, run.cpus) = kept;
+        }
+    }
+    println!("{found:?}");
+    assert_eq!(found.len(), plants.len(), "{found:?}");
+    assert!(found["a better placement"].contains(&Some("a placement that is better by more")), "{found:?}");
+    assert!(found["a core with two threads"].contains(&Some("threads that share a core")), "{found:?}");
+}

@@ -1,0 +1,297 @@
+//! The structure in documents, against the simulated machine: the levels that the latencies show, how they stand to what
+//! the system reports, which CPUs share execution units, and what is doubtful about a matrix.
+
+use super::fields::path_of;
+use super::maps::{OFF, cells};
+use super::run::{Run, list, pairs};
+use super::sources::{Shown, wrong};
+use crate::cli::tool::Tool;
+use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, Source};
+use coretalk_model::quantity::Unit;
+use coretalk_model::stats::{Estimate, median};
+use coretalk_model::{CpuId, CpuSet, Level, Relation, Topology};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+fn cpus_of(list: &Value) -> CpuSet {
+    list.as_str().unwrap_or_default().parse().unwrap_or_default()
+}
+
+/// Groups by their lowest CPU: levels may number them otherwise.
+fn sorted(mut groups: Vec<CpuSet>) -> Vec<CpuSet> {
+    groups.sort_by_key(CpuSet::first);
+    groups
+}
+
+/// The groups of an inferred level; a CPU in none is one of its own.
+fn groups_of(level: &Value) -> Vec<CpuSet> {
+    let single = cpus_of(&level["single"]);
+    let groups = list(&level["groups"]).iter().map(cpus_of);
+    sorted(groups.chain(single.iter().map(|cpu| CpuSet::from_iter([cpu]))).collect())
+}
+
+/// Those of two CPUs or more.
+fn without_single(groups: &[CpuSet]) -> Vec<CpuSet> {
+    groups.iter().filter(|group| group.len() > 1).cloned().collect()
+}
+
+/// The groups of a level among the CPUs that were measured.
+fn groups_among(topology: &Topology, level: Level, measured: &CpuSet) -> Vec<CpuSet> {
+    let groups = topology.level(level).into_iter().map(|group| group.cpus.intersection(measured));
+    sorted(groups.filter(|group| !group.is_empty()).collect())
+}
+
+fn is_together(groups: &[CpuSet], pair: [CpuId; 2]) -> bool {
+    groups.iter().any(|group| pair.iter().all(|cpu| group.contains(*cpu)))
+}
+
+/// What is wrong with the structure of a document.
+pub fn untrue(run: &Run) -> Vec<String> {
+    let topology = &run.document["topology"];
+    let measured = run.measured();
+    let all = list(&topology["execution"]).iter().filter_map(|test| untrue_test(run, test));
+    let is_some = run.words.iter().any(|word| word == "--pairs");
+    // A simulated machine gives no ground to doubt the tool that measured it.
+    let is_other = |doubt: &&Value| !["unfit", "contradictory"].map(Value::from).contains(&doubt["kind"]);
+    let doubts = list(&topology["doubts"]).iter().filter(is_other).map(|doubt| format!("doubt {doubt}"));
+    let mut wrong: Vec<String> = all.chain(doubts).collect();
+    wrong.extend(run.values.iter().filter_map(|value| unit_of_another(run, value)));
+    if topology["inferred"].is_null() {
+        let is_moved = topology["reason"].as_str().is_some_and(|why| why.contains("changed level"));
+        let is_still = is_moved && run.machine.states().len() < 2;
+        wrong.extend(is_still.then(|| "the machine has one state only".to_owned()));
+        return wrong;
+    }
+    // Groups are those of all pairs.
+    if is_some {
+        return wrong;
+    }
+    let truth: Vec<Vec<CpuSet>> =
+        run.true_groups(&measured).into_iter().map(|(_, groups)| sorted(groups)).collect();
+    wrong.extend(untrue_levels(run, &truth));
+    wrong.extend(untrue_agreement(run, &measured, &truth));
+    wrong
+}
+
+/// What is wrong with the unit of a number of the structure, or with that of its column.
+fn unit_of_another(run: &Run, (headings, value): &Shown) -> Option<String> {
+    let path = path_of(&value.source)?.strip_prefix("/topology/")?;
+    let is_share = path.ends_with("scatter") || path.ends_with("repeats") || path.contains("_kept/");
+    let is_its = match value.unit {
+        DisplayUnit::Own(unit) => unit == Unit::Share && is_share || unit == Unit::Bytes,
+        DisplayUnit::Decimals(_) => path.ends_with("ratio"),
+        unit => unit == DisplayUnit::OfColumn(1.0) && !is_share,
+    };
+    let unit = run.document["topology"]["inferred"]["levels"][0]["unit"].as_str();
+    let is_other = |heading: &String| {
+        heading.strip_prefix("inside, ").zip(unit).is_some_and(|(of_column, unit)| of_column != unit)
+    };
+    (!is_its || headings.iter().any(is_other)).then(|| format!("the unit of {value:?} below {headings:?}"))
+}
+
+/// What is wrong with the levels that the latencies show.
+fn untrue_levels(run: &Run, truth: &[Vec<CpuSet>]) -> Vec<String> {
+    let inferred = &run.document["topology"]["inferred"];
+    let levels: Vec<Vec<CpuSet>> = list(&inferred["levels"]).iter().map(groups_of).collect();
+    let mut wrong = Vec::new();
+    for (level, groups) in list(&inferred["levels"]).iter().zip(&levels) {
+        match truth.iter().position(|known| known == groups) {
+            None => wrong.push(format!("{} is none of {truth:?}", level["groups"])),
+            Some(at) => wrong.extend(untrue_median(run, level, truth, at)),
+        }
+    }
+    let is_inside = |inner: &[CpuSet], outer: &[CpuSet]| {
+        inner.iter().all(|group| outer.iter().any(|other| group.is_subset(other)))
+    };
+    if !levels.is_sorted_by(|inner, outer| is_inside(inner, outer)) {
+        wrong.push("the levels are not from the finest".to_owned());
+    }
+    let lone: Vec<CpuSet> = list(&inferred["all_but_one"]).iter().map(|of| cpus_of(&of["group"])).collect();
+    // What is there is a level, or one CPU next to the group of all others.
+    let is_told = |groups: &&Vec<CpuSet>| {
+        levels.contains(groups) || groups.len() == 2 && lone.iter().any(|group| groups.contains(group))
+    };
+    let is_hidden = inferred["contradictory"] != 0 || !list(&inferred["dropped"]).is_empty();
+    let absent = truth.iter().filter(|groups| !is_hidden && !is_told(groups));
+    wrong.extend(absent.map(|groups| format!("{groups:?} is left out")));
+    let hints = list(&inferred["hints"]).iter().map(cpus_of);
+    let hints =
+        hints.filter(|hint| !truth.iter().any(|groups| groups.contains(hint)) && !lone.contains(hint));
+    wrong.extend(hints.map(|hint| format!("{hint} is no group of {truth:?}")));
+    wrong.extend(untrue_scatter(run, inferred));
+    // The screen names every level, or says that all are as reported.
+    let prefix = "/topology/inferred/levels/";
+    let paths = run.values.iter().filter_map(|(_, value)| path_of(&value.source));
+    let named: BTreeSet<&str> =
+        paths.filter_map(|path| path.strip_prefix(prefix)?.strip_suffix("/groups")).collect();
+    let is_asked = run.words[0] == "topology";
+    if named.len() != levels.len() && (is_asked || !named.is_empty()) {
+        wrong.push(format!("the screen names the levels {named:?} of {}", levels.len()));
+    }
+    wrong
+}
+
+/// What is wrong with the median of the pairs that share a group of a level and none of a finer one.
+fn untrue_median(run: &Run, level: &Value, truth: &[Vec<CpuSet>], at: usize) -> Option<String> {
+    let kernel = &run.document["matrices"][0]["kernel"];
+    let told = level["median"].as_f64().filter(|_| kernel.is_null() || kernel == "cas+pause")?;
+    let finer = at.checked_sub(1).map_or(&[][..], |finer| &truth[finer]);
+    let inside = pairs(&run.measured())
+        .into_iter()
+        .filter(|pair| is_together(&truth[at], *pair) && !is_together(finer, *pair));
+    let ns: Vec<f64> = inside.map(|[a, b]| run.true_ns("cas+pause", a.0, b.0)[0]).collect();
+    let is = median(&ns)?;
+    ((told / is - 1.0).abs() > OFF + 0.02).then(|| format!("{told} ns inside a group is truly {is:.1}"))
+}
+
+/// What is wrong with a scatter without groups: of all pairs some lie some times as far out.
+fn untrue_scatter(run: &Run, inferred: &Value) -> Option<String> {
+    let scatter = inferred["scatter"].as_f64().filter(|_| inferred["continuous"] == false)?;
+    let mut documents = [&run.document].into_iter().chain(&run.sources);
+    let matrix = documents.find_map(|document| list(&document["matrices"]).first())?;
+    let values: Vec<f64> = cells(matrix).into_iter().map(|(_, _, ns)| ns).collect();
+    let middle = median(&values)?;
+    let far = values.iter().map(|ns| (ns / middle - 1.0).abs()).fold(0.0, f64::max);
+    (far > 5.0 * scatter + 0.02).then(|| format!("some pair lies {far} from the median, not {scatter}"))
+}
+
+/// What is wrong with how reported levels stand to those that the latencies show.
+fn untrue_agreement(run: &Run, measured: &CpuSet, truth: &[Vec<CpuSet>]) -> Vec<String> {
+    let topology = &run.document["topology"];
+    let rows = list(&topology["agreement"]);
+    let inferred = &topology["inferred"];
+    let levels: Vec<Vec<CpuSet>> =
+        list(&inferred["levels"]).iter().map(|level| without_single(&groups_of(level))).collect();
+    let lone: Vec<CpuSet> = list(&inferred["all_but_one"]).iter().map(|of| cpus_of(&of["group"])).collect();
+    let mut wrong = Vec::new();
+    for level in Level::ALL {
+        let told = without_single(&groups_among(&run.reported, level, measured));
+        let row = rows.iter().find(|row| row["level"] == level.name());
+        let Some(row) = row else {
+            let is_divided = told.iter().any(|group| group.len() < measured.len());
+            wrong.extend(is_divided.then(|| format!("{level} is left out")));
+            continue;
+        };
+        let is_shown = levels.contains(&told) || told.len() == 1 && lone.contains(&told[0]);
+        let is_so = match row["verdict"].as_str().unwrap_or_default() {
+            "agree" => is_shown && truth.iter().any(|groups| without_single(groups) == told),
+            "coarser" => truth.iter().flatten().any(|group| {
+                let is_inside = |of: &CpuSet| group.is_subset(of) && group.len() < of.len();
+                group.len() > 1 && told.iter().any(is_inside)
+            }),
+            "conflict" => told != without_single(&groups_among(&run.truth(), level, measured)),
+            _ => !is_shown,
+        };
+        wrong.extend((!is_so).then(|| format!("{level} {told:?}: {}", row["verdict"])));
+        let is_shown = |group: &&CpuSet| levels.iter().any(|level| level.contains(group));
+        let shown = told.iter().filter(|group| is_shown(group) || lone.contains(group)).count();
+        wrong.extend((row["shown"] != shown).then(|| format!("{shown} groups of {level} are shown")));
+    }
+    wrong
+}
+
+/// What is wrong with a test of what two CPUs share.
+fn untrue_test(run: &Run, test: &Value) -> Option<String> {
+    let [a, b] = ["from", "to"].map(|end| CpuId(test[end].as_u64().unwrap_or_default() as u32));
+    let is_shared = run.truth().relation(a, b) == Relation::Smt;
+    let is_so = match test["verdict"].as_str()? {
+        "shared" => is_shared,
+        "apart" => !is_shared,
+        _ => true,
+    };
+    (!is_so).then(|| format!("CPUs {a} and {b} are threads of one core: {is_shared}"))
+}
+
+/// Each fault planted in a document or in a typed number is found.
+#[test]
+fn a_structure_that_is_changed_is_found() {
+    let tool = Tool::new();
+    let is_found =
+        |run: &Run| !untrue(run).is_empty() || run.values.iter().any(|value| wrong(run, value).is_some());
+    let asked = |machine: &str, cpus: &str, name: &str| {
+        let words = ["latency", "--cpus", cpus, "--seed", "1", "--budget", "4s"];
+        let source = Run::of(&tool, machine, &words, name).document;
+        let run = Run::asked(&tool, machine, &["topology", "--from", name], vec![source]);
+        assert!(!is_found(&run), "{machine}: {:?}", untrue(&run));
+        run
+    };
+    let mut runs = [
+        asked("chiplet-16-smt", "0-3,8-11,16-19", "threads"),
+        asked("chiplet-16", "0-3,8", "lone"),
+        asked("mesh-64", "0-11", "mesh"),
+    ];
+    const THREADS: usize = 0;
+    const LONE: usize = 1;
+    const MESH: usize = 2;
+    let levels = runs[THREADS].document["topology"]["inferred"]["levels"].clone();
+    for (kind, at, path, fault) in [
+        ("CPU set", THREADS, "/inferred/levels/1/groups/0", json!("0-3,8,16-19")),
+        ("single CPU", THREADS, "/inferred/levels/0/single", json!("8-10")),
+        ("missing group", THREADS, "/inferred/levels/1/groups", json!(["0-3,16-19"])),
+        ("missing level", THREADS, "/inferred/levels", json!([levels[0]])),
+        ("order of levels", THREADS, "/inferred/levels", json!([levels[1], levels[0]])),
+        ("median", THREADS, "/inferred/levels/1/median", json!(40.0)),
+        ("interval", THREADS, "/inferred/levels/1/ci/1", json!(40.0)),
+        ("next level", THREADS, "/inferred/levels/0/across", json!(40.0)),
+        ("stability", THREADS, "/inferred/levels/0/repeats", json!(0.5)),
+        ("hint", THREADS, "/inferred/hints", json!(["0,1"])),
+        ("verdict", THREADS, "/agreement/0/verdict", json!("not-visible")),
+        ("conflict", THREADS, "/agreement/0/verdict", json!("conflict")),
+        ("coarser level", THREADS, "/agreement/0/verdict", json!("coarser")),
+        ("missing row", THREADS, "/agreement", json!([])),
+        ("shown groups", THREADS, "/agreement/0/shown", json!(0)),
+        ("Rand index", THREADS, "/agreement/0/rand_index", json!(0.5)),
+        ("report", THREADS, "/reported/levels/0/groups", json!(["0,16"])),
+        ("test", THREADS, "/execution/0/verdict", json!("apart")),
+        ("doubt", THREADS, "/doubts", json!([{ "kind": "odd-cpu", "pairs": [] }])),
+        ("refusal", THREADS, "/inferred", json!(null)),
+        ("lone CPU", LONE, "/inferred/all_but_one", json!([])),
+        ("distance of a lone CPU", LONE, "/inferred/all_but_one/0/across", json!(20.0)),
+        ("scatter", MESH, "/inferred/scatter", json!(0.5)),
+        ("level", MESH, "/inferred/levels", json!([{ "groups": ["0-5", "6-11"], "single": "" }])),
+    ] {
+        let run = &mut runs[at];
+        let document = run.document.clone();
+        *run.document["topology"].pointer_mut(path).unwrap() = fault;
+        assert!(is_found(run), "{kind}");
+        run.document = document;
+    }
+    let mut kinds = BTreeSet::new();
+    for run in &runs {
+        for shown in run.values.iter().filter(|(_, value)| value.source != Source::Unrecorded) {
+            let faults = changed(&shown.1).into_iter().filter(|(_, fault)| *fault != shown.1);
+            for (kind, fault) in faults {
+                let fault = (shown.0.clone(), fault);
+                let is_found = wrong(run, &fault).is_some() || unit_of_another(run, &fault).is_some();
+                assert!(is_found, "{kind}: {fault:?}");
+                kinds.insert(kind);
+            }
+        }
+    }
+    assert_eq!(kinds.len(), 4, "{kinds:?}");
+}
+
+/// A typed number with a fault of each kind that it can have.
+fn changed(value: &DisplayValue) -> Vec<(&'static str, DisplayValue)> {
+    let with = |number| DisplayValue { number, ..value.clone() };
+    let unit = match value.unit {
+        DisplayUnit::Own(_) => DisplayUnit::OfColumn(1.0),
+        _ => DisplayUnit::Own(Unit::Share),
+    };
+    let unit = ("unit", DisplayValue { unit, ..value.clone() });
+    match value.number {
+        Number::Count(count) => vec![("count", with(Number::Count(count + 1)))],
+        Number::Point(number) => {
+            let faults = [("value", 1.02 * number + 0.001), ("sign", -number)];
+            faults
+                .map(|(kind, number)| (kind, with(Number::Point(number))))
+                .into_iter()
+                .chain([unit])
+                .collect()
+        }
+        Number::PlusMinus(of) => {
+            vec![("value", with(Number::PlusMinus(Estimate { high: of.high + 1.0, ..of })))]
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,321 @@
+//! What typed sentences say besides numbers: sets of CPUs, the question of a map and the advice below it, against the
+//! document and the truth of the simulated machine.
+
+use super::maps::is_doubtful;
+use super::run::{Run, Wrong, list, pairs};
+use coretalk::blocks::value::{Arg, Sentence, Source};
+use coretalk::report::fmt;
+use coretalk_model::{CpuId, CpuSet, Relation, Scope};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Adds the sets of CPUs in a document: lists as text, arrays of numbers, and the ends of pairs.
+fn add_sets(of: &Value, found: &mut BTreeSet<Vec<u32>>) {
+    let mut add = |cpus: &mut dyn Iterator<Item = u32>| {
+        let cpus: BTreeSet<u32> = cpus.collect();
+        found.insert(cpus.into_iter().collect());
+    };
+    let number = |cpu: &Value| cpu.as_u64().map(|cpu| cpu as u32);
+    match of {
+        Value::String(text) => {
+            if let Ok(cpus) = text.parse::<CpuSet>() {
+                add(&mut cpus.iter().map(|cpu| cpu.0));
+            }
+        }
+        Value::Array(all) => {
+            if let Some(cpus) = all.iter().map(number).collect::<Option<Vec<u32>>>() {
+                // Without the first, which may have a role of its own.
+                add(&mut cpus.iter().skip(1).copied());
+                add(&mut cpus.into_iter());
+            }
+            all.iter().for_each(|one| add_sets(one, found));
+        }
+        Value::Object(fields) => {
+            // CPUs of a finding that share a standing are one set, of which a screen names the quietest or the noisiest.
+            for standing in ["use", "avoid"] {
+                let subjects = list(&of["subjects"]).iter().filter(|one| one["standing"] == standing);
+                let cpus: Vec<u32> = subjects.filter_map(|one| number(&one["placement"][0])).collect();
+                (1..=cpus.len()).for_each(|first| add(&mut cpus[..first].iter().copied()));
+                (0..cpus.len()).for_each(|first| add(&mut cpus[first..].iter().copied()));
+            }
+            fields.values().for_each(|field| add_sets(field, found));
+        }
+        _ => {}
+    }
+}
+
+/// Sets of several CPUs in sentences that are in no field of the documents.
+fn unknown_sets(run: &Run) -> Vec<Wrong> {
+    let mut known = BTreeSet::new();
+    [&run.document].into_iter().chain(&run.sources).for_each(|document| add_sets(document, &mut known));
+    let (all, measured) = (run.reported.cpus(), run.measured());
+    let is_known = |cpus: &BTreeSet<u32>| match cpus.len() {
+        0 | 1 => cpus.iter().all(|cpu| all.contains(CpuId(*cpu))),
+        // Of reported groups those CPUs that were measured.
+        _ => known.iter().any(|of| {
+            let here = || of.iter().filter(|cpu| measured.contains(CpuId(**cpu)));
+            // Those that an advice leaves out are in no field.
+            let left_out = measured.iter().map(|cpu| cpu.0).filter(|cpu| !of.contains(cpu));
+            let is_left_out = || run.words[0] == "advise" && left_out.eq(cpus.iter().copied());
+            of.iter().eq(cpus.iter()) || here().eq(cpus.iter()) || is_left_out()
+        }),
+    };
+    let mut wrong = Vec::new();
+    for sentence in &run.sentences {
+        for (hole, arg) in &sentence.args {
+            let cpus: BTreeSet<u32> = match arg {
+                Arg::Cpus(cpus) => cpus.iter().map(|cpu| cpu.0).collect(),
+                Arg::CpuSet(cpus) => cpus.iter().map(|cpu| cpu.0).collect(),
+                _ => continue,
+            };
+            if !is_known(&cpus) {
+                let why = format!("no field has the CPUs {cpus:?} of `{hole}`");
+                wrong.push(Wrong { claim: "CPU set", text: fmt::sentence(sentence), why });
+            }
+        }
+    }
+    wrong
+}
+
+/// The values of pairs of cores in truth, by whether both CPUs are among some.
+fn true_values(run: &Run, cpus: &CpuSet) -> [Vec<f64>; 2] {
+    let mut values = [Vec::new(), Vec::new()];
+    for [a, b] in pairs(&run.measured()) {
+        if run.reported.relation(a, b) != Relation::Smt {
+            let outside = !(cpus.contains(a) && cpus.contains(b));
+            values[usize::from(outside)].extend(run.true_ns("cas+pause", a.0, b.0).first());
+        }
+    }
+    values
+}
+
+/// The argument of a hole.
+fn arg<'a>(sentence: &'a Sentence, hole: &str) -> Option<&'a Arg> {
+    sentence.args.iter().find(|(name, _)| *name == hole).map(|(_, arg)| arg)
+}
+
+/// A cell without a flag whose interval is wider than requested, in time and in cycles of the core.
+fn imprecise(run: &Run) -> Option<String> {
+    let asked = run.words.iter().skip_while(|word| *word != "--precision").nth(1);
+    let asked = asked.and_then(|text| text.trim_end_matches('%').parse::<f64>().ok()).unwrap_or(2.0) / 100.0;
+    let reach = |of: &Value| {
+        let [low, point, high] = [&of["ci"][0], &of["median"], &of["ci"][1]].map(Value::as_f64);
+        Some((high? - point?).max(point? - low?) / point?)
+    };
+    let matrices = list(&run.document["matrices"]).iter();
+    let maps = matrices.filter(|matrix| !matrix["protocol"].is_null() && matrix["protocol"] != "one-way");
+    let is_imprecise = |cell: &&Value| {
+        let is_flagged = is_doubtful(cell) || list(&cell["flags"]).iter().any(|flag| flag == "wide-ci");
+        let is_narrow = |of: &Value, room: f64| reach(of).is_none_or(|reach| reach <= room);
+        !is_flagged && !is_narrow(cell, asked * 1.02 + 1e-4) && !is_narrow(&cell["cycles"], asked * 1.001)
+    };
+    let cell = maps.flat_map(|matrix| list(&matrix["cells"])).find(is_imprecise)?;
+    Some(format!("CPUs {} and {}: {:?} without a flag", cell["from"], cell["to"], reach(cell)))
+}
+
+/// A place that is not that of the pairs whose number stands next to it.
+fn misplaced(run: &Run, sentence: &Sentence) -> Option<String> {
+    let relation = sentence.values().into_iter().find_map(|value| match &value.source {
+        Source::Pairs { relation, .. } => Some(*relation),
+        _ => None,
+    })?;
+    let parts = sentence.all().into_iter().flat_map(|part| &part.args);
+    let scopes = parts.filter_map(|(_, arg)| match arg {
+        Arg::Place(scope) | Arg::Shared(scope) => Some(*scope),
+        _ => None,
+    });
+    let expected = Scope::of(relation, &run.reported);
+    // A sentence of several groups is that of its parts.
+    let scopes: Vec<Scope> = scopes.collect();
+    let is_one = scopes.len() == 1 && sentence.values().len() <= 3;
+    (is_one && scopes[0] != expected).then(|| format!("the pairs are of {expected:?}"))
+}
+
+/// Templates of the sentences that [`untrue_sentence`] knows: a new wording has to be changed there too.
+pub const TEMPLATES: [&str; 11] = [
+    "{what}{hint}",
+    "SIMULATED {scenario}",
+    "one pair at a time",
+    "up to {pairs} at the same time",
+    "taskset -c {near} COMMAND",
+    "the {kind} cores, taskset -c {cpus} COMMAND",
+    "any cores (all are about equally close)",
+    "most of the time",
+    "{none}±{precision} at 95 %{scale}{wider}",
+    "CPUs {a} and {b}: ",
+    ", CPU {a} ↔ CPU {b}",
+];
+
+/// Why a sentence of a map is not true.
+fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
+    if let Some(why) = misplaced(run, sentence) {
+        return Some(why);
+    }
+    let cpus = |hole| match arg(sentence, hole) {
+        Some(Arg::CpuSet(cpus)) => cpus.clone(),
+        _ => CpuSet::new(),
+    };
+    let spread = |values: &[f64]| {
+        [f64::min, f64::max].map(|end| values.iter().copied().reduce(end).unwrap_or(f64::NAN))
+    };
+    let matrices = || list(&run.document["matrices"]).iter().filter(|matrix| !matrix["protocol"].is_null());
+    match sentence.template {
+        "{what}{hint}" => {
+            let said = fmt::sentence(sentence);
+            let asked = |protocol: &Value| match protocol.as_str().unwrap_or_default() {
+                "cas" => "another core gets my cache line: half round trip in ns, CAS",
+                "store" => "another core sees my store: half round trip in ns, load and store",
+                "msg" => "a message arrives: half round trip in ns, one mailbox line each way",
+                "xfer" => "to read a line that another core wrote: ns, no spinning",
+                _ => "a one-way time stamp lags behind the fastest: ns",
+            };
+            let hint = |matrix: &Value| match matrix["kernel"].as_str().unwrap_or_default() {
+                kernel if kernel.ends_with("+pause") => " with 1 pause",
+                _ if ["cas", "store", "msg"].iter().any(|of| matrix["protocol"] == *of) => " without pause",
+                _ => "",
+            };
+            let is_of =
+                |matrix: &Value| said.ends_with(&(asked(&matrix["protocol"]).to_owned() + hint(matrix)));
+            (!matrices().any(is_of)).then(|| "no matrix was measured with this code".to_owned())
+        }
+        "SIMULATED {scenario}" => {
+            let scenario = run.document["environment"]["simulated"].as_str();
+            let is_it = scenario.is_some_and(|scenario| fmt::sentence(sentence).ends_with(scenario));
+            (!is_it).then(|| format!("it is {scenario:?}"))
+        }
+        "one pair at a time" => {
+            (!matrices().any(|of| of["regime"] == "serial")).then(|| "pairs ran in parallel".to_owned())
+        }
+        "up to {pairs} at the same time" => {
+            (!matrices().any(|of| of["regime"] == "parallel")).then(|| "pairs ran alone".to_owned())
+        }
+        "taskset -c {near} COMMAND" => {
+            let groups = run.true_groups(&run.measured());
+            let is_group = groups.iter().any(|(_, groups)| groups.contains(&cpus("near")));
+            (!is_group).then(|| format!("truly there are {groups:?}"))
+        }
+        "the {kind} cores, taskset -c {cpus} COMMAND" => {
+            let named = cpus("cpus");
+            let class = |cpu| run.reported.class_of(cpu).map(|class| class.name.clone());
+            let kind = named.iter().next().and_then(class);
+            let of_kind: CpuSet = run.measured().iter().filter(|cpu| class(*cpu) == kind).collect();
+            let is_said =
+                kind.is_some_and(|kind| fmt::sentence(sentence).starts_with(&format!("the {kind} ")));
+            if of_kind != named || !is_said {
+                return Some(format!("CPUs {of_kind} are of the kind of CPU {named}"));
+            }
+            let [inside, outside] = true_values(run, &named).map(|values| spread(&values));
+            (inside[1] >= outside[0]).then(|| format!("truly {inside:?} inside and {outside:?} outside"))
+        }
+        "any cores (all are about equally close)" => {
+            let [low, high] = spread(&true_values(run, &run.measured())[0]);
+            (high >= 1.3 * low).then(|| format!("truly {low} to {high}"))
+        }
+        "most of the time" => {
+            let share = run.document["watch"]["states"][0]["share"].as_f64();
+            share.is_none_or(|share| share <= 0.5).then(|| format!("its share is {share:?}"))
+        }
+        "{none}±{precision} at 95 %{scale}{wider}" => imprecise(run),
+        said if said.starts_with("The budget of ") => {
+            let ended = run.document["run"]["budget_ended"] == true;
+            let is_placed = !list(&run.document["comparisons"]).is_empty();
+            (!ended && !is_placed).then(|| "no budget ended".to_owned())
+        }
+        // A pair that is named because it changed.
+        "CPUs {a} and {b}: " | ", CPU {a} ↔ CPU {b}" | "between CPUs {a} and {b} " => {
+            let cpu = |hole| match arg(sentence, hole) {
+                Some(Arg::Cpus(cpus)) => cpus.first().copied().unwrap_or(CpuId(0)),
+                _ => CpuId(0),
+            };
+            (!run.moves(cpu("a"), cpu("b"))).then(|| "this pair has one level in truth".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// What sentences say that is not so.
+pub fn untrue(run: &Run) -> Vec<Wrong> {
+    let untrue = |sentence: &Sentence| {
+        let why = untrue_sentence(run, sentence)?;
+        Some(Wrong { claim: "words", text: fmt::sentence(sentence), why })
+    };
+    let mut wrong: Vec<Wrong> = run.sentences.iter().filter_map(untrue).collect();
+    wrong.extend(unknown_sets(run));
+    let composed = run.composed.iter().map(|text| Wrong {
+        claim: "composed",
+        text: text.clone(),
+        why: "the block is not typed".to_owned(),
+    });
+    wrong.extend(composed);
+    wrong
+}
+
+/// The sentences and what is found in them after a change to one.
+fn found_after(run: &mut Run, change: impl Fn(&mut Sentence) -> bool, claim: &str) -> usize {
+    let before = run.sentences.clone();
+    let mut planted = 0;
+    for (index, unchanged) in before.into_iter().enumerate() {
+        if change(&mut run.sentences[index]) {
+            planted += 1;
+            let wrong = untrue(run);
+            assert!(wrong.iter().any(|one| one.claim == claim), "{claim}: {:?}", run.sentences[index]);
+        }
+        run.sentences[index] = unchanged;
+    }
+    planted
+}
+
+#[test]
+fn sets_of_cpus_and_words_that_are_changed_are_found() {
+    let tool = crate::cli::tool::Tool::new();
+    let few = ["--cpus", "0,1,8,16,24", "--budget", "3s", "--seed", "1"];
+    let mut run = Run::of(&tool, "chiplet-16-smt", &few, "planted-words");
+    assert_eq!(untrue(&run), Vec::new());
+    let reported = run.reported.clone();
+    let other = |sentence: &mut Sentence| {
+        let Some((_, arg)) = sentence.args.iter_mut().find(|(_, arg)| matches!(arg, Arg::CpuSet(_))) else {
+            return false;
+        };
+        *arg = Arg::CpuSet("1-3,24".parse().unwrap());
+        true
+    };
+    assert!(found_after(&mut run, other, "CPU set") >= 2);
+    let hint = |sentence: &mut Sentence| {
+        let is_hint = sentence.template == "{what}{hint}";
+        sentence.args.retain(|(hole, _)| !is_hint || *hole != "hint");
+        is_hint && {
+            sentence.args.push(("hint", " without pause".into()));
+            true
+        }
+    };
+    assert_eq!(found_after(&mut run, hint, "words"), 1);
+    let regime = |sentence: &mut Sentence| {
+        let is_serial = sentence.template == "one pair at a time";
+        if is_serial {
+            sentence.template = "up to {pairs} at the same time";
+            sentence.args.push(("pairs", "2 pairs".into()));
+        }
+        is_serial
+    };
+    assert_eq!(found_after(&mut run, regime, "words"), 1);
+    let group = |sentence: &mut Sentence| {
+        let is_group = sentence.template == "taskset -c {near} COMMAND";
+        if is_group {
+            sentence.args[0].1 = Arg::CpuSet("0,8".parse().unwrap());
+        }
+        is_group
+    };
+    assert_eq!(found_after(&mut run, group, "words"), 1);
+    let place = |sentence: &mut Sentence| {
+        let is_place = sentence.template == "{value} ns {words}";
+        if is_place {
+            let words =
+                Sentence::new("{pairs}").with("pairs", Arg::Place(Scope::of(Relation::Machine, &reported)));
+            sentence.args[1].1 = words.into();
+        }
+        is_place
+    };
+    assert_eq!(found_after(&mut run, place, "words"), 1);
+    run.composed.push("7 CPUs".to_owned());
+    assert_eq!(untrue(&run)[0].claim, "composed");
+}
