@@ -219,19 +219,9 @@ pub fn changed(value: &DisplayValue) -> DisplayValue {
         | Number::Short(number)
         | Number::Coarse(number)
         | Number::Duration(number)
-        | Number::Probability(number)
-            if *number == 0.0 =>
-        {
-            *number = 1.0
-        }
-        Number::Point(number)
-        | Number::Setting(number)
-        | Number::Short(number)
-        | Number::Coarse(number)
-        | Number::Duration(number)
         | Number::Relative(number)
         | Number::Figure(number)
-        | Number::Probability(number) => *number *= 1.01,
+        | Number::Probability(number) => *number = if *number == 0.0 { 1.0 } else { 1.01 * *number },
         Number::Part { number, .. } => *number += 1,
         Number::Change(share) | Number::Difference(share) => *share += 0.01,
         Number::Estimate(of)
