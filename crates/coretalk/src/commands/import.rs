@@ -11,7 +11,7 @@ use crate::exit::{ExitCode, Failure};
 use crate::render::terminal;
 use crate::report::heat_map::PairMap;
 use crate::report::imported::ImportedFile;
-use crate::report::{Style, structure, text};
+use crate::report::{Style, fmt, structure, text};
 use crate::resolve::files;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
@@ -92,7 +92,7 @@ fn screen(file: &Path, imported: &ImportedMatrix, style: &Style) -> String {
     blocks.extend(of_file.origin().map(|text| Block::Headline(Sentence::composed(text))));
     blocks.extend([Block::Gap, map, Block::Gap]);
     if let Some(Spread { least, median, most, values }) = imported.spread() {
-        let (unit, values) = (imported.unit, text::count(values as u64, "value"));
+        let (unit, values) = (imported.unit, fmt::digits::count(values as u64, "value"));
         let words = format!("{least:.1} to {most:.1} {unit}, median {median:.1} {unit}, {values}.");
         blocks.push(Block::Prose(Sentence::composed(words)));
     }

@@ -2,7 +2,7 @@
 
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
-use crate::report::text::duration;
+use crate::report::fmt::digits::duration;
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring, Request};
 use crate::resolve::output::{Verbosity, remark};

@@ -1,7 +1,7 @@
 //! Tables of queues as squares: one for each queue, payload and capacity; the row produces, the column consumes.
 
 use super::{Export, ExportError, facts};
-use crate::report::text::million;
+use crate::report::fmt::digits::million;
 use coretalk_model::formats::write_rates_csv;
 use coretalk_model::queue::{QueueCell, QueueMatrix, matrices};
 use coretalk_model::{CpuId, Matrix};

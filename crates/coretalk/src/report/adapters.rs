@@ -1,6 +1,7 @@
 //! What the check of an adapter found, and what is wrong with it.
 
-use super::text::{count, duration, figure, grouped, percent, plain};
+use super::fmt::digits::{count, duration, figure, grouped, percent};
+use super::text::plain;
 use crate::blocks::value::Sentence;
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::adapters::conformance::{Conformance, Found, Thing, median_of};

@@ -1,8 +1,9 @@
 //! What `doctor`, `clock`, `probes` and `--version -v` say: of the state of the machine, of its clock, of what can be
 //! measured, and of how the tool was built.
 
+use super::fmt::digits::{count, grouped, ns};
 use super::saved;
-use super::text::{count, cut, grouped, ns, plain, right};
+use super::text::{cut, plain, right};
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::clock::ClockView;

@@ -21,9 +21,9 @@ pub mod sweep;
 pub mod timeline;
 pub mod undrawn;
 
+use super::fmt::digits::{count, grouped};
 use super::input::Map;
 use super::picture::{Ink, Picture, Type, Weight, text_width};
-use super::text::{count, grouped};
 
 /// Text of a figure.
 const BODY: Type = Type::of(12.0);

@@ -1,14 +1,17 @@
 //! Numbers and sentences as text: what a medium writes of a [`DisplayValue`], a [`Sentence`] or a [`Cell`].
 
+pub mod digits;
+
 use super::scope;
-use super::text::{
-    self, bytes, capitalized, chosen_rate, chosen_time, duration, figure, grouped, million, ns, p_value,
-    percent, plus_minus, short_ns, signed_percent,
-};
+use super::text::capitalized;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Cell, Drawing, DrawnNumber, Table};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
+use digits::{
+    bytes, chosen_rate, chosen_time, duration, figure, grouped, million, ns, p_value, percent, plus_minus,
+    short_ns, signed_percent,
+};
 
 /// A number with its unit, where that is not the unit of its column, and with its interval.
 pub fn value(value: &DisplayValue) -> String {
@@ -53,7 +56,7 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         // A column needs no relation.
         (Number::Probability(p), DisplayUnit::OfColumn(_)) if *p >= 0.0001 => (format!("{p:.4}"), ""),
         (Number::Probability(p), _) => (p_value(*p), ""),
-        (Number::Ends(of), _) => (text::interval(of.low, of.high), ""),
+        (Number::Ends(of), _) => (digits::interval(of.low, of.high), ""),
         (Number::Relative(share), _) => (relative(*share), ""),
         (Number::Part { number: 0, .. }, _) => ("none".to_owned(), ""),
         (Number::Part { number, of }, _) if number == of => ("all".to_owned(), ""),

@@ -1,7 +1,8 @@
 //! [`ImportedFile`]: matrices of another tool, as reports see them.
 
+use super::fmt::digits::{count, ns};
 use super::lint;
-use super::text::{count, ns, plain};
+use super::text::plain;
 use crate::blocks::Block;
 use crate::blocks::value::Sentence;
 use crate::document::{Document, StructureView};

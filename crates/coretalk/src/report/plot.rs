@@ -1,6 +1,7 @@
 //! Curves drawn with characters over an axis of values.
 
-use super::text::{columns, cut, grouped, left, right};
+use super::fmt::digits::grouped;
+use super::text::{columns, cut, left, right};
 
 /// Characters of the curves; with more curves they repeat.
 const MARKS: [char; 8] = ['*', 'o', '+', 'x', '#', '@', '%', '&'];

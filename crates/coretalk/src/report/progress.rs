@@ -1,8 +1,9 @@
 //! [`Progress`]: how far a run is and the map filling in. Draws in commit slots only; no thread, no ticker.
 
+use super::fmt::digits::{duration, ns, plus_minus};
 use super::heat_map::PairMap;
 use super::style::Style;
-use super::text::{HEIGHTS, cut, duration, ns, plus_minus};
+use super::text::{HEIGHTS, cut};
 use crate::blocks::Block;
 use crate::blocks::value::MapSource;
 use crate::blocks::value::Sentence;

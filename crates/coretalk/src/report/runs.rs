@@ -1,6 +1,7 @@
 //! The view of `runs list`.
 
-use super::text::{bytes, plain, started};
+use super::fmt::digits::bytes;
+use super::text::{plain, started};
 use crate::blocks::value::Sentence;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::document::{SavedRunDoc, SavedRunState};

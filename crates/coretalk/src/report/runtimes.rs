@@ -2,9 +2,10 @@
 //! who did the work.
 
 use super::fmt;
+use super::fmt::digits::{count, ns, percent};
 use super::fmt::with_unit;
 use super::parameters::{arrows, unbound};
-use super::text::{capitalized, count, ns, percent, plain};
+use super::text::{capitalized, plain};
 use crate::blocks::value::Sentence;
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
@@ -169,7 +170,7 @@ fn label(trial: &TrialResult) -> String {
     let in_order = probe.into_iter().flat_map(|probe| probe.parameters());
     let values = in_order.filter(|parameter| parameter.id != MASK).filter_map(|parameter| {
         Some(match trial.spec.parameters.0.get(parameter.id)? {
-            Value::Number(number) if parameter.unit == Unit::Ns => super::text::chosen_time(*number),
+            Value::Number(number) if parameter.unit == Unit::Ns => super::fmt::digits::chosen_time(*number),
             value => plain(&value.to_string()),
         })
     });

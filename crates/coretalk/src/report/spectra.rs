@@ -1,7 +1,8 @@
 //! Distributions of files: a table of percentiles, and a plot whose axis has as much room for each further nine.
 
+use super::fmt::digits::{count, grouped};
 use super::plot::{HUGE, Plot, ValueAxis};
-use super::text::{count, cut, grouped, plain};
+use super::text::{cut, plain};
 use crate::blocks::value::Sentence;
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::formats::{Percentile, Spectrum, TOLD_SHARES};

@@ -1,8 +1,9 @@
 //! One pair over time: a machine that changes its state has no single number, and one that held still says so.
 
 use super::fmt;
+use super::fmt::digits::{duration, ns, plus_minus};
 use super::style::Style;
-use super::text::{HEIGHTS, duration, flow, ns, plain, plus_minus, right};
+use super::text::{HEIGHTS, flow, plain, right};
 use crate::RunReport;
 use crate::blocks::value::{
     Arg, DisplayUnit, DisplayValue, MatrixNumber, Number, Sentence, Source, WatchNumber,

@@ -1,4 +1,4 @@
-//! Text on a terminal: columns, wrapping, numbers, and strings from outside made harmless.
+//! Text on a terminal: columns, wrapping, and strings from outside made harmless.
 
 use crate::harmless::is_harmful;
 use unicode_width::UnicodeWidthChar;
@@ -118,206 +118,14 @@ pub fn flow<'a>(
     lines
 }
 
-/// Nanoseconds with three significant digits: `7.83`, `22.6`, `116`, `1 300`.
-pub fn ns(value: f64) -> String {
-    match value.abs() {
-        0.0 => "0.00".to_owned(),
-        magnitude if magnitude < 0.0095 => two_digits(value),
-        magnitude if magnitude < 9.995 => format!("{value:.2}"),
-        magnitude if magnitude < 99.95 => format!("{value:.1}"),
-        _ => grouped(value.round() as i64),
-    }
-}
-
-/// Millions in a second with two or three significant digits.
-pub fn million(per_s: f64) -> String {
-    let value = per_s / 1e6;
-    match value {
-        // Three digits of a rate that three decimals would print as nothing.
-        value if value > 0.0 && value < 0.01 => {
-            let decimals = (2.0 - value.log10().floor()).clamp(0.0, 9.0) as usize;
-            format!("{value:.decimals$}")
-        }
-        value if value < 0.0995 => format!("{value:.3}"),
-        value => ns(value),
-    }
-}
-
-/// Nanoseconds with two significant digits, for cells and columns: `0.45`, `7.8`, `17`, `203`. What was measured never
-/// reads as nothing.
-pub fn short_ns(value: f64) -> String {
-    match value.abs() {
-        0.0 => "0.0".to_owned(),
-        magnitude if magnitude < 0.95 => two_digits(value),
-        magnitude if magnitude < 9.95 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
-    }
-}
-
-/// A small number that is not 0.
-fn two_digits(value: f64) -> String {
-    match 1.0 - value.abs().log10().floor() {
-        decimals if decimals <= 12.0 => format!("{value:.*}", decimals as usize),
-        _ => format!("{value:.1e}"),
-    }
-}
-
-/// Half a width of an interval in the precision of its point: `±0.5`.
-pub fn plus_minus(point: f64, half_width: f64) -> String {
-    match point.abs() {
-        magnitude if magnitude < 9.995 => format!("±{half_width:.2}"),
-        magnitude if magnitude < 99.95 => format!("±{half_width:.1}"),
-        _ if half_width < 0.95 => format!("±{half_width:.1}"),
-        _ => format!("±{half_width:.0}"),
-    }
-}
-
-/// A whole number in groups of three: `1 300`.
-pub fn grouped(value: impl Into<i128>) -> String {
-    let value = value.into();
-    let digits = value.unsigned_abs().to_string();
-    let mut text = String::from(if value < 0 { "-" } else { "" });
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Four significant digits; thousands, millions and thousands of millions by their letter, and powers of ten beyond.
-pub fn figure(value: f64) -> String {
-    let (scale, letter) = scale_of(value);
-    format!("{}{letter}", digits(value / scale))
-}
-
-/// `432.1–434.4 M`: both ends in the letter of the one that is further from zero.
-pub fn interval(low: f64, high: f64) -> String {
-    let (scale, letter) = scale_of(if low.abs() > high.abs() { low } else { high });
-    format!("{}–{}{letter}", digits(low / scale), digits(high / scale))
-}
-
-fn scale_of(value: f64) -> (f64, &'static str) {
-    match value.abs() {
-        v if v >= 9_999.5e9 => (1.0, ""),
-        v if v >= 9_999.5e6 => (1e9, " G"),
-        v if v >= 9_999.5e3 => (1e6, " M"),
-        v if v >= 99_995.0 => (1e3, " k"),
-        _ => (1.0, ""),
-    }
-}
-
-fn digits(value: f64) -> String {
-    match value.abs() {
-        0.0 => "0".to_owned(),
-        v if v >= 99_995.0 => format!("{value:.3e}"),
-        v if v >= 1000.0 => grouped(value.round() as i64),
-        v if v >= 100.0 => format!("{value:.1}"),
-        v if v >= 10.0 => format!("{value:.2}"),
-        v if v >= 1.0 => format!("{value:.3}"),
-        v if v >= 0.1 => format!("{value:.4}"),
-        v if v >= 0.01 => format!("{value:.5}"),
-        v if v >= 0.001 => format!("{value:.6}"),
-        _ => format!("{value:.2e}"),
-    }
-}
-
 /// Eighths of the height of a line, from the lowest.
 pub const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-
-/// Seconds as a person says them: `38 µs`, `1.5 ms`, `6.4 s`, `3 min 20 s`, `2 h 5 min`.
-pub fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s < 1e-6 => format!("{:.0} ns", s * 1e9),
-        s if s < 1e-3 => format!("{:.0} µs", s * 1e6),
-        s if s < 9.95e-3 => format!("{:.1} ms", s * 1e3),
-        s if s < 0.9995 => format!("{:.0} ms", s * 1e3),
-        s if s < 9.95 => format!("{s:.1} s"),
-        s if s < 119.5 => format!("{s:.0} s"),
-        s if s < 7170.0 => {
-            let whole = s.round() as u64;
-            if whole.is_multiple_of(60) {
-                format!("{} min", whole / 60)
-            } else {
-                format!("{} min {} s", whole / 60, whole % 60)
-            }
-        }
-        s => format!("{:.0} h {:.0} min", (s / 3600.0).floor(), (s % 3600.0 / 60.0).floor()),
-    }
-}
-
-/// A time that was chosen, with all its digits: `100 ns`, `1.5 µs`, `1 ms`. Two that differ never read the same.
-pub fn chosen_time(ns: f64) -> String {
-    match ns {
-        ns if ns < 1e3 => format!("{ns} ns"),
-        ns if ns < 1e6 => format!("{} µs", ns / 1e3),
-        ns if ns < 1e9 => format!("{} ms", ns / 1e6),
-        ns => format!("{} s", ns / 1e9),
-    }
-}
-
-/// Events per second that were chosen, with all their digits: `25 M`, `63 k`, `500`.
-pub fn chosen_rate(rate: f64) -> String {
-    let (scale, letter) = match rate {
-        rate if rate >= 1e9 => (1e9, " G"),
-        rate if rate >= 1e6 => (1e6, " M"),
-        rate if rate >= 1e3 => (1e3, " k"),
-        _ => (1.0, ""),
-    };
-    // What division leaves behind the sixth decimal is no digit of the rate.
-    format!("{}{letter}", (rate / scale * 1e6).round() / 1e6)
-}
-
-/// A share in percent: `74 %`, `2.6 %`, `0.04 %`.
-pub fn percent(share: f64) -> String {
-    let percent = 100.0 * share;
-    match percent.abs() {
-        // What rounding leaves of a difference of equal shares has a sign of its own, and no digit to show.
-        p if p < 1e-6 => "0 %".to_owned(),
-        p if p < 0.005 => "<0.01 %".to_owned(),
-        p if p >= 9.95 => format!("{percent:.0} %"),
-        p if p >= 0.95 => format!("{} %", (percent * 10.0).round() / 10.0),
-        _ => format!("{percent:.2} %"),
-    }
-}
-
-/// A difference in percent with its sign, which zero has none of: `+5.0 %`, `-12.3 %`, `0.0 %`.
-pub fn signed_percent(percent: f64) -> String {
-    if percent.abs() < 0.05 { "0.0 %".to_owned() } else { format!("{percent:+.1} %") }
-}
-
-/// A p-value and its relation: `= 0.0020`, `< 0.0001`.
-pub fn p_value(p: f64) -> String {
-    if p < 0.0001 { "< 0.0001".to_owned() } else { format!("= {p:.4}") }
-}
 
 /// Words with a capital first letter, as a sentence begins.
 pub fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
     first + letters.as_str()
-}
-
-/// A number with its noun: `1 pair`, `2 pairs`, `24 passes`.
-pub fn count(number: u64, noun: &str) -> String {
-    let plural = match number {
-        1 => "",
-        _ if noun.ends_with('s') || noun.ends_with("ch") => "es",
-        _ => "s",
-    };
-    format!("{} {noun}{plural}", grouped(number as i64))
-}
-
-/// Bytes: `640 kB`, `12 MB`.
-pub fn bytes(bytes: u64) -> String {
-    match bytes as f64 {
-        b if b < 1e3 => format!("{b:.0} B"),
-        b if b < 9.95e5 => format!("{:.0} kB", b / 1e3),
-        b if b < 9.95e6 => format!("{:.1} MB", b / 1e6),
-        b if b < 9.995e8 => format!("{:.0} MB", b / 1e6),
-        b => format!("{:.1} GB", b / 1e9),
-    }
 }
 
 /// `2026-11-21 03:23:58 UTC` from RFC 3339; as it stands where it is something else.
@@ -356,64 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_read_as_people_write_them() {
-        assert_eq!([7.834, 22.64, 116.2, 1300.4, 9.996].map(ns), ["7.83", "22.6", "116", "1 300", "10.0"]);
-        assert_eq!([7.84, 9.96, 84.6].map(short_ns), ["7.8", "10", "85"]);
-        // Zero has no sign, and what is not zero does not read as zero.
-        assert_eq!([-0.0, 0.0].map(ns), ["0.00"; 2]);
-        assert_eq!([-0.0, 0.0, -0.04].map(short_ns), ["0.0", "0.0", "-0.040"]);
-        assert_eq!([-0.04, 0.04, -0.06, 104.2].map(signed_percent), ["0.0 %", "0.0 %", "-0.1 %", "+104.2 %"]);
-        assert_eq!(
-            [0.0, 0.041, -0.45, 0.96, 3e-20].map(short_ns),
-            ["0.0", "0.041", "-0.45", "1.0", "3.0e-20"]
-        );
-        assert_eq!([0.0, 0.0041, 0.04].map(ns), ["0.00", "0.0041", "0.04"]);
-        assert_eq!(
-            [3.8e-5, 0.0041, 0.38, 6.44, 24.0, 200.0, 7500.0].map(duration),
-            ["38 µs", "4.1 ms", "380 ms", "6.4 s", "24 s", "3 min 20 s", "2 h 5 min"]
-        );
-        assert_eq!([0.74, 0.026, 0.02, 0.0004, 0.0].map(percent), ["74 %", "2.6 %", "2 %", "0.04 %", "0 %"]);
-        assert_eq!(
-            [100.0, 1_500.0, 20e3, 1e6, 1e9].map(chosen_time),
-            ["100 ns", "1.5 µs", "20 µs", "1 ms", "1 s"]
-        );
-        assert_eq!([-0.0, -1e-17, 4e-5, -6e-5].map(percent), ["0 %", "0 %", "<0.01 %", "-0.01 %"]);
-        assert_eq!((grouped(-1_234_567), count(1, "pair")), ("-1 234 567".into(), "1 pair".into()));
-        let (passes, batches) = ([1, 2].map(|n| count(n, "pass")), [1, 2].map(|n| count(n, "batch")));
-        assert_eq!(
-            (passes, batches),
-            (["1 pass", "2 passes"].map(str::to_owned), ["1 batch", "2 batches"].map(str::to_owned))
-        );
-    }
-
-    #[test]
     fn what_is_cut_says_so() {
         assert_eq!((cut("abcdef", 4).as_str(), cut("abcd", 4).as_str()), ("abc…", "abcd"));
-    }
-
-    #[test]
-    fn figures_have_four_digits_and_a_letter_for_their_size() {
-        for (value, text) in [
-            (0.0, "0"),
-            (0.001_234_56, "0.001235"),
-            (0.054_2, "0.05420"),
-            (1.234_56, "1.235"),
-            (99.994, "99.99"),
-            (12_345.6, "12 346"),
-            (100_004.0, "100.0 k"),
-            (8_007_244.0, "8 007 k"),
-            (433_788_782.0, "433.8 M"),
-            (12_345_678_901.0, "12.35 G"),
-            (-8_007_244.0, "-8 007 k"),
-            (123_456_789_012_345.0, "1.235e14"),
-            (1e300, "1.000e300"),
-            (f64::MAX, "1.798e308"),
-        ] {
-            assert_eq!(figure(value), text, "{value}");
-        }
-        assert_eq!(interval(432_090_345.0, 434_401_434.0), "432.1–434.4 M");
-        assert_eq!(interval(9.5e6, 10.5e6), "9.500–10.50 M");
-        assert_eq!(interval(-8e9, 2.0), "-8 000–2.00e-6 M");
-        assert_eq!(interval(1e300, 2e300), "1.000e300–2.000e300");
     }
 }

@@ -3,7 +3,7 @@
 use crate::args::options::Global;
 use crate::args::place::PlaceArgs;
 use crate::exit::Failure;
-use crate::report::text::count;
+use crate::report::fmt::digits::count;
 use crate::resolve::cpus::{cpus_and_pairs, online};
 use coretalk_measure::{CommandLine, Machine, Work};
 use coretalk_model::place::{

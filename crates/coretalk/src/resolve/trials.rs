@@ -5,7 +5,7 @@ use crate::args::series::SeriesArgs;
 use crate::args::value::PairsWord;
 use crate::args::words::OrderWord;
 use crate::exit::Failure;
-use crate::report::text::duration;
+use crate::report::fmt::digits::duration;
 use crate::resolve::cpus::{cpus_and_pairs, parallel, two_cpus_each};
 use crate::resolve::run_options::RunOptions;
 use crate::resolve::{output, runtimes};

@@ -3,7 +3,8 @@
 use crate::args::words::FormatWord;
 use crate::document::Identity;
 use crate::exit::{ExitCode, Failure};
-use crate::report::text::{count, duration, percent, plain};
+use crate::report::fmt::digits::{count, duration, percent};
+use crate::report::text::plain;
 use crate::resolve::output::{OutputOptions, Verbosity, remark};
 use crate::resolve::run_options::{RunOptions, Strictness};
 use crate::run::out::{self, Out};

@@ -2,8 +2,9 @@
 
 use crate::args::words::FormatWord;
 use crate::exit::{ExitCode, Failure};
+use crate::report::fmt::digits::duration;
 use crate::report::plain;
-use crate::report::text::{cut, duration};
+use crate::report::text::cut;
 use crate::resolve::output::{OutputOptions, Verbosity, remark};
 use crate::resolve::placement::Requested;
 use crate::run::outputs::Outputs;

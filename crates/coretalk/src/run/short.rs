@@ -5,7 +5,7 @@ use crate::RunSettings;
 use crate::args::latency::LatencyArgs;
 use crate::args::options::Global;
 use crate::exit::Failure;
-use crate::report::text::duration;
+use crate::report::fmt::digits::duration;
 use crate::resolve::machine;
 use crate::resolve::map::{self, Measuring, Request};
 use crate::run::signals;

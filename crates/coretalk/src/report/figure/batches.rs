@@ -2,8 +2,9 @@
 
 use super::chart::{Axis, Chart, Curve, Kind, Marks};
 use crate::RunReport;
+use crate::report::fmt::digits::grouped;
 use crate::report::picture::Picture;
-use crate::report::text::{grouped, plain};
+use crate::report::text::plain;
 use crate::report::trial_words::placement_words;
 use coretalk_model::queue::{BatchCurve, batch_curves, names};
 

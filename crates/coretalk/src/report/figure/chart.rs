@@ -1,8 +1,8 @@
 //! [`Chart`]: curves over two axes.
 
 use super::{BODY, SMALL};
+use crate::report::fmt::digits::grouped;
 use crate::report::picture::{Anchor, Ink, Picture, SeriesName, Weight, text_width};
-use crate::report::text::grouped;
 
 /// The fonts of a browser may be wider than the outlines that widths come from, DejaVu Sans by a seventh.
 pub(super) const OTHER_FONT: f64 = 1.15;

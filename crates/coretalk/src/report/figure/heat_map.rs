@@ -7,12 +7,12 @@ use self::content::{Content, Painted, Part};
 use self::legend::{colors_beside, legend, legend_words};
 use super::labels::Labels;
 use crate::report::difference::{DifferenceMap, PALE};
+use crate::report::fmt::digits::{count, short_ns};
 use crate::report::heat_map as rows;
 use crate::report::input::{Drawing, Map, ReportInput, ScaleChoice, readings_of};
 use crate::report::palette::{Colors, Scale};
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
 use crate::report::scope::level_words;
-use crate::report::text::{count, short_ns};
 use coretalk_model::latency::summary::{Reading, Table, TableCell, table};
 use coretalk_model::{CpuId, Level, Matrix};
 

@@ -3,11 +3,12 @@
 use super::chart::Kind;
 use super::intervals::{Row, intervals};
 use crate::blocks::{Cell, Column, Table};
+use crate::report::fmt::digits::{count, ns};
 use crate::report::ladder::kind_words;
 use crate::report::picture::Picture;
 use crate::report::scope::relation_words;
 use crate::report::states::interval;
-use crate::report::text::{count, ns, plain};
+use crate::report::text::plain;
 use coretalk_model::latency::{EmptyRung, LadderRow};
 use coretalk_model::{LadderStep, Protocol, Topology};
 

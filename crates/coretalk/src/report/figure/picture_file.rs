@@ -7,9 +7,10 @@ use crate::report::alignment::pairing_words;
 use crate::report::compare::answer;
 use crate::report::difference::Differing;
 use crate::report::fmt;
+use crate::report::fmt::digits::{ns, plus_minus};
 use crate::report::input::{Drawing, Map, ReportInput};
 use crate::report::picture::{Anchor, Ink, Picture, SeriesName, Type};
-use crate::report::text::{ns, plain, plus_minus};
+use crate::report::text::plain;
 
 /// Length of the side of a lone map, and of one among several.
 const SIDE: f64 = 720.0;

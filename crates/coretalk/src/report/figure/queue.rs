@@ -3,13 +3,14 @@
 use super::chart::{Axis, Chart, Curve, Kind, Marks};
 use super::intervals::{Row, intervals};
 use crate::report::best;
+use crate::report::fmt::digits::million;
 use crate::report::fmt::{self, half_width};
 use crate::report::input::{Map, ReportInput};
 use crate::report::parameters::telling;
 use crate::report::picture::{Picture, SeriesName};
 use crate::report::queue::not_drawn;
 use crate::report::scope::distance_words;
-use crate::report::text::{million, plain};
+use crate::report::text::plain;
 use coretalk_model::queue::{QueueMatrix, ShapeRates, matrices, names, rates};
 use coretalk_model::series::{Parameters, Ranking};
 use coretalk_model::stats::Estimate;

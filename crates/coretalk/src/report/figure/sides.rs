@@ -3,10 +3,10 @@
 use super::{BODY, SMALL};
 use crate::RunReport;
 use crate::report::fmt;
+use crate::report::fmt::digits::million;
 use crate::report::palette::Colors;
 use crate::report::picture::{Anchor, Ink, Picture};
 use crate::report::queue::sides::{mark, scale, title};
-use crate::report::text::million;
 use coretalk_model::queue::{SideGrid, names, side_grids};
 
 /// Width and height of a field, at most.
@@ -73,6 +73,6 @@ fn map(grid: &SideGrid<'_>, width: f64) -> Picture {
 fn words(count: u32, noun: &str, room: f64) -> String {
     match room < 80.0 {
         true => count.to_string(),
-        false => crate::report::text::count(u64::from(count), noun),
+        false => crate::report::fmt::digits::count(u64::from(count), noun),
     }
 }

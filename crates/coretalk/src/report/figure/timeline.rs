@@ -1,9 +1,9 @@
 //! States as a time line: every pass where and when it was.
 
 use super::chart::{Axis, Chart, Curve, Kind, Marks};
+use crate::report::fmt::digits::percent;
 use crate::report::picture::Picture;
 use crate::report::states::letter;
-use crate::report::text::percent;
 use coretalk_model::latency::StateWatch;
 
 /// The figure; `None` where no pair was followed over time.

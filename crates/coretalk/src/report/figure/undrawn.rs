@@ -4,9 +4,10 @@
 use super::curves::{FEWEST_EVENTS, VIEWS, is_in_first_chart};
 use super::picture_file;
 use crate::document::SeriesDoc;
+use crate::report::fmt::digits::count;
 use crate::report::input::{Drawing, ReportInput, name_of_series};
 use crate::report::picture::SeriesName;
-use crate::report::text::{count, plain};
+use crate::report::text::plain;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A series that was chosen by name and is not in the picture.

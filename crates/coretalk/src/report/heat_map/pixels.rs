@@ -3,8 +3,9 @@
 use super::axis::{Axis, bar_levels, largest};
 use super::{HeatMap, MapFormat, Style};
 use crate::report::ColorDepth;
+use crate::report::fmt::digits::short_ns;
 use crate::report::palette::{self, Scale, Steps};
-use crate::report::text::{columns, flow, left, right, short_ns};
+use crate::report::text::{columns, flow, left, right};
 use coretalk_model::latency::summary::{Table, TableCell, table};
 use coretalk_model::{CpuId, Level};
 

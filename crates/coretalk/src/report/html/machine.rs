@@ -4,8 +4,9 @@ use super::escape::escaped;
 use super::section::{Of, Section};
 use crate::RunReport;
 use crate::render::html::facts;
+use crate::report::fmt::digits::{bytes, duration, percent};
 use crate::report::input::ReportInput;
-use crate::report::text::{bytes, duration, percent, plain, started};
+use crate::report::text::{plain, started};
 use coretalk_model::Verdict;
 use std::collections::BTreeMap;
 

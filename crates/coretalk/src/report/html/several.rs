@@ -12,9 +12,10 @@ use crate::report::compare::{
 };
 use crate::report::difference::Differing;
 use crate::report::fmt;
+use crate::report::fmt::digits::{count, ns, short_ns};
 use crate::report::input::ReportInput;
 use crate::report::overview::{about, found, kinds_words, level_words};
-use crate::report::text::{count, ns, plain, short_ns};
+use crate::report::text::plain;
 use coretalk_model::Relation;
 use coretalk_model::compare::{GroupLevel, Levels, overview};
 use coretalk_model::latency::summary::{OfRelation, by_relation};

@@ -6,8 +6,9 @@ use crate::blocks::value::Sentence;
 use crate::blocks::{Cell, Column, Table};
 use crate::render::html::table;
 use crate::report::figure::spectra::charts;
+use crate::report::fmt::digits::count;
 use crate::report::spectra::{BOUNDS, SpectrumView, has_bounds, name, table_rows, values_words};
-use crate::report::text::{count, plain};
+use crate::report::text::plain;
 use std::fmt::Write;
 
 /// What the window of a browser shows.

@@ -3,9 +3,9 @@
 use super::relations;
 use crate::blocks::Block;
 use crate::blocks::value::{Arg, Sentence};
+use crate::report::fmt::digits::grouped;
 use crate::report::plot::{Plot, ValueAxis};
 use crate::report::scope::distance_words;
-use crate::report::text::grouped;
 use coretalk_model::queue::ShapeRates;
 use coretalk_model::{Scope, Topology};
 use std::collections::BTreeSet;

@@ -3,9 +3,10 @@
 use crate::RunReport;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
+use crate::report::fmt::digits::chosen_rate;
 use crate::report::fmt::{self, with_unit};
 use crate::report::style::Style;
-use crate::report::text::{chosen_rate, columns, cut, left, right};
+use crate::report::text::{columns, cut, left, right};
 use crate::report::trial_cells::{self, median_width, percentile};
 use crate::report::trial_words::placement_sentence;
 use coretalk_model::CpuId;

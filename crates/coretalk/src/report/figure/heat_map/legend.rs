@@ -4,10 +4,10 @@ use super::content::{Content, Painted};
 use super::{EDGE, MISSING, SLICES};
 use crate::report::figure::chart::{self, Axis, Kind, OTHER_FONT};
 use crate::report::figure::{SMALL, wrapped};
+use crate::report::fmt::digits::ns;
 use crate::report::input::Map;
 use crate::report::palette::Colors;
 use crate::report::picture::{Anchor, Ink, Picture, Weight, text_width};
-use crate::report::text::ns;
 
 /// Steps of the colours in a legend.
 const STEPS: u32 = 90;
