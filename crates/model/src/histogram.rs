@@ -37,12 +37,12 @@ impl Histogram {
     /// The longest duration: an hour. Longer ones count as this.
     pub const HIGHEST: u64 = 3_600 * 1_000_000_000_000 / Histogram::UNIT_PS;
 
-    /// Nothing counted yet.
+    /// An empty histogram.
     pub fn new() -> Histogram {
         Histogram::default()
     }
 
-    /// Nothing counted yet, with room for so many ranges.
+    /// An empty histogram with memory for this number of ranges.
     pub fn with_capacity(ranges: usize) -> Histogram {
         Histogram { ranges: Vec::with_capacity(ranges) }
     }
@@ -68,25 +68,18 @@ impl Histogram {
         }
     }
 
-    /// Adds everything that another one counted.
+    /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Histogram) {
-        let mut ranges = Vec::with_capacity(self.ranges.len().max(other.ranges.len()));
-        let (mut left, mut right) =
-            (self.ranges.iter().copied().peekable(), other.ranges.iter().copied().peekable());
-        while let (Some(one), Some(more)) = (left.peek().copied(), right.peek().copied()) {
-            let (from_left, from_right) = (one.position <= more.position, more.position <= one.position);
-            ranges.push(if !from_right {
-                one
-            } else if !from_left {
-                more
-            } else {
-                one.plus(more)
-            });
-            left.next_if(|_| from_left);
-            right.next_if(|_| from_right);
-        }
-        ranges.extend(left.chain(right));
-        self.ranges = ranges;
+        self.ranges.extend_from_slice(&other.ranges);
+        // Two sorted runs, which a stable sort merges.
+        self.ranges.sort_by_key(|range| range.position);
+        self.ranges.dedup_by(|more, known| {
+            let is_same = more.position == known.position;
+            if is_same {
+                *known = known.plus(*more);
+            }
+            is_same
+        });
     }
 
     /// How many were counted; at most the largest number.
