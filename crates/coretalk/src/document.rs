@@ -343,6 +343,7 @@ const NAMES_A_PATH: [&str; 10] = [
     "--export-json",
     "--export-jsonl",
     "--export-hgrm",
+    // In runs of earlier versions.
     "--export-hyperfine-json",
 ];
 

@@ -95,16 +95,11 @@ pub enum ExportError {
         format: FormatWord,
     },
     /// The format holds something else than comparisons.
-    #[error(
-        "write `{format}`: the run compares placements; use `json`, `jsonl`, `markdown` or `hyperfine-json`"
-    )]
+    #[error("write `{format}`: the run compares placements; use `json`, `jsonl` or `markdown`")]
     OfComparisons {
         /// The format.
         format: FormatWord,
     },
-    /// The run compares nothing.
-    #[error("write `hyperfine-json`: it needs wall times of a command, and the run has none")]
-    NoComparisons,
     /// Trials are not kept in memory.
     #[error(
         "write `jsonl`: the run was not saved; drop --no-save, or print it with --format jsonl while measuring"
@@ -135,13 +130,14 @@ pub fn export(format: FormatWord, what: &Export<'_>, out: &mut dyn Write) -> Res
     // Of a suite tables hold both its map and its trials, unless one of them was chosen. The quick look is a map: who
     // reads its square expects nothing behind it.
     let beside = !series && what.protocol.is_none() && what.report.gathering() == Some(Gathering::Suite);
-    let place = what.report.place.is_some();
-    match format {
-        FormatWord::C2cCsv | FormatWord::Csv | FormatWord::Hgrm if place => {
-            Err(ExportError::OfComparisons { format })
+    match (format, &what.report.place) {
+        (FormatWord::C2cCsv | FormatWord::Csv | FormatWord::Hgrm, Some(_)) => {
+            return Err(ExportError::OfComparisons { format });
         }
-        FormatWord::Markdown if place => place::write_markdown(what, out),
-        FormatWord::HyperfineJson => place::write_hyperfine(what, out),
+        (FormatWord::Markdown, Some(place)) => return place::write_markdown(place, out),
+        _ => {}
+    }
+    match format {
         FormatWord::C2cCsv if series => Err(ExportError::NoMatrix { format }),
         FormatWord::Csv if series && queue::holds_squares(what) => queue::write_csv(what, out),
         FormatWord::Markdown if series && queue::holds_squares(what) => queue::write_markdown(what, out),

@@ -86,9 +86,6 @@ pub struct Global {
     /// Also write every distribution to a directory, as percentile tables; repeatable
     #[arg(long, global = true, value_name = "DIR", help_heading = "Output")]
     pub export_hgrm: Vec<PathBuf>,
-    /// Also write the comparisons as hyperfine JSON; repeatable
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
-    pub export_hyperfine_json: Vec<PathBuf>,
     /// Order of rows and columns (default: topology)
     #[arg(long, global = true, value_name = "ORDER", help_heading = "Output")]
     pub order: Option<OrderWord>,
@@ -127,8 +124,7 @@ pub const EXPORTS: &[&str] = &["export_csv", "export_markdown", "export_json", "
 pub const EXPORTS_OF_MAP: &[&str] =
     &["export_csv", "export_c2c_csv", "export_markdown", "export_json", "export_jsonl"];
 /// Files written beside a comparison of placements.
-pub const EXPORTS_OF_PLACE: &[&str] =
-    &["export_markdown", "export_json", "export_jsonl", "export_hyperfine_json"];
+pub const EXPORTS_OF_PLACE: &[&str] = &["export_markdown", "export_json", "export_jsonl"];
 /// Private facts and remarks.
 pub const SAID: &[&str] = &["with_identity", "quiet", "verbose"];
 /// What the quick look takes.

@@ -54,8 +54,6 @@ pub enum FormatWord {
     Markdown,
     /// HdrHistogram percentile tables
     Hgrm,
-    /// Comparisons in hyperfine's JSON
-    HyperfineJson,
 }
 
 impl FormatWord {
@@ -81,7 +79,6 @@ impl FormatWord {
             FormatWord::C2cCsv => "c2c-csv",
             FormatWord::Markdown => "markdown",
             FormatWord::Hgrm => "hgrm",
-            FormatWord::HyperfineJson => "hyperfine-json",
         }
     }
 }

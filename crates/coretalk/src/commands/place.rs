@@ -28,7 +28,7 @@ pub fn act(invocation: &Invocation, args: &PlaceArgs) -> Result<ExitCode, Failur
     let (mut machine, seed) = machine::open_seeded(global)?;
     let requested = request(&*machine, global, args, seed)?;
     let options = RunOptions::of(global, None);
-    let outputs = Outputs::open(&options.output, Measured::Placements(&requested.works), &stop)?;
+    let outputs = Outputs::open(&options.output, Measured::Placements, &stop)?;
     let settings = RunSettings { place: Some(&requested.settings), ..RunSettings::default() };
     let opening = Opening { invocation, options: &options, settings, stop: &stop };
     let segment = opening.open(&mut *machine)?;

@@ -44,7 +44,6 @@ pub fn options(global: &Global) -> OutputOptions {
             of(FormatWord::Json, &global.export_json),
             of(FormatWord::Jsonl, &global.export_jsonl),
             of(FormatWord::Hgrm, &global.export_hgrm),
-            of(FormatWord::HyperfineJson, &global.export_hyperfine_json),
         ]
         .concat(),
         order: global.order.map(|word| match word {

@@ -8,7 +8,7 @@ use crate::report::{Saved, Screen, screen};
 use crate::resolve::map::Measuring;
 use crate::resolve::output::{OutputOptions, in_files_of_their_own};
 use crate::run::out::{self, Out};
-use coretalk_measure::{Stop, Work, probes};
+use coretalk_measure::{Stop, probes};
 use coretalk_model::series::{SeriesSettings, TrialSpec};
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub enum Measured<'a> {
     /// Trials of a probe or of a suite.
     Trials(&'a SeriesSettings),
     /// The same work on several placements.
-    Placements(&'a [Work]),
+    Placements,
 }
 
 impl<'a> Measured<'a> {
@@ -126,10 +126,6 @@ fn refuse_formats(options: &OutputOptions, measured: Measured<'_>) -> Result<(),
                 FormatWord::Hgrm,
                 "`hgrm` is for distributions, and this measures a map; after a run with --tails use `coretalk export latest --format hgrm -o DIR`",
             ),
-            FormatWord::HyperfineJson => refuse(
-                FormatWord::HyperfineJson,
-                "`hyperfine-json` is for comparisons of a command, and this measures a map; use json, csv or markdown",
-            ),
             _ => Ok(()),
         },
         Measured::Trials(settings) => {
@@ -156,21 +152,13 @@ fn refuse_formats(options: &OutputOptions, measured: Measured<'_>) -> Result<(),
             }
             Ok(())
         }
-        Measured::Placements(works) => {
+        Measured::Placements => {
             for format in asked() {
                 if matches!(format, FormatWord::Csv | FormatWord::C2cCsv | FormatWord::Hgrm) {
                     let sentence = format!(
-                        "`{format}` cannot show a comparison; use `text`, `json`, `jsonl`, `markdown` or `hyperfine-json`"
+                        "`{format}` cannot show a comparison; use `text`, `json`, `jsonl` or `markdown`"
                     );
                     return refuse(format, &sentence);
-                }
-                let counts_work = works.iter().any(|work| matches!(work, Work::Workload(_)));
-                if format == FormatWord::HyperfineJson && counts_work {
-                    return refuse(
-                        format,
-                        "`hyperfine-json` is for wall times of a command, and workloads measure work per \
-                         time; use `json`",
-                    );
                 }
             }
             Ok(())

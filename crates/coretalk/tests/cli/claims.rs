@@ -221,7 +221,7 @@ fn what_cannot_be_kept_or_written_is_refused_before_anything_is_measured() {
     let tool = Tool::new();
     for (words, part) in [
         (&["--name", "latest"][..], "`latest` is always the newest run"),
-        (&["--format", "hyperfine-json"], "is for comparisons of a command"),
+        (&["--format", "hgrm"], "is for distributions"),
     ] {
         let said = tool.call(&[&["latency", "--machine", "sim:laptop-smt"], words].concat());
         assert!(said.code == 2 && said.err.contains(part), "{words:?}: {} {}", said.code, said.err);

@@ -135,7 +135,7 @@ const OF_TRIALS: &[(&str, &str, &[Effect])] = &[
 
 /// Options whose effect is no part of a request; each has a test of its own in `simulated`, `series`,
 /// `latency_under_load` or `compared`.
-const ACTED: &[&str] = &["resume", "export_hgrm", "export_hyperfine_json", "gap", "keep_awake", "load"];
+const ACTED: &[&str] = &["resume", "export_hgrm", "gap", "keep_awake", "load"];
 
 fn resolved(words: &str) -> Request {
     let machine = if words.contains("--machine") { "" } else { " --machine sim:laptop-smt" };

@@ -46,7 +46,7 @@ pub fn act(
     if found.needs_nothing(invocation, was.budget)? {
         return Ok(ExitCode::Done);
     }
-    let outputs = Outputs::open(&found.options.output, Measured::Placements(&requested.works), stop)?;
+    let outputs = Outputs::open(&found.options.output, Measured::Placements, stop)?;
     let (options, ResumedSegment { segment, plan }) = found.go_on(invocation, &mut *machine, None, stop)?;
     let Some((SeriesSettings { budget, .. }, past)) = plan.series else {
         return Err(Failure::Internal("the settings of a comparison are missing".into()));
