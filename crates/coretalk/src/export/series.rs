@@ -1,6 +1,7 @@
 //! Series as tables that other programs read: one row for each distribution of each trial.
 
 use super::{Export, ExportError};
+use crate::render::markdown;
 use coretalk_model::Histogram;
 use coretalk_model::series::TrialResult;
 use coretalk_model::stats::Estimate;
@@ -31,16 +32,12 @@ pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), Ex
 
 /// `markdown`: the same as a table.
 pub(super) fn write_markdown(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let mut rows = rows(what).into_iter();
-    let heading = rows.next().unwrap_or_default();
-    writeln!(out, "| {} |", heading.join(" | "))?;
-    writeln!(out, "|{}", "---|".repeat(heading.len()))?;
-    for row in rows {
-        writeln!(
-            out,
-            "| {} |",
-            row.iter().map(|cell| cell.replace('|', "\\|")).collect::<Vec<_>>().join(" | ")
-        )?;
+    for (index, row) in rows(what).into_iter().enumerate() {
+        let cells: Vec<String> = row.iter().map(|cell| markdown::escaped(cell)).collect();
+        writeln!(out, "| {} |", cells.join(" | "))?;
+        if index == 0 {
+            writeln!(out, "|{}", "---|".repeat(cells.len()))?;
+        }
     }
     Ok(())
 }

@@ -60,26 +60,25 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
     let with_gap = |said: Sentence, cpus| said.with("gap", gap_of(cpus)).with("within", within.clone());
     let parts = match noise(&sorted) {
         _ if sorted.len() == 1 => {
-            let said = Sentence::new("CPU {cpu} lost {lost} of its time, longest gap {gap}{within}");
-            vec![with_gap(said.with("cpu", first.cpu).with("lost", lost(first)), &sorted)]
+            vec![Sentence::new("{cpu}{within}").with("cpu", alone(first)).with("within", within)]
         }
         Noise::Lossy([quiet, noisy]) => {
-            let quiet = at_most(MOST_NAMED_IN_A_LINE, &quiet);
             let use_those = match quiet.iter().all(Quietness::is_quiet) {
                 true => Sentence::new("quiet {cpus}"),
                 false => Sentence::new("use {cpus} ({most} or less of the time lost)")
-                    .with("most", lost(most_lossy(quiet))),
+                    .with("most", lost(most_lossy(&quiet))),
             };
             let noisiest = Sentence::new("noisy {cpu} ({lost} of its time lost, longest gap {gap}{within})")
                 .with("cpu", noisy[0].cpu)
                 .with("lost", lost(&noisy[0]));
-            vec![use_those.with("cpus", named(quiet)), with_gap(noisiest, &noisy[..1])]
+            vec![use_those.with("cpus", named(&quiet, MOST_NAMED_IN_A_LINE)), with_gap(noisiest, &noisy[..1])]
         }
         Noise::Stalled([quiet, noisy]) => {
-            let [quiet, noisy] = [&quiet, &noisy].map(|cpus| at_most(MOST_NAMED_IN_A_LINE, cpus));
-            let use_those = Sentence::new("use {cpus} (longest gap {gap})").with("gap", gap_of(quiet));
-            let avoid = Sentence::new("avoid {cpus} (longest gap {gap}{within})").with("cpus", named(noisy));
-            vec![use_those.with("cpus", named(quiet)), with_gap(avoid, &sorted)]
+            let in_line = |cpus| named(cpus, MOST_NAMED_IN_A_LINE);
+            let use_those = Sentence::new("use {cpus} (longest gap {gap})").with("gap", gap_of(&quiet));
+            let avoid =
+                Sentence::new("avoid {cpus} (longest gap {gap}{within})").with("cpus", in_line(&noisy));
+            vec![use_those.with("cpus", in_line(&quiet)), with_gap(avoid, &sorted)]
         }
         noise => {
             let gap = with_gap(Sentence::new("longest gap {gap}{within}"), &sorted);
@@ -87,11 +86,6 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
         }
     };
     Some(Block::Fact("noise", Sentence::new("{parts}").with("parts", Arg::Parts(parts, " · "))))
-}
-
-/// The first CPUs of a list.
-fn at_most(most: usize, cpus: &[Quietness]) -> &[Quietness] {
-    &cpus[..cpus.len().min(most)]
 }
 
 /// The CPU that lost the largest share of its time; lists of a [`Noise`] are not empty.
@@ -120,6 +114,12 @@ fn longest_gap(cpus: &[Quietness]) -> DisplayValue {
 
 fn of_trial(cpu: &Quietness, quantity: &'static str, statistic: Statistic) -> Source {
     Source::Trial { trial: cpu.trial, quantity, statistic, placements: 1 }
+}
+
+/// The only CPU of a run.
+fn alone(cpu: &Quietness) -> Sentence {
+    let said = Sentence::new("CPU {cpu} lost {lost} of its time, longest gap {gap}").with("cpu", cpu.cpu);
+    said.with("lost", lost(cpu)).with("gap", longest_gap(std::slice::from_ref(cpu)))
 }
 
 /// No CPU stands out, or none is known to.
@@ -177,31 +177,35 @@ fn of_cpu<'a>(trials: &[&'a TrialResult], cpu: CpuId) -> Option<&'a TrialResult>
     trials.iter().copied().find(|trial| trial.spec.placement.first() == Some(&cpu))
 }
 
-/// `CPUs 0 2 3`, rising.
-fn named(cpus: &[Quietness]) -> Sentence {
-    let mut ids: Vec<CpuId> = cpus.iter().map(|cpu| cpu.cpu).collect();
+/// `CPUs 0 2 3`, ascending; of more than `most` the first ones: `CPUs 0 2 3 and 5 more`.
+fn named(cpus: &[Quietness], most: usize) -> Sentence {
+    let mut ids: Vec<CpuId> = cpus.iter().map(|cpu| cpu.cpu).take(most).collect();
     ids.sort_unstable();
-    Sentence::new(if ids.len() == 1 { "CPU {cpus}" } else { "CPUs {cpus}" }).with("cpus", ids)
+    match cpus.len() - ids.len() {
+        0 if ids.len() == 1 => Sentence::new("CPU {cpus}"),
+        0 => Sentence::new("CPUs {cpus}"),
+        more => Sentence::new("CPUs {cpus} and {more} more").with("more", DisplayValue::listed(more)),
+    }
+    .with("cpus", ids)
 }
 
 /// Which CPUs are quiet and which are not, `sorted` by quietness; `None` for none.
 pub(super) fn sentence(sorted: &[Quietness], noise: &Noise) -> Option<Sentence> {
     let (first, last) = (sorted.first()?, sorted.last()?);
     Some(match noise {
+        _ if sorted.len() == 1 => alone(first),
         Noise::Lossy([quiet, noisy]) => {
-            let [quiet, noisy] = [quiet, noisy].map(|cpus| at_most(MOST_NAMED, cpus));
             Sentence::new(
                 "use {quiet} ({most} or less of the time lost), and avoid {noisy} ({lost} lost, longest gap {gap})",
             )
-            .with("quiet", named(quiet))
+            .with("quiet", named(quiet, MOST_NAMED))
             .with("most", lost(most_lossy(quiet)))
-            .with("noisy", named(noisy))
+            .with("noisy", named(noisy, MOST_NAMED))
             // The noisiest comes first.
             .with("lost", fmt::range([lost(&noisy[noisy.len() - 1]), lost(&noisy[0])]))
             .with("gap", longest_gap(noisy))
         }
         Noise::Stalled([quiet, noisy]) => {
-            let [quiet, noisy] = [quiet, noisy].map(|cpus| at_most(MOST_NAMED, cpus));
             Sentence::new(match noisy.len() {
                 1 => {
                     "{noisy} had a gap of {gap}, {quiet} none longer than {least}: use {quiet}, and avoid {noisy}, where \
@@ -212,9 +216,9 @@ pub(super) fn sentence(sorted: &[Quietness], noise: &Noise) -> Option<Sentence> 
                      where a single delay matters"
                 }
             })
-            .with("noisy", named(noisy))
+            .with("noisy", named(noisy, MOST_NAMED))
             .with("gap", longest_gap(noisy))
-            .with("quiet", named(quiet))
+            .with("quiet", named(quiet, MOST_NAMED))
             .with("least", longest_gap(quiet))
         }
         noise => alike_sentence(noise, first, last),
