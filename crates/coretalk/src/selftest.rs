@@ -3,6 +3,7 @@
 
 mod child;
 
+use crate::report::fmt::digits::{fixed, percent, signed_percent, with_reach};
 use child::Child;
 use coretalk_measure::Stop;
 use coretalk_model::stats::Estimate;
@@ -137,10 +138,10 @@ fn clock(child: &Child<'_>, _: &[CpuId]) -> Result<Seen, String> {
     // How far two counters must be apart at least: what their interval leaves of 0.
     let apart = |cell: &Value| Some(cell["ci"][0].as_f64()?.max(-cell["ci"][1].as_f64()?).max(0.0));
     let apart = cells.iter().filter_map(apart).fold(0.0, f64::max);
-    let mut seen = format!("{source}, steps of {step:.3} ns");
+    let mut seen = format!("{source}, steps of {} ns", fixed(step, 3));
     if !cells.is_empty() {
         seen += &match apart > 0.0 {
-            true => format!(", the counters of two CPUs differ by at least {apart:.0} ns"),
+            true => format!(", the counters of two CPUs differ by at least {} ns", fixed(apart, 0)),
             false => ", no offset found between the counters of the CPUs compared".to_owned(),
         };
     }
@@ -236,16 +237,17 @@ fn estimate(cell: &Value) -> Option<Estimate> {
 fn compared(cas: &Estimate, xfer: &Estimate, moved: bool, cpus: &str) -> Seen {
     let ratio = xfer.point / cas.point;
     let ns = |of: &Estimate| match of.is_sure() {
-        true => format!("{:.1} ±{:.1} ns", of.point, of.reach()),
-        false => format!("{:.1} ns without an interval", of.point),
+        true => format!("{} ns", with_reach(of)),
+        false => format!("{} ns without an interval", with_reach(of)),
     };
-    let seen = format!("cas {}, xfer {} between CPUs {cpus}, which is {ratio:.2} ×", ns(cas), ns(xfer));
+    let seen =
+        format!("cas {}, xfer {} between CPUs {cpus}, which is {} ×", ns(cas), ns(xfer), fixed(ratio, 2));
     match (within_factor(cas, xfer, AGREES), within_factor(cas, xfer, PLAUSIBLE)) {
         (Equivalence::Equivalent, _) => (Verdict::Ok, seen),
         _ if moved => (Verdict::CannotTell, format!("{seen}, but the machine changed its state meanwhile")),
         (_, Equivalence::Different) => (Verdict::Fail, seen),
         (Equivalence::Different, _) => {
-            (Verdict::CannotTell, format!("{seen}: they differ by more than {:.0} %", 100.0 * (AGREES - 1.0)))
+            (Verdict::CannotTell, format!("{seen}: they differ by more than {}", percent(AGREES - 1.0)))
         }
         _ => (Verdict::CannotTell, format!("{seen}: too noisy to tell whether they agree")),
     }
@@ -261,7 +263,7 @@ fn same(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
     let runs = comparison["placements"][0]["runs"].as_array().map_or(0, Vec::len);
     let shift = comparison["delta_percent"].as_f64();
     let seen = match shift {
-        Some(shift) => format!("{runs} runs of each placement on CPU {cpu}: {shift:+.2} %"),
+        Some(shift) => format!("{runs} runs of each placement on CPU {cpu}: {}", signed_percent(shift)),
         None => format!("{runs} runs of each placement on CPU {cpu}"),
     };
     Ok(match comparison["winner"].as_str() {
@@ -295,10 +297,11 @@ fn delay(child: &Child<'_>, cpus: &[CpuId]) -> Result<Seen, String> {
     let taken = before.zip(after).map(|(before, after)| (after - before) / lasted);
     let taken = taken.ok_or("the system does not report CPU time")?;
     let lost = document["series"][0]["values"]["lost_share"].as_f64().ok_or("`jitter` gave no result")?;
-    let [taken_percent, lost_percent] = [taken, lost].map(|share| share * 100.0);
     let seen = format!(
-        "another program that works on CPU {cpu} used {taken_percent:.0} % of the time of one CPU, and `jitter` \
-         found {lost_percent:.0} % of the time of CPU {cpu} lost"
+        "another program that works on CPU {cpu} used {} of the time of one CPU, and `jitter` found {} of the time of \
+         CPU {cpu} lost",
+        percent(taken),
+        percent(lost)
     );
     Ok(match lost >= FOUND_AT_LEAST * taken {
         _ if taken < TAKEN_AT_LEAST => (Verdict::CannotTell, seen),

@@ -9,8 +9,8 @@ use crate::blocks::{Cell, Drawing, DrawnNumber, Table};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 use digits::{
-    bytes, chosen_rate, chosen_time, duration, figure, grouped, million, ns, p_value, percent, plus_minus,
-    short_ns, signed_percent,
+    bytes, chosen_rate, chosen_time, duration, figure, fixed, grouped, million, ns, of_any_size, p_value,
+    percent, plus_minus, short_ns, signed_percent,
 };
 
 /// A number with its unit, where that is not the unit of its column, and with its interval.
@@ -61,10 +61,7 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::Part { number: 0, .. }, _) => ("none".to_owned(), ""),
         (Number::Part { number, of }, _) if number == of => ("all".to_owned(), ""),
         (Number::Part { number, .. }, _) => (grouped(*number), ""),
-        (Number::Figure(number), _) => match number.abs() {
-            size if size != 0.0 && !(0.0995..1e7).contains(&size) => (figure(*number), ""),
-            _ => (ns(*number), ""),
-        },
+        (Number::Figure(number), _) => (of_any_size(*number), ""),
         (Number::Coarse(number), DisplayUnit::Millions) => (coarse(number / 1e6), ""),
         (Number::Coarse(number), DisplayUnit::Own(unit)) => scaled(*number, *unit, coarse),
         (Number::Coarse(number), _) => (coarse(*number), ""),
@@ -77,7 +74,7 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
             DisplayUnit::InSentence(Unit::Ratio) | DisplayUnit::Letter => (ns(*number), ""),
             DisplayUnit::Millions => (million(*number), ""),
             DisplayUnit::Figure => (figure(*number), ""),
-            DisplayUnit::Decimals(decimals) => (with_decimals(*number, *decimals), ""),
+            DisplayUnit::Decimals(decimals) => (fixed(*number, *decimals), ""),
             DisplayUnit::Percents => (format!("{:.1}", 100.0 * number), ""),
             DisplayUnit::Duration(seconds) => (duration(*number * seconds), ""),
             DisplayUnit::Own(unit) | DisplayUnit::InSentence(unit) => amount(*number, *unit),
@@ -124,17 +121,6 @@ pub fn interval(value: &DisplayValue) -> String {
         (_, DisplayUnit::Decimals(_)) if !estimate.is_sure() => " (no interval)".to_owned(),
         (_, DisplayUnit::Decimals(decimals)) => format!(" ±{:.decimals$}", estimate.reach()),
         _ => format!(" ±{}", half_width(&estimate)),
-    }
-}
-
-/// A number that is mostly small: what is there does not read as nothing.
-fn with_decimals(number: f64, decimals: usize) -> String {
-    let least = 10f64.powi(-(decimals as i32));
-    match decimals {
-        _ if number == 0.0 => "0".to_owned(),
-        _ if number.abs() < 0.5 * least => format!("<{least}"),
-        0 => grouped(number.round() as i64),
-        _ => format!("{number:.decimals$}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Curves drawn with characters over an axis of values.
 
-use super::fmt::digits::grouped;
+use super::fmt::digits::of_any_size;
 use super::text::{columns, cut, left, right};
 
 /// Characters of the curves; with more curves they repeat.
@@ -65,7 +65,7 @@ impl ValueAxis {
             false => least(&mut all()).min(0.0),
         };
         // The widest label is that of one of the ends.
-        let widest = all().map(|value| columns(&short(value))).max().unwrap_or(1).min(12);
+        let widest = all().map(|value| columns(&of_any_size(value))).max().unwrap_or(1).min(12);
         Some(ValueAxis { low, high, is_logarithmic, widest })
     }
 
@@ -120,7 +120,7 @@ impl Plot<'_> {
             .map(|(line, cells)| {
                 let tick = line % 5 == 0 || line == last_line;
                 let value = self.values.value(1.0 - line as f64 / last_line as f64);
-                let text = if tick { short(value) } else { String::new() };
+                let text = if tick { of_any_size(value) } else { String::new() };
                 let edge = if tick { '┤' } else { '│' };
                 let drawn: String = cells.iter().collect();
                 format!("{} {edge}{}", right(&text, gutter - 1), drawn.trim_end())
@@ -151,19 +151,6 @@ impl Plot<'_> {
             format!("{pad}└{}", ticks.into_iter().collect::<String>()),
             format!("{pad} {names} {}", self.unit),
         ]
-    }
-}
-
-/// A value with three significant digits.
-fn short(value: f64) -> String {
-    match value.abs() {
-        0.0 => "0".to_owned(),
-        magnitude if magnitude < 0.01 => format!("{value:.4}"),
-        magnitude if magnitude < 0.1 => format!("{value:.3}"),
-        magnitude if magnitude < 9.995 => format!("{value:.2}"),
-        magnitude if magnitude < 99.95 => format!("{value:.1}"),
-        magnitude if magnitude >= HUGE => format!("{value:.2e}"),
-        _ => grouped(value.round() as i64),
     }
 }
 

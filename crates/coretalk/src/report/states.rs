@@ -1,7 +1,7 @@
 //! One pair over time: a machine that changes its state has no single number, and one that held still says so.
 
 use super::fmt;
-use super::fmt::digits::{duration, ns, plus_minus};
+use super::fmt::digits::{duration, fixed};
 use super::style::Style;
 use super::text::{HEIGHTS, flow, plain, right};
 use crate::RunReport;
@@ -261,7 +261,7 @@ fn time_axis(seconds: f64, room: usize, labels: usize) -> String {
     let mut at = step.unwrap_or(f64::INFINITY);
     while at < seconds {
         let column = (at / seconds * room as f64) as usize;
-        let text = format!("{at:.0}");
+        let text = fixed(at, 0);
         if column + text.len() + 2 <= last {
             write(column, &text);
         }
@@ -389,14 +389,6 @@ fn change_of_map(watch: &StateWatch, kernel: &KernelId, measured: u64) -> Senten
 
 fn line_ns(state: &WatchedState) -> Option<Estimate> {
     state.kernels.first().map(|(_, latency)| *latency)
-}
-
-/// A point and how far its interval reaches; without one where too few passes have none.
-pub fn interval(estimate: &Estimate) -> String {
-    if !estimate.is_sure() {
-        return ns(estimate.point);
-    }
-    format!("{} {}", ns(estimate.point), plus_minus(estimate.point, estimate.reach()))
 }
 
 /// The value of a cell and how far its interval reaches; a few passes have none.

@@ -2,10 +2,11 @@
 
 use super::curves::{self, Room};
 use super::heat_map::{SmallMap, small_map};
-use super::key_numbers::{answer_of, key_numbers, main_map, said_of, written};
+use super::key_numbers::{answer_of, key_numbers, main_map, said_of};
 use super::{MARK, cut, doubtful, ladder, paragraph, placements, queue, spread, timeline, wrapped};
 use crate::report::answer::KeyNumber;
 use crate::report::fmt;
+use crate::report::fmt::digits::with_letter;
 use crate::report::input::{Drawing, Map, ReportInput};
 use crate::report::palette::Colors;
 use crate::report::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
@@ -180,14 +181,14 @@ fn large(
     width: f64,
 ) {
     let digits = Type::of(26.0).strong();
-    let wide = |number: &KeyNumber| text_width(&written(number.ns), digits.size, digits.weight);
+    let wide = |number: &KeyNumber| text_width(&with_letter(number.ns), digits.size, digits.weight);
     let begin = left + 12.0;
     let unit_at = begin + numbers.iter().map(wide).fold(0.0, f64::max) + 4.0;
     let words_at = unit_at + text_width(&map.unit, SAID.size, SAID.weight) + 10.0;
     for (row, number) in (0..).zip(numbers) {
         let middle = top + ROW * (f64::from(row) + 0.5);
         picture.rect([left, middle - 14.0, 5.0, 28.0], Ink::Rgb(colors.rgb(number.ns)));
-        picture.text([begin, middle + 9.0], Anchor::Start, digits, written(number.ns));
+        picture.text([begin, middle + 9.0], Anchor::Start, digits, with_letter(number.ns));
         picture.text([unit_at, middle + 9.0], Anchor::Start, SAID.in_ink(Ink::Faint), &map.unit);
         let room = left + width - words_at;
         let mut lines = wrapped(&number.words, room, SAID);

@@ -1,7 +1,7 @@
 //! [`Chart`]: curves over two axes.
 
 use super::{BODY, SMALL};
-use crate::report::fmt::digits::grouped;
+use crate::report::fmt::digits::axis;
 use crate::report::picture::{Anchor, Ink, Picture, SeriesName, Weight, text_width};
 
 /// The fonts of a browser may be wider than the outlines that widths come from, DejaVu Sans by a seventh.
@@ -101,7 +101,7 @@ impl Axis {
                     3..=8 => fine,
                     _ => steps(&[1.0]),
                 };
-                values.into_iter().map(|value| (value, number(value))).collect()
+                values.into_iter().map(|value| (value, axis(value))).collect()
             }
             Kind::Linear => {
                 let rough = (high - low) / 6.0;
@@ -110,20 +110,9 @@ impl Axis {
                 let step = step.into_iter().find(|step| *step >= rough).unwrap_or(rough);
                 let first = (low / step).ceil() as i64;
                 let last = (high / step).floor() as i64;
-                (first..=last).map(|tick| tick as f64 * step).map(|value| (value, number(value))).collect()
+                (first..=last).map(|tick| tick as f64 * step).map(|value| (value, axis(value))).collect()
             }
         }
-    }
-}
-
-/// A value as it stands at an axis: `0.5`, `20`, `1 000`, `2 M`.
-pub fn number(value: f64) -> String {
-    match value.abs() {
-        magnitude if magnitude >= 1e15 => format!("{value:.2e}"),
-        magnitude if magnitude >= 999_999.5 => format!("{} M", (value / 1e4).round() / 100.0),
-        magnitude if magnitude >= 100.0 => grouped(value.round() as i64),
-        magnitude if magnitude > 0.0 && magnitude < 1e-3 => format!("{value:.1e}"),
-        _ => format!("{}", (value * 1e4).round() / 1e4),
     }
 }
 
@@ -395,6 +384,6 @@ mod tests {
     #[test]
     fn an_axis_without_values_is_none() {
         assert_eq!(Axis::over("", Kind::Log, [0.0, -1.0, f64::NAN].into_iter()), None);
-        assert_eq!([0.0, 2e-5, 0.5, 1500.0, 2.5e6].map(number), ["0", "2.0e-5", "0.5", "1 500", "2.5 M"]);
+        assert_eq!([0.0, 2e-5, 0.5, 1500.0, 2.5e6].map(axis), ["0", "2.0e-5", "0.5", "1 500", "2.5 M"]);
     }
 }

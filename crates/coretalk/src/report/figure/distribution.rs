@@ -1,6 +1,7 @@
 //! [`Steps`]: distributions as percentiles on a nines axis, and as shares up to a value.
 
-use super::chart::{Axis, Chart, Curve, Kind, Marks, number};
+use super::chart::{Axis, Chart, Curve, Kind, Marks};
+use crate::report::fmt::digits::axis;
 use crate::report::picture::Picture;
 use coretalk_model::histogram::tells;
 
@@ -47,7 +48,7 @@ fn finding(curves: &[Curve], unit: &str) -> Option<String> {
         curves.iter().filter_map(|curve| Some((at(curve, least)?, curve.name.as_str()))).collect();
     known.sort_by(|a, b| a.0.total_cmp(&b.0));
     let [(low, first), .., (high, last)] = known[..] else { return None };
-    let said = |value: f64| format!("{} {unit}", number(value.round()));
+    let said = |value: f64| format!("{} {unit}", axis(value.round()));
     Some(match high > APART * low {
         true => format!("{words} take at most {} with {first}, {} with {last}", said(low), said(high)),
         false => format!("{words} take at most {} with each of them", said(high)),

@@ -7,7 +7,7 @@ use self::content::{Content, Painted, Part};
 use self::legend::{colors_beside, legend, legend_words};
 use super::labels::Labels;
 use crate::report::difference::{DifferenceMap, PALE};
-use crate::report::fmt::digits::{count, short_ns};
+use crate::report::fmt::digits::{count, signed_whole, with_letter};
 use crate::report::heat_map as rows;
 use crate::report::input::{Drawing, Map, ReportInput, ScaleChoice, readings_of};
 use crate::report::palette::{Colors, Scale};
@@ -321,9 +321,8 @@ fn numbers(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
         for column in 0..n {
             for Part { value, paint, doubtful, begin, height } in content.parts(row, column) {
                 let number = match content.colors {
-                    Colors::Level(_) => short(value),
-                    Colors::Difference { .. } if value.abs() < 0.5 => "0".to_owned(),
-                    Colors::Difference { .. } => format!("{value:+.0}"),
+                    Colors::Level(_) => with_letter(value),
+                    Colors::Difference { .. } => signed_whole(value),
                 };
                 let text = format!("{number}{}", if doubtful > 0 { "!" } else { "" });
                 // Half a square holds smaller letters.
@@ -338,14 +337,5 @@ fn numbers(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
                 picture.text(at, Anchor::Middle, Type::of(size).in_ink(ink), text);
             }
         }
-    }
-}
-
-/// Large numbers, such as messages in a second, in thousands and millions.
-pub(super) fn short(value: f64) -> String {
-    match value {
-        value if value >= 999_500.0 => format!("{}M", short_ns(value / 1e6)),
-        value if value >= 9_999.5 => format!("{}k", short_ns(value / 1e3)),
-        value => short_ns(value),
     }
 }

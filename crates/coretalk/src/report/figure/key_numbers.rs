@@ -1,11 +1,9 @@
 //! What is remembered of a run: its answer in a sentence, and three numbers. The picture to share and the page lead with
 //! the same.
 
-use super::heat_map::short;
 use crate::RunReport;
 use crate::blocks::Block;
 use crate::report::answer::{Answer, KeyNumber, answer};
-use crate::report::fmt::digits::short_ns;
 use crate::report::input::{Map, ReportInput};
 use crate::report::scope::distance_words;
 use crate::report::{fmt, place, screen, states};
@@ -27,11 +25,6 @@ pub(in crate::report) fn key_numbers(
     answer: Option<&Answer>,
 ) -> Vec<KeyNumber> {
     three(answer.map_or_else(|| numbers_of(input, map), |answer| answer.numbers.clone()), map)
-}
-
-/// A number as it stands large: thousands and millions by their letter.
-pub(in crate::report) fn written(value: f64) -> String {
-    if value >= 9_999.5 { short(value) } else { short_ns(value) }
 }
 
 /// What the first screen says of one pair, or of placements.

@@ -3,11 +3,10 @@
 use super::chart::Kind;
 use super::intervals::{Row, intervals};
 use crate::blocks::{Cell, Column, Table};
-use crate::report::fmt::digits::{count, ns};
+use crate::report::fmt::digits::{count, ns, with_reach};
 use crate::report::ladder::kind_words;
 use crate::report::picture::Picture;
 use crate::report::scope::relation_words;
-use crate::report::states::interval;
 use crate::report::text::plain;
 use coretalk_model::latency::{EmptyRung, LadderRow};
 use coretalk_model::{LadderStep, Protocol, Topology};
@@ -31,7 +30,7 @@ pub fn ladder(rungs: &[LadderRow], topology: &Topology, width: f64) -> Option<Pi
             interval: latency.filter(|latency| latency.is_sure()).map(|latency| [latency.low, latency.high]),
             range: rung.range_ns,
             words: match latency {
-                Some(latency) => interval(latency),
+                Some(latency) => with_reach(latency),
                 None => rung.reason.as_ref().unwrap_or(&EmptyRung::NotMeasured).to_string(),
             },
             series,
@@ -55,7 +54,7 @@ pub fn table(rungs: &[LadderRow], topology: &Topology) -> Table {
         [
             heading(rung, topology).into(),
             name(rung).into(),
-            Cell::known(rung.latency_ns.as_ref().map(interval)),
+            Cell::known(rung.latency_ns.as_ref().map(with_reach)),
             range.map_or(Cell::Blank, |[low, high]| format!("{} – {}", ns(low), ns(high)).into()),
             rung.pairs.to_string().into(),
         ]

@@ -1,8 +1,9 @@
 //! One metric on every placement: points with their intervals.
 
-use super::chart::{Kind, number};
+use super::chart::Kind;
 use super::intervals::{Row, intervals};
 use crate::PlaceReport;
+use crate::report::fmt::digits::axis;
 use crate::report::picture::Picture;
 use crate::report::place::{Numbered, difference_words};
 use crate::report::text::plain;
@@ -33,9 +34,9 @@ pub fn placements(place: &PlaceReport, of: Numbered<'_>, width: f64) -> Option<P
             words: {
                 let value = match (median, arm.interval()) {
                     (Some(median), Some([low, high])) => {
-                        format!("{} [{} .. {}]", number(median), number(low), number(high))
+                        format!("{} [{} .. {}]", axis(median), axis(low), axis(high))
                     }
-                    (Some(median), None) => format!("{}, no interval", number(median)),
+                    (Some(median), None) => format!("{}, no interval", axis(median)),
                     (None, _) => "not measured".into(),
                 };
                 let disturbed = is_disturbed(arm).then(|| "disturbed".to_owned());

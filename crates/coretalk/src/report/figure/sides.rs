@@ -3,7 +3,7 @@
 use super::{BODY, SMALL};
 use crate::RunReport;
 use crate::report::fmt;
-use crate::report::fmt::digits::million;
+use crate::report::fmt::digits::{fixed, million};
 use crate::report::palette::Colors;
 use crate::report::picture::{Anchor, Ink, Picture};
 use crate::report::queue::sides::{mark, scale, title};
@@ -61,7 +61,7 @@ fn map(grid: &SideGrid<'_>, width: f64) -> Picture {
                     [middle, top + 36.0],
                     Anchor::Middle,
                     SMALL.in_ink(ink),
-                    format!("fair {least:.2}"),
+                    format!("fair {}", fixed(least, 2)),
                 );
             }
         }

@@ -1,5 +1,7 @@
 //! Digits of numbers: how many there are, and which unit or letter follows them.
 
+use coretalk_model::stats::Estimate;
+
 /// Nanoseconds with three significant digits: `7.83`, `22.6`, `116`, `1 300`.
 pub fn ns(value: f64) -> String {
     match value.abs() {
@@ -78,6 +80,53 @@ pub fn figure(value: f64) -> String {
 pub fn interval(low: f64, high: f64) -> String {
     let (scale, letter) = scale_of(if low.abs() > high.abs() { low } else { high });
     format!("{}–{}{letter}", digits(low / scale), digits(high / scale))
+}
+
+/// A value of any size: three digits, or four and a letter where it is far below or above latencies.
+pub fn of_any_size(value: f64) -> String {
+    match value.abs() {
+        size if size != 0.0 && !(0.0995..1e7).contains(&size) => figure(value),
+        _ => ns(value),
+    }
+}
+
+/// A number with these decimals: `0`, `<0.01`, `0.25`. A number above zero never reads as zero.
+pub fn fixed(number: f64, decimals: usize) -> String {
+    let least = 10f64.powi(-(decimals as i32));
+    match decimals {
+        _ if number == 0.0 => "0".to_owned(),
+        _ if number.abs() < 0.5 * least => format!("<{least}"),
+        0 => grouped(number.round() as i64),
+        _ => format!("{number:.decimals$}"),
+    }
+}
+
+/// A round value at an axis: `0.5`, `20`, `1 000`, `2 M`.
+pub fn axis(value: f64) -> String {
+    match value.abs() {
+        magnitude if magnitude >= 1e15 => format!("{value:.2e}"),
+        magnitude if magnitude >= 999_999.5 => format!("{} M", (value / 1e4).round() / 100.0),
+        magnitude if magnitude >= 100.0 => grouped(value.round() as i64),
+        magnitude if magnitude > 0.0 && magnitude < 1e-3 => format!("{value:.1e}"),
+        _ => format!("{}", (value * 1e4).round() / 1e4),
+    }
+}
+
+/// Two significant digits with the letter of thousands and millions: `17`, `26k`, `4.5M`.
+pub fn with_letter(value: f64) -> String {
+    match value {
+        value if value >= 999_500.0 => format!("{}M", short_ns(value / 1e6)),
+        value if value >= 9_999.5 => format!("{}k", short_ns(value / 1e3)),
+        value => short_ns(value),
+    }
+}
+
+/// A point and half its interval: `7.83 ±0.05`; the point alone where no interval is known.
+pub fn with_reach(of: &Estimate) -> String {
+    match of.is_sure() {
+        true => format!("{} {}", ns(of.point), plus_minus(of.point, of.reach())),
+        false => ns(of.point),
+    }
 }
 
 fn scale_of(value: f64) -> (f64, &'static str) {
@@ -164,6 +213,11 @@ pub fn percent(share: f64) -> String {
 /// A difference in percent with its sign, which zero has none of: `+5.0 %`, `-12.3 %`, `0.0 %`.
 pub fn signed_percent(percent: f64) -> String {
     if percent.abs() < 0.05 { "0.0 %".to_owned() } else { format!("{percent:+.1} %") }
+}
+
+/// A whole number with its sign, which zero has none of: `+5`, `-12`, `0`.
+pub fn signed_whole(value: f64) -> String {
+    if value.abs() < 0.5 { "0".to_owned() } else { format!("{value:+.0}") }
 }
 
 /// A p-value and its relation: `= 0.0020`, `< 0.0001`.

@@ -3,9 +3,9 @@
 use super::escape::escaped;
 use crate::report::answer::{self, Answer, KeyNumber};
 use crate::report::best::{self, bare_title};
-use crate::report::figure::key_numbers::{answer_of, key_numbers, main_map, said_of, written};
+use crate::report::figure::key_numbers::{answer_of, key_numbers, main_map, said_of};
 use crate::report::fmt;
-use crate::report::fmt::digits::{count, short_ns};
+use crate::report::fmt::digits::{count, short_ns, with_letter};
 use crate::report::input::{Map, ReportInput};
 use crate::report::text::plain;
 use crate::report::trial_words::question_text;
@@ -106,7 +106,7 @@ fn of_map(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<Ti
         Some(if low == high { pairs } else { format!("{low} to {high} over {pairs}") })
     };
     let tile = |number: &KeyNumber| Tile {
-        value: written(number.ns),
+        value: with_letter(number.ns),
         unit: map.unit.clone(),
         range: range(number.ns).unwrap_or_default(),
         words: number.words.clone(),

@@ -4,7 +4,7 @@ use super::escape::escaped;
 use super::section::{Of, Section};
 use crate::RunReport;
 use crate::render::html::facts;
-use crate::report::fmt::digits::{bytes, duration, percent};
+use crate::report::fmt::digits::{bytes, duration, fixed, percent};
 use crate::report::input::ReportInput;
 use crate::report::text::{plain, started};
 use coretalk_model::Verdict;
@@ -63,10 +63,10 @@ fn environment(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Secti
         ("mitigations", pairs(&environment.mitigations)),
         ("C library", text(&environment.libc)),
         ("clock", text(&clock.source)),
-        ("clock rate", clock.hz.map(|hz| format!("{:.6} GHz", hz / 1e9))),
-        ("cost of a clock read", clock.cost_ns.map(|ns| format!("{ns:.1} ns"))),
-        ("step", clock.step_ns.map(|ns| format!("{ns:.2} ns"))),
-        ("wait hint", clock.hint_ns.map(|ns| format!("{ns:.1} ns"))),
+        ("clock rate", clock.hz.map(|hz| format!("{} GHz", fixed(hz / 1e9, 6)))),
+        ("cost of a clock read", clock.cost_ns.map(|ns| fixed(ns, 1) + " ns")),
+        ("step", clock.step_ns.map(|ns| fixed(ns, 2) + " ns")),
+        ("wait hint", clock.hint_ns.map(|ns| fixed(ns, 1) + " ns")),
         ("compiler", text(&environment.compiler)),
         ("build", text(&environment.build)),
         ("linked", built.map(|facts| facts.linking.to_owned())),

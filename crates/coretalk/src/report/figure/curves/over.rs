@@ -2,10 +2,10 @@
 
 use super::{Common, Curves, Room};
 use crate::document::SeriesDoc;
-use crate::report::figure::chart::{Axis, Chart, Curve, Kind, Marks, number as axis_number};
+use crate::report::figure::chart::{Axis, Chart, Curve, Kind, Marks};
 use crate::report::figure::distribution::{APART, evenly};
 use crate::report::figure::intervals::{Row, intervals};
-use crate::report::fmt::digits::{chosen_time, count, figure as number_of, ns};
+use crate::report::fmt::digits::{axis, chosen_time, count, of_any_size};
 use crate::report::input::name_of_series;
 use crate::report::parameters::{title_of, words_of};
 use crate::report::picture::Picture;
@@ -194,11 +194,11 @@ fn finding(curves: &[Curve], parameter: &str, of_x: &str, unit: &str) -> Option<
     ends.sort_by(|a, b| a.0[1].total_cmp(&b.0[1]));
     let [([_, low], last), .., ([_, high], first)] = ends[..] else { return None };
     let same = ends.iter().all(|([x, _], _)| *x == at);
-    let said = |value: f64| format!("{} {unit}", value_words(value)).trim_end().to_owned();
-    let at = if of_x.is_empty() { axis_number(at) } else { chosen_time(at) };
+    let said = |value: f64| format!("{} {unit}", of_any_size(value)).trim_end().to_owned();
+    let at = if of_x.is_empty() { axis(at) } else { chosen_time(at) };
     let found = match high > APART * low {
         true => format!("{first} highest, {}; {last} lowest, {}", said(high), said(low)),
-        false => format!("all alike, {} to {}", value_words(low), said(high)),
+        false => format!("all alike, {} to {}", of_any_size(low), said(high)),
     };
     same.then(|| format!("At {parameter} {at}: {found}"))
 }
@@ -224,8 +224,8 @@ fn in_rows(what: &str, readings: &[Reading<'_>], room: Room) -> Option<Picture> 
             point: Some(point),
             interval,
             range: None,
-            words: interval.map_or(value_words(point), |[low, high]| {
-                format!("{} [{} .. {}]", value_words(point), value_words(low), value_words(high))
+            words: interval.map_or(of_any_size(point), |[low, high]| {
+                format!("{} [{} .. {}]", of_any_size(point), of_any_size(low), of_any_size(high))
             }),
             series: 0,
             heading: None,
@@ -239,11 +239,6 @@ fn in_rows(what: &str, readings: &[Reading<'_>], room: Room) -> Option<Picture> 
     let label = Unit::of_value(&reading.series.probe, what).label(kind);
     let shows = shown.iter().map(|reading| name_of_series(reading.series)).collect();
     Some(Picture { shows, ..intervals(&title, &label, kind, &rows, room.width)? })
-}
-
-/// A value as it stands beside its row: small ones keep their digits.
-fn value_words(value: f64) -> String {
-    if value.abs() < 1.0 { number_of(value) } else { ns(value) }
 }
 
 /// `wake: slept, median`, `contend: thread ns`.

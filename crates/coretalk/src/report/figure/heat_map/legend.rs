@@ -2,9 +2,9 @@
 
 use super::content::{Content, Painted};
 use super::{EDGE, MISSING, SLICES};
-use crate::report::figure::chart::{self, Axis, Kind, OTHER_FONT};
+use crate::report::figure::chart::{Axis, Kind, OTHER_FONT};
 use crate::report::figure::{SMALL, wrapped};
-use crate::report::fmt::digits::ns;
+use crate::report::fmt::digits::{axis, ns};
 use crate::report::input::Map;
 use crate::report::palette::Colors;
 use crate::report::picture::{Anchor, Ink, Picture, Weight, text_width};
@@ -105,7 +105,7 @@ pub fn legend_words(map: &Map, Painted { scale, same }: Painted) -> String {
         }
         (None, false) => "colours fitted to this map",
     };
-    let number = |value: f64| if value < 1e5 { ns(value) } else { chart::number(value) };
+    let number = |value: f64| if value < 1e5 { ns(value) } else { axis(value) };
     let (low, high) = (number(scale.low), number(scale.high));
     let mut words = vec![format!("{}, logarithmic", map.unit), range.to_owned()];
     words.extend(same.is_none().then(|| format!("{} to {}", number(scale.low), number(scale.high))));
