@@ -268,7 +268,7 @@ impl Cell {
 
     /// A name from outside.
     pub fn name(name: &str) -> Cell {
-        Sentence::new("{name}").with_name("name", name).into()
+        Sentence::name(name).into()
     }
 
     /// The same with a mark behind its number.

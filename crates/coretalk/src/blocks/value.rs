@@ -176,6 +176,11 @@ impl Sentence {
         Sentence::new("{parts}").with("parts", Arg::Parts(parts.into_iter().collect(), between))
     }
 
+    /// A name from outside alone.
+    pub fn name(name: &str) -> Sentence {
+        Sentence::new("{name}").with_name("name", name)
+    }
+
     /// A template; [`Sentence::with`] fills its holes.
     pub fn new(template: &'static str) -> Sentence {
         Sentence { template, args: Vec::new() }

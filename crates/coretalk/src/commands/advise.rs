@@ -275,7 +275,7 @@ fn advised(
 /// Why latencies show no structure, without a full stop.
 fn refusal_words(refusal: &Refusal) -> Sentence {
     let Refusal::Moved { cells } = refusal else {
-        return Sentence::new("{why}").with_name("why", &refusal.to_string());
+        return Sentence::name(&refusal.to_string());
     };
     let share = ValueSource::Field("/watch/cells_changed".to_owned());
     let percents = DisplayValue {

@@ -67,7 +67,7 @@ fn parameter_sentence(name: &str, value: &Value) -> Sentence {
         Value::Number(_) => {
             parameters::sentence(name, value, Source::Parameter { trial: None, name: name.to_owned() })
         }
-        Value::Text(text) => Sentence::new("{value}").with_name("value", text),
+        Value::Text(text) => Sentence::name(text),
     }
 }
 

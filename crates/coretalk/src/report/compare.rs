@@ -144,17 +144,12 @@ pub(super) fn sides_words(view: &CompareView<'_>, template: &'static str) -> imp
 }
 
 fn side_words(side: &SideView, key: &str) -> Sentence {
-    let name = (side.given.as_ref() != Some(&side.name)).then(|| level_name(&side.name));
-    let mut parts: Vec<Sentence> = name.into_iter().chain([level_name(&side.machine)]).collect();
-    parts.extend(side.started.as_deref().map(|time| level_name(&started(time))));
+    let name = (side.given.as_ref() != Some(&side.name)).then(|| Sentence::name(&side.name));
+    let mut parts: Vec<Sentence> = name.into_iter().chain([Sentence::name(&side.machine)]).collect();
+    parts.extend(side.started.as_deref().map(|time| Sentence::name(&started(time))));
     let cpus = DisplayValue::field(format!("/compared/{key}/cpus"), Number::Count(side.cpus as u64));
     parts.push(Sentence::pluralized("{number} CPU{s}", cpus));
     Sentence::joined(parts, " · ")
-}
-
-/// A name of a level, a side or a series as a sentence.
-fn level_name(name: &str) -> Sentence {
-    Sentence::new("{name}").with_name("name", name)
 }
 
 /// The conditions that differ, a line each.

@@ -128,7 +128,7 @@ pub(super) fn named(trial: &TrialResult) -> Sentence {
         }
         (None, some) => Some(Sentence::new("CPUs {cpus}").with("cpus", cpus(some))),
     };
-    let probe = Sentence::new("{probe}").with_name("probe", &trial.spec.probe);
+    let probe = Sentence::name(&trial.spec.probe);
     let is_shown = trial.spec.parameters.iter().any(|(name, _)| name != MASK);
     let parameters = is_shown.then(|| parameters(&trial.spec));
     Sentence::joined([Some(probe), parameters, place].into_iter().flatten(), ", ")

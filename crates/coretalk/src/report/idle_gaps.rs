@@ -23,7 +23,7 @@ fn of_receiver(of: &ReceiverGaps<'_>) -> Sentence {
     let name = match of.receiver {
         names::LOOKS => Sentence::new("polling receiver, half a round trip"),
         names::SLEEPS => Sentence::new("sleeping receiver, time until it runs"),
-        other => Sentence::new("{name}").with_name("name", other),
+        other => Sentence::name(other),
     };
     let name = match of.idle_states {
         Some(state) => {

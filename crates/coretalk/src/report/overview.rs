@@ -111,14 +111,14 @@ fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
     let is_own = |name: &&String| given.iter().filter(|other| *other == name).count() == 1;
     let has_names = given.len() == table.rows.len() && given.iter().all(is_own);
     let named = |index: usize| match has_names {
-        true => name(&super::text::cut(&plain(given[index]), MOST_OF_A_NAME)),
+        true => Sentence::name(&super::text::cut(&plain(given[index]), MOST_OF_A_NAME)),
         false => Sentence::new("{number}").with("number", DisplayValue::listed(index + 1)),
     };
     let legend = table.rows.iter().enumerate().map(|(index, row)| {
         let side = &sides[row.side];
         let groups: Vec<Sentence> = found(row, index).iter().flatten().filter_map(Found::makeup).collect();
-        let mut parts: Vec<Sentence> = (!has_names).then(|| name(&side.name)).into_iter().collect();
-        parts.extend([&side.machine, &about(row)].map(|text| name(text)));
+        let mut parts: Vec<Sentence> = (!has_names).then(|| Sentence::name(&side.name)).into_iter().collect();
+        parts.extend([&side.machine, &about(row)].map(|text| Sentence::name(text)));
         if !groups.is_empty() {
             let said = Sentence::new("groups × CPUs: {groups}");
             parts.push(said.with("groups", Sentence::joined(groups, ", ")));
@@ -186,10 +186,6 @@ fn cut(text: &str) -> String {
     super::text::cut(&plain(text), 44)
 }
 
-fn name(text: &str) -> Sentence {
-    Sentence::new("{name}").with_name("name", text)
-}
-
 /// A column as a heading.
 fn group_words(group: &OverviewGroup) -> Sentence {
     let level = level_words(&group.level);
@@ -210,7 +206,7 @@ pub(super) fn level_words(level: &GroupLevel) -> Sentence {
         GroupLevel::Larger(number) => {
             Sentence::new("larger groups, {number}").with("number", DisplayValue::listed(*number))
         }
-        GroupLevel::Named(level) => name(level),
+        GroupLevel::Named(level) => Sentence::name(level),
     }
 }
 

@@ -46,7 +46,7 @@ pub fn title_of(probe: &str, name: &str) -> String {
 
 /// The same as a sentence.
 pub(super) fn title_sentence(probe: &str, name: &str) -> Sentence {
-    let own = || Sentence::new("{name}").with_name("name", &name.replace(['_', '-'], " "));
+    let own = || Sentence::name(&name.replace(['_', '-'], " "));
     probes::quantity(probe, name).map_or_else(own, |quantity| Sentence::new(quantity.title))
 }
 
@@ -116,7 +116,7 @@ pub fn telling(name: &str, value: &series::Value) -> String {
 /// The same as a sentence.
 pub(super) fn telling_sentence(name: &str, value: &series::Value) -> Sentence {
     match value {
-        series::Value::Text(text) => Sentence::new("{name}").with_name("name", text),
+        series::Value::Text(text) => Sentence::name(text),
         series::Value::Number(_) => {
             sentence(name, value, Source::Parameter { trial: None, name: name.to_owned() })
         }

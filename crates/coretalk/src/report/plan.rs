@@ -28,7 +28,7 @@ fn time(time: Picos) -> DisplayValue {
 
 /// Names with commas between them.
 fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> Sentence {
-    Sentence::joined(names.into_iter().map(|name| Sentence::new("{name}").with_name("name", name)), ", ")
+    Sentence::joined(names.into_iter().map(Sentence::name), ", ")
 }
 
 /// The plan of a map. Only where nothing else is planned, its time is that of the document.

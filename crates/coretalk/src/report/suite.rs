@@ -259,7 +259,7 @@ fn parameters(trial: &TrialResult, which: impl Fn(&Value) -> bool) -> Vec<Senten
     told.map(|(name, value)| {
         let source = Source::Parameter { trial: None, name: name.to_owned() };
         let (template, unit) = match (name, value) {
-            (_, Value::Text(text)) => return Sentence::new("{name}").with_name("name", text),
+            (_, Value::Text(text)) => return Sentence::name(text),
             ("pause_ns", _) => ("{value} apart", Unit::Ns),
             ("distance_bytes", _) => ("{value} bytes apart", Unit::Number),
             ("readers", Value::Number(1.0)) => ("{value} reader", Unit::Number),

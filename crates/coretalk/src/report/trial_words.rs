@@ -22,8 +22,7 @@ pub fn question(probe: &dyn SeriesProbe) -> Block<'static> {
 /// The legend of a probe for these trials.
 pub fn remarks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
-    let remark = |remark: &String| Block::Remark(Sentence::new("{remark}").with_name("remark", remark));
-    probe.remarks(&specs).iter().map(remark).collect()
+    probe.remarks(&specs).iter().map(|remark| Block::Remark(Sentence::name(remark))).collect()
 }
 
 /// The CPUs in role order, and what two of them share.

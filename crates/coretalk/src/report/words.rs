@@ -241,7 +241,7 @@ pub fn class_table(map: &LatencyMap, classes: &[ClassPair], topology: &Topology)
             _ => fmt::span(pair.range_ns, [0.0, 1.0].map(|end| source(Statistic::Percentile(end)))).into(),
         };
         [
-            Sentence::new("{kinds}").with_name("kinds", &kind_words(&pair.classes)).into(),
+            Cell::name(&kind_words(&pair.classes)),
             shared_words(pair.relation, clustered(classes, pair), topology).into(),
             value(Number::Count(pair.pairs), Statistic::Count).into(),
             value(Number::Point(pair.median_ns), Statistic::Percentile(0.5)).into(),

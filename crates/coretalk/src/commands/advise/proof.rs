@@ -37,7 +37,7 @@ pub fn prove(
     let workload = Workload::usual(claim.work);
     let work = [Work::Workload(workload)];
     if let Some(refusal) = machine.refuses(&work[0]) {
-        return Ok(ProofView::NotRun(Sentence::new("{why}").with_name("why", &refusal)));
+        return Ok(ProofView::NotRun(Sentence::name(&refusal)));
     }
     let (chosen, _) = cpus_and_pairs(&*machine, global, None, 1)?;
     let threads = claim.arms[0].cpus.len();

@@ -1,8 +1,8 @@
 //! What follows from a comparison, in sentences.
 
+use super::CompareView;
 use super::paths::shift_path;
 use super::table::{departing, key_words, labels, level_words, standing_out};
-use super::{CompareView, level_name};
 use crate::blocks::value::{Arg, DisplayValue, Number, PlainText, Sentence, Source};
 use crate::report::parameters::series_words;
 use coretalk_model::compare::{Answer, DatasetComparison, Letter, Shown, ShownLevel};
@@ -110,8 +110,8 @@ pub fn answer(view: &CompareView<'_>) -> Sentence {
     let labels = view.comparison.datasets.first().map(labels);
     let doubts: Vec<Sentence> = doubts
         .map(|doubt| match &labels {
-            Some(labels) => level_name(&level_words(&doubt.level, view.topology(), labels)),
-            None => level_name(&doubt.level),
+            Some(labels) => Sentence::name(&level_words(&doubt.level, view.topology(), labels)),
+            None => Sentence::name(&doubt.level),
         })
         .collect();
     if !doubts.is_empty() {

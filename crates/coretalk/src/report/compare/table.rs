@@ -1,7 +1,7 @@
 //! The tables of `compare`: a row for each level, and the cells that stand out.
 
+use super::CompareView;
 use super::paths::{of_pairs, path};
-use super::{CompareView, level_name};
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::labels::Labels;
@@ -125,7 +125,7 @@ fn level_row(
             .with("b", DisplayValue::field(format!("{path}/pairs_b"), b))
             .into(),
     };
-    let mut row = vec![level_name(&level_words(&level.level, topology, labels)).into(), pairs];
+    let mut row = vec![Sentence::name(&level_words(&level.level, topology, labels)).into(), pairs];
     row.extend(numbers(&level.difference, dataset, path));
     row
 }
@@ -185,8 +185,8 @@ pub fn verdict_words(difference: &Difference, dataset: &DatasetComparison, path:
     let least = share("least_percent", difference.least);
     let [worse, better] = dataset.called().map(str::to_uppercase);
     match (difference.verdict, difference.reason) {
-        (Verdict::Faster, _) => level_name(&better),
-        (Verdict::Slower, _) => level_name(&worse),
+        (Verdict::Faster, _) => Sentence::name(&better),
+        (Verdict::Slower, _) => Sentence::name(&worse),
         (Verdict::Same, Some(reason)) => Sentence::new("same: {reason}").with("reason", reason),
         (Verdict::Same, None) => Sentence::new("same within ±{within}")
             .with("within", difference.within.map_or(least, |within| share("within_percent", within))),
@@ -283,7 +283,7 @@ pub(super) fn cells(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<
 pub(super) fn key_words(key: &ReadingKey) -> Sentence {
     match key {
         ReadingKey::Pair([a, b]) => Sentence::new("CPUs {a} and {b}").with("a", *a).with("b", *b),
-        ReadingKey::Series(series) => level_name(&series_words(&series.name)),
+        ReadingKey::Series(series) => Sentence::name(&series_words(&series.name)),
     }
 }
 
@@ -297,7 +297,7 @@ pub(super) fn cell_row(
         .levels
         .get(cell.level)
         .map_or_else(String::new, |level| level_words(&level.level, topology, &labels));
-    let mut row = vec![key_words(&cell.key).into(), level_name(&level).into()];
+    let mut row = vec![key_words(&cell.key).into(), Sentence::name(&level).into()];
     row.extend(numbers(&cell.difference, dataset, path));
     row
 }

@@ -59,8 +59,7 @@ fn odd(views: &[SpectrumView]) -> String {
 /// A row for each distribution: on a page names are long, and there may be many.
 fn whole_table(views: &[SpectrumView]) -> String {
     let columns = table_rows(views);
-    let heads =
-        columns.iter().map(|(head, _)| Column::numbers(Sentence::new("{head}").with_name("head", head)));
+    let heads = columns.iter().map(|(head, _)| Column::numbers(Sentence::name(head)));
     let rows = views.iter().enumerate().map(|(at, view)| {
         let cells = columns.iter().map(|(_, cells)| Cell::name(&cells[at]));
         [plain(&view.title).into()].into_iter().chain(cells).collect::<Vec<_>>()

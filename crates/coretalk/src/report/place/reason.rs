@@ -40,7 +40,7 @@ pub fn structure(topology: &Topology, index: usize, placement: &Placement) -> Se
     ];
     parts.extend(of_levels.into_iter().filter_map(|(level, has)| Some(groups(has?, &cpus, level))));
     if !has.classes.is_empty() {
-        let names = has.classes.iter().map(|name| Sentence::new("{name}").with_name("name", name));
+        let names = has.classes.iter().map(|name| Sentence::name(name));
         parts.push(Sentence::new("{names} cores").with("names", Sentence::joined(names, " and ")));
     }
     Sentence::joined(parts, ", ")

@@ -53,7 +53,7 @@ pub(in crate::report) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -
 pub(in crate::report) fn answer(report: &RunReport, curves: &[BatchCurve<'_>]) -> Option<Sentence> {
     let said = |curve: &BatchCurve<'_>| {
         let name = match curves {
-            [_] => Sentence::new("{queue}").with_name("queue", curve.queue),
+            [_] => Sentence::name(curve.queue),
             _ => title(report, curve),
         };
         let gain = match curve.best_gain() {

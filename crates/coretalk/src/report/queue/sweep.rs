@@ -130,10 +130,9 @@ fn least_p99(sweep: &Sweep<'_>) -> Option<DisplayValue> {
 
 /// A queue, and what else tells its sweep from the others.
 fn name(report: &RunReport, sweep: &Sweep<'_>, all: &[Sweep<'_>]) -> Arg {
-    let named = |name: &str| Sentence::new("{name}").with_name("name", name);
-    let mut parts = vec![named(sweep.queue)];
+    let mut parts = vec![Sentence::name(sweep.queue)];
     if all.iter().any(|other| other.payload != sweep.payload) {
-        parts.push(named(sweep.payload));
+        parts.push(Sentence::name(sweep.payload));
     }
     if all.iter().any(|other| other.capacity != sweep.capacity) {
         parts.push(capacity_sentence(sweep.capacity));

@@ -13,22 +13,21 @@ use coretalk_model::{Environment, Level, Topology};
 /// What was measured: tool, machine, size, system, time.
 pub fn title(report: &RunReport) -> Vec<Sentence> {
     let environment = &report.environment;
-    let named = |name: &str| Sentence::new("{name}").with_name("name", name);
     let mut parts: Vec<Sentence> = Vec::new();
     if report.header.simulated {
         let scenario = environment.simulated.as_deref().unwrap_or("machine");
         parts.push(Sentence::new("SIMULATED {scenario}").with_name("scenario", scenario));
     }
-    parts.extend(environment.label.as_deref().map(named));
+    parts.extend(environment.label.as_deref().map(Sentence::name));
     let model = environment.stated_cpu_model();
     if !report.header.simulated || model.is_some() {
-        parts.push(model.map_or("unknown CPU".into(), |model| named(&short_model(model))));
+        parts.push(model.map_or("unknown CPU".into(), |model| Sentence::name(&short_model(model))));
     }
     parts.push(size(&report.topology));
     if !report.header.simulated {
         parts.push(virtualization(environment));
         parts.extend(environment.atomics.map(|of| Sentence::new(atomics(of))));
-        parts.extend(environment.kernel.as_deref().map(named));
+        parts.extend(environment.kernel.as_deref().map(Sentence::name));
     }
     // A run of series says with each number from how many events it is.
     parts.extend(report.latency.as_ref().map(|latency| {
