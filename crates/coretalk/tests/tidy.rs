@@ -43,7 +43,7 @@ fn probes_get_a_stage_and_nothing_else() {
 #[test]
 fn text_that_is_made_before_it_is_rendered_shrinks() {
     for (pattern, folder, expected) in [
-        ("Sentence::composed(", "", 45),
+        ("Sentence::composed(", "", 15),
         ("PlainText::composed", "", 3),
         ("PlainText::untrusted", "", 10),
         ("Cell::Text(", "", 4),

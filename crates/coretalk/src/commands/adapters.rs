@@ -4,7 +4,7 @@ use crate::args::adapters::{AdaptersArgs, AdaptersCommand, CheckArgs};
 use crate::args::options::Global;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
-use crate::report;
+use crate::report::{self, fmt};
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::resolve::{adapters, machine};
 use crate::run::signals;
@@ -98,7 +98,7 @@ fn check(global: &Global, args: &CheckArgs) -> Result<ExitCode, Failure> {
     let verbosity = output::options(global).verbosity;
     let mut told = |offer: &Offer, payload: Option<Payload>| {
         let thing = report::adapters::thing(offer.kind, &offer.name, payload);
-        remark(verbosity, Verbosity::Normal, &format!("checking: {thing}"));
+        remark(verbosity, Verbosity::Normal, &format!("checking: {}", fmt::sentence(&thing)));
     };
     let found = conformance::check(&adapter, &settings, &mut told, &stop).map_err(|error| match error {
         AdapterError::Interrupted => {

@@ -1,22 +1,30 @@
 //! What the check of an adapter found, and what is wrong with it.
 
-use super::fmt::digits::{count, duration, figure, grouped, percent};
+use super::fmt::digits::{figure, grouped, percent};
 use super::text::plain;
-use crate::blocks::value::Sentence;
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::adapters::conformance::{Conformance, Found, Thing, median_of};
 use coretalk_measure::adapters::found::Found as Listed;
-use coretalk_measure::adapters::{Description, Kind, Pass, Payload};
+use coretalk_measure::adapters::{AdapterError, Description, Kind, Note, Pass, Payload};
 use coretalk_model::CpuId;
+use coretalk_model::quantity::Unit;
 use std::path::Path;
 
 /// A thread that is ready for this share of a pass and has no CPU is held up by others.
 const BUSY: f64 = 0.05;
 
 /// A thing that an adapter offers: `queue channel of u64`.
-pub fn thing(kind: Kind, name: &str, payload: Option<Payload>) -> String {
-    let of = payload.map_or_else(String::new, |payload| format!(" of {}", payload.word()));
-    if kind == Kind::Clock { name.to_owned() } else { format!("{} {}{of}", kind.word(), plain(name)) }
+pub fn thing(kind: Kind, name: &str, payload: Option<Payload>) -> Sentence {
+    let template = match payload {
+        _ if kind == Kind::Clock => "{name}",
+        Some(_) => "{kind} {name} of {payload}",
+        None => "{kind} {name}",
+    };
+    Sentence::new(template)
+        .with("kind", kind.word())
+        .with_name("name", name)
+        .with("payload", payload.map_or("", Payload::word))
 }
 
 /// Which adapters are here, with what they offer, and what is missing of the others.
@@ -35,11 +43,10 @@ pub fn list(found: &[Listed], users: &Path, cache: &Path) -> Vec<Block<'static>>
                 here.row([plain(&one.name).into(), runtime.into(), Cell::known(version)]);
                 names.extend(offers(&one.name, &offered.description));
             }
-            Err(reason) => lacking.push(Block::Item(Sentence::composed(format!(
-                "{}: {}",
-                plain(&one.name),
-                plain(&reason.to_string())
-            )))),
+            Err(reason) => {
+                let lack = Sentence::new("{name}: {reason}").with_name("name", &one.name);
+                lacking.push(Block::Item(lack.with_name("reason", &reason.to_string())));
+            }
         }
     }
     let mut blocks = Vec::new();
@@ -55,20 +62,22 @@ pub fn list(found: &[Listed], users: &Path, cache: &Path) -> Vec<Block<'static>>
         blocks.extend([Block::Gap, Block::Prose(Sentence::new("Not here:"))]);
         blocks.extend(lacking);
     }
-    let places = format!(
-        "Adapters of your own stand in {} (ADAPTERS.md says how); what was built is kept in {}.",
-        plain(&users.join("adapters.toml").display().to_string()),
-        plain(&cache.display().to_string())
-    );
-    blocks.extend([Block::Gap, Block::Remark(Sentence::composed(places))]);
+    let places = Sentence::new(
+        "Adapters of your own stand in {users} (ADAPTERS.md says how); what was built is kept in {cache}.",
+    )
+    .with_name("users", &users.join("adapters.toml").display().to_string())
+    .with_name("cache", &cache.display().to_string());
+    blocks.extend([Block::Gap, Block::Remark(places)]);
     blocks
 }
 
 /// A line for each kind of thing that an adapter offers.
 fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
     let of = |kind: Kind| {
-        let names: Vec<String> =
-            description.of(kind).map(|offer| format!("{}:{}", plain(name), plain(&offer.name))).collect();
+        let called = |offer: &str| {
+            Sentence::new("{adapter}:{offer}").with_name("adapter", name).with_name("offer", offer)
+        };
+        let names: Vec<Sentence> = description.of(kind).map(|offer| called(&offer.name)).collect();
         let option = match kind {
             Kind::Queue => "queue --queue",
             Kind::Wait | Kind::Clock => "wait --strategy",
@@ -78,7 +87,8 @@ fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
             Kind::Contend => "contend --method",
             Kind::Spawn => "spawn --kind",
         };
-        (!names.is_empty()).then(|| Block::Item(Sentence::composed(format!("{option} {}", names.join(",")))))
+        let said = Sentence::new("{option} {names}").with("option", option);
+        (!names.is_empty()).then(|| Block::Item(said.with("names", Sentence::joined(names, ","))))
     };
     Kind::ALL.into_iter().filter_map(of).collect()
 }
@@ -86,29 +96,30 @@ fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
 /// What the check of an adapter found.
 pub fn conformance(name: &str, cpus: [CpuId; 2], found: &Conformance) -> Vec<Block<'static>> {
     let [first, second] = cpus;
-    let on = if first == second {
-        format!("both threads on CPU {first}, the only one")
-    } else {
-        format!("threads on CPUs {first} and {second}")
-    };
+    let on = Sentence::new(match first == second {
+        true => "both threads on CPU {first}, the only one",
+        false => "threads on CPUs {first} and {second}",
+    });
+    let start = DisplayValue::bare(Number::Duration(found.start.as_secs_f64()), Source::Unrecorded);
     let mut blocks = vec![Block::Title(vec![
-        Sentence::composed(plain(name)),
-        Sentence::composed(plain(&found.description.runtime)),
-        Sentence::composed(format!("starts in {}", duration(found.start.as_secs_f64()))),
-        Sentence::composed(on),
+        Sentence::name(name),
+        Sentence::name(&found.description.runtime),
+        Sentence::new("starts in {start}").with("start", start),
+        on.with("first", first).with("second", second),
     ])];
     let table = table(&found.things);
     if !table.rows.is_empty() {
         blocks.extend([Block::Table(table), Block::Gap]);
     }
     // Two threads on one CPU wait for each other.
-    blocks.extend(
-        busy(&found.things).filter(|_| first != second).map(|text| Block::Remark(Sentence::composed(text))),
-    );
-    let notes: Vec<String> =
-        found.notes().iter().map(|note| format!("{} {}", plain(&note.name), plain(&note.text))).collect();
+    blocks.extend(busy(&found.things).filter(|_| first != second).map(Block::Remark));
+    let note = |note: &Note| {
+        Sentence::new("{name} {text}").with_name("name", &note.name).with_name("text", &note.text)
+    };
+    let notes: Vec<Sentence> = found.notes().into_iter().map(note).collect();
     if !notes.is_empty() {
-        blocks.push(Block::Remark(Sentence::composed(format!("It remarks: {}.", notes.join(", ")))));
+        let said = Sentence::new("It remarks: {notes}.").with("notes", Sentence::joined(notes, ", "));
+        blocks.push(Block::Remark(said));
     }
     blocks.extend(verdict(found));
     blocks
@@ -158,7 +169,7 @@ fn range(values: &[f64]) -> Option<[f64; 2]> {
 }
 
 /// A sentence where others used the CPUs of the measured threads: numbers are theirs, too, then.
-fn busy(things: &[Thing]) -> Option<String> {
+fn busy(things: &[Thing]) -> Option<Sentence> {
     // A creator waits for what it creates, on its own CPU.
     let pairs = things.iter().filter(|thing| thing.kind != Kind::Spawn);
     let passes = pairs.filter_map(|thing| thing.found.as_ref().ok());
@@ -171,12 +182,13 @@ fn busy(things: &[Thing]) -> Option<String> {
         .collect();
     let disturbed = shares.iter().filter(|share| **share > BUSY).count();
     (disturbed > 0).then(|| {
-        format!(
-            "In {disturbed} of {} the measured threads waited for a CPU that others used, for more than {} of the time: \
-             where they did, the nanoseconds are also of others. Try again when the machine is idle.",
-            count(shares.len() as u64, "pass"),
-            percent(BUSY)
+        Sentence::new(
+            "In {disturbed} of {passes} the measured threads waited for a CPU that others used, for more than {busy} of the \
+             time: where they did, the nanoseconds are also of others. Try again when the machine is idle.",
         )
+        .with("disturbed", DisplayValue::listed(disturbed))
+        .with("passes", Sentence::counted(shares.len() as u64, Source::Listed, ["pass", "passes"]))
+        .with("busy", DisplayValue::bare(Number::Point(BUSY), Source::Method).in_unit(Unit::Share))
     })
 }
 
@@ -187,20 +199,20 @@ fn warm(found: &Found) -> Cell {
 fn verdict(found: &Conformance) -> Vec<Block<'static>> {
     let breaches = found.breaches();
     if breaches.is_empty() {
-        let things = count(found.things.len() as u64, "thing");
-        return vec![Block::Conclusion(Sentence::composed(format!(
-            "It conforms: {things} tried, nothing wrong."
-        )))];
+        let tried = DisplayValue::listed(found.things.len());
+        let said = Sentence::pluralized("It conforms: {number} thing{s} tried, nothing wrong.", tried);
+        return vec![Block::Conclusion(said)];
     }
-    let wrong = count(breaches.len() as u64, "thing");
-    let mut blocks = vec![Block::Conclusion(Sentence::composed(format!(
-        "It does not conform: {wrong} wrong. ADAPTERS.md says what is asked."
-    )))];
-    for (of, error) in breaches {
-        let of = of.map_or_else(String::new, |of| format!("{}: ", thing(of.kind, &of.name, of.payload)));
-        blocks.push(Block::Item(Sentence::composed(format!("{of}{}", plain(&error.to_string())))));
-    }
-    blocks
+    let said = Sentence::pluralized(
+        "It does not conform: {number} thing{s} wrong. ADAPTERS.md says what is asked.",
+        DisplayValue::listed(breaches.len()),
+    );
+    let breach = |(of, error): (Option<&Thing>, &AdapterError)| {
+        let of = of.map(|of| thing(of.kind, &of.name, of.payload));
+        let parts = of.into_iter().chain([Sentence::name(&error.to_string())]);
+        Block::Item(Sentence::joined(parts, ": "))
+    };
+    [Block::Conclusion(said)].into_iter().chain(breaches.into_iter().map(breach)).collect()
 }
 
 #[cfg(test)]
@@ -208,7 +220,7 @@ mod tests {
     use super::*;
     use crate::render::terminal;
     use crate::report::Style;
-    use coretalk_measure::adapters::{AdapterError, Description, Note, RoleAccount};
+    use coretalk_measure::adapters::RoleAccount;
     use coretalk_model::{Flags, Histogram};
     use std::time::Duration;
 

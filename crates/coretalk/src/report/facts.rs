@@ -1,7 +1,7 @@
 //! What `doctor`, `clock`, `probes` and `--version -v` say: of the state of the machine, of its clock, of what can be
 //! measured, and of how the tool was built.
 
-use super::fmt::digits::{count, grouped, ns};
+use super::fmt::digits::{grouped, ns};
 use super::saved;
 use super::text::{cut, plain, right};
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source};
@@ -33,8 +33,11 @@ pub struct ProbeRow {
 pub fn probes(rows: &[ProbeRow]) -> Vec<Block<'static>> {
     let mut blocks = Vec::new();
     for row in rows {
-        let question = format!("{}, in {}: {}", plain(&row.id), plain(&row.unit), plain(&row.question));
-        blocks.push(Block::Headline(Sentence::composed(question)));
+        let question = Sentence::new("{id}, in {unit}: {question}")
+            .with_name("id", &row.id)
+            .with_name("unit", &row.unit)
+            .with_name("question", &row.question);
+        blocks.push(Block::Headline(question));
         let heading =
             if row.kernels.is_empty() { ["name", "what it does"] } else { ["kernel", "what is timed"] };
         let kernels = row.kernels.iter().map(|kernel| [plain(kernel), timed(kernel)]);
@@ -43,7 +46,7 @@ pub fn probes(rows: &[ProbeRow]) -> Vec<Block<'static>> {
             .with(kernels.chain(variants).map(|cells| cells.map(Into::into)));
         blocks.push(match table.rows.is_empty() {
             // What it measures are numbers and placements, which its options choose.
-            true => Block::Prose(Sentence::composed(format!("see coretalk {} --help", plain(&row.id)))),
+            true => Block::Prose(Sentence::new("see coretalk {id} --help").with_name("id", &row.id)),
             false => Block::Table(table),
         });
         blocks.push(Block::Gap);
@@ -95,34 +98,30 @@ pub fn doctor(findings: &[DoctorFinding]) -> Vec<Block<'static>> {
         table.row([Cell::from(verdict_word(finding.verdict)), plain(&finding.id).into(), text.into()]);
     }
     let of = |verdict| sorted.iter().filter(|finding| finding.verdict == verdict).count();
-    let mut parts = Vec::new();
     // Beside a failure no warning says that numbers are valid.
     let [failed, warned] = match of(Verdict::Fail) {
         0 => ["", " (numbers are valid, but may be worse than the hardware allows)"],
         _ => [" (numbers cannot be trusted, or none can be had)", ""],
     };
-    for (verdict, word, why) in [(Verdict::Fail, "failure", failed), (Verdict::Warn, "warning", warned)] {
-        if of(verdict) > 0 {
-            parts.push(count(of(verdict) as u64, word) + why);
-        }
-    }
-    for (verdict, word) in [(Verdict::CannotTell, "unknown"), (Verdict::Ok, "OK")] {
-        if of(verdict) > 0 {
-            parts.push(format!("{} {word}", of(verdict)));
-        }
-    }
-    if parts.is_empty() {
-        parts.push("nothing was checked".to_owned());
-    }
-    let counted = format!("{}.", parts.join(", "));
-    let unchanged = "Nothing was changed.".to_owned();
-    let first = (!findings.is_empty()).then(|| Block::Answer(first_step(FirstStep::of(findings))));
-    let rest = [
-        Block::Table(table),
-        Block::Gap,
-        Block::Prose(Sentence::composed(counted)),
-        Block::Prose(Sentence::composed(unchanged)),
+    let words = [
+        (Verdict::Fail, ["failure", "failures"], failed),
+        (Verdict::Warn, ["warning", "warnings"], warned),
+        (Verdict::CannotTell, ["unknown"; 2], ""),
+        (Verdict::Ok, ["OK"; 2], ""),
     ];
+    let part = |(verdict, words, why)| {
+        let number = of(verdict) as u64;
+        let counted = Sentence::counted(number, Source::Listed, words);
+        (number > 0).then(|| Sentence::new("{counted}{why}").with("counted", counted).with("why", why))
+    };
+    let parts: Vec<Sentence> = words.into_iter().filter_map(part).collect();
+    let counted = match parts.is_empty() {
+        true => Sentence::new("nothing was checked."),
+        false => Sentence::new("{parts}.").with("parts", Sentence::joined(parts, ", ")),
+    };
+    let first = (!findings.is_empty()).then(|| Block::Answer(first_step(FirstStep::of(findings))));
+    let rest =
+        [Block::Table(table), Block::Gap, Block::Prose(counted), Block::Prose("Nothing was changed.".into())];
     first.into_iter().chain([Block::Gap]).chain(rest).collect()
 }
 
@@ -172,15 +171,21 @@ pub fn selftest(findings: &[DoctorFinding], seconds: f64) -> Vec<Block<'static>>
     }
     let of = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
     let conclusion = match (of(Verdict::Fail), of(Verdict::CannotTell)) {
-        (0, 0) => "Every check passed: measurements on this machine can be trusted.".to_owned(),
-        (0, open) => format!("Nothing failed, but {} could not decide.", count(open as u64, "check")),
-        (failed, _) => format!(
-            "{} failed: do not trust measurements on this machine until the cause is known.",
-            count(failed as u64, "check")
+        (0, 0) => "Every check passed: measurements on this machine can be trusted.".into(),
+        (0, open) => Sentence::pluralized(
+            "Nothing failed, but {number} check{s} could not decide.",
+            DisplayValue::listed(open),
+        ),
+        (failed, _) => Sentence::pluralized(
+            "{number} check{s} failed: do not trust measurements on this machine until the cause is known.",
+            DisplayValue::listed(failed),
         ),
     };
-    let took = format!("{conclusion} Took {seconds:.0} s.");
-    vec![Block::Table(table), Block::Gap, Block::Prose(Sentence::composed(took))]
+    let seconds = DisplayValue::bare(Number::Count(seconds.round() as u64), Source::Unrecorded);
+    let took = Sentence::new("{conclusion} Took {seconds} s.")
+        .with("conclusion", conclusion)
+        .with("seconds", seconds);
+    vec![Block::Table(table), Block::Gap, Block::Prose(took)]
 }
 
 fn verdict_word(verdict: Verdict) -> &'static str {
@@ -218,10 +223,7 @@ pub fn build(facts: &BuildFacts, compiler: Option<&str>, libc: Option<&str>) -> 
     ];
     let rows = rows.map(|(name, text)| [Cell::from(name), text.into()]);
     let table = Table::new(["", ""].map(Column::words)).with(rows);
-    vec![
-        Block::Prose(Sentence::composed(format!("coretalk {}", env!("CARGO_PKG_VERSION")))),
-        Block::Table(table),
-    ]
+    vec![Block::Prose(concat!("coretalk ", env!("CARGO_PKG_VERSION")).into()), Block::Table(table)]
 }
 
 /// Whether the clocks of CPUs agree, the facts, the histogram of costs and the offsets.
@@ -257,8 +259,8 @@ pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
     }
     blocks.extend(view.offsets.iter().flat_map(|compared| offsets(compared, &view.departed)));
     if view.left_out > 0 {
-        let more = count(view.left_out as u64, "further CPU");
-        blocks.push(Block::Prose(Sentence::composed(format!("{more} not compared."))));
+        let left_out = DisplayValue::listed(view.left_out);
+        blocks.push(Block::Prose(Sentence::pluralized("{number} further CPU{s} not compared.", left_out)));
     }
     blocks
 }
@@ -337,10 +339,10 @@ fn offsets<'a>(offsets: &'a Matrix<Option<[f64; 2]>>, departed: &[Departure]) ->
     );
     let all = stayed * stayed.saturating_sub(1) / 2;
     let incomplete = (told < all).then(|| {
-        let pairs = count(all as u64, "pair");
-        Block::Prose(Sentence::composed(format!(
-            "{told} of {pairs} were compared before the time ran out; try a longer --budget."
-        )))
+        let template =
+            "{told} of {number} pair{s} were compared before the time ran out; try a longer --budget.";
+        let said = Sentence::pluralized(template, DisplayValue::listed(all));
+        Block::Prose(said.with("told", DisplayValue::listed(told)))
     });
     let square = Block::drawing(|style| square(offsets, style.width));
     let departed = saved::departures(departed.iter().enumerate(), "");

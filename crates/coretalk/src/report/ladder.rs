@@ -306,21 +306,20 @@ fn step_heading(kernel: &KernelId) -> Sentence {
     let mechanism = match kernel.step() {
         LadderStep::Imitated(Tool::CoreToCoreLatency) => return "~core-to-\ncore-latency".into(),
         LadderStep::Imitated(Tool::CoherencyLatency) => return "~coherency-\nlatency".into(),
-        LadderStep::Imitated(Tool::C2clat) => return "~c2clat".into(),
-        LadderStep::Imitated(Tool::C2clatW) => return "~c2clat-w".into(),
-        LadderStep::Imitated(tool) => return Sentence::composed(format!("~{tool}")),
+        LadderStep::Imitated(tool) => return Sentence::new("~{tool}").with("tool", tool.name()),
         LadderStep::Other(step) if RUNGS.iter().any(|rung| rung.step == step) => {
-            return Sentence::composed(format!("{step}\nwake-up"));
+            return Sentence::new("{step}\nwake-up").with_name("step", step);
         }
         LadderStep::Protocol(Protocol::Msg) => "mailbox",
         LadderStep::Protocol(Protocol::Xfer) => "read",
         LadderStep::Protocol(protocol) => protocol.name(),
         LadderStep::Other(step) => step,
     };
-    match kernel.hint() {
-        Hint::Pause => Sentence::composed(format!("{}\n+pause", plain(mechanism))),
-        Hint::None => Sentence::composed(plain(mechanism)),
-    }
+    let template = match kernel.hint() {
+        Hint::Pause => "{mechanism}\n+pause",
+        Hint::None => "{mechanism}",
+    };
+    Sentence::new(template).with_name("mechanism", mechanism)
 }
 
 /// What the numbers are, those of other tools and those of a machine that changed its state. A run that other programs

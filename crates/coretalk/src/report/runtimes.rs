@@ -2,11 +2,11 @@
 //! who did the work.
 
 use super::fmt;
-use super::fmt::digits::{count, ns, percent};
+use super::fmt::digits::percent;
 use super::fmt::with_unit;
 use super::parameters::{arrows, unbound};
-use super::text::{capitalized, plain};
-use crate::blocks::value::Sentence;
+use super::text::plain;
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::external::forks;
@@ -43,17 +43,18 @@ pub(super) fn blocks(
             }
         }
         let left_out = shown.len() < measured.len();
-        let more = shown.len().saturating_sub(MOST_ROWS);
-        shown.truncate(MOST_ROWS);
-        let more = match more {
-            0 => String::new(),
-            more => format!(" {} in the data.", capitalized(&count(more as u64, "more row"))),
+        let more = match shown.len().saturating_sub(MOST_ROWS) {
+            0 => Sentence::new(""),
+            more => Sentence::pluralized(" {number} more row{s} in the data.", DisplayValue::listed(more)),
         };
+        shown.truncate(MOST_ROWS);
         blocks.push(Block::Gap);
         let shown_as = match judged(series, shown[0]) {
-            Some(Quantity { unit: Unit::PerSecond(what), .. }) => format!(" ({what} per second)"),
-            Some(quantity) => format!(" ({})", quantity.title),
-            None => String::new(),
+            Some(Quantity { unit: Unit::PerSecond(what), .. }) => {
+                Sentence::new(" ({what} per second)").with("what", *what)
+            }
+            Some(quantity) => Sentence::new(" ({title})").with("title", quantity.title),
+            None => Sentence::new(""),
         };
         let (has_overall, has_gc) = told_of(&shown);
         let overall = match has_overall {
@@ -61,31 +62,33 @@ pub(super) fn blocks(
             false => "",
         };
         let gc = if has_gc { ", collections of garbage over all passes" } else { "" };
-        blocks.push(Block::Prose(Sentence::composed(format!(
-            "Runtimes{}: how many processes took part, the slowest and the fastest of \
+        let said = Sentence::new(
+            "Runtimes{on}: how many processes took part, the slowest and the fastest of \
              them{shown_as}{overall}{gc}, and the share of the CPU time that threads other than the measured ones used.{more}",
-            if left_out { ", on the first pair of each relation" } else { "" }
-        ))));
+        )
+        .with("on", if left_out { ", on the first pair of each relation" } else { "" })
+        .with("shown_as", shown_as)
+        .with("overall", overall)
+        .with("gc", gc)
+        .with("more", more);
+        blocks.push(Block::Prose(said));
         blocks.push(Block::Table(table(series, &shown)));
         let asked = forks(&series.settings.options) as usize;
         if measured.iter().any(|trial| trial.processes.len() < asked) {
-            blocks.push(Block::Remark(Sentence::composed(format!(
+            let said = Sentence::new(
                 "Fewer processes took part than the {asked} that were asked for: each pass is made by one of them, and \
-                 not every trial had so many passes. Ask for fewer with --forks, or for a longer --budget."
-            ))));
+                 not every trial had so many passes. Ask for fewer with --forks, or for a longer --budget.",
+            );
+            let asked = DisplayValue::bare(Number::Count(asked as u64), Source::Option("forks"));
+            blocks.push(Block::Remark(said.with("asked", asked)));
         }
-        let version = |(name, version): (&String, &String)| format!("{}: {}", plain(name), plain(version));
-        blocks.extend(
-            report
-                .environment
-                .runtimes
-                .iter()
-                .map(version)
-                .map(|text| Block::Remark(Sentence::composed(text))),
-        );
+        blocks.extend(report.environment.runtimes.iter().map(|(name, version)| {
+            let said = Sentence::new("{name}: {version}").with_name("name", name);
+            Block::Remark(said.with_name("version", version))
+        }));
     }
     if report.environment.simulated.is_some() {
-        blocks.extend(twins(probe, trials).into_iter().map(|text| Block::Remark(Sentence::composed(text))));
+        blocks.extend(twins(probe, trials).into_iter().map(Block::Remark));
     }
     blocks
 }
@@ -187,13 +190,18 @@ fn ends(quantity: Option<&Quantity>, values: impl Iterator<Item = f64> + Clone) 
 }
 
 /// What stands for each runtime on a simulated machine: nobody should take it for a number of that runtime.
-fn twins(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<String> {
-    let mut remarks: Vec<String> = Vec::new();
+fn twins(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Sentence> {
+    let mut remarks: Vec<Sentence> = Vec::new();
     for external in trials.iter().filter_map(|trial| probe.external(&trial.spec)) {
         let Some(twin) = Twin::of(probe.twins(), &external) else { continue };
-        let times =
-            if twin.factor == 1.0 { "as fast".to_owned() } else { format!("{} × as slow", ns(twin.factor)) };
-        let remark = format!("{external}: simulated as {}, {times}", twin.native);
+        let template = match twin.factor {
+            1.0 => "{external}: simulated as {native}, as fast",
+            _ => "{external}: simulated as {native}, {times} × as slow",
+        };
+        let remark = Sentence::new(template)
+            .with("external", twin.external)
+            .with("native", twin.native)
+            .with("times", DisplayValue::bare(Number::Point(twin.factor), Source::Method));
         if !remarks.contains(&remark) {
             remarks.push(remark);
         }

@@ -3,7 +3,7 @@
 use super::fmt;
 use super::fmt::digits::{duration, fixed};
 use super::style::Style;
-use super::text::{HEIGHTS, flow, plain, right};
+use super::text::{HEIGHTS, flow, right};
 use crate::RunReport;
 use crate::blocks::value::{
     Arg, DisplayUnit, DisplayValue, MatrixNumber, Number, Sentence, Source, WatchNumber,
@@ -283,7 +283,7 @@ fn state_table(watch: &StateWatch) -> Table {
     // What has no room is in the JSON document.
     let widths = (1..).map(|number| 46 + 16 * number);
     columns.extend(kernels.iter().zip(widths).map(|(kernel, least)| {
-        Column::numbers(Sentence::composed(format!("{} ns", plain(kernel)))).from_width(least)
+        Column::numbers(Sentence::new("{kernel} ns").with_name("kernel", kernel)).from_width(least)
     }));
     let rows = watch.states.iter().enumerate().map(|(index, state)| {
         let field = |key, number| DisplayValue::field(format!("/watch/states/{index}/{key}"), number);

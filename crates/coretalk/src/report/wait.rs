@@ -1,6 +1,5 @@
 //! Ways of waiting: percentiles of round trips in nanoseconds, what a trip costs, and from which wait on sleeping pays.
 
-use super::text::plain;
 use super::trial_cells::{self, MICROS, PLAIN, count, median_width, percentile, value, width};
 use super::trial_maps::map;
 use super::trial_words::{placement_sentence, remarks};
@@ -128,10 +127,10 @@ fn percentiles(trials: &[&TrialResult]) -> Table {
 
 /// Both distributions of a strategy that alternates with polling at once.
 fn side_by_side(trial: &TrialResult) -> Table {
-    let strategy = trial.spec.parameters.text("strategy").map(plain).unwrap_or_default();
+    let strategy = trial.spec.parameters.text("strategy").unwrap_or_default();
     let columns = [
         Column::words("ns, alternating trips"),
-        Column::numbers(Sentence::composed(strategy)),
+        Column::numbers(Sentence::name(strategy)),
         Column::numbers("busy"),
         Column::numbers("difference"),
     ];
