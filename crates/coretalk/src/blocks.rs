@@ -93,12 +93,16 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Whether none of its words was composed with a number in it.
+    /// Whether each number in its tables is a value or a part of a sentence.
     pub fn is_typed(&self) -> bool {
+        let is_typed = |table: &Table| {
+            let has_digit = |text: &str| text.contains(|c: char| c.is_ascii_digit());
+            table.rows.iter().flatten().all(|cell| !matches!(cell, Cell::Text(text) if has_digit(text)))
+        };
         match self {
-            Block::Table(table) => table.is_typed(),
-            Block::Wide(table, narrow) => table.is_typed() && narrow.iter().all(Block::is_typed),
-            _ => self.sentences().into_iter().all(Sentence::is_typed),
+            Block::Table(table) => is_typed(table),
+            Block::Wide(table, narrow) => is_typed(table) && narrow.iter().all(Block::is_typed),
+            _ => true,
         }
     }
 
@@ -247,15 +251,6 @@ impl Cell {
         }
     }
 
-    /// Whether none of its words was composed with a number in it.
-    fn is_typed(&self) -> bool {
-        match self {
-            Cell::Text(text) => !value::has_digit(text),
-            Cell::Sentence(said) => said.is_typed(),
-            Cell::Value(..) | Cell::Unknown | Cell::Blank => true,
-        }
-    }
-
     /// A value as it reads, or that it is not known.
     pub fn known(value: Option<impl Into<String>>) -> Cell {
         value.map_or(Cell::Unknown, |value| Cell::Text(value.into()))
@@ -341,12 +336,6 @@ impl Table {
     pub fn values(&self) -> Vec<(&Column, &DisplayValue)> {
         let cells = self.rows.iter().flat_map(|row| self.columns.iter().zip(row));
         cells.flat_map(|(column, cell)| cell.values().into_iter().map(move |value| (column, value))).collect()
-    }
-
-    /// Whether none of its words was composed with a number in it.
-    fn is_typed(&self) -> bool {
-        let mut words = self.columns.iter().map(|column| &column.title).chain(&self.about);
-        words.all(Sentence::is_typed) && self.rows.iter().flatten().all(Cell::is_typed)
     }
 
     /// Without the columns that a terminal of this width leaves out.

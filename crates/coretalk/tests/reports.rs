@@ -11,7 +11,7 @@ use coretalk::report::figure::picture_file::{picture_file, picture_file_of_sever
 use coretalk::report::html::page;
 use coretalk::report::input::{Drawing, ReportInput, ScaleChoice};
 use coretalk::report::picture::{Anchor, Medium, Shape, text_width};
-use coretalk::report::{By, Order};
+use coretalk::report::{By, Order, fmt};
 use coretalk::{PlaceReport, RunReport};
 use coretalk_measure::session::place::{self, PlaceJob};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, Work};
@@ -392,7 +392,7 @@ fn the_difference_of_two_runs_is_a_map_with_its_verdicts() {
 fn different_experiments_have_no_difference() {
     let reports = [samples::desktop(), samples::laptop()];
     let inputs: Vec<ReportInput<'_>> = reports.iter().map(input).collect();
-    let refusal = Differing::of(&inputs).unwrap().refusal().unwrap();
+    let refusal = fmt::sentence(&Differing::of(&inputs).unwrap().refusal().unwrap());
     assert!(refusal.contains("simulated (no and yes)"), "{refusal}");
     let page = page(&inputs, DRAWING).unwrap();
     assert!(page.contains("No difference is shown") && page.contains("\"differences\":[]"));

@@ -166,11 +166,6 @@ impl Sentence {
             .with("noun", if number == 1 { one } else { several })
     }
 
-    /// Words that were composed as text; a test counts the callers, whose number may only fall.
-    pub fn composed(text: String) -> Sentence {
-        Sentence::new("{text}").with("text", PlainText::composed(text))
-    }
-
     /// Sentences with this between them.
     pub fn joined(parts: impl IntoIterator<Item = Sentence>, between: &'static str) -> Sentence {
         Sentence::new("{parts}").with("parts", Arg::Parts(parts.into_iter().collect(), between))
@@ -209,16 +204,6 @@ impl Sentence {
     #[must_use]
     pub fn capitalized(self) -> Sentence {
         Sentence::new("{sentence}").with("sentence", Arg::Capitalized(Box::new(self)))
-    }
-
-    /// Whether none of its words was composed with a number in it.
-    pub fn is_typed(&self) -> bool {
-        self.args.iter().all(|(_, arg)| match arg {
-            Arg::Text(text) => !text.is_composed || !has_digit(&text.text),
-            Arg::Capitalized(part) => part.is_typed(),
-            Arg::Parts(parts, _) => parts.iter().all(Sentence::is_typed),
-            Arg::Value(_) | Arg::Cpus(_) | Arg::CpuSet(_) | Arg::Place(_) | Arg::Shared(_) => true,
-        })
     }
 
     /// The sentence and all sentences in its arguments.
@@ -291,35 +276,22 @@ impl From<&'static str> for Arg {
 
 /// Words that nothing can ask what they say: literals, and names from users, files, the system and runtimes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PlainText {
-    text: String,
-    is_composed: bool,
-}
+pub struct PlainText(String);
 
 impl PlainText {
     /// A name from outside, without what steers a terminal.
     pub fn untrusted(name: &str) -> PlainText {
-        PlainText { text: plain(name), is_composed: false }
-    }
-
-    /// Words that were composed as text: the list of callers in `tests/tidy` shrinks until all of them are sentences.
-    pub fn composed(text: String) -> PlainText {
-        PlainText { text, is_composed: true }
+        PlainText(plain(name))
     }
 
     /// Adds the words to what a medium writes.
     pub fn write_to(&self, written: &mut String) {
-        written.push_str(&self.text);
+        written.push_str(&self.0);
     }
 }
 
 impl From<&'static str> for PlainText {
     fn from(text: &'static str) -> PlainText {
-        PlainText { text: text.to_owned(), is_composed: false }
+        PlainText(text.to_owned())
     }
-}
-
-/// Whether words may hold a number.
-pub fn has_digit(text: &str) -> bool {
-    text.contains(|c: char| c.is_ascii_digit())
 }

@@ -4,14 +4,13 @@ use crate::args::ImportArgs;
 use crate::args::options::Global;
 use crate::args::words::FormatWord;
 use crate::blocks::Block;
-use crate::blocks::value::MapSource;
-use crate::blocks::value::Sentence;
+use crate::blocks::value::{DisplayUnit, DisplayValue, MapSource, Number, Sentence, Source};
 use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
 use crate::render::terminal;
 use crate::report::heat_map::PairMap;
 use crate::report::imported::ImportedFile;
-use crate::report::{Style, fmt, structure, text};
+use crate::report::{Style, lint, structure};
 use crate::resolve::files;
 use crate::resolve::output::{self, Verbosity, remark};
 use crate::run::out::Out;
@@ -73,27 +72,28 @@ pub fn act(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
 }
 
 fn screen(file: &Path, imported: &ImportedMatrix, style: &Style) -> String {
-    let cpus = imported.matrix.cpus();
-    let title = imported.title.as_ref().map_or(String::new(), |title| format!(" · {}", text::plain(title)));
-    let head = format!(
-        "{}{title} · {} · {} CPUs · {}",
-        text::plain(&file.display().to_string()),
-        imported.format,
-        cpus.len(),
-        imported.unit
-    );
+    let head = lint::head(&file.display().to_string(), imported, Source::Listed);
     let readings = imported.matrix.map(|cell| cell.map(|ns| Reading { ns, doubtful: ns <= 0.0 }));
     let of_file = ImportedFile::new(String::new(), vec![imported.clone()]);
     let source = MapSource::Kernel("unknown".to_owned());
     let map = PairMap::new(Cow::Owned(readings), of_file.groups(), source);
     let map = Block::sketch(move |style| map.draw(style).0);
-    let mut blocks = vec![Block::Headline(Sentence::composed(head))];
-    blocks.extend(of_file.origin().map(|text| Block::Headline(Sentence::composed(text))));
+    let mut blocks = vec![Block::Headline(head)];
+    blocks.extend(of_file.origin().map(Block::Headline));
     blocks.extend([Block::Gap, map, Block::Gap]);
     if let Some(Spread { least, median, most, values }) = imported.spread() {
-        let (unit, values) = (imported.unit, fmt::digits::count(values as u64, "value"));
-        let words = format!("{least:.1} to {most:.1} {unit}, median {median:.1} {unit}, {values}.");
-        blocks.push(Block::Prose(Sentence::composed(words)));
+        let value = |number| DisplayValue {
+            number: Number::Point(number),
+            unit: DisplayUnit::Decimals(1),
+            source: Source::Unrecorded,
+        };
+        let template = "{least} to {most} {unit}, median {median} {unit}, {number} value{s}.";
+        let said = Sentence::pluralized(template, DisplayValue::listed(values))
+            .with("least", value(least))
+            .with("most", value(most))
+            .with("median", value(median))
+            .with("unit", imported.unit.name());
+        blocks.push(Block::Prose(said));
     }
     blocks.extend(
         of_file.findings().into_iter().flat_map(|found| structure::blocks(found, imported.unit.name())),

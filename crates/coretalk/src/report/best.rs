@@ -1,10 +1,9 @@
 //! What a probe found, in one sentence: its [`Ranking`] in words. Which subjects are compared, under which condition, and
 //! what that shows is decided in the model.
 
-use super::text::capitalized;
 use super::trial_words::place_sentence;
 use super::{fmt, parameters};
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source, Statistic};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit, Unranked};
@@ -37,10 +36,10 @@ pub(super) fn alike(ranking: &Ranking<'_>, like: &[usize]) -> Option<Sentence> {
 
 /// The name of a subject; one without a name, such as the clock of this program beside those of runtimes, is called by its
 /// quantity.
-fn called(ranking: &Ranking<'_>, subject: usize) -> PlainText {
+fn called(ranking: &Ranking<'_>, subject: usize) -> Sentence {
     match &ranking.subjects[subject].name {
-        none if none.is_empty() => PlainText::composed(bare_title(ranking.quantity)),
-        name => PlainText::untrusted(name),
+        none if none.is_empty() => bare_title(ranking.quantity),
+        name => Sentence::name(name),
     }
 }
 
@@ -114,7 +113,7 @@ pub(super) fn sentence(report: &RunReport, ranking: &Ranking<'_>) -> Sentence {
     let mut found: Vec<Sentence> = match verdict {
         Verdict::CannotTell(_) if subjects.is_empty() => vec![Sentence::new("cannot tell")],
         Verdict::CannotTell(rivals) => {
-            let rivals = names(rivals.iter().map(|name| PlainText::untrusted(name)));
+            let rivals = names(rivals.iter().map(|name| Sentence::name(name)));
             vec![
                 Sentence::new("cannot tell which of {rivals} is {best}")
                     .with("rivals", rivals)
@@ -149,7 +148,7 @@ pub(super) fn sentence(report: &RunReport, ranking: &Ranking<'_>) -> Sentence {
         }
     };
     found.extend(not_ranked(ranking));
-    let subject = PlainText::composed(subject(quantity));
+    let subject = subject(quantity);
     let found = Arg::Parts(found, "; ");
     match condition(report, ranking) {
         none if none.is_empty() => {
@@ -186,7 +185,7 @@ pub(super) fn not_ranked(ranking: &Ranking<'_>) -> Option<Sentence> {
             // The probe has one subject alone, which has no name.
             [""] => Sentence::new("{why}"),
             _ => {
-                let names = names(of.into_iter().map(PlainText::untrusted));
+                let names = names(of.into_iter().map(Sentence::name));
                 Sentence::new("{names} ({why})").with("names", names)
             }
         }
@@ -198,8 +197,8 @@ pub(super) fn not_ranked(ranking: &Ranking<'_>) -> Option<Sentence> {
 }
 
 /// `ttas, mcs, tas, 2 others`.
-fn names(of: impl Iterator<Item = PlainText>) -> Arg {
-    let mut names: Vec<Sentence> = of.map(|name| Sentence::new("{name}").with("name", name)).collect();
+fn names(of: impl Iterator<Item = Sentence>) -> Arg {
+    let mut names: Vec<Sentence> = of.collect();
     let more = names.len().saturating_sub(MOST_ALIKE);
     names.truncate(MOST_ALIKE);
     names.extend(match more {
@@ -224,17 +223,17 @@ fn ends(quantity: &Quantity) -> [&'static str; 2] {
 }
 
 /// What a quantity is, as a sentence begins: `Time until a sleeping thread runs again, median`.
-fn subject(quantity: &Quantity) -> String {
+fn subject(quantity: &Quantity) -> Sentence {
     let words = match (quantity.unit, quantity.meaning) {
-        (Unit::PerSecond(what), _) => format!("{what} per second"),
-        (_, Some(meaning)) => meaning.to_owned(),
+        (Unit::PerSecond(what), _) => Sentence::new("{what} per second").with("what", what),
+        (_, Some(meaning)) => meaning.into(),
         (_, None) => bare_title(quantity),
     };
-    let words = if quantity.aggregate == Aggregate::Events { format!("{words}, median") } else { words };
-    capitalized(&words)
+    let median = if quantity.aggregate == Aggregate::Events { ", median" } else { "" };
+    Sentence::new("{words}{median}").with("words", words).with("median", median).capitalized()
 }
 
 /// The heading of a quantity without its unit, which stands with each number.
-pub(super) fn bare_title(quantity: &Quantity) -> String {
-    quantity.title.split(' ').filter(|word| *word != "ns").collect::<Vec<_>>().join(" ")
+pub(super) fn bare_title(quantity: &Quantity) -> Sentence {
+    Sentence::joined(quantity.title.split(' ').filter(|word| *word != "ns").map(Sentence::from), " ")
 }

@@ -4,6 +4,7 @@ use super::compare::{CompareView, SideView, called, verdict_words};
 use super::fmt;
 use super::input::{Map, ReportInput};
 use super::text::{cut, plain};
+use crate::blocks::value::Sentence;
 use crate::document::Columns;
 use coretalk_model::CpuId;
 use coretalk_model::compare::{
@@ -72,21 +73,24 @@ impl<'a> Differing<'a> {
     }
 
     /// Why nothing is compared; `None` where it is.
-    pub fn refusal(&self) -> Option<String> {
+    pub fn refusal(&self) -> Option<Sentence> {
         if self.comparison.is_some() {
             return None;
         }
         let grave = self.mismatches.iter().filter(|mismatch| mismatch.weight != Weight::Warns);
         let said =
             |text: &Option<String>| text.as_deref().map_or("unknown".into(), |text| cut(&plain(text), 60));
-        let parts: Vec<String> = grave
-            .map(|mismatch| format!("{} ({} and {})", mismatch.what, said(&mismatch.a), said(&mismatch.b)))
-            .collect();
-        Some(format!(
-            "{} are different experiments: they differ in {}. No difference is shown.",
-            called(&self.sides()).join(" and "),
-            parts.join(", ")
-        ))
+        let parts = grave.map(|mismatch| {
+            Sentence::new("{what} ({a} and {b})")
+                .with_name("what", &mismatch.what)
+                .with_name("a", &said(&mismatch.a))
+                .with_name("b", &said(&mismatch.b))
+        });
+        let template =
+            "{a} and {b} are different experiments: they differ in {parts}. No difference is shown.";
+        let [a, b] = called(&self.sides());
+        let refusal = Sentence::new(template).with_name("a", &a).with_name("b", &b);
+        Some(refusal.with("parts", Sentence::joined(parts, ", ")))
     }
 
     /// The comparison for sentences; `None` where nothing is compared.

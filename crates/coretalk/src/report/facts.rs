@@ -4,7 +4,7 @@
 use super::fmt::digits::{grouped, ns};
 use super::saved;
 use super::text::{cut, plain, right};
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::clock::ClockView;
 use coretalk_model::clock::ClockAgreement;
@@ -130,22 +130,17 @@ fn clause(finding: &DoctorFinding) -> String {
     plain(&finding.text).trim_end_matches('.').to_owned()
 }
 
-/// Text of a finding, which holds names that the system reports.
-fn found(text: &str) -> PlainText {
-    PlainText::untrusted(text)
-}
-
 fn first_step(step: FirstStep<'_>) -> Sentence {
     match step {
         FirstStep::Fix(finding) => {
             let sentence = match &finding.fix {
-                Some(fix) => Sentence::new("Fix first: {found} ({fix})").with("fix", found(fix)),
+                Some(fix) => Sentence::new("Fix first: {found} ({fix})").with_name("fix", fix),
                 None => Sentence::new("Fix first: {found}."),
             };
-            sentence.with("found", found(&clause(finding)))
+            sentence.with_name("found", &clause(finding))
         }
         FirstStep::Expect(finding) => Sentence::new("Nothing to fix, but this cannot be changed: {found}.")
-            .with("found", found(&clause(finding))),
+            .with_name("found", &clause(finding)),
         FirstStep::Nothing { passed, unknown } => {
             let template = match unknown {
                 0 => "Nothing to fix: all {passed} checks passed.",

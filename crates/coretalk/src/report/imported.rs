@@ -1,10 +1,10 @@
 //! [`ImportedFile`]: matrices of another tool, as reports see them.
 
-use super::fmt::digits::{count, ns};
+use super::fmt::digits::count;
 use super::lint;
 use super::text::plain;
 use crate::blocks::Block;
-use crate::blocks::value::Sentence;
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
 use crate::document::{Document, StructureView};
 use coretalk_model::compare::Side;
 use coretalk_model::compare::of_import;
@@ -104,36 +104,40 @@ impl ImportedFile {
     }
 
     /// Whose numbers these are, where they are not what coretalk measured of hardware.
-    pub fn origin(&self) -> Option<String> {
+    pub fn origin(&self) -> Option<Sentence> {
         match self.matrices.iter().find_map(ImportedMatrix::simulated) {
-            Some(machine) => Some(format!("SIMULATED {}: this says nothing about hardware.", plain(machine))),
+            Some(machine) => {
+                let said = Sentence::new("SIMULATED {machine}: this says nothing about hardware.");
+                Some(said.with_name("machine", machine))
+            }
             None if self.matrices.iter().all(ImportedMatrix::is_ours) => None,
-            None => Some("Measured by another tool; coretalk checked none of it.".to_owned()),
+            None => Some("Measured by another tool; coretalk checked none of it.".into()),
         }
     }
 
     /// What is to be said of its numbers.
     pub fn summary(&self) -> Vec<Block<'static>> {
-        let mut blocks: Vec<Block<'_>> =
-            self.origin().map(|text| Block::Prose(Sentence::composed(text))).into_iter().collect();
+        let mut blocks: Vec<Block<'_>> = self.origin().map(Block::Prose).into_iter().collect();
         let several = self.matrices.len() > 1;
         for imported in &self.matrices {
             let title = imported.title.as_deref().filter(|_| several);
-            let title = title.map_or(String::new(), |title| format!("{}: ", plain(title)));
+            let titled = |words: Sentence| {
+                let title = title.map(Sentence::name);
+                Sentence::joined(title.into_iter().chain([words]), ": ")
+            };
             let unit = imported.unit.name();
             if let Some(Spread { least, median, most, .. }) = imported.spread() {
-                let [least, most, median] = [least, most, median].map(ns);
-                blocks.push(Block::Prose(Sentence::composed(format!(
-                    "{title}{least} to {most} {unit}, median {median}."
-                ))));
+                let value = |number| DisplayValue::bare(Number::Point(number), Source::Unrecorded);
+                let said = Sentence::new("{least} to {most} {unit}, median {median}.")
+                    .with("least", value(least))
+                    .with("most", value(most))
+                    .with("unit", unit)
+                    .with("median", value(median));
+                blocks.push(Block::Prose(titled(said)));
             }
             let doubts = doubts_of(imported);
-            let words = doubts.iter().enumerate().map(|(at, doubt)| {
-                Sentence::new("{title}{words}")
-                    .with_name("title", &title)
-                    .with("words", lint::words(at, doubt, unit))
-            });
-            blocks.extend(words.map(Block::Doubt));
+            let doubts = doubts.iter().enumerate();
+            blocks.extend(doubts.map(|(at, doubt)| Block::Doubt(titled(lint::words(at, doubt, unit)))));
         }
         blocks
     }

@@ -27,20 +27,8 @@ const NAMED: usize = 6;
 pub fn blocks(views: &[LintView<'_>]) -> Vec<Block<'static>> {
     let mut blocks = Vec::new();
     for view in views {
-        let title = view
-            .matrix
-            .title
-            .as_ref()
-            .map_or(Sentence::new(""), |title| Sentence::new(" · {title}").with_name("title", title));
-        let number = view.matrix.matrix.len() as u64;
-        let cpus = Sentence::counted(number, Source::Field("/topology/cpus".to_owned()), ["CPU", "CPUs"]);
         let unit = view.matrix.unit.name();
-        let head = Sentence::new("{file}{title} · {format} · {cpus} · {unit}")
-            .with_name("file", view.name)
-            .with("title", title)
-            .with("format", view.matrix.format.name())
-            .with("cpus", cpus)
-            .with("unit", unit);
+        let head = head(view.name, view.matrix, Source::Field("/topology/cpus".to_owned()));
         blocks.extend([Block::Gap, Block::Question(head)]);
         if view.doubts.is_empty() {
             blocks.push(Block::Prose("nothing doubtful found".into()));
@@ -53,6 +41,18 @@ pub fn blocks(views: &[LintView<'_>]) -> Vec<Block<'static>> {
         blocks.push(Block::Table(Table::new(["", ""].map(Column::words)).with(rows)));
     }
     blocks
+}
+
+/// What a matrix of a file is, in one line.
+pub fn head(file: &str, matrix: &ImportedMatrix, cpus: Source) -> Sentence {
+    let parts = [
+        Some(Sentence::name(file)),
+        matrix.title.as_deref().map(Sentence::name),
+        Some(matrix.format.name().into()),
+        Some(Sentence::counted(matrix.matrix.len() as u64, cpus, ["CPU", "CPUs"])),
+        Some(matrix.unit.name().into()),
+    ];
+    Sentence::joined(parts.into_iter().flatten(), " · ")
 }
 
 /// A number that a check found in the matrix, in its unit.

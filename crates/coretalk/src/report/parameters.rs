@@ -80,7 +80,7 @@ pub(super) fn sentence(name: &str, value: &series::Value, source: Source) -> Sen
         .map_or_else(|| PlainText::untrusted(&name.replace('_', " ")), |parameter| parameter.words.into());
     let sentence = Sentence::new("{parameter} {value}").with("parameter", words);
     match value {
-        series::Value::Text(text) => sentence.with("value", PlainText::untrusted(text)),
+        series::Value::Text(text) => sentence.with_name("value", text),
         series::Value::Number(number) => {
             let unit = DisplayUnit::Own(declared.map_or(Unit::Number, |parameter| parameter.unit));
             sentence.with("value", DisplayValue { number: Number::Setting(*number), unit, source })

@@ -37,16 +37,14 @@ pub(super) const BOUNDS: &str = "≤: the file skips this percentile; it is at o
 
 /// The screen.
 pub fn blocks(views: &[SpectrumView]) -> Vec<Block<'_>> {
-    let values = format!("Values {}", values_words(views));
-    let mut blocks = vec![Block::Prose(Sentence::composed(values)), Block::Gap, Block::Table(table(views))];
+    let values = Sentence::new("Values {words}").with("words", values_words(views));
+    let mut blocks = vec![Block::Prose(values), Block::Gap, Block::Table(table(views))];
     if views.len() > 1 && units(views).len() == 1 {
-        blocks.push(Block::Prose(Sentence::composed(format!(
-            "%: difference from {}.",
-            plain(&views[0].title)
-        ))));
+        let first = Sentence::new("%: difference from {first}.").with_name("first", &views[0].title);
+        blocks.push(Block::Prose(first));
     }
     if views.iter().any(has_bounds) {
-        blocks.push(Block::Prose(Sentence::composed(BOUNDS.to_owned())));
+        blocks.push(Block::Prose(BOUNDS.into()));
     }
     blocks.extend([Block::Gap, Block::drawing(|style| plot(views, style.width))]);
     blocks
@@ -65,17 +63,22 @@ pub(super) fn unit_words(views: &[&SpectrumView]) -> String {
 }
 
 /// The unit of all values, in words that follow `values`.
-pub(super) fn values_words(views: &[SpectrumView]) -> String {
-    let assumed: Vec<String> =
-        views.iter().filter(|view| view.spectrum.is_assumed).map(|view| plain(&view.title)).collect();
-    match units(views).into_iter().collect::<Vec<_>>().as_slice() {
-        [Some(unit)] if assumed.is_empty() => format!("in {}", plain(unit)),
-        [Some(unit)] if assumed.len() == views.len() => format!("in {}, assumed", plain(unit)),
-        [Some(unit)] => format!("in {}, which is assumed of {}", plain(unit), assumed.join(", ")),
-        [None] if views.len() > 1 => "in a unit that their files do not give".to_owned(),
-        [None] => "in a unit that the file does not give".to_owned(),
-        _ => "each in the unit of its own file; units may differ".to_owned(),
-    }
+pub(super) fn values_words(views: &[SpectrumView]) -> Sentence {
+    let assumed = views.iter().filter(|view| view.spectrum.is_assumed);
+    let assumed: Vec<Sentence> = assumed.map(|view| Sentence::name(&view.title)).collect();
+    let units = units(views);
+    let unit = units.first().copied().flatten();
+    let template = match unit {
+        _ if units.len() != 1 => "each in the unit of its own file; units may differ",
+        Some(_) if assumed.is_empty() => "in {unit}",
+        Some(_) if assumed.len() == views.len() => "in {unit}, assumed",
+        Some(_) => "in {unit}, which is assumed of {titles}",
+        None if views.len() > 1 => "in a unit that their files do not give",
+        None => "in a unit that the file does not give",
+    };
+    Sentence::new(template)
+        .with_name("unit", unit.unwrap_or_default())
+        .with("titles", Sentence::joined(assumed, ", "))
 }
 
 /// Whether its table leaves out a percentile, so that only a bound is known.
@@ -84,8 +87,7 @@ pub(super) fn has_bounds(view: &SpectrumView) -> bool {
 }
 
 fn table(views: &[SpectrumView]) -> Table {
-    let titles =
-        views.iter().map(|view| Column::numbers(Sentence::composed(cut(&plain(&view.title), WIDEST))));
+    let titles = views.iter().map(|view| Column::numbers(Sentence::name(&cut(&plain(&view.title), WIDEST))));
     let columns: Vec<Column> = [Column::words("")].into_iter().chain(titles).collect();
     let rows = table_rows(views).into_iter();
     let row = |(name, cells)| [name].into_iter().chain(cells).map(Cell::from).collect::<Vec<_>>();

@@ -15,7 +15,6 @@ use coretalk_model::queue::QueueCell;
 use coretalk_model::series::{self, TrialResult, Value};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Flags};
-use std::borrow::Cow;
 
 /// From this half width on a third digit tells nothing.
 const TWO_DIGITS: f64 = 0.05;
@@ -227,10 +226,10 @@ fn quantities<'a>(every: impl Iterator<Item = DisplayedValue<'a>>) -> Sentence {
     // Sorting keeps the order of those with as many.
     kinds.sort_by_key(|(_, rows)| std::cmp::Reverse(rows.len()));
     let parts = kinds.into_iter().enumerate().map(|(index, (quantity, rows))| {
-        let words = quantity.explanation().map_or_else(|| bare_title(quantity), Cow::into_owned);
+        let explained = quantity.explanation().map(|words| Sentence::name(&words));
         Sentence::new(if index == 0 { "{words}{median}" } else { "{rows}: {words}{median}" })
             .with("rows", Sentence::joined(rows, ", "))
-            .with_name("words", &words)
+            .with("words", explained.unwrap_or_else(|| bare_title(quantity)))
             .with("median", if quantity.aggregate == Aggregate::Events { ", median" } else { "" })
     });
     Sentence::joined(parts, "; ")

@@ -132,7 +132,7 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
         let tile = |subject: &Subject<'_>| {
             let [value, unit] = value_and_unit(ranking.quantity, subject);
             let words = match (subject.name.as_str(), condition.as_str()) {
-                ("", "") => bare_title(ranking.quantity),
+                ("", "") => fmt::sentence(&bare_title(ranking.quantity)),
                 ("", condition) => condition.to_owned(),
                 (name, _) => plain(name),
             };
@@ -181,7 +181,7 @@ fn caption(ranking: &Ranking<'_>, condition: &str) -> String {
     let quantity = ranking.quantity;
     let title = match quantity.aggregate {
         Aggregate::Events => format!("{}, median", quantity.title),
-        _ => bare_title(quantity),
+        _ => fmt::sentence(&bare_title(quantity)),
     };
     let meaning = quantity.explanation().filter(|meaning| meaning.len() <= SHORT);
     let meaning = meaning.map_or(String::new(), |meaning| format!(": {meaning}"));

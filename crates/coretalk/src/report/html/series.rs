@@ -140,13 +140,12 @@ fn whole_table(series: &[Placed<'_>]) -> Table {
     let unit = shown.first().map_or("", |(_, one)| one.unit);
     let mut columns =
         vec![Column::words("what"), Column::numbers("CPUs"), Column::words("kind"), Column::numbers("count")];
-    columns.extend(percentiles.iter().map(|name| match *name {
-        "100" => Column::numbers(Sentence::composed(format!("max {unit}"))),
-        other => Column::numbers(Sentence::composed(format!("p{other} {unit}"))),
+    columns.extend(percentiles.iter().map(|&name| {
+        let title = Sentence::new(if name == "100" { "max {unit}" } else { "p{name} {unit}" });
+        Column::numbers(title.with("name", name).with("unit", unit))
     }));
-    columns.extend(
-        values.iter().chain(&counts).map(|name| Column::numbers(Sentence::composed(name.replace('_', " ")))),
-    );
+    let in_words = |name: &&String| Column::numbers(Sentence::name(&name.replace('_', " ")));
+    columns.extend(values.iter().chain(&counts).map(in_words));
     columns.push(Column::words("doubts"));
     let mut rows = Table::new(columns);
     for (index, one) in shown {

@@ -77,7 +77,7 @@ pub(super) fn mixed(inputs: &[ReportInput<'_>]) -> String {
 /// Two runs against each other: what follows, the conditions that differ, and the levels.
 fn difference(differing: &Differing<'_>) -> Section {
     let Some(view) = differing.words() else {
-        let refusal = differing.refusal().map(|text| Block::Prose(Sentence::composed(text)));
+        let refusal = differing.refusal().map(Block::Prose);
         return Section::new("difference", "Difference", None, html::blocks(&Vec::from_iter(refusal)));
     };
     let called = view.called();
@@ -131,7 +131,7 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
     columns.extend(levels.iter().map(|level| Column::numbers(level_words(level))));
     let caption = "Median of the pairs in each group, with their 5th to 95th percentile; groups × CPUs \
                    where the latencies show groups";
-    let words = kinds.map(|words| Block::Prose(Sentence::composed(format!("{words}."))));
+    let words = kinds.map(|words| Block::Prose(Sentence::new("{words}.").with("words", words)));
     let body = table(caption, &Table::new(columns).with(rows)) + &html::blocks(&Vec::from_iter(words));
     Some(Section::new("relations", "Side by side", None, body))
 }
@@ -163,7 +163,8 @@ fn relations(inputs: &[ReportInput<'_>]) -> Option<Section> {
     });
     let mut columns = vec![Column::words("machine"), Column::words("kernel")];
     let title = |relation: &Relation| {
-        Column::numbers(Sentence::composed(format!("{} ns", relation.name().replace('-', " "))))
+        let relation = relation.name().replace('-', " ");
+        Column::numbers(Sentence::new("{relation} ns").with_name("relation", &relation))
     };
     columns.extend(shown.iter().map(title));
     let caption = "Median of the pairs by the closest thing that they share, with min and max";

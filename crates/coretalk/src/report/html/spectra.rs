@@ -6,7 +6,7 @@ use crate::blocks::value::Sentence;
 use crate::blocks::{Cell, Column, Table};
 use crate::render::html::table;
 use crate::report::figure::spectra::charts;
-use crate::report::fmt::digits::count;
+use crate::report::fmt::{self, digits::count};
 use crate::report::spectra::{BOUNDS, SpectrumView, has_bounds, name, table_rows, values_words};
 use crate::report::text::plain;
 use std::fmt::Write;
@@ -23,7 +23,8 @@ pub(super) fn header(views: &[SpectrumView]) -> String {
 
 fn about(views: &[SpectrumView]) -> String {
     let counted: u64 = views.iter().map(|view| view.spectrum.total()).fold(0, u64::saturating_add);
-    format!("{}, as in the files · values {}", count(counted, "value"), values_words(views))
+    let values = fmt::sentence(&values_words(views));
+    format!("{}, as in the files · values {values}", count(counted, "value"))
 }
 
 /// Doubts, curves, table.
@@ -65,7 +66,8 @@ fn whole_table(views: &[SpectrumView]) -> String {
         [plain(&view.title).into()].into_iter().chain(cells).collect::<Vec<_>>()
     });
     let heads = [Column::words("what")].into_iter().chain(heads).collect::<Vec<_>>();
-    let mut body = table(&format!("Values {}", values_words(views)), &Table::new(heads).with(rows));
+    let values = fmt::sentence(&values_words(views));
+    let mut body = table(&format!("Values {values}"), &Table::new(heads).with(rows));
     if views.iter().any(has_bounds) {
         let _ = writeln!(body, "<p class=\"note\">{}</p>", escaped(BOUNDS));
     }
