@@ -1,7 +1,7 @@
 //! What `doctor`, `clock`, `probes` and `--version -v` say: of the state of the machine, of its clock, of what can be
 //! measured, and of how the tool was built.
 
-use super::fmt::digits::{grouped, ns};
+use super::fmt::digits::{fixed, grouped, ns};
 use super::saved;
 use super::text::{cut, plain, right};
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
@@ -228,7 +228,8 @@ pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
     let mut table = Table::new(["", ""].map(Column::words));
     let mut fact = |name: &'static str, text: String| table.row([name.into(), text.into()]);
     fact("clock", plain(&facts.source));
-    let error = facts.hz_error_ppm.map_or("error unknown".to_owned(), |ppm| format!("± {ppm:.1} ppm"));
+    let error =
+        facts.hz_error_ppm.map_or("error unknown".to_owned(), |ppm| format!("± {} ppm", fixed(ppm, 1)));
     fact("frequency", format!("{} Hz, {error}", grouped(facts.hz.round() as i64)));
     fact("smallest step", facts.step_ns.map_or_else(unknown, |step| format!("{} ns", ns(step))));
     fact("cost of two reads", facts.cost_ns.map_or_else(unknown, |cost| format!("{} ns, median", ns(cost))));
@@ -242,8 +243,9 @@ pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
     fact(
         "one wait hint",
         facts.hint_ns.map_or_else(unknown, |hint| {
-            let cycles =
-                facts.hint_cycles.map_or(String::new(), |cycles| format!(" = {cycles:.0} core cycles"));
+            let cycles = facts
+                .hint_cycles
+                .map_or(String::new(), |cycles| format!(" = {} core cycles", fixed(cycles, 0)));
             format!("{} ns{cycles}", ns(hint))
         }),
     );
@@ -346,8 +348,7 @@ fn offsets<'a>(offsets: &'a Matrix<Option<[f64; 2]>>, departed: &[Departure]) ->
 
 fn square(offsets: &Matrix<Option<[f64; 2]>>, width: usize) -> Vec<String> {
     let cpus = offsets.cpus();
-    // Adding zero takes the sign off a zero.
-    let middle = |[low, high]: [f64; 2]| format!("{:.0}", ((low + high) / 2.0).round() + 0.0);
+    let middle = |[low, high]: [f64; 2]| fixed(((low + high) / 2.0).round(), 0);
     let values = offsets.iter().filter_map(|(_, _, bounds)| bounds.map(|bounds| middle(bounds).len()));
     let names = cpus.iter().map(|cpu| cpu.to_string().len());
     let cell = 1 + values.chain(names).max().unwrap_or(1).max(5);

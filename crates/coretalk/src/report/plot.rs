@@ -7,8 +7,6 @@ use super::text::{columns, cut, left, right};
 const MARKS: [char; 8] = ['*', 'o', '+', 'x', '#', '@', '%', '&'];
 /// Above this ratio of the highest to the lowest value the axis is logarithmic.
 const LOGARITHMIC: f64 = 30.0;
-/// From here on a value is written by its power of ten: 11 days in nanoseconds.
-pub(super) const HUGE: f64 = 1e15;
 
 /// The vertical axis.
 pub(super) struct ValueAxis {

@@ -1,7 +1,7 @@
 //! Distributions of files: a table of percentiles, and a plot whose axis has as much room for each further nine.
 
-use super::fmt::digits::{count, grouped};
-use super::plot::{HUGE, Plot, ValueAxis};
+use super::fmt::digits::{as_in_file, count, grouped, signed_percent};
+use super::plot::{Plot, ValueAxis};
 use super::text::{cut, plain};
 use crate::blocks::value::Sentence;
 use crate::blocks::{Block, Cell, Column, Table};
@@ -108,13 +108,13 @@ pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(String, Vec<String>)> {
         }
         let first = found[0];
         let cell = |(index, found): (usize, Option<Percentile>)| {
-            let value = |value| decimals(value, views[index].spectrum.digits);
+            let value = |value| as_in_file(value, views[index].spectrum.digits);
             match (found, first) {
                 (None, _) => "·".to_owned(),
                 (Some(Percentile::Exact(own)), Some(Percentile::Exact(of)))
                     if index > 0 && one_unit && of > 0.0 =>
                 {
-                    format!("{} {:+.1} %", value(own), 100.0 * (own / of - 1.0))
+                    format!("{} {}", value(own), signed_percent(100.0 * (own / of - 1.0)))
                 }
                 (Some(Percentile::Exact(own)), _) => value(own),
                 (Some(Percentile::AtMost(own)), _) => format!("≤{}", value(own)),
@@ -124,7 +124,7 @@ pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(String, Vec<String>)> {
     }
     // A mean of whole numbers has decimals too.
     let number = |view: &SpectrumView, value: Option<f64>| {
-        value.map_or("·".to_owned(), |value| decimals(value, view.spectrum.digits.max(1)))
+        value.map_or("·".to_owned(), |value| as_in_file(value, view.spectrum.digits.max(1)))
     };
     let mut row = |name: &str, cell: &dyn Fn(&SpectrumView) -> String| {
         rows.push((name.to_owned(), views.iter().map(cell).collect()))
@@ -138,11 +138,6 @@ pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(String, Vec<String>)> {
         total => grouped(total),
     });
     rows
-}
-
-/// A value with the decimals of its file; beyond what a file of times holds, by its power of ten.
-fn decimals(value: f64, digits: usize) -> String {
-    if value.abs() < HUGE { format!("{value:.digits$}") } else { format!("{value:.3e}") }
 }
 
 fn plot(views: &[SpectrumView], width: usize) -> Vec<String> {

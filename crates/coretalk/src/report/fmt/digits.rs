@@ -101,6 +101,11 @@ pub fn fixed(number: f64, decimals: usize) -> String {
     }
 }
 
+/// A value with the decimals of the file that it comes from. From 1e15 on, 11 days in nanoseconds, by its power of ten.
+pub fn as_in_file(value: f64, decimals: usize) -> String {
+    if value.abs() < 1e15 { format!("{value:.decimals$}") } else { format!("{value:.3e}") }
+}
+
 /// A round value at an axis: `0.5`, `20`, `1 000`, `2 M`.
 pub fn axis(value: f64) -> String {
     match value.abs() {
