@@ -9,6 +9,7 @@ use coretalk_model::stats::{
     elementary, fixed_interval, median, passes_interval, processes_interval, summarize_lines,
 };
 use std::fmt::Write as _;
+use std::thread;
 
 /// Standard error of a coverage of 95 % over so few cells: 1.1 points.
 const FEW_CELLS: u64 = 400;
@@ -20,8 +21,12 @@ fn is_acceptance() -> bool {
 #[test]
 fn intervals_hold_the_truth_in_every_scenario() {
     let cells = if is_acceptance() { 10_000 } else { FEW_CELLS };
-    let rows: Vec<Row> =
-        SCENARIOS.iter().flat_map(|s| LAYOUTS.iter().map(move |layout| tally(s, layout, cells))).collect();
+    let rows: Vec<Row> = thread::scope(|scope| {
+        let start =
+            |scenario| LAYOUTS.each_ref().map(|layout| scope.spawn(move || tally(scenario, layout, cells)));
+        let started: Vec<_> = SCENARIOS.iter().flat_map(start).collect();
+        started.into_iter().map(|row| row.join().unwrap()).collect()
+    });
     println!("{}", table(&rows));
     // Of few cells three standard errors beyond the bounds of acceptance; the adaptive interval has them to spare, but for
     // the strongest drift.

@@ -10,6 +10,7 @@ use coretalk_model::infer::infer;
 use coretalk_model::stats::Key;
 use planted::{Machine, Weather};
 use published::{Published, Tally, judge, levels_of};
+use std::thread;
 
 fn is_acceptance() -> bool {
     std::env::var_os("CORETALK_TEST_ACCEPTANCE").is_some()
@@ -143,7 +144,11 @@ fn planted_rows(trials: u64) -> Vec<Row> {
         ("partial sockets", |key| planted::partial(key).renumbered(key), rough),
         ("partial sockets, calm", planted::partial, calm),
     ];
-    families.map(|(name, make, weather)| planted_row(name, make, weather, trials)).into()
+    thread::scope(|scope| {
+        let rows = families
+            .map(|(name, make, weather)| scope.spawn(move || planted_row(name, make, weather, trials)));
+        rows.map(|row| row.join().unwrap()).into()
+    })
 }
 
 fn planted_row(name: &str, make: Make, weather: Weather, trials: u64) -> Row {
