@@ -85,9 +85,9 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Typed, Failure
 }
 
 fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure> {
+    // Parsing builds the commands that were typed; all of them would take longer than most of what they do.
     let mut definitions = definitions();
-    definitions.build();
-    let matches = match definitions.clone().try_get_matches_from(words) {
+    let matches = match definitions.try_get_matches_from_mut(words) {
         Ok(matches) => matches,
         Err(error) => return text_or_failure(&error, words),
     };
