@@ -40,7 +40,7 @@ fn no_output_holds_characters_that_steer_a_terminal() {
     let runs: [&[&str]; 3] = [
         &["latency", "--machine", "sim:machine.toml", "--cpus", "0-3", "--seed", "1"],
         &["queue", "--machine", "sim:machine.toml", "--cpus", "0-3", "--seed", "1", "--budget", "3s"],
-        &["place", "--placement", "Chosen=0", "--placement", "b=0", "--repeat", "6", "--budget", "20s"],
+        &["place", "--placement", "Chosen=0", "--placement", "b=0", "--repeat", "6", "--budget", "4s"],
     ];
     let mut spoiled = 0;
     for (number, run) in runs.into_iter().enumerate() {
