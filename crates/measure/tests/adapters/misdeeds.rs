@@ -168,7 +168,7 @@ fn conformance(misdeed: &str, limit: Duration) -> Result<Conformance, AdapterErr
         cpus: cpus(),
         span: Duration::from_millis(30),
         limit,
-        warm_up: Duration::from_millis(200),
+        warm_up: Duration::from_millis(50),
         patience: Duration::from_secs(3),
     };
     check(&adapter(misdeed), &settings, &mut |_, _| (), &Stop::new())
