@@ -1,13 +1,14 @@
-//! Rankings, recomputed from the series and matrices of the same document: their numbers, order, standings and verdict,
-//! and that no result under their condition is missing.
+//! Findings, recomputed from the series and matrices of the same document: their numbers, and of rankings the order,
+//! standings and verdict, and that no result under their condition is missing.
 
+use super::plants::{Fault, plant};
 use super::run::{Run, list};
-use super::sources::is_near;
+use super::sources::{is_near, recomputed};
 use crate::cli::tool::Tool;
-use coretalk_model::CpuId;
+use coretalk::blocks::value::{MapSource, Source, Statistic};
 use coretalk_model::stats::median;
+use coretalk_model::{CpuId, Relation};
 use serde_json::Value;
-use std::collections::BTreeSet;
 
 /// A result under the condition of a ranking.
 struct Known<'a> {
@@ -73,11 +74,56 @@ fn known<'a>(run: &'a Run, finding: &Value) -> Vec<Known<'a>> {
     all
 }
 
-/// What is wrong with a ranking; nothing with findings of other kinds. At several levels its numbers are those of one.
+/// What is wrong with the levels of a map: each has the median of its pairs.
+fn untrue_levels(run: &Run, finding: &Value) -> Option<&'static str> {
+    let text = |text: &Value| text.as_str().unwrap_or_default().to_owned();
+    let is_its = |subject: &Value| {
+        let relation = Relation::ALL.into_iter().find(|one| subject["name"] == one.name())?;
+        let classes = ["class", "other_class"].map(|key| text(&subject["parameters"][key]));
+        let source = Source::Pairs {
+            map: MapSource::Kernel(text(&finding["condition"]["kernel"])),
+            relation,
+            classes: Some(classes).filter(|[one, _]| !one.is_empty()),
+            statistic: Statistic::Percentile(0.5),
+        };
+        Some(is_near(recomputed(run, &source)?, subject["value"].as_f64()?))
+    };
+    let all = list(&finding["subjects"]).iter();
+    all.map(is_its).any(|is| is != Some(true)).then_some("a level is not that of its pairs")
+}
+
+/// What is wrong with the numbers of a finding: each is one of a trial with its parameters.
+fn untrue_trials(run: &Run, finding: &Value) -> Option<&'static str> {
+    let is_measured = |subject: &&Value| {
+        let is_of_subject = |one: &&Value| {
+            let mut own = subject["parameters"].as_object().unwrap().iter();
+            one["probe"] == finding["probe"] && own.all(|(name, value)| one["parameters"][name] == *value)
+        };
+        let numbers = |one: &Value| {
+            let of_values = &one["values"][finding["quantity"].as_str().unwrap()];
+            [of_values, &one["percentiles"]["50"]].into_iter().filter_map(Value::as_f64).collect::<Vec<_>>()
+        };
+        let value = subject["value"].as_f64();
+        let mut found = list(&run.document["series"]).iter().filter(is_of_subject).flat_map(numbers);
+        value.is_none_or(|value| found.any(|number| is_near(number, value)))
+    };
+    let mut all = list(&finding["subjects"]).iter();
+    (!all.all(|subject| is_measured(&subject))).then_some("a number is that of no trial")
+}
+
+/// What is wrong with a finding.
 pub fn untrue(run: &Run, finding: &Value) -> Option<&'static str> {
-    if finding["kind"] != "ranking" || !finding["doubt"].is_null() {
-        return None;
+    match finding["kind"].as_str()? {
+        _ if !finding["doubt"].is_null() => None,
+        "ranking" => untrue_ranking(run, finding),
+        "levels" => untrue_levels(run, finding),
+        "padding" | "idle-gaps" | "noise" | "batches" | "rate-limit" => untrue_trials(run, finding),
+        _ => None,
     }
+}
+
+/// What is wrong with a ranking. At several levels its numbers are those of one.
+fn untrue_ranking(run: &Run, finding: &Value) -> Option<&'static str> {
     let all = known(run, finding);
     let subjects = list(&finding["subjects"]);
     let name = |subject: &Value| subject["name"].as_str().unwrap_or_default().to_owned();
@@ -130,48 +176,58 @@ pub fn untrue(run: &Run, finding: &Value) -> Option<&'static str> {
     (!has_standing).then_some("a standing or the verdict is another")
 }
 
-/// Each fault planted in a ranking is found.
 #[test]
-fn a_ranking_that_is_changed_is_found() {
+fn findings_that_are_changed_are_found() {
     let tool = Tool::new();
-    let mut kinds = BTreeSet::new();
-    for (index, words) in [
-        &["queue", "--cpus", "0,1,8", "--budget", "4s"][..],
-        &["wait", "--cpus", "0,8", "--budget", "4s"],
-        &["spawn", "--budget", "4s"],
-        &["contend", "--cpus", "0-3", "--budget", "4s"],
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let words = [words, &["--seed", "1"]].concat();
-        let run = Run::of(&tool, "chiplet-16", &words, &format!("ranked-{index}"));
-        let finding = &run.document["findings"][0];
-        assert_eq!((&finding["kind"], untrue(&run, finding)), (&"ranking".into(), None), "{words:?}");
-        let mut plant = |kind: &'static str, change: &dyn Fn(&mut Value)| {
-            let mut changed = finding.clone();
-            change(&mut changed);
-            if changed != *finding {
-                assert!(untrue(&run, &changed).is_some(), "{kind}: {words:?}");
-                kinds.insert(kind);
-            }
-        };
-        plant("order", &|of| of["subjects"].as_array_mut().unwrap().swap(0, 1));
-        plant("missing result", &|of| drop(of["subjects"].as_array_mut().unwrap().remove(1)));
-        plant("value", &|of| of["subjects"][0]["value"] = (1e-9).into());
-        // Over several pairs it is that of the typical one.
-        if index > 0 {
-            plant("interval", &|of| of["subjects"][0]["ci"][1] = 1e12.into());
-        }
-        plant("name", &|of| {
-            let other = of["subjects"][1]["name"].clone();
-            of["subjects"][0]["name"] = other;
-        });
-        plant("standing", &|of| of["subjects"][1]["standing"] = "best".into());
-        plant("verdict", &|of| of["verdict"] = "alike".into());
-        plant("condition", &|of| {
-            of["condition"].as_object_mut().unwrap().values_mut().for_each(|value| *value = (-1.0).into());
-        });
-    }
-    assert_eq!(kinds.len(), 8, "{kinds:?}");
+    let run = |machine, words| Run::of(&tool, machine, &format!("{words} --budget 4s --seed 1"), "ranked");
+    let untrue = |run: &Run| {
+        let found = untrue(run, &run.document["findings"][0]);
+        found.map(str::to_owned).into_iter().collect::<Vec<_>>()
+    };
+    let ranked = ["wait --cpus 0,8", "spawn", "contend --cpus 0-3", "queue --cpus 0,1,8"];
+    let ranked = ranked.map(|words| run("chiplet-16", words));
+    let faults: [Fault; 7] = [
+        ("order", |run| run.edit(SUBJECTS, |all| all.as_array_mut().unwrap().swap(0, 1)), "the order"),
+        (
+            "missing result",
+            |run| run.edit(SUBJECTS, |all| drop(all.as_array_mut().unwrap().remove(1))),
+            "is missing",
+        ),
+        ("value", |run| run.set("/findings/0/subjects/0/value", 1e-9), "a number is not"),
+        (
+            "name",
+            |run| {
+                run.set(
+                    "/findings/0/subjects/0/name",
+                    run.document["findings"][0]["subjects"][1]["name"].clone(),
+                )
+            },
+            "",
+        ),
+        ("standing", |run| run.set("/findings/0/subjects/1/standing", "best"), "a standing"),
+        ("verdict", |run| run.set("/findings/0/verdict", "alike"), "a standing or the verdict"),
+        (
+            "condition",
+            |run| {
+                run.edit("/findings/0/condition", |all| {
+                    all.as_object_mut().unwrap().values_mut().for_each(|value| *value = (-1.0).into());
+                });
+            },
+            "",
+        ),
+    ];
+    plant(&ranked, untrue, &faults);
+    // Over several pairs it is that of the typical one.
+    let interval: Fault = (
+        "interval",
+        |run| run.set("/findings/0/subjects/0/ci/1", 1e12),
+        "a number is not that of its subject",
+    );
+    plant(&ranked[..3], untrue, &[interval]);
+    let value =
+        |expected| -> Fault { ("value", |run| run.scale("/findings/0/subjects/0/value", 1.01), expected) };
+    plant(&[run("chiplet-16", "sharing --cpus 0,1,8")], untrue, &[value("that of no trial")]);
+    plant(&[run("hybrid", "latency --cpus 0-3,12")], untrue, &[value("that of its pairs")]);
 }
+
+const SUBJECTS: &str = "/findings/0/subjects";

@@ -1,11 +1,13 @@
 //! First lines of runs of trials, whose numbers are typed: the subjects that they name, in which order, and what is true
 //! of the simulated machine, against the finding in the document.
 
-use super::run::{Run, Wrong, list};
+use super::plants::{Fault, plant};
+use super::run::{Run, list};
+use crate::cli::tool::Tool;
 use serde_json::Value;
 
 /// What the first line of a run says that its finding does not.
-pub fn untrue(run: &Run) -> Vec<Wrong> {
+pub fn untrue(run: &Run) -> Vec<String> {
     let [finding] = list(&run.document["findings"]) else { return Vec::new() };
     let (line, verdict) = (&run.first_line, finding["verdict"].as_str().unwrap_or_default());
     let subjects = list(&finding["subjects"]);
@@ -50,18 +52,22 @@ pub fn untrue(run: &Run) -> Vec<Wrong> {
         (_, false, _) => "subjects are not in the order of their values",
         _ => "that is not true of the machine",
     };
-    vec![Wrong { claim: "first line", text: line.clone(), why: format!("{why}: {finding}") }]
+    vec![format!("first line `{line}`: {why}: {finding}")]
 }
 
 #[test]
 fn first_lines_that_name_other_subjects_are_found() {
-    let tool = crate::cli::tool::Tool::new();
-    let words = ["queue", "--cpus", "0,1", "--budget", "4s", "--seed", "1"];
-    let mut run = Run::of(&tool, "chiplet-16", &words, "first");
-    assert_eq!(untrue(&run), Vec::new(), "{}", run.first_line);
-    let (best, worst) = ("spsc is fastest", "semaphore-slim is slowest");
-    assert!(run.first_line.contains(best) && run.first_line.contains(worst), "{}", run.first_line);
-    run.first_line =
-        run.first_line.replace(best, "semaphore-slim is fastest").replace(worst, "spsc is slowest");
-    assert_eq!(untrue(&run).len(), 1);
+    const ENDS: [&str; 2] = ["spsc is fastest", "semaphore-slim is slowest"];
+    let words = "queue --cpus 0,1 --budget 4s --seed 1";
+    let run = Run::of(&Tool::new(), "chiplet-16", words, "first");
+    let swapped: Fault = (
+        "subjects",
+        |run| {
+            run.first_line = run.first_line.replace(ENDS[0], "semaphore-slim is fastest");
+            run.first_line = run.first_line.replace(ENDS[1], "spsc is slowest");
+        },
+        "names other subjects",
+    );
+    assert!(ENDS.iter().all(|end| run.first_line.contains(end)), "{}", run.first_line);
+    plant(&[run], untrue, &[swapped]);
 }

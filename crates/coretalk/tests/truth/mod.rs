@@ -19,36 +19,49 @@ mod run;
 mod sources;
 mod structure;
 mod texts;
-mod values;
 mod words;
 
-use run::{Run, Wrong, list};
+use run::{Run, list};
 
-/// Fails where something on some screens is wrong.
-fn judge(runs: &[Run]) {
-    let mut all = Vec::new();
-    for run in runs {
-        let mut add = |why: String| all.push(format!("{:?}\n  {why}", run.words));
-        for value in &run.values {
-            sources::wrong(run, value).into_iter().for_each(|why| add(format!("{why}: {value:?}")));
-        }
-        for (unit, number) in &run.cells {
-            let why = maps::wrong_in_map(run, unit, number);
-            why.into_iter().for_each(|why| add(format!("{why}: {number:?}")));
-        }
-        for finding in list(&run.document["findings"]) {
-            let why = findings::untrue(run, finding);
-            why.into_iter().for_each(|why| add(format!("{why}: {finding}")));
-        }
-        structure::untrue(run).into_iter().for_each(&mut add);
-        place::untrue(run).into_iter().for_each(&mut add);
-        let asked = advised::untrue(run).into_iter().chain(compared::untrue(run));
-        asked.for_each(|why| add(why.to_owned()));
-        let said =
-            noiseless::untrue(run).into_iter().chain(first_lines::untrue(run)).chain(words::untrue(run));
-        said.for_each(|Wrong { claim, text, why }| add(format!("{claim}: `{text}`: {why}")));
-        assert!(!run.values.is_empty(), "{:?} has no number", run.words);
-    }
-    println!("{} numbers of {} screens", runs.iter().map(|run| run.values.len()).sum::<usize>(), runs.len());
+/// Everything on a screen that is wrong.
+fn untrue(run: &Run) -> Vec<String> {
+    let values =
+        run.values.iter().filter_map(|value| Some(format!("{}: {value:?}", sources::wrong(run, value)?)));
+    let cells = run
+        .cells
+        .iter()
+        .filter_map(|(unit, number)| Some(format!("{}: {number:?}", maps::wrong_in_map(run, unit, number)?)));
+    let findings = list(&run.document["findings"]).iter();
+    let findings = findings.filter_map(|one| Some(format!("{}: {one}", findings::untrue(run, one)?)));
+    let checks = [
+        structure::untrue,
+        place::untrue,
+        advised::untrue,
+        compared::untrue,
+        noiseless::untrue,
+        first_lines::untrue,
+        words::untrue,
+    ];
+    values.chain(cells).chain(findings).chain(checks.iter().flat_map(|check| check(run))).collect()
+}
+
+/// Fails where something on some screens is wrong, or a fault that is planted in a number is not found. `kinds` is the
+/// least number of kinds of faults, by their sources.
+fn judge(runs: &[Run], kinds: usize) {
+    let all: Vec<String> = runs
+        .iter()
+        .flat_map(|run| untrue(run).into_iter().map(|why| format!("{:?}\n  {why}", run.words)))
+        .collect();
     assert!(all.is_empty(), "{} contradictions:\n{}", all.len(), all.join("\n"));
+    assert!(runs.iter().all(|run| !run.values.is_empty()), "a screen has no number");
+    let (found, missed) = plants::planted(runs);
+    let planted: usize = found.values().sum();
+    println!("{planted} faults of {} kinds: {found:?}\n{}", found.len(), missed.join("\n"));
+    assert!(found.len() >= kinds, "{} kinds: {found:?}", found.len());
+    assert!(
+        missed.len() * 100 <= planted,
+        "{} of {planted} are missed:\n{}",
+        missed.len(),
+        missed.join("\n")
+    );
 }

@@ -1,23 +1,16 @@
 //! Trials and matrices against what the machine says of them without noise.
 
 use super::maps::{OFF, cells, nearest};
-use super::run::{Run, Wrong, list, pairs};
+use super::run::{Run, cpus, list, pairs};
+use super::sources::parameters_with;
 use coretalk_measure::probes::{kernel_by_id, series_by_id};
 use coretalk_measure::series::TrialOrder;
-use coretalk_model::series::{Parameters, TrialSpec, Value as Parameter};
+use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, Picos};
 use serde_json::Value;
 
-/// The CPUs of a trial, in role order; the ends of its mask where both of its threads are not bound.
-fn placed(trial: &Value) -> String {
-    if let Some(mask) = trial["parameters"]["mask"].as_str().filter(|_| list(&trial["placement"]).len() > 1) {
-        return mask.replace('-', " ");
-    }
-    list(&trial["placement"]).iter().map(Value::to_string).collect::<Vec<_>>().join(" ")
-}
-
 /// Cells of matrices that are not what the machine says in some state.
-fn untrue_cells(run: &Run) -> Vec<Wrong> {
+fn untrue_cells(run: &Run) -> Vec<String> {
     let is_latency = |matrix: &&Value| {
         matrix["probe"] == "latency"
             && !matrix["protocol"].is_null()
@@ -28,18 +21,14 @@ fn untrue_cells(run: &Run) -> Vec<Wrong> {
         cells(matrix).into_iter().filter_map(move |(from, to, ns)| {
             let truth = nearest(&run.true_ns(&kernel, from, to), ns);
             let is_off = (ns / truth - 1.0).abs() > OFF;
-            is_off.then(|| Wrong {
-                claim: "truth of pairs",
-                text: format!("{kernel} between CPUs {from} and {to}"),
-                why: format!("{truth:.1} ns in truth, not {ns}"),
-            })
+            is_off.then(|| format!("{kernel} between CPUs {from} and {to}: truly {truth:.1} ns, not {ns}"))
         })
     };
     list(&run.document["matrices"]).iter().filter(is_latency).flat_map(of_matrix).collect()
 }
 
 /// Rows of the ladder that are not what some of their pairs take in some state.
-fn untrue_rows(run: &Run) -> Vec<Wrong> {
+fn untrue_rows(run: &Run) -> Vec<String> {
     let class = |cpu| run.reported.class_of(cpu).map_or(String::new(), |class| class.name.clone());
     let untrue = |row: &Value| {
         let (kernel, ns) = (row["kernel"].as_str()?, row["median"].as_f64()?);
@@ -57,17 +46,13 @@ fn untrue_rows(run: &Run) -> Vec<Wrong> {
         // Other tools print another statistic of other lines.
         let bound = 1.0 + if kernel.starts_with("as:") { 0.6 } else { OFF + 0.04 };
         let is_near = ns * bound >= least? && ns <= bound * most?;
-        (!is_near).then(|| Wrong {
-            claim: "truth of ladders",
-            text: format!("{kernel}, {}", row["relation"]),
-            why: format!("{least:?} to {most:?} ns in truth, not {ns}"),
-        })
+        (!is_near).then(|| format!("{kernel}, {}: truly {least:?} to {most:?} ns, not {ns}", row["relation"]))
     };
     list(&run.document["ladder"]).iter().filter_map(untrue).collect()
 }
 
 /// Cells with several states whose pairs do not move. Of many pairs some have two visits that were spoilt alike.
-fn untrue_states(run: &Run) -> Vec<Wrong> {
+fn untrue_states(run: &Run) -> Vec<String> {
     let cells = || list(&run.document["matrices"]).iter().flat_map(|matrix| list(&matrix["cells"]));
     let is_wrong = |cell: &&Value| {
         let cpu = |name: &str| CpuId(cell[name].as_u64().unwrap_or(0) as u32);
@@ -75,16 +60,14 @@ fn untrue_states(run: &Run) -> Vec<Wrong> {
     };
     let wrong: Vec<&Value> = cells().filter(is_wrong).collect();
     let is_chance = wrong.len() as f64 <= 0.001 * cells().count() as f64;
-    let untrue = |cell: &Value| Wrong {
-        claim: "truth of states",
-        text: format!("CPUs {} and {}", cell["from"], cell["to"]),
-        why: "in truth they take one time".to_owned(),
+    let untrue = |cell: &Value| {
+        format!("CPUs {} and {} have one level in truth, not several", cell["from"], cell["to"])
     };
     wrong.into_iter().filter(|_| !is_chance).map(untrue).collect()
 }
 
 /// Cells, rows of the ladder, states, and trials whose medians are not what the machine says without noise.
-pub fn untrue(run: &Run) -> Vec<Wrong> {
+pub fn untrue(run: &Run) -> Vec<String> {
     const SPAN_MS: u64 = 2;
     let mut wrong = [untrue_cells(run), untrue_rows(run), untrue_states(run)].concat();
     // A machine that moves between states has no one truth.
@@ -101,17 +84,8 @@ pub fn untrue(run: &Run) -> Vec<Wrong> {
         else {
             continue;
         };
-        let mut parameters = Parameters::default();
-        for (name, value) in
-            trial["parameters"].as_object().into_iter().flatten().filter(|(name, _)| *name != "view")
-        {
-            let value = value
-                .as_f64()
-                .map_or_else(|| Parameter::from(value.as_str().unwrap_or_default()), Parameter::from);
-            parameters.0.insert(name.clone(), value);
-        }
-        let placement =
-            list(&trial["placement"]).iter().filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32))).collect();
+        let parameters = parameters_with(trial, |name| name != "view");
+        let placement = cpus(&trial["placement"]);
         let spec = TrialSpec { probe: probe.spec().id.to_owned(), parameters, placement };
         let order = TrialOrder {
             probe,
@@ -127,11 +101,8 @@ pub fn untrue(run: &Run) -> Vec<Wrong> {
         let Some(truth) = truth else { continue };
         // A step of the counter, and noise of which the median of few events keeps some.
         if (median - truth).abs() > 0.15 * truth + 45.0 {
-            wrong.push(Wrong {
-                claim: "truth of trials",
-                text: format!("{} {view} on {}", spec.label(), placed(trial)),
-                why: format!("{truth:.1} ns in truth, not {median}"),
-            });
+            let placed = &trial["placement"];
+            wrong.push(format!("{} {view} on {placed}: truly {truth:.1} ns, not {median}", spec.label()));
         }
     }
     wrong

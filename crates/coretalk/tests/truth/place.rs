@@ -1,10 +1,10 @@
 //! Comparisons of placements: their verdicts, CPUs and messages against the document and the simulated machine.
 
-use super::run::{Run, list};
-use super::sources::{recomputed, wrong};
-use super::values::changed;
+use super::fields::raw;
+use super::plants::{Fault, plant};
+use super::run::{Run, cpus, list};
 use crate::cli::tool::Tool;
-use coretalk::blocks::value::{DisplayValue, Number, PlacementNumber, Source};
+use coretalk::blocks::value::{PlacementNumber, Source};
 use coretalk_model::place::{ALPHA, MIN_EFFECT, Workload, effect};
 use coretalk_model::stats::median;
 use coretalk_model::{CpuId, CpuSet, Level};
@@ -13,10 +13,6 @@ use std::collections::BTreeSet;
 
 /// The fewest runs of which a median has an interval.
 const LEAST_RUNS: usize = 6;
-
-fn cpus(list_of: &Value) -> Vec<CpuId> {
-    list(list_of).iter().filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32))).collect()
-}
 
 /// A number of a placement, from its list of CPUs and the machine.
 pub fn number(run: &Run, list_of: &Value, number: &PlacementNumber) -> Option<f64> {
@@ -42,6 +38,21 @@ pub fn number(run: &Run, list_of: &Value, number: &PlacementNumber) -> Option<f6
         }
     };
     Some(count as f64)
+}
+
+/// Whether a number of a placement is one of this many: of messages all that are sent, of CPUs those of a placement.
+pub fn has_all(run: &Run, list_of: &Source, of_all: &PlacementNumber, all: u64) -> bool {
+    let count = |list_of: &Value, of_all: &PlacementNumber| number(run, list_of, of_all) == Some(all as f64);
+    match of_all {
+        PlacementNumber::Crossings(_, of) => {
+            raw(run, list_of).is_some_and(|list_of| count(list_of, &PlacementNumber::Messages(*of)))
+        }
+        _ => {
+            let placements =
+                list(&run.document["comparisons"]).iter().flat_map(|one| list(&one["placements"]));
+            placements.into_iter().any(|one| count(&one["cpus"], of_all))
+        }
+    }
 }
 
 /// A relative difference in percent, as a share.
@@ -133,7 +144,7 @@ fn untrue_placement(of: &Value) -> Vec<&'static str> {
 
 /// Parts of a headline that are not so on the machine: medians, and which placement is the best by how much.
 fn untrue_work(run: &Run, of: &Value) -> Vec<&'static str> {
-    let asked = run.words.iter().skip_while(|word| *word != "--threads").nth(1);
+    let asked = run.option("threads");
     let truth = |placement: &Value| {
         let work: Workload = of["workload"].as_str()?.parse().ok()?;
         let threads = asked.map_or(Ok(list(&placement["roles"]).len()), |text| text.parse()).ok()?;
@@ -223,80 +234,49 @@ pub fn untrue(run: &Run) -> Vec<String> {
     wrong
 }
 
-/// The same number of another placement, or of the same pair from the other side.
-fn of_other(source: &Source) -> Source {
-    match source {
-        Source::Field(path) => {
-            let other =
-                path.replace("/placements/0/", "/placements/-/").replace("/placements/1/", "/placements/0/");
-            Source::Field(other.replace("/placements/-/", "/placements/1/"))
-        }
-        Source::Reversed(of) => (**of).clone(),
-        Source::Placement { cpus, number } => {
-            Source::Placement { cpus: Box::new(of_other(cpus)), number: number.clone() }
-        }
-        other => other.clone(),
-    }
-}
-
 #[test]
 fn faults_in_comparisons_of_placements_are_found() {
-    let words = ["place", "--workload", "ring,integer", "--threads", "4", "--budget", "300s", "--seed", "1"];
-    let mut run = Run::of(&Tool::new(), "chiplet-16-smt", &words, "placed");
-    assert_eq!(untrue(&run), Vec::<String>::new());
-    let mut missed = Vec::new();
-    type Fault = (&'static str, fn(&mut Value));
-    let faults: [Fault; 15] = [
-        ("winner", |of| of["winner"] = "across-l3".into()),
-        ("verdict", |of| of["verdict"] = "cannot-tell".into()),
-        ("p-value", |of| of["p_value"] = 0.001.into()),
-        ("p-value of a pair", |of| of["pairs"][0]["p_value"] = 0.02.into()),
-        ("sign", |of| of["delta_percent"] = (-of["delta_percent"].as_f64().unwrap()).into()),
-        ("pair", |of| of["pairs"][0]["delta_percent"] = (-60.0).into()),
-        ("interval of a pair", |of| of["pairs"][0]["ci"][0] = 1000.into()),
-        ("median", |of| of["placements"][0]["median"] = 19e6.into()),
-        ("interval", |of| of["placements"][0]["ci"] = Value::Null),
-        ("run", |of| drop(of["placements"][0]["runs"].as_array_mut().unwrap().pop())),
-        ("CPUs", |of| of["placements"][0]["cpus"][3] = 10.into()),
-        ("threads", |of| of["placements"][1]["roles"].as_array_mut().unwrap().swap(0, 1)),
-        ("taskset", |of| of["placements"][1]["taskset"] = "taskset -c 0-3".into()),
-        ("order", |of| of["placements"].as_array_mut().unwrap().reverse()),
-        ("better", |of| of["better"] = "lower".into()),
+    let words = "place --workload ring,integer --threads 4 --budget 300s --seed 1";
+    let run = Run::of(&Tool::new(), "chiplet-16-smt", words, "placed");
+    fn field(run: &mut Run, path: &str, value: impl Into<Value>) {
+        run.set(&format!("/comparisons/0/{path}"), value);
+    }
+    fn list_of(run: &mut Run, path: &str, change: fn(&mut Vec<Value>)) {
+        run.edit(&format!("/comparisons/0/{path}"), |all| change(all.as_array_mut().unwrap()));
+    }
+    fn text(run: &mut Run, from: &str, to: &str) {
+        assert!(run.printed.contains(from), "{}", run.printed);
+        run.printed = run.printed.replace(from, to);
+    }
+    let faults: [Fault; 20] = [
+        ("winner", |run| field(run, "winner", "across-l3"), "the verdict is not so"),
+        ("verdict", |run| field(run, "verdict", "cannot-tell"), "the verdict is not so"),
+        ("p-value", |run| field(run, "p_value", 0.001), "the p-value is not so"),
+        ("p-value of a pair", |run| field(run, "pairs/0/p_value", 0.02), "the p-value is not so"),
+        ("sign", |run| run.scale("/comparisons/0/delta_percent", -1.0), "the lead is not so"),
+        ("pair", |run| field(run, "pairs/0/delta_percent", -60.0), "is not so"),
+        ("interval of a pair", |run| field(run, "pairs/0/ci/0", 1000), "an interval of a pair is not so"),
+        ("median", |run| field(run, "placements/0/median", 19e6), "the median is not so"),
+        ("interval", |run| field(run, "placements/0/ci", Value::Null), "the interval is not so"),
+        ("run", |run| list_of(run, "placements/0/runs", |all| drop(all.pop())), "the repetitions is not so"),
+        ("CPUs", |run| field(run, "placements/0/cpus/3", 10), "is not so"),
+        ("threads", |run| list_of(run, "placements/1/roles", |all| all.swap(0, 1)), "the threads is not so"),
+        ("taskset", |run| field(run, "placements/1/taskset", "taskset -c 0-3"), "the taskset is not so"),
+        ("order", |run| list_of(run, "placements", |all| all.reverse()), "the order of placements is not so"),
+        ("better", |run| field(run, "better", "lower"), "is not so"),
+        (
+            "winner of work",
+            |run| text(run, "ring: `smt-packed`", "ring: `across-l3`"),
+            "is not on the screen",
+        ),
+        (
+            "winner of a row",
+            |run| text(run, "0.0020  smt-packed", "0.0020  across-l3"),
+            "winners in the table",
+        ),
+        ("CPUs to type", |run| text(run, "taskset -c 0,1,16,17", "taskset -c 0,1,2,3"), "row of smt-packed"),
+        ("threads of a row", |run| text(run, "0, 16, 1, 17", "0, 1, 16, 17"), "row of smt-packed"),
+        ("places to type", |run| text(run, "'{0},{16},{1},{17}'", "'{0},{1},{16},{17}'"), "OMP_PLACES"),
     ];
-    let document = run.document.clone();
-    for (what, fault) in faults {
-        fault(&mut run.document["comparisons"][0]);
-        missed.extend(untrue(&run).is_empty().then(|| what.to_owned()));
-        run.document = document.clone();
-    }
-    let printed = run.printed.clone();
-    for (from, to) in [
-        ("ring: `smt-packed` wins", "ring: `across-l3` wins"),
-        ("0.0020  smt-packed wins", "0.0020  across-l3 wins"),
-        ("taskset -c 0,1,16,17", "taskset -c 0,1,2,3"),
-        ("0, 16, 1, 17", "0, 1, 16, 17"),
-        ("'{0},{16},{1},{17}'", "'{0},{1},{16},{17}'"),
-    ] {
-        assert!(printed.contains(from), "{printed}");
-        run.printed = printed.replace(from, to);
-        missed.extend(untrue(&run).is_empty().then(|| to.to_owned()));
-    }
-    let mut planted = 0;
-    for value in run.values.clone() {
-        let source = of_other(&value.1.source);
-        let mut faults = vec![changed(&value.1)];
-        if source != value.1.source && recomputed(&run, &source) != recomputed(&run, &value.1.source) {
-            faults.push(DisplayValue { source, ..value.1.clone() });
-        }
-        if let Number::Relative(share) = value.1.number {
-            faults.push(DisplayValue { number: Number::Relative(-share), ..value.1.clone() });
-        }
-        for fault in faults.into_iter().filter(|fault| fault.source != Source::Listed) {
-            planted += 1;
-            let is_found = wrong(&run, &(value.0.clone(), fault.clone())).is_some();
-            missed.extend((!is_found).then(|| format!("{fault:?}")));
-        }
-    }
-    assert!(planted >= 60, "{planted}");
-    assert!(missed.is_empty(), "{missed:#?}");
+    plant(&[run], untrue, &faults);
 }

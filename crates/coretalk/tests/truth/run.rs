@@ -3,27 +3,31 @@
 use super::sources::Shown;
 use crate::cli::tool::Tool;
 use coretalk::blocks::value::{Arg, Sentence};
-use coretalk::blocks::{Block, Drawing, DrawnNumber};
+use coretalk::blocks::{Block, Drawing, DrawnNumber, Table};
+use coretalk::commands;
+use coretalk::document::Identity;
 use coretalk::render::terminal;
+use coretalk::report::input::ReportInput;
 use coretalk::report::style::{By, Style};
-use coretalk::report::{Saved, Screen, fmt, screen};
+use coretalk::report::{Saved, Screen, fmt, html, screen};
 use coretalk::store::RunFile;
-use coretalk::{RunReport, commands};
 use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_measure::{Machine, Scenario, SimMachine};
 use coretalk_model::{CoreClass, CpuId, CpuSet, Domain, Home, Level, Topology};
 use serde_json::Value;
 use std::ffi::OsString;
+use std::rc::Rc;
 
 /// A call, what it printed, and what is true.
+#[derive(Clone)]
 pub struct Run {
     pub words: Vec<String>,
     /// The whole screen.
     pub printed: String,
-    /// The first line of a saved run: a finding of trials.
+    /// The first line of a screen with results: a finding.
     pub first_line: String,
-    /// The typed numbers of the screen of a saved run.
+    /// The typed numbers of the screen, and of the tables of the page of a saved run.
     pub values: Vec<Shown>,
     /// Its typed sentences with those inside them.
     pub sentences: Vec<Sentence>,
@@ -31,12 +35,12 @@ pub struct Run {
     pub composed: Vec<String>,
     /// The numbers of its drawings, each with the unit of its drawing.
     pub cells: Vec<(String, DrawnNumber)>,
-    /// The CPUs of the sentences of a screen that is no run.
+    /// The CPUs of its sentences.
     pub cpus: Vec<CpuSet>,
     pub document: Value,
     /// What the document says that the system reports.
     pub reported: Topology,
-    pub machine: SimMachine,
+    pub machine: Rc<SimMachine>,
     /// Further documents that the screen speaks of: the sides of a comparison, the source of an advice.
     pub sources: Vec<Value>,
 }
@@ -44,19 +48,8 @@ pub struct Run {
 /// Columns of every screen here: wide enough that no column is left out.
 const WIDTH: usize = 400;
 
-/// Something on a screen that is not so.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Wrong {
-    /// The kind of claim, in one or two words.
-    pub claim: &'static str,
-    /// Its text.
-    pub text: String,
-    /// Why it is not so.
-    pub why: String,
-}
-
 /// A scenario by its name, or by its text.
-pub fn scenario(name: &str) -> Scenario {
+fn scenario(name: &str) -> Scenario {
     match name.contains('=') {
         true => Scenario::from_toml(name).unwrap(),
         false => Scenario::builtin(name).unwrap(),
@@ -65,120 +58,126 @@ pub fn scenario(name: &str) -> Scenario {
 
 impl Run {
     /// Calls the tool with these words on a machine; its run is saved as `name`.
-    pub fn of(tool: &Tool, machine: &str, words: &[&str], name: &str) -> Run {
-        let named = match machine.contains('=') {
-            true => {
-                let file = format!("{name}.toml");
-                std::fs::write(tool.path().join(&file), machine).unwrap();
-                format!("sim:{file}")
-            }
-            false => format!("sim:{machine}"),
-        };
-        let json = format!("{name}.json");
-        let rest = ["--machine", &named, "-q", "--name", name, "--export-json", &json];
-        let words: Vec<&str> = words.iter().copied().chain(rest).collect();
+    pub fn of(tool: &Tool, machine: &str, words: &str, name: &str) -> Run {
+        let mut named = machine.to_owned();
+        if machine.contains('=') {
+            named = format!("{name}.toml");
+            std::fs::write(tool.path().join(&named), machine).unwrap();
+        }
+        let words = format!("{words} --machine sim:{named} -q --name {name} --export-json {name}.json");
         let screen = call(tool, &words);
-        let document: Value =
-            serde_json::from_slice(&std::fs::read(tool.path().join(&json)).unwrap()).unwrap();
-        let report = report_of(tool, name);
+        let document = std::fs::read(tool.path().join(format!("{name}.json"))).unwrap();
+        let document = serde_json::from_slice(&document).unwrap();
+        let path = tool.done(&["runs", "path", name]).out;
+        let report = RunFile::open(std::path::Path::new(path.trim())).unwrap().report().unwrap();
         // Screens use the shortest prefix of the id.
         let saved = screen.split("saved as ").nth(1).and_then(|rest| rest.split_whitespace().next());
         let blocks = screen::blocks(&report, Screen::Measured(saved.map_or(Saved::Not, Saved::As)));
-        let by = if words.contains(&"thread") { By::Thread } else { By::Core };
-        let style = Style { width: WIDTH, by, ..Style::default() };
-        assert_eq!(terminal::screen(&blocks, &style), screen, "{words:?}");
-        let drawings: Vec<Drawing> = blocks.iter().filter_map(|block| drawn(block, &style)).collect();
-        let said: Vec<Sentence> = drawings.iter().flat_map(|drawing| drawing.said.clone()).collect();
-        let of_drawings = said.iter().flat_map(Sentence::values).map(|value| (Vec::new(), value.clone()));
-        let values: Vec<Shown> = blocks.iter().flat_map(shown).chain(of_drawings).collect();
-        let in_unit =
-            |drawing: Drawing| drawing.numbers.into_iter().map(move |number| (drawing.unit.clone(), number));
-        let cells: Vec<(String, DrawnNumber)> = drawings.into_iter().flat_map(in_unit).collect();
-        let first_line = blocks.iter().find_map(|block| match block {
-            Block::Answer(said) => Some(fmt::sentence(said)),
-            _ => None,
-        });
-        let of_drawings = said.iter().flat_map(Sentence::all).cloned();
-        let sentences = blocks.iter().flat_map(sentences).chain(of_drawings).collect();
-        let composed = blocks.iter().filter(|block| !block.is_typed());
-        let composed = composed.map(|block| terminal::screen(std::slice::from_ref(block), &style)).collect();
-        let first_line = first_line.unwrap_or_default();
-        Run {
-            values,
-            sentences,
-            composed,
-            cells,
-            first_line,
-            printed: screen,
-            ..Run::from(&words, document, machine, Vec::new())
-        }
+        let mut run = Run::of_screen(&words, machine, document, Vec::new(), &blocks, screen);
+        let page = html::series::tables(&ReportInput::new(&report, name, Identity::Hidden));
+        let on_page = page.iter().flat_map(Table::values);
+        run.values.extend(on_page.map(|(column, value)| (vec![fmt::sentence(&column.title)], value.clone())));
+        run
     }
 
     /// Calls the tool for something that is asked of saved runs, for people and as JSON.
-    pub fn asked(tool: &Tool, machine: &str, words: &[&str], sources: Vec<Value>) -> Run {
-        let json = call(tool, &[words, &["--format", "json"]].concat());
+    pub fn asked(tool: &Tool, machine: &str, words: &str, sources: Vec<Value>) -> Run {
+        let json = call(tool, &format!("{words} --format json"));
         Run::of_blocks(tool, machine, words, serde_json::from_str(&json).unwrap(), sources)
     }
 
     /// Calls the tool for something that is asked of saved runs or files; `document` is what its numbers come from.
-    pub fn of_blocks(
-        tool: &Tool,
-        machine: &str,
-        words: &[&str],
-        document: Value,
-        sources: Vec<Value>,
-    ) -> Run {
+    pub fn of_blocks(tool: &Tool, machine: &str, words: &str, document: Value, sources: Vec<Value>) -> Run {
         let screen = call(tool, words);
         let store = tool.path().join("runs");
-        let all = ["coretalk"].iter().chain(words).map(OsString::from);
+        let all = ["coretalk"].into_iter().chain(words.split_whitespace()).map(OsString::from);
         let all = all.chain(["--store".into(), store.into()]);
-        let style = Style::of_width(WIDTH);
-        // A drawing of an advice is lines to copy.
-        let snippets: Vec<&str> = list(&document["advice"][0]["snippets"])
-            .iter()
-            .flat_map(|snippet| snippet["text"].as_str().unwrap_or_default().lines().map(str::trim))
-            .collect();
         let run = commands::with_blocks(all, |blocks| {
-            assert_eq!(terminal::screen(blocks, &style), screen, "{words:?}");
-            let copied =
-                blocks.iter().filter(|_| words[0] == "advise").filter_map(|block| drawn(block, &style));
-            let mut copied = copied.flat_map(|drawing| drawing.lines);
-            assert!(copied.all(|line| snippets.contains(&line.trim())), "{words:?}");
-            let composed = blocks.iter().filter(|block| !block.is_typed());
-            let composed = composed.map(|block| terminal::screen(std::slice::from_ref(block), &style));
-            let first_line = match blocks.first() {
-                Some(Block::Answer(answer)) => fmt::sentence(answer),
-                _ => String::new(),
-            };
-            let sentences: Vec<Sentence> = blocks.iter().flat_map(sentences).collect();
-            Run {
-                values: blocks.iter().flat_map(shown).collect(),
-                cpus: sentences.iter().flat_map(cpus_of).collect(),
-                sentences,
-                composed: composed.collect(),
-                first_line,
-                ..Run::from(words, document.clone(), machine, sources)
-            }
+            Run::of_screen(words, machine, document.clone(), sources, blocks, screen)
         });
         run.unwrap()
     }
 
-    fn from(words: &[&str], document: Value, machine: &str, sources: Vec<Value>) -> Run {
-        let said = if document["topology"].is_null() { sources.first() } else { Some(&document) };
+    fn of_screen(
+        words: &str,
+        machine: &str,
+        document: Value,
+        sources: Vec<Value>,
+        blocks: &[Block<'_>],
+        printed: String,
+    ) -> Run {
+        let by = if words.contains("--by thread") { By::Thread } else { By::Core };
+        let style = Style { width: WIDTH, by, ..Style::default() };
+        assert_eq!(terminal::screen(blocks, &style), printed, "{words}");
+        let drawings: Vec<Drawing> = blocks.iter().filter_map(|block| drawn(block, &style)).collect();
+        if words.starts_with("advise") {
+            // A drawing of an advice is lines to copy.
+            let snippets = list(&document["advice"][0]["snippets"]).iter();
+            let lines = snippets.flat_map(|snippet| snippet["text"].as_str().unwrap_or_default().lines());
+            let lines: Vec<&str> = lines.map(str::trim).collect();
+            let mut copied = drawings.iter().flat_map(|drawing| &drawing.lines);
+            assert!(copied.all(|line| lines.contains(&line.trim())), "{words}");
+        }
+        let said: Vec<Sentence> = drawings.iter().flat_map(|drawing| drawing.said.clone()).collect();
+        let of_drawings = said.iter().flat_map(Sentence::values).map(|value| (Vec::new(), value.clone()));
+        let blocks: Vec<&Block<'_>> = blocks.iter().flat_map(with_narrow).collect();
+        let values = blocks.iter().flat_map(|block| shown(block)).chain(of_drawings).collect();
+        let in_unit =
+            |drawing: Drawing| drawing.numbers.into_iter().map(move |number| (drawing.unit.clone(), number));
+        let first_line = blocks.iter().find_map(|block| match block {
+            Block::Answer(said) => Some(fmt::sentence(said)),
+            _ => None,
+        });
+        let sentences =
+            blocks.iter().flat_map(|block| block.sentences()).chain(&said).flat_map(Sentence::all);
+        let sentences: Vec<Sentence> = sentences.cloned().collect();
+        let composed = blocks.iter().filter(|block| !block.is_typed());
+        let composed = composed.map(|block| terminal::screen(std::slice::from_ref(*block), &style)).collect();
+        let reporting = if document["topology"].is_null() { sources.first() } else { Some(&document) };
         Run {
-            words: words.iter().map(|word| (*word).to_owned()).collect(),
-            reported: said.map_or_else(|| Topology::flat(CpuSet::new()), reported),
-            machine: SimMachine::open(scenario(machine), 1),
-            printed: String::new(),
-            first_line: String::new(),
-            values: Vec::new(),
-            sentences: Vec::new(),
-            composed: Vec::new(),
-            cpus: Vec::new(),
-            cells: Vec::new(),
+            words: words.split_whitespace().map(str::to_owned).collect(),
+            printed,
+            first_line: first_line.unwrap_or_default(),
+            values,
+            cpus: sentences.iter().flat_map(cpus_of).collect(),
+            sentences,
+            composed,
+            cells: drawings.into_iter().flat_map(in_unit).collect(),
+            reported: reporting.map_or_else(|| Topology::flat(CpuSet::new()), reported),
+            machine: Rc::new(SimMachine::open(scenario(machine), 1)),
             document,
             sources,
         }
+    }
+
+    /// What a planted fault may change.
+    pub fn said(&self) -> (&Value, &str, &str, &[Sentence], &[CpuSet], &[String]) {
+        (&self.document, &self.printed, &self.first_line, &self.sentences, &self.cpus, &self.composed)
+    }
+
+    /// Changes a field of the document that is there.
+    pub fn edit(&mut self, path: &str, change: impl Fn(&mut Value)) {
+        self.document.pointer_mut(path).into_iter().for_each(change);
+    }
+
+    /// Replaces a field of the document that is there.
+    pub fn set(&mut self, path: &str, value: impl Into<Value>) {
+        let value = value.into();
+        self.edit(path, |field| *field = value.clone());
+    }
+
+    /// Multiplies a number of the document that is there.
+    pub fn scale(&mut self, path: &str, factor: f64) {
+        self.edit(path, |field| {
+            if let Some(number) = field.as_f64() {
+                *field = (number * factor).into();
+            }
+        });
+    }
+
+    /// The word behind an option of the call.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        Some(self.words.iter().skip_while(|word| word.trim_start_matches("--") != name).nth(1)?.as_str())
     }
 
     /// What is truly shared.
@@ -188,13 +187,7 @@ impl Run {
 
     /// The CPUs of matrices and trials; of a document without any those of its topology.
     pub fn measured(&self) -> CpuSet {
-        let numbers = |list: &Value| -> CpuSet {
-            list.as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32)))
-                .collect()
-        };
+        let numbers = |of: &Value| -> CpuSet { cpus(of).into_iter().collect() };
         // What is asked of a run is about its CPUs.
         let document = self.sources.first().unwrap_or(&self.document);
         let matrices = list(&document["matrices"]).iter().map(|matrix| numbers(&matrix["cpus"]));
@@ -231,22 +224,16 @@ impl Run {
 
     /// The groups of these CPUs that latencies truly show, finest first: every pair inside is faster by more than a
     /// seventh than every pair across, and there are pairs of both kinds.
-    pub fn true_groups(&self, cpus: &CpuSet) -> Vec<(Level, Vec<CpuSet>)> {
+    pub fn true_groups(&self, cpus: &CpuSet) -> Vec<Vec<CpuSet>> {
         let truth = self.truth();
-        let mut found: Vec<(Level, Vec<CpuSet>)> = Vec::new();
+        let mut found: Vec<Vec<CpuSet>> = Vec::new();
         for level in Level::ALL {
-            let groups: Vec<CpuSet> = truth
-                .level(level)
-                .iter()
-                .map(|domain| domain.cpus.intersection(cpus))
-                .filter(|group| !group.is_empty())
-                .collect();
-            let covered: usize = groups.iter().map(CpuSet::len).sum();
+            let groups = groups_among(&truth, level, cpus);
             // CPUs in no group of a level stand alone.
             let alone = groups.iter().fold(cpus.clone(), |rest, group| rest.difference(group));
-            let all: Vec<CpuSet> =
-                groups.into_iter().chain(alone.iter().map(|cpu| CpuSet::from_iter([cpu]))).collect();
-            if covered == 0 || all.len() < 2 || all.iter().all(|group| group.len() == 1) {
+            let single = alone.iter().map(|cpu| CpuSet::from_iter([cpu]));
+            let all = sorted(groups.iter().cloned().chain(single).collect());
+            if groups.is_empty() || all.len() < 2 || all.iter().all(|group| group.len() == 1) {
                 continue;
             }
             let (mut inside, mut across) = (0f64, f64::INFINITY);
@@ -257,23 +244,32 @@ impl Run {
                     false => across = across.min(ns),
                 }
             }
-            let known = found.iter().any(|(_, groups)| *groups == all);
-            if across > 1.15 * inside && !known {
-                found.push((level, all));
+            if across > 1.15 * inside && !found.contains(&all) {
+                found.push(all);
             }
         }
         found
     }
 }
 
-/// A saved run.
-pub fn report_of(tool: &Tool, name: &str) -> RunReport {
-    let path = tool.done(&["runs", "path", name]).out;
-    RunFile::open(std::path::Path::new(path.trim())).unwrap().report().unwrap()
+/// Groups by their lowest CPU: levels may number them otherwise.
+pub fn sorted(mut groups: Vec<CpuSet>) -> Vec<CpuSet> {
+    groups.sort_by_key(CpuSet::first);
+    groups
 }
 
-fn sentences(block: &Block<'_>) -> Vec<Sentence> {
-    block.sentences().into_iter().flat_map(Sentence::all).cloned().collect()
+/// The groups of a level among some CPUs.
+pub fn groups_among(topology: &Topology, level: Level, cpus: &CpuSet) -> Vec<CpuSet> {
+    let groups = topology.level(level).into_iter().map(|group| group.cpus.intersection(cpus));
+    sorted(groups.filter(|group| !group.is_empty()).collect())
+}
+
+/// A block with those that replace it where a terminal is too narrow.
+fn with_narrow<'a, 'b>(block: &'a Block<'b>) -> Vec<&'a Block<'b>> {
+    match block {
+        Block::Wide(_, narrow) => [block].into_iter().chain(narrow).collect(),
+        _ => vec![block],
+    }
 }
 
 fn drawn(block: &Block<'_>, style: &Style) -> Option<Drawing> {
@@ -301,10 +297,11 @@ fn cpus_of(said: &Sentence) -> Vec<CpuSet> {
     said.args.iter().flat_map(of_arg).collect()
 }
 
-fn call(tool: &Tool, words: &[&str]) -> String {
-    let output = tool.command(words).env("COLUMNS", WIDTH.to_string()).output().unwrap();
+fn call(tool: &Tool, words: &str) -> String {
+    let each: Vec<&str> = words.split_whitespace().collect();
+    let output = tool.command(&each).env("COLUMNS", WIDTH.to_string()).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(0), "{words:?}: {error}");
+    assert!(output.status.code() == Some(0), "{words}: {error}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -313,13 +310,19 @@ pub fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
+/// The CPUs of a list in a document.
+pub fn cpus(list_of: &Value) -> Vec<CpuId> {
+    list(list_of).iter().filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32))).collect()
+}
+
+/// The CPUs of a cell.
+pub fn ends_of(cell: &Value) -> [CpuId; 2] {
+    ["from", "to"].map(|end| CpuId(cell[end].as_u64().unwrap_or_default() as u32))
+}
+
 /// Every pair of some CPUs, once.
 pub fn pairs(cpus: &CpuSet) -> Vec<[CpuId; 2]> {
-    let all: Vec<CpuId> = cpus.iter().collect();
-    (0..all.len())
-        .flat_map(|a| (a + 1..all.len()).map(move |b| (a, b)))
-        .map(|(a, b)| [all[a], all[b]])
-        .collect()
+    cpus.iter().flat_map(|a| cpus.iter().filter(move |b| a < *b).map(move |b| [a, b])).collect()
 }
 
 /// What a document says that the system reports.
@@ -334,9 +337,9 @@ pub fn reported(document: &Value) -> Topology {
             domains.push(Domain { level: level_of, cpus, os_id: Some(id) });
         }
     }
-    let cpus = list(&document["topology"]["cpus"]).iter().filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32)));
-    // A document tells the CPUs that were measured; the system may report more.
-    let cpus = domains.iter().fold(cpus.collect::<CpuSet>(), |all, domain| all.union(&domain.cpus));
+    // A document has the CPUs that were measured; the system may report more.
+    let measured: CpuSet = cpus(&document["topology"]["cpus"]).into_iter().collect();
+    let cpus = domains.iter().fold(measured, |all, domain| all.union(&domain.cpus));
     let classes = list(&of_topology["classes"]).iter().flat_map(|class| {
         let cpus: CpuSet = class["cpus"].as_str().unwrap_or_default().parse().unwrap();
         let rank = class["rank"].as_u64().unwrap_or_default() as u32;

@@ -6,7 +6,8 @@ use super::fields::{
 };
 use super::maps::{of_cell, of_matrix, of_widths, pairs_recomputed};
 use super::place;
-use super::run::{Run, list};
+use super::run::{Run, cpus, ends_of, list};
+use super::structure::unit_of_another;
 use super::texts::{misread, unstated};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -31,23 +32,25 @@ pub const ROUNDED: f64 = 1e-4;
 pub fn parameters_of(series: &Value) -> Parameters {
     let of = &series["parameters"];
     // Which of two alternating ways of waiting a distribution is of, is its view, too.
-    let is_own = |name: &str| name != "view" && (name != "phase" || of["view"] != of["phase"]);
-    let parameters = of.as_object().unwrap().iter().filter(|(name, _)| is_own(name));
-    parameters.fold(Parameters::default(), |all, (name, value)| match value.as_f64() {
-        Some(number) => all.with(name, number),
-        None => all.with(name, value.as_str().unwrap()),
-    })
+    parameters_with(series, |name| name != "view" && (name != "phase" || of["view"] != of["phase"]))
+}
+
+/// Those parameters of a trial whose name is asked for.
+pub fn parameters_with(series: &Value, is_meant: impl Fn(&str) -> bool) -> Parameters {
+    let parameters = series["parameters"].as_object().into_iter().flatten();
+    parameters.filter(|(name, _)| is_meant(name)).fold(
+        Parameters::default(),
+        |all, (name, value)| match value.as_f64() {
+            Some(number) => all.with(name, number),
+            None => all.with(name, value.as_str().unwrap()),
+        },
+    )
 }
 
 /// The trial that a distribution of a document belongs to.
 pub fn trial_of(series: &Value) -> TrialId {
-    let cpus = series["placement"].as_array().unwrap().iter();
-    TrialSpec {
-        probe: series["probe"].as_str().unwrap().to_owned(),
-        parameters: parameters_of(series),
-        placement: cpus.map(|cpu| CpuId(cpu.as_u64().unwrap() as u32)).collect(),
-    }
-    .id()
+    let probe = series["probe"].as_str().unwrap().to_owned();
+    TrialSpec { probe, parameters: parameters_of(series), placement: cpus(&series["placement"]) }.id()
 }
 
 pub fn is_near(one: f64, other: f64) -> bool {
@@ -58,7 +61,7 @@ pub fn is_near(one: f64, other: f64) -> bool {
 fn is_interval(ends: [Option<f64>; 2], of: &Estimate) -> bool {
     match ends {
         [Some(low), Some(high)] => is_near(low, of.low) && is_near(high, of.high),
-        _ => !of.is_sure(),
+        _ => !of.is_sure() || !of.reach().is_finite(),
     }
 }
 
@@ -76,20 +79,46 @@ pub fn cells_of_queues(run: &Run) -> Vec<(TrialId, &Value, &Value)> {
     cells.map(|(matrix, cell)| (with_trial(matrix, cell), matrix, cell)).collect()
 }
 
+/// The cell of a trial in the maps of queues.
+pub fn queue_cell(run: &Run, trial: TrialId) -> Option<&Value> {
+    cells_of_queues(run).into_iter().find(|(of, ..)| *of == trial).map(|(.., cell)| cell)
+}
+
 /// The number of a trial in one state, and the interval of what it is shown by.
 fn state_of<'a>(run: &'a Run, source: &Source) -> Option<(Option<f64>, &'a Value)> {
     let Source::State { trial, index, of, quantity } = source else { return None };
     let series = list(&run.document["series"]).iter().filter(|one| trial_of(one) == *trial);
-    let views = series.clone().filter(|one| one["parameters"]["view"] == **quantity);
-    let cells = cells_of_queues(run).into_iter().filter(|(of, ..)| of == trial).map(|(.., cell)| cell);
-    let state = views.chain(series).chain(cells).map(|one| (&one["states"][*index], one)).next()?;
-    let (state, one) = state;
-    if *of == "share" {
-        return Some((state["share"].as_f64(), &Value::Null));
+    let is_view = |one: &&Value| one["parameters"]["view"] == **quantity;
+    let one =
+        series.clone().find(is_view).or_else(|| series.clone().next()).or_else(|| queue_cell(run, *trial))?;
+    let state = &one["states"][*index];
+    let value = &state["values"][quantity];
+    Some(match *of {
+        "share" => (state["share"].as_f64(), &Value::Null),
+        _ if !is_view(&one) && one["from"].is_null() && value.is_number() => (value.as_f64(), &Value::Null),
+        _ => (state["median"].as_f64(), &state["ci"]),
+    })
+}
+
+/// The median rate of a cell, or an end of its interval.
+fn of_rate(cell: &Value, statistic: Statistic) -> Option<f64> {
+    match statistic {
+        Statistic::Low => cell["ci"][0].as_f64(),
+        Statistic::High => cell["ci"][1].as_f64(),
+        _ => cell["median"].as_f64(),
     }
-    match (one["parameters"]["view"] == **quantity || one["from"].is_number(), &state["values"][quantity]) {
-        (false, value) if value.is_number() => Some((value.as_f64(), &Value::Null)),
-        _ => Some((state["median"].as_f64(), &state["ci"])),
+}
+
+/// A number of a distribution, and its interval.
+fn of_series<'a>(run: &'a Run, index: usize, number: &SeriesNumber) -> [&'a Value; 2] {
+    let one = &run.document["series"][index];
+    match number {
+        SeriesNumber::Events => [&one["count"], &Value::Null],
+        SeriesNumber::Percentile("50") => [&one["percentiles"]["50"], &one["intervals"]["median_ns"]],
+        SeriesNumber::Percentile(name) => [&one["percentiles"][name], &Value::Null],
+        SeriesNumber::Value(name) => [&one["values"][name], &one["intervals"][name]],
+        SeriesNumber::Count(name) => [&one["counts"][name], &Value::Null],
+        SeriesNumber::Parameter(name) => [&one["parameters"][name], &Value::Null],
     }
 }
 
@@ -116,11 +145,8 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
         Source::Constant(factor) => Some(*factor),
         Source::Placement { cpus, number } => place::number(run, raw(run, cpus)?, number),
         Source::Option(option) => {
-            let asked = run.words.iter().skip_while(|word| word.trim_start_matches("--") != *option).nth(1);
-            match (asked, *option) {
-                (None, "min-effect") => Some(MIN_EFFECT),
-                (asked, _) => asked?.trim_end_matches('s').parse().ok(),
-            }
+            let asked = run.option(option).map(|text| text.trim_end_matches('s').parse().ok());
+            asked.unwrap_or((*option == "min-effect").then_some(MIN_EFFECT))
         }
         Source::Differing { matrix, key, value } => {
             let is_one = |row: &&Value| {
@@ -129,10 +155,9 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
             };
             Some(list(&run.document["differences"]).iter().filter(is_one).count() as f64)
         }
-        Source::Precision => {
-            let asked = run.words.iter().skip_while(|word| *word != "--precision").nth(1);
-            asked.map_or(Some(0.02), |text| Some(text.trim_end_matches('%').parse::<f64>().ok()? / 100.0))
-        }
+        Source::Precision => run
+            .option("precision")
+            .map_or(Some(0.02), |text| Some(text.trim_end_matches('%').parse::<f64>().ok()? / 100.0)),
         Source::Spin { placement, key, end } => {
             let cpus = serde_json::json!(placement.iter().map(|cpu| cpu.0).collect::<Vec<u32>>());
             let mut advice = list(&run.document["advice"]).iter();
@@ -152,13 +177,7 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
         Source::Trial { trial, quantity: "messages_per_s", statistic, .. }
             if !all().any(|one| trial_of(one) == *trial) =>
         {
-            let cells = cells_of_queues(run);
-            let cell = cells.iter().find(|(of, ..)| of == trial)?.2;
-            match statistic {
-                Statistic::Low => cell["ci"][0].as_f64(),
-                Statistic::High => cell["ci"][1].as_f64(),
-                _ => cell["median"].as_f64(),
-            }
+            of_rate(queue_cell(run, *trial)?, *statistic)
         }
         Source::Trial { trial, quantity, statistic, .. } => {
             let of_trial = || all().filter(|one| trial_of(one) == *trial);
@@ -186,17 +205,12 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
             of_trial.find_map(|one| one["of_roles"][*role]["values"][*quantity].as_f64())
         }
         Source::QueueCell { trial, key } => {
-            let cells = cells_of_queues(run);
-            let cell = cells.iter().find(|(of, ..)| of == trial)?.2;
-            match key.split_once('.') {
-                Some((list, index)) => cell[list][index.parse::<usize>().unwrap()].as_f64(),
-                None => cell[*key].as_f64(),
-            }
+            queue_cell(run, *trial)?.pointer(&format!("/{}", key.replace('.', "/")))?.as_f64()
         }
         Source::Rates { queue, payload, capacity, relation, statistic } => {
             let is_one = |(_, matrix, cell): &&(TrialId, &Value, &Value)| {
                 let of = &matrix["parameters"];
-                let [from, to] = ["from", "to"].map(|end| CpuId(cell[end].as_u64().unwrap() as u32));
+                let [from, to] = ends_of(cell);
                 of["queue"] == **queue
                     && of["payload"] == **payload
                     && of["capacity"].as_f64() == Some(*capacity as f64)
@@ -207,14 +221,10 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
             let is_of_pair = |cell: &&&Value| {
                 !list(&cell["flags"]).iter().any(|flag| flag == "shared-spin" || flag == "unclaimed")
             };
-            let of_cells = |number: &dyn Fn(&Value) -> Option<f64>| -> Option<f64> {
-                median(&cells.iter().filter(is_of_pair).filter_map(|cell| number(cell)).collect::<Vec<_>>())
-            };
+            let rates = cells.iter().filter(is_of_pair).filter_map(|cell| of_rate(cell, *statistic));
             match statistic {
                 Statistic::Count => Some(cells.len() as f64),
-                Statistic::Low => of_cells(&|cell| cell["ci"][0].as_f64()),
-                Statistic::High => of_cells(&|cell| cell["ci"][1].as_f64()),
-                _ => of_cells(&|cell| cell["median"].as_f64()),
+                _ => median(&rates.collect::<Vec<_>>()),
             }
         }
         Source::Pairs { map, relation, classes, statistic } => {
@@ -315,7 +325,9 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
                 }
             }
         }
-        Source::Field(_) => field_of(run, source)?.0,
+        Source::Field(_) | Source::Pair { .. } => field_of(run, source)?.0,
+        Source::Series { index, number } => of_series(run, *index, number)[0].as_f64(),
+        Source::Cell { .. } => of_cell(run, source).map(|(number, _)| number),
         Source::Matching { list: of, key, value } => {
             let items = list(run.document.pointer(of)?).iter();
             Some(items.filter(|item| item[*key] == *value).count() as f64)
@@ -331,196 +343,125 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
     }
 }
 
+/// The number that a value states, and its interval.
+fn stated(number: Number) -> (f64, Option<Estimate>) {
+    match number {
+        Number::Count(number) | Number::Part { number, .. } => (number as f64, None),
+        Number::Point(number)
+        | Number::Setting(number)
+        | Number::Short(number)
+        | Number::Coarse(number)
+        | Number::Duration(number)
+        | Number::Figure(number)
+        | Number::Probability(number)
+        | Number::Change(number)
+        | Number::Difference(number)
+        | Number::Relative(number) => (number, None),
+        Number::HalfWidth { of, stated } => (stated, Some(of)),
+        Number::Estimate(of)
+        | Number::PlusMinus(of)
+        | Number::Reach(of)
+        | Number::WithEnds(of)
+        | Number::Ends(of)
+        | Number::Shift(of)
+        | Number::Size(of) => (of.point, Some(of)),
+    }
+}
+
+/// The interval of a source; `None` where documents hold none.
+fn interval_of(run: &Run, source: &Source) -> Option<[Option<f64>; 2]> {
+    let ends = |of: &Value| [of[0].as_f64(), of[1].as_f64()];
+    Some(match source {
+        Source::Field(_) | Source::Pair { .. } => field_of(run, source)?.1,
+        Source::Series { index, number } => ends(of_series(run, *index, number)[1]),
+        Source::QueueCell { trial, .. } => ends(&queue_cell(run, *trial)?["ci"]),
+        Source::State { .. } => ends(Some(state_of(run, source)?.1).filter(|ci| !ci.is_null())?),
+        &Source::Trial { trial, quantity, .. } => [Statistic::Low, Statistic::High]
+            .map(|statistic| recomputed(run, &Source::Trial { trial, quantity, statistic, placements: 1 })),
+        _ => [None, None],
+    })
+}
+
+/// Whether trials or maps have this parameter.
+fn is_parameter(run: &Run, of: Option<TrialId>, name: &str, found: f64) -> bool {
+    let document = &run.document;
+    let has = |one: &Value| one["parameters"][name].as_f64() == Some(found);
+    let mut of_trial = list(&document["series"]).iter().filter(|one| of.is_none_or(|of| trial_of(one) == of));
+    let mut of_cells = cells_of_queues(run).into_iter().filter(|(id, ..)| Some(*id) == of);
+    // A verdict needs more runs than there are.
+    let is_missing = |arm: &Value| (list(&arm["runs"]).len() as f64) < found;
+    let mut compared = list(&document["comparisons"]).iter().flat_map(|one| list(&one["placements"]));
+    of_trial.any(has)
+        || of_cells.any(|(_, matrix, _)| has(matrix))
+        || of.is_none() && list(&document["matrices"]).iter().any(has)
+        || name == "least_repetitions" && compared.any(is_missing)
+}
+
+/// Whether a number is that of passes, where documents have that of all events.
+pub fn is_of_passes(source: &Source) -> bool {
+    let (Source::Cell { map, .. } | Source::Pairs { map, .. }) = source else {
+        return matches!(source, Source::Mode { .. });
+    };
+    matches!(map, MapSource::Trials { .. })
+}
+
 /// What is wrong with a number, if its document says something else.
 fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
-    let document = &run.document;
-    let all = list(&document["series"]);
-    let number = |found: &Value| found.as_f64();
     if let Some(share) = share_of(run, &value.source) {
         return contradicted_share(share, value);
     }
-    let (expected, found) = match (value.source.clone(), value.number) {
-        (Source::Listed | Source::Method | Source::Unrecorded, _) => return None,
+    let (found, interval) = stated(value.number);
+    let mut expected = match &value.source {
+        Source::Listed | Source::Method | Source::Unrecorded | Source::Trial { placements: 2.., .. } => {
+            return None;
+        }
         // The budget of a map is a part of that of the run, and a run may measure fewer pairs at once than it may.
-        (Source::Option(name @ ("budget" | "parallel")), Number::Count(_) | Number::Duration(_)) => {
-            let found = match value.number {
-                Number::Count(count) => count as f64,
-                Number::Duration(seconds) => seconds,
-                _ => f64::NAN,
-            };
-            let most = match name {
-                "parallel" => {
-                    let pairs = list(&document["matrices"]).iter();
-                    pairs.filter_map(|of| of["parameters"]["parallel_pairs"].as_str()?.parse().ok()).next()
-                }
+        Source::Option(name @ ("budget" | "parallel")) => {
+            let mut pairs = list(&run.document["matrices"]).iter();
+            let most = match *name {
+                "parallel" => pairs.find_map(|of| of["parameters"]["parallel_pairs"].as_str()?.parse().ok()),
                 _ => recomputed(run, &value.source),
             };
-            return most
-                .filter(|most: &f64| found > *most)
-                .map(|most| format!("at most {most} was asked for"));
+            return most.filter(|most| found > *most).map(|most| format!("at most {most} was asked for"));
         }
-        (Source::Matrix { kernel, number }, Number::Count(found)) => {
-            (of_matrix(run, &kernel, &number, found as f64), found as f64)
+        Source::Parameter { trial, name } => {
+            return (!is_parameter(run, *trial, name, found)).then(|| format!("no such {name}"));
         }
-        (Source::Matrix { kernel, number }, Number::Point(found) | Number::Short(found)) => {
-            (of_matrix(run, &kernel, &number, found), found)
+        Source::Matrix { kernel, number } => of_matrix(run, kernel, number, found),
+        source => recomputed(run, source),
+    };
+    match (&value.source, value.number) {
+        (Source::Ratio(..), Number::Change(_) | Number::Relative(_)) => {
+            expected = expected.map(|ratio| ratio - 1.0);
         }
-        (
-            source @ (Source::Pairs { .. }
-            | Source::Tail { .. }
-            | Source::Watch(_)
-            | Source::Ratio(..)
-            | Source::Role { .. }
-            | Source::QueueCell { .. }
-            | Source::Rates { .. }
-            | Source::Product(..)
-            | Source::Sum(_)
-            | Source::Spin { .. }
-            | Source::State { .. }
-            | Source::Wide { .. }
-            | Source::Width(_)
-            | Source::Mode { .. }
-            | Source::MeanOf(_)
-            | Source::Entered { .. }
-            | Source::Option(_)
-            | Source::Precision),
-            Number::Short(found) | Number::Point(found) | Number::Coarse(found) | Number::Duration(found),
-        ) => (recomputed(run, &source), found),
-        (source @ Source::Ratio(..), Number::Change(found) | Number::Relative(found)) => {
-            (recomputed(run, &source).map(|ratio| ratio - 1.0), found)
+        (&Source::Trial { trial, quantity, placements, .. }, Number::HalfWidth { .. }) => {
+            let statistic = Statistic::Percentile(0.5);
+            expected =
+                recomputed(run, &Source::Trial { trial, quantity, statistic, placements }).or(expected);
         }
-        (
-            source @ (Source::Tail { .. }
-            | Source::Pairs { .. }
-            | Source::Watch(_)
-            | Source::Rates { .. }
-            | Source::QueueCell { .. }
-            | Source::Sum(_)
-            | Source::Differing { .. }
-            | Source::Trials { .. }
-            | Source::AllTrials
-            | Source::Wide { .. }
-            | Source::Matching { .. }
-            | Source::Groups(..)
-            | Source::ReportedCpus
-            | Source::Option(_)
-            | Source::Placement { .. }
-            | Source::Less(..)),
-            Number::Count(found) | Number::Part { number: found, .. },
-        ) => (recomputed(run, &source), found as f64),
-        (source @ (Source::Field(_) | Source::Pair { .. }), shown) => {
-            let Some((field, ends)) = field_of(run, &source) else {
-                return Some("no such field".to_owned());
-            };
-            if path_of(&source).is_some_and(|path| !is_in_own_unit(path, value)) {
+        // Of a median over passes documents have the interval.
+        (Source::Trial { statistic: Statistic::Estimate, .. }, _) => {
+            let is_inside = |of: &Estimate| (of.low..=of.high).contains(&of.point);
+            expected = expected.or(interval.filter(is_inside).map(|of| of.point));
+        }
+        (Source::Placement { cpus, number }, Number::Part { of, .. })
+            if !place::has_all(run, cpus, number, of) =>
+        {
+            return Some(format!("they are not {of}"));
+        }
+        (Source::Field(path), _) => {
+            if !is_in_own_unit(path, value) {
                 return Some("a number in another unit".to_owned());
             }
-            let found = match shown {
-                Number::Count(count) => count as f64,
-                Number::Point(number)
-                | Number::Short(number)
-                | Number::Figure(number)
-                | Number::Difference(number)
-                | Number::Probability(number)
-                | Number::Duration(number) => number,
-                // An endless interval is none.
-                Number::Shift(of) if !of.reach().is_finite() && ends == [None, None] => of.point,
-                Number::PlusMinus(of) | Number::Shift(of) | Number::Reach(of) | Number::Ends(of) => {
-                    if !matches!(ends, [Some(low), Some(high)] if is_near(low, of.low) && is_near(high, of.high))
-                    {
-                        return Some(format!("the interval is {ends:?}"));
-                    }
-                    of.point
-                }
-                _ => return Some("a number of another kind than its source".to_owned()),
-            };
             // No more than all is kept.
-            let is_kept = path_of(&source).is_some_and(|path| path.contains("_kept/1"));
-            (field.map(|field| if is_kept { field.min(1.0) } else { field }), found)
+            expected = expected.map(|kept| if path.contains("_kept/1") { kept.min(1.0) } else { kept });
         }
-        (source @ Source::Cell { .. }, Number::Short(found)) => {
-            (of_cell(run, &source).map(|(number, _)| number), found)
-        }
-        (Source::Series { index, number: of }, shown) => {
-            let one = &all[index];
-            let (expected, interval) = match &of {
-                SeriesNumber::Events => (&one["count"], &Value::Null),
-                SeriesNumber::Percentile("50") => (&one["percentiles"]["50"], &one["intervals"]["median_ns"]),
-                SeriesNumber::Percentile(name) => (&one["percentiles"][name], &Value::Null),
-                SeriesNumber::Value(name) => (&one["values"][name], &one["intervals"][name]),
-                SeriesNumber::Count(name) => (&one["counts"][name], &Value::Null),
-                SeriesNumber::Parameter(name) => (&one["parameters"][name], &Value::Null),
-            };
-            let interval = number(&interval[0]).zip(number(&interval[1]));
-            let (found, ends) = match shown {
-                Number::Count(count) => (count as f64, None),
-                Number::Point(point) | Number::Setting(point) => (point, None),
-                Number::Estimate(Estimate { point, low, high, .. }) => (point, Some((low, high))),
-                _ => {
-                    return Some("a number of another kind".to_owned());
-                }
-            };
-            if ends != interval {
-                return Some(format!("the interval is {interval:?}"));
-            }
-            (number(expected), found)
-        }
-        (Source::Parameter { trial, name }, Number::Setting(_) | Number::Count(_) | Number::Duration(_)) => {
-            let found = match value.number {
-                Number::Count(count) => count as f64,
-                Number::Setting(found) | Number::Duration(found) => found,
-                _ => f64::NAN,
-            };
-            let mut of_trial = all.iter().filter(|one| trial.is_none_or(|trial| trial_of(one) == trial));
-            let has = |one: &Value| number(&one["parameters"][&name]) == Some(found);
-            let of_cells = cells_of_queues(run).into_iter().filter(|(of, ..)| Some(*of) == trial);
-            let maps = list(&document["matrices"]).iter().filter(|_| trial.is_none());
-            let mut maps = maps.chain(of_cells.map(|(_, matrix, _)| matrix));
-            // A verdict needs more runs than there are.
-            let is_missing = |arm: &Value| (list(&arm["runs"]).len() as f64) < found;
-            let mut compared = list(&document["comparisons"]).iter().flat_map(|one| list(&one["placements"]));
-            let is_there =
-                of_trial.any(has) || maps.any(has) || name == "least_repetitions" && compared.any(is_missing);
-            return (!is_there).then(|| format!("no such {name}"));
-        }
-        (Source::Trial { placements: 2.., .. }, _) => return None,
-        (source @ Source::Trial { .. }, Number::Count(found)) => (recomputed(run, &source), found as f64),
-        (source @ Source::Trial { .. }, Number::Point(found) | Number::Coarse(found)) => {
-            (recomputed(run, &source), found)
-        }
-        (source @ Source::State { .. }, Number::Reach(of)) => match state_of(run, &source) {
-            // Of values documents hold no interval in each state.
-            Some((Some(_), ci)) if ci.is_null() => return None,
-            Some((point, ci)) => {
-                (point.filter(|_| is_interval([number(&ci[0]), number(&ci[1])], &of)), of.point)
-            }
-            None => (None, of.point),
-        },
-        (Source::QueueCell { trial, key: "median" }, Number::HalfWidth { of, stated }) => {
-            let cells = cells_of_queues(run);
-            let cell = cells.iter().find(|(id, ..)| *id == trial)?.2;
-            let is_same = is_interval([number(&cell["ci"][0]), number(&cell["ci"][1])], &of);
-            (number(&cell["median"]).filter(|_| is_same), stated)
-        }
-        (
-            source @ Source::Trial { trial, quantity, statistic: Statistic::Estimate, .. },
-            Number::HalfWidth { of, .. } | Number::Reach(of) | Number::Estimate(of) | Number::WithEnds(of),
-        ) => {
-            let number =
-                |statistic| recomputed(run, &Source::Trial { trial, quantity, statistic, placements: 1 });
-            let ends = [number(Statistic::Low), number(Statistic::High)];
-            if !is_interval(ends, &of) {
-                return Some(format!("the interval is {ends:?}"));
-            }
-            let point = recomputed(run, &source);
-            match value.number {
-                Number::HalfWidth { stated, .. } => (number(Statistic::Percentile(0.5)).or(point), stated),
-                // Of a median over passes documents have the interval.
-                _ => (point.or((of.low..=of.high).contains(&of.point).then_some(of.point)), of.point),
-            }
-        }
-        _ => return Some("a number of another kind than its source".to_owned()),
-    };
+        _ => {}
+    }
+    let ends = interval_of(run, &value.source);
+    if interval.zip(ends).is_some_and(|(of, ends)| !is_interval(ends, &of)) {
+        return Some(format!("the interval is {ends:?}"));
+    }
     if let Source::Width(_) = value.source {
         let is_same = expected.is_some_and(|width| match width.is_finite() {
             true => (width - found).abs() <= 5e-3 * width,
@@ -530,16 +471,7 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
     }
     let is_same = |expected: f64| match value.number {
         Number::Count(_) | Number::Part { .. } => expected == found,
-        // Of distributions documents have the median of all events, and a map shows that of passes.
-        _ if matches!(
-            value.source,
-            Source::Cell { map: MapSource::Trials { .. }, .. }
-                | Source::Pairs { map: MapSource::Trials { .. }, .. }
-                | Source::Mode { .. }
-        ) =>
-        {
-            (expected - found).abs() <= 0.01 * expected
-        }
+        _ if is_of_passes(&value.source) => (expected - found).abs() <= 0.01 * expected,
         // Fields are rounded to four decimals; other small numbers have significant digits instead, and quotients those of
         // two.
         _ if matches!(value.source, Source::Field(_)) && value.unit == DisplayUnit::Own(Unit::Share) => {
@@ -559,7 +491,8 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
 
 /// What is wrong with a shown number, if anything.
 pub fn wrong(run: &Run, (headings, value): &Shown) -> Option<String> {
-    contradiction(run, value).or_else(|| misread(value)).or_else(|| unstated(headings, value))
+    let unit = || unstated(headings, value).or_else(|| unit_of_another(run, headings, value));
+    contradiction(run, value).or_else(|| misread(value)).or_else(unit)
 }
 
 /// A number below the headings of its table, on a page below that of its column; in a sentence without any.

@@ -3,24 +3,19 @@
 
 use super::fields::path_of;
 use super::maps::{OFF, cells};
-use super::run::{Run, list, pairs};
-use super::sources::{Shown, wrong};
+use super::plants::{Fault, plant};
+use super::run::{Run, ends_of, groups_among, list, pairs, sorted};
+use super::sources::wrong;
 use crate::cli::tool::Tool;
-use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, Source};
+use coretalk::blocks::value::{DisplayUnit, DisplayValue};
 use coretalk_model::quantity::Unit;
-use coretalk_model::stats::{Estimate, median};
-use coretalk_model::{CpuId, CpuSet, Level, Relation, Topology};
+use coretalk_model::stats::median;
+use coretalk_model::{CpuId, CpuSet, Level, Relation};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 fn cpus_of(list: &Value) -> CpuSet {
     list.as_str().unwrap_or_default().parse().unwrap_or_default()
-}
-
-/// Groups by their lowest CPU: levels may number them otherwise.
-fn sorted(mut groups: Vec<CpuSet>) -> Vec<CpuSet> {
-    groups.sort_by_key(CpuSet::first);
-    groups
 }
 
 /// The groups of an inferred level; a CPU in none is one of its own.
@@ -33,12 +28,6 @@ fn groups_of(level: &Value) -> Vec<CpuSet> {
 /// Those of two CPUs or more.
 fn without_single(groups: &[CpuSet]) -> Vec<CpuSet> {
     groups.iter().filter(|group| group.len() > 1).cloned().collect()
-}
-
-/// The groups of a level among the CPUs that were measured.
-fn groups_among(topology: &Topology, level: Level, measured: &CpuSet) -> Vec<CpuSet> {
-    let groups = topology.level(level).into_iter().map(|group| group.cpus.intersection(measured));
-    sorted(groups.filter(|group| !group.is_empty()).collect())
 }
 
 fn is_together(groups: &[CpuSet], pair: [CpuId; 2]) -> bool {
@@ -55,7 +44,6 @@ pub fn untrue(run: &Run) -> Vec<String> {
     let is_other = |doubt: &&Value| !["unfit", "contradictory"].map(Value::from).contains(&doubt["kind"]);
     let doubts = list(&topology["doubts"]).iter().filter(is_other).map(|doubt| format!("doubt {doubt}"));
     let mut wrong: Vec<String> = all.chain(doubts).collect();
-    wrong.extend(run.values.iter().filter_map(|value| unit_of_another(run, value)));
     if topology["inferred"].is_null() {
         let is_moved = topology["reason"].as_str().is_some_and(|why| why.contains("changed level"));
         let is_still = is_moved && run.machine.states().len() < 2;
@@ -66,15 +54,14 @@ pub fn untrue(run: &Run) -> Vec<String> {
     if is_some {
         return wrong;
     }
-    let truth: Vec<Vec<CpuSet>> =
-        run.true_groups(&measured).into_iter().map(|(_, groups)| sorted(groups)).collect();
+    let truth = run.true_groups(&measured);
     wrong.extend(untrue_levels(run, &truth));
     wrong.extend(untrue_agreement(run, &measured, &truth));
     wrong
 }
 
 /// What is wrong with the unit of a number of the structure, or with that of its column.
-fn unit_of_another(run: &Run, (headings, value): &Shown) -> Option<String> {
+pub fn unit_of_another(run: &Run, headings: &[String], value: &DisplayValue) -> Option<String> {
     let path = path_of(&value.source)?.strip_prefix("/topology/")?;
     let is_share = path.ends_with("scatter") || path.ends_with("repeats") || path.contains("_kept/");
     let is_its = match value.unit {
@@ -192,7 +179,7 @@ fn untrue_agreement(run: &Run, measured: &CpuSet, truth: &[Vec<CpuSet>]) -> Vec<
 
 /// What is wrong with a test of what two CPUs share.
 fn untrue_test(run: &Run, test: &Value) -> Option<String> {
-    let [a, b] = ["from", "to"].map(|end| CpuId(test[end].as_u64().unwrap_or_default() as u32));
+    let [a, b] = ends_of(test);
     let is_shared = run.truth().relation(a, b) == Relation::Smt;
     let is_so = match test["verdict"].as_str()? {
         "shared" => is_shared,
@@ -202,96 +189,62 @@ fn untrue_test(run: &Run, test: &Value) -> Option<String> {
     (!is_so).then(|| format!("CPUs {a} and {b} are threads of one core: {is_shared}"))
 }
 
-/// Each fault planted in a document or in a typed number is found.
 #[test]
 fn a_structure_that_is_changed_is_found() {
     let tool = Tool::new();
-    let is_found =
-        |run: &Run| !untrue(run).is_empty() || run.values.iter().any(|value| wrong(run, value).is_some());
+    let untrue = |run: &Run| {
+        let numbers = run.values.iter().filter_map(|value| wrong(run, value));
+        untrue(run).into_iter().chain(numbers).collect::<Vec<_>>()
+    };
     let asked = |machine: &str, cpus: &str, name: &str| {
-        let words = ["latency", "--cpus", cpus, "--seed", "1", "--budget", "4s"];
+        let words = format!("latency --cpus {cpus} --seed 1 --budget 4s");
         let source = Run::of(&tool, machine, &words, name).document;
-        let run = Run::asked(&tool, machine, &["topology", "--from", name], vec![source]);
-        assert!(!is_found(&run), "{machine}: {:?}", untrue(&run));
-        run
+        Run::asked(&tool, machine, &format!("topology --from {name}"), vec![source])
     };
-    let mut runs = [
-        asked("chiplet-16-smt", "0-3,8-11,16-19", "threads"),
-        asked("chiplet-16", "0-3,8", "lone"),
-        asked("mesh-64", "0-11", "mesh"),
+    const LEVELS: &str = "/topology/inferred/levels";
+    let faults: [Fault; 20] = [
+        ("CPU set", |run| run.set("/topology/inferred/levels/1/groups/0", "0-3,8,16-19"), "is none of"),
+        ("single CPU", |run| run.set("/topology/inferred/levels/0/single", "8-10"), "is none of"),
+        (
+            "missing group",
+            |run| run.set("/topology/inferred/levels/1/groups", json!(["0-3,16-19"])),
+            "is none of",
+        ),
+        (
+            "missing level",
+            |run| run.edit(LEVELS, |all| drop(all.as_array_mut().unwrap().pop())),
+            "is left out",
+        ),
+        (
+            "order of levels",
+            |run| run.edit(LEVELS, |all| all.as_array_mut().unwrap().reverse()),
+            "from the finest",
+        ),
+        ("median", |run| run.set("/topology/inferred/levels/1/median", 40.0), "inside a group is truly"),
+        ("interval", |run| run.set("/topology/inferred/levels/1/ci/1", 40.0), "the interval is"),
+        ("next level", |run| run.set("/topology/inferred/levels/0/across", 40.0), ", not "),
+        ("stability", |run| run.set("/topology/inferred/levels/0/repeats", 0.5), ", not "),
+        ("hint", |run| run.set("/topology/inferred/hints", json!(["0,1"])), "is no group of"),
+        ("verdict", |run| run.set("/topology/agreement/0/verdict", "not-visible"), "not-visible"),
+        ("conflict", |run| run.set("/topology/agreement/0/verdict", "conflict"), "conflict"),
+        ("coarser level", |run| run.set("/topology/agreement/0/verdict", "coarser"), "coarser"),
+        ("missing row", |run| run.set("/topology/agreement", json!([])), "is left out"),
+        ("shown groups", |run| run.set("/topology/agreement/0/shown", 0), "are shown"),
+        ("Rand index", |run| run.set("/topology/agreement/0/rand_index", 0.5), ", not "),
+        ("report", |run| run.set("/topology/reported/levels/0/groups", json!(["0,16"])), ", not "),
+        ("test", |run| run.set("/topology/execution/0/verdict", "apart"), "are threads of one core"),
+        ("doubt", |run| run.set("/topology/doubts", json!([{ "kind": "odd-cpu", "pairs": [] }])), "odd-cpu"),
+        ("refusal", |run| run.set("/topology/inferred", Value::Null), ""),
     ];
-    const THREADS: usize = 0;
-    const LONE: usize = 1;
-    const MESH: usize = 2;
-    let levels = runs[THREADS].document["topology"]["inferred"]["levels"].clone();
-    for (kind, at, path, fault) in [
-        ("CPU set", THREADS, "/inferred/levels/1/groups/0", json!("0-3,8,16-19")),
-        ("single CPU", THREADS, "/inferred/levels/0/single", json!("8-10")),
-        ("missing group", THREADS, "/inferred/levels/1/groups", json!(["0-3,16-19"])),
-        ("missing level", THREADS, "/inferred/levels", json!([levels[0]])),
-        ("order of levels", THREADS, "/inferred/levels", json!([levels[1], levels[0]])),
-        ("median", THREADS, "/inferred/levels/1/median", json!(40.0)),
-        ("interval", THREADS, "/inferred/levels/1/ci/1", json!(40.0)),
-        ("next level", THREADS, "/inferred/levels/0/across", json!(40.0)),
-        ("stability", THREADS, "/inferred/levels/0/repeats", json!(0.5)),
-        ("hint", THREADS, "/inferred/hints", json!(["0,1"])),
-        ("verdict", THREADS, "/agreement/0/verdict", json!("not-visible")),
-        ("conflict", THREADS, "/agreement/0/verdict", json!("conflict")),
-        ("coarser level", THREADS, "/agreement/0/verdict", json!("coarser")),
-        ("missing row", THREADS, "/agreement", json!([])),
-        ("shown groups", THREADS, "/agreement/0/shown", json!(0)),
-        ("Rand index", THREADS, "/agreement/0/rand_index", json!(0.5)),
-        ("report", THREADS, "/reported/levels/0/groups", json!(["0,16"])),
-        ("test", THREADS, "/execution/0/verdict", json!("apart")),
-        ("doubt", THREADS, "/doubts", json!([{ "kind": "odd-cpu", "pairs": [] }])),
-        ("refusal", THREADS, "/inferred", json!(null)),
-        ("lone CPU", LONE, "/inferred/all_but_one", json!([])),
-        ("distance of a lone CPU", LONE, "/inferred/all_but_one/0/across", json!(20.0)),
-        ("scatter", MESH, "/inferred/scatter", json!(0.5)),
-        ("level", MESH, "/inferred/levels", json!([{ "groups": ["0-5", "6-11"], "single": "" }])),
-    ] {
-        let run = &mut runs[at];
-        let document = run.document.clone();
-        *run.document["topology"].pointer_mut(path).unwrap() = fault;
-        assert!(is_found(run), "{kind}");
-        run.document = document;
-    }
-    let mut kinds = BTreeSet::new();
-    for run in &runs {
-        for shown in run.values.iter().filter(|(_, value)| value.source != Source::Unrecorded) {
-            let faults = changed(&shown.1).into_iter().filter(|(_, fault)| *fault != shown.1);
-            for (kind, fault) in faults {
-                let fault = (shown.0.clone(), fault);
-                let is_found = wrong(run, &fault).is_some() || unit_of_another(run, &fault).is_some();
-                assert!(is_found, "{kind}: {fault:?}");
-                kinds.insert(kind);
-            }
-        }
-    }
-    assert_eq!(kinds.len(), 4, "{kinds:?}");
-}
-
-/// A typed number with a fault of each kind that it can have.
-fn changed(value: &DisplayValue) -> Vec<(&'static str, DisplayValue)> {
-    let with = |number| DisplayValue { number, ..value.clone() };
-    let unit = match value.unit {
-        DisplayUnit::Own(_) => DisplayUnit::OfColumn(1.0),
-        _ => DisplayUnit::Own(Unit::Share),
-    };
-    let unit = ("unit", DisplayValue { unit, ..value.clone() });
-    match value.number {
-        Number::Count(count) => vec![("count", with(Number::Count(count + 1)))],
-        Number::Point(number) => {
-            let faults = [("value", 1.02 * number + 0.001), ("sign", -number)];
-            faults
-                .map(|(kind, number)| (kind, with(Number::Point(number))))
-                .into_iter()
-                .chain([unit])
-                .collect()
-        }
-        Number::PlusMinus(of) => {
-            vec![("value", with(Number::PlusMinus(Estimate { high: of.high + 1.0, ..of })))]
-        }
-        _ => Vec::new(),
-    }
+    plant(&[asked("chiplet-16-smt", "0-3,8-11,16-19", "threads")], untrue, &faults);
+    let faults: [Fault; 2] = [
+        ("lone CPU", |run| run.set("/topology/inferred/all_but_one", json!([])), "is left out"),
+        ("its distance", |run| run.set("/topology/inferred/all_but_one/0/across", 20.0), ", not "),
+    ];
+    plant(&[asked("chiplet-16", "0-3,8", "lone")], untrue, &faults);
+    let faults: [Fault; 2] = [
+        ("scatter", |run| run.set("/topology/inferred/scatter", 0.5), ", not "),
+        ("level", |run| run.set(LEVELS, json!([{ "groups": ["0-5", "6-11"], "single": "" }])), "is none of"),
+    ];
+    plant(&[asked("mesh-64", "0-11", "mesh")], untrue, &faults);
 }

@@ -2,7 +2,10 @@
 //! document and the truth of the simulated machine.
 
 use super::maps::is_doubtful;
-use super::run::{Run, Wrong, list, pairs};
+use super::plants::plant;
+use super::run::{Run, list, pairs};
+use super::sources::recomputed;
+use crate::cli::tool::Tool;
 use coretalk::blocks::value::{Arg, Sentence, Source};
 use coretalk::report::fmt;
 use coretalk_model::{CpuId, CpuSet, Relation, Scope};
@@ -45,7 +48,7 @@ fn add_sets(of: &Value, found: &mut BTreeSet<Vec<u32>>) {
 }
 
 /// Sets of several CPUs in sentences that are in no field of the documents.
-fn unknown_sets(run: &Run) -> Vec<Wrong> {
+fn unknown_sets(run: &Run) -> Vec<String> {
     let mut known = BTreeSet::new();
     [&run.document].into_iter().chain(&run.sources).for_each(|document| add_sets(document, &mut known));
     let (all, measured) = (run.reported.cpus(), run.measured());
@@ -69,8 +72,8 @@ fn unknown_sets(run: &Run) -> Vec<Wrong> {
                 _ => continue,
             };
             if !is_known(&cpus) {
-                let why = format!("no field has the CPUs {cpus:?} of `{hole}`");
-                wrong.push(Wrong { claim: "CPU set", text: fmt::sentence(sentence), why });
+                let text = fmt::sentence(sentence);
+                wrong.push(format!("`{text}`: no field has the CPUs {cpus:?} of `{hole}`"));
             }
         }
     }
@@ -96,8 +99,7 @@ fn arg<'a>(sentence: &'a Sentence, hole: &str) -> Option<&'a Arg> {
 
 /// A cell without a flag whose interval is wider than requested, in time and in cycles of the core.
 fn imprecise(run: &Run) -> Option<String> {
-    let asked = run.words.iter().skip_while(|word| *word != "--precision").nth(1);
-    let asked = asked.and_then(|text| text.trim_end_matches('%').parse::<f64>().ok()).unwrap_or(2.0) / 100.0;
+    let asked = recomputed(run, &Source::Precision)?;
     let reach = |of: &Value| {
         let [low, point, high] = [&of["ci"][0], &of["median"], &of["ci"][1]].map(Value::as_f64);
         Some((high? - point?).max(point? - low?) / point?)
@@ -191,7 +193,7 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
         }
         "taskset -c {near} COMMAND" => {
             let groups = run.true_groups(&run.measured());
-            let is_group = groups.iter().any(|(_, groups)| groups.contains(&cpus("near")));
+            let is_group = groups.iter().any(|groups| groups.contains(&cpus("near")));
             (!is_group).then(|| format!("truly there are {groups:?}"))
         }
         "the {kind} cores, taskset -c {cpus} COMMAND" => {
@@ -234,88 +236,73 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
 }
 
 /// What sentences say that is not so.
-pub fn untrue(run: &Run) -> Vec<Wrong> {
+pub fn untrue(run: &Run) -> Vec<String> {
     let untrue = |sentence: &Sentence| {
         let why = untrue_sentence(run, sentence)?;
-        Some(Wrong { claim: "words", text: fmt::sentence(sentence), why })
+        Some(format!("`{}`: {why}", fmt::sentence(sentence)))
     };
-    let mut wrong: Vec<Wrong> = run.sentences.iter().filter_map(untrue).collect();
-    wrong.extend(unknown_sets(run));
-    let composed = run.composed.iter().map(|text| Wrong {
-        claim: "composed",
-        text: text.clone(),
-        why: "the block is not typed".to_owned(),
-    });
-    wrong.extend(composed);
-    wrong
+    let composed = run.composed.iter().map(|text| format!("a block is not typed: {text}"));
+    run.sentences.iter().filter_map(untrue).chain(unknown_sets(run)).chain(composed).collect()
 }
 
-/// The sentences and what is found in them after a change to one.
-fn found_after(run: &mut Run, change: impl Fn(&mut Sentence) -> bool, claim: &str) -> usize {
-    let before = run.sentences.clone();
-    let mut planted = 0;
-    for (index, unchanged) in before.into_iter().enumerate() {
-        if change(&mut run.sentences[index]) {
-            planted += 1;
-            let wrong = untrue(run);
-            assert!(wrong.iter().any(|one| one.claim == claim), "{claim}: {:?}", run.sentences[index]);
-        }
-        run.sentences[index] = unchanged;
-    }
-    planted
+/// The first sentence of a template, and one of its arguments.
+fn argument<'a>(run: &'a mut Run, template: &str, hole: &'static str) -> &'a mut Arg {
+    let said = run.sentences.iter_mut().find(|said| said.template == template).unwrap();
+    let at = said.args.iter().position(|(name, _)| *name == hole).unwrap_or_else(|| {
+        said.args.push((hole, Arg::Parts(Vec::new(), "")));
+        said.args.len() - 1
+    });
+    &mut said.args[at].1
 }
 
 #[test]
 fn sets_of_cpus_and_words_that_are_changed_are_found() {
-    let tool = crate::cli::tool::Tool::new();
-    let few = ["--cpus", "0,1,8,16,24", "--budget", "3s", "--seed", "1"];
-    let mut run = Run::of(&tool, "chiplet-16-smt", &few, "planted-words");
-    assert_eq!(untrue(&run), Vec::new());
-    let reported = run.reported.clone();
-    let other = |sentence: &mut Sentence| {
-        let Some((_, arg)) = sentence.args.iter_mut().find(|(_, arg)| matches!(arg, Arg::CpuSet(_))) else {
-            return false;
-        };
-        *arg = Arg::CpuSet("1-3,24".parse().unwrap());
-        true
-    };
-    assert!(found_after(&mut run, other, "CPU set") >= 2);
-    let hint = |sentence: &mut Sentence| {
-        let is_hint = sentence.template == "{what}{hint}";
-        sentence.args.retain(|(hole, _)| !is_hint || *hole != "hint");
-        is_hint && {
-            sentence.args.push(("hint", " without pause".into()));
-            true
-        }
-    };
-    assert_eq!(found_after(&mut run, hint, "words"), 1);
-    let regime = |sentence: &mut Sentence| {
-        let is_serial = sentence.template == "one pair at a time";
-        if is_serial {
-            sentence.template = "up to {pairs} at the same time";
-            sentence.args.push(("pairs", "2 pairs".into()));
-        }
-        is_serial
-    };
-    assert_eq!(found_after(&mut run, regime, "words"), 1);
-    let group = |sentence: &mut Sentence| {
-        let is_group = sentence.template == "taskset -c {near} COMMAND";
-        if is_group {
-            sentence.args[0].1 = Arg::CpuSet("0,8".parse().unwrap());
-        }
-        is_group
-    };
-    assert_eq!(found_after(&mut run, group, "words"), 1);
-    let place = |sentence: &mut Sentence| {
-        let is_place = sentence.template == "{value} ns {words}";
-        if is_place {
-            let words =
-                Sentence::new("{pairs}").with("pairs", Arg::Place(Scope::of(Relation::Machine, &reported)));
-            sentence.args[1].1 = words.into();
-        }
-        is_place
-    };
-    assert_eq!(found_after(&mut run, place, "words"), 1);
-    run.composed.push("7 CPUs".to_owned());
-    assert_eq!(untrue(&run)[0].claim, "composed");
+    let words = "--cpus 0,1,8,16,24 --budget 3s --seed 1";
+    let run = Run::of(&Tool::new(), "chiplet-16-smt", words, "planted-words");
+    fn sets(run: &mut Run) -> Vec<&mut Arg> {
+        let args = run.sentences.iter_mut().flat_map(|said| &mut said.args).map(|(_, arg)| arg);
+        args.filter(|arg| matches!(arg, Arg::CpuSet(_))).collect()
+    }
+    fn other() -> Arg {
+        Arg::CpuSet("1-3,24".parse().unwrap())
+    }
+    plant(
+        &[run],
+        untrue,
+        &[
+            ("first CPU set", |run| *sets(run)[0] = other(), "no field has the CPUs"),
+            ("last CPU set", |run| *sets(run).pop().unwrap() = other(), "no field has the CPUs"),
+            (
+                "hint",
+                |run| *argument(run, "{what}{hint}", "hint") = " without pause".into(),
+                "with this code",
+            ),
+            (
+                "regime",
+                |run| {
+                    *argument(run, "one pair at a time", "pairs") = "2 pairs".into();
+                    let said = run.sentences.iter_mut().find(|said| said.template == "one pair at a time");
+                    said.unwrap().template = "up to {pairs} at the same time";
+                },
+                "pairs ran alone",
+            ),
+            (
+                "group",
+                |run| {
+                    *argument(run, "taskset -c {near} COMMAND", "near") = Arg::CpuSet("0,8".parse().unwrap())
+                },
+                "truly there are",
+            ),
+            (
+                "place",
+                |run| {
+                    let place = Arg::Place(Scope::of(Relation::Machine, &run.reported));
+                    let words = Sentence::new("{pairs}").with("pairs", place);
+                    *argument(run, "{value} ns {words}", "words") = words.into();
+                },
+                "the pairs are of",
+            ),
+            ("composed", |run| run.composed.push("7 CPUs".to_owned()), "not typed"),
+        ],
+    );
 }
