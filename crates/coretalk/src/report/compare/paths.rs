@@ -27,14 +27,47 @@ pub(super) fn shift_path(comparison: &Comparison, dataset: usize, level: Option<
     }
 }
 
-/// The median of a level on a side.
-pub fn median_source(comparison: &Comparison, level: &str, side: Letter) -> Source {
+/// Where the document has the median of a level on a side: of several datasets with such a level that with this median.
+pub fn median_source(comparison: &Comparison, level: &str, side: Letter, median: f64) -> Source {
     let key = if side == Letter::A { "a" } else { "b" };
     let of_dataset = |dataset: &DatasetComparison| {
-        let both = dataset.levels.iter().position(|of| of.level == level);
-        let alone = || dataset.alone.iter().position(|of| of.level == level && of.of == side);
-        let row = both.or_else(|| Some(dataset.levels.len() + alone()?))?;
-        Some(Source::Field(path(dataset, comparison, row) + "/" + key))
+        let both = dataset.levels.iter().enumerate().filter(|(_, of)| of.level == level);
+        let both =
+            both.map(|(row, of)| (row, if side == Letter::A { of.difference.a } else { of.difference.b }));
+        let alone = (dataset.levels.len()..).zip(&dataset.alone);
+        let alone = alone.filter(|(_, of)| of.level == level && of.of == side);
+        let (row, found) = both.chain(alone.map(|(row, of)| (row, of.median))).next()?;
+        Some(((found - median).abs(), Source::Field(path(dataset, comparison, row) + "/" + key)))
     };
-    comparison.datasets.iter().find_map(of_dataset).unwrap_or(Source::Unrecorded)
+    let all = comparison.datasets.iter().filter_map(of_dataset);
+    all.min_by(|(one, _), (other, _)| one.total_cmp(other)).map_or(Source::Unrecorded, |(_, source)| source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretalk_model::compare::{Basis, LevelAlone, Unmatched};
+    use coretalk_model::quantity::Better;
+
+    #[test]
+    fn a_median_is_that_of_the_dataset_that_has_it() {
+        let dataset = |median| DatasetComparison {
+            name: String::new(),
+            quantity: String::new(),
+            unit: String::new(),
+            better: Better::Lower,
+            basis: Basis::AsRead,
+            levels: Vec::new(),
+            together: None,
+            alone: vec![LevelAlone { of: Letter::B, level: "group-1".into(), pairs: 1, median }],
+            cells: Vec::new(),
+            lonely: 0,
+            without_ratio: Vec::new(),
+        };
+        let datasets = vec![dataset(36.9), dataset(18.5)];
+        let comparison = Comparison { datasets, unmatched: Unmatched::default(), saturated: [0, 0] };
+        let source = median_source(&comparison, "group-1", Letter::B, 18.5);
+        assert_eq!(source, Source::Field("/differences/1/b".to_owned()));
+        assert_eq!(median_source(&comparison, "group-1", Letter::A, 18.5), Source::Unrecorded);
+    }
 }
