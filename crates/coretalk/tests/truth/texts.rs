@@ -30,69 +30,47 @@ fn read_back(text: &str) -> Option<[f64; 2]> {
 /// What is wrong with the text of a number, if it reads as another one.
 pub fn misread(value: &DisplayValue) -> Option<String> {
     let text = fmt::value(value);
-    let written = match value.number {
-        Number::Count(count) => count as f64,
-        Number::Setting(number) => number,
-        Number::WithEnds(of) => of.point,
-        Number::Shift(of) => of.point,
+    let reads = |text: &str, exact| Printed::read(text).is_some_and(|read| read.reads(exact));
+    let is_read = match value.number {
         Number::Size(of) => {
             let (size, reach) = text.split_once(" ±").unwrap_or((&text, ""));
-            let reads = |text, exact| Printed::read(text).is_some_and(|read| read.reads(exact));
-            let is_read =
-                reads(size, of.point.abs()) && (!of.reach().is_finite() || reads(reach, of.reach()));
-            return (!is_read).then(|| format!("`{text}` is not {of:?}"));
+            reads(size, of.point.abs()) && (!of.reach().is_finite() || reads(reach, of.reach()))
         }
-        Number::Relative(share) => {
-            let is_read = Printed::read(&text).is_some_and(|read| read.reads(share));
-            return (!is_read && share.is_finite()).then(|| format!("`{text}` is not {share}"));
-        }
+        Number::Relative(share) => !share.is_finite() || reads(&text, share),
+        Number::Difference(share) => reads(&text, share),
+        Number::PlusMinus(of) => reads(&text, of.reach()),
         Number::Ends(of) => {
             let (low, high) = text.split_once('–').unwrap_or((&text, ""));
             // Both ends have the letter of the second.
             let low = low.to_owned() + high.find(char::is_alphabetic).map_or("", |at| &high[at - 1..]);
-            let reads = |text: &str, exact| Printed::read(text).is_some_and(|read| read.reads(exact));
-            let is_read = reads(&low, of.low) && reads(high, of.high);
-            return (!is_read).then(|| format!("`{text}` is not {of:?}"));
+            reads(&low, of.low) && reads(high, of.high)
         }
-        Number::Part { number, of } => {
-            let expected = match number {
-                0 => "none".to_owned(),
-                _ if number == of => "all".to_owned(),
-                _ => number.to_string(),
-            };
-            return (text != expected).then(|| format!("`{text}` is not {number} of {of}"));
-        }
-        Number::PlusMinus(of) => {
-            let is_read = Printed::read(&text).is_some_and(|read| read.reads(of.reach()));
-            return (!is_read).then(|| format!("`{text}` is not {}", of.reach()));
-        }
+        Number::Part { number: 0, .. } => text == "none",
+        Number::Part { number, of } if number == of => text == "all",
+        Number::Part { number, .. } => text == number.to_string(),
         Number::Duration(number) => {
             let seconds = if value.unit == DisplayUnit::Own(Unit::Ns) { number * 1e-9 } else { number };
-            let is_read = Printed::time(&text).is_some_and(|read| read.reads(seconds));
-            return (!is_read).then(|| format!("`{text}` is not {seconds} s"));
-        }
-        Number::Difference(share) => {
-            let is_read = Printed::read(&text).is_some_and(|read| read.reads(share));
-            return (!is_read).then(|| format!("`{text}` is not {share}"));
+            Printed::time(&text).is_some_and(|read| read.reads(seconds))
         }
         Number::Probability(p) => {
-            let read = text.trim_start_matches("= ").parse::<f64>().ok();
-            let is_read = read.map_or(text == "< 0.0001" && p < 1e-4, |read| (read - p).abs() <= 0.5e-4);
-            return (!is_read).then(|| format!("`{text}` is not {p}"));
+            let read = text.trim_start_matches("= ").parse::<f64>();
+            read.map_or(text == "< 0.0001" && p < 1e-4, |read| (read - p).abs() <= 0.5e-4)
         }
-        Number::Change(change) => change,
-        Number::HalfWidth { .. } | Number::Reach(_) => {
-            let reach = match (value.number, value.unit) {
-                (Number::HalfWidth { of, stated }, _) => of.stated_reach(stated),
-                (Number::Reach(of), DisplayUnit::OfColumn(divisor)) => Some(of.reach() / divisor),
-                (Number::Reach(of), _) => of.is_sure().then(|| of.reach()),
-                _ => None,
-            };
-            match reach {
-                Some(reach) => reach,
-                None => return (text != "?").then(|| format!("`{text}` of an unknown interval")),
-            }
-        }
+        _ => written(value).map_or(text == "?", |written| is_written(value, &text, written)),
+    };
+    (!is_read).then(|| format!("`{text}` is not {:?}", value.number))
+}
+
+/// The number that a text states in its unit; `None` of an unknown interval.
+fn written(value: &DisplayValue) -> Option<f64> {
+    Some(match value.number {
+        Number::Count(count) => count as f64,
+        Number::Setting(number) | Number::Change(number) => number,
+        Number::HalfWidth { of, stated } => return of.stated_reach(stated),
+        Number::Reach(of) => match value.unit {
+            DisplayUnit::OfColumn(divisor) => of.reach() / divisor,
+            _ => return of.is_sure().then(|| of.reach()),
+        },
         Number::Point(number)
         | Number::Short(number)
         | Number::Coarse(number)
@@ -103,25 +81,28 @@ pub fn misread(value: &DisplayValue) -> Option<String> {
             DisplayUnit::Percents => 100.0 * number,
             _ => number,
         },
-    };
+        Number::WithEnds(of) | Number::Shift(of) => of.point,
+        _ => return None,
+    })
+}
+
+/// Whether a text reads as this number.
+fn is_written(value: &DisplayValue, text: &str, written: f64) -> bool {
     let read = match value.unit {
         DisplayUnit::Duration(seconds) => {
-            Printed::time(&text).map(|time| [time.value / seconds, time.half / seconds])
+            Printed::time(text).map(|time| [time.value / seconds, time.half / seconds])
         }
         // Whole thousands are cut, not rounded.
-        DisplayUnit::Letter if text.ends_with('k') => {
-            read_back(&text).map(|[read, step]| [read + step, step])
-        }
-        _ => read_back(&text),
+        DisplayUnit::Letter if text.ends_with('k') => read_back(text).map(|[read, step]| [read + step, step]),
+        _ => read_back(text),
     };
-    let is_read = read.is_some_and(|[read, step]| {
+    read.is_some_and(|[read, step]| {
         let step = match value.number {
             Number::Coarse(_) => f64::max(step, 0.05 * 10f64.powf(written.abs().log10().floor())),
             _ => step,
         };
         (read - written).abs() <= 1.01 * step
-    });
-    (!is_read).then(|| format!("`{text}` is not {written}"))
+    })
 }
 
 /// What is wrong with the unit of a column, if no heading of its table states it.
