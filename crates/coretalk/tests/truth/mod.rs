@@ -1,8 +1,9 @@
 //! The sentences and numbers of screens against their documents, and against the truth of simulated machines.
 //!
 //! Every block of a screen is typed: its numbers are recomputed from their sources (`sources`, `maps`) and read back from
-//! their text (`texts`); findings are recomputed from the results (`findings`), and sets of CPUs and words from the document
-//! and the machine (`words`). Changed numbers, sets, words and findings have to be found (`plants`).
+//! their text (`texts`); findings are recomputed from the results (`findings`), sets of CPUs and words are compared with
+//! the document and the machine (`words`), and words next to numbers with the document (`rows`). Faults that are planted
+//! in numbers, sets, words and findings have to be found (`plants`).
 
 mod advised;
 mod cases;
@@ -15,6 +16,7 @@ mod noiseless;
 mod place;
 mod plants;
 mod printed;
+mod rows;
 mod run;
 mod sources;
 mod structure;
@@ -36,6 +38,7 @@ fn untrue(run: &Run) -> Vec<String> {
     let checks = [
         structure::untrue,
         place::untrue,
+        rows::untrue,
         advised::untrue,
         compared::untrue,
         noiseless::untrue,

@@ -3,7 +3,7 @@
 use super::sources::Shown;
 use crate::cli::tool::Tool;
 use coretalk::blocks::value::{Arg, Sentence};
-use coretalk::blocks::{Block, Drawing, DrawnNumber, Table};
+use coretalk::blocks::{Block, Cell, Drawing, DrawnNumber, Table};
 use coretalk::commands;
 use coretalk::document::Identity;
 use coretalk::render::terminal;
@@ -33,6 +33,8 @@ pub struct Run {
     pub sentences: Vec<Sentence>,
     /// The text of blocks that hold composed words with a number.
     pub composed: Vec<String>,
+    /// The rows of its tables.
+    pub rows: Vec<Vec<Cell>>,
     /// The numbers of its drawings, each with the unit of its drawing.
     pub cells: Vec<(String, DrawnNumber)>,
     /// The CPUs of its sentences.
@@ -142,6 +144,7 @@ impl Run {
             cpus: sentences.iter().flat_map(cpus_of).collect(),
             sentences,
             composed,
+            rows: blocks.iter().flat_map(|block| rows(block)).cloned().collect(),
             cells: drawings.into_iter().flat_map(in_unit).collect(),
             reported: reporting.map_or_else(|| Topology::flat(CpuSet::new()), reported),
             machine: Rc::new(SimMachine::open(scenario(machine), 1)),
@@ -269,6 +272,13 @@ fn with_narrow<'a, 'b>(block: &'a Block<'b>) -> Vec<&'a Block<'b>> {
     match block {
         Block::Wide(_, narrow) => [block].into_iter().chain(narrow).collect(),
         _ => vec![block],
+    }
+}
+
+fn rows<'a>(block: &'a Block<'_>) -> &'a [Vec<Cell>] {
+    match block {
+        Block::Table(table) | Block::Wide(table, _) => &table.rows,
+        _ => &[],
     }
 }
 

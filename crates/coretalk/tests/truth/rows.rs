@@ -1,0 +1,152 @@
+//! Words next to numbers: verdicts and levels in rows of tables, CPU sets in the boxes of a topology, and counts of
+//! findings of `doctor`, against the fields of the document.
+
+use super::cases;
+use super::fields::path_of;
+use super::plants::{Fault, plant};
+use super::run::{Run, list};
+use crate::cli::tool::Tool;
+use coretalk::blocks::Cell;
+use coretalk::blocks::value::{Arg, Number, Sentence};
+use coretalk::report::fmt;
+use coretalk_model::{Relation, Scope};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// How cells begin that state a verdict: of a difference, and of a reported level.
+const VERDICTS: [(&str, &str, &[&str]); 9] = [
+    ("/differences/", "faster", &["FASTER"]),
+    ("/differences/", "slower", &["SLOWER"]),
+    ("/differences/", "same", &["same"]),
+    ("/differences/", "cannot-tell", &["cannot tell"]),
+    ("/topology/agreement/", "agree", &["agree"]),
+    ("/topology/agreement/", "coarser", &["show unreported groups"]),
+    ("/topology/agreement/", "finer", &["show ", "are higher inside"]),
+    ("/topology/agreement/", "not-visible", &["neither confirm", "are higher inside"]),
+    ("/topology/agreement/", "conflict", &["CONFLICT"]),
+];
+
+/// The object of the document that the numbers of a row are in, with its path.
+fn object<'a>(run: &'a Run, row: &'a [Cell]) -> Option<(&'a str, &'a Value)> {
+    let path = row.iter().flat_map(Cell::values).find_map(|value| path_of(&value.source))?;
+    let length = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    let of_rows = ["/differences/", "/topology/agreement/", "/ladder/"];
+    let start = of_rows.into_iter().find(|start| path.starts_with(start))?;
+    let object = &path[..length.into_iter().find(|at| *at > start.len())?];
+    Some((object, run.document.pointer(object)?))
+}
+
+/// What a row says that its object in the document does not.
+fn untrue_row(run: &Run, row: &[Cell]) -> Option<String> {
+    let (path, object) = object(run, row)?;
+    let cells: Vec<String> = row.iter().map(fmt::cell).collect();
+    let verdict =
+        VERDICTS.iter().find(|(start, name, _)| path.starts_with(start) && object["verdict"] == *name);
+    let is_so = |begin: &&str| cells.last().is_some_and(|cell| cell.starts_with(begin));
+    if verdict.map_or(!path.starts_with("/ladder/"), |(.., begins)| !begins.iter().any(is_so)) {
+        return Some(format!("the verdict in {cells:?} is not that of {object}"));
+    }
+    let name = object["level"].as_str().or_else(|| object["relation"].as_str())?;
+    let words = |arg: fn(Scope) -> Arg, relation| {
+        fmt::sentence(&Sentence::new("{level}").with("level", arg(Scope::of(relation, &run.reported))))
+    };
+    let relation = Relation::ALL.into_iter().find(|relation| relation.name() == name);
+    let relation = relation.filter(|_| !path.starts_with("/topology/"));
+    // Kinds of cores are named by these and what else their pairs share.
+    let classes = ["/classes/0", "/classes/1"].map(|at| object.pointer(at).and_then(Value::as_str));
+    let names = match (classes, relation) {
+        ([Some(one), Some(other)], _) => vec![format!("{one}–{other}"), format!("{other}–{one}")],
+        (_, Some(relation)) => vec![words(Arg::Shared, relation), words(Arg::Place, relation)],
+        _ => vec![name.to_owned()],
+    };
+    let is_named = cells.iter().any(|cell| names.iter().any(|name| cell.contains(name)));
+    (!is_named).then(|| format!("the level in {cells:?} is not {names:?}"))
+}
+
+/// What the boxes of a topology show that is not reported. A core that nothing divides has no box.
+fn untrue_boxes(run: &Run) -> Option<String> {
+    let titles = run.printed.split("┌ ").skip(1).filter_map(|of| of.split(" ─").next()?.split_once(" · "));
+    // Several levels with the same CPUs are one box.
+    let boxes = titles.map(|(names, cpus)| (cpus, names.split(" = ").count()));
+    let boxes: BTreeMap<&str, usize> = boxes.collect();
+    let levels = list(&run.document["topology"]["reported"]["levels"]).iter();
+    let groups = levels.filter(|of| of["level"] != "core").flat_map(|of| list(&of["groups"]));
+    let mut reported = BTreeMap::new();
+    for group in groups.filter_map(Value::as_str) {
+        *reported.entry(group).or_insert(0) += 1;
+    }
+    let is_drawn = run.words[0] == "topology" && boxes != reported;
+    is_drawn.then(|| format!("the boxes {boxes:?} are not {reported:?}"))
+}
+
+/// How many findings of `doctor` are as grave as these.
+fn findings(run: &Run, verdicts: &[&str]) -> usize {
+    let all = list(&run.document["environment"]["doctor"]).iter();
+    all.filter(|of| verdicts.iter().any(|verdict| of["verdict"] == *verdict)).count()
+}
+
+/// What a screen of `doctor`, or the first doubt of a run, says of the number of findings that is not so.
+fn untrue_counts(run: &Run) -> Option<String> {
+    if let Some(more) = run.sentences.iter().find(|said| said.template == " · {more} more") {
+        // The title says that the machine is simulated, and one finding is told.
+        let expected = findings(run, &["warn", "fail"]).saturating_sub(2);
+        let is_so = more.values().iter().all(|value| value.number == Number::Count(expected as u64));
+        return (!is_so).then(|| format!("there are {expected} more findings"));
+    }
+    let words = [("fail", "failure"), ("warn", "warning"), ("cannot-tell", "unknown"), ("ok", "OK")];
+    let said = run.printed.rsplit("\n\n").next().filter(|_| run.words[0] == "doctor")?;
+    let is_off = |(verdict, word): &(&str, &str)| match findings(run, &[verdict]) {
+        0 => said.contains(word),
+        count => !said.contains(&format!(" {count} {word}")),
+    };
+    words.iter().any(is_off).then(|| format!("other counts than the findings have: {said}"))
+}
+
+/// What rows, boxes and counts say that the document does not.
+pub fn untrue(run: &Run) -> Vec<String> {
+    let rows = run.rows.iter().filter_map(|row| untrue_row(run, row));
+    rows.chain(untrue_boxes(run)).chain(untrue_counts(run)).collect()
+}
+
+#[test]
+fn words_next_to_numbers_that_are_changed_are_found() {
+    let tool = Tool::new();
+    let run = Run::of(&tool, "noisy-vm", "--cpus 0,1 --budget 2s --seed 1", "doubted");
+    let more: Fault = ("more findings", |run| run.set("/environment/doctor", json!([])), "more findings");
+    plant(std::slice::from_ref(&run), untrue, &[more]);
+    let kinds = Run::of(&tool, "hybrid", "latency --cpus 0-3,12-14 --budget 3s --seed 1", "kinds");
+    let of_kinds: Fault = (
+        "kinds of cores",
+        |run| {
+            run.edit("/ladder", |rows| {
+                let rows = rows.as_array_mut().unwrap().iter_mut().filter(|row| row["classes"].is_array());
+                rows.for_each(|row| row["classes"] = json!(["P", "none"]));
+            });
+        },
+        "the level in",
+    );
+    plant(&[kinds], untrue, &[of_kinds]);
+    let doctors = ["noisy-vm", "chiplet-16", "arm-coarse-clock"].map(|machine| {
+        let words = format!("doctor --machine sim:{machine}");
+        let each: Vec<&str> = words.split(' ').collect();
+        let document = serde_json::from_str(&tool.done(&[&each[..], &["--format", "json"]].concat()).out);
+        let (words, printed) = (vec!["doctor".to_owned()], tool.done(&each).out);
+        Run { words, printed, document: document.unwrap(), sentences: Vec::new(), ..run.clone() }
+    });
+    plant(&doctors, |run| untrue_counts(run).into_iter().collect(), &[("counts", more.1, "other counts")]);
+    let of_difference: [Fault; 2] = [
+        ("verdict", |run| run.set("/differences/0/verdict", "cannot-tell"), "the verdict in"),
+        ("level", |run| run.set("/differences/0/level", "package"), "the level in"),
+    ];
+    plant(&cases::comparisons(&tool)[..1], untrue, &of_difference);
+    let words = "latency --cpus 0-3,8,16 --budget 3s --seed 1";
+    let source = Run::of(&tool, "chiplet-16-smt", words, "boxes").document;
+    let structure = Run::asked(&tool, "chiplet-16-smt", "topology --from boxes", vec![source]);
+    let of_structure: [Fault; 4] = [
+        ("CPUs of a box", |run| run.printed = run.printed.replace("· 0-7,16-23", "· 0-7,16-22"), "the boxes"),
+        ("a group without a box", |run| run.set("/topology/reported/levels/1/groups/0", "0-6"), "the boxes"),
+        ("verdict", |run| run.set("/topology/agreement/0/verdict", "conflict"), "the verdict in"),
+        ("level", |run| run.set("/topology/agreement/0/level", "die"), "the level in"),
+    ];
+    plant(&[structure], untrue, &of_structure);
+}
