@@ -49,8 +49,6 @@ pub enum Number {
     Reach(Estimate),
     /// A share with the ends of its interval: `25 % [20 % .. 31 %]`, `25 % ?` without one.
     WithEnds(Estimate),
-    /// A relative difference without an interval: `+12 %`.
-    Change(f64),
     /// A relative difference with its sign and half its interval, in percentage points: `+5.0 % ±0.40 %`.
     Shift(Estimate),
     /// The size of a relative difference and half its interval, in percentage points: `76 % ±0.10 %`.
@@ -65,11 +63,11 @@ pub enum Number {
     Ends(Estimate),
     /// A relative difference with its sign: `−26 %`, `∞`.
     Relative(f64),
-    /// Some of so many: `none`, `3`, `all`.
+    /// A part of a whole: `none`, `3`, `all`.
     Part {
-        /// How many.
+        /// The part.
         number: u64,
-        /// Of how many.
+        /// The whole.
         of: u64,
     },
     /// A number of any size: three digits, or four and a letter where it is far below or above latencies.

@@ -34,10 +34,6 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::Reach(of), _) if !of.is_sure() => ("?".to_owned(), ""),
         (Number::Reach(of), DisplayUnit::OfColumn(divisor)) => (ns(of.reach() / divisor), ""),
         (Number::Reach(of), _) => (percent(of.reach()), ""),
-        (Number::Change(change), _) => {
-            let sign = if *change > 0.0 && percent(*change) != percent(0.0) { "+" } else { "" };
-            (format!("{sign}{}", percent(*change)), "")
-        }
         (Number::HalfWidth { of, stated }, _) => {
             (of.stated_reach(*stated).map_or("?".to_owned(), percent), "")
         }
@@ -83,7 +79,7 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
     [text, unit.to_owned()]
 }
 
-/// A relative difference with its sign, which nothing has none of.
+/// A relative difference with its sign; zero has none.
 fn relative(share: f64) -> String {
     let size = if share.is_finite() { percent(share.abs()) } else { "∞".to_owned() };
     let sign = match share {

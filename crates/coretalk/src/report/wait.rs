@@ -143,7 +143,7 @@ fn side_by_side(trial: &TrialResult) -> Table {
         let [one, other] =
             views.map(|view| Box::new(Source::of_trial(trial, view, Statistic::Percentile(share))));
         let difference = hint.zip(plain).map(|(hint, plain)| DisplayValue {
-            number: Number::Change(hint / plain - 1.0),
+            number: Number::Relative(hint / plain - 1.0),
             unit: PLAIN,
             source: Source::Ratio(one, other),
         });

@@ -168,7 +168,7 @@ fn several_files_show_their_difference_at_each_percentile() {
     let viewed = tool.done(&["view", "a.hgrm", "b.hgrm"]).out;
     for row in [
         "50 % 1.00 1.50 +50.0 %",
-        "90 % 2.00 2.00 +0.0 %",
+        "90 % 2.00 2.00 0.0 %",
         "max 4.00 3.00 -25.0 %",
         "Values in ms",
         "%: difference from a.",

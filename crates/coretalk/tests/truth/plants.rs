@@ -39,7 +39,6 @@ fn changed(value: &DisplayValue) -> Number {
         | Number::Relative(number)
         | Number::Figure(number)
         | Number::Probability(number)
-        | Number::Change(number)
         | Number::Difference(number)
         | Number::HalfWidth { stated: number, .. } => {
             let share = if is_of_passes(&value.source) { 0.02 } else { 0.01 };

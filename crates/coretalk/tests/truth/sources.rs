@@ -354,7 +354,6 @@ fn stated(number: Number) -> (f64, Option<Estimate>) {
         | Number::Duration(number)
         | Number::Figure(number)
         | Number::Probability(number)
-        | Number::Change(number)
         | Number::Difference(number)
         | Number::Relative(number) => (number, None),
         Number::HalfWidth { of, stated } => (stated, Some(of)),
@@ -431,7 +430,7 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
         source => recomputed(run, source),
     };
     match (&value.source, value.number) {
-        (Source::Ratio(..), Number::Change(_) | Number::Relative(_)) => {
+        (Source::Ratio(..), Number::Relative(_)) => {
             expected = expected.map(|ratio| ratio - 1.0);
         }
         (&Source::Trial { trial, quantity, placements, .. }, Number::HalfWidth { .. }) => {
@@ -478,7 +477,7 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
             let is_in_percent = path_of(&value.source).is_some_and(is_in_percent);
             (expected - found).abs() <= if is_in_percent { 0.51e-6 } else { 0.51e-4 }
         }
-        Number::Change(_) | Number::Difference(_) => is_near(expected, found),
+        Number::Difference(_) | Number::Relative(_) => is_near(expected, found),
         _ if value.unit == DisplayUnit::Own(Unit::Share) || expected.abs() < 0.1 => {
             (expected - found).abs() <= 2e-3 * f64::abs(expected)
         }

@@ -65,7 +65,7 @@ pub fn misread(value: &DisplayValue) -> Option<String> {
 fn written(value: &DisplayValue) -> Option<f64> {
     Some(match value.number {
         Number::Count(count) => count as f64,
-        Number::Setting(number) | Number::Change(number) => number,
+        Number::Setting(number) => number,
         Number::HalfWidth { of, stated } => return of.stated_reach(stated),
         Number::Reach(of) => match value.unit {
             DisplayUnit::OfColumn(divisor) => of.reach() / divisor,
