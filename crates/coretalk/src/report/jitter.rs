@@ -125,14 +125,19 @@ fn alone(cpu: &Quietness) -> Sentence {
 /// No CPU stands out, or none is known to.
 fn alike_sentence(noise: &Noise, first: &Quietness, last: &Quietness) -> Sentence {
     let verdict = match noise {
+        Noise::Disturbed if first.cpu == last.cpu => "this CPU is heavily disturbed",
+        Noise::Quiet if first.cpu == last.cpu => "this CPU is quiet",
+        _ if first.cpu == last.cpu => "cannot tell whether this CPU is quiet",
         Noise::Disturbed => "all CPUs are heavily disturbed",
         Noise::Quiet => "all CPUs are quiet",
         Noise::Alike => "no CPU stands out",
         Noise::Unknown | Noise::Lossy(_) | Noise::Stalled(_) => "cannot tell which CPUs are quieter",
     };
-    Sentence::new("{verdict}: each lost {lost} of its time")
-        .with("verdict", verdict)
-        .with("lost", fmt::range([lost(first), lost(last)]))
+    let template = match first.cpu == last.cpu {
+        true => "{verdict}: it lost {lost} of its time",
+        false => "{verdict}: each lost {lost} of its time",
+    };
+    Sentence::new(template).with("verdict", verdict).with("lost", fmt::range([lost(first), lost(last)]))
 }
 
 fn table<'a>(trials: &[&TrialResult], shown: impl Iterator<Item = &'a Quietness>) -> Table {
@@ -177,7 +182,7 @@ fn of_cpu<'a>(trials: &[&'a TrialResult], cpu: CpuId) -> Option<&'a TrialResult>
     trials.iter().copied().find(|trial| trial.spec.placement.first() == Some(&cpu))
 }
 
-/// `CPUs 0 2 3`, ascending; of more than `most` the first ones: `CPUs 0 2 3 and 5 more`.
+/// `CPUs 0 2 3`, ascending; of more than `most` those that the list begins with: `CPUs 0 2 3 and 5 more`.
 fn named(cpus: &[Quietness], most: usize) -> Sentence {
     let mut ids: Vec<CpuId> = cpus.iter().map(|cpu| cpu.cpu).take(most).collect();
     ids.sort_unstable();
@@ -193,7 +198,6 @@ fn named(cpus: &[Quietness], most: usize) -> Sentence {
 pub(super) fn sentence(sorted: &[Quietness], noise: &Noise) -> Option<Sentence> {
     let (first, last) = (sorted.first()?, sorted.last()?);
     Some(match noise {
-        _ if sorted.len() == 1 => alone(first),
         Noise::Lossy([quiet, noisy]) => {
             Sentence::new(
                 "use {quiet} ({most} or less of the time lost), and avoid {noisy} ({lost} lost, longest gap {gap})",
@@ -247,6 +251,9 @@ mod tests {
         };
         let said = |losses: [f64; 2]| words(&[cpu(0, losses[0], 3e3), cpu(1, losses[1], 3e3)]);
         assert_eq!(said([0.0004, 0.0005]), "All CPUs are quiet: each lost 0.04 % to 0.05 % of its time");
+        assert_eq!(words(&[cpu(3, 0.0004, 3e3)]), "This CPU is quiet: it lost 0.04 % of its time");
+        let many: Vec<Quietness> = (0..12).map(|id| cpu(id, 0.0004, 3e3)).collect();
+        assert_eq!(fmt::sentence(&named(&many, 3)), "CPUs 0 1 2 and 9 more");
         assert_eq!(said([0.014, 0.018]), "No CPU stands out: each lost 1.4 % to 1.8 % of its time");
         assert_eq!(said([0.52, 0.72]), "All CPUs are heavily disturbed: each lost 52 % to 72 % of its time");
         assert_eq!(

@@ -1,6 +1,6 @@
 //! Curves drawn with characters over an axis of values.
 
-use super::fmt::digits::of_any_size;
+use super::fmt::digits::plotted;
 use super::text::{columns, cut, left, right};
 
 /// Characters of the curves; with more curves they repeat.
@@ -63,7 +63,7 @@ impl ValueAxis {
             false => least(&mut all()).min(0.0),
         };
         // The widest label is that of one of the ends.
-        let widest = all().map(|value| columns(&of_any_size(value))).max().unwrap_or(1).min(12);
+        let widest = all().map(|value| columns(&plotted(value))).max().unwrap_or(1).min(12);
         Some(ValueAxis { low, high, is_logarithmic, widest })
     }
 
@@ -118,7 +118,7 @@ impl Plot<'_> {
             .map(|(line, cells)| {
                 let tick = line % 5 == 0 || line == last_line;
                 let value = self.values.value(1.0 - line as f64 / last_line as f64);
-                let text = if tick { of_any_size(value) } else { String::new() };
+                let text = if tick { plotted(value) } else { String::new() };
                 let edge = if tick { '┤' } else { '│' };
                 let drawn: String = cells.iter().collect();
                 format!("{} {edge}{}", right(&text, gutter - 1), drawn.trim_end())

@@ -57,14 +57,13 @@ fn judge(runs: &[Run], kinds: usize) {
         .collect();
     assert!(all.is_empty(), "{} contradictions:\n{}", all.len(), all.join("\n"));
     assert!(runs.iter().all(|run| !run.values.is_empty()), "a screen has no number");
-    let (found, missed) = plants::planted(runs);
-    let planted: usize = found.values().sum();
-    println!("{planted} faults of {} kinds: {found:?}\n{}", found.len(), missed.join("\n"));
-    assert!(found.len() >= kinds, "{} kinds: {found:?}", found.len());
-    assert!(
-        missed.len() * 100 <= planted,
-        "{} of {planted} are missed:\n{}",
-        missed.len(),
-        missed.join("\n")
-    );
+    let planted = plants::planted(runs);
+    let counts: Vec<(&String, usize, usize)> =
+        planted.iter().map(|(kind, (found, missed))| (kind, *found, missed.len())).collect();
+    println!("faults of {} kinds (found, missed): {counts:?}", counts.len());
+    assert!(planted.len() >= kinds, "{} kinds: {counts:?}", planted.len());
+    // A change may give what another number rounds to; a kind with few faults has none to spare.
+    for (kind, (found, missed)) in &planted {
+        assert!(missed.len() * 100 <= *found, "{kind}: {found} found, missed:\n{}", missed.join("\n"));
+    }
 }

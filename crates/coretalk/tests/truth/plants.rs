@@ -222,17 +222,17 @@ fn is_alike(run: &Run, one: &Source, other: &Source) -> bool {
 /// The numbers of a run in which faults are planted, evenly spread over it.
 const MOST: usize = 1_000;
 
-/// Faults that were planted and found, by their kind and that of their source, and those that were not found.
-pub fn planted(runs: &[Run]) -> (BTreeMap<String, usize>, Vec<String>) {
-    let (mut found, mut missed) = (BTreeMap::new(), Vec::new());
+/// Planted faults by their kind and that of their source: how many were found, and those that were not.
+pub fn planted(runs: &[Run]) -> BTreeMap<String, (usize, Vec<String>)> {
+    let mut planted: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
     for run in runs {
         let mut note = |kind: &str, value: &DisplayValue, fault: &DisplayValue, is_found: bool| {
             let source = format!("{:?}", value.source);
             let source = source.split([' ', '(', '{']).next().unwrap_or_default();
-            if is_found {
-                *found.entry(format!("{kind} of {source}")).or_default() += 1;
-            } else if fault.source == value.source || !is_alike(run, &fault.source, &value.source) {
-                missed.push(format!("{:?}: {kind}: {fault:?}", run.words));
+            if is_found || fault.source == value.source || !is_alike(run, &fault.source, &value.source) {
+                let (found, missed) = planted.entry(format!("{kind} of {source}")).or_default();
+                *found += usize::from(is_found);
+                missed.extend((!is_found).then(|| format!("{:?}: {kind}: {fault:?}", run.words)));
             }
         };
         let held = run.values.iter().filter(|(_, value)| !is_unheld(value)).enumerate();
@@ -253,7 +253,7 @@ pub fn planted(runs: &[Run]) -> (BTreeMap<String, usize>, Vec<String>) {
             }
         }
     }
-    (found, missed)
+    planted
 }
 
 /// A fault in a run: its name, the change, and words of the reason by which it is found.

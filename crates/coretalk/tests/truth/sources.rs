@@ -388,7 +388,7 @@ fn is_parameter(run: &Run, of: Option<TrialId>, name: &str, found: f64) -> bool 
     let mut of_trial = list(&document["series"]).iter().filter(|one| of.is_none_or(|of| trial_of(one) == of));
     let mut of_cells = cells_of_queues(run).into_iter().filter(|(id, ..)| Some(*id) == of);
     // A verdict needs more runs than there are.
-    let is_missing = |arm: &Value| (list(&arm["runs"]).len() as f64) < found;
+    let is_missing = |arm: &Value| found.fract() == 0.0 && (list(&arm["runs"]).len() as f64) < found;
     let mut compared = list(&document["comparisons"]).iter().flat_map(|one| list(&one["placements"]));
     of_trial.any(has)
         || of_cells.any(|(_, matrix, _)| has(matrix))
@@ -458,6 +458,9 @@ fn contradiction(run: &Run, value: &DisplayValue) -> Option<String> {
         _ => {}
     }
     let ends = interval_of(run, &value.source);
+    if let (Source::Series { .. }, None, Some([Some(_), Some(_)])) = (&value.source, interval, ends) {
+        return Some("a number without its interval".to_owned());
+    }
     if interval.zip(ends).is_some_and(|(of, ends)| !is_interval(ends, &of)) {
         return Some(format!("the interval is {ends:?}"));
     }

@@ -82,7 +82,7 @@ pub fn interval(low: f64, high: f64) -> String {
     format!("{}–{}{letter}", digits(low / scale), digits(high / scale))
 }
 
-/// A value of any size: three digits, or four and a letter where it is far below or above latencies.
+/// A value of any size: three digits; four below 0.1, and four with a letter from ten million on.
 pub fn of_any_size(value: f64) -> String {
     match value.abs() {
         size if size != 0.0 && !(0.0995..1e7).contains(&size) => figure(value),
@@ -104,6 +104,17 @@ pub fn fixed(number: f64, decimals: usize) -> String {
 /// A value with the decimals of the file that it comes from. From 1e15 on, 11 days in nanoseconds, by its power of ten.
 pub fn as_in_file(value: f64, decimals: usize) -> String {
     if value.abs() < 1e15 { format!("{value:.decimals$}") } else { format!("{value:.3e}") }
+}
+
+/// A value at the axis of a plot of characters: three digits, a power of ten from 1e15 on, and `0`.
+pub fn plotted(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        magnitude if magnitude < 0.01 => format!("{value:.4}"),
+        magnitude if magnitude < 0.1 => format!("{value:.3}"),
+        magnitude if magnitude >= 1e15 => format!("{value:.2e}"),
+        _ => ns(value),
+    }
 }
 
 /// A round value at an axis: `0.5`, `20`, `1 000`, `2 M`.
