@@ -93,19 +93,6 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Whether each number in its tables is a value or a part of a sentence.
-    pub fn is_typed(&self) -> bool {
-        let is_typed = |table: &Table| {
-            let has_digit = |text: &str| text.contains(|c: char| c.is_ascii_digit());
-            table.rows.iter().flatten().all(|cell| !matches!(cell, Cell::Text(text) if has_digit(text)))
-        };
-        match self {
-            Block::Table(table) => is_typed(table),
-            Block::Wide(table, narrow) => is_typed(table) && narrow.iter().all(Block::is_typed),
-            _ => true,
-        }
-    }
-
     /// Its sentences, in a table from the titles to the last row.
     pub fn sentences(&self) -> Vec<&Sentence> {
         match self {
@@ -229,8 +216,6 @@ impl Column {
 /// A cell of a [`Table`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// Words, or a number as it reads.
-    Text(String),
     /// A number, with a mark that says something about it, such as a doubt.
     Value(DisplayValue, Option<char>),
     /// Words with typed numbers.
@@ -251,14 +236,14 @@ impl Cell {
         }
     }
 
-    /// A value as it reads, or that it is not known.
-    pub fn known(value: Option<impl Into<String>>) -> Cell {
-        value.map_or(Cell::Unknown, |value| Cell::Text(value.into()))
+    /// What is known of a value.
+    pub fn known(value: Option<impl Into<Cell>>) -> Cell {
+        value.map_or(Cell::Unknown, Into::into)
     }
 
     /// A number, or that it is not known.
     pub fn number(value: Option<DisplayValue>) -> Cell {
-        value.map_or(Cell::Unknown, Cell::from)
+        Cell::known(value)
     }
 
     /// A name from outside.
@@ -290,12 +275,6 @@ impl From<Sentence> for Cell {
 impl From<&'static str> for Cell {
     fn from(literal: &'static str) -> Cell {
         Cell::Sentence(literal.into())
-    }
-}
-
-impl From<String> for Cell {
-    fn from(text: String) -> Cell {
-        Cell::Text(text)
     }
 }
 

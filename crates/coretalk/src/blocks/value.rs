@@ -85,6 +85,8 @@ pub enum DisplayUnit {
     Millions,
     /// None: the number has as many decimals. `0` and `<0.01` say that there is none, or less than they show.
     Decimals(usize),
+    /// None: the number has the decimals of the file that it comes from.
+    AsInFile(usize),
     /// A share of which the title of the column states that it is in percent: `25.0`.
     Percents,
     /// A time as people say it, of a number in so many seconds: `3 min 20 s`.

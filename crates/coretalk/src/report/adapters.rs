@@ -1,8 +1,6 @@
 //! What the check of an adapter found, and what is wrong with it.
 
-use super::fmt::digits::{figure, grouped, percent};
-use super::text::plain;
-use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::adapters::conformance::{Conformance, Found, Thing, median_of};
 use coretalk_measure::adapters::found::Found as Listed;
@@ -38,9 +36,12 @@ pub fn list(found: &[Listed], users: &Path, cache: &Path) -> Vec<Block<'static>>
     for one in found {
         match &one.outcome {
             Ok(offered) => {
-                let version = offered.ready.version.as_deref().map(plain);
-                let runtime = plain(&offered.description.runtime);
-                here.row([plain(&one.name).into(), runtime.into(), Cell::known(version)]);
+                let version = offered.ready.version.as_deref().map(Cell::name);
+                here.row([
+                    Cell::name(&one.name),
+                    Cell::name(&offered.description.runtime),
+                    Cell::known(version),
+                ]);
                 names.extend(offers(&one.name, &offered.description));
             }
             Err(reason) => {
@@ -146,10 +147,13 @@ fn table(things: &[Thing]) -> Table {
             let outside = median_of(passes, |pass| pass.outside);
             table.row([
                 if is_first { name.clone().into() } else { Cell::Blank },
-                capacity.map_or(Cell::Blank, |capacity| grouped(capacity).into()),
+                capacity.map_or(Cell::Blank, |capacity| count(capacity).into()),
                 Cell::known(median_of(passes, |pass| Some(ns_of(pass))).map(figure)),
-                format!("{} to {}", figure(least), figure(most)).into(),
-                Cell::known(outside.map(percent)),
+                Sentence::new("{least} to {most}")
+                    .with("least", figure(least))
+                    .with("most", figure(most))
+                    .into(),
+                Cell::known(outside.map(|share| measured(Number::Point(share)).in_unit(Unit::Share))),
                 if is_first { warm(found) } else { Cell::Blank },
             ]);
         }
@@ -193,7 +197,20 @@ fn busy(things: &[Thing]) -> Option<Sentence> {
 }
 
 fn warm(found: &Found) -> Cell {
-    if found.has_settled { grouped(found.operations).into() } else { Cell::Unknown }
+    if found.has_settled { count(found.operations).into() } else { Cell::Unknown }
+}
+
+/// A number of an adapter under check, which no document has.
+fn measured(number: Number) -> DisplayValue {
+    DisplayValue::bare(number, Source::Unrecorded)
+}
+
+fn count(number: u64) -> DisplayValue {
+    measured(Number::Count(number))
+}
+
+fn figure(ns: f64) -> DisplayValue {
+    DisplayValue { unit: DisplayUnit::Figure, ..measured(Number::Point(ns)) }
 }
 
 fn verdict(found: &Conformance) -> Vec<Block<'static>> {

@@ -40,10 +40,9 @@ pub fn probes(rows: &[ProbeRow]) -> Vec<Block<'static>> {
         blocks.push(Block::Headline(question));
         let heading =
             if row.kernels.is_empty() { ["name", "what it does"] } else { ["kernel", "what is timed"] };
-        let kernels = row.kernels.iter().map(|kernel| [plain(kernel), timed(kernel)]);
-        let variants = row.variants.iter().map(|(name, does)| [plain(name), plain(does)]);
-        let table = Table::new(heading.map(Column::words))
-            .with(kernels.chain(variants).map(|cells| cells.map(Into::into)));
+        let kernels = row.kernels.iter().map(|kernel| [Cell::name(kernel), timed(kernel).into()]);
+        let variants = row.variants.iter().map(|(name, does)| [name, does].map(|text| Cell::name(text)));
+        let table = Table::new(heading.map(Column::words)).with(kernels.chain(variants));
         blocks.push(match table.rows.is_empty() {
             // What it measures are numbers and placements, which its options choose.
             true => Block::Prose(Sentence::new("see coretalk {id} --help").with_name("id", &row.id)),
@@ -59,16 +58,17 @@ pub fn probes(rows: &[ProbeRow]) -> Vec<Block<'static>> {
 const RING: &str = "ring";
 
 /// What a kernel does, in a line; empty for one that has no words yet.
-fn timed(kernel: &str) -> String {
+fn timed(kernel: &str) -> Sentence {
     let kernel = KernelId(kernel.to_owned().into());
     let protocol = match kernel.step() {
         LadderStep::Imitated(tool) => {
-            return format!("what {tool} times: its loop, counts and statistic");
+            return Sentence::new("what {tool} times: its loop, counts and statistic")
+                .with_name("tool", &tool.to_string());
         }
         LadderStep::Other(RING) => {
-            return "a message each way, through one ring per direction; waiting with a pause".to_owned();
+            return "a message each way, through one ring per direction; waiting with a pause".into();
         }
-        LadderStep::Other(_) => return String::new(),
+        LadderStep::Other(_) => return "".into(),
         LadderStep::Protocol(protocol) => protocol,
     };
     let what = match protocol {
@@ -82,7 +82,7 @@ fn timed(kernel: &str) -> String {
         Hint::None => "",
         Hint::Pause => "; waiting with a pause",
     };
-    format!("{what}{hint}")
+    Sentence::new("{what}{hint}").with("what", what).with("hint", hint)
 }
 
 /// What to fix first, every finding by falling gravity, and a last line that counts them.
@@ -92,10 +92,12 @@ pub fn doctor(findings: &[DoctorFinding]) -> Vec<Block<'static>> {
     let mut table = Table::new(["", "", ""].map(Column::words));
     for finding in &sorted {
         let text = match &finding.fix {
-            Some(fix) => format!("{}. Fix: {}", clause(finding), plain(fix)),
-            None => plain(&finding.text),
+            Some(fix) => {
+                Sentence::new("{text}. Fix: {fix}").with_name("text", &clause(finding)).with_name("fix", fix)
+            }
+            None => Sentence::name(&finding.text),
         };
-        table.row([Cell::from(verdict_word(finding.verdict)), plain(&finding.id).into(), text.into()]);
+        table.row([verdict_word(finding.verdict).into(), Cell::name(&finding.id), text.into()]);
     }
     let of = |verdict| sorted.iter().filter(|finding| finding.verdict == verdict).count();
     // Beside a failure no warning says that numbers are valid.
@@ -162,7 +164,7 @@ pub fn selftest(findings: &[DoctorFinding], seconds: f64) -> Vec<Block<'static>>
             Verdict::Fail => "FAIL",
             Verdict::CannotTell => "cannot tell",
         };
-        table.row([word.into(), plain(&finding.id).into(), plain(&finding.text).into()]);
+        table.row([word.into(), Cell::name(&finding.id), Cell::name(&finding.text)]);
     }
     let of = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
     let conclusion = match (of(Verdict::Fail), of(Verdict::CannotTell)) {
@@ -194,26 +196,26 @@ fn verdict_word(verdict: Verdict) -> &'static str {
 
 /// How the tool was built, below its version.
 pub fn build(facts: &BuildFacts, compiler: Option<&str>, libc: Option<&str>) -> Vec<Block<'static>> {
-    let known = |fact: Option<&str>| fact.map_or_else(|| "unknown".to_owned(), plain);
-    let libc = libc.map_or_else(|| "the C library".to_owned(), plain);
-    let linked = match facts.linking {
-        Linking::Static => format!("statically: {libc} is part of the program"),
-        Linking::Dynamic => format!("dynamically: it uses {libc} of this system"),
-    };
+    let known = |fact: Option<&str>| fact.map_or("unknown".into(), Sentence::name);
+    let linked = Sentence::new(match facts.linking {
+        Linking::Static => "statically: {libc} is part of the program",
+        Linking::Dynamic => "dynamically: it uses {libc} of this system",
+    });
+    let profile = Sentence::new("{profile}, timed loops with opt-level {level}");
     let rows = [
-        ("target", plain(&facts.target)),
-        ("features", plain(&facts.features.join(" "))),
-        ("linked", linked),
-        (
-            "profile",
-            format!("{}, timed loops with opt-level {}", plain(&facts.profile), plain(&facts.opt_level)),
-        ),
+        ("target", Sentence::name(&facts.target)),
+        ("features", Sentence::name(&facts.features.join(" "))),
+        ("linked", linked.with_name("libc", libc.unwrap_or("the C library"))),
+        ("profile", profile.with_name("profile", &facts.profile).with_name("level", &facts.opt_level)),
         ("commit", known(facts.commit.as_deref())),
         ("compiler", known(compiler)),
         ("SQLite", known(facts.sqlite.as_deref())),
         (
             "lock file",
-            facts.lock_date.as_deref().map_or_else(|| known(None), |day| format!("of {}", plain(day))),
+            facts
+                .lock_date
+                .as_deref()
+                .map_or_else(|| known(None), |day| Sentence::new("of {day}").with_name("day", day)),
         ),
     ];
     let rows = rows.map(|(name, text)| [Cell::from(name), text.into()]);
@@ -224,30 +226,46 @@ pub fn build(facts: &BuildFacts, compiler: Option<&str>, libc: Option<&str>) -> 
 /// Whether the clocks of CPUs agree, the facts, the histogram of costs and the offsets.
 pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
     let facts = &view.facts;
-    let unknown = || "unknown".to_owned();
+    let field = |name: &str, number| DisplayValue::field(format!("/environment/clock/{name}"), number);
+    let ns = |template, name: &str, ns: Option<f64>| match ns {
+        Some(ns) => Sentence::new(template).with("ns", field(name, Number::Point(ns))),
+        None => "unknown".into(),
+    };
     let mut table = Table::new(["", ""].map(Column::words));
-    let mut fact = |name: &'static str, text: String| table.row([name.into(), text.into()]);
-    fact("clock", plain(&facts.source));
-    let error =
-        facts.hz_error_ppm.map_or("error unknown".to_owned(), |ppm| format!("± {} ppm", fixed(ppm, 1)));
-    fact("frequency", format!("{} Hz, {error}", grouped(facts.hz.round() as i64)));
-    fact("smallest step", facts.step_ns.map_or_else(unknown, |step| format!("{} ns", ns(step))));
-    fact("cost of two reads", facts.cost_ns.map_or_else(unknown, |cost| format!("{} ns, median", ns(cost))));
+    let mut fact = |name: &'static str, text: Sentence| table.row([name.into(), text.into()]);
+    fact("clock", Sentence::name(&facts.source));
+    let error = match facts.hz_error_ppm {
+        Some(ppm) => Sentence::new("± {ppm} ppm").with(
+            "ppm",
+            DisplayValue { unit: DisplayUnit::Decimals(1), ..field("hz_error_ppm", Number::Point(ppm)) },
+        ),
+        None => "error unknown".into(),
+    };
+    let frequency = Sentence::new("{hz} Hz, {error}").with("error", error);
+    fact("frequency", frequency.with("hz", field("hz", Number::Count(facts.hz.round() as u64))));
+    fact("smallest step", ns("{ns} ns", "step_ns", facts.step_ns));
+    fact("cost of two reads", ns("{ns} ns, median", "cost_ns", facts.cost_ns));
     let invariant = match facts.invariant {
         Some(true) => "same rate in every power state",
         Some(false) => "not guaranteed to be the same in every power state",
         None => "unknown",
     };
-    fact("rate", invariant.to_owned());
-    fact("kernel's own clock", facts.kernel_source.as_deref().map_or_else(unknown, plain));
+    fact("rate", invariant.into());
+    let kernel = facts.kernel_source.as_deref();
+    fact("kernel's own clock", kernel.map_or("unknown".into(), Sentence::name));
+    let hint = ns("{ns} ns", "hint_ns", facts.hint_ns);
     fact(
         "one wait hint",
-        facts.hint_ns.map_or_else(unknown, |hint| {
-            let cycles = facts
-                .hint_cycles
-                .map_or(String::new(), |cycles| format!(" = {} core cycles", fixed(cycles, 0)));
-            format!("{} ns{cycles}", ns(hint))
-        }),
+        match facts.hint_cycles.filter(|_| facts.hint_ns.is_some()) {
+            Some(cycles) => Sentence::new("{hint} = {cycles} core cycles").with("hint", hint).with(
+                "cycles",
+                DisplayValue {
+                    unit: DisplayUnit::Decimals(0),
+                    ..field("hint_cycles", Number::Point(cycles))
+                },
+            ),
+            None => hint,
+        },
     );
     let agreement = agreement(ClockAgreement::of(view.offsets.as_ref()));
     let mut blocks = vec![Block::Answer(agreement), Block::Gap, Block::Table(table)];
@@ -373,6 +391,7 @@ fn square(offsets: &Matrix<Option<[f64; 2]>>, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::fmt;
 
     #[test]
     fn numbers_are_not_called_valid_beside_a_failure() {
@@ -390,6 +409,7 @@ mod tests {
     fn every_protocol_and_tool_is_told_in_words_of_its_own() {
         let names = Protocol::ALL.map(|protocol| protocol.name().to_owned());
         let tools = coretalk_model::Tool::ALL.map(|tool| KernelId::imitating(tool).to_string());
+        let timed = |kernel: &str| fmt::sentence(&timed(kernel));
         let mut told: Vec<String> = names.iter().chain(&tools).map(|kernel| timed(kernel)).collect();
         told.extend(["cas+pause", "ring+pause"].map(timed));
         let count = told.len();

@@ -9,8 +9,8 @@ use crate::blocks::{Cell, Drawing, DrawnNumber, Table};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 use digits::{
-    bytes, chosen_rate, chosen_time, duration, figure, fixed, grouped, million, ns, of_any_size, p_value,
-    percent, plus_minus, short_ns, signed_percent,
+    as_in_file, bytes, chosen_rate, chosen_time, duration, figure, fixed, grouped, million, ns, of_any_size,
+    p_value, percent, plus_minus, short_ns, signed_percent,
 };
 
 /// A number with its unit, where that is not the unit of its column, and with its interval.
@@ -66,6 +66,7 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::Setting(number), DisplayUnit::InSentence(Unit::PerSecond(_))) => (chosen_rate(*number), ""),
         (Number::Setting(number), _) => (number.to_string(), ""),
         (Number::Point(number) | Number::Estimate(Estimate { point: number, .. }), unit) => match unit {
+            DisplayUnit::AsInFile(decimals) => (as_in_file(*number, *decimals), ""),
             DisplayUnit::OfColumn(divisor) => (ns(number / divisor), ""),
             DisplayUnit::InSentence(Unit::Ratio) | DisplayUnit::Letter => (ns(*number), ""),
             DisplayUnit::Millions => (million(*number), ""),
@@ -203,7 +204,6 @@ pub fn legend(table: &Table) -> Option<String> {
 /// A cell without its mark; empty where it is blank.
 pub fn cell(cell: &Cell) -> String {
     match cell {
-        Cell::Text(text) => text.clone(),
         Cell::Value(number, _) => value(number),
         Cell::Sentence(said) => sentence(said),
         Cell::Unknown => "·".to_owned(),

@@ -1,10 +1,10 @@
 //! The view of `runs list`.
 
-use super::fmt::digits::bytes;
 use super::text::{plain, started};
-use crate::blocks::value::Sentence;
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::document::{SavedRunDoc, SavedRunState};
+use coretalk_model::quantity::Unit;
 
 /// Characters of `2026-11-21 03:23`.
 const TO_THE_MINUTE: usize = 16;
@@ -14,7 +14,8 @@ pub fn blocks(saved: &[SavedRunDoc]) -> Vec<Block<'static>> {
     if saved.is_empty() {
         return vec![Block::Headline(Sentence::new("No runs here yet. `coretalk` makes one."))];
     }
-    let row = |run: &SavedRunDoc| {
+    let row = |(at, run): (usize, &SavedRunDoc)| {
+        let field = |name| Source::Field(format!("/saved/{at}/{name}"));
         let mut words: Vec<String> = run.tags.iter().map(|tag| format!("#{}", plain(tag))).collect();
         words.push(match &run.reason {
             Some(reason) => plain(reason),
@@ -24,22 +25,24 @@ pub fn blocks(saved: &[SavedRunDoc]) -> Vec<Block<'static>> {
                 format!("{} · {command}", plain(run.machine.as_deref().unwrap_or("unknown machine")))
             }
         });
+        let minute: String =
+            started(run.started.as_deref().unwrap_or_default()).chars().take(TO_THE_MINUTE).collect();
         let state = match run.state {
             SavedRunState::Complete => "complete",
             SavedRunState::Partial => "partial",
             SavedRunState::Unreadable => "unreadable",
         };
         [
-            plain(&run.name).into(),
-            started(run.started.as_deref().unwrap_or_default())
-                .chars()
-                .take(TO_THE_MINUTE)
-                .collect::<String>()
-                .into(),
-            Cell::known(run.cpus.map(|cpus| cpus.to_string())),
-            Cell::known(run.bytes.map(bytes)),
+            Cell::name(&run.name),
+            Cell::name(&minute),
+            Cell::known(run.cpus.map(|cpus| DisplayValue::bare(Number::Count(cpus as u64), field("cpus")))),
+            Cell::known(
+                run.bytes.map(|bytes| {
+                    DisplayValue::bare(Number::Count(bytes), field("bytes")).in_unit(Unit::Bytes)
+                }),
+            ),
             state.into(),
-            words.join(" ").into(),
+            Cell::name(&words.join(" ")),
         ]
     };
     let columns = [
@@ -50,7 +53,7 @@ pub fn blocks(saved: &[SavedRunDoc]) -> Vec<Block<'static>> {
         Column::words("state"),
         Column::words("tags, machine, command").cut(),
     ];
-    vec![Block::Table(Table::new(columns).with(saved.iter().map(row)))]
+    vec![Block::Table(Table::new(columns).with(saved.iter().enumerate().map(row)))]
 }
 
 /// A command without the options whose values are a tag or the machine.

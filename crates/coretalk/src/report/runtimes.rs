@@ -1,12 +1,8 @@
 //! What runtimes in other languages say beside their numbers: how far their processes lie apart, what rare pauses add, and
 //! who did the work.
 
-use super::fmt;
-use super::fmt::digits::percent;
-use super::fmt::with_unit;
-use super::parameters::{arrows, unbound};
-use super::text::plain;
-use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
+use super::parameters::unbound;
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::external::forks;
@@ -124,12 +120,22 @@ fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
         let quantity = judged(series, trial);
         let unit = quantity.map_or(Unit::Number, |quantity| quantity.unit);
         let [slowest, fastest] = ends(quantity, processes.iter().map(|process| process.value));
-        let shown = |value: Option<f64>| Cell::known(value.map(|value| with_unit(value, unit)));
+        // Of single processes; no document has them one by one.
+        let of_processes = |value| DisplayValue::bare(Number::Point(value), Source::Unrecorded).in_unit(unit);
+        let shown = |value: Option<f64>| Cell::known(value.map(of_processes));
         let overall = trial.overall_ns().map(|ns| if let Unit::PerSecond(_) = unit { 1e9 / ns } else { ns });
         let overall = has_overall.then(|| shown(overall));
-        let collections =
-            has_gc.then(|| Cell::known(trial.counts.get(names::COLLECTIONS).map(u64::to_string)));
-        let outside = Cell::known(values.get(names::OUTSIDE).map(|share| percent(share.point)));
+        let collections = has_gc.then(|| {
+            Cell::known(trial.counts.get(names::COLLECTIONS).map(|&count| {
+                let source = Source::of_trial(trial, names::COLLECTIONS, Statistic::Count);
+                DisplayValue::bare(Number::Count(count), source)
+            }))
+        });
+        let outside = values.get(names::OUTSIDE).map(|share| {
+            let source = Source::of_trial(trial, names::OUTSIDE, Statistic::Estimate);
+            DisplayValue::bare(Number::Point(share.point), source).in_unit(Unit::Share)
+        });
+        let outside = Cell::known(outside);
         let first = [
             label(trial).into(),
             cpus(spec).into(),
@@ -149,35 +155,43 @@ fn told_of(trials: &[&TrialResult]) -> (bool, bool) {
 }
 
 /// The CPUs of a trial: of contention, whose threads are all alike, as a set, of all else in the order of roles.
-fn cpus(spec: &TrialSpec) -> String {
+fn cpus(spec: &TrialSpec) -> Sentence {
     if let Some(mask) = mask_of(spec) {
-        return fmt::sentence(&unbound(&spec.placement, mask));
+        return unbound(&spec.placement, mask);
     }
     match spec.parameters.number("threads").is_some() {
-        true => spec.placement.iter().copied().collect::<CpuSet>().to_string(),
-        false => arrows(&spec.placement.iter().map(|cpu| cpu.0).collect::<Vec<u32>>()),
+        true => Sentence::new("{cpus}").with("cpus", spec.placement.iter().copied().collect::<CpuSet>()),
+        false => {
+            let cpus = spec.placement.iter().map(|cpu| Sentence::new("{cpu}").with("cpu", *cpu));
+            Sentence::joined(cpus, " → ")
+        }
     }
 }
 
 /// How many processes made a pass, and of how many where that is fewer than were asked for.
-fn took_part(processes: usize, asked: usize) -> String {
-    match processes < asked {
-        true => format!("{processes} of {asked}"),
-        false => processes.to_string(),
-    }
+fn took_part(processes: usize, asked: usize) -> Sentence {
+    Sentence::new(if processes < asked { "{processes} of {asked}" } else { "{processes}" })
+        .with("processes", DisplayValue::listed(processes))
+        .with("asked", DisplayValue::bare(Number::Count(asked as u64), Source::Option("forks")))
 }
 
 /// The values of its parameters: `dotnet:channel u64 10`.
-fn label(trial: &TrialResult) -> String {
+fn label(trial: &TrialResult) -> Sentence {
     let probe = probes::series_by_id(&trial.spec.probe);
     let in_order = probe.into_iter().flat_map(|probe| probe.parameters());
     let values = in_order.filter(|parameter| parameter.id != MASK).filter_map(|parameter| {
         Some(match trial.spec.parameters.0.get(parameter.id)? {
-            Value::Number(number) if parameter.unit == Unit::Ns => super::fmt::digits::chosen_time(*number),
-            value => plain(&value.to_string()),
+            Value::Number(number) => {
+                let source =
+                    Source::Parameter { trial: Some(trial.spec.id()), name: parameter.id.to_owned() };
+                let unit = if parameter.unit == Unit::Ns { Unit::Ns } else { Unit::Number };
+                let number = DisplayValue::bare(Number::Setting(*number), source).in_unit(unit);
+                Sentence::new("{number}").with("number", number)
+            }
+            Value::Text(text) => Sentence::name(text),
         })
     });
-    values.collect::<Vec<_>>().join(" ")
+    Sentence::joined(values, " ")
 }
 
 /// The slowest and the fastest.

@@ -6,7 +6,6 @@ use super::saved::Screen;
 use super::series::series_screen;
 use super::states::cell_interval;
 use super::style::Style;
-use super::text::plain;
 use super::{answer, execution, fmt, ladder, saved, states, structure, words};
 use crate::blocks::value::{DisplayValue, MapSource, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Drawing, Table};
@@ -370,12 +369,12 @@ fn pair_table(report: &RunReport, map: &LatencyMap, pairs: &[[CpuId; 2]]) -> Tab
                 [
                     cell_interval(value, source).into(),
                     DisplayValue::bare(Number::Point(value.min_ns), source("/min")).into(),
-                    value.grade.to_string().into(),
-                    format!("{mark}{}", flags.join(", ")).into(),
+                    Cell::name(&value.grade.to_string()),
+                    Cell::name(&format!("{mark}{}", flags.join(", "))),
                 ]
             }
             Some(latency::Cell::Missing { reason }) => {
-                [Cell::Unknown, Cell::Unknown, Cell::Unknown, plain(&reason.to_string()).into()]
+                [Cell::Unknown, Cell::Unknown, Cell::Unknown, Cell::name(&reason.to_string())]
             }
             None => [Cell::Unknown, Cell::Unknown, Cell::Unknown, "not in this map".into()],
         };

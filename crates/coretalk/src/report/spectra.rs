@@ -1,9 +1,9 @@
 //! Distributions of files: a table of percentiles, and a plot whose axis has as much room for each further nine.
 
-use super::fmt::digits::{as_in_file, count, grouped, signed_percent};
+use super::fmt::digits::count;
 use super::plot::{Plot, ValueAxis};
 use super::text::{cut, plain};
-use crate::blocks::value::Sentence;
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::formats::{Percentile, Spectrum, TOLD_SHARES};
 use std::collections::BTreeSet;
@@ -90,14 +90,14 @@ fn table(views: &[SpectrumView]) -> Table {
     let titles = views.iter().map(|view| Column::numbers(Sentence::name(&cut(&plain(&view.title), WIDEST))));
     let columns: Vec<Column> = [Column::words("")].into_iter().chain(titles).collect();
     let rows = table_rows(views).into_iter();
-    let row = |(name, cells)| [name].into_iter().chain(cells).map(Cell::from).collect::<Vec<_>>();
+    let row = |(name, cells): (_, Vec<Cell>)| [Cell::from(name)].into_iter().chain(cells).collect::<Vec<_>>();
     Table::new(columns).with(rows.map(row))
 }
 
 /// Percentiles, mean, deviation and count: the name of each and a cell for each distribution, `·` where its file does
 /// not say it. What no file says is left out. Where all are in one unit, each percentile comes with its difference from the
 /// first distribution, if both are known.
-pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(String, Vec<String>)> {
+pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(&'static str, Vec<Cell>)> {
     let mut rows = Vec::new();
     let one_unit = units(views).len() == 1;
     for (name, share) in NAMES.into_iter().zip(TOLD_SHARES) {
@@ -108,36 +108,48 @@ pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(String, Vec<String>)> {
         }
         let first = found[0];
         let cell = |(index, found): (usize, Option<Percentile>)| {
-            let value = |value| as_in_file(value, views[index].spectrum.digits);
+            let value = |value| of_file(value, views[index].spectrum.digits);
             match (found, first) {
-                (None, _) => "·".to_owned(),
+                (None, _) => Cell::Unknown,
                 (Some(Percentile::Exact(own)), Some(Percentile::Exact(of)))
                     if index > 0 && one_unit && of > 0.0 =>
                 {
-                    format!("{} {}", value(own), signed_percent(100.0 * (own / of - 1.0)))
+                    let difference =
+                        DisplayValue::bare(Number::Difference(own / of - 1.0), Source::Unrecorded);
+                    Sentence::new("{value} {difference}")
+                        .with("value", value(own))
+                        .with("difference", difference)
+                        .into()
                 }
-                (Some(Percentile::Exact(own)), _) => value(own),
-                (Some(Percentile::AtMost(own)), _) => format!("≤{}", value(own)),
+                (Some(Percentile::Exact(own)), _) => value(own).into(),
+                (Some(Percentile::AtMost(own)), _) => {
+                    Sentence::new("≤{value}").with("value", value(own)).into()
+                }
             }
         };
-        rows.push((name.to_owned(), found.into_iter().enumerate().map(cell).collect()));
+        rows.push((name, found.into_iter().enumerate().map(cell).collect()));
     }
     // A mean of whole numbers has decimals too.
     let number = |view: &SpectrumView, value: Option<f64>| {
-        value.map_or("·".to_owned(), |value| as_in_file(value, view.spectrum.digits.max(1)))
+        Cell::known(value.map(|value| of_file(value, view.spectrum.digits.max(1))))
     };
-    let mut row = |name: &str, cell: &dyn Fn(&SpectrumView) -> String| {
-        rows.push((name.to_owned(), views.iter().map(cell).collect()))
-    };
+    let mut row =
+        |name, cell: &dyn Fn(&SpectrumView) -> Cell| rows.push((name, views.iter().map(cell).collect()));
     if views.iter().any(|view| view.spectrum.mean.is_some()) {
         row("mean", &|view| number(view, view.spectrum.mean));
         row("deviation", &|view| number(view, view.spectrum.deviation));
     }
     row("count", &|view| match view.spectrum.total() {
-        0 => "no events".to_owned(),
-        total => grouped(total),
+        0 => "no events".into(),
+        total => DisplayValue::bare(Number::Count(total), Source::Unrecorded).into(),
     });
     rows
+}
+
+/// A number of a file, which no document has.
+fn of_file(value: f64, decimals: usize) -> DisplayValue {
+    let unit = DisplayUnit::AsInFile(decimals);
+    DisplayValue { unit, ..DisplayValue::bare(Number::Point(value), Source::Unrecorded) }
 }
 
 fn plot(views: &[SpectrumView], width: usize) -> Vec<String> {

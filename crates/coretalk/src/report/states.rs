@@ -288,7 +288,7 @@ fn state_table(watch: &StateWatch) -> Table {
     let rows = watch.states.iter().enumerate().map(|(index, state)| {
         let field = |key, number| DisplayValue::field(format!("/watch/states/{index}/{key}"), number);
         let mut row: Vec<Cell> = vec![
-            letter(index).to_string().into(),
+            Cell::name(&letter(index).to_string()),
             field("share", Number::Point(state.share)).in_unit(Unit::Share).into(),
             field("visits", Number::Count(state.visits.into())).into(),
             field("longest_s", Number::Duration(state.longest.secs())).into(),

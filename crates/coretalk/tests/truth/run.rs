@@ -31,8 +31,6 @@ pub struct Run {
     pub values: Vec<Shown>,
     /// Its typed sentences with those inside them.
     pub sentences: Vec<Sentence>,
-    /// The text of blocks that hold composed words with a number.
-    pub composed: Vec<String>,
     /// The rows of its tables.
     pub rows: Vec<Vec<Cell>>,
     /// The numbers of its drawings, each with the unit of its drawing.
@@ -133,8 +131,6 @@ impl Run {
         let sentences =
             blocks.iter().flat_map(|block| block.sentences()).chain(&said).flat_map(Sentence::all);
         let sentences: Vec<Sentence> = sentences.cloned().collect();
-        let composed = blocks.iter().filter(|block| !block.is_typed());
-        let composed = composed.map(|block| terminal::screen(std::slice::from_ref(*block), &style)).collect();
         let reporting = if document["topology"].is_null() { sources.first() } else { Some(&document) };
         Run {
             words: words.split_whitespace().map(str::to_owned).collect(),
@@ -143,7 +139,6 @@ impl Run {
             values,
             cpus: sentences.iter().flat_map(cpus_of).collect(),
             sentences,
-            composed,
             rows: blocks.iter().flat_map(|block| rows(block)).cloned().collect(),
             cells: drawings.into_iter().flat_map(in_unit).collect(),
             reported: reporting.map_or_else(|| Topology::flat(CpuSet::new()), reported),
@@ -154,8 +149,8 @@ impl Run {
     }
 
     /// What a planted fault may change.
-    pub fn said(&self) -> (&Value, &str, &str, &[Sentence], &[CpuSet], &[String]) {
-        (&self.document, &self.printed, &self.first_line, &self.sentences, &self.cpus, &self.composed)
+    pub fn said(&self) -> (&Value, &str, &str, &[Sentence], &[CpuSet]) {
+        (&self.document, &self.printed, &self.first_line, &self.sentences, &self.cpus)
     }
 
     /// Changes a field of the document that is there.

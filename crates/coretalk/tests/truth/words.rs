@@ -241,8 +241,7 @@ pub fn untrue(run: &Run) -> Vec<String> {
         let why = untrue_sentence(run, sentence)?;
         Some(format!("`{}`: {why}", fmt::sentence(sentence)))
     };
-    let composed = run.composed.iter().map(|text| format!("a block is not typed: {text}"));
-    run.sentences.iter().filter_map(untrue).chain(unknown_sets(run)).chain(composed).collect()
+    run.sentences.iter().filter_map(untrue).chain(unknown_sets(run)).collect()
 }
 
 /// The first sentence of a template, and one of its arguments.
@@ -302,7 +301,6 @@ fn sets_of_cpus_and_words_that_are_changed_are_found() {
                 },
                 "the pairs are of",
             ),
-            ("composed", |run| run.composed.push("7 CPUs".to_owned()), "not typed"),
         ],
     );
 }

@@ -2,8 +2,10 @@
 
 use super::chart::Kind;
 use super::intervals::{Row, intervals};
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Cell, Column, Table};
-use crate::report::fmt::digits::{count, ns, with_reach};
+use crate::report::fmt;
+use crate::report::fmt::digits::{count, with_reach};
 use crate::report::ladder::kind_words;
 use crate::report::picture::Picture;
 use crate::report::scope::relation_words;
@@ -49,14 +51,20 @@ pub fn table(rungs: &[LadderRow], topology: &Topology) -> Table {
         Column::numbers("range of pairs"),
         Column::numbers("pairs"),
     ];
-    let rows = rungs.iter().map(|rung| {
-        let range = rung.range_ns.filter(|_| rung.pairs > 1);
+    let rows = rungs.iter().enumerate().map(|(at, rung)| {
+        let source = |field| Source::Field(format!("/ladder/{at}/{field}"));
+        let end = |field, ns| DisplayValue::bare(Number::Point(ns), source(field));
+        let range = rung.range_ns.filter(|_| rung.pairs > 1).map(|[low, high]| {
+            Sentence::new("{low} – {high}")
+                .with("low", end("range/0", low))
+                .with("high", end("range/1", high))
+        });
         [
-            heading(rung, topology).into(),
-            name(rung).into(),
-            Cell::known(rung.latency_ns.as_ref().map(with_reach)),
-            range.map_or(Cell::Blank, |[low, high]| format!("{} – {}", ns(low), ns(high)).into()),
-            rung.pairs.to_string().into(),
+            Cell::name(&heading(rung, topology)),
+            Cell::name(&name(rung)),
+            Cell::known(rung.latency_ns.map(|latency| fmt::with_reach(source("median"), latency))),
+            range.map_or(Cell::Blank, Cell::from),
+            DisplayValue::bare(Number::Count(rung.pairs.into()), source("pairs")).into(),
         ]
     });
     Table::new(columns).with(rows)

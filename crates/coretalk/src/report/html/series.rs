@@ -156,8 +156,8 @@ fn whole_table(series: &[Placed<'_>]) -> Table {
         };
         let mut row: Vec<Cell> = vec![
             sentence_of(one, *index, &[MASK]).into(),
-            places_of(one).into(),
-            plain(&one.kind.replace('-', " ")).into(),
+            Cell::name(&places_of(one)),
+            Cell::name(&one.kind.replace('-', " ")),
             value(Number::Count(one.count), SeriesNumber::Events).into(),
         ];
         let median = one.median().and_then(|(_, interval)| interval);
@@ -176,7 +176,7 @@ fn whole_table(series: &[Placed<'_>]) -> Table {
         }));
         let grade = one.grade.as_ref().map(|grade| format!("grade {}", plain(grade)));
         let doubts = one.flags.iter().copied().chain(one.reason.as_deref()).map(plain);
-        row.push(grade.into_iter().chain(doubts).collect::<Vec<_>>().join(", ").into());
+        row.push(Cell::name(&grade.into_iter().chain(doubts).collect::<Vec<_>>().join(", ")));
         rows.row(row);
     }
     rows

@@ -3,7 +3,7 @@
 use super::machine;
 use super::section::Section;
 use super::sections::{Maps, heat_map_body, results};
-use crate::blocks::value::Sentence;
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::html::{self, table};
 use crate::report::alignment::pairing_words;
@@ -12,10 +12,8 @@ use crate::report::compare::{
 };
 use crate::report::difference::Differing;
 use crate::report::fmt;
-use crate::report::fmt::digits::{count, ns, short_ns};
 use crate::report::input::ReportInput;
 use crate::report::overview::{about, found, kinds_words, level_words};
-use crate::report::text::plain;
 use coretalk_model::Relation;
 use coretalk_model::compare::{GroupLevel, Levels, overview};
 use coretalk_model::latency::summary::{OfRelation, by_relation};
@@ -116,10 +114,9 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
         let all = found(row, index);
         let found = || known.groups.iter().zip(&all).filter_map(|(of, group)| Some((of, group.as_ref()?)));
         let mut cells: Vec<Cell> =
-            vec![[input.marks().join(" "), input.machine()].join(" ").into(), plain(&about(row)).into()];
-        cells.extend(
-            kinds.map(|_| Cell::known(found().find_map(|(of, _)| of.kind).map(|kind| kind.to_string()))),
-        );
+            vec![Cell::name(&[input.marks().join(" "), input.machine()].join(" ")), Cell::name(&about(row))];
+        let kind = || found().find_map(|(of, _)| of.kind);
+        cells.extend(kinds.map(|_| Cell::known(kind().map(DisplayValue::listed))));
         cells.extend(levels.iter().map(|level| {
             let of_level = found().find(|(of, _)| of.level == **level);
             of_level.map_or(Cell::Unknown, |(_, of)| of.in_short().into())
@@ -149,14 +146,18 @@ fn relations(inputs: &[ReportInput<'_>]) -> Option<Section> {
     }
     let rows = inputs.iter().zip(&known).map(|(input, known)| {
         let mut row: Vec<Cell> = vec![
-            [input.marks().join(" "), input.machine()].join(" ").into(),
-            input.latencies().first().map_or(String::new(), |map| plain(map.kernel.as_str())).into(),
+            Cell::name(&[input.marks().join(" "), input.machine()].join(" ")),
+            input.latencies().first().map_or("".into(), |map| Cell::name(map.kernel.as_str())),
         ];
         row.extend(shown.iter().map(|relation| {
             let found = known.iter().find(|row| row.relation == *relation);
+            // Of single runs, whose documents have it by pair.
             Cell::known(found.map(|row| {
-                let range = format!("{}–{}", short_ns(row.range_ns[0]), short_ns(row.range_ns[1]));
-                format!("{} ({range}, {})", ns(row.median_ns), count(row.pairs, "pair"))
+                let median = DisplayValue::bare(Number::Point(row.median_ns), Source::Unrecorded);
+                Sentence::new("{median} ({range}, {pairs})")
+                    .with("median", median)
+                    .with("range", fmt::span(row.range_ns, [Source::Unrecorded, Source::Unrecorded]))
+                    .with("pairs", Sentence::counted(row.pairs, Source::Unrecorded, ["pair", "pairs"]))
             }))
         }));
         row

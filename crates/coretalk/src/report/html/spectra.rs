@@ -8,7 +8,6 @@ use crate::render::html::table;
 use crate::report::figure::spectra::charts;
 use crate::report::fmt::{self, digits::count};
 use crate::report::spectra::{BOUNDS, SpectrumView, has_bounds, name, table_rows, values_words};
-use crate::report::text::plain;
 use std::fmt::Write;
 
 /// What the window of a browser shows.
@@ -62,8 +61,8 @@ fn whole_table(views: &[SpectrumView]) -> String {
     let columns = table_rows(views);
     let heads = columns.iter().map(|(head, _)| Column::numbers(Sentence::name(head)));
     let rows = views.iter().enumerate().map(|(at, view)| {
-        let cells = columns.iter().map(|(_, cells)| Cell::name(&cells[at]));
-        [plain(&view.title).into()].into_iter().chain(cells).collect::<Vec<_>>()
+        let cells = columns.iter().map(|(_, cells)| cells[at].clone());
+        [Cell::name(&view.title)].into_iter().chain(cells).collect::<Vec<_>>()
     });
     let heads = [Column::words("what")].into_iter().chain(heads).collect::<Vec<_>>();
     let values = fmt::sentence(&values_words(views));
