@@ -60,7 +60,11 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
     let with_gap = |said: Sentence, cpus| said.with("gap", gap_of(cpus)).with("within", within.clone());
     let parts = match noise(&sorted) {
         _ if sorted.len() == 1 => {
-            vec![Sentence::new("{cpu}{within}").with("cpu", alone(first)).with("within", within)]
+            vec![
+                Sentence::new("{cpu}{within}")
+                    .with("cpu", alone(first, &noise(&sorted)))
+                    .with("within", within),
+            ]
         }
         Noise::Lossy([quiet, noisy]) => {
             let use_those = match quiet.iter().all(Quietness::is_quiet) {
@@ -117,27 +121,30 @@ fn of_trial(cpu: &Quietness, quantity: &'static str, statistic: Statistic) -> So
 }
 
 /// The only CPU of a run.
-fn alone(cpu: &Quietness) -> Sentence {
-    let said = Sentence::new("CPU {cpu} lost {lost} of its time, longest gap {gap}").with("cpu", cpu.cpu);
-    said.with("lost", lost(cpu)).with("gap", longest_gap(std::slice::from_ref(cpu)))
+fn alone(cpu: &Quietness, noise: &Noise) -> Sentence {
+    let how = match noise {
+        Noise::Disturbed => "heavily disturbed",
+        Noise::Quiet => "quiet",
+        _ => "not quiet",
+    };
+    let said = Sentence::new("CPU {cpu} is {how}: it lost {lost} of its time, longest gap {gap}");
+    said.with("cpu", cpu.cpu)
+        .with("how", how)
+        .with("lost", lost(cpu))
+        .with("gap", longest_gap(std::slice::from_ref(cpu)))
 }
 
 /// No CPU stands out, or none is known to.
 fn alike_sentence(noise: &Noise, first: &Quietness, last: &Quietness) -> Sentence {
     let verdict = match noise {
-        Noise::Disturbed if first.cpu == last.cpu => "this CPU is heavily disturbed",
-        Noise::Quiet if first.cpu == last.cpu => "this CPU is quiet",
-        _ if first.cpu == last.cpu => "cannot tell whether this CPU is quiet",
         Noise::Disturbed => "all CPUs are heavily disturbed",
         Noise::Quiet => "all CPUs are quiet",
         Noise::Alike => "no CPU stands out",
         Noise::Unknown | Noise::Lossy(_) | Noise::Stalled(_) => "cannot tell which CPUs are quieter",
     };
-    let template = match first.cpu == last.cpu {
-        true => "{verdict}: it lost {lost} of its time",
-        false => "{verdict}: each lost {lost} of its time",
-    };
-    Sentence::new(template).with("verdict", verdict).with("lost", fmt::range([lost(first), lost(last)]))
+    Sentence::new("{verdict}: each lost {lost} of its time")
+        .with("verdict", verdict)
+        .with("lost", fmt::range([lost(first), lost(last)]))
 }
 
 fn table<'a>(trials: &[&TrialResult], shown: impl Iterator<Item = &'a Quietness>) -> Table {
@@ -198,6 +205,7 @@ fn named(cpus: &[Quietness], most: usize) -> Sentence {
 pub(super) fn sentence(sorted: &[Quietness], noise: &Noise) -> Option<Sentence> {
     let (first, last) = (sorted.first()?, sorted.last()?);
     Some(match noise {
+        _ if sorted.len() == 1 => alone(first, noise),
         Noise::Lossy([quiet, noisy]) => {
             Sentence::new(
                 "use {quiet} ({most} or less of the time lost), and avoid {noisy} ({lost} lost, longest gap {gap})",
@@ -251,7 +259,9 @@ mod tests {
         };
         let said = |losses: [f64; 2]| words(&[cpu(0, losses[0], 3e3), cpu(1, losses[1], 3e3)]);
         assert_eq!(said([0.0004, 0.0005]), "All CPUs are quiet: each lost 0.04 % to 0.05 % of its time");
-        assert_eq!(words(&[cpu(3, 0.0004, 3e3)]), "This CPU is quiet: it lost 0.04 % of its time");
+        let one = |lost| words(&[cpu(3, lost, 3e3)]);
+        assert_eq!(one(0.0004), "CPU 3 is quiet: it lost 0.04 % of its time, longest gap 3.00 µs");
+        assert_eq!(one(0.014), "CPU 3 is not quiet: it lost 1.4 % of its time, longest gap 3.00 µs");
         let many: Vec<Quietness> = (0..12).map(|id| cpu(id, 0.0004, 3e3)).collect();
         assert_eq!(fmt::sentence(&named(&many, 3)), "CPUs 0 1 2 and 9 more");
         assert_eq!(said([0.014, 0.018]), "No CPU stands out: each lost 1.4 % to 1.8 % of its time");

@@ -116,7 +116,7 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
         let mut cells: Vec<Cell> =
             vec![Cell::name(&[input.marks().join(" "), input.machine()].join(" ")), Cell::name(&about(row))];
         let kind = || found().find_map(|(of, _)| of.kind);
-        cells.extend(kinds.map(|_| Cell::known(kind().map(DisplayValue::listed))));
+        cells.extend(kinds.map(|_| Cell::known(kind().map(|kind| Cell::name(&kind.to_string())))));
         cells.extend(levels.iter().map(|level| {
             let of_level = found().find(|(of, _)| of.level == **level);
             of_level.map_or(Cell::Unknown, |(_, of)| of.in_short().into())
