@@ -95,6 +95,9 @@ fn resultant(sorted: &[f64], step: f64, fewest_multiples: usize) -> f64 {
     if below < FEWEST_VALUES || 2 * below < sorted.len() {
         return 0.0;
     }
+    if is_off_the_lattice(values, step) {
+        return 0.0;
+    }
     let multiple = |value: &f64| (value / step).round();
     let multiples = values
         .chunk_by(|a, b| multiple(a) == multiple(b))
@@ -110,6 +113,23 @@ fn resultant(sorted: &[f64], step: f64, fewest_multiples: usize) -> f64 {
     }
     // Multiples of the step itself, and not a lattice with an offset: only the part along phase 0 counts.
     if x > 0.0 && y.abs() < x / 2.0 { (x * x + y * y).sqrt() / below as f64 } else { 0.0 }
+}
+
+/// Whether a part of the values rules out a mean resultant length of [`ON_THE_LATTICE`]: the vectors of the others add at
+/// most one each. Of 1,000 values off the lattice about 70 are read.
+fn is_off_the_lattice(values: &[f64], step: f64) -> bool {
+    /// Neighbours in the order of values have nearly the same phase, so that a part of them decides nothing.
+    const STRIDE: usize = 16;
+    let slack = (1.0 - ON_THE_LATTICE) * values.len() as f64;
+    let (mut x, mut y) = (0.0, 0.0);
+    let spread = (0..STRIDE).flat_map(|first| values.iter().skip(first).step_by(STRIDE));
+    spread.enumerate().any(|(read, value)| {
+        let (sin, cos) = (std::f64::consts::TAU * value / step).sin_cos();
+        (x, y) = (x + cos, y + sin);
+        // The half covers rounding.
+        let least = (read + 1) as f64 - slack - 0.5;
+        least > 0.0 && x * x + y * y < least * least
+    })
 }
 
 #[cfg(test)]
