@@ -25,13 +25,6 @@ pub enum Source {
         /// Its name, as in documents.
         name: String,
     },
-    /// What a document holds of a distribution, perhaps of a quantity that this version does not know.
-    Series {
-        /// Its place among the series of the document.
-        index: usize,
-        /// Which number of it.
-        number: SeriesNumber,
-    },
     /// Pairs of a map that share the same things.
     Pairs {
         /// The map.
@@ -40,7 +33,8 @@ pub enum Source {
         relation: Relation,
         /// The kinds of their cores, where the map is grouped by these.
         classes: Option<[String; 2]>,
-        /// Of the pairs: the median, or the fastest or the slowest as percentiles 0 and 1.
+        /// Of the pairs: their number, the median of their values or of an end of their intervals, or the fastest or the
+        /// slowest as percentiles 0 and 1.
         statistic: Statistic,
     },
     /// A cell of a map: the median over the pairs of a CPU of its row and another of its column.
@@ -61,92 +55,35 @@ pub enum Source {
         /// Which number.
         number: MatrixNumber,
     },
-    /// What the pairs of a relation pass through a queue.
-    Rates {
-        /// The queue.
-        queue: String,
-        /// What travels.
-        payload: String,
-        /// Messages that it holds.
-        capacity: u64,
-        /// What the pairs share.
-        relation: Relation,
-        /// How many pairs there are, or the median of their rates or of the ends of their intervals.
-        statistic: Statistic,
-    },
-    /// A number of a cell of a map of queues, by its key in the document.
-    QueueCell {
-        /// The trial of the cell.
-        trial: TrialId,
-        /// The key.
-        key: &'static str,
-    },
-    /// What one role of a trial has for itself.
-    Role {
+    /// A field of a trial, by its JSON pointer inside the first of the distributions of the trial and the cell of a map of
+    /// queues that has it. Of the reason of a wide interval it is the half width in percent that the text states.
+    OfTrial {
         /// The trial.
         trial: TrialId,
-        /// Its place among the roles.
-        role: usize,
-        /// The [quantity](coretalk_model::quantity::Quantity::id).
-        quantity: &'static str,
+        /// The distribution; `None` of any.
+        view: Option<String>,
+        /// The pointer.
+        field: String,
     },
-    /// A number of a trial in one state of the machine: the share of its passes, or what it is shown by.
-    State {
-        /// The trial.
-        trial: TrialId,
-        /// The place of the state.
-        index: usize,
-        /// `share` or `value`.
-        of: &'static str,
-        /// The name of what the trial is shown by.
-        quantity: String,
-    },
-    /// Trials of a probe: all, or those with several states of the machine.
+    /// The number of trials.
     Trials {
-        /// The probe.
-        probe: String,
-        /// Whether only those with several states.
+        /// Their probe; `None` of all.
+        probe: Option<String>,
+        /// Whether only those with several states of the machine.
         changed: bool,
     },
-    /// Half the width of an interval that was asked for.
-    Precision,
-    /// The sum of several.
-    Sum(Vec<Source>),
-    /// The product of two numbers.
-    Product(Box<Source>, Box<Source>),
-    /// A factor between units.
+    /// A number that follows from others.
+    Computed(Operation, Vec<Source>),
+    /// A number of the method.
     Constant(f64),
-    /// The first number less the second.
-    Less(Box<Source>, Box<Source>),
-    /// Up to which wait polling is cheaper between CPUs, by the key in the advice of the document.
-    Spin {
-        /// In role order.
-        placement: Vec<CpuId>,
-        /// The key of the number, or of its interval.
-        key: &'static str,
-        /// Which end of the interval; `None` of a number.
-        end: Option<usize>,
-    },
-    /// Single hops of a pair.
-    Tail {
-        /// From the CPU that sends to the one that answers.
-        pair: [CpuId; 2],
-        /// Which number of them.
-        number: TailNumber,
-    },
-    /// A level of a machine that was watched while it moved between levels.
-    Watch(WatchNumber),
-    /// The ratio of the first number to the second.
-    Ratio(Box<Source>, Box<Source>),
     /// A bound of the offset between the clocks of two CPUs, or the widest bounds of all.
     ClockOffset {
         /// The CPUs.
         cpus: Option<[CpuId; 2]>,
     },
-    /// A field of the document, as a JSON pointer; its interval is the `ci` that stands with it.
+    /// A field of the document, by its JSON pointer. Its interval is the `ci` of the same object, of a distribution that
+    /// under `intervals`. A pointer with `*` for an index is the numbers of a whole list, of which others are computed.
     Field(String),
-    /// The mean of the numbers of these lists of the document, as JSON pointers.
-    MeanOf(Vec<String>),
     /// A field of the cell of a pair; its interval is the `ci` that stands with it.
     Pair {
         /// The kernel of the matrix.
@@ -163,19 +100,6 @@ pub enum Source {
         /// Which number.
         number: WideNumber,
     },
-    /// How often CPUs entered an idle state per wake-up after this gap.
-    Entered {
-        /// The gap in nanoseconds.
-        gap_ns: u64,
-        /// Whether deep states were disabled.
-        kept_out: bool,
-        /// The state.
-        state: String,
-    },
-    /// The number of trials of all probes.
-    AllTrials,
-    /// Half the width of the interval of a trial in percent, as its reason states it.
-    Width(TrialId),
     /// A mode of a distribution.
     Mode {
         /// The trial.
@@ -193,23 +117,12 @@ pub enum Source {
     Method,
     /// The length of a list: of what a sentence compares, or of what it does not name.
     Listed,
-    /// How many pairs of a comparison of two runs have a field with this value.
-    Differing {
-        /// The matrix of the pairs; `None` of all.
-        matrix: Option<String>,
-        /// The field.
-        key: &'static str,
-        /// Its value in JSON.
-        value: &'static str,
-    },
-    /// How many items of a list of the document have this value at a key.
-    Matching {
+    /// How many items of a list of the document have these values.
+    Count {
         /// The list, as a JSON pointer.
         list: &'static str,
-        /// The key of each item.
-        key: &'static str,
-        /// Its value.
-        value: &'static str,
+        /// The fields of each item and their values as texts; `*` is any but null.
+        matching: Vec<(&'static str, String)>,
     },
     /// Groups of a reported level with at least this number of measured CPUs.
     Groups(Level, usize),
@@ -224,8 +137,29 @@ pub enum Source {
         /// Which number.
         number: PlacementNumber,
     },
-    /// A relative difference with its two sides exchanged: `1 / (1 + x) − 1`.
-    Reversed(Box<Source>),
+}
+
+/// How a number follows from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// The sum of all.
+    Sum,
+    /// The product of all.
+    Product,
+    /// The first less the second.
+    Less,
+    /// The first over the second.
+    Ratio,
+    /// The least.
+    Least,
+    /// The greatest.
+    Most,
+    /// The mean.
+    Mean,
+    /// Without what is behind the point.
+    Whole,
+    /// Of a relative difference that from the other side: `1 / (1 + x) − 1`.
+    Reversed,
 }
 
 /// A number of all cells of a matrix.
@@ -262,6 +196,15 @@ pub enum MapSource {
     Kernel(String),
     /// All maps of queues.
     Queues,
+    /// The rates of the maps of one queue.
+    Queue {
+        /// Its name.
+        queue: String,
+        /// What travels.
+        payload: String,
+        /// Messages that it holds.
+        capacity: u64,
+    },
     /// A map that is still being measured, which no document has.
     Unfinished,
     /// Trials on two CPUs each.
@@ -297,51 +240,6 @@ pub enum WideNumber {
     Unstated,
 }
 
-/// A number of single hops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TailNumber {
-    /// How many there are.
-    Events,
-    /// How many are slower than the 99.9th percentile.
-    Beyond,
-    /// The 99.9th percentile net of the clock.
-    NetP999,
-    /// The slowest net of the clock.
-    NetMax,
-}
-
-/// A number of a machine that moved between levels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WatchNumber {
-    /// The most frequent level.
-    Usual,
-    /// Its share of the passes.
-    Share,
-    /// The slowest level.
-    Slowest,
-    /// The fastest level.
-    Fastest,
-    /// How often it changed its level.
-    Changes,
-    /// The greatest ratio between two levels, of the kernel that shows most of it.
-    Widest,
-}
-
-/// A number of a distribution in a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SeriesNumber {
-    /// How many events it holds.
-    Events,
-    /// A percentile, by its name.
-    Percentile(&'static str),
-    /// A value of the whole trial.
-    Value(String),
-    /// How often something happened.
-    Count(String),
-    /// A parameter.
-    Parameter(String),
-}
-
 /// A number of a placement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlacementNumber {
@@ -374,7 +272,24 @@ pub enum Statistic {
     High,
 }
 
+impl Operation {
+    /// What follows from these numbers.
+    pub fn of(self, numbers: impl Into<Vec<Source>>) -> Source {
+        Source::Computed(self, numbers.into())
+    }
+}
+
 impl Source {
+    /// A field of a trial, of whichever distribution has it.
+    pub fn of_any(trial: TrialId, field: impl Into<String>) -> Source {
+        Source::OfTrial { trial, view: None, field: field.into() }
+    }
+
+    /// What a sentence does not list of these.
+    pub fn unlisted(self, listed: usize) -> Source {
+        Operation::Less.of([self, Source::Constant(listed as f64)])
+    }
+
     /// A field of the cell of a pair, by its JSON pointer inside the cell.
     pub fn of_pair(kernel: &KernelId, pair: [CpuId; 2]) -> impl Fn(&'static str) -> Source + use<> {
         let kernel = kernel.to_string();

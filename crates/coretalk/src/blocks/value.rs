@@ -2,8 +2,7 @@
 //! typed arguments. Both become text in [`crate::report::fmt`] alone.
 
 pub use super::source::{
-    MapSource, MatrixNumber, ModePart, PlacementNumber, SeriesNumber, Source, Statistic, TailNumber,
-    WatchNumber, WideNumber,
+    MapSource, MatrixNumber, ModePart, Operation, PlacementNumber, Source, Statistic, WideNumber,
 };
 use crate::report::text::plain;
 use coretalk_model::quantity::Unit;

@@ -9,7 +9,7 @@ use crate::args::AdviseArgs;
 use crate::args::options::Global;
 use crate::args::words::SmtWord;
 use crate::blocks::Block;
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source as ValueSource};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Sentence, Source as ValueSource};
 use crate::commands::shape::{Shape, hand_over, say, shape};
 use crate::commands::topology;
 use crate::document::Document;
@@ -281,7 +281,7 @@ fn refusal_words(refusal: &Refusal) -> Sentence {
     let percents = DisplayValue {
         number: Number::Point(100.0 * cells),
         unit: DisplayUnit::Decimals(0),
-        source: ValueSource::Product(Box::new(ValueSource::Constant(100.0)), Box::new(share)),
+        source: Operation::Product.of([ValueSource::Constant(100.0), share]),
     };
     let template = "{share} % of the pairs changed level during the run, as when a host moves virtual CPUs or runs \
                     others on their cores: any grouping would soon be out of date";

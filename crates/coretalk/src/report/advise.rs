@@ -5,7 +5,7 @@ mod proof;
 use super::saved;
 use super::text::{columns, cut};
 use crate::advice::{AdviceView, Origin};
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::snippets::Snippet;
 use coretalk_model::advise::{Advice, Baseline, Bracket, Ground, Pattern};
@@ -103,7 +103,7 @@ fn recommendation(advice: &Advice) -> Sentence {
 /// `Threads 0 to 5 on CPUs 0-5`, or one by one where the order is another.
 fn placed(cpus: &[CpuId]) -> Sentence {
     let set: CpuSet = cpus.iter().copied().collect();
-    let source = Source::Less(Box::new(field("cpus")), Box::new(Source::Constant(1.0)));
+    let source = field("cpus").unlisted(1);
     let last = DisplayValue::bare(Number::Count(cpus.len().saturating_sub(1) as u64), source);
     let threads = match cpus.len() {
         2 => "Threads 0 and 1".into(),
@@ -187,7 +187,7 @@ fn against(baseline: &Baseline, advice: &Advice, path: &str) -> Sentence {
     let times = |key: &str, share: f64| DisplayValue {
         number: Number::Point(1.0 + share),
         unit: DisplayUnit::Decimals(1),
-        source: Source::Sum(vec![Source::Constant(1.0), field(key)]),
+        source: Operation::Sum.of([Source::Constant(1.0), field(key)]),
     };
     let value: &dyn Fn(&str, f64) -> DisplayValue = if excess.point >= 1.0 { &times } else { &share };
     let template = match excess.point >= 1.0 {

@@ -1,7 +1,7 @@
 //! What of two sides is compared with what, in words: a reader must not mistake levels that were matched for the same pairs.
 
 use super::compare::paths::median_source;
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Sentence};
 use coretalk_model::CpuSet;
 use coretalk_model::compare::{Alignment, Comparison, Doubt, Letter, Levels, Likeness, Obstacle, Pairing};
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ fn doubt_words(doubt: &Doubt, comparison: &Comparison, [a, b]: &[String; 2]) -> 
     let factor = DisplayValue {
         number: Number::Point(doubt.factor()),
         unit: DisplayUnit::Decimals(1),
-        source: Source::Ratio(Box::new(slow.source.clone()), Box::new(fast.source.clone())),
+        source: Operation::Ratio.of([slow.source.clone(), fast.source.clone()]),
     };
     Sentence::new("{level} take {slow} {unit} in {slower}, {factor} times as long as in {faster} ({fast})")
         .with("level", level)

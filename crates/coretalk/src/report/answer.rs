@@ -8,8 +8,7 @@ use super::states;
 use crate::RunReport;
 use crate::blocks::Block;
 use crate::blocks::value::{
-    Arg, DisplayUnit, DisplayValue, MapSource, Number, PlainText, Sentence, Source, Statistic, TailNumber,
-    WatchNumber,
+    Arg, DisplayUnit, DisplayValue, MapSource, Number, Operation, PlainText, Sentence, Source, Statistic,
 };
 use coretalk_model::infer::levels_changed;
 use coretalk_model::latency::finding::{MapFinding, MapShape, MovingLevels, PairGroup, TailFinding, is_flat};
@@ -75,24 +74,26 @@ pub(super) fn sentence(report: &RunReport, map: &LatencyMap) -> Option<Sentence>
 /// `Tail, net of the clock: up to 296 ns on CPUs 1 → 8 but for 836 of 836 372 hops (0.1 %), at most 1.82 µs (CPUs 1 → 8)`.
 pub(super) fn tail(tails: &[TailSeries]) -> Option<Sentence> {
     let TailFinding { pair, p99_9_ns, events, beyond, slowest_pair, slowest_ns } = TailFinding::of(tails)?;
-    let value = |number, unit, pair, of| DisplayValue {
-        number,
-        unit: DisplayUnit::Own(unit),
-        source: Source::Tail { pair, number: of },
+    // A pair has a distribution of round trips and one at a rate.
+    let field = |pair, key| {
+        let at = tails.iter().position(|tail| tail.placement == pair).unwrap_or(tails.len());
+        Source::Field(format!("/series/{}/{key}", 2 * at))
     };
-    let time = |ns, pair, of| value(Number::Point(ns), Unit::Ns, pair, of);
-    let count = |count, of| value(Number::Count(count), Unit::Number, pair, of);
+    let time = |ns, pair, key| DisplayValue::bare(Number::Point(ns), field(pair, key)).in_unit(Unit::Ns);
+    let count = |count, source| DisplayValue::bare(Number::Count(count), source).in_unit(Unit::Number);
+    let all = field(pair, "count");
+    let thousands = Operation::Ratio.of([all.clone(), Source::Constant(1e3)]);
     let arrow = |[a, b]: [CpuId; 2]| Sentence::new("CPUs {a} → {b}").with("a", a).with("b", b);
     Some(
         Sentence::new(
             "Tail, net of the clock: up to {p99_9} on {pair} but for {beyond} of {events} hops (0.1 %), at most \
              {slowest} ({slowest_pair})",
         )
-        .with("p99_9", time(p99_9_ns, pair, TailNumber::NetP999))
+        .with("p99_9", time(p99_9_ns, pair, "values/net_p99_9"))
         .with("pair", arrow(pair))
-        .with("beyond", count(beyond, TailNumber::Beyond))
-        .with("events", count(events, TailNumber::Events))
-        .with("slowest", time(slowest_ns, slowest_pair, TailNumber::NetMax))
+        .with("beyond", count(beyond, Operation::Whole.of([thousands])))
+        .with("events", count(events, all))
+        .with("slowest", time(slowest_ns, slowest_pair, "values/net_max"))
         .with("slowest_pair", arrow(slowest_pair)),
     )
 }
@@ -203,8 +204,8 @@ impl Words<'_> {
                 Sentence::new("{words}: slower inside a cluster than out of it").with("words", words)
             }
             (MapShape::Levels { slower_inside }, Some(ratio)) => {
-                let of = |group| Box::new(self.source(group, Statistic::Percentile(0.5)));
-                let source = Source::Ratio(of(&groups[groups.len() - 1]), of(&groups[0]));
+                let of = |group| self.source(group, Statistic::Percentile(0.5));
+                let source = Operation::Ratio.of([of(&groups[groups.len() - 1]), of(&groups[0])]);
                 let unit = DisplayUnit::Own(Unit::Ratio);
                 let ratio = DisplayValue { number: Number::Short(ratio), unit, source };
                 let compared = match slower_inside {
@@ -305,7 +306,10 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
 fn elsewhere(report: &RunReport) -> Option<Sentence> {
     report.environment.hypervisor.as_ref()?;
     let worst = MovingLevels::of(report.watch()?)?.planned.point;
-    let worst = DisplayValue::bare(Number::Point(worst), Source::Watch(WatchNumber::Slowest));
+    let worst = DisplayValue::bare(
+        Number::Point(worst),
+        Operation::Most.of([Source::Field(states::LEVELS.to_owned())]),
+    );
     let said = Sentence::new("if {worst} ns is too slow, ask for dedicated cores or another host");
     Some(said.with("worst", worst))
 }

@@ -3,7 +3,7 @@
 
 use super::trial_cells::{self, MICROS, PERCENT, PLAIN, percentile, value};
 use super::trial_words::remarks;
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::series::SeriesProbe;
 use coretalk_model::Flag;
@@ -148,11 +148,11 @@ fn counts(trials: &[&TrialResult]) -> Vec<Sentence> {
             [names::EXPECTED, names::FINAL].map(|name| Source::of_trial(trial, name, Statistic::Count));
         let number = |number, unit, source| DisplayValue { number, unit, source };
         let additions = |count, source| number(Number::Count(count), PLAIN, source);
-        let lost_source = Source::Less(Box::new(made.clone()), Box::new(shown.clone()));
+        let lost_source = Operation::Less.of([made.clone(), shown.clone()]);
         let said = match (trial.flags.contains(Flag::Invalid), lost(trial)) {
             (false, Some([lost, all])) => {
                 let share = Number::Point(lost as f64 / all.max(1) as f64);
-                let of_all = Source::Ratio(Box::new(lost_source.clone()), Box::new(made.clone()));
+                let of_all = Operation::Ratio.of([lost_source.clone(), made.clone()]);
                 Sentence::new(
                     "{method} with {threads} ({sections}) lost {lost} of {made} additions ({share}): its result is wrong.",
                 )
@@ -186,7 +186,8 @@ fn counts(trials: &[&TrialResult]) -> Vec<Sentence> {
             let has = trial.counts.contains_key(names::EXPECTED);
             has.then(|| Source::of_trial(trial, names::EXPECTED, Statistic::Count))
         };
-        let source = Source::Sum(trials.iter().filter(is_exact).filter_map(of_trial).collect());
+        let source =
+            Operation::Sum.of(trials.iter().filter(is_exact).filter_map(of_trial).collect::<Vec<_>>());
         sentences.push(
             Sentence::new(match exactness.wrong.is_empty() {
                 true => "Every count was exact: none of {additions} additions was lost.",

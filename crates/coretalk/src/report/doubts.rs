@@ -17,7 +17,7 @@ const MOST_REASONS: usize = 4;
 pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
     let trials = &series.result.trials;
     let precision = Number::Point(series.settings.precision);
-    let precision = DisplayValue::bare(precision, Source::Precision).in_unit(Unit::Share);
+    let precision = DisplayValue::bare(precision, Source::Option("precision")).in_unit(Unit::Share);
     let mut reasons: Vec<(Alike<'_>, Vec<&TrialResult>)> = Vec::new();
     for trial in trials.iter().filter(|trial| trial.flags.has_doubt() || trial.grade.is_none()) {
         let alike = Alike::of(trial);
@@ -33,7 +33,14 @@ pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
         let of = |template| {
             Sentence::new(template)
                 .with("many", DisplayValue::listed(doubted.len()))
-                .with("all", Sentence::counted(trials.len() as u64, Source::AllTrials, ["result", "results"]))
+                .with(
+                    "all",
+                    Sentence::counted(
+                        trials.len() as u64,
+                        Source::Trials { probe: None, changed: false },
+                        ["result", "results"],
+                    ),
+                )
                 .with("first", first.clone())
         };
         match (alike, doubted.len()) {
@@ -105,7 +112,7 @@ fn worst(doubted: &[&TrialResult]) -> Sentence {
     let widest = DisplayValue {
         number: Number::Point(100.0 * widest),
         unit: DisplayUnit::Decimals(decimals),
-        source: Source::Width(trial),
+        source: Source::of_any(trial, "/reason"),
     };
     Sentence::new("±{widest} %").with("widest", widest)
 }

@@ -1,14 +1,14 @@
 //! Idle states that the kernel saw CPUs enter between wake-ups.
 
-use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayValue, Number, Operation, Sentence, Source};
 use coretalk_measure::probes::latency_under_load::names::{GAP_NS, IDLE_STATES};
 use coretalk_measure::probes::wake::names::IDLE;
 use coretalk_model::quantity::Unit;
-use coretalk_model::series::TrialResult;
+use coretalk_model::series::{TrialId, TrialResult};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Wake-ups, and how often CPUs entered each state meanwhile.
-type Entered<'a> = (u64, BTreeMap<&'a str, u64>);
+/// Wake-ups, how often CPUs entered each state meanwhile, and the trials that counted them.
+type Entered<'a> = (u64, BTreeMap<&'a str, u64>, Vec<TrialId>);
 
 /// For each idle gap the number of entries per wake-up; nothing where no kernel counted. The state that a CPU had to be
 /// woken from explains steps between gaps.
@@ -21,17 +21,21 @@ pub(super) fn sentence(trials: &[&TrialResult]) -> Option<Sentence> {
         let states = trial.counts.iter().filter_map(|(name, count)| Some((name.strip_prefix(IDLE)?, *count)));
         let mut states = states.peekable();
         let Some(events) = trial.counts.get("samples").filter(|_| states.peek().is_some()) else { continue };
-        let (sum, entered) = by_gap.entry((gap_ns as u64, kept_out)).or_default();
+        let (sum, entered, counted) = by_gap.entry((gap_ns as u64, kept_out)).or_default();
         *sum += events;
+        counted.push(trial.spec.id());
         states.for_each(|(state, count)| *entered.entry(state).or_default() += count);
     }
     let told: Vec<Sentence> = by_gap
         .iter()
-        .filter(|(_, (events, _))| *events > 0)
-        .map(|((gap_ns, kept_out), (events, entered))| {
+        .filter(|(_, (events, ..))| *events > 0)
+        .map(|((gap_ns, kept_out), (events, entered, counted))| {
             let each = |(state, count): (&&str, &u64)| {
-                let source =
-                    Source::Entered { gap_ns: *gap_ns, kept_out: *kept_out, state: (*state).to_owned() };
+                let sum = |name: &str| {
+                    let of = |trial: &TrialId| Source::of_any(*trial, format!("/counts/{name}"));
+                    Operation::Sum.of(counted.iter().map(of).collect::<Vec<_>>())
+                };
+                let source = Operation::Ratio.of([sum(&format!("{IDLE}{state}")), sum("samples")]);
                 Sentence::new("{state} {count}")
                     .with_name("state", state)
                     .with("count", DisplayValue::bare(Number::Point(*count as f64 / *events as f64), source))
@@ -46,7 +50,8 @@ pub(super) fn sentence(trials: &[&TrialResult]) -> Option<Sentence> {
     if told.is_empty() {
         return None;
     }
-    let states: BTreeSet<&str> = by_gap.values().flat_map(|(_, entered)| entered.keys().copied()).collect();
+    let states: BTreeSet<&str> =
+        by_gap.values().flat_map(|(_, entered, _)| entered.keys().copied()).collect();
     let why = if states.len() > 1 { " Deeper states take longer to leave." } else { "" };
     let said = "Idle states entered per wake-up by the CPUs of a pair, whatever woke them: {told}.{why}";
     Some(Sentence::new(said).with("told", Sentence::joined(told, "; ")).with("why", why))

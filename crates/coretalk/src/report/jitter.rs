@@ -2,7 +2,7 @@
 
 use super::fmt;
 use super::trial_cells;
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Operation, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::CpuId;
 use coretalk_model::jitter::{Noise, Quietness, by_quietness, names, noise};
@@ -167,9 +167,8 @@ fn table<'a>(trials: &[&TrialResult], shown: impl Iterator<Item = &'a Quietness>
         ];
         let share = |name: &'static str| {
             let share = value(name).filter(|_| cpu.lost > 0.0)?.point / cpu.lost;
-            let [part, whole] =
-                [name, names::LOST].map(|name| Box::new(of_trial(cpu, name, Statistic::Estimate)));
-            let source = Source::Ratio(part, whole);
+            let of_both = [name, names::LOST].map(|name| of_trial(cpu, name, Statistic::Estimate));
+            let source = Operation::Ratio.of(of_both);
             Some(DisplayValue { number: Number::Point(share), unit: trial_cells::PERCENT, source })
         };
         row.extend(causes.iter().map(|(name, _)| Cell::number(share(name))));

@@ -185,7 +185,7 @@ fn pairs_of(at: usize) -> Source {
 /// `CPUs 0 and 1, 0 and 2 and 17 more pairs`.
 fn named(all: Source, cells: &[[CpuId; 2]]) -> Sentence {
     let more = cells.len().saturating_sub(NAMED) as u64;
-    let source = Source::Less(Box::new(all), Box::new(Source::Constant(NAMED as f64)));
+    let source = all.unlisted(NAMED);
     let rest = match more {
         0 => Sentence::new(""),
         _ => Sentence::pluralized(

@@ -3,7 +3,7 @@
 use super::fmt;
 use super::style::Style;
 use super::text::{HEIGHTS, right};
-use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayValue, Number, Operation, Sentence, Source};
 use crate::blocks::{Block, Drawing};
 use crate::render::terminal;
 use coretalk_model::quantity::Unit;
@@ -18,22 +18,20 @@ const BESIDE: usize = 18;
 pub(super) fn drawing(curve: &LoadCurve, style: &Style) -> Drawing {
     let steps = curve.cpus.first().map_or(0, |(_, shares)| shares.len());
     let together = steps.div_ceil(style.width.saturating_sub(BESIDE).max(8)).max(1);
-    let path = |at: usize| vec![format!("/load/cpus/{at}/load")];
-    let mut rows: Vec<(String, Vec<String>, Vec<Option<f64>>)> = curve
+    let mut rows: Vec<(String, String, Vec<Option<f64>>)> = curve
         .cpus
         .iter()
         .enumerate()
-        .map(|(at, (cpu, shares))| (cpu.to_string(), path(at), shares.clone()))
+        .map(|(at, (cpu, shares))| (cpu.to_string(), format!("/load/cpus/{at}/load/*"), shares.clone()))
         .collect();
     let count = rows.len();
-    let steps_of = |factor| Box::new(Source::Constant(factor));
-    let step = Source::Product(steps_of(together as f64), Box::new(Source::Field("/load/step_s".to_owned())));
+    let step = Source::Field("/load/step_s".to_owned());
+    let step = Operation::Product.of([Source::Constant(together as f64), step]);
     let step = DisplayValue::bare(Number::Duration(together as f64 * curve.step.secs()), step);
     let mut who = Sentence::new("Load of each CPU");
     if count > MOST_ROWS {
         let of_step = |step: usize| mean(&rows.iter().map(|(.., shares)| shares[step]).collect::<Vec<_>>());
-        let paths = (0..count).flat_map(path).collect();
-        rows = vec![("all".to_owned(), paths, (0..steps).map(of_step).collect())];
+        rows = vec![("all".to_owned(), "/load/cpus/*/load/*".to_owned(), (0..steps).map(of_step).collect())];
         let cpus = DisplayValue::field("/load/cpus", Number::Count(count as u64));
         who = Sentence::new("Mean load of {count} CPUs").with("count", cpus);
     }
@@ -44,10 +42,11 @@ pub(super) fn drawing(curve: &LoadCurve, style: &Style) -> Drawing {
     let said = said.with("who", who).with("step", step);
     let lines = terminal::lines(&[Block::Prose(said.clone())], style);
     let mut drawing = Drawing { lines, said: vec![said], ..Drawing::default() };
-    for (name, paths, shares) in rows {
+    for (name, path, shares) in rows {
         let glyphs: String = shares.chunks(together).map(|chunk| glyph(mean(chunk))).collect();
         let whole = mean(&shares).map(|whole| {
-            DisplayValue::bare(Number::Point(whole), Source::MeanOf(paths)).in_unit(Unit::Share)
+            let source = Operation::Mean.of([Source::Field(path)]);
+            DisplayValue::bare(Number::Point(whole), source).in_unit(Unit::Share)
         });
         let whole = whole.map_or("·".to_owned(), |whole| fmt::drawn(&mut drawing, whole));
         drawing.lines.push(format!(" {} {glyphs} {whole}", right(&name, 4)));

@@ -2,9 +2,7 @@
 
 use super::fmt;
 use super::text::plain;
-use crate::blocks::value::{
-    Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, SeriesNumber, Source,
-};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source};
 use crate::document::{SeriesDoc, ValueDoc};
 use coretalk_measure::probes;
 use coretalk_measure::series::MASK;
@@ -21,7 +19,7 @@ pub fn words_of(series: &SeriesDoc, hidden: &[&str]) -> String {
 pub(super) fn sentence_of(series: &SeriesDoc, index: usize, hidden: &[&str]) -> Sentence {
     let shown = series.parameters.iter().filter(|(name, _)| !hidden.contains(&name.as_str()));
     let part = |(name, value): (&String, &ValueDoc)| {
-        sentence(name, &value.into(), Source::Series { index, number: SeriesNumber::Parameter(name.clone()) })
+        sentence(name, &value.into(), Source::Field(format!("/series/{index}/parameters/{name}")))
     };
     Sentence::new("{parameters}").with("parameters", Arg::Parts(shown.map(part).collect(), ", "))
 }

@@ -323,7 +323,7 @@ fn ending(header: &RunHeader, place: &PlaceReport, saved: Saved<'_>) -> Vec<Bloc
 
 /// Half the width of the intervals that were asked for.
 pub(super) fn precision(settings: &PlaceSettings) -> DisplayValue {
-    DisplayValue::bare(Number::Point(settings.precision), Source::Precision).in_unit(Unit::Share)
+    DisplayValue::bare(Number::Point(settings.precision), Source::Option("precision")).in_unit(Unit::Share)
 }
 
 /// The time that was asked for.

@@ -6,6 +6,7 @@ use crate::SeriesReport;
 use crate::blocks::Block;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
 use coretalk_model::quantity::Unit;
+use coretalk_model::queue::QueueCell;
 use coretalk_model::series::{self, TrialResult, TrialState};
 use coretalk_model::stats::Estimate;
 
@@ -35,17 +36,22 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
         let value = |state: &TrialState| {
             state.medians_ns.get(name).or_else(|| state.values.get(name)).copied().unwrap_or(state.value)
         };
+        let field = |state: &TrialState| match state.values.contains_key(name) {
+            true if !state.medians_ns.contains_key(name) && !QueueCell::holds(trial) => {
+                format!("values/{name}")
+            }
+            _ => "median".to_owned(),
+        };
         let states = trial.states.iter().enumerate().map(|(index, state)| {
-            let source = |of: &'static str| Source::State {
-                trial: trial.spec.id(),
-                index,
-                of,
-                quantity: name.to_owned(),
+            let source = |field: &str| {
+                let view = state.medians_ns.contains_key(name).then(|| name.to_owned());
+                let field = format!("/states/{index}/{field}");
+                Source::OfTrial { trial: trial.spec.id(), view, field }
             };
             let share = Number::Point(state.share);
             Sentence::new("{share} of the passes {value}")
                 .with("share", DisplayValue { number: share, unit: PERCENT, source: source("share") })
-                .with("value", value_sentence(unit, value(state), source))
+                .with("value", value_sentence(unit, value(state), source(&field(state))))
         });
         let said = Sentence::new("{trial}: {states}").with("trial", named(trial));
         blocks.push(Block::Item(said.with("states", Arg::Parts(states.collect(), ", "))));
@@ -60,7 +66,7 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
 
 /// How many trials there are, or those with several states.
 fn trials_of(trials: &[&TrialResult], number: usize, changed: bool) -> DisplayValue {
-    let probe = trials.first().map_or(String::new(), |trial| trial.spec.probe.clone());
+    let probe = trials.first().map(|trial| trial.spec.probe.clone());
     DisplayValue { source: Source::Trials { probe, changed }, ..DisplayValue::listed(number) }
 }
 
@@ -71,7 +77,7 @@ fn contrast(trial: &TrialResult) -> f64 {
 }
 
 /// `27.3 µs ± 0.4`; of a rate `1.24 M/s ± 0.02`; of anything else the bare number.
-fn value_sentence(unit: Unit, value: Estimate, source: impl Fn(&'static str) -> Source) -> Sentence {
+fn value_sentence(unit: Unit, value: Estimate, source: Source) -> Sentence {
     let (template, unit, scale) = match unit {
         Unit::PerSecond(_) => ("{value} M/s{reach}", DisplayUnit::Millions, 1e6),
         Unit::Ratio => ("{value} times{reach}", DisplayUnit::InSentence(unit), 1.0),
@@ -79,7 +85,7 @@ fn value_sentence(unit: Unit, value: Estimate, source: impl Fn(&'static str) -> 
         Unit::Ns if value.point >= 1e3 => ("{value}{reach}", DisplayUnit::Own(unit), 1e3),
         _ => ("{value}{reach}", DisplayUnit::Own(unit), 1.0),
     };
-    let number = |number, unit| DisplayValue { number, unit, source: source("value") };
+    let number = |number, unit| DisplayValue { number, unit, source: source.clone() };
     let reach = match value.is_sure() {
         true => Sentence::new(" ± {reach}")
             .with("reach", number(Number::Reach(value), DisplayUnit::OfColumn(scale))),

@@ -10,7 +10,9 @@ use super::best;
 use super::trial_cells::{MICROS, PLAIN};
 use super::trial_words::{relation_sentence, role_sentence};
 use super::words;
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, MapSource, Number, Sentence, Source, Statistic};
+use crate::blocks::value::{
+    Arg, DisplayUnit, DisplayValue, MapSource, Number, Operation, Sentence, Source, Statistic,
+};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 pub use capacities::not_drawn;
@@ -48,7 +50,7 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
     let mark = if cells.iter().any(|(_, flags)| flags.may_be_wrong()) { "; !: may be wrong" } else { "" };
     let sound = cells.iter().filter(|(_, flags)| !flags.may_be_wrong()).count() as u64;
     let precision = Number::Point(series.settings.precision);
-    let precision = DisplayValue::bare(precision, Source::Precision).in_unit(Unit::Share);
+    let precision = DisplayValue::bare(precision, Source::Option("precision")).in_unit(Unit::Share);
     let widths = words::widths(precision, "", &wide, sound, MapSource::Queues);
     let caption = Sentence::new(
         "Million messages per second; row: CPU of the producer, column: CPU of the consumer, diagonal: both on one \
@@ -205,7 +207,8 @@ fn by_relation(report: &RunReport, shapes: &[ShapeRates<'_>]) -> Table {
 
 fn rate_source(shape: &ShapeRates<'_>, capacity: u64, relation: Relation, statistic: Statistic) -> Source {
     let (queue, payload) = (shape.queue.to_owned(), shape.payload.to_owned());
-    Source::Rates { queue, payload, capacity, relation, statistic }
+    let map = MapSource::Queue { queue, payload, capacity };
+    Source::Pairs { map, relation, classes: None, statistic }
 }
 
 fn relations(shape: &ShapeRates<'_>) -> Vec<Relation> {
@@ -234,7 +237,7 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
             };
             let Some(cell) = matrix.cells.iter().find(of) else { continue };
             let number = |key, value: Option<f64>, unit: DisplayUnit| {
-                let source = Source::QueueCell { trial: cell.trial.spec.id(), key };
+                let source = Source::of_any(cell.trial.spec.id(), format!("/{key}"));
                 Cell::number(value.map(|value| DisplayValue { number: Number::Point(value), unit, source }))
             };
             // Something that happens for some of the messages.
@@ -273,7 +276,7 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
 fn passed(matrices: &[QueueMatrix<'_>]) -> Option<Sentence> {
     let cells = matrices.iter().flat_map(|matrix| &matrix.cells);
     let of_cell = |cell: &QueueCell<'_>| {
-        let source = Source::QueueCell { trial: cell.trial.spec.id(), key: "n" };
+        let source = Source::of_any(cell.trial.spec.id(), "/n");
         Some((*cell.trial.counts.get(names::MESSAGES)?, source))
     };
     let counts: Vec<(u64, Source)> = cells.filter_map(of_cell).collect();
@@ -283,10 +286,10 @@ fn passed(matrices: &[QueueMatrix<'_>]) -> Option<Sentence> {
         DisplayValue { number: Number::Count(*count), unit, source: source.clone() }
     };
     let all = counts.iter().fold(0, |sum: u64, (count, _)| sum.saturating_add(*count));
-    let sources = counts.iter().map(|(_, source)| source.clone()).collect();
+    let sources: Vec<Source> = counts.iter().map(|(_, source)| source.clone()).collect();
     Some(
         Sentence::new("The results rest on {all} messages, {least} to {most} in each cell.")
-            .with("all", messages(&(all, Source::Sum(sources))))
+            .with("all", messages(&(all, Operation::Sum.of(sources))))
             .with("least", messages(least))
             .with("most", messages(most)),
     )
@@ -294,24 +297,24 @@ fn passed(matrices: &[QueueMatrix<'_>]) -> Option<Sentence> {
 
 /// What the diagonal says about switches between threads: its rate at small capacities is theirs.
 fn switches(rate: &SwitchRate<'_>) -> Sentence {
-    let of_cell = |key| Source::QueueCell { trial: rate.trial, key };
-    let per_message = of_cell("switches_per_message");
+    let of_cell = |field| Source::of_any(rate.trial, field);
+    let per_message = of_cell("/switches_per_message");
     let thousands = |per_s: f64, messages: Source| DisplayValue {
         number: Number::Point(per_s),
         unit: DisplayUnit::OfColumn(1e3),
-        source: Source::Product(Box::new(messages), Box::new(per_message.clone())),
+        source: Operation::Product.of([messages, per_message.clone()]),
     };
     // A few passes have a range, and no interval.
     let is_sure = rate.per_s.is_sure();
     let within = match is_sure {
         true => Sentence::new(" ({low} to {high})")
-            .with("low", thousands(rate.per_s.low, of_cell("ci.0")))
-            .with("high", thousands(rate.per_s.high, of_cell("ci.1"))),
+            .with("low", thousands(rate.per_s.low, of_cell("/ci/0")))
+            .with("high", thousands(rate.per_s.high, of_cell("/ci/1"))),
         false => Sentence::new(""),
     };
     let least = match is_sure {
-        true => thousands(rate.per_s.low, of_cell("ci.0")),
-        false => thousands(rate.per_s.point, of_cell("median")),
+        true => thousands(rate.per_s.low, of_cell("/ci/0")),
+        false => thousands(rate.per_s.point, of_cell("/median")),
     };
     // An interval that reaches to none says nothing of what one takes.
     let each = match least.number {
@@ -319,7 +322,7 @@ fn switches(rate: &SwitchRate<'_>) -> Sentence {
             let most = DisplayValue {
                 number: Number::Point(1e9 / per_s),
                 unit: MICROS,
-                source: Source::Ratio(Box::new(Source::Constant(1e9)), Box::new(least.source)),
+                source: Operation::Ratio.of([Source::Constant(1e9), least.source]),
             };
             Sentence::new(", and at most {most} µs per switch, queue included").with("most", most)
         }
@@ -330,7 +333,7 @@ fn switches(rate: &SwitchRate<'_>) -> Sentence {
          capacity {capacity}: {per_message} switches per message{each}.",
     )
     .with("cpu", rate.cpu)
-    .with("rate", thousands(rate.per_s.point, of_cell("median")))
+    .with("rate", thousands(rate.per_s.point, of_cell("/median")))
     .with("within", within)
     .with_name("queue", rate.queue)
     .with_name("payload", rate.payload)
@@ -362,9 +365,8 @@ fn balances(report: &RunReport, shape: &ShapeRates<'_>) -> Vec<Sentence> {
         let ratio = |(capacity, ratio, _): &(u64, Estimate, Balance)| {
             ratio.stated_reach(ratio.point)?;
             let number = |number, [two, one]: [Statistic; 2]| {
-                let source =
-                    |relation, statistic| Box::new(rate_source(shape, *capacity, relation, statistic));
-                times(number, Source::Ratio(source(relation, two), source(Relation::SameCpu, one)))
+                let source = |(relation, statistic)| rate_source(shape, *capacity, relation, statistic);
+                times(number, Operation::Ratio.of([(relation, two), (Relation::SameCpu, one)].map(source)))
             };
             let [low, median, high] = [Statistic::Low, Statistic::Percentile(0.5), Statistic::High];
             Some(

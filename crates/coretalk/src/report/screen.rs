@@ -7,7 +7,7 @@ use super::series::series_screen;
 use super::states::cell_interval;
 use super::style::Style;
 use super::{answer, execution, fmt, ladder, saved, states, structure, words};
-use crate::blocks::value::{DisplayValue, MapSource, Number, Sentence, Source};
+use crate::blocks::value::{DisplayValue, MapSource, Number, Operation, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Drawing, Table};
 use crate::render::terminal;
 use crate::{LatencyReport, RunReport, SeriesReport};
@@ -320,9 +320,8 @@ fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
         let times = tails.iter().map(|of| of.observed.secs()).enumerate();
         let times = times.map(|(pair, time)| (time, DisplayValue::field(field(pair, "values/observed_s"), Number::Duration(time))));
         let clock = Number::Point(series.clock_ns);
-        let below = Source::Sum(
-            (0..tails.len()).map(|pair| Source::Field(field(pair, "values/negative_net"))).collect(),
-        );
+        let below = |pair| Source::Field(field(pair, "values/negative_net"));
+        let below = Operation::Sum.of((0..tails.len()).map(below).collect::<Vec<_>>());
         let negative = tails.iter().map(|series| series.negative_net).sum();
         let said = Sentence::new(
             "Single events, {events} round trips over {watched} for each pair; net: minus the median cost of the clock \

@@ -5,9 +5,7 @@ use super::fmt::digits::{duration, fixed};
 use super::style::Style;
 use super::text::{HEIGHTS, flow, right};
 use crate::RunReport;
-use crate::blocks::value::{
-    Arg, DisplayUnit, DisplayValue, MatrixNumber, Number, Sentence, Source, WatchNumber,
-};
+use crate::blocks::value::{Arg, DisplayValue, MatrixNumber, Number, Operation, Sentence, Source};
 use crate::blocks::{Block, Cell, Column, Drawing, Table};
 use coretalk_model::infer::levels_changed;
 use coretalk_model::latency::finding::MovingLevels;
@@ -16,6 +14,9 @@ use coretalk_model::latency::{CellValue, StateWatch, WatchedState};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Flag, KernelId, Picos, Relation, Scope, Topology};
+
+/// The levels of a watched machine in the document.
+pub(super) const LEVELS: &str = "/watch/states/*/kernels/0/median";
 
 /// States by letter, largest share first.
 pub fn letter(index: usize) -> char {
@@ -131,7 +132,8 @@ fn changes(report: &RunReport, watch: &StateWatch) -> Sentence {
         0 | 1 => Sentence::new("once"),
         2 => Sentence::new("twice"),
         more => {
-            let number = DisplayValue::bare(Number::Count(more.into()), Source::Watch(WatchNumber::Changes));
+            let visits = Operation::Sum.of([Source::Field("/watch/states/*/visits".to_owned())]);
+            let number = DisplayValue::bare(Number::Count(more.into()), visits.unlisted(1));
             Sentence::new("{number} times").with("number", number)
         }
     };
@@ -161,12 +163,9 @@ fn changes(report: &RunReport, watch: &StateWatch) -> Sentence {
 /// `27.1 ns between CPUs 0 and 1 most of the time, up to 116 otherwise: plan for 116`.
 pub(super) fn levels(levels: &MovingLevels, pair: Option<[CpuId; 2]>) -> Sentence {
     let MovingLevels { usual, share, planned, fastest, .. } = *levels;
-    let value = |number: Estimate, of| DisplayValue {
-        number: Number::Point(number.point),
-        unit: DisplayUnit::OfColumn(1.0),
-        source: Source::Watch(of),
-    };
-    let plan = value(planned, WatchNumber::Slowest);
+    let value = |number: Estimate, source| DisplayValue::bare(Number::Point(number.point), source);
+    let end = |end: Operation| end.of([Source::Field(LEVELS.to_owned())]);
+    let plan = value(planned, end(Operation::Most));
     let whom = match pair {
         Some([a, b]) => Sentence::new("between CPUs {a} and {b} ").with("a", a).with("b", b),
         None => Sentence::new(""),
@@ -175,16 +174,14 @@ pub(super) fn levels(levels: &MovingLevels, pair: Option<[CpuId; 2]>) -> Sentenc
         true => Sentence::new("most of the time"),
         false => Sentence::new("{share} of the time").with(
             "share",
-            DisplayValue {
-                number: Number::Point(share),
-                unit: DisplayUnit::Own(Unit::Share),
-                source: Source::Watch(WatchNumber::Share),
-            },
+            DisplayValue::field("/watch/states/0/share", Number::Point(share)).in_unit(Unit::Share),
         ),
     };
-    let usual = value(usual, WatchNumber::Usual);
+    let usual = value(usual, Source::Field(LEVELS.replace('*', "0")));
     let other = match fmt::value(&usual) == fmt::value(&plan) {
-        true => Sentence::new("as little as {fastest}").with("fastest", value(fastest, WatchNumber::Fastest)),
+        true => {
+            Sentence::new("as little as {fastest}").with("fastest", value(fastest, end(Operation::Least)))
+        }
         false => Sentence::new("up to {plan}").with("plan", plan.clone()),
     };
     Sentence::new("{usual} ns {whom}{often}, {other} otherwise: plan for {plan}")
@@ -310,10 +307,18 @@ fn state_table(watch: &StateWatch) -> Table {
 fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch) -> Option<Sentence> {
     let contrast = state_contrast(watch)?;
     let relation = topology.relation(a, b);
-    let [slowest, fastest] = [WatchNumber::Slowest, WatchNumber::Fastest].map(Source::Watch);
+    let of_kernel = |at: usize| {
+        let levels = Source::Field(format!("/watch/states/*/kernels/{at}/median"));
+        let [slowest, fastest] = [Operation::Most, Operation::Least].map(|end| end.of([levels.clone()]));
+        Operation::Ratio.of([slowest, fastest])
+    };
+    let kernels = watch.states.first().map_or(0, |state| state.kernels.len());
     let (source, of) = match contrast.of_headline {
-        true => (Source::Ratio(Box::new(slowest), Box::new(fastest)), ""),
-        false => (Source::Watch(WatchNumber::Widest), ", which the headline does not show"),
+        true => (of_kernel(0), ""),
+        false => {
+            let widest = Operation::Most.of((0..kernels).map(of_kernel).collect::<Vec<_>>());
+            (widest, ", which the headline does not show")
+        }
     };
     let differ = Sentence::new("cannot tell how they are connected: the states differ by {ratio} ×{of}")
         .with("ratio", DisplayValue::bare(Number::Short(contrast.ratio), source))

@@ -206,7 +206,8 @@ fn no_levels(structure: &Structure, findings: &Findings, unit: &'static str) -> 
 
 /// How many pairs do not fit the groups, or the rest.
 fn count_of_unfit(pairs: usize) -> DisplayValue {
-    let source = Source::Matching { list: "/topology/inferred/suspects", key: "doubt", value: "outlier" };
+    let matching = vec![("/doubt", "outlier".to_owned())];
+    let source = Source::Count { list: "/topology/inferred/suspects", matching };
     DisplayValue::bare(Number::Count(pairs as u64), source)
 }
 
@@ -411,10 +412,8 @@ fn suspects(structure: &Structure) -> Vec<Block<'static>> {
         Block::Item(said.with("a", a).with("b", b))
     }));
     let more = off.len().saturating_sub(MOST_SUSPECTS);
-    let all = count_of_unfit(off.len()).source;
-    let listed = Source::Constant(MOST_SUSPECTS as f64);
-    let number =
-        DisplayValue::bare(Number::Count(more as u64), Source::Less(Box::new(all), Box::new(listed)));
+    let source = count_of_unfit(off.len()).source.unlisted(MOST_SUSPECTS);
+    let number = DisplayValue::bare(Number::Count(more as u64), source);
     blocks.extend((more > 0).then(|| Block::Item(Sentence::pluralized("{number} more pair{s}", number))));
     blocks
 }

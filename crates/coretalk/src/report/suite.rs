@@ -76,7 +76,7 @@ impl DisplayedValue<'_> {
     fn cell(&self, precision: f64, common: &[Flag]) -> Sentence {
         let (width, trial) = (self.width(), self.trial);
         let source = match QueueCell::holds(trial) {
-            true => Source::QueueCell { trial: trial.spec.id(), key: "median" },
+            true => Source::of_any(trial.spec.id(), "/median"),
             false => {
                 let is_events = self.quantity.aggregate == Aggregate::Events;
                 let median = if is_events { Statistic::Percentile(0.5) } else { Statistic::Estimate };
@@ -98,7 +98,7 @@ impl DisplayedValue<'_> {
             (_, Some(of)) => {
                 let number = Number::HalfWidth { of: *of, stated: self.value };
                 let source = match &source {
-                    Source::QueueCell { .. } => source.clone(),
+                    Source::OfTrial { .. } => source.clone(),
                     _ => Source::of_trial(trial, self.quantity.id, Statistic::Estimate),
                 };
                 Sentence::new(" ±{width}").with("width", DisplayValue { number, unit: PERCENT, source })
@@ -136,7 +136,7 @@ fn common(trials: &[TrialResult]) -> Vec<Flag> {
 /// What the marks of all tables mean, and what is not marked.
 fn legend(series: &SeriesReport, common: &[Flag]) -> Sentence {
     let number = Number::Point(series.settings.precision);
-    let width = DisplayValue { number, unit: PERCENT, source: Source::Precision };
+    let width = DisplayValue { number, unit: PERCENT, source: Source::Option("precision") };
     let said = Sentence::new(
         "Intervals are ±{width} at 95 % unless shown (±?: too few passes); ! marks a value that should not be used, with the \
          reason.",

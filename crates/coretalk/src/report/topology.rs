@@ -88,10 +88,7 @@ fn crossing(topology: &Topology) -> Option<Sentence> {
     });
     let more = all.len() as u64 - 1;
     let length = Source::Field("/topology/reported/crossing".to_owned());
-    let more = DisplayValue::bare(
-        Number::Count(more),
-        Source::Less(Box::new(length), Box::new(Source::Constant(1.0))),
-    );
+    let more = DisplayValue::bare(Number::Count(more), length.unlisted(1));
     let template = match all.len() {
         1 => "No box: {inner} and {outer} share CPUs and neither contains the other.",
         2 => {

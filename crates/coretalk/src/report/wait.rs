@@ -3,7 +3,7 @@
 use super::trial_cells::{self, MICROS, PLAIN, count, median_width, percentile, value, width};
 use super::trial_maps::map;
 use super::trial_words::{placement_sentence, remarks};
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Operation, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
@@ -140,12 +140,11 @@ fn side_by_side(trial: &TrialResult) -> Table {
     for (title, share) in SHARES {
         let [hint, plain] = views.map(|view| trial.histogram(view)?.telling_percentile_ns(share));
         let [of_hint, of_plain] = views.map(|view| percentile(trial, view, share, PLAIN));
-        let [one, other] =
-            views.map(|view| Box::new(Source::of_trial(trial, view, Statistic::Percentile(share))));
+        let of_both = views.map(|view| Source::of_trial(trial, view, Statistic::Percentile(share)));
         let difference = hint.zip(plain).map(|(hint, plain)| DisplayValue {
             number: Number::Relative(hint / plain - 1.0),
             unit: PLAIN,
-            source: Source::Ratio(one, other),
+            source: Operation::Ratio.of(of_both),
         });
         table.row([title.into(), of_hint, of_plain, Cell::number(difference)]);
     }
@@ -178,7 +177,7 @@ fn costs(trials: &[&TrialResult]) -> Vec<Block<'static>> {
             let has = trial.counts.contains_key(names::NEGATIVE);
             has.then(|| Source::of_trial(trial, names::NEGATIVE, Statistic::Count))
         };
-        let source = Source::Sum(trials.iter().filter_map(of_trial).collect());
+        let source = Operation::Sum.of(trials.iter().filter_map(of_trial).collect::<Vec<_>>());
         blocks.push(Block::Prose(
             Sentence::new(
                 "{negative} samples are below the cost of the clock: they are kept, and are negative once it is subtracted.",
@@ -246,21 +245,26 @@ pub(super) fn crossovers(report: &RunReport, series: &SeriesReport) -> Vec<Block
     let which =
         "Shorter waits are cheaper with polling, longer ones with sleeping, if latency does not matter.";
     let which = (!found.is_empty()).then(|| Sentence::new(which));
-    found.iter().map(|found| crossover(report, found)).chain(which).map(Block::Prose).collect()
+    found
+        .iter()
+        .enumerate()
+        .map(|(at, found)| crossover(report, at, found))
+        .chain(which)
+        .map(Block::Prose)
+        .collect()
 }
 
 /// From which wait on sleeping is cheaper.
-fn crossover(report: &RunReport, found: &Crossover) -> Sentence {
+fn crossover(report: &RunReport, at: usize, found: &Crossover) -> Sentence {
     let range = |keys: [&'static str; 2], [point, low, high]: [f64; 3]| {
-        let us = |ns, key, end| DisplayValue {
-            number: Number::Point(ns),
+        let us = |ns, field: String| DisplayValue {
             unit: MICROS,
-            source: Source::Spin { placement: found.placement.clone(), key, end },
+            ..DisplayValue::field(format!("/advice/{at}/{field}"), Number::Point(ns))
         };
         Sentence::new("{point} µs ({low} to {high})")
-            .with("point", us(point, keys[0], None))
-            .with("low", us(low, keys[1], Some(0)))
-            .with("high", us(high, keys[1], Some(1)))
+            .with("point", us(point, keys[0].to_owned()))
+            .with("low", us(low, format!("{}/0", keys[1])))
+            .with("high", us(high, format!("{}/1", keys[1])))
     };
     let later = match found.later_ns {
         [_, low, _] if low > 0.0 => Sentence::new("resumes {later} later")

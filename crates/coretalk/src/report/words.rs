@@ -106,7 +106,7 @@ pub fn legend(
                 (false, _) => "; pairs that may be wrong are counted below",
             };
             let source = MapSource::Kernel(map.kernel.to_string());
-            let asked = if map.protocol.is_latency() { Source::Precision } else { Source::Method };
+            let asked = if map.protocol.is_latency() { Source::Option("precision") } else { Source::Method };
             let precision = DisplayValue::bare(Number::Point(precision), asked).in_unit(Unit::Share);
             let widths = widths(precision, of, &all.wide, all.measured - all.doubtful, source);
             Sentence::new("{widths}{mark}").with("widths", widths).with("mark", mark)
@@ -382,7 +382,8 @@ mod tests {
 
     #[test]
     fn a_legend_states_no_width_that_a_table_does_not() {
-        let precision = || DisplayValue::bare(Number::Point(0.02), Source::Precision).in_unit(Unit::Share);
+        let precision =
+            || DisplayValue::bare(Number::Point(0.02), Source::Option("precision")).in_unit(Unit::Share);
         let said =
             |wide: &[f64], sound| fmt::sentence(&widths(precision(), "", wide, sound, MapSource::Queues));
         assert_eq!(said(&[], 6), "±2 % at 95 %");

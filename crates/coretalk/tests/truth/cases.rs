@@ -70,7 +70,7 @@ fn first_screens_are_true() {
         let is_there = all.iter().any(|run| run.sentences.iter().any(|said| said.template == template));
         assert!(is_there, "no screen says `{template}`");
     }
-    judge(&all, 35);
+    judge(&all, 42);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn maps_are_true() {
         ("mesh-64", "latency --cpus 0-11 --budget 4s"),
         ("laptop-smt", "latency --budget 3s"),
     ];
-    judge(&runs(&Tool::new(), &all), 45);
+    judge(&runs(&Tool::new(), &all), 50);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn queues_are_true() {
         ("laptop-smt", "queue --cpus 0,4 --budget 2s --seed 2"),
         ("noisy-vm", "queue --cpus 0,1 --budget 2s"),
     ];
-    judge(&runs(&Tool::new(), &all), 20);
+    judge(&runs(&Tool::new(), &all), 42);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn trials_are_true() {
         ("noisy-vm", "jitter"),
         ("noisy-vm", "wake --unpinned --primitive semaphore,ttas --gap 20us --budget 2s"),
     ];
-    judge(&runs(&Tool::new(), &all), 30);
+    judge(&runs(&Tool::new(), &all), 32);
 }
 
 /// The kinds of findings of one trial, as documents name them.
@@ -157,7 +157,7 @@ fn findings_are_true() {
         let found = &run.document["findings"][0];
         assert_eq!(["kind", "verdict"].map(|key| &found[key]), finding, "{words}");
     }
-    judge(&runs, 20);
+    judge(&runs, 22);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn suites_are_true() {
         ("noisy-vm", "suite --budget 6s --seed 3"),
         ("laptop-smt", "suite --cpus 0,4 --budget 4s"),
     ];
-    judge(&runs(&Tool::new(), &all), 45);
+    judge(&runs(&Tool::new(), &all), 50);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn placements_are_true() {
             "place --workload integer,ring --threads 4 --placement p-cores --placement e-cores --budget 300s",
         ),
     ];
-    judge(&runs(&Tool::new(), &all), 14);
+    judge(&runs(&Tool::new(), &all), 17);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn plans_are_true() {
         let words = format!("plan {words} --machine sim:{machine} --seed 1");
         Run::asked(&Tool::new(), machine, &words, Vec::new())
     };
-    judge(&[plan("chiplet-16-smt", "latency --cpus 0-3,8,16"), plan("hybrid", "")], 2);
+    judge(&[plan("chiplet-16-smt", "latency --cpus 0-3,8,16"), plan("hybrid", "")], 4);
 }
 
 /// A run, and what is asked of it and of others afterwards.
@@ -222,7 +222,7 @@ pub fn comparisons(tool: &Tool) -> Vec<Run> {
 
 #[test]
 fn comparisons_are_true() {
-    judge(&comparisons(&Tool::new()), 8);
+    judge(&comparisons(&Tool::new()), 11);
 }
 
 /// Advice from runs and from measurements.
@@ -247,7 +247,7 @@ pub fn advice(tool: &Tool) -> Vec<Run> {
 
 #[test]
 fn advice_is_true() {
-    judge(&advice(&Tool::new()), 8);
+    judge(&advice(&Tool::new()), 13);
 }
 
 /// The structure of runs, and of their matrices as files of another tool.
@@ -277,5 +277,5 @@ fn structures_are_true() {
         let document = all.last().unwrap().document.clone();
         all.push(Run::of_blocks(tool, machine, &format!("lint {file}"), document, source));
     }
-    judge(&all, 10);
+    judge(&all, 16);
 }

@@ -1,9 +1,8 @@
 //! Fields of documents as the sources of numbers.
 
 use super::run::{Run, list};
-use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, Source};
+use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Source};
 use coretalk_model::quantity::Unit;
-use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, CpuSet};
 use serde_json::Value;
 
@@ -34,17 +33,44 @@ pub fn raw<'a>(run: &'a Run, source: &'a Source) -> Option<&'a Value> {
     base.pointer(path)
 }
 
-/// A field as a number, of a list or a set of CPUs its length, and the interval that stands with it.
-pub fn field_of(run: &Run, source: &Source) -> Option<(Option<f64>, [Option<f64>; 2])> {
-    let (base, path) = located(run, source)?;
+/// A field as a number; of a list or a set of CPUs its length.
+fn number(field: &Value, path: &str) -> Option<f64> {
     let scale = if is_in_percent(path) { 0.01 } else { 1.0 };
-    let number = |field: &Value| {
-        let cpus = || field.as_str().and_then(|cpus| cpus.parse::<CpuSet>().ok()).map(|cpus| cpus.len());
-        let length = || field.as_array().map(Vec::len).or_else(cpus).map(|length| length as f64);
-        field.as_f64().map(|number| scale * number).or_else(length)
+    let cpus = || field.as_str().and_then(|cpus| cpus.parse::<CpuSet>().ok()).map(|cpus| cpus.len());
+    let length = || field.as_array().map(Vec::len).or_else(cpus).map(|length| length as f64);
+    field.as_f64().map(|number| scale * number).or_else(length)
+}
+
+/// The number of a field.
+pub fn field_of(run: &Run, source: &Source) -> Option<f64> {
+    let (base, path) = located(run, source)?;
+    number(base.pointer(path)?, path)
+}
+
+/// The interval of a field: the `ci` of the same object, of a distribution that under `intervals`.
+pub fn interval_of(run: &Run, source: &Source) -> Option<[Option<f64>; 2]> {
+    let (base, path) = located(run, source)?;
+    let (object, key) = path.rsplit_once('/')?;
+    let of_series = |list: &str| object.strip_suffix(list).filter(|of| of.starts_with("/series/"));
+    let interval = match (of_series("/percentiles"), of_series("/values")) {
+        (Some(of), _) if key == "50" => format!("{of}/intervals/median_ns"),
+        (_, Some(of)) => format!("{of}/intervals/{key}"),
+        _ => format!("{object}/ci"),
     };
-    let interval = base.pointer(&format!("{}/ci", path.rsplit_once('/')?.0)).unwrap_or(&Value::Null);
-    Some((number(base.pointer(path)?), [0, 1].map(|end| number(&interval[end]))))
+    let interval = base.pointer(&interval).unwrap_or(&Value::Null);
+    Some([0, 1].map(|end| number(&interval[end], path)))
+}
+
+/// The numbers of a list, by a pointer with `*` for each index: what some items lack is left out; none where one is
+/// unknown.
+pub fn numbers_at(of: &Value, path: &str) -> Option<Vec<f64>> {
+    match path.split_once("/*") {
+        None => of.pointer(path).map_or(Some(Vec::new()), |field| Some(vec![field.as_f64()?])),
+        Some((start, rest)) => {
+            let items = list(of.pointer(start)?).iter().map(|item| numbers_at(item, rest));
+            items.collect::<Option<Vec<_>>>().map(|all| all.concat())
+        }
+    }
 }
 
 /// Whether a field is in percent, and its interval with it.
@@ -54,55 +80,35 @@ pub fn is_in_percent(path: &str) -> bool {
 
 /// Whether a difference is what rounding leaves of a field that a factor scales.
 pub fn is_scaled(source: &Source, difference: f64) -> bool {
-    matches!(source, Source::Product(factor, of) if matches!(**of, Source::Field(_))
-        && matches!(**factor, Source::Constant(factor) if difference.abs() <= 0.51e-4 * factor))
+    matches!(source, Source::Computed(Operation::Product, parts)
+        if matches!(parts[..], [Source::Constant(factor), Source::Field(_)] if difference.abs() <= 0.51e-4 * factor))
+}
+
+/// Whether the path of a field determines the unit that it is written in. Times to spin are written in microseconds.
+pub fn has_own_unit(run: &Run, path: &str) -> bool {
+    let is_in = |list: &str| path.starts_with(list);
+    is_in("/advice") && run.document["advice"][0]["kind"] != "spin"
+        || ["/compared", "/differences", "/overview"].into_iter().any(is_in)
 }
 
 /// Whether a field is written in the unit that its name states in documents of advice and comparisons.
-pub fn is_in_own_unit(path: &str, value: &DisplayValue) -> bool {
+pub fn is_in_own_unit(run: &Run, path: &str, value: &DisplayValue) -> bool {
     let is_difference = matches!(value.number, Number::Difference(_) | Number::Shift(_));
     let is_share = is_difference || value.unit == DisplayUnit::Own(Unit::Share);
     match is_in_percent(path) {
         true => is_share,
-        false
-            if ["/advice", "/compared", "/differences", "/overview"]
-                .iter()
-                .any(|of| path.starts_with(of)) =>
-        {
-            !is_share && !matches!(value.unit, DisplayUnit::OfColumn(divisor) if divisor != 1.0)
+        false => {
+            let is_scaled = matches!(value.unit, DisplayUnit::OfColumn(divisor) if divisor != 1.0);
+            !has_own_unit(run, path) || !is_share && !is_scaled
         }
-        false => true,
     }
 }
 
+/// The path of a field; of a relative difference seen from the other side, that of the difference.
 pub fn path_of(source: &Source) -> Option<&str> {
-    if let Source::Field(path) = source { Some(path) } else { None }
-}
-
-/// The ends and the point of a relative difference that a document has in percent.
-pub fn share_of(run: &Run, source: &Source) -> Option<[Option<f64>; 3]> {
-    if let Source::Reversed(of) = source {
-        let [low, point, high] = share_of(run, of)?;
-        return Some([high, point, low].map(|share| share.map(|share| 1.0 / (1.0 + share) - 1.0)));
+    match source {
+        Source::Field(path) => Some(path),
+        Source::Computed(Operation::Reversed, of) => path_of(&of[0]),
+        _ => None,
     }
-    path_of(source).filter(|path| path.starts_with("/comparisons/") && path.ends_with("_percent"))?;
-    let (point, [low, high]) = field_of(run, source)?;
-    Some([low, point, high])
-}
-
-/// What is wrong with a relative difference. The size of one stands with a word for its sign.
-pub fn contradicted_share([low, point, high]: [Option<f64>; 3], shown: &DisplayValue) -> Option<String> {
-    let is_same = |one: Option<f64>, other: f64| {
-        one.is_some_and(|one| (one - other).abs() <= 1e-6 * (1.0 + other.abs()).powi(2))
-    };
-    let is_interval =
-        |of: &Estimate| is_same(low, of.low) && is_same(high, of.high) && is_same(point, of.point);
-    let is_so = match shown.number {
-        _ if shown.unit != DisplayUnit::Own(Unit::Share) => false,
-        Number::Relative(share) => is_same(point, share),
-        Number::Point(size) => is_same(point.map(f64::abs), size),
-        Number::Reach(of) | Number::Size(of) => is_interval(&of),
-        _ => false,
-    };
-    (!is_so).then(|| format!("{point:?} from {low:?} to {high:?}, not {shown:?}"))
 }

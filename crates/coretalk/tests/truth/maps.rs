@@ -1,9 +1,9 @@
 //! Numbers of maps, recomputed from the pairs of a document.
 
-use super::run::{Run, list};
-use super::sources::{ROUNDED, cells_of_queues, parameters_of, trial_of, wrong};
+use super::run::{Run, cpus, ends_of, list};
+use super::sources::{ROUNDED, entries, entries_of, parameters_of, wrong};
 use coretalk::blocks::DrawnNumber;
-use coretalk::blocks::value::{MapSource, MatrixNumber, Source, WideNumber};
+use coretalk::blocks::value::{MapSource, MatrixNumber, Source, Statistic, WideNumber};
 use coretalk_model::stats::{WIDEST_STATED, median};
 use coretalk_model::{CpuId, Flag};
 use serde_json::Value;
@@ -27,42 +27,78 @@ pub fn nearest(states: &[f64], value: f64) -> f64 {
     states.iter().copied().min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(f64::NAN)
 }
 
-/// Whether what has these flags may be wrong.
-pub fn is_doubtful(of: &Value) -> bool {
-    let is_doubt = |flag: &Value| Flag::ALL.iter().any(|one| flag == one.name() && one.may_be_wrong());
-    list(&of["flags"]).iter().any(is_doubt)
+/// Whether a cell or a trial has one of these flags.
+pub fn has_flag(of: &Value, flags: &[&str]) -> bool {
+    list(&of["flags"]).iter().any(|flag| flags.iter().any(|name| flag == name))
 }
 
-/// The pairs of a map with their numbers, and whether these may be wrong.
-pub fn pairs_recomputed(run: &Run, source: &MapSource) -> Vec<([u32; 2], f64, bool)> {
-    let cpu = |cpu: &Value| cpu.as_u64().map(|cpu| cpu as u32);
+/// Flags of two threads on one CPU, whose rate is that of time slices.
+const SHARED: [&str; 2] = ["shared-spin", "unclaimed"];
+
+/// Whether what has these flags may be wrong.
+pub fn is_doubtful(of: &Value) -> bool {
+    Flag::ALL.iter().any(|flag| flag.may_be_wrong() && has_flag(of, &[flag.name()]))
+}
+
+/// Half of the interval of a cell as a share of its value.
+pub fn relative_reach(of: &Value) -> Option<f64> {
+    let [low, point, high] = [&of["ci"][0], &of["median"], &of["ci"][1]].map(Value::as_f64);
+    Some((high? - point?).max(point? - low?) / point?)
+}
+
+fn matrix_of<'a>(run: &'a Run, kernel: &str) -> Option<&'a Value> {
+    list(&run.document["matrices"]).iter().find(|matrix| matrix["kernel"] == kernel)
+}
+
+/// A pair of a map.
+pub struct MapPair<'a> {
+    pub cpus: [CpuId; 2],
+    /// Its value, and where the document has it.
+    number: Option<f64>,
+    entry: &'a Value,
+}
+
+impl MapPair<'_> {
+    /// The value or an end of its interval; none of two threads on one CPU of a queue.
+    pub fn number(&self, statistic: Statistic) -> Option<f64> {
+        match statistic {
+            _ if !self.entry["from"].is_null() && has_flag(self.entry, &SHARED) => None,
+            Statistic::Low => self.entry["ci"][0].as_f64(),
+            Statistic::High => self.entry["ci"][1].as_f64(),
+            _ => self.number,
+        }
+    }
+}
+
+/// The pairs of a map. A symmetric map has each in one direction.
+pub fn pairs_recomputed<'a>(run: &'a Run, source: &MapSource) -> Vec<MapPair<'a>> {
+    let of_cell =
+        |entry: &'a Value| MapPair { cpus: ends_of(entry), number: entry["median"].as_f64(), entry };
     match source {
         MapSource::Unfinished | MapSource::Queues => Vec::new(),
         MapSource::Kernel(kernel) => {
-            let Some(matrix) =
-                list(&run.document["matrices"]).iter().find(|matrix| matrix["kernel"] == **kernel)
-            else {
-                return Vec::new();
+            let cells = matrix_of(run, kernel).map_or(&[][..], |matrix| list(&matrix["cells"])).iter();
+            cells.map(of_cell).filter(|pair| pair.number.is_some()).collect()
+        }
+        MapSource::Queue { queue, payload, capacity } => {
+            let is_of = |of: &Value| {
+                let is_shape = of["queue"] == **queue && of["payload"] == **payload;
+                is_shape && of["capacity"].as_f64() == Some(*capacity as f64)
             };
-            let pair = |cell: &Value| {
-                let [from, to] = [cpu(&cell["from"])?, cpu(&cell["to"])?];
-                let number = cell["median"].as_f64()?;
-                let other = (matrix["symmetric"] == true).then_some(([to, from], number, is_doubtful(cell)));
-                Some([Some(([from, to], number, is_doubtful(cell))), other])
-            };
-            list(&matrix["cells"]).iter().filter_map(pair).flatten().flatten().collect()
+            let cells = entries(&run.document).filter(|[_, entry]| !entry["from"].is_null());
+            cells.filter(|[of, _]| is_of(&of["parameters"])).map(|[_, cell]| of_cell(cell)).collect()
         }
         MapSource::Trials { probe, parameters, quantity } => {
-            let pair = |series: &Value| {
-                let [from, to] = list(&series["placement"]) else { return None };
-                let number = match series["parameters"]["view"] == **quantity {
-                    true => &series["percentiles"]["50"],
-                    false => &series["values"][quantity],
+            let pair = |entry: &'a Value| {
+                let [from, to] = cpus(&entry["placement"])[..] else { return None };
+                let number = match entry["parameters"]["view"] == **quantity {
+                    true => &entry["percentiles"]["50"],
+                    false => &entry["values"][quantity],
                 };
-                let is_of = series["probe"] == **probe
-                    && parameters_of(series) == *parameters
-                    && !list(&series["flags"]).iter().any(|flag| flag == Flag::Saturated.name());
-                is_of.then_some(([cpu(from)?, cpu(to)?], number.as_f64()?, is_doubtful(series)))
+                let is_of = entry["probe"] == **probe
+                    && parameters_of(entry) == *parameters
+                    && !has_flag(entry, &[Flag::Saturated.name()]);
+                is_of.then_some(MapPair { cpus: [from, to], number: Some(number.as_f64()?), entry })
             };
             list(&run.document["series"]).iter().filter_map(pair).collect()
         }
@@ -71,7 +107,7 @@ pub fn pairs_recomputed(run: &Run, source: &MapSource) -> Vec<([u32; 2], f64, bo
 
 /// A number of all cells of a matrix; of an end of a group of values the value that is next to it.
 pub fn of_matrix(run: &Run, kernel: &str, number: &MatrixNumber, found: f64) -> Option<f64> {
-    let matrix = list(&run.document["matrices"]).iter().find(|matrix| matrix["kernel"] == kernel)?;
+    let matrix = matrix_of(run, kernel)?;
     let pairs = cells(matrix);
     let values: Vec<f64> = pairs.iter().map(|(_, _, value)| *value).collect();
     let is_of = |pair: &[CpuId; 2], value: f64| {
@@ -83,12 +119,11 @@ pub fn of_matrix(run: &Run, kernel: &str, number: &MatrixNumber, found: f64) -> 
     let cells = list(&matrix["cells"]).iter().filter(|cell| cell["from"] != cell["to"]);
     let count = |is_meant: &dyn Fn(&Value) -> bool| cells.filter(|cell| is_meant(cell)).count() as f64;
     let has_value = |cell: &Value| !cell["median"].is_null();
-    let has_flag = |cell: &Value, flag: &str| list(&cell["flags"]).iter().any(|one| one == flag);
     match number {
         MatrixNumber::Pairs => Some(values.len() as f64),
         MatrixNumber::Moved => Some(count(&|cell| list(&cell["states"]).len() > 1)),
         MatrixNumber::Doubtful => Some(count(&|cell| has_value(cell) && is_doubtful(cell))),
-        MatrixNumber::Flagged(flag) => Some(count(&|cell| has_value(cell) && has_flag(cell, flag))),
+        MatrixNumber::Flagged(flag) => Some(count(&|cell| has_value(cell) && has_flag(cell, &[flag]))),
         MatrixNumber::Missing(why) => Some(count(&|cell| !has_value(cell) && cell["reason"] == **why)),
         MatrixNumber::Least(pair) => is_of(pair, values.iter().copied().reduce(f64::min)?),
         MatrixNumber::Most(pair) => is_of(pair, values.iter().copied().reduce(f64::max)?),
@@ -117,25 +152,30 @@ pub fn of_matrix(run: &Run, kernel: &str, number: &MatrixNumber, found: f64) -> 
 pub fn of_cell(run: &Run, source: &Source) -> Option<(f64, bool)> {
     let Source::Cell { map, row, column, own } = source else { return None };
     let is_alone = row.len() == 1 && column.len() == 1;
-    let is_inside = |([from, to], _, _): &([u32; 2], f64, bool)| {
+    let is_symmetric = match map {
+        MapSource::Kernel(kernel) => matrix_of(run, kernel)?["symmetric"] == true,
+        _ => false,
+    };
+    let is_inside = |pair: &MapPair<'_>| {
+        let [from, to] = pair.cpus;
+        let is_of = |from, to| row.contains(&from) && column.contains(&to);
         let is_own = from == to && !is_alone;
-        row.contains(&CpuId(*from)) && column.contains(&CpuId(*to)) && is_own == *own
+        (is_of(from, to) || is_symmetric && is_of(to, from)) && is_own == *own
     };
     let pairs: Vec<_> = pairs_recomputed(run, map).into_iter().filter(is_inside).collect();
-    let numbers: Vec<f64> = pairs.iter().map(|(_, number, _)| *number).collect();
-    Some((median(&numbers)?, pairs.iter().any(|(_, _, doubtful)| *doubtful)))
+    let numbers: Vec<f64> = pairs.iter().filter_map(|pair| pair.number).collect();
+    Some((median(&numbers)?, pairs.iter().any(|pair| is_doubtful(pair.entry))))
 }
 
 /// What is wrong with a number of a drawing or with its mark.
 pub fn wrong_in_map(run: &Run, unit: &str, shown: &DrawnNumber) -> Option<String> {
     let is_doubtful = match &shown.value.source {
         Source::Cell { .. } => of_cell(run, &shown.value.source).map(|(_, doubtful)| doubtful),
-        Source::QueueCell { trial, .. } => {
-            cells_of_queues(run).iter().find(|(of, ..)| of == trial).map(|(.., cell)| is_doubtful(cell))
-        }
-        Source::Trial { trial, .. } => {
-            let one = list(&run.document["series"]).iter().find(|one| trial_of(one) == *trial);
-            one.map(|one| is_doubtful(one) || list(&one["flags"]).iter().any(|flag| flag == "shared-spin"))
+        Source::OfTrial { trial, .. } | Source::Trial { trial, .. } => {
+            let entry = entries_of(run, *trial).map(|[_, entry]| entry).next();
+            // Cells of time slices have a sign of their own.
+            let is_sliced = |one: &Value| one["from"].is_null() && has_flag(one, &["shared-spin"]);
+            entry.map(|one| is_doubtful(one) || is_sliced(one))
         }
         _ => Some(false),
     };
@@ -151,18 +191,12 @@ pub fn of_widths(run: &Run, map: &MapSource, number: WideNumber) -> Option<f64> 
     };
     let cells =
         list(&run.document["matrices"]).iter().filter(is_of).flat_map(|matrix| list(&matrix["cells"]));
-    let excluded = |cell: &Value, flags: &[&str]| {
-        list(&cell["flags"]).iter().any(|flag| flags.iter().any(|name| flag == name))
-    };
     let sound: Vec<&Value> = cells
         .filter(|cell| !cell["median"].is_null() && (cell["from"] != cell["to"] || *map == MapSource::Queues))
-        .filter(|cell| !is_doubtful(cell) && !excluded(cell, &["shared-spin", "unclaimed"]))
+        .filter(|cell| !is_doubtful(cell) && !has_flag(cell, &SHARED))
         .collect();
-    let reach = |cell: &&&Value| {
-        let [low, point, high] = [&cell["ci"][0], &cell["median"], &cell["ci"][1]].map(Value::as_f64);
-        Some((high? - point?).max(point? - low?) / point?)
-    };
-    let wide = sound.iter().filter(|cell| excluded(cell, &["wide-ci"])).filter_map(|cell| reach(&cell));
+    let wide =
+        sound.iter().filter(|cell| has_flag(cell, &["wide-ci"])).filter_map(|cell| relative_reach(cell));
     let (stated, unstated): (Vec<f64>, Vec<f64>) = wide.partition(|reach| *reach < WIDEST_STATED);
     match number {
         WideNumber::Sound => Some(sound.len() as f64),

@@ -56,7 +56,6 @@ fn judge(runs: &[Run], kinds: usize) {
         .flat_map(|run| untrue(run).into_iter().map(|why| format!("{:?}\n  {why}", run.words)))
         .collect();
     assert!(all.is_empty(), "{} contradictions:\n{}", all.len(), all.join("\n"));
-    assert!(runs.iter().all(|run| !run.values.is_empty()), "a screen has no number");
     let planted = plants::planted(runs);
     let counts: Vec<(&String, usize, usize)> =
         planted.iter().map(|(kind, (found, missed))| (kind, *found, missed.len())).collect();

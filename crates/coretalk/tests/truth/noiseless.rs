@@ -29,12 +29,11 @@ fn untrue_cells(run: &Run) -> Vec<String> {
 
 /// Rows of the ladder that are not what some of their pairs take in some state.
 fn untrue_rows(run: &Run) -> Vec<String> {
-    let class = |cpu| run.reported.class_of(cpu).map_or(String::new(), |class| class.name.clone());
     let untrue = |row: &Value| {
         let (kernel, ns) = (row["kernel"].as_str()?, row["median"].as_f64()?);
         kernel_by_id(kernel)?;
         let is_of = |[a, b]: &[CpuId; 2]| {
-            let kinds = [class(*a), class(*b)];
+            let kinds = [*a, *b].map(|cpu| run.class(cpu));
             let is_kind = |kind: &Value| kinds.iter().any(|known| kind == known);
             let is_same = kinds[0] == kinds[1] || row["classes"][0] != row["classes"][1];
             run.reported.relation(*a, *b).name() == row["relation"]

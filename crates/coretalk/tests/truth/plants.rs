@@ -1,14 +1,15 @@
 //! Faults in the numbers of the judged screens, planted one at a time: the recomputation has to find each.
 
+use super::fields::has_own_unit;
 use super::maps::wrong_in_map;
-use super::run::{Run, list};
-use super::sources::{Shown, is_of_passes, recomputed, trial_of, wrong};
+use super::run::Run;
+use super::sources::{Parts, Shown, is_of_passes, parts, recomputed, wrong};
 use coretalk::blocks::DrawnNumber;
-use coretalk::blocks::value::{
-    DisplayUnit, DisplayValue, MapSource, Number, SeriesNumber, Source, Statistic,
-};
+use coretalk::blocks::value::{DisplayUnit, DisplayValue, MapSource, Number, Operation, Source, Statistic};
 use coretalk_model::quantity::Unit;
+use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Relation};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Whether a number has no field to be recomputed from.
@@ -17,81 +18,76 @@ fn is_unheld(value: &DisplayValue) -> bool {
         Source::Listed | Source::Method | Source::Unrecorded | Source::Option("budget" | "parallel") => true,
         Source::Trial { placements, .. } => *placements > 1,
         // The reason of an interval that is wider than its value has no number.
-        Source::Width(_) => matches!(value.number, Number::Point(percent) if percent > 100.0),
+        Source::OfTrial { field, .. } if field == "/reason" => {
+            matches!(value.number, Number::Point(percent) if percent > 100.0)
+        }
         _ => false,
     }
 }
 
-/// Another number of the same kind, or another interval.
+/// Another number.
 fn changed(value: &DisplayValue) -> Number {
-    let mut changed = value.number;
-    match &mut changed {
+    let mut number = value.number;
+    match parts(&mut number) {
         // A sentence may state what another trial has.
-        Number::Count(count) if matches!(value.source, Source::Parameter { trial: None, .. }) => {
+        Parts::Whole(count) if matches!(value.source, Source::Parameter { trial: None, .. }) => {
             *count += 1_000_007
         }
-        Number::Count(number) | Number::Part { number, .. } => *number += 1,
-        Number::Point(number)
-        | Number::Setting(number)
-        | Number::Short(number)
-        | Number::Coarse(number)
-        | Number::Duration(number)
-        | Number::Relative(number)
-        | Number::Figure(number)
-        | Number::Probability(number)
-        | Number::Difference(number)
-        | Number::HalfWidth { stated: number, .. } => {
+        Parts::Whole(count) => *count += 1,
+        Parts::Point(number, _) => {
             let share = if is_of_passes(&value.source) { 0.02 } else { 0.01 };
             *number += share * *number + if number.abs() < 0.05 { 1e-3 } else { 0.0 };
         }
-        _ => return with_interval(value),
+        Parts::Interval(_) => return with_interval(value),
     }
-    changed
+    number
 }
 
-/// The number with another interval, where documents have one.
+/// The number with another interval, where the document has one.
 fn with_interval(value: &DisplayValue) -> Number {
-    let mut changed = value.number;
-    match &mut changed {
-        Number::Estimate(of)
-        | Number::Shift(of)
-        | Number::Size(of)
-        | Number::WithEnds(of)
-        | Number::Ends(of)
-        | Number::Reach(of)
-        | Number::PlusMinus(of)
-        | Number::HalfWidth { of, .. } => {
-            let is_known =
-                of.is_sure() && of.low.abs() > 0.02 && !matches!(value.source, Source::State { .. });
-            of.low *= if is_known { 0.99 } else { 1.0 };
-        }
-        _ => {}
+    let mut number = value.number;
+    if let Parts::Point(_, Some(of)) | Parts::Interval(of) = parts(&mut number) {
+        let is_held = !matches!(&value.source, Source::OfTrial { field, .. } if field.contains("/states/"));
+        of.low *= if is_held && of.is_sure() && of.low.abs() > 0.02 { 0.99 } else { 1.0 };
     }
-    changed
+    number
 }
 
 fn negated(value: &DisplayValue) -> Number {
-    match value.number {
-        Number::Point(number) => Number::Point(-number),
-        Number::Figure(number) => Number::Figure(-number),
-        Number::Difference(number) => Number::Difference(-number),
-        Number::Relative(number) => Number::Relative(-number),
-        Number::Shift(mut of) => {
-            of.point = -of.point;
-            Number::Shift(of)
+    let mut number = value.number;
+    match parts(&mut number) {
+        Parts::Point(number, _) => *number = -*number,
+        Parts::Interval(of) => of.point = -of.point,
+        Parts::Whole(_) => {}
+    }
+    number
+}
+
+/// A number of another kind.
+fn of_other_kind(value: &DisplayValue) -> Number {
+    match (value.number, &value.source) {
+        (
+            Number::Point(number) | Number::Short(number) | Number::Estimate(Estimate { point: number, .. }),
+            Source::Trial { .. }
+            | Source::Pairs { .. }
+            | Source::Cell { .. }
+            | Source::Field(_)
+            | Source::Pair { .. },
+        ) => Number::Count(number.round() as u64),
+        (Number::Count(number), Source::Trial { .. } | Source::Trials { .. } | Source::Count { .. }) => {
+            Number::Point(number as f64)
         }
-        number => number,
+        (number, _) => number,
     }
 }
 
-/// Fields whose path determines their unit.
-const WITH_UNITS: [&str; 5] = ["/advice", "/compared", "/differences", "/overview", "/topology"];
-
 /// Other units, where the path of a field or a heading determines the unit.
-fn other_units((headings, value): &Shown) -> Vec<(&'static str, DisplayUnit)> {
+fn other_units(run: &Run, (headings, value): &Shown) -> Vec<(&'static str, DisplayUnit)> {
     let is_difference = matches!(value.number, Number::Difference(_) | Number::Shift(_));
     match (&value.source, value.unit) {
-        (Source::Field(path), _) if !is_difference && WITH_UNITS.iter().any(|of| path.starts_with(of)) => {
+        (Source::Field(path), _)
+            if !is_difference && (has_own_unit(run, path) || path.starts_with("/topology")) =>
+        {
             vec![("unit", DisplayUnit::OfColumn(1e3)), ("share", DisplayUnit::Own(Unit::Share))]
         }
         (Source::Trial { .. }, DisplayUnit::OfColumn(divisor))
@@ -106,6 +102,23 @@ fn other_units((headings, value): &Shown) -> Vec<(&'static str, DisplayUnit)> {
     }
 }
 
+/// Other values of the same list or object of a document as the field at a path: at another index, or of another key.
+fn other_fields(run: &Run, path: &str) -> Vec<(&'static str, String)> {
+    let steps: Vec<&str> = path.split('/').collect();
+    let value = |path: &str| run.document.pointer(path).and_then(Value::as_f64);
+    let differs = |other: &String| value(other).is_some() && value(other) != value(path);
+    let with = |at: usize, step: &str| [&steps[..at], &[step], &steps[at + 1..]].concat().join("/");
+    let index = steps.iter().rposition(|step| step.parse::<usize>().is_ok());
+    let indexes = index.into_iter().flat_map(|at| (0..100).map(move |other| (at, other.to_string())));
+    let other = indexes.map(|(at, other)| with(at, &other)).find(differs);
+    let object = path.rsplit_once('/').and_then(|(object, _)| run.document.pointer(object)?.as_object());
+    let keys = object.into_iter().flat_map(|object| object.keys());
+    let sibling = keys.map(|key| with(steps.len() - 1, key)).find(differs);
+    let side = path.contains("/compared/a").then(|| path.replace("/compared/a", "/compared/z"));
+    let all = [("index", other), ("key", sibling), ("side", side)];
+    all.into_iter().filter_map(|(kind, path)| Some((kind, path?))).collect()
+}
+
 /// Other sources of the same kind.
 fn other_sources(run: &Run, source: &Source) -> Vec<(&'static str, Source)> {
     let mut other = source.clone();
@@ -115,100 +128,76 @@ fn other_sources(run: &Run, source: &Source) -> Vec<(&'static str, Source)> {
                 (kind, Source::Trial { trial, quantity, statistic, placements })
             };
             let first_or_last = if quantity == "last" { "first" } else { "last" };
-            let mut trials = list(&run.document["series"]).iter().map(trial_of);
-            let another = trials.find(|other| *other != trial).unwrap_or(trial);
-            return vec![
-                of("quantity", trial, "of nothing", statistic),
-                of("other quantity", trial, first_or_last, statistic),
-                of("trial", another, quantity, statistic),
-                of(
-                    "statistic",
-                    trial,
-                    quantity,
-                    match statistic {
-                        Statistic::Percentile(_) => Statistic::Percentile(0.25),
-                        other => other,
-                    },
-                ),
-            ];
-        }
-        Source::Series { index, number } => {
-            let (index, number) = (*index, number.clone());
-            let p50 = |index: usize| &run.document["series"][index]["percentiles"]["50"];
-            let another = (0..list(&run.document["series"]).len()).find(|other| p50(*other) != p50(index));
-            let of = |kind, index, number| (kind, Source::Series { index, number });
-            let slowest = match number {
-                SeriesNumber::Percentile("90" | "99") => SeriesNumber::Percentile("100"),
-                _ => number.clone(),
-            };
-            return vec![
-                of("series", another.unwrap_or(index), number),
-                of("number of a series", index, slowest),
-            ];
+            let another = run.trials.iter().find(|other| **other != trial).copied().unwrap_or(trial);
+            let statistics = [Statistic::Mean, Statistic::Estimate, Statistic::Count, Statistic::Low];
+            let percentiles = [0.25, 0.5, 0.99].map(Statistic::Percentile);
+            let statistics = statistics.into_iter().chain(percentiles);
+            return statistics
+                .map(|statistic| of("statistic", trial, quantity, statistic))
+                .chain([
+                    of("quantity", trial, "of nothing", statistic),
+                    of("other quantity", trial, first_or_last, statistic),
+                    of("trial", another, quantity, statistic),
+                ])
+                .collect();
         }
         Source::Pairs { map, relation, classes, statistic } => {
-            let others = Relation::ALL.into_iter().filter(|other| other != relation);
-            return others
-                .map(|relation| {
-                    let (map, classes) = (map.clone(), classes.clone());
-                    ("group", Source::Pairs { map, relation, classes, statistic: *statistic })
-                })
-                .collect();
+            let (map, classes) = (&*map, &*classes);
+            let of = |kind, relation, statistic| {
+                (kind, Source::Pairs { map: map.clone(), relation, classes: classes.clone(), statistic })
+            };
+            let groups = Relation::ALL.into_iter().map(|other| of("group", other, *statistic));
+            let statistics = [Statistic::Count, Statistic::Percentile(0.0), Statistic::Percentile(1.0)];
+            return groups.chain(statistics.map(|other| of("statistic", *relation, other))).collect();
         }
         Source::Cell { map: MapSource::Kernel(_), row, column, own: false } => {
             let is_other = |cpu: &CpuId| !row.contains(cpu) && !column.contains(cpu);
             *column = run.measured().iter().find(is_other).map_or_else(|| column.clone(), |cpu| vec![cpu]);
         }
         Source::Field(path) => {
-            let at = |one: &str, other: &str| {
-                path.rfind(one).map(|at| format!("{}{other}{}", &path[..at], &path[at + one.len()..]))
-            };
-            let another = at("/0/", "/1/").or_else(|| at("/1/", "/0/"));
-            *path = another.or_else(|| at("/compared/a", "/compared/z")).unwrap_or_else(|| path.clone());
+            let others = other_fields(run, path).into_iter();
+            return others.map(|(kind, path)| (kind, Source::Field(path))).collect();
         }
         Source::Placement { cpus, number } => {
             let of =
                 |(kind, cpus)| (kind, Source::Placement { cpus: Box::new(cpus), number: number.clone() });
             return other_sources(run, cpus).into_iter().map(of).collect();
         }
-        Source::Reversed(of) => return vec![("side", (**of).clone())],
-        Source::Differing { value, .. } | Source::Matching { value, .. } => *value = "none",
-        Source::QueueCell { key, .. } => *key = "n",
-        Source::Rates { relation, .. } => *relation = Relation::Node,
-        Source::Role { role, .. } => *role += 100,
-        Source::Sum(parts) => parts.truncate(1),
-        Source::Ratio(one, other) => std::mem::swap(one, other),
-        Source::Less(one, other) | Source::Product(one, other) => *one = other.clone(),
-        Source::Spin { key, .. } => *key = if *key == "spin_ns" { "later_ns" } else { "spin_ns" },
-        Source::State { index, .. } => *index += 100,
-        Source::Trials { probe, .. } => probe.clear(),
+        Source::Computed(Operation::Reversed, of) => return vec![("side", of[0].clone())],
+        Source::Computed(Operation::Sum, parts) => parts.truncate(1),
+        Source::Computed(_, parts) => parts.reverse(),
+        Source::Count { matching, .. } => matching[0].1 = "none".to_owned(),
+        Source::OfTrial { field, .. } => {
+            *field = if field == "/n" { "/median" } else { "/n" }.to_owned();
+        }
+        Source::Trials { probe, .. } => *probe = Some(String::new()),
         Source::Parameter { name, .. } => name.push('_'),
         _ => {}
     }
     vec![("source", other)]
 }
 
-/// Another number, and one of all other faults, in turn.
-fn faults(run: &Run, shown: &Shown, turn: usize) -> Vec<(&'static str, DisplayValue)> {
+/// The faults of a number: another number, kind, sign, interval, whole, unit and source.
+fn faults(run: &Run, shown: &Shown) -> Vec<(&'static str, DisplayValue)> {
     let value = &shown.1;
     let whole = match value.number {
         Number::Part { number, of } => Number::Part { number, of: of + 1 },
         number => number,
     };
-    let of_number = [("sign", negated(value)), ("interval", with_interval(value)), ("whole", whole)];
-    let of_number = of_number.map(|(kind, number)| (kind, DisplayValue { number, ..value.clone() }));
-    let units =
-        other_units(shown).into_iter().map(|(kind, unit)| (kind, DisplayValue { unit, ..value.clone() }));
+    let numbers = [
+        ("number", changed(value)),
+        ("kind", of_other_kind(value)),
+        ("sign", negated(value)),
+        ("interval", with_interval(value)),
+        ("whole", whole),
+    ];
+    let numbers = numbers.map(|(kind, number)| (kind, DisplayValue { number, ..value.clone() }));
+    let units = other_units(run, shown)
+        .into_iter()
+        .map(|(kind, unit)| (kind, DisplayValue { unit, ..value.clone() }));
     let sources = other_sources(run, &value.source).into_iter();
     let sources = sources.map(|(kind, source)| (kind, DisplayValue { source, ..value.clone() }));
-    let others = of_number.into_iter().chain(units).chain(sources);
-    let mut others: Vec<_> = others.filter(|(_, fault)| fault != value).collect();
-    let mut faults = vec![("number", DisplayValue { number: changed(value), ..value.clone() })];
-    faults.retain(|(_, fault)| fault != value);
-    if !others.is_empty() {
-        faults.push(others.swap_remove(turn % others.len()));
-    }
-    faults
+    numbers.into_iter().chain(units).chain(sources).filter(|(_, fault)| fault != value).collect()
 }
 
 /// Whether two sources have the same number, or none.
@@ -219,36 +208,54 @@ fn is_alike(run: &Run, one: &Source, other: &Source) -> bool {
     }
 }
 
-/// The numbers of a run in which faults are planted, evenly spread over it.
-const MOST: usize = 1_000;
+/// The name of the kind of a source.
+fn kind_of(source: &Source) -> String {
+    let text = format!("{source:?}");
+    text.split([',', ' ', '{']).next().unwrap_or_default().split("(\"").next().unwrap_or_default().to_owned()
+}
+
+/// Numbers of a kind of source in a run in which faults are planted.
+const MOST: usize = 100;
+
+/// Some numbers of each kind of source, evenly spread over all.
+fn sample<'a, T>(all: &'a [T], value: impl Fn(&T) -> &DisplayValue) -> Vec<&'a T> {
+    let mut kinds: BTreeMap<String, Vec<&T>> = BTreeMap::new();
+    for one in all.iter().filter(|one| !is_unheld(value(one))) {
+        kinds.entry(kind_of(&value(one).source)).or_default().push(one);
+    }
+    kinds
+        .into_values()
+        .flat_map(|of| {
+            let step = of.len().div_ceil(MOST);
+            of.into_iter().step_by(step)
+        })
+        .collect()
+}
 
 /// Planted faults by their kind and that of their source: how many were found, and those that were not.
 pub fn planted(runs: &[Run]) -> BTreeMap<String, (usize, Vec<String>)> {
     let mut planted: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
     for run in runs {
         let mut note = |kind: &str, value: &DisplayValue, fault: &DisplayValue, is_found: bool| {
-            let source = format!("{:?}", value.source);
-            let source = source.split([' ', '(', '{']).next().unwrap_or_default();
             if is_found || fault.source == value.source || !is_alike(run, &fault.source, &value.source) {
-                let (found, missed) = planted.entry(format!("{kind} of {source}")).or_default();
+                let name = format!("{kind} of {}", kind_of(&value.source));
+                let (found, missed) = planted.entry(name).or_default();
                 *found += usize::from(is_found);
                 missed.extend((!is_found).then(|| format!("{:?}: {kind}: {fault:?}", run.words)));
             }
         };
-        let held = run.values.iter().filter(|(_, value)| !is_unheld(value)).enumerate();
-        for (turn, shown) in held.step_by(1 + run.values.len() / MOST) {
-            for (kind, fault) in faults(run, shown, turn) {
+        for shown in sample(&run.values, |(_, value)| value) {
+            for (kind, fault) in faults(run, shown) {
                 let is_found = wrong(run, &(shown.0.clone(), fault.clone())).is_some();
                 note(kind, &shown.1, &fault, is_found);
             }
         }
-        for (turn, (unit, number)) in run.cells.iter().enumerate().step_by(1 + run.cells.len() / MOST) {
+        for (unit, number) in sample(&run.cells, |(_, number)| &number.value) {
             let is_wrong = |value: &DisplayValue, doubtful| {
                 wrong_in_map(run, unit, &DrawnNumber { value: value.clone(), doubtful }).is_some()
             };
             note("mark", &number.value, &number.value, is_wrong(&number.value, !number.doubtful));
-            let shown = (vec![unit.clone()], number.value.clone());
-            for (kind, fault) in faults(run, &shown, turn).into_iter().filter(|_| !is_unheld(&number.value)) {
+            for (kind, fault) in faults(run, &(vec![unit.clone()], number.value.clone())) {
                 note(kind, &number.value, &fault, is_wrong(&fault, number.doubtful));
             }
         }

@@ -1,6 +1,7 @@
 //! [`Run`]: a call of the tool on a simulated machine, with its screen, its document and the truth of the machine.
 
-use super::sources::Shown;
+use super::printed::Printed;
+use super::sources::{Shown, entries, trial_of};
 use crate::cli::tool::Tool;
 use coretalk::blocks::value::{Arg, Sentence};
 use coretalk::blocks::{Block, Cell, Drawing, DrawnNumber, Table};
@@ -14,7 +15,8 @@ use coretalk::store::RunFile;
 use coretalk_measure::pricing::Pricing;
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_measure::{Machine, Scenario, SimMachine};
-use coretalk_model::{CoreClass, CpuId, CpuSet, Domain, Home, Level, Topology};
+use coretalk_model::series::TrialId;
+use coretalk_model::{CoreClass, CpuId, CpuSet, Domain, Home, Level, Relation, Topology};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::rc::Rc;
@@ -38,6 +40,8 @@ pub struct Run {
     /// The CPUs of its sentences.
     pub cpus: Vec<CpuSet>,
     pub document: Value,
+    /// The trials of its distributions and of its cells of queues, in their order.
+    pub trials: Vec<TrialId>,
     /// What the document says that the system reports.
     pub reported: Topology,
     pub machine: Rc<SimMachine>,
@@ -121,7 +125,7 @@ impl Run {
         let said: Vec<Sentence> = drawings.iter().flat_map(|drawing| drawing.said.clone()).collect();
         let of_drawings = said.iter().flat_map(Sentence::values).map(|value| (Vec::new(), value.clone()));
         let blocks: Vec<&Block<'_>> = blocks.iter().flat_map(with_narrow).collect();
-        let values = blocks.iter().flat_map(|block| shown(block)).chain(of_drawings).collect();
+        let values: Vec<Shown> = blocks.iter().flat_map(|block| shown(block)).chain(of_drawings).collect();
         let in_unit =
             |drawing: Drawing| drawing.numbers.into_iter().map(move |number| (drawing.unit.clone(), number));
         let first_line = blocks.iter().find_map(|block| match block {
@@ -131,6 +135,15 @@ impl Run {
         let sentences =
             blocks.iter().flat_map(|block| block.sentences()).chain(&said).flat_map(Sentence::all);
         let sentences: Vec<Sentence> = sentences.cloned().collect();
+        let cells: Vec<_> = drawings.into_iter().flat_map(in_unit).collect();
+        // A walk that leaves out parts of a screen finds fewer numbers and sentences than are printed.
+        let numerals = printed.split_whitespace().filter(|word| Printed::read(word).is_some()).count();
+        // Times of a plan are text, and the boxes of a topology hold CPUs.
+        let is_sparse = ["plan", "topology"].iter().any(|of| words.starts_with(of));
+        let least = numerals / if is_sparse { 15 } else { 5 };
+        assert!(values.len() + cells.len() > least, "{words}: {} of {numerals} numbers", values.len());
+        let lines = printed.lines().filter(|line| !line.trim().is_empty()).count();
+        assert!(2 * sentences.len() > lines, "{words}: {} sentences in {lines} lines", sentences.len());
         let reporting = if document["topology"].is_null() { sources.first() } else { Some(&document) };
         Run {
             words: words.split_whitespace().map(str::to_owned).collect(),
@@ -140,9 +153,10 @@ impl Run {
             cpus: sentences.iter().flat_map(cpus_of).collect(),
             sentences,
             rows: blocks.iter().flat_map(|block| rows(block)).cloned().collect(),
-            cells: drawings.into_iter().flat_map(in_unit).collect(),
+            cells,
             reported: reporting.map_or_else(|| Topology::flat(CpuSet::new()), reported),
             machine: Rc::new(SimMachine::open(scenario(machine), 1)),
+            trials: entries(&document).map(trial_of).collect(),
             document,
             sources,
         }
@@ -158,6 +172,11 @@ impl Run {
         self.document.pointer_mut(path).into_iter().for_each(change);
     }
 
+    /// Changes a list of the document that is there.
+    pub fn edit_list(&mut self, path: &str, change: impl Fn(&mut Vec<Value>)) {
+        self.edit(path, |list| list.as_array_mut().into_iter().for_each(&change));
+    }
+
     /// Replaces a field of the document that is there.
     pub fn set(&mut self, path: &str, value: impl Into<Value>) {
         let value = value.into();
@@ -171,6 +190,11 @@ impl Run {
                 *field = (number * factor).into();
             }
         });
+    }
+
+    /// The kind of the core of a CPU, as the document reports it; empty where there is none.
+    pub fn class(&self, cpu: CpuId) -> &str {
+        self.reported.class_of(cpu).map_or("", |class| &class.name)
     }
 
     /// The word behind an option of the call.
@@ -318,6 +342,11 @@ pub fn list(value: &Value) -> &[Value] {
 /// The CPUs of a list in a document.
 pub fn cpus(list_of: &Value) -> Vec<CpuId> {
     list(list_of).iter().filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32))).collect()
+}
+
+/// What the pairs of a row share, by its name in the document.
+pub fn relation(name: &Value) -> Option<Relation> {
+    Relation::ALL.into_iter().find(|relation| name == relation.name())
 }
 
 /// The CPUs of a cell.

@@ -1,31 +1,11 @@
 //! The text of a typed number, read back, and whether a heading states its unit.
 
 use super::printed::Printed;
-use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, SeriesNumber, Source};
+use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, Source};
 use coretalk::report::fmt;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::TimeUnit;
 use coretalk_model::stats::Estimate;
-
-/// The number that a text begins with, in the base unit, and half a step of its last digit.
-fn read_back(text: &str) -> Option<[f64; 2]> {
-    let is_digit = |c: char| c.is_ascii_digit() || ".-e".contains(c);
-    if text.starts_with('<') {
-        return Printed::read(text).map(|below| [below.value, below.half]);
-    }
-    let words: Vec<&str> = text.trim_start_matches('+').split(' ').collect();
-    let digits = words.iter().take_while(|word| !word.is_empty() && word.chars().all(is_digit)).count();
-    let number = words[..digits].concat();
-    let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len()) as i32;
-    let scale = match words.get(digits).map(|unit| unit.trim_end_matches("/s")) {
-        Some("µs" | "k" | "kB") => 1e3,
-        Some("ms" | "M" | "MB") => 1e6,
-        Some("s" | "G" | "GB") => 1e9,
-        Some("%") => 1e-2,
-        _ => 1.0,
-    };
-    Some([number.parse::<f64>().ok()? * scale, 0.5 * 10f64.powi(-decimals) * scale])
-}
 
 /// What is wrong with the text of a number, if it reads as another one.
 pub fn misread(value: &DisplayValue) -> Option<String> {
@@ -49,8 +29,7 @@ pub fn misread(value: &DisplayValue) -> Option<String> {
         Number::Part { number, of } if number == of => text == "all",
         Number::Part { number, .. } => text == number.to_string(),
         Number::Duration(number) => {
-            let seconds = if value.unit == DisplayUnit::Own(Unit::Ns) { number * 1e-9 } else { number };
-            Printed::time(&text).is_some_and(|read| read.reads(seconds))
+            reads(&text, if value.unit == DisplayUnit::Own(Unit::Ns) { number } else { number * 1e9 })
         }
         Number::Probability(p) => {
             let read = text.trim_start_matches("= ").parse::<f64>();
@@ -88,46 +67,38 @@ fn written(value: &DisplayValue) -> Option<f64> {
 
 /// Whether a text reads as this number.
 fn is_written(value: &DisplayValue, text: &str, written: f64) -> bool {
-    let read = match value.unit {
-        DisplayUnit::Duration(seconds) => {
-            Printed::time(text).map(|time| [time.value / seconds, time.half / seconds])
+    let Some(Printed { value: read, half }) = Printed::read(text) else { return false };
+    let step = 10f64.powf(written.abs().log10().floor());
+    let read = match (value.unit, value.number) {
+        (DisplayUnit::Duration(seconds), _) => {
+            Printed { value: read * 1e-9 / seconds, half: half * 1e-9 / seconds }
         }
         // Whole thousands are cut, not rounded.
-        DisplayUnit::Letter if text.ends_with('k') => read_back(text).map(|[read, step]| [read + step, step]),
-        _ => read_back(text),
+        (DisplayUnit::Letter, _) if text.ends_with('k') => Printed { value: read + half, half },
+        (_, Number::Coarse(_)) => Printed { value: read, half: half.max(0.05 * step) },
+        _ => Printed { value: read, half },
     };
-    read.is_some_and(|[read, step]| {
-        let step = match value.number {
-            Number::Coarse(_) => f64::max(step, 0.05 * 10f64.powf(written.abs().log10().floor())),
-            _ => step,
-        };
-        (read - written).abs() <= 1.01 * step
-    })
+    read.reads(written)
 }
 
 /// What is wrong with the unit of a column, if no heading of its table states it.
 pub fn unstated(headings: &[String], value: &DisplayValue) -> Option<String> {
-    if matches!(
-        value.source,
-        Source::Watch(_)
-            | Source::Field(_)
-            | Source::Pair { .. }
-            | Source::Pairs { .. }
-            | Source::Matrix { .. }
-            | Source::Ratio(..)
-            | Source::Method
-    ) {
-        return None;
-    }
-    if let Source::Series { number, .. } = &value.source {
-        let expected = match number {
-            SeriesNumber::Events => "count".to_owned(),
-            SeriesNumber::Percentile("100") => "max ns".to_owned(),
-            SeriesNumber::Percentile(name) => format!("p{name} ns"),
-            SeriesNumber::Value(name) | SeriesNumber::Count(name) => name.replace('_', " "),
-            SeriesNumber::Parameter(_) => "what".to_owned(),
-        };
-        return (headings != [expected]).then(|| format!("a number below {headings:?}"));
+    let is_of_page = headings.len() == 1;
+    match &value.source {
+        Source::Field(path) if is_of_page && path.starts_with("/series/") => {
+            let (object, key) = path.rsplit_once('/')?;
+            let expected = match object.rsplit_once('/')?.1 {
+                "percentiles" if key == "100" => "max ns".to_owned(),
+                "percentiles" => format!("p{key} ns"),
+                "values" | "counts" => key.replace('_', " "),
+                "parameters" => "what".to_owned(),
+                _ => key.to_owned(),
+            };
+            return (*headings != [expected]).then(|| format!("a number below {headings:?}"));
+        }
+        Source::Field(_) | Source::Pair { .. } | Source::Pairs { .. } | Source::Matrix { .. } => return None,
+        Source::Computed(..) | Source::Method => return None,
+        _ => {}
     }
     let is_of_map = matches!(value.source, Source::Cell { .. });
     let DisplayUnit::OfColumn(divisor) = value.unit else { return None };

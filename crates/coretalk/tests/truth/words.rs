@@ -1,7 +1,7 @@
 //! What typed sentences say besides numbers: sets of CPUs, the question of a map and the advice below it, against the
 //! document and the truth of the simulated machine.
 
-use super::maps::is_doubtful;
+use super::maps::{has_flag, is_doubtful, relative_reach};
 use super::plants::plant;
 use super::run::{Run, list, pairs};
 use super::sources::recomputed;
@@ -99,20 +99,16 @@ fn arg<'a>(sentence: &'a Sentence, hole: &str) -> Option<&'a Arg> {
 
 /// A cell without a flag whose interval is wider than requested, in time and in cycles of the core.
 fn imprecise(run: &Run) -> Option<String> {
-    let asked = recomputed(run, &Source::Precision)?;
-    let reach = |of: &Value| {
-        let [low, point, high] = [&of["ci"][0], &of["median"], &of["ci"][1]].map(Value::as_f64);
-        Some((high? - point?).max(point? - low?) / point?)
-    };
+    let asked = recomputed(run, &Source::Option("precision"))?;
     let matrices = list(&run.document["matrices"]).iter();
     let maps = matrices.filter(|matrix| !matrix["protocol"].is_null() && matrix["protocol"] != "one-way");
     let is_imprecise = |cell: &&Value| {
-        let is_flagged = is_doubtful(cell) || list(&cell["flags"]).iter().any(|flag| flag == "wide-ci");
-        let is_narrow = |of: &Value, room: f64| reach(of).is_none_or(|reach| reach <= room);
+        let is_flagged = is_doubtful(cell) || has_flag(cell, &["wide-ci"]);
+        let is_narrow = |of: &Value, room: f64| relative_reach(of).is_none_or(|reach| reach <= room);
         !is_flagged && !is_narrow(cell, asked * 1.02 + 1e-4) && !is_narrow(&cell["cycles"], asked * 1.001)
     };
     let cell = maps.flat_map(|matrix| list(&matrix["cells"])).find(is_imprecise)?;
-    Some(format!("CPUs {} and {}: {:?} without a flag", cell["from"], cell["to"], reach(cell)))
+    Some(format!("CPUs {} and {}: {:?} without a flag", cell["from"], cell["to"], relative_reach(cell)))
 }
 
 /// A place that is not that of the pairs whose number stands next to it.
@@ -198,11 +194,9 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
         }
         "the {kind} cores, taskset -c {cpus} COMMAND" => {
             let named = cpus("cpus");
-            let class = |cpu| run.reported.class_of(cpu).map(|class| class.name.clone());
-            let kind = named.iter().next().and_then(class);
-            let of_kind: CpuSet = run.measured().iter().filter(|cpu| class(*cpu) == kind).collect();
-            let is_said =
-                kind.is_some_and(|kind| fmt::sentence(sentence).starts_with(&format!("the {kind} ")));
+            let kind = named.first().map_or("", |cpu| run.class(cpu));
+            let of_kind: CpuSet = run.measured().iter().filter(|cpu| run.class(*cpu) == kind).collect();
+            let is_said = !kind.is_empty() && fmt::sentence(sentence).starts_with(&format!("the {kind} "));
             if of_kind != named || !is_said {
                 return Some(format!("CPUs {of_kind} are of the kind of CPU {named}"));
             }

@@ -236,8 +236,7 @@ pub fn tally(dataset: &DatasetComparison) -> Option<Sentence> {
     }
     let of = |verdict: Verdict| {
         let count = dataset.cells.iter().filter(|cell| cell.difference.verdict == verdict).count();
-        let (matrix, value) = (Some(dataset.name.clone()), verdict.name());
-        DisplayValue::bare(Number::Count(count as u64), Source::Differing { matrix, key: "verdict", value })
+        differing(count, Some(dataset.name.clone()), "/verdict", verdict.name())
     };
     let [worse, better] = dataset.called();
     let said = Sentence::new(
@@ -256,8 +255,14 @@ pub fn tally(dataset: &DatasetComparison) -> Option<Sentence> {
 
 /// How many cells stand out, of one matrix or of all.
 pub(super) fn departing(count: usize, matrix: Option<String>) -> DisplayValue {
-    let source = Source::Differing { matrix, key: "departs", value: "true" };
-    DisplayValue::bare(Number::Count(count as u64), source)
+    differing(count, matrix, "/departs", "true")
+}
+
+/// How many pairs of a matrix, or of all, have a field with this value.
+fn differing(count: usize, matrix: Option<String>, key: &'static str, value: &str) -> DisplayValue {
+    let mut matching = vec![("/cell", "*".to_owned()), (key, value.to_owned())];
+    matching.extend(matrix.map(|matrix| ("/matrix", matrix)));
+    DisplayValue::bare(Number::Count(count as u64), Source::Count { list: "/differences", matching })
 }
 
 /// The count of verdicts, and the cells that stand out.
@@ -270,8 +275,7 @@ pub(super) fn cells(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<
     let mut blocks: Vec<Block<'_>> = tally(dataset).map(Block::Prose).into_iter().collect();
     blocks.push(Block::Table(Table::new([""; 7].map(Column::words)).with(rows)));
     if shown.len() > MOST_CELLS {
-        let all = departing(shown.len(), Some(dataset.name.clone())).source;
-        let source = Source::Less(Box::new(all), Box::new(Source::Constant(MOST_CELLS as f64)));
+        let source = departing(shown.len(), Some(dataset.name.clone())).source.unlisted(MOST_CELLS);
         let more = DisplayValue::bare(Number::Count((shown.len() - MOST_CELLS) as u64), source);
         let said = Sentence::new("… and {more} more; --format json has them all").with("more", more);
         blocks.push(Block::Prose(said));

@@ -2,7 +2,7 @@
 
 use crate::PlaceReport;
 use crate::blocks::Cell;
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, PlainText, Sentence, Source};
 use coretalk_model::place::{Comparison, Doubt, Outcome};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
@@ -83,7 +83,7 @@ impl<'a> Numbered<'a> {
     /// The relative difference of a pair: of its second placement from its first, or the reverse.
     pub fn of_pair(&self, pair: usize, is_reversed: bool) -> Source {
         let source = self.source(&format!("pairs/{pair}/delta_percent"));
-        if is_reversed { Source::Reversed(Box::new(source)) } else { source }
+        if is_reversed { Operation::Reversed.of([source]) } else { source }
     }
 
     /// The relative difference of a placement from the reference with half its interval, `−26 % ±2 %`; without an interval
@@ -120,8 +120,8 @@ impl<'a> Numbered<'a> {
     pub fn of_medians(&self, arm: usize) -> Option<DisplayValue> {
         let reference = self.reference();
         let share = self.comparison.of_medians(reference, arm)?;
-        let [mine, theirs] = [arm, reference].map(|arm| Box::new(self.of_arm(arm, "median")));
-        Some(DisplayValue::bare(Number::Relative(share), Source::Ratio(mine, theirs)).in_unit(Unit::Share))
+        let source = Operation::Ratio.of([arm, reference].map(|arm| self.of_arm(arm, "median")));
+        Some(DisplayValue::bare(Number::Relative(share), source).in_unit(Unit::Share))
     }
 }
 

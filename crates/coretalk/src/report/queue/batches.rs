@@ -4,7 +4,7 @@ use super::payload_column;
 use super::sides::mark;
 use super::sweep::{chosen_count, titled};
 use crate::RunReport;
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Operation, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::trial_cells::{chosen, median_width, percentile, value, width};
 use crate::report::trial_words::{cpus_sentence, role_sentence};
@@ -103,12 +103,11 @@ fn with_gain(
     unit: impl Fn(f64) -> DisplayUnit,
 ) -> Sentence {
     let [trial, by] = [step, &curve.steps[0]].map(|step| step.trial.spec.id());
-    let rate =
-        |trial, statistic| Box::new(Source::Trial { trial, quantity: names::RATE, statistic, placements: 1 });
+    let rate = |trial, statistic| Source::Trial { trial, quantity: names::RATE, statistic, placements: 1 };
     let ratio = |number, of, over| DisplayValue {
         number: Number::Point(number),
         unit: unit(number),
-        source: Source::Ratio(rate(trial, of), rate(by, over)),
+        source: Operation::Ratio.of([rate(trial, of), rate(by, over)]),
     };
     said.with("gain", ratio(gain.point, Statistic::Estimate, Statistic::Estimate))
         .with("low", ratio(gain.low, Statistic::Low, Statistic::High))

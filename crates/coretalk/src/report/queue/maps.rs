@@ -158,6 +158,6 @@ fn text(cell: Option<&QueueCell<'_>>) -> String {
 /// The rate of a cell; `None` for that of time slices.
 fn value(cell: &QueueCell<'_>) -> Option<DisplayValue> {
     let number = Number::Point(cell.rate().filter(|_| !cell.trial.flags.contains(Flag::SharedSpin))?.point);
-    let source = Source::QueueCell { trial: cell.trial.spec.id(), key: "median" };
+    let source = Source::of_any(cell.trial.spec.id(), "/median");
     Some(DisplayValue { number, unit: DisplayUnit::Millions, source })
 }

@@ -119,7 +119,7 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
 fn shares(trial: &TrialResult, roles: Range<usize>) -> Option<Sentence> {
     let share = |role: usize| {
         let share = trial.of_roles.get(role)?.get(names::SHARE)?.point;
-        let source = Source::Role { trial: trial.spec.id(), role, quantity: names::SHARE };
+        let source = Source::of_any(trial.spec.id(), format!("/of_roles/{role}/values/{}", names::SHARE));
         let number = Number::Point(share);
         Some(
             Sentence::new("{share}")

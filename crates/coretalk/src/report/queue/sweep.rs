@@ -1,7 +1,7 @@
 //! One queue at rising rates: up to which rate it keeps up, delays at each, and a plot of them.
 
 use crate::RunReport;
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Operation, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::fmt::digits::chosen_rate;
 use crate::report::fmt::{self, with_unit};
@@ -212,7 +212,7 @@ fn table(sweep: &Sweep<'_>) -> Table {
             if is_of_all { reached } else { Cell::Unknown },
             Sentence::new("{kept} of {all}")
                 .with("kept", passes(kept, of_passes[0].clone()))
-                .with("all", passes(kept + missed, Source::Sum(of_passes.to_vec())))
+                .with("all", passes(kept + missed, Operation::Sum.of(of_passes.to_vec())))
                 .into(),
             at(0.5),
             if at(0.5) == Cell::Unknown { Cell::Unknown } else { median_width(trial, names::CORRECTED) },

@@ -1,7 +1,7 @@
 //! Groups as the system reports them, and as values show them, in words.
 
 use crate::blocks::value::{
-    DisplayUnit, DisplayValue, MapSource, MatrixNumber, Number, Sentence, Source, Statistic,
+    DisplayUnit, DisplayValue, MapSource, MatrixNumber, Number, Operation, Sentence, Source, Statistic,
 };
 use crate::report::fmt;
 use crate::report::lists::named;
@@ -146,7 +146,7 @@ fn contrast_words(kernel: &KernelId, contrast: &Contrast, holding: Holding) -> S
         classes: None,
         statistic: Statistic::Percentile(0.5),
     });
-    let of_both = Source::Ratio(Box::new(across.clone()), Box::new(inside.clone()));
+    let of_both = Operation::Ratio.of([across.clone(), inside.clone()]);
     let said = Sentence::new(template)
         .with("groups", contrast_groups(contrast))
         .with("varies", varies)
