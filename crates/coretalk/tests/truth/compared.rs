@@ -3,7 +3,7 @@
 use super::cases;
 use super::maps::cells;
 use super::plants::{Fault, plant};
-use super::run::{Run, list, reported};
+use super::run::{Run, list, relation, reported};
 use crate::cli::tool::Tool;
 use coretalk_model::stats::median;
 use coretalk_model::{CpuId, CpuSet, Relation};
@@ -24,7 +24,7 @@ fn of_pair(side: &Value, cell: &Value) -> Option<f64> {
 
 /// What is wrong with both numbers of a row, the shift between them, or its verdict.
 fn untrue_row(run: &Run, row: &Value) -> Option<&'static str> {
-    let relation = Relation::ALL.into_iter().find(|relation| row["level"] == relation.name());
+    let relation = relation(&row["level"]);
     let number = |key: &str| row[key].as_f64();
     for (side, keys) in run.sources.iter().zip([["a", "pairs"], ["b", "pairs_b"]]) {
         let own = relation.map(|relation| own(side, relation));
@@ -57,8 +57,8 @@ fn untrue_row(run: &Run, row: &Value) -> Option<&'static str> {
 /// What is wrong with the medians of the first side of a table of many.
 fn untrue_medians(run: &Run, row: &Value) -> Option<&'static str> {
     let is_off = |group: &Value| {
-        let relation = Relation::ALL.into_iter().find(|relation| group["group"] == relation.name());
-        let own = relation.map(|relation| own(&run.sources[0], relation)).unwrap_or_default();
+        let own =
+            relation(&group["group"]).map(|relation| own(&run.sources[0], relation)).unwrap_or_default();
         let shown = group["median"].as_f64().unwrap_or(f64::NAN);
         own.len() as f64 != group["pairs"] || median(&own).is_none_or(|own| (shown / own - 1.0).abs() > 1e-4)
     };
@@ -115,9 +115,8 @@ fn untrue_comparison(run: &Run) -> Option<&'static str> {
 
 /// Changes the first row of a pair that is meant.
 fn pair(run: &mut Run, is_meant: fn(&Value) -> bool, change: fn(&mut Value)) {
-    run.edit("/differences", |rows| {
-        let mut rows = rows.as_array_mut().unwrap().iter_mut();
-        rows.find(|row| row["cell"].is_array() && is_meant(row)).into_iter().for_each(change);
+    run.edit_list("/differences", |rows| {
+        rows.iter_mut().find(|row| row["cell"].is_array() && is_meant(row)).into_iter().for_each(change);
     });
 }
 

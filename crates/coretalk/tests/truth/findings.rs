@@ -1,13 +1,14 @@
 //! Findings, recomputed from the series and matrices of the same document: their numbers, and of rankings the order,
 //! standings and verdict, and that no result under their condition is missing.
 
+use super::maps::has_flag;
 use super::plants::{Fault, plant};
-use super::run::{Run, list};
+use super::run::{Run, list, relation};
 use super::sources::{is_near, recomputed};
 use crate::cli::tool::Tool;
 use coretalk::blocks::value::{MapSource, Source, Statistic};
+use coretalk_model::CpuId;
 use coretalk_model::stats::median;
-use coretalk_model::{CpuId, Relation};
 use serde_json::Value;
 
 /// A result under the condition of a ranking.
@@ -48,13 +49,10 @@ fn known<'a>(run: &'a Run, finding: &Value) -> Vec<Known<'a>> {
     let is_under = |parameters: &Value| {
         finding["condition"].as_object().unwrap().iter().all(|(name, value)| parameters[name] == *value)
     };
-    let is_excluded = |of: &Value| {
-        let excluded = ["invalid", "lost-updates", "shared-spin", "unclaimed"];
-        list(&of["flags"]).iter().any(|flag| excluded.iter().any(|name| flag == name))
-    };
+    const EXCLUDED: [&str; 4] = ["invalid", "lost-updates", "shared-spin", "unclaimed"];
     let result = |parameters: &'a Value, of: &Value, value: &Value, ends: &Value| {
         let ends = [ends[0].as_f64()?, ends[1].as_f64()?];
-        (!is_excluded(of)).then_some(Known { parameters, value: value.as_f64()?, ends })
+        (!has_flag(of, &EXCLUDED)).then_some(Known { parameters, value: value.as_f64()?, ends })
     };
     let mut all = Vec::new();
     for one in list(&run.document["series"]).iter().filter(|one| one["probe"] == finding["probe"]) {
@@ -78,7 +76,7 @@ fn known<'a>(run: &'a Run, finding: &Value) -> Vec<Known<'a>> {
 fn untrue_levels(run: &Run, finding: &Value) -> Option<&'static str> {
     let text = |text: &Value| text.as_str().unwrap_or_default().to_owned();
     let is_its = |subject: &Value| {
-        let relation = Relation::ALL.into_iter().find(|one| subject["name"] == one.name())?;
+        let relation = relation(&subject["name"])?;
         let classes = ["class", "other_class"].map(|key| text(&subject["parameters"][key]));
         let source = Source::Pairs {
             map: MapSource::Kernel(text(&finding["condition"]["kernel"])),
@@ -187,22 +185,13 @@ fn findings_that_are_changed_are_found() {
     let ranked = ["wait --cpus 0,8", "spawn", "contend --cpus 0-3", "queue --cpus 0,1,8"];
     let ranked = ranked.map(|words| run("chiplet-16", words));
     let faults: [Fault; 7] = [
-        ("order", |run| run.edit(SUBJECTS, |all| all.as_array_mut().unwrap().swap(0, 1)), "the order"),
-        (
-            "missing result",
-            |run| run.edit(SUBJECTS, |all| drop(all.as_array_mut().unwrap().remove(1))),
-            "is missing",
-        ),
+        ("order", |run| run.edit_list(SUBJECTS, |all| all.swap(0, 1)), "the order"),
+        ("missing result", |run| run.edit_list(SUBJECTS, |all| drop(all.remove(1))), "is missing"),
         ("value", |run| run.set("/findings/0/subjects/0/value", 1e-9), "a number is not"),
         (
             "name",
-            |run| {
-                run.set(
-                    "/findings/0/subjects/0/name",
-                    run.document["findings"][0]["subjects"][1]["name"].clone(),
-                )
-            },
-            "",
+            |run| run.edit_list(SUBJECTS, |all| all[0]["name"] = all[1]["name"].clone()),
+            "a result is missing",
         ),
         ("standing", |run| run.set("/findings/0/subjects/1/standing", "best"), "a standing"),
         ("verdict", |run| run.set("/findings/0/verdict", "alike"), "a standing or the verdict"),
@@ -213,7 +202,7 @@ fn findings_that_are_changed_are_found() {
                     all.as_object_mut().unwrap().values_mut().for_each(|value| *value = (-1.0).into());
                 });
             },
-            "",
+            "a number is not that of its subject",
         ),
     ];
     plant(&ranked, untrue, &faults);

@@ -242,7 +242,7 @@ fn faults_in_comparisons_of_placements_are_found() {
         run.set(&format!("/comparisons/0/{path}"), value);
     }
     fn list_of(run: &mut Run, path: &str, change: fn(&mut Vec<Value>)) {
-        run.edit(&format!("/comparisons/0/{path}"), |all| change(all.as_array_mut().unwrap()));
+        run.edit_list(&format!("/comparisons/0/{path}"), change);
     }
     fn text(run: &mut Run, from: &str, to: &str) {
         assert!(run.printed.contains(from), "{}", run.printed);

@@ -118,9 +118,9 @@ fn words_next_to_numbers_that_are_changed_are_found() {
     let of_kinds: Fault = (
         "kinds of cores",
         |run| {
-            run.edit("/ladder", |rows| {
-                let rows = rows.as_array_mut().unwrap().iter_mut().filter(|row| row["classes"].is_array());
-                rows.for_each(|row| row["classes"] = json!(["P", "none"]));
+            run.edit_list("/ladder", |rows| {
+                let of_kinds = rows.iter_mut().filter(|row| row["classes"].is_array());
+                of_kinds.for_each(|row| row["classes"] = json!(["P", "none"]));
             });
         },
         "the level in",

@@ -210,16 +210,8 @@ fn a_structure_that_is_changed_is_found() {
             |run| run.set("/topology/inferred/levels/1/groups", json!(["0-3,16-19"])),
             "is none of",
         ),
-        (
-            "missing level",
-            |run| run.edit(LEVELS, |all| drop(all.as_array_mut().unwrap().pop())),
-            "is left out",
-        ),
-        (
-            "order of levels",
-            |run| run.edit(LEVELS, |all| all.as_array_mut().unwrap().reverse()),
-            "from the finest",
-        ),
+        ("missing level", |run| run.edit_list(LEVELS, |all| drop(all.pop())), "is left out"),
+        ("order of levels", |run| run.edit_list(LEVELS, |all| all.reverse()), "from the finest"),
         ("median", |run| run.set("/topology/inferred/levels/1/median", 40.0), "inside a group is truly"),
         ("interval", |run| run.set("/topology/inferred/levels/1/ci/1", 40.0), "the interval is"),
         ("next level", |run| run.set("/topology/inferred/levels/0/across", 40.0), ", not "),
@@ -234,7 +226,7 @@ fn a_structure_that_is_changed_is_found() {
         ("report", |run| run.set("/topology/reported/levels/0/groups", json!(["0,16"])), ", not "),
         ("test", |run| run.set("/topology/execution/0/verdict", "apart"), "are threads of one core"),
         ("doubt", |run| run.set("/topology/doubts", json!([{ "kind": "odd-cpu", "pairs": [] }])), "odd-cpu"),
-        ("refusal", |run| run.set("/topology/inferred", Value::Null), ""),
+        ("refusal", |run| run.set("/topology/inferred", Value::Null), "None, not "),
     ];
     plant(&[asked("chiplet-16-smt", "0-3,8-11,16-19", "threads")], untrue, &faults);
     let faults: [Fault; 2] = [
