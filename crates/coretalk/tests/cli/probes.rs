@@ -86,7 +86,11 @@ fn the_screen_says_what_is_exact_and_what_is_lost() {
 fn the_first_screen_of_one_cpu_measures_what_needs_no_second() {
     let words = ["--machine", "sim:chiplet-16", "--cpus", "3", "--seed", "1", "--no-save"];
     let said = Tool::new().done(&words);
-    assert!(said.out.contains("There is only CPU 3") && said.out.contains("CPU 3 is quiet: it lost"), "{}", said.out);
+    assert!(
+        said.out.contains("There is only CPU 3") && said.out.contains("CPU 3 is quiet: it lost"),
+        "{}",
+        said.out
+    );
     assert!(said.err.contains("measuring 1 trial of"), "{}", said.err);
 }
 
