@@ -4,6 +4,12 @@ use coretalk_model::place::Communication;
 use coretalk_model::series::{Parameters, TrialId, TrialResult};
 use coretalk_model::{CpuId, KernelId, Level, Relation, Topology};
 
+/// A JSON pointer into a document, or into an object of it.
+macro_rules! pointer {
+    ($($part:tt)*) => { format!($($part)*) };
+}
+pub(crate) use pointer;
+
 /// Where a number comes from. Tests recompute the numbers of one trial and the parameters from there.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {

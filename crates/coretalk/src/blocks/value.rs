@@ -1,6 +1,7 @@
 //! [`DisplayValue`]: a number with what a medium needs to write it, and with its source; [`Sentence`]: a template with
 //! typed arguments. Both become text in [`crate::report::fmt`] alone.
 
+pub(crate) use super::source::pointer;
 pub use super::source::{
     MapSource, MatrixNumber, ModePart, Operation, PlacementNumber, Source, Statistic, WideNumber,
 };

@@ -5,7 +5,7 @@ mod proof;
 use super::saved;
 use super::text::{columns, cut};
 use crate::advice::{AdviceView, Origin};
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Sentence, Source};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::snippets::Snippet;
 use coretalk_model::advise::{Advice, Baseline, Bracket, Ground, Pattern};
@@ -125,7 +125,7 @@ fn placed(cpus: &[CpuId]) -> Sentence {
 }
 
 fn field(key: &str) -> Source {
-    Source::Field(format!("/advice/0/{key}"))
+    Source::Field(pointer!("/advice/0/{key}"))
 }
 
 /// The length of a list of the document, or a count in it.

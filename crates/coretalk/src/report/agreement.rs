@@ -2,13 +2,13 @@
 
 use super::lists::cpus;
 use super::scope::level_words;
-use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::infer::{Agreement, Findings, Standing, Structure};
 
 /// A number of a reported level in the document.
 fn field(at: usize, key: &str, number: Number) -> DisplayValue {
-    DisplayValue::field(format!("/topology/agreement/{at}/{key}"), number)
+    DisplayValue::field(pointer!("/topology/agreement/{at}/{key}"), number)
 }
 
 /// What the system reports and the latencies contradict, one line each.

@@ -9,6 +9,7 @@ use crate::RunReport;
 use crate::blocks::Block;
 use crate::blocks::value::{
     Arg, DisplayUnit, DisplayValue, MapSource, Number, Operation, PlainText, Sentence, Source, Statistic,
+    pointer,
 };
 use coretalk_model::infer::levels_changed;
 use coretalk_model::latency::finding::{MapFinding, MapShape, MovingLevels, PairGroup, TailFinding, is_flat};
@@ -77,7 +78,7 @@ pub(super) fn tail(tails: &[TailSeries]) -> Option<Sentence> {
     // A pair has a distribution of round trips and one at a rate.
     let field = |pair, key| {
         let at = tails.iter().position(|tail| tail.placement == pair).unwrap_or(tails.len());
-        Source::Field(format!("/series/{}/{key}", 2 * at))
+        Source::Field(pointer!("/series/{}/{key}", 2 * at))
     };
     let time = |ns, pair, key| DisplayValue::bare(Number::Point(ns), field(pair, key)).in_unit(Unit::Ns);
     let count = |count, source| DisplayValue::bare(Number::Count(count), source).in_unit(Unit::Number);

@@ -11,7 +11,7 @@ pub(super) use table::{heading, levels, tally, verdict_words};
 use super::alignment::{groups, pairing_words};
 use super::fmt;
 use super::text::{cut, plain, started};
-use crate::blocks::value::{DisplayValue, Number, Sentence};
+use crate::blocks::value::{DisplayValue, Number, Sentence, pointer};
 use crate::blocks::{Block, Column, Table};
 use crate::render::markdown;
 use coretalk_model::Topology;
@@ -147,7 +147,7 @@ fn side_words(side: &SideView, key: &str) -> Sentence {
     let name = (side.given.as_ref() != Some(&side.name)).then(|| Sentence::name(&side.name));
     let mut parts: Vec<Sentence> = name.into_iter().chain([Sentence::name(&side.machine)]).collect();
     parts.extend(side.started.as_deref().map(|time| Sentence::name(&started(time))));
-    let cpus = DisplayValue::field(format!("/compared/{key}/cpus"), Number::Count(side.cpus as u64));
+    let cpus = DisplayValue::field(pointer!("/compared/{key}/cpus"), Number::Count(side.cpus as u64));
     parts.push(Sentence::pluralized("{number} CPU{s}", cpus));
     Sentence::joined(parts, " · ")
 }

@@ -1,7 +1,7 @@
 //! Which CPUs share the units that execute, in words.
 
 use crate::blocks::Block;
-use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Reason, Unclear, Unit, verdicts};
 use coretalk_model::{Level, Topology, quantity};
 
@@ -47,7 +47,7 @@ fn unclear_words(at: usize, why: Unclear) -> Sentence {
     let passes = |number: usize, source| DisplayValue::bare(Number::Count(number as u64), source);
     match why {
         Unclear::TooFew { passes: number } => {
-            let field = Source::Field(format!("/topology/execution/{at}/passes"));
+            let field = Source::Field(pointer!("/topology/execution/{at}/passes"));
             Sentence::new("{passes} passes are too few to tell").with("passes", passes(number, field))
         }
         Unclear::Changing { shared, apart } => Sentence::new(

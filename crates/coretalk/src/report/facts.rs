@@ -4,7 +4,7 @@
 use super::fmt::digits::{fixed, grouped, ns};
 use super::saved;
 use super::text::{cut, plain, right};
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::clock::ClockView;
 use coretalk_model::clock::ClockAgreement;
@@ -226,7 +226,7 @@ pub fn build(facts: &BuildFacts, compiler: Option<&str>, libc: Option<&str>) -> 
 /// Whether the clocks of CPUs agree, the facts, the histogram of costs and the offsets.
 pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
     let facts = &view.facts;
-    let field = |name: &str, number| DisplayValue::field(format!("/environment/clock/{name}"), number);
+    let field = |name: &str, number| DisplayValue::field(pointer!("/environment/clock/{name}"), number);
     let ns = |template, name: &str, ns: Option<f64>| match ns {
         Some(ns) => Sentence::new(template).with("ns", field(name, Number::Point(ns))),
         None => "unknown".into(),

@@ -1,6 +1,6 @@
 //! Idle states that the kernel saw CPUs enter between wake-ups.
 
-use crate::blocks::value::{DisplayValue, Number, Operation, Sentence, Source};
+use crate::blocks::value::{DisplayValue, Number, Operation, Sentence, Source, pointer};
 use coretalk_measure::probes::latency_under_load::names::{GAP_NS, IDLE_STATES};
 use coretalk_measure::probes::wake::names::IDLE;
 use coretalk_model::quantity::Unit;
@@ -32,10 +32,10 @@ pub(super) fn sentence(trials: &[&TrialResult]) -> Option<Sentence> {
         .map(|((gap_ns, kept_out), (events, entered, counted))| {
             let each = |(state, count): (&&str, &u64)| {
                 let sum = |name: &str| {
-                    let of = |trial: &TrialId| Source::of_any(*trial, format!("/counts/{name}"));
+                    let of = |trial: &TrialId| Source::of_any(*trial, pointer!("/counts/{name}"));
                     Operation::Sum.of(counted.iter().map(of).collect::<Vec<_>>())
                 };
-                let source = Operation::Ratio.of([sum(&format!("{IDLE}{state}")), sum("samples")]);
+                let source = Operation::Ratio.of([sum(&pointer!("{IDLE}{state}")), sum("samples")]);
                 Sentence::new("{state} {count}")
                     .with_name("state", state)
                     .with("count", DisplayValue::bare(Number::Point(*count as f64 / *events as f64), source))

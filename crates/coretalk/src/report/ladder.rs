@@ -3,7 +3,7 @@
 
 use super::fmt;
 use super::text::{columns, plain};
-use crate::blocks::value::{Arg, DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{Arg, DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::probes::wake::LADDER_GAP_NS;
 use coretalk_model::latency::{EmptyRung, LadderRow, LatencyResult};
@@ -227,7 +227,7 @@ fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Ta
     // One pair has no range.
     let range = |of: Rung| {
         let (at, row, _) = of_line(of).filter(|(_, row, _)| row.pairs > 1)?;
-        let sources = [0, 1].map(|end| Source::Field(format!("/ladder/{at}/range/{end}")));
+        let sources = [0, 1].map(|end| Source::Field(pointer!("/ladder/{at}/range/{end}")));
         Some(fmt::span(row.range_ns?, sources))
     };
     // A relation without the line of the map has no value there, and other code never stands in for it.
@@ -242,7 +242,7 @@ fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Ta
         let most = || alike().max_by_key(|(_, row)| row.pairs);
         let pairs = of_line(of).map(|(at, row, _)| (at, row)).or_else(most);
         let pairs = pairs.map(|(at, row)| {
-            DisplayValue::field(format!("/ladder/{at}/pairs"), Number::Count(row.pairs.into()))
+            DisplayValue::field(pointer!("/ladder/{at}/pairs"), Number::Count(row.pairs.into()))
         });
         let mut cells = vec![Cell::from(rung_words(of, &rungs, topology)), Cell::number(pairs)];
         let line = || of_line(of).map_or(Cell::Unknown, |(at, _, latency)| line_words(at, latency).into());
@@ -330,7 +330,7 @@ pub fn footnote(result: &LatencyResult, disturbance: Option<f64>) -> Sentence {
     let kinds = if rows.iter().any(|row| row.classes.is_some()) { " and core class" } else { "" };
     let pairs = match rows.iter().enumerate().max_by_key(|(_, row)| row.pairs) {
         Some((at, row)) if row.pairs > 1 => {
-            let pairs = DisplayValue::field(format!("/ladder/{at}/pairs"), Number::Count(row.pairs.into()));
+            let pairs = DisplayValue::field(pointer!("/ladder/{at}/pairs"), Number::Count(row.pairs.into()));
             Sentence::new("medians over at most {pairs} representative pairs per relation{kinds}")
                 .with("pairs", pairs)
         }

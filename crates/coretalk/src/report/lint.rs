@@ -2,7 +2,7 @@
 
 use super::lists::{self, cpus};
 use super::structure::{contradictory_words, unfit_words};
-use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::CpuId;
 use coretalk_model::formats::ImportedMatrix;
@@ -179,7 +179,7 @@ pub fn remarks(doubts: &[Doubt], unit: &'static str) -> Vec<Block<'static>> {
 
 /// The pairs of a doubt in the document.
 fn pairs_of(at: usize) -> Source {
-    Source::Field(format!("/topology/doubts/{at}/pairs"))
+    Source::Field(pointer!("/topology/doubts/{at}/pairs"))
 }
 
 /// `CPUs 0 and 1, 0 and 2 and 17 more pairs`.

@@ -3,7 +3,7 @@
 use super::fmt;
 use super::style::Style;
 use super::text::{HEIGHTS, right};
-use crate::blocks::value::{DisplayValue, Number, Operation, Sentence, Source};
+use crate::blocks::value::{DisplayValue, Number, Operation, Sentence, Source, pointer};
 use crate::blocks::{Block, Drawing};
 use crate::render::terminal;
 use coretalk_model::quantity::Unit;
@@ -22,7 +22,7 @@ pub(super) fn drawing(curve: &LoadCurve, style: &Style) -> Drawing {
         .cpus
         .iter()
         .enumerate()
-        .map(|(at, (cpu, shares))| (cpu.to_string(), format!("/load/cpus/{at}/load/*"), shares.clone()))
+        .map(|(at, (cpu, shares))| (cpu.to_string(), pointer!("/load/cpus/{at}/load/*"), shares.clone()))
         .collect();
     let count = rows.len();
     let step = Source::Field("/load/step_s".to_owned());

@@ -2,7 +2,7 @@
 
 use super::compare::SideView;
 use super::text::plain;
-use crate::blocks::value::{DisplayValue, Number, Sentence};
+use crate::blocks::value::{DisplayValue, Number, Sentence, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::markdown;
 use coretalk_model::compare::{GroupLevel, GroupMedian, Overview, OverviewGroup, OverviewRow};
@@ -28,7 +28,7 @@ pub(super) fn found(row: &OverviewRow, index: usize) -> Vec<Option<Found<'_>>> {
 
 impl Found<'_> {
     fn field(&self, key: &str, number: Number) -> DisplayValue {
-        DisplayValue::field(format!("{}/{key}", self.path), number)
+        DisplayValue::field(pointer!("{}/{key}", self.path), number)
     }
 
     fn median(&self) -> DisplayValue {

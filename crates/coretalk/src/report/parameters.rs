@@ -2,7 +2,7 @@
 
 use super::fmt;
 use super::text::plain;
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source, pointer};
 use crate::document::{SeriesDoc, ValueDoc};
 use coretalk_measure::probes;
 use coretalk_measure::series::MASK;
@@ -19,7 +19,7 @@ pub fn words_of(series: &SeriesDoc, hidden: &[&str]) -> String {
 pub(super) fn sentence_of(series: &SeriesDoc, index: usize, hidden: &[&str]) -> Sentence {
     let shown = series.parameters.iter().filter(|(name, _)| !hidden.contains(&name.as_str()));
     let part = |(name, value): (&String, &ValueDoc)| {
-        sentence(name, &value.into(), Source::Field(format!("/series/{index}/parameters/{name}")))
+        sentence(name, &value.into(), Source::Field(pointer!("/series/{index}/parameters/{name}")))
     };
     Sentence::new("{parameters}").with("parameters", Arg::Parts(shown.map(part).collect(), ", "))
 }

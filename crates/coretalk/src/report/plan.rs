@@ -2,7 +2,7 @@
 
 use super::fmt::range;
 use super::place::{budget, placements, precision};
-use crate::blocks::value::{Arg, DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{Arg, DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_measure::session::latency::PlanReport;
 use coretalk_measure::session::series::SeriesPlan;
@@ -18,7 +18,7 @@ fn rows() -> Table {
 
 /// A field of the plan in the document.
 fn field(name: &str, number: u64) -> DisplayValue {
-    DisplayValue::field(format!("/plan/{name}"), Number::Count(number))
+    DisplayValue::field(pointer!("/plan/{name}"), Number::Count(number))
 }
 
 /// A time of a plan that has no document.

@@ -4,7 +4,7 @@ use super::doubts::named;
 use super::trial_cells::PERCENT;
 use crate::SeriesReport;
 use crate::blocks::Block;
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, pointer};
 use coretalk_model::quantity::Unit;
 use coretalk_model::queue::QueueCell;
 use coretalk_model::series::{self, TrialResult, TrialState};
@@ -38,14 +38,14 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
         };
         let field = |state: &TrialState| match state.values.contains_key(name) {
             true if !state.medians_ns.contains_key(name) && !QueueCell::holds(trial) => {
-                format!("values/{name}")
+                pointer!("values/{name}")
             }
             _ => "median".to_owned(),
         };
         let states = trial.states.iter().enumerate().map(|(index, state)| {
             let source = |field: &str| {
                 let view = state.medians_ns.contains_key(name).then(|| name.to_owned());
-                let field = format!("/states/{index}/{field}");
+                let field = pointer!("/states/{index}/{field}");
                 Source::OfTrial { trial: trial.spec.id(), view, field }
             };
             let share = Number::Point(state.share);

@@ -11,7 +11,7 @@ use super::trial_cells::{MICROS, PLAIN};
 use super::trial_words::{relation_sentence, role_sentence};
 use super::words;
 use crate::blocks::value::{
-    Arg, DisplayUnit, DisplayValue, MapSource, Number, Operation, Sentence, Source, Statistic,
+    Arg, DisplayUnit, DisplayValue, MapSource, Number, Operation, Sentence, Source, Statistic, pointer,
 };
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
@@ -237,7 +237,7 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
             };
             let Some(cell) = matrix.cells.iter().find(of) else { continue };
             let number = |key, value: Option<f64>, unit: DisplayUnit| {
-                let source = Source::of_any(cell.trial.spec.id(), format!("/{key}"));
+                let source = Source::of_any(cell.trial.spec.id(), pointer!("/{key}"));
                 Cell::number(value.map(|value| DisplayValue { number: Number::Point(value), unit, source }))
             };
             // Something that happens for some of the messages.

@@ -1,7 +1,7 @@
 //! The view of `runs list`.
 
 use super::text::{plain, started};
-use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::document::{SavedRunDoc, SavedRunState};
 use coretalk_model::quantity::Unit;
@@ -15,7 +15,7 @@ pub fn blocks(saved: &[SavedRunDoc]) -> Vec<Block<'static>> {
         return vec![Block::Headline(Sentence::new("No runs here yet. `coretalk` makes one."))];
     }
     let row = |(at, run): (usize, &SavedRunDoc)| {
-        let field = |name| Source::Field(format!("/saved/{at}/{name}"));
+        let field = |name| Source::Field(pointer!("/saved/{at}/{name}"));
         let mut words: Vec<String> = run.tags.iter().map(|tag| format!("#{}", plain(tag))).collect();
         words.push(match &run.reason {
             Some(reason) => plain(reason),

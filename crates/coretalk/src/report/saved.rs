@@ -4,7 +4,7 @@
 use super::fmt;
 use super::lists::enumerated;
 use crate::blocks::Block;
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, pointer};
 use crate::{RunHeader, RunReport};
 use coretalk_model::latency::LeftOut;
 use coretalk_model::series::Gathering;
@@ -99,7 +99,7 @@ fn departure_words(at: usize, departure: &Departure) -> Sentence {
         Absence::PinRefused => "CPU {cpu} lost its thread, which could not be pinned again after {after} s",
         Absence::NotRun => "CPU {cpu} ran its thread no more after {after} s",
     };
-    let field = DisplayValue::field(format!("/departed/{at}/at_s"), Number::Point(departure.after.secs()));
+    let field = DisplayValue::field(pointer!("/departed/{at}/at_s"), Number::Point(departure.after.secs()));
     Sentence::new(template)
         .with("cpu", departure.cpu)
         .with("after", DisplayValue { unit: DisplayUnit::Decimals(1), ..field })
@@ -152,7 +152,7 @@ pub(super) fn left_out(report: &RunReport) -> Sentence {
 }
 
 fn left_out_alone(report: &RunReport) -> Sentence {
-    let field = |index| Source::Field(format!("/run/left_out/{index}/count"));
+    let field = |index| Source::Field(pointer!("/run/left_out/{index}/count"));
     let part = |(index, left)| match left {
         LeftOut::Pairs(pairs) => Sentence::counted(pairs as u64, field(index), ["pair", "pairs"]),
         LeftOut::Ladder => Sentence::new("the ladder"),

@@ -7,7 +7,7 @@ use super::series::series_screen;
 use super::states::cell_interval;
 use super::style::Style;
 use super::{answer, execution, fmt, ladder, saved, states, structure, words};
-use crate::blocks::value::{DisplayValue, MapSource, Number, Operation, Sentence, Source};
+use crate::blocks::value::{DisplayValue, MapSource, Number, Operation, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Drawing, Table};
 use crate::render::terminal;
 use crate::{LatencyReport, RunReport, SeriesReport};
@@ -295,7 +295,7 @@ fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
         let [a, b] = series.placement;
         let mut row = |what, path: String, names: [&str; 5], of: &dyn Fn(f64) -> Option<f64>| {
             let number = |(name, share): (&str, f64)| {
-                let field = |ns| DisplayValue::field(format!("{path}/{name}"), Number::Point(ns));
+                let field = |ns| DisplayValue::field(pointer!("{path}/{name}"), Number::Point(ns));
                 Cell::number(of(share).map(field))
             };
             let name = Sentence::new("{a} → {b} {what}").with("a", a).with("b", b).with("what", what);
@@ -303,18 +303,18 @@ fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
             table.row([Cell::from(name)].into_iter().chain(numbers).collect::<Vec<_>>());
         };
         let percentiles = ["50", "90", "99", "99.9", "100"];
-        let of_raw = format!("/series/{closed}/percentiles");
+        let of_raw = pointer!("/series/{closed}/percentiles");
         row(Sentence::new("raw"), of_raw, percentiles, &|share| counted(&series.raw, share));
         let names = ["net_p50", "net_p90", "net_p99", "net_p99_9", "net_max"];
-        row(Sentence::new("net"), format!("/series/{closed}/values"), names, &|share| series.net_ns(share));
-        let rate = format!("/series/{at_rate}/values/rate_per_s");
+        row(Sentence::new("net"), pointer!("/series/{closed}/values"), names, &|share| series.net_ns(share));
+        let rate = pointer!("/series/{at_rate}/values/rate_per_s");
         let rate = DisplayValue::field(rate, Number::Point(series.rate_per_s));
         let rate = Sentence::new("at {rate} messages/s").with("rate", rate);
-        let of_rate = format!("/series/{at_rate}/percentiles");
+        let of_rate = pointer!("/series/{at_rate}/percentiles");
         row(rate, of_rate, percentiles, &|share| counted(&series.at_rate, share));
     }
     let legend = tails.first().map(|series| {
-        let field = |pair: usize, key: &str| format!("/series/{}/{key}", 2 * pair);
+        let field = |pair: usize, key: &str| pointer!("/series/{}/{key}", 2 * pair);
         let counts = tails.iter().map(|of| counts_total(&of.raw)).enumerate();
         let counts = counts.map(|(pair, count)| (count as f64, DisplayValue::field(field(pair, "count"), Number::Count(count))));
         let times = tails.iter().map(|of| of.observed.secs()).enumerate();

@@ -5,7 +5,7 @@ use super::fmt::digits::{duration, fixed};
 use super::style::Style;
 use super::text::{HEIGHTS, flow, right};
 use crate::RunReport;
-use crate::blocks::value::{Arg, DisplayValue, MatrixNumber, Number, Operation, Sentence, Source};
+use crate::blocks::value::{Arg, DisplayValue, MatrixNumber, Number, Operation, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Drawing, Table};
 use coretalk_model::infer::levels_changed;
 use coretalk_model::latency::finding::MovingLevels;
@@ -283,7 +283,7 @@ fn state_table(watch: &StateWatch) -> Table {
         Column::numbers(Sentence::new("{kernel} ns").with_name("kernel", kernel)).from_width(least)
     }));
     let rows = watch.states.iter().enumerate().map(|(index, state)| {
-        let field = |key, number| DisplayValue::field(format!("/watch/states/{index}/{key}"), number);
+        let field = |key, number| DisplayValue::field(pointer!("/watch/states/{index}/{key}"), number);
         let mut row: Vec<Cell> = vec![
             Cell::name(&letter(index).to_string()),
             field("share", Number::Point(state.share)).in_unit(Unit::Share).into(),
@@ -293,7 +293,7 @@ fn state_table(watch: &StateWatch) -> Table {
         row.extend(kernels.iter().map(|kernel| {
             let of_kernel = state.kernels.iter().enumerate().find(|(_, (name, _))| name.as_str() == *kernel);
             of_kernel.map_or(Cell::Unknown, |(at, (_, latency))| {
-                let path = format!("/watch/states/{index}/kernels/{at}/median");
+                let path = pointer!("/watch/states/{index}/kernels/{at}/median");
                 fmt::with_reach(Source::Field(path), *latency).into()
             })
         }));
@@ -308,7 +308,7 @@ fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch) -
     let contrast = state_contrast(watch)?;
     let relation = topology.relation(a, b);
     let of_kernel = |at: usize| {
-        let levels = Source::Field(format!("/watch/states/*/kernels/{at}/median"));
+        let levels = Source::Field(pointer!("/watch/states/*/kernels/{at}/median"));
         let [slowest, fastest] = [Operation::Most, Operation::Least].map(|end| end.of([levels.clone()]));
         Operation::Ratio.of([slowest, fastest])
     };

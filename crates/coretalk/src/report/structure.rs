@@ -4,7 +4,7 @@ use super::agreement;
 use super::fmt::range;
 use super::lists::{self, cpus, enumerated, lists, named};
 use super::scope::level_words;
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::CpuSet;
 use coretalk_model::infer::{
@@ -22,7 +22,7 @@ const MOST_GROUPS: usize = 8;
 
 /// A number of an item of a list of the document's structure.
 fn field(part: &str, at: usize, key: &str, number: Number) -> DisplayValue {
-    DisplayValue::field(format!("/topology/inferred/{part}/{at}/{key}"), number)
+    DisplayValue::field(pointer!("/topology/inferred/{part}/{at}/{key}"), number)
 }
 
 /// What follows from the latencies alone, and how it stands to what the system reports. Nothing where a run has too few

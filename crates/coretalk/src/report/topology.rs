@@ -4,7 +4,7 @@ use super::lists::{cpus, enumerated, lists};
 use super::scope::level_words;
 use super::text::{columns, left, plain};
 use super::words::size;
-use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::infer::OtherCpus;
 use coretalk_model::quantity::Unit;
@@ -105,7 +105,7 @@ fn crossing(topology: &Topology) -> Option<Sentence> {
 /// `Node 2 has memory and no CPUs of its own: 17.2 GB, at distance 14 from node 0 and 24 from node 1.`
 fn memory_words(at: usize, node: &MemoryNode) -> Sentence {
     let field = |path: &str, number: u64| {
-        DisplayValue::field(format!("/topology/reported/memory_nodes/{at}/{path}"), Number::Count(number))
+        DisplayValue::field(pointer!("/topology/reported/memory_nodes/{at}/{path}"), Number::Count(number))
     };
     let distances = node.distances.iter().enumerate().map(|(index, &(from, distance))| {
         let field = |key, number: u32| field(&format!("distances/{index}/{key}"), number.into());

@@ -3,7 +3,9 @@
 use super::trial_cells::{self, MICROS, PLAIN, count, median_width, percentile, value, width};
 use super::trial_maps::map;
 use super::trial_words::{placement_sentence, remarks};
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Operation, Sentence, Source, Statistic};
+use crate::blocks::value::{
+    Arg, DisplayUnit, DisplayValue, Number, Operation, Sentence, Source, Statistic, pointer,
+};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
@@ -259,12 +261,12 @@ fn crossover(report: &RunReport, at: usize, found: &Crossover) -> Sentence {
     let range = |keys: [&'static str; 2], [point, low, high]: [f64; 3]| {
         let us = |ns, field: String| DisplayValue {
             unit: MICROS,
-            ..DisplayValue::field(format!("/advice/{at}/{field}"), Number::Point(ns))
+            ..DisplayValue::field(pointer!("/advice/{at}/{field}"), Number::Point(ns))
         };
         Sentence::new("{point} µs ({low} to {high})")
             .with("point", us(point, keys[0].to_owned()))
-            .with("low", us(low, format!("{}/0", keys[1])))
-            .with("high", us(high, format!("{}/1", keys[1])))
+            .with("low", us(low, pointer!("{}/0", keys[1])))
+            .with("high", us(high, pointer!("{}/1", keys[1])))
     };
     let later = match found.later_ns {
         [_, low, _] if low > 0.0 => Sentence::new("resumes {later} later")

@@ -12,7 +12,7 @@ use super::ladder::{kind_words, shared_words};
 use super::scope::level_words;
 use crate::RunReport;
 use crate::blocks::value::{
-    Arg, DisplayValue, MapSource, MatrixNumber, Number, Sentence, Source, Statistic, WideNumber,
+    Arg, DisplayValue, MapSource, MatrixNumber, Number, Sentence, Source, Statistic, WideNumber, pointer,
 };
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::latency::summary::{ClassPair, Overall};
@@ -330,7 +330,7 @@ pub fn regime(regime: &Regime, at: usize, margin: f64, topology: &Topology) -> O
     let Regime::Parallel { gate, .. } = regime else { return None };
     let part = |(index, outcome): (usize, &GateOutcome)| {
         let field =
-            |key: &str, number| DisplayValue::field(format!("/matrices/{at}/gate/{index}/{key}"), number);
+            |key: &str, number| DisplayValue::field(pointer!("/matrices/{at}/gate/{index}/{key}"), number);
         let bias = || field("bias", Number::Difference(outcome.bias.point));
         let margin = DisplayValue::bare(Number::Point(margin), Source::Method).in_unit(Unit::Share);
         let within = Sentence::new("proven within ±{margin}").with("margin", margin);
@@ -345,7 +345,7 @@ pub fn regime(regime: &Regime, at: usize, margin: f64, topology: &Topology) -> O
                 .with("high", field("ci/1", Number::Difference(outcome.bias.high)))
                 .with("within", within),
         };
-        let pairs = Source::Field(format!("/matrices/{at}/gate/{index}/pairs"));
+        let pairs = Source::Field(pointer!("/matrices/{at}/gate/{index}/pairs"));
         Sentence::new("{relation} {verdict}, {pairs} at once")
             .with("relation", Arg::Shared(Scope::of(outcome.relation, topology)))
             .with("verdict", verdict)

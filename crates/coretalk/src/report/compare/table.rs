@@ -2,7 +2,7 @@
 
 use super::CompareView;
 use super::paths::{of_pairs, path};
-use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::labels::Labels;
 use crate::report::parameters::series_words;
@@ -117,12 +117,12 @@ fn level_row(
     path: &str,
 ) -> Vec<Cell> {
     let [a, b] = level.pairs.map(|pairs| Number::Count(pairs as u64));
-    let a_pairs = DisplayValue::field(format!("{path}/pairs"), a);
+    let a_pairs = DisplayValue::field(pointer!("{path}/pairs"), a);
     let pairs = match a == b {
         true => a_pairs.into(),
         false => Sentence::new("{a}, {b}")
             .with("a", a_pairs)
-            .with("b", DisplayValue::field(format!("{path}/pairs_b"), b))
+            .with("b", DisplayValue::field(pointer!("{path}/pairs_b"), b))
             .into(),
     };
     let mut row = vec![Sentence::name(&level_words(&level.level, topology, labels)).into(), pairs];
@@ -139,14 +139,14 @@ fn alone_row(
     path: &str,
 ) -> Vec<Cell> {
     let (side, other, key) = if level.of == Letter::A { (a, b, "a") } else { (b, a, "b") };
-    let median = DisplayValue::field(format!("{path}/{key}"), Number::Figure(level.median));
+    let median = DisplayValue::field(pointer!("{path}/{key}"), Number::Figure(level.median));
     let mut medians = [Cell::from(median), "–".into()];
     if level.of == Letter::B {
         medians.reverse();
     }
     let name = level_words(&level.level, view.topology(), labels);
     let name = Sentence::new("{level} of {side}").with_name("level", &name).with_name("side", side);
-    let pairs = DisplayValue::field(format!("{path}/pairs"), Number::Count(level.pairs as u64));
+    let pairs = DisplayValue::field(pointer!("{path}/pairs"), Number::Count(level.pairs as u64));
     let verdict = match view.alignment.doubts().iter().any(|doubt| doubt.level == level.level) {
         true => "cannot tell: may be another thing in {other}",
         false => "cannot tell: no counterpart is known in {other}",
@@ -158,7 +158,7 @@ fn alone_row(
 
 /// Both medians, the shift with its interval, and the verdict; `path` is that of the difference in the document.
 fn numbers(difference: &Difference, dataset: &DatasetComparison, path: &str) -> [Cell; 5] {
-    let field = |key: &str, number| DisplayValue::field(format!("{path}/{key}"), number);
+    let field = |key: &str, number| DisplayValue::field(pointer!("{path}/{key}"), number);
     let (low, high) = (difference.shift.low, difference.shift.high);
     let interval = match low.is_finite() && high.is_finite() {
         true => Sentence::new("{low} … {high}")
@@ -179,9 +179,9 @@ fn numbers(difference: &Difference, dataset: &DatasetComparison, path: &str) -> 
 /// document.
 pub fn verdict_words(difference: &Difference, dataset: &DatasetComparison, path: &str) -> Sentence {
     let share = |key: &str, share: f64| {
-        DisplayValue::field(format!("{path}/{key}"), Number::Point(share)).in_unit(Unit::Share)
+        DisplayValue::field(pointer!("{path}/{key}"), Number::Point(share)).in_unit(Unit::Share)
     };
-    let end = |end: &str, share| DisplayValue::field(format!("{path}/ci/{end}"), Number::Difference(share));
+    let end = |end: &str, share| DisplayValue::field(pointer!("{path}/ci/{end}"), Number::Difference(share));
     let least = share("least_percent", difference.least);
     let [worse, better] = dataset.called().map(str::to_uppercase);
     match (difference.verdict, difference.reason) {
@@ -194,7 +194,7 @@ pub fn verdict_words(difference: &Difference, dataset: &DatasetComparison, path:
         (Verdict::CannotTell, None) => match difference.reach() {
             Some(reach) if reach >= difference.least => {
                 let reach =
-                    DisplayValue::field(format!("{path}/shift_percent"), Number::Reach(difference.shift));
+                    DisplayValue::field(pointer!("{path}/shift_percent"), Number::Reach(difference.shift));
                 Sentence::new("cannot tell: known to ±{reach}, and {least} counts")
                     .with("reach", reach.in_unit(Unit::Share))
                     .with("least", least)

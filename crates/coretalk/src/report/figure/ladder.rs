@@ -2,7 +2,7 @@
 
 use super::chart::Kind;
 use super::intervals::{Row, intervals};
-use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Cell, Column, Table};
 use crate::report::fmt;
 use crate::report::fmt::digits::{count, with_reach};
@@ -52,7 +52,7 @@ pub fn table(rungs: &[LadderRow], topology: &Topology) -> Table {
         Column::numbers("pairs"),
     ];
     let rows = rungs.iter().enumerate().map(|(at, rung)| {
-        let source = |field| Source::Field(format!("/ladder/{at}/{field}"));
+        let source = |field| Source::Field(pointer!("/ladder/{at}/{field}"));
         let end = |field, ns| DisplayValue::bare(Number::Point(ns), source(field));
         let range = rung.range_ns.filter(|_| rung.pairs > 1).map(|[low, high]| {
             Sentence::new("{low} – {high}")

@@ -2,7 +2,7 @@
 
 use super::escape::escaped;
 use super::section::{WIDTHS, figures_of};
-use crate::blocks::value::{DisplayValue, Number, Sentence};
+use crate::blocks::value::{DisplayValue, Number, Sentence, pointer};
 use crate::blocks::{Cell, Column, Table};
 use crate::document::{PercentilesDoc, SeriesDoc};
 use crate::render::html::table;
@@ -148,7 +148,7 @@ fn whole_table(series: &[Placed<'_>]) -> Table {
     columns.push(Column::words("doubts"));
     let mut rows = Table::new(columns);
     for (index, one) in shown {
-        let value = |number, field| DisplayValue::field(format!("/series/{index}/{field}"), number);
+        let value = |number, field| DisplayValue::field(pointer!("/series/{index}/{field}"), number);
         let mut row: Vec<Cell> = vec![
             sentence_of(one, *index, &[MASK]).into(),
             Cell::name(&places_of(one)),
@@ -159,15 +159,15 @@ fn whole_table(series: &[Placed<'_>]) -> Table {
         let shown = one.percentiles.named().into_iter().filter(|(name, _)| percentiles.contains(name));
         row.extend(shown.map(|(name, point)| {
             let number = point.map(|point| with_interval(point, median.filter(|_| name == "50")));
-            Cell::number(number.map(|number| value(number, format!("percentiles/{name}"))))
+            Cell::number(number.map(|number| value(number, pointer!("percentiles/{name}"))))
         }));
         row.extend(values.iter().map(|&name| {
             let number = one.value(name).map(|point| with_interval(point, one.interval(name)));
-            Cell::number(number.map(|number| value(number, format!("values/{name}"))))
+            Cell::number(number.map(|number| value(number, pointer!("values/{name}"))))
         }));
         row.extend(counts.iter().map(|&name| {
             let count = one.counts.get(name).map(|count| Number::Count(*count));
-            Cell::number(count.map(|count| value(count, format!("counts/{name}"))))
+            Cell::number(count.map(|count| value(count, pointer!("counts/{name}"))))
         }));
         let grade = one.grade.as_ref().map(|grade| format!("grade {}", plain(grade)));
         let doubts = one.flags.iter().copied().chain(one.reason.as_deref()).map(plain);

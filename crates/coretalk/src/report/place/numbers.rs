@@ -2,7 +2,9 @@
 
 use crate::PlaceReport;
 use crate::blocks::Cell;
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, PlainText, Sentence, Source};
+use crate::blocks::value::{
+    DisplayUnit, DisplayValue, Number, Operation, PlainText, Sentence, Source, pointer,
+};
 use coretalk_model::place::{Comparison, Doubt, Outcome};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
@@ -33,12 +35,12 @@ impl<'a> Numbered<'a> {
 
     /// A field of the comparison, by its JSON pointer inside it.
     pub fn source(&self, field: &str) -> Source {
-        Source::Field(format!("/comparisons/{}/{field}", self.index))
+        Source::Field(pointer!("/comparisons/{}/{field}", self.index))
     }
 
     /// A field of a placement.
     pub fn of_arm(&self, arm: usize, field: &str) -> Source {
-        self.source(&format!("placements/{arm}/{field}"))
+        self.source(&pointer!("placements/{arm}/{field}"))
     }
 
     /// The name of a placement.
@@ -82,7 +84,7 @@ impl<'a> Numbered<'a> {
 
     /// The relative difference of a pair: of its second placement from its first, or the reverse.
     pub fn of_pair(&self, pair: usize, is_reversed: bool) -> Source {
-        let source = self.source(&format!("pairs/{pair}/delta_percent"));
+        let source = self.source(&pointer!("pairs/{pair}/delta_percent"));
         if is_reversed { Operation::Reversed.of([source]) } else { source }
     }
 
@@ -111,7 +113,7 @@ impl<'a> Numbered<'a> {
     /// The p-value of a placement against the reference.
     pub fn p_value(&self, arm: usize) -> Cell {
         let Some(index) = self.pair(arm) else { return Cell::Blank };
-        let source = self.source(&format!("pairs/{index}/p_value"));
+        let source = self.source(&pointer!("pairs/{index}/p_value"));
         let p = self.comparison.pairs[index].p_value;
         p.map_or(Cell::Blank, |p| DisplayValue::bare(Number::Probability(p), source).into())
     }

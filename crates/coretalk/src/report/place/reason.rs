@@ -1,6 +1,6 @@
 //! The words of [`Why`]: what a placement has that could make it the better one, and what placements have at all.
 
-use crate::blocks::value::{DisplayValue, Number, PlacementNumber, PlainText, Sentence, Source};
+use crate::blocks::value::{DisplayValue, Number, PlacementNumber, PlainText, Sentence, Source, pointer};
 use crate::report::scope::level_words;
 use coretalk_model::place::{Communication, Placement, Reason, Structure, Why};
 use coretalk_model::{Level, Topology};
@@ -26,7 +26,7 @@ fn of_cpus(count: usize, cpus: &Source) -> Sentence {
 /// `6 CPUs, 3 cores, 1 L3`: what is reported, and only that, of the placement at this position.
 pub fn structure(topology: &Topology, index: usize, placement: &Placement) -> Sentence {
     let has = Structure::of(topology, placement);
-    let cpus = Source::Field(format!("/comparisons/0/placements/{index}/cpus"));
+    let cpus = Source::Field(pointer!("/comparisons/0/placements/{index}/cpus"));
     let mut parts = vec![of_cpus(has.cpus, &cpus)];
     // Of what there is one of, every placement has one.
     let several = |level| topology.level(level).len() > 1;

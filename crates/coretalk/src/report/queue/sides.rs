@@ -1,7 +1,7 @@
 //! One queue with several numbers of producers and consumers: a map of what it passes, and a table with how evenly.
 
 use super::sweep::chosen_count;
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic, pointer};
 use crate::blocks::{Block, Cell, Column, Drawing, DrawnNumber, Table};
 use crate::report::fmt;
 use crate::report::palette::{self, Scale};
@@ -119,7 +119,7 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
 fn shares(trial: &TrialResult, roles: Range<usize>) -> Option<Sentence> {
     let share = |role: usize| {
         let share = trial.of_roles.get(role)?.get(names::SHARE)?.point;
-        let source = Source::of_any(trial.spec.id(), format!("/of_roles/{role}/values/{}", names::SHARE));
+        let source = Source::of_any(trial.spec.id(), pointer!("/of_roles/{role}/values/{}", names::SHARE));
         let number = Number::Point(share);
         Some(
             Sentence::new("{share}")

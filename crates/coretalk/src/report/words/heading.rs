@@ -2,7 +2,7 @@
 
 use crate::RunReport;
 use crate::blocks::Block;
-use crate::blocks::value::{DisplayValue, Number, Sentence, Source};
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use crate::report::saved::Screen;
 use crate::report::scope::level_words;
 use crate::report::text::{plain, started};
@@ -78,7 +78,7 @@ pub fn heading(report: &RunReport, screen: Screen<'_>) -> Vec<Block<'static>> {
 
 /// What other programs or a CPU quota did to a run, where that casts doubt on it.
 pub fn disturbance(environment: &Environment) -> Option<Sentence> {
-    let field = |key: &str, number| DisplayValue::field(format!("/environment/{key}"), number);
+    let field = |key: &str, number| DisplayValue::field(pointer!("/environment/{key}"), number);
     let others = environment.disturbance().map(|share| {
         let share = field("others_share", Number::Point(share)).in_unit(Unit::Share);
         Sentence::new("other programs took {share} of the CPUs").with("share", share)
