@@ -1,4 +1,4 @@
-//! Advice, recomputed from the map that it comes from, and judged by the truth of the simulated machine.
+//! Checks of advice against its map and against the true latencies of the simulated machine.
 
 use super::cases;
 use super::maps::{OFF, cells};
@@ -10,7 +10,7 @@ use coretalk_model::{CpuId, CpuSet, Relation};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// An advice with the values of its map.
+/// An advice and the measured latencies of its map.
 struct Advised<'a> {
     run: &'a Run,
     of: &'a Value,
@@ -26,7 +26,7 @@ fn set(cpus: &[u32]) -> CpuSet {
     cpus.iter().copied().map(CpuId).collect()
 }
 
-/// Pairs of threads that talk.
+/// The pairs of threads that communicate in a pattern.
 fn edges(pattern: &str, threads: usize) -> Vec<[usize; 2]> {
     match pattern {
         "pairs" => (0..threads / 2).map(|pair| [2 * pair, 2 * pair + 1]).collect(),
@@ -42,7 +42,7 @@ fn mean(all: &[f64]) -> f64 {
 }
 
 impl Advised<'_> {
-    /// What each pair of threads that talks takes on these CPUs.
+    /// The latency of each communicating pair of threads on these CPUs.
     fn prices(&self, placed: &[u32], ns: impl Fn(u32, u32) -> f64) -> Vec<f64> {
         edges(self.pattern, placed.len()).into_iter().map(|[a, b]| ns(placed[a], placed[b])).collect()
     }
@@ -63,7 +63,7 @@ impl Advised<'_> {
         self.of["candidates"].as_str().unwrap().parse().unwrap()
     }
 
-    /// What is wrong with the price of an advice or of a usual placement.
+    /// An error in the mean latency of an advice or of a baseline placement.
     fn untrue_price(&self, of: &Value) -> Option<&'static str> {
         let placed = cpus(&of["cpus"]);
         let (price, bounds) = (of["mean"].as_f64()?, [0, 1].map(|end| of["bounds"][end].as_f64().unwrap()));
@@ -85,7 +85,7 @@ impl Advised<'_> {
         }
     }
 
-    /// What is wrong with the excess of a usual placement.
+    /// An error in the excess of a baseline placement over the advice.
     fn untrue_excess(&self, of: &Value) -> Option<&'static str> {
         let percent = of["excess_percent"].as_f64()?;
         let excess = 100.0 * (of["mean"].as_f64()? / self.of["mean"].as_f64()? - 1.0);
@@ -97,7 +97,7 @@ impl Advised<'_> {
         }
     }
 
-    /// The least true price of some placements: each CPU with those that are nearest to it, in turns over the threads.
+    /// The least true mean latency of the placements that consist of a CPU and its nearest neighbours.
     fn best(&self, threads: usize) -> f64 {
         let all: Vec<u32> = self.candidates().iter().map(|cpu| cpu.0).collect();
         let placed = all.iter().map(|first| {
@@ -110,7 +110,7 @@ impl Advised<'_> {
         placed.fold(f64::INFINITY, f64::min)
     }
 
-    /// Whether the lines to copy hold the CPUs of the advice: a set, or one for each thread in their order.
+    /// Whether the command lines name the advised CPUs: as a set, or one for each thread in order.
     fn has_true_snippets(&self, advised: &[u32]) -> bool {
         list(&self.of["snippets"]).iter().all(|snippet| {
             let (name, text) = (snippet["name"].as_str().unwrap(), snippet["text"].as_str().unwrap());
@@ -146,7 +146,7 @@ impl Advised<'_> {
         })
     }
 
-    /// Whether each thread has a core of its own where there are enough.
+    /// Whether each thread has its own core if there are enough cores.
     fn has_own_cores(&self, advised: &[u32]) -> bool {
         let (truth, known) = (self.run.truth(), self.measured_cpus());
         let is_shared = |a: CpuId, b: CpuId| truth.relation(a, b) == Relation::Smt;
@@ -169,7 +169,7 @@ impl Advised<'_> {
             () if self.of["ground"] == "latency" && !worse() => Some("no placement is worse"),
             () if !self.has_own_cores(advised) => Some("threads that share a core"),
             () if !self.has_true_snippets(advised) => Some("CPUs to type that are not advised"),
-            // The bound holds for what was measured, which is some percent from the truth.
+            // The bound is of measured latencies, which differ from the true ones by a few percent.
             () if slack
                 .is_some_and(|slack| price / self.best(advised.len()) - 1.0 > slack / 100.0 + 0.03) =>
             {
@@ -179,7 +179,7 @@ impl Advised<'_> {
         }
     }
 
-    /// Whether the screen shows only sets of CPUs that the document has: those advised, the candidates, and the rest.
+    /// Whether the screen shows no CPU set but the advised CPUs, the candidates and the excluded CPUs.
     fn has_own_sets(&self, advised: &[u32]) -> bool {
         let (advised, candidates) = (set(advised), self.candidates());
         let known = self.measured_cpus();
@@ -190,7 +190,7 @@ impl Advised<'_> {
     }
 }
 
-/// What is wrong with the advice of a document.
+/// Errors in the advice of a document.
 pub fn untrue(run: &Run) -> Vec<String> {
     untrue_advice(run).map(str::to_owned).into_iter().collect()
 }
@@ -227,7 +227,7 @@ fn snippets(run: &mut Run, change: fn(&str) -> String) {
     });
 }
 
-/// Advises other CPUs of all that were measured, without lines to copy.
+/// Replaces the advice by other measured CPUs, without command lines.
 fn advise(run: &mut Run, other: Value) {
     let candidates = set(&cpus(&run.sources[0]["topology"]["cpus"])).to_string();
     run.edit("/advice/0", |of| {
@@ -279,7 +279,7 @@ fn an_advice_that_is_changed_is_found() {
             },
             "a ground for nothing",
         ),
-        // As if the worst of the usual placements were advised.
+        // The worst baseline placement as the advice.
         (
             "a better placement",
             |run| {

@@ -1,4 +1,4 @@
-//! Which screens are judged.
+//! The judged screens.
 
 use super::judge;
 use super::run::Run;
@@ -7,13 +7,13 @@ use crate::cli::tool::Tool;
 use coretalk_model::stats::Key;
 use std::collections::BTreeSet;
 
-/// A machine like `chiplet-16`, numbered in turns over its two caches.
+/// `chiplet-16` with CPU numbers that alternate between its two caches.
 const RENUMBERED: &str = "based_on = \"chiplet-16\"\n[structure]\nkind = \"tree\"\nnumbering = \"round-robin\"\n\
     levels = [{ level = \"package\", count = 1 }, { level = \"l3\", count = 2 }, { level = \"core\", count = 8 }]\n";
-/// A machine like `chiplet-16` whose caches lie further apart.
+/// `chiplet-16` with a higher latency between its caches.
 const FARTHER: &str = "based_on = \"chiplet-16\"\n[latency_ns]\nl3 = 18.0\npackage = 102.0\n";
 
-/// CPUs drawn by a seed.
+/// Random CPUs of a seed.
 fn drawn(seed: u64, count: usize, of: u32) -> String {
     let draws = (0..).map(|draw| Key::of(&[seed, draw]).bits(0) % u64::from(of));
     let mut chosen = BTreeSet::new();
@@ -26,7 +26,7 @@ fn drawn(seed: u64, count: usize, of: u32) -> String {
     chosen.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Runs of machines, each with its words.
+/// Runs of command lines on machines.
 fn runs<M: AsRef<str>, W: AsRef<str>>(tool: &Tool, all: &[(M, W)]) -> Vec<Run> {
     let run = |(index, (machine, words)): (usize, &(M, W))| {
         let (machine, words) = (machine.as_ref(), words.as_ref());
@@ -36,7 +36,7 @@ fn runs<M: AsRef<str>, W: AsRef<str>>(tool: &Tool, all: &[(M, W)]) -> Vec<Run> {
     all.iter().enumerate().map(run).collect()
 }
 
-/// First screens on CPUs of every kind of choice.
+/// First screens on all kinds of choices of CPUs.
 fn first_screens(seed: u64, draws: u64) -> Vec<Run> {
     let mut all = Vec::new();
     for (machine, cpus, choices) in [
@@ -63,7 +63,7 @@ fn first_screens(seed: u64, draws: u64) -> Vec<Run> {
 #[test]
 fn first_screens_are_true() {
     let mut all = first_screens(1, 1);
-    // In this run other tools were imitated while the machine was in another state.
+    // The first run measures with the code of other tools in another state of the machine.
     let parallel = ("epyc-2s-192", "latency --cpus 0-11 --parallel 4 --budget 2s");
     all.extend(runs(&Tool::new(), &[("noisy-vm", "--cpus 0,1"), ("noisy-vm", "--budget 3s"), parallel]));
     for template in TEMPLATES {
@@ -137,7 +137,7 @@ fn trials_are_true() {
     judge(&runs(&Tool::new(), &all), 32);
 }
 
-/// The kinds of findings of one trial, as documents name them.
+/// One run for each kind of finding of a trial.
 #[test]
 fn findings_are_true() {
     let all = [
@@ -162,7 +162,7 @@ fn findings_are_true() {
 
 #[test]
 fn suites_are_true() {
-    // The trials of the second fall onto plateaus.
+    // The second run has trials with several states.
     let all = [
         ("chiplet-16-smt", "suite --cpus 0,1,8,16 --budget 6s"),
         ("noisy-vm", "suite --budget 6s --seed 3"),
@@ -198,7 +198,7 @@ fn plans_are_true() {
     judge(&[plan("chiplet-16-smt", "latency --cpus 0-3,8,16"), plan("hybrid", "")], 4);
 }
 
-/// A run, and what is asked of it and of others afterwards.
+/// Comparisons of a run with others.
 pub fn comparisons(tool: &Tool) -> Vec<Run> {
     let measured = |machine: &str, seed: usize, name: &str| {
         let words = format!("latency --cpus 0-3,8-9 --budget 4s --seed {seed}");
@@ -207,7 +207,7 @@ pub fn comparisons(tool: &Tool) -> Vec<Run> {
     let a = measured("chiplet-16", 1, "a");
     let others = [("chiplet-16", "b"), (FARTHER, "farther"), (RENUMBERED, "renumbered")];
     let mut others = others.into_iter().zip(2..).map(|((machine, name), seed)| measured(machine, seed, name));
-    // By age: runs that the user calls by a tag are called so on the screen, too.
+    // Runs by age, since the screen repeats a tag that names a run.
     let all = [
         "latest~3 latest~2",
         "latest~3 latest~1 --force",
@@ -225,7 +225,7 @@ fn comparisons_are_true() {
     judge(&comparisons(&Tool::new()), 11);
 }
 
-/// Advice from runs and from measurements.
+/// Advice from saved runs.
 pub fn advice(tool: &Tool) -> Vec<Run> {
     let mut all = Vec::new();
     for (machine, cpus, threads) in [
@@ -250,7 +250,7 @@ fn advice_is_true() {
     judge(&advice(&Tool::new()), 13);
 }
 
-/// The structure of runs, and of their matrices as files of another tool.
+/// The structure of runs, and of their matrices as CSV files.
 #[test]
 fn structures_are_true() {
     let tool = &Tool::new();
@@ -273,7 +273,7 @@ fn structures_are_true() {
         let file = file.to_str().unwrap();
         tool.done(&["export", &name, "--format", "csv", "-o", file]);
         all.push(Run::asked(tool, machine, &format!("topology --from {file}"), source.clone()));
-        // `lint` has no document of its own.
+        // `lint` has no document.
         let document = all.last().unwrap().document.clone();
         all.push(Run::of_blocks(tool, machine, &format!("lint {file}"), document, source));
     }

@@ -1,4 +1,4 @@
-//! Comparisons of two runs against the documents of both.
+//! Checks of a comparison of two runs against the documents of both.
 
 use super::cases;
 use super::maps::cells;
@@ -9,20 +9,20 @@ use coretalk_model::stats::median;
 use coretalk_model::{CpuId, CpuSet, Relation};
 use serde_json::{Value, json};
 
-/// The values of pairs of a side that share the same things by its own topology.
+/// The latencies of the pairs of one relation in the topology of a side.
 fn own(side: &Value, relation: Relation) -> Vec<f64> {
     let topology = reported(side);
     let own = |(a, b, _): &(u32, u32, f64)| topology.relation(CpuId(*a), CpuId(*b)) == relation;
     cells(&side["matrices"][0]).into_iter().filter(own).map(|cell| cell.2).collect()
 }
 
-/// The value of a pair of a side.
+/// The latency of a pair of a side.
 fn of_pair(side: &Value, cell: &Value) -> Option<f64> {
     let all = cells(&side["matrices"][0]).into_iter();
     all.filter(|(a, b, _)| cell[0] == *a && cell[1] == *b).map(|cell| cell.2).next()
 }
 
-/// What is wrong with both numbers of a row, the shift between them, or its verdict.
+/// An error in the numbers of a row, the shift between them, or its verdict.
 fn untrue_row(run: &Run, row: &Value) -> Option<&'static str> {
     let relation = relation(&row["level"]);
     let number = |key: &str| row[key].as_f64();
@@ -38,7 +38,7 @@ fn untrue_row(run: &Run, row: &Value) -> Option<&'static str> {
         }
     }
     let shift = number("shift_percent")?;
-    // Shifts are in cycles of the core where both sides know them, and the medians of cells that move alike.
+    // A shift is in core cycles if both sides have them, and is the median of cells with the same change.
     if (100.0 * (number("b")? / number("a")? - 1.0) - shift).abs() > 4.0 {
         return Some("a shift between other numbers");
     }
@@ -54,7 +54,7 @@ fn untrue_row(run: &Run, row: &Value) -> Option<&'static str> {
     (!is_so || !is_inside).then_some("a verdict against its interval")
 }
 
-/// What is wrong with the medians of the first side of a table of many.
+/// An error in the medians of the first side of a table of several runs.
 fn untrue_medians(run: &Run, row: &Value) -> Option<&'static str> {
     let is_off = |group: &Value| {
         let own =
@@ -65,7 +65,7 @@ fn untrue_medians(run: &Run, row: &Value) -> Option<&'static str> {
     list(&row["groups"]).iter().any(is_off).then_some("a median that is not that of its pairs")
 }
 
-/// What is wrong with a comparison.
+/// Errors in a comparison.
 pub fn untrue(run: &Run) -> Vec<String> {
     untrue_comparison(run).map(str::to_owned).into_iter().collect()
 }
@@ -113,7 +113,7 @@ fn untrue_comparison(run: &Run) -> Option<&'static str> {
     rows().find_map(|row| untrue_row(run, row))
 }
 
-/// Changes the first row of a pair that is meant.
+/// Changes the first row of a pair that satisfies a condition.
 fn pair(run: &mut Run, is_meant: fn(&Value) -> bool, change: fn(&mut Value)) {
     run.edit_list("/differences", |rows| {
         rows.iter_mut().find(|row| row["cell"].is_array() && is_meant(row)).into_iter().for_each(change);

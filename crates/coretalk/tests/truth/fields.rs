@@ -1,4 +1,4 @@
-//! Fields of documents as the sources of numbers.
+//! Fields of JSON documents as sources of numbers.
 
 use super::run::{Run, list};
 use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Source};
@@ -6,7 +6,7 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::{CpuId, CpuSet};
 use serde_json::Value;
 
-/// The field of a source, and where it lies. What a document does not have is in that of the run that the command reads.
+/// The base and the pointer of a field. A field that the document lacks is in the document of the run that it is about.
 fn located<'a>(run: &'a Run, source: &'a Source) -> Option<(&'a Value, &'a str)> {
     Some(match source {
         Source::Field(path) => {
@@ -27,13 +27,13 @@ fn located<'a>(run: &'a Run, source: &'a Source) -> Option<(&'a Value, &'a str)>
     })
 }
 
-/// A field as it is in the document.
+/// The JSON value of a field.
 pub fn raw<'a>(run: &'a Run, source: &'a Source) -> Option<&'a Value> {
     let (base, path) = located(run, source)?;
     base.pointer(path)
 }
 
-/// A field as a number; of a list or a set of CPUs its length.
+/// A field as a number: the length of a list or a CPU set, shares from percents.
 fn number(field: &Value, path: &str) -> Option<f64> {
     let scale = if is_in_percent(path) { 0.01 } else { 1.0 };
     let cpus = || field.as_str().and_then(|cpus| cpus.parse::<CpuSet>().ok()).map(|cpus| cpus.len());
@@ -47,7 +47,7 @@ pub fn field_of(run: &Run, source: &Source) -> Option<f64> {
     number(base.pointer(path)?, path)
 }
 
-/// The interval of a field: the `ci` of the same object, of a distribution that under `intervals`.
+/// The interval of a field: `ci` of the same object, or the entry in `intervals` of a distribution.
 pub fn interval_of(run: &Run, source: &Source) -> Option<[Option<f64>; 2]> {
     let (base, path) = located(run, source)?;
     let (object, key) = path.rsplit_once('/')?;
@@ -61,8 +61,7 @@ pub fn interval_of(run: &Run, source: &Source) -> Option<[Option<f64>; 2]> {
     Some([0, 1].map(|end| number(&interval[end], path)))
 }
 
-/// The numbers of a list, by a pointer with `*` for each index: what some items lack is left out; none where one is
-/// unknown.
+/// The numbers at a pointer with `*` for an index. Items without the field are skipped; a null makes all unknown.
 pub fn numbers_at(of: &Value, path: &str) -> Option<Vec<f64>> {
     match path.split_once("/*") {
         None => of.pointer(path).map_or(Some(Vec::new()), |field| Some(vec![field.as_f64()?])),
@@ -73,25 +72,25 @@ pub fn numbers_at(of: &Value, path: &str) -> Option<Vec<f64>> {
     }
 }
 
-/// Whether a field is in percent, and its interval with it.
+/// Whether a field and its interval are in percent.
 pub fn is_in_percent(path: &str) -> bool {
     path.contains("_percent") || path.starts_with("/differences/") && path.contains("/ci/")
 }
 
-/// Whether a difference is what rounding leaves of a field that a factor scales.
+/// Whether a difference is the rounding error of a field times its factor.
 pub fn is_scaled(source: &Source, difference: f64) -> bool {
     matches!(source, Source::Computed(Operation::Product, parts)
         if matches!(parts[..], [Source::Constant(factor), Source::Field(_)] if difference.abs() <= 0.51e-4 * factor))
 }
 
-/// Whether the path of a field determines the unit that it is written in. Times to spin are written in microseconds.
+/// Whether the path of a field determines its unit on a screen. Spin times are shown in microseconds.
 pub fn has_own_unit(run: &Run, path: &str) -> bool {
     let is_in = |list: &str| path.starts_with(list);
     is_in("/advice") && run.document["advice"][0]["kind"] != "spin"
         || ["/compared", "/differences", "/overview"].into_iter().any(is_in)
 }
 
-/// Whether a field is written in the unit that its name states in documents of advice and comparisons.
+/// Whether a number is shown in the unit that the path of its field determines.
 pub fn is_in_own_unit(run: &Run, path: &str, value: &DisplayValue) -> bool {
     let is_difference = matches!(value.number, Number::Difference(_) | Number::Shift(_));
     let is_share = is_difference || value.unit == DisplayUnit::Own(Unit::Share);
@@ -104,7 +103,7 @@ pub fn is_in_own_unit(run: &Run, path: &str, value: &DisplayValue) -> bool {
     }
 }
 
-/// The path of a field; of a relative difference seen from the other side, that of the difference.
+/// The path of a field, or of the field whose relative difference is reversed.
 pub fn path_of(source: &Source) -> Option<&str> {
     match source {
         Source::Field(path) => Some(path),

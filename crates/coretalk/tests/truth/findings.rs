@@ -1,5 +1,5 @@
-//! Findings, recomputed from the series and matrices of the same document: their numbers, and of rankings the order,
-//! standings and verdict, and that no result under their condition is missing.
+//! Checks of findings against the series and matrices of the same document: numbers, and the order, standings, verdict
+//! and completeness of rankings.
 
 use super::maps::has_flag;
 use super::plants::{Fault, plant};
@@ -11,7 +11,7 @@ use coretalk_model::CpuId;
 use coretalk_model::stats::median;
 use serde_json::Value;
 
-/// A result under the condition of a ranking.
+/// A result that satisfies the condition of a ranking.
 struct Known<'a> {
     parameters: &'a Value,
     value: f64,
@@ -32,7 +32,7 @@ impl Known<'_> {
     }
 }
 
-/// Results with an interval under the condition of a finding that no flag excludes.
+/// The results with an interval that satisfy the condition of a finding and have no excluding flag.
 fn known<'a>(run: &'a Run, finding: &Value) -> Vec<Known<'a>> {
     let quantity = finding["quantity"].as_str().unwrap();
     let cpus = |list_of: &Value| list(list_of).iter().filter_map(Value::as_u64).collect::<Vec<_>>();
@@ -72,7 +72,7 @@ fn known<'a>(run: &'a Run, finding: &Value) -> Vec<Known<'a>> {
     all
 }
 
-/// What is wrong with the levels of a map: each has the median of its pairs.
+/// An error in the levels of a map, each of which has the median of its pairs.
 fn untrue_levels(run: &Run, finding: &Value) -> Option<&'static str> {
     let text = |text: &Value| text.as_str().unwrap_or_default().to_owned();
     let is_its = |subject: &Value| {
@@ -90,7 +90,7 @@ fn untrue_levels(run: &Run, finding: &Value) -> Option<&'static str> {
     all.map(is_its).any(|is| is != Some(true)).then_some("a level is not that of its pairs")
 }
 
-/// What is wrong with the numbers of a finding: each is one of a trial with its parameters.
+/// An error in the numbers of a finding, each of which is that of a trial with the same parameters.
 fn untrue_trials(run: &Run, finding: &Value) -> Option<&'static str> {
     let is_measured = |subject: &&Value| {
         let is_of_subject = |one: &&Value| {
@@ -109,7 +109,7 @@ fn untrue_trials(run: &Run, finding: &Value) -> Option<&'static str> {
     (!all.all(|subject| is_measured(&subject))).then_some("a number is that of no trial")
 }
 
-/// What is wrong with a finding.
+/// An error in a finding.
 pub fn untrue(run: &Run, finding: &Value) -> Option<&'static str> {
     match finding["kind"].as_str()? {
         _ if !finding["doubt"].is_null() => None,
@@ -120,7 +120,7 @@ pub fn untrue(run: &Run, finding: &Value) -> Option<&'static str> {
     }
 }
 
-/// What is wrong with a ranking. At several levels its numbers are those of one.
+/// An error in a ranking.
 fn untrue_ranking(run: &Run, finding: &Value) -> Option<&'static str> {
     let all = known(run, finding);
     let subjects = list(&finding["subjects"]);
@@ -139,7 +139,7 @@ fn untrue_ranking(run: &Run, finding: &Value) -> Option<&'static str> {
                 let ends = [0, 1].map(|end| subject["ci"][end].as_f64().unwrap());
                 is_near(one.value, value) && is_near(one.ends[0], ends[0]) && is_near(one.ends[1], ends[1])
             }
-            // Subjects are compared between the pairs that all of them have.
+            // The pairs that all subjects share decide, so the number lies within the range of the pairs of its subject.
             _ => {
                 median(&values).is_some_and(|typical| is_near(typical, value))
                     || values.iter().any(|one| *one <= value) && values.iter().any(|one| *one >= value)
@@ -206,7 +206,7 @@ fn findings_that_are_changed_are_found() {
         ),
     ];
     plant(&ranked, untrue, &faults);
-    // Over several pairs it is that of the typical one.
+    // A subject with several pairs has the interval of the typical pair, which no check recomputes.
     let interval: Fault = (
         "interval",
         |run| run.set("/findings/0/subjects/0/ci/1", 1e12),

@@ -1,12 +1,12 @@
-//! First lines of runs of trials, whose numbers are typed: the subjects that they name, in which order, and what is true
-//! of the simulated machine, against the finding in the document.
+//! Checks of the words of the first line against the finding in the document: the named subjects, their order, and facts
+//! of the simulated machine.
 
 use super::plants::{Fault, plant};
 use super::run::{Run, list};
 use crate::cli::tool::Tool;
 use serde_json::Value;
 
-/// What the first line of a run says that its finding does not.
+/// Contradictions between the first line of a run and its finding.
 pub fn untrue(run: &Run) -> Vec<String> {
     let [finding] = list(&run.document["findings"]) else { return Vec::new() };
     let (line, verdict) = (&run.first_line, finding["verdict"].as_str().unwrap_or_default());
@@ -28,7 +28,7 @@ pub fn untrue(run: &Run) -> Vec<String> {
             let cpus =
                 ["use", "avoid"].into_iter().flat_map(standing).map(|one| one["placement"][0].to_string());
             let words: Vec<&str> = line.split([' ', ',', ':']).collect();
-            // Of many CPUs the first are named.
+            // Only the first of many CPUs are named.
             subjects.len() > 8 || cpus.into_iter().all(|cpu| words.contains(&cpu.as_str()))
         }
         _ => true,
@@ -41,7 +41,7 @@ pub fn untrue(run: &Run) -> Vec<String> {
     let values: Vec<f64> = ranked.filter_map(|one| one["value"].as_f64()).collect();
     let is_ordered = finding["kind"] != "ranking" || values.is_sorted() || values.iter().rev().is_sorted();
     let is_true = match verdict {
-        // Every CPU of the simulated machines is interrupted alike, and their lines hold 64 bytes.
+        // All CPUs of a built-in machine have the same interruptions, and its cache lines are of 64 bytes.
         "lossy" => run.words.iter().any(|word| word.ends_with(".toml")),
         "to" => finding["condition"]["distance_bytes"] == 64.0,
         _ => true,

@@ -8,8 +8,7 @@ use coretalk_model::stats::{WIDEST_STATED, median};
 use coretalk_model::{CpuId, Flag};
 use serde_json::Value;
 
-/// How far a value may lie from the truth of its pair: the precision that is asked for, the clock read of a batch, and
-/// the clock of the core.
+/// The largest relative error of a measured latency: requested precision, clock read of a batch, and core clock.
 pub const OFF: f64 = 0.05;
 
 /// `(from, to, ns)` of every cell with a value.
@@ -21,7 +20,7 @@ pub fn cells(matrix: &Value) -> Vec<(u32, u32, f64)> {
     list(&matrix["cells"]).iter().filter_map(cell).filter(|(from, to, _)| from != to).collect()
 }
 
-/// The state of a machine that a value comes from: the nearest.
+/// The latency of the state of a machine that is nearest to a value.
 pub fn nearest(states: &[f64], value: f64) -> f64 {
     let off = |ns: &f64| (ns / value).ln().abs();
     states.iter().copied().min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(f64::NAN)
@@ -32,10 +31,10 @@ pub fn has_flag(of: &Value, flags: &[&str]) -> bool {
     list(&of["flags"]).iter().any(|flag| flags.iter().any(|name| flag == name))
 }
 
-/// Flags of two threads on one CPU, whose rate is that of time slices.
+/// Flags of two threads on one CPU whose rate is that of time slices.
 const SHARED: [&str; 2] = ["shared-spin", "unclaimed"];
 
-/// Whether what has these flags may be wrong.
+/// Whether the flags of a cell or a trial mark a value that may be wrong.
 pub fn is_doubtful(of: &Value) -> bool {
     Flag::ALL.iter().any(|flag| flag.may_be_wrong() && has_flag(of, &[flag.name()]))
 }
@@ -53,13 +52,13 @@ fn matrix_of<'a>(run: &'a Run, kernel: &str) -> Option<&'a Value> {
 /// A pair of a map.
 pub struct MapPair<'a> {
     pub cpus: [CpuId; 2],
-    /// Its value, and where the document has it.
+    /// Its value in an entry of the document.
     number: Option<f64>,
     entry: &'a Value,
 }
 
 impl MapPair<'_> {
-    /// The value or an end of its interval; none of two threads on one CPU of a queue.
+    /// The value or an end of its interval; none for time slices of a queue.
     pub fn number(&self, statistic: Statistic) -> Option<f64> {
         match statistic {
             _ if !self.entry["from"].is_null() && has_flag(self.entry, &SHARED) => None,
@@ -70,7 +69,7 @@ impl MapPair<'_> {
     }
 }
 
-/// The pairs of a map. A symmetric map has each in one direction.
+/// The pairs of a map; a symmetric map has one direction of each.
 pub fn pairs_recomputed<'a>(run: &'a Run, source: &MapSource) -> Vec<MapPair<'a>> {
     let of_cell =
         |entry: &'a Value| MapPair { cpus: ends_of(entry), number: entry["median"].as_f64(), entry };
@@ -105,7 +104,7 @@ pub fn pairs_recomputed<'a>(run: &'a Run, source: &MapSource) -> Vec<MapPair<'a>
     }
 }
 
-/// A number of all cells of a matrix; of an end of a group of values the value that is next to it.
+/// A number of all cells of a matrix; for the end of a group of values, the nearest value.
 pub fn of_matrix(run: &Run, kernel: &str, number: &MatrixNumber, found: f64) -> Option<f64> {
     let matrix = matrix_of(run, kernel)?;
     let pairs = cells(matrix);
@@ -148,7 +147,7 @@ pub fn of_matrix(run: &Run, kernel: &str, number: &MatrixNumber, found: f64) -> 
     }
 }
 
-/// A cell of a map and whether it may be wrong, from its pairs.
+/// The value of a cell of a map, from its pairs, and whether it may be wrong.
 pub fn of_cell(run: &Run, source: &Source) -> Option<(f64, bool)> {
     let Source::Cell { map, row, column, own } = source else { return None };
     let is_alone = row.len() == 1 && column.len() == 1;
@@ -167,13 +166,13 @@ pub fn of_cell(run: &Run, source: &Source) -> Option<(f64, bool)> {
     Some((median(&numbers)?, pairs.iter().any(|pair| is_doubtful(pair.entry))))
 }
 
-/// What is wrong with a number of a drawing or with its mark.
+/// An error in a number of a drawing or in its mark.
 pub fn wrong_in_map(run: &Run, unit: &str, shown: &DrawnNumber) -> Option<String> {
     let is_doubtful = match &shown.value.source {
         Source::Cell { .. } => of_cell(run, &shown.value.source).map(|(_, doubtful)| doubtful),
         Source::OfTrial { trial, .. } | Source::Trial { trial, .. } => {
             let entry = entries_of(run, *trial).map(|[_, entry]| entry).next();
-            // Cells of time slices have a sign of their own.
+            // Cells of time slices have their own sign.
             let is_sliced = |one: &Value| one["from"].is_null() && has_flag(one, &["shared-spin"]);
             entry.map(|one| is_doubtful(one) || is_sliced(one))
         }

@@ -1,9 +1,8 @@
-//! The sentences and numbers of screens against their documents, and against the truth of simulated machines.
+//! Checks of screens against their JSON documents and against the parameters of simulated machines.
 //!
-//! Every block of a screen is typed: its numbers are recomputed from their sources (`sources`, `maps`) and read back from
-//! their text (`texts`); findings are recomputed from the results (`findings`), sets of CPUs and words are compared with
-//! the document and the machine (`words`), and words next to numbers with the document (`rows`). Faults that are planted
-//! in numbers, sets, words and findings have to be found (`plants`).
+//! Every number of a screen is recomputed from its source in the document (`sources`, `fields`, `maps`) and parsed from its
+//! text (`texts`, `printed`). Findings are recomputed from results (`findings`); CPU sets and words are compared with the
+//! document and the machine (`words`, `rows`). Planted faults in all of these must be found (`plants`).
 
 mod advised;
 mod cases;
@@ -25,7 +24,7 @@ mod words;
 
 use run::{Run, list};
 
-/// Everything on a screen that is wrong.
+/// All errors on a screen.
 fn untrue(run: &Run) -> Vec<String> {
     let values =
         run.values.iter().filter_map(|value| Some(format!("{}: {value:?}", sources::wrong(run, value)?)));
@@ -48,8 +47,8 @@ fn untrue(run: &Run) -> Vec<String> {
     values.chain(cells).chain(findings).chain(checks.iter().flat_map(|check| check(run))).collect()
 }
 
-/// Fails where something on some screens is wrong, or a fault that is planted in a number is not found. `kinds` is the
-/// least number of kinds of faults, by their sources.
+/// Fails if a screen has an error, or if a planted fault is not found. `kinds` is the least number of pairs of a kind of
+/// fault and a kind of source.
 fn judge(runs: &[Run], kinds: usize) {
     let all: Vec<String> = runs
         .iter()
@@ -61,7 +60,7 @@ fn judge(runs: &[Run], kinds: usize) {
         planted.iter().map(|(kind, (found, missed))| (kind, *found, missed.len())).collect();
     println!("faults of {} kinds (found, missed): {counts:?}", counts.len());
     assert!(planted.len() >= kinds, "{} kinds: {counts:?}", planted.len());
-    // A change may give what another number rounds to; a kind with few faults has none to spare.
+    // A changed number may equal another one after rounding. A kind with fewer than 100 faults must be found completely.
     for (kind, (found, missed)) in &planted {
         assert!(missed.len() * 100 <= *found, "{kind}: {found} found, missed:\n{}", missed.join("\n"));
     }

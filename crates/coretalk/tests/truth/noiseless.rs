@@ -1,4 +1,4 @@
-//! Trials and matrices against what the machine says of them without noise.
+//! Checks of trials and matrices against the simulated machine without noise.
 
 use super::maps::{OFF, cells, nearest};
 use super::run::{Run, cpus, list, pairs};
@@ -9,7 +9,7 @@ use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, Picos};
 use serde_json::Value;
 
-/// Cells of matrices that are not what the machine says in some state.
+/// Cells of matrices that differ from the latency of every state of the machine.
 fn untrue_cells(run: &Run) -> Vec<String> {
     let is_latency = |matrix: &&Value| {
         matrix["probe"] == "latency"
@@ -27,7 +27,7 @@ fn untrue_cells(run: &Run) -> Vec<String> {
     list(&run.document["matrices"]).iter().filter(is_latency).flat_map(of_matrix).collect()
 }
 
-/// Rows of the ladder that are not what some of their pairs take in some state.
+/// Rows of the ladder outside the range of the latencies of their pairs.
 fn untrue_rows(run: &Run) -> Vec<String> {
     let untrue = |row: &Value| {
         let (kernel, ns) = (row["kernel"].as_str()?, row["median"].as_f64()?);
@@ -42,7 +42,7 @@ fn untrue_rows(run: &Run) -> Vec<String> {
         let of_row = pairs(&run.measured()).into_iter().filter(is_of);
         let truth: Vec<f64> = of_row.flat_map(|[a, b]| run.true_ns(kernel, a.0, b.0)).collect();
         let [least, most] = [f64::min, f64::max].map(|end| truth.iter().copied().reduce(end));
-        // Other tools print another statistic of other lines.
+        // The code of other tools has another statistic and other cache lines.
         let bound = 1.0 + if kernel.starts_with("as:") { 0.6 } else { OFF + 0.04 };
         let is_near = ns * bound >= least? && ns <= bound * most?;
         (!is_near).then(|| format!("{kernel}, {}: truly {least:?} to {most:?} ns, not {ns}", row["relation"]))
@@ -50,7 +50,7 @@ fn untrue_rows(run: &Run) -> Vec<String> {
     list(&run.document["ladder"]).iter().filter_map(untrue).collect()
 }
 
-/// Cells with several states whose pairs do not move. Of many pairs some have two visits that were spoilt alike.
+/// Cells with several states on pairs with one. In a large matrix a few pairs have two visits with the same disturbance.
 fn untrue_states(run: &Run) -> Vec<String> {
     let cells = || list(&run.document["matrices"]).iter().flat_map(|matrix| list(&matrix["cells"]));
     let is_wrong = |cell: &&Value| {
@@ -65,11 +65,11 @@ fn untrue_states(run: &Run) -> Vec<String> {
     wrong.into_iter().filter(|_| !is_chance).map(untrue).collect()
 }
 
-/// Cells, rows of the ladder, states, and trials whose medians are not what the machine says without noise.
+/// Cells, rows of the ladder, states and medians of trials that differ from the machine without noise.
 pub fn untrue(run: &Run) -> Vec<String> {
     const SPAN_MS: u64 = 2;
     let mut wrong = [untrue_cells(run), untrue_rows(run), untrue_states(run)].concat();
-    // A machine that moves between states has no one truth.
+    // A machine with several states has no single true median.
     if run.machine.states().len() > 1 {
         return wrong;
     }
@@ -77,7 +77,7 @@ pub fn untrue(run: &Run) -> Vec<String> {
         let probe = trial["probe"].as_str().and_then(series_by_id);
         let view = trial["parameters"]["view"].as_str().unwrap_or_default();
         let median = trial["percentiles"]["50"].as_f64().filter(|_| trial["passes"].as_f64() >= Some(5.0));
-        // Time lost is by chance, and how often a queue is hit before it is asleep too.
+        // Lost time is random, and so is how often a lock is acquired before a sleep.
         let (Some(probe), Some(median), false) =
             (probe, median, trial["probe"] == "jitter" || view == "acquire")
         else {
@@ -98,7 +98,7 @@ pub fn untrue(run: &Run) -> Vec<String> {
         let truth =
             observed.ok().and_then(|observed| observed.numbers.histograms.get(view)?.percentile_ns(0.5));
         let Some(truth) = truth else { continue };
-        // A step of the counter, and noise of which the median of few events keeps some.
+        // A step of the counter, and the noise of a median of few events.
         if (median - truth).abs() > 0.15 * truth + 45.0 {
             let placed = &trial["placement"];
             wrong.push(format!("{} {view} on {placed}: truly {truth:.1} ns, not {median}", spec.label()));

@@ -1,4 +1,4 @@
-//! Comparisons of placements: their verdicts, CPUs and messages against the document and the simulated machine.
+//! Checks of comparisons of placements: verdicts, CPUs and messages against the document and the simulated machine.
 
 use super::fields::raw;
 use super::plants::{Fault, plant};
@@ -11,14 +11,14 @@ use coretalk_model::{CpuId, CpuSet, Level};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The fewest runs of which a median has an interval.
+/// The least number of runs for an interval of their median.
 const LEAST_RUNS: usize = 6;
 
-/// A number of a placement, from its list of CPUs and the machine.
+/// A number of a placement, from its CPUs and the machine.
 pub fn number(run: &Run, list_of: &Value, number: &PlacementNumber) -> Option<f64> {
     let (cpus, topology) = (cpus(list_of), run.truth());
     let set: CpuSet = cpus.iter().copied().collect();
-    // A CPU in no group of a level is a group of its own.
+    // A CPU outside all groups of a level is its own group.
     let group = |level: Level, cpu: CpuId| {
         let groups = topology.level(level);
         let found = groups.iter().find(|domain| domain.cpus.contains(cpu));
@@ -40,7 +40,7 @@ pub fn number(run: &Run, list_of: &Value, number: &PlacementNumber) -> Option<f6
     Some(count as f64)
 }
 
-/// Whether a number of a placement is one of this many: of messages all that are sent, of CPUs those of a placement.
+/// Whether the whole of a part is right: all messages of the placement, or the CPUs of one of the placements.
 pub fn has_all(run: &Run, list_of: &Source, of_all: &PlacementNumber, all: u64) -> bool {
     let count = |list_of: &Value, of_all: &PlacementNumber| number(run, list_of, of_all) == Some(all as f64);
     match of_all {
@@ -60,7 +60,7 @@ fn share(of: &Value) -> Option<f64> {
     Some(of.as_f64()? / 100.0)
 }
 
-/// By how much a placement differs from another one of a pair.
+/// The relative difference of the other placement of a pair from this one.
 fn lead(pair: &Value, from: &Value) -> Option<f64> {
     let share = share(&pair["delta_percent"])?;
     Some(if pair["a"] == *from { share } else { 1.0 / (1.0 + share) - 1.0 })
@@ -70,7 +70,7 @@ fn pairs_of<'a>(of: &'a Value, name: &Value) -> Vec<&'a Value> {
     list(&of["pairs"]).iter().filter(|pair| pair["a"] == *name || pair["b"] == *name).collect()
 }
 
-/// The placement that beats every other: by the p-values and the differences of its pairs.
+/// The placement that is significantly better than every other in its pairs.
 fn winner(of: &Value) -> Option<&Value> {
     let beats = |name: &Value, pair: &Value| {
         let loser = lead(pair, name).filter(|share| effect(*share) >= MIN_EFFECT);
@@ -142,7 +142,7 @@ fn untrue_placement(of: &Value) -> Vec<&'static str> {
     checks.into_iter().filter(|(_, is_so)| !is_so).map(|(what, _)| what).collect()
 }
 
-/// Parts of a headline that are not so on the machine: medians, and which placement is the best by how much.
+/// Parts of a comparison that contradict the machine: medians, the best placement and its lead.
 fn untrue_work(run: &Run, of: &Value) -> Vec<&'static str> {
     let asked = run.option("threads");
     let truth = |placement: &Value| {
@@ -171,7 +171,7 @@ fn untrue_work(run: &Run, of: &Value) -> Vec<&'static str> {
     checks.into_iter().filter(|(_, is_so)| !is_so).map(|(what, _)| what).collect()
 }
 
-/// Words that a screen lacks: who wins, and the CPUs of each placement.
+/// Expected words that a screen lacks: the winners, and the CPUs of each placement.
 fn unprinted(run: &Run, comparisons: &[Value]) -> Vec<String> {
     let lines: Vec<&str> = run.printed.lines().map(str::trim).collect();
     let text = run.printed.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -189,7 +189,7 @@ fn unprinted(run: &Run, comparisons: &[Value]) -> Vec<String> {
     let won = lines.iter().filter_map(|line| line.strip_suffix(" wins")?.rsplit("  ").next());
     let winners = comparisons.iter().filter_map(|of| of["winner"].as_str());
     lacking.extend((!won.eq(winners)).then(|| "winners in the table".to_owned()));
-    // Of work whose threads are all alike their order is not printed.
+    // The order of interchangeable threads is not printed.
     let is_ordered = run.printed.contains("threads on CPUs");
     for placement in list(&comparisons[0]["placements"]) {
         let name = placement["name"].as_str().unwrap_or_default();
@@ -210,7 +210,7 @@ fn unprinted(run: &Run, comparisons: &[Value]) -> Vec<String> {
     lacking
 }
 
-/// What a run of comparisons says of placements that is not so.
+/// Errors in the comparisons of a run.
 pub fn untrue(run: &Run) -> Vec<String> {
     let comparisons = list(&run.document["comparisons"]);
     let Some(first) = comparisons.first() else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! Faults in the numbers of the judged screens, planted one at a time: the recomputation has to find each.
+//! Single faults in the numbers of the judged screens, each of which the recomputation must find.
 
 use super::fields::has_own_unit;
 use super::maps::wrong_in_map;
@@ -12,12 +12,12 @@ use coretalk_model::{CpuId, Relation};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Whether a number has no field to be recomputed from.
+/// Whether the document has no field for a number.
 fn is_unheld(value: &DisplayValue) -> bool {
     match &value.source {
         Source::Listed | Source::Method | Source::Unrecorded | Source::Option("budget" | "parallel") => true,
         Source::Trial { placements, .. } => *placements > 1,
-        // The reason of an interval that is wider than its value has no number.
+        // A reason has no number for an interval that is wider than its value.
         Source::OfTrial { field, .. } if field == "/reason" => {
             matches!(value.number, Number::Point(percent) if percent > 100.0)
         }
@@ -29,7 +29,7 @@ fn is_unheld(value: &DisplayValue) -> bool {
 fn changed(value: &DisplayValue) -> Number {
     let mut number = value.number;
     match parts(&mut number) {
-        // A sentence may state what another trial has.
+        // The parameter may be that of any trial, so the change must exceed all of them.
         Parts::Whole(count) if matches!(value.source, Source::Parameter { trial: None, .. }) => {
             *count += 1_000_007
         }
@@ -43,7 +43,7 @@ fn changed(value: &DisplayValue) -> Number {
     number
 }
 
-/// The number with another interval, where the document has one.
+/// The number with another interval, if the document has it.
 fn with_interval(value: &DisplayValue) -> Number {
     let mut number = value.number;
     if let Parts::Point(_, Some(of)) | Parts::Interval(of) = parts(&mut number) {
@@ -81,7 +81,7 @@ fn of_other_kind(value: &DisplayValue) -> Number {
     }
 }
 
-/// Other units, where the path of a field or a heading determines the unit.
+/// Other units, if the path of the field or a heading determines the unit.
 fn other_units(run: &Run, (headings, value): &Shown) -> Vec<(&'static str, DisplayUnit)> {
     let is_difference = matches!(value.number, Number::Difference(_) | Number::Shift(_));
     match (&value.source, value.unit) {
@@ -102,7 +102,7 @@ fn other_units(run: &Run, (headings, value): &Shown) -> Vec<(&'static str, Displ
     }
 }
 
-/// Other values of the same list or object of a document as the field at a path: at another index, or of another key.
+/// Paths with other numbers: at another index of the list, and at another key of the object.
 fn other_fields(run: &Run, path: &str) -> Vec<(&'static str, String)> {
     let steps: Vec<&str> = path.split('/').collect();
     let value = |path: &str| run.document.pointer(path).and_then(Value::as_f64);
@@ -214,10 +214,10 @@ fn kind_of(source: &Source) -> String {
     text.split([',', ' ', '{']).next().unwrap_or_default().split("(\"").next().unwrap_or_default().to_owned()
 }
 
-/// Numbers of a kind of source in a run in which faults are planted.
+/// The largest number of values with faults for each kind of source of a run.
 const MOST: usize = 100;
 
-/// Some numbers of each kind of source, evenly spread over all.
+/// Values of each kind of source, evenly spaced over the run.
 fn sample<'a, T>(all: &'a [T], value: impl Fn(&T) -> &DisplayValue) -> Vec<&'a T> {
     let mut kinds: BTreeMap<String, Vec<&T>> = BTreeMap::new();
     for one in all.iter().filter(|one| !is_unheld(value(one))) {
@@ -232,7 +232,7 @@ fn sample<'a, T>(all: &'a [T], value: impl Fn(&T) -> &DisplayValue) -> Vec<&'a T
         .collect()
 }
 
-/// Planted faults by their kind and that of their source: how many were found, and those that were not.
+/// The number of found faults and the missed faults, by kind of fault and of source.
 pub fn planted(runs: &[Run]) -> BTreeMap<String, (usize, Vec<String>)> {
     let mut planted: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
     for run in runs {
@@ -263,10 +263,10 @@ pub fn planted(runs: &[Run]) -> BTreeMap<String, (usize, Vec<String>)> {
     planted
 }
 
-/// A fault in a run: its name, the change, and words of the reason by which it is found.
+/// A fault of a run: its name, the change, and words of the error that must report it.
 pub type Fault = (&'static str, fn(&mut Run), &'static str);
 
-/// Plants faults in runs, each where it changes something. All have to be found, in some run for their own reason.
+/// Plants each fault in every run that it changes. Each run must have an error, and one run the expected error.
 pub fn plant(runs: &[Run], untrue: impl Fn(&Run) -> Vec<String>, faults: &[Fault]) {
     for run in runs {
         assert_eq!(untrue(run), Vec::<String>::new(), "{:?}", run.words);

@@ -1,5 +1,5 @@
-//! Words next to numbers: verdicts and levels in rows of tables, CPU sets in the boxes of a topology, and counts of
-//! findings of `doctor`, against the fields of the document.
+//! Checks of words against fields of the document: verdicts and levels in rows of tables, CPU sets in the boxes of a
+//! topology, and numbers of findings of `doctor`.
 
 use super::cases;
 use super::fields::path_of;
@@ -13,7 +13,7 @@ use coretalk_model::{Relation, Scope};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// How cells begin that state a verdict: of a difference, and of a reported level.
+/// The words of a cell for each verdict of a difference and of a reported level.
 const VERDICTS: [(&str, &str, &[&str]); 9] = [
     ("/differences/", "faster", &["FASTER"]),
     ("/differences/", "slower", &["SLOWER"]),
@@ -26,7 +26,7 @@ const VERDICTS: [(&str, &str, &[&str]); 9] = [
     ("/topology/agreement/", "conflict", &["CONFLICT"]),
 ];
 
-/// The object of the document that the numbers of a row are in, with its path.
+/// The object of the document with the numbers of a row, and its path.
 fn object<'a>(run: &'a Run, row: &'a [Cell]) -> Option<(&'a str, &'a Value)> {
     let path = row.iter().flat_map(Cell::values).find_map(|value| path_of(&value.source))?;
     let length = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
@@ -36,7 +36,7 @@ fn object<'a>(run: &'a Run, row: &'a [Cell]) -> Option<(&'a str, &'a Value)> {
     Some((object, run.document.pointer(object)?))
 }
 
-/// What a row says that its object in the document does not.
+/// A contradiction between a row and its object in the document.
 fn untrue_row(run: &Run, row: &[Cell]) -> Option<String> {
     let (path, object) = object(run, row)?;
     let cells: Vec<String> = row.iter().map(fmt::cell).collect();
@@ -52,7 +52,7 @@ fn untrue_row(run: &Run, row: &[Cell]) -> Option<String> {
     };
     let relation = Relation::ALL.into_iter().find(|relation| relation.name() == name);
     let relation = relation.filter(|_| !path.starts_with("/topology/"));
-    // Kinds of cores are named by these and what else their pairs share.
+    // Rows of kinds of cores have the names of both kinds.
     let classes = ["/classes/0", "/classes/1"].map(|at| object.pointer(at).and_then(Value::as_str));
     let names = match (classes, relation) {
         ([Some(one), Some(other)], _) => vec![format!("{one}–{other}"), format!("{other}–{one}")],
@@ -63,7 +63,7 @@ fn untrue_row(run: &Run, row: &[Cell]) -> Option<String> {
     (!is_named).then(|| format!("the level in {cells:?} is not {names:?}"))
 }
 
-/// What the boxes of a topology show that is not reported. A core that nothing divides has no box.
+/// A contradiction between the boxes of a topology and the reported groups. Cores have no boxes.
 fn untrue_boxes(run: &Run) -> Option<String> {
     let titles = run.printed.split("┌ ").skip(1).filter_map(|of| of.split(" ─").next()?.split_once(" · "));
     // Several levels with the same CPUs are one box.
@@ -79,16 +79,16 @@ fn untrue_boxes(run: &Run) -> Option<String> {
     is_drawn.then(|| format!("the boxes {boxes:?} are not {reported:?}"))
 }
 
-/// How many findings of `doctor` are as grave as these.
+/// The number of findings of `doctor` with one of these verdicts.
 fn findings(run: &Run, verdicts: &[&str]) -> usize {
     let all = list(&run.document["environment"]["doctor"]).iter();
     all.filter(|of| verdicts.iter().any(|verdict| of["verdict"] == *verdict)).count()
 }
 
-/// What a screen of `doctor`, or the first doubt of a run, says of the number of findings that is not so.
+/// An error in the numbers of findings of a screen of `doctor` or of the first doubt of a run.
 fn untrue_counts(run: &Run) -> Option<String> {
     if let Some(more) = run.sentences.iter().find(|said| said.template == " · {more} more") {
-        // The title says that the machine is simulated, and one finding is told.
+        // One finding is in the title, that the machine is simulated, and one in the sentence.
         let expected = findings(run, &["warn", "fail"]).saturating_sub(2);
         let is_so = more.values().iter().all(|value| value.number == Number::Count(expected as u64));
         return (!is_so).then(|| format!("there are {expected} more findings"));
@@ -102,7 +102,7 @@ fn untrue_counts(run: &Run) -> Option<String> {
     words.iter().any(is_off).then(|| format!("other counts than the findings have: {said}"))
 }
 
-/// What rows, boxes and counts say that the document does not.
+/// Contradictions between words of a screen and its document.
 pub fn untrue(run: &Run) -> Vec<String> {
     let rows = run.rows.iter().filter_map(|row| untrue_row(run, row));
     rows.chain(untrue_boxes(run)).chain(untrue_counts(run)).collect()

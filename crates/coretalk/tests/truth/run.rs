@@ -21,7 +21,7 @@ use serde_json::Value;
 use std::ffi::OsString;
 use std::rc::Rc;
 
-/// A call, what it printed, and what is true.
+/// A call of the tool with its output and the simulated machine.
 #[derive(Clone)]
 pub struct Run {
     pub words: Vec<String>,
@@ -45,14 +45,14 @@ pub struct Run {
     /// What the document says that the system reports.
     pub reported: Topology,
     pub machine: Rc<SimMachine>,
-    /// Further documents that the screen speaks of: the sides of a comparison, the source of an advice.
+    /// Documents of the runs that the screen is about: the sides of a comparison, the source of an advice.
     pub sources: Vec<Value>,
 }
 
-/// Columns of every screen here: wide enough that no column is left out.
+/// The width of every screen: no column of a table is left out.
 const WIDTH: usize = 400;
 
-/// A scenario by its name, or by its text.
+/// A scenario by its name or its text.
 fn scenario(name: &str) -> Scenario {
     match name.contains('=') {
         true => Scenario::from_toml(name).unwrap(),
@@ -61,7 +61,7 @@ fn scenario(name: &str) -> Scenario {
 }
 
 impl Run {
-    /// Calls the tool with these words on a machine; its run is saved as `name`.
+    /// Measures on a machine and saves the run as `name`.
     pub fn of(tool: &Tool, machine: &str, words: &str, name: &str) -> Run {
         let mut named = machine.to_owned();
         if machine.contains('=') {
@@ -84,13 +84,13 @@ impl Run {
         run
     }
 
-    /// Calls the tool for something that is asked of saved runs, for people and as JSON.
+    /// Calls a command about saved runs, once for the screen and once for the JSON document.
     pub fn asked(tool: &Tool, machine: &str, words: &str, sources: Vec<Value>) -> Run {
         let json = call(tool, &format!("{words} --format json"));
         Run::of_blocks(tool, machine, words, serde_json::from_str(&json).unwrap(), sources)
     }
 
-    /// Calls the tool for something that is asked of saved runs or files; `document` is what its numbers come from.
+    /// Calls a command about saved runs or files; `document` has its numbers.
     pub fn of_blocks(tool: &Tool, machine: &str, words: &str, document: Value, sources: Vec<Value>) -> Run {
         let screen = call(tool, words);
         let store = tool.path().join("runs");
@@ -115,7 +115,7 @@ impl Run {
         assert_eq!(terminal::screen(blocks, &style), printed, "{words}");
         let drawings: Vec<Drawing> = blocks.iter().filter_map(|block| drawn(block, &style)).collect();
         if words.starts_with("advise") {
-            // A drawing of an advice is lines to copy.
+            // A drawing of an advice consists of command lines.
             let snippets = list(&document["advice"][0]["snippets"]).iter();
             let lines = snippets.flat_map(|snippet| snippet["text"].as_str().unwrap_or_default().lines());
             let lines: Vec<&str> = lines.map(str::trim).collect();
@@ -136,9 +136,9 @@ impl Run {
             blocks.iter().flat_map(|block| block.sentences()).chain(&said).flat_map(Sentence::all);
         let sentences: Vec<Sentence> = sentences.cloned().collect();
         let cells: Vec<_> = drawings.into_iter().flat_map(in_unit).collect();
-        // A walk that leaves out parts of a screen finds fewer numbers and sentences than are printed.
+        // A walk that omits blocks has too few numbers and sentences for the printed text.
         let numerals = printed.split_whitespace().filter(|word| Printed::read(word).is_some()).count();
-        // Times of a plan are text, and the boxes of a topology hold CPUs.
+        // A plan has times as text, and a topology has CPUs in boxes.
         let is_sparse = ["plan", "topology"].iter().any(|of| words.starts_with(of));
         let least = numerals / if is_sparse { 15 } else { 5 };
         assert!(values.len() + cells.len() > least, "{words}: {} of {numerals} numbers", values.len());
@@ -162,28 +162,28 @@ impl Run {
         }
     }
 
-    /// What a planted fault may change.
+    /// The parts that a planted fault may change.
     pub fn said(&self) -> (&Value, &str, &str, &[Sentence], &[CpuSet]) {
         (&self.document, &self.printed, &self.first_line, &self.sentences, &self.cpus)
     }
 
-    /// Changes a field of the document that is there.
+    /// Changes a field of the document, if it exists.
     pub fn edit(&mut self, path: &str, change: impl Fn(&mut Value)) {
         self.document.pointer_mut(path).into_iter().for_each(change);
     }
 
-    /// Changes a list of the document that is there.
+    /// Changes a list of the document, if it exists.
     pub fn edit_list(&mut self, path: &str, change: impl Fn(&mut Vec<Value>)) {
         self.edit(path, |list| list.as_array_mut().into_iter().for_each(&change));
     }
 
-    /// Replaces a field of the document that is there.
+    /// Replaces a field of the document, if it exists.
     pub fn set(&mut self, path: &str, value: impl Into<Value>) {
         let value = value.into();
         self.edit(path, |field| *field = value.clone());
     }
 
-    /// Multiplies a number of the document that is there.
+    /// Multiplies a number of the document, if it exists.
     pub fn scale(&mut self, path: &str, factor: f64) {
         self.edit(path, |field| {
             if let Some(number) = field.as_f64() {
@@ -192,25 +192,25 @@ impl Run {
         });
     }
 
-    /// The kind of the core of a CPU, as the document reports it; empty where there is none.
+    /// The reported core class of a CPU; empty without classes.
     pub fn class(&self, cpu: CpuId) -> &str {
         self.reported.class_of(cpu).map_or("", |class| &class.name)
     }
 
-    /// The word behind an option of the call.
+    /// The argument of an option of the call.
     pub fn option(&self, name: &str) -> Option<&str> {
         Some(self.words.iter().skip_while(|word| word.trim_start_matches("--") != name).nth(1)?.as_str())
     }
 
-    /// What is truly shared.
+    /// The true topology of the machine.
     pub fn truth(&self) -> Topology {
         self.machine.bare_stage(&[]).topology().clone()
     }
 
-    /// The CPUs of matrices and trials; of a document without any those of its topology.
+    /// The CPUs of matrices and trials, or of the topology of a document without them.
     pub fn measured(&self) -> CpuSet {
         let numbers = |of: &Value| -> CpuSet { cpus(of).into_iter().collect() };
-        // What is asked of a run is about its CPUs.
+        // A command about a run is about its CPUs.
         let document = self.sources.first().unwrap_or(&self.document);
         let matrices = list(&document["matrices"]).iter().map(|matrix| numbers(&matrix["cpus"]));
         let trials = list(&document["series"]).iter().map(|trial| numbers(&trial["placement"]));
@@ -218,7 +218,7 @@ impl Run {
         if all.is_empty() { numbers(&self.document["topology"]["cpus"]) } else { all }
     }
 
-    /// What a kernel would say of a pair without noise, in each state of the machine.
+    /// The latency of a pair by a kernel without noise, in each state of the machine.
     pub fn true_ns(&self, kernel: &str, a: u32, b: u32) -> Vec<f64> {
         let all = self.machine.topology().cpus();
         let (Some(kernel), true, true) =
@@ -232,26 +232,26 @@ impl Run {
         (0..states)
             .map(|state| {
                 let of = |home| self.machine.true_ns_in(state, CpuId(a), CpuId(b), kernel, home);
-                // The better node counts.
+                // The result is that of the better memory node.
                 of(home).min(of(other))
             })
             .collect()
     }
 
-    /// Whether this pair changes level on this machine: between its states, or by other work on its cores.
+    /// Whether the latency of a pair changes: between states of the machine, or by other load on its cores.
     pub fn moves(&self, a: CpuId, b: CpuId) -> bool {
         let truth = self.true_ns("cas+pause", a.0, b.0);
         self.machine.has_busy_neighbours() || truth.iter().any(|ns| *ns > 1.5 * truth[0])
     }
 
-    /// The groups of these CPUs that latencies truly show, finest first: every pair inside is faster by more than a
-    /// seventh than every pair across, and there are pairs of both kinds.
+    /// The groups of these CPUs that true latencies separate, finest first: the slowest pair inside is faster than the
+    /// fastest pair across by more than 15 %.
     pub fn true_groups(&self, cpus: &CpuSet) -> Vec<Vec<CpuSet>> {
         let truth = self.truth();
         let mut found: Vec<Vec<CpuSet>> = Vec::new();
         for level in Level::ALL {
             let groups = groups_among(&truth, level, cpus);
-            // CPUs in no group of a level stand alone.
+            // A CPU outside all groups of a level is its own group.
             let alone = groups.iter().fold(cpus.clone(), |rest, group| rest.difference(group));
             let single = alone.iter().map(|cpu| CpuSet::from_iter([cpu]));
             let all = sorted(groups.iter().cloned().chain(single).collect());
@@ -274,7 +274,7 @@ impl Run {
     }
 }
 
-/// Groups by their lowest CPU: levels may number them otherwise.
+/// Groups in the order of their lowest CPU.
 pub fn sorted(mut groups: Vec<CpuSet>) -> Vec<CpuSet> {
     groups.sort_by_key(CpuSet::first);
     groups
@@ -286,7 +286,7 @@ pub fn groups_among(topology: &Topology, level: Level, cpus: &CpuSet) -> Vec<Cpu
     sorted(groups.filter(|group| !group.is_empty()).collect())
 }
 
-/// A block with those that replace it where a terminal is too narrow.
+/// A block and the blocks that replace it on a narrow terminal.
 fn with_narrow<'a, 'b>(block: &'a Block<'b>) -> Vec<&'a Block<'b>> {
     match block {
         Block::Wide(_, narrow) => [block].into_iter().chain(narrow).collect(),
@@ -308,7 +308,7 @@ fn drawn(block: &Block<'_>, style: &Style) -> Option<Drawing> {
     }
 }
 
-/// The typed numbers of a block, each below the headings of its table.
+/// The numbers of a block with the headings of its table.
 fn shown(block: &Block<'_>) -> Vec<Shown> {
     let headings: Vec<String> = match block {
         Block::Table(table) => table.columns.iter().map(|column| fmt::sentence(&column.title)).collect(),
@@ -334,7 +334,7 @@ fn call(tool: &Tool, words: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The items of a list in a document; none where it is something else.
+/// The items of a JSON list; none for other values.
 pub fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
@@ -344,7 +344,7 @@ pub fn cpus(list_of: &Value) -> Vec<CpuId> {
     list(list_of).iter().filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32))).collect()
 }
 
-/// What the pairs of a row share, by its name in the document.
+/// A relation by its name in the document.
 pub fn relation(name: &Value) -> Option<Relation> {
     Relation::ALL.into_iter().find(|relation| name == relation.name())
 }
@@ -354,12 +354,12 @@ pub fn ends_of(cell: &Value) -> [CpuId; 2] {
     ["from", "to"].map(|end| CpuId(cell[end].as_u64().unwrap_or_default() as u32))
 }
 
-/// Every pair of some CPUs, once.
+/// Each unordered pair of some CPUs.
 pub fn pairs(cpus: &CpuSet) -> Vec<[CpuId; 2]> {
     cpus.iter().flat_map(|a| cpus.iter().filter(move |b| a < *b).map(move |b| [a, b])).collect()
 }
 
-/// What a document says that the system reports.
+/// The topology that the system reports, from the document.
 pub fn reported(document: &Value) -> Topology {
     let mut domains = Vec::new();
     let of_topology = &document["topology"]["reported"];
@@ -371,7 +371,7 @@ pub fn reported(document: &Value) -> Topology {
             domains.push(Domain { level: level_of, cpus, os_id: Some(id) });
         }
     }
-    // A document has the CPUs that were measured; the system may report more.
+    // The system may report more CPUs than were measured.
     let measured: CpuSet = cpus(&document["topology"]["cpus"]).into_iter().collect();
     let cpus = domains.iter().fold(measured, |all, domain| all.union(&domain.cpus));
     let classes = list(&of_topology["classes"]).iter().flat_map(|class| {

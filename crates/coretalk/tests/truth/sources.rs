@@ -1,5 +1,5 @@
-//! What is wrong with a typed number: its source in the JSON document of the same run says something else, its text reads
-//! as another number, or no heading states its unit.
+//! Errors in a typed number: its source in the JSON document has another number, its text reads as another number, or its
+//! heading has another unit.
 
 use super::fields::{
     field_of, interval_of, is_in_own_unit, is_in_percent, is_scaled, numbers_at, path_of, raw,
@@ -29,11 +29,11 @@ pub const ROUNDED: f64 = 1e-4;
 
 pub fn parameters_of(series: &Value) -> Parameters {
     let of = &series["parameters"];
-    // Which of two alternating ways of waiting a distribution is of, is its view, too.
+    // Of alternating strategies, `phase` repeats the view.
     parameters_with(series, |name| name != "view" && (name != "phase" || of["view"] != of["phase"]))
 }
 
-/// Those parameters of a trial whose name is asked for.
+/// The parameters of a trial whose names satisfy a condition.
 pub fn parameters_with(series: &Value, is_meant: impl Fn(&str) -> bool) -> Parameters {
     let parameters = series["parameters"].as_object().into_iter().flatten();
     parameters.filter(|(name, _)| is_meant(name)).fold(
@@ -45,7 +45,7 @@ pub fn parameters_with(series: &Value, is_meant: impl Fn(&str) -> bool) -> Param
     )
 }
 
-/// The distributions and the cells of maps of queues of a document, each behind what holds its probe and parameters.
+/// The distributions and the cells of maps of queues of a document, each after the object with its probe and parameters.
 pub fn entries(document: &Value) -> impl Iterator<Item = [&Value; 2]> {
     let queues = list(&document["matrices"]).iter().filter(|matrix| matrix["probe"] == "queue");
     let cells = queues.flat_map(|matrix| list(&matrix["cells"]).iter().map(move |cell| [matrix, cell]));
@@ -72,12 +72,12 @@ pub fn is_near(one: f64, other: f64) -> bool {
     (one - other).abs() <= ROUNDED * one.abs().max(1.0)
 }
 
-/// Whether a share is that of a field in percent, or of the reverse of its difference.
+/// Whether two shares are equal within the rounding of a field in percent; a reversed difference amplifies it.
 fn is_near_percent(one: f64, other: f64) -> bool {
     (one - other).abs() <= 0.51e-6 * (1.0 + other.abs()).powi(2)
 }
 
-/// Whether a document has these ends of an interval, or none where too few passes give none, which reads `?`.
+/// Whether an interval equals that of the document, which has none for too few passes.
 fn is_interval(ends: [Option<f64>; 2], of: &Estimate, path: &str) -> bool {
     let is_near = if is_in_percent(path) { is_near_percent } else { is_near };
     match ends {
@@ -86,7 +86,7 @@ fn is_interval(ends: [Option<f64>; 2], of: &Estimate, path: &str) -> bool {
     }
 }
 
-/// A field of a trial with the object that contains it.
+/// The object with a field of a trial, and the field.
 fn of_trial<'a>(run: &'a Run, source: &Source) -> Option<[&'a Value; 2]> {
     let Source::OfTrial { trial, view, field } = source else { return None };
     let is_view = |entry: &&Value| view.as_ref().is_none_or(|view| entry["parameters"]["view"] == **view);
@@ -97,7 +97,7 @@ fn of_trial<'a>(run: &'a Run, source: &Source) -> Option<[&'a Value; 2]> {
     })
 }
 
-/// What follows from several numbers.
+/// The result of an operation.
 fn computed(operation: Operation, numbers: &[f64]) -> Option<f64> {
     let all = || numbers.iter().copied();
     match (operation, numbers) {
@@ -114,7 +114,7 @@ fn computed(operation: Operation, numbers: &[f64]) -> Option<f64> {
     }
 }
 
-/// The numbers of a source: of a field with `*` those of a list.
+/// The numbers of a source: several for a pointer with `*`.
 fn numbers(run: &Run, source: &Source) -> Option<Vec<f64>> {
     match source {
         Source::Field(path) if path.contains('*') => numbers_at(&run.document, path),
@@ -131,7 +131,7 @@ fn histogram(series: &Value) -> Option<Histogram> {
     Some(histogram)
 }
 
-/// The number of a source, from the document alone: of a map from the cells of its matrix and the topology.
+/// The number of a source, from the document alone.
 pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
     match source {
         Source::Computed(operation, parts) => {
@@ -159,7 +159,7 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
             Some(counted.count() as f64)
         }
         Source::OfTrial { .. } => match of_trial(run, source)?[1] {
-            // Reasons have three digits; an interval that is wider than its value has no number there.
+            // A reason has no number for an interval that is wider than its value.
             Value::String(reason) => {
                 let width = reason.strip_prefix("± ");
                 width.map_or(Some(f64::INFINITY), |text| text.split(' ').next()?.parse().ok())
@@ -187,7 +187,7 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
         Source::Trial { trial, quantity, statistic, .. } => {
             let of_trial = || entries_of(run, *trial).map(|[_, entry]| entry);
             let view = of_trial().find(|one| one["parameters"]["view"] == **quantity);
-            // Numbers of a trial are with its first distribution.
+            // The first distribution of a trial has the numbers of the trial.
             let with = |key: &str| of_trial().map(|one| &one[key][*quantity]).find(|found| !found.is_null());
             let end = |at: usize| match view {
                 Some(view) => view["intervals"]["median_ns"][at].as_f64(),
@@ -210,7 +210,7 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
                 let [from, to] = pair.cpus;
                 let kinds = [from, to].map(|cpu| run.class(cpu));
                 let is_kind = |[one, other]: &[String; 2]| kinds == [one, other] || kinds == [other, one];
-                // Cells of one CPU are no pairs but for queues.
+                // Only queues and trials have pairs of one CPU.
                 (from != to || matches!(map, MapSource::Queue { .. } | MapSource::Trials { .. }))
                     && run.reported.relation(from, to) == *relation
                     && classes.as_ref().is_none_or(is_kind)
@@ -244,11 +244,11 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
     }
 }
 
-/// The parts of a number.
+/// The mutable parts of a number.
 pub enum Parts<'a> {
-    /// How many.
+    /// A count.
     Whole(&'a mut u64),
-    /// A number, and an interval around another one.
+    /// A number, and perhaps an interval around another number.
     Point(&'a mut f64, Option<&'a mut Estimate>),
     /// A number with its interval.
     Interval(&'a mut Estimate),
@@ -277,7 +277,7 @@ pub fn parts(number: &mut Number) -> Parts<'_> {
     }
 }
 
-/// The number that a value states, and its interval.
+/// The shown number and its interval.
 pub fn stated(mut number: Number) -> (f64, Option<Estimate>) {
     match parts(&mut number) {
         Parts::Whole(number) => (*number as f64, None),
@@ -286,8 +286,8 @@ pub fn stated(mut number: Number) -> (f64, Option<Estimate>) {
     }
 }
 
-/// Whether a source has numbers of this kind: counts are whole numbers, also in the document, and intervals are those of
-/// estimates.
+/// Whether a number is of the kind of its source: a count exactly if the source counts, with an interval only if the
+/// source has one.
 fn is_of_kind(run: &Run, source: &Source, number: Number) -> bool {
     let is_whole = matches!(number, Number::Count(_) | Number::Part { .. });
     let counts = match source {
@@ -312,7 +312,7 @@ fn is_of_kind(run: &Run, source: &Source, number: Number) -> bool {
     counts.is_none_or(|counts| counts == is_whole) && (has_interval || stated(number).1.is_none())
 }
 
-/// The interval of a source; `None` where documents hold none.
+/// The interval of a source; `None` if the document has none for this kind.
 fn ends_of(run: &Run, source: &Source) -> Option<[Option<f64>; 2]> {
     Some(match source {
         Source::Field(_) | Source::Pair { .. } => interval_of(run, source)?,
@@ -330,13 +330,13 @@ fn ends_of(run: &Run, source: &Source) -> Option<[Option<f64>; 2]> {
     })
 }
 
-/// Whether trials or maps have this parameter.
+/// Whether a trial or a map has this parameter.
 fn is_parameter(run: &Run, of: Option<TrialId>, name: &str, found: f64) -> bool {
     let document = &run.document;
     let has = |one: &Value| one["parameters"][name].as_f64() == Some(found);
     let mut of_trial =
         entries(document).zip(&run.trials).filter(|(_, trial)| of.is_none_or(|of| **trial == of));
-    // A verdict needs more runs than there are.
+    // A verdict needs more runs than a placement has.
     let is_missing = |arm: &Value| found.fract() == 0.0 && (list(&arm["runs"]).len() as f64) < found;
     let mut compared = list(&document["comparisons"]).iter().flat_map(|one| list(&one["placements"]));
     of_trial.any(|([of, _], _)| has(of))
@@ -344,7 +344,7 @@ fn is_parameter(run: &Run, of: Option<TrialId>, name: &str, found: f64) -> bool 
         || name == "least_repetitions" && compared.any(is_missing)
 }
 
-/// Whether a number is that of passes, where documents have that of all events.
+/// Whether a number is of passes although the document has that of all events.
 pub fn is_of_passes(source: &Source) -> bool {
     let (Source::Cell { map, .. } | Source::Pairs { map, .. }) = source else {
         return matches!(source, Source::Mode { .. });
@@ -352,7 +352,7 @@ pub fn is_of_passes(source: &Source) -> bool {
     matches!(map, MapSource::Trials { .. })
 }
 
-/// What is wrong with a number, if its document says something else.
+/// A contradiction between a number and its document.
 fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
     let is_held = !matches!(value.source, Source::Listed | Source::Method | Source::Unrecorded);
     if is_held && !is_of_kind(run, &value.source, value.number) {
@@ -363,7 +363,7 @@ fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
         Source::Listed | Source::Method | Source::Unrecorded | Source::Trial { placements: 2.., .. } => {
             return None;
         }
-        // The budget of a map is a part of that of the run, and a run may measure fewer pairs at once than it may.
+        // A map has a part of the budget of the run, and a run may measure fewer pairs at once than allowed.
         Source::Option(name @ ("budget" | "parallel")) => {
             let mut pairs = list(&run.document["matrices"]).iter();
             let most = match *name {
@@ -387,7 +387,7 @@ fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
             expected =
                 recomputed(run, &Source::Trial { trial, quantity, statistic, placements }).or(expected);
         }
-        // Of a median over passes documents have the interval.
+        // The document has only the interval of a median over passes.
         (Source::Trial { statistic: Statistic::Estimate, .. }, _) => {
             let is_inside = |of: &Estimate| (of.low..=of.high).contains(&of.point);
             expected = expected.or(interval.filter(is_inside).map(|of| of.point));
@@ -404,9 +404,9 @@ fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
         return Some("a number in another unit".to_owned());
     }
     expected = expected.map(|field| match value.number {
-        // No more than all is kept.
+        // More than all cannot be kept.
         _ if path.contains("_kept/1") => field.min(1.0),
-        // The size of a difference stands with a word for its sign.
+        // A word next to the size of a difference states its sign.
         Number::Point(_) if path.starts_with("/comparisons/") && is_in_percent(path) => field.abs(),
         _ => field,
     });
@@ -429,8 +429,7 @@ fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
         Number::Count(_) | Number::Part { .. } => expected == found,
         _ if is_of_passes(&value.source) => (expected - found).abs() <= 0.01 * expected,
         _ if is_in_percent(path) => is_near_percent(expected, found),
-        // Fields are rounded to four decimals; other small numbers have significant digits instead, and quotients those of
-        // two.
+        // Fields are rounded to four decimals, other small numbers to significant digits.
         _ if !path.is_empty() && value.unit == DisplayUnit::Own(Unit::Share) => {
             (expected - found).abs() <= 0.51e-4
         }
@@ -438,18 +437,18 @@ fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
         _ if value.unit == DisplayUnit::Own(Unit::Share) || expected.abs() < 0.1 => {
             (expected - found).abs() <= 2e-3 * f64::abs(expected)
         }
-        // A factor scales what documents round.
+        // A factor amplifies the rounding of a field.
         _ => is_near(expected, found) || is_scaled(&value.source, expected - found),
     };
     (!expected.filter(|number| number.is_finite()).is_some_and(is_same))
         .then(|| format!("{expected:?}, not {found}"))
 }
 
-/// What is wrong with a shown number, if anything.
+/// An error in a shown number.
 pub fn wrong(run: &Run, shown @ (headings, value): &Shown) -> Option<String> {
     let unit = || unstated(headings, value).or_else(|| unit_of_another(run, headings, value));
     contradiction(run, shown).or_else(|| misread(value)).or_else(unit)
 }
 
-/// A number below the headings of its table, on a page below that of its column; in a sentence without any.
+/// A number with the headings of its table, or the heading of its column on a page; without headings in a sentence.
 pub type Shown = (Vec<String>, DisplayValue);

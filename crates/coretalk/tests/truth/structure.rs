@@ -1,5 +1,5 @@
-//! The structure in documents, against the simulated machine: the levels that the latencies show, how they stand to what
-//! the system reports, which CPUs share execution units, and what is doubtful about a matrix.
+//! Checks of inferred structure against the simulated machine: levels, their agreement with reported levels, CPUs that
+//! share execution units, and doubts about a matrix.
 
 use super::fields::path_of;
 use super::maps::{OFF, cells};
@@ -18,14 +18,14 @@ fn cpus_of(list: &Value) -> CpuSet {
     list.as_str().unwrap_or_default().parse().unwrap_or_default()
 }
 
-/// The groups of an inferred level; a CPU in none is one of its own.
+/// The groups of an inferred level; a CPU outside all is its own group.
 fn groups_of(level: &Value) -> Vec<CpuSet> {
     let single = cpus_of(&level["single"]);
     let groups = list(&level["groups"]).iter().map(cpus_of);
     sorted(groups.chain(single.iter().map(|cpu| CpuSet::from_iter([cpu]))).collect())
 }
 
-/// Those of two CPUs or more.
+/// The groups with two CPUs or more.
 fn without_single(groups: &[CpuSet]) -> Vec<CpuSet> {
     groups.iter().filter(|group| group.len() > 1).cloned().collect()
 }
@@ -34,13 +34,13 @@ fn is_together(groups: &[CpuSet], pair: [CpuId; 2]) -> bool {
     groups.iter().any(|group| pair.iter().all(|cpu| group.contains(*cpu)))
 }
 
-/// What is wrong with the structure of a document.
+/// Errors in the structure of a document.
 pub fn untrue(run: &Run) -> Vec<String> {
     let topology = &run.document["topology"];
     let measured = run.measured();
     let all = list(&topology["execution"]).iter().filter_map(|test| untrue_test(run, test));
     let is_some = run.words.iter().any(|word| word == "--pairs");
-    // A simulated machine gives no ground to doubt the tool that measured it.
+    // Only these doubts can be true of a simulated machine.
     let is_other = |doubt: &&Value| !["unfit", "contradictory"].map(Value::from).contains(&doubt["kind"]);
     let doubts = list(&topology["doubts"]).iter().filter(is_other).map(|doubt| format!("doubt {doubt}"));
     let mut wrong: Vec<String> = all.chain(doubts).collect();
@@ -50,7 +50,7 @@ pub fn untrue(run: &Run) -> Vec<String> {
         wrong.extend(is_still.then(|| "the machine has one state only".to_owned()));
         return wrong;
     }
-    // Groups are those of all pairs.
+    // Groups need all pairs.
     if is_some {
         return wrong;
     }
@@ -60,7 +60,7 @@ pub fn untrue(run: &Run) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with the unit of a number of the structure, or with that of its column.
+/// An error in the unit of a number of the structure or of its column.
 pub fn unit_of_another(run: &Run, headings: &[String], value: &DisplayValue) -> Option<String> {
     let path = path_of(&value.source)?.strip_prefix("/topology/")?;
     let is_share = path.ends_with("scatter") || path.ends_with("repeats") || path.contains("_kept/");
@@ -76,7 +76,7 @@ pub fn unit_of_another(run: &Run, headings: &[String], value: &DisplayValue) -> 
     (!is_its || headings.iter().any(is_other)).then(|| format!("the unit of {value:?} below {headings:?}"))
 }
 
-/// What is wrong with the levels that the latencies show.
+/// Errors in the inferred levels.
 fn untrue_levels(run: &Run, truth: &[Vec<CpuSet>]) -> Vec<String> {
     let inferred = &run.document["topology"]["inferred"];
     let levels: Vec<Vec<CpuSet>> = list(&inferred["levels"]).iter().map(groups_of).collect();
@@ -94,7 +94,7 @@ fn untrue_levels(run: &Run, truth: &[Vec<CpuSet>]) -> Vec<String> {
         wrong.push("the levels are not from the finest".to_owned());
     }
     let lone: Vec<CpuSet> = list(&inferred["all_but_one"]).iter().map(|of| cpus_of(&of["group"])).collect();
-    // What is there is a level, or one CPU next to the group of all others.
+    // A true group is a level, or all CPUs but one.
     let is_told = |groups: &&Vec<CpuSet>| {
         levels.contains(groups) || groups.len() == 2 && lone.iter().any(|group| groups.contains(group))
     };
@@ -106,7 +106,7 @@ fn untrue_levels(run: &Run, truth: &[Vec<CpuSet>]) -> Vec<String> {
         hints.filter(|hint| !truth.iter().any(|groups| groups.contains(hint)) && !lone.contains(hint));
     wrong.extend(hints.map(|hint| format!("{hint} is no group of {truth:?}")));
     wrong.extend(untrue_scatter(run, inferred));
-    // The screen names every level, or says that all are as reported.
+    // The screen names every level, or none if all agree with the report.
     let prefix = "/topology/inferred/levels/";
     let paths = run.values.iter().filter_map(|(_, value)| path_of(&value.source));
     let named: BTreeSet<&str> =
@@ -118,7 +118,7 @@ fn untrue_levels(run: &Run, truth: &[Vec<CpuSet>]) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with the median of the pairs that share a group of a level and none of a finer one.
+/// An error in the median of the pairs inside a group of a level but not of a finer level.
 fn untrue_median(run: &Run, level: &Value, truth: &[Vec<CpuSet>], at: usize) -> Option<String> {
     let kernel = &run.document["matrices"][0]["kernel"];
     let told = level["median"].as_f64().filter(|_| kernel.is_null() || kernel == "cas+pause")?;
@@ -131,7 +131,7 @@ fn untrue_median(run: &Run, level: &Value, truth: &[Vec<CpuSet>], at: usize) -> 
     ((told / is - 1.0).abs() > OFF + 0.02).then(|| format!("{told} ns inside a group is truly {is:.1}"))
 }
 
-/// What is wrong with a scatter without groups: of all pairs some lie some times as far out.
+/// An error in the scatter of a map without groups: the farthest pair lies within a few times the scatter.
 fn untrue_scatter(run: &Run, inferred: &Value) -> Option<String> {
     let scatter = inferred["scatter"].as_f64().filter(|_| inferred["continuous"] == false)?;
     let mut documents = [&run.document].into_iter().chain(&run.sources);
@@ -142,7 +142,7 @@ fn untrue_scatter(run: &Run, inferred: &Value) -> Option<String> {
     (far > 5.0 * scatter + 0.02).then(|| format!("some pair lies {far} from the median, not {scatter}"))
 }
 
-/// What is wrong with how reported levels stand to those that the latencies show.
+/// Errors in the agreement of reported and inferred levels.
 fn untrue_agreement(run: &Run, measured: &CpuSet, truth: &[Vec<CpuSet>]) -> Vec<String> {
     let topology = &run.document["topology"];
     let rows = list(&topology["agreement"]);
@@ -177,7 +177,7 @@ fn untrue_agreement(run: &Run, measured: &CpuSet, truth: &[Vec<CpuSet>]) -> Vec<
     wrong
 }
 
-/// What is wrong with a test of what two CPUs share.
+/// An error in a test of whether two CPUs share a core.
 fn untrue_test(run: &Run, test: &Value) -> Option<String> {
     let [a, b] = ends_of(test);
     let is_shared = run.truth().relation(a, b) == Relation::Smt;

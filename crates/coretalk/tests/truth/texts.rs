@@ -1,4 +1,4 @@
-//! The text of a typed number, read back, and whether a heading states its unit.
+//! Checks of the text of a number and of the unit in its heading.
 
 use super::printed::Printed;
 use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, Source};
@@ -7,7 +7,7 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::series::TimeUnit;
 use coretalk_model::stats::Estimate;
 
-/// What is wrong with the text of a number, if it reads as another one.
+/// An error in the text of a number, which must read as the number.
 pub fn misread(value: &DisplayValue) -> Option<String> {
     let text = fmt::value(value);
     let reads = |text: &str, exact| Printed::read(text).is_some_and(|read| read.reads(exact));
@@ -21,7 +21,7 @@ pub fn misread(value: &DisplayValue) -> Option<String> {
         Number::PlusMinus(of) => reads(&text, of.reach()),
         Number::Ends(of) => {
             let (low, high) = text.split_once('–').unwrap_or((&text, ""));
-            // Both ends have the letter of the second.
+            // The letter behind the second end is that of both.
             let low = low.to_owned() + high.find(char::is_alphabetic).map_or("", |at| &high[at - 1..]);
             reads(&low, of.low) && reads(high, of.high)
         }
@@ -40,7 +40,7 @@ pub fn misread(value: &DisplayValue) -> Option<String> {
     (!is_read).then(|| format!("`{text}` is not {:?}", value.number))
 }
 
-/// The number that a text states in its unit; `None` of an unknown interval.
+/// The number of a text in its unit; `None` for an unknown interval.
 fn written(value: &DisplayValue) -> Option<f64> {
     Some(match value.number {
         Number::Count(count) => count as f64,
@@ -73,7 +73,7 @@ fn is_written(value: &DisplayValue, text: &str, written: f64) -> bool {
         (DisplayUnit::Duration(seconds), _) => {
             Printed { value: read * 1e-9 / seconds, half: half * 1e-9 / seconds }
         }
-        // Whole thousands are cut, not rounded.
+        // Whole thousands are truncated.
         (DisplayUnit::Letter, _) if text.ends_with('k') => Printed { value: read + half, half },
         (_, Number::Coarse(_)) => Printed { value: read, half: half.max(0.05 * step) },
         _ => Printed { value: read, half },
@@ -81,7 +81,7 @@ fn is_written(value: &DisplayValue, text: &str, written: f64) -> bool {
     read.reads(written)
 }
 
-/// What is wrong with the unit of a column, if no heading of its table states it.
+/// An error in the heading of a number, which must state its unit.
 pub fn unstated(headings: &[String], value: &DisplayValue) -> Option<String> {
     let is_of_page = headings.len() == 1;
     match &value.source {
@@ -102,7 +102,7 @@ pub fn unstated(headings: &[String], value: &DisplayValue) -> Option<String> {
     }
     let is_of_map = matches!(value.source, Source::Cell { .. });
     let DisplayUnit::OfColumn(divisor) = value.unit else { return None };
-    // A sentence states it itself.
+    // A sentence states the unit itself.
     if headings.is_empty()
         || !is_of_map && !matches!(value.number, Number::Point(_))
         || is_of_map && headings == [""]
@@ -112,7 +112,7 @@ pub fn unstated(headings: &[String], value: &DisplayValue) -> Option<String> {
     let [ns, us] = [TimeUnit::NANOSECONDS, TimeUnit::MICROSECONDS];
     let states =
         |unit: TimeUnit| headings.iter().any(|heading| heading.split(' ').any(|word| word == unit.name));
-    // What is no time needs no unit, and sentences above a table state nanoseconds.
+    // Numbers that are no times have no unit, and a sentence above the table may state nanoseconds.
     let is_stated = divisor == us.ns && states(us)
         || divisor == ns.ns && !headings.iter().any(|it| it == us.name) && (!is_of_map || states(ns));
     (!is_stated).then(|| format!("a number divided by {divisor} below {headings:?}"))

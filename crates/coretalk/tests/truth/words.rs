@@ -1,5 +1,5 @@
-//! What typed sentences say besides numbers: sets of CPUs, the question of a map and the advice below it, against the
-//! document and the truth of the simulated machine.
+//! Checks of the words of sentences against the document and the simulated machine: CPU sets, the title of a map and the
+//! advice below it.
 
 use super::maps::{has_flag, is_doubtful, relative_reach};
 use super::plants::plant;
@@ -12,7 +12,7 @@ use coretalk_model::{CpuId, CpuSet, Relation, Scope};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Adds the sets of CPUs in a document: lists as text, arrays of numbers, and the ends of pairs.
+/// Adds the CPU sets of a document: texts such as `0-3` and arrays of numbers.
 fn add_sets(of: &Value, found: &mut BTreeSet<Vec<u32>>) {
     let mut add = |cpus: &mut dyn Iterator<Item = u32>| {
         let cpus: BTreeSet<u32> = cpus.collect();
@@ -27,14 +27,14 @@ fn add_sets(of: &Value, found: &mut BTreeSet<Vec<u32>>) {
         }
         Value::Array(all) => {
             if let Some(cpus) = all.iter().map(number).collect::<Option<Vec<u32>>>() {
-                // Without the first, which may have a role of its own.
+                // The first CPU may have another role, so the others are a set, too.
                 add(&mut cpus.iter().skip(1).copied());
                 add(&mut cpus.into_iter());
             }
             all.iter().for_each(|one| add_sets(one, found));
         }
         Value::Object(fields) => {
-            // CPUs of a finding that share a standing are one set, of which a screen names the quietest or the noisiest.
+            // A screen names the quietest or the noisiest CPUs of a standing.
             for standing in ["use", "avoid"] {
                 let subjects = list(&of["subjects"]).iter().filter(|one| one["standing"] == standing);
                 let cpus: Vec<u32> = subjects.filter_map(|one| number(&one["placement"][0])).collect();
@@ -47,17 +47,17 @@ fn add_sets(of: &Value, found: &mut BTreeSet<Vec<u32>>) {
     }
 }
 
-/// Sets of several CPUs in sentences that are in no field of the documents.
+/// CPU sets in sentences that no field of the documents has.
 fn unknown_sets(run: &Run) -> Vec<String> {
     let mut known = BTreeSet::new();
     [&run.document].into_iter().chain(&run.sources).for_each(|document| add_sets(document, &mut known));
     let (all, measured) = (run.reported.cpus(), run.measured());
     let is_known = |cpus: &BTreeSet<u32>| match cpus.len() {
         0 | 1 => cpus.iter().all(|cpu| all.contains(CpuId(*cpu))),
-        // Of reported groups those CPUs that were measured.
+        // A reported group may be reduced to its measured CPUs.
         _ => known.iter().any(|of| {
             let here = || of.iter().filter(|cpu| measured.contains(CpuId(**cpu)));
-            // Those that an advice leaves out are in no field.
+            // No field has the CPUs that an advice excludes.
             let left_out = measured.iter().map(|cpu| cpu.0).filter(|cpu| !of.contains(cpu));
             let is_left_out = || run.words[0] == "advise" && left_out.eq(cpus.iter().copied());
             of.iter().eq(cpus.iter()) || here().eq(cpus.iter()) || is_left_out()
@@ -80,7 +80,7 @@ fn unknown_sets(run: &Run) -> Vec<String> {
     wrong
 }
 
-/// The values of pairs of cores in truth, by whether both CPUs are among some.
+/// The true latencies of pairs of cores inside a CPU set, and of all others.
 fn true_values(run: &Run, cpus: &CpuSet) -> [Vec<f64>; 2] {
     let mut values = [Vec::new(), Vec::new()];
     for [a, b] in pairs(&run.measured()) {
@@ -97,7 +97,7 @@ fn arg<'a>(sentence: &'a Sentence, hole: &str) -> Option<&'a Arg> {
     sentence.args.iter().find(|(name, _)| *name == hole).map(|(_, arg)| arg)
 }
 
-/// A cell without a flag whose interval is wider than requested, in time and in cycles of the core.
+/// A cell without a flag whose interval is wider than requested, both in time and in core cycles.
 fn imprecise(run: &Run) -> Option<String> {
     let asked = recomputed(run, &Source::Option("precision"))?;
     let matrices = list(&run.document["matrices"]).iter();
@@ -111,7 +111,7 @@ fn imprecise(run: &Run) -> Option<String> {
     Some(format!("CPUs {} and {}: {:?} without a flag", cell["from"], cell["to"], relative_reach(cell)))
 }
 
-/// A place that is not that of the pairs whose number stands next to it.
+/// A place in a sentence that differs from the relation of the pairs of its number.
 fn misplaced(run: &Run, sentence: &Sentence) -> Option<String> {
     let relation = sentence.values().into_iter().find_map(|value| match &value.source {
         Source::Pairs { relation, .. } => Some(*relation),
@@ -123,13 +123,13 @@ fn misplaced(run: &Run, sentence: &Sentence) -> Option<String> {
         _ => None,
     });
     let expected = Scope::of(relation, &run.reported);
-    // A sentence of several groups is that of its parts.
+    // A sentence with several groups is checked in its parts.
     let scopes: Vec<Scope> = scopes.collect();
     let is_one = scopes.len() == 1 && sentence.values().len() <= 3;
     (is_one && scopes[0] != expected).then(|| format!("the pairs are of {expected:?}"))
 }
 
-/// Templates of the sentences that [`untrue_sentence`] knows: a new wording has to be changed there too.
+/// Templates that [`untrue_sentence`] checks; a screen must have each of them.
 pub const TEMPLATES: [&str; 11] = [
     "{what}{hint}",
     "SIMULATED {scenario}",
@@ -144,7 +144,7 @@ pub const TEMPLATES: [&str; 11] = [
     ", CPU {a} ↔ CPU {b}",
 ];
 
-/// Why a sentence of a map is not true.
+/// An error in a sentence of a map.
 fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
     if let Some(why) = misplaced(run, sentence) {
         return Some(why);
@@ -217,7 +217,7 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
             let is_placed = !list(&run.document["comparisons"]).is_empty();
             (!ended && !is_placed).then(|| "no budget ended".to_owned())
         }
-        // A pair that is named because it changed.
+        // A pair that is named because of its change of level.
         "CPUs {a} and {b}: " | ", CPU {a} ↔ CPU {b}" | "between CPUs {a} and {b} " => {
             let cpu = |hole| match arg(sentence, hole) {
                 Some(Arg::Cpus(cpus)) => cpus.first().copied().unwrap_or(CpuId(0)),
@@ -229,7 +229,7 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
     }
 }
 
-/// What sentences say that is not so.
+/// Errors in sentences.
 pub fn untrue(run: &Run) -> Vec<String> {
     let untrue = |sentence: &Sentence| {
         let why = untrue_sentence(run, sentence)?;
