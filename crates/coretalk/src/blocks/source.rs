@@ -10,37 +10,37 @@ macro_rules! pointer {
 }
 pub(crate) use pointer;
 
-/// Where a number comes from. Tests recompute the numbers of one trial and the parameters from there.
+/// Where the JSON document of a run has a number, or the numbers that it is computed from. Tests recompute it from there.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
-    /// What a trial measured.
+    /// A number of a trial.
     Trial {
-        /// The trial; of a number that is typical of several placements, that of the first.
+        /// The trial, or the first of several trials of which the number is typical.
         trial: TrialId,
         /// Its [quantity](coretalk_model::quantity::Quantity::id).
         quantity: &'static str,
-        /// Which number of it.
+        /// The statistic of the quantity.
         statistic: Statistic,
-        /// Placements that it is typical of.
+        /// The number of placements of which it is typical.
         placements: usize,
     },
     /// A parameter.
     Parameter {
-        /// Of this trial; `None` of all that a sentence compares.
+        /// Its trial; `None` if it is the same in all trials of a sentence.
         trial: Option<TrialId>,
         /// Its name, as in documents.
         name: String,
     },
-    /// Pairs of a map that share the same things.
+    /// The pairs of a map with the same relation.
     Pairs {
         /// The map.
         map: MapSource,
-        /// What the pairs share.
+        /// Their relation.
         relation: Relation,
-        /// The kinds of their cores, where the map is grouped by these.
+        /// Their kinds of cores, if the map is grouped by these.
         classes: Option<[String; 2]>,
-        /// Of the pairs: their number, the median of their values or of an end of their intervals, or the fastest or the
-        /// slowest as percentiles 0 and 1.
+        /// Their number, the median of their values or of an end of their intervals, or their least or greatest value as
+        /// percentiles 0 and 1.
         statistic: Statistic,
     },
     /// A cell of a map: the median over the pairs of a CPU of its row and another of its column.
@@ -51,7 +51,7 @@ pub enum Source {
         row: Vec<CpuId>,
         /// CPUs of the column.
         column: Vec<CpuId>,
-        /// Whether it is of both roles on one CPU instead, which stand apart where a row has several CPUs.
+        /// Whether both roles are on one CPU, which is a number of its own if a row has several CPUs.
         own: bool,
     },
     /// A number of all cells of a matrix.
@@ -61,36 +61,36 @@ pub enum Source {
         /// Which number.
         number: MatrixNumber,
     },
-    /// A field of a trial, by its JSON pointer inside the first of the distributions of the trial and the cell of a map of
-    /// queues that has it. Of the reason of a wide interval it is the half width in percent that the text states.
+    /// A field of a trial: of the first distribution, or the cell of a map of queues, that has it. The number of `/reason` is
+    /// the half width in percent that its text states.
     OfTrial {
         /// The trial.
         trial: TrialId,
-        /// The distribution; `None` of any.
+        /// The distribution; `None` for any.
         view: Option<String>,
-        /// The pointer.
+        /// The JSON pointer inside the distribution or the cell.
         field: String,
     },
     /// The number of trials.
     Trials {
-        /// Their probe; `None` of all.
+        /// Their probe; `None` for all.
         probe: Option<String>,
-        /// Whether only those with several states of the machine.
+        /// Whether only trials with several states of the machine count.
         changed: bool,
     },
-    /// A number that follows from others.
+    /// The result of an operation on other numbers.
     Computed(Operation, Vec<Source>),
-    /// A number of the method.
+    /// An operand that is the same in all documents.
     Constant(f64),
     /// A bound of the offset between the clocks of two CPUs, or the widest bounds of all.
     ClockOffset {
         /// The CPUs.
         cpus: Option<[CpuId; 2]>,
     },
-    /// A field of the document, by its JSON pointer. Its interval is the `ci` of the same object, of a distribution that
-    /// under `intervals`. A pointer with `*` for an index is the numbers of a whole list, of which others are computed.
+    /// A field of the document, by its JSON pointer. Its interval is `ci` of the same object, or the entry in `intervals` of a
+    /// distribution. A pointer with `*` for an index stands for the numbers of all items, as an operand.
     Field(String),
-    /// A field of the cell of a pair; its interval is the `ci` that stands with it.
+    /// A field of the cell of a pair; its interval is `ci` of the same object.
     Pair {
         /// The kernel of the matrix.
         kernel: String,
@@ -123,11 +123,11 @@ pub enum Source {
     Method,
     /// The length of a list: of what a sentence compares, or of what it does not name.
     Listed,
-    /// How many items of a list of the document have these values.
+    /// The number of items of a list of the document with these values.
     Count {
         /// The list, as a JSON pointer.
         list: &'static str,
-        /// The fields of each item and their values as texts; `*` is any but null.
+        /// JSON pointers inside an item and the values as texts; `*` is any value but null.
         matching: Vec<(&'static str, String)>,
     },
     /// Groups of a reported level with at least this number of measured CPUs.
@@ -145,7 +145,7 @@ pub enum Source {
     },
 }
 
-/// How a number follows from others.
+/// An operation on numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// The sum of all.
@@ -162,9 +162,9 @@ pub enum Operation {
     Most,
     /// The mean.
     Mean,
-    /// Without what is behind the point.
+    /// The integer part of the number.
     Whole,
-    /// Of a relative difference that from the other side: `1 / (1 + x) − 1`.
+    /// A relative difference with its sides exchanged: `1 / (1 + x) − 1`.
     Reversed,
 }
 
@@ -279,19 +279,19 @@ pub enum Statistic {
 }
 
 impl Operation {
-    /// What follows from these numbers.
+    /// The result of the operation on these numbers.
     pub fn of(self, numbers: impl Into<Vec<Source>>) -> Source {
         Source::Computed(self, numbers.into())
     }
 }
 
 impl Source {
-    /// A field of a trial, of whichever distribution has it.
+    /// A field of a trial in any of its distributions.
     pub fn of_any(trial: TrialId, field: impl Into<String>) -> Source {
         Source::OfTrial { trial, view: None, field: field.into() }
     }
 
-    /// What a sentence does not list of these.
+    /// The number of these that a sentence does not list.
     pub fn unlisted(self, listed: usize) -> Source {
         Operation::Less.of([self, Source::Constant(listed as f64)])
     }
