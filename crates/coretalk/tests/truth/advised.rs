@@ -133,11 +133,8 @@ impl Advised<'_> {
             };
             match snippet["each_thread"] == true {
                 true => {
-                    let counted =
-                        name == "slurm" || text.contains(&format!("OMP_NUM_THREADS={} ", advised.len()));
-                    let is_counted =
-                        name != "slurm" || text.contains(&format!("--ntasks={} ", advised.len()));
-                    numbers(shown) == advised && counted && is_counted
+                    let count = if name == "slurm" { "--ntasks=" } else { "OMP_NUM_THREADS=" };
+                    numbers(shown) == advised && text.contains(&format!("{count}{} ", advised.len()))
                 }
                 false => {
                     shown.split(' ').next().and_then(|set| set.parse::<CpuSet>().ok()) == Some(set(advised))
@@ -190,12 +187,8 @@ impl Advised<'_> {
     }
 }
 
-/// Errors in the advice of a document.
-pub fn untrue(run: &Run) -> Vec<String> {
-    untrue_advice(run).map(str::to_owned).into_iter().collect()
-}
-
-fn untrue_advice(run: &Run) -> Option<&'static str> {
+/// An error in the advice of a document.
+pub fn untrue(run: &Run) -> Option<&'static str> {
     let of = &run.document["advice"][0];
     let source = run.sources.first().filter(|_| run.words[0] == "advise")?;
     let known = cells(&source["matrices"][0]).into_iter().map(|(a, b, ns)| ([a.min(b), a.max(b)], ns));

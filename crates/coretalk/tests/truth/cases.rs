@@ -15,13 +15,10 @@ const FARTHER: &str = "based_on = \"chiplet-16\"\n[latency_ns]\nl3 = 18.0\npacka
 
 /// Random CPUs of a seed.
 fn drawn(seed: u64, count: usize, of: u32) -> String {
-    let draws = (0..).map(|draw| Key::of(&[seed, draw]).bits(0) % u64::from(of));
+    let mut draws = (0..).map(|draw| Key::of(&[seed, draw]).bits(0) % u64::from(of));
     let mut chosen = BTreeSet::new();
-    for cpu in draws {
-        chosen.insert(cpu);
-        if chosen.len() == count {
-            break;
-        }
+    while chosen.len() < count {
+        chosen.extend(draws.next());
     }
     chosen.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
 }

@@ -65,12 +65,8 @@ fn untrue_medians(run: &Run, row: &Value) -> Option<&'static str> {
     list(&row["groups"]).iter().any(is_off).then_some("a median that is not that of its pairs")
 }
 
-/// Errors in a comparison.
-pub fn untrue(run: &Run) -> Vec<String> {
-    untrue_comparison(run).map(str::to_owned).into_iter().collect()
-}
-
-fn untrue_comparison(run: &Run) -> Option<&'static str> {
+/// An error in a comparison.
+pub fn untrue(run: &Run) -> Option<&'static str> {
     let compared = &run.document["compared"];
     if run.words[0] != "compare" || compared.is_null() {
         return run.document["overview"].as_array().and_then(|all| untrue_medians(run, all.first()?));

@@ -178,10 +178,7 @@ fn untrue_ranking(run: &Run, finding: &Value) -> Option<&'static str> {
 fn findings_that_are_changed_are_found() {
     let tool = Tool::new();
     let run = |machine, words| Run::of(&tool, machine, &format!("{words} --budget 4s --seed 1"), "ranked");
-    let untrue = |run: &Run| {
-        let found = untrue(run, &run.document["findings"][0]);
-        found.map(str::to_owned).into_iter().collect::<Vec<_>>()
-    };
+    let untrue = |run: &Run| untrue(run, &run.document["findings"][0]);
     let ranked = ["wait --cpus 0,8", "spawn", "contend --cpus 0-3", "queue --cpus 0,1,8"];
     let ranked = ranked.map(|words| run("chiplet-16", words));
     let faults: [Fault; 7] = [

@@ -218,7 +218,7 @@ fn kind_of(source: &Source) -> String {
 const MOST: usize = 100;
 
 /// Values of each kind of source, evenly spaced over the run.
-fn sample<'a, T>(all: &'a [T], value: impl Fn(&T) -> &DisplayValue) -> Vec<&'a T> {
+fn sample<T>(all: &[T], value: impl Fn(&T) -> &DisplayValue) -> Vec<&T> {
     let mut kinds: BTreeMap<String, Vec<&T>> = BTreeMap::new();
     for one in all.iter().filter(|one| !is_unheld(value(one))) {
         kinds.entry(kind_of(&value(one).source)).or_default().push(one);
@@ -267,7 +267,8 @@ pub fn planted(runs: &[Run]) -> BTreeMap<String, (usize, Vec<String>)> {
 pub type Fault = (&'static str, fn(&mut Run), &'static str);
 
 /// Plants each fault in every run that it changes. Each run must have an error, and one run the expected error.
-pub fn plant(runs: &[Run], untrue: impl Fn(&Run) -> Vec<String>, faults: &[Fault]) {
+pub fn plant<E: IntoIterator<Item: ToString>>(runs: &[Run], untrue: impl Fn(&Run) -> E, faults: &[Fault]) {
+    let untrue = |run: &Run| untrue(run).into_iter().map(|why| why.to_string()).collect::<Vec<_>>();
     for run in runs {
         assert_eq!(untrue(run), Vec::<String>::new(), "{:?}", run.words);
     }

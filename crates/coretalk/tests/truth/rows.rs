@@ -4,12 +4,12 @@
 use super::cases;
 use super::fields::path_of;
 use super::plants::{Fault, plant};
-use super::run::{Run, list};
+use super::run::{Run, list, relation};
 use crate::cli::tool::Tool;
 use coretalk::blocks::Cell;
 use coretalk::blocks::value::{Arg, Number, Sentence};
 use coretalk::report::fmt;
-use coretalk_model::{Relation, Scope};
+use coretalk_model::Scope;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -50,8 +50,7 @@ fn untrue_row(run: &Run, row: &[Cell]) -> Option<String> {
     let words = |arg: fn(Scope) -> Arg, relation| {
         fmt::sentence(&Sentence::new("{level}").with("level", arg(Scope::of(relation, &run.reported))))
     };
-    let relation = Relation::ALL.into_iter().find(|relation| relation.name() == name);
-    let relation = relation.filter(|_| !path.starts_with("/topology/"));
+    let relation = relation(&name.into()).filter(|_| !path.starts_with("/topology/"));
     // Rows of kinds of cores have the names of both kinds.
     let classes = ["/classes/0", "/classes/1"].map(|at| object.pointer(at).and_then(Value::as_str));
     let names = match (classes, relation) {
@@ -133,7 +132,7 @@ fn words_next_to_numbers_that_are_changed_are_found() {
         let (words, printed) = (vec!["doctor".to_owned()], tool.done(&each).out);
         Run { words, printed, document: document.unwrap(), sentences: Vec::new(), ..run.clone() }
     });
-    plant(&doctors, |run| untrue_counts(run).into_iter().collect(), &[("counts", more.1, "other counts")]);
+    plant(&doctors, untrue_counts, &[("counts", more.1, "other counts")]);
     let of_difference: [Fault; 2] = [
         ("verdict", |run| run.set("/differences/0/verdict", "cannot-tell"), "the verdict in"),
         ("level", |run| run.set("/differences/0/level", "package"), "the level in"),

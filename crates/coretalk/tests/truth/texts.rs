@@ -1,11 +1,11 @@
 //! Checks of the text of a number and of the unit in its heading.
 
 use super::printed::Printed;
+use super::sources::stated;
 use coretalk::blocks::value::{DisplayUnit, DisplayValue, Number, Source};
 use coretalk::report::fmt;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::TimeUnit;
-use coretalk_model::stats::Estimate;
 
 /// An error in the text of a number, which must read as the number.
 pub fn misread(value: &DisplayValue) -> Option<String> {
@@ -42,26 +42,16 @@ pub fn misread(value: &DisplayValue) -> Option<String> {
 
 /// The number of a text in its unit; `None` for an unknown interval.
 fn written(value: &DisplayValue) -> Option<f64> {
-    Some(match value.number {
-        Number::Count(count) => count as f64,
-        Number::Setting(number) => number,
-        Number::HalfWidth { of, stated } => return of.stated_reach(stated),
-        Number::Reach(of) => match value.unit {
-            DisplayUnit::OfColumn(divisor) => of.reach() / divisor,
-            _ => return of.is_sure().then(|| of.reach()),
-        },
-        Number::Point(number)
-        | Number::Short(number)
-        | Number::Coarse(number)
-        | Number::Figure(number)
-        | Number::Estimate(Estimate { point: number, .. }) => match value.unit {
-            DisplayUnit::OfColumn(divisor) => number / divisor,
-            DisplayUnit::Millions => number / 1e6,
-            DisplayUnit::Percents => 100.0 * number,
-            _ => number,
-        },
-        Number::WithEnds(of) | Number::Shift(of) => of.point,
-        _ => return None,
+    let number = stated(value.number).0;
+    Some(match (value.number, value.unit) {
+        (Number::HalfWidth { of, stated }, _) => return of.stated_reach(stated),
+        (Number::Reach(of), DisplayUnit::OfColumn(divisor)) => of.reach() / divisor,
+        (Number::Reach(of), _) => return of.is_sure().then(|| of.reach()),
+        (Number::Count(_) | Number::Setting(_) | Number::WithEnds(_) | Number::Shift(_), _) => number,
+        (_, DisplayUnit::OfColumn(divisor)) => number / divisor,
+        (_, DisplayUnit::Millions) => number / 1e6,
+        (_, DisplayUnit::Percents) => 100.0 * number,
+        _ => number,
     })
 }
 
