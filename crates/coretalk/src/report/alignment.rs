@@ -53,9 +53,8 @@ fn doubt_words(doubt: &Doubt, comparison: &Comparison, [a, b]: &[String; 2]) -> 
         "across" => "pairs across all groups".into(),
         level => Sentence::new("pairs of {level}").with_name("level", level),
     };
-    let median = |ns: f64, side| {
-        DisplayValue::bare(Number::Point(ns), median_source(comparison, &doubt.level, side, ns))
-    };
+    let median =
+        |ns: f64, side| DisplayValue::bare(Number::Point(ns), median_source(comparison, doubt, side));
     let mut sides = [(doubt.a, Letter::A, a), (doubt.b, Letter::B, b)];
     sides.sort_by(|x, y| y.0.total_cmp(&x.0));
     let [(slow, of_slow, slower), (fast, of_fast, faster)] = sides;

@@ -6,8 +6,8 @@
 //! every two that mean different things (dies and packages, threads and clusters) differ by 1.38 or more at some level. The
 //! limit was chosen with these files in view.
 
-use super::seen::latency_dataset;
-use super::{Fact, Levels, Side};
+use super::side::pair_up;
+use super::{Dataset, Fact, Levels, Side};
 use crate::infer::Structure;
 use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet};
@@ -19,6 +19,8 @@ const PLAUSIBLE: f64 = 4.0 / 3.0;
 /// Levels that look alike and differ by more than the same thing would.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Doubt {
+    /// The dataset, by its name in a comparison.
+    pub dataset: String,
     /// The level that differs most, by its name on both sides.
     pub level: String,
     /// Its median in A.
@@ -39,12 +41,13 @@ impl Doubt {
     /// farthest first, and how many levels are plausible. No doubts where the sides are known to be of one model.
     pub(super) fn between(a: &Side, b: &Side, levels: &[Levels; 2]) -> (Vec<Doubt>, usize) {
         let model = |side: &Side| side.facts.get(&Fact::CpuModel).cloned();
-        let unit = latency_dataset(a).map_or_else(String::new, |dataset| dataset.unit.clone());
-        let [left, mut right] =
-            [(a, &levels[0]), (b, &levels[1])].map(|(side, levels)| medians(side, levels));
-        let both = left.into_iter().filter_map(|(level, a)| {
-            let b = right.remove(&level)?;
-            Some(Doubt { level, a, b, unit: unit.clone() })
+        let pairs = pair_up(a, b).0.into_iter();
+        let of_latency = |(left, right): &(&Dataset, &Dataset)| left.is_latency && right.is_latency;
+        let Some((left, right)) = pairs.into_iter().find(of_latency) else { return (Vec::new(), 0) };
+        let mut of_right = medians(right, &levels[1]);
+        let both = medians(left, &levels[0]).into_iter().filter_map(|(level, a)| {
+            let b = of_right.remove(&level)?;
+            Some(Doubt { dataset: left.name.clone(), level, a, b, unit: left.unit.clone() })
         });
         let is_one_model = model(a).is_some() && model(a) == model(b);
         let (mut doubts, plausible): (Vec<Doubt>, Vec<Doubt>) =
@@ -54,10 +57,10 @@ impl Doubt {
     }
 }
 
-/// The median of each level of the latencies of a side, as read.
-fn medians(side: &Side, levels: &Levels) -> BTreeMap<String, f64> {
+/// The median of each level of a dataset, as read.
+fn medians(dataset: &Dataset, levels: &Levels) -> BTreeMap<String, f64> {
     let mut by_level: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for (key, reading) in latency_dataset(side).iter().flat_map(|dataset| dataset.comparable()) {
+    for (key, reading) in dataset.comparable() {
         if reading.steady {
             by_level.entry(levels.of_key(key).1).or_default().push(reading.value.point);
         }

@@ -249,7 +249,7 @@ pub(super) fn cpus(side: &Side) -> BTreeSet<CpuId> {
 }
 
 /// The first dataset of latencies that a side has.
-pub(super) fn latency_dataset(side: &Side) -> Option<&Dataset> {
+fn latency_dataset(side: &Side) -> Option<&Dataset> {
     side.datasets.iter().find(|dataset| dataset.is_latency)
 }
 

@@ -1,7 +1,7 @@
 //! Where the document of a comparison has its levels and pairs.
 
 use crate::blocks::value::Source;
-use coretalk_model::compare::{CellDifference, Comparison, DatasetComparison, Letter, ReadingKey};
+use coretalk_model::compare::{CellDifference, Comparison, DatasetComparison, Doubt, Letter, ReadingKey};
 
 /// The path of a row in the document, where a dataset has its levels, those of one side, and its pairs.
 pub(super) fn path(dataset: &DatasetComparison, comparison: &Comparison, row: usize) -> String {
@@ -27,20 +27,17 @@ pub(super) fn shift_path(comparison: &Comparison, dataset: usize, level: Option<
     }
 }
 
-/// Where the document has the median of a level on a side: of several datasets with such a level that with this median.
-pub fn median_source(comparison: &Comparison, level: &str, side: Letter, median: f64) -> Source {
-    let key = if side == Letter::A { "a" } else { "b" };
-    let of_dataset = |dataset: &DatasetComparison| {
-        let both = dataset.levels.iter().enumerate().filter(|(_, of)| of.level == level);
-        let both =
-            both.map(|(row, of)| (row, if side == Letter::A { of.difference.a } else { of.difference.b }));
-        let alone = (dataset.levels.len()..).zip(&dataset.alone);
-        let alone = alone.filter(|(_, of)| of.level == level && of.of == side);
-        let (row, found) = both.chain(alone.map(|(row, of)| (row, of.median))).next()?;
-        Some(((found - median).abs(), Source::Field(path(dataset, comparison, row) + "/" + key)))
+/// Where the document has the median of a doubtful level on a side.
+pub fn median_source(comparison: &Comparison, doubt: &Doubt, side: Letter) -> Source {
+    let path_of = |dataset: &DatasetComparison| {
+        let both = dataset.levels.iter().position(|of| of.level == doubt.level);
+        let mut alone = (dataset.levels.len()..).zip(&dataset.alone);
+        let alone = alone.find(|(_, of)| of.level == doubt.level && of.of == side).map(|(row, _)| row);
+        Some(path(dataset, comparison, both.or(alone)?))
     };
-    let all = comparison.datasets.iter().filter_map(of_dataset);
-    all.min_by(|(one, _), (other, _)| one.total_cmp(other)).map_or(Source::Unrecorded, |(_, source)| source)
+    let dataset = comparison.datasets.iter().find(|dataset| dataset.name == doubt.dataset);
+    let key = if side == Letter::A { "a" } else { "b" };
+    dataset.and_then(path_of).map_or(Source::Unrecorded, |path| Source::Field(format!("{path}/{key}")))
 }
 
 #[cfg(test)]
@@ -50,24 +47,29 @@ mod tests {
     use coretalk_model::quantity::Better;
 
     #[test]
-    fn a_median_is_that_of_the_dataset_that_has_it() {
-        let dataset = |median| DatasetComparison {
-            name: String::new(),
+    fn a_median_is_that_of_the_dataset_of_the_doubt() {
+        let dataset = |name: &str| DatasetComparison {
+            name: name.to_owned(),
             quantity: String::new(),
             unit: String::new(),
             better: Better::Lower,
             basis: Basis::AsRead,
             levels: Vec::new(),
             together: None,
-            alone: vec![LevelAlone { of: Letter::B, level: "group-1".into(), pairs: 1, median }],
+            alone: vec![LevelAlone { of: Letter::B, level: "group-1".into(), pairs: 1, median: 18.5 }],
             cells: Vec::new(),
             lonely: 0,
             without_ratio: Vec::new(),
         };
-        let datasets = vec![dataset(36.9), dataset(18.5)];
+        let datasets = vec![dataset("cas"), dataset("store")];
         let comparison = Comparison { datasets, unmatched: Unmatched::default(), saturated: [0, 0] };
-        let source = median_source(&comparison, "group-1", Letter::B, 18.5);
-        assert_eq!(source, Source::Field("/differences/1/b".to_owned()));
-        assert_eq!(median_source(&comparison, "group-1", Letter::A, 18.5), Source::Unrecorded);
+        let doubt = |dataset: &str| {
+            let [dataset, level, unit] = [dataset, "group-1", "ns"].map(str::to_owned);
+            Doubt { dataset, level, a: 36.9, b: 18.5, unit }
+        };
+        let source = |dataset, side| median_source(&comparison, &doubt(dataset), side);
+        assert_eq!(source("store", Letter::B), Source::Field("/differences/1/b".to_owned()));
+        assert_eq!(source("store", Letter::A), Source::Unrecorded);
+        assert_eq!(source("msg", Letter::B), Source::Unrecorded);
     }
 }
