@@ -1,6 +1,7 @@
 //! Trials that cannot be trusted, reason by reason.
 
-use super::parameters::{parameters, unbound};
+use super::fmt;
+use super::parameters::{cpu_words, in_role_order, parameters, unbound};
 use crate::SeriesReport;
 use crate::blocks::Block;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
@@ -123,17 +124,13 @@ const MOST_NAMED: usize = 4;
 /// A trial in a sentence: `wait, strategy busy, CPUs 0-1`.
 pub(super) fn named(trial: &TrialResult) -> Sentence {
     let placement = &trial.spec.placement;
-    let cpus = |cpus: &[CpuId]| {
-        Sentence::joined(cpus.iter().map(|cpu| Sentence::new("{cpu}").with("cpu", *cpu)), "-")
-    };
     let place = match (mask_of(&trial.spec), &placement[..]) {
         (Some(mask), _) => Some(unbound(placement, mask)),
         (None, []) => None,
-        (None, [one]) => Some(Sentence::new("CPU {cpu}").with("cpu", *one)),
         (None, many) if many.len() > MOST_NAMED => {
-            Some(Sentence::new("CPUs {cpus}-…").with("cpus", cpus(&many[..MOST_NAMED])))
+            Some(Sentence::new("CPUs {cpus}-…").with("cpus", in_role_order(&many[..MOST_NAMED], "-")))
         }
-        (None, some) => Some(Sentence::new("CPUs {cpus}").with("cpus", cpus(some))),
+        (None, some) => Some(cpu_words(some)),
     };
     let probe = Sentence::name(&trial.spec.probe);
     let is_shown = trial.spec.parameters.iter().any(|(name, _)| name != MASK);

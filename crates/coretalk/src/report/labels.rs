@@ -2,9 +2,11 @@
 //! what tells it from the others.
 
 use super::fmt;
-use super::parameters::{cpu_words, parameter, series_words, telling, unbound};
-use super::text::{columns, plain};
+use super::parameters::{cpu_words, parameter, series_words, telling_sentence, unbound};
+use super::text::columns;
+use crate::blocks::value::Sentence;
 use coretalk_measure::series::MASK;
+use coretalk_model::CpuId;
 use coretalk_model::series::{NamePart, SeriesName, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,21 +20,21 @@ const SHORT_CPUS: usize = 11;
 /// Labels of some series, by their names.
 #[derive(Debug, Clone, Default)]
 pub struct Labels {
-    shared: Option<String>,
+    shared: Vec<Sentence>,
     rows: BTreeMap<String, Label>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Label {
-    section: String,
-    row: String,
+    section: Vec<Sentence>,
+    row: Vec<Sentence>,
     rank: usize,
 }
 
 /// A name in its parts: `critical_ns=50 method=mcs threads=2 0-1`.
 struct Parts {
     parameters: BTreeMap<String, Value>,
-    cpus: Option<String>,
+    cpus: Option<Sentence>,
 }
 
 impl Labels {
@@ -50,24 +52,25 @@ impl Labels {
             let section = parts.words(|parameter| above.contains(parameter), telling_alone);
             let mut row = parts.words(|parameter| !above.contains(parameter), telling_alone);
             row.extend(parts.cpus.clone());
-            ((*name).to_owned(), Label { section: section.join(", "), row: row.join(", "), rank })
+            ((*name).to_owned(), Label { section, row, rank })
         });
-        Labels { shared: (!shared.is_empty()).then(|| plain(&shared.join(", "))), rows: rows.collect() }
+        Labels { shared, rows: rows.collect() }
     }
 
     /// What every row shares.
-    pub fn shared(&self) -> Option<&str> {
-        self.shared.as_deref()
+    pub fn shared(&self) -> Option<Sentence> {
+        (!self.shared.is_empty()).then(|| all_of(&self.shared))
     }
 
-    /// What stands above the row of a name; empty where nothing does.
-    pub fn section(&self, name: &str) -> String {
-        self.rows.get(name).map_or_else(String::new, |label| plain(&label.section))
+    /// What stands above the row of a name.
+    pub fn section(&self, name: &str) -> Option<Sentence> {
+        let section = &self.rows.get(name)?.section;
+        (!section.is_empty()).then(|| all_of(section))
     }
 
     /// The row of a name below that.
-    pub fn row(&self, name: &str) -> String {
-        self.rows.get(name).map_or_else(|| series_words(name), |label| plain(&label.row))
+    pub fn row(&self, name: &str) -> Sentence {
+        self.rows.get(name).map_or_else(|| series_words(name), |label| all_of(&label.row))
     }
 
     /// Where a row stands among the others: names by their letters, numbers by what they count.
@@ -76,30 +79,38 @@ impl Labels {
     }
 
     /// Both, for a sentence.
-    pub fn whole(&self, name: &str) -> String {
-        let parts = [self.row(name), self.section(name)];
-        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    pub fn whole(&self, name: &str) -> Sentence {
+        let parts = |label: &Label| all_of(&[label.row.clone(), label.section.clone()].concat());
+        self.rows.get(name).map_or_else(|| series_words(name), parts)
     }
+}
+
+fn all_of(words: &[Sentence]) -> Sentence {
+    Sentence::joined(words.iter().cloned(), ", ")
+}
+
+/// Columns that words take.
+fn width(words: &[Sentence]) -> usize {
+    columns(&fmt::sentence(&all_of(words)))
 }
 
 impl Parts {
     fn of(name: SeriesName<'_>) -> Parts {
         let mut parts = Parts { parameters: BTreeMap::new(), cpus: None };
-        let (mut mask, mut places) = (None, None);
+        let (mut mask, mut cpus) = (None, None);
         for part in name.0 {
             match part {
                 NamePart::Parameter(FOLLOWS, _) => {}
-                NamePart::Parameter(MASK, value) => mask = Some(value),
+                NamePart::Parameter(MASK, value) => mask = value.to_string().parse().ok(),
                 NamePart::Parameter(name, value) => {
                     parts.parameters.insert(name.to_owned(), value);
                 }
-                NamePart::Cpus(cpus) => places = Some(cpus),
-                NamePart::Word(word) => places = Some(vec![word]),
+                NamePart::Cpus(placement) => cpus = Some(placement),
+                NamePart::Word(word) => parts.cpus = Some(Sentence::name(word)),
             }
         }
-        parts.cpus = places.map(|places| {
-            mask.map_or_else(|| cpu_words(&places), |mask| fmt::sentence(&unbound(&places, mask)))
-        });
+        let words = |cpus: Vec<CpuId>| mask.map_or_else(|| cpu_words(&cpus), |mask| unbound(&cpus, mask));
+        parts.cpus = cpus.map(words).or(parts.cpus);
         parts
     }
 
@@ -113,11 +124,11 @@ impl Parts {
             Value::Number(number) => Some(number.max(0.0).to_bits()),
             Value::Text(_) => None,
         });
-        (names.collect(), numbers.collect(), self.cpus.clone())
+        (names.collect(), numbers.collect(), self.cpus.as_ref().map(fmt::sentence))
     }
 
     /// Names first, then numbers.
-    fn words(&self, which: impl Fn(&str) -> bool, word: impl Fn(&str, &Value) -> String) -> Vec<String> {
+    fn words(&self, which: impl Fn(&str) -> bool, word: impl Fn(&str, &Value) -> Sentence) -> Vec<Sentence> {
         let chosen = self.parameters.iter().filter(|(name, _)| which(name));
         let (names, numbers): (Vec<_>, Vec<_>) =
             chosen.partition(|(_, value)| matches!(value, Value::Text(_)));
@@ -126,7 +137,7 @@ impl Parts {
 }
 
 /// Takes out what is the same in all, and gives it in words.
-fn take_shared(parts: &mut [Parts]) -> Vec<String> {
+fn take_shared(parts: &mut [Parts]) -> Vec<Sentence> {
     let Some(first) = parts.first() else { return Vec::new() };
     let in_all =
         |name: &String, value: &Value| parts.iter().all(|other| other.parameters.get(name) == Some(value));
@@ -142,9 +153,9 @@ fn take_shared(parts: &mut [Parts]) -> Vec<String> {
 }
 
 fn leave_out_cpus(parts: &mut [Parts]) {
-    let longest = parts.iter().filter_map(|part| part.cpus.as_deref()).map(columns).max();
+    let longest = parts.iter().map(|part| width(part.cpus.as_slice())).max();
     let told: BTreeSet<String> =
-        parts.iter().map(|part| part.words(|_| true, parameter).join(", ")).collect();
+        parts.iter().map(|part| fmt::sentence(&all_of(&part.words(|_| true, parameter)))).collect();
     if told.len() == parts.len() && longest > Some(SHORT_CPUS) {
         parts.iter_mut().for_each(|part| part.cpus = None);
     }
@@ -157,7 +168,7 @@ fn above_rows(parts: &[Parts]) -> BTreeSet<String> {
     let longest = |above: &BTreeSet<String>| {
         let row = |part: &Parts| {
             let words = part.words(|name| !above.contains(name), telling_alone);
-            columns(&words.into_iter().chain(part.cpus.clone()).collect::<Vec<_>>().join(", "))
+            width(&words.into_iter().chain(part.cpus.clone()).collect::<Vec<_>>())
         };
         parts.iter().map(row).max().unwrap_or(0)
     };
@@ -177,10 +188,10 @@ fn above_rows(parts: &[Parts]) -> BTreeSet<String> {
 }
 
 /// A name alone where it can be no number of something.
-fn telling_alone(name: &str, value: &Value) -> String {
+fn telling_alone(name: &str, value: &Value) -> Sentence {
     match value {
         Value::Text(text) if text.starts_with(|c: char| c.is_ascii_digit()) => parameter(name, value),
-        value => telling(name, value),
+        value => telling_sentence(name, value),
     }
 }
 
@@ -204,21 +215,25 @@ mod tests {
             })
             .collect();
         let labels = Labels::of(names.iter().map(String::as_str));
-        assert_eq!(labels.shared(), Some("arrange compact-core"));
+        let [shared, section] = [labels.shared(), labels.section(names.last().unwrap())]
+            .map(|said| fmt::sentence(&said.unwrap()));
+        assert_eq!(shared, "arrange compact-core");
         let last = names.last().unwrap();
-        assert_eq!(labels.row(last), "parking-lot-mutex, threads 16");
-        assert_eq!(labels.section(last), "critical 50 ns, parallel 500 ns");
-        assert_eq!(labels.whole(last), "parking-lot-mutex, threads 16, critical 50 ns, parallel 500 ns");
+        assert_eq!(fmt::sentence(&labels.row(last)), "parking-lot-mutex, threads 16");
+        assert_eq!(section, "critical 50 ns, parallel 500 ns");
+        let whole = |name| fmt::sentence(&labels.whole(name));
+        assert_eq!(whole(last), "parking-lot-mutex, threads 16, critical 50 ns, parallel 500 ns");
         assert!(labels.rank(last) > labels.rank(&names[names.len() - 2]));
-        let told: BTreeSet<String> = names.iter().map(|name| labels.whole(name)).collect();
+        let told: BTreeSet<String> = names.iter().map(|name| whole(name)).collect();
         assert_eq!(told.len(), names.len());
     }
 
     #[test]
     fn one_series_says_everything_and_other_levels_stay_as_they_are() {
         let labels = Labels::of(["gap_ns=1000000 receiver=looks 0-1"].into_iter());
-        assert_eq!(labels.whole("gap_ns=1000000 receiver=looks 0-1"), "looks, gap 1 ms, CPUs 0-1");
+        let whole = |name| fmt::sentence(&labels.whole(name));
+        assert_eq!(whole("gap_ns=1000000 receiver=looks 0-1"), "looks, gap 1 ms, CPUs 0-1");
         assert_eq!(labels.shared(), None);
-        assert_eq!(labels.whole("all pairs"), "all pairs");
+        assert_eq!(whole("all pairs"), "all pairs");
     }
 }

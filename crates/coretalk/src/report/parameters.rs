@@ -1,14 +1,13 @@
 //! Parameters and quantities as words, of trials and of the documents of their runs.
 
 use super::fmt;
-use super::text::plain;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source, pointer};
 use crate::document::{SeriesDoc, ValueDoc};
 use coretalk_measure::probes;
 use coretalk_measure::series::MASK;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::{self, NamePart, SeriesName, TrialSpec};
-use std::fmt::Display;
+use coretalk_model::{CpuId, CpuSet};
 
 /// The parameters of a series as words, but for those that are hidden: `kernel cas, view at-rate`, `gap 20 µs`.
 pub fn words_of(series: &SeriesDoc, hidden: &[&str]) -> String {
@@ -26,23 +25,17 @@ pub(super) fn sentence_of(series: &SeriesDoc, index: usize, hidden: &[&str]) -> 
 
 /// The CPUs of a series in role order, `0 → 1`; those on which its threads may run where they are not bound.
 pub fn places_of(series: &SeriesDoc) -> String {
-    match series.parameters.get(MASK) {
-        Some(ValueDoc::Text(mask)) => fmt::sentence(&unbound(&series.placement, mask)),
-        _ => arrows(&series.placement),
-    }
+    let cpus: Vec<CpuId> = series.placement.iter().copied().map(CpuId).collect();
+    let words = mask_of(series).map(|mask| unbound(&cpus, mask));
+    fmt::sentence(&words.unwrap_or_else(|| in_role_order(&cpus, " → ")))
 }
 
-/// CPUs in role order: `0 → 1`.
-pub fn arrows(cpus: &[u32]) -> String {
-    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(" → ")
+/// The CPUs on which the threads of a series may run; `None` where they are bound.
+pub fn mask_of(series: &SeriesDoc) -> Option<CpuSet> {
+    series::Value::from(series.parameters.get(MASK)?).to_string().parse().ok()
 }
 
 /// What the tables of a probe call a distribution or a value; its own name in words where they have no column for it.
-pub fn title_of(probe: &str, name: &str) -> String {
-    fmt::sentence(&title_sentence(probe, name))
-}
-
-/// The same as a sentence.
 pub(super) fn title_sentence(probe: &str, name: &str) -> Sentence {
     let own = || Sentence::name(&name.replace(['_', '-'], " "));
     probes::quantity(probe, name).map_or_else(own, |quantity| Sentence::new(quantity.title))
@@ -59,16 +52,21 @@ pub fn parameters(spec: &TrialSpec) -> Sentence {
 }
 
 /// The place of threads that are not bound, `any of CPUs 0-15`; where only the creator is, `CPU 0 → any`.
-pub fn unbound(placement: &[impl Display], mask: impl Display) -> Sentence {
+pub fn unbound(placement: &[CpuId], mask: CpuSet) -> Sentence {
     match placement {
-        [creator] => Sentence::new("CPU {creator} → any").with_name("creator", &creator.to_string()),
-        _ => Sentence::new("any of CPUs {mask}").with_name("mask", &mask.to_string()),
+        [creator] => Sentence::new("CPU {creator} → any").with("creator", *creator),
+        _ => Sentence::new("any of CPUs {mask}").with("mask", mask),
     }
 }
 
+/// CPUs in role order with this between them.
+pub(super) fn in_role_order(cpus: &[CpuId], between: &'static str) -> Sentence {
+    Sentence::joined(cpus.iter().map(|cpu| Sentence::new("{cpu}").with("cpu", *cpu)), between)
+}
+
 /// A parameter as its probe declares it: `gap 20 µs`.
-pub(super) fn parameter(name: &str, value: &series::Value) -> String {
-    fmt::sentence(&sentence(name, value, Source::Parameter { trial: None, name: name.to_owned() }))
+pub(super) fn parameter(name: &str, value: &series::Value) -> Sentence {
+    sentence(name, value, Source::Parameter { trial: None, name: name.to_owned() })
 }
 
 /// The same as a sentence, with the source of its number.
@@ -86,24 +84,22 @@ pub(super) fn sentence(name: &str, value: &series::Value, source: Source) -> Sen
     }
 }
 
-/// The name of a series in a comparison as words: `gap 1 ms, receiver looks, CPUs 0-1` from
-/// `gap_ns=1000000 receiver=looks 0-1`. What holds no parameter stays as it is.
-pub fn series_words(name: &str) -> String {
-    let Some(SeriesName(parts)) = SeriesName::of(name) else { return plain(name) };
+/// The name of a series in a comparison: `gap 1 ms, receiver looks, CPUs 0-1` from `gap_ns=1000000 receiver=looks 0-1`.
+/// What holds no parameter stays as it is.
+pub fn series_words(name: &str) -> Sentence {
+    let Some(SeriesName(parts)) = SeriesName::of(name) else { return Sentence::name(name) };
     let words = parts.iter().map(|part| match part {
-        NamePart::Parameter(name, series::Value::Text(value)) => {
-            format!("{} {value}", name.replace('_', " "))
-        }
-        NamePart::Parameter(name, number) => parameter(name, number),
+        NamePart::Parameter(name, value) => parameter(name, value),
         NamePart::Cpus(cpus) => cpu_words(cpus),
-        NamePart::Word(word) => (*word).to_owned(),
+        NamePart::Word(word) => Sentence::name(word),
     });
-    plain(&words.collect::<Vec<_>>().join(", "))
+    Sentence::joined(words, ", ")
 }
 
 /// The CPUs of a series: `CPU 7`, `CPUs 0-1`.
-pub(super) fn cpu_words(cpus: &[&str]) -> String {
-    format!("CPU{} {}", if cpus.len() > 1 { "s" } else { "" }, cpus.join("-"))
+pub(super) fn cpu_words(cpus: &[CpuId]) -> Sentence {
+    let template = if cpus.len() > 1 { "CPUs {cpus}" } else { "CPU {cpus}" };
+    Sentence::new(template).with("cpus", in_role_order(cpus, "-"))
 }
 
 /// A parameter as the name of a row: a name alone (`std-mutex`), a number with its noun (`capacity 10`).
@@ -115,9 +111,7 @@ pub fn telling(name: &str, value: &series::Value) -> String {
 pub(super) fn telling_sentence(name: &str, value: &series::Value) -> Sentence {
     match value {
         series::Value::Text(text) => Sentence::name(text),
-        series::Value::Number(_) => {
-            sentence(name, value, Source::Parameter { trial: None, name: name.to_owned() })
-        }
+        series::Value::Number(_) => parameter(name, value),
     }
 }
 
@@ -134,7 +128,7 @@ mod tests {
             ("rate_per_s=63000 0-1", "rate 63 k/s, CPUs 0-1"),
             ("half a round trip", "half a round trip"),
         ] {
-            assert_eq!(series_words(name), words);
+            assert_eq!(fmt::sentence(&series_words(name)), words);
         }
     }
 }

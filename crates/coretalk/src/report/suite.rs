@@ -9,7 +9,7 @@ use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Sou
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
-use coretalk_measure::series::MASK;
+use coretalk_measure::series::{MASK, mask_of};
 use coretalk_model::quantity::{Aggregate, Quantity, Unit};
 use coretalk_model::queue::QueueCell;
 use coretalk_model::series::{self, TrialResult, Value};
@@ -285,8 +285,8 @@ fn placement_label(report: &RunReport, trial: &TrialResult) -> Sentence {
     if trial.spec.parameters.number("readers").is_some() {
         return "last reader".into();
     }
-    if let Some(cpus) = trial.spec.parameters.text(MASK) {
-        return Sentence::new("on {cpus}").with_name("cpus", cpus);
+    if let Some(cpus) = mask_of(&trial.spec) {
+        return Sentence::new("on {cpus}").with("cpus", cpus);
     }
     let pair_and_neighbours = trial.spec.parameters.text("load").is_some();
     match trial.spec.placement.as_slice() {

@@ -1,10 +1,8 @@
 //! Words about trials that several tables share: the question of their probe, where one ran, how wide its interval is.
 
-use super::fmt;
-use super::parameters::unbound;
-use crate::RunReport;
+use super::parameters::{in_role_order, unbound};
 use crate::blocks::Block;
-use crate::blocks::value::{Arg, DisplayValue, Sentence};
+use crate::blocks::value::{Arg, DisplayValue, Number, Sentence, Source};
 use coretalk_measure::series::{SeriesProbe, mask_of};
 use coretalk_model::series::{TrialResult, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Relation, Scope, Topology};
@@ -49,8 +47,7 @@ pub(super) fn placement_sentence(topology: &Topology, placement: &[CpuId]) -> Se
 
 /// CPUs in role order: `0 → 8`.
 pub(super) fn role_sentence(cpus: &[CpuId]) -> Sentence {
-    let cpu = |cpu: &CpuId| Sentence::new("{cpu}").with("cpu", *cpu);
-    Sentence::new("{cpus}").with("cpus", Arg::Parts(cpus.iter().map(cpu).collect(), " → "))
+    in_role_order(cpus, " → ")
 }
 
 /// What the CPUs of a pair share, which stands for its relation; any other placement as it is.

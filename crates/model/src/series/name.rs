@@ -1,14 +1,16 @@
 //! [`SeriesName`]: the name of a series in a comparison, in its parts.
 
 use super::Value;
+use crate::CpuId;
 
 /// The name of a series in its parts, as [`TrialSpec::label`](super::TrialSpec::label) and
 /// [`TrialSpec::cpu_list`](super::TrialSpec::cpu_list) write it: `gap_ns=1000000 receiver=looks 0-1`.
 ///
 /// ```
+/// # use coretalk_model::CpuId;
 /// # use coretalk_model::series::{NamePart, SeriesName, Value};
 /// let name = SeriesName::of("gap_ns=1000 0-1").unwrap();
-/// assert_eq!(name.0, [NamePart::Parameter("gap_ns", Value::Number(1000.0)), NamePart::Cpus(vec!["0", "1"])]);
+/// assert_eq!(name.0, [NamePart::Parameter("gap_ns", Value::Number(1000.0)), NamePart::Cpus(vec![CpuId(0), CpuId(1)])]);
 /// assert_eq!(SeriesName::of("all"), None);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +22,7 @@ pub enum NamePart<'a> {
     /// A parameter.
     Parameter(&'a str, Value),
     /// CPUs in role order.
-    Cpus(Vec<&'a str>),
+    Cpus(Vec<CpuId>),
     /// Anything else: a probe, a quantity.
     Word(&'a str),
 }
@@ -42,10 +44,10 @@ impl<'a> NamePart<'a> {
                 let number = value.parse().map(Value::Number);
                 NamePart::Parameter(name, number.unwrap_or_else(|_| Value::Text(value.to_owned())))
             }
-            None if word.chars().all(|c| c.is_ascii_digit() || c == '-') => {
-                NamePart::Cpus(word.split('-').collect())
+            None => {
+                let cpus: Result<_, _> = word.split('-').map(|cpu| cpu.parse().map(CpuId)).collect();
+                cpus.map_or(NamePart::Word(word), NamePart::Cpus)
             }
-            None => NamePart::Word(word),
         }
     }
 }

@@ -110,7 +110,7 @@ pub fn answer(view: &CompareView<'_>) -> Sentence {
     let labels = view.comparison.datasets.first().map(labels);
     let doubts: Vec<Sentence> = doubts
         .map(|doubt| match &labels {
-            Some(labels) => Sentence::name(&level_words(&doubt.level, view.topology(), labels)),
+            Some(labels) => level_words(&doubt.level, view.topology(), labels),
             None => Sentence::name(&doubt.level),
         })
         .collect();
@@ -174,13 +174,13 @@ fn level_sentence(view: &CompareView<'_>, shown: ShownLevel) -> Sentence {
     let sentence = match level {
         Some(level) => {
             let name = level_words(&level.level, view.topology(), &labels(dataset));
-            Sentence::new("{dataset}{level} ({shift})").with("level", words(&name))
+            Sentence::new("{dataset}{level} ({shift})").with("level", name)
         }
         None => Sentence::new("{dataset}all pairs alike ({shift})"),
     };
     let name = match datasets.len() {
         0 | 1 => Sentence::new(""),
-        _ => Sentence::new("{name}, ").with("name", words(&series_words(&dataset.name))),
+        _ => Sentence::new("{name}, ").with("name", series_words(&dataset.name)),
     };
     sentence.with("dataset", name)
 }

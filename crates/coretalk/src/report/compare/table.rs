@@ -6,7 +6,7 @@ use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::report::labels::Labels;
 use crate::report::parameters::series_words;
-use crate::report::scope::relation_words;
+use crate::report::trial_words::relation_sentence;
 use coretalk_model::compare::{
     ALL, Basis, CellDifference, Comparison, DatasetComparison, Difference, Letter, LevelAlone,
     LevelDifference, ReadingKey, Verdict,
@@ -29,10 +29,9 @@ pub fn heading(dataset: &DatasetComparison) -> Sentence {
         Basis::AsRead => "shifts as measured".into(),
     };
     let labels = labels(dataset);
-    let every =
-        labels.shared().map(|shared| Sentence::new("; every row: {shared}").with_name("shared", shared));
+    let every = labels.shared().map(|shared| Sentence::new("; every row: {shared}").with("shared", shared));
     Sentence::new("{name}, {quantity}: {basis}{every}")
-        .with_name("name", &series_words(&dataset.name))
+        .with("name", series_words(&dataset.name))
         .with_name("quantity", &dataset.quantity.replace('_', " "))
         .with("basis", basis)
         .with("every", Sentence::joined(every, ""))
@@ -80,11 +79,11 @@ pub(super) fn in_sections(dataset: &DatasetComparison, view: &CompareView<'_>) -
     let labels = labels(dataset);
     let mut table = levels(dataset, view);
     let mut rows = std::mem::take(&mut table.rows).into_iter();
-    let mut sections: Vec<(String, Vec<Vec<Cell>>)> = Vec::new();
+    let mut sections: Vec<(Option<Sentence>, Vec<Vec<Cell>>)> = Vec::new();
     for ((_, level), mut row) in in_order(dataset, &labels).into_iter().zip(&mut rows) {
         let section = labels.section(&level.level);
-        if !section.is_empty() {
-            row[0] = Sentence::new("  {row}").with_name("row", &labels.row(&level.level)).into();
+        if section.is_some() {
+            row[0] = Sentence::new("  {row}").with("row", labels.row(&level.level)).into();
         }
         match sections.iter_mut().find(|(known, _)| *known == section) {
             Some((_, levels)) => levels.push(row),
@@ -92,9 +91,9 @@ pub(super) fn in_sections(dataset: &DatasetComparison, view: &CompareView<'_>) -
         }
     }
     for (section, levels) in sections {
-        if !section.is_empty() {
+        if let Some(section) = section {
             let blank = vec![Cell::Blank; table.columns.len() - 1];
-            table.row([Cell::name(&section)].into_iter().chain(blank).collect::<Vec<_>>());
+            table.row([section.into()].into_iter().chain(blank).collect::<Vec<_>>());
         }
         table.rows.extend(levels);
     }
@@ -125,7 +124,7 @@ fn level_row(
             .with("b", DisplayValue::field(pointer!("{path}/pairs_b"), b))
             .into(),
     };
-    let mut row = vec![Sentence::name(&level_words(&level.level, topology, labels)).into(), pairs];
+    let mut row = vec![level_words(&level.level, topology, labels).into(), pairs];
     row.extend(numbers(&level.difference, dataset, path));
     row
 }
@@ -145,7 +144,7 @@ fn alone_row(
         medians.reverse();
     }
     let name = level_words(&level.level, view.topology(), labels);
-    let name = Sentence::new("{level} of {side}").with_name("level", &name).with_name("side", side);
+    let name = Sentence::new("{level} of {side}").with("level", name).with_name("side", side);
     let pairs = DisplayValue::field(pointer!("{path}/pairs"), Number::Count(level.pairs as u64));
     let verdict = match view.alignment.doubts().iter().any(|doubt| doubt.level == level.level) {
         true => "cannot tell: may be another thing in {other}",
@@ -210,10 +209,10 @@ pub fn verdict_words(difference: &Difference, dataset: &DatasetComparison, path:
 }
 
 /// A level in words: what CPUs share, or the parameters of a series.
-pub(super) fn level_words(name: &str, topology: Option<&Topology>, labels: &Labels) -> String {
+pub(super) fn level_words(name: &str, topology: Option<&Topology>, labels: &Labels) -> Sentence {
     match (Relation::named(name), topology) {
-        (Some(relation), Some(topology)) => relation_words(relation, topology),
-        _ if name == ALL => "all pairs".to_owned(),
+        (Some(relation), Some(topology)) => relation_sentence(relation, topology),
+        _ if name == ALL => "all pairs".into(),
         _ => labels.whole(name),
     }
 }
@@ -287,7 +286,7 @@ pub(super) fn cells(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<
 pub(super) fn key_words(key: &ReadingKey) -> Sentence {
     match key {
         ReadingKey::Pair([a, b]) => Sentence::new("CPUs {a} and {b}").with("a", *a).with("b", *b),
-        ReadingKey::Series(series) => Sentence::name(&series_words(&series.name)),
+        ReadingKey::Series(series) => series_words(&series.name),
     }
 }
 
@@ -297,11 +296,9 @@ pub(super) fn cell_row(
     topology: Option<&Topology>,
 ) -> Vec<Cell> {
     let labels = labels(dataset);
-    let level = dataset
-        .levels
-        .get(cell.level)
-        .map_or_else(String::new, |level| level_words(&level.level, topology, &labels));
-    let mut row = vec![key_words(&cell.key).into(), Sentence::name(&level).into()];
+    let level = dataset.levels.get(cell.level);
+    let level = level.map_or(Cell::Blank, |level| level_words(&level.level, topology, &labels).into());
+    let mut row = vec![key_words(&cell.key).into(), level];
     row.extend(numbers(&cell.difference, dataset, path));
     row
 }

@@ -2,10 +2,11 @@
 
 use super::chart::{Axis, Chart, Curve, Kind, Marks};
 use crate::RunReport;
+use crate::report::fmt;
 use crate::report::fmt::digits::grouped;
 use crate::report::picture::Picture;
 use crate::report::text::plain;
-use crate::report::trial_words::placement_words;
+use crate::report::trial_words::placement_sentence;
 use coretalk_model::queue::{BatchCurve, batch_curves, names};
 
 /// More would be a wall of charts; the table has all.
@@ -45,7 +46,7 @@ fn chart(report: &RunReport, group: &[&BatchCurve<'_>], [width, height]: [f64; 2
         .collect();
     let every = || curves.iter().flat_map(|curve| &curve.points);
     let capacity = grouped(first.capacity as i64);
-    let placed = placement_words(report, first.placement);
+    let placed = fmt::sentence(&placement_sentence(&report.topology, first.placement));
     let chart = Chart {
         title: format!("{}, capacity {capacity}; {placed}: what passes in batches", plain(first.payload)),
         finding: None,

@@ -6,10 +6,10 @@ mod over;
 
 use super::chart::{Curve, Kind};
 use super::distribution::{self, CHART, MOST_CURVES, Steps};
-use crate::document::{SeriesDoc, ValueDoc};
+use crate::document::SeriesDoc;
 use crate::report::fmt;
 use crate::report::input::{TimeAxis, name_of_series};
-use crate::report::parameters::{arrows, telling, title_of, unbound, words_of};
+use crate::report::parameters::{mask_of, places_of, telling, title_sentence, words_of};
 use crate::report::picture::Picture;
 use crate::report::text::plain;
 use coretalk_measure::probes;
@@ -164,7 +164,7 @@ fn distributions(series: &[&SeriesDoc], room: Room, curves: &mut Curves) {
         let of = if view.is_empty() || !is_one_view {
             probe
         } else {
-            format!("{probe}, {}", title_of(&series[0].probe, view))
+            format!("{probe}, {}", fmt::sentence(&title_sentence(&series[0].probe, view)))
         };
         curves.add(!beside, steps.percentiles(&common.title(&format!("{of}: percentiles of {what}")), chart));
         let title = common.title(&format!("{of}: cumulative share of {what}"));
@@ -221,16 +221,14 @@ impl<'a> Common<'a> {
 }
 
 fn cpus_of(one: &SeriesDoc) -> String {
-    if let Some(ValueDoc::Text(mask)) = one.parameters.get(MASK) {
-        return fmt::sentence(&unbound(&one.placement, mask));
-    }
     match one.placement.as_slice() {
+        _ if mask_of(one).is_some() => places_of(one),
         [] => String::new(),
         [cpu] => format!("CPU {cpu}"),
         [from, to, others @ ..] if others.len() > 2 => {
             format!("CPUs {from} → {to} and {} more", others.len())
         }
-        cpus => format!("CPUs {}", arrows(cpus)),
+        _ => format!("CPUs {}", places_of(one)),
     }
 }
 
@@ -323,7 +321,7 @@ fn chosen_of<'a>(series: &[&'a SeriesDoc<'a>], room: Room) -> Vec<&'a SeriesDoc<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::PercentilesDoc;
+    use crate::document::{PercentilesDoc, ValueDoc};
     use crate::report::picture::Shape;
     use coretalk_model::series::Value;
     use std::borrow::Cow;

@@ -3,9 +3,10 @@
 
 use super::BODY;
 use super::heat_map::heat_map_of_several;
+use crate::report::fmt;
 use crate::report::input::{Drawing, Map, ReportInput, ScaleChoice};
 use crate::report::palette::Scale;
-use crate::report::parameters::parameter as words_of_parameter;
+use crate::report::parameters::parameter as parameter_words;
 use crate::report::picture::{Anchor, Picture};
 use crate::report::text::plain;
 use crate::report::{By, Order};
@@ -73,7 +74,8 @@ fn of_kinds(input: &ReportInput<'_>, maps: &[&Map], width: f64) -> Picture {
     let drawn = |map: &Map| heat_map_of_several(input, map, DRAWING, SIDE, shared_scale(maps, map));
     let tiles = maps.iter().map(|map| {
         let differing = map.parameters.iter().filter(|(name, _)| told(name));
-        let words = differing.map(|(name, value)| words_of_parameter(name, value)).collect::<Vec<_>>();
+        let words =
+            differing.map(|(name, value)| fmt::sentence(&parameter_words(name, value))).collect::<Vec<_>>();
         let words = plain(&words.join(", "));
         let drawn = drawn(map);
         Picture::stacked(words.clone(), vec![heading(&words, drawn.width), drawn], 4.0)
@@ -96,8 +98,9 @@ fn parameter(map: &Map, name: &str) -> String {
 fn figure(input: &ReportInput<'_>, what: &str, maps: &[&Map], width: f64) -> Picture {
     let tiles = maps.iter().map(|map| {
         let capacity = map.parameters.0.get("capacity");
-        let capacity =
-            plain(&capacity.map_or_else(String::new, |value| words_of_parameter("capacity", value)));
+        let capacity = plain(
+            &capacity.map_or_else(String::new, |value| fmt::sentence(&parameter_words("capacity", value))),
+        );
         let drawn = heat_map_of_several(input, map, DRAWING, SIDE, shared_scale(maps, map));
         Picture::stacked(capacity.clone(), vec![heading(&capacity, drawn.width), drawn], 4.0)
     });

@@ -81,7 +81,7 @@ impl Map {
                 .iter()
                 .any(|(_, value)| matches!(value, Value::Text(text) if *text == self.kernel));
         let kernel = (!named).then(|| self.kernel.clone());
-        let parameters = self.parameters.iter().map(|(name, value)| parameter(name, value));
+        let parameters = self.parameters.iter().map(|(name, value)| fmt::sentence(&parameter(name, value)));
         let parts: Vec<String> = [self.probe.clone()].into_iter().chain(kernel).chain(parameters).collect();
         plain(&parts.join(", "))
     }

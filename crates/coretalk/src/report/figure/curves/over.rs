@@ -5,9 +5,10 @@ use crate::document::SeriesDoc;
 use crate::report::figure::chart::{Axis, Chart, Curve, Kind, Marks};
 use crate::report::figure::distribution::{APART, evenly};
 use crate::report::figure::intervals::{Row, intervals};
+use crate::report::fmt;
 use crate::report::fmt::digits::{axis, chosen_time, count, of_any_size};
 use crate::report::input::name_of_series;
-use crate::report::parameters::{title_of, words_of};
+use crate::report::parameters::{title_sentence, words_of};
 use crate::report::picture::Picture;
 use crate::report::text::plain;
 use coretalk_measure::probes;
@@ -244,10 +245,11 @@ fn in_rows(what: &str, readings: &[Reading<'_>], room: Room) -> Option<Picture> 
 /// `wake: slept, median`, `contend: thread ns`.
 fn title(reading: &Reading<'_>) -> String {
     let probe = &reading.series.probe;
+    let titled = |what| fmt::sentence(&title_sentence(probe, what));
     let what = match (reading.what.as_str(), reading.is_value) {
         ("", _) => "median".to_owned(),
-        (what, true) => title_of(probe, what),
-        (what, false) => format!("{}, median", title_of(probe, what)),
+        (what, true) => titled(what),
+        (what, false) => titled(what) + ", median",
     };
     format!("{}: {what}", plain(probe))
 }
