@@ -168,11 +168,14 @@ pub trait SeriesProbe: Sync {
         Vec::new()
     }
 
-    /// What the names in some trials mean, a sentence each: for whoever reads the table.
-    fn remarks(&self, _trials: &[&TrialSpec]) -> Vec<String> {
+    /// What the names in some trials mean, for the legend of a table.
+    fn remarks(&self, _trials: &[&TrialSpec]) -> Vec<Remark> {
         Vec::new()
     }
 }
+
+/// A name in a table, empty of the whole table; a template of what it means; the number of the name that fills it.
+pub type Remark = (String, &'static str, Option<u32>);
 
 /// Names of distributions and values by which trials of a probe are judged precise: the first of these that a trial has.
 ///

@@ -212,14 +212,6 @@ impl Quantity {
         Quantity { formula: Some(words), ..self }
     }
 
-    /// Its meaning, and its formula where it has one.
-    pub fn explanation(&self) -> Option<Cow<'static, str>> {
-        Some(match (self.meaning?, self.formula) {
-            (meaning, Some(formula)) => format!("{meaning}: {formula}").into(),
-            (meaning, None) => meaning.into(),
-        })
-    }
-
     /// One that each role of a trial has for itself.
     #[must_use]
     pub const fn of_each_role(self) -> Quantity {

@@ -5,7 +5,7 @@ use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Se
 use crate::document::{SeriesDoc, ValueDoc};
 use coretalk_measure::probes;
 use coretalk_measure::series::MASK;
-use coretalk_model::quantity::Unit;
+use coretalk_model::quantity::{Quantity, Unit};
 use coretalk_model::series::{self, NamePart, SeriesName, TrialSpec};
 use coretalk_model::{CpuId, CpuSet};
 
@@ -39,6 +39,17 @@ pub fn mask_of(series: &SeriesDoc) -> Option<CpuSet> {
 pub(super) fn title_sentence(probe: &str, name: &str) -> Sentence {
     let own = || Sentence::name(&name.replace(['_', '-'], " "));
     probes::quantity(probe, name).map_or_else(own, |quantity| Sentence::new(quantity.title))
+}
+
+/// The meaning of a quantity, and its formula where it has one.
+pub(super) fn explanation(quantity: &Quantity) -> Option<Sentence> {
+    let meaning = Sentence::from(quantity.meaning?);
+    Some(match quantity.formula {
+        Some(formula) => {
+            Sentence::new("{meaning}: {formula}").with("meaning", meaning).with("formula", formula)
+        }
+        None => meaning,
+    })
 }
 
 /// The parameters of a trial: `gap 20 µs, primitive pipe`. The mask of threads that are not bound is a place, not a

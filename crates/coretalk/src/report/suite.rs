@@ -1,6 +1,7 @@
 //! A run of everything: a short table for each probe, and what it found in one sentence.
 
 use super::best::bare_title;
+use super::parameters::explanation;
 use super::trial_cells::{PERCENT, PLAIN};
 use super::trial_words::{question, relation_sentence};
 use super::wait::crossovers;
@@ -226,7 +227,7 @@ fn quantities<'a>(every: impl Iterator<Item = DisplayedValue<'a>>) -> Sentence {
     // Sorting keeps the order of those with as many.
     kinds.sort_by_key(|(_, rows)| std::cmp::Reverse(rows.len()));
     let parts = kinds.into_iter().enumerate().map(|(index, (quantity, rows))| {
-        let explained = quantity.explanation().map(|words| Sentence::name(&words));
+        let explained = explanation(quantity);
         Sentence::new(if index == 0 { "{words}{median}" } else { "{rows}: {words}{median}" })
             .with("rows", Sentence::joined(rows, ", "))
             .with("words", explained.unwrap_or_else(|| bare_title(quantity)))

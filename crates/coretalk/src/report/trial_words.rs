@@ -6,6 +6,7 @@ use crate::blocks::value::{Arg, DisplayValue, Number, Sentence, Source};
 use coretalk_measure::series::{SeriesProbe, mask_of};
 use coretalk_model::series::{TrialResult, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Relation, Scope, Topology};
+use std::collections::BTreeSet;
 
 /// The question that a probe answers.
 pub fn question_text(probe: &dyn SeriesProbe) -> Sentence {
@@ -20,15 +21,20 @@ pub fn question(probe: &dyn SeriesProbe) -> Block<'static> {
 /// The legend of a probe for these trials.
 pub fn remarks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
-    probe.remarks(&specs).iter().map(|remark| Block::Remark(Sentence::name(remark))).collect()
+    let mut told = BTreeSet::new();
+    let remarks = probe.remarks(&specs).into_iter().filter(|remark| told.insert(remark.clone()));
+    let said = remarks.map(|(name, words, number)| {
+        let number =
+            number.map(|number| DisplayValue::bare(Number::Setting(number.into()), Source::Unrecorded));
+        let words =
+            number.into_iter().fold(Sentence::new(words), |words, number| words.with("number", number));
+        let said = Sentence::new(if name.is_empty() { "{words}" } else { "{name}: {words}" });
+        Block::Remark(said.with_name("name", &name).with("words", words))
+    });
+    said.collect()
 }
 
 /// The CPUs in role order, and what two of them share.
-pub fn placement_words(report: &RunReport, placement: &[CpuId]) -> String {
-    fmt::sentence(&placement_sentence(&report.topology, placement))
-}
-
-/// The same as a sentence.
 pub(super) fn placement_sentence(topology: &Topology, placement: &[CpuId]) -> Sentence {
     let related = |template, pair: &[CpuId; 2]| {
         let relation = relation_sentence(topology.relation(pair[0], pair[1]), topology);

@@ -13,9 +13,9 @@ mod twins;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::adapters::pass::Pass as RuntimePass;
 use crate::adapters::protocol::{Events, MOST_OPERATIONS, Operation, RuntimeWork};
-use crate::counters::catalogue::{METHODS, MethodKind, REPLACED_WIDE};
+use crate::counters::catalogue::{METHODS, Method, MethodKind, REPLACED_WIDE};
 use crate::pricing::Pricing;
-use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{ProbeSpec, Remark, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
 use crate::twin::Twin;
@@ -163,16 +163,13 @@ impl SeriesProbe for Contend {
         QUANTITIES
     }
 
-    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
-        let mut remarks = Vec::new();
-        for method in trials.iter().filter_map(|trial| Some(Config::of(trial).ok()?.method)) {
-            let replaced = method.kind == MethodKind::Wide && !crate::counters::atomic::is_native();
-            let remark = format!("{}: {}", method.id, if replaced { REPLACED_WIDE } else { method.how });
-            if !remarks.contains(&remark) {
-                remarks.push(remark);
-            }
-        }
-        remarks
+    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<Remark> {
+        let methods = trials.iter().filter_map(|trial| Some(Config::of(trial).ok()?.method));
+        let remark = |method: &Method| {
+            let is_replaced = method.kind == MethodKind::Wide && !crate::counters::atomic::is_native();
+            (method.id.to_owned(), if is_replaced { REPLACED_WIDE } else { method.how }, None)
+        };
+        methods.map(remark).collect()
     }
 
     fn parameters(&self) -> &'static [Parameter] {

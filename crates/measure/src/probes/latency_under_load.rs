@@ -15,7 +15,7 @@ use crate::kernel::Kernel;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::power::{self, Awake};
 use crate::pricing::Pricing;
-use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{ProbeSpec, Remark, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
@@ -125,34 +125,34 @@ impl SeriesProbe for Latency {
         QUANTITIES
     }
 
-    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
-        let mut remarks = Vec::new();
-        if trials.iter().any(|trial| trial.parameters.text(names::RECEIVER) == Some(names::LOOKS)) {
-            remarks.push(
-                "looks: both sides stay awake and poll; compare-exchange with 1 pause; half the median \
-                 round trip of a pass, minus the cost of the clock; median over passes"
-                    .to_owned(),
-            );
-        }
-        if trials.iter().any(|trial| sleeps(trial)) {
-            remarks.push(
-                "semaphore: the receiver sleeps on a futex; time until it runs again, proven sleeps only"
-                    .to_owned(),
-            );
-        }
-        if trials.iter().any(|trial| keeps_awake(trial)) {
-            remarks.push(
-                "kept-out: idle states that take time to leave are disabled, so only scheduler and interrupt costs remain; `·`: as the system decides"
-                    .to_owned(),
-            );
-        }
-        if trials.iter().any(|trial| Load::of(trial).is_some()) {
-            remarks.push(
-                "idle and loaded alternate within each pass; the interval of the ratio is over passes"
-                    .to_owned(),
-            );
-        }
-        remarks
+    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<Remark> {
+        type IsMeant = fn(&TrialSpec) -> bool;
+        let of_names: [(&str, &'static str, IsMeant); 4] = [
+            (
+                "looks",
+                "both sides stay awake and poll; compare-exchange with 1 pause; half the median round trip of a pass, minus \
+                 the cost of the clock; median over passes",
+                |trial| trial.parameters.text(names::RECEIVER) == Some(names::LOOKS),
+            ),
+            (
+                "semaphore",
+                "the receiver sleeps on a futex; time until it runs again, proven sleeps only",
+                sleeps,
+            ),
+            (
+                "kept-out",
+                "idle states that take time to leave are disabled, so only scheduler and interrupt costs remain; `·`: as the \
+                 system decides",
+                keeps_awake,
+            ),
+            (
+                "",
+                "idle and loaded alternate within each pass; the interval of the ratio is over passes",
+                |trial| Load::of(trial).is_some(),
+            ),
+        ];
+        let meant = of_names.into_iter().filter(|(.., is_meant)| trials.iter().any(|trial| is_meant(trial)));
+        meant.map(|(name, words, _)| (name.to_owned(), words, None)).collect()
     }
 
     fn parameters(&self) -> &'static [Parameter] {

@@ -8,7 +8,7 @@ pub use crate::creation::{Config, KINDS, Kind, PARENT_MIB, names};
 use crate::creation::{Tallies, kind};
 use crate::external::External;
 use crate::pricing::Pricing;
-use crate::series::{MASK, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{MASK, ProbeSpec, Remark, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::spawn::{SpawnCost, perform};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
@@ -138,15 +138,9 @@ impl SeriesProbe for Spawn {
         QUANTITIES
     }
 
-    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
-        let mut remarks = Vec::new();
-        for kind in trials.iter().filter_map(|trial| Some(Config::of(trial).ok()?.kind)) {
-            let remark = format!("{}: {}", kind.name(), kind.how());
-            if !remarks.contains(&remark) {
-                remarks.push(remark);
-            }
-        }
-        remarks
+    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<Remark> {
+        let kinds = trials.iter().filter_map(|trial| Some(Config::of(trial).ok()?.kind));
+        kinds.map(|kind| (kind.name().to_owned(), kind.how(), None)).collect()
     }
 
     fn parameters(&self) -> &'static [Parameter] {

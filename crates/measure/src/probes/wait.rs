@@ -13,7 +13,7 @@ mod twins;
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::RuntimeWork;
 use crate::pricing::{Arch, Pricing};
-use crate::series::{ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::series::{ProbeSpec, Remark, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::wait::{self, WaitCost};
 use crate::strategies::catalogue::StrategyKind;
 use crate::strategies::instructions::Instruction;
@@ -151,17 +151,15 @@ impl SeriesProbe for Wait {
         twins::TWINS
     }
 
-    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
-        let mut remarks = Vec::new();
-        for strategy in
-            trials.iter().filter_map(|spec| Trial::of(spec).ok()).flat_map(|trial| trial.strategies())
-        {
-            let remark = format!("{strategy}: {}", strategy.mechanism());
-            if !remarks.contains(&remark) {
-                remarks.push(remark);
-            }
-        }
-        remarks
+    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<Remark> {
+        let strategies =
+            trials.iter().filter_map(|spec| Trial::of(spec).ok()).flat_map(|trial| trial.strategies());
+        strategies
+            .map(|strategy| {
+                let (words, number) = strategy.mechanism();
+                (strategy.to_string(), words, number)
+            })
+            .collect()
     }
 
     fn roles_of_a_pair(&self) -> &'static str {

@@ -15,7 +15,7 @@ use crate::power::IdleStates;
 use crate::pricing::Pricing;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::primitives::Primitive;
-use crate::series::{MASK, ProbeSpec, RequestError, SeriesProbe, SeriesRequest, TrialOrder, mask_of};
+use crate::series::{MASK, ProbeSpec, Remark, RequestError, SeriesProbe, SeriesRequest, TrialOrder, mask_of};
 use crate::sim::wake;
 use crate::tally::Tally;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -176,13 +176,9 @@ impl SeriesProbe for Wake {
         simulate(name, stage, order)
     }
 
-    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<String> {
-        let mut remarks = Vec::new();
-        for name in trials.iter().filter_map(|trial| trial.parameters.text("primitive")) {
-            let remark = mechanism(name).map(|how| format!("{name}: {how}"));
-            remarks.extend(remark.filter(|remark| !remarks.contains(remark)));
-        }
-        remarks
+    fn remarks(&self, trials: &[&TrialSpec]) -> Vec<Remark> {
+        let names = trials.iter().filter_map(|trial| trial.parameters.text("primitive"));
+        names.filter_map(|name| Some((name.to_owned(), mechanism(name)?, None))).collect()
     }
 
     fn variants(&self) -> Vec<(String, String)> {

@@ -96,8 +96,8 @@ pub fn strategy_kind(name: &str) -> Result<StrategyKind, RequestError> {
 pub fn every() -> Vec<(String, String)> {
     let with = |name: &str, number: u32| strategy_kind(&name.replace('N', &number.to_string()));
     let told = |name: &str| {
-        let of_one = with(name, MOST).ok()?.mechanism();
-        Some((name.to_owned(), of_one.replace(&MOST.to_string(), "N")))
+        let (words, _) = with(name, MOST).ok()?.mechanism();
+        Some((name.to_owned(), words.replace("{number}", "N")))
     };
     NAMES.into_iter().filter_map(told).collect()
 }
@@ -154,30 +154,29 @@ impl StrategyKind {
         }
     }
 
-    /// What it does, in words.
-    pub fn mechanism(self) -> String {
-        match self {
-            StrategyKind::Busy => "polls again at once".into(),
-            StrategyKind::Pause => "one wait hint (PAUSE, ISB on Arm) between polls".into(),
-            StrategyKind::Pauses(hints) => format!("{hints} wait hints between polls"),
-            StrategyKind::Fence => "a full memory fence between polls".into(),
-            StrategyKind::Yield => "yields its CPU between polls (sched_yield)".into(),
+    /// What it does: a template, and the number of its name that fills it.
+    pub fn mechanism(self) -> (&'static str, Option<u32>) {
+        let words = match self {
+            StrategyKind::Busy => "polls again at once",
+            StrategyKind::Pause => "one wait hint (PAUSE, ISB on Arm) between polls",
+            StrategyKind::Pauses(hints) => return ("{number} wait hints between polls", Some(hints)),
+            StrategyKind::Fence => "a full memory fence between polls",
+            StrategyKind::Yield => "yields its CPU between polls (sched_yield)",
             StrategyKind::SpinFutex(polls) => {
-                format!("up to {polls} polls with a hint after each, then sleeps on a futex")
+                return ("up to {number} polls with a hint after each, then sleeps on a futex", Some(polls));
             }
-            StrategyKind::Futex => "polls once, then sleeps on a futex until woken".into(),
+            StrategyKind::Futex => "polls once, then sleeps on a futex until woken",
             StrategyKind::Backoff => {
-                "8 polls each with 1, 2, 4 … 64 hints, 16 with a yield, then sleeps on a futex".into()
+                "8 polls each with 1, 2, 4 … 64 hints, 16 with a yield, then sleeps on a futex"
             }
             StrategyKind::Umwait => {
-                "UMONITOR and UMWAIT (C0.1) until the line is written, 100,000 ticks at most".into()
+                "UMONITOR and UMWAIT (C0.1) until the line is written, 100,000 ticks at most"
             }
-            StrategyKind::Tpause => "TPAUSE (C0.1) of 200 ticks between polls".into(),
-            StrategyKind::Mwaitx => {
-                "MONITORX and MWAITX until the line is written, 100,000 ticks at most".into()
-            }
-            StrategyKind::Wfe => "LDAXR and WFE until the line is written or an event arrives".into(),
-        }
+            StrategyKind::Tpause => "TPAUSE (C0.1) of 200 ticks between polls",
+            StrategyKind::Mwaitx => "MONITORX and MWAITX until the line is written, 100,000 ticks at most",
+            StrategyKind::Wfe => "LDAXR and WFE until the line is written or an event arrives",
+        };
+        (words, None)
     }
 
     /// What it does, in events of the machine: what a simulated machine prices.

@@ -7,6 +7,7 @@ use crate::report::figure::key_numbers::{answer_of, key_numbers, main_map, said_
 use crate::report::fmt;
 use crate::report::fmt::digits::{count, short_ns, with_letter};
 use crate::report::input::{Map, ReportInput};
+use crate::report::parameters::explanation;
 use crate::report::text::plain;
 use crate::report::trial_words::question_text;
 use crate::report::{findings, place, series};
@@ -183,7 +184,7 @@ fn caption(ranking: &Ranking<'_>, condition: &str) -> String {
         Aggregate::Events => format!("{}, median", quantity.title),
         _ => fmt::sentence(&bare_title(quantity)),
     };
-    let meaning = quantity.explanation().filter(|meaning| meaning.len() <= SHORT);
+    let meaning = explanation(quantity).as_ref().map(fmt::sentence).filter(|meaning| meaning.len() <= SHORT);
     let meaning = meaning.map_or(String::new(), |meaning| format!(": {meaning}"));
     // The unit stands beside each number.
     let what = Some(title + &meaning).filter(|what| *what != quantity.unit.symbol());
