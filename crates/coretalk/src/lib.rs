@@ -17,6 +17,7 @@ pub mod render {
     pub mod terminal;
 }
 pub mod harmless;
+pub mod reasons;
 pub mod report;
 pub mod resolve {
     //! From what was typed to what is meant: every name is known, every CPU exists and may be used, every default is

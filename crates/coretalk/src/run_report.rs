@@ -4,8 +4,8 @@ use coretalk_model::latency::{
     Imitated, LatencyMap, LatencyResult, LatencySettings, LeftOut, StateWatch, cells,
 };
 use coretalk_model::place::{PlaceResult, PlaceSettings};
-use coretalk_model::series::{Gathering, LoadCurve, Reason, SeriesResult, SeriesSettings, rungs};
-use coretalk_model::{CpuId, CpuSet, Departure, DoctorFinding, Environment, Picos, Topology};
+use coretalk_model::series::{Gathering, LoadCurve, SeriesResult, SeriesSettings, rungs};
+use coretalk_model::{CpuId, CpuSet, Departure, DoctorFinding, Environment, Picos, Reason, Topology};
 use std::hash::{BuildHasher, RandomState};
 
 /// What a run is called, how it came to be and how it ended.

@@ -228,36 +228,6 @@ pub fn of_passes(
     tainted.iter().filter(|flag| !(agrees && flag.is_of_a_moment())).collect()
 }
 
-/// Why a number has [`Flag::WideCi`]; `width` is half its interval as a share of it.
-pub(crate) fn too_wide(width: f64) -> String {
-    match width {
-        width if width < 0.0995 => format!("± {:.2} % is wider than requested", width * 100.0),
-        width if width < 1.0 => format!("± {:.1} % is wider than requested", width * 100.0),
-        _ => "the interval is wider than the value".to_owned(),
-    }
-}
-
-/// Why a median has [`Flag::WideCi`], where the steps of the clock are the reason.
-pub(crate) fn too_coarse(width: f64) -> String {
-    match width {
-        width if width < 1.0 => format!(
-            "± {:.1} %: the clock advances in steps, and a median is known only to half a step",
-            width * 100.0
-        ),
-        _ => "the clock steps are longer than the value".to_owned(),
-    }
-}
-
-/// Why a number has [`Flag::Multimodal`].
-pub(crate) fn changed_state(plateaus: usize) -> String {
-    format!("the machine changed state: {plateaus} levels")
-}
-
-/// Why a number has [`Flag::FewPasses`].
-pub(crate) fn too_few(passes: u32) -> String {
-    if passes == 1 { "only 1 pass".to_owned() } else { format!("only {passes} passes") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

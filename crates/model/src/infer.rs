@@ -372,17 +372,15 @@ fn scatter(distances: &Distances) -> f64 {
     width / (2.0 * normal::quantile(0.95))
 }
 
-/// Why nothing can be inferred from a matrix. Follows "cannot infer a structure:".
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+/// Why nothing can be inferred from a matrix.
+#[derive(Debug, Clone, PartialEq)]
 pub enum InferError {
     /// Two CPUs have one pair, and one number has no structure.
-    #[error("{}; groups can be found only among three CPUs or more", pairs_words(*.cpus))]
     TooFew {
         /// CPUs of the matrix.
         cpus: usize,
     },
     /// A cell that no measurement gives.
-    #[error("the latency from CPU {from} to CPU {to} is {value}, which cannot be measured; check the file")]
     Impossible {
         /// Initiator.
         from: CpuId,
@@ -392,21 +390,12 @@ pub enum InferError {
         value: f64,
     },
     /// Too few of the pairs have a value.
-    #[error("only {known} of {of} pairs have a value; at least half are needed")]
     TooSparse {
         /// Pairs with a value.
         known: usize,
         /// Pairs.
         of: usize,
     },
-}
-
-fn pairs_words(cpus: usize) -> &'static str {
-    match cpus {
-        0 => "the matrix has no CPU with a value",
-        1 => "a single CPU has no other to talk to",
-        _ => "2 CPUs have 1 pair",
-    }
 }
 
 /// What inference needs to know of a pair of CPUs.

@@ -27,6 +27,7 @@ pub mod matrix;
 pub mod place;
 pub mod quantity;
 pub mod queue;
+pub mod reason;
 pub mod recording;
 pub mod runtime;
 pub mod series;
@@ -48,6 +49,7 @@ pub use grade::Grade;
 pub use histogram::Histogram;
 pub use kernel::{Hint, KernelId, LadderStep, Protocol, Tool};
 pub use matrix::Matrix;
+pub use reason::Reason;
 pub use recording::{
     Absence, CommandEnd, CommandReason, Departure, Disturbance, Home, Recording, Samples, Span, TrialFailure,
 };

@@ -101,7 +101,7 @@ pub fn was_stolen(steal_ms: Option<f32>, elapsed: Picos) -> bool {
 }
 
 /// Why a trial has no recording: a reason can be stored, shown and acted on.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum TrialFailure {
     /// The system refused the binding, so nothing was timed.
@@ -256,7 +256,7 @@ impl TrialFailure {
 }
 
 /// What a command, or the system, did not do. The text is ready to follow "failed: " and is what run files hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
@@ -327,7 +327,7 @@ impl From<CommandReason> for String {
 }
 
 /// How a command ended that did not end well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum CommandEnd {
     /// With this exit status.

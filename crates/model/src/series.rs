@@ -29,7 +29,7 @@ pub use name::{NamePart, SeriesName};
 pub use ranking::{Condition, Ranking, Subject, Verdict, ranking, rankings};
 pub(crate) use ranking::{place_order, shown};
 pub use record::{Numbers, Observed, PassOutcome, RoleEvidence, SeriesEntry, SeriesRecord};
-pub use result::{About, ProcessResult, Reason, SeriesResult, TrialResult, TrialState};
+pub use result::{ProcessResult, SeriesResult, TrialResult, TrialState};
 pub use rungs::{RUNGS, Rung, rungs};
 pub use settings::{ADAPTERS, Gathering, Parameters, SeriesSettings, TrialId, TrialSpec, Value};
 pub use states::SentinelWatch;

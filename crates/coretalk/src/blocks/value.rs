@@ -5,7 +5,6 @@ pub(crate) use super::source::pointer;
 pub use super::source::{
     MapSource, MatrixNumber, ModePart, Operation, PlacementNumber, Source, Statistic, WideNumber,
 };
-use crate::report::text::plain;
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, CpuSet, Scope};
@@ -150,6 +149,8 @@ pub enum Arg {
     CpuSet(CpuSet),
     /// Words without a number of this run.
     Text(PlainText),
+    /// Words that the document has as well, but for a full stop at their end.
+    Recorded(String, Source),
     /// CPUs by number.
     Cpus(Vec<CpuId>),
     /// A sentence, from a capital letter on.
@@ -274,24 +275,24 @@ impl From<&'static str> for Arg {
     }
 }
 
-/// Words that nothing can ask what they say: literals, and names from users, files, the system and runtimes.
+/// Words without a number of this run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PlainText(String);
+pub enum PlainText {
+    /// Words of this program.
+    Literal(&'static str),
+    /// A name from users, files, the system and runtimes, which may hold what steers a terminal.
+    Untrusted(String),
+}
 
 impl PlainText {
-    /// A name from outside, without what steers a terminal.
+    /// A name from outside.
     pub fn untrusted(name: &str) -> PlainText {
-        PlainText(plain(name))
-    }
-
-    /// Adds the words to what a medium writes.
-    pub fn write_to(&self, written: &mut String) {
-        written.push_str(&self.0);
+        PlainText::Untrusted(name.to_owned())
     }
 }
 
 impl From<&'static str> for PlainText {
     fn from(text: &'static str) -> PlainText {
-        PlainText(text.to_owned())
+        PlainText::Literal(text)
     }
 }

@@ -9,11 +9,12 @@ use crate::args::AdviseArgs;
 use crate::args::options::Global;
 use crate::args::words::SmtWord;
 use crate::blocks::Block;
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Sentence, Source as ValueSource};
+use crate::blocks::value::{DisplayValue, Number, Sentence, Source as ValueSource};
 use crate::commands::shape::{Shape, hand_over, say, shape};
 use crate::commands::topology;
 use crate::document::Document;
 use crate::exit::{ExitCode, Failure};
+use crate::reasons::Worded;
 use crate::report;
 use crate::resolve::files;
 use crate::resolve::source::Source;
@@ -221,10 +222,10 @@ fn advised(
     }));
     match refused {
         Some(Refusal::Matrix(error @ InferError::Impossible { .. })) => {
-            return Err(Failure::Input(error.to_string()));
+            return Err(Failure::Input(error.text()));
         }
         Some(refusal) => {
-            view.outcome = Err(refusal_words(refusal));
+            view.outcome = Err(report::structure::refusal(refusal));
             return Ok((view, NOTHING_ADVISED));
         }
         None => {}
@@ -270,22 +271,6 @@ fn advised(
         .map(|advice| Claim::of(advice, graph, view.pattern, &distances))
         .unwrap_or(NOTHING_ADVISED);
     Ok((view, claim))
-}
-
-/// Why latencies show no structure, without a full stop.
-fn refusal_words(refusal: &Refusal) -> Sentence {
-    let Refusal::Moved { cells } = refusal else {
-        return Sentence::name(&refusal.to_string());
-    };
-    let share = ValueSource::Field("/watch/cells_changed".to_owned());
-    let percents = DisplayValue {
-        number: Number::Point(100.0 * cells),
-        unit: DisplayUnit::Decimals(0),
-        source: Operation::Product.of([ValueSource::Constant(100.0), share]),
-    };
-    let template = "{share} % of the pairs changed level during the run, as when a host moves virtual CPUs or runs \
-                    others on their cores: any grouping would soon be out of date";
-    Sentence::new(template).with("share", percents)
 }
 
 /// A number of the file that the latencies come from.

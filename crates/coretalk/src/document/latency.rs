@@ -1,6 +1,7 @@
 //! What a latency run holds beside its maps: the ladder, and what the machine did while it was watched.
 
 use super::{Ci, ci, known, rounded};
+use crate::reasons::Worded;
 use coretalk_model::Picos;
 use coretalk_model::latency::{LadderRow, StateWatch};
 use schemars::JsonSchema;
@@ -37,7 +38,7 @@ impl LadderDoc {
             range: row.range_ns.and_then(|[low, high]| Some([known(low)?, known(high)?])),
             unit: "ns",
             pairs: row.pairs,
-            reason: row.reason.as_ref().map(ToString::to_string),
+            reason: row.reason.as_ref().map(Worded::text),
         }
     }
 }

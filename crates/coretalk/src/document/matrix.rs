@@ -8,6 +8,7 @@ use super::runtime::RuntimeDoc;
 use super::series::ValueDoc;
 use super::trials::QueueCellDoc;
 use super::{Ci, ci, known};
+use crate::reasons::Worded;
 use coretalk_model::latency::{
     self, Cell, CellValue, GateOutcome, Imitated, ImitatedCell, LatencyMap, MissingReason, Regime,
 };
@@ -323,7 +324,7 @@ impl<'a> CellDoc<'a> {
             states: trial.states.iter().map(|state| StateDoc::of(state.share, &state.value)).collect(),
             grade: trial.grade.map(|grade| grade.to_string()),
             flags: trial.flags.iter().map(Flag::name).collect(),
-            reason: trial.reason.as_ref().map(|reason| reason.as_str().into()),
+            reason: trial.reason.as_ref().map(|reason| reason.text().into()),
             runtime: RuntimeDoc::of(trial),
             queue: Some(QueueCellDoc::of(cell)),
             slices: cell.rate().is_some() && cell.rate_of_pair().is_none(),
@@ -334,7 +335,7 @@ impl<'a> CellDoc<'a> {
     fn of([from, to]: [u32; 2], cell: &'a Cell) -> CellDoc<'a> {
         match cell {
             Cell::Missing { reason } => {
-                CellDoc { from, to, reason: Some(reason.to_string().into()), ..CellDoc::default() }
+                CellDoc { from, to, reason: Some(reason.text().into()), ..CellDoc::default() }
             }
             Cell::Measured(value) => CellDoc { from, to, ..CellDoc::measured(value) },
         }
@@ -359,7 +360,7 @@ impl<'a> CellDoc<'a> {
             states: value.states.iter().map(|state| StateDoc::of(state.share, &state.latency_ns)).collect(),
             grade: Some(value.grade.to_string()),
             flags: value.flags.iter().map(Flag::name).collect(),
-            reason: value.reason.as_deref().map(Cow::from),
+            reason: value.reason.as_ref().map(|reason| reason.text().into()),
             ..CellDoc::default()
         }
     }
@@ -376,9 +377,7 @@ impl<'a> CellDoc<'a> {
 
     fn imitated([from, to]: [u32; 2], cell: &'a Result<ImitatedCell, MissingReason>) -> CellDoc<'a> {
         match cell {
-            Err(reason) => {
-                CellDoc { from, to, reason: Some(reason.to_string().into()), ..CellDoc::default() }
-            }
+            Err(reason) => CellDoc { from, to, reason: Some(reason.text().into()), ..CellDoc::default() },
             Ok(cell) => CellDoc {
                 from,
                 to,

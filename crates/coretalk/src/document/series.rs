@@ -2,6 +2,7 @@
 
 use super::runtime::RuntimeDoc;
 use super::{Ci, ci, known, rounded, significant};
+use crate::reasons::Worded;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use coretalk_model::histogram::tells;
@@ -319,7 +320,7 @@ impl<'a> SeriesDoc<'a> {
             runtime: RuntimeDoc::of(trial),
             grade: trial.grade.map(|grade| grade.to_string()),
             flags: trial.flags.iter().map(Flag::name).collect(),
-            reason: trial.reason.as_ref().map(ToString::to_string),
+            reason: trial.reason.as_ref().map(Worded::text),
             ..SeriesDoc::default()
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{Ci, ci, known};
 use crate::RunReport;
+use crate::reasons::Worded;
 use coretalk_model::infer::{Agreement, Findings, InferredLevel, LoneCpu, Shape, Structure};
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Unit, verdicts};
 use coretalk_model::lint::Doubt;
@@ -307,7 +308,7 @@ impl TopologyDoc {
             reported: view.reported.map(ReportedDoc::of).unwrap_or_default(),
             offline: view.offline.map(ToString::to_string),
             inferred: view.findings.and_then(|findings| InferredDoc::of(findings, view.unit)),
-            reason: refusal.map(ToString::to_string).or_else(|| view.reason.map(str::to_owned)),
+            reason: refusal.map(Worded::text).or_else(|| view.reason.map(str::to_owned)),
             agreement: match (view.findings, structure) {
                 (Some(findings), Some(structure)) => {
                     findings.agreement.iter().map(|held| AgreementDoc::of(held, structure)).collect()
@@ -342,7 +343,7 @@ impl ExecutionDoc {
                 to: test.pair[1].0,
                 verdict: verdict.name(),
                 reason: match verdict {
-                    Execution::Unclear(why) => Some(why.to_string()),
+                    Execution::Unclear(why) => Some(why.text()),
                     Execution::Shared | Execution::Apart => None,
                 },
                 tested_as: test.reason.name(),

@@ -5,6 +5,7 @@ use super::{Export, ExportError, facts};
 use crate::RunReport;
 use crate::args::words::FormatWord;
 use crate::blocks::value::Sentence;
+use crate::reasons::Worded;
 use crate::report::heat_map::ordered;
 use crate::report::{Order, fmt, plain, saved, words};
 use coretalk_model::formats::{self, Unit};
@@ -129,7 +130,7 @@ pub fn imitation_gaps(report: &RunReport) -> Vec<String> {
         let failed: Vec<&MissingReason> = failed.filter(|error| !is_told(error)).collect();
         if let Some(first) = failed.first() {
             let (number, all, tool) = (failed.len(), requested.len(), imitated.tool);
-            gaps.push(format!("{number} of {all} pairs have no value like {tool}: {first}"));
+            gaps.push(format!("{number} of {all} pairs have no value like {tool}: {}", first.text()));
         }
     }
     gaps

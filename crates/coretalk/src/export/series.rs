@@ -1,6 +1,7 @@
 //! Series as tables that other programs read: one row for each distribution of each trial.
 
 use super::{Export, ExportError};
+use crate::reasons::Worded;
 use crate::render::markdown;
 use coretalk_model::Histogram;
 use coretalk_model::series::TrialResult;
@@ -123,7 +124,7 @@ fn row(
     row.push(trial.passes.to_string());
     row.push(trial.grade.map_or_else(String::new, |grade| grade.to_string()));
     row.push(trial.flags.iter().map(coretalk_model::Flag::name).collect::<Vec<_>>().join(" "));
-    row.push(trial.reason.as_ref().map(ToString::to_string).unwrap_or_default());
+    row.push(trial.reason.as_ref().map(Worded::text).unwrap_or_default());
     row
 }
 

@@ -2,6 +2,7 @@
 
 use super::compare::paths::median_source;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Sentence};
+use crate::reasons::{Worded, unrecorded};
 use coretalk_model::CpuSet;
 use coretalk_model::compare::{Alignment, Comparison, Doubt, Letter, Levels, Likeness, Obstacle, Pairing};
 use std::collections::BTreeMap;
@@ -121,7 +122,7 @@ fn not_by_pair(alignment: &Alignment, comparison: &Comparison, called: &[String;
         Pairing::Nothing(Obstacle::Unseen(errors)) => {
             let why = called.iter().zip(errors).filter_map(|(side, error)| {
                 let said = Sentence::new(" (no groups can be inferred for {side}: {error})");
-                Some(said.with_name("side", side).with_name("error", &error.as_ref()?.to_string()))
+                Some(said.with_name("side", side).with("error", error.as_ref()?.sentence(&unrecorded)))
             });
             Sentence::new(
                 "It is unknown whether CPUs with the same number are the same{why}, so nothing is compared.",

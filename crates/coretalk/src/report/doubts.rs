@@ -5,10 +5,11 @@ use super::parameters::{cpu_words, in_role_order, parameters, unbound};
 use crate::SeriesReport;
 use crate::blocks::Block;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
+use crate::reasons::of_trial;
 use coretalk_measure::series::{MASK, mask_of};
-use coretalk_model::CpuId;
+use coretalk_model::Reason;
 use coretalk_model::quantity::Unit;
-use coretalk_model::series::{About, TrialResult};
+use coretalk_model::series::TrialResult;
 use coretalk_model::stats::WIDEST_STATED;
 
 /// Reasons that are told one by one; more are counted.
@@ -19,7 +20,7 @@ pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
     let trials = &series.result.trials;
     let precision = Number::Point(series.settings.precision);
     let precision = DisplayValue::bare(precision, Source::Option("precision")).in_unit(Unit::Share);
-    let mut reasons: Vec<(Alike<'_>, Vec<&TrialResult>)> = Vec::new();
+    let mut reasons: Vec<(Alike, Vec<&TrialResult>)> = Vec::new();
     for trial in trials.iter().filter(|trial| trial.flags.has_doubt() || trial.grade.is_none()) {
         let alike = Alike::of(trial);
         match reasons.iter_mut().find(|(known, _)| *known == alike) {
@@ -45,11 +46,11 @@ pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
                 .with("first", first.clone())
         };
         match (alike, doubted.len()) {
-            (_, 1) => Sentence::new("{first}: {reason}")
-                .with("first", first)
-                .with_name("reason", &alike.reason(doubted)),
-            (Alike::Words(reason), _) => {
-                of("{many} of {all}: {reason}; first: {first}").with_name("reason", reason)
+            (_, 1) => {
+                Sentence::new("{first}: {reason}").with("first", first).with("reason", reason(doubted[0]))
+            }
+            (Alike::Words(_), _) => {
+                of("{many} of {all}: {reason}; first: {first}").with("reason", reason(doubted[0]))
             }
             _ => of("{many} of {all} missed ±{precision}{steps} (worst {worst}); first: {first}")
                 .with("precision", precision.clone())
@@ -69,37 +70,32 @@ pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
 }
 
 /// Reasons that are one doubt, whatever their numbers.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Alike<'a> {
+#[derive(Debug, PartialEq)]
+enum Alike {
     Wide,
     Coarse,
-    Words(&'a str),
+    Words(String),
 }
 
-impl<'a> Alike<'a> {
-    fn of(trial: &'a TrialResult) -> Alike<'a> {
-        let Some(reason) = &trial.reason else { return Alike::Words("no reason is known") };
-        match reason.about {
-            About::Width(_) => Alike::Wide,
-            About::Steps(_) => Alike::Coarse,
-            About::NotReached | About::Words => Alike::Words(reason.as_str()),
+impl Alike {
+    fn of(trial: &TrialResult) -> Alike {
+        match trial.reason {
+            Some(Reason::Wide(_)) => Alike::Wide,
+            Some(Reason::Steps(_)) => Alike::Coarse,
+            _ => Alike::Words(fmt::sentence(&reason(trial))),
         }
     }
+}
 
-    /// The sentence about one of them.
-    fn reason(self, doubted: &[&TrialResult]) -> String {
-        match self {
-            Alike::Words(words) => words.to_owned(),
-            _ => doubted[0].reason.as_ref().map(ToString::to_string).unwrap_or_default(),
-        }
-    }
+fn reason(trial: &TrialResult) -> Sentence {
+    of_trial(trial).unwrap_or("no reason is known".into())
 }
 
 /// The widest half interval of them: 2.04 % is not 2 %.
 fn worst(doubted: &[&TrialResult]) -> Sentence {
-    let width = |trial: &&TrialResult| match trial.reason.as_ref()?.about {
-        About::Width(width) | About::Steps(width) => Some((width, trial.spec.id())),
-        About::NotReached | About::Words => None,
+    let width = |trial: &&TrialResult| match trial.reason {
+        Some(Reason::Wide(width) | Reason::Steps(width)) => Some((width, trial.spec.id())),
+        _ => None,
     };
     let widest = doubted.iter().filter_map(width).max_by(|one, other| one.0.total_cmp(&other.0));
     let Some((widest, trial)) = widest.filter(|(widest, _)| *widest < WIDEST_STATED) else {

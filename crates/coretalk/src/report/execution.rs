@@ -2,6 +2,7 @@
 
 use crate::blocks::Block;
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
+use crate::reasons::Worded;
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Reason, Unclear, Unit, verdicts};
 use coretalk_model::{Level, Topology, quantity};
 
@@ -35,34 +36,11 @@ pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<Bl
             told.push(why);
             let said = Sentence::new("cannot tell whether CPUs {pairs} are threads of one core: {why}")
                 .with("pairs", pair_list(&with(*verdict)))
-                .with("why", unclear_words(*at, why));
+                .with("why", why.sentence(&|key| Source::Field(pointer!("/topology/execution/{at}/{key}"))));
             blocks.push(Block::Fact("load test", said));
         }
     }
     blocks
-}
-
-/// Why a test does not tell.
-fn unclear_words(at: usize, why: Unclear) -> Sentence {
-    let passes = |number: usize, source| DisplayValue::bare(Number::Count(number as u64), source);
-    match why {
-        Unclear::TooFew { passes: number } => {
-            let field = Source::Field(pointer!("/topology/execution/{at}/passes"));
-            Sentence::new("{passes} passes are too few to tell").with("passes", passes(number, field))
-        }
-        Unclear::Changing { shared, apart } => Sentence::new(
-            "they shared a core in {shared} passes but not in {apart}, as when a host moves virtual CPUs",
-        )
-        .with("shared", passes(shared, Source::Unrecorded))
-        .with("apart", passes(apart, Source::Unrecorded)),
-        Unclear::Between => {
-            "they slow each other down by more than clock changes would, but less than a shared unit would"
-                .into()
-        }
-        Unclear::ControlShares => {
-            "the most distant CPUs slow each other down as much, so a shared core is not the cause".into()
-        }
-    }
 }
 
 fn verdict_words(

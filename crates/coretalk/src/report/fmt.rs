@@ -3,8 +3,8 @@
 pub mod digits;
 
 use super::scope;
-use super::text::capitalized;
-use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
+use super::text::{capitalized, plain};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, PlainText, Sentence, Source};
 use crate::blocks::{Cell, Drawing, DrawnNumber, Table};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::Estimate;
@@ -128,25 +128,38 @@ pub fn drawn(drawing: &mut Drawing, number: DisplayValue) -> String {
     text
 }
 
-/// A sentence with its holes filled.
+/// A sentence with its holes filled; names from outside are without what steers a terminal.
 pub fn sentence(sentence: &Sentence) -> String {
+    filled(sentence, plain)
+}
+
+/// The same for a document, which has names from outside as they are.
+pub fn text(sentence: &Sentence) -> String {
+    filled(sentence, str::to_owned)
+}
+
+fn filled(sentence: &Sentence, name: fn(&str) -> String) -> String {
     let mut written = String::new();
     let mut rest = sentence.template;
     while let Some((before, after)) = rest.split_once('{') {
-        let (name, after) = after.split_once('}').unwrap_or((after, ""));
+        let (hole, after) = after.split_once('}').unwrap_or((after, ""));
         written.push_str(before);
-        let arg = sentence.args.iter().find(|(known, _)| *known == name);
-        debug_assert!(arg.is_some(), "`{}` has nothing for `{name}`", sentence.template);
+        let arg = sentence.args.iter().find(|(known, _)| *known == hole);
+        debug_assert!(arg.is_some(), "`{}` has nothing for `{hole}`", sentence.template);
         match arg.map(|(_, arg)| arg) {
             Some(Arg::Value(number)) => written.push_str(&value(number)),
             Some(Arg::Place(scope)) => written.push_str(&scope::place(*scope)),
             Some(Arg::Shared(scope)) => written.push_str(&scope::shared(*scope)),
             Some(Arg::CpuSet(cpus)) => written.push_str(&cpus.to_string()),
-            Some(Arg::Text(text)) => text.write_to(&mut written),
-            Some(Arg::Parts(parts, between)) => {
-                written.push_str(&parts.iter().map(self::sentence).collect::<Vec<_>>().join(between));
+            Some(Arg::Text(PlainText::Literal(text))) => written.push_str(text),
+            Some(Arg::Text(PlainText::Untrusted(text)) | Arg::Recorded(text, _)) => {
+                written.push_str(&name(text));
             }
-            Some(Arg::Capitalized(part)) => written.push_str(&capitalized(&self::sentence(part))),
+            Some(Arg::Parts(parts, between)) => {
+                let parts: Vec<String> = parts.iter().map(|part| filled(part, name)).collect();
+                written.push_str(&parts.join(between));
+            }
+            Some(Arg::Capitalized(part)) => written.push_str(&capitalized(&filled(part, name))),
             Some(Arg::Cpus(cpus)) => {
                 written.push_str(&cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
             }

@@ -5,6 +5,7 @@ use super::fmt;
 use super::text::{columns, plain};
 use crate::blocks::value::{Arg, DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
+use crate::reasons::{Worded, unrecorded};
 use coretalk_measure::probes::wake::LADDER_GAP_NS;
 use coretalk_model::latency::{EmptyRung, LadderRow, LatencyResult};
 use coretalk_model::quantity::Unit;
@@ -354,7 +355,7 @@ pub fn footnote(result: &LatencyResult, disturbance: Option<f64>) -> Sentence {
     }
     let why = rows.iter().find(|row| row.latency_ns.is_none()).map(|row| {
         let reason = row.reason.as_ref().unwrap_or(&EmptyRung::NotMeasured);
-        Sentence::new(" (·: {reason})").with_name("reason", &reason.to_string())
+        Sentence::new(" (·: {reason})").with("reason", reason.sentence(&unrecorded))
     });
     Sentence::new("{parts}{why}")
         .with("parts", Sentence::joined(parts, "; "))

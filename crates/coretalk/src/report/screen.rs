@@ -9,6 +9,7 @@ use super::style::Style;
 use super::{answer, execution, fmt, ladder, saved, states, structure, words};
 use crate::blocks::value::{DisplayValue, MapSource, Number, Operation, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Drawing, Table};
+use crate::reasons::{Worded, unrecorded};
 use crate::render::terminal;
 use crate::{LatencyReport, RunReport, SeriesReport};
 use coretalk_model::histogram::tells;
@@ -373,7 +374,7 @@ fn pair_table(report: &RunReport, map: &LatencyMap, pairs: &[[CpuId; 2]]) -> Tab
                 ]
             }
             Some(latency::Cell::Missing { reason }) => {
-                [Cell::Unknown, Cell::Unknown, Cell::Unknown, Cell::name(&reason.to_string())]
+                [Cell::Unknown, Cell::Unknown, Cell::Unknown, reason.sentence(&unrecorded).into()]
             }
             None => [Cell::Unknown, Cell::Unknown, Cell::Unknown, "not in this map".into()],
         };

@@ -7,6 +7,7 @@ use super::text::{HEIGHTS, flow, right};
 use crate::RunReport;
 use crate::blocks::value::{Arg, DisplayValue, MatrixNumber, Number, Operation, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Drawing, Table};
+use crate::reasons::{Sources, Worded};
 use coretalk_model::infer::levels_changed;
 use coretalk_model::latency::finding::MovingLevels;
 use coretalk_model::latency::summary::{contradicting_state, state_contrast};
@@ -109,7 +110,8 @@ fn still(
             .with("penalty", point("/home_penalty", penalty));
         Block::Fact("memory", said)
     }));
-    blocks.extend(doubts(value).map(Block::Doubt));
+    let of_reason = |key| if key == "passes" { of("/passes") } else { Source::Unrecorded };
+    blocks.extend(doubts(value, &of_reason).map(Block::Doubt));
     blocks
 }
 
@@ -409,13 +411,15 @@ pub fn cell_interval(value: &CellValue, source: impl Fn(&'static str) -> Source)
 }
 
 /// The doubts about one value in words.
-pub fn doubts(value: &CellValue) -> Option<Sentence> {
+pub fn doubts(value: &CellValue, source: Sources<'_>) -> Option<Sentence> {
     let flags = value.flags.iter().filter(|flag| flag.is_doubt()).map(|flag| Sentence::new(flag.name()));
     let flags: Vec<Sentence> = flags.collect();
     let reason = value
         .reason
-        .as_deref()
-        .map_or(Sentence::new(""), |reason| Sentence::new(": {reason}").with_name("reason", reason));
+        .as_ref()
+        .map(|reason| Sentence::new(": {reason}").with("reason", reason.sentence(source)));
     let said = Sentence::new("grade {grade}, {flags}{reason}").with_name("grade", &value.grade.to_string());
-    (!flags.is_empty()).then(|| said.with("flags", Sentence::joined(flags, ", ")).with("reason", reason))
+    (!flags.is_empty()).then(|| {
+        said.with("flags", Sentence::joined(flags, ", ")).with("reason", Sentence::joined(reason, ""))
+    })
 }

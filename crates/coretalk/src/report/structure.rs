@@ -6,6 +6,7 @@ use super::lists::{self, cpus, enumerated, lists, named};
 use super::scope::level_words;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
+use crate::reasons::Worded;
 use coretalk_model::CpuSet;
 use coretalk_model::infer::{
     self, Agreement, Findings, InferError, InferredLevel, LoneCpu, Refusal, Shape, Standing, Structure,
@@ -32,7 +33,7 @@ pub fn sentence(findings: &Findings) -> Vec<Block<'static>> {
         Ok(structure) => structure,
         Err(Refusal::Moved { .. } | Refusal::Matrix(InferError::TooFew { .. })) => return Vec::new(),
         Err(refusal) => {
-            let said = Sentence::new("cannot tell: {refusal}").with("refusal", refusal_words(refusal));
+            let said = Sentence::new("cannot tell: {refusal}").with("refusal", self::refusal(refusal));
             return vec![Block::Fact("inferred", said)];
         }
     };
@@ -41,33 +42,11 @@ pub fn sentence(findings: &Findings) -> Vec<Block<'static>> {
 }
 
 /// Why the structure is unknown.
-fn refusal_words(refusal: &Refusal) -> Sentence {
-    match refusal {
-        Refusal::Moved { cells } => Sentence::new(
-            "{share} of the pairs changed level during the run, as when a host moves virtual CPUs or runs others on \
-             their cores: any grouping would soon be out of date",
-        )
-        .with("share", DisplayValue::field("/watch/cells_changed", Number::Point(*cells)).in_unit(Unit::Share)),
-        Refusal::Matrix(InferError::TooFew { cpus }) => Sentence::from(match cpus {
-            0 => "the matrix has no CPU with a value; groups can be found only among three CPUs or more",
-            1 => "a single CPU has no other to talk to; groups can be found only among three CPUs or more",
-            _ => "2 CPUs have 1 pair; groups can be found only among three CPUs or more",
-        }),
-        Refusal::Matrix(InferError::Impossible { from, to, value }) => Sentence::new(
-            "the latency from CPU {from} to CPU {to} is {value}, which cannot be measured; check the file",
-        )
-        .with("from", *from)
-        .with("to", *to)
-        .with("value", DisplayValue::bare(Number::Setting(*value), Source::Unrecorded)),
-        Refusal::Matrix(InferError::TooSparse { known, of }) => {
-            let count = |number: usize| {
-                DisplayValue::bare(Number::Count(number as u64), Source::Unrecorded)
-            };
-            Sentence::new("only {known} of {all} pairs have a value; at least half are needed")
-                .with("known", count(*known))
-                .with("all", count(*of))
-        }
-    }
+pub fn refusal(refusal: &Refusal) -> Sentence {
+    refusal.sentence(&|key| match key {
+        "cells_changed" => Source::Field("/watch/cells_changed".to_owned()),
+        _ => Source::Unrecorded,
+    })
 }
 
 /// That the latencies alone show the groups that the system reports and no others: one part of a sentence about those.
@@ -240,7 +219,7 @@ pub fn blocks<'a>(findings: &'a Findings, unit: &'static str) -> Vec<Block<'a>> 
         Ok(structure) => structure,
         Err(refusal) => {
             let said = Sentence::new("Structure from the latencies: cannot tell: {refusal}.");
-            return vec![Block::Prose(said.with("refusal", refusal_words(refusal)))];
+            return vec![Block::Prose(said.with("refusal", self::refusal(refusal)))];
         }
     };
     let mut blocks = Vec::new();

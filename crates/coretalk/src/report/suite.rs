@@ -8,6 +8,7 @@ use super::wait::crossovers;
 use super::{findings, jitter, plateaus, queue};
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
+use crate::reasons::of_trial;
 use crate::{RunReport, SeriesReport};
 use coretalk_measure::probes;
 use coretalk_measure::series::{MASK, mask_of};
@@ -146,12 +147,11 @@ fn legend(series: &SeriesReport, common: &[Flag]) -> Sentence {
     for flag in common {
         let of = series.result.trials.iter().filter(|trial| trial.flags.contains(*flag));
         let reason = of.clone().find(|trial| trial.flags.gravest() == Some(*flag));
-        let reason =
-            reason.and_then(|trial| trial.reason.as_ref()).map_or(flag.name(), |reason| reason.as_str());
+        let reason = reason.and_then(of_trial).unwrap_or(flag.name().into());
         let unmarked = Sentence::new("Not marked because most values share it: {reason} ({of} of {all}).");
         said.push(
             unmarked
-                .with_name("reason", reason)
+                .with("reason", reason)
                 .with("of", DisplayValue::listed(of.count()))
                 .with("all", DisplayValue::listed(series.result.trials.len())),
         );

@@ -15,8 +15,9 @@ use crate::blocks::value::{
     Arg, DisplayValue, MapSource, MatrixNumber, Number, Sentence, Source, Statistic, WideNumber, pointer,
 };
 use crate::blocks::{Block, Cell, Column, Table};
+use crate::reasons::{Worded, unrecorded};
 use coretalk_model::latency::summary::{ClassPair, Overall};
-use coretalk_model::latency::{Counts, GateOutcome, LatencyMap, LatencySettings, Regime};
+use coretalk_model::latency::{Counts, GateOutcome, LatencyMap, LatencySettings, MissingReason, Regime};
 use coretalk_model::quantity::Unit;
 use coretalk_model::stats::WIDEST_STATED;
 use coretalk_model::{
@@ -257,10 +258,10 @@ fn clustered(classes: &[ClassPair], pair: &ClassPair) -> bool {
 
 /// Cells without a value by reason, and cells with a doubt by flag.
 pub fn cell_doubts(kernel: &KernelId, all: &Overall) -> Vec<Block<'static>> {
-    let missing = |(reason, cells): &(String, u64)| {
+    let missing = |(reason, cells): &(MissingReason, u64)| {
         Sentence::new("· {pairs} not measured: {reason}")
-            .with("pairs", pairs(kernel, *cells, MatrixNumber::Missing(reason.clone())))
-            .with_name("reason", reason)
+            .with("pairs", pairs(kernel, *cells, MatrixNumber::Missing(reason.text())))
+            .with("reason", reason.sentence(&unrecorded))
     };
     let mut blocks: Vec<Block<'_>> = all.missing.iter().take(3).map(missing).map(Block::Remark).collect();
     if all.missing.len() > 3 {

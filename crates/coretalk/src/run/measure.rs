@@ -3,6 +3,7 @@
 use crate::args::words::FormatWord;
 use crate::document::Identity;
 use crate::exit::{ExitCode, Failure};
+use crate::reasons::Worded;
 use crate::report::fmt::digits::{count, duration, percent};
 use crate::report::text::plain;
 use crate::resolve::output::{OutputOptions, Verbosity, remark};
@@ -21,8 +22,8 @@ use coretalk_model::latency::{
     Cell, Choices, Counts, HintChoice, HomeSetting, Imitated, LatencyMap, LatencySettings, MissingReason,
     PairChoice, Parallel, Spacing, analyse, cells,
 };
-use coretalk_model::series::{Gathering, Reason, SeriesSettings, TrialSpec, analyse_series};
-use coretalk_model::{CpuId, CpuSet, Grade, Picos, TickRate};
+use coretalk_model::series::{Gathering, SeriesSettings, TrialSpec, analyse_series};
+use coretalk_model::{CpuId, CpuSet, Grade, Picos, Reason, TickRate};
 use std::path::Path;
 use std::time::Duration;
 
@@ -175,7 +176,7 @@ enum NoValue {
 fn with_words(reason: &Reason) -> String {
     let mut reason = reason.clone();
     reason.reveal();
-    plain(reason.as_str())
+    plain(&reason.text())
 }
 
 /// Whether a trial is performed by a runtime of another language.
@@ -217,7 +218,7 @@ fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<NoValue> {
         return Some(NoValue::TooShort(latency.settings.budget));
     }
     let usual = || "no pair responded".to_owned();
-    Some(NoValue::Failed(told.or(reasons.first()).map_or_else(usual, ToString::to_string)))
+    Some(NoValue::Failed(told.or(reasons.first()).map_or_else(usual, |reason| reason.text())))
 }
 
 type Reports = (Option<LatencyReport>, Option<SeriesReport>);

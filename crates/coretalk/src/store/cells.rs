@@ -3,6 +3,7 @@
 //! Values are whole thousandths (picoseconds, MHz, per mille): SQLite stores those in two to four bytes where a float
 //! takes eight, which on 1,024 CPUs is a tenth of the file. The views divide.
 
+use crate::reasons::Worded;
 use coretalk_measure::Stop;
 use coretalk_model::Flag;
 use coretalk_model::latency::{Cell, CellValue, LatencyResult};
@@ -45,7 +46,7 @@ pub(super) fn write_cells(db: &Connection, result: &LatencyResult, stop: &Stop) 
                 Cell::Missing { reason } => {
                     // On the diagonal of a directed map there is nothing to miss.
                     if from != to {
-                        write_missing(&mut cell_row, key, &reason.to_string())?;
+                        write_missing(&mut cell_row, key, &reason.text())?;
                     }
                 }
             }
@@ -81,7 +82,7 @@ fn write_value(
         value.line_spread.and_then(thousandths),
         value.grade.to_string(),
         flags.join(","),
-        value.reason,
+        value.reason.as_ref().map(Worded::text),
     ])
     .map(drop)
 }

@@ -65,7 +65,7 @@ fn a_quick_look_climbs_to_sleepers_and_says_which_cpus_are_quiet() {
     assert!(!shown(&report).contains("Left out"));
     let result = &mut report.series.as_mut().unwrap().result;
     result.budget_ended = true;
-    result.trials[0].reason = Some(coretalk_model::series::Reason::not_reached());
+    result.trials[0].reason = Some(coretalk_model::Reason::NotReached);
     assert!(shown(&report).contains("Left out for lack of time: 1 trial."), "{}", shown(&report));
 }
 

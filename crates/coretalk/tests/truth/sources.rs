@@ -164,6 +164,7 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
                 let width = reason.strip_prefix("± ");
                 width.map_or(Some(f64::INFINITY), |text| text.split(' ').next()?.parse().ok())
             }
+            Value::Array(all) => Some(all.len() as f64),
             number => number.as_f64(),
         },
         Source::Trials { probe, changed } => {

@@ -125,7 +125,7 @@ fn few_cpus_of_a_machine_are_told_rightly_or_not_at_all() {
             let structure = match infer(&measured(&machine, &chosen, key.with(2))) {
                 Ok(structure) => structure,
                 Err(_) if chosen.len() < 3 => continue,
-                Err(error) => panic!("{name}, CPUs {set}: {error}"),
+                Err(error) => panic!("{name}, CPUs {set}: {error:?}"),
             };
             all += 1;
             of_levels[1] += told.len();

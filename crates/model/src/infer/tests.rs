@@ -27,18 +27,17 @@ fn too_few_cpus_have_no_structure() {
         let refusal = infer(&matrix(cpus, |_, _| Some(20.0))).unwrap_err();
         assert_eq!(refusal, InferError::TooFew { cpus: cpus as usize });
     }
-    let said = infer(&matrix(2, |_, _| Some(20.0))).unwrap_err().to_string();
-    assert_eq!(said, "2 CPUs have 1 pair; groups can be found only among three CPUs or more");
 }
 
 #[test]
 fn what_no_measurement_gives_is_refused_by_name() {
     for bad in [-3.0, f64::INFINITY, f64::NAN] {
         let refusal = infer(&matrix(6, |row, column| Some(if (row, column) == (4, 1) { bad } else { 20.0 })));
-        let said = refusal.unwrap_err().to_string();
+        let refusal = refusal.unwrap_err();
+        let is_named = |from: CpuId, to: CpuId| [from.min(to), from.max(to)] == [CpuId(1), CpuId(4)];
         assert!(
-            said.contains("CPU 1") && said.contains("CPU 4") && said.contains("check the file"),
-            "{said}"
+            matches!(refusal, InferError::Impossible { from, to, .. } if is_named(from, to)),
+            "{refusal:?}"
         );
     }
 }

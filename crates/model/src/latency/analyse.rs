@@ -10,7 +10,7 @@ use super::{
 use crate::grade;
 use crate::stats::{self, ANALYSES, Correlation, Estimate, MadScale, Pass, Pool};
 use crate::{
-    CpuId, Flag, Flags, Grade, Hint, Home, KernelId, Matrix, Protocol, Relation, TickRate, Topology,
+    CpuId, Flag, Flags, Grade, Hint, Home, KernelId, Matrix, Protocol, Reason, Relation, TickRate, Topology,
     TrialFailure,
 };
 use std::borrow::Borrow;
@@ -293,7 +293,7 @@ fn judge_all(survey: &Survey<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Cell>>
         if let Some(lost) = lost(survey, index).filter(|_| (value.passes as usize) < ANALYSES[0]) {
             value.grade = Grade::D;
             value.flags.set(Flag::FewPasses);
-            value.reason = Some(format!("{lost}; the value was measured before that"));
+            value.reason = Some(Reason::Lost(Box::new(lost.clone())));
         }
     }
     Some(cells)

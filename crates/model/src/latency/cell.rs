@@ -6,7 +6,7 @@ use crate::stats::{
     self, Analysis, Correlation, Detector, Estimate, FEWEST_PASSES, Pass, Pool, drift_interval, holds_still,
     passes_interval, split_states_jointly,
 };
-use crate::{Flag, Grade, Home, flags, grade};
+use crate::{Flag, Grade, Home, Reason, flags, grade};
 
 /// Where the values of a cell stand in the record.
 #[derive(Debug, Clone, Copy)]
@@ -350,17 +350,17 @@ fn slowed_down(ghz: &[f64]) -> bool {
     stats::median(early).is_some_and(|early| highest < SLOWED * early)
 }
 
-/// Grades a cell by its flags and interval, and puts the gravest doubt into words; `repeats` where two
+/// Grades a cell by its flags and interval, and names the gravest doubt; `repeats` where two
 /// measurements that lie apart in time agree with it.
 pub fn grade(value: &mut CellValue, repeats: bool) {
     let width = width(value);
     value.grade = Grade::of(value.flags, width, repeats);
     // Steps of the clock look like states of the machine.
     let coarse = Some(Flag::CoarseClock).filter(|flag| value.flags.contains(*flag));
-    value.reason = coarse.or_else(|| value.flags.gravest()).map(|flag| words(flag, value, width));
+    value.reason = coarse.or_else(|| value.flags.gravest()).map(|flag| reason(flag, value, width));
 }
 
-fn words(flag: Flag, value: &CellValue, width: f64) -> String {
+fn reason(flag: Flag, value: &CellValue, width: f64) -> Reason {
     match flag {
         Flag::Preempted => "the scheduler preempted the threads again and again".into(),
         Flag::Migrated => "a thread was found on another CPU".into(),
@@ -369,15 +369,15 @@ fn words(flag: Flag, value: &CellValue, width: f64) -> String {
         Flag::Throttled => "throttling: the core clock fell during the run".into(),
         Flag::Quota => "the CPU quota stopped the process".into(),
         Flag::Drift => "passes disagree, and the budget ended before measuring again".into(),
-        Flag::Multimodal => flags::changed_state(value.states.len()),
-        Flag::WideCi => flags::too_wide(width),
+        Flag::Multimodal => Reason::States(value.states.len()),
+        Flag::WideCi => Reason::Wide(width),
         Flag::ModelOutlier => "does not fit the other pairs of its relation".into(),
         Flag::ParBias => "measured in parallel, which changes values of this relation".into(),
         Flag::CoarseClock => "the clock is too coarse for the batches".into(),
         Flag::TscUnsync => "the CPUs' counters differ by more than a message takes".into(),
         Flag::Invalid => "in some passes the two sides disagreed about what was done".into(),
         Flag::LostUpdates => "updates were lost".into(),
-        Flag::FewPasses => flags::too_few(value.passes),
+        Flag::FewPasses => Reason::FewPasses(value.passes),
         Flag::FailedPasses => "some passes failed".into(),
         Flag::Load => "other programs used the CPUs during the measurement".into(),
         Flag::Saturated => "the send rate exceeds the throughput".into(),

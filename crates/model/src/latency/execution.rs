@@ -6,7 +6,6 @@
 
 use crate::CpuId;
 use crate::stats::{FEWEST_PASSES, exact_median_interval, median_in_place};
-use std::fmt;
 
 /// A unit that a core has once, or a few times, for all of its threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -178,24 +177,6 @@ impl Execution {
             Execution::Shared => "shared",
             Execution::Apart => "apart",
             Execution::Unclear(_) => "unclear",
-        }
-    }
-}
-
-impl fmt::Display for Unclear {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Unclear::TooFew { passes } => write!(f, "{passes} passes are too few to tell"),
-            Unclear::Changing { shared, apart } => write!(
-                f,
-                "they shared a core in {shared} passes but not in {apart}, as when a host moves virtual CPUs"
-            ),
-            Unclear::Between => f.write_str(
-                "they slow each other down by more than clock changes would, but less than a shared unit would",
-            ),
-            Unclear::ControlShares => f.write_str(
-                "the most distant CPUs slow each other down as much, so a shared core is not the cause",
-            ),
         }
     }
 }

@@ -112,19 +112,13 @@ fn shown_ns(span: &SpanSummary) -> f64 {
 pub const TINY_CELLS: usize = 6;
 
 /// Why a rung is empty: no visit of some pairs counts for their cells.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EmptyRung {
     /// There is no pair.
-    #[error("not measured")]
     NotMeasured,
     /// The machine was seen in several states.
-    #[error("{}: every visit found the machine in a different state from the headline", named(.0))]
     OtherState(Vec<[CpuId; 2]>),
     /// It was seen in one state, and no visit fits that.
-    #[error(
-        "{}: in every visit CAS took another time than in the map, so that the two cannot be compared",
-        named(.0)
-    )]
     OtherTime(Vec<[CpuId; 2]>),
 }
 
@@ -140,12 +134,6 @@ impl EmptyRung {
             EmptyRung::OtherTime(pairs)
         }
     }
-}
-
-fn named(pairs: &[[CpuId; 2]]) -> String {
-    let [[from, to], more @ ..] = pairs else { return String::new() };
-    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-    format!("CPUs {from}-{to}{more}")
 }
 
 fn rows(values: Values, order: &[KernelId], maps: &[LatencyMap], pairs: &[[CpuId; 2]]) -> Vec<LadderRow> {
@@ -239,8 +227,6 @@ mod tests {
         let pairs = [[CpuId(0), CpuId(1)], [CpuId(0), CpuId(2)]];
         let found = EmptyRung::of(pairs.to_vec(), Some(&still));
         assert_eq!(found, EmptyRung::OtherTime(pairs.to_vec()));
-        let said = found.to_string();
-        assert!(said.starts_with("CPUs 0-1 and 1 more: in every visit CAS took another time"), "{said}");
         let mut changing = still.clone();
         if let Some(Cell::Measured(value)) = changing.cells.get_mut(1, 0) {
             value.states = [0.7, 0.3].map(|share| CellState { share, latency_ns: value.latency_ns }).to_vec();

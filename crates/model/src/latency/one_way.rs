@@ -7,7 +7,9 @@ use super::record::KeptRecording;
 use super::{Cell, CellValue, LatencyMap, LatencySettings, MissingReason, Purpose, Record, Regime, cell};
 use crate::flags::TAINTED_SHARE;
 use crate::stats::{Estimate, FEWEST_PASSES, Pass};
-use crate::{CpuId, Flag, Flags, Grade, Hint, KernelId, Matrix, Protocol, Samples, TickRate, TrialFailure};
+use crate::{
+    CpuId, Flag, Flags, Grade, Hint, KernelId, Matrix, Picos, Protocol, Samples, TickRate, TrialFailure,
+};
 use std::collections::BTreeMap;
 
 /// How narrow the interval of a variation has to be, as a share of it: a factor of two. The precision of a run is that of
@@ -154,7 +156,7 @@ fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[
     // A difference of two times that were read in steps is off by less than one step either way.
     let step_ns = rate.ns(1.0);
     if told.point < step_ns {
-        return Some(Cell::Missing { reason: MissingReason::WithinClockStep(step_ns) });
+        return Some(Cell::Missing { reason: MissingReason::WithinClockStep(Picos::from_ns(step_ns)) });
     }
     let latency_ns = Estimate { low: (told.low - step_ns).max(0.0), high: told.high + step_ns, ..told };
     let mut flags = Flags::NONE;
@@ -218,13 +220,12 @@ mod tests {
         let flags =
             |out: f64, back: f64| match judge(&settings, rate(1e9), &visits(out), &visits(back)).unwrap() {
                 Cell::Measured(value) => value.flags,
-                Cell::Missing { reason } => panic!("{reason}"),
+                Cell::Missing { reason } => panic!("{reason:?}"),
             };
         // 24 MHz: 41.7 ns a step.
         let coarse = |out: f64| judge(&settings, rate(24e6), &visits(out), &visits(out)).unwrap();
-        assert!(
-            matches!(coarse(0.0), Cell::Missing { reason } if reason.to_string().contains("one clock step, 41.7 ns"))
-        );
+        let within = MissingReason::WithinClockStep(Picos(41_667));
+        assert!(matches!(coarse(0.0), Cell::Missing { reason } if reason == within));
         let told = coarse(50.0);
         let value = told.value().unwrap();
         assert!(value.latency_ns.low < 10.0 && value.flags.contains(Flag::WideCi), "{value:?}");

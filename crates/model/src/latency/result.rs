@@ -4,7 +4,7 @@
 use super::{EmptyRung, ExecutionTest, LatencySettings};
 use crate::stats::Estimate;
 use crate::{
-    CpuId, Flags, Grade, Hint, Home, KernelId, Matrix, Picos, Protocol, Relation, Tool, TrialFailure,
+    CpuId, Flags, Grade, Hint, Home, KernelId, Matrix, Picos, Protocol, Reason, Relation, Tool, TrialFailure,
 };
 
 /// Everything a latency run found out.
@@ -255,8 +255,8 @@ pub struct CellValue {
     pub grade: Grade,
     /// Doubts and remarks.
     pub flags: Flags,
-    /// The doubt in words.
-    pub reason: Option<String>,
+    /// The gravest doubt.
+    pub reason: Option<Reason>,
 }
 
 /// One plateau of one cell.
@@ -327,29 +327,22 @@ pub struct Imitated {
 }
 
 /// Why a pair has no value.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MissingReason {
     /// Its visits failed.
-    #[error(transparent)]
     Failed(TrialFailure),
     /// The run ended before the first visit.
-    #[error("the run ended before this pair was measured")]
     NotReached,
     /// The run measures other pairs.
-    #[error("not asked for")]
     NotRequested,
     /// Both CPUs are the same.
-    #[error("a CPU does not talk to itself")]
     SameCpu,
     /// No batch took a step of the clock.
-    #[error("the clock did not advance during its batches: it is too coarse")]
     CoarseClock,
     /// The number of another tool cannot be distinguished from zero.
-    #[error("the clock of that tool is too coarse")]
     CoarseToolClock,
-    /// The variation is less than a step of the clock, in nanoseconds.
-    #[error("varies by less than one clock step, {0:.1} ns")]
-    WithinClockStep(f64),
+    /// The variation is less than this step of the clock.
+    WithinClockStep(Picos),
 }
 
 /// One cell as another tool would print it.

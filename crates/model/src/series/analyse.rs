@@ -13,7 +13,7 @@ use super::{
     TrialSpec, TrialState, load_curve,
 };
 use crate::runtime::{helpers, names};
-use crate::{CpuId, Flag, Topology};
+use crate::{CpuId, Flag, Reason, Topology};
 
 /// What follows from a record. Pure: the same for the run that has just ended and for its file read back later.
 pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &SeriesRecord) -> SeriesResult {
@@ -95,7 +95,7 @@ fn trial(
         of_role.counts.extend(own.counts);
         if !passes.iter().any(|pass| pass.observed.by_role.contains_key(&role)) {
             (of_role.passes, of_role.grade) = (0, None);
-            of_role.reason = Some(format!("CPU {cpu} was away whenever this was measured").into());
+            of_role.reason = Some(Reason::Away(cpu));
         }
         of_role
     };
@@ -133,7 +133,7 @@ fn trial_states(
 #[cfg(test)]
 mod tests {
     use super::super::headline::headline;
-    use super::super::{About, Parameters, Reason, RoleEvidence, SeriesEntry, is_done};
+    use super::super::{Parameters, RoleEvidence, SeriesEntry, is_done};
     use super::*;
     use crate::quantity::{Aggregate, Quantities, Quantity, Unit};
     use crate::{Absence, CpuSet, Departure, Grade, Histogram, Picos, TrialFailure};
@@ -255,8 +255,8 @@ mod tests {
                 assert_eq!(trial.values["waker_ns"].point, 100.0, "{hanging}");
             }
             if doubt {
-                let reason = trial.reason.unwrap().to_string();
-                assert_eq!(reason, "passes that handed over at the end of time slices are left out");
+                let left_out = "passes that handed over at the end of time slices are left out";
+                assert_eq!(trial.reason, Some(left_out.into()));
             }
         }
     }
@@ -279,9 +279,11 @@ mod tests {
             assert!(
                 trial.flags.contains(Flag::Steal) && trial.flags.contains(Flag::FewPasses) == (passes < 6)
             );
-            let reason = trial.reason.unwrap().to_string();
-            let said = if some_kept { "some passes did not keep" } else { "no pass kept" };
-            assert!(reason.starts_with(said), "{reason}");
+            let said = match some_kept {
+                true => "some passes did not keep the send rate",
+                false => "no pass kept the send rate: no latency",
+            };
+            assert_eq!(trial.reason, Some(said.into()));
         }
     }
 
@@ -321,7 +323,7 @@ mod tests {
     #[test]
     fn few_and_wide_passes_say_so() {
         let few = analyse_series(&flat(), &settings(), &record_of(&[100.0, 101.0]));
-        assert_eq!(few.trials[0].reason.as_ref().map(Reason::as_str), Some("only 2 passes"));
+        assert_eq!(few.trials[0].reason, Some(Reason::FewPasses(2)));
         let wide = record_of(&[100.0, 140.0, 80.0, 100.0, 120.0, 90.0, 100.0, 110.0]);
         assert!(analyse_series(&flat(), &settings(), &wide).trials[0].flags.contains(Flag::WideCi));
         assert!(
@@ -388,7 +390,7 @@ mod tests {
         let alike = read([60.0; 8]);
         let is_of_the_clock = |trial: &TrialResult| {
             assert!(trial.flags.contains(Flag::WideCi), "{:?}", trial.flags);
-            matches!(trial.reason.as_ref().unwrap().about, About::Steps(_))
+            matches!(trial.reason, Some(Reason::Steps(_)))
         };
         assert!(is_of_the_clock(&alike));
         let median = &alike.medians_ns["wake"];
@@ -408,16 +410,17 @@ mod tests {
             }
             analyse_series(&flat(), &settings(), &record)
         };
-        assert_eq!(failed(&[1]).reason_for_no_result(&[]).map(Reason::as_str), Some("no thread"));
+        let no_thread = Reason::failed(None, &TrialFailure::of("no thread"));
+        assert_eq!(failed(&[1]).reason_for_no_result(&[]), Some(&no_thread));
         assert_eq!(failed(&[]).reason_for_no_result(&[]), None, "the run ended before");
         let measured = analyse_series(&flat(), &settings(), &record_of(&[100.0]));
         assert_eq!(measured.reason_for_no_result(&[]), None);
         // What a CPU took with it is no reason for the others, for which there was no time.
         let left = [Departure { cpu: CpuId(1), after: Picos::from_ms(5), why: Absence::Offline }];
         let short = SeriesResult { budget_ended: true, ..failed(&[1]) };
-        assert_eq!(failed(&[1]).reason_for_no_result(&left).map(Reason::as_str), Some("no thread"));
+        assert_eq!(failed(&[1]).reason_for_no_result(&left), Some(&no_thread));
         assert_eq!(short.reason_for_no_result(&left), None);
-        assert_eq!(short.reason_for_no_result(&[]).map(Reason::as_str), Some("no thread"), "no CPU left");
+        assert_eq!(short.reason_for_no_result(&[]), Some(&no_thread), "no CPU left");
     }
 
     #[test]
@@ -438,9 +441,9 @@ mod tests {
     fn a_trial_without_a_pass_has_a_reason_and_no_number() {
         let mut record = record_of(&[100.0]);
         let failure = TrialFailure::PartnerLost { cpu: CpuId(1) };
-        record.push(SeriesEntry { segment: 0, pass: 0, trial: 1, outcome: Err(failure) });
+        record.push(SeriesEntry { segment: 0, pass: 0, trial: 1, outcome: Err(failure.clone()) });
         let lost = &analyse_series(&flat(), &settings(), &record).trials[1];
         assert_eq!((lost.passes, lost.grade, lost.switches), (0, None, None));
-        assert_eq!(lost.reason.as_ref().map(Reason::as_str), Some("the thread on CPU 1 stopped responding"));
+        assert_eq!(lost.reason, Some(Reason::failed(None, &failure)));
     }
 }

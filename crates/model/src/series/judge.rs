@@ -2,10 +2,10 @@
 //! events that a median, or a value made of one, rests on.
 
 use super::headline::{headline, named_headline, value_of_pass};
-use super::{PassOutcome, Reason, SeriesRecord, SeriesSettings, TrialResult, TrialState, displayed_value};
+use super::{PassOutcome, SeriesRecord, SeriesSettings, TrialResult, TrialState, displayed_value};
 use crate::quantity::Quantities;
 use crate::stats::{Estimate, FEWEST_PASSES};
-use crate::{Flag, Grade, Histogram, TrialFailure, flags, grade};
+use crate::{Flag, Grade, Histogram, Reason, TrialFailure, grade};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::iter;
@@ -78,8 +78,8 @@ pub(super) fn judge(
     let failure = record.failure(index);
     if result.passes == 0 {
         result.reason = Some(match failure {
-            Some(failure) => Reason::of_failure("", failure),
-            None => Reason::not_reached(),
+            Some(failure) => Reason::failed(None, failure),
+            None => Reason::NotReached,
         });
         return;
     }
@@ -125,10 +125,10 @@ pub(super) fn judge(
         _ if flags.contains(Flag::Saturated) => Some(saturated(record, index)),
         Some(failure) => {
             let all = failures.len() + record.outcomes(index).count();
-            Some(Reason::of_failure(&format!("{} of {all} passes failed: ", failures.len()), failure))
+            Some(Reason::failed(Some([failures.len(), all].map(|passes| passes as u32)), failure))
         }
         None => flags.gravest().map(|flag| match flag {
-            Flag::WideCi if is_coarse => Reason::too_coarse(width),
+            Flag::WideCi if is_coarse => Reason::Steps(width),
             _ => words(flag, result, counting, width),
         }),
     };
@@ -168,9 +168,9 @@ fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason 
         Flag::Steal => "the hypervisor or interrupts took CPU time".into(),
         Flag::Quota => "the CPU quota stopped the process".into(),
         Flag::Load => "other programs used the CPUs during the measurement".into(),
-        Flag::WideCi => Reason::too_wide(width),
-        Flag::Multimodal => flags::changed_state(result.states.len()).into(),
-        Flag::FewPasses => flags::too_few(counting).into(),
+        Flag::WideCi => Reason::Wide(width),
+        Flag::Multimodal => Reason::States(result.states.len()),
+        Flag::FewPasses => Reason::FewPasses(counting),
         Flag::ParBias => "measured in parallel, which may change values of this relation".into(),
         Flag::TscUnsync => "the CPUs' counters differ by more than this takes".into(),
         Flag::Invalid => "the threads disagreed about what was done".into(),
@@ -274,17 +274,14 @@ mod tests {
 
     #[test]
     fn passes_that_failed_are_told_beside_a_number_that_others_gave() {
-        let reason = |trial: &TrialResult| trial.reason.as_ref().map(|reason| reason.as_str().to_owned());
         let ended = TrialFailure::of("it ended with 7");
         let crashed = judged(&[TrialFailure::Damaged, ended.clone()], 0);
         assert!(crashed.flags.contains(Flag::FailedPasses) && crashed.flags.contains(Flag::Invalid));
-        assert_eq!(
-            (reason(&crashed).as_deref(), crashed.grade),
-            (Some("2 of 10 passes failed: messages were lost, doubled or damaged"), Some(Grade::D))
-        );
-        let left = judged(&[ended], 0);
+        let wrong = Reason::failed(Some([2, 10]), &TrialFailure::Damaged);
+        assert_eq!((crashed.reason, crashed.grade), (Some(wrong), Some(Grade::D)));
+        let left = judged(std::slice::from_ref(&ended), 0);
         assert!(left.flags.contains(Flag::FailedPasses) && !left.flags.contains(Flag::Invalid));
-        assert_eq!(reason(&left).as_deref(), Some("1 of 9 passes failed: it ended with 7"));
+        assert_eq!(left.reason, Some(Reason::failed(Some([1, 9]), &ended)));
         // Neither is a fault of what was measured.
         let lost = TrialFailure::CpuLost { cpu: CpuId(1) };
         assert!(judged(&[TrialFailure::Interrupted, lost], 0).flags.is_empty());

@@ -7,9 +7,8 @@ use crate::queue::names::MESSAGES;
 use crate::runtime::names::TOTAL_NS;
 use crate::stats::Estimate;
 use crate::wait::names::{ALTERNATE, SAMPLES};
-use crate::{Departure, Flags, Grade, Histogram, TrialFailure, flags};
+use crate::{Departure, Flags, Grade, Histogram, Reason};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// What counts the operations of a trial of a runtime: messages of a queue, round trips of a wait.
 const OPERATIONS: [&str; 2] = [MESSAGES, SAMPLES];
@@ -135,7 +134,7 @@ impl TrialResult {
 
     /// Whether the run ended before its first pass.
     pub fn is_not_reached(&self) -> bool {
-        self.reason.as_ref().is_some_and(|reason| reason.about == About::NotReached)
+        self.reason == Some(Reason::NotReached)
     }
 
     /// The number by which a distribution or a value is given: the median of all its events in nanoseconds, or the
@@ -162,91 +161,6 @@ impl TrialResult {
         let count = |name: &str| self.counts.get(name).copied();
         let operations = OPERATIONS.into_iter().find_map(count).filter(|operations| *operations > 0)?;
         Some(count(TOTAL_NS)? as f64 / operations as f64)
-    }
-}
-
-/// Why a trial is doubted or says nothing: words, and the number behind them where there is one, so that reports can put
-/// many into one sentence.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Reason {
-    /// What it is about.
-    pub about: About,
-    text: String,
-    said: String,
-}
-
-/// What a [`Reason`] is about.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum About {
-    /// Half the interval as a share of its point: wider than asked for.
-    Width(f64),
-    /// The same where the steps of the clock are what makes it wide.
-    Steps(f64),
-    /// The run ended before its first pass.
-    NotReached,
-    /// The words say everything.
-    Words,
-}
-
-impl Reason {
-    /// The run ended before the first pass of the trial.
-    pub fn not_reached() -> Reason {
-        Reason { about: About::NotReached, ..Reason::from("the run ended before this trial was measured") }
-    }
-
-    /// An interval that is wider than asked for.
-    pub(super) fn too_wide(width: f64) -> Reason {
-        Reason { about: About::Width(width), ..flags::too_wide(width).into() }
-    }
-
-    /// A median that a clock with steps cannot tell more closely.
-    pub(super) fn too_coarse(width: f64) -> Reason {
-        Reason { about: About::Steps(width), ..flags::too_coarse(width).into() }
-    }
-
-    /// The words, `before` and the failure, without what the program that was measured said.
-    pub(super) fn of_failure(before: &str, failure: &TrialFailure) -> Reason {
-        let said = match failure {
-            TrialFailure::Command { stderr, .. } => stderr.clone(),
-            _ => String::new(),
-        };
-        Reason { said, ..format!("{before}{failure}").into() }
-    }
-
-    /// The words.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// What the program that was measured said, which may be private; empty where it said nothing.
-    pub fn said(&self) -> &str {
-        &self.said
-    }
-
-    /// Makes what the program said a part of the words, for who asked for private parts.
-    pub fn reveal(&mut self) {
-        let said = std::mem::take(&mut self.said);
-        if !said.is_empty() {
-            self.text = format!("{}; in full: {said}", self.text);
-        }
-    }
-}
-
-impl From<String> for Reason {
-    fn from(text: String) -> Reason {
-        Reason { about: About::Words, text, said: String::new() }
-    }
-}
-
-impl From<&str> for Reason {
-    fn from(text: &str) -> Reason {
-        text.to_owned().into()
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
     }
 }
 

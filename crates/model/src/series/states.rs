@@ -280,7 +280,7 @@ mod tests {
     use crate::quantity::{Aggregate, Quantities, Quantity};
     use crate::stats::Key;
     use crate::tests::spec;
-    use crate::{CpuSet, Picos, Topology};
+    use crate::{CpuSet, Picos, Reason, Topology};
 
     fn settings(probe: &'static str, trials: usize) -> SeriesSettings {
         let trial = |index: usize| spec(probe, Parameters::default().with("number", index as f64), &[1, 0]);
@@ -352,10 +352,7 @@ mod tests {
         assert_eq!((trial.histograms["trip"].count(), trial.counts["trips"], trial.passes), (160, 80, 24));
         assert_eq!(trial.counts["ended"], 24);
         assert!(trial.flags.contains(Flag::Multimodal));
-        assert_eq!(
-            trial.reason.as_ref().map(ToString::to_string).as_deref(),
-            Some("the machine changed state: 2 levels")
-        );
+        assert_eq!(trial.reason, Some(Reason::States(2)));
         assert!(trial.cas_ns.len() == 1 && (trial.cas_ns[0] / 124.0 - 1.0).abs() < 0.05);
     }
 

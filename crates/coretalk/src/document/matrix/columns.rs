@@ -1,6 +1,7 @@
 //! [`Columns`]: the cells of a matrix field by field, for pictures and for pages that must stay small.
 
 use super::{CellDoc, MatrixDoc, ci, known};
+use crate::reasons::Worded;
 use coretalk_model::series::TrialResult;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Flags};
@@ -89,7 +90,7 @@ impl Columns {
             passes: trial.passes,
             grade: trial.grade.map(|grade| grade.to_string()),
             flags: trial.flags.iter().map(Flag::name).collect(),
-            reason: trial.reason.as_ref().map(|reason| reason.as_str().into()),
+            reason: trial.reason.as_ref().map(|reason| reason.text().into()),
             ..CellDoc::default()
         });
     }

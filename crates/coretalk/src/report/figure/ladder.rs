@@ -4,6 +4,7 @@ use super::chart::Kind;
 use super::intervals::{Row, intervals};
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Cell, Column, Table};
+use crate::reasons::Worded;
 use crate::report::fmt;
 use crate::report::fmt::digits::{count, with_reach};
 use crate::report::ladder::kind_words;
@@ -33,7 +34,7 @@ pub fn ladder(rungs: &[LadderRow], topology: &Topology, width: f64) -> Option<Pi
             range: rung.range_ns,
             words: match latency {
                 Some(latency) => with_reach(latency),
-                None => rung.reason.as_ref().unwrap_or(&EmptyRung::NotMeasured).to_string(),
+                None => rung.reason.as_ref().unwrap_or(&EmptyRung::NotMeasured).text(),
             },
             series,
             heading,

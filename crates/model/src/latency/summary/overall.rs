@@ -2,7 +2,7 @@
 //! picture with a few shades; and order statistics of counted values, `(value, how often)` by rising value.
 
 use super::table::Reading;
-use crate::latency::{Cell, CellValue, LatencyMap};
+use crate::latency::{Cell, CellValue, LatencyMap, MissingReason};
 use crate::stats::gaps::{GapRule, ValueGroup, shown_groups, value_groups};
 use crate::stats::{Estimate, mean, median_of_sorted};
 use crate::{CpuId, Flag, Matrix};
@@ -30,7 +30,7 @@ pub struct Overall {
     /// How many cells carry each flag that says so, most frequent first.
     pub doubts: Vec<(Flag, u64)>,
     /// Cells without a value by reason, most frequent first.
-    pub missing: Vec<(String, u64)>,
+    pub missing: Vec<(MissingReason, u64)>,
 }
 
 /// The groups of a map by its values alone, in nanoseconds.
@@ -70,12 +70,12 @@ pub struct Extreme {
 /// Looks at every cell once. The diagonal of a directed map is left out.
 pub fn overall(map: &LatencyMap) -> Overall {
     let mut all = Overall::default();
-    let (mut doubts, mut missing) = (BTreeMap::<Flag, u64>::new(), BTreeMap::<String, u64>::new());
+    let (mut doubts, mut missing) = (BTreeMap::<Flag, u64>::new(), BTreeMap::<MissingReason, u64>::new());
     let cpus = map.cells.cpus();
     let mut values: Vec<&CellValue> = Vec::new();
     for (row, column, cell) in map.cells.iter().filter(|(row, column, _)| row != column) {
         match cell {
-            Cell::Missing { reason } => *missing.entry(reason.to_string()).or_default() += 1,
+            Cell::Missing { reason } => *missing.entry(reason.clone()).or_default() += 1,
             Cell::Measured(value) => {
                 let ns = value.latency_ns.point;
                 // `from` is the earlier CPU of a symmetric map and the row of a directed one.
