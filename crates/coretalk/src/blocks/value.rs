@@ -56,11 +56,11 @@ pub enum Number {
     Difference(f64),
     /// A p-value, with its relation: `= 0.0020`, `< 0.0001`.
     Probability(f64),
-    /// A setting: written with all its digits, rates with six decimals of their unit.
+    /// A setting: written with all its digits, rates with six.
     Setting(f64),
     /// Both ends of an interval in the unit of its point, which stands in another cell: `432.1–434.4 M`.
     Ends(Estimate),
-    /// A relative difference with its sign: `−26 %`, `∞`.
+    /// A relative difference with its sign: `-26 %`, `∞`.
     Relative(f64),
     /// A part of a whole: `none`, `3`, `all`.
     Part {

@@ -32,7 +32,7 @@ pub struct Differing<'a> {
 pub struct DifferenceMap<'a> {
     /// The map of A: CPUs, order and rows are its own.
     pub of: &'a Map,
-    /// B ÷ A − 1 in percent where A has cells; nothing where a side was not measured.
+    /// B ÷ A - 1 in percent where A has cells; nothing where a side was not measured.
     pub columns: Columns,
     /// Which cells differ, shown beyond doubt.
     pub shown: Vec<bool>,
@@ -189,7 +189,7 @@ fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison, [a, b]: &[String
             })
             .collect(),
         question: format!(
-            "{}: {b} ÷ {a} − 1 in percent, {basis}; positive is {}",
+            "{}: {b} ÷ {a} - 1 in percent, {basis}; positive is {}",
             plain(&dataset.name),
             dataset.called_above()
         ),

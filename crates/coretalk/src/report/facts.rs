@@ -144,13 +144,15 @@ fn first_step(step: FirstStep<'_>) -> Sentence {
         FirstStep::Expect(finding) => Sentence::new("Nothing to fix, but this cannot be changed: {found}.")
             .with_name("found", &clause(finding)),
         FirstStep::Nothing { passed, unknown } => {
-            let template = match unknown {
-                0 => "Nothing to fix: all {passed} checks passed.",
-                _ => "Nothing to fix: {passed} checks passed, {unknown} could not be made.",
-            };
-            Sentence::new(template)
-                .with("passed", DisplayValue::listed(passed))
-                .with("unknown", DisplayValue::listed(unknown))
+            let passed = DisplayValue::listed(passed);
+            match unknown {
+                0 => Sentence::new("Nothing to fix: all {passed} checks passed.").with("passed", passed),
+                _ => Sentence::pluralized(
+                    "Nothing to fix: {number} check{s} passed, {unknown} could not be made.",
+                    passed,
+                )
+                .with("unknown", DisplayValue::listed(unknown)),
+            }
         }
     }
 }

@@ -82,13 +82,12 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
 
 /// A relative difference with its sign; zero has none.
 fn relative(share: f64) -> String {
-    let size = if share.is_finite() { percent(share.abs()) } else { "∞".to_owned() };
-    let sign = match share {
-        _ if size == percent(0.0) => "",
-        share if share < 0.0 => "−",
-        _ => "+",
-    };
-    sign.to_owned() + &size
+    match share {
+        share if !share.is_finite() => if share < 0.0 { "-∞" } else { "+∞" }.to_owned(),
+        // Zero, a number below zero, or one that is too small for a digit.
+        share if share < 5e-5 => percent(share),
+        share => "+".to_owned() + &percent(share),
+    }
 }
 
 /// The interval of a number: ` ±2 %`, or its ends, ` (1.2 µs to 60 µs)`, where it reaches more than ten times the number.

@@ -172,7 +172,7 @@ fn rows(of: Numbered<'_>) -> impl Iterator<Item = [Cell; 7]> {
     })
 }
 
-/// The difference of a placement from the reference as the table has it, such as `−26 % ±2 %`.
+/// The difference of a placement from the reference as the table has it, such as `-26 % ±2 %`.
 pub(super) fn difference_words(of: Numbered<'_>, arm: usize) -> Option<String> {
     Some(fmt::sentence(&of.difference(arm)?))
 }

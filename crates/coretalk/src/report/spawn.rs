@@ -26,7 +26,7 @@ pub(super) fn blocks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Bl
         Column::numbers("max").from_width(ROOMY),
         Column::numbers("cost"),
         Column::numbers("joined"),
-        Column::numbers("C−B"),
+        Column::numbers("C-B"),
     ];
     let rows = trials.iter().map(|trial| {
         let at = |name: &'static str, share: f64| percentile(trial, name, share, MICROS);
@@ -49,7 +49,7 @@ pub(super) fn blocks(probe: &dyn SeriesProbe, trials: &[&TrialResult]) -> Vec<Bl
     let mut blocks = vec![
         Block::Prose(
             "µs, medians: until the new one runs (with its tail), until the creator continues (cost), and until the \
-             creator knows that it has ended (joined). C−B: first statement minus return; below zero the new one ran first; a range means that the sign is uncertain."
+             creator knows that it has ended (joined). C-B: first statement minus return; below zero the new one ran first; a range means that the sign is uncertain."
                 .into(),
         ),
         Block::Gap,

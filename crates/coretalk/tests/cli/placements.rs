@@ -53,7 +53,7 @@ fn a_picture_has_every_row_of_the_tables_with_its_difference() {
     for metric in ["solutions_per_s", "time_s", "events_per_s", "event_ms_p95", "event_ms_max"] {
         assert!(picture.contains(&format!("{metric}, ")), "{metric}: {picture}");
     }
-    let differences = |text: &str| text.matches("−30 % ±").count();
+    let differences = |text: &str| text.matches("-30 % ±").count();
     assert!(differences(&table) > 0 && differences(&picture) == differences(&table), "{table}");
 }
 
@@ -121,7 +121,7 @@ fn what_lies_below_the_smallest_effect_beats_nobody() {
         "{open}"
     );
     // The table says the same.
-    assert!(open.contains("−30 %") && !open.contains("43 %,"), "{open}");
+    assert!(open.contains("-30 %") && !open.contains("43 %,"), "{open}");
 }
 
 #[test]

@@ -311,7 +311,7 @@ fn batches_are_a_table_a_chart_and_series_of_their_own_and_resume() {
         let rows: Vec<_> = rows.filter(|row| row.first() == Some(&queue) && row.contains(&"100")).collect();
         assert!(rows.len() >= 3, "a row for each batch of {queue}: {screen}");
         assert!(
-            flat.contains(&format!("{queue}, u64, capacity 100; CPUs 0 → 1, same L3: batches of 64 pass")),
+            flat.contains(&format!("{queue}, u64, capacity 100, CPUs 0 → 1, same L3: batches of 64 pass")),
             "{screen}"
         );
     }

@@ -27,17 +27,17 @@ const UNITS: [(&str, f64); 13] = [
 ];
 
 impl Printed {
-    /// Reads the number that a text begins with: `1 300`, `+5.0 %`, `−2 %`, `<0.001`, `37.36 M/s`, `±0.4`, `3 min 20 s`.
+    /// Reads the number that a text begins with: `1 300`, `+5.0 %`, `-2 %`, `<0.001`, `37.36 M/s`, `±0.4`, `3 min 20 s`.
     pub fn read(text: &str) -> Option<Printed> {
         let text = text.trim_start_matches(['±', '×', '+', ' ']).trim_end_matches('!');
-        if let Some(limit) = text.strip_prefix('<') {
+        if let Some(limit) = text.strip_prefix(['<', '>']) {
             let half = Printed::read(limit)?.value / 2.0;
-            return Some(Printed { value: half, half });
+            return Some(Printed { value: half, half: half.abs() });
         }
         let words: Vec<&str> = text.split_whitespace().collect();
-        let is_digit = |c: char| c.is_ascii_digit() || ".-−e".contains(c);
+        let is_digit = |c: char| c.is_ascii_digit() || ".-e".contains(c);
         let digits = words.iter().take_while(|word| word.chars().all(is_digit)).count();
-        let number = words[..digits].concat().replace('−', "-");
+        let number = words[..digits].concat();
         let value: f64 = number.parse().ok()?;
         let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);
         let unit = words.get(digits).map_or("", |unit| unit.trim_end_matches("/s"));
@@ -70,7 +70,8 @@ fn numbers_are_read_as_they_are_printed() {
         ("+5.0 %", 0.05, 0.0005),
         ("2 %", 0.02, 0.0005),
         ("91 %", 0.91, 0.005),
-        ("−0.95 %", -0.0095, 0.00005),
+        ("-0.95 %", -0.0095, 0.00005),
+        (">-0.01 %", -0.00005, 0.00005),
         ("37.36 M", 37.36e6, 5e3),
         ("6.4 s", 6.4e9, 0.05e9),
         ("3 µs", 3e3, 0.5e3),

@@ -48,7 +48,7 @@ const QUANTITIES: &[Quantity] = &[
         .meaning("time until the first statement runs"),
     Quantity::events(names::JOIN, "join").in_table(),
     // A difference with a sign, which no histogram holds.
-    Quantity::value(names::AFTER_RETURN_NS, "C−B ns", Unit::Ns)
+    Quantity::value(names::AFTER_RETURN_NS, "C-B ns", Unit::Ns)
         .aggregate(Aggregate::MedianOverEvents("samples"))
         .in_table(),
     Quantity::events(names::FIRST, "first"),

@@ -54,7 +54,7 @@ fn without_ratio(dataset: &DatasetComparison, [a, b]: &[String; 2]) -> Option<Se
     let template = "Not compared, because zero and impossible values have no ratio: {values}{more}.";
     (!all.is_empty()).then(|| {
         Sentence::new(template)
-            .with("values", Sentence::joined(shown, ", "))
+            .with("values", Sentence::joined(shown, "; "))
             .with("more", Sentence::joined(more, ""))
     })
 }
@@ -115,7 +115,7 @@ pub fn answer(view: &CompareView<'_>) -> Sentence {
         })
         .collect();
     if !doubts.is_empty() {
-        sentences.push(Sentence::new("Not compared: {levels}.").with("levels", Arg::Parts(doubts, ", ")));
+        sentences.push(Sentence::new("Not compared: {levels}.").with("levels", Arg::Parts(doubts, "; ")));
     }
     let datasets = view.comparison.datasets.iter();
     let single: usize = datasets.map(|dataset| standing_out(dataset, view.comparison).len()).sum();
@@ -163,7 +163,8 @@ fn shown_words(view: &CompareView<'_>, shown: &Shown, [a, b]: [&PlainText; 2]) -
         }
         None => Sentence::new("Cannot tell: {levels}."),
     };
-    sentence.with("levels", Arg::Parts(levels, ", "))
+    // A level may hold commas.
+    sentence.with("levels", Arg::Parts(levels, "; "))
 }
 
 /// A level with a hole for its shift, after its dataset where there are several.

@@ -1,7 +1,7 @@
 //! [`Chart`]: curves over two axes.
 
 use super::{BODY, SMALL};
-use crate::report::fmt::digits::axis;
+use crate::report::fmt::digits::{axis, nines};
 use crate::report::picture::{Anchor, Ink, Picture, SeriesName, Weight, text_width};
 
 /// The fonts of a browser may be wider than the outlines that widths come from, DejaVu Sans by a seventh.
@@ -85,7 +85,7 @@ impl Axis {
                 [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999, 0.99999999, 0.999999999]
                     .into_iter()
                     .filter(inside)
-                    .map(|share| (share, format!("{} %", (share * 1e10).round() / 1e8)))
+                    .map(|share| (share, nines(share)))
                     .collect()
             }
             Kind::Log => {

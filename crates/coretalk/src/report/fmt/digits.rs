@@ -90,12 +90,17 @@ pub fn of_any_size(value: f64) -> String {
     }
 }
 
-/// A number with these decimals: `0`, `<0.01`, `0.25`. A number above zero never reads as zero.
+/// A number that is too small for its decimals, of which this is the last: `<0.01`, `>-0.01`.
+fn tiny(number: f64, least: f64) -> String {
+    if number < 0.0 { format!(">-{least}") } else { format!("<{least}") }
+}
+
+/// A number with these decimals: `0`, `<0.01`, `0.25`. No number but zero reads as zero.
 pub fn fixed(number: f64, decimals: usize) -> String {
     let least = 10f64.powi(-(decimals as i32));
     match decimals {
         _ if number == 0.0 => "0".to_owned(),
-        _ if number.abs() < 0.5 * least => format!("<{least}"),
+        _ if number.abs() < 0.5 * least => tiny(number, least),
         0 => grouped(number.round() as i64),
         _ => format!("{number:.decimals$}"),
     }
@@ -126,6 +131,11 @@ pub fn axis(value: f64) -> String {
         magnitude if magnitude > 0.0 && magnitude < 1e-3 => format!("{value:.1e}"),
         _ => format!("{}", (value * 1e4).round() / 1e4),
     }
+}
+
+/// A share at an axis, with all its nines: `99.999 %`.
+pub fn nines(share: f64) -> String {
+    format!("{} %", (share * 1e10).round() / 1e8)
 }
 
 /// Two significant digits with the letter of thousands and millions: `17`, `26k`, `4.5M`.
@@ -201,7 +211,7 @@ pub fn chosen_time(ns: f64) -> String {
     }
 }
 
-/// Events per second that were chosen, with all their digits: `25 M`, `63 k`, `500`.
+/// Events per second that were chosen, with six digits at most: `25 M`, `63 k`, `333.333 k`, `500`.
 pub fn chosen_rate(rate: f64) -> String {
     let (scale, letter) = match rate {
         rate if rate >= 1e9 => (1e9, " G"),
@@ -209,8 +219,9 @@ pub fn chosen_rate(rate: f64) -> String {
         rate if rate >= 1e3 => (1e3, " k"),
         _ => (1.0, ""),
     };
-    // What division leaves behind the sixth decimal is no digit of the rate.
-    format!("{}{letter}", (rate / scale * 1e6).round() / 1e6)
+    let scaled = rate / scale;
+    let digits = 10f64.powi(5 - scaled.max(1.0).log10() as i32);
+    format!("{}{letter}", (scaled * digits).round() / digits)
 }
 
 /// A share in percent: `74 %`, `2.6 %`, `0.04 %`.
@@ -219,16 +230,22 @@ pub fn percent(share: f64) -> String {
     match percent.abs() {
         // What rounding leaves of a difference of equal shares has a sign of its own, and no digit to show.
         p if p < 1e-6 => "0 %".to_owned(),
-        p if p < 0.005 => "<0.01 %".to_owned(),
+        p if p < 0.005 => tiny(percent, 0.01) + " %",
         p if p >= 9.95 => format!("{percent:.0} %"),
         p if p >= 0.95 => format!("{} %", (percent * 10.0).round() / 10.0),
         _ => format!("{percent:.2} %"),
     }
 }
 
-/// A difference in percent with its sign, which zero has none of: `+5.0 %`, `-12.3 %`, `0.0 %`.
+/// A difference in percent with its sign, which zero has none of: `+5.0 %`, `-12.3 %`, `+0.04 %`, `0.0 %`.
 pub fn signed_percent(percent: f64) -> String {
-    if percent.abs() < 0.05 { "0.0 %".to_owned() } else { format!("{percent:+.1} %") }
+    match percent.abs() {
+        // What rounding leaves of a difference of equal numbers.
+        p if p < 1e-6 => "0.0 %".to_owned(),
+        p if p < 0.005 => tiny(percent, 0.01) + " %",
+        p if p < 0.05 => format!("{percent:+.2} %"),
+        _ => format!("{percent:+.1} %"),
+    }
 }
 
 /// A whole number with its sign, which zero has none of: `+5`, `-12`, `0`.
@@ -273,7 +290,18 @@ mod tests {
         // Zero has no sign, and what is not zero does not read as zero.
         assert_eq!([-0.0, 0.0].map(ns), ["0.00"; 2]);
         assert_eq!([-0.0, 0.0, -0.04].map(short_ns), ["0.0", "0.0", "-0.040"]);
-        assert_eq!([-0.04, 0.04, -0.06, 104.2].map(signed_percent), ["0.0 %", "0.0 %", "-0.1 %", "+104.2 %"]);
+        assert_eq!(
+            [0.0, -1e-9, -0.001, 0.001, -0.04, -0.06, 104.2].map(signed_percent),
+            ["0.0 %", "0.0 %", ">-0.01 %", "<0.01 %", "-0.04 %", "-0.1 %", "+104.2 %"]
+        );
+        assert_eq!(
+            [0.0, -0.003, 0.003, -0.25].map(|value| fixed(value, 2)),
+            ["0", ">-0.01", "<0.01", "-0.25"]
+        );
+        assert_eq!(
+            [63e3, 1e6 / 3.0, 25e6, 500.0, 1_000_050.0].map(chosen_rate),
+            ["63 k", "333.333 k", "25 M", "500", "1.00005 M"]
+        );
         assert_eq!(
             [0.0, 0.041, -0.45, 0.96, 3e-20].map(short_ns),
             ["0.0", "0.041", "-0.45", "1.0", "3.0e-20"]
@@ -288,7 +316,10 @@ mod tests {
             [100.0, 1_500.0, 20e3, 1e6, 1e9].map(chosen_time),
             ["100 ns", "1.5 µs", "20 µs", "1 ms", "1 s"]
         );
-        assert_eq!([-0.0, -1e-17, 4e-5, -6e-5].map(percent), ["0 %", "0 %", "<0.01 %", "-0.01 %"]);
+        assert_eq!(
+            [-0.0, -1e-17, 4e-5, -4e-5, -6e-5].map(percent),
+            ["0 %", "0 %", "<0.01 %", ">-0.01 %", "-0.01 %"]
+        );
         assert_eq!((grouped(-1_234_567), count(1, "pair")), ("-1 234 567".into(), "1 pair".into()));
         let (passes, batches) = ([1, 2].map(|n| count(n, "pass")), [1, 2].map(|n| count(n, "batch")));
         assert_eq!(

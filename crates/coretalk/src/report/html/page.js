@@ -7,7 +7,7 @@ class Group {
     this.viewers = members.map(([run, matrices]) => new Viewer(this, run, matrices));
     this.state = { matrix: 0, layer: 'median', ...view.initial };
     this.controls = element('div', { class: 'controls', role: 'group', 'aria-label': 'heat map' });
-    const keys = 'Click a pair or press Enter to see its passes. Arrow keys move the cursor, + and − zoom, 0 shows all, dragging moves the map.';
+    const keys = 'Click a pair or press Enter to see its passes. Arrow keys move the cursor, + and - zoom, 0 shows all, dragging moves the map.';
     const maps = element('div', { class: members.length > 1 ? 'maps several' : 'maps' }, ...this.viewers.map((viewer) => viewer.root));
     place.replaceChildren(this.controls, element('p', { class: 'keys', id: `keys-${number}` }, keys), maps);
     this.build();

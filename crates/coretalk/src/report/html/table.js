@@ -5,9 +5,9 @@ const FACTORS = { ns: 1, 'µs': 1e3, ms: 1e6, s: 1e9, min: 6e10, k: 1e3, M: 1e6,
 
 // The number that a cell begins with; NaN where it begins with none.
 function numberOf(text) {
-  const found = text.match(/^[<~×]?\s*([+\-−]?\d+(?:[ \u00a0]\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)\s?([a-zA-Zµ]+)?/);
+  const found = text.match(/^[<>~×]?\s*([+-]?\d+(?:[ \u00a0]\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)\s?([a-zA-Zµ]+)?/);
   if (!found) return NaN;
-  return Number(found[1].replace(/[ \u00a0]/g, '').replace('−', '-')) * (FACTORS[found[2]] || 1);
+  return Number(found[1].replace(/[ \u00a0]/g, '')) * (FACTORS[found[2]] || 1);
 }
 
 function sortable(table) {

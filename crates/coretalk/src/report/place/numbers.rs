@@ -88,7 +88,7 @@ impl<'a> Numbered<'a> {
         if is_reversed { Operation::Reversed.of([source]) } else { source }
     }
 
-    /// The relative difference of a placement from the reference with half its interval, `−26 % ±2 %`; without an interval
+    /// The relative difference of a placement from the reference with half its interval, `-26 % ±2 %`; without an interval
     /// it is not known.
     pub fn difference(&self, arm: usize) -> Option<Sentence> {
         let index = self.pair(arm)?;

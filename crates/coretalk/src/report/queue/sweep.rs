@@ -91,7 +91,7 @@ pub(super) fn titled(
     capacity: u64,
     placement: &[CpuId],
 ) -> Sentence {
-    Sentence::new("{queue}, {payload}, {capacity}; {placement}")
+    Sentence::new("{queue}, {payload}, {capacity}, {placement}")
         .with_name("queue", queue)
         .with_name("payload", payload)
         .with("capacity", capacity_sentence(capacity))

@@ -70,6 +70,7 @@ pub(super) fn quota(root: &SystemRoot, _: &LiveFacts) -> Report {
         return ok(format!("the CPU quota of {limit} covers every CPU"));
     }
     let throttled = match quota.throttled_periods {
+        Some(1) => "throttled once so far".to_owned(),
         Some(count) => format!("throttled {count} times so far"),
         None => "throttling is not counted".to_owned(),
     };

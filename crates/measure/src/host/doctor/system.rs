@@ -166,6 +166,7 @@ pub(super) fn huge_pages(root: &SystemRoot, _: &LiveFacts) -> Report {
         return ok(format!("transparent huge pages: {name}"));
     }
     match reserved(root) {
+        Some(1) => ok("1 reserved huge page is free"),
         Some(free) if free > 0 => ok(format!("{free} reserved huge pages are free")),
         // A kernel without transparent huge pages still lists the others, where its files can be read at all.
         found if chosen.is_none() && (found.is_none() || root.names("/sys/kernel/mm").is_empty()) => {
