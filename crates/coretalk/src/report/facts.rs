@@ -3,8 +3,8 @@
 
 use super::fmt::digits::{fixed, grouped, ns};
 use super::saved;
-use super::text::{cut, plain, right};
-use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, pointer};
+use super::text::{cut, right};
+use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source, pointer};
 use crate::blocks::{Block, Cell, Column, Table};
 use crate::clock::ClockView;
 use coretalk_model::clock::ClockAgreement;
@@ -92,10 +92,10 @@ pub fn doctor(findings: &[DoctorFinding]) -> Vec<Block<'static>> {
     let mut table = Table::new(["", "", ""].map(Column::words));
     for finding in &sorted {
         let text = match &finding.fix {
-            Some(fix) => {
-                Sentence::new("{text}. Fix: {fix}").with_name("text", &clause(finding)).with_name("fix", fix)
-            }
-            None => Sentence::name(&finding.text),
+            Some(fix) => Sentence::new("{text}. Fix: {fix}")
+                .with("text", clause(findings, finding))
+                .with_name("fix", fix),
+            None => Sentence::new("{text}").with("text", recorded(DOCTOR, findings, finding, &finding.text)),
         };
         table.row([verdict_word(finding.verdict).into(), Cell::name(&finding.id), text.into()]);
     }
@@ -121,28 +121,37 @@ pub fn doctor(findings: &[DoctorFinding]) -> Vec<Block<'static>> {
         true => Sentence::new("nothing was checked."),
         false => Sentence::new("{parts}.").with("parts", Sentence::joined(parts, ", ")),
     };
-    let first = (!findings.is_empty()).then(|| Block::Answer(first_step(FirstStep::of(findings))));
+    let first = (!findings.is_empty()).then(|| Block::Answer(first_step(findings)));
     let rest =
         [Block::Table(table), Block::Gap, Block::Prose(counted), Block::Prose("Nothing was changed.".into())];
     first.into_iter().chain([Block::Gap]).chain(rest).collect()
 }
 
-/// A finding as a part of a sentence.
-fn clause(finding: &DoctorFinding) -> String {
-    plain(&finding.text).trim_end_matches('.').to_owned()
+/// The list of findings in a document.
+const DOCTOR: &str = "/environment/doctor";
+
+/// Words of a finding, which is one of a list in the document.
+fn recorded(list: &str, findings: &[DoctorFinding], finding: &DoctorFinding, words: &str) -> Arg {
+    let at = findings.iter().take_while(|other| !std::ptr::eq(*other, finding)).count();
+    Arg::Recorded(words.to_owned(), Source::Field(format!("{list}/{at}/text")))
 }
 
-fn first_step(step: FirstStep<'_>) -> Sentence {
-    match step {
+/// A finding as a part of a sentence.
+pub(super) fn clause(findings: &[DoctorFinding], finding: &DoctorFinding) -> Arg {
+    recorded(DOCTOR, findings, finding, finding.text.trim_end().trim_end_matches('.'))
+}
+
+fn first_step(findings: &[DoctorFinding]) -> Sentence {
+    match FirstStep::of(findings) {
         FirstStep::Fix(finding) => {
             let sentence = match &finding.fix {
                 Some(fix) => Sentence::new("Fix first: {found} ({fix})").with_name("fix", fix),
                 None => Sentence::new("Fix first: {found}."),
             };
-            sentence.with_name("found", &clause(finding))
+            sentence.with("found", clause(findings, finding))
         }
         FirstStep::Expect(finding) => Sentence::new("Nothing to fix, but this cannot be changed: {found}.")
-            .with_name("found", &clause(finding)),
+            .with("found", clause(findings, finding)),
         FirstStep::Nothing { passed, unknown } => {
             let passed = DisplayValue::listed(passed);
             match unknown {
@@ -166,7 +175,9 @@ pub fn selftest(findings: &[DoctorFinding], seconds: f64) -> Vec<Block<'static>>
             Verdict::Fail => "FAIL",
             Verdict::CannotTell => "cannot tell",
         };
-        table.row([word.into(), Cell::name(&finding.id), Cell::name(&finding.text)]);
+        let text =
+            Sentence::new("{text}").with("text", recorded("/checks", findings, finding, &finding.text));
+        table.row([word.into(), Cell::name(&finding.id), text.into()]);
     }
     let of = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
     let conclusion = match (of(Verdict::Fail), of(Verdict::CannotTell)) {

@@ -6,6 +6,7 @@ mod heading;
 pub use self::groups::{Holding, groups, groups_alone};
 pub use self::heading::{atomics, disturbance, emulation, heading, size, title, virtualization};
 
+use super::facts::clause;
 use super::fmt;
 use super::heat_map::MapFormat;
 use super::ladder::{kind_words, shared_words};
@@ -307,7 +308,7 @@ pub fn doubt(report: &RunReport) -> Option<Block<'static>> {
         (_, true) => Sentence::new(" · {more} more"),
         (_, false) => Sentence::new(" · {more} more: coretalk doctor"),
     };
-    let said = Sentence::new("{text}{fix}{more}").with_name("text", worst.text.trim_end_matches('.'));
+    let said = Sentence::new("{text}{fix}{more}").with("text", clause(&report.doctor, worst));
     Some(Block::Doubt(
         said.with("fix", fix).with("more", more.with("more", DisplayValue::listed(rest.len()))),
     ))

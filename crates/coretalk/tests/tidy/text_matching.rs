@@ -58,7 +58,6 @@ const USES: &[(&str, usize, &str)] = &[
     ("coretalk/src/report/picture/svg.rs", 1, "zeros at the end of a number"),
     ("coretalk/src/report/runs.rs", 1, "arguments"),
     ("coretalk/src/report/text.rs", 5, "terminal sequences, wrapping and a time stamp"),
-    ("coretalk/src/report/words.rs", 1, "a full stop"),
     ("coretalk/src/report/words/heading.rs", 2, "the CPU model that the system reports"),
     ("coretalk/src/resolve/placement.rs", 1, "a path"),
     ("coretalk/src/run/signals.rs", 1, "/proc"),

@@ -229,13 +229,27 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
     }
 }
 
+/// Quotations that differ from the document.
+fn misquoted(run: &Run) -> Vec<String> {
+    let args = run.sentences.iter().flat_map(|said| &said.args);
+    let wrong = |(_, arg): &(&str, Arg)| match arg {
+        Arg::Recorded(text, Source::Field(path)) => {
+            let recorded = run.document.pointer(path).and_then(Value::as_str).unwrap_or_default();
+            let is_same = [recorded, recorded.trim_end_matches('.')].contains(&text.as_str());
+            (!is_same).then(|| format!("`{text}`: {path} is `{recorded}`"))
+        }
+        _ => None,
+    };
+    args.filter_map(wrong).collect()
+}
+
 /// Errors in sentences.
 pub fn untrue(run: &Run) -> Vec<String> {
     let untrue = |sentence: &Sentence| {
         let why = untrue_sentence(run, sentence)?;
         Some(format!("`{}`: {why}", fmt::sentence(sentence)))
     };
-    run.sentences.iter().filter_map(untrue).chain(unknown_sets(run)).collect()
+    run.sentences.iter().filter_map(untrue).chain(unknown_sets(run)).chain(misquoted(run)).collect()
 }
 
 /// The first sentence of a template, and one of its arguments.
@@ -297,4 +311,11 @@ fn sets_of_cpus_and_words_that_are_changed_are_found() {
             ),
         ],
     );
+}
+
+#[test]
+fn another_finding_of_doctor_is_found() {
+    let run = Run::of(&Tool::new(), "noisy-vm", "--cpus 0,1 --budget 2s --seed 1", "planted-finding");
+    let change = |run: &mut Run| run.set("/environment/doctor/1/text", "no hypervisor");
+    plant(&[run], misquoted, &[("finding", change, "/environment/doctor/1/text is `no hypervisor`")]);
 }
