@@ -178,8 +178,8 @@ fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a L
 
 fn summary_part<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
     let is_named = the_only_pair(map).is_none() && report.maps().len() > 1;
-    let name = is_named
-        .then(|| Block::Heading(Sentence::new("{kernel}:").with_name("kernel", &map.kernel.to_string())));
+    let name =
+        is_named.then(|| Block::Heading(Sentence::new("{kernel}:").with_name("kernel", map.kernel.as_str())));
     name.into_iter().chain(in_words(report, map)).collect()
 }
 
@@ -363,14 +363,14 @@ fn pair_table(report: &RunReport, map: &LatencyMap, pairs: &[[CpuId; 2]]) -> Tab
         let source = |field| Source::Pair { kernel: map.kernel.to_string(), pair: [a, b], field };
         let [value, fastest, grade, doubts] = match cell {
             Some(latency::Cell::Measured(value)) => {
-                let flags: Vec<&str> =
-                    value.flags.iter().filter(|flag| flag.is_doubt()).map(|flag| flag.name()).collect();
+                let doubts = value.flags.iter().filter(|flag| flag.is_doubt());
+                let flags = Sentence::joined(doubts.map(|flag| Sentence::new(flag.name())), ", ");
                 let mark = if value.flags.may_be_wrong() { "! " } else { "" };
                 [
                     cell_interval(value, source).into(),
                     DisplayValue::bare(Number::Point(value.min_ns), source("/min")).into(),
                     Cell::name(&value.grade.to_string()),
-                    Cell::name(&format!("{mark}{}", flags.join(", "))),
+                    Sentence::new("{mark}{flags}").with("mark", mark).with("flags", flags).into(),
                 ]
             }
             Some(latency::Cell::Missing { reason }) => {
