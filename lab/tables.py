@@ -103,20 +103,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def crossed(results: Results, rows: str, columns: str) -> str:
-    """How many of the cases of two things held: `3` where all did, `2 of 3` where one did not."""
-    def name(case: Case, of: str) -> str:
-        return str(getattr(case, of).name)
-
-    row_names = list(dict.fromkeys(name(case, rows) for case, _ in results.cases))
-    column_names = list(dict.fromkeys(name(case, columns) for case, _ in results.cases))
-
-    def cell(row: str, column: str) -> str:
-        outcomes = [it for case, it in results.cases if (name(case, rows), name(case, columns)) == (row, column)]
-        held = sum(not it.wrong for it in outcomes)
-        return "" if not outcomes else str(held) if held == len(outcomes) else f"{held} of {len(outcomes)}"
-
-    return table([rows, *column_names], [[row, *(cell(row, column) for column in column_names)] for row in row_names])
+def counted(results: Results, by: str) -> str:
+    """How many cases held for each probe, disturbance or machine: `3` where all did, `2 of 3` where one did not."""
+    outcomes: dict[str, list[bool]] = {}
+    for case, outcome in results.cases:
+        outcomes.setdefault(str(getattr(case, by).name), []).append(not outcome.wrong)
+    counts = {name: f"{sum(held)} of {len(held)}" if not all(held) else str(len(held)) for name, held in outcomes.items()}
+    return f"By {by}: " + ", ".join(f"{name} {count}" for name, count in counts.items()) + "."
 
 
 def shape(machine: Machine) -> str:
@@ -152,8 +145,7 @@ def text(results: Results, machines: Sequence[Machine], systems: Sequence[System
     if systems:
         parts.append(table(["system", "what it refuses or keeps", "what is said of it"], [[it.name, it.what, whole(it)] for it in systems]))
     if results.cases:
-        pairs = (("probe", "disturbance"), ("probe", "machine"), ("machine", "disturbance"))
-        parts += [crossed(results, rows, columns) for rows, columns in pairs]
+        parts.append("\n".join(f"- {counted(results, by)}" for by in ("machine", "probe", "disturbance")))
     if results.once:
         parts.append("Held only when it was run again:\n\n" + "\n".join(f"- {it}" for it in results.once))
     wrong = results.wrong
