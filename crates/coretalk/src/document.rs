@@ -1,7 +1,7 @@
-//! [`Document`]: the JSON of FORMAT.md. Wire types, apart from the domain types: names here are stable, fields are
-//! added and never renamed, unknown is null and never 0.
+//! [`Document`]: the JSON of docs/format/json.md. Wire types, separate from the domain types: fields are added and never
+//! renamed, unknown is null and never 0.
 //!
-//! A document borrows its run and is written cell by cell: 523,776 cells never stand in memory a second time.
+//! A document borrows its run and is written cell by cell, so that 523,776 cells are not copied.
 
 mod advice;
 mod comparison;

@@ -2,7 +2,7 @@
 //!
 //! One run is one SQLite file, valid from the moment it has a name: [`RunWriter`] makes it and is the session's sink,
 //! [`RunFile`] opens it again, [`Directory`] is the folder of many, and [`find`] turns what a user types into one.
-//! FORMAT.md describes tables and encodings.
+//! docs/format/run-file.md describes tables and encodings.
 //!
 //! ## One row per round
 //!

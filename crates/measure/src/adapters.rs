@@ -1,5 +1,5 @@
 //! Programs in other languages that perform queues, waits, wake-ups, contention and creations of threads of their runtime:
-//! `ADAPTERS.md` says what they print, and what is checked of it.
+//! `docs/adapters.md` specifies their output and its checks.
 
 pub mod catalogue;
 pub mod description;

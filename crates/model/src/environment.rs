@@ -295,7 +295,7 @@ named! {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DoctorFinding {
-    /// Stable kebab-case id, listed in FORMAT.md.
+    /// Stable kebab-case id, listed by `coretalk doctor`.
     pub id: String,
     /// How grave it is.
     pub verdict: Verdict,

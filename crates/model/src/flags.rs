@@ -13,7 +13,7 @@ macro_rules! flags {
             /// Every flag, by bit.
             pub const ALL: &'static [Flag] = &[$(Flag::$name),*];
 
-            /// The stable kebab-case name, listed in FORMAT.md.
+            /// The stable kebab-case name, listed in docs/format/json.md.
             pub fn name(self) -> &'static str {
                 match self { $(Flag::$name => $text),* }
             }

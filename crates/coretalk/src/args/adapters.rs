@@ -23,7 +23,7 @@ pub enum AdaptersCommand {
 /// Options of `adapters check`.
 #[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
-    /// The program and its arguments, as described in ADAPTERS.md
+    /// The program and its arguments, as described in docs/adapters.md
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub words: Vec<OsString>,
 }

@@ -6,8 +6,8 @@ use clap::Args;
 /// Options about runtimes in other languages.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RuntimeArgs {
-    /// A program that performs what NAME:… stands for, as ADAPTERS.md describes; words are separated by blanks, and no
-    /// shell reads them
+    /// A program that performs what NAME:… stands for, as docs/adapters.md describes; words are separated by blanks, and
+    /// no shell reads them
     #[arg(long, value_name = "NAME=COMMAND", value_parser = value::adapter)]
     pub adapter: Vec<AdapterWord>,
     /// Processes of each runtime that is measured, 1 to 64: each settles at a speed of its own (default: 5)

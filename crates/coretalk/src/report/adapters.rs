@@ -64,7 +64,7 @@ pub fn list(found: &[Listed], users: &Path, cache: &Path) -> Vec<Block<'static>>
         blocks.extend(lacking);
     }
     let places = Sentence::new(
-        "Adapters of your own stand in {users} (ADAPTERS.md says how); what was built is kept in {cache}.",
+        "Adapters of your own stand in {users} (docs/adapters.md says how); what was built is kept in {cache}.",
     )
     .with_name("users", &users.join("adapters.toml").display().to_string())
     .with_name("cache", &cache.display().to_string());
@@ -221,7 +221,7 @@ fn verdict(found: &Conformance) -> Vec<Block<'static>> {
         return vec![Block::Conclusion(said)];
     }
     let said = Sentence::pluralized(
-        "It does not conform: {number} thing{s} wrong. ADAPTERS.md says what is asked.",
+        "It does not conform: {number} thing{s} wrong. docs/adapters.md says what is asked.",
         DisplayValue::listed(breaches.len()),
     );
     let breach = |(of, error): (Option<&Thing>, &AdapterError)| {

@@ -1,4 +1,4 @@
-//! The binary columns of a run file. Every blob begins with a version byte and is described in FORMAT.md.
+//! The binary columns of a run file. Every blob begins with a version byte and is described in docs/format/run-file.md.
 //!
 //! Encoding is **exact**: every float keeps its bits, so that [`analyse`] says the same about a run that has just
 //! ended and about its file read back. What makes blobs small is that neighbours resemble each other: cells and

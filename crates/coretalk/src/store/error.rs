@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Which exit code an error of the store leads to (FORMAT.md, "Exit codes").
+/// Which exit code an error of the store leads to (docs/format/json.md, "Exit codes").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureClass {
     /// What was asked for does not exist or is ambiguous: exit code 2.

@@ -1,4 +1,4 @@
-//! The schema of run files and its migrations: append-only, one number each, described in FORMAT.md.
+//! The schema of run files and its migrations: append-only, one number each, described in docs/format/run-file.md.
 
 use coretalk_model::excerpt;
 use rusqlite::Connection;

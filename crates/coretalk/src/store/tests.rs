@@ -188,21 +188,29 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// FORMAT.md is what other programs are written from.
+/// Other programs rely on the document for tables and settings, and on the schema of JSON for keys of the environment.
 #[test]
 fn every_table_and_key_stands_in_the_format_document() {
-    let format = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/FORMAT.md")).unwrap();
-    let stands = |line: String| assert!(format.contains(&line), "add `{line}` to FORMAT.md");
+    let read =
+        |path: &str| std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let format = read("docs/format/run-file.md");
+    let stands = |name: String| assert!(format.contains(&name), "add `{name}` to docs/format/run-file.md");
     stands(format!("at present **{}**", super::schema::VERSION));
     let folder = tempfile::tempdir().unwrap();
     let writer = sample("0193-a").create(folder.path());
-    for (names, mark) in [
-        ("SELECT name FROM sqlite_schema WHERE type = 'table'", "**"),
-        ("SELECT key FROM environment UNION SELECT key FROM settings", "`"),
-    ] {
-        let mut names = writer.db.prepare(names).unwrap();
-        for name in names.query_map([], |row| row.get::<_, String>(0)).unwrap() {
-            stands(format!("{mark}{}{mark}", name.unwrap()));
-        }
+    let names = |query: &str| -> Vec<String> {
+        let mut rows = writer.db.prepare(query).unwrap();
+        rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    names("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        .iter()
+        .for_each(|name| stands(format!("**{name}**")));
+    names("SELECT key FROM settings").iter().for_each(|key| stands(format!("`{key}`")));
+    let schema: serde_json::Value = serde_json::from_str(&read("schema/coretalk.run.v1.json")).unwrap();
+    for key in names("SELECT key FROM environment WHERE key <> 'tool-version'") {
+        let (part, name) =
+            key.strip_prefix("clock-").map_or(("Environment", key.as_str()), |name| ("Clock", name));
+        let field = format!("/$defs/{part}Doc/properties/{}", name.replace('-', "_"));
+        assert!(schema.pointer(&field).is_some(), "{key} is not {field}");
     }
 }

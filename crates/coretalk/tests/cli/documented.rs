@@ -22,8 +22,8 @@ const MEASURING: [&str; 12] = [
 /// The lines of all shell blocks that call the tool, without their comments.
 fn commands() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut paths = vec![root.join("README.md"), root.join("SCENARIOS.md"), root.join("CONTRIBUTING.md")];
-    for folder in ["docs", "docs/probes"] {
+    let mut paths = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
+    for folder in ["docs", "docs/format", "docs/probes"] {
         let entries = std::fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
         paths.extend(entries.filter(|path| path.extension().is_some_and(|end| end == "md")));
     }
@@ -103,6 +103,8 @@ fn every_command_in_documents_runs() {
         let said = tool.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
         let expected: &[i32] = match line {
             _ if foreign => &[2],
+            // An adapter of one's own, which does not exist here.
+            _ if line.contains("adapters check") => &[4],
             _ if line.contains("--fail-on") => &[0, 1, 7],
             _ => &[0],
         };

@@ -38,7 +38,7 @@ fn originals() -> &'static Vec<Vec<u8>> {
     })
 }
 
-/// CRC-32 as FORMAT.md names it.
+/// CRC-32 as docs/format/run-file.md names it.
 fn crc(parts: &[&[u8]]) -> u32 {
     let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
     !parts.iter().flat_map(|part| part.iter()).fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))

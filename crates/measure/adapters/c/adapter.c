@@ -1,5 +1,5 @@
 // The adapter for C: coretalk's own queues `spsc` and `semaphore` again, message for message as the native loops do it, so
-// that what differs between the two is what it costs to measure in another process. ADAPTERS.md has the protocol.
+// that what differs between the two is what it costs to measure in another process. docs/adapters.md has the protocol.
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <linux/futex.h>

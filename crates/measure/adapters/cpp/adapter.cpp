@@ -1,5 +1,4 @@
-// The adapter for C++20: what its standard library has for threads that hand something to each other. ADAPTERS.md has the
-// protocol.
+// The adapter for C++20: queues, waits and locks of its standard library. docs/adapters.md has the protocol.
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -1,4 +1,4 @@
-// The adapter for C#: what .NET has for threads that hand something to each other. ADAPTERS.md has the protocol.
+// The adapter for C#: what .NET has for threads that hand something to each other. docs/adapters.md has the protocol.
 //
 // Queues, messages and ways of waiting are structs behind type parameters: the runtime compiles the loops for each of them
 // by itself, as in a program that has only one.

@@ -1,4 +1,4 @@
-// The adapter for Go: channels, mutexes and conditions between two goroutines. ADAPTERS.md has the protocol.
+// The adapter for Go: channels, mutexes and conditions between two goroutines. docs/adapters.md has the protocol.
 package main
 
 import (

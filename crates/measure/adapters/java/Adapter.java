@@ -1,4 +1,4 @@
-// The adapter for Java: its queues, its ways of waiting, its wake-ups. ADAPTERS.md has the protocol.
+// The adapter for Java: its queues, its ways of waiting, its wake-ups. docs/adapters.md has the protocol.
 
 import java.io.*;
 import java.lang.invoke.MethodHandles;

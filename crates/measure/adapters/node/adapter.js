@@ -1,4 +1,4 @@
-// The adapter for Node: Atomics over shared memory, and messages between two workers. ADAPTERS.md has the protocol.
+// The adapter for Node: Atomics over shared memory, messages between workers. docs/adapters.md has the protocol.
 "use strict";
 const fs = require("node:fs");
 const readline = require("node:readline");

@@ -1,4 +1,4 @@
-"""The adapter for Python: its queue, its locks, a pipe between processes. ADAPTERS.md has the protocol."""
+"""The adapter for Python: its queue, its locks, a pipe between processes. docs/adapters.md has the protocol."""
 
 import functools
 import gc

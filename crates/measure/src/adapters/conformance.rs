@@ -1,4 +1,4 @@
-//! [`check`]: whether an adapter does what `ADAPTERS.md` asks of it, thing by thing, in sentences where it does not.
+//! [`check`]: whether an adapter conforms to `docs/adapters.md`, offer by offer.
 
 use super::Adapter;
 use super::checks::ALL_ELSEWHERE;

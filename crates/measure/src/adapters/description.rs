@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn the_document_shows_a_description_that_is_understood() {
         let document =
-            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ADAPTERS.md")).unwrap();
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adapters.md")).unwrap();
         let shown = document.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
         let description = Description::parse(shown).unwrap();
         assert_eq!(description.runtime, ".NET 8.0.4");

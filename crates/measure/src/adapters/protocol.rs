@@ -365,7 +365,7 @@ mod tests {
         let line = request(20_000).line(7);
         assert_eq!(line, "pass 7 queue semaphoreslim capacity=10 payload=string count=20000 seed=3");
         let document =
-            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ADAPTERS.md")).unwrap();
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adapters.md")).unwrap();
         assert!(document.contains(&format!("< {line}\n")), "the document shows another request");
         let wake =
             Request { operation: Operation::Wake { gap_ns: 20_000 }, events: Events::Each, ..request(9) };
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn sums_are_those_of_the_document() {
         let document =
-            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ADAPTERS.md")).unwrap();
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adapters.md")).unwrap();
         let first: Vec<String> = numbers(3)[..5].iter().map(u64::to_string).collect();
         assert!(document.contains(&first.join(", ")), "{first:?}");
         for count in [5, 20_000] {

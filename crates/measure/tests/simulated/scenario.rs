@@ -86,9 +86,9 @@ fn changed_scenarios_are_named_after_their_content() {
     assert_eq!(name("based_on = 'chiplet-16'\nname = 'mine'\n[noise]\nbatch_sd = 0.06"), "mine");
 }
 
-/// The examples of SCENARIOS.md.
+/// The examples of docs/scenarios.md.
 fn documented() -> Vec<String> {
-    let text = include_str!("../../../../SCENARIOS.md");
+    let text = include_str!("../../../../docs/scenarios.md");
     let blocks = text.split("```toml\n").skip(1);
     blocks.map(|block| block.split("```").next().unwrap_or_default().to_owned()).collect()
 }
@@ -139,7 +139,7 @@ fn every_key_of_a_scenario_stands_in_an_example_that_is_read() {
             });
             assert!(
                 is_there,
-                "SCENARIOS.md has no example of `{key}` in `{}`",
+                "docs/scenarios.md has no example of `{key}` in `{}`",
                 table.lines().next().unwrap_or("")
             );
         }

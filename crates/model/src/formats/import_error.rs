@@ -187,7 +187,7 @@ pub enum Problem {
     #[error("`{text}` is a line without a unit, but other lines have one; write the unit on every line")]
     NoUnit { text: String },
     /// Text in which no reader finds a matrix.
-    #[error("no matrix was found in this text; see the list of formats in FORMAT.md")]
+    #[error("no matrix was found in this text; docs/format/import.md lists the formats")]
     NotAMatrix,
 }
 

@@ -57,7 +57,7 @@ pub fn price(config: &Config, hint_ns: f64) -> Price {
             Price { own_ns: 3.0, lines: 0.0, cached: true, once_ns: 2.0, ..plain }
         }
         // No index to look at: what travels are the lines of the messages. 2.3 ns a message were measured at 1,024 places
-        // (docs/queues.md).
+        // (docs/evidence.md, "Queues").
         QueueKind::Slots => Price { own_ns: 2.0, lines: 0.0, once_ns: 0.5, ..plain },
         QueueKind::SyncChannel | QueueKind::Crossbeam => Price { own_ns: 10.0, looks_ns: 3_000.0, ..plain },
         QueueKind::ArrayQueue => Price { own_ns: 10.0, ..plain },
