@@ -221,7 +221,7 @@ fn home(topology: &Topology, typed: Option<AutoOr>) -> Result<HomeSetting, Failu
     )))
 }
 
-/// Upper bound of machine time, and how passes are spread over it (README.md, "How long it takes").
+/// Upper bound of machine time, and the spacing of passes over it (README.md, "Limits").
 fn budget(measuring: Measuring<'_>, cpus: usize, guest: bool) -> (Picos, Spacing) {
     let seconds = |seconds: u64| Picos::from_ms(seconds * 1000);
     match measuring {
